@@ -1,0 +1,124 @@
+//! Schema changes by name rather than by number: editions have different tables, so "version 7" would mean
+//! two things. What is applied is a set; what is unknown in it was written by someone newer.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use super::{DbError, OpenError};
+
+/// One named step of the schema. Never changed once released.
+#[derive(Debug, Clone, Copy)]
+pub struct Migration {
+    pub name: &'static str,
+    pub sql: &'static str,
+}
+
+const APPLIED: &str = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID";
+
+/// What is still to do, or the names nobody here knows.
+fn plan<'m>(applied: &BTreeSet<String>, known: &'m [Migration]) -> Result<Vec<&'m Migration>, String> {
+    let unknown: Vec<&str> =
+        applied.iter().map(String::as_str).filter(|name| known.iter().all(|m| m.name != *name)).collect();
+    if unknown.is_empty() {
+        Ok(known.iter().filter(|m| !applied.contains(m.name)).collect())
+    } else {
+        Err(unknown.join(", "))
+    }
+}
+
+fn applied(conn: &Connection) -> rusqlite::Result<BTreeSet<String>> {
+    if !conn.table_exists(None, "migrations")? {
+        return Ok(BTreeSet::new());
+    }
+    conn.prepare("SELECT name FROM migrations")?.query_map([], |row| row.get(0))?.collect()
+}
+
+/// Are there steps to do? Refuses a newer schema.
+pub(super) fn pending(conn: &Connection, known: &[Migration]) -> Result<bool, OpenError> {
+    Ok(!steps(conn, known)?.is_empty())
+}
+
+fn steps<'m>(conn: &Connection, known: &'m [Migration]) -> Result<Vec<&'m Migration>, OpenError> {
+    let applied = applied(conn).map_err(unexpected)?;
+    let path = conn.path().unwrap_or_default().into();
+    plan(&applied, known).map_err(|unknown| OpenError::Newer { path, unknown })
+}
+
+/// Applies what is missing in one transaction. `keep_copy` runs while the write lock is held and before the
+/// first change, so that the copy is what the store was.
+pub(super) fn apply(
+    conn: &mut Connection,
+    known: &[Migration],
+    keep_copy: impl FnOnce() -> Result<(), OpenError>,
+) -> Result<(), OpenError> {
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(unexpected)?;
+    let steps = steps(&tx, known)?;
+    if steps.is_empty() {
+        return Ok(());
+    }
+    keep_copy()?;
+    tx.execute_batch(APPLIED).map_err(unexpected)?;
+    for step in steps {
+        lay(&tx, step).map_err(|cause| OpenError::Migration { name: step.name, cause })?;
+    }
+    tx.commit().map_err(unexpected)
+}
+
+fn lay(tx: &Transaction<'_>, step: &Migration) -> rusqlite::Result<()> {
+    tx.execute_batch(step.sql)?;
+    tx.execute("INSERT INTO migrations (name) VALUES (?1)", [step.name]).map(|_| ())
+}
+
+fn unexpected(error: rusqlite::Error) -> OpenError {
+    OpenError::Unexpected(DbError::from(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Migration = Migration { name: "a", sql: "CREATE TABLE a (x)" };
+    const B: Migration = Migration { name: "b", sql: "CREATE TABLE b (x)" };
+    const BROKEN: Migration = Migration { name: "broken", sql: "CREATE TABLE c (x); CREATE TABLE a (x)" };
+
+    #[test]
+    fn plan_is_what_is_missing_or_refuses_the_unknown() {
+        for (name, applied, known, expected) in [
+            ("fresh", vec![], vec![A, B], Ok(vec!["a", "b"])),
+            ("one behind", vec!["a"], vec![A, B], Ok(vec!["b"])),
+            ("a feature added between", vec!["b"], vec![A, B], Ok(vec!["a"])),
+            ("up to date", vec!["a", "b"], vec![A, B], Ok(vec![])),
+            ("newer", vec!["a", "z"], vec![A, B], Err("z".to_owned())),
+        ] {
+            let applied = applied.into_iter().map(str::to_owned).collect();
+            let planned = plan(&applied, &known).map(|steps| steps.iter().map(|m| m.name).collect::<Vec<_>>());
+            assert_eq!(planned, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_failing_step_leaves_nothing_of_the_others() {
+        let mut conn = Connection::open_in_memory().unwrap();
+        apply(&mut conn, &[A], || Ok(())).unwrap();
+        let failed = apply(&mut conn, &[A, B, BROKEN], || Ok(())).unwrap_err();
+        assert!(failed.to_string().contains("broken"), "{failed}");
+        assert!(!conn.table_exists(None, "b").unwrap());
+        assert!(!conn.table_exists(None, "c").unwrap());
+        assert_eq!(applied(&conn).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_copy_is_kept_only_when_something_changes() {
+        let mut conn = Connection::open_in_memory().unwrap();
+        let mut copies = 0;
+        for _ in 0..2 {
+            apply(&mut conn, &[A], || {
+                copies += 1;
+                Ok(())
+            })
+            .unwrap();
+        }
+        assert_eq!(copies, 1);
+    }
+}

@@ -1,0 +1,88 @@
+//! The one encrypted database of a home.
+//!
+//! [`open`] takes the care (key, damage, newer schema, migrations with a kept copy) and hands out a [`Db`].
+//! Everything that belongs together happens inside one [`Db::write`]; stores are functions over a
+//! [`rusqlite::Transaction`], so that two features can share one.
+
+mod error;
+mod migrate;
+mod open;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+pub use error::{DbError, OpenError};
+pub use migrate::Migration;
+pub use open::open;
+
+/// A handle on the open database; clones share one connection.
+#[derive(Clone)]
+pub struct Db {
+    conn: Arc<Mutex<Connection>>,
+}
+
+impl Db {
+    fn new(conn: Connection) -> Self {
+        Self { conn: Arc::new(Mutex::new(conn)) }
+    }
+
+    /// A database that lives in memory only, with the given tables.
+    pub fn in_memory(migrations: &[Migration]) -> Result<Self, OpenError> {
+        let mut conn = Connection::open_in_memory().map_err(|e| OpenError::Unexpected(DbError::from(e)))?;
+        migrate::apply(&mut conn, migrations, || Ok(()))?;
+        Ok(Self::new(conn))
+    }
+
+    /// Runs `work` in one transaction: all of it is durable afterwards, or none of it happened.
+    pub async fn write<T, E, F>(&self, work: F) -> Result<T, E>
+    where
+        F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+    {
+        self.transact(TransactionBehavior::Immediate, work).await
+    }
+
+    /// Runs `work` on one consistent view of the data.
+    pub async fn read<T, E, F>(&self, work: F) -> Result<T, E>
+    where
+        F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+    {
+        self.transact(TransactionBehavior::Deferred, work).await
+    }
+
+    async fn transact<T, E, F>(&self, behavior: TransactionBehavior, work: F) -> Result<T, E>
+    where
+        F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+    {
+        let conn = Arc::clone(&self.conn);
+        let task = tokio::task::spawn_blocking(move || {
+            // A panic in `work` rolls its transaction back, so the connection behind a poisoned lock is sound.
+            let mut conn = conn.lock().unwrap_or_else(PoisonError::into_inner);
+            let tx = conn.transaction_with_behavior(behavior).map_err(DbError::from)?;
+            let value = work(&tx)?;
+            tx.commit().map_err(DbError::from)?;
+            Ok(value)
+        });
+        match task.await {
+            Ok(outcome) => outcome,
+            Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+            Err(_) => Err(E::from(DbError::Stopping)),
+        }
+    }
+
+    /// Folds the write-ahead log into the main file; called once on a clean stop.
+    pub async fn checkpoint(&self) -> Result<(), DbError> {
+        let conn = Arc::clone(&self.conn);
+        let folded = tokio::task::spawn_blocking(move || {
+            let conn = conn.lock().unwrap_or_else(PoisonError::into_inner);
+            conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        });
+        folded.await.map_err(|_| DbError::Stopping)?.map_err(DbError::from)
+    }
+}

@@ -1,0 +1,171 @@
+//! Opening the store so that a file which cannot be opened stays exactly as it was.
+//!
+//! The order matters: look at the folder, connect, prove the key by reading, refuse a newer schema, and only
+//! then write anything.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rustix::fs::{Access, access};
+use zeroize::Zeroizing;
+
+use super::{Db, DbError, Migration, OpenError, migrate};
+use crate::home::{Home, StoreKey};
+
+/// Two processes of one home wait this long for each other.
+const BUSY: Duration = Duration::from_secs(5);
+/// Copies kept from before earlier upgrades.
+const COPIES: usize = 3;
+/// Below this, a failed write means a full disk.
+const LITTLE_SPACE: u64 = 256 * 1024;
+
+/// Opens the home's store, creating it in a new home and upgrading an older one.
+pub fn open(home: &Home, key: &StoreKey, migrations: &[Migration], now: Timestamp) -> Result<Db, OpenError> {
+    let file = home.store();
+    writable(&home.dir, &home.dir)?;
+    if exists(&file)? {
+        let length = fs::metadata(&file).map_err(|cause| at(&file, cause))?.len();
+        if length == 0 {
+            return Err(OpenError::Damaged(file));
+        }
+        writable(&file, &home.dir)?;
+    } else {
+        create(home, key, migrations)?;
+    }
+    let mut conn = connect(&file, key)?;
+    if migrate::pending(&conn, migrations)? {
+        upgrade(home, &mut conn, migrations, now)?;
+    }
+    prepare(&conn).map_err(|e| classify(&file, e))?;
+    Ok(Db::new(conn))
+}
+
+fn exists(file: &Path) -> Result<bool, OpenError> {
+    file.try_exists().map_err(|cause| at(file, cause))
+}
+
+fn writable(path: &Path, home: &Path) -> Result<(), OpenError> {
+    access(path, Access::WRITE_OK | Access::READ_OK).map_err(|_| OpenError::ReadOnly(home.to_owned()))
+}
+
+/// Lays a new store beside its place and moves it there whole, so that a crash leaves no half one.
+fn create(home: &Home, key: &StoreKey, migrations: &[Migration]) -> Result<(), OpenError> {
+    let _setup = home.lock_setup().map_err(|cause| at(&home.dir, cause))?;
+    let (file, fresh) = (home.store(), home.dir.join("kai.db.new"));
+    if exists(&file)? {
+        return Ok(());
+    }
+    for leftover in ["kai.db.new", "kai.db.new-journal", "kai.db.new-wal", "kai.db.new-shm"] {
+        drop(fs::remove_file(home.dir.join(leftover)));
+    }
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh).map_err(|c| at(&fresh, c))?;
+    let mut conn = raw(&fresh, key).map_err(|e| classify(&fresh, e))?;
+    migrate::apply(&mut conn, migrations, || Ok(())).map_err(|e| full_disk(&home.dir, e))?;
+    conn.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(|e| classify(&fresh, e))?;
+    conn.close().map_err(|(_, e)| classify(&fresh, e))?;
+    File::open(&fresh).and_then(|f| f.sync_all()).map_err(|c| at(&fresh, c))?;
+    fs::rename(&fresh, &file).map_err(|c| at(&file, c))?;
+    home.sync().map_err(|cause| at(&home.dir, cause))
+}
+
+/// Connects and proves the key without changing a byte.
+fn connect(file: &Path, key: &StoreKey) -> Result<Connection, OpenError> {
+    let conn = raw(file, key).map_err(|e| classify(file, e))?;
+    // After a crash there may be a write-ahead log; it must not be folded in before the key has proven right.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(|e| classify(file, e))?;
+    conn.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(|e| classify(file, e))?;
+    Ok(conn)
+}
+
+fn raw(file: &Path, key: &StoreKey) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(file, flags)?;
+    conn.busy_timeout(BUSY)?;
+    // A raw key skips SQLCipher's own key derivation, which exists for passphrases and costs 225 ms.
+    conn.execute_batch(&Zeroizing::new(format!("PRAGMA key = \"x'{}'\"", *key.hex())))?;
+    Ok(conn)
+}
+
+fn prepare(conn: &Connection) -> rusqlite::Result<()> {
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    conn.execute_batch(
+        "PRAGMA synchronous = FULL;
+         PRAGMA foreign_keys = ON;
+         PRAGMA temp_store = MEMORY;
+         PRAGMA cache_size = -1024;
+         PRAGMA journal_size_limit = 4194304;",
+    )
+}
+
+fn upgrade(home: &Home, conn: &mut Connection, migrations: &[Migration], now: Timestamp) -> Result<(), OpenError> {
+    let _setup = home.lock_setup().map_err(|cause| at(&home.dir, cause))?;
+    let file = home.store();
+    // The copy is of the main file alone, so everything must be in it first.
+    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(|e| classify(&file, e))?;
+    migrate::apply(conn, migrations, || keep_copy(home, now)).map_err(|e| full_disk(&home.dir, e))
+}
+
+fn keep_copy(home: &Home, now: Timestamp) -> Result<(), OpenError> {
+    let file = home.store();
+    let log = home.dir.join("kai.db-wal");
+    if fs::metadata(&log).is_ok_and(|m| m.len() > 0) {
+        return Err(OpenError::Busy(file));
+    }
+    let copies = home.copies();
+    fs::create_dir_all(&copies).map_err(|c| at(&copies, c))?;
+    let (partial, whole) =
+        (copies.join("partial"), copies.join(format!("kai-{}.db", now.strftime("%Y%m%dT%H%M%S%3fZ"))));
+    let copied = fs::copy(&file, &partial).and_then(|_| File::open(&partial)?.sync_all());
+    if let Err(cause) = copied.and_then(|()| fs::rename(&partial, &whole)) {
+        drop(fs::remove_file(&partial));
+        return Err(full_disk(&home.dir, at(&whole, cause)));
+    }
+    forget_old_copies(&copies).map_err(|c| at(&copies, c))
+}
+
+fn forget_old_copies(copies: &Path) -> std::io::Result<()> {
+    let mut kept: Vec<PathBuf> = fs::read_dir(copies)?.map(|e| Ok(e?.path())).collect::<std::io::Result<_>>()?;
+    kept.retain(|path| path.extension().is_some_and(|e| e == "db"));
+    kept.sort();
+    let surplus = kept.len().saturating_sub(COPIES);
+    kept.iter().take(surplus).try_for_each(fs::remove_file)
+}
+
+fn at(path: &Path, cause: std::io::Error) -> OpenError {
+    match cause.kind() {
+        std::io::ErrorKind::StorageFull => OpenError::Full(path.to_owned()),
+        std::io::ErrorKind::ReadOnlyFilesystem => OpenError::ReadOnly(path.to_owned()),
+        _ => OpenError::File { path: path.to_owned(), cause },
+    }
+}
+
+/// SQLite names a full disk in several ways; what they share is that there is no space.
+fn full_disk(home: &Path, error: OpenError) -> OpenError {
+    let suspicious = matches!(error, OpenError::Unexpected(_) | OpenError::Migration { .. });
+    if suspicious && little_space(home) { OpenError::Full(home.to_owned()) } else { error }
+}
+
+fn little_space(path: &Path) -> bool {
+    rustix::fs::statvfs(path).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < LITTLE_SPACE)
+}
+
+fn classify(file: &Path, error: rusqlite::Error) -> OpenError {
+    let home = file.parent().unwrap_or(file);
+    match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => OpenError::WrongKeyOrDamaged(file.to_owned()),
+        Some(ErrorCode::DatabaseCorrupt) => OpenError::Damaged(file.to_owned()),
+        Some(ErrorCode::DiskFull) => OpenError::Full(home.to_owned()),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => OpenError::Busy(file.to_owned()),
+        Some(ErrorCode::ReadOnly) => OpenError::ReadOnly(home.to_owned()),
+        Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure) if little_space(home) => {
+            OpenError::Full(home.to_owned())
+        }
+        Some(ErrorCode::CannotOpen) => OpenError::ReadOnly(home.to_owned()),
+        _ => OpenError::Unexpected(DbError::from(error)),
+    }
+}

@@ -1,0 +1,261 @@
+//! The store's key: 32 random bytes, and one small file that says where they lie.
+//!
+//! `kai.key` holds the key itself (mode 0600), or names the keyring that does, or holds the key wrapped by a
+//! passphrase. It is written whole and moved into place, so there is never half a key.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use super::{Home, Passphrase, passphrase};
+
+/// The raw key of a store.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+pub struct StoreKey([u8; 32]);
+
+impl StoreKey {
+    pub fn random() -> Result<Self, KeyError> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(|e| KeyError::NoRandomness(e.to_string()))?;
+        Ok(Self(bytes))
+    }
+
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    pub fn hex(&self) -> Zeroizing<String> {
+        Zeroizing::new(to_hex(&self.0))
+    }
+
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let bytes = Zeroizing::new(from_hex(text)?);
+        Some(Self(bytes.as_slice().try_into().ok()?))
+    }
+}
+
+impl std::fmt::Debug for StoreKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StoreKey(…)")
+    }
+}
+
+/// Names a home in the keyring and in cookies; not a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HomeId(String);
+
+impl HomeId {
+    fn random() -> Result<Self, KeyError> {
+        let mut bytes = [0; 8];
+        getrandom::fill(&mut bytes).map_err(|e| KeyError::NoRandomness(e.to_string()))?;
+        Ok(Self(to_hex(&bytes)))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Where the key lies, with what is needed to get it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "place", rename_all = "snake_case")]
+pub enum KeyPlace {
+    File { key: SecretHex },
+    Keyring,
+    Passphrase(passphrase::Wrapped),
+}
+
+/// A secret in the key file; its `Debug` shows nothing.
+#[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+pub struct SecretHex(String);
+
+impl std::fmt::Debug for SecretHex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("…")
+    }
+}
+
+impl KeyPlace {
+    /// The word for it that people see.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::File { .. } => "file",
+            Self::Keyring => "keyring",
+            Self::Passphrase(_) => "passphrase",
+        }
+    }
+}
+
+/// The content of `kai.key`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct KeyFile {
+    pub home: HomeId,
+    #[serde(flatten)]
+    pub place: KeyPlace,
+}
+
+/// The desktop's keyring, where there is one.
+pub trait Keyring {
+    /// Can a key be kept here now, without asking anyone?
+    fn usable(&self) -> bool;
+    fn get(&self, home: &HomeId) -> Result<Option<StoreKey>, KeyringError>;
+    fn put(&self, home: &HomeId, key: &StoreKey) -> Result<(), KeyringError>;
+    fn remove(&self, home: &HomeId) -> Result<(), KeyringError>;
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct KeyringError(pub String);
+
+/// Why there is no key. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    #[error("{} holds a store but no kai.key, and a store without its key cannot be read. Put kai.key back from your backup.", .0.display())]
+    Missing(PathBuf),
+    #[error("{} is not a key file of Kai (cut off or overwritten). Put it back from your backup.", .0.display())]
+    Unreadable(PathBuf),
+    #[error("{} could not be used: {cause}", .path.display())]
+    File { path: PathBuf, cause: io::Error },
+    #[error("The key of this home lies in the desktop keyring, and {0}. Log in to the desktop session that made it, or unlock the keyring.")]
+    KeyringUnreachable(String),
+    #[error("The key of this home should lie in the desktop keyring, but it is not there any more. Restore the keyring from your backup.")]
+    GoneFromKeyring,
+    #[error("This home is locked with a passphrase. Run this on a terminal, or give the passphrase with --passphrase-fd.")]
+    PassphraseNeeded,
+    #[error("That passphrase does not open this home.")]
+    WrongPassphrase,
+    #[error("This machine gave no random numbers: {0}")]
+    NoRandomness(String),
+}
+
+/// What unlocking may use.
+pub struct Unlock<'a> {
+    pub keyring: Option<&'a dyn Keyring>,
+    /// Asked only when the home has a passphrase; `None` means there is nobody to ask.
+    pub passphrase: &'a dyn Fn() -> io::Result<Option<Passphrase>>,
+}
+
+impl Home {
+    /// The key of this home; a new home gets one, in the keyring where there is one, else in the file.
+    pub fn unlock(&self, with: &Unlock<'_>) -> Result<(KeyFile, StoreKey), KeyError> {
+        if let Some(file) = self.read_key_file()? {
+            let key = fetch(&file, with)?;
+            return Ok((file, key));
+        }
+        let _setup = self.lock_setup().map_err(|cause| KeyError::File { path: self.dir.clone(), cause })?;
+        // Somebody may have been quicker while we waited for the lock.
+        if let Some(file) = self.read_key_file()? {
+            let key = fetch(&file, with)?;
+            return Ok((file, key));
+        }
+        if self.store().exists() {
+            return Err(KeyError::Missing(self.dir.clone()));
+        }
+        self.new_key(with.keyring)
+    }
+
+    /// The key file as it is, or `None` in a new home.
+    pub fn read_key_file(&self) -> Result<Option<KeyFile>, KeyError> {
+        let path = self.key_file();
+        match fs::read(&path).map(Zeroizing::new) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|_| KeyError::Unreadable(path)),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(cause) => Err(KeyError::File { path, cause }),
+        }
+    }
+
+    fn new_key(&self, keyring: Option<&dyn Keyring>) -> Result<(KeyFile, StoreKey), KeyError> {
+        let (home, key) = (HomeId::random()?, StoreKey::random()?);
+        let place = match keyring.filter(|k| k.usable() && k.put(&home, &key).is_ok()) {
+            Some(_) => KeyPlace::Keyring,
+            None => in_file(&key),
+        };
+        let file = KeyFile { home, place };
+        self.write_key_file(&file)?;
+        Ok((file, key))
+    }
+
+    /// Moves the key to another place. The new place holds it before the old one lets go.
+    pub fn move_key(&self, to: &Destination<'_>, from: &KeyFile, key: &StoreKey) -> Result<KeyFile, KeyError> {
+        let _setup = self.lock_setup().map_err(|cause| KeyError::File { path: self.dir.clone(), cause })?;
+        let place = match to {
+            Destination::File => in_file(key),
+            Destination::Keyring(keyring) => {
+                keyring.put(&from.home, key).map_err(|e| KeyError::KeyringUnreachable(e.0))?;
+                KeyPlace::Keyring
+            }
+            Destination::Passphrase(words) => KeyPlace::Passphrase(passphrase::wrap(key, words)?),
+        };
+        let file = KeyFile { home: from.home.clone(), place };
+        self.write_key_file(&file)?;
+        Ok(file)
+    }
+
+    fn write_key_file(&self, file: &KeyFile) -> Result<(), KeyError> {
+        let (path, fresh) = (self.key_file(), self.dir.join("kai.key.new"));
+        let failed = |cause| KeyError::File { path: path.clone(), cause };
+        let text = serde_json::to_vec(file).map(Zeroizing::new).map_err(|e| failed(e.into()))?;
+        let written = write_private(&fresh, &text).and_then(|()| fs::rename(&fresh, &path));
+        if let Err(cause) = written {
+            drop(fs::remove_file(&fresh));
+            return Err(failed(cause));
+        }
+        self.sync().map_err(failed)
+    }
+}
+
+/// Where a key is to be moved.
+pub enum Destination<'a> {
+    File,
+    Keyring(&'a dyn Keyring),
+    Passphrase(&'a Passphrase),
+}
+
+fn in_file(key: &StoreKey) -> KeyPlace {
+    KeyPlace::File { key: SecretHex(to_hex(key.bytes())) }
+}
+
+fn fetch(file: &KeyFile, with: &Unlock<'_>) -> Result<StoreKey, KeyError> {
+    match &file.place {
+        KeyPlace::File { key } => StoreKey::from_hex(&key.0).ok_or(KeyError::Unreadable("kai.key".into())),
+        KeyPlace::Keyring => {
+            let unreachable = || KeyError::KeyringUnreachable("there is none here".to_owned());
+            let keyring = with.keyring.ok_or_else(unreachable)?;
+            let found = keyring.get(&file.home).map_err(|e| KeyError::KeyringUnreachable(e.0))?;
+            found.ok_or(KeyError::GoneFromKeyring)
+        }
+        KeyPlace::Passphrase(wrapped) => {
+            let asked = (with.passphrase)().map_err(|_| KeyError::PassphraseNeeded)?;
+            passphrase::unwrap(wrapped, &asked.ok_or(KeyError::PassphraseNeeded)?)
+        }
+    }
+}
+
+fn write_private(path: &std::path::Path, bytes: &[u8]) -> io::Result<()> {
+    drop(fs::remove_file(path));
+    let mut file: File = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+pub(super) fn to_hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let nibble = |c: u8| char::from(c).to_digit(16).and_then(|d| u8::try_from(d).ok());
+    let pairs = text.as_bytes().chunks(2);
+    pairs.map(|pair| Some(nibble(*pair.first()?)? << 4 | nibble(*pair.get(1)?)?)).collect()
+}

@@ -1,0 +1,92 @@
+//! A home is one folder that holds everything Kai keeps: the store, its key, the socket, copies, logs.
+//!
+//! The folder is its owner's alone. One daemon at a time holds `kai.lock`; creating and upgrading is done
+//! under a lock on the folder itself, by whoever comes first.
+
+mod key;
+mod passphrase;
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+pub use key::{Destination, HomeId, KeyError, KeyFile, KeyPlace, Keyring, KeyringError, StoreKey, Unlock};
+pub use passphrase::Passphrase;
+
+/// Where everything of one Kai lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    pub dir: PathBuf,
+}
+
+/// Held by the one daemon of a home for as long as it lives.
+#[derive(Debug)]
+pub struct DaemonLock(#[expect(dead_code, reason = "held, not read: closing the file releases the lock")] File);
+
+impl Home {
+    /// Uses `dir`, making it (for its owner alone) if it is not there.
+    pub fn at(dir: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        // An absolute path, so that a daemon and a command mean the same folder in what they say.
+        Ok(Self { dir: fs::canonicalize(dir)? })
+    }
+
+    pub fn store(&self) -> PathBuf {
+        self.dir.join("kai.db")
+    }
+
+    pub fn key_file(&self) -> PathBuf {
+        self.dir.join("kai.key")
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.dir.join("kai.sock")
+    }
+
+    pub fn copies(&self) -> PathBuf {
+        self.dir.join("copies")
+    }
+
+    pub fn logs(&self) -> PathBuf {
+        self.dir.join("logs")
+    }
+
+    /// Waits until nobody else creates or upgrades this home. Released when the file is dropped.
+    pub(crate) fn lock_setup(&self) -> io::Result<File> {
+        let folder = File::open(&self.dir)?;
+        folder.lock()?;
+        Ok(folder)
+    }
+
+    /// Takes the place of the one daemon, or `None` if somebody has it.
+    pub fn lock_daemon(&self) -> io::Result<Option<DaemonLock>> {
+        let path = self.dir.join("kai.lock");
+        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(DaemonLock(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Makes a rename or a new file in the folder durable.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        File::open(&self.dir)?.sync_all()
+    }
+
+    /// What others on this machine could see or touch, as sentences.
+    pub fn too_open(&self) -> Vec<String> {
+        let open = |path: &Path, private: &str| {
+            let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
+            let name = path.display();
+            (mode & 0o077 != 0).then(|| format!("{name} is open to other users (mode {mode:o}): chmod {private} {name}"))
+        };
+        [open(&self.dir, "700"), open(&self.key_file(), "600")].into_iter().flatten().collect()
+    }
+
+    /// Is the folder owned by someone else than us? Then nothing in it is ours to trust.
+    pub fn foreign_owner(&self) -> bool {
+        fs::metadata(&self.dir).is_ok_and(|m| m.uid() != rustix::process::geteuid().as_raw())
+    }
+}

@@ -1,0 +1,111 @@
+//! A store key wrapped by a passphrase: Argon2id makes guessing expensive, ChaCha20-Poly1305 notices a wrong
+//! guess.
+
+use argon2::{Algorithm, Argon2, Params, Version};
+use chacha20poly1305::aead::{Aead, KeyInit};
+use chacha20poly1305::{ChaCha20Poly1305, Key, Nonce};
+use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use super::StoreKey;
+use super::key::{KeyError, from_hex, to_hex};
+
+/// What the person typed.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Passphrase(String);
+
+impl Passphrase {
+    /// A final line break is the terminal's, not the person's.
+    pub fn new(mut typed: String) -> Self {
+        let meant = typed.trim_end_matches(['\n', '\r']).len();
+        typed.truncate(meant);
+        Self(typed)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn same_as(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+/// The wrapped key, with all that is needed to try a passphrase.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Wrapped {
+    memory_kib: u32,
+    passes: u32,
+    salt: String,
+    nonce: String,
+    wrapped: String,
+}
+
+/// OWASP's first choice is 46 MiB; we can afford a little more, on a phone too.
+const MEMORY_KIB: u32 = 64 * 1024;
+const PASSES: u32 = 3;
+/// What we are ready to spend on a file that somebody else may have written.
+const MEMORY_LIMIT_KIB: u32 = 1024 * 1024;
+const PASSES_LIMIT: u32 = 64;
+
+pub(super) fn wrap(key: &StoreKey, passphrase: &Passphrase) -> Result<Wrapped, KeyError> {
+    let (mut salt, mut nonce) = ([0; 16], [0; 12]);
+    getrandom::fill(&mut salt)
+        .and_then(|()| getrandom::fill(&mut nonce))
+        .map_err(|e| KeyError::NoRandomness(e.to_string()))?;
+    let broken = || KeyError::Unreadable("kai.key".into());
+    let cipher = cipher(passphrase, &salt, MEMORY_KIB, PASSES).ok_or_else(broken)?;
+    let wrapped = cipher.encrypt(&Nonce::from(nonce), key.bytes().as_slice()).map_err(|_| broken())?;
+    Ok(Wrapped {
+        memory_kib: MEMORY_KIB,
+        passes: PASSES,
+        salt: to_hex(&salt),
+        nonce: to_hex(&nonce),
+        wrapped: to_hex(&wrapped),
+    })
+}
+
+pub(super) fn unwrap(wrapped: &Wrapped, passphrase: &Passphrase) -> Result<StoreKey, KeyError> {
+    let broken = || KeyError::Unreadable("kai.key".into());
+    let salt = from_hex(&wrapped.salt).ok_or_else(broken)?;
+    let nonce: [u8; 12] = from_hex(&wrapped.nonce).and_then(|n| n.try_into().ok()).ok_or_else(broken)?;
+    let sealed = from_hex(&wrapped.wrapped).ok_or_else(broken)?;
+    let cipher = cipher(passphrase, &salt, wrapped.memory_kib, wrapped.passes).ok_or_else(broken)?;
+    let opened = cipher.decrypt(&Nonce::from(nonce), sealed.as_slice()).map_err(|_| KeyError::WrongPassphrase)?;
+    let bytes: [u8; 32] = Zeroizing::new(opened).as_slice().try_into().map_err(|_| broken())?;
+    Ok(StoreKey::from_bytes(bytes))
+}
+
+fn cipher(passphrase: &Passphrase, salt: &[u8], memory_kib: u32, passes: u32) -> Option<ChaCha20Poly1305> {
+    if memory_kib > MEMORY_LIMIT_KIB || passes > PASSES_LIMIT {
+        return None;
+    }
+    let params = Params::new(memory_kib, passes, 1, Some(32)).ok()?;
+    let mut derived = Zeroizing::new([0; 32]);
+    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+        .hash_password_into(passphrase.0.as_bytes(), salt, derived.as_mut_slice())
+        .ok()?;
+    Some(ChaCha20Poly1305::new(&Key::from(*derived)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_right_passphrase_opens() {
+        let key = StoreKey::random().unwrap();
+        let wrapped = wrap(&key, &Passphrase::new("open sésame\n".to_owned())).unwrap();
+        assert!(unwrap(&wrapped, &Passphrase::new("open sésame".to_owned())).unwrap() == key);
+        let wrong = unwrap(&wrapped, &Passphrase::new("open sesame".to_owned()));
+        assert!(matches!(wrong, Err(KeyError::WrongPassphrase)));
+    }
+
+    #[test]
+    fn a_key_file_cannot_make_us_spend_without_end() {
+        let key = StoreKey::random().unwrap();
+        let words = Passphrase::new("x".to_owned());
+        let greedy = Wrapped { memory_kib: u32::MAX, ..wrap(&key, &words).unwrap() };
+        assert!(matches!(unwrap(&greedy, &words), Err(KeyError::Unreadable(_))));
+    }
+}

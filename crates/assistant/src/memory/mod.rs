@@ -1,0 +1,95 @@
+//! What Kai remembers across conversations.
+//!
+//! A model calls a tool ([`tools`]), the tool keeps one row per key ([`store`]), and the person sees and
+//! forgets them with `kai memory`.
+
+pub mod store;
+mod tools;
+
+use serde::{Deserialize, Serialize};
+
+use crate::db::Migration;
+
+pub use tools::{MemoryForget, MemoryStore};
+
+pub(crate) const MIGRATION: Migration =
+    Migration { name: "memory/1", sql: include_str!("../../migrations/memory.sql") };
+
+/// The name of a memory: short, on one line.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MemoryKey(String);
+
+const KEY_LIMIT: usize = 100;
+const CONTENT_LIMIT: usize = 4_000;
+
+impl MemoryKey {
+    /// A key as typed, without blanks around it, or a sentence.
+    pub fn new(typed: &str) -> Result<Self, String> {
+        let key = typed.trim();
+        if key.is_empty() {
+            Err("The key of a memory must not be empty.".to_owned())
+        } else if key.chars().count() > KEY_LIMIT {
+            Err(format!("The key of a memory must be at most {KEY_LIMIT} characters long."))
+        } else if key.chars().any(char::is_control) {
+            Err("The key of a memory must be one line of plain text.".to_owned())
+        } else {
+            Ok(Self(key.to_owned()))
+        }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// One thing remembered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    pub key: MemoryKey,
+    pub content: String,
+    pub category: Category,
+    pub hits: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Category {
+    General,
+    Learning,
+    Error,
+    Preference,
+}
+
+impl Category {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::General => "GENERAL",
+            Self::Learning => "LEARNING",
+            Self::Error => "ERROR",
+            Self::Preference => "PREFERENCE",
+        }
+    }
+
+    fn from_stored(text: &str) -> Self {
+        match text {
+            "LEARNING" => Self::Learning,
+            "ERROR" => Self::Error,
+            "PREFERENCE" => Self::Preference,
+            _ => Self::General,
+        }
+    }
+}
+
+/// The content as it is kept: trimmed and bounded, or a sentence.
+fn content(typed: &str) -> Result<String, String> {
+    let text = typed.trim();
+    let length = text.chars().count();
+    if text.is_empty() {
+        Err("The content of a memory must not be empty. Use memory_forget to delete one.".to_owned())
+    } else if length > CONTENT_LIMIT {
+        Err(format!("The content is {length} characters long; a memory holds at most {CONTENT_LIMIT}. Shorten it."))
+    } else {
+        Ok(text.replace('\0', ""))
+    }
+}

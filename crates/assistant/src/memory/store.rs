@@ -1,0 +1,56 @@
+//! The rows of what is remembered.
+
+use jiff::Timestamp;
+use rusqlite::{Transaction, params};
+
+use super::{Category, Memory, MemoryKey};
+use crate::db::DbError;
+
+/// Was it new, or was there one under that key already?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    New,
+    Updated,
+}
+
+/// Keeps `content` under `key`. The same key again is an update: hits and the first time stay.
+pub fn keep(
+    tx: &Transaction<'_>,
+    key: &MemoryKey,
+    content: &str,
+    category: Category,
+    now: Timestamp,
+) -> Result<Stored, DbError> {
+    let known = tx.prepare_cached("SELECT 1 FROM memories WHERE key = ?1")?.exists([key.as_str()])?;
+    tx.prepare_cached(
+        "INSERT INTO memories (key, content, category, source, created_at, updated_at)
+         VALUES (?1, ?2, ?3, 'chat', ?4, ?4)
+         ON CONFLICT (key) DO UPDATE SET content = ?2, category = ?3, updated_at = ?4",
+    )?
+    .execute(params![key.as_str(), content, category.as_str(), now.as_millisecond()])?;
+    Ok(if known { Stored::Updated } else { Stored::New })
+}
+
+/// Deletes the memory under exactly that key; false if there was none.
+pub fn forget(tx: &Transaction<'_>, key: &MemoryKey) -> Result<bool, DbError> {
+    Ok(tx.prepare_cached("DELETE FROM memories WHERE key = ?1")?.execute([key.as_str()])? > 0)
+}
+
+/// Everything remembered, newest first.
+pub fn all(tx: &Transaction<'_>) -> Result<Vec<Memory>, DbError> {
+    let mut rows = tx
+        .prepare_cached("SELECT key, content, category, hits FROM memories ORDER BY updated_at DESC, key")?;
+    let memories = rows.query_map([], |row| {
+        Ok(Memory {
+            key: MemoryKey(row.get(0)?),
+            content: row.get(1)?,
+            category: Category::from_stored(&row.get::<_, String>(2)?),
+            hits: row.get(3)?,
+        })
+    })?;
+    Ok(memories.collect::<rusqlite::Result<_>>()?)
+}
+
+pub fn count(tx: &Transaction<'_>) -> Result<u32, DbError> {
+    Ok(tx.query_row("SELECT count(*) FROM memories", [], |row| row.get(0))?)
+}

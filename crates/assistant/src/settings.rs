@@ -1,0 +1,229 @@
+//! Every setting there is: key, kind, default, help. The page, the command line and the tools all read here.
+//!
+//! What was typed becomes once what is meant ([`Setting::accept`]); after that a value is known to be good. A
+//! stored value that this version no longer understands counts as the default.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use rusqlite::Transaction;
+
+use crate::db::{DbError, Migration};
+
+pub(crate) const MIGRATION: Migration =
+    Migration { name: "settings/1", sql: include_str!("../migrations/settings.sql") };
+
+/// One setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    pub key: Cow<'static, str>,
+    pub kind: Kind,
+    pub default: Cow<'static, str>,
+    pub help: Cow<'static, str>,
+}
+
+/// What a setting can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Switch,
+    Choice(&'static [&'static str]),
+    Whole {
+        from: u32,
+        to: u32,
+    },
+    /// Host names, separated by commas.
+    Hosts,
+}
+
+const fn setting(key: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Setting {
+    Setting { key: Cow::Borrowed(key), kind, default: Cow::Borrowed(default), help: Cow::Borrowed(help) }
+}
+
+pub static ALLOWED_HOSTS: Setting = setting(
+    "allowed_hosts",
+    Kind::Hosts,
+    "",
+    "Names under which the page may be opened besides localhost, for example kai.lan,192.168.1.20.",
+);
+pub static MEMORY_ENABLED: Setting =
+    setting("memory_enabled", Kind::Switch, "true", "Lets Kai remember things across conversations.");
+pub static THEME: Setting =
+    setting("theme", Kind::Choice(&["system", "light", "dark"]), "system", "How the page looks.");
+pub static TOOL_RESULT_LIMIT: Setting = setting(
+    "tool_result_limit",
+    Kind::Whole { from: 500, to: 200_000 },
+    "8000",
+    "Characters of a tool's result that the model gets to see; the rest is cut off.",
+);
+
+static FIXED: [&Setting; 4] = [&ALLOWED_HOSTS, &MEMORY_ENABLED, &THEME, &TOOL_RESULT_LIMIT];
+
+/// The switch of one tool.
+pub fn tool_enabled(tool: &str, on_by_default: bool) -> Setting {
+    Setting {
+        key: format!("tool_enabled_{tool}").into(),
+        kind: Kind::Switch,
+        default: if on_by_default { "true" } else { "false" }.into(),
+        help: format!("Offers the tool {tool} to the model.").into(),
+    }
+}
+
+/// The time one tool may take.
+pub fn tool_timeout(tool: &str, seconds: u64) -> Setting {
+    Setting {
+        key: format!("tool_timeout_{tool}").into(),
+        kind: Kind::Whole { from: 1, to: 600 },
+        default: seconds.to_string().into(),
+        help: format!("Seconds that the tool {tool} may take.").into(),
+    }
+}
+
+/// All settings, those of the given tools included, by key.
+pub fn catalogue(of_tools: impl IntoIterator<Item = Setting>) -> Vec<Setting> {
+    let mut all: Vec<Setting> = FIXED.iter().map(|s| (*s).clone()).chain(of_tools).collect();
+    all.sort_by(|a, b| a.key.cmp(&b.key));
+    all
+}
+
+/// A value that the setting does not take, with those it does.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key} takes {allowed}, and not \"{typed}\". It is unchanged.")]
+pub struct Refused {
+    pub key: String,
+    pub allowed: String,
+    pub typed: String,
+}
+
+impl Setting {
+    /// What `typed` means here, in its one stored form.
+    pub fn accept(&self, typed: &str) -> Result<String, Refused> {
+        let refused =
+            || Refused { key: self.key.to_string(), allowed: self.kind.allowed(), typed: typed.to_owned() };
+        self.kind.meaning(typed.trim()).ok_or_else(refused)
+    }
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Switch => "switch",
+            Self::Choice(_) => "choice",
+            Self::Whole { .. } => "number",
+            Self::Hosts => "hosts",
+        }
+    }
+
+    /// The allowed values, as the rest of a sentence.
+    pub fn allowed(self) -> String {
+        match self {
+            Self::Switch => "true or false".to_owned(),
+            Self::Choice(values) => format!("one of {}", values.join(", ")),
+            Self::Whole { from, to } => format!("a whole number from {from} to {to}"),
+            Self::Hosts => "host names separated by commas (letters, digits, dots, hyphens, an optional :port)".to_owned(),
+        }
+    }
+
+    fn meaning(self, typed: &str) -> Option<String> {
+        match self {
+            Self::Switch => match typed.to_ascii_lowercase().as_str() {
+                "true" | "on" | "yes" | "1" => Some("true".to_owned()),
+                "false" | "off" | "no" | "0" => Some("false".to_owned()),
+                _ => None,
+            },
+            Self::Choice(values) => values.iter().find(|v| v.eq_ignore_ascii_case(typed)).map(|v| (*v).to_owned()),
+            Self::Whole { from, to } => {
+                typed.parse().ok().filter(|n: &u32| (from..=to).contains(n)).map(|n| n.to_string())
+            }
+            Self::Hosts => hosts(typed),
+        }
+    }
+}
+
+fn hosts(typed: &str) -> Option<String> {
+    let plausible = |host: &str| host.chars().all(|c| c.is_ascii_alphanumeric() || ".-:[]".contains(c));
+    let named: Vec<String> =
+        typed.split(',').map(|h| h.trim().to_ascii_lowercase()).filter(|h| !h.is_empty()).collect();
+    named.iter().all(|h| plausible(h)).then(|| named.join(","))
+}
+
+/// What the person chose, as it was at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Values(BTreeMap<String, String>);
+
+impl Values {
+    /// The value in its stored form.
+    pub fn of(&self, setting: &Setting) -> String {
+        let stored = self.0.get(setting.key.as_ref()).and_then(|v| setting.kind.meaning(v));
+        stored.unwrap_or_else(|| setting.default.clone().into_owned())
+    }
+
+    pub fn on(&self, setting: &Setting) -> bool {
+        self.of(setting) == "true"
+    }
+
+    /// Zero for a setting that is no number, which [`Kind::Whole`] never is.
+    pub fn number(&self, setting: &Setting) -> u32 {
+        self.of(setting).parse().unwrap_or_default()
+    }
+}
+
+pub fn load(tx: &Transaction<'_>) -> Result<Values, DbError> {
+    let mut rows = tx.prepare_cached("SELECT key, value FROM settings")?;
+    let pairs = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(Values(pairs.collect::<rusqlite::Result<_>>()?))
+}
+
+/// Stores a value that [`Setting::accept`] made.
+pub fn store(tx: &Transaction<'_>, key: &str, value: &str) -> Result<(), DbError> {
+    tx.execute(
+        "INSERT INTO settings (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = ?2",
+        [key, value],
+    )?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_typed_becomes_what_is_meant_or_is_refused() {
+        for (setting, typed, expected) in [
+            (&MEMORY_ENABLED, "true", Some("true")),
+            (&MEMORY_ENABLED, " OFF ", Some("false")),
+            (&MEMORY_ENABLED, "maybe", None),
+            (&MEMORY_ENABLED, "", None),
+            (&THEME, "Dark", Some("dark")),
+            (&THEME, "blue", None),
+            (&TOOL_RESULT_LIMIT, "8000", Some("8000")),
+            (&TOOL_RESULT_LIMIT, "499", None),
+            (&TOOL_RESULT_LIMIT, "4.5", None),
+            (&TOOL_RESULT_LIMIT, "99999999999", None),
+            (&ALLOWED_HOSTS, "Kai.lan, 10.0.0.2:8787,", Some("kai.lan,10.0.0.2:8787")),
+            (&ALLOWED_HOSTS, "", Some("")),
+            (&ALLOWED_HOSTS, "http://kai.lan/", None),
+        ] {
+            assert_eq!(setting.accept(typed).ok().as_deref(), expected, "{} = {typed:?}", setting.key);
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_allowed_values() {
+        let refused = THEME.accept("blue").unwrap_err().to_string();
+        assert_eq!(refused, "theme takes one of system, light, dark, and not \"blue\". It is unchanged.");
+    }
+
+    #[test]
+    fn every_default_is_a_value_its_setting_takes() {
+        for setting in catalogue([tool_enabled("x", true), tool_timeout("x", 30)]) {
+            assert_eq!(setting.accept(&setting.default).as_deref(), Ok(setting.default.as_ref()), "{}", setting.key);
+            assert!(setting.help.ends_with('.'), "{} has no sentence of help", setting.key);
+        }
+    }
+
+    #[test]
+    fn a_stored_value_that_makes_no_sense_counts_as_the_default() {
+        let values = Values(BTreeMap::from([("theme".to_owned(), "sepia".to_owned())]));
+        assert_eq!(values.of(&THEME), "system");
+    }
+}

@@ -1,0 +1,156 @@
+//! From a raw call of a model to a result it can read: find, parse, run with a time-out, cut.
+//!
+//! Whatever goes wrong becomes a result, built by the serialiser; nothing here ends a turn.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use serde_json::{Map, Value, json};
+
+use super::AnyTool;
+use crate::settings::{self, TOOL_RESULT_LIMIT, Values};
+
+/// What a model gets to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolResult {
+    pub text: String,
+    pub success: bool,
+}
+
+/// Runs one call. `tool` is what the toolbox found, or why it may not be used; `arguments` is what the model
+/// wrote: a JSON object, or nothing at all.
+pub async fn execute(tool: Result<&dyn AnyTool, String>, values: &Values, arguments: &str) -> ToolResult {
+    let outcome = match tool.and_then(|tool| Ok((tool, parse(arguments)?))) {
+        Ok((tool, arguments)) => run(tool, arguments, time_limit(tool, values)).await,
+        Err(sentence) => Err(sentence),
+    };
+    let success = outcome.is_ok();
+    let text = match outcome {
+        Ok(mut fields) => {
+            fields.insert("success".to_owned(), true.into());
+            Value::Object(fields).to_string()
+        }
+        Err(sentence) => json!({"success": false, "error": sentence}).to_string(),
+    };
+    let limit = usize::try_from(values.number(&TOOL_RESULT_LIMIT)).unwrap_or(usize::MAX);
+    ToolResult { text: cut(text, limit), success }
+}
+
+/// Empty and `null` mean "no arguments".
+fn parse(arguments: &str) -> Result<Map<String, Value>, String> {
+    if arguments.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_str(arguments) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(Value::Null) => Ok(Map::new()),
+        Ok(_) => Err("The arguments must be a JSON object, such as {\"key\": \"value\"}.".to_owned()),
+        Err(error) => Err(format!("The arguments are not valid JSON: {error}.")),
+    }
+}
+
+fn time_limit(tool: &dyn AnyTool, values: &Values) -> Duration {
+    let default = tool.timeout().as_secs();
+    Duration::from_secs(values.number(&settings::tool_timeout(tool.name(), default)).into())
+}
+
+async fn run(
+    tool: &dyn AnyTool,
+    arguments: Map<String, Value>,
+    limit: Duration,
+) -> Result<Map<String, Value>, String> {
+    // A panicking tool must not take the daemon with it; the panic hook has written down what happened.
+    let guarded = AssertUnwindSafe(tool.call(arguments)).catch_unwind();
+    match tokio::time::timeout(limit, guarded).await {
+        Ok(Ok(Ok(fields))) => Ok(fields),
+        Ok(Ok(Err(error))) => Err(error.0),
+        Ok(Err(_panic)) => Err(format!("The tool {} failed because of a bug in Kai.", tool.name())),
+        Err(_elapsed) => {
+            Err(format!("The tool {} took longer than {} s and was stopped.", tool.name(), limit.as_secs()))
+        }
+    }
+}
+
+/// The first `limit` characters, and a line that says how many there were.
+fn cut(text: String, limit: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(limit) else { return text };
+    let length = text.chars().count();
+    format!("{}\n[Cut off: the first {limit} of {length} characters are shown.]", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use schemars::JsonSchema;
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::tool::{Tool, ToolError};
+
+    /// Does as it is told.
+    #[derive(Deserialize, JsonSchema)]
+    struct PuppetInput {
+        act: String,
+    }
+    struct Puppet;
+    impl Tool for Puppet {
+        const NAME: &'static str = "puppet";
+        type Input = PuppetInput;
+        type Output = Value;
+        async fn run(&self, input: PuppetInput) -> Result<Value, ToolError> {
+            match input.act.as_str() {
+                "sleep" => tokio::time::sleep(Duration::from_secs(3600)).await,
+                "panic" => panic!("as told"),
+                "refuse" => return Err(ToolError("No \"thanks\".".to_owned())),
+                _ => {}
+            }
+            Ok(json!({"said": input.act}))
+        }
+    }
+
+    async fn play(arguments: &str) -> ToolResult {
+        execute(Ok(&Puppet), &Values::default(), arguments).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whatever_happens_becomes_a_result() {
+        for (arguments, expected) in [
+            (r#"{"act":"hi"}"#, json!({"success": true, "said": "hi"})),
+            (r#"{"act":"refuse"}"#, json!({"success": false, "error": "No \"thanks\"."})),
+            (
+                r#"{"act":"sleep"}"#,
+                json!({"success": false, "error": "The tool puppet took longer than 30 s and was stopped."}),
+            ),
+            (
+                r#"{"act":"panic"}"#,
+                json!({"success": false, "error": "The tool puppet failed because of a bug in Kai."}),
+            ),
+            (
+                "null",
+                json!({"success": false, "error": "The parameter \"act\" must be a string, but it is missing."}),
+            ),
+            (
+                "[1]",
+                json!({"success": false, "error": "The arguments must be a JSON object, such as {\"key\": \"value\"}."}),
+            ),
+        ] {
+            let result = play(arguments).await;
+            let read: Value = serde_json::from_str(&result.text).unwrap();
+            assert_eq!(read, expected, "{arguments}");
+            assert_eq!(result.success, expected["success"] == true);
+        }
+    }
+
+    #[tokio::test]
+    async fn half_a_json_is_refused_in_words() {
+        let result = play(r#"{"act":"#).await;
+        assert!(result.text.contains("not valid JSON"), "{}", result.text);
+    }
+
+    #[test]
+    fn a_long_result_is_cut_between_characters_and_says_so() {
+        assert_eq!(cut("ä".repeat(5), 5), "ä".repeat(5));
+        let cut = cut("ä".repeat(6), 5);
+        assert_eq!(cut, format!("{}\n[Cut off: the first 5 of 6 characters are shown.]", "ä".repeat(5)));
+    }
+}

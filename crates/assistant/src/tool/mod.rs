@@ -1,0 +1,78 @@
+//! A tool is a type; its documentation is the prompt.
+//!
+//! The doc comments on the input struct and its fields are what the model reads, so the two cannot drift.
+//! [`AnyTool`] erases the types once; no tool ever touches raw JSON.
+
+mod executor;
+mod schema;
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use kai_llm::ToolSpec;
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use crate::db::DbError;
+
+pub use executor::{ToolResult, execute};
+
+/// Something the model can ask for.
+pub trait Tool: Send + Sync + 'static {
+    const NAME: &'static str;
+    const TIMEOUT: Duration = Duration::from_secs(30);
+    type Input: DeserializeOwned + JsonSchema + Send;
+    type Output: Serialize;
+
+    fn run(&self, input: Self::Input) -> impl Future<Output = Result<Self::Output, ToolError>> + Send;
+}
+
+/// A failure as a sentence for the model that says what to do next. It never ends the turn.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ToolError(pub String);
+
+impl From<DbError> for ToolError {
+    fn from(error: DbError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+type Running<'a> = Pin<Box<dyn Future<Output = Result<Map<String, Value>, ToolError>> + Send + 'a>>;
+
+/// Any tool, with its types forgotten.
+pub trait AnyTool: Send + Sync {
+    fn name(&self) -> &'static str;
+    fn timeout(&self) -> Duration;
+    fn spec(&self) -> ToolSpec;
+    /// Checks the arguments against the schema, then runs.
+    fn call(&self, arguments: Map<String, Value>) -> Running<'_>;
+}
+
+impl<T: Tool> AnyTool for T {
+    fn name(&self) -> &'static str {
+        T::NAME
+    }
+
+    fn timeout(&self) -> Duration {
+        T::TIMEOUT
+    }
+
+    fn spec(&self) -> ToolSpec {
+        let (description, parameters) = schema::describe::<T::Input>();
+        ToolSpec { name: T::NAME.to_owned(), description, parameters }
+    }
+
+    fn call(&self, arguments: Map<String, Value>) -> Running<'_> {
+        Box::pin(async move {
+            let fitting = schema::fit(&self.spec().parameters, arguments).map_err(ToolError)?;
+            let input = serde_json::from_value(Value::Object(fitting)).map_err(|e| ToolError(e.to_string()))?;
+            let output = serde_json::to_value(self.run(input).await?).map_err(|e| ToolError(e.to_string()))?;
+            match output {
+                Value::Object(fields) => Ok(fields),
+                other => Ok(Map::from_iter([("result".to_owned(), other)])),
+            }
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! Which tools there are now, and who decides: a tool's own switch, or the switch of its feature.
+
+use std::sync::Arc;
+
+use kai_llm::ToolSpec;
+
+use crate::settings::{self, MEMORY_ENABLED, Setting, Values};
+use crate::tool::AnyTool;
+
+/// All tools of this build, in the order in which a model is told of them.
+pub struct Toolbox(Vec<Entry>);
+
+pub struct Entry {
+    pub tool: Arc<dyn AnyTool>,
+    pub governed: Governed,
+}
+
+/// Whose switch turns a tool on and off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Governed {
+    /// It has a switch of its own, and so a card in the settings.
+    OwnSwitch { on_by_default: bool },
+    /// It is there whenever its feature is on.
+    Feature(Feature),
+}
+
+/// A feature whose switch governs several tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feature {
+    Memory,
+}
+
+impl Feature {
+    fn setting(self) -> &'static Setting {
+        match self {
+            Self::Memory => &MEMORY_ENABLED,
+        }
+    }
+}
+
+impl Entry {
+    /// Did the person leave it on?
+    pub fn enabled(&self, values: &Values) -> bool {
+        match self.governed {
+            Governed::OwnSwitch { on_by_default } => {
+                values.on(&settings::tool_enabled(self.tool.name(), on_by_default))
+            }
+            Governed::Feature(feature) => values.on(feature.setting()),
+        }
+    }
+
+    /// Why a model is not offered this tool now, with what to do about it.
+    pub fn why_not(&self, values: &Values) -> Option<String> {
+        let name = self.tool.name();
+        let switch = match self.governed {
+            Governed::OwnSwitch { .. } => format!("tool_enabled_{name}"),
+            Governed::Feature(feature) => feature.setting().key.to_string(),
+        };
+        let off = !self.enabled(values);
+        off.then(|| format!("The tool {name} is off. The user can turn it on: kai settings set {switch} true"))
+    }
+
+    fn settings(&self) -> impl Iterator<Item = Setting> {
+        let name = self.tool.name();
+        let own = match self.governed {
+            Governed::OwnSwitch { on_by_default } => Some(settings::tool_enabled(name, on_by_default)),
+            Governed::Feature(_) => None,
+        };
+        own.into_iter().chain([settings::tool_timeout(name, self.tool.timeout().as_secs())])
+    }
+}
+
+impl Toolbox {
+    pub fn new(entries: Vec<Entry>) -> Self {
+        Self(entries)
+    }
+
+    pub fn entries(&self) -> &[Entry] {
+        &self.0
+    }
+
+    /// The settings that the tools bring with them.
+    pub fn settings(&self) -> impl Iterator<Item = Setting> {
+        self.0.iter().flat_map(Entry::settings)
+    }
+
+    /// What a model is offered now.
+    pub fn offered(&self, values: &Values) -> Vec<ToolSpec> {
+        self.0.iter().filter(|entry| entry.enabled(values)).map(|entry| entry.tool.spec()).collect()
+    }
+
+    /// The tool of that name, if it may be used now.
+    pub fn usable(&self, name: &str, values: &Values) -> Result<&dyn AnyTool, String> {
+        let entry = self.0.iter().find(|entry| entry.tool.name() == name);
+        let entry = entry.ok_or_else(|| format!("There is no tool called {name}."))?;
+        entry.why_not(values).map_or(Ok(entry.tool.as_ref()), Err)
+    }
+}

@@ -1,0 +1,194 @@
+//! The desktop's keyring (GNOME Keyring, KWallet, KeePassXC), spoken to as the freedesktop Secret Service.
+//!
+//! The key crosses the session bus in the clear ("plain" session): whoever can listen on the user's own bus
+//! can ask the keyring for it just as well.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use kai_assistant::home::{HomeId, Keyring, KeyringError, StoreKey};
+use serde::{Deserialize, Serialize};
+use zbus::zvariant::{OwnedObjectPath, OwnedValue, Type, Value};
+use zbus::{Connection, proxy};
+
+/// The keyring on one session bus.
+#[derive(Debug, Clone)]
+pub struct SecretService {
+    bus: String,
+}
+
+/// A bus that does not answer must not keep a command waiting.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A person has to find and answer the desktop's own window.
+const PERSON: Duration = Duration::from_secs(120);
+
+impl SecretService {
+    /// `bus` is the D-Bus address of the session, such as `unix:path=/run/user/1000/bus`.
+    pub fn on(bus: String) -> Self {
+        Self { bus }
+    }
+
+    /// Runs one exchange with the keyring. Called before any runtime exists, so it brings its own.
+    fn ask<T>(&self, limit: Duration, work: impl AsyncFnOnce(Session) -> zbus::Result<T>) -> Result<T, KeyringError> {
+        let said = |e: &dyn std::fmt::Display| KeyringError(format!("it did not answer ({e})"));
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| said(&e))?;
+        runtime.block_on(async {
+            let exchange = async { work(Session::open(&self.bus).await?).await };
+            let outcome = tokio::time::timeout(limit, exchange).await;
+            outcome.map_err(|_| said(&"no answer in time"))?.map_err(|e| said(&e))
+        })
+    }
+}
+
+impl Keyring for SecretService {
+    fn usable(&self) -> bool {
+        self.ask(PATIENCE, async |session| {
+            let collection = session.collection().await?;
+            collection.locked().await
+        })
+        .is_ok_and(|locked| !locked)
+    }
+
+    fn get(&self, home: &HomeId) -> Result<Option<StoreKey>, KeyringError> {
+        self.ask(PERSON, async |session| {
+            let Some(item) = session.find(home).await? else { return Ok(None) };
+            let (_, _, value, _) = session.item(item).await?.get_secret(&session.path).await?;
+            let text = zeroize::Zeroizing::new(value);
+            Ok(std::str::from_utf8(&text).ok().and_then(StoreKey::from_hex))
+        })
+    }
+
+    fn put(&self, home: &HomeId, key: &StoreKey) -> Result<(), KeyringError> {
+        self.ask(PERSON, async |session| session.create(home, key).await)
+    }
+
+    fn remove(&self, home: &HomeId) -> Result<(), KeyringError> {
+        self.ask(PERSON, async |session| {
+            let Some(item) = session.find(home).await? else { return Ok(()) };
+            let prompt = session.item(item).await?.delete().await?;
+            session.wait_for(prompt).await
+        })
+    }
+}
+
+/// An open exchange.
+struct Session {
+    bus: Connection,
+    service: ServiceProxy<'static>,
+    path: OwnedObjectPath,
+}
+
+impl Session {
+    async fn open(bus: &str) -> zbus::Result<Self> {
+        let bus = zbus::connection::Builder::address(bus)?.build().await?;
+        let service = ServiceProxy::new(&bus).await?;
+        let (_, path) = service.open_session("plain", &Value::from("")).await?;
+        Ok(Self { bus, service, path })
+    }
+
+    async fn collection(&self) -> zbus::Result<CollectionProxy<'static>> {
+        let path = self.service.read_alias("default").await?;
+        if path.as_str() == "/" {
+            return Err(zbus::Error::Failure("it has no default keyring".to_owned()));
+        }
+        CollectionProxy::builder(&self.bus).path(path)?.build().await
+    }
+
+    async fn item(&self, path: OwnedObjectPath) -> zbus::Result<ItemProxy<'static>> {
+        ItemProxy::builder(&self.bus).path(path)?.build().await
+    }
+
+    async fn find(&self, home: &HomeId) -> zbus::Result<Option<OwnedObjectPath>> {
+        let (unlocked, locked) = self.service.search_items(attributes(home)).await?;
+        if let Some(item) = unlocked.into_iter().next() {
+            return Ok(Some(item));
+        }
+        let Some(item) = locked.into_iter().next() else { return Ok(None) };
+        self.unlock(&item).await?;
+        Ok(Some(item))
+    }
+
+    async fn unlock(&self, object: &OwnedObjectPath) -> zbus::Result<()> {
+        let (_, prompt) = self.service.unlock(&[object.clone()]).await?;
+        self.wait_for(prompt).await
+    }
+
+    async fn create(&self, home: &HomeId, key: &StoreKey) -> zbus::Result<()> {
+        let collection = self.collection().await?;
+        if collection.locked().await? {
+            let path = collection.inner().path().to_owned().into();
+            self.unlock(&path).await?;
+        }
+        let properties = HashMap::from([
+            ("org.freedesktop.Secret.Item.Label", Value::from("Key of Kai's store")),
+            ("org.freedesktop.Secret.Item.Attributes", Value::from(attributes(home))),
+        ]);
+        let secret = Secret(self.path.clone(), vec![], key.hex().as_bytes().to_vec(), "text/plain".to_owned());
+        let (_, prompt) = collection.create_item(properties, &secret, true).await?;
+        self.wait_for(prompt).await
+    }
+
+    /// Where the keyring wants its person, it names a prompt; `/` means that nobody need be asked.
+    async fn wait_for(&self, prompt: OwnedObjectPath) -> zbus::Result<()> {
+        use futures_util::StreamExt;
+        if prompt.as_str() == "/" {
+            return Ok(());
+        }
+        let prompt = PromptProxy::builder(&self.bus).path(prompt)?.build().await?;
+        let mut completed = prompt.receive_completed().await?;
+        prompt.prompt("").await?;
+        match completed.next().await {
+            Some(signal) if !signal.args()?.dismissed => Ok(()),
+            _ => Err(zbus::Error::Failure("unlocking was dismissed".to_owned())),
+        }
+    }
+}
+
+fn attributes(home: &HomeId) -> HashMap<&'static str, &str> {
+    HashMap::from([("application", "kai"), ("home", home.as_str())])
+}
+
+/// Session, parameters, value, content type.
+#[derive(Debug, Serialize, Deserialize, Type)]
+struct Secret(OwnedObjectPath, Vec<u8>, Vec<u8>, String);
+
+#[proxy(
+    interface = "org.freedesktop.Secret.Service",
+    default_service = "org.freedesktop.secrets",
+    default_path = "/org/freedesktop/secrets"
+)]
+trait Service {
+    fn open_session(&self, algorithm: &str, input: &Value<'_>) -> zbus::Result<(OwnedValue, OwnedObjectPath)>;
+    fn search_items(
+        &self,
+        attributes: HashMap<&str, &str>,
+    ) -> zbus::Result<(Vec<OwnedObjectPath>, Vec<OwnedObjectPath>)>;
+    fn unlock(&self, objects: &[OwnedObjectPath]) -> zbus::Result<(Vec<OwnedObjectPath>, OwnedObjectPath)>;
+    fn read_alias(&self, name: &str) -> zbus::Result<OwnedObjectPath>;
+}
+
+#[proxy(interface = "org.freedesktop.Secret.Collection", default_service = "org.freedesktop.secrets")]
+trait Collection {
+    fn create_item(
+        &self,
+        properties: HashMap<&str, Value<'_>>,
+        secret: &Secret,
+        replace: bool,
+    ) -> zbus::Result<(OwnedObjectPath, OwnedObjectPath)>;
+    #[zbus(property)]
+    fn locked(&self) -> zbus::Result<bool>;
+}
+
+#[proxy(interface = "org.freedesktop.Secret.Item", default_service = "org.freedesktop.secrets")]
+trait Item {
+    fn get_secret(&self, session: &OwnedObjectPath) -> zbus::Result<(OwnedObjectPath, Vec<u8>, Vec<u8>, String)>;
+    fn delete(&self) -> zbus::Result<OwnedObjectPath>;
+}
+
+#[proxy(interface = "org.freedesktop.Secret.Prompt", default_service = "org.freedesktop.secrets")]
+trait Prompt {
+    fn prompt(&self, window: &str) -> zbus::Result<()>;
+    #[zbus(signal)]
+    fn completed(&self, dismissed: bool, result: Value<'_>) -> zbus::Result<()>;
+}

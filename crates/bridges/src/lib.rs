@@ -1,0 +1,5 @@
+//! The outside world behind the assistant's ports. Only this crate and the binary know what platform they
+//! run on.
+
+#[cfg(target_os = "linux")]
+pub mod desktop;
