@@ -1,1 +1,24 @@
-fn main(){}
+//! Kai: a personal assistant on your own machine that never sends anything without your tap.
+
+mod answer;
+mod call;
+mod caller;
+mod cli;
+mod crash;
+mod daemon;
+mod doctor;
+mod failure;
+mod home;
+mod logs;
+mod socket;
+mod status;
+mod web;
+mod wire;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    crash::install();
+    // Whatever panics, the person gets a sentence (from the hook) and a proper exit code.
+    std::panic::catch_unwind(cli::run).unwrap_or(ExitCode::FAILURE)
+}

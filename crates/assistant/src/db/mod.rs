@@ -10,7 +10,7 @@ mod open;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
 pub use error::{DbError, OpenError};
 pub use migrate::Migration;
@@ -74,6 +74,16 @@ impl Db {
             Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
             Err(_) => Err(E::from(DbError::Stopping)),
         }
+    }
+
+    /// Reads every page: `None` if all is whole, else what is not.
+    pub async fn damage(&self) -> Result<Option<String>, DbError> {
+        self.read(|tx| {
+            let forged = tx.query_row("PRAGMA cipher_integrity_check", [], |row| row.get(0)).optional()?;
+            let structure: String = tx.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+            Ok(forged.or((structure != "ok").then_some(structure)))
+        })
+        .await
     }
 
     /// Folds the write-ahead log into the main file; called once on a clean stop.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use kai_assistant::home::{HomeId, Keyring, KeyringError, StoreKey};
 use serde::{Deserialize, Serialize};
-use zbus::zvariant::{OwnedObjectPath, OwnedValue, Type, Value};
-use zbus::{Connection, proxy};
+use zbus::zvariant::Type;
+use zbus::{Connection, OwnedObjectPath, OwnedVariant, Variant, proxy};
 
 /// The keyring on one session bus.
 #[derive(Debug, Clone)]
@@ -81,9 +81,9 @@ struct Session {
 
 impl Session {
     async fn open(bus: &str) -> zbus::Result<Self> {
-        let bus = zbus::connection::Builder::address(bus)?.build().await?;
+        let bus = zbus::connection::Builder::address(bus).build().await?;
         let service = ServiceProxy::new(&bus).await?;
-        let (_, path) = service.open_session("plain", &Value::from("")).await?;
+        let (_, path) = service.open_session("plain", &Variant::from("")).await?;
         Ok(Self { bus, service, path })
     }
 
@@ -92,11 +92,11 @@ impl Session {
         if path.as_str() == "/" {
             return Err(zbus::Error::Failure("it has no default keyring".to_owned()));
         }
-        CollectionProxy::builder(&self.bus).path(path)?.build().await
+        CollectionProxy::builder(&self.bus).path(path).build().await
     }
 
     async fn item(&self, path: OwnedObjectPath) -> zbus::Result<ItemProxy<'static>> {
-        ItemProxy::builder(&self.bus).path(path)?.build().await
+        ItemProxy::builder(&self.bus).path(path).build().await
     }
 
     async fn find(&self, home: &HomeId) -> zbus::Result<Option<OwnedObjectPath>> {
@@ -121,8 +121,8 @@ impl Session {
             self.unlock(&path).await?;
         }
         let properties = HashMap::from([
-            ("org.freedesktop.Secret.Item.Label", Value::from("Key of Kai's store")),
-            ("org.freedesktop.Secret.Item.Attributes", Value::from(attributes(home))),
+            ("org.freedesktop.Secret.Item.Label", Variant::from("Key of Kai's store")),
+            ("org.freedesktop.Secret.Item.Attributes", Variant::from(attributes(home))),
         ]);
         let secret = Secret(self.path.clone(), vec![], key.hex().as_bytes().to_vec(), "text/plain".to_owned());
         let (_, prompt) = collection.create_item(properties, &secret, true).await?;
@@ -135,7 +135,7 @@ impl Session {
         if prompt.as_str() == "/" {
             return Ok(());
         }
-        let prompt = PromptProxy::builder(&self.bus).path(prompt)?.build().await?;
+        let prompt = PromptProxy::builder(&self.bus).path(prompt).build().await?;
         let mut completed = prompt.receive_completed().await?;
         prompt.prompt("").await?;
         match completed.next().await {
@@ -159,7 +159,7 @@ struct Secret(OwnedObjectPath, Vec<u8>, Vec<u8>, String);
     default_path = "/org/freedesktop/secrets"
 )]
 trait Service {
-    fn open_session(&self, algorithm: &str, input: &Value<'_>) -> zbus::Result<(OwnedValue, OwnedObjectPath)>;
+    fn open_session(&self, algorithm: &str, input: &Variant<'_>) -> zbus::Result<(OwnedVariant, OwnedObjectPath)>;
     fn search_items(
         &self,
         attributes: HashMap<&str, &str>,
@@ -172,7 +172,7 @@ trait Service {
 trait Collection {
     fn create_item(
         &self,
-        properties: HashMap<&str, Value<'_>>,
+        properties: HashMap<&str, Variant<'_>>,
         secret: &Secret,
         replace: bool,
     ) -> zbus::Result<(OwnedObjectPath, OwnedObjectPath)>;
@@ -190,5 +190,5 @@ trait Item {
 trait Prompt {
     fn prompt(&self, window: &str) -> zbus::Result<()>;
     #[zbus(signal)]
-    fn completed(&self, dismissed: bool, result: Value<'_>) -> zbus::Result<()>;
+    fn completed(&self, dismissed: bool, result: Variant<'_>) -> zbus::Result<()>;
 }

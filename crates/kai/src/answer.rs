@@ -1,0 +1,115 @@
+//! Answers a call on an opened app. The daemon and a command without one both come through here.
+
+use kai_assistant::db::DbError;
+use kai_assistant::memory::{self, MemoryKey};
+use kai_assistant::settings::{self, Setting, Values};
+use kai_assistant::tool;
+use kai_assistant::words::Words;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::call::{Call, Revoked, SettingRow, ToolAnswer, ToolRow};
+use crate::failure::Failure;
+use crate::web::signin;
+use crate::wire::App;
+use crate::{doctor, status};
+
+pub(crate) async fn answer(app: &App, call: Call) -> Result<Value, Failure> {
+    match call {
+        Call::Status => json(status::of(app).await?),
+        Call::Doctor => json(doctor::examine(app).await),
+        Call::SettingsList => json(settings_list(app).await?),
+        Call::SettingsGet { key } => json(row(&find(app, &key)?, &values(app).await?)),
+        Call::SettingsSet { key, value } => json(set(app, &key, &value).await?),
+        Call::MemoryList => json(app.db.read(memory::store::all).await?),
+        Call::MemoryForget { key } => json(forget(app, &key).await?),
+        Call::ToolsList => json(tools(app, &values(app).await?)),
+        Call::ToolsCall { tool, arguments } => json(call_tool(app, &tool, &arguments).await?),
+        Call::Link => json(signin::fresh_link(app).await?),
+        Call::RevokeLinks => {
+            let (sessions, links) = app.db.write(signin::revoke_all).await?;
+            json(Revoked { sessions, links })
+        }
+    }
+}
+
+fn json(answer: impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(answer).map_err(|e| Failure::failed(format!("The answer could not be written: {e}.")))
+}
+
+pub(crate) async fn values(app: &App) -> Result<Values, DbError> {
+    app.db.read(settings::load).await
+}
+
+async fn settings_list(app: &App) -> Result<Vec<SettingRow>, Failure> {
+    let values = values(app).await?;
+    Ok(settings::catalogue(app.toolbox.settings()).iter().map(|s| row(s, &values)).collect())
+}
+
+fn row(setting: &Setting, values: &Values) -> SettingRow {
+    SettingRow {
+        key: setting.key.to_string(),
+        value: values.of(setting),
+        default: setting.default.to_string(),
+        kind: setting.kind.name().to_owned(),
+        allowed: setting.kind.allowed(),
+        help: setting.help.to_string(),
+    }
+}
+
+fn find(app: &App, key: &str) -> Result<Setting, Failure> {
+    let all = settings::catalogue(app.toolbox.settings());
+    if let Some(found) = all.iter().find(|s| s.key == key) {
+        return Ok(found.clone());
+    }
+    let near = all.iter().map(|s| s.key.as_ref()).min_by_key(|k| strsim::levenshtein(k, key));
+    let hint = near.filter(|k| strsim::levenshtein(k, key) <= 4).map(|k| format!(" Did you mean {k}?"));
+    let hint = hint.unwrap_or_default();
+    Err(Failure::usage(format!("There is no setting called {key}.{hint} All of them: kai settings list")))
+}
+
+async fn set(app: &App, key: &str, typed: &str) -> Result<SettingRow, Failure> {
+    let setting = find(app, key)?;
+    let value = setting.accept(typed).map_err(|refused| Failure::usage(refused.to_string()))?;
+    let key = setting.key.to_string();
+    let values = app
+        .db
+        .write(move |tx| {
+            settings::store(tx, &key, &value)?;
+            settings::load(tx)
+        })
+        .await?;
+    Ok(row(&setting, &values))
+}
+
+async fn forget(app: &App, key: &str) -> Result<MemoryKey, Failure> {
+    let key = MemoryKey::new(key).map_err(Failure::usage)?;
+    let gone = key.clone();
+    if app.db.write(move |tx| memory::store::forget(tx, &gone)).await? {
+        return Ok(key);
+    }
+    Err(Failure::failed(format!("There is no memory under the key \"{}\". See: kai memory list", key.as_str())))
+}
+
+fn tools(app: &App, values: &Values) -> Vec<ToolRow> {
+    let words = Words::english();
+    let row = |entry: &kai_assistant::toolbox::Entry| {
+        let name = entry.tool.name();
+        let why_not = entry.why_not(values);
+        ToolRow {
+            title: words.tool_name(name),
+            description: words.tool_about(name),
+            name: name.to_owned(),
+            enabled: entry.enabled(values),
+            available: why_not.is_none(),
+            why_not,
+        }
+    };
+    app.toolbox.entries().iter().map(row).collect()
+}
+
+async fn call_tool(app: &App, name: &str, arguments: &str) -> Result<ToolAnswer, Failure> {
+    let values = values(app).await?;
+    let result = tool::execute(app.toolbox.usable(name, &values), &values, arguments).await;
+    Ok(ToolAnswer { text: result.text, success: result.success })
+}

@@ -1,0 +1,105 @@
+//! What a command asks for. The same call is answered by the daemon over the socket, or in the command's own
+//! process, and both answers go through JSON: so they are the same.
+
+use serde::{Deserialize, Serialize};
+
+/// The protocol's version; a daemon of another one says so instead of guessing.
+pub(crate) const VERSION: u32 = 1;
+
+/// The first line on the socket.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    pub(crate) v: u32,
+    /// Is there a person at a terminal who can be asked?
+    pub(crate) tty: bool,
+    #[serde(flatten)]
+    pub(crate) call: Call,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "cmd", content = "args", rename_all = "snake_case")]
+pub(crate) enum Call {
+    Status,
+    Doctor,
+    SettingsList,
+    SettingsGet { key: String },
+    SettingsSet { key: String, value: String },
+    MemoryList,
+    MemoryForget { key: String },
+    ToolsList,
+    ToolsCall { tool: String, arguments: String },
+    Link,
+    RevokeLinks,
+}
+
+/// The lines that come back; the last one is `done` or `error`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(crate) enum Event {
+    Done { result: serde_json::Value },
+    Error { code: u8, message: String },
+}
+
+/// A row of `kai settings list`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SettingRow {
+    pub(crate) key: String,
+    pub(crate) value: String,
+    pub(crate) default: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) allowed: String,
+    pub(crate) help: String,
+}
+
+/// A row of `kai tools list`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ToolRow {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) description: String,
+    pub(crate) enabled: bool,
+    pub(crate) available: bool,
+    pub(crate) why_not: Option<String>,
+}
+
+/// What one tool answered, as a model would read it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ToolAnswer {
+    pub(crate) text: String,
+    pub(crate) success: bool,
+}
+
+/// A fresh sign-in link.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SignInLink {
+    pub(crate) url: String,
+    /// Epoch milliseconds.
+    pub(crate) expires_at: i64,
+    pub(crate) daemon_running: bool,
+}
+
+/// How many sessions and links were ended.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Revoked {
+    pub(crate) sessions: usize,
+    pub(crate) links: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_is_as_the_protocol_says() {
+        let call = Call::SettingsGet { key: "theme".to_owned() };
+        let line = serde_json::to_value(Hello { v: 1, tty: false, call: call.clone() }).unwrap();
+        assert_eq!(
+            line,
+            serde_json::json!({"v": 1, "tty": false, "cmd": "settings_get", "args": {"key": "theme"}})
+        );
+        assert_eq!(serde_json::from_value::<Hello>(line).unwrap().call, call);
+        let bare: Hello = serde_json::from_str(r#"{"v":1,"cmd":"status","tty":true}"#).unwrap();
+        assert_eq!(bare.call, Call::Status);
+    }
+}

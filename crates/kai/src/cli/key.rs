@@ -1,0 +1,75 @@
+//! `kai key`: where the store's key lies, and moving it. Works on the home itself, never through the daemon.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use kai_assistant::home::{Destination, Home, KeyPlace, Passphrase};
+
+use super::args::{KeyCommand, KeyDestination};
+use super::out;
+use crate::failure::Failure;
+use crate::home::{Keys, ask, keyring, read_passphrase};
+
+pub(super) fn run(home: &Home, keys: Keys, command: &KeyCommand, json: bool) -> Result<ExitCode, Failure> {
+    let place = match command {
+        KeyCommand::Show => keys.unlock(home)?.0.place.name(),
+        KeyCommand::Move { to } => relocate(home, keys, *to)?,
+    };
+    if json {
+        out::json(&serde_json::json!({"key": place}));
+    } else {
+        out::line(match place {
+            "keyring" => "The key lies in the desktop keyring.",
+            "passphrase" => "The key is locked with a passphrase.",
+            _ => "The key lies in kai.key, which only you can read.",
+        });
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn relocate(home: &Home, keys: Keys, to: KeyDestination) -> Result<&'static str, Failure> {
+    let (from, key) = keys.unlock(home)?;
+    let (ring, passphrase);
+    let destination = match to {
+        KeyDestination::File => Destination::File,
+        KeyDestination::Keyring => {
+            ring = keyring().ok_or_else(|| Failure::failed("There is no desktop session here, so no keyring."))?;
+            Destination::Keyring(ring.as_ref())
+        }
+        KeyDestination::Passphrase => {
+            passphrase = new_passphrase(keys, &from.place)?;
+            Destination::Passphrase(&passphrase)
+        }
+    };
+    let moved = home.move_key(&destination, &from, &key)?;
+    // Only now that the new place holds it may the old one let go.
+    if let (KeyPlace::Keyring, Some(old)) = (&from.place, keyring()) {
+        if to != KeyDestination::Keyring {
+            old.remove(&from.home).map_err(|e| Failure::failed(format!("The key is moved, but still in the keyring: {e}.")))?;
+        }
+    }
+    Ok(moved.place.name())
+}
+
+fn new_passphrase(keys: Keys, from: &KeyPlace) -> Result<Passphrase, Failure> {
+    // The descriptor holds the new passphrase, unless an old one had to be read from it.
+    if let (Some(fd), false) = (keys.passphrase_fd, matches!(from, KeyPlace::Passphrase(_))) {
+        let path = format!("/dev/fd/{fd}");
+        let read = read_passphrase(Path::new(&path));
+        return good(read.map_err(|e| Failure::usage(format!("The passphrase could not be read from {path}: {e}.")))?);
+    }
+    let nobody = || Failure::usage("A new passphrase needs a terminal, or --passphrase-fd N.");
+    let first = ask("New passphrase: ").ok().flatten().ok_or_else(nobody)?;
+    let again = ask("Once more: ").ok().flatten().ok_or_else(nobody)?;
+    if !first.same_as(&again) {
+        return Err(Failure::usage("The two are not the same. Nothing was changed."));
+    }
+    good(first)
+}
+
+fn good(passphrase: Passphrase) -> Result<Passphrase, Failure> {
+    if passphrase.is_empty() {
+        return Err(Failure::usage("The passphrase is empty. Nothing was changed."));
+    }
+    Ok(passphrase)
+}

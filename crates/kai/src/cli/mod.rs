@@ -1,0 +1,146 @@
+//! The command line: what was typed becomes a call, the answer becomes text or JSON.
+
+mod args;
+mod key;
+pub(crate) mod out;
+mod show;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use self::args::{Args, Command, MemoryCommand, SettingsCommand, ToolsCommand};
+use crate::call::{Call, Revoked, SettingRow, SignInLink, ToolAnswer};
+use crate::caller::Caller;
+use crate::daemon::{self, Listen};
+use crate::doctor::{self, Check, Verdict};
+use crate::failure::Failure;
+use crate::home::{self, Keys};
+use crate::logs;
+
+/// Parses, runs, and ends with the right code.
+pub(crate) fn run() -> ExitCode {
+    match command(Args::parse()) {
+        Ok(code) => code,
+        Err(failure) => {
+            out::complain(&failure.message);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+fn command(args: Args) -> Result<ExitCode, Failure> {
+    let command = args.command.unwrap_or(Command::Serve(args.serve));
+    if let Command::Completions { shell } = command {
+        let mut script = Vec::new();
+        clap_complete::generate(shell, &mut Args::command(), "kai", &mut script);
+        return done(out::raw(&script));
+    }
+    let home = home::find(args.home.as_deref())?;
+    let keys = Keys { passphrase_fd: args.passphrase_fd };
+    let ask = Asking { caller: Caller { home, keys }, json: args.json };
+    match command {
+        Command::Serve(options) => {
+            logs::start(options.log_format)?;
+            let listen = Listen { bind: options.bind, port: options.port };
+            daemon::run(ask.caller.home, keys, listen).map(|()| ExitCode::SUCCESS)
+        }
+        Command::Status => ask.show(Call::Status, show::status),
+        Command::Doctor => ask.doctor(),
+        Command::Settings(command) => ask.settings(command),
+        Command::Memory(command) => ask.memory(command),
+        Command::Tools(command) => ask.tools(command),
+        Command::Link { revoke_all } => ask.link(revoke_all),
+        Command::Key(command) => key::run(&ask.caller.home, keys, &command, args.json),
+        Command::Completions { .. } => Ok(ExitCode::SUCCESS),
+        #[cfg(debug_assertions)]
+        Command::Panic => ["what a bug looks like"].get(1).map_or_else(|| panic!("on purpose"), |_| Ok(ExitCode::SUCCESS)),
+    }
+}
+
+fn done(printed: ()) -> Result<ExitCode, Failure> {
+    let () = printed;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Somebody to ask and a way to show it.
+struct Asking {
+    caller: Caller,
+    json: bool,
+}
+
+impl Asking {
+    fn show<T: DeserializeOwned + Serialize>(
+        &self,
+        call: Call,
+        text: impl FnOnce(&T) -> String,
+    ) -> Result<ExitCode, Failure> {
+        let answer: T = self.caller.ask(call)?;
+        done(if self.json { out::json(&answer) } else { out::text(&text(&answer)) })
+    }
+
+    /// Doctor answers also, and especially, when the store does not open.
+    fn doctor(&self) -> Result<ExitCode, Failure> {
+        let (checks, code): (Vec<Check>, u8) = match self.caller.ask::<Vec<Check>>(Call::Doctor) {
+            Ok(checks) => {
+                let broken = checks.iter().any(|check| check.verdict == Verdict::Broken);
+                (checks, u8::from(broken))
+            }
+            Err(failure) => (doctor::closed(&failure), failure.code),
+        };
+        if self.json {
+            out::json(&checks);
+        } else {
+            out::text(&show::doctor(&checks));
+        }
+        Ok(ExitCode::from(code))
+    }
+
+    fn settings(&self, command: SettingsCommand) -> Result<ExitCode, Failure> {
+        match command {
+            SettingsCommand::List => self.show(Call::SettingsList, |rows: &Vec<SettingRow>| show::settings(rows)),
+            SettingsCommand::Get { key } => {
+                self.show(Call::SettingsGet { key }, |row: &SettingRow| format!("{}\n", out::visible(&row.value)))
+            }
+            SettingsCommand::Set { key, value } => {
+                self.show(Call::SettingsSet { key, value }, |row: &SettingRow| format!("{} = {}\n", row.key, row.value))
+            }
+        }
+    }
+
+    fn memory(&self, command: MemoryCommand) -> Result<ExitCode, Failure> {
+        match command {
+            MemoryCommand::List => self.show(Call::MemoryList, |memories: &Vec<_>| show::memories(memories)),
+            MemoryCommand::Forget { key } => self.show(Call::MemoryForget { key }, |key: &String| {
+                format!("Forgot \"{}\".\n", out::visible(key))
+            }),
+        }
+    }
+
+    fn tools(&self, command: ToolsCommand) -> Result<ExitCode, Failure> {
+        match command {
+            ToolsCommand::List => self.show(Call::ToolsList, |rows: &Vec<_>| show::tools(rows)),
+            ToolsCommand::Call { tool, arguments } => {
+                let arguments = args::given(arguments)?;
+                let answer: ToolAnswer = self.caller.ask(Call::ToolsCall { tool, arguments })?;
+                out::text(&format!("{}\n", answer.text));
+                Ok(ExitCode::from(u8::from(!answer.success)))
+            }
+        }
+    }
+
+    fn link(&self, revoke_all: bool) -> Result<ExitCode, Failure> {
+        if revoke_all {
+            return self.show(Call::RevokeLinks, |ended: &Revoked| {
+                format!("Ended {} and {}.\n", show::count(ended.sessions, "session"), show::count(ended.links, "link"))
+            });
+        }
+        let link: SignInLink = self.caller.ask(Call::Link)?;
+        if !link.daemon_running {
+            out::complain("Kai does not run: start it with `kai`, then open this link.");
+        }
+        done(if self.json { out::json(&link) } else { out::text(&format!("{}\n", link.url)) })
+    }
+}

@@ -1,0 +1,252 @@
+//! The daemon: one per home. Holds the lock, serves page and socket, ticks, stops cleanly.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use kai_assistant::db::{DbError, Migration};
+use kai_assistant::home::{DaemonLock, Home};
+use rusqlite::{OptionalExtension, Transaction, params};
+use sd_notify::NotifyState;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::call::Call;
+use crate::caller::Caller;
+use crate::cli::out;
+use crate::failure::Failure;
+use crate::home::Keys;
+use crate::status::Status;
+use crate::web::{self, signin};
+use crate::wire::{self, App, Running};
+use crate::socket;
+
+pub(crate) const MIGRATION: Migration = Migration { name: "daemon/1", sql: include_str!("../migrations/daemon.sql") };
+
+/// The seed's scheduler tick.
+const TICK: Duration = Duration::from_secs(60);
+/// Ticks further apart than this were missed (sleep, a stopped machine, no daemon).
+const GAP: SignedDuration = SignedDuration::from_secs(150);
+/// Page and socket get this long to finish what they are doing when asked to stop.
+const GRACE: Duration = Duration::from_secs(1);
+/// Where the page is unless told otherwise; a few more are tried if somebody else is there.
+const PORT: u16 = 8787;
+const PORTS_TRIED: u16 = 10;
+
+/// Where to listen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Listen {
+    pub(crate) bind: IpAddr,
+    pub(crate) port: Option<u16>,
+}
+
+/// Runs until SIGINT or SIGTERM.
+pub(crate) fn run(home: Home, keys: Keys, listen: Listen) -> Result<(), Failure> {
+    let lock = only_one(&home, keys)?;
+    let app = wire::open(home, keys)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(4)
+        .thread_keep_alive(Duration::from_secs(5))
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::failed(format!("Kai could not start: {e}.")))?;
+    let outcome = runtime.block_on(serve(app, listen));
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    drop(lock);
+    outcome
+}
+
+fn only_one(home: &Home, keys: Keys) -> Result<DaemonLock, Failure> {
+    let dir = home.dir.display();
+    let lock = home.lock_daemon().map_err(|e| Failure::store(format!("The home {dir} cannot be used: {e}.")))?;
+    lock.ok_or_else(|| {
+        let there: Result<Status, _> = Caller { home: home.clone(), keys }.ask(Call::Status);
+        let at = there.ok().and_then(|s| s.daemon.address).map(|a| format!(" at {a}")).unwrap_or_default();
+        Failure::failed(format!("Kai already runs for this home{at}. A sign-in link for it: kai link"))
+    })
+}
+
+async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
+    let mut end = Signals::listen()?;
+    let (page, address) = bind(listen).await?;
+    let socket = socket::listen(&app.home)
+        .map_err(|e| Failure::failed(format!("{} cannot be opened: {e}.", app.home.socket().display())))?;
+    let origin = format!("http://{}", shown(address));
+    app.daemon = Some(Running { pid: std::process::id(), address: origin.clone(), since: app.clock.now() });
+    let app = Arc::new(app);
+    app.db.write(move |tx| remember(tx, PAGE, &origin)).await?;
+
+    let (stop, work) = (CancellationToken::new(), TaskTracker::new());
+    let commands = socket::serve(Arc::clone(&app), socket, stop.clone(), work.clone());
+    let commands = tokio::spawn(commands);
+    work.spawn(web::serve(Arc::clone(&app), page, address, stop.clone()));
+    work.spawn(tick_on(Arc::clone(&app), stop.clone()));
+
+    out::line(&format!("Open {}", signin::fresh_link(&app).await?.url));
+    let _ = sd_notify::notify(&[NotifyState::Ready]);
+    tracing::info!(home = %app.home.dir.display(), page = %shown(address), "ready");
+
+    end.wait().await;
+    let _ = sd_notify::notify(&[NotifyState::Stopping]);
+    stop.cancel();
+    // No new calls before the tracker is closed, or one could slip in after the wait.
+    drop(commands.await);
+    work.close();
+    if tokio::time::timeout(GRACE, work.wait()).await.is_err() {
+        tracing::warn!("something was still under way and was cut off");
+    }
+    drop(std::fs::remove_file(app.home.socket()));
+    app.db.checkpoint().await?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, Failure> {
+        let on = |kind| signal(kind).map_err(|e| Failure::failed(format!("Kai could not start: {e}.")));
+        Ok(Self { interrupt: on(SignalKind::interrupt())?, terminate: on(SignalKind::terminate())? })
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// A port that was asked for is taken or refused; the usual one may move up a little.
+async fn bind(listen: Listen) -> Result<(TcpListener, SocketAddr), Failure> {
+    let candidates = match listen.port {
+        Some(port) => port..=port,
+        None => PORT..=PORT + PORTS_TRIED,
+    };
+    let mut refusal = None;
+    for port in candidates {
+        match TcpListener::bind((listen.bind, port)).await {
+            Ok(listener) => {
+                let address = listener.local_addr().map_err(|e| Failure::failed(e.to_string()))?;
+                return Ok((listener, address));
+            }
+            Err(error) => refusal = Some((port, error)),
+        }
+    }
+    let (port, error) = refusal.unwrap_or((PORT, std::io::ErrorKind::AddrInUse.into()));
+    Err(Failure::failed(format!(
+        "The page cannot be opened at {}:{port}: {error}. Name another port: kai serve --port {}",
+        listen.bind,
+        port.saturating_add(1),
+    )))
+}
+
+/// The address as a person can open it here: a listener on all addresses is reached over loopback.
+fn shown(address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::from(([127, 0, 0, 1], address.port())),
+        IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, address.port())),
+        _ => address,
+    }
+}
+
+async fn tick_on(app: Arc<App>, stop: CancellationToken) {
+    let mut pace = tokio::time::interval(TICK);
+    pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = pace.tick() => {}
+        }
+        match tick(&app).await {
+            Ok(Some(gap)) => tracing::info!(%gap, "ticks were missed and are made up by this one"),
+            Ok(None) => {}
+            // The next tick tries again; a daemon that dies of one full disk helps nobody.
+            Err(error) => tracing::warn!(%error, "a tick failed"),
+        }
+    }
+}
+
+/// One tick: for now the sweeps. Returns the gap since the last one, if there was one.
+async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
+    let now = app.clock.now();
+    app.db
+        .write(move |tx| {
+            let last = recall(tx, LAST_TICK)?.and_then(|ms| ms.parse().ok());
+            let last = last.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+            remember(tx, LAST_TICK, &now.as_millisecond().to_string())?;
+            signin::sweep(tx, now)?;
+            Ok(missed(last, now))
+        })
+        .await
+}
+
+/// The time since the last tick if some were missed. A clock that went back missed nothing.
+fn missed(last: Option<Timestamp>, now: Timestamp) -> Option<SignedDuration> {
+    last.map(|last| now.duration_since(last)).filter(|gap| *gap > GAP)
+}
+
+const LAST_TICK: &str = "last_tick";
+const PAGE: &str = "page";
+
+fn remember(tx: &Transaction<'_>, fact: &str, value: &str) -> Result<(), DbError> {
+    let sql = "INSERT INTO daemon (fact, value) VALUES (?1, ?2) ON CONFLICT (fact) DO UPDATE SET value = ?2";
+    tx.prepare_cached(sql)?.execute(params![fact, value])?;
+    Ok(())
+}
+
+fn recall(tx: &Transaction<'_>, fact: &str) -> Result<Option<String>, DbError> {
+    let mut row = tx.prepare_cached("SELECT value FROM daemon WHERE fact = ?1")?;
+    Ok(row.query_row([fact], |row| row.get(0)).optional()?)
+}
+
+/// Where the page was when the daemon last ran.
+pub(crate) fn last_page(tx: &Transaction<'_>) -> Result<String, DbError> {
+    Ok(recall(tx, PAGE)?.unwrap_or_else(|| format!("http://127.0.0.1:{PORT}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use kai_assistant::clock::ManualClock;
+
+    use super::*;
+
+    #[test]
+    fn a_gap_is_seen_and_a_clock_that_went_back_is_none() {
+        let at = |seconds| Timestamp::from_second(seconds).unwrap();
+        for (name, last, now, expected) in [
+            ("first ever", None, 1000, None),
+            ("regular", Some(1000), 1060, None),
+            ("one late", Some(1000), 1150, None),
+            ("slept", Some(1000), 8200, Some(SignedDuration::from_hours(2))),
+            ("clock back", Some(8200), 1000, None),
+        ] {
+            assert_eq!(missed(last.map(at), at(now)), expected, "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_tick_notes_the_gap_across_restarts_and_sweeps_what_ended() {
+        let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+        let (app, _folder) = App::for_tests(clock.clone());
+        assert_eq!(tick(&app).await.unwrap(), None);
+        signin::fresh_link(&app).await.unwrap();
+        let waiting = |app: &App| {
+            let db = app.db.clone();
+            async move { db.write(signin::revoke_all).await.unwrap().1 }
+        };
+        clock.advance(SignedDuration::from_secs(60));
+        assert_eq!(tick(&app).await.unwrap(), None);
+        clock.advance(SignedDuration::from_hours(3));
+        assert_eq!(tick(&app).await.unwrap(), Some(SignedDuration::from_hours(3)));
+        assert_eq!(waiting(&app).await, 0, "the link had ended and was swept");
+    }
+}

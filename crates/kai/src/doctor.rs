@@ -1,0 +1,110 @@
+//! `kai doctor`: looks at everything once and names the next step for what is not right.
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::wire::App;
+
+/// One thing looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Check {
+    pub(crate) name: String,
+    pub(crate) verdict: Verdict,
+    pub(crate) says: String,
+    /// What to do about it.
+    pub(crate) next: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    Fine,
+    /// Works, but the person may want to know.
+    Note,
+    Broken,
+}
+
+impl Check {
+    fn fine(name: &str, says: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), verdict: Verdict::Fine, says: says.into(), next: None }
+    }
+
+    fn note(name: &str, says: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), verdict: Verdict::Note, says: says.into(), next: Some(next.into()) }
+    }
+
+    fn broken(name: &str, says: impl Into<String>, next: Option<String>) -> Self {
+        Self { name: name.to_owned(), verdict: Verdict::Broken, says: says.into(), next }
+    }
+}
+
+/// Below this, the next upgrade's copy may not fit.
+const LOW_SPACE: u64 = 100 * 1024 * 1024;
+
+pub(crate) async fn examine(app: &App) -> Vec<Check> {
+    let mut checks = vec![home(app), key(app), store(app).await, space(app), zone(app), daemon(app)];
+    checks.extend(private(app));
+    checks
+}
+
+/// What can be said when the store does not open.
+pub(crate) fn closed(failure: &Failure) -> Vec<Check> {
+    vec![Check::broken("store", failure.message.clone(), None)]
+}
+
+fn home(app: &App) -> Check {
+    Check::fine("home", app.home.dir.display().to_string())
+}
+
+fn private(app: &App) -> Vec<Check> {
+    app.home
+        .too_open()
+        .into_iter()
+        .map(|sentence| {
+            let (says, next) = sentence.split_once(": ").unwrap_or((&sentence, ""));
+            Check::note("privacy", says, next)
+        })
+        .collect()
+}
+
+fn key(app: &App) -> Check {
+    match app.key_place {
+        "keyring" => Check::fine("key", "in the desktop keyring"),
+        "passphrase" => Check::fine("key", "locked with a passphrase"),
+        _ => Check::fine("key", "in kai.key, readable by you alone (kai key move passphrase locks it)"),
+    }
+}
+
+async fn store(app: &App) -> Check {
+    let next = "Stop Kai and put back a backup, or a file from the folder `copies`.".to_owned();
+    match app.db.damage().await {
+        Ok(None) => Check::fine("store", "opens and is whole"),
+        Ok(Some(damage)) => Check::broken("store", format!("is damaged: {damage}"), Some(next)),
+        Err(error) => Check::broken("store", error.to_string(), Some(next)),
+    }
+}
+
+fn space(app: &App) -> Check {
+    match rustix::fs::statvfs(&app.home.dir).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize)) {
+        Ok(free) if free < LOW_SPACE => {
+            Check::note("disk", format!("only {} MB are free", free / 1_000_000), "Free some space.")
+        }
+        Ok(free) => Check::fine("disk", format!("{} GB free", free / 1_000_000_000)),
+        Err(error) => Check::note("disk", format!("could not be asked: {error}"), "Check that it is mounted."),
+    }
+}
+
+fn zone(app: &App) -> Check {
+    let zone = app.clock.zone();
+    match zone.iana_name() {
+        Some(name) => Check::fine("time zone", name),
+        None => Check::note("time zone", "is unknown, so times are shown in UTC", "Set TZ, for example TZ=Europe/Berlin."),
+    }
+}
+
+fn daemon(app: &App) -> Check {
+    match &app.daemon {
+        Some(running) => Check::fine("daemon", format!("runs, page at {}", running.address)),
+        None => Check::note("daemon", "does not run, so there is no page", "Start it: kai"),
+    }
+}

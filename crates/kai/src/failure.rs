@@ -1,0 +1,45 @@
+//! The end of a command that did not work: a sentence for the person, a code for the script.
+
+use kai_assistant::db::{DbError, OpenError};
+use kai_assistant::home::KeyError;
+use serde::{Deserialize, Serialize};
+
+/// What went wrong and what to do, with the exit code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct Failure {
+    pub(crate) code: u8,
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self { code: 1, message: message.into() }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { code: 2, message: message.into() }
+    }
+
+    pub(crate) fn store(message: impl Into<String>) -> Self {
+        Self { code: 3, message: message.into() }
+    }
+}
+
+impl From<DbError> for Failure {
+    fn from(error: DbError) -> Self {
+        Self::failed(error.to_string())
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        Self::store(error.to_string())
+    }
+}
+
+impl From<KeyError> for Failure {
+    fn from(error: KeyError) -> Self {
+        Self::store(error.to_string())
+    }
+}

@@ -1,0 +1,89 @@
+//! Which home is meant, and how it is unlocked: what was typed and what the environment says.
+
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use kai_assistant::home::{Home, KeyFile, Keyring, Passphrase, StoreKey, Unlock};
+
+use crate::failure::Failure;
+
+/// `--home`, else `$KAI_HOME`, else the data folder of the user.
+pub(crate) fn find(typed: Option<&Path>) -> Result<Home, Failure> {
+    let dir = typed.map(Path::to_owned).or_else(from_environment).ok_or_else(|| {
+        Failure::store("No home folder is known: set HOME or KAI_HOME, or name a folder with --home DIR.")
+    })?;
+    let unusable = |cause| Failure::store(format!("The home {} cannot be used: {cause}.", dir.display()));
+    let home = Home::at(&dir).map_err(unusable)?;
+    if home.foreign_owner() {
+        let name = home.dir.display();
+        return Err(Failure::store(format!("The home {name} belongs to another user. Name your own with --home DIR.")));
+    }
+    crate::crash::write_to(home.logs());
+    Ok(home)
+}
+
+fn from_environment() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("KAI_HOME")
+        .or_else(|| Some(set("XDG_DATA_HOME")?.join("kai")))
+        .or_else(|| Some(set("HOME")?.join(".local/share/kai")))
+}
+
+/// How the passphrase of a locked home reaches us.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Keys {
+    pub(crate) passphrase_fd: Option<u32>,
+}
+
+impl Keys {
+    pub(crate) fn unlock(self, home: &Home) -> Result<(KeyFile, StoreKey), Failure> {
+        let keyring = keyring();
+        let with = Unlock { keyring: keyring.as_deref(), passphrase: &|| self.passphrase() };
+        Ok(home.unlock(&with)?)
+    }
+
+    /// From the file descriptor, from systemd, or from the person; never from argv or the environment.
+    fn passphrase(self) -> io::Result<Option<Passphrase>> {
+        if let Some(fd) = self.passphrase_fd {
+            return read_passphrase(Path::new(&format!("/dev/fd/{fd}"))).map(Some);
+        }
+        if let Some(folder) = std::env::var_os("CREDENTIALS_DIRECTORY") {
+            let credential = Path::new(&folder).join("kai-passphrase");
+            if credential.exists() {
+                return read_passphrase(&credential).map(Some);
+            }
+        }
+        ask("Passphrase of this home: ")
+    }
+}
+
+/// Asks on the terminal without showing what is typed; `None` where there is no terminal.
+pub(crate) fn ask(question: &str) -> io::Result<Option<Passphrase>> {
+    if !io::stdin().is_terminal() {
+        return Ok(None);
+    }
+    rpassword::prompt_password(question).map(|typed| Some(Passphrase::new(typed)))
+}
+
+pub(crate) fn read_passphrase(path: &Path) -> io::Result<Passphrase> {
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(4096).read_to_string(&mut text)?;
+    Ok(Passphrase::new(text))
+}
+
+/// The keyring of this desktop session, where there is a session bus.
+#[cfg(target_os = "linux")]
+pub(crate) fn keyring() -> Option<Box<dyn Keyring>> {
+    let named = std::env::var("DBUS_SESSION_BUS_ADDRESS").ok().filter(|address| !address.is_empty());
+    let usual = || {
+        let socket = PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR")?).join("bus");
+        socket.exists().then(|| format!("unix:path={}", socket.display()))
+    };
+    let bus = named.or_else(usual)?;
+    Some(Box::new(kai_bridges::desktop::SecretService::on(bus)))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn keyring() -> Option<Box<dyn Keyring>> {
+    None
+}

@@ -1,0 +1,124 @@
+//! The daemon's log: structured, on stderr, and with everything that looks like a secret taken out last.
+
+use std::io::{self, Write};
+
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::failure::Failure;
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Json,
+}
+
+/// Starts logging. `KAI_LOG` says how much: `debug`, or `warn,kai=debug`.
+pub(crate) fn start(format: Format) -> Result<(), Failure> {
+    let wanted = std::env::var("KAI_LOG").unwrap_or_else(|_| "info".to_owned());
+    let levels: Targets = wanted.parse().map_err(|_| {
+        Failure::usage(format!("KAI_LOG is \"{wanted}\"; it takes error, warn, info, debug or trace."))
+    })?;
+    let lines = tracing_subscriber::fmt::layer().with_writer(Redacted).with_ansi(false);
+    match format {
+        Format::Text => tracing_subscriber::registry().with(levels).with(lines.with_target(false)).init(),
+        Format::Json => tracing_subscriber::registry().with(levels).with(lines.json()).init(),
+    }
+    Ok(())
+}
+
+struct Redacted;
+
+impl<'a> MakeWriter<'a> for Redacted {
+    type Writer = Lines<io::Stderr>;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        Lines { to: io::stderr() }
+    }
+}
+
+/// Writes whole events, each without its secrets.
+struct Lines<W: Write> {
+    to: W,
+}
+
+impl<W: Write> Write for Lines<W> {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        self.to.write_all(redact(&String::from_utf8_lossy(event)).as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+const MASK: &str = "[secret]";
+/// A word after one of these is a secret, whatever it looks like.
+const NAMES: [&str; 10] =
+    ["token", "key", "api_key", "api-key", "x-api-key", "password", "passphrase", "secret", "bearer", "cookie"];
+/// A word this long with letters and digits in it is a key or a token, whatever stands before it.
+const LONG: usize = 24;
+
+fn redact(text: &str) -> String {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "_-+~.%".contains(c);
+    let mut kept = String::with_capacity(text.len());
+    let mut named = None;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let gap = rest.find(is_word).unwrap_or(rest.len());
+        let (between, tail) = rest.split_at(gap);
+        let announced = named.take().is_some_and(|name: String| announces(&name, between));
+        kept.push_str(between);
+        let end = tail.find(|c| !is_word(c)).unwrap_or(tail.len());
+        let (word, tail) = tail.split_at(end);
+        named = Some(word.to_ascii_lowercase()).filter(|word| NAMES.contains(&word.as_str()));
+        let secret = named.is_none() && !word.is_empty() && (announced || random(word));
+        kept.push_str(if secret { MASK } else { word });
+        rest = tail;
+    }
+    kept
+}
+
+/// `key=…`, `"key":"…"`, `Bearer …`; but not "the key of this home".
+fn announces(name: &str, between: &str) -> bool {
+    let only_joints = between.len() <= 4 && between.chars().all(|c| "=:\"' ".contains(c));
+    only_joints && (name == "bearer" || between.contains(['=', ':']))
+}
+
+fn random(word: &str) -> bool {
+    let has = |class: fn(&char) -> bool| word.chars().any(|c| class(&c));
+    let famous = word.starts_with("sk-") || word.starts_with("AIza");
+    (word.len() >= LONG && has(char::is_ascii_digit) && has(char::is_ascii_alphabetic) && !timestamp(word))
+        || (famous && word.len() > 10)
+}
+
+/// The log's own time stamps are long and mixed too; they begin with a date.
+fn timestamp(word: &str) -> bool {
+    word.len() < 36 && word.get(..5).is_some_and(|s| s.ends_with('-') && s[..4].bytes().all(|b| b.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_taken_out_of_a_line_and_the_rest_stays() {
+        for (line, expected) in [
+            ("GET /login?token=abc HTTP/1.1", "GET /login?token=[secret] HTTP/1.1"),
+            ("Authorization: Bearer xyz", "Authorization: Bearer [secret]"),
+            (r#"{"api_key":"hunter2","model":"m"}"#, r#"{"api_key":"[secret]","model":"m"}"#),
+            ("x-api-key: abc, next", "x-api-key: [secret], next"),
+            ("call with sk-abcdefgh1234", "call with [secret]"),
+            ("opened 00112233445566778899aabbccddeeff", "opened [secret]"),
+            ("2026-11-15T02:10:00.123456Z  INFO ready", "2026-11-15T02:10:00.123456Z  INFO ready"),
+            ("a tick failed: The disk is full.", "a tick failed: The disk is full."),
+            ("the key of this home", "the key of this home"),
+        ] {
+            assert_eq!(redact(line), expected);
+        }
+    }
+}

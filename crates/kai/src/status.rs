@@ -1,0 +1,73 @@
+//! `kai status`: what is on and where it lies.
+
+use kai_assistant::db::DbError;
+use kai_assistant::settings::{self, MEMORY_ENABLED};
+use kai_assistant::memory;
+use serde::{Deserialize, Serialize};
+
+use crate::wire::App;
+
+/// The one object that `kai status --json` prints.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Status {
+    pub(crate) version: String,
+    pub(crate) edition: String,
+    pub(crate) permissions: Vec<String>,
+    pub(crate) home: String,
+    pub(crate) key: String,
+    pub(crate) daemon: DaemonStatus,
+    pub(crate) memory: MemoryStatus,
+    pub(crate) tools: ToolsStatus,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct DaemonStatus {
+    pub(crate) running: bool,
+    pub(crate) pid: Option<u32>,
+    pub(crate) address: Option<String>,
+    /// Epoch milliseconds.
+    pub(crate) since: Option<i64>,
+    pub(crate) since_local: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct MemoryStatus {
+    pub(crate) enabled: bool,
+    pub(crate) count: u32,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ToolsStatus {
+    pub(crate) offered: usize,
+    pub(crate) all: usize,
+}
+
+pub(crate) async fn of(app: &App) -> Result<Status, DbError> {
+    let (values, memories) =
+        app.db.read(|tx| Ok::<_, DbError>((settings::load(tx)?, memory::store::count(tx)?))).await?;
+    Ok(Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        edition: app.manifest.edition.to_owned(),
+        permissions: app.manifest.permissions.iter().map(|p| (*p).to_owned()).collect(),
+        home: app.home.dir.display().to_string(),
+        key: app.key_place.to_owned(),
+        daemon: daemon(app),
+        memory: MemoryStatus { enabled: values.on(&MEMORY_ENABLED), count: memories },
+        tools: ToolsStatus {
+            offered: app.toolbox.offered(&values).len(),
+            all: app.toolbox.entries().len(),
+        },
+    })
+}
+
+fn daemon(app: &App) -> DaemonStatus {
+    let running = app.daemon.as_ref();
+    let local = |at: jiff::Timestamp| at.to_zoned(app.clock.zone()).strftime("%Y-%m-%d %H:%M:%S%:z").to_string();
+    DaemonStatus {
+        running: running.is_some(),
+        pid: running.map(|r| r.pid),
+        address: running.map(|r| r.address.clone()),
+        since: running.map(|r| r.since.as_millisecond()),
+        since_local: running.map(|r| local(r.since)),
+    }
+}

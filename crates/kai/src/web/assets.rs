@@ -1,0 +1,32 @@
+//! Style and script, compiled in. Their names carry a hash of their content, so a browser may keep them.
+
+use std::sync::LazyLock;
+
+use axum::extract::Path;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use sha2::{Digest, Sha256};
+
+const CSS: &str = include_str!("assets/app.css");
+const ICON: &str = include_str!("assets/icon.svg");
+
+/// The address of the style sheet.
+pub(super) static STYLE: LazyLock<String> = LazyLock::new(|| named("app", CSS, "css"));
+pub(super) static FAVICON: LazyLock<String> = LazyLock::new(|| named("icon", ICON, "svg"));
+
+fn named(stem: &str, content: &str, ending: &str) -> String {
+    let hash = Sha256::digest(content.as_bytes());
+    let short: String = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    format!("/assets/{stem}.{short}.{ending}")
+}
+
+pub(super) async fn serve(Path(file): Path<String>) -> Response {
+    let asked = format!("/assets/{file}");
+    let (content, kind) = match asked {
+        _ if asked == *STYLE => (CSS, "text/css; charset=utf-8"),
+        _ if asked == *FAVICON => (ICON, "image/svg+xml"),
+        _ => return StatusCode::NOT_FOUND.into_response(),
+    };
+    let forever = "public, max-age=31536000, immutable";
+    ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, forever)], content).into_response()
+}

@@ -1,0 +1,192 @@
+//! What every request must pass, whatever handler it is for.
+//!
+//! 1. Host: loopback names, the address we were bound to, `allowed_hosts`. Stops DNS rebinding.
+//! 2. Origin: where a browser names one, it must be the very page. Stops other sites.
+//! 3. Session: everything but sign-in and assets needs one.
+//! 4. Change: anything but GET and HEAD needs the session's CSRF token.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use kai_assistant::settings::ALLOWED_HOSTS;
+
+use super::signin::{self, Session};
+use super::{Web, page};
+
+/// More than any form of ours.
+const BODY_LIMIT: usize = 1024 * 1024;
+
+const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+    connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+pub(super) async fn guard(State(web): State<Web>, request: Request, next: Next) -> Response {
+    let mut response = match admit(&web, request).await {
+        Ok(request) => next.run(request).await,
+        Err(refusal) => refusal,
+    };
+    protect(response.headers_mut());
+    response
+}
+
+async fn admit(web: &Web, mut request: Request) -> Result<Request, Response> {
+    let cookie = signin::cookie(&web.app.home_id, request.headers());
+    let now = web.app.clock.now();
+    let known = web.app.db.read(move |tx| signin::recognise(tx, cookie, now)).await;
+    let (values, session) = known.map_err(|e: kai_assistant::db::DbError| page::trouble(&e.to_string()))?;
+
+    let host = host_of(request.headers()).ok_or_else(|| refuse(StatusCode::BAD_REQUEST, NO_HOST))?;
+    if !host_allowed(&host, web.address, &values.of(&ALLOWED_HOSTS)) {
+        return Err(refuse(StatusCode::MISDIRECTED_REQUEST, FOREIGN_HOST));
+    }
+    if !origin_fits(request.headers(), &host) {
+        return Err(refuse(StatusCode::FORBIDDEN, FOREIGN_ORIGIN));
+    }
+    let path = request.uri().path();
+    let open = path == "/login" || path.starts_with("/assets/");
+    let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
+    match &session {
+        None if changes || !open => return Err(page::sign_in(request.headers())),
+        Some(session) if changes => request = confirmed(session, request).await?,
+        _ => {}
+    }
+    request.extensions_mut().insert(session);
+    request.extensions_mut().insert(values);
+    Ok(request)
+}
+
+const NO_HOST: &str = "This request names no host.";
+const FOREIGN_HOST: &str = "Kai does not answer under this name. If it is yours, add it: kai settings set allowed_hosts NAME";
+const FOREIGN_ORIGIN: &str = "This request comes from another site and was not carried out.";
+const NO_PROOF: &str = "This change does not come from Kai's own page and was not carried out. Reload the page and try again.";
+const TOO_LARGE: &str = "This request is larger than anything Kai's page sends.";
+
+fn refuse(status: StatusCode, sentence: &'static str) -> Response {
+    (status, format!("{sentence}\n")).into_response()
+}
+
+fn host_of(headers: &HeaderMap) -> Option<String> {
+    let mut named = headers.get_all(header::HOST).iter();
+    let host = named.next()?.to_str().ok()?.to_ascii_lowercase();
+    // Two hosts are an attempt to be two people.
+    (named.next().is_none() && !host.is_empty()).then_some(host)
+}
+
+/// The name without its port.
+fn name_of(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+fn host_allowed(host: &str, bound: SocketAddr, allowed: &str) -> bool {
+    let name = name_of(host);
+    let address: Option<IpAddr> = name.trim_start_matches('[').trim_end_matches(']').parse().ok();
+    // Any port: a tunnel to this machine may end on another one.
+    let loopback = name == "localhost" || address.is_some_and(|ip| ip.is_loopback());
+    let ours = address.is_some_and(|ip| ip == bound.ip() && !ip.is_unspecified());
+    loopback || ours || allowed.split(',').any(|entry| !entry.is_empty() && (entry == host || entry == name))
+}
+
+/// A browser names the origin of every change; it must be exactly the address of the page.
+fn origin_fits(headers: &HeaderMap, host: &str) -> bool {
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    origins.all(|origin| {
+        let named = origin.to_str().unwrap_or_default();
+        let authority = named.strip_prefix("http://").or_else(|| named.strip_prefix("https://"));
+        authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
+    })
+}
+
+/// Checks the CSRF token, from the header or from the form, and hands the body on.
+async fn confirmed(session: &Session, request: Request) -> Result<Request, Response> {
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, BODY_LIMIT).await.map_err(|_| refuse(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE))?;
+    let given = token(&parts.headers, &body);
+    if given.is_none_or(|given| !session.csrf_is(&given)) {
+        return Err(refuse(StatusCode::FORBIDDEN, NO_PROOF));
+    }
+    Ok(Request::from_parts(parts, Body::from(body)))
+}
+
+fn token(headers: &HeaderMap, body: &Bytes) -> Option<String> {
+    if let Some(header) = headers.get("x-csrf-token") {
+        return header.to_str().ok().map(str::to_owned);
+    }
+    // The token is hexadecimal, so no decoding of the form is needed to find it.
+    let form = std::str::from_utf8(body).ok()?;
+    form.split('&').find_map(|field| field.strip_prefix("csrf=")).map(str::to_owned)
+}
+
+fn protect(headers: &mut HeaderMap) {
+    for (name, value) in [
+        ("content-security-policy", CSP),
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        // Not `no-referrer`: with it, browsers send `Origin: null` even from our own forms.
+        ("referrer-policy", "same-origin"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("permissions-policy", "camera=(), microphone=(), geolocation=()"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_names_are_answered() {
+        let loopback: SocketAddr = "127.0.0.1:8787".parse().unwrap();
+        let lan: SocketAddr = "192.168.1.20:8787".parse().unwrap();
+        let all: SocketAddr = "0.0.0.0:8787".parse().unwrap();
+        for (host, bound, allowed, expected) in [
+            ("127.0.0.1:8787", loopback, "", true),
+            ("localhost:8787", loopback, "", true),
+            ("localhost", loopback, "", true),
+            ("[::1]:8787", loopback, "", true),
+            ("127.0.0.1:9000", loopback, "", true),
+            ("evil.example", loopback, "", false),
+            ("evil.example:8787", loopback, "", false),
+            ("localhost.evil.example:8787", loopback, "", false),
+            ("127.0.0.1.evil.example", loopback, "", false),
+            ("192.168.1.20:8787", loopback, "", false),
+            ("192.168.1.20:8787", lan, "", true),
+            ("0.0.0.0:8787", all, "", false),
+            ("kai.lan", loopback, "kai.lan", true),
+            ("kai.lan:8787", loopback, "kai.lan", true),
+            ("kai.lan:9999", loopback, "kai.lan:8787", false),
+            ("other.lan", loopback, "kai.lan", false),
+            ("", loopback, "", false),
+        ] {
+            assert_eq!(host_allowed(host, bound, allowed), expected, "{host} on {bound}, allowed {allowed:?}");
+        }
+    }
+
+    #[test]
+    fn an_origin_must_be_the_page_itself() {
+        for (origin, expected) in [
+            (None, true),
+            (Some("http://127.0.0.1:8787"), true),
+            (Some("https://127.0.0.1:8787"), true),
+            (Some("http://127.0.0.1:9999"), false),
+            (Some("http://localhost:8787"), false),
+            (Some("http://evil.example"), false),
+            (Some("null"), false),
+            (Some(""), false),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(origin) = origin {
+                headers.insert(header::ORIGIN, origin.parse().unwrap());
+            }
+            assert_eq!(origin_fits(&headers, "127.0.0.1:8787"), expected, "{origin:?}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The frame around every page, and the pages that only say something.
+
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use maud::{DOCTYPE, Markup, html};
+
+use super::assets::{FAVICON, STYLE};
+
+/// A whole page. `theme` is the setting: system, light or dark.
+pub(super) fn frame(title: &str, theme: &str, head: &Markup, body: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" data-theme=(theme) {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                link rel="icon" href=(*FAVICON);
+                link rel="stylesheet" href=(*STYLE);
+                (head)
+            }
+            body { (body) }
+        }
+    }
+}
+
+/// The mark of Kai: a speech bubble that waits for a tap.
+pub(super) fn mark() -> Markup {
+    html! {
+        svg class="mark" viewBox="0 0 48 48" aria-hidden="true" {
+            path class="bubble" d="M10 6h28a8 8 0 0 1 8 8v14a8 8 0 0 1-8 8H24l-10 8v-8h-4a8 8 0 0 1-8-8V14a8 8 0 0 1 8-8z" {}
+            circle class="dot" cx="24" cy="21" r="6" {}
+        }
+    }
+}
+
+fn notice(status: StatusCode, title: &str, head: &Markup, text: &Markup) -> Response {
+    let body = html! {
+        main class="notice" { (mark()) h1 { (title) } (text) }
+    };
+    (status, frame(title, "system", head, &body)).into_response()
+}
+
+/// For everyone without a session.
+pub(super) fn sign_in(headers: &HeaderMap) -> Response {
+    let asked = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
+    // A link clicked on another site arrives without our cookie; coming from our own page, it brings it.
+    let arrived = asked("sec-fetch-site") == Some("cross-site") && asked("sec-fetch-mode") == Some("navigate");
+    let head = html! { @if arrived { meta http-equiv="refresh" content="0"; } };
+    notice(
+        StatusCode::UNAUTHORIZED,
+        "Sign in to Kai",
+        &head,
+        &html! { p { "On the machine where Kai runs, type " code { "kai link" } " and open the link it prints." } },
+    )
+}
+
+pub(super) fn used_link() -> Response {
+    notice(
+        StatusCode::FORBIDDEN,
+        "This link does not work any more",
+        &html! {},
+        &html! {
+            p { "A sign-in link works once, and for an hour. Type " code { "kai link" } " for a fresh one." }
+        },
+    )
+}
+
+pub(super) fn trouble(sentence: &str) -> Response {
+    tracing::warn!(sentence, "a page could not be shown");
+    notice(StatusCode::INTERNAL_SERVER_ERROR, "That did not work", &html! {}, &html! { p { (sentence) } })
+}
+
+pub(super) async fn not_found(uri: Uri) -> Response {
+    let text = html! { p { "There is nothing at " code { (uri.path()) } ". " a href="/" { "To the start" } } };
+    notice(StatusCode::NOT_FOUND, "Not found", &html! {}, &text)
+}
+
+pub(super) async fn wrong_method(method: Method) -> Response {
+    (StatusCode::METHOD_NOT_ALLOWED, format!("{method} does nothing here.\n")).into_response()
+}

@@ -1,0 +1,198 @@
+//! Signing in: a one-time link becomes a session. The store knows only hashes of both.
+
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::{Extension, http::HeaderValue};
+use jiff::{SignedDuration, Timestamp};
+use kai_assistant::db::DbError;
+use kai_assistant::home::HomeId;
+use kai_assistant::settings::{self, Values};
+use rusqlite::{Transaction, params};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use super::{Web, page};
+use crate::call::SignInLink;
+use crate::daemon;
+use crate::failure::Failure;
+use crate::wire::App;
+
+/// A link is for now, not for the bookmark list.
+const LINK_LIFE: SignedDuration = SignedDuration::from_hours(1);
+const SESSION_LIFE: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// 32 random bytes in hexadecimal: a link's token or a session's cookie.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Token(String);
+
+impl Token {
+    fn random() -> Result<Self, Failure> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(|e| Failure::failed(format!("This machine gave no random numbers: {e}.")))?;
+        Ok(Self(hex(&bytes)))
+    }
+
+    fn hash(&self) -> [u8; 32] {
+        Sha256::digest(self.0.as_bytes()).into()
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A browser that has signed in.
+#[derive(Clone)]
+pub(crate) struct Session {
+    token: Token,
+}
+
+impl Session {
+    /// Known only to pages served to this session.
+    pub(crate) fn csrf(&self) -> String {
+        hex(&Sha256::digest(format!("csrf {}", self.token.0)))
+    }
+
+    /// Compared by hash, so that timing tells nothing.
+    pub(super) fn csrf_is(&self, given: &str) -> bool {
+        Sha256::digest(given) == Sha256::digest(self.csrf())
+    }
+}
+
+/// A link that signs one browser in, once.
+pub(crate) async fn fresh_link(app: &App) -> Result<SignInLink, Failure> {
+    let token = Token::random()?;
+    let expires = app.clock.now().saturating_add(LINK_LIFE).map_err(|e| Failure::failed(e.to_string()))?;
+    let hash = token.hash();
+    let page = app
+        .db
+        .write(move |tx| {
+            let sql = "INSERT INTO signin_links (hash, expires_at) VALUES (?1, ?2)";
+            tx.execute(sql, params![hash, expires.as_millisecond()])?;
+            daemon::last_page(tx)
+        })
+        .await?;
+    Ok(SignInLink {
+        url: format!("{page}/login?token={}", token.0),
+        expires_at: expires.as_millisecond(),
+        daemon_running: app.daemon.is_some(),
+    })
+}
+
+/// Takes the link and makes the session in one step: of two that come with it, one gets in.
+fn redeem(tx: &Transaction<'_>, link: &Token, session: &Token, now: Timestamp) -> Result<bool, DbError> {
+    let sql = "DELETE FROM signin_links WHERE hash = ?1 AND expires_at > ?2";
+    if tx.execute(sql, params![link.hash(), now.as_millisecond()])? == 0 {
+        return Ok(false);
+    }
+    let expires = now.saturating_add(SESSION_LIFE).unwrap_or(now).as_millisecond();
+    tx.execute("INSERT INTO sessions (hash, expires_at) VALUES (?1, ?2)", params![session.hash(), expires])?;
+    Ok(true)
+}
+
+/// The settings, and the session behind a cookie if it is a living one.
+pub(super) fn recognise(
+    tx: &Transaction<'_>,
+    cookie: Option<Token>,
+    now: Timestamp,
+) -> Result<(Values, Option<Session>), DbError> {
+    let mut living = tx.prepare_cached("SELECT 1 FROM sessions WHERE hash = ?1 AND expires_at > ?2")?;
+    let session = match cookie {
+        Some(token) if living.exists(params![token.hash(), now.as_millisecond()])? => Some(Session { token }),
+        _ => None,
+    };
+    Ok((settings::load(tx)?, session))
+}
+
+/// Ends every session and every link; returns how many of each.
+pub(crate) fn revoke_all(tx: &Transaction<'_>) -> Result<(usize, usize), DbError> {
+    Ok((tx.execute("DELETE FROM sessions", [])?, tx.execute("DELETE FROM signin_links", [])?))
+}
+
+/// Forgets what has ended.
+pub(crate) fn sweep(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
+    let now = now.as_millisecond();
+    tx.execute("DELETE FROM sessions WHERE expires_at <= ?1", [now])?;
+    tx.execute("DELETE FROM signin_links WHERE expires_at <= ?1", [now])?;
+    Ok(())
+}
+
+/// Cookies know no ports, so each home has a name of its own: two Kais do not sign each other out.
+fn cookie_name(home: &HomeId) -> String {
+    format!("kai_session_{}", home.as_str())
+}
+
+pub(super) fn cookie(home: &HomeId, headers: &HeaderMap) -> Option<Token> {
+    let name = cookie_name(home);
+    let pairs = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = pairs.flat_map(|pairs| pairs.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, value)| Token(value.to_owned()))
+}
+
+#[derive(Deserialize)]
+pub(super) struct LoginQuery {
+    #[serde(default)]
+    token: String,
+}
+
+/// The one GET that changes something: it exchanges an unused token for a session.
+pub(super) async fn login(
+    State(web): State<Web>,
+    Extension(session): Extension<Option<Session>>,
+    method: Method,
+    headers: HeaderMap,
+    Query(query): Query<LoginQuery>,
+) -> Response {
+    if method == Method::HEAD || prefetch(&headers) {
+        // Somebody looks ahead; the link stays good for the person.
+        return StatusCode::NO_CONTENT.into_response();
+    }
+    if session.is_some() {
+        return Redirect::to("/").into_response();
+    }
+    match enter(&web, Token(query.token)).await {
+        Ok(Some(cookie)) => ([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response(),
+        Ok(None) => page::used_link(),
+        Err(failure) => page::trouble(&failure.message),
+    }
+}
+
+async fn enter(web: &Web, link: Token) -> Result<Option<HeaderValue>, Failure> {
+    let (session, now) = (Token::random()?, web.app.clock.now());
+    let fresh = session.clone();
+    if !web.app.db.write(move |tx| redeem(tx, &link, &fresh, now)).await? {
+        return Ok(None);
+    }
+    let life = SESSION_LIFE.as_secs();
+    Ok(set_cookie(web, &session.0, life))
+}
+
+fn set_cookie(web: &Web, value: &str, seconds: i64) -> Option<HeaderValue> {
+    let name = cookie_name(&web.app.home_id);
+    let cookie = format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict");
+    HeaderValue::from_str(&cookie).ok()
+}
+
+fn prefetch(headers: &HeaderMap) -> bool {
+    ["sec-purpose", "purpose", "x-purpose", "x-moz"].iter().any(|name| {
+        let value = headers.get(*name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        ["prefetch", "prerender", "preview"].iter().any(|ahead| value.contains(ahead))
+    })
+}
+
+pub(super) async fn sign_out(State(web): State<Web>, Extension(session): Extension<Option<Session>>) -> Response {
+    let Some(session) = session else { return Redirect::to("/").into_response() };
+    let hash = session.token.hash();
+    let ended = web.app.db.write(move |tx| {
+        tx.execute("DELETE FROM sessions WHERE hash = ?1", params![hash])?;
+        Ok::<_, DbError>(())
+    });
+    match ended.await {
+        Ok(()) => {
+            let cookie = set_cookie(&web, "", 0).unwrap_or(HeaderValue::from_static(""));
+            ([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response()
+        }
+        Err(error) => page::trouble(&error.to_string()),
+    }
+}

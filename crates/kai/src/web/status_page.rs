@@ -1,0 +1,126 @@
+//! The start page: what is on, where it lies, how it looks.
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::{Extension, Form};
+use kai_assistant::db::DbError;
+use kai_assistant::settings::{self, THEME, Values};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::signin::Session;
+use super::{Web, page};
+use crate::status::{self, Status};
+
+pub(super) async fn show(
+    State(web): State<Web>,
+    Extension(session): Extension<Option<Session>>,
+    Extension(values): Extension<Values>,
+) -> Response {
+    let csrf = session.map(|s| s.csrf()).unwrap_or_default();
+    match status::of(&web.app).await {
+        Ok(status) => render(&status, &values.of(&THEME), &csrf).into_response(),
+        Err(error) => page::trouble(&error.to_string()),
+    }
+}
+
+fn render(status: &Status, theme: &str, csrf: &str) -> Markup {
+    let body = html! {
+        header {
+            (page::mark())
+            h1 { "Kai" }
+            span class="quiet" { (status.version) " · " (status.edition) " edition" }
+            form method="post" action="/sign-out" {
+                input type="hidden" name="csrf" value=(csrf);
+                button class="plain" type="submit" { "Sign out" }
+            }
+        }
+        main {
+            p class="promise" { "Kai runs on this machine. Nothing leaves for another person without your tap." }
+            div class="cards" {
+                (running(status))
+                (home(status))
+                (memory(status))
+                (tools(status))
+                (look(theme, csrf))
+            }
+        }
+    };
+    page::frame("Kai", theme, &html! {}, &body)
+}
+
+fn card(title: &str, content: &Markup) -> Markup {
+    html! { section class="card" aria-label=(title) { h2 { (title) } (content) } }
+}
+
+fn fact(name: &str, value: &str) -> Markup {
+    html! { div class="fact" { dt { (name) } dd { (value) } } }
+}
+
+fn running(status: &Status) -> Markup {
+    let daemon = &status.daemon;
+    card(
+        "Running",
+        &html! {
+            dl {
+                (fact("Page", daemon.address.as_deref().unwrap_or("–")))
+                (fact("Since", daemon.since_local.as_deref().unwrap_or("–")))
+            }
+        },
+    )
+}
+
+fn home(status: &Status) -> Markup {
+    let key = match status.key.as_str() {
+        "keyring" => "in the desktop keyring",
+        "passphrase" => "locked with a passphrase",
+        _ => "in a file only you can read",
+    };
+    card("Home", &html! { dl { (fact("Folder", &status.home)) (fact("Store", "encrypted")) (fact("Key", key)) } })
+}
+
+fn memory(status: &Status) -> Markup {
+    let count = match status.memory.count {
+        0 => "nothing yet".to_owned(),
+        1 => "1 thing".to_owned(),
+        n => format!("{n} things"),
+    };
+    let switch = if status.memory.enabled { "on" } else { "off" };
+    card("Memory", &html! { dl { (fact("Switch", switch)) (fact("Remembered", &count)) } })
+}
+
+fn tools(status: &Status) -> Markup {
+    let offered = format!("{} of {}", status.tools.offered, status.tools.all);
+    card("Tools", &html! { dl { (fact("Offered to the model", &offered)) } })
+}
+
+fn look(theme: &str, csrf: &str) -> Markup {
+    card(
+        "Look",
+        &html! {
+            form method="post" action="/settings/theme" class="choices" {
+                input type="hidden" name="csrf" value=(csrf);
+                @for (value, label) in [("system", "As the system"), ("light", "Light"), ("dark", "Dark")] {
+                    button type="submit" name="theme" value=(value) aria-pressed=(theme == value) { (label) }
+                }
+            }
+        },
+    )
+}
+
+#[derive(Deserialize)]
+pub(super) struct ThemeForm {
+    theme: String,
+}
+
+pub(super) async fn set_theme(State(web): State<Web>, Form(form): Form<ThemeForm>) -> Response {
+    let value = match THEME.accept(&form.theme) {
+        Ok(value) => value,
+        Err(refused) => return page::trouble(&refused.to_string()),
+    };
+    let stored: Result<(), DbError> = web.app.db.write(move |tx| settings::store(tx, &THEME.key, &value)).await;
+    match stored {
+        Ok(()) => Redirect::to("/").into_response(),
+        Err(error) => page::trouble(&error.to_string()),
+    }
+}
