@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod db;
 pub mod device;
+pub mod hex;
 pub mod home;
 pub mod manifest;
 pub mod memory;

@@ -119,7 +119,10 @@ impl Kind {
             Self::Switch => "true or false".to_owned(),
             Self::Choice(values) => format!("one of {}", values.join(", ")),
             Self::Whole { from, to } => format!("a whole number from {from} to {to}"),
-            Self::Hosts => "host names separated by commas (letters, digits, dots, hyphens, an optional :port)".to_owned(),
+            Self::Hosts => {
+                "host names separated by commas (letters, digits, dots, hyphens, an optional :port)"
+                    .to_owned()
+            }
         }
     }
 
@@ -130,7 +133,9 @@ impl Kind {
                 "false" | "off" | "no" | "0" => Some("false".to_owned()),
                 _ => None,
             },
-            Self::Choice(values) => values.iter().find(|v| v.eq_ignore_ascii_case(typed)).map(|v| (*v).to_owned()),
+            Self::Choice(values) => {
+                values.iter().find(|v| v.eq_ignore_ascii_case(typed)).map(|v| (*v).to_owned())
+            }
             Self::Whole { from, to } => {
                 typed.parse().ok().filter(|n: &u32| (from..=to).contains(n)).map(|n| n.to_string())
             }
@@ -216,7 +221,12 @@ mod tests {
     #[test]
     fn every_default_is_a_value_its_setting_takes() {
         for setting in catalogue([tool_enabled("x", true), tool_timeout("x", 30)]) {
-            assert_eq!(setting.accept(&setting.default).as_deref(), Ok(setting.default.as_ref()), "{}", setting.key);
+            assert_eq!(
+                setting.accept(&setting.default).as_deref(),
+                Ok(setting.default.as_ref()),
+                "{}",
+                setting.key
+            );
             assert!(setting.help.ends_with('.'), "{} has no sentence of help", setting.key);
         }
     }

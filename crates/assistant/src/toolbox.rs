@@ -57,7 +57,9 @@ impl Entry {
             Governed::Feature(feature) => feature.setting().key.to_string(),
         };
         let off = !self.enabled(values);
-        off.then(|| format!("The tool {name} is off. The user can turn it on: kai settings set {switch} true"))
+        off.then(|| {
+            format!("The tool {name} is off. The user can turn it on: kai settings set {switch} true")
+        })
     }
 
     fn settings(&self) -> impl Iterator<Item = Setting> {

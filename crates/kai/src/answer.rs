@@ -24,7 +24,7 @@ pub(crate) async fn answer(app: &App, call: Call) -> Result<Value, Failure> {
         Call::MemoryList => json(app.db.read(memory::store::all).await?),
         Call::MemoryForget { key } => json(forget(app, &key).await?),
         Call::ToolsList => json(tools(app, &values(app).await?)),
-        Call::ToolsCall { tool, arguments } => json(call_tool(app, &tool, &arguments).await?),
+        Call::ToolsTry { tool, arguments } => json(call_tool(app, &tool, &arguments).await?),
         Call::Link => json(signin::fresh_link(app).await?),
         Call::RevokeLinks => {
             let (sessions, links) = app.db.write(signin::revoke_all).await?;
@@ -34,7 +34,8 @@ pub(crate) async fn answer(app: &App, call: Call) -> Result<Value, Failure> {
 }
 
 fn json(answer: impl Serialize) -> Result<Value, Failure> {
-    serde_json::to_value(answer).map_err(|e| Failure::failed(format!("The answer could not be written: {e}.")))
+    serde_json::to_value(answer)
+        .map_err(|e| Failure::failed(format!("The answer could not be written: {e}.")))
 }
 
 pub(crate) async fn values(app: &App) -> Result<Values, DbError> {
@@ -88,7 +89,10 @@ async fn forget(app: &App, key: &str) -> Result<MemoryKey, Failure> {
     if app.db.write(move |tx| memory::store::forget(tx, &gone)).await? {
         return Ok(key);
     }
-    Err(Failure::failed(format!("There is no memory under the key \"{}\". See: kai memory list", key.as_str())))
+    Err(Failure::failed(format!(
+        "There is no memory under the key \"{}\". See: kai memory list",
+        key.as_str()
+    )))
 }
 
 fn tools(app: &App, values: &Values) -> Vec<ToolRow> {

@@ -22,12 +22,23 @@ pub(crate) enum Call {
     Status,
     Doctor,
     SettingsList,
-    SettingsGet { key: String },
-    SettingsSet { key: String, value: String },
+    SettingsGet {
+        key: String,
+    },
+    SettingsSet {
+        key: String,
+        value: String,
+    },
     MemoryList,
-    MemoryForget { key: String },
+    MemoryForget {
+        key: String,
+    },
     ToolsList,
-    ToolsCall { tool: String, arguments: String },
+    #[serde(rename = "tools_call")]
+    ToolsTry {
+        tool: String,
+        arguments: String,
+    },
     Link,
     RevokeLinks,
 }

@@ -37,7 +37,8 @@ impl Caller {
 
 fn over(stream: UnixStream, call: Call) -> Result<serde_json::Value, Failure> {
     // The call may have been carried out before the line broke, so it is not tried again by itself.
-    let broken = |_| Failure::failed("The daemon stopped before it answered. Check with `kai status` and try again.");
+    let broken =
+        |_| Failure::failed("The daemon stopped before it answered. Check with `kai status` and try again.");
     let hello = Hello { v: VERSION, tty: std::io::stdin().is_terminal(), call };
     let mut line = serde_json::to_vec(&hello).map_err(|e| Failure::failed(e.to_string()))?;
     line.push(b'\n');

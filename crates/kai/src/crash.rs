@@ -74,7 +74,8 @@ mod tests {
 
     #[test]
     fn a_report_does_not_quote_messages() {
-        let said = "byte index 1 is not a char boundary; it is inside 'ä' (bytes 0..2) of `äh, my PIN is 1234`";
+        let said =
+            "byte index 1 is not a char boundary; it is inside 'ä' (bytes 0..2) of `äh, my PIN is 1234`";
         assert!(!without_quotes(said).contains("1234"));
         assert!(without_quotes(said).starts_with("byte index 1 is not a char boundary"));
         assert_eq!(without_quotes("called `unwrap` on \"no end"), "called … on …");

@@ -20,15 +20,16 @@ use crate::caller::Caller;
 use crate::cli::out;
 use crate::failure::Failure;
 use crate::home::Keys;
+use crate::socket;
 use crate::status::Status;
 use crate::web::{self, signin};
 use crate::wire::{self, App, Running};
-use crate::socket;
 
-pub(crate) const MIGRATION: Migration = Migration { name: "daemon/1", sql: include_str!("../migrations/daemon.sql") };
+pub(crate) const MIGRATION: Migration =
+    Migration { name: "daemon/1", sql: include_str!("../migrations/daemon.sql") };
 
 /// The seed's scheduler tick.
-const TICK: Duration = Duration::from_secs(60);
+const TICK: Duration = Duration::from_mins(1);
 /// Ticks further apart than this were missed (sleep, a stopped machine, no daemon).
 const GAP: SignedDuration = SignedDuration::from_secs(150);
 /// Page and socket get this long to finish what they are doing when asked to stop.
@@ -63,7 +64,8 @@ pub(crate) fn run(home: Home, keys: Keys, listen: Listen) -> Result<(), Failure>
 
 fn only_one(home: &Home, keys: Keys) -> Result<DaemonLock, Failure> {
     let dir = home.dir.display();
-    let lock = home.lock_daemon().map_err(|e| Failure::store(format!("The home {dir} cannot be used: {e}.")))?;
+    let lock =
+        home.lock_daemon().map_err(|e| Failure::store(format!("The home {dir} cannot be used: {e}.")))?;
     lock.ok_or_else(|| {
         let there: Result<Status, _> = Caller { home: home.clone(), keys }.ask(Call::Status);
         let at = there.ok().and_then(|s| s.daemon.address).map(|a| format!(" at {a}")).unwrap_or_default();
@@ -153,7 +155,9 @@ async fn bind(listen: Listen) -> Result<(TcpListener, SocketAddr), Failure> {
 fn shown(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::from(([127, 0, 0, 1], address.port())),
-        IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, address.port())),
+        IpAddr::V6(ip) if ip.is_unspecified() => {
+            SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, address.port()))
+        }
         _ => address,
     }
 }

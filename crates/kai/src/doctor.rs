@@ -52,6 +52,10 @@ pub(crate) fn closed(failure: &Failure) -> Vec<Check> {
     vec![Check::broken("store", failure.message.clone(), None)]
 }
 
+pub(crate) fn broken(checks: &[Check]) -> bool {
+    checks.iter().any(|check| check.verdict == Verdict::Broken)
+}
+
 fn home(app: &App) -> Check {
     Check::fine("home", app.home.dir.display().to_string())
 }
@@ -90,7 +94,9 @@ fn space(app: &App) -> Check {
             Check::note("disk", format!("only {} MB are free", free / 1_000_000), "Free some space.")
         }
         Ok(free) => Check::fine("disk", format!("{} GB free", free / 1_000_000_000)),
-        Err(error) => Check::note("disk", format!("could not be asked: {error}"), "Check that it is mounted."),
+        Err(error) => {
+            Check::note("disk", format!("could not be asked: {error}"), "Check that it is mounted.")
+        }
     }
 }
 
@@ -98,7 +104,11 @@ fn zone(app: &App) -> Check {
     let zone = app.clock.zone();
     match zone.iana_name() {
         Some(name) => Check::fine("time zone", name),
-        None => Check::note("time zone", "is unknown, so times are shown in UTC", "Set TZ, for example TZ=Europe/Berlin."),
+        None => Check::note(
+            "time zone",
+            "is unknown, so times are shown in UTC",
+            "Set TZ, for example TZ=Europe/Berlin.",
+        ),
     }
 }
 

@@ -16,7 +16,9 @@ pub(crate) fn find(typed: Option<&Path>) -> Result<Home, Failure> {
     let home = Home::at(&dir).map_err(unusable)?;
     if home.foreign_owner() {
         let name = home.dir.display();
-        return Err(Failure::store(format!("The home {name} belongs to another user. Name your own with --home DIR.")));
+        return Err(Failure::store(format!(
+            "The home {name} belongs to another user. Name your own with --home DIR."
+        )));
     }
     crate::crash::write_to(home.logs());
     Ok(home)

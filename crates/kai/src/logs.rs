@@ -58,8 +58,18 @@ impl<W: Write> Write for Lines<W> {
 
 const MASK: &str = "[secret]";
 /// A word after one of these is a secret, whatever it looks like.
-const NAMES: [&str; 10] =
-    ["token", "key", "api_key", "api-key", "x-api-key", "password", "passphrase", "secret", "bearer", "cookie"];
+const NAMES: [&str; 10] = [
+    "token",
+    "key",
+    "api_key",
+    "api-key",
+    "x-api-key",
+    "password",
+    "passphrase",
+    "secret",
+    "bearer",
+    "cookie",
+];
 /// A word this long with letters and digits in it is a key or a token, whatever stands before it.
 const LONG: usize = 24;
 
@@ -98,7 +108,8 @@ fn random(word: &str) -> bool {
 
 /// The log's own time stamps are long and mixed too; they begin with a date.
 fn timestamp(word: &str) -> bool {
-    word.len() < 36 && word.get(..5).is_some_and(|s| s.ends_with('-') && s[..4].bytes().all(|b| b.is_ascii_digit()))
+    word.len() < 36
+        && word.get(..5).is_some_and(|s| s.ends_with('-') && s[..4].bytes().all(|b| b.is_ascii_digit()))
 }
 
 #[cfg(test)]

@@ -55,7 +55,12 @@ fn short(socket: &Path, folder: &std::fs::File) -> PathBuf {
 }
 
 /// Answers until told to stop; calls under way are the tracker's to wait for.
-pub(crate) async fn serve(app: Arc<App>, listener: UnixListener, stop: CancellationToken, calls: TaskTracker) {
+pub(crate) async fn serve(
+    app: Arc<App>,
+    listener: UnixListener,
+    stop: CancellationToken,
+    calls: TaskTracker,
+) {
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
@@ -99,9 +104,14 @@ async fn respond(app: &App, line: &[u8]) -> Result<serde_json::Value, Failure> {
                 "This command speaks version {v}, the running daemon {VERSION}. Restart the daemon."
             )));
         }
-        None => return Err(Failure::usage("That is not a call of Kai: a JSON line with v, cmd, args, tty is expected.")),
+        None => {
+            return Err(Failure::usage(
+                "That is not a call of Kai: a JSON line with v, cmd, args, tty is expected.",
+            ));
+        }
     }
-    let hello: Hello = serde_json::from_slice(line)
-        .map_err(|e| Failure::usage(format!("The running daemon does not know this call ({e}). Restart it.")))?;
+    let hello: Hello = serde_json::from_slice(line).map_err(|e| {
+        Failure::usage(format!("The running daemon does not know this call ({e}). Restart it."))
+    })?;
     answer(app, hello.call).await
 }

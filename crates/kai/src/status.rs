@@ -1,8 +1,8 @@
 //! `kai status`: what is on and where it lies.
 
 use kai_assistant::db::DbError;
-use kai_assistant::settings::{self, MEMORY_ENABLED};
 use kai_assistant::memory;
+use kai_assistant::settings::{self, MEMORY_ENABLED};
 use serde::{Deserialize, Serialize};
 
 use crate::wire::App;
@@ -53,16 +53,14 @@ pub(crate) async fn of(app: &App) -> Result<Status, DbError> {
         key: app.key_place.to_owned(),
         daemon: daemon(app),
         memory: MemoryStatus { enabled: values.on(&MEMORY_ENABLED), count: memories },
-        tools: ToolsStatus {
-            offered: app.toolbox.offered(&values).len(),
-            all: app.toolbox.entries().len(),
-        },
+        tools: ToolsStatus { offered: app.toolbox.offered(&values).len(), all: app.toolbox.entries().len() },
     })
 }
 
 fn daemon(app: &App) -> DaemonStatus {
     let running = app.daemon.as_ref();
-    let local = |at: jiff::Timestamp| at.to_zoned(app.clock.zone()).strftime("%Y-%m-%d %H:%M:%S%:z").to_string();
+    let local =
+        |at: jiff::Timestamp| at.to_zoned(app.clock.zone()).strftime("%Y-%m-%d %H:%M:%S%:z").to_string();
     DaemonStatus {
         running: running.is_some(),
         pid: running.map(|r| r.pid),

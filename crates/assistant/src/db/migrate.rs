@@ -92,7 +92,8 @@ mod tests {
             ("newer", vec!["a", "z"], vec![A, B], Err("z".to_owned())),
         ] {
             let applied = applied.into_iter().map(str::to_owned).collect();
-            let planned = plan(&applied, &known).map(|steps| steps.iter().map(|m| m.name).collect::<Vec<_>>());
+            let planned =
+                plan(&applied, &known).map(|steps| steps.iter().map(|m| m.name).collect::<Vec<_>>());
             assert_eq!(planned, expected, "{name}");
         }
     }

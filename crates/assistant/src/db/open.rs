@@ -86,6 +86,8 @@ fn raw(file: &Path, key: &StoreKey) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(file, flags)?;
     conn.busy_timeout(BUSY)?;
+    // SQLCipher would write its own lines about a wrong key to stderr, before our sentence.
+    conn.execute_batch("PRAGMA cipher_log_level = NONE")?;
     // A raw key skips SQLCipher's own key derivation, which exists for passphrases and costs 225 ms.
     conn.execute_batch(&Zeroizing::new(format!("PRAGMA key = \"x'{}'\"", *key.hex())))?;
     Ok(conn)
@@ -102,7 +104,12 @@ fn prepare(conn: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-fn upgrade(home: &Home, conn: &mut Connection, migrations: &[Migration], now: Timestamp) -> Result<(), OpenError> {
+fn upgrade(
+    home: &Home,
+    conn: &mut Connection,
+    migrations: &[Migration],
+    now: Timestamp,
+) -> Result<(), OpenError> {
     let _setup = home.lock_setup().map_err(|cause| at(&home.dir, cause))?;
     let file = home.store();
     // The copy is of the main file alone, so everything must be in it first.
@@ -120,8 +127,8 @@ fn keep_copy(home: &Home, now: Timestamp) -> Result<(), OpenError> {
     fs::create_dir_all(&copies).map_err(|c| at(&copies, c))?;
     let (partial, whole) =
         (copies.join("partial"), copies.join(format!("kai-{}.db", now.strftime("%Y%m%dT%H%M%S%3fZ"))));
-    let copied = fs::copy(&file, &partial).and_then(|_| File::open(&partial)?.sync_all());
-    if let Err(cause) = copied.and_then(|()| fs::rename(&partial, &whole)) {
+    let written = fs::copy(&file, &partial).and_then(|_| File::open(&partial)?.sync_all());
+    if let Err(cause) = written.and_then(|()| fs::rename(&partial, &whole)) {
         drop(fs::remove_file(&partial));
         return Err(full_disk(&home.dir, at(&whole, cause)));
     }
@@ -129,7 +136,8 @@ fn keep_copy(home: &Home, now: Timestamp) -> Result<(), OpenError> {
 }
 
 fn forget_old_copies(copies: &Path) -> std::io::Result<()> {
-    let mut kept: Vec<PathBuf> = fs::read_dir(copies)?.map(|e| Ok(e?.path())).collect::<std::io::Result<_>>()?;
+    let mut kept: Vec<PathBuf> =
+        fs::read_dir(copies)?.map(|e| Ok(e?.path())).collect::<std::io::Result<_>>()?;
     kept.retain(|path| path.extension().is_some_and(|e| e == "db"));
     kept.sort();
     let surplus = kept.len().saturating_sub(COPIES);
@@ -144,7 +152,7 @@ fn at(path: &Path, cause: std::io::Error) -> OpenError {
     }
 }
 
-/// SQLite names a full disk in several ways; what they share is that there is no space.
+/// `SQLite` names a full disk in several ways; what they share is that there is no space.
 fn full_disk(home: &Path, error: OpenError) -> OpenError {
     let suspicious = matches!(error, OpenError::Unexpected(_) | OpenError::Migration { .. });
     if suspicious && little_space(home) { OpenError::Full(home.to_owned()) } else { error }
@@ -161,11 +169,10 @@ fn classify(file: &Path, error: rusqlite::Error) -> OpenError {
         Some(ErrorCode::DatabaseCorrupt) => OpenError::Damaged(file.to_owned()),
         Some(ErrorCode::DiskFull) => OpenError::Full(home.to_owned()),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => OpenError::Busy(file.to_owned()),
-        Some(ErrorCode::ReadOnly) => OpenError::ReadOnly(home.to_owned()),
         Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure) if little_space(home) => {
             OpenError::Full(home.to_owned())
         }
-        Some(ErrorCode::CannotOpen) => OpenError::ReadOnly(home.to_owned()),
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) => OpenError::ReadOnly(home.to_owned()),
         _ => OpenError::Unexpected(DbError::from(error)),
     }
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::{Home, Passphrase, passphrase};
+use crate::hex;
 
 /// The raw key of a store.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
@@ -33,11 +34,11 @@ impl StoreKey {
     }
 
     pub fn hex(&self) -> Zeroizing<String> {
-        Zeroizing::new(to_hex(&self.0))
+        Zeroizing::new(hex::encode(&self.0))
     }
 
     pub fn from_hex(text: &str) -> Option<Self> {
-        let bytes = Zeroizing::new(from_hex(text)?);
+        let bytes = Zeroizing::new(hex::decode(text)?);
         Some(Self(bytes.as_slice().try_into().ok()?))
     }
 }
@@ -56,7 +57,7 @@ impl HomeId {
     fn random() -> Result<Self, KeyError> {
         let mut bytes = [0; 8];
         getrandom::fill(&mut bytes).map_err(|e| KeyError::NoRandomness(e.to_string()))?;
-        Ok(Self(to_hex(&bytes)))
+        Ok(Self(hex::encode(&bytes)))
     }
 
     pub fn as_str(&self) -> &str {
@@ -124,11 +125,17 @@ pub enum KeyError {
     Unreadable(PathBuf),
     #[error("{} could not be used: {cause}", .path.display())]
     File { path: PathBuf, cause: io::Error },
-    #[error("The key of this home lies in the desktop keyring, and {0}. Log in to the desktop session that made it, or unlock the keyring.")]
+    #[error(
+        "The key of this home lies in the desktop keyring, and {0}. Log in to the desktop session that made it, or unlock the keyring."
+    )]
     KeyringUnreachable(String),
-    #[error("The key of this home should lie in the desktop keyring, but it is not there any more. Restore the keyring from your backup.")]
+    #[error(
+        "The key of this home should lie in the desktop keyring, but it is not there any more. Restore the keyring from your backup."
+    )]
     GoneFromKeyring,
-    #[error("This home is locked with a passphrase. Run this on a terminal, or give the passphrase with --passphrase-fd.")]
+    #[error(
+        "This home is locked with a passphrase. Run this on a terminal, or give the passphrase with --passphrase-fd."
+    )]
     PassphraseNeeded,
     #[error("That passphrase does not open this home.")]
     WrongPassphrase,
@@ -184,7 +191,12 @@ impl Home {
     }
 
     /// Moves the key to another place. The new place holds it before the old one lets go.
-    pub fn move_key(&self, to: &Destination<'_>, from: &KeyFile, key: &StoreKey) -> Result<KeyFile, KeyError> {
+    pub fn move_key(
+        &self,
+        to: &Destination<'_>,
+        from: &KeyFile,
+        key: &StoreKey,
+    ) -> Result<KeyFile, KeyError> {
         let _setup = self.lock_setup().map_err(|cause| KeyError::File { path: self.dir.clone(), cause })?;
         let place = match to {
             Destination::File => in_file(key),
@@ -220,7 +232,7 @@ pub enum Destination<'a> {
 }
 
 fn in_file(key: &StoreKey) -> KeyPlace {
-    KeyPlace::File { key: SecretHex(to_hex(key.bytes())) }
+    KeyPlace::File { key: SecretHex(hex::encode(key.bytes())) }
 }
 
 fn fetch(file: &KeyFile, with: &Unlock<'_>) -> Result<StoreKey, KeyError> {
@@ -244,18 +256,4 @@ fn write_private(path: &std::path::Path, bytes: &[u8]) -> io::Result<()> {
     let mut file: File = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
-}
-
-pub(super) fn to_hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
-}
-
-pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let nibble = |c: u8| char::from(c).to_digit(16).and_then(|d| u8::try_from(d).ok());
-    let pairs = text.as_bytes().chunks(2);
-    pairs.map(|pair| Some(nibble(*pair.first()?)? << 4 | nibble(*pair.get(1)?)?)).collect()
 }

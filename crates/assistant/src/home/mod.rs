@@ -22,7 +22,9 @@ pub struct Home {
 
 /// Held by the one daemon of a home for as long as it lives.
 #[derive(Debug)]
-pub struct DaemonLock(#[expect(dead_code, reason = "held, not read: closing the file releases the lock")] File);
+pub struct DaemonLock(
+    #[expect(dead_code, reason = "held, not read: closing the file releases the lock")] File,
+);
 
 impl Home {
     /// Uses `dir`, making it (for its owner alone) if it is not there.
@@ -80,7 +82,8 @@ impl Home {
         let open = |path: &Path, private: &str| {
             let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
             let name = path.display();
-            (mode & 0o077 != 0).then(|| format!("{name} is open to other users (mode {mode:o}): chmod {private} {name}"))
+            (mode & 0o077 != 0)
+                .then(|| format!("{name} is open to other users (mode {mode:o}): chmod {private} {name}"))
         };
         [open(&self.dir, "700"), open(&self.key_file(), "600")].into_iter().flatten().collect()
     }

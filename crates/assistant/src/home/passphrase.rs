@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::StoreKey;
-use super::key::{KeyError, from_hex, to_hex};
+use super::key::KeyError;
+use crate::hex;
 
 /// What the person typed.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
@@ -38,7 +39,7 @@ pub struct Wrapped {
     passes: u32,
     salt: String,
     nonce: String,
-    wrapped: String,
+    sealed: String,
 }
 
 /// OWASP's first choice is 46 MiB; we can afford a little more, on a phone too.
@@ -55,23 +56,24 @@ pub(super) fn wrap(key: &StoreKey, passphrase: &Passphrase) -> Result<Wrapped, K
         .map_err(|e| KeyError::NoRandomness(e.to_string()))?;
     let broken = || KeyError::Unreadable("kai.key".into());
     let cipher = cipher(passphrase, &salt, MEMORY_KIB, PASSES).ok_or_else(broken)?;
-    let wrapped = cipher.encrypt(&Nonce::from(nonce), key.bytes().as_slice()).map_err(|_| broken())?;
+    let sealed = cipher.encrypt(&Nonce::from(nonce), key.bytes().as_slice()).map_err(|_| broken())?;
     Ok(Wrapped {
         memory_kib: MEMORY_KIB,
         passes: PASSES,
-        salt: to_hex(&salt),
-        nonce: to_hex(&nonce),
-        wrapped: to_hex(&wrapped),
+        salt: hex::encode(&salt),
+        nonce: hex::encode(&nonce),
+        sealed: hex::encode(&sealed),
     })
 }
 
 pub(super) fn unwrap(wrapped: &Wrapped, passphrase: &Passphrase) -> Result<StoreKey, KeyError> {
     let broken = || KeyError::Unreadable("kai.key".into());
-    let salt = from_hex(&wrapped.salt).ok_or_else(broken)?;
-    let nonce: [u8; 12] = from_hex(&wrapped.nonce).and_then(|n| n.try_into().ok()).ok_or_else(broken)?;
-    let sealed = from_hex(&wrapped.wrapped).ok_or_else(broken)?;
+    let salt = hex::decode(&wrapped.salt).ok_or_else(broken)?;
+    let nonce: [u8; 12] = hex::decode(&wrapped.nonce).and_then(|n| n.try_into().ok()).ok_or_else(broken)?;
+    let sealed = hex::decode(&wrapped.sealed).ok_or_else(broken)?;
     let cipher = cipher(passphrase, &salt, wrapped.memory_kib, wrapped.passes).ok_or_else(broken)?;
-    let opened = cipher.decrypt(&Nonce::from(nonce), sealed.as_slice()).map_err(|_| KeyError::WrongPassphrase)?;
+    let opened =
+        cipher.decrypt(&Nonce::from(nonce), sealed.as_slice()).map_err(|_| KeyError::WrongPassphrase)?;
     let bytes: [u8; 32] = Zeroizing::new(opened).as_slice().try_into().map_err(|_| broken())?;
     Ok(StoreKey::from_bytes(bytes))
 }

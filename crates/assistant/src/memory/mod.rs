@@ -88,7 +88,9 @@ fn content(typed: &str) -> Result<String, String> {
     if text.is_empty() {
         Err("The content of a memory must not be empty. Use memory_forget to delete one.".to_owned())
     } else if length > CONTENT_LIMIT {
-        Err(format!("The content is {length} characters long; a memory holds at most {CONTENT_LIMIT}. Shorten it."))
+        Err(format!(
+            "The content is {length} characters long; a memory holds at most {CONTENT_LIMIT}. Shorten it."
+        ))
     } else {
         Ok(text.replace('\0', ""))
     }

@@ -38,8 +38,8 @@ pub fn forget(tx: &Transaction<'_>, key: &MemoryKey) -> Result<bool, DbError> {
 
 /// Everything remembered, newest first.
 pub fn all(tx: &Transaction<'_>) -> Result<Vec<Memory>, DbError> {
-    let mut rows = tx
-        .prepare_cached("SELECT key, content, category, hits FROM memories ORDER BY updated_at DESC, key")?;
+    let mut rows =
+        tx.prepare_cached("SELECT key, content, category, hits FROM memories ORDER BY updated_at DESC, key")?;
     let memories = rows.query_map([], |row| {
         Ok(Memory {
             key: MemoryKey(row.get(0)?),

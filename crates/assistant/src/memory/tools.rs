@@ -15,7 +15,7 @@ use crate::tool::{Tool, ToolError};
 /// Store a fact to remember in later conversations, or update the one stored under the same key.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct MemoryStoreInput {
-    /// Short descriptive name of the memory, for example "favourite_colour".
+    /// Short descriptive name of the memory, for example "favourite colour".
     pub key: String,
     /// What to remember, in one or a few sentences.
     pub content: String,

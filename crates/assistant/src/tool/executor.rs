@@ -99,7 +99,7 @@ mod tests {
         type Output = Value;
         async fn run(&self, input: PuppetInput) -> Result<Value, ToolError> {
             match input.act.as_str() {
-                "sleep" => tokio::time::sleep(Duration::from_secs(3600)).await,
+                "sleep" => tokio::time::sleep(Duration::from_hours(1)).await,
                 "panic" => panic!("as told"),
                 "refuse" => return Err(ToolError("No \"thanks\".".to_owned())),
                 _ => {}

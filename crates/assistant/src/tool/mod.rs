@@ -67,8 +67,10 @@ impl<T: Tool> AnyTool for T {
     fn call(&self, arguments: Map<String, Value>) -> Running<'_> {
         Box::pin(async move {
             let fitting = schema::fit(&self.spec().parameters, arguments).map_err(ToolError)?;
-            let input = serde_json::from_value(Value::Object(fitting)).map_err(|e| ToolError(e.to_string()))?;
-            let output = serde_json::to_value(self.run(input).await?).map_err(|e| ToolError(e.to_string()))?;
+            let input =
+                serde_json::from_value(Value::Object(fitting)).map_err(|e| ToolError(e.to_string()))?;
+            let output =
+                serde_json::to_value(self.run(input).await?).map_err(|e| ToolError(e.to_string()))?;
             match output {
                 Value::Object(fields) => Ok(fields),
                 other => Ok(Map::from_iter([("result".to_owned(), other)])),

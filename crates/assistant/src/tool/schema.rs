@@ -65,7 +65,8 @@ pub(super) fn fit(schema: &Value, mut arguments: Map<String, Value>) -> Result<M
         match given {
             None | Some(Value::Null) if !required(name) => {}
             given => {
-                let fitted = value(wanted, given.clone()).ok_or_else(|| complaint(name, wanted, given.as_ref()))?;
+                let fitted =
+                    value(wanted, given.clone()).ok_or_else(|| complaint(name, wanted, given.as_ref()))?;
                 arguments.insert(name.clone(), fitted);
             }
         }
@@ -110,16 +111,17 @@ fn integer(given: &Value) -> Option<Value> {
 }
 
 fn complaint(name: &str, wanted: &Value, given: Option<&Value>) -> String {
-    let kind = match (wanted.get("enum").and_then(Value::as_array), wanted.get("type").and_then(Value::as_str)) {
-        (Some(allowed), _) => {
-            format!("one of {}", allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
-        }
-        (_, Some("string")) => "a string".to_owned(),
-        (_, Some("integer")) => "an integer".to_owned(),
-        (_, Some("boolean")) => "true or false".to_owned(),
-        (_, Some("array")) => "a list".to_owned(),
-        (_, other) => format!("a JSON {}", other.unwrap_or("value")),
-    };
+    let kind =
+        match (wanted.get("enum").and_then(Value::as_array), wanted.get("type").and_then(Value::as_str)) {
+            (Some(allowed), _) => {
+                format!("one of {}", allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+            }
+            (_, Some("string")) => "a string".to_owned(),
+            (_, Some("integer")) => "an integer".to_owned(),
+            (_, Some("boolean")) => "true or false".to_owned(),
+            (_, Some("array")) => "a list".to_owned(),
+            (_, other) => format!("a JSON {}", other.unwrap_or("value")),
+        };
     let got = match given {
         None => "it is missing".to_owned(),
         Some(Value::Object(_)) => "it is an object".to_owned(),
@@ -162,7 +164,10 @@ mod tests {
             (json!({"to": "x"}), Err("The parameter \"id\" must be an integer, but it is missing.")),
             (json!({"id": 1, "to": {}}), Err("The parameter \"to\" must be a string, but it is an object.")),
             (json!({"id": 1, "to": true}), Err("The parameter \"to\" must be a string, but it is true.")),
-            (json!({"id": 1, "to": "x", "loud": 3}), Err("The parameter \"loud\" must be true or false, but it is 3.")),
+            (
+                json!({"id": 1, "to": "x", "loud": 3}),
+                Err("The parameter \"loud\" must be true or false, but it is 3."),
+            ),
             (
                 json!({"id": 1, "to": "x", "kind": "C"}),
                 Err("The parameter \"kind\" must be one of \"A\", \"B\", but it is \"C\"."),

@@ -1,4 +1,5 @@
-//! The desktop's keyring (GNOME Keyring, KWallet, KeePassXC), spoken to as the freedesktop Secret Service.
+//! The desktop's keyring (that of GNOME, KDE or a password manager), spoken to as the freedesktop Secret
+//! Service.
 //!
 //! The key crosses the session bus in the clear ("plain" session): whoever can listen on the user's own bus
 //! can ask the keyring for it just as well.
@@ -20,7 +21,7 @@ pub struct SecretService {
 /// A bus that does not answer must not keep a command waiting.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A person has to find and answer the desktop's own window.
-const PERSON: Duration = Duration::from_secs(120);
+const PERSON: Duration = Duration::from_mins(2);
 
 impl SecretService {
     /// `bus` is the D-Bus address of the session, such as `unix:path=/run/user/1000/bus`.
@@ -29,7 +30,11 @@ impl SecretService {
     }
 
     /// Runs one exchange with the keyring. Called before any runtime exists, so it brings its own.
-    fn ask<T>(&self, limit: Duration, work: impl AsyncFnOnce(Session) -> zbus::Result<T>) -> Result<T, KeyringError> {
+    fn ask<T>(
+        &self,
+        limit: Duration,
+        work: impl AsyncFnOnce(Session) -> zbus::Result<T>,
+    ) -> Result<T, KeyringError> {
         let said = |e: &dyn std::fmt::Display| KeyringError(format!("it did not answer ({e})"));
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| said(&e))?;
@@ -110,7 +115,7 @@ impl Session {
     }
 
     async fn unlock(&self, object: &OwnedObjectPath) -> zbus::Result<()> {
-        let (_, prompt) = self.service.unlock(&[object.clone()]).await?;
+        let (_, prompt) = self.service.unlock(std::slice::from_ref(object)).await?;
         self.wait_for(prompt).await
     }
 
@@ -124,7 +129,8 @@ impl Session {
             ("org.freedesktop.Secret.Item.Label", Variant::from("Key of Kai's store")),
             ("org.freedesktop.Secret.Item.Attributes", Variant::from(attributes(home))),
         ]);
-        let secret = Secret(self.path.clone(), vec![], key.hex().as_bytes().to_vec(), "text/plain".to_owned());
+        let secret =
+            Secret(self.path.clone(), vec![], key.hex().as_bytes().to_vec(), "text/plain".to_owned());
         let (_, prompt) = collection.create_item(properties, &secret, true).await?;
         self.wait_for(prompt).await
     }
@@ -159,7 +165,11 @@ struct Secret(OwnedObjectPath, Vec<u8>, Vec<u8>, String);
     default_path = "/org/freedesktop/secrets"
 )]
 trait Service {
-    fn open_session(&self, algorithm: &str, input: &Variant<'_>) -> zbus::Result<(OwnedVariant, OwnedObjectPath)>;
+    fn open_session(
+        &self,
+        algorithm: &str,
+        input: &Variant<'_>,
+    ) -> zbus::Result<(OwnedVariant, OwnedObjectPath)>;
     fn search_items(
         &self,
         attributes: HashMap<&str, &str>,
@@ -182,7 +192,10 @@ trait Collection {
 
 #[proxy(interface = "org.freedesktop.Secret.Item", default_service = "org.freedesktop.secrets")]
 trait Item {
-    fn get_secret(&self, session: &OwnedObjectPath) -> zbus::Result<(OwnedObjectPath, Vec<u8>, Vec<u8>, String)>;
+    fn get_secret(
+        &self,
+        session: &OwnedObjectPath,
+    ) -> zbus::Result<(OwnedObjectPath, Vec<u8>, Vec<u8>, String)>;
     fn delete(&self) -> zbus::Result<OwnedObjectPath>;
 }
 

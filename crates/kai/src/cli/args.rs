@@ -14,17 +14,22 @@ use crate::logs::Format;
 ///
 /// Without a command, kai runs the daemon and its page and prints a link to sign in with.
 #[derive(Debug, Parser)]
-#[command(name = "kai", version, max_term_width = 100, args_conflicts_with_subcommands = true, after_help = "\
+#[command(
+    name = "kai",
+    version,
+    max_term_width = 100,
+    after_help = "\
 Examples:
   kai                                run Kai; open the link it prints
   kai status                         what is on, and where it lies
   kai doctor                         what is wrong, and the next step
   kai settings set theme dark        change a setting
-  kai --home /tmp/try kai status     use another home
+  kai --home ~/try status            use another home
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the store cannot be opened.")]
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the store cannot be opened."
+)]
 pub(super) struct Args {
-    /// The folder that holds everything [default: $KAI_HOME, else the user's data folder]
+    /// The folder that holds everything [default: `$KAI_HOME`, else the user's data folder]
     #[arg(long, global = true, value_name = "DIR")]
     pub(super) home: Option<PathBuf>,
     /// Print JSON with stable field names
@@ -61,16 +66,27 @@ pub(super) enum Command {
     #[command(after_help = "Examples:\n  kai status\n  kai status --json")]
     Status,
     /// Look for what is wrong and name the next step
-    #[command(after_help = "Exit code 0 when all is well, 1 when something is broken, 3 when the store cannot be opened.")]
+    #[command(
+        after_help = "Exit code 0 when all is well, 1 when something is broken, 3 when the store cannot be opened."
+    )]
     Doctor,
     /// See and change settings
-    #[command(subcommand, after_help = "Examples:\n  kai settings list\n  kai settings get theme\n  kai settings set memory_enabled false")]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai settings list\n  kai settings get theme\n  kai settings set memory_enabled false"
+    )]
     Settings(SettingsCommand),
     /// See and forget what Kai remembers
-    #[command(subcommand, after_help = "Examples:\n  kai memory list --json\n  kai memory forget favourite_colour")]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai memory list --json\n  kai memory forget favourite_colour"
+    )]
     Memory(MemoryCommand),
     /// See the tools and try one as the model would
-    #[command(subcommand, after_help = "Examples:\n  kai tools list\n  kai tools call get_local_time\n  kai tools call memory_store '{\"key\": \"tea\", \"content\": \"Likes green tea.\"}'")]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai tools list\n  kai tools call get_local_time\n  kai tools call memory_store '{\"key\": \"tea\", \"content\": \"Likes green tea.\"}'"
+    )]
     Tools(ToolsCommand),
     /// Print a fresh one-time link that signs a browser in
     #[command(after_help = "Examples:\n  kai link\n  kai link --revoke-all")]
@@ -83,7 +99,9 @@ pub(super) enum Command {
     #[command(subcommand, after_help = "Examples:\n  kai key show\n  kai key move passphrase")]
     Key(KeyCommand),
     /// Print a completion script for a shell
-    #[command(after_help = "Example:\n  kai completions bash > ~/.local/share/bash-completion/completions/kai")]
+    #[command(
+        after_help = "Example:\n  kai completions bash > ~/.local/share/bash-completion/completions/kai"
+    )]
     Completions { shell: Shell },
     #[cfg(debug_assertions)]
     #[command(name = "__panic", hide = true)]

@@ -33,7 +33,8 @@ fn relocate(home: &Home, keys: Keys, to: KeyDestination) -> Result<&'static str,
     let destination = match to {
         KeyDestination::File => Destination::File,
         KeyDestination::Keyring => {
-            ring = keyring().ok_or_else(|| Failure::failed("There is no desktop session here, so no keyring."))?;
+            ring = keyring()
+                .ok_or_else(|| Failure::failed("There is no desktop session here, so no keyring."))?;
             Destination::Keyring(ring.as_ref())
         }
         KeyDestination::Passphrase => {
@@ -43,10 +44,11 @@ fn relocate(home: &Home, keys: Keys, to: KeyDestination) -> Result<&'static str,
     };
     let moved = home.move_key(&destination, &from, &key)?;
     // Only now that the new place holds it may the old one let go.
-    if let (KeyPlace::Keyring, Some(old)) = (&from.place, keyring()) {
-        if to != KeyDestination::Keyring {
-            old.remove(&from.home).map_err(|e| Failure::failed(format!("The key is moved, but still in the keyring: {e}.")))?;
-        }
+    if let (KeyPlace::Keyring, Some(old)) = (&from.place, keyring())
+        && to != KeyDestination::Keyring
+    {
+        let kept = |e| Failure::failed(format!("The key is moved, but a copy is still in the keyring: {e}."));
+        old.remove(&from.home).map_err(kept)?;
     }
     Ok(moved.place.name())
 }
@@ -56,7 +58,9 @@ fn new_passphrase(keys: Keys, from: &KeyPlace) -> Result<Passphrase, Failure> {
     if let (Some(fd), false) = (keys.passphrase_fd, matches!(from, KeyPlace::Passphrase(_))) {
         let path = format!("/dev/fd/{fd}");
         let read = read_passphrase(Path::new(&path));
-        return good(read.map_err(|e| Failure::usage(format!("The passphrase could not be read from {path}: {e}.")))?);
+        return good(
+            read.map_err(|e| Failure::usage(format!("The passphrase could not be read from {path}: {e}.")))?,
+        );
     }
     let nobody = || Failure::usage("A new passphrase needs a terminal, or --passphrase-fd N.");
     let first = ask("New passphrase: ").ok().flatten().ok_or_else(nobody)?;

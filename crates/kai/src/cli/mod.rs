@@ -15,7 +15,7 @@ use self::args::{Args, Command, MemoryCommand, SettingsCommand, ToolsCommand};
 use crate::call::{Call, Revoked, SettingRow, SignInLink, ToolAnswer};
 use crate::caller::Caller;
 use crate::daemon::{self, Listen};
-use crate::doctor::{self, Check, Verdict};
+use crate::doctor::{self, Check};
 use crate::failure::Failure;
 use crate::home::{self, Keys};
 use crate::logs;
@@ -32,11 +32,15 @@ pub(crate) fn run() -> ExitCode {
 }
 
 fn command(args: Args) -> Result<ExitCode, Failure> {
+    if args.command.is_some() && args.serve.port.is_some() {
+        return Err(Failure::usage("--port belongs to serve: kai serve --port N"));
+    }
     let command = args.command.unwrap_or(Command::Serve(args.serve));
     if let Command::Completions { shell } = command {
         let mut script = Vec::new();
         clap_complete::generate(shell, &mut Args::command(), "kai", &mut script);
-        return done(out::raw(&script));
+        out::raw(&script);
+        return Ok(ExitCode::SUCCESS);
     }
     let home = home::find(args.home.as_deref())?;
     let keys = Keys { passphrase_fd: args.passphrase_fd };
@@ -48,7 +52,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
             daemon::run(ask.caller.home, keys, listen).map(|()| ExitCode::SUCCESS)
         }
         Command::Status => ask.show(Call::Status, show::status),
-        Command::Doctor => ask.doctor(),
+        Command::Doctor => Ok(ask.doctor()),
         Command::Settings(command) => ask.settings(command),
         Command::Memory(command) => ask.memory(command),
         Command::Tools(command) => ask.tools(command),
@@ -56,13 +60,10 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         Command::Key(command) => key::run(&ask.caller.home, keys, &command, args.json),
         Command::Completions { .. } => Ok(ExitCode::SUCCESS),
         #[cfg(debug_assertions)]
-        Command::Panic => ["what a bug looks like"].get(1).map_or_else(|| panic!("on purpose"), |_| Ok(ExitCode::SUCCESS)),
+        Command::Panic => {
+            ["what a bug looks like"].get(1).map_or_else(|| panic!("on purpose"), |_| Ok(ExitCode::SUCCESS))
+        }
     }
-}
-
-fn done(printed: ()) -> Result<ExitCode, Failure> {
-    let () = printed;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Somebody to ask and a way to show it.
@@ -78,35 +79,39 @@ impl Asking {
         text: impl FnOnce(&T) -> String,
     ) -> Result<ExitCode, Failure> {
         let answer: T = self.caller.ask(call)?;
-        done(if self.json { out::json(&answer) } else { out::text(&text(&answer)) })
+        self.print(&answer, text);
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn print<T: Serialize>(&self, answer: &T, text: impl FnOnce(&T) -> String) {
+        if self.json { out::json(answer) } else { out::text(&text(answer)) }
     }
 
     /// Doctor answers also, and especially, when the store does not open.
-    fn doctor(&self) -> Result<ExitCode, Failure> {
-        let (checks, code): (Vec<Check>, u8) = match self.caller.ask::<Vec<Check>>(Call::Doctor) {
+    fn doctor(&self) -> ExitCode {
+        let (checks, code) = match self.caller.ask::<Vec<Check>>(Call::Doctor) {
             Ok(checks) => {
-                let broken = checks.iter().any(|check| check.verdict == Verdict::Broken);
+                let broken = doctor::broken(&checks);
                 (checks, u8::from(broken))
             }
             Err(failure) => (doctor::closed(&failure), failure.code),
         };
-        if self.json {
-            out::json(&checks);
-        } else {
-            out::text(&show::doctor(&checks));
-        }
-        Ok(ExitCode::from(code))
+        self.print(&checks, |checks| show::doctor(checks));
+        ExitCode::from(code)
     }
 
     fn settings(&self, command: SettingsCommand) -> Result<ExitCode, Failure> {
         match command {
-            SettingsCommand::List => self.show(Call::SettingsList, |rows: &Vec<SettingRow>| show::settings(rows)),
-            SettingsCommand::Get { key } => {
-                self.show(Call::SettingsGet { key }, |row: &SettingRow| format!("{}\n", out::visible(&row.value)))
+            SettingsCommand::List => {
+                self.show(Call::SettingsList, |rows: &Vec<SettingRow>| show::settings(rows))
             }
-            SettingsCommand::Set { key, value } => {
-                self.show(Call::SettingsSet { key, value }, |row: &SettingRow| format!("{} = {}\n", row.key, row.value))
-            }
+            SettingsCommand::Get { key } => self.show(Call::SettingsGet { key }, |row: &SettingRow| {
+                format!("{}\n", out::visible(&row.value))
+            }),
+            SettingsCommand::Set { key, value } => self
+                .show(Call::SettingsSet { key, value }, |row: &SettingRow| {
+                    format!("{} = {}\n", row.key, row.value)
+                }),
         }
     }
 
@@ -124,7 +129,7 @@ impl Asking {
             ToolsCommand::List => self.show(Call::ToolsList, |rows: &Vec<_>| show::tools(rows)),
             ToolsCommand::Call { tool, arguments } => {
                 let arguments = args::given(arguments)?;
-                let answer: ToolAnswer = self.caller.ask(Call::ToolsCall { tool, arguments })?;
+                let answer: ToolAnswer = self.caller.ask(Call::ToolsTry { tool, arguments })?;
                 out::text(&format!("{}\n", answer.text));
                 Ok(ExitCode::from(u8::from(!answer.success)))
             }
@@ -134,13 +139,18 @@ impl Asking {
     fn link(&self, revoke_all: bool) -> Result<ExitCode, Failure> {
         if revoke_all {
             return self.show(Call::RevokeLinks, |ended: &Revoked| {
-                format!("Ended {} and {}.\n", show::count(ended.sessions, "session"), show::count(ended.links, "link"))
+                format!(
+                    "Ended {} and {}.\n",
+                    show::count(ended.sessions, "session"),
+                    show::count(ended.links, "link")
+                )
             });
         }
         let link: SignInLink = self.caller.ask(Call::Link)?;
         if !link.daemon_running {
             out::complain("Kai does not run: start it with `kai`, then open this link.");
         }
-        done(if self.json { out::json(&link) } else { out::text(&format!("{}\n", link.url)) })
+        self.print(&link, |link| format!("{}\n", link.url));
+        Ok(ExitCode::SUCCESS)
     }
 }

@@ -22,35 +22,36 @@ pub(super) fn status(status: &Status) -> String {
         ("Home".to_owned(), format!("{} (encrypted, key: {})", visible(&status.home), status.key)),
         ("Daemon".to_owned(), daemon),
         ("Memory".to_owned(), format!("{memory}, {} remembered", status.memory.count)),
-        ("Tools".to_owned(), format!("{} of {} offered to the model", status.tools.offered, status.tools.all)),
+        (
+            "Tools".to_owned(),
+            format!("{} of {} offered to the model", status.tools.offered, status.tools.all),
+        ),
     ])
 }
 
 pub(super) fn doctor(checks: &[Check]) -> String {
-    let mut text = String::new();
-    for check in checks {
+    let line = |check: &Check| {
         let sign = match check.verdict {
             Verdict::Fine => "ok  ",
             Verdict::Note => "note",
             Verdict::Broken => "BAD ",
         };
-        text += &format!("{sign}  {:<9}  {}\n", check.name, visible(&check.says));
-        if let Some(next) = &check.next {
-            text += &format!("                 → {}\n", visible(next));
-        }
-    }
-    text
+        let next = check.next.iter().map(|next| format!("                 → {}", visible(next)));
+        [format!("{sign}  {:<9}  {}", check.name, visible(&check.says))]
+            .into_iter()
+            .chain(next)
+            .collect::<Vec<_>>()
+    };
+    lines(checks.iter().flat_map(line))
 }
 
 pub(super) fn settings(rows: &[SettingRow]) -> String {
-    let rows: Vec<_> = rows
-        .iter()
-        .map(|row| {
-            let value = if row.value.is_empty() { "\"\"".to_owned() } else { visible(&row.value) };
-            (format!("{} = {value}", row.key), format!("{} ({})", row.help, row.allowed))
-        })
-        .collect();
-    columns(&rows)
+    let entry = |row: &SettingRow| {
+        let value = if row.value.is_empty() { "\"\"".to_owned() } else { visible(&row.value) };
+        let changed = if row.value == row.default { "" } else { "  (changed)" };
+        [format!("{} = {value}{changed}", row.key), format!("    {} Takes {}.", row.help, row.allowed)]
+    };
+    lines(rows.iter().flat_map(entry))
 }
 
 pub(super) fn memories(memories: &[Memory]) -> String {
@@ -74,5 +75,9 @@ pub(super) fn count(n: usize, thing: &str) -> String {
 
 fn columns(rows: &[(String, String)]) -> String {
     let width = rows.iter().map(|(left, _)| left.chars().count()).max().unwrap_or_default();
-    rows.iter().map(|(left, right)| format!("{left:<width$}  {right}\n")).collect()
+    lines(rows.iter().map(|(left, right)| format!("{left:<width$}  {right}")))
+}
+
+fn lines(lines: impl Iterator<Item = String>) -> String {
+    lines.map(|line| line + "\n").collect()
 }

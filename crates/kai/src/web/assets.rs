@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use kai_assistant::hex;
 use sha2::{Digest, Sha256};
 
 const CSS: &str = include_str!("assets/app.css");
@@ -16,7 +17,7 @@ pub(super) static FAVICON: LazyLock<String> = LazyLock::new(|| named("icon", ICO
 
 fn named(stem: &str, content: &str, ending: &str) -> String {
     let hash = Sha256::digest(content.as_bytes());
-    let short: String = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    let short = hex::encode(&hash[..6]);
     format!("/assets/{stem}.{short}.{ending}")
 }
 

@@ -59,9 +59,11 @@ async fn admit(web: &Web, mut request: Request) -> Result<Request, Response> {
 }
 
 const NO_HOST: &str = "This request names no host.";
-const FOREIGN_HOST: &str = "Kai does not answer under this name. If it is yours, add it: kai settings set allowed_hosts NAME";
+const FOREIGN_HOST: &str =
+    "Kai does not answer under this name. If it is yours, add it: kai settings set allowed_hosts NAME";
 const FOREIGN_ORIGIN: &str = "This request comes from another site and was not carried out.";
-const NO_PROOF: &str = "This change does not come from Kai's own page and was not carried out. Reload the page and try again.";
+const NO_PROOF: &str =
+    "This change does not come from Kai's own page and was not carried out. Reload the page and try again.";
 const TOO_LARGE: &str = "This request is larger than anything Kai's page sends.";
 
 fn refuse(status: StatusCode, sentence: &'static str) -> Response {
@@ -105,7 +107,8 @@ fn origin_fits(headers: &HeaderMap, host: &str) -> bool {
 /// Checks the CSRF token, from the header or from the form, and hands the body on.
 async fn confirmed(session: &Session, request: Request) -> Result<Request, Response> {
     let (parts, body) = request.into_parts();
-    let body = to_bytes(body, BODY_LIMIT).await.map_err(|_| refuse(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE))?;
+    let body =
+        to_bytes(body, BODY_LIMIT).await.map_err(|_| refuse(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE))?;
     let given = token(&parts.headers, &body);
     if given.is_none_or(|given| !session.csrf_is(&given)) {
         return Err(refuse(StatusCode::FORBIDDEN, NO_PROOF));
@@ -166,7 +169,11 @@ mod tests {
             ("other.lan", loopback, "kai.lan", false),
             ("", loopback, "", false),
         ] {
-            assert_eq!(host_allowed(host, bound, allowed), expected, "{host} on {bound}, allowed {allowed:?}");
+            assert_eq!(
+                host_allowed(host, bound, allowed),
+                expected,
+                "{host} on {bound}, allowed {allowed:?}"
+            );
         }
     }
 

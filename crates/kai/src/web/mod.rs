@@ -31,7 +31,12 @@ pub(crate) struct Web {
 }
 
 /// Serves until told to stop, then lets requests under way finish.
-pub(crate) async fn serve(app: Arc<App>, listener: TcpListener, address: SocketAddr, stop: CancellationToken) {
+pub(crate) async fn serve(
+    app: Arc<App>,
+    listener: TcpListener,
+    address: SocketAddr,
+    stop: CancellationToken,
+) {
     let server = axum::serve(listener, router(Web { app, address }));
     if let Err(error) = server.with_graceful_shutdown(stop.cancelled_owned()).await {
         tracing::error!(%error, "the page stopped");

@@ -46,7 +46,8 @@ fn notice(status: StatusCode, title: &str, head: &Markup, text: &Markup) -> Resp
 pub(super) fn sign_in(headers: &HeaderMap) -> Response {
     let asked = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
     // A link clicked on another site arrives without our cookie; coming from our own page, it brings it.
-    let arrived = asked("sec-fetch-site") == Some("cross-site") && asked("sec-fetch-mode") == Some("navigate");
+    let arrived =
+        asked("sec-fetch-site") == Some("cross-site") && asked("sec-fetch-mode") == Some("navigate");
     let head = html! { @if arrived { meta http-equiv="refresh" content="0"; } };
     notice(
         StatusCode::UNAUTHORIZED,
@@ -73,7 +74,8 @@ pub(super) fn trouble(sentence: &str) -> Response {
 }
 
 pub(super) async fn not_found(uri: Uri) -> Response {
-    let text = html! { p { "There is nothing at " code { (uri.path()) } ". " a href="/" { "To the start" } } };
+    let text =
+        html! { p { "There is nothing at " code { (uri.path()) } ". " a href="/" { "To the start" } } };
     notice(StatusCode::NOT_FOUND, "Not found", &html! {}, &text)
 }
 

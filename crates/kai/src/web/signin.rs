@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::{Extension, http::HeaderValue};
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::db::DbError;
+use kai_assistant::hex;
 use kai_assistant::home::HomeId;
 use kai_assistant::settings::{self, Values};
 use rusqlite::{Transaction, params};
@@ -29,17 +30,14 @@ pub(crate) struct Token(String);
 impl Token {
     fn random() -> Result<Self, Failure> {
         let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes).map_err(|e| Failure::failed(format!("This machine gave no random numbers: {e}.")))?;
-        Ok(Self(hex(&bytes)))
+        getrandom::fill(&mut bytes)
+            .map_err(|e| Failure::failed(format!("This machine gave no random numbers: {e}.")))?;
+        Ok(Self(hex::encode(&bytes)))
     }
 
     fn hash(&self) -> [u8; 32] {
         Sha256::digest(self.0.as_bytes()).into()
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A browser that has signed in.
@@ -51,7 +49,7 @@ pub(crate) struct Session {
 impl Session {
     /// Known only to pages served to this session.
     pub(crate) fn csrf(&self) -> String {
-        hex(&Sha256::digest(format!("csrf {}", self.token.0)))
+        hex::encode(&Sha256::digest(format!("csrf {}", self.token.0)))
     }
 
     /// Compared by hash, so that timing tells nothing.
@@ -181,7 +179,10 @@ fn prefetch(headers: &HeaderMap) -> bool {
     })
 }
 
-pub(super) async fn sign_out(State(web): State<Web>, Extension(session): Extension<Option<Session>>) -> Response {
+pub(super) async fn sign_out(
+    State(web): State<Web>,
+    Extension(session): Extension<Option<Session>>,
+) -> Response {
     let Some(session) = session else { return Redirect::to("/").into_response() };
     let hash = session.token.hash();
     let ended = web.app.db.write(move |tx| {

@@ -76,7 +76,10 @@ fn home(status: &Status) -> Markup {
         "passphrase" => "locked with a passphrase",
         _ => "in a file only you can read",
     };
-    card("Home", &html! { dl { (fact("Folder", &status.home)) (fact("Store", "encrypted")) (fact("Key", key)) } })
+    card(
+        "Home",
+        &html! { dl { (fact("Folder", &status.home)) (fact("Store", "encrypted")) (fact("Key", key)) } },
+    )
 }
 
 fn memory(status: &Status) -> Markup {
@@ -118,7 +121,8 @@ pub(super) async fn set_theme(State(web): State<Web>, Form(form): Form<ThemeForm
         Ok(value) => value,
         Err(refused) => return page::trouble(&refused.to_string()),
     };
-    let stored: Result<(), DbError> = web.app.db.write(move |tx| settings::store(tx, &THEME.key, &value)).await;
+    let stored: Result<(), DbError> =
+        web.app.db.write(move |tx| settings::store(tx, &THEME.key, &value)).await;
     match stored {
         Ok(()) => Redirect::to("/").into_response(),
         Err(error) => page::trouble(&error.to_string()),

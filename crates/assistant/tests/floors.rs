@@ -1,0 +1,85 @@
+//! Keeps the floors of the house: who may know whom. Reads the `use` lines and the manifests, so a wrong
+//! import fails here before anyone has to argue about it.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// From the ground up: a module may use what stands before it, and nothing after it. Features stand on one
+/// floor and do not know each other.
+const FLOORS: &[&[&str]] = &[
+    &["clock", "hex", "words", "manifest"],
+    &["home"],
+    &["db"],
+    &["settings"],
+    &["tool"],
+    &["memory", "device"],
+    &["toolbox"],
+];
+/// Files that decide without looking: no waiting, no store, no clock.
+const PURE: &[&str] = &["tool/schema.rs", "settings.rs", "manifest.rs"];
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
+}
+
+fn floor(module: &str) -> usize {
+    let found = FLOORS.iter().position(|floor| floor.contains(&module));
+    found.unwrap_or_else(|| panic!("{module} has no floor: give it one in tests/floors.rs"))
+}
+
+/// The part of a file that is not its tests.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    text.split("#[cfg(test)]").next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn modules_use_only_the_floors_below() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for file in sources(&root).iter().filter(|file| !file.ends_with("lib.rs")) {
+        let own = file.strip_prefix(&root).unwrap().iter().next().unwrap().to_str().unwrap();
+        let own = own.trim_end_matches(".rs");
+        for (at, _) in code(file).match_indices("crate::") {
+            let used: String =
+                code(file)[at + 7..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let allowed = used == own || floor(&used) < floor(own);
+            assert!(allowed, "{} uses {used}, which does not stand below {own}", file.display());
+        }
+    }
+}
+
+#[test]
+fn pure_files_stay_pure() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for file in PURE {
+        let text = code(&root.join(file));
+        for word in ["async ", ".await", "clock::", "Timestamp::now"] {
+            assert!(!text.contains(word), "{file} is pure and must not contain {word:?}");
+        }
+    }
+}
+
+#[test]
+fn crates_know_only_the_crates_below() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let below: &[(&str, &[&str])] = &[
+        ("llm", &["kai-assistant", "kai-bridges", "rusqlite", "axum", "zbus"]),
+        ("assistant", &["kai-bridges", "axum", "zbus", "clap"]),
+        ("bridges", &["axum", "clap", "rusqlite"]),
+    ];
+    for (name, forbidden) in below {
+        let manifest = fs::read_to_string(crates.join(name).join("Cargo.toml")).unwrap();
+        for other in *forbidden {
+            let line = format!("\n{other}.workspace");
+            assert!(!manifest.contains(&line), "crates/{name} must not depend on {other}");
+        }
+        let platform = sources(&crates.join(name).join("src")).iter().any(|f| code(f).contains("target_os"));
+        assert!(
+            !platform || *name == "bridges",
+            "only bridges and the binary know their platform, not {name}"
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! The key of a home: made once, moved without a gap, and never replaced while a store needs it.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use kai_assistant::home::{
+    Destination, Home, HomeId, KeyError, Keyring, KeyringError, Passphrase, StoreKey, Unlock,
+};
+
+/// A keyring in memory that can be taken away.
+#[derive(Default)]
+struct Pocket {
+    keys: RefCell<BTreeMap<String, StoreKey>>,
+    locked: bool,
+}
+
+impl Keyring for Pocket {
+    fn usable(&self) -> bool {
+        !self.locked
+    }
+
+    fn get(&self, home: &HomeId) -> Result<Option<StoreKey>, KeyringError> {
+        Ok(self.keys.borrow().get(home.as_str()).cloned())
+    }
+
+    fn put(&self, home: &HomeId, key: &StoreKey) -> Result<(), KeyringError> {
+        self.keys.borrow_mut().insert(home.as_str().to_owned(), key.clone());
+        Ok(())
+    }
+
+    fn remove(&self, home: &HomeId) -> Result<(), KeyringError> {
+        self.keys.borrow_mut().remove(home.as_str());
+        Ok(())
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape that Unlock asks for")]
+fn nobody() -> std::io::Result<Option<Passphrase>> {
+    Ok(None)
+}
+
+fn typed(text: &'static str) -> impl Fn() -> std::io::Result<Option<Passphrase>> {
+    move || Ok(Some(Passphrase::new(text.to_owned())))
+}
+
+#[test]
+fn a_new_home_gets_one_key_and_keeps_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::at(folder.path()).unwrap();
+    let plain = Unlock { keyring: None, passphrase: &nobody };
+    let (file, key) = home.unlock(&plain).unwrap();
+    assert_eq!(file.place.name(), "file");
+    assert_eq!(fs::metadata(home.key_file()).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(home.unlock(&plain).unwrap().1 == key);
+}
+
+#[test]
+fn many_first_starts_at_once_agree_on_the_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::at(folder.path()).unwrap();
+    let unlock = || home.unlock(&Unlock { keyring: None, passphrase: &nobody }).unwrap().1;
+    std::thread::scope(|threads| {
+        let starts: Vec<_> = (0..16).map(|_| threads.spawn(unlock)).collect();
+        let keys: Vec<StoreKey> = starts.into_iter().map(|start| start.join().unwrap()).collect();
+        assert!(keys.windows(2).all(|pair| pair[0] == pair[1]));
+    });
+}
+
+#[test]
+fn a_store_without_its_key_gets_no_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::at(folder.path()).unwrap();
+    fs::write(home.store(), b"somebody's messages").unwrap();
+    let refused = home.unlock(&Unlock { keyring: None, passphrase: &nobody }).unwrap_err();
+    assert!(matches!(refused, KeyError::Missing(_)));
+    assert!(!home.key_file().exists());
+}
+
+#[test]
+fn half_a_key_file_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::at(folder.path()).unwrap();
+    for broken in ["", "{\"place\":\"file\"", "{\"home\":\"x\",\"place\":\"file\",\"key\":\"abc\"}"] {
+        fs::write(home.key_file(), broken).unwrap();
+        let refused = home.unlock(&Unlock { keyring: None, passphrase: &nobody }).unwrap_err();
+        assert!(matches!(refused, KeyError::Unreadable(_)), "{broken:?}: {refused}");
+        assert_eq!(fs::read_to_string(home.key_file()).unwrap(), broken);
+    }
+}
+
+#[test]
+fn the_keyring_is_used_where_it_can_be_and_missed_when_it_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::at(folder.path()).unwrap();
+    let pocket = Pocket::default();
+    let (file, key) = home.unlock(&Unlock { keyring: Some(&pocket), passphrase: &nobody }).unwrap();
+    assert_eq!(file.place.name(), "keyring");
+    let written = fs::read_to_string(home.key_file()).unwrap();
+    assert!(!written.contains(key.hex().as_str()), "the key is not in the file as well");
+    let gone = home.unlock(&Unlock { keyring: None, passphrase: &nobody }).unwrap_err();
+    assert!(matches!(gone, KeyError::KeyringUnreachable(_)));
+    let empty = Pocket::default();
+    let gone = home.unlock(&Unlock { keyring: Some(&empty), passphrase: &nobody }).unwrap_err();
+    assert!(matches!(gone, KeyError::GoneFromKeyring));
+
+    let other = tempfile::tempdir().unwrap();
+    let locked = Pocket { locked: true, ..Pocket::default() };
+    let (file, _) = Home::at(other.path())
+        .unwrap()
+        .unlock(&Unlock { keyring: Some(&locked), passphrase: &nobody })
+        .unwrap();
+    assert_eq!(file.place.name(), "file", "a locked keyring is not asked for a new key");
+}
+
+#[test]
+fn a_key_moves_without_changing() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::at(folder.path()).unwrap();
+    let pocket = Pocket::default();
+    let with = Unlock { keyring: Some(&pocket), passphrase: &typed("sésame") };
+    let (mut file, key) = home.unlock(&with).unwrap();
+    let words = Passphrase::new("sésame".to_owned());
+    let places = [
+        (Destination::Passphrase(&words), "passphrase"),
+        (Destination::File, "file"),
+        (Destination::Keyring(&pocket), "keyring"),
+        (Destination::Passphrase(&words), "passphrase"),
+    ];
+    for (to, name) in places {
+        file = home.move_key(&to, &file, &key).unwrap();
+        assert_eq!(file.place.name(), name);
+        assert!(home.unlock(&with).unwrap().1 == key, "after moving to {name}");
+    }
+    let wrong = Unlock { keyring: None, passphrase: &typed("Sesame") };
+    assert!(matches!(home.unlock(&wrong).unwrap_err(), KeyError::WrongPassphrase));
+    let alone = Unlock { keyring: None, passphrase: &nobody };
+    assert!(matches!(home.unlock(&alone).unwrap_err(), KeyError::PassphraseNeeded));
+}

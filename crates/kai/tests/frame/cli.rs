@@ -1,0 +1,264 @@
+//! Commands, with and without a daemon.
+
+use std::process::Stdio;
+
+use serde_json::json;
+
+use crate::kit::{Done, Home, kai};
+
+#[test]
+fn settings_are_listed_read_changed_and_refused_with_the_allowed_values() {
+    let home = Home::new();
+    let listed = home.run(&["settings", "list", "--json"]).json();
+    let theme = listed.as_array().unwrap().iter().find(|row| row["key"] == "theme").unwrap();
+    assert_eq!(theme["value"], "system");
+    assert_eq!(theme["type"], "choice");
+    assert_eq!(theme["allowed"], "one of system, light, dark");
+    assert_eq!(home.run(&["settings", "get", "theme"]).out, "system\n");
+    assert_eq!(home.run(&["settings", "set", "theme", "Dark"]).code, 0);
+    assert_eq!(home.run(&["settings", "get", "theme"]).out, "dark\n");
+    home.run(&["settings", "set", "theme", "blue"]).refused(2, "one of system, light, dark");
+    assert_eq!(home.run(&["settings", "get", "theme"]).out, "dark\n", "a refused value changes nothing");
+    home.run(&["settings", "set", "memory_enabled", "maybe"]).refused(2, "true or false");
+    home.run(&["settings", "set", "tool_timeout_memory_store", "0"]).refused(2, "from 1 to 600");
+    home.run(&["settings", "get", "themme"]).refused(2, "Did you mean theme?");
+}
+
+#[test]
+fn a_memory_goes_through_all_floors() {
+    let home = Home::new();
+    let stored =
+        home.run(&["tools", "call", "memory_store", r#"{"key": "tea", "content": "Likes green tea."}"#]);
+    assert_eq!(stored.code, 0);
+    assert_eq!(stored.json()["success"], true);
+    assert_eq!(stored.json()["updated"], false);
+    let updated =
+        home.run(&["tools", "call", "memory_store", r#"{"key": " tea ", "content": "Likes black tea."}"#]);
+    assert_eq!(updated.json()["updated"], true);
+    let listed = home.run(&["memory", "list", "--json"]);
+    assert_eq!(
+        listed.json(),
+        json!([{"key": "tea", "content": "Likes black tea.", "category": "GENERAL", "hits": 0}])
+    );
+    assert_eq!(home.run(&["tools", "call", "memory_forget", r#"{"key": "tea"}"#]).code, 0);
+    let again = home.run(&["tools", "call", "memory_forget", r#"{"key": "tea"}"#]);
+    assert_eq!((again.code, again.json()["success"].clone()), (1, json!(false)));
+    assert_eq!(home.run(&["memory", "list"]).out, "Kai remembers nothing yet.\n");
+    home.run(&["memory", "forget", "tea"]).refused(1, "no memory under the key");
+}
+
+#[test]
+fn a_tool_that_is_off_is_neither_offered_nor_run() {
+    let home = Home::new();
+    let available = |name: &str| {
+        let rows = home.run(&["tools", "list", "--json"]).json();
+        let row = rows.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
+        (row["enabled"] == true, row["available"] == true, row["why_not"].as_str().map(str::to_owned))
+    };
+    assert_eq!(available("memory_store"), (true, true, None));
+    home.run(&["settings", "set", "memory_enabled", "false"]);
+    home.run(&["settings", "set", "tool_enabled_get_local_time", "off"]);
+    for (tool, switch) in
+        [("memory_store", "memory_enabled"), ("get_local_time", "tool_enabled_get_local_time")]
+    {
+        let (enabled, offered, why) = available(tool);
+        assert!(!enabled && !offered && why.unwrap().contains(switch), "{tool}");
+        let refused = home.run(&["tools", "call", tool, r#"{"key":"a","content":"b"}"#]);
+        assert_eq!(refused.code, 1);
+        assert!(refused.json()["error"].as_str().unwrap().contains(switch), "{refused:?}");
+    }
+    let list = home.run(&["settings", "list"]).out;
+    assert!(!list.contains("tool_enabled_memory_store"), "memory tools have no switch of their own");
+}
+
+#[test]
+fn bad_arguments_of_a_tool_are_answered_in_words() {
+    let home = Home::new();
+    for (arguments, word) in [
+        ("{}", "The parameter \\\"content\\\" must be a string, but it is missing."),
+        (r#"{"key": null, "content": "x"}"#, "must be a string, but it is null"),
+        ("[]", "must be a JSON object"),
+        ("{\"key\":", "not valid JSON"),
+        (r#"{"key": "  ", "content": "x"}"#, "must not be empty"),
+    ] {
+        let refused = home.run(&["tools", "call", "memory_store", arguments]);
+        assert_eq!(refused.code, 1, "{arguments}");
+        assert!(refused.out.contains(word) && refused.json()["success"] == false, "{arguments}: {refused:?}");
+    }
+    let unknown = home.run(&["tools", "call", "rm_rf"]);
+    assert!(unknown.code == 1 && unknown.out.contains("no tool called rm_rf"), "{unknown:?}");
+}
+
+/// The same list of commands on equal homes, one with a daemon and one without: word for word the same.
+#[test]
+fn output_is_the_same_with_and_without_a_daemon() {
+    let commands: &[&[&str]] = &[
+        &["settings", "set", "theme", "dark"],
+        &["settings", "list"],
+        &["settings", "list", "--json"],
+        &["settings", "get", "theme", "--json"],
+        &["settings", "set", "theme", "blue"],
+        &["settings", "get", "nothing"],
+        &["tools", "list"],
+        &["tools", "list", "--json"],
+        &["tools", "call", "memory_store", r#"{"key": "a", "content": "hostile \u001b[31m\u202e text"}"#],
+        &["tools", "call", "memory_store", "{}"],
+        &["memory", "list"],
+        &["memory", "list", "--json"],
+        &["memory", "forget", "b"],
+        &["memory", "forget", "a"],
+        &["link", "--revoke-all"],
+        &["status"],
+        &["status", "--json"],
+    ];
+    let (alone, served) = (Home::new(), Home::new());
+    let daemon = served.start();
+    // The daemon has made one link for its first line, which the other home must have too.
+    assert_eq!(alone.run(&["link"]).code, 0);
+    for command in commands {
+        let (a, b) = (alone.run(command), served.run(command));
+        assert_eq!(comparable(&a, alone.path()), comparable(&b, served.path()), "kai {}", command.join(" "));
+    }
+    drop(daemon);
+}
+
+/// Without what must differ: the name of the home and the daemon's own line.
+fn comparable(done: &Done, home: &std::path::Path) -> Done {
+    let home = std::fs::canonicalize(home).unwrap();
+    let out = done.out.replace(home.to_str().unwrap(), "HOME");
+    let out = match serde_json::from_str::<serde_json::Value>(&out) {
+        Ok(serde_json::Value::Object(mut fields)) => {
+            fields.remove("daemon");
+            serde_json::Value::Object(fields).to_string()
+        }
+        _ => out.lines().filter(|line| !line.starts_with("Daemon ")).collect::<Vec<_>>().join("\n"),
+    };
+    Done { out, ..done.clone() }
+}
+
+#[test]
+fn status_tells_edition_key_and_daemon() {
+    let home = Home::new();
+    let status = home.run(&["status", "--json"]).json();
+    let edition = if cfg!(feature = "foss") { "foss" } else { "store" };
+    assert_eq!(status["edition"], edition);
+    assert_eq!(status["key"], "file");
+    assert_eq!(status["daemon"]["running"], false);
+    let daemon = home.start();
+    let status = home.run(&["status", "--json"]).json();
+    assert_eq!(status["daemon"]["running"], true);
+    assert_eq!(status["daemon"]["pid"], daemon.pid());
+    assert_eq!(status["daemon"]["address"], format!("http://{}", daemon.address));
+}
+
+#[test]
+fn doctor_names_the_next_step() {
+    let home = Home::new();
+    let verdict = |name: &str| {
+        let checks = home.run(&["doctor", "--json"]).json();
+        checks.as_array().unwrap().iter().find(|check| check["name"] == name).cloned().unwrap_or_default()
+    };
+    assert_eq!(home.run(&["doctor"]).code, 0);
+    assert_eq!(verdict("daemon")["next"], "Start it: kai");
+    assert_eq!(verdict("privacy"), serde_json::Value::Null);
+    let key = home.path().join("kai.key");
+    let everyone = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o644);
+    std::fs::set_permissions(&key, everyone).unwrap();
+    assert!(verdict("privacy")["next"].as_str().unwrap().starts_with("chmod 600 "));
+    std::fs::write(home.path().join("kai.db"), "noise").unwrap();
+    let broken = home.run(&["doctor", "--json"]);
+    assert_eq!(broken.code, 3);
+    assert_eq!(broken.json()[0]["verdict"], "broken");
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure_and_no_panic() {
+    let home = Home::new();
+    let mut listing = kai(home.path())
+        .args(["settings", "list"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(listing.stdout.take());
+    let done = Done::from(listing.wait_with_output().unwrap());
+    assert_eq!((done.code, done.err.as_str()), (0, ""));
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_bug_ends_in_a_sentence_and_a_file() {
+    let home = Home::new();
+    let done = home.run(&["__panic"]);
+    done.refused(1, "hit a bug of its own");
+    let file = done.err.split("is in ").nth(1).unwrap().split(';').next().unwrap();
+    let report = std::fs::read_to_string(file).unwrap();
+    assert!(report.contains("on purpose") && report.contains("cli/mod.rs"), "{report}");
+}
+
+#[test]
+fn wrong_usage_exits_2_and_help_shows_examples() {
+    let home = Home::new();
+    for wrong in [
+        &["frobnicate"][..],
+        &["settings"],
+        &["settings", "set", "theme"],
+        &["sms", "poll"],
+        &["--port", "x"],
+    ] {
+        let done = home.run(wrong);
+        assert_eq!(done.code, 2, "{wrong:?}: {done:?}");
+    }
+    for command in ["settings", "memory", "tools", "link", "status", "serve", "key", "completions"] {
+        let help = home.run(&[command, "--help"]);
+        assert!(help.code == 0 && help.out.contains("Example"), "kai {command} --help");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(home.run(&["completions", shell]).out.contains("kai"), "{shell}");
+    }
+    assert!(home.run(&["--version"]).out.starts_with("kai 0."));
+}
+
+#[test]
+fn the_home_is_the_flag_then_the_variable_then_the_data_folder() {
+    let (flag, variable, data) = (Home::new(), Home::new(), Home::new());
+    let status = |command: &mut std::process::Command| {
+        Done::from(command.args(["status", "--json"]).output().unwrap()).json()["home"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let real = |home: &Home| std::fs::canonicalize(home.path()).unwrap().display().to_string();
+    assert_eq!(status(kai(variable.path()).arg("--home").arg(flag.path())), real(&flag));
+    assert_eq!(status(&mut kai(variable.path())), real(&variable));
+    let from_data = status(kai(variable.path()).env_remove("KAI_HOME").env("XDG_DATA_HOME", data.path()));
+    assert_eq!(from_data, format!("{}/kai", real(&data)));
+    let from_home = status(kai(variable.path()).env_remove("KAI_HOME").env("HOME", data.path()));
+    assert_eq!(from_home, format!("{}/.local/share/kai", real(&data)));
+    let lost = kai(variable.path()).env_remove("KAI_HOME").arg("status").output().unwrap();
+    Done::from(lost).refused(3, "--home DIR");
+}
+
+#[test]
+fn a_passphrase_locks_the_home() {
+    let home = Home::new();
+    let with = |passphrase: &str, args: &[&str]| {
+        let file = home.path().join("typed");
+        std::fs::write(&file, passphrase).unwrap();
+        let input = std::fs::File::open(&file).unwrap();
+        Done::from(kai(home.path()).args(args).args(["--passphrase-fd", "0"]).stdin(input).output().unwrap())
+    };
+    home.run(&["tools", "call", "memory_store", r#"{"key": "a", "content": "b"}"#]);
+    with("", &["key", "move", "passphrase"]).refused(2, "empty");
+    assert_eq!(with("open sesame\n", &["key", "move", "passphrase"]).code, 0);
+    home.run(&["memory", "list"]).refused(3, "locked with a passphrase");
+    with("wrong", &["memory", "list"]).refused(3, "does not open this home");
+    assert_eq!(with("open sesame", &["memory", "list"]).out, "a  b\n");
+    let credentials = Home::new();
+    std::fs::write(credentials.path().join("kai-passphrase"), "open sesame\n").unwrap();
+    let service =
+        kai(home.path()).env("CREDENTIALS_DIRECTORY", credentials.path()).args(["memory", "list"]).output();
+    assert_eq!(Done::from(service.unwrap()).out, "a  b\n");
+    assert_eq!(with("open sesame", &["key", "move", "file"]).code, 0);
+    assert_eq!(home.run(&["memory", "list"]).out, "a  b\n");
+}

@@ -1,0 +1,156 @@
+//! The daemon: one per home, clean stops, hard kills, and a log without secrets.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::time::Duration;
+
+use crate::kit::{Daemon, Home, kai};
+
+#[test]
+fn stops_cleanly_and_quickly_with_nothing_lost() {
+    for signal in ["-INT", "-TERM"] {
+        let home = Home::new();
+        let daemon = home.start();
+        home.run(&["tools", "call", "memory_store", r#"{"key": "a", "content": "b"}"#]);
+        let (code, took, log) = daemon.stop(signal);
+        assert_eq!(code, Some(0), "{signal}: {log}");
+        assert!(took < Duration::from_secs(2), "{signal} took {took:?}");
+        assert!(log.contains("stopped"), "{log}");
+        assert!(!home.path().join("kai.sock").exists(), "the socket is put away");
+        assert!(!home.path().join("kai.db-wal").exists(), "the log is folded in");
+        assert_eq!(home.run(&["memory", "list"]).out, "a  b\n");
+    }
+}
+
+#[test]
+fn a_browser_that_holds_the_line_does_not_hold_up_the_stop() {
+    let home = Home::new();
+    let daemon = home.start();
+    let mut idle = std::net::TcpStream::connect(&daemon.address).unwrap();
+    idle.write_all(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n").unwrap();
+    let socket = UnixStream::connect(home.path().join("kai.sock")).unwrap();
+    let (code, took, log) = daemon.stop("-TERM");
+    assert_eq!(code, Some(0), "{log}");
+    assert!(took < Duration::from_secs(2), "took {took:?}");
+    drop((idle, socket));
+}
+
+#[test]
+fn a_second_start_says_who_is_there() {
+    let home = Home::new();
+    let daemon = home.start();
+    let second = home.run(&["serve", "--port", "0"]);
+    second.refused(1, "already runs");
+    assert!(second.err.contains(&daemon.address), "{second:?}");
+}
+
+#[test]
+fn after_kill_9_the_next_start_works_and_has_everything() {
+    let home = Home::new();
+    for round in 0..5 {
+        let mut daemon = home.start();
+        let argument = format!(r#"{{"key": "k{round}", "content": "kept"}}"#);
+        assert_eq!(home.run(&["tools", "call", "memory_store", &argument]).code, 0);
+        daemon.kill();
+        let kept = home.run(&["memory", "list", "--json"]).json();
+        assert_eq!(kept.as_array().unwrap().len(), round + 1, "a command works on what the dead daemon left");
+    }
+}
+
+#[test]
+fn systemd_is_told() {
+    let home = Home::new();
+    let path = home.path().join("notify");
+    let notify = UnixDatagram::bind(&path).unwrap();
+    notify.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let daemon = Daemon::start(kai(home.path()).env("NOTIFY_SOCKET", &path).args(["--port", "0"]));
+    let heard = || {
+        let mut bytes = [0; 200];
+        let length = notify.recv(&mut bytes).unwrap();
+        String::from_utf8(bytes[..length].to_vec()).unwrap()
+    };
+    assert_eq!(heard().trim(), "READY=1");
+    daemon.stop("-TERM");
+    assert_eq!(heard().trim(), "STOPPING=1");
+}
+
+#[test]
+fn the_log_is_structured_and_tells_no_secret() {
+    let home = Home::new();
+    let command = &mut kai(home.path());
+    let daemon =
+        Daemon::start(command.env("KAI_LOG", "trace").args(["serve", "--port", "0", "--log-format", "json"]));
+    let (token, cookie) = (daemon.token(), daemon.sign_in());
+    daemon.get("/", &cookie);
+    home.run(&["tools", "call", "memory_store", r#"{"key": "pin", "content": "the heron stands"}"#]);
+    let (_, _, log) = daemon.stop("-TERM");
+    for line in log.lines() {
+        serde_json::from_str::<serde_json::Value>(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+    }
+    assert!(log.contains("ready"));
+    for secret in [token.as_str(), cookie.split_once('=').unwrap().1, "the heron stands"] {
+        assert!(!log.contains(secret), "the log tells {secret}");
+    }
+}
+
+#[test]
+fn only_the_owner_reaches_home_and_socket() {
+    let home = Home::new();
+    let deeper = home.path().join("new home");
+    let _daemon = Daemon::start(kai(&deeper).args(["--port", "0"]));
+    let mode = |name: &str| std::fs::metadata(deeper.join(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(""), 0o700);
+    for private in ["kai.sock", "kai.key", "kai.db", "kai.lock"] {
+        assert_eq!(mode(private), 0o600, "{private}");
+    }
+}
+
+#[test]
+fn a_home_deeper_than_a_socket_address_is_long_works() {
+    let home = Home::new();
+    let deep = home.path().join("d".repeat(120)).join("e".repeat(60));
+    let _daemon = Daemon::start(kai(&deep).args(["--port", "0"]));
+    let status = kai(&deep).args(["status", "--json"]).output().unwrap();
+    let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
+    assert_eq!(status["daemon"]["running"], true);
+}
+
+/// What somebody may write to the socket, and the word the answer must contain.
+#[test]
+fn nonsense_on_the_socket_is_answered_and_harms_nothing() {
+    let home = Home::new();
+    let _daemon = home.start();
+    for (line, word) in [
+        ("hello\n", "not a call of Kai"),
+        ("{}\n", "not a call of Kai"),
+        ("{\"v\":1}\n", "does not know this call"),
+        ("{\"v\":1,\"tty\":false,\"cmd\":\"launch\"}\n", "does not know this call"),
+        ("{\"v\":99,\"tty\":false,\"cmd\":\"status\"}\n", "version 99"),
+        ("\u{0}\u{1}\u{2}\n", "not a call of Kai"),
+    ] {
+        let mut socket = UnixStream::connect(home.path().join("kai.sock")).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        socket.write_all(line.as_bytes()).unwrap();
+        let mut answer = String::new();
+        BufReader::new(socket).read_line(&mut answer).unwrap();
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["event"], "error", "{line:?}");
+        assert!(answer["message"].as_str().unwrap().contains(word), "{line:?}: {answer}");
+    }
+    assert_eq!(home.run(&["status"]).code, 0);
+}
+
+#[test]
+fn a_port_that_is_taken_is_said_and_the_usual_one_moves_up() {
+    let (one, two) = (Home::new(), Home::new());
+    let daemon = one.start();
+    let port = daemon.address.rsplit_once(':').unwrap().1;
+    let refused = two.run(&["serve", "--port", port]);
+    refused.refused(1, "Name another port");
+    // Whoever has 8787 now, us or somebody else: it is taken.
+    let _taken = std::net::TcpListener::bind(("127.0.0.1", 8787));
+    let moved = Daemon::start(kai(two.path()).arg("serve"));
+    let port: u16 = moved.address.rsplit_once(':').unwrap().1.parse().unwrap();
+    assert!((8788..8798).contains(&port), "{port}");
+}

@@ -1,0 +1,41 @@
+//! The store edition holds no trace of what it may not do: not even the names.
+
+use crate::kit::KAI;
+
+const NAMES: [&str; 13] = [
+    "check_sms",
+    "read_sms",
+    "search_sms",
+    "send_sms",
+    "reply_sms",
+    "READ_SMS",
+    "SEND_SMS",
+    "sms_enabled",
+    "sms_send_enabled",
+    "check_notifications",
+    "read_notification",
+    "search_notifications",
+    "BIND_NOTIFICATION_LISTENER_SERVICE",
+];
+
+fn names_in_binary() -> Vec<&'static str> {
+    let binary = std::fs::read(KAI).unwrap();
+    let found = |name: &&str| binary.windows(name.len()).any(|window| window == name.as_bytes());
+    NAMES.into_iter().filter(found).collect()
+}
+
+#[cfg(not(feature = "foss"))]
+#[test]
+fn the_store_edition_does_not_even_know_the_names() {
+    assert_eq!(names_in_binary(), Vec::<&str>::new());
+}
+
+/// The other half of the proof: the same search does find the names where they belong.
+#[cfg(feature = "foss")]
+#[test]
+fn the_foss_edition_declares_its_permissions() {
+    let found = names_in_binary();
+    for declared in ["READ_SMS", "SEND_SMS", "BIND_NOTIFICATION_LISTENER_SERVICE"] {
+        assert!(found.contains(&declared), "{declared} is not in the binary: {found:?}");
+    }
+}

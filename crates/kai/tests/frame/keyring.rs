@@ -1,0 +1,147 @@
+//! The key in a real desktop keyring: GNOME's, on a session bus of its own.
+
+#![cfg(target_os = "linux")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+
+use crate::kit::{Done, Home, kai};
+
+/// A private session bus on which nothing starts by itself.
+struct Bus {
+    daemon: Child,
+    address: String,
+    home: Home,
+}
+
+impl Bus {
+    fn start() -> Self {
+        let home = Home::new();
+        let config = home.path().join("bus.conf");
+        let rules = format!(
+            "<busconfig><type>session</type><listen>unix:path={}</listen><auth>EXTERNAL</auth><policy \
+             context=\"default\"><allow send_destination=\"*\" eavesdrop=\"true\"/><allow \
+             eavesdrop=\"true\"/><allow own=\"*\"/></policy></busconfig>",
+            home.path().join("bus").display()
+        );
+        std::fs::write(&config, rules).unwrap();
+        let mut daemon = Command::new("dbus-daemon")
+            .args(["--nofork", "--nopidfile", "--print-address=1", "--config-file"])
+            .arg(config)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut address = String::new();
+        BufReader::new(daemon.stdout.as_mut().unwrap()).read_line(&mut address).unwrap();
+        Self { daemon, address: address.trim().to_owned(), home }
+    }
+
+    fn run(&self, home: &Home, args: &[&str]) -> Done {
+        let mut command = kai(home.path());
+        command.env("DBUS_SESSION_BUS_ADDRESS", &self.address).args(args).stdin(Stdio::null());
+        command.output().unwrap().into()
+    }
+}
+
+impl Drop for Bus {
+    fn drop(&mut self) {
+        drop(self.daemon.kill());
+        drop(self.daemon.wait());
+    }
+}
+
+/// A bus with an unlocked keyring on it.
+struct Desktop {
+    keyring: Child,
+    bus: Bus,
+}
+
+impl Desktop {
+    fn start() -> Self {
+        let bus = Bus::start();
+        let desktop = Self { keyring: unlocked_keyring(&bus.address, bus.home.path()), bus };
+        desktop.wait_until_it_answers();
+        desktop
+    }
+
+    fn wait_until_it_answers(&self) {
+        for _ in 0..200 {
+            let asked = Command::new("dbus-send")
+                .env("DBUS_SESSION_BUS_ADDRESS", &self.bus.address)
+                .args([
+                    "--session",
+                    "--print-reply",
+                    "--reply-timeout=1000",
+                    "--dest=org.freedesktop.secrets",
+                ])
+                .args([
+                    "/org/freedesktop/secrets",
+                    "org.freedesktop.Secret.Service.ReadAlias",
+                    "string:default",
+                ])
+                .output()
+                .unwrap();
+            if String::from_utf8_lossy(&asked.stdout).contains("collection") {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        panic!("the keyring did not start");
+    }
+
+    fn run(&self, home: &Home, args: &[&str]) -> Done {
+        self.bus.run(home, args)
+    }
+}
+
+impl Drop for Desktop {
+    fn drop(&mut self) {
+        drop(self.keyring.kill());
+        drop(self.keyring.wait());
+    }
+}
+
+fn unlocked_keyring(bus: &str, data: &std::path::Path) -> Child {
+    let mut keyring = Command::new("gnome-keyring-daemon")
+        .args(["--foreground", "--unlock", "--components=secrets"])
+        .env("DBUS_SESSION_BUS_ADDRESS", bus)
+        .env("XDG_DATA_HOME", data)
+        .env("XDG_RUNTIME_DIR", data)
+        .env("HOME", data)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    keyring.stdin.take().unwrap().write_all(b"desktop password").unwrap();
+    keyring
+}
+
+#[test]
+fn a_new_home_keeps_its_key_in_the_desktop_keyring() {
+    let desktop = Desktop::start();
+    let home = Home::new();
+    let stored = desktop.run(&home, &["tools", "call", "memory_store", r#"{"key": "a", "content": "b"}"#]);
+    assert_eq!(stored.code, 0, "{stored:?}");
+    assert_eq!(desktop.run(&home, &["status", "--json"]).json()["key"], "keyring");
+    let file = std::fs::read_to_string(home.path().join("kai.key")).unwrap();
+    assert!(!file.contains("\"key\""), "the file only says where the key is: {file}");
+    assert_eq!(desktop.run(&home, &["memory", "list"]).out, "a  b\n");
+
+    home.run(&["memory", "list"]).refused(3, "desktop keyring");
+    let elsewhere = Desktop::start();
+    elsewhere.run(&home, &["memory", "list"]).refused(3, "not there any more");
+
+    assert_eq!(desktop.run(&home, &["key", "move", "file"]).code, 0);
+    assert_eq!(home.run(&["memory", "list"]).out, "a  b\n", "from a file it opens without a desktop");
+    assert_eq!(desktop.run(&home, &["key", "move", "keyring"]).code, 0);
+    assert_eq!(desktop.run(&home, &["memory", "list"]).out, "a  b\n");
+    home.run(&["key", "move", "keyring"]).refused(3, "desktop keyring");
+}
+
+#[test]
+fn a_bus_without_a_keyring_means_a_key_file() {
+    let home = Home::new();
+    assert_eq!(Bus::start().run(&home, &["status", "--json"]).json()["key"], "file");
+}

@@ -1,0 +1,12 @@
+//! The frame of the house, tried as a user would: the real binary, real processes, real sockets.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+#![expect(clippy::disallowed_methods, reason = "these tests live in real time")]
+
+mod cli;
+mod daemon;
+mod edition;
+mod keyring;
+mod kit;
+mod refusals;
+mod web;
