@@ -103,7 +103,7 @@ fn look(theme: &str, csrf: &str) -> Markup {
         &html! {
             form method="post" action="/settings/theme" class="choices" {
                 input type="hidden" name="csrf" value=(csrf);
-                @for (value, label) in [("system", "As the system"), ("light", "Light"), ("dark", "Dark")] {
+                @for (value, label) in [("system", "System"), ("light", "Light"), ("dark", "Dark")] {
                     button type="submit" name="theme" value=(value) aria-pressed=(theme == value) { (label) }
                 }
             }
