@@ -84,7 +84,7 @@ async fn converse(app: Arc<App>, stream: tokio::net::UnixStream) {
     if !matches!(heard, Ok(Ok(length)) if length > 0) {
         return;
     }
-    let event = match respond(&app, &line).await {
+    let event = match respond(app, &line).await {
         Ok(result) => Event::Done { result },
         Err(Failure { code, message }) => Event::Error { code, message },
     };
@@ -95,7 +95,7 @@ async fn converse(app: Arc<App>, stream: tokio::net::UnixStream) {
     }
 }
 
-async fn respond(app: &App, line: &[u8]) -> Result<serde_json::Value, Failure> {
+async fn respond(app: Arc<App>, line: &[u8]) -> Result<serde_json::Value, Failure> {
     let version = serde_json::from_slice::<serde_json::Value>(line).ok().and_then(|v| v.get("v")?.as_u64());
     match version {
         Some(v) if v == u64::from(VERSION) => {}
@@ -113,5 +113,7 @@ async fn respond(app: &App, line: &[u8]) -> Result<serde_json::Value, Failure> {
     let hello: Hello = serde_json::from_slice(line).map_err(|e| {
         Failure::usage(format!("The running daemon does not know this call ({e}). Restart it."))
     })?;
-    answer(app, hello.call).await
+    // In a task of its own, so that a bug in one call is answered like any other failure.
+    let answered = tokio::spawn(async move { answer(&app, hello.call).await }).await;
+    answered.unwrap_or_else(|_| Err(Failure::failed("Kai hit a bug of its own and gave up on this.")))
 }

@@ -6,10 +6,13 @@
 mod key;
 mod passphrase;
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 pub use key::{Destination, HomeId, KeyError, KeyFile, KeyPlace, Keyring, KeyringError, StoreKey, Unlock};
 pub use passphrase::Passphrase;
@@ -57,7 +60,7 @@ impl Home {
     /// Waits until nobody else creates or upgrades this home. Released when the file is dropped.
     pub(crate) fn lock_setup(&self) -> io::Result<File> {
         let folder = File::open(&self.dir)?;
-        folder.lock()?;
+        flock(&folder, FlockOperation::LockExclusive)?;
         Ok(folder)
     }
 
@@ -65,10 +68,11 @@ impl Home {
     pub fn lock_daemon(&self) -> io::Result<Option<DaemonLock>> {
         let path = self.dir.join("kai.lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
-        match file.try_lock() {
+        // Not the standard library's lock, which Android does not have.
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(DaemonLock(file))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 

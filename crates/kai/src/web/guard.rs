@@ -25,7 +25,12 @@ const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-
 
 pub(super) async fn guard(State(web): State<Web>, request: Request, next: Next) -> Response {
     let mut response = match admit(&web, request).await {
-        Ok(request) => next.run(request).await,
+        // In a task of its own: a bug in a handler becomes a page, and a browser that goes away in the middle
+        // does not leave a change half done.
+        Ok(request) => {
+            let handled = tokio::spawn(next.run(request)).await;
+            handled.unwrap_or_else(|_| page::trouble("Kai hit a bug of its own and gave up on this."))
+        }
         Err(refusal) => refusal,
     };
     protect(response.headers_mut());

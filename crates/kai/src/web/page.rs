@@ -73,6 +73,10 @@ pub(super) fn trouble(sentence: &str) -> Response {
     notice(StatusCode::INTERNAL_SERVER_ERROR, "That did not work", &html! {}, &html! { p { (sentence) } })
 }
 
+pub(super) fn refused(sentence: &str) -> Response {
+    notice(StatusCode::BAD_REQUEST, "That was not changed", &html! {}, &html! { p { (sentence) } })
+}
+
 pub(super) async fn not_found(uri: Uri) -> Response {
     let text =
         html! { p { "There is nothing at " code { (uri.path()) } ". " a href="/" { "To the start" } } };

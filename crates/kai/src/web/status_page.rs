@@ -119,7 +119,7 @@ pub(super) struct ThemeForm {
 pub(super) async fn set_theme(State(web): State<Web>, Form(form): Form<ThemeForm>) -> Response {
     let value = match THEME.accept(&form.theme) {
         Ok(value) => value,
-        Err(refused) => return page::trouble(&refused.to_string()),
+        Err(refused) => return page::refused(&refused.to_string()),
     };
     let stored: Result<(), DbError> =
         web.app.db.write(move |tx| settings::store(tx, &THEME.key, &value)).await;

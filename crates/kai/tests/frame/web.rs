@@ -137,7 +137,7 @@ fn a_change_needs_session_and_token() {
     assert_eq!(theme(&home), "system");
     assert_eq!(
         post(&cookie, &format!("csrf={csrf}&theme=blue")),
-        500,
+        400,
         "a value that the setting does not take"
     );
     let headers = [("Cookie", cookie.as_str()), ("X-CSRF-Token", csrf.as_str())];
