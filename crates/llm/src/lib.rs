@@ -1,6 +1,40 @@
 //! Speaks to language models. The vocabulary here is ours alone: no vendor's word, and nothing of what the
 //! assistant does with it.
+//!
+//! A request's way: [`repair()`] makes a history acceptable, [`fit`] makes it small enough, [`Model::body`] writes it
+//! in the provider's format, [`Http`] carries it, and the reply comes back in our words or as a [`ModelError`]
+//! that says what to do; [`retry::after`] turns that into the next move.
 
+mod anthropic;
+mod config;
+mod draft;
+mod error;
+mod format;
+mod gemini;
+mod http;
+mod ids;
+mod incoming;
 mod message;
+mod model;
+mod openai;
+mod presets;
+mod refusal;
+mod remote;
+pub mod repair;
+pub mod retry;
+mod scripted;
+pub mod sse;
+mod verbatim;
+pub mod window;
 
-pub use message::ToolSpec;
+pub use config::{Config, Key, connect};
+pub use error::ModelError;
+pub use format::Format;
+pub use http::{Http, Limits};
+pub use message::{CallId, Message, Reply, ToolCall, ToolSpec, Usage};
+pub use model::{Deltas, Model, Replying, Request};
+pub use presets::{Preset, presets};
+pub use repair::repair;
+pub use retry::Next;
+pub use scripted::{Act, Scripted};
+pub use window::{fit, request_tokens, tokens};

@@ -1,0 +1,38 @@
+//! Anthropic's Messages API.
+//!
+//! A request is encoded by [`map::body`]; each event of the answer, or the whole of it, goes through
+//! [`read::Answer`].
+
+mod map;
+mod read;
+mod wire;
+
+use crate::format::{Ask, KeyHeader, Reader, Wire, json};
+
+pub(crate) struct Anthropic;
+
+const PATH: &str = "/v1/messages";
+
+impl Wire for Anthropic {
+    fn path(&self, _model: &str, _stream: bool) -> (String, Option<&'static str>) {
+        (PATH.to_owned(), None)
+    }
+
+    /// With the version or without, both are common.
+    fn base_path(&self, written: &str) -> String {
+        let short = written.strip_suffix("/messages").unwrap_or(written);
+        short.strip_suffix("/v1").unwrap_or(short).to_owned()
+    }
+
+    fn key_header(&self) -> KeyHeader {
+        KeyHeader { name: "x-api-key", prefix: "", also: Some(("anthropic-version", "2023-06-01")) }
+    }
+
+    fn body(&self, ask: &Ask<'_>) -> Vec<u8> {
+        json(&map::body(ask))
+    }
+
+    fn reader(&self, model: &str) -> Box<dyn Reader> {
+        Box::new(read::Answer::new(model))
+    }
+}

@@ -1,0 +1,147 @@
+//! From what a person set up to a model that can be asked.
+
+use std::fmt;
+
+use reqwest::Url;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::format::{Format, Wire, wire};
+use crate::http::Http;
+use crate::remote::Remote;
+use crate::{Model, ModelError};
+
+/// How to reach one model.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub format: Format,
+    pub base_url: String,
+    pub model: String,
+    pub key: Option<Key>,
+    /// Tokens of context.
+    pub window: usize,
+    /// Ask for the answer in pieces as it is made.
+    pub stream: bool,
+}
+
+/// A service's key. It is wiped when dropped, and its `Debug` shows nothing.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+pub struct Key(String);
+
+impl Key {
+    pub fn new(key: impl Into<String>) -> Self {
+        Self(key.into())
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+/// A model behind an address. Nothing is sent yet; what cannot work is refused here.
+pub fn connect(config: &Config, http: &Http) -> Result<Box<dyn Model>, ModelError> {
+    if config.model.trim().is_empty() {
+        return Err(bad_setup("no model is named", "choose one that the service lists."));
+    }
+    if let Some(key) = &config.key {
+        check_key(key.as_str())?;
+    }
+    let wire = wire(config.format);
+    let url = endpoint(wire, config)?;
+    Ok(Box::new(Remote::new(config.clone(), wire, url, http.clone())))
+}
+
+fn check_key(key: &str) -> Result<(), ModelError> {
+    let what = match () {
+        () if key.is_empty() => "its key is empty",
+        () if key.contains(['\n', '\r']) => "its key contains a line break",
+        () if !key.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            "its key contains a blank or an unusual character"
+        }
+        () => return Ok(()),
+    };
+    Err(bad_setup(what, "copy the key again, without anything before or after it."))
+}
+
+/// The address that requests go to.
+fn endpoint(wire: &dyn Wire, config: &Config) -> Result<Url, ModelError> {
+    let written = config.base_url.trim();
+    let bad = |what: &str| bad_setup(what, "write it like https://example.org/v1.");
+    let mut url = Url::parse(written).map_err(|_| bad("its base URL is not a web address"))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(bad("its base URL does not begin with http:// or https://"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(bad_setup("its base URL contains a user name or password", "set a key instead."));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(bad("its base URL contains a ? or #"));
+    }
+    let base = wire.base_path(url.path().trim_end_matches('/'));
+    let (path, query) = wire.path(config.model.trim(), config.stream);
+    url.set_path(&format!("{base}{path}"));
+    url.set_query(query);
+    Ok(url)
+}
+
+fn bad_setup(what: &str, hint: &str) -> ModelError {
+    ModelError::BadSetup { what: what.to_owned(), hint: hint.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(format: Format, base_url: &str) -> Config {
+        Config { format, base_url: base_url.into(), model: "m".into(), key: None, window: 8192, stream: true }
+    }
+
+    #[test]
+    fn base_urls_are_taken_as_people_write_them() {
+        let gemini = "https://h/v1beta/models/m:streamGenerateContent?alt=sse";
+        for (format, base, expected) in [
+            (Format::OpenAi, "https://h/v1", "https://h/v1/chat/completions"),
+            (Format::OpenAi, " https://h/v1/ ", "https://h/v1/chat/completions"),
+            (Format::OpenAi, "https://h/v1/chat/completions", "https://h/v1/chat/completions"),
+            (Format::OpenAi, "http://127.0.0.1:8080", "http://127.0.0.1:8080/chat/completions"),
+            (Format::Anthropic, "https://h", "https://h/v1/messages"),
+            (Format::Anthropic, "https://h/v1/", "https://h/v1/messages"),
+            (Format::Anthropic, "https://h/v1/messages", "https://h/v1/messages"),
+            (Format::Gemini, "https://h", gemini),
+            (Format::Gemini, "https://h/v1beta", gemini),
+        ] {
+            let url = endpoint(wire(format), &config(format, base)).unwrap();
+            assert_eq!(url.as_str(), expected, "{base}");
+        }
+        let odd = Config { model: "a b?c#d".into(), ..config(Format::Gemini, "https://h") };
+        let url = endpoint(wire(Format::Gemini), &odd).unwrap();
+        assert_eq!(url.as_str(), gemini.replace("/m:", "/a%20b%3Fc%23d:"));
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_before_anything_is_sent() {
+        for (base, word) in [
+            ("example.org/v1", "not a web address"),
+            ("ftp://example.org", "http://"),
+            ("", "not a web address"),
+            ("https://me:secret@example.org/v1", "user name"),
+            ("https://example.org/v1?key=x", "? or #"),
+        ] {
+            let error =
+                endpoint(wire(Format::OpenAi), &config(Format::OpenAi, base)).unwrap_err().to_string();
+            assert!(error.contains(word) && !error.contains("secret"), "{base}: {error}");
+        }
+        for (key, word) in
+            [("sk-1\n", "line break"), ("", "empty"), ("sk 1", "blank"), ("schlüssel", "unusual")]
+        {
+            let error = check_key(key).unwrap_err().to_string();
+            assert!(error.contains(word) && !error.contains("sk"), "{key}: {error}");
+        }
+        assert_eq!(format!("{:?}", Key::new("sk-1")), "Key(…)");
+    }
+}

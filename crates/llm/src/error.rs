@@ -1,0 +1,102 @@
+//! Why there is no reply. Each variant is one answer to "what shall I do now?".
+
+use std::time::Duration;
+
+/// One sentence for a person: what happened, why, and what to do next. It never contains a key.
+///
+/// `said` is the server's own word for it: cut to one short line, the key taken out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    #[error(
+        "The model's service refused the key (it is missing, wrong or no longer valid): set a new key for this model."
+    )]
+    BadKey,
+    #[error(
+        "The model's service does not allow this with your key ({said}): check what the key and your account may use."
+    )]
+    Forbidden { said: String },
+    #[error(
+        "The account at the model's service has no credit left ({said}): top it up, or choose another model."
+    )]
+    NoCredit { said: String },
+    #[error(
+        "The server knows no model named \"{model}\" ({said}): check the spelling, or choose one that the server lists (with Ollama, pull it first)."
+    )]
+    NoSuchModel { model: String, said: String },
+    #[error("The model's server refused the request ({said}): if the words do not help, try another model.")]
+    BadRequest { said: String },
+    #[error(
+        "The conversation is too long for this model: start a new one, send less text at once, or choose a model with a larger window."
+    )]
+    TooLong,
+    #[error(
+        "The model's service declined to answer this ({why}): say it in other words, or choose another model."
+    )]
+    Blocked { why: String },
+    #[error("Too many requests for now{}: wait a little, or choose another model.", pause(*.wait))]
+    RateLimited { wait: Option<Duration> },
+    #[error("The model's service is overloaded: try again in a minute, or choose another model.")]
+    Overloaded,
+    #[error(
+        "The model's server failed with status {status} ({said}): try again, and look into its log if it is your own server."
+    )]
+    ServerError { status: u16, said: String },
+    #[error(
+        "{at} could not be reached ({cause}): check that the server runs, the base URL, and your connection."
+    )]
+    Network { at: String, cause: String },
+    #[error("{at} gave no answer within {} s: check that the server is not stuck or busy, then try again.", .after.as_secs())]
+    TimedOut { at: String, after: Duration },
+    #[error("{at} does not speak the expected API ({what}): {hint}")]
+    NotAnApi { at: String, what: String, hint: String },
+    #[error(
+        "The model's server gave an answer that cannot be read ({what}): try again, and check the server if it stays so."
+    )]
+    Garbled { what: String },
+    #[error(
+        "The answer is larger than the limit of {limit} bytes and was not read to its end: check that the base URL leads to a model's server."
+    )]
+    TooLarge { limit: usize },
+    #[error(
+        "The certificate of {at} cannot be trusted ({cause}): correct the address, or add the certificate's issuer to this system's trusted certificates."
+    )]
+    Certificate { at: String, cause: String },
+    #[error("This model is not set up correctly ({what}): {hint}")]
+    BadSetup { what: String, hint: String },
+}
+
+fn pause(wait: Option<Duration>) -> String {
+    wait.map(|w| format!(" (the service asks for a pause of {} s)", w.as_secs().max(1))).unwrap_or_default()
+}
+
+impl ModelError {
+    pub(crate) fn garbled(what: impl Into<String>) -> Self {
+        Self::Garbled { what: what.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_is_one_sentence_that_ends_with_advice() {
+        let (at, said) = ("host:80".to_owned(), "no".to_owned());
+        for error in [
+            ModelError::BadKey,
+            ModelError::Forbidden { said: said.clone() },
+            ModelError::RateLimited { wait: Some(Duration::from_secs(7)) },
+            ModelError::RateLimited { wait: None },
+            ModelError::ServerError { status: 500, said },
+            ModelError::TimedOut { at, after: Duration::from_secs(3) },
+            ModelError::garbled("half a JSON"),
+        ] {
+            let sentence = error.to_string();
+            assert!(
+                sentence.ends_with('.') && sentence.contains(':') && !sentence.contains('\n'),
+                "{sentence}"
+            );
+            assert_eq!(sentence.matches(". ").count(), 0, "{sentence}");
+        }
+    }
+}

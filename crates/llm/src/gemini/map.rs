@@ -1,0 +1,87 @@
+//! Pure: from our words to a request for Gemini.
+//!
+//! All results of a round go into one content, in the order of the calls, and each thought signature goes back
+//! on the part it came with. When no tools are offered, calls and results stay as they are: Gemini takes them
+//! without declarations, and does not call what is not declared.
+
+use super::schema::subset;
+use super::wire::{
+    Body, Content, Declaration, FunctionCall, FunctionResponse, Kind, Part, Role, System, Tools,
+};
+use crate::format::Ask;
+use crate::{CallId, Message, ToolCall, ToolSpec, ids, verbatim};
+
+/// What Google documents for calls that another model made. Without it Gemini 3 refuses the whole turn.
+const FOREIGN_CALL: &str = "skip_thought_signature_validator";
+
+pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
+    let request = ask.request;
+    let system = (!request.system.is_empty()).then_some(System { parts: [text(&request.system, None)] });
+    let declarations: Vec<_> = request.tools.iter().map(declaration).collect();
+    let tools = (!declarations.is_empty()).then_some(Tools { function_declarations: declarations });
+    Body {
+        system_instruction: system,
+        contents: contents(&request.messages, wants_signatures(ask.model)),
+        tools: tools.into_iter().collect(),
+    }
+}
+
+/// From Gemini 3 on, the first call of each round must carry a signature.
+fn wants_signatures(model: &str) -> bool {
+    let version = model.rsplit('/').next().and_then(|name| name.strip_prefix("gemini-"));
+    let major = version.and_then(|v| v.split(['.', '-']).next()?.parse::<u32>().ok());
+    major.is_some_and(|major| major >= 3)
+}
+
+fn contents(messages: &[Message], sign: bool) -> Vec<Content<'_>> {
+    let mut talk: Vec<Content<'_>> = Vec::with_capacity(messages.len());
+    // Which kind of part the last content may take in: texts of the user, or results, but never both.
+    let mut last = None;
+    for message in messages {
+        let (role, parts) = match message {
+            Message::User { text: said } => (Role::User, vec![text(said, None)]),
+            Message::Assistant { text, calls, signature } => {
+                (Role::Model, answer(text, signature.as_deref(), calls, sign))
+            }
+            Message::Tool { call, tool, result } => (Role::User, vec![response(call, tool, result)]),
+        };
+        let kind = std::mem::discriminant(message);
+        match talk.last_mut().filter(|_| role == Role::User && last == Some(kind)) {
+            Some(content) => content.parts.extend(parts),
+            None => talk.push(Content { role, parts }),
+        }
+        last = Some(kind);
+    }
+    talk
+}
+
+fn text<'a>(text: &'a str, signature: Option<&'a str>) -> Part<'a> {
+    Part { kind: Kind::Text(text), thought_signature: signature }
+}
+
+fn answer<'a>(said: &'a str, signature: Option<&'a str>, calls: &'a [ToolCall], sign: bool) -> Vec<Part<'a>> {
+    let said = (!said.is_empty()).then(|| text(said, signature));
+    let calls = calls.iter().enumerate().map(|(at, call)| {
+        let stand_in = (sign && at == 0).then_some(FOREIGN_CALL);
+        let (id, args) = (known(&call.id), verbatim::arguments(&call.arguments));
+        Part {
+            kind: Kind::FunctionCall(FunctionCall { id, name: &call.name, args }),
+            thought_signature: call.signature.as_deref().or(stand_in),
+        }
+    });
+    said.into_iter().chain(calls).collect()
+}
+
+fn response<'a>(call: &'a CallId, name: &'a str, result: &str) -> Part<'a> {
+    let response = FunctionResponse { id: known(call), name, response: verbatim::result(result) };
+    Part { kind: Kind::FunctionResponse(response), thought_signature: None }
+}
+
+/// An id we made up means nothing to Gemini; order and name tell what belongs together.
+fn known(id: &CallId) -> Option<&str> {
+    (!ids::is_made_up(id)).then_some(id.0.as_str())
+}
+
+fn declaration(tool: &ToolSpec) -> Declaration<'_> {
+    Declaration { name: &tool.name, description: &tool.description, parameters: subset(&tool.parameters) }
+}

@@ -1,0 +1,42 @@
+//! Gemini's own API: `generateContent` and `streamGenerateContent`.
+//!
+//! A request is encoded by [`map::body`], its tools' schemas cut to Gemini's subset by [`schema::subset`]; each
+//! event of the answer, or the whole of it, goes through [`read::Content`].
+
+mod map;
+mod read;
+mod schema;
+mod wire;
+
+use crate::format::{Ask, KeyHeader, Reader, Wire, json};
+
+pub(crate) struct Gemini;
+
+impl Wire for Gemini {
+    fn path(&self, model: &str, stream: bool) -> (String, Option<&'static str>) {
+        let model = model.strip_prefix("models/").unwrap_or(model);
+        if stream {
+            (format!("/models/{model}:streamGenerateContent"), Some("alt=sse"))
+        } else {
+            (format!("/models/{model}:generateContent"), None)
+        }
+    }
+
+    /// People know the host; the version is ours to know.
+    fn base_path(&self, written: &str) -> String {
+        if written.is_empty() { "/v1beta".to_owned() } else { written.to_owned() }
+    }
+
+    /// A header, because a key in the URL ends up in logs.
+    fn key_header(&self) -> KeyHeader {
+        KeyHeader { name: "x-goog-api-key", prefix: "", also: None }
+    }
+
+    fn body(&self, ask: &Ask<'_>) -> Vec<u8> {
+        json(&map::body(ask))
+    }
+
+    fn reader(&self, model: &str) -> Box<dyn Reader> {
+        Box::new(read::Content::new(model))
+    }
+}

@@ -1,0 +1,237 @@
+//! The one owner of the HTTP client: connections are kept, limits hold, nothing is retried or followed.
+
+use std::error::Error;
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
+use reqwest::{Client, Response, Url, redirect};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::time::timeout;
+
+use crate::{ModelError, refusal};
+
+/// How long and how much is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Until a connection stands.
+    pub connect: Duration,
+    /// From there until the first byte of a streamed answer; a slow machine thinks about a long prompt.
+    pub first_byte: Duration,
+    /// Between two pieces of an answer.
+    pub idle: Duration,
+    /// For all of it.
+    pub total: Duration,
+    /// Largest answer that is read.
+    pub max_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            first_byte: Duration::from_mins(3),
+            idle: Duration::from_secs(90),
+            total: Duration::from_mins(15),
+            max_bytes: 16 << 20,
+        }
+    }
+}
+
+/// Kept connections to all models. Clones share them.
+#[derive(Clone)]
+pub struct Http(Arc<Shared>);
+
+struct Shared {
+    limits: Limits,
+    /// For `http://`: knows no certificates, so a process that only talks to its own machine never loads them.
+    plain: OnceLock<Client>,
+    secure: OnceLock<Client>,
+}
+
+impl Http {
+    pub fn new(limits: Limits) -> Self {
+        Self(Arc::new(Shared { limits, plain: OnceLock::new(), secure: OnceLock::new() }))
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    fn client(&self, url: &Url) -> Result<&Client, ModelError> {
+        let secure = url.scheme() == "https";
+        let slot = if secure { &self.0.secure } else { &self.0.plain };
+        if let Some(client) = slot.get() {
+            return Ok(client);
+        }
+        let roots = if secure { trusted() } else { RootCertStore::empty() };
+        let client = build(roots, &self.0.limits).map_err(|cause| ModelError::BadSetup {
+            what: format!("no secure connection can be made here: {cause}"),
+            hint: "use a model on this machine over http://.".to_owned(),
+        })?;
+        Ok(slot.get_or_init(|| client))
+    }
+
+    /// Sends, and waits for the head of the answer.
+    pub(crate) async fn post(
+        &self,
+        url: &Url,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<Answer, ModelError> {
+        let request = self.client(url)?.post(url.clone()).headers(headers).body(body);
+        let response = request.send().await.map_err(|error| failed(url, &error, &self.0.limits))?;
+        Ok(Answer { response, url: url.clone(), limits: self.0.limits, read: 0 })
+    }
+}
+
+fn build(roots: RootCertStore, limits: &Limits) -> Result<Client, Box<dyn Error>> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let tls = tls.with_root_certificates(roots).with_no_client_auth();
+    let client = Client::builder()
+        .tls_backend_preconfigured(tls)
+        .connect_timeout(limits.connect)
+        // A redirected POST would become a GET, or carry the key to somebody else.
+        .redirect(redirect::Policy::none())
+        // The environment is not ours to read, and a model on this machine is behind no proxy.
+        .no_proxy()
+        .user_agent(concat!("kai/", env!("CARGO_PKG_VERSION")));
+    Ok(client.build()?)
+}
+
+/// The usual roots, and what this system trusts besides. A system without a store of its own is no error.
+fn trusted() -> RootCertStore {
+    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    roots
+}
+
+/// An answer whose head is here.
+pub(crate) struct Answer {
+    response: Response,
+    url: Url,
+    limits: Limits,
+    read: usize,
+}
+
+impl Answer {
+    pub(crate) fn status(&self) -> u16 {
+        self.response.status().as_u16()
+    }
+
+    pub(crate) fn content_type(&self) -> String {
+        self.header(CONTENT_TYPE.as_str()).unwrap_or_default().to_ascii_lowercase()
+    }
+
+    pub(crate) fn location(&self) -> Option<&str> {
+        self.header(LOCATION.as_str())
+    }
+
+    /// The pause the server asks for.
+    pub(crate) fn wait(&self) -> Option<Duration> {
+        let millis = self.header("retry-after-ms").and_then(|ms| ms.parse().ok()).map(Duration::from_millis);
+        let said = || refusal::retry_after(self.header(RETRY_AFTER.as_str())?, self.header(DATE.as_str()));
+        millis.or_else(said)
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        self.response.headers().get(name).map(HeaderValue::to_str)?.ok()
+    }
+
+    /// The next piece; `None` at the end.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, ModelError> {
+        let patience = if self.read == 0 { self.limits.first_byte } else { self.limits.idle };
+        let late = |_| ModelError::TimedOut { at: place(&self.url), after: patience };
+        let chunk = timeout(patience, self.response.chunk()).await.map_err(late)?;
+        let chunk = chunk.map_err(|error| failed(&self.url, &error, &self.limits))?;
+        self.read += chunk.as_ref().map_or(0, |bytes| bytes.as_ref().len());
+        if self.read > self.limits.max_bytes {
+            return Err(ModelError::TooLarge { limit: self.limits.max_bytes });
+        }
+        Ok(chunk)
+    }
+
+    /// The head of an error answer: as much as anybody would read.
+    pub(crate) async fn words(&mut self) -> String {
+        let mut body = Vec::new();
+        while let Ok(Some(chunk)) = self.chunk().await {
+            body.extend_from_slice(chunk.as_ref());
+            if body.len() > 64 << 10 {
+                break;
+            }
+        }
+        String::from_utf8_lossy(&body).into_owned()
+    }
+}
+
+/// Host and port, as people know them.
+pub(crate) fn place(url: &Url) -> String {
+    match (url.host_str(), url.port()) {
+        (Some(host), Some(port)) => format!("{host}:{port}"),
+        (host, _) => host.unwrap_or_default().to_owned(),
+    }
+}
+
+/// Why there is no answer, from the chain of causes that the client gives.
+fn failed(url: &Url, error: &reqwest::Error, limits: &Limits) -> ModelError {
+    let at = place(url);
+    if let Some(cause) = causes(error).find_map(certificate) {
+        return ModelError::Certificate { at, cause };
+    }
+    if error.is_timeout() {
+        return ModelError::TimedOut { at, after: limits.connect };
+    }
+    let told = causes(error).find_map(plain_cause);
+    let last = || causes(error).last().map(ToString::to_string).unwrap_or_default();
+    ModelError::Network { at, cause: told.map_or_else(last, str::to_owned) }
+}
+
+/// The error and everything beneath it. An I/O error hides what it wraps from `source`.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| cause_of(*error))
+}
+
+fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(wrapped) => Some(wrapped),
+        None => error.source(),
+    }
+}
+
+fn certificate(error: &(dyn Error + 'static)) -> Option<String> {
+    match error.downcast_ref::<rustls::Error>()? {
+        rustls::Error::InvalidCertificate(why) => Some(certificate_fault(why)),
+        rustls::Error::NoCertificatesPresented => Some("it shows none".to_owned()),
+        _ => None,
+    }
+}
+
+fn certificate_fault(why: &rustls::CertificateError) -> String {
+    use rustls::CertificateError as Fault;
+    match why {
+        Fault::Expired | Fault::ExpiredContext { .. } => "it has expired".to_owned(),
+        Fault::NotValidYet | Fault::NotValidYetContext { .. } => {
+            "it is not valid yet; is this machine's clock right?".to_owned()
+        }
+        Fault::UnknownIssuer => "nobody this system trusts has signed it".to_owned(),
+        Fault::NotValidForName | Fault::NotValidForNameContext { .. } => {
+            "it belongs to another name".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
+fn plain_cause(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    if error.to_string().contains("dns error") {
+        return Some("the name of the host is not known");
+    }
+    match error.downcast_ref::<io::Error>()?.kind() {
+        io::ErrorKind::ConnectionRefused => Some("nothing listens there"),
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Some("the connection was cut"),
+        io::ErrorKind::UnexpectedEof => Some("the connection ended too early"),
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => Some("there is no way to it"),
+        _ => None,
+    }
+}

@@ -1,0 +1,126 @@
+//! The JSON of chat completions, request and answer.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+#[derive(Serialize)]
+pub(super) struct Body<'a> {
+    pub(super) model: &'a str,
+    pub(super) messages: Vec<Message<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) tools: Vec<Tool<'a>>,
+    pub(super) stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stream_options: Option<StreamOptions>,
+}
+
+#[derive(Serialize)]
+pub(super) struct StreamOptions {
+    pub(super) include_usage: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub(super) enum Message<'a> {
+    System {
+        content: &'a str,
+    },
+    User {
+        content: String,
+    },
+    Assistant {
+        content: Option<&'a str>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<Call<'a>>,
+    },
+    Tool {
+        tool_call_id: String,
+        content: &'a str,
+    },
+}
+
+#[derive(Serialize)]
+pub(super) struct Call<'a> {
+    pub(super) id: String,
+    pub(super) r#type: &'static str,
+    pub(super) function: Function<'a>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Function<'a> {
+    pub(super) name: &'a str,
+    pub(super) arguments: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct Tool<'a> {
+    pub(super) r#type: &'static str,
+    pub(super) function: Declaration<'a>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Declaration<'a> {
+    pub(super) name: &'a str,
+    pub(super) description: &'a str,
+    pub(super) parameters: &'a Value,
+}
+
+/// One event of a stream, or a whole answer.
+#[derive(Deserialize)]
+pub(super) struct Chunk {
+    #[serde(default)]
+    pub(super) choices: Option<Vec<Choice>>,
+    pub(super) usage: Option<Tokens>,
+    pub(super) error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Choice {
+    /// In a stream.
+    pub(super) delta: Option<Delta>,
+    /// In a whole answer.
+    pub(super) message: Option<Delta>,
+    pub(super) finish_reason: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+pub(super) struct Delta {
+    pub(super) content: Option<Content>,
+    pub(super) refusal: Option<String>,
+    pub(super) tool_calls: Option<Vec<CallDelta>>,
+}
+
+/// A text, or a list of parts of which some are text.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Content {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+#[derive(Deserialize)]
+pub(super) struct Part {
+    #[serde(default)]
+    pub(super) r#type: String,
+    pub(super) text: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct CallDelta {
+    pub(super) index: Option<usize>,
+    pub(super) id: Option<String>,
+    pub(super) function: Option<FunctionDelta>,
+}
+
+#[derive(Default, Deserialize)]
+pub(super) struct FunctionDelta {
+    pub(super) name: Option<String>,
+    /// A piece of JSON text; some servers send the object itself.
+    pub(super) arguments: Option<Value>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Tokens {
+    pub(super) prompt_tokens: Option<u64>,
+    pub(super) completion_tokens: Option<u64>,
+}

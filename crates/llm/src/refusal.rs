@@ -1,0 +1,326 @@
+//! Pure: what an error answer means. Services say the same things in many words; this is the one place that
+//! knows them.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::ModelError;
+
+/// An answer that is an error, as far as it is needed to say what to do.
+pub(crate) struct Refused<'a> {
+    /// The HTTP status; 200 where the error came inside an answer that began well.
+    pub(crate) status: u16,
+    pub(crate) body: &'a str,
+    pub(crate) model: &'a str,
+    /// What the headers ask for.
+    pub(crate) wait: Option<Duration>,
+}
+
+/// The error a status and body stand for; `None` where the server does not seem to be a model's at all.
+pub(crate) fn classify(refused: &Refused<'_>) -> Option<ModelError> {
+    let words = Words::of(refused.body);
+    let said = words.said.clone().unwrap_or_else(|| "it did not say why".to_owned());
+    let model = refused.model.to_owned();
+    let error = match words.meaning(refused.status) {
+        Meaning::BadKey => ModelError::BadKey,
+        Meaning::Forbidden => ModelError::Forbidden { said },
+        Meaning::NoCredit => ModelError::NoCredit { said },
+        Meaning::NoSuchModel => ModelError::NoSuchModel { model, said },
+        Meaning::TooLong => ModelError::TooLong,
+        Meaning::RateLimited => ModelError::RateLimited { wait: refused.wait.or(words.wait) },
+        Meaning::Overloaded => ModelError::Overloaded,
+        Meaning::ServerError => ModelError::ServerError { status: refused.status, said },
+        Meaning::BadRequest => ModelError::BadRequest { said },
+        Meaning::NoApi => return None,
+    };
+    Some(error)
+}
+
+/// An error object inside an answer that began well: in a stream, or as a whole with status 200.
+pub(crate) fn inside(error: &Value, model: &str) -> ModelError {
+    let body = error.to_string();
+    let refused = Refused { status: 200, body: &body, model, wait: None };
+    let unnamed = ModelError::ServerError { status: 200, said: "it did not say why".to_owned() };
+    classify(&refused).unwrap_or(unnamed)
+}
+
+enum Meaning {
+    BadKey,
+    Forbidden,
+    NoCredit,
+    NoSuchModel,
+    TooLong,
+    RateLimited,
+    Overloaded,
+    ServerError,
+    BadRequest,
+    NoApi,
+}
+
+/// What an error body says.
+#[derive(Default)]
+struct Words {
+    /// One line for a person.
+    said: Option<String>,
+    /// Message, type, code and status in lower case, to look for known words.
+    all: String,
+    /// A status that the body names.
+    code: Option<u16>,
+    wait: Option<Duration>,
+}
+
+const TOO_LONG: &[&str] = &[
+    "context_length",
+    "context length",
+    "context window",
+    "context size",
+    "too long",
+    "too many tokens",
+    "token count",
+    "maximum number of tokens",
+    "request_too_large",
+    "request too large",
+];
+const BAD_KEY: &[&str] =
+    &["api_key_invalid", "api key not valid", "authentication_error", "invalid_api_key", "unauthenticated"];
+const NO_CREDIT: &[&str] = &[
+    "insufficient_quota",
+    "insufficient balance",
+    "insufficient credit",
+    "credit balance is too low",
+    "billing_error",
+];
+const LIMITED: &[&str] = &["rate_limit", "rate limit", "resource_exhausted", "too many requests"];
+const OVERLOADED: &[&str] = &["overloaded"];
+const MISSING: &[&str] = &[
+    "not found",
+    "not_found",
+    "not exist",
+    "invalid model",
+    "not a valid model",
+    "no such model",
+    "unknown model",
+];
+
+impl Words {
+    fn of(body: &str) -> Self {
+        let Ok(json) = serde_json::from_str::<Value>(body) else { return Self::default() };
+        // Gemini puts the error of a stream into a list.
+        let whole = json.get(0).unwrap_or(&json);
+        let error = whole.get("error").filter(|e| !e.is_null()).unwrap_or(whole);
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let field = |name: &str| error.get(name).or_else(|| whole.get(name)).filter(|v| !v.is_null());
+        let said = text(error).or_else(|| field("message").or_else(|| field("detail")).map(line));
+        let names = ["type", "code", "status"].map(|name| field(name).map(line).unwrap_or_default());
+        let all = format!("{} {}", said.as_deref().unwrap_or_default(), names.join(" ")).to_lowercase();
+        let code = field("code").or_else(|| field("status")).and_then(number);
+        Self { said, all, code, wait: retry_delay(error) }
+    }
+
+    fn has(&self, any: &[&str]) -> bool {
+        any.iter().any(|word| self.all.contains(word))
+    }
+
+    fn meaning(&self, status: u16) -> Meaning {
+        let status = if status == 200 { self.code.unwrap_or(status) } else { status };
+        if self.has(BAD_KEY) {
+            return Meaning::BadKey;
+        }
+        if self.has(NO_CREDIT) {
+            return Meaning::NoCredit;
+        }
+        // A limit per minute may speak of tokens, too; waiting helps there.
+        if status == 429 {
+            return Meaning::RateLimited;
+        }
+        match status {
+            401 => Meaning::BadKey,
+            402 => Meaning::NoCredit,
+            403 => Meaning::Forbidden,
+            413 => Meaning::TooLong,
+            404 | 400 | 422 if self.all.contains("model") && self.has(MISSING) => Meaning::NoSuchModel,
+            _ if self.has(TOO_LONG) && status < 500 => Meaning::TooLong,
+            500 if self.has(&["exceed_context_size", "context size"]) => Meaning::TooLong,
+            503 | 529 => Meaning::Overloaded,
+            404 | 405 => Meaning::NoApi,
+            408 | 500.. => Meaning::ServerError,
+            200 => self.by_name(),
+            _ => Meaning::BadRequest,
+        }
+    }
+
+    /// An error inside a good answer has only its words.
+    fn by_name(&self) -> Meaning {
+        if self.has(LIMITED) {
+            Meaning::RateLimited
+        } else if self.has(OVERLOADED) {
+            Meaning::Overloaded
+        } else if self.all.contains("model") && self.has(MISSING) {
+            Meaning::NoSuchModel
+        } else if self.has(&["invalid_request"]) {
+            Meaning::BadRequest
+        } else if self.has(&["permission"]) {
+            Meaning::Forbidden
+        } else {
+            Meaning::ServerError
+        }
+    }
+}
+
+fn line(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn number(value: &Value) -> Option<u16> {
+    let number = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
+    u16::try_from(number).ok().filter(|code| (400..600).contains(code))
+}
+
+/// Gemini names the pause in the body: `"retryDelay": "13s"`.
+fn retry_delay(error: &Value) -> Option<Duration> {
+    let details = error.get("details")?.as_array()?;
+    let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    seconds(delay.strip_suffix('s')?)
+}
+
+/// The pause a service asks for in its headers. A date is counted from the server's own clock, given as `now`.
+pub(crate) fn retry_after(value: &str, now: Option<&str>) -> Option<Duration> {
+    seconds(value).or_else(|| {
+        let until = httpdate::parse_http_date(value).ok()?;
+        let now = httpdate::parse_http_date(now?).ok()?;
+        Some(until.duration_since(now).unwrap_or_default())
+    })
+}
+
+fn seconds(text: &str) -> Option<Duration> {
+    Duration::try_from_secs_f64(text.trim().parse().ok()?).ok()
+}
+
+/// Longest word of a server that is passed on.
+const LONGEST_SAID: usize = 300;
+
+/// The server's word as one short line without the key.
+pub(crate) fn tidy(said: &str, key: Option<&str>) -> String {
+    let said = match key.filter(|key| !key.is_empty()) {
+        Some(key) => said.replace(key, "…"),
+        None => said.to_owned(),
+    };
+    let words = said.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    let line = words.collect::<Vec<_>>().join(" ");
+    let line = line.trim_end_matches(['.', ':', '!']);
+    match line.char_indices().nth(LONGEST_SAID) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+impl ModelError {
+    /// The same error, its words tidied and without the key.
+    pub(crate) fn tidied(mut self, key: Option<&str>) -> Self {
+        match &mut self {
+            Self::Forbidden { said }
+            | Self::NoCredit { said }
+            | Self::NoSuchModel { said, .. }
+            | Self::BadRequest { said }
+            | Self::Blocked { why: said }
+            | Self::ServerError { said, .. }
+            | Self::Network { cause: said, .. }
+            | Self::Garbled { what: said }
+            | Self::NotAnApi { what: said, .. }
+            | Self::Certificate { cause: said, .. } => *said = tidy(said, key),
+            Self::BadKey
+            | Self::TooLong
+            | Self::RateLimited { .. }
+            | Self::Overloaded
+            | Self::TimedOut { .. }
+            | Self::TooLarge { .. }
+            | Self::BadSetup { .. } => {}
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(status: u16, body: &str) -> String {
+        let error = classify(&Refused { status, body, model: "m", wait: None });
+        let name = error.map_or("None".to_owned(), |e| format!("{e:?}"));
+        name.split([' ', '{']).next().unwrap_or_default().to_owned()
+    }
+
+    #[rustfmt::skip]
+    const ANSWERS: &[(u16, &str, &str)] = &[
+        (401, r#"{"error":{"message":"Incorrect API key provided: sk-x","type":"invalid_request_error","code":"invalid_api_key"}}"#, "BadKey"),
+        (400, r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}"#, "BadKey"),
+        (401, r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#, "BadKey"),
+        (401, "", "BadKey"),
+        (403, r#"{"error":{"message":"Country, region, or territory not supported"}}"#, "Forbidden"),
+        (403, "<html>", "Forbidden"),
+        (402, r#"{"error":{"message":"Insufficient Balance"}}"#, "NoCredit"),
+        (429, r#"{"error":{"type":"insufficient_quota","message":"You exceeded your current quota"}}"#, "NoCredit"),
+        (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}"#, "NoCredit"),
+        (429, r#"{"error":{"message":"Rate limit reached: tokens per minute, request too large"}}"#, "RateLimited"),
+        (404, r#"{"error":{"message":"The model `m` does not exist or you do not have access to it.","code":"model_not_found"}}"#, "NoSuchModel"),
+        (404, r#"{"error":{"message":"model \"m\" not found, try pulling it first"}}"#, "NoSuchModel"),
+        (404, r#"{"type":"error","error":{"type":"not_found_error","message":"model: m"}}"#, "NoSuchModel"),
+        (404, r#"{"error":{"code":404,"message":"models/m is not found for API version v1beta","status":"NOT_FOUND"}}"#, "NoSuchModel"),
+        (400, r#"{"error":{"message":"m is not a valid model ID","code":400}}"#, "NoSuchModel"),
+        (400, r#"{"object":"error","message":"Invalid model: m","type":"invalid_model"}"#, "NoSuchModel"),
+        (404, r#"{"detail":"Not Found"}"#, "None"),
+        (404, "<html>404</html>", "None"),
+        (405, "", "None"),
+        (400, r#"{"error":{"message":"This model's maximum context length is 8192 tokens","code":"context_length_exceeded"}}"#, "TooLong"),
+        (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 201000 tokens > 200000 maximum"}}"#, "TooLong"),
+        (400, r#"{"error":{"message":"The input token count (1200000) exceeds the maximum number of tokens allowed"}}"#, "TooLong"),
+        (400, r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}"#, "TooLong"),
+        (413, "", "TooLong"),
+        (400, r#"{"error":{"message":"messages: roles must alternate"}}"#, "BadRequest"),
+        (422, r#"{"detail":[{"loc":["body"],"msg":"extra fields"}]}"#, "BadRequest"),
+        (500, r#"{"error":"boom"}"#, "ServerError"),
+        (502, "<html>Bad Gateway</html>", "ServerError"),
+        (503, "", "Overloaded"),
+        (529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, "Overloaded"),
+        (200, r#"{"error":{"type":"overloaded_error","message":"Overloaded"}}"#, "Overloaded"),
+        (200, r#"{"error":{"code":429,"message":"Provider returned error"}}"#, "RateLimited"),
+        (200, r#"{"error":{"type":"invalid_request_error","message":"no"}}"#, "BadRequest"),
+        (200, r#"{"error":"something broke"}"#, "ServerError"),
+    ];
+
+    #[test]
+    fn services_own_words_are_understood() {
+        for (status, body, expected) in ANSWERS {
+            assert_eq!(class(*status, body), *expected, "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn pauses_are_found_in_headers_and_bodies() {
+        let date = |s| format!("Sun, 15 Nov 2026 10:00:{s} GMT");
+        for (value, expected) in [
+            ("7".to_owned(), Some(7_000)),
+            ("0.5".to_owned(), Some(500)),
+            (date("42"), Some(12_000)),
+            (date("10"), Some(0)),
+            ("-3".to_owned(), None),
+            ("soon".to_owned(), None),
+        ] {
+            assert_eq!(
+                retry_after(&value, Some(&date("30"))),
+                expected.map(Duration::from_millis),
+                "{value}"
+            );
+        }
+        let body = r#"[{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[{"@type":"x"},{"retryDelay":"13s"}]}}]"#;
+        let error = classify(&Refused { status: 429, body, model: "m", wait: None });
+        assert_eq!(error, Some(ModelError::RateLimited { wait: Some(Duration::from_secs(13)) }));
+    }
+
+    #[test]
+    fn a_servers_word_is_one_short_line_without_the_key() {
+        assert_eq!(tidy("no\r\n such  \u{7} thing: sk-1.", Some("sk-1")), "no such thing: …");
+        assert_eq!(tidy(&"x".repeat(900), None).chars().count(), LONGEST_SAID + 1);
+    }
+}

@@ -1,0 +1,187 @@
+//! A model behind HTTP, whatever its format: encode, send, read, and name what went wrong.
+
+use std::time::Duration;
+
+use reqwest::Url;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use tokio::time::timeout;
+
+use crate::config::{Config, Key};
+use crate::format::{Ask, Progress, Wire};
+use crate::http::{Answer, Http, place};
+use crate::incoming::{Incoming, Shape};
+use crate::model::{Deltas, Replying};
+use crate::refusal::{Refused, classify};
+use crate::window::request_tokens;
+use crate::{Format, Model, ModelError, Reply, Request};
+
+pub(crate) struct Remote {
+    config: Config,
+    wire: &'static dyn Wire,
+    url: Url,
+    http: Http,
+}
+
+/// How long the count of tokens is waited for when the answer is there.
+const FOR_TOKENS: Duration = Duration::from_secs(1);
+
+/// How long the end of a closed answer is waited for. Only an answer read to its end leaves a connection that
+/// can be used again.
+const FOR_END: Duration = Duration::from_millis(100);
+
+impl Remote {
+    pub(crate) fn new(config: Config, wire: &'static dyn Wire, url: Url, http: Http) -> Self {
+        Self { config, wire, url, http }
+    }
+
+    async fn attempt(&self, request: &Request, deltas: Deltas<'_>) -> Result<Reply, ModelError> {
+        // The estimate may be twice too high; beyond that no server needs to be asked.
+        if request_tokens(request) > self.config.window.saturating_mul(2) {
+            return Err(ModelError::TooLong);
+        }
+        let mut answer = self.send(self.body(request)).await?;
+        match answer.status() {
+            200..300 => self.read(answer, deltas).await,
+            300..400 => Err(self.redirected(&answer)),
+            status => Err(self.refused(status, &mut answer).await),
+        }
+    }
+
+    async fn send(&self, body: Vec<u8>) -> Result<Answer, ModelError> {
+        let limits = self.http.limits();
+        // Without a stream nothing comes until the whole answer is made.
+        let patience = if self.config.stream { limits.first_byte } else { limits.total };
+        let late = |_| ModelError::TimedOut { at: place(&self.url), after: patience };
+        timeout(patience, self.http.post(&self.url, self.headers()?, body)).await.map_err(late)?
+    }
+
+    fn headers(&self) -> Result<HeaderMap, ModelError> {
+        let accept = if self.config.stream { "text/event-stream" } else { "application/json" };
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        let wanted = self.wire.key_header();
+        if let Some((name, value)) = wanted.also {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        if let Some(key) = self.key() {
+            let value = HeaderValue::from_str(&format!("{}{key}", wanted.prefix));
+            let mut value = value.map_err(|_| ModelError::BadKey)?;
+            value.set_sensitive(true);
+            headers.insert(HeaderName::from_static(wanted.name), value);
+        }
+        Ok(headers)
+    }
+
+    fn key(&self) -> Option<&str> {
+        self.config.key.as_ref().map(Key::as_str)
+    }
+
+    async fn read(&self, mut answer: Answer, deltas: Deltas<'_>) -> Result<Reply, ModelError> {
+        let (shape, head) = self.shape(&mut answer).await?;
+        let mut incoming = Incoming::new(shape, self.wire.reader(&self.config.model));
+        incoming.feed(&head, deltas)?;
+        while let Some(chunk) = next(&mut answer, incoming.progress()).await? {
+            incoming.feed(chunk.as_ref(), deltas)?;
+        }
+        incoming.finish(deltas)
+    }
+
+    /// Reads just enough to know what kind of answer this is.
+    async fn shape(&self, answer: &mut Answer) -> Result<(Shape, Vec<u8>), ModelError> {
+        let kind = answer.content_type();
+        let mut head = Vec::new();
+        while let Some(chunk) = answer.chunk().await? {
+            head.extend_from_slice(chunk.as_ref());
+            match Shape::of(&kind, &head) {
+                Some(shape) => return Ok((shape, head)),
+                None if head.trim_ascii_start().len() >= Shape::TELLING => break,
+                None => {}
+            }
+        }
+        Err(if head.trim_ascii().is_empty() {
+            ModelError::garbled("it is empty")
+        } else {
+            self.not_an_api(&kind, &head)
+        })
+    }
+
+    fn not_an_api(&self, content_type: &str, first: &[u8]) -> ModelError {
+        let what = match content_type {
+            _ if first.trim_ascii_start().starts_with(b"<") => "it answered with a web page".to_owned(),
+            "" => "its answer is neither JSON nor a stream of events".to_owned(),
+            kind => format!("it answered with content of the type {kind}"),
+        };
+        self.no_api(what)
+    }
+
+    fn no_api(&self, what: String) -> ModelError {
+        ModelError::NotAnApi { at: place(&self.url), what, hint: self.hint() }
+    }
+
+    /// What to try when the server does not know the address.
+    fn hint(&self) -> String {
+        let has_version = self.url.path().split('/').any(|part| part.starts_with('v') && part.len() <= 7);
+        if self.config.format == Format::OpenAi && !has_version {
+            let base = self.config.base_url.trim().trim_end_matches('/');
+            return format!("the base URL probably lacks /v1; try {base}/v1.");
+        }
+        "check the base URL and the format set for this model.".to_owned()
+    }
+
+    fn redirected(&self, answer: &Answer) -> ModelError {
+        let to = answer.location().unwrap_or("nowhere");
+        let what =
+            format!("it redirects to {to}, which is not followed because your key and words would go there");
+        let hint = "if you trust that address, set it as the base URL.".to_owned();
+        ModelError::NotAnApi { at: place(&self.url), what, hint }
+    }
+
+    async fn refused(&self, status: u16, answer: &mut Answer) -> ModelError {
+        let wait = answer.wait();
+        let body = answer.words().await;
+        let refused = Refused { status, body: &body, model: &self.config.model, wait };
+        classify(&refused).unwrap_or_else(|| {
+            let page = if body.trim_start().starts_with('<') { " and a web page" } else { "" };
+            self.no_api(format!("it answered {} with status {status}{page}", self.url.path()))
+        })
+    }
+}
+
+/// The next piece. Once the answer is there, waiting is short and trouble does not matter any more.
+async fn next(
+    answer: &mut Answer,
+    progress: Progress,
+) -> Result<Option<impl AsRef<[u8]> + use<>>, ModelError> {
+    let patience = match progress {
+        Progress::Open => return answer.chunk().await,
+        Progress::Ended => FOR_TOKENS,
+        Progress::Closed => FOR_END,
+    };
+    Ok(timeout(patience, answer.chunk()).await.ok().and_then(Result::ok).flatten())
+}
+
+impl Model for Remote {
+    fn body(&self, request: &Request) -> Vec<u8> {
+        self.wire.body(&Ask {
+            request,
+            model: self.config.model.trim(),
+            host: self.url.host_str().unwrap_or_default(),
+            window: self.config.window,
+            stream: self.config.stream,
+        })
+    }
+
+    fn reply<'a>(&'a self, request: &'a Request, deltas: Deltas<'a>) -> Replying<'a> {
+        Box::pin(async move {
+            let total = self.http.limits().total;
+            let late = ModelError::TimedOut { at: place(&self.url), after: total };
+            let outcome = timeout(total, self.attempt(request, deltas)).await.unwrap_or(Err(late));
+            outcome.map_err(|error| error.tidied(self.key()))
+        })
+    }
+
+    fn window(&self) -> usize {
+        self.config.window
+    }
+}

@@ -1,0 +1,83 @@
+//! Pure: after an error, wait how long, go to the next model, or give up.
+
+use std::time::Duration;
+
+use crate::ModelError;
+
+/// What to do after an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Wait this long, then ask the same model again.
+    Wait(Duration),
+    /// Ask the next configured model; without one, show the error.
+    NextModel,
+    /// Show the error: asking again, here or elsewhere, would hide what a person must put right.
+    GiveUp,
+}
+
+/// A pause that a service asks for is kept up to this; after that it is quicker to ask another model.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
+
+/// `failures`: how many attempts at this model failed in a row, this one included.
+pub fn after(error: &ModelError, failures: u32) -> Next {
+    match error {
+        ModelError::BadKey
+        | ModelError::Forbidden { .. }
+        | ModelError::NoSuchModel { .. }
+        | ModelError::BadRequest { .. }
+        | ModelError::Blocked { .. }
+        | ModelError::NotAnApi { .. }
+        | ModelError::TooLarge { .. }
+        | ModelError::Certificate { .. }
+        | ModelError::BadSetup { .. } => Next::GiveUp,
+        // Another model may have credit, or a larger window.
+        ModelError::NoCredit { .. } | ModelError::TooLong => Next::NextModel,
+        ModelError::RateLimited { wait: Some(wait) } if *wait > LONGEST_WAIT => Next::NextModel,
+        ModelError::RateLimited { wait: Some(wait) } => twice(failures, *wait, *wait),
+        ModelError::RateLimited { wait: None }
+        | ModelError::Overloaded
+        | ModelError::ServerError { .. }
+        | ModelError::Network { .. }
+        | ModelError::TimedOut { .. }
+        | ModelError::Garbled { .. } => twice(failures, Duration::from_secs(1), Duration::from_secs(2)),
+    }
+}
+
+fn twice(failures: u32, first: Duration, second: Duration) -> Next {
+    match failures {
+        0 | 1 => Next::Wait(first),
+        2 => Next::Wait(second),
+        _ => Next::NextModel,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_has_its_next_move() {
+        let s = |secs| Next::Wait(Duration::from_secs(secs));
+        let limited = |secs| ModelError::RateLimited { wait: Some(Duration::from_secs(secs)) };
+        let text = String::new;
+        for (error, moves) in [
+            (ModelError::BadKey, [Next::GiveUp; 3]),
+            (ModelError::Forbidden { said: text() }, [Next::GiveUp; 3]),
+            (ModelError::BadRequest { said: text() }, [Next::GiveUp; 3]),
+            (ModelError::NoSuchModel { model: text(), said: text() }, [Next::GiveUp; 3]),
+            (ModelError::BadSetup { what: text(), hint: text() }, [Next::GiveUp; 3]),
+            (ModelError::TooLong, [Next::NextModel; 3]),
+            (ModelError::NoCredit { said: text() }, [Next::NextModel; 3]),
+            (limited(60), [s(60), s(60), Next::NextModel]),
+            (limited(61), [Next::NextModel; 3]),
+            (ModelError::RateLimited { wait: None }, [s(1), s(2), Next::NextModel]),
+            (ModelError::Overloaded, [s(1), s(2), Next::NextModel]),
+            (ModelError::ServerError { status: 500, said: text() }, [s(1), s(2), Next::NextModel]),
+            (ModelError::Network { at: text(), cause: text() }, [s(1), s(2), Next::NextModel]),
+            (ModelError::TimedOut { at: text(), after: Duration::ZERO }, [s(1), s(2), Next::NextModel]),
+            (ModelError::garbled("half"), [s(1), s(2), Next::NextModel]),
+        ] {
+            assert_eq!([1, 2, 3].map(|failures| after(&error, failures)), moves, "{error:?}");
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Pure: how large a request is, and a copy of it that fits a model's context window.
+//!
+//! A turn is a user's message and everything up to the next one. Whole turns go, oldest first, so a call is
+//! never separated from its results. The newest turn stays whatever happens; only its results get shorter.
+//! A line that shall guide one request alone therefore belongs into [`Request::system`]: as a user's message
+//! it would be the newest turn, and the results before it could go.
+
+use std::io;
+
+use crate::{Message, Request, ToolSpec};
+
+/// What a provider adds around a message, a call or a tool, in tokens: role marks, ids, brackets.
+const FRAME: usize = 16;
+
+/// No result is cut below this, so that it still says something.
+const LEAST_RESULT: usize = 64;
+
+/// Never less than the true count for ordinary text, at the price of being up to twice too high: three ASCII
+/// bytes or two others count as one token. English has 4 to 5 letters in a token, JSON and code about 3, other
+/// scripts 2 to 4 bytes.
+pub fn tokens(text: &str) -> usize {
+    let mut size = Size::default();
+    size.add(text.as_bytes());
+    size.tokens()
+}
+
+/// The whole request: system prompt, messages, arguments, tool schemas.
+pub fn request_tokens(request: &Request) -> usize {
+    standing(request) + request.messages.iter().map(message_tokens).sum::<usize>()
+}
+
+/// Room that is left for the answer in a window of this size.
+pub fn answer_room(window: usize) -> usize {
+    (window / 4).min(8192)
+}
+
+/// A copy that fits the window, as far as that is possible without touching what the user just said.
+pub fn fit(request: &Request, window: usize) -> Request {
+    let budget = window.saturating_sub(answer_room(window)).saturating_sub(standing(request));
+    let start = request.messages.iter().rposition(is_user).unwrap_or(0);
+    let (older, newest) = request.messages.split_at(start);
+    let newest = shortened(newest, budget);
+    let used: usize = newest.iter().map(message_tokens).sum();
+    let kept = &older[first_kept(older, budget.saturating_sub(used))..];
+    Request {
+        system: request.system.clone(),
+        messages: kept.iter().cloned().chain(newest).collect(),
+        tools: request.tools.clone(),
+    }
+}
+
+fn is_user(message: &Message) -> bool {
+    matches!(message, Message::User { .. })
+}
+
+/// Where the oldest turn starts that still fits, with all turns after it.
+fn first_kept(older: &[Message], budget: usize) -> usize {
+    let (mut kept, mut used) = (older.len(), 0);
+    for (index, message) in older.iter().enumerate().rev() {
+        used += message_tokens(message);
+        if used > budget {
+            break;
+        }
+        if is_user(message) {
+            kept = index;
+        }
+    }
+    kept
+}
+
+/// The turn with its longest results cut, just enough that all of it fits the budget.
+fn shortened(turn: &[Message], budget: usize) -> Vec<Message> {
+    let sizes: Vec<usize> = turn.iter().filter_map(result_of).map(tokens).collect();
+    let total: usize = turn.iter().map(message_tokens).sum();
+    if total <= budget {
+        return turn.to_vec();
+    }
+    let rest = total - sizes.iter().sum::<usize>();
+    let cap = level(sizes, budget.saturating_sub(rest)).max(LEAST_RESULT);
+    turn.iter().map(|message| with_result_cut(message, cap)).collect()
+}
+
+fn result_of(message: &Message) -> Option<&str> {
+    match message {
+        Message::Tool { result, .. } => Some(result),
+        Message::User { .. } | Message::Assistant { .. } => None,
+    }
+}
+
+/// The highest cap at which all sizes, each cut to it, sum up to no more than the room: the small ones stay
+/// whole and the large ones share what is left.
+fn level(mut sizes: Vec<usize>, mut room: usize) -> usize {
+    sizes.sort_unstable();
+    let count = sizes.len();
+    for (done, size) in sizes.into_iter().enumerate() {
+        let share = room / (count - done);
+        if size > share {
+            return share;
+        }
+        room -= size;
+    }
+    usize::MAX
+}
+
+fn with_result_cut(message: &Message, cap: usize) -> Message {
+    match message {
+        Message::Tool { call, tool, result } if tokens(result) > cap => {
+            Message::Tool { call: call.clone(), tool: tool.clone(), result: cut(result, cap) }
+        }
+        other => other.clone(),
+    }
+}
+
+/// The head of a text and a line that says how much is missing, together within the cap.
+fn cut(text: &str, cap: usize) -> String {
+    let all = text.chars().count();
+    let note = |kept: usize| format!("\n[Shortened to fit: the first {kept} of {all} characters.]");
+    let room = cap.saturating_sub(tokens(&note(all)) + 1);
+    let mut size = Size::default();
+    let mut head = 0;
+    let mut kept = 0;
+    for (at, character) in text.char_indices() {
+        let end = at + character.len_utf8();
+        size.add(&text.as_bytes()[at..end]);
+        if size.tokens() > room {
+            break;
+        }
+        (head, kept) = (end, kept + 1);
+    }
+    format!("{}{}", &text[..head], note(kept))
+}
+
+fn message_tokens(message: &Message) -> usize {
+    let content = match message {
+        Message::User { text } => tokens(text),
+        Message::Assistant { text, calls, signature } => {
+            let calls = calls.iter().map(|call| {
+                let written = tokens(&call.name) + tokens(&call.arguments) + tokens(&call.id.0);
+                FRAME + written + call.signature.as_deref().map_or(0, tokens)
+            });
+            tokens(text) + signature.as_deref().map_or(0, tokens) + calls.sum::<usize>()
+        }
+        Message::Tool { call, tool, result } => tokens(&call.0) + tokens(tool) + tokens(result),
+    };
+    FRAME + content
+}
+
+/// What every request carries, however short the conversation.
+fn standing(request: &Request) -> usize {
+    FRAME + tokens(&request.system) + request.tools.iter().map(tool_tokens).sum::<usize>()
+}
+
+fn tool_tokens(tool: &ToolSpec) -> usize {
+    let mut schema = Size::default();
+    // A counter takes everything it is given; there is no error to lose.
+    let _ = serde_json::to_writer(&mut schema, &tool.parameters);
+    FRAME + tokens(&tool.name) + tokens(&tool.description) + schema.tokens()
+}
+
+/// Bytes seen, by kind.
+#[derive(Default)]
+struct Size {
+    ascii: usize,
+    other: usize,
+}
+
+impl Size {
+    fn add(&mut self, bytes: &[u8]) {
+        let ascii = bytes.iter().filter(|byte| byte.is_ascii()).count();
+        self.ascii += ascii;
+        self.other += bytes.len() - ascii;
+    }
+
+    fn tokens(&self) -> usize {
+        (2 * self.ascii + 3 * self.other).div_ceil(6)
+    }
+}
+
+impl io::Write for Size {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.add(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CallId, ToolCall};
+
+    fn user(text: &str) -> Message {
+        Message::User { text: text.to_owned() }
+    }
+
+    fn turn(question: &str, result: &str) -> Vec<Message> {
+        let id = CallId(question.to_owned());
+        let call = ToolCall { id: id.clone(), name: "look".into(), arguments: "{}".into(), signature: None };
+        vec![
+            user(question),
+            Message::Assistant { text: String::new(), calls: vec![call], signature: None },
+            Message::Tool { call: id, tool: "look".into(), result: result.to_owned() },
+        ]
+    }
+
+    fn request(turns: &[Vec<Message>]) -> Request {
+        Request { system: "Be brief.".into(), messages: turns.concat(), tools: vec![] }
+    }
+
+    #[test]
+    fn tokens_are_never_few() {
+        for (text, expected) in [("", 0), ("a", 1), ("abc", 1), ("abcd", 2), ("ß", 1), ("日本", 3), ("👋", 2)]
+        {
+            assert_eq!(tokens(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn oldest_turns_go_first_and_whole() {
+        let all = request(&[turn("one", "1"), turn("two", &"x".repeat(600)), turn("three", "3")]);
+        let size = request_tokens(&all);
+        for (window, first) in
+            [(4 * size, "one"), ((size - 20) * 4 / 3, "two"), (size / 2, "three"), (10, "three")]
+        {
+            let fitted = fit(&all, window);
+            assert_eq!(fitted.messages.first(), Some(&user(first)), "window {window}");
+            assert_eq!(fitted.messages.len() % 3, 0, "a turn was torn apart at window {window}");
+        }
+    }
+
+    #[test]
+    fn a_turn_after_one_that_does_not_fit_is_not_kept_alone() {
+        let all = request(&[turn("one", "1"), turn("two", &"x".repeat(60_000)), turn("three", "3")]);
+        assert_eq!(fit(&all, 4000).messages, turn("three", "3"));
+    }
+
+    #[test]
+    fn the_largest_new_results_are_cut_and_the_small_ones_stay() {
+        let mut newest = turn("now", &"y".repeat(90_000));
+        newest.extend(turn("", "small").into_iter().skip(1));
+        let fitted = fit(&request(&[newest]), 4000);
+        let results: Vec<&str> = fitted.messages.iter().filter_map(result_of).collect();
+        assert_eq!(results[1], "small");
+        assert!(
+            results[0].starts_with("yyyy") && results[0].ends_with(" of 90000 characters.]"),
+            "{}",
+            results[0]
+        );
+        let size = request_tokens(&fitted);
+        assert!((2900..=3000).contains(&size), "{size} of 3000 tokens used");
+    }
+
+    #[test]
+    fn a_cap_is_shared_by_the_large() {
+        for (sizes, room, cap) in [
+            (vec![1, 2, 3], 6, usize::MAX),
+            (vec![10, 10], 10, 5),
+            (vec![2, 50, 50], 22, 10),
+            (vec![], 0, usize::MAX),
+        ] {
+            assert_eq!(level(sizes.clone(), room), cap, "{sizes:?} in {room}");
+        }
+    }
+
+    #[test]
+    fn schemas_and_arguments_count() {
+        let mut with_tool = request(&[turn("one", "1")]);
+        let bare = request_tokens(&with_tool);
+        let parameters = serde_json::json!({"type": "object", "properties": {"long": {"type": "string"}}});
+        with_tool.tools.push(ToolSpec { name: "look".into(), description: "Looks.".into(), parameters });
+        assert!(request_tokens(&with_tool) > bare + 20);
+    }
+}
