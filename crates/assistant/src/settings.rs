@@ -33,6 +33,10 @@ pub enum Kind {
     },
     /// Host names, separated by commas.
     Hosts,
+    /// Free text of at most so many characters.
+    Text {
+        longest: usize,
+    },
 }
 
 const fn setting(key: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Setting {
@@ -47,6 +51,12 @@ pub static ALLOWED_HOSTS: Setting = setting(
 );
 pub static MEMORY_ENABLED: Setting =
     setting("memory_enabled", Kind::Switch, "true", "Lets Kai remember things across conversations.");
+pub static SOUL_TEXT: Setting = setting(
+    "soul_text",
+    Kind::Text { longest: 4_000 },
+    "",
+    "Who Kai is, in your own words; the beginning of every system prompt. Empty means Kai's own.",
+);
 pub static THEME: Setting =
     setting("theme", Kind::Choice(&["system", "light", "dark"]), "system", "How the page looks.");
 pub static TOOL_RESULT_LIMIT: Setting = setting(
@@ -56,7 +66,7 @@ pub static TOOL_RESULT_LIMIT: Setting = setting(
     "Characters of a tool's result that the model gets to see; the rest is cut off.",
 );
 
-static FIXED: [&Setting; 4] = [&ALLOWED_HOSTS, &MEMORY_ENABLED, &THEME, &TOOL_RESULT_LIMIT];
+static FIXED: [&Setting; 5] = [&ALLOWED_HOSTS, &MEMORY_ENABLED, &SOUL_TEXT, &THEME, &TOOL_RESULT_LIMIT];
 
 /// The switch of one tool.
 pub fn tool_enabled(tool: &str, on_by_default: bool) -> Setting {
@@ -110,6 +120,7 @@ impl Kind {
             Self::Choice(_) => "choice",
             Self::Whole { .. } => "number",
             Self::Hosts => "hosts",
+            Self::Text { .. } => "text",
         }
     }
 
@@ -123,6 +134,7 @@ impl Kind {
                 "host names separated by commas (letters, digits, dots, hyphens, an optional :port)"
                     .to_owned()
             }
+            Self::Text { longest } => format!("text of at most {longest} characters"),
         }
     }
 
@@ -140,6 +152,7 @@ impl Kind {
                 typed.parse().ok().filter(|n: &u32| (from..=to).contains(n)).map(|n| n.to_string())
             }
             Self::Hosts => hosts(typed),
+            Self::Text { longest } => (typed.chars().count() <= longest).then(|| typed.replace('\0', "")),
         }
     }
 }
@@ -206,6 +219,8 @@ mod tests {
             (&TOOL_RESULT_LIMIT, "99999999999", None),
             (&ALLOWED_HOSTS, "Kai.lan, 10.0.0.2:8787,", Some("kai.lan,10.0.0.2:8787")),
             (&ALLOWED_HOSTS, "", Some("")),
+            (&SOUL_TEXT, " You are Kai. ", Some("You are Kai.")),
+            (&SOUL_TEXT, &"x".repeat(4_001), None),
             (&ALLOWED_HOSTS, "http://kai.lan/", None),
         ] {
             assert_eq!(setting.accept(typed).ok().as_deref(), expected, "{} = {typed:?}", setting.key);

@@ -9,16 +9,25 @@ use std::path::{Path, PathBuf};
 /// From the ground up: a module may use what stands before it, and nothing after it. Features stand on one
 /// floor and do not know each other.
 const FLOORS: &[&[&str]] = &[
-    &["clock", "hex", "words", "manifest"],
+    &["clock", "hex", "words", "manifest", "gate"],
     &["home"],
     &["db"],
-    &["settings"],
+    &["settings", "ledger"],
     &["tool"],
-    &["memory", "device"],
+    &["memory", "device", "models"],
     &["toolbox"],
+    &["agent"],
 ];
 /// Files that decide without looking: no waiting, no store, no clock.
-const PURE: &[&str] = &["tool/schema.rs", "settings.rs", "manifest.rs"];
+const PURE: &[&str] = &[
+    "tool/schema.rs",
+    "settings.rs",
+    "manifest.rs",
+    "gate.rs",
+    "agent/turn.rs",
+    "agent/prompt.rs",
+    "agent/fallback.rs",
+];
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

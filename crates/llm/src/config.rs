@@ -32,6 +32,11 @@ impl Key {
         Self(key.into())
     }
 
+    /// The key itself, for whoever keeps it; never for a log or a page.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

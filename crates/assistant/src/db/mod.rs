@@ -1,6 +1,6 @@
 //! The one encrypted database of a home.
 //!
-//! [`open`] takes the care (key, damage, newer schema, migrations with a kept copy) and hands out a [`Db`].
+//! [`open()`] takes the care (key, damage, newer schema, migrations with a kept copy) and hands out a [`Db`].
 //! Everything that belongs together happens inside one [`Db::write`]; stores are functions over a
 //! [`rusqlite::Transaction`], so that two features can share one.
 

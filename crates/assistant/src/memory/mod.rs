@@ -1,6 +1,6 @@
 //! What Kai remembers across conversations.
 //!
-//! A model calls a tool ([`tools`]), the tool keeps one row per key ([`store`]), and the person sees and
+//! A model calls a tool (`tools`), the tool keeps one row per key ([`store`]), and the person sees and
 //! forgets them with `kai memory`.
 
 pub mod store;

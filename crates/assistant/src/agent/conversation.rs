@@ -1,0 +1,268 @@
+//! Conversations as they are kept: whole, provider-neutral, so that any model can go on after a restart.
+
+use jiff::Timestamp;
+use kai_llm::{Message, Usage};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+use serde::{Deserialize, Serialize};
+
+use crate::db::{DbError, Migration};
+
+pub(crate) const MIGRATION: Migration =
+    Migration { name: "conversations/1", sql: include_str!("../../migrations/conversations.sql") };
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ConversationId(pub i64);
+
+/// A line in the list of conversations.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conversation {
+    pub id: ConversationId,
+    pub title: String,
+    pub kind: String,
+    /// Epoch milliseconds.
+    pub updated_at: i64,
+    pub entries: u32,
+}
+
+/// One thing said, with who said it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub message: Message,
+    pub answered_by: Option<String>,
+    pub usage: Option<Usage>,
+    /// Epoch milliseconds.
+    pub at: i64,
+}
+
+/// What stands over a conversation that has no words yet.
+const UNTITLED: &str = "New conversation";
+const TITLE_LENGTH: usize = 60;
+
+pub fn create(tx: &Transaction<'_>, now: Timestamp) -> Result<ConversationId, DbError> {
+    tx.execute(
+        "INSERT INTO conversations (kind, title, created_at, updated_at) VALUES ('chat', ?1, ?2, ?2)",
+        params![UNTITLED, now.as_millisecond()],
+    )?;
+    Ok(ConversationId(tx.last_insert_rowid()))
+}
+
+pub fn exists(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError> {
+    Ok(tx.prepare_cached("SELECT 1 FROM conversations WHERE id = ?1")?.exists([id.0])?)
+}
+
+/// The conversation last spoken in.
+pub fn newest(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError> {
+    let sql = "SELECT id FROM conversations WHERE kind = 'chat' ORDER BY updated_at DESC, id DESC LIMIT 1";
+    Ok(tx.query_row(sql, [], |row| row.get(0)).optional()?.map(ConversationId))
+}
+
+/// Adds what was said. `spoken` is who answered and what it cost, for what a model said.
+pub fn append(
+    tx: &Transaction<'_>,
+    id: ConversationId,
+    messages: &[Message],
+    spoken: Option<(&str, Usage)>,
+    now: Timestamp,
+) -> Result<(), DbError> {
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO entries (conversation, message, answered_by, tokens_in, tokens_out, at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    let (label, usage) = spoken.map_or((None, None), |(label, usage)| (Some(label), Some(usage)));
+    let tokens = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    for message in messages {
+        let json = serde_json::to_string(message).map_err(|e| DbError::Other(to_sql_error(e)))?;
+        let (input, output) = (usage.map(|u| tokens(u.input)), usage.map(|u| tokens(u.output)));
+        insert.execute(params![id.0, json, label, input, output, now.as_millisecond()])?;
+        index(tx, message)?;
+        entitle(tx, id, message)?;
+    }
+    let sql = "UPDATE conversations SET updated_at = ?2 WHERE id = ?1";
+    tx.prepare_cached(sql)?.execute(params![id.0, now.as_millisecond()])?;
+    Ok(())
+}
+
+fn to_sql_error(error: serde_json::Error) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(Box::new(error))
+}
+
+/// Makes the words of the entry just inserted findable.
+fn index(tx: &Transaction<'_>, message: &Message) -> Result<(), DbError> {
+    let words = match message {
+        Message::User { text } | Message::Assistant { text, .. } if !text.trim().is_empty() => text,
+        Message::User { .. } | Message::Assistant { .. } | Message::Tool { .. } => return Ok(()),
+    };
+    let entry = tx.last_insert_rowid();
+    tx.prepare_cached("INSERT INTO entries_text (rowid, text) VALUES (?1, ?2)")?
+        .execute(params![entry, words])?;
+    Ok(())
+}
+
+/// The first thing the person said is the title.
+fn entitle(tx: &Transaction<'_>, id: ConversationId, message: &Message) -> Result<(), DbError> {
+    let Message::User { text } = message else { return Ok(()) };
+    let title = title(text);
+    let sql = "UPDATE conversations SET title = ?2 WHERE id = ?1 AND title = ?3";
+    tx.prepare_cached(sql)?.execute(params![id.0, title, UNTITLED])?;
+    Ok(())
+}
+
+/// One line of at most [`TITLE_LENGTH`] characters, cut at a word where there is one.
+fn title(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let Some((end, _)) = line.char_indices().nth(TITLE_LENGTH) else {
+        return if line.is_empty() { UNTITLED.to_owned() } else { line };
+    };
+    let head = &line[..end];
+    let whole = head.rfind(' ').filter(|at| *at > end / 2).map_or(head, |at| &head[..at]);
+    format!("{whole}…")
+}
+
+/// Everything said, oldest first.
+pub fn entries(tx: &Transaction<'_>, id: ConversationId) -> Result<Vec<Entry>, DbError> {
+    let mut rows = tx.prepare_cached(
+        "SELECT message, answered_by, tokens_in, tokens_out, at FROM entries WHERE conversation = ?1 ORDER BY id",
+    )?;
+    let entries = rows.query_map([id.0], entry)?;
+    Ok(entries.collect::<rusqlite::Result<_>>()?)
+}
+
+fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
+    let json: String = row.get(0)?;
+    let message = serde_json::from_str(&json).map_err(|e| {
+        rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(e))
+    })?;
+    let tokens = |column| row.get::<_, Option<i64>>(column).map(|n| n.and_then(|n| u64::try_from(n).ok()));
+    let usage = tokens(2)?.zip(tokens(3)?).map(|(input, output)| Usage { input, output });
+    Ok(Entry { message, answered_by: row.get(1)?, usage, at: row.get(4)? })
+}
+
+pub fn list(tx: &Transaction<'_>) -> Result<Vec<Conversation>, DbError> {
+    chosen(tx, "1", "")
+}
+
+/// Conversations in which all words of `text` were said, by their beginnings.
+pub fn search(tx: &Transaction<'_>, text: &str) -> Result<Vec<Conversation>, DbError> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let query = words.map(|word| format!("\"{word}\"*")).collect::<Vec<_>>().join(" ");
+    if query.is_empty() {
+        return Ok(vec![]);
+    }
+    let found = "id IN (SELECT conversation FROM entries e JOIN entries_text t ON t.rowid = e.id
+                        WHERE entries_text MATCH ?1)";
+    chosen(tx, found, &query)
+}
+
+fn chosen(tx: &Transaction<'_>, condition: &str, query: &str) -> Result<Vec<Conversation>, DbError> {
+    let sql = format!(
+        "SELECT id, title, kind, updated_at, (SELECT count(*) FROM entries WHERE conversation = c.id)
+         FROM conversations c WHERE {condition} ORDER BY updated_at DESC, id DESC LIMIT 200"
+    );
+    let mut rows = tx.prepare_cached(&sql)?;
+    let row = |row: &Row<'_>| {
+        Ok(Conversation {
+            id: ConversationId(row.get(0)?),
+            title: row.get(1)?,
+            kind: row.get(2)?,
+            updated_at: row.get(3)?,
+            entries: row.get(4)?,
+        })
+    };
+    let found = if query.is_empty() { rows.query_map([], row)? } else { rows.query_map([query], row)? };
+    Ok(found.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Deletes a conversation with everything said in it; false if there was none.
+pub fn delete(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError> {
+    Ok(tx.execute("DELETE FROM conversations WHERE id = ?1", [id.0])? > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use kai_llm::{CallId, ToolCall};
+
+    use super::*;
+    use crate::db::Db;
+
+    fn user(text: &str) -> Message {
+        Message::User { text: text.to_owned() }
+    }
+
+    fn assistant(text: &str) -> Message {
+        let call = ToolCall {
+            id: CallId("c1".to_owned()),
+            name: "t".to_owned(),
+            arguments: "{ \"a\": 1 }".to_owned(),
+            signature: Some("sig".to_owned()),
+        };
+        Message::Assistant {
+            text: text.to_owned(),
+            calls: vec![call],
+            signature: Some("text sig".to_owned()),
+        }
+    }
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    #[tokio::test]
+    async fn what_was_said_comes_back_whole() {
+        let db = Db::in_memory(&[MIGRATION]).unwrap();
+        let result =
+            Message::Tool { call: CallId("c1".to_owned()), tool: "t".to_owned(), result: "ok".to_owned() };
+        let said = vec![user("hello"), assistant("hm"), result];
+        let kept = said.clone();
+        let usage = Usage { input: 7, output: 9 };
+        let entries = db
+            .write(move |tx| {
+                let id = create(tx, NOW)?;
+                append(tx, id, &kept[..1], None, NOW)?;
+                append(tx, id, &kept[1..2], Some(("gpt", usage)), NOW)?;
+                append(tx, id, &kept[2..], None, NOW)?;
+                entries(tx, id)
+            })
+            .await
+            .unwrap_or_else(|e: DbError| panic!("{e}"));
+        assert_eq!(entries.iter().map(|e| e.message.clone()).collect::<Vec<_>>(), said);
+        assert_eq!(entries[1].answered_by.as_deref(), Some("gpt"));
+        assert_eq!(entries[1].usage, Some(usage));
+        assert_eq!(entries[0].usage, None);
+    }
+
+    #[tokio::test]
+    async fn conversations_are_found_by_words_and_gone_when_deleted() {
+        let db = Db::in_memory(&[MIGRATION]).unwrap();
+        let checked = db.write(|tx| {
+            let tea = create(tx, NOW)?;
+            append(tx, tea, &[user("Wann öffnet der Teeladen?"), assistant("Um neun.")], None, NOW)?;
+            let ships = create(tx, NOW)?;
+            append(tx, ships, &[user("ships")], None, NOW)?;
+            let ids = |found: Vec<Conversation>| found.into_iter().map(|c| c.id).collect::<Vec<_>>();
+            assert_eq!(ids(search(tx, "ÖFFNET tee")?), [tea]);
+            assert_eq!(ids(search(tx, "neun")?), [tea]);
+            assert_eq!(ids(search(tx, "tee ships")?), []);
+            assert_eq!(ids(search(tx, "\" OR *")?), [], "what the index would read as syntax is just words");
+            assert_eq!(ids(search(tx, "  ")?), []);
+            assert_eq!(ids(list(tx)?), [ships, tea]);
+            assert!(delete(tx, tea)? && !delete(tx, tea)?);
+            assert_eq!(ids(search(tx, "neun")?), []);
+            let left: i64 = tx.query_row("SELECT count(*) FROM entries_text", [], |row| row.get(0))?;
+            assert_eq!(left, 1, "nothing of a deleted conversation stays in the index");
+            Ok::<_, DbError>(())
+        });
+        checked.await.unwrap();
+    }
+
+    #[test]
+    fn a_title_is_one_short_line() {
+        for (said, expected) in [
+            ("hello", "hello".to_owned()),
+            ("  two\nlines ", "two lines".to_owned()),
+            ("", UNTITLED.to_owned()),
+            (&"ä".repeat(80), format!("{}…", "ä".repeat(60))),
+            (&"word ".repeat(20), format!("{}…", "word ".repeat(12).trim())),
+        ] {
+            assert_eq!(title(said), expected);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The loop: asks a model, runs the tools it calls, asks again, answers.
+//!
+//! [`turn`] decides and `drive` does; [`prompt`] is a pure function; [`conversation`] keeps everything said,
+//! so that a turn that was cut off is still a conversation that any model can go on with.
+
+pub mod conversation;
+mod drive;
+mod fallback;
+pub mod prompt;
+pub mod turn;
+
+use std::pin::Pin;
+
+use kai_llm::{Model, ToolCall};
+use serde::{Deserialize, Serialize};
+
+pub use drive::{Answer, Driver, TurnError};
+
+/// A model that is ready to be asked.
+pub struct Ready {
+    /// What the person calls it.
+    pub label: String,
+    /// What is said to it stays on this machine.
+    pub local: bool,
+    pub model: Box<dyn Model>,
+}
+
+/// What a face is told while a turn runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Event {
+    /// Text of the answer, as it comes.
+    Delta {
+        text: String,
+    },
+    /// What was shown of this reply so far does not count: it is asked again.
+    Again {
+        why: String,
+        asking: String,
+    },
+    /// A call runs now (the seed's `TOOL_EXECUTING`); it exists only as this event.
+    ToolStarted {
+        call: String,
+        tool: String,
+    },
+    ToolFinished {
+        call: String,
+        tool: String,
+        success: bool,
+    },
+}
+
+/// Whoever shows a turn to a person: a terminal, a page.
+pub trait Face: Send + Sync {
+    fn shows(&self, event: Event);
+    /// Does the person allow exactly this call? Nobody there means no.
+    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
+}

@@ -1,0 +1,236 @@
+//! One turn as decisions only: ask, run, ask, done. Nothing here waits, stores or knows the time.
+//!
+//! The driver tells the turn what happened and does what it says. Every guard of the loop is here: the number
+//! of rounds, the same round again, a cycle of rounds.
+
+use kai_llm::{Message, Reply, ToolCall};
+use serde_json::{Value, json};
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    AskModel { offer: Offer },
+    RunTools(Vec<ToolCall>),
+    Done { text: String, end: End },
+}
+
+/// May the model call tools in this request?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offer {
+    Tools,
+    /// The last request of a turn that has to end: all results are visible, no tool is.
+    Nothing,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Answered,
+    OutOfRounds,
+    Repeating,
+}
+
+/// Rounds with tools that one turn may take.
+pub const ROUNDS: usize = 15;
+/// A round, or a cycle of up to [`LONGEST_CYCLE`] rounds, that comes this often is stopped.
+const REPEATS: usize = 3;
+const LONGEST_CYCLE: usize = 3;
+const NOT_RUN: &str = "Not run: the same calls were made again and again. Answer with what you have.";
+
+/// A turn under way: the conversation so far, and what was asked of tools since the user spoke.
+#[derive(Debug)]
+pub struct Turn {
+    messages: Vec<Message>,
+    /// Where the user's newest message stands.
+    start: usize,
+    limit: usize,
+    rounds: Vec<Round>,
+    calls: Vec<ToolCall>,
+    ending: Option<End>,
+}
+
+/// What a round asked for; two rounds are equal if this is.
+type Round = Vec<(String, String)>;
+
+impl Turn {
+    /// `history` ends with what the user just said.
+    pub fn start(history: Vec<Message>, limit: usize) -> (Self, Step) {
+        let start = history.iter().rposition(|m| matches!(m, Message::User { .. })).unwrap_or(0);
+        let turn = Self { messages: history, start, limit, rounds: vec![], calls: vec![], ending: None };
+        (turn, Step::AskModel { offer: Offer::Tools })
+    }
+
+    /// The whole conversation, this turn included.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Index of the message this turn began with.
+    pub fn began_at(&self) -> usize {
+        self.start
+    }
+
+    pub fn on_reply(&mut self, reply: Reply) -> Step {
+        let Reply { text, calls, signature, .. } = reply;
+        // Asked without tools, a model may call some all the same; its text is the answer then.
+        let calls = if self.ending.is_some() { vec![] } else { calls };
+        self.messages.push(Message::Assistant { text: text.clone(), calls: calls.clone(), signature });
+        if calls.is_empty() {
+            return Step::Done { text, end: self.ending.unwrap_or(End::Answered) };
+        }
+        self.rounds.push(calls.iter().map(signature_of).collect());
+        self.calls = calls;
+        if repeating(&self.rounds) {
+            let refused = json!({"success": false, "error": NOT_RUN}).to_string();
+            self.keep_results(|_| refused.clone());
+            return self.end(End::Repeating);
+        }
+        Step::RunTools(self.calls.clone())
+    }
+
+    /// `results` are those of the calls of [`Step::RunTools`], in their order.
+    pub fn on_results(&mut self, results: Vec<String>) -> Step {
+        let mut results = results.into_iter();
+        self.keep_results(|_| results.next().unwrap_or_default());
+        if self.rounds.len() >= self.limit {
+            return self.end(End::OutOfRounds);
+        }
+        Step::AskModel { offer: Offer::Tools }
+    }
+
+    fn keep_results(&mut self, mut result: impl FnMut(&ToolCall) -> String) {
+        for call in std::mem::take(&mut self.calls) {
+            let result = result(&call);
+            self.messages.push(Message::Tool { call: call.id, tool: call.name, result });
+        }
+    }
+
+    fn end(&mut self, end: End) -> Step {
+        self.ending = Some(end);
+        Step::AskModel { offer: Offer::Nothing }
+    }
+}
+
+/// Name and arguments, so that the order of keys and blanks does not matter.
+fn signature_of(call: &ToolCall) -> (String, String) {
+    let canonical = serde_json::from_str::<Value>(&call.arguments).map(|arguments| arguments.to_string());
+    (call.name.clone(), canonical.unwrap_or_else(|_| call.arguments.trim().to_owned()))
+}
+
+fn repeating(rounds: &[Round]) -> bool {
+    (1..=LONGEST_CYCLE).any(|cycle| {
+        let Some(tail) = rounds.len().checked_sub(cycle * REPEATS).map(|from| &rounds[from..]) else {
+            return false;
+        };
+        tail.chunks(cycle).all(|block| block == &tail[..cycle])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use kai_llm::CallId;
+
+    use super::*;
+
+    fn calls(script: &str) -> Vec<ToolCall> {
+        let call = |(n, c): (usize, char)| ToolCall {
+            id: CallId(n.to_string()),
+            name: c.to_string(),
+            arguments: "{}".to_owned(),
+            signature: None,
+        };
+        script.chars().enumerate().map(call).collect()
+    }
+
+    fn reply(text: &str, calls: Vec<ToolCall>) -> Reply {
+        Reply {
+            text: text.to_owned(),
+            calls,
+            signature: None,
+            usage: kai_llm::Usage::default(),
+            cut_off: false,
+        }
+    }
+
+    fn said(text: &str) -> Vec<Message> {
+        vec![Message::User { text: text.to_owned() }]
+    }
+
+    /// Plays a model that makes these rounds of calls (one word each) and then answers; returns how it ended and
+    /// how many rounds were run.
+    fn play(limit: usize, script: &str) -> (End, usize) {
+        let mut rounds = script.split_whitespace();
+        let (mut turn, mut step) = Turn::start(said("hi"), limit);
+        let mut ran = 0;
+        loop {
+            step = match step {
+                Step::AskModel { offer: Offer::Tools } => {
+                    let next = rounds.next();
+                    turn.on_reply(reply(next.map_or("done", |_| ""), next.map(calls).unwrap_or_default()))
+                }
+                Step::AskModel { offer: Offer::Nothing } => turn.on_reply(reply("best so far", calls("Z"))),
+                Step::RunTools(calls) => {
+                    ran += 1;
+                    turn.on_results(calls.iter().map(|_| "ok".to_owned()).collect())
+                }
+                Step::Done { text, end } => {
+                    assert_eq!(text, if end == End::Answered { "done" } else { "best so far" });
+                    return (end, ran);
+                }
+            };
+        }
+    }
+
+    #[test]
+    fn each_guard_stops_what_it_should_and_nothing_else() {
+        for (name, limit, script, expected) in [
+            ("plain answer", 15, "", (End::Answered, 0)),
+            ("one round", 15, "A", (End::Answered, 1)),
+            ("parallel calls are one round", 15, "ABC", (End::Answered, 1)),
+            ("too many rounds", 2, "A B C", (End::OutOfRounds, 2)),
+            ("exactly the limit", 3, "A B C", (End::OutOfRounds, 3)),
+            ("same round thrice", 15, "A A A", (End::Repeating, 2)),
+            ("twice is fine", 15, "A A", (End::Answered, 2)),
+            ("thrice but not in a row", 15, "A A B A A", (End::Answered, 5)),
+            ("a cycle of two, three times", 15, "A B A B A B", (End::Repeating, 5)),
+            ("a cycle of two, twice", 15, "A B A B", (End::Answered, 4)),
+            ("a cycle of three, three times", 15, "A B C A B C A B C", (End::Repeating, 8)),
+            ("the order of calls matters", 15, "AB BA AB", (End::Answered, 3)),
+            ("the real limit", ROUNDS, "A B C D E F G H I J K L M N O P Q", (End::OutOfRounds, 15)),
+        ] {
+            assert_eq!(play(limit, script), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn key_order_and_blanks_do_not_make_a_call_another() {
+        let written = |arguments: &str| {
+            let mut call = calls("A").remove(0);
+            call.arguments = arguments.to_owned();
+            signature_of(&call)
+        };
+        assert_eq!(
+            written(r#"{"a":1,"b":{"c":2,"d":3}}"#),
+            written("{ \"b\": {\"d\":3, \"c\":2}, \"a\": 1 }")
+        );
+        assert_ne!(written(r#"{"a":1}"#), written(r#"{"a":2}"#));
+        assert_eq!(written("not json "), written("not json"));
+    }
+
+    #[test]
+    fn every_call_has_its_result_in_call_order_also_when_stopped() {
+        let (mut turn, _) = Turn::start(said("hi"), 15);
+        for _ in 0..2 {
+            turn.on_reply(reply("", calls("AB")));
+            turn.on_results(vec!["1".to_owned(), "2".to_owned()]);
+        }
+        assert_eq!(turn.on_reply(reply("", calls("AB"))), Step::AskModel { offer: Offer::Nothing });
+        let results: Vec<&str> = turn
+            .messages()
+            .iter()
+            .filter_map(|m| if let Message::Tool { result, .. } = m { Some(result.as_str()) } else { None })
+            .collect();
+        assert_eq!(&results[..4], ["1", "2", "1", "2"]);
+        assert!(results[4].contains("Not run") && results.len() == 6);
+    }
+}

@@ -1,0 +1,149 @@
+//! The ledger: what left this machine, what was done, what was clicked. Only ever appended to, each record
+//! chained to the one before by its hash.
+
+mod chunks;
+
+use jiff::Timestamp;
+use rusqlite::{OptionalExtension, Transaction, params};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::db::{DbError, Migration};
+use crate::hex;
+
+pub(crate) const MIGRATION: Migration =
+    Migration { name: "ledger/1", sql: include_str!("../../migrations/ledger.sql") };
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Record {
+    /// These bytes were sent to a model, as the chunks of that name.
+    Request { conversation: i64, model: String, bytes: usize, chunks: Vec<String> },
+    /// A tool ran, or was refused.
+    ToolCall { conversation: i64, tool: String, arguments: String, success: bool, result_chars: usize },
+    /// The person was asked about exactly this call, and said yes or no.
+    Click { conversation: i64, tool: String, arguments: String, allowed: bool },
+}
+
+/// The request as it is about to leave: its bytes are kept in chunks, the record names them.
+pub fn request(
+    tx: &Transaction<'_>,
+    conversation: i64,
+    model: &str,
+    body: &[u8],
+    now: Timestamp,
+) -> Result<(), DbError> {
+    let mut insert =
+        tx.prepare_cached("INSERT OR IGNORE INTO ledger_chunks (hash, bytes) VALUES (?1, ?2)")?;
+    let mut names = Vec::new();
+    for chunk in chunks::cut(body) {
+        let hash: [u8; 32] = Sha256::digest(chunk).into();
+        insert.execute(params![hash, chunk])?;
+        names.push(hex::encode(&hash));
+    }
+    append(
+        tx,
+        &Record::Request { conversation, model: model.to_owned(), bytes: body.len(), chunks: names },
+        now,
+    )
+}
+
+pub fn append(tx: &Transaction<'_>, record: &Record, now: Timestamp) -> Result<(), DbError> {
+    let last: Option<Vec<u8>> = tx
+        .prepare_cached("SELECT hash FROM ledger ORDER BY seq DESC LIMIT 1")?
+        .query_row([], |row| row.get(0))
+        .optional()?;
+    let json = serde_json::to_string(record)
+        .map_err(|e| DbError::Other(rusqlite::Error::ToSqlConversionFailure(Box::new(e))))?;
+    let hash = chained(&last.unwrap_or_default(), now, &json);
+    tx.prepare_cached("INSERT INTO ledger (at, record, hash) VALUES (?1, ?2, ?3)")?.execute(params![
+        now.as_millisecond(),
+        json,
+        hash
+    ])?;
+    Ok(())
+}
+
+/// Covers the record, its time and everything before it.
+fn chained(before: &[u8], at: Timestamp, record: &str) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(before);
+    hash.update(at.as_millisecond().to_be_bytes());
+    hash.update(record.as_bytes());
+    hash.finalize().into()
+}
+
+/// The bytes of a request, put together again.
+pub fn bytes_of(tx: &Transaction<'_>, chunks: &[String]) -> Result<Vec<u8>, DbError> {
+    let mut find = tx.prepare_cached("SELECT bytes FROM ledger_chunks WHERE hash = ?1")?;
+    let mut whole = Vec::new();
+    for name in chunks {
+        let bytes: Vec<u8> = find.query_row([hex::decode(name).unwrap_or_default()], |row| row.get(0))?;
+        whole.extend(bytes);
+    }
+    Ok(whole)
+}
+
+/// Everything recorded, oldest first.
+pub fn all(tx: &Transaction<'_>) -> Result<Vec<Record>, DbError> {
+    let mut rows = tx.prepare_cached("SELECT record FROM ledger ORDER BY seq")?;
+    let records = rows.query_map([], |row| row.get::<_, String>(0))?;
+    Ok(records
+        .map(|json| json.map(|json| serde_json::from_str(&json)))
+        .filter_map(|r| r.ok()?.ok())
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::Db;
+
+    #[tokio::test]
+    async fn a_growing_conversation_is_kept_once() {
+        let db = Db::in_memory(&[MIGRATION]).unwrap();
+        let checked = db.write(|tx| {
+            let word = |n: usize| hex::encode(&Sha256::digest(n.to_string()));
+            let turn = |n: usize| (0..20).map(|w| word(n * 100 + w)).collect::<Vec<_>>().join(" ");
+            let mut said = String::new();
+            let mut sent = 0;
+            for n in 0..40 {
+                said += &turn(n);
+                let body = format!("{{\"messages\":[{said}],\"tools\":[]}}");
+                sent += body.len();
+                request(tx, 1, "m", body.as_bytes(), Timestamp::UNIX_EPOCH)?;
+                let Some(Record::Request { chunks, .. }) = all(tx)?.pop() else { panic!("no record") };
+                assert_eq!(bytes_of(tx, &chunks)?, body.as_bytes(), "exactly what left");
+            }
+            let kept: i64 =
+                tx.query_row("SELECT sum(length(bytes)) FROM ledger_chunks", [], |row| row.get(0))?;
+            assert!(usize::try_from(kept).unwrap() * 4 < sent, "{kept} bytes kept of {sent} sent");
+            Ok::<_, DbError>(())
+        });
+        checked.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn each_hash_covers_the_one_before() {
+        let db = Db::in_memory(&[MIGRATION]).unwrap();
+        let hashes: Vec<Vec<u8>> = db
+            .write(|tx| {
+                let click = Record::Click {
+                    conversation: 1,
+                    tool: "t".into(),
+                    arguments: "{}".into(),
+                    allowed: true,
+                };
+                for _ in 0..2 {
+                    append(tx, &click, Timestamp::UNIX_EPOCH)?;
+                }
+                let mut rows = tx.prepare("SELECT hash FROM ledger ORDER BY seq")?;
+                let hashes = rows.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+                Ok::<_, DbError>(hashes)
+            })
+            .await
+            .unwrap();
+        assert_ne!(hashes[0], hashes[1], "the same record at another place has another hash");
+    }
+}

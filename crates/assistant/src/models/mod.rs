@@ -1,0 +1,206 @@
+//! Which models Kai asks, in which order: what the person set up, then what the environment has keys for, then
+//! a server found on this machine.
+
+pub mod store;
+
+use kai_llm::{Config, Key, Preset, presets};
+
+use crate::db::Migration;
+
+pub(crate) const MIGRATION: Migration =
+    Migration { name: "models/1", sql: include_str!("../../migrations/models.sql") };
+
+/// One model as it was set up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfiguredModel {
+    /// What the person calls it; unique.
+    pub name: String,
+    pub preset: String,
+    pub base_url: String,
+    pub model: String,
+    pub key: Option<Key>,
+}
+
+/// Where a candidate comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The person added it.
+    Added,
+    /// Its key was found in the environment.
+    Environment,
+    /// A server that answers on this machine.
+    Found,
+}
+
+/// A model that could be asked now, or the reason why not.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    pub name: String,
+    pub preset: String,
+    pub origin: Origin,
+    /// What is said to it stays on this machine.
+    pub local: bool,
+    pub config: Config,
+    pub why_not: Option<String>,
+}
+
+/// What was found around us, to be used without setting anything up.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// Environment variables that hold keys, by name.
+    pub keys: Vec<(String, Key)>,
+    /// A model of the local Ollama, if one runs.
+    pub ollama: Option<String>,
+}
+
+pub fn preset(id: &str) -> Option<&'static Preset> {
+    presets().iter().find(|preset| preset.id == id)
+}
+
+/// All models that could be asked, in order. The first one is asked first.
+pub fn candidates(added: &[ConfiguredModel], around: &Surroundings) -> Vec<Candidate> {
+    let mut all: Vec<Candidate> = added.iter().map(|model| from_added(model, around)).collect();
+    let missing = |preset: &Preset| added.iter().all(|model| model.preset != preset.id);
+    for preset in presets().iter().filter(|preset| missing(preset)) {
+        if let Some(key) = key_for(preset, around) {
+            all.extend(by_itself(preset, preset.model.clone(), Some(key), Origin::Environment));
+        }
+    }
+    if let (Some(model), Some(ollama)) = (&around.ollama, preset("ollama"))
+        && missing(ollama)
+    {
+        all.extend(by_itself(ollama, Some(model.clone()), None, Origin::Found));
+    }
+    all
+}
+
+fn key_for(preset: &Preset, around: &Surroundings) -> Option<Key> {
+    preset
+        .key_env
+        .iter()
+        .find_map(|name| around.keys.iter().find(|(n, _)| n == name))
+        .map(|(_, key)| key.clone())
+}
+
+fn from_added(added: &ConfiguredModel, around: &Surroundings) -> Candidate {
+    let preset = preset(&added.preset);
+    let key = added.key.clone().or_else(|| preset.and_then(|preset| key_for(preset, around)));
+    let why_not = match preset {
+        None => Some(format!(
+            "This Kai does not know the preset {}. Remove the model and add it again.",
+            added.preset
+        )),
+        Some(preset) if preset.needs_key && key.is_none() => Some(format!(
+            "It has no key. Add it again with --key-stdin, or set {}.",
+            preset.key_env.first().map_or("its key in the environment", String::as_str)
+        )),
+        Some(_) => None,
+    };
+    Candidate {
+        name: added.name.clone(),
+        preset: added.preset.clone(),
+        origin: Origin::Added,
+        local: is_local(&added.base_url),
+        config: Config {
+            format: preset.map_or(kai_llm::Format::OpenAi, |preset| preset.format),
+            base_url: added.base_url.clone(),
+            model: added.model.clone(),
+            key,
+            window: preset.map_or(8192, |preset| preset.window),
+            stream: true,
+        },
+        why_not,
+    }
+}
+
+fn by_itself(preset: &Preset, model: Option<String>, key: Option<Key>, origin: Origin) -> Option<Candidate> {
+    let config = Config {
+        format: preset.format,
+        base_url: preset.base_url.clone()?,
+        model: model?,
+        key,
+        window: preset.window,
+        stream: true,
+    };
+    let local = is_local(&config.base_url);
+    Some(Candidate {
+        name: preset.id.clone(),
+        preset: preset.id.clone(),
+        origin,
+        local,
+        config,
+        why_not: None,
+    })
+}
+
+/// Does this address stay on this machine?
+fn is_local(base_url: &str) -> bool {
+    let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let name = if host.starts_with('[') {
+        host.split(']').next().map_or(host, |h| h.trim_start_matches('['))
+    } else {
+        host.split(':').next().unwrap_or_default()
+    };
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn added(name: &str, preset_id: &str, key: Option<&str>) -> ConfiguredModel {
+        let base_url = preset(preset_id).and_then(|p| p.base_url.clone()).unwrap_or_default();
+        let key = key.map(Key::new);
+        ConfiguredModel { name: name.into(), preset: preset_id.into(), base_url, model: "m".into(), key }
+    }
+
+    fn names(added: &[ConfiguredModel], around: &Surroundings) -> Vec<String> {
+        let sign = |c: Candidate| format!("{}{}", c.name, if c.why_not.is_some() { "!" } else { "" });
+        candidates(added, around).into_iter().map(sign).collect()
+    }
+
+    #[test]
+    fn what_was_added_comes_first_and_what_was_found_last() {
+        let key = |name: &str| (name.to_owned(), Key::new("k"));
+        let around = Surroundings { keys: vec![key("ANTHROPIC_API_KEY")], ollama: Some("qwen".to_owned()) };
+        for (name, set_up, surroundings, expected) in [
+            ("nothing at all", vec![], Surroundings::default(), vec![]),
+            ("only found", vec![], around.clone(), vec!["anthropic", "ollama"]),
+            (
+                "added first",
+                vec![added("mine", "openai", Some("k"))],
+                around.clone(),
+                vec!["mine", "anthropic", "ollama"],
+            ),
+            (
+                "added twice is not found again",
+                vec![added("local", "ollama", None)],
+                around.clone(),
+                vec!["local", "anthropic"],
+            ),
+            ("no key", vec![added("mine", "openai", None)], Surroundings::default(), vec!["mine!"]),
+            ("key from the environment", vec![added("a", "anthropic", None)], around, vec!["a", "ollama"]),
+            ("unknown preset", vec![added("old", "gone", None)], Surroundings::default(), vec!["old!"]),
+        ] {
+            assert_eq!(names(&set_up, &surroundings), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn local_means_this_machine() {
+        for (url, expected) in [
+            ("http://127.0.0.1:11434/v1", true),
+            ("http://localhost:8080", true),
+            ("http://[::1]:8080/v1", true),
+            ("https://api.openai.com/v1", false),
+            ("http://localhost.evil.example/v1", false),
+            ("http://127.0.0.1@evil.example/v1", false),
+            ("http://192.168.1.5:11434", false),
+        ] {
+            assert_eq!(is_local(url), expected, "{url}");
+        }
+    }
+}

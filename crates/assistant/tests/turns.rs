@@ -1,0 +1,307 @@
+//! Whole turns: a scripted model, real tools, a real store, virtual time.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kai_assistant::MIGRATIONS;
+use kai_assistant::agent::conversation::{self, ConversationId};
+use kai_assistant::agent::turn::End;
+use kai_assistant::agent::{Answer, Driver, Event, Face, Ready, TurnError};
+use kai_assistant::clock::ManualClock;
+use kai_assistant::db::{Db, DbError};
+use kai_assistant::gate::RunKind;
+use kai_assistant::ledger::{self, Record};
+use kai_assistant::memory::MemoryStore;
+use kai_assistant::tool::{AnyTool, Tool, ToolError};
+use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
+use kai_llm::{Act, Message, Model, ModelError, Reply, Request, Scripted, ToolCall};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// Take a while, then tell the number.
+#[derive(Deserialize, JsonSchema)]
+struct SlowInput {
+    number: i64,
+}
+
+/// A tool that takes 300 ms and counts how often it was started and how often it came to its end.
+#[derive(Clone, Default)]
+struct Slow {
+    started: Arc<AtomicUsize>,
+    ended: Arc<AtomicUsize>,
+}
+
+impl Tool for Slow {
+    const NAME: &'static str = "slow";
+    type Input = SlowInput;
+    type Output = Value;
+
+    async fn run(&self, input: SlowInput) -> Result<Value, ToolError> {
+        self.started.fetch_add(1, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        self.ended.fetch_add(1, Ordering::SeqCst);
+        Ok(json!({"number": input.number}))
+    }
+}
+
+/// A face that remembers, and says yes or no.
+#[derive(Default)]
+struct Watcher {
+    events: Mutex<Vec<Event>>,
+    asked: Mutex<Vec<String>>,
+    yes: bool,
+}
+
+impl Face for Watcher {
+    fn shows(&self, event: Event) {
+        self.events.lock().unwrap().push(event);
+    }
+
+    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
+        self.asked.lock().unwrap().push(call.arguments.clone());
+        Box::pin(async { self.yes })
+    }
+}
+
+/// Lets a test keep the model it hands over.
+struct Shared(Arc<Scripted>);
+
+impl Model for Shared {
+    fn body(&self, request: &Request) -> Vec<u8> {
+        self.0.body(request)
+    }
+
+    fn reply<'a>(&'a self, request: &'a Request, deltas: kai_llm::Deltas<'a>) -> kai_llm::Replying<'a> {
+        self.0.reply(request, deltas)
+    }
+
+    fn window(&self) -> usize {
+        self.0.window()
+    }
+}
+
+struct Stage {
+    db: Db,
+    clock: Arc<ManualClock>,
+    toolbox: Toolbox,
+    slow: Slow,
+    face: Watcher,
+    conversation: ConversationId,
+}
+
+impl Stage {
+    async fn new() -> Self {
+        let db = Db::in_memory(MIGRATIONS).unwrap();
+        let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+        let slow = Slow::default();
+        let own =
+            |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::OwnSwitch { on_by_default: true } };
+        let store = MemoryStore { db: db.clone(), clock: clock.clone() };
+        let toolbox = Toolbox::new(vec![
+            own(Arc::new(slow.clone())),
+            Entry { tool: Arc::new(store), governed: Governed::Feature(Feature::Memory) },
+        ]);
+        let conversation = db.write(|tx| conversation::create(tx, Timestamp::UNIX_EPOCH)).await;
+        let conversation = conversation.unwrap_or_else(|e: DbError| panic!("{e}"));
+        Self { db, clock, toolbox, slow, face: Watcher::default(), conversation }
+    }
+
+    async fn say(&self, models: &[Ready], said: &str) -> Result<Answer, TurnError> {
+        let driver = Driver {
+            db: &self.db,
+            clock: self.clock.as_ref(),
+            toolbox: &self.toolbox,
+            models,
+            face: &self.face,
+            kind: RunKind::Chat,
+            conversation: self.conversation,
+            platform: "test",
+        };
+        driver.turn(said.to_owned()).await
+    }
+
+    async fn messages(&self) -> Vec<Message> {
+        let id = self.conversation;
+        let entries: Result<_, DbError> = self.db.read(move |tx| conversation::entries(tx, id)).await;
+        entries.unwrap().into_iter().map(|entry| entry.message).collect()
+    }
+
+    async fn ledger(&self) -> Vec<Record> {
+        let records: Result<_, DbError> = self.db.read(ledger::all).await;
+        records.unwrap()
+    }
+}
+
+fn ready(label: &str, model: &Arc<Scripted>) -> Ready {
+    Ready { label: label.to_owned(), local: false, model: Box::new(Shared(Arc::clone(model))) }
+}
+
+fn script(acts: impl IntoIterator<Item = Act>) -> Arc<Scripted> {
+    Arc::new(Scripted::new(acts))
+}
+
+fn results(messages: &[Message]) -> Vec<(String, String)> {
+    let result = |message: &Message| match message {
+        Message::Tool { call, result, .. } => Some((call.0.clone(), result.clone())),
+        Message::User { .. } | Message::Assistant { .. } => None,
+    };
+    messages.iter().filter_map(result).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn five_calls_of_300_ms_cost_one_round_of_300_ms() {
+    let stage = Stage::new().await;
+    let calls: Vec<(String, String)> =
+        (1..=5).map(|n| (format!("c{n}"), format!("{{\"number\": {n}}}"))).collect();
+    let calls: Vec<(&str, &str, &str)> =
+        calls.iter().map(|(id, arguments)| (id.as_str(), "slow", arguments.as_str())).collect();
+    let model = script([Act::calls(&calls), Act::text("done")]);
+    let began = tokio::time::Instant::now();
+    let answer = stage.say(&[ready("m", &model)], "go").await.unwrap();
+    assert_eq!(began.elapsed().as_millis() / 10, 30, "as much as the slowest call");
+    assert_eq!((answer.text.as_str(), answer.end, answer.answered_by.as_str()), ("done", End::Answered, "m"));
+    let ids: Vec<String> = results(&stage.messages().await).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(ids, ["c1", "c2", "c3", "c4", "c5"], "results are stored in call order");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_ends_in_an_answer_that_sees_every_result_and_no_tool() {
+    let mut stage = Stage::new().await;
+    stage.face.yes = true;
+    let rounds = (0..20).map(|n| {
+        let arguments = format!("{{\"number\": {n}}}");
+        Act::calls(&[(&format!("c{n}"), "slow", &arguments)])
+    });
+    let model = script(rounds.take(15).chain([Act::text("best so far")]));
+    let answer = stage.say(&[ready("m", &model)], "go").await.unwrap();
+    assert_eq!((answer.text.as_str(), answer.end), ("best so far", End::OutOfRounds));
+    let last = model.requests().pop().unwrap();
+    assert!(last.tools.is_empty() && last.system.ends_with("with what you have so far."));
+    let shown = serde_json::to_string(&last.messages).unwrap();
+    for n in 0..15 {
+        assert!(shown.contains(&format!("\\\"number\\\":{n}")), "result {n} is visible in {shown}");
+    }
+    let said = stage.messages().await.into_iter().filter(|m| matches!(m, Message::User { .. })).count();
+    assert_eq!(said, 1, "the instruction of the last request is not stored as something the user said");
+    assert_eq!(model.requests().len(), 16);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_turn_stops_its_work_and_the_conversation_goes_on() {
+    let stage = Stage::new().await;
+    let model = script([Act::calls(&[("c1", "slow", "{\"number\": 1}")]), Act::text("hello again")]);
+    let models = [ready("m", &model)];
+    let cancelled = tokio::time::timeout(Duration::from_millis(100), stage.say(&models, "first")).await;
+    assert!(cancelled.is_err());
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let counts = (stage.slow.started.load(Ordering::SeqCst), stage.slow.ended.load(Ordering::SeqCst));
+    assert_eq!(counts, (1, 0), "the tool was stopped");
+    assert!(results(&stage.messages().await).is_empty(), "a cancel is no tool result");
+    let answer = stage.say(&models, "second").await.unwrap();
+    assert_eq!(answer.text, "hello again");
+    let request = model.requests().pop().unwrap();
+    let users: Vec<&Message> =
+        request.messages.iter().filter(|m| matches!(m, Message::User { .. })).collect();
+    assert_eq!(users.len(), 2, "what the user typed before is kept: {:?}", request.messages);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_model_is_tried_again_and_then_the_next_one_answers() {
+    let stage = Stage::new().await;
+    let failing = || Act::fails(ModelError::Overloaded).having_said(&["hal"]);
+    let first = script([Act::calls(&[("c1", "slow", "{\"number\": 1}")]), failing(), failing(), failing()]);
+    let second = script([Act::text("from the second")]);
+    let began = tokio::time::Instant::now();
+    let answer = stage.say(&[ready("one", &first), ready("two", &second)], "go").await.unwrap();
+    assert_eq!((answer.text.as_str(), answer.answered_by.as_str()), ("from the second", "two"));
+    assert!(began.elapsed() >= Duration::from_secs(3), "1 s and 2 s were waited");
+    assert_eq!(stage.slow.started.load(Ordering::SeqCst), 1, "no tool ran again because of a retry");
+    let again = stage.face.events.lock().unwrap().iter().filter(|e| matches!(e, Event::Again { .. })).count();
+    assert_eq!(again, 3, "the face is told each time to forget the half answer");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wrong_key_fails_at_once_and_the_words_are_kept() {
+    let stage = Stage::new().await;
+    let (first, second) = (script([Act::fails(ModelError::BadKey)]), script([Act::text("no")]));
+    let failed = stage.say(&[ready("one", &first), ready("two", &second)], "hello").await.unwrap_err();
+    assert!(matches!(failed, TurnError::Model { error: ModelError::BadKey, .. }));
+    assert!(second.requests().is_empty());
+    assert_eq!(stage.messages().await, [Message::User { text: "hello".to_owned() }]);
+    assert!(matches!(stage.say(&[], "x").await, Err(TurnError::NoModel)));
+    let silent = script([Act::text("  ")]);
+    assert!(matches!(stage.say(&[ready("m", &silent)], "x").await, Err(TurnError::Empty { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_ledger_holds_exactly_what_left_and_what_ran() {
+    let stage = Stage::new().await;
+    let model = script([Act::calls(&[("c1", "slow", "{\"number\": 1}")]), Act::text("done")]);
+    stage.say(&[ready("m", &model)], "go").await.unwrap();
+    let records = stage.ledger().await;
+    let [
+        Record::Request { .. },
+        Record::ToolCall { tool, success, .. },
+        Record::Request { bytes, chunks, .. },
+    ] = records.as_slice()
+    else {
+        panic!("{records:?}")
+    };
+    assert!(tool == "slow" && *success);
+    let sent = model.body(&model.requests()[1]);
+    let chunks = chunks.clone();
+    let kept: Result<_, DbError> = stage.db.read(move |tx| ledger::bytes_of(tx, &chunks)).await;
+    let kept = kept.unwrap();
+    assert_eq!((kept, *bytes), (sent.clone(), sent.len()));
+}
+
+/// `slow` is not in the gate's table, so what it brings in counts as a stranger's.
+#[tokio::test(start_paused = true)]
+async fn after_strangers_text_planting_a_memory_needs_a_click() {
+    for yes in [false, true] {
+        let mut stage = Stage::new().await;
+        stage.face.yes = yes;
+        let plant = "{\"key\": \"k\", \"content\": \"planted\"}";
+        let model = script([
+            Act::calls(&[("c1", "memory_store", "{\"key\": \"own\", \"content\": \"mine\"}")]),
+            Act::calls(&[("c2", "slow", "{\"number\": 1}")]),
+            Act::calls(&[("c3", "memory_store", plant)]),
+            Act::text("done"),
+        ]);
+        stage.say(&[ready("m", &model)], "go").await.unwrap();
+        assert_eq!(*stage.face.asked.lock().unwrap(), [plant], "asked once, about exactly the tainted call");
+        let kept = results(&stage.messages().await);
+        assert!(kept[0].1.contains("\"success\":true"), "before, no click was needed");
+        assert_eq!(kept[2].1.contains("\"success\":true"), yes);
+        assert_eq!(kept[2].1.contains("did not allow"), !yes);
+        let clicks: Vec<bool> = stage
+            .ledger()
+            .await
+            .into_iter()
+            .filter_map(|r| if let Record::Click { allowed, .. } = r { Some(allowed) } else { None })
+            .collect();
+        assert_eq!(clicks, [yes]);
+    }
+}
+
+/// A conversation with tool turns goes on with another model, and after tools were switched off.
+#[tokio::test(start_paused = true)]
+async fn a_conversation_goes_on_with_another_model_and_other_tools() {
+    let mut stage = Stage::new().await;
+    let model = script([Act::calls(&[("c1", "slow", "{\"number\": 1}")]), Act::text("one")]);
+    stage.say(&[ready("m", &model)], "first").await.unwrap();
+    stage.toolbox = Toolbox::new(vec![]);
+    let other = script([Act::reply(Reply { text: "two".to_owned(), ..Reply::default() })]);
+    stage.say(&[ready("n", &other)], "second").await.unwrap();
+    let request = other.requests().pop().unwrap();
+    let calls =
+        request.messages.iter().any(|m| matches!(m, Message::Assistant { calls, .. } if !calls.is_empty()));
+    assert!(!calls && results(&request.messages).is_empty(), "calls of tools that are gone are not sent");
+    assert_eq!(results(&stage.messages().await).len(), 1, "but nothing is lost of what is kept");
+}
