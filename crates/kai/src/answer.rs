@@ -1,5 +1,6 @@
 //! Answers a call on an opened app. The daemon and a command without one both come through here.
 
+use kai_assistant::agent::{Face, conversation};
 use kai_assistant::db::DbError;
 use kai_assistant::memory::{self, MemoryKey};
 use kai_assistant::settings::{self, Setting, Values};
@@ -12,9 +13,9 @@ use crate::call::{Call, Revoked, SettingRow, ToolAnswer, ToolRow};
 use crate::failure::Failure;
 use crate::web::signin;
 use crate::wire::App;
-use crate::{doctor, status};
+use crate::{chats, doctor, models, status};
 
-pub(crate) async fn answer(app: &App, call: Call) -> Result<Value, Failure> {
+pub(crate) async fn answer(app: &App, call: Call, face: &dyn Face) -> Result<Value, Failure> {
     match call {
         Call::Status => json(status::of(app).await?),
         Call::Doctor => json(doctor::examine(app).await),
@@ -30,6 +31,16 @@ pub(crate) async fn answer(app: &App, call: Call) -> Result<Value, Failure> {
             let (sessions, links) = app.db.write(signin::revoke_all).await?;
             json(Revoked { sessions, links })
         }
+        Call::Ask { text, chat } => json(chats::ask(app, text, chat, face).await?),
+        Call::ChatsList => json(app.db.read(conversation::list).await?),
+        Call::ChatsSearch { text } => json(app.db.read(move |tx| conversation::search(tx, &text)).await?),
+        Call::ChatsShow { id } => json(chats::show(app, id).await?),
+        Call::ChatsDelete { id } => json(chats::delete(app, id).await?),
+        Call::ModelsList => json(models::rows(app).await?),
+        Call::ModelsAdd(new) => json(models::add(app, new).await?),
+        Call::ModelsTest { name } => json(models::test(app, name.as_deref()).await?),
+        Call::ModelsRemove { name } => json(models::remove(app, name).await?),
+        Call::ModelsFirst { name } => json(models::first(app, name).await?),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a command asks for. The same call is answered by the daemon over the socket, or in the command's own
 //! process, and both answers go through JSON: so they are the same.
 
+use kai_assistant::agent::conversation::ConversationId;
 use serde::{Deserialize, Serialize};
 
 /// The protocol's version; a daemon of another one says so instead of guessing.
@@ -41,14 +42,137 @@ pub(crate) enum Call {
     },
     Link,
     RevokeLinks,
+    Ask {
+        text: String,
+        chat: Chat,
+    },
+    ChatsList,
+    ChatsSearch {
+        text: String,
+    },
+    ChatsShow {
+        id: ConversationId,
+    },
+    ChatsDelete {
+        id: ConversationId,
+    },
+    ModelsList,
+    ModelsAdd(NewModel),
+    ModelsTest {
+        name: Option<String>,
+    },
+    ModelsRemove {
+        name: String,
+    },
+    ModelsFirst {
+        name: String,
+    },
+}
+
+/// Which conversation is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Chat {
+    New,
+    /// The one last spoken in, or a new one if there is none.
+    Newest,
+    Id(ConversationId),
+}
+
+/// A model as it was typed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NewModel {
+    pub(crate) preset: String,
+    pub(crate) name: Option<String>,
+    pub(crate) base_url: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) key: Option<String>,
 }
 
 /// The lines that come back; the last one is `done` or `error`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum Event {
-    Done { result: serde_json::Value },
-    Error { code: u8, message: String },
+    /// Text of the answer, as it comes.
+    Delta {
+        text: String,
+    },
+    /// Forget what was shown of this reply: it is asked again.
+    Again {
+        why: String,
+        asking: String,
+    },
+    Tool {
+        call: String,
+        tool: String,
+        title: String,
+        state: ToolState,
+    },
+    /// May exactly this call run? Answered by [`Word::Allow`].
+    Confirm {
+        tool: String,
+        arguments: String,
+    },
+    Done {
+        result: serde_json::Value,
+    },
+    Error {
+        code: u8,
+        message: String,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ToolState {
+    Running,
+    Done,
+    Failed,
+}
+
+/// What the caller says while its call is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "snake_case")]
+pub(crate) enum Word {
+    Cancel,
+    Allow { yes: bool },
+}
+
+/// What `kai ask` comes back with.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct AskAnswer {
+    pub(crate) text: String,
+    pub(crate) chat: ConversationId,
+    pub(crate) answered_by: String,
+    /// `answered`, or why the tools were stopped: `out_of_rounds`, `repeating`.
+    pub(crate) end: String,
+    pub(crate) tokens_in: u64,
+    pub(crate) tokens_out: u64,
+}
+
+/// A row of `kai models list`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ModelRow {
+    pub(crate) name: String,
+    pub(crate) preset: String,
+    pub(crate) base_url: String,
+    pub(crate) model: String,
+    pub(crate) ready: bool,
+    pub(crate) why_not: Option<String>,
+    /// "added", "environment" or "found".
+    pub(crate) origin: String,
+    pub(crate) local: bool,
+}
+
+/// What `kai models test` found out about one model.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ModelTest {
+    pub(crate) name: String,
+    pub(crate) model: String,
+    pub(crate) works: bool,
+    /// The answer, or what is wrong.
+    pub(crate) says: String,
+    pub(crate) ms: u64,
 }
 
 /// A row of `kai settings list`.

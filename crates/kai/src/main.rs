@@ -3,6 +3,7 @@
 mod answer;
 mod call;
 mod caller;
+mod chats;
 mod cli;
 mod crash;
 mod daemon;
@@ -10,6 +11,7 @@ mod doctor;
 mod failure;
 mod home;
 mod logs;
+mod models;
 mod socket;
 mod status;
 mod web;

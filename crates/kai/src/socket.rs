@@ -1,25 +1,31 @@
-//! The daemon's end of `kai.sock`: one JSON line in, JSON lines out.
+//! The daemon's end of `kai.sock`: one JSON line in, JSON lines out, and a word of the caller in between.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kai_assistant::agent::{self, Face};
 use kai_assistant::home::Home;
+use kai_assistant::words::Words;
+use kai_llm::ToolCall;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixListener;
+use tokio::net::unix::OwnedReadHalf;
+use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::answer::answer;
-use crate::call::{Event, Hello, VERSION};
+use crate::call::{Call, Event, Hello, ToolState, VERSION, Word};
 use crate::failure::Failure;
 use crate::wire::App;
 
 /// A call larger than this is not one of ours.
-const LINE_LIMIT: u64 = 32 * 1024 * 1024;
+const LINE_LIMIT: u64 = 64 * 1024 * 1024;
 /// A caller that says nothing is not waited for.
 const SILENCE: Duration = Duration::from_secs(10);
 /// What a socket's address can hold, by the kernel's `sun_path`.
@@ -67,7 +73,7 @@ pub(crate) async fn serve(
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => drop(calls.spawn(converse(Arc::clone(&app), stream))),
+            Ok((stream, _)) => drop(calls.spawn(converse(Arc::clone(&app), stream, stop.clone()))),
             Err(error) => {
                 tracing::warn!(%error, "a command could not connect");
                 tokio::time::sleep(Duration::from_millis(100)).await;
@@ -76,26 +82,59 @@ pub(crate) async fn serve(
     }
 }
 
-async fn converse(app: Arc<App>, stream: tokio::net::UnixStream) {
+type Caller = BufReader<tokio::io::Take<OwnedReadHalf>>;
+
+async fn converse(app: Arc<App>, stream: tokio::net::UnixStream, stop: CancellationToken) {
     let (from, mut to) = stream.into_split();
+    let mut caller = BufReader::new(from.take(LINE_LIMIT));
     let mut line = Vec::new();
-    let mut reader = BufReader::new(from.take(LINE_LIMIT));
-    let heard = tokio::time::timeout(SILENCE, reader.read_until(b'\n', &mut line)).await;
+    let heard = tokio::time::timeout(SILENCE, caller.read_until(b'\n', &mut line)).await;
     if !matches!(heard, Ok(Ok(length)) if length > 0) {
         return;
     }
-    let event = match respond(app, &line).await {
-        Ok(result) => Event::Done { result },
-        Err(Failure { code, message }) => Event::Error { code, message },
+    let (events, mut coming) = mpsc::unbounded_channel();
+    let speaking = async move {
+        while let Some(event) = coming.recv().await {
+            let Ok(mut text) = serde_json::to_vec(&event) else { continue };
+            text.push(b'\n');
+            // The caller may have gone; what it asked for goes on or ends by its own rule.
+            drop(to.write_all(&text).await);
+        }
     };
-    if let Ok(mut text) = serde_json::to_vec(&event) {
-        text.push(b'\n');
-        // The caller may have gone; what it asked for is done all the same.
-        drop(to.write_all(&text).await);
-    }
+    let answering = async move {
+        let event = match respond(app, &line, caller, &events, stop).await {
+            Ok(result) => Event::Done { result },
+            Err(Failure { code, message }) => Event::Error { code, message },
+        };
+        drop(events.send(event));
+    };
+    tokio::join!(speaking, answering);
 }
 
-async fn respond(app: Arc<App>, line: &[u8]) -> Result<serde_json::Value, Failure> {
+async fn respond(
+    app: Arc<App>,
+    line: &[u8],
+    caller: Caller,
+    events: &mpsc::UnboundedSender<Event>,
+    stop: CancellationToken,
+) -> Result<serde_json::Value, Failure> {
+    let call = understand(line)?;
+    let turn = matches!(call, Call::Ask { .. });
+    let (words, heard) = mpsc::unbounded_channel();
+    let face = Over { events: events.clone(), words: Mutex::new(heard) };
+    // In a task of its own, so that a bug in one call is answered like any other failure.
+    let answering = tokio::spawn(async move { answer(&app, call, &face).await });
+    let mut answering = AbortOnDropHandle::new(answering);
+    let answered = tokio::select! {
+        answered = &mut answering => answered,
+        // A turn ends when its caller goes or says so; anything else is carried to its end.
+        () = listen_to(caller, words), if turn => return Err(Failure::failed("Cancelled.")),
+        () = stop.cancelled(), if turn => return Err(Failure::failed("Kai is stopping; what you said is kept.")),
+    };
+    answered.unwrap_or_else(|_| Err(Failure::failed("Kai hit a bug of its own and gave up on this.")))
+}
+
+fn understand(line: &[u8]) -> Result<Call, Failure> {
     let version = serde_json::from_slice::<serde_json::Value>(line).ok().and_then(|v| v.get("v")?.as_u64());
     match version {
         Some(v) if v == u64::from(VERSION) => {}
@@ -113,7 +152,61 @@ async fn respond(app: Arc<App>, line: &[u8]) -> Result<serde_json::Value, Failur
     let hello: Hello = serde_json::from_slice(line).map_err(|e| {
         Failure::usage(format!("The running daemon does not know this call ({e}). Restart it."))
     })?;
-    // In a task of its own, so that a bug in one call is answered like any other failure.
-    let answered = tokio::spawn(async move { answer(&app, hello.call).await }).await;
-    answered.unwrap_or_else(|_| Err(Failure::failed("Kai hit a bug of its own and gave up on this.")))
+    Ok(hello.call)
+}
+
+/// Hands on what the caller says; ends when it cancels or hangs up.
+async fn listen_to(mut caller: Caller, words: mpsc::UnboundedSender<Word>) {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match caller.read_until(b'\n', &mut line).await {
+            Ok(length) if length > 0 => {}
+            _ => return,
+        }
+        match serde_json::from_slice(&line) {
+            Ok(Word::Cancel) | Err(_) => return,
+            Ok(word) => drop(words.send(word)),
+        }
+    }
+}
+
+/// A face at the other end of the socket.
+struct Over {
+    events: mpsc::UnboundedSender<Event>,
+    words: Mutex<mpsc::UnboundedReceiver<Word>>,
+}
+
+impl Face for Over {
+    fn shows(&self, event: agent::Event) {
+        drop(self.events.send(told(event)));
+    }
+
+    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
+        Box::pin(async move {
+            // One question at a time, so that an answer cannot be taken for another's.
+            let mut words = self.words.lock().await;
+            let (tool, arguments) = (call.name.clone(), call.arguments.clone());
+            drop(self.events.send(Event::Confirm { tool, arguments }));
+            matches!(words.recv().await, Some(Word::Allow { yes: true }))
+        })
+    }
+}
+
+/// A turn's event in the words of the socket.
+pub(crate) fn told(event: agent::Event) -> Event {
+    let tool = |call, tool: String, state| Event::Tool {
+        call,
+        title: Words::english().tool_name(&tool),
+        tool,
+        state,
+    };
+    match event {
+        agent::Event::Delta { text } => Event::Delta { text },
+        agent::Event::Again { why, asking } => Event::Again { why, asking },
+        agent::Event::ToolStarted { call, tool: name } => tool(call, name, ToolState::Running),
+        agent::Event::ToolFinished { call, tool: name, success } => {
+            tool(call, name, if success { ToolState::Done } else { ToolState::Failed })
+        }
+    }
 }

@@ -1,8 +1,10 @@
 //! The only constructor: puts a home, its store and the features together.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
+use kai_assistant::agent::conversation::ConversationId;
 use kai_assistant::clock::{Clock, SystemClock};
 use kai_assistant::db::{self, Db, Migration};
 use kai_assistant::device::LocalTime;
@@ -11,6 +13,8 @@ use kai_assistant::manifest::{MANIFEST, Manifest};
 use kai_assistant::memory::{MemoryForget, MemoryStore};
 use kai_assistant::tool::AnyTool;
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
+
+use kai_llm::{Http, Key, Limits};
 
 use crate::failure::Failure;
 use crate::home::Keys;
@@ -25,6 +29,12 @@ pub(crate) struct App {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) toolbox: Toolbox,
     pub(crate) manifest: Manifest,
+    /// The one way to models; connections are kept.
+    pub(crate) http: Http,
+    /// Keys of models that the environment holds, by variable.
+    pub(crate) keys: Vec<(String, Key)>,
+    /// Conversations that are being answered right now in this process.
+    pub(crate) busy: Mutex<BTreeSet<ConversationId>>,
     /// Set in the daemon only.
     pub(crate) daemon: Option<Running>,
 }
@@ -50,8 +60,18 @@ pub(crate) fn open(home: Home, keys: Keys) -> Result<App, Failure> {
         db,
         clock,
         manifest: MANIFEST,
+        http: Http::new(Limits::default()),
+        keys: keys_around(),
+        busy: Mutex::default(),
         daemon: None,
     })
+}
+
+/// Keys for models that the person keeps in the environment.
+fn keys_around() -> Vec<(String, Key)> {
+    let names = kai_llm::presets().iter().flat_map(|preset| &preset.key_env);
+    let set = |name: &String| std::env::var(name).ok().filter(|key| !key.trim().is_empty());
+    names.filter_map(|name| Some((name.clone(), Key::new(set(name)?.trim())))).collect()
 }
 
 pub(crate) fn migrations() -> Vec<Migration> {
@@ -86,6 +106,9 @@ impl App {
             clock,
             toolbox,
             manifest: MANIFEST,
+            http: Http::new(Limits::default()),
+            keys: vec![],
+            busy: Mutex::default(),
             daemon: None,
         };
         (app, folder)

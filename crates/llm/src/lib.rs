@@ -14,6 +14,7 @@ mod gemini;
 mod http;
 mod ids;
 mod incoming;
+pub mod local;
 mod message;
 mod model;
 mod openai;

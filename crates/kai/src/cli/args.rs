@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
+use kai_assistant::agent::conversation::ConversationId;
+
+use crate::call::Chat;
 use crate::failure::Failure;
 use crate::logs::Format;
 
@@ -21,6 +24,7 @@ use crate::logs::Format;
     after_help = "\
 Examples:
   kai                                run Kai; open the link it prints
+  kai ask what day is it             one question, one answer
   kai status                         what is on, and where it lies
   kai doctor                         what is wrong, and the next step
   kai settings set theme dark        change a setting
@@ -70,6 +74,34 @@ pub(super) enum Command {
         after_help = "Exit code 0 when all is well, 1 when something is broken, 3 when the store cannot be opened."
     )]
     Doctor,
+    /// Ask something; one turn
+    #[command(
+        after_help = "Examples:\n  kai ask \"What day is it?\"\n  cat letter.txt | kai ask summarise this\n  kai ask --last \"and tomorrow?\"\n  kai ask --json \"hi\""
+    )]
+    Ask {
+        /// What to ask; what is piped in is added below it
+        words: Vec<String>,
+        #[command(flatten)]
+        chat: WhichChat,
+    },
+    /// Talk on the terminal
+    #[command(after_help = "Examples:\n  kai chat\n  kai chat --last\n  kai chat --chat 7")]
+    Chat {
+        #[command(flatten)]
+        chat: WhichChat,
+    },
+    /// See, search and delete conversations
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai chats list\n  kai chats search \"green tea\"\n  kai chats show 7"
+    )]
+    Chats(ChatsCommand),
+    /// Set up language models
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai models add ollama --model qwen3\n  kai models add openai --key-stdin < key.txt\n  kai models add openai-compatible --base-url http://127.0.0.1:8080/v1 --model any\n  kai models test"
+    )]
+    Models(ModelsCommand),
     /// See and change settings
     #[command(
         subcommand,
@@ -106,6 +138,90 @@ pub(super) enum Command {
     #[cfg(debug_assertions)]
     #[command(name = "__panic", hide = true)]
     Panic,
+}
+
+/// In which conversation.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct WhichChat {
+    /// Go on with the conversation last spoken in
+    #[arg(long, conflicts_with = "chat")]
+    last: bool,
+    /// Go on with this conversation
+    #[arg(long, value_name = "ID")]
+    chat: Option<i64>,
+}
+
+impl WhichChat {
+    pub(super) fn meant(self) -> Chat {
+        match (self.chat, self.last) {
+            (Some(id), _) => Chat::Id(ConversationId(id)),
+            (None, true) => Chat::Newest,
+            (None, false) => Chat::New,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ChatsCommand {
+    /// All conversations, newest first
+    List,
+    /// Conversations in which all these words were said
+    Search { text: String },
+    /// Everything said in one
+    Show { id: i64 },
+    /// Delete one with everything said in it
+    Delete { id: i64 },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ModelsCommand {
+    /// The models in the order in which they are asked
+    List,
+    /// Add a model, or change the one of that name
+    #[command(after_help = presets_help())]
+    Add {
+        /// Which service or server
+        preset: String,
+        /// What to call it [default: the preset's name]
+        #[arg(long)]
+        name: Option<String>,
+        /// Address of the server, needed for openai-compatible
+        #[arg(long)]
+        base_url: Option<String>,
+        /// Which of its models [default: the preset's choice]
+        #[arg(long)]
+        model: Option<String>,
+        /// Read the key from standard input (it never stands in a command line)
+        #[arg(long)]
+        key_stdin: bool,
+    },
+    /// Ask each model, or the named one, for a word and say what is wrong
+    Test { name: Option<String> },
+    /// Forget a model and its key
+    Remove { name: String },
+    /// Ask this one first
+    First { name: String },
+}
+
+fn presets_help() -> String {
+    let line = |preset: &kai_llm::Preset| {
+        let key = preset.key_env.first().map(|name| format!(", key also from ${name}")).unwrap_or_default();
+        let model = preset.model.as_deref().unwrap_or("needs --model");
+        format!("  {:<18} {} ({model}{key})", preset.id, preset.name)
+    };
+    format!("Presets:\n{}", kai_llm::presets().iter().map(line).collect::<Vec<_>>().join("\n"))
+}
+
+/// The key of a model from standard input: one line, nothing around it.
+pub(super) fn key_from_stdin() -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = std::io::stdin().take(16 * 1024).read_to_string(&mut text);
+    read.map_err(|e| Failure::usage(format!("The key could not be read from standard input: {e}.")))?;
+    let key = text.trim();
+    if key.is_empty() {
+        return Err(Failure::usage("Standard input holds no key."));
+    }
+    Ok(key.to_owned())
 }
 
 #[derive(Debug, Subcommand)]

@@ -2,8 +2,10 @@
 
 mod args;
 mod key;
+mod markdown;
 pub(crate) mod out;
 mod show;
+mod talk;
 
 use std::process::ExitCode;
 
@@ -11,8 +13,10 @@ use clap::{CommandFactory, Parser};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use self::args::{Args, Command, MemoryCommand, SettingsCommand, ToolsCommand};
-use crate::call::{Call, Revoked, SettingRow, SignInLink, ToolAnswer};
+use kai_assistant::agent::conversation::ConversationId;
+
+use self::args::{Args, ChatsCommand, Command, MemoryCommand, ModelsCommand, SettingsCommand, ToolsCommand};
+use crate::call::{Call, ModelRow, ModelTest, NewModel, Revoked, SettingRow, SignInLink, ToolAnswer};
 use crate::caller::Caller;
 use crate::daemon::{self, Listen};
 use crate::doctor::{self, Check};
@@ -53,6 +57,10 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         }
         Command::Status => ask.show(Call::Status, show::status),
         Command::Doctor => Ok(ask.doctor()),
+        Command::Ask { words, chat } => talk::ask(&ask.caller, &words, chat.meant(), ask.json),
+        Command::Chat { chat } => talk::chat(&ask.caller, chat.meant()),
+        Command::Chats(command) => ask.chats(command),
+        Command::Models(command) => ask.models(command),
         Command::Settings(command) => ask.settings(command),
         Command::Memory(command) => ask.memory(command),
         Command::Tools(command) => ask.tools(command),
@@ -98,6 +106,43 @@ impl Asking {
         };
         self.print(&checks, |checks| show::doctor(checks));
         ExitCode::from(code)
+    }
+
+    fn chats(&self, command: ChatsCommand) -> Result<ExitCode, Failure> {
+        match command {
+            ChatsCommand::List => self.show(Call::ChatsList, |rows: &Vec<_>| show::chats(rows)),
+            ChatsCommand::Search { text } => {
+                self.show(Call::ChatsSearch { text }, |rows: &Vec<_>| show::chats(rows))
+            }
+            ChatsCommand::Show { id } => self
+                .show(Call::ChatsShow { id: ConversationId(id) }, |entries: &Vec<_>| show::entries(entries)),
+            ChatsCommand::Delete { id } => self
+                .show(Call::ChatsDelete { id: ConversationId(id) }, |id: &ConversationId| {
+                    format!("Deleted conversation {}.\n", id.0)
+                }),
+        }
+    }
+
+    fn models(&self, command: ModelsCommand) -> Result<ExitCode, Failure> {
+        match command {
+            ModelsCommand::List => self.show(Call::ModelsList, |rows: &Vec<_>| show::models(rows)),
+            ModelsCommand::Add { preset, name, base_url, model, key_stdin } => {
+                let key = if key_stdin { Some(args::key_from_stdin()?) } else { None };
+                let new = NewModel { preset, name, base_url, model, key };
+                self.show(Call::ModelsAdd(new), |row: &ModelRow| show::models(std::slice::from_ref(row)))
+            }
+            ModelsCommand::Test { name } => {
+                let tests: Vec<ModelTest> = self.caller.ask(Call::ModelsTest { name })?;
+                self.print(&tests, |tests| show::model_tests(tests));
+                Ok(ExitCode::from(u8::from(tests.iter().any(|test| !test.works))))
+            }
+            ModelsCommand::Remove { name } => self.show(Call::ModelsRemove { name }, |name: &String| {
+                format!("Removed {}.\n", out::visible(name))
+            }),
+            ModelsCommand::First { name } => self.show(Call::ModelsFirst { name }, |name: &String| {
+                format!("{} is asked first.\n", out::visible(name))
+            }),
+        }
     }
 
     fn settings(&self, command: SettingsCommand) -> Result<ExitCode, Failure> {

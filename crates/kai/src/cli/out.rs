@@ -37,6 +37,12 @@ pub(crate) fn complain(sentence: &str) {
     drop(writeln!(io::stderr(), "kai: {}", visible(sentence)));
 }
 
+/// Something beside the answer, on stderr: what is going on, never the result.
+pub(crate) fn note(text: &str) {
+    let lines: Vec<String> = text.lines().map(visible).collect();
+    drop(writeln!(io::stderr(), "{}", lines.join("\n")));
+}
+
 /// The text with control and direction-changing characters spelled out; line breaks become blanks.
 pub(crate) fn visible(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {

@@ -1,9 +1,11 @@
 //! Answers as text for people.
 
+use kai_assistant::agent::conversation::{Conversation, Entry};
 use kai_assistant::memory::Memory;
+use kai_llm::Message;
 
 use super::out::visible;
-use crate::call::{SettingRow, ToolRow};
+use crate::call::{ModelRow, ModelTest, SettingRow, ToolRow};
 use crate::doctor::{Check, Verdict};
 use crate::status::Status;
 
@@ -67,6 +69,68 @@ pub(super) fn tools(rows: &[ToolRow]) -> String {
         .map(|row| (row.name.clone(), row.why_not.clone().unwrap_or_else(|| row.description.clone())))
         .collect();
     columns(&rows)
+}
+
+pub(super) fn chats(rows: &[Conversation]) -> String {
+    if rows.is_empty() {
+        return "No conversations.\n".to_owned();
+    }
+    columns(&rows.iter().map(|row| (row.id.0.to_string(), visible(&row.title))).collect::<Vec<_>>())
+}
+
+pub(super) fn entries(entries: &[Entry]) -> String {
+    let block = |entry: &Entry| match &entry.message {
+        Message::User { text } => format!("You: {}", paragraphs(text)),
+        Message::Assistant { text, calls, .. } => {
+            let who =
+                entry.answered_by.as_deref().map(|who| format!(" ({})", visible(who))).unwrap_or_default();
+            let called = calls
+                .iter()
+                .map(|call| format!("\n  [⚙ {} {}]", visible(&call.name), visible(&call.arguments)));
+            format!("Kai{who}: {}{}", paragraphs(text), called.collect::<String>())
+        }
+        Message::Tool { tool, result, .. } => format!("  [{}] {}", visible(tool), visible(result)),
+    };
+    lines(entries.iter().map(block))
+}
+
+/// Several lines, each safe to show.
+fn paragraphs(text: &str) -> String {
+    text.lines().map(visible).collect::<Vec<_>>().join("\n")
+}
+
+pub(super) fn models(rows: &[ModelRow]) -> String {
+    if rows.is_empty() {
+        return "No model is set up. Add one: kai models add --help\n".to_owned();
+    }
+    let row = |row: &ModelRow| {
+        let from = match row.origin.as_str() {
+            "environment" => ", key from the environment",
+            "found" => ", found on this machine",
+            _ => "",
+        };
+        let about = format!("{} at {}{from}", visible(&row.model), visible(&row.base_url));
+        let state = row
+            .why_not
+            .as_deref()
+            .map(|why| format!(" (cannot be used: {})", visible(why)))
+            .unwrap_or_default();
+        (visible(&row.name), about + &state)
+    };
+    columns(&rows.iter().map(row).collect::<Vec<_>>())
+}
+
+pub(super) fn model_tests(tests: &[ModelTest]) -> String {
+    let row = |test: &ModelTest| {
+        let said = visible(&test.says);
+        let says = if test.works {
+            format!("works ({} ms), it said: {said}", test.ms)
+        } else {
+            format!("does not work: {said}")
+        };
+        (visible(&test.name), says)
+    };
+    columns(&tests.iter().map(row).collect::<Vec<_>>())
 }
 
 pub(super) fn count(n: usize, thing: &str) -> String {

@@ -1,0 +1,192 @@
+//! `kai ask` and `kai chat`: a turn on the terminal.
+
+use std::io::{IsTerminal, Read, Write};
+use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+
+use kai_assistant::agent::conversation::{ConversationId, Entry};
+use kai_llm::Message;
+use rustyline::error::ReadlineError;
+use rustyline::history::MemHistory;
+use rustyline::{Config, Editor};
+
+use super::markdown::Markdown;
+use super::out;
+use crate::call::{AskAnswer, Call, Chat, Event, ToolState};
+use crate::caller::{Caller, Line, Watcher};
+use crate::failure::Failure;
+
+/// More than this is no question any more.
+const LONGEST: usize = 4 * 1024 * 1024;
+
+pub(super) fn ask(caller: &Caller, words: &[String], chat: Chat, json: bool) -> Result<ExitCode, Failure> {
+    let text = question(words)?;
+    let terminal = Terminal::new(json);
+    let answer: AskAnswer =
+        caller.line()?.turn(Call::Ask { text, chat }, &terminal).inspect_err(|_| terminal.end())?;
+    terminal.end();
+    if json {
+        out::json(&answer);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was typed, and below it what was piped in.
+fn question(words: &[String]) -> Result<String, Failure> {
+    let mut text = words.join(" ");
+    if piped() {
+        let mut bytes = Vec::new();
+        let limit = u64::try_from(LONGEST + 1).unwrap_or(u64::MAX);
+        let read = std::io::stdin().take(limit).read_to_end(&mut bytes);
+        read.map_err(|e| Failure::failed(format!("Standard input could not be read: {e}.")))?;
+        let given = String::from_utf8_lossy(&bytes);
+        text = [text.as_str(), given.trim_end()]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join("\n\n");
+    }
+    if text.len() > LONGEST {
+        let most = LONGEST / 1024 / 1024;
+        return Err(Failure::failed(format!(
+            "The text is longer than the {most} MB that can be asked at once. Send a part of it."
+        )));
+    }
+    Ok(text)
+}
+
+/// Is something piped or redirected into us? A terminal, or the socket of a remote shell, is not.
+fn piped() -> bool {
+    use rustix::fs::{FileType, fstat};
+    let kind = fstat(std::io::stdin()).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    matches!(kind, Ok(FileType::Fifo | FileType::RegularFile))
+}
+
+/// Shows a turn: the answer on stdout, everything else on stderr.
+struct Terminal {
+    silent: bool,
+    colour: bool,
+    shown: Mutex<Shown>,
+}
+
+#[derive(Default)]
+struct Shown {
+    markdown: Markdown,
+    /// Text of the answer stands on the current line.
+    midway: bool,
+}
+
+impl Terminal {
+    fn new(silent: bool) -> Self {
+        let shown = Shown { markdown: Markdown::new(), midway: false };
+        Self { silent, colour: std::io::stdout().is_terminal(), shown: Mutex::new(shown) }
+    }
+
+    fn write(&self, text: &str) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = if self.colour { shown.markdown.push(text) } else { text.to_owned() };
+        shown.midway = if text.is_empty() { shown.midway } else { !text.ends_with('\n') };
+        out::text(&text);
+    }
+
+    /// Finishes the line, so that what comes next stands on its own.
+    fn end(&self) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let rest = if self.colour { shown.markdown.finish() } else { String::new() };
+        let midway = std::mem::take(&mut shown.midway) || !rest.is_empty();
+        if !self.silent && midway {
+            out::text(&format!("{rest}\n"));
+        }
+    }
+}
+
+impl Watcher for Terminal {
+    fn sees(&self, event: &Event) {
+        match event {
+            Event::Delta { text } if !self.silent => self.write(text),
+            Event::Tool { title, state: ToolState::Running, .. } => {
+                self.end();
+                out::note(&format!("[⚙ {title}]"));
+            }
+            Event::Tool { title, state: ToolState::Failed, .. } => out::note(&format!("[✗ {title} failed]")),
+            Event::Again { why, asking } => {
+                self.end();
+                out::note(&format!("{why} Asking {asking} …"));
+            }
+            Event::Delta { .. }
+            | Event::Tool { .. }
+            | Event::Confirm { .. }
+            | Event::Done { .. }
+            | Event::Error { .. } => {}
+        }
+    }
+
+    fn allows(&self, tool: &str, arguments: &str) -> bool {
+        if !std::io::stdin().is_terminal() {
+            return false;
+        }
+        self.end();
+        let mut stderr = std::io::stderr();
+        drop(write!(stderr, "Allow {} {}? [y/N] ", out::visible(tool), out::visible(arguments)));
+        let mut typed = String::new();
+        drop(std::io::stdin().read_line(&mut typed));
+        matches!(typed.trim(), "y" | "Y" | "yes")
+    }
+}
+
+const HELP: &str = "Type what you want. Ctrl-C stops an answer, Ctrl-D leaves.
+  /new        start another conversation
+  /help       this";
+
+pub(super) fn chat(caller: &Caller, mut chat: Chat) -> Result<ExitCode, Failure> {
+    let line = caller.line()?;
+    let config = Config::builder().auto_add_history(true).build();
+    let broken = |e: &dyn std::fmt::Display| Failure::failed(format!("The terminal cannot be used: {e}."));
+    let mut editor: Editor<(), MemHistory> =
+        Editor::with_history(config, MemHistory::new()).map_err(|e| broken(&e))?;
+    if let Chat::Id(id) = chat {
+        recall(caller, id, &mut editor)?;
+    }
+    out::note("Ctrl-D leaves, /help helps.");
+    loop {
+        let typed = match editor.readline("› ") {
+            Ok(typed) => typed,
+            Err(ReadlineError::Interrupted) => continue,
+            Err(ReadlineError::Eof) => return Ok(ExitCode::SUCCESS),
+            Err(error) => return Err(broken(&error)),
+        };
+        match typed.trim() {
+            "" => {}
+            "/help" => out::note(HELP),
+            "/new" => chat = Chat::New,
+            text => chat = one_turn(&line, text, chat),
+        }
+    }
+}
+
+/// A turn that fails ends in a sentence, not in the end of the chat.
+fn one_turn(line: &Line, text: &str, chat: Chat) -> Chat {
+    let terminal = Terminal::new(false);
+    let answered: Result<AskAnswer, Failure> =
+        line.turn(Call::Ask { text: text.to_owned(), chat }, &terminal);
+    terminal.end();
+    match answered {
+        Ok(answer) => Chat::Id(answer.chat),
+        Err(failure) => {
+            out::complain(&failure.message);
+            // What was said is kept in the conversation that was begun for it.
+            if chat == Chat::New { Chat::Newest } else { chat }
+        }
+    }
+}
+
+/// What was said before comes back with the arrow keys.
+fn recall(caller: &Caller, id: ConversationId, editor: &mut Editor<(), MemHistory>) -> Result<(), Failure> {
+    let entries: Vec<Entry> = caller.ask(Call::ChatsShow { id })?;
+    for entry in entries {
+        if let Message::User { text } = entry.message {
+            drop(editor.add_history_entry(text));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! `kai models`: which models there are, whether they work, and in which order they are asked.
+
+use kai_assistant::agent::Ready;
+use kai_assistant::db::DbError;
+use kai_assistant::models::{self, Candidate, ConfiguredModel, Origin, Surroundings, store};
+use kai_llm::{Key, Message, Preset, Request, connect, local, presets};
+
+use crate::call::{ModelRow, ModelTest, NewModel};
+use crate::failure::Failure;
+use crate::wire::App;
+
+/// All models that could be asked, in order.
+pub(crate) async fn candidates(app: &App) -> Result<Vec<Candidate>, DbError> {
+    let added = app.db.read(store::all).await?;
+    let mut around = Surroundings { keys: app.keys.clone(), ollama: None };
+    let known = models::candidates(&added, &around);
+    if known.iter().any(|candidate| candidate.why_not.is_none()) {
+        return Ok(known);
+    }
+    // Only somebody who has nothing else waits for this.
+    around.ollama = local::ollama().await.and_then(|models| models.into_iter().next());
+    Ok(models::candidates(&added, &around))
+}
+
+/// Those that can be asked now, connected. Nothing is sent yet.
+pub(crate) async fn ready(app: &App) -> Result<Vec<Ready>, Failure> {
+    let mut ready = Vec::new();
+    let mut why_not = None;
+    for candidate in candidates(app).await? {
+        let label = candidate.name.clone();
+        match (candidate.why_not, connect(&candidate.config, &app.http)) {
+            (None, Ok(model)) => ready.push(Ready { label, local: candidate.local, model }),
+            (Some(reason), _) => why_not = why_not.or(Some(format!("{label} cannot be used: {reason}"))),
+            (None, Err(error)) => why_not = why_not.or(Some(format!("{label} cannot be used: {error}"))),
+        }
+    }
+    if ready.is_empty() {
+        let nothing = "No model is set up. Add one, for example: kai models add ollama --model qwen3, or: kai models add openai --key-stdin. All presets: kai models add --help";
+        return Err(Failure::failed(why_not.unwrap_or_else(|| nothing.to_owned())));
+    }
+    Ok(ready)
+}
+
+pub(crate) async fn rows(app: &App) -> Result<Vec<ModelRow>, DbError> {
+    Ok(candidates(app).await?.into_iter().map(row).collect())
+}
+
+fn row(candidate: Candidate) -> ModelRow {
+    ModelRow {
+        name: candidate.name,
+        preset: candidate.preset,
+        base_url: candidate.config.base_url,
+        model: candidate.config.model,
+        ready: candidate.why_not.is_none(),
+        why_not: candidate.why_not,
+        origin: match candidate.origin {
+            Origin::Added => "added",
+            Origin::Environment => "environment",
+            Origin::Found => "found",
+        }
+        .to_owned(),
+        local: candidate.local,
+    }
+}
+
+pub(crate) async fn add(app: &App, new: NewModel) -> Result<ModelRow, Failure> {
+    let preset = models::preset(&new.preset).ok_or_else(|| unknown_preset(&new.preset))?;
+    let key = new.key.as_deref().map(Key::new);
+    let added = ConfiguredModel {
+        name: new.name.clone().unwrap_or_else(|| preset.id.clone()),
+        preset: preset.id.clone(),
+        base_url: address(preset, &new)?,
+        model: model(preset, &new).await?,
+        key,
+    };
+    let trial = models::candidates(std::slice::from_ref(&added), &Surroundings::default());
+    let trial = trial.into_iter().next().ok_or_else(|| unknown_preset(&new.preset))?;
+    // What cannot work is refused now, not at the first question.
+    connect(&trial.config, &app.http).map_err(|error| Failure::usage(error.to_string()))?;
+    let name = added.name.clone();
+    app.db.write(move |tx| store::keep(tx, &added)).await?;
+    let rows = rows(app).await?;
+    rows.into_iter().find(|row| row.name == name).ok_or_else(|| unknown_preset(&new.preset))
+}
+
+fn unknown_preset(typed: &str) -> Failure {
+    let known: Vec<&str> = presets().iter().map(|preset| preset.id.as_str()).collect();
+    Failure::usage(format!("There is no preset called {typed}. There are: {}.", known.join(", ")))
+}
+
+fn address(preset: &Preset, new: &NewModel) -> Result<String, Failure> {
+    new.base_url.clone().or_else(|| preset.base_url.clone()).ok_or_else(|| {
+        Failure::usage(format!("{} needs its address: --base-url http://host:port/v1", preset.id))
+    })
+}
+
+async fn model(preset: &Preset, new: &NewModel) -> Result<String, Failure> {
+    if let Some(named) = new.model.clone().or_else(|| preset.model.clone()) {
+        return Ok(named);
+    }
+    let found = if preset.id == "ollama" { local::ollama().await } else { None };
+    found
+        .and_then(|models| models.into_iter().next())
+        .ok_or_else(|| Failure::usage(format!("{} needs to know which model: --model NAME", preset.id)))
+}
+
+pub(crate) async fn remove(app: &App, name: String) -> Result<String, Failure> {
+    let gone = name.clone();
+    if app.db.write(move |tx| store::remove(tx, &gone)).await? { Ok(name) } else { Err(not_added(&name)) }
+}
+
+pub(crate) async fn first(app: &App, name: String) -> Result<String, Failure> {
+    let chosen = name.clone();
+    if app.db.write(move |tx| store::first(tx, &chosen)).await? { Ok(name) } else { Err(not_added(&name)) }
+}
+
+fn not_added(name: &str) -> Failure {
+    Failure::failed(format!("No model called {name} was added. See: kai models list"))
+}
+
+/// Asks each model (or the named one) for a word and says in words what is wrong.
+pub(crate) async fn test(app: &App, name: Option<&str>) -> Result<Vec<ModelTest>, Failure> {
+    let mut candidates = candidates(app).await?;
+    candidates.retain(|candidate| name.is_none_or(|name| candidate.name == name));
+    if candidates.is_empty() {
+        return Err(match name {
+            Some(name) => Failure::failed(format!("There is no model called {name}. See: kai models list")),
+            None => ready(app).await.err().unwrap_or_else(|| Failure::failed("No model is set up.")),
+        });
+    }
+    let mut tests = Vec::new();
+    for candidate in candidates {
+        tests.push(try_one(app, candidate).await);
+    }
+    Ok(tests)
+}
+
+async fn try_one(app: &App, candidate: Candidate) -> ModelTest {
+    let began = app.clock.now();
+    let request = Request {
+        system: "You are being tested. Answer with one word.".to_owned(),
+        messages: vec![Message::User { text: "Say OK.".to_owned() }],
+        tools: vec![],
+    };
+    let outcome = match candidate.why_not {
+        Some(reason) => Err(reason),
+        None => match connect(&candidate.config, &app.http) {
+            Ok(model) => {
+                model.reply(&request, &|_| ()).await.map(|reply| reply.text).map_err(|e| e.to_string())
+            }
+            Err(error) => Err(error.to_string()),
+        },
+    };
+    let works = outcome.is_ok();
+    let says: String = outcome.unwrap_or_else(|error| error).trim().chars().take(400).collect();
+    let ms = app.clock.now().duration_since(began).as_millis();
+    let ms = u64::try_from(ms).unwrap_or_default();
+    ModelTest { name: candidate.name, model: candidate.config.model, works, says, ms }
+}

@@ -1,0 +1,74 @@
+//! Finds a model server on this machine by asking the one address it uses by itself.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// Where Ollama listens unless it is told otherwise.
+const OLLAMA: &str = "127.0.0.1:11434";
+/// A server on the same machine that runs answers at once.
+const PATIENCE: Duration = Duration::from_millis(300);
+const MOST: u64 = 1024 * 1024;
+
+#[derive(Deserialize)]
+struct Tags {
+    models: Vec<Tag>,
+}
+
+#[derive(Deserialize)]
+struct Tag {
+    name: String,
+}
+
+/// The models of the Ollama on this machine, the last used first; `None` if none runs.
+pub async fn ollama() -> Option<Vec<String>> {
+    timeout(PATIENCE, tags(OLLAMA)).await.ok()?
+}
+
+async fn tags(address: &str) -> Option<Vec<String>> {
+    let mut line = TcpStream::connect(address).await.ok()?;
+    line.write_all(format!("GET /api/tags HTTP/1.0\r\nHost: {address}\r\n\r\n").as_bytes()).await.ok()?;
+    let mut answer = Vec::new();
+    line.take(MOST).read_to_end(&mut answer).await.ok()?;
+    let answer = String::from_utf8(answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    if !head.split(' ').nth(1)?.starts_with("200") {
+        return None;
+    }
+    let tags: Tags = serde_json::from_str(body).ok()?;
+    Some(tags.models.into_iter().map(|tag| tag.name).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    async fn answered(answer: &'static str) -> Option<Vec<String>> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        tokio::spawn(async move {
+            let (mut line, _) = listener.accept().await.unwrap();
+            let mut asked = [0; 512];
+            let _ = line.read(&mut asked).await;
+            let _ = line.write_all(answer.as_bytes()).await;
+        });
+        tags(&address).await
+    }
+
+    #[tokio::test]
+    async fn only_a_list_of_models_counts() {
+        let list =
+            "HTTP/1.1 200 OK\r\n\r\n{\"models\":[{\"name\":\"qwen3:8b\",\"size\":1},{\"name\":\"b\"}]}";
+        assert_eq!(answered(list).await, Some(vec!["qwen3:8b".to_owned(), "b".to_owned()]));
+        for other in
+            ["HTTP/1.1 404 Not Found\r\n\r\n{\"models\":[]}", "HTTP/1.1 200 OK\r\n\r\n<html>", "", "hello"]
+        {
+            assert_eq!(answered(other).await, None, "{other}");
+        }
+    }
+}
