@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::models;
 use crate::wire::App;
 
 /// One thing looked at.
@@ -42,7 +43,8 @@ impl Check {
 const LOW_SPACE: u64 = 100 * 1024 * 1024;
 
 pub(crate) async fn examine(app: &App) -> Vec<Check> {
-    let mut checks = vec![home(app), key(app), store(app).await, space(app), zone(app), daemon(app)];
+    let mut checks =
+        vec![home(app), key(app), store(app).await, space(app), zone(app), daemon(app), model(app).await];
     checks.extend(private(app));
     checks
 }
@@ -109,6 +111,18 @@ fn zone(app: &App) -> Check {
             "is unknown, so times are shown in UTC",
             "Set TZ, for example TZ=Europe/Berlin.",
         ),
+    }
+}
+
+async fn model(app: &App) -> Check {
+    let rows = models::rows(app).await.unwrap_or_default();
+    match rows.iter().find(|row| row.ready).or(rows.first()) {
+        Some(row) if row.ready => Check::fine("model", format!("{} ({})", row.name, row.model)),
+        Some(row) => {
+            let why = row.why_not.clone().unwrap_or_default();
+            Check::note("model", format!("{} cannot be used", row.name), why)
+        }
+        None => Check::note("model", "none is set up", "Add one: kai models add --help"),
     }
 }
 

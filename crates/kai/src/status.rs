@@ -5,6 +5,8 @@ use kai_assistant::memory;
 use kai_assistant::settings::{self, MEMORY_ENABLED};
 use serde::{Deserialize, Serialize};
 
+use crate::call::ModelRow;
+use crate::models;
 use crate::wire::App;
 
 /// The one object that `kai status --json` prints.
@@ -16,6 +18,8 @@ pub(crate) struct Status {
     pub(crate) home: String,
     pub(crate) key: String,
     pub(crate) daemon: DaemonStatus,
+    /// The model that is asked first; `None` when none is set up.
+    pub(crate) model: Option<ModelRow>,
     pub(crate) memory: MemoryStatus,
     pub(crate) tools: ToolsStatus,
 }
@@ -52,6 +56,7 @@ pub(crate) async fn of(app: &App) -> Result<Status, DbError> {
         home: app.home.dir.display().to_string(),
         key: app.key_place.to_owned(),
         daemon: daemon(app),
+        model: models::rows(app).await?.into_iter().next(),
         memory: MemoryStatus { enabled: values.on(&MEMORY_ENABLED), count: memories },
         tools: ToolsStatus { offered: app.toolbox.offered(&values).len(), all: app.toolbox.entries().len() },
     })

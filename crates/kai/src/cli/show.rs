@@ -18,11 +18,19 @@ pub(super) fn status(status: &Status) -> String {
         [] => String::new(),
         declared => format!(", declares {}", declared.join(", ")),
     };
+    let model = match &status.model {
+        Some(row) if row.ready => format!("{} ({})", visible(&row.name), visible(&row.model)),
+        Some(row) => {
+            format!("{} cannot be used: {}", visible(&row.name), row.why_not.as_deref().unwrap_or_default())
+        }
+        None => "none is set up; add one: kai models add --help".to_owned(),
+    };
     let memory = if status.memory.enabled { "on" } else { "off" };
     columns(&[
         ("Kai".to_owned(), format!("{} ({} edition{permissions})", status.version, status.edition)),
         ("Home".to_owned(), format!("{} (encrypted, key: {})", visible(&status.home), status.key)),
         ("Daemon".to_owned(), daemon),
+        ("Model".to_owned(), model),
         ("Memory".to_owned(), format!("{memory}, {} remembered", status.memory.count)),
         (
             "Tools".to_owned(),

@@ -39,6 +39,7 @@ fn render(status: &Status, theme: &str, csrf: &str) -> Markup {
             p class="promise" { "Kai runs on this machine. Nothing leaves for another person without your tap." }
             div class="cards" {
                 (running(status))
+                (model(status))
                 (home(status))
                 (memory(status))
                 (tools(status))
@@ -66,6 +67,21 @@ fn running(status: &Status) -> Markup {
                 (fact("Page", daemon.address.as_deref().unwrap_or("–")))
                 (fact("Since", daemon.since_local.as_deref().unwrap_or("–")))
             }
+        },
+    )
+}
+
+fn model(status: &Status) -> Markup {
+    card(
+        "Model",
+        &match &status.model {
+            Some(row) if row.ready => html! {
+                dl { (fact("Asked first", &row.name)) (fact("Model", &row.model)) (fact("At", &row.base_url)) }
+            },
+            Some(row) => {
+                html! { p { (row.name) " cannot be used. " (row.why_not.as_deref().unwrap_or_default()) } }
+            }
+            None => html! { p { "None is set up. " code { "kai models add --help" } " shows how." } },
         },
     )
 }

@@ -3,10 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 #![expect(clippy::disallowed_methods, reason = "these tests live in real time")]
 
+mod ask;
 mod cli;
 mod daemon;
 mod edition;
 mod keyring;
 mod kit;
+mod provider;
 mod refusals;
 mod web;

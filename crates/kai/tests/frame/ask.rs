@@ -1,0 +1,336 @@
+//! `kai ask`, `kai chat`, `kai models`: turns with a scripted server, as a person would have them.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::kit::{Done, Home, kai};
+use crate::provider::{Act, Provider};
+
+/// A home whose only model is this server.
+fn with_model(provider: &Provider) -> Home {
+    let home = Home::new();
+    let added = home.run(&[
+        "models",
+        "add",
+        "openai-compatible",
+        "--name",
+        "mine",
+        "--base-url",
+        &provider.base_url,
+        "--model",
+        "m",
+    ]);
+    assert_eq!(added.code, 0, "{added:?}");
+    home
+}
+
+fn piped(home: &Home, args: &[&str], input: &str) -> Done {
+    let mut command = kai(home.path());
+    let mut child = command
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Kai may have heard enough before the end.
+    drop(child.stdin.take().unwrap().write_all(input.as_bytes()));
+    child.wait_with_output().unwrap().into()
+}
+
+fn tea() -> serde_json::Value {
+    json!({"key": "tea", "content": "Likes green tea."})
+}
+
+#[test]
+fn a_turn_with_a_tool_is_the_same_with_and_without_a_daemon() {
+    for served in [false, true] {
+        let provider =
+            Provider::start([Act::calls("memory_store", &tea()), Act::says("I will remember **that**.")]);
+        let home = with_model(&provider);
+        let daemon = served.then(|| home.start());
+        let done = home.run(&["ask", "I", "like green tea"]);
+        assert_eq!((done.code, done.out.as_str()), (0, "I will remember **that**.\n"), "{done:?}");
+        assert_eq!(done.err, "[⚙ Remember]\n", "tool activity is told on stderr");
+        assert_eq!(home.run(&["memory", "list"]).out, "tea  Likes green tea.\n");
+        let asked = provider.asked();
+        assert_eq!(asked[0].body["messages"][1], json!({"role": "user", "content": "I like green tea"}));
+        let result = asked[1].body["messages"].as_array().unwrap().last().unwrap().clone();
+        assert_eq!(
+            (result["role"].as_str(), result["tool_call_id"].as_str()),
+            (Some("tool"), Some("call_1"))
+        );
+        let tools: Vec<&str> = asked[0].body["tools"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|t| t["function"]["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(tools, ["get_local_time", "memory_store", "memory_forget"]);
+        drop(daemon);
+    }
+}
+
+#[test]
+fn json_holds_the_answer_and_what_it_cost() {
+    let provider = Provider::start([Act::says("Hello.")]);
+    let home = with_model(&provider);
+    let answer = home.run(&["ask", "hi", "--json"]).json();
+    let expected = json!({
+        "text": "Hello.", "chat": 1, "answered_by": "mine", "end": "answered", "tokens_in": 11, "tokens_out": 7,
+    });
+    assert_eq!(answer, expected);
+}
+
+#[test]
+fn what_is_piped_in_stands_below_the_question() {
+    let provider = Provider::start([Act::says("Short.")]);
+    let home = with_model(&provider);
+    assert_eq!(piped(&home, &["ask", "summarise"], "a long\nletter\n").out, "Short.\n");
+    assert_eq!(provider.asked()[0].body["messages"][1]["content"], "summarise\n\na long\nletter");
+    let large = piped(&home, &["ask", "summarise"], &"x".repeat(5_000_000));
+    large.refused(1, "Send a part of it");
+    piped(&home, &["ask"], "  \n").refused(2, "nothing to ask");
+}
+
+#[test]
+fn a_conversation_goes_on_after_a_restart_with_another_provider() {
+    let first = Provider::start([Act::calls("memory_store", &tea()), Act::says("Noted.")]);
+    let home = with_model(&first);
+    let mut daemon = home.start();
+    home.run(&["ask", "remember my tea"]);
+    daemon.kill();
+    let second = Provider::start([Act::says_as_anthropic("Green.")]);
+    let base = second.base_url.trim_end_matches("/v1").to_owned();
+    let added = piped(
+        &home,
+        &["models", "add", "anthropic", "--base-url", &base, "--model", "c", "--key-stdin"],
+        "sk-ant-x\n",
+    );
+    assert_eq!(added.code, 0, "{added:?}");
+    home.run(&["models", "first", "anthropic"]);
+    let done = home.run(&["ask", "--last", "which tea?"]);
+    assert_eq!((done.code, done.out.as_str()), (0, "Green.\n"), "{done:?}");
+    let asked = &second.asked()[0];
+    assert!(asked.head.to_lowercase().contains("x-api-key: sk-ant-x"));
+    let said = asked.body["messages"].to_string();
+    for part in ["remember my tea", "tool_use", "tool_result", "Noted.", "which tea?"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    let shown = home.run(&["chats", "show", "1"]).out;
+    assert!(shown.contains("Kai (mine): Noted.") && shown.contains("Kai (anthropic): Green."), "{shown}");
+}
+
+#[test]
+fn ctrl_c_cancels_closes_the_connection_and_keeps_the_words() {
+    for served in [false, true] {
+        let provider = Provider::start([Act::Hang, Act::says("Now.")]);
+        let home = with_model(&provider);
+        let daemon = served.then(|| home.start());
+        let mut command = kai(home.path());
+        let asking = command
+            .args(["ask", "wait for it"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        provider.wait_for_requests(1);
+        let began = Instant::now();
+        Command::new("kill").args(["-INT", &asking.id().to_string()]).status().unwrap();
+        let done = Done::from(asking.wait_with_output().unwrap());
+        done.refused(1, "Cancelled");
+        assert!(began.elapsed() < Duration::from_secs(2));
+        provider.wait_for_hang_ups(1);
+        let next = home.run(&["ask", "--last", "go on"]);
+        assert_eq!((next.code, next.out.as_str()), (0, "Now.\n"), "{next:?}");
+        let said = provider.asked()[1].body["messages"].to_string();
+        assert!(said.contains("wait for it") && said.contains("go on"), "{said}");
+        drop(daemon);
+    }
+}
+
+#[test]
+fn a_daemon_that_stops_ends_the_turn_with_a_sentence() {
+    let provider = Provider::start([Act::Hang]);
+    let home = with_model(&provider);
+    let daemon = home.start();
+    let mut command = kai(home.path());
+    let asking = command
+        .args(["ask", "hm"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    provider.wait_for_requests(1);
+    let (code, took, _) = daemon.stop("-TERM");
+    assert!(code == Some(0) && took < Duration::from_secs(2), "{code:?} {took:?}");
+    Done::from(asking.wait_with_output().unwrap()).refused(1, "stopping");
+}
+
+#[test]
+fn a_second_turn_in_a_busy_conversation_is_refused() {
+    let provider = Provider::start([Act::says("One."), Act::Hang]);
+    let home = with_model(&provider);
+    let _daemon = home.start();
+    home.run(&["ask", "first"]);
+    let mut command = kai(home.path());
+    let mut asking = command
+        .args(["ask", "--chat", "1", "long"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    provider.wait_for_requests(2);
+    home.run(&["ask", "--chat", "1", "me too"]).refused(1, "being answered right now");
+    asking.kill().unwrap();
+    asking.wait().unwrap();
+    home.run(&["ask", "--chat", "99", "x"]).refused(1, "no conversation number 99");
+}
+
+#[test]
+fn a_chat_is_several_turns_and_fails_softly() {
+    let html = Act::status("401 Unauthorized", "application/json", r#"{"error":{"message":"no"}}"#);
+    let provider = Provider::start([Act::says("Hello."), html, Act::says("Again."), Act::says("Other.")]);
+    let home = with_model(&provider);
+    let done = piped(&home, &["chat"], "hi\nfail\nonce more\n/new\nelse\n");
+    assert_eq!((done.code, done.out.as_str()), (0, "Hello.\nAgain.\nOther.\n"), "{done:?}");
+    assert!(done.err.contains("refused the key"), "{done:?}");
+    let listed = home.run(&["chats", "list", "--json"]).json();
+    let titles: Vec<&str> = listed.as_array().unwrap().iter().map(|c| c["title"].as_str().unwrap()).collect();
+    assert_eq!(titles, ["else", "hi"]);
+    assert_eq!(home.run(&["chats", "search", "FAIL"]).out, "1  hi\n");
+    assert_eq!(home.run(&["chats", "delete", "1"]).code, 0);
+    home.run(&["chats", "delete", "1"]).refused(1, "no conversation");
+}
+
+/// Whatever a server does, it ends in one sentence with the cause and the next step; the words are kept.
+#[test]
+fn bad_servers_end_in_a_sentence() {
+    let ok = "200 OK";
+    let json_kind = "application/json";
+    let cases: Vec<(&str, Act, &str)> = vec![
+        ("html", Act::status(ok, "text/html", "<html>hi</html>"), "does not speak the expected API"),
+        (
+            "half a json",
+            Act::status(ok, "text/event-stream", "data: {\"choices\":[{\"delta\":{\"content\":\"ha"),
+            "cannot be read",
+        ),
+        ("empty", Act::status(ok, json_kind, ""), "cannot be read"),
+        (
+            "200 with an error",
+            Act::status(ok, json_kind, r#"{"error":{"message":"out of luck"}}"#),
+            "out of luck",
+        ),
+        (
+            "redirect",
+            Act::status("302 Found\r\nLocation: /v1/chat/completions", "text/plain", ""),
+            "redirect",
+        ),
+        ("wrong type", Act::status(ok, "image/png", "PNG"), "does not speak the expected API"),
+        (
+            "no model",
+            Act::status(
+                "404 Not Found",
+                json_kind,
+                r#"{"error":{"message":"The model `m` does not exist","code":"model_not_found"}}"#,
+            ),
+            "no model named",
+        ),
+        ("wrong place", Act::status("404 Not Found", "text/plain", "404 page not found"), "base URL"),
+        (
+            "wrong key",
+            Act::status("401 Unauthorized", json_kind, r#"{"error":{"message":"bad"}}"#),
+            "refused the key",
+        ),
+        ("nothing", Act::Raw(String::new()), "could not be reached"),
+    ];
+    std::thread::scope(|threads| {
+        for (name, act, word) in &cases {
+            threads.spawn(move || {
+                let provider = Provider::start([act.clone()]);
+                let home = with_model(&provider);
+                let done = home.run(&["ask", "precious words"]);
+                assert_eq!(done.code, 1, "{name}: {done:?}");
+                let last = done.err.lines().last().unwrap();
+                assert!(last.starts_with("kai: mine: ") && last.contains(word), "{name}: {last}");
+                assert!(last.ends_with('.') && done.out.is_empty(), "{name}: {done:?}");
+                assert_eq!(home.run(&["chats", "show", "1"]).out, "You: precious words\n", "{name}");
+            });
+        }
+    });
+}
+
+#[test]
+fn what_cannot_work_is_refused_when_it_is_added() {
+    let home = Home::new();
+    piped(&home, &["models", "add", "openai", "--key-stdin"], "two\nlines").refused(2, "line break");
+    piped(&home, &["models", "add", "openai", "--key-stdin"], "  \n").refused(2, "no key");
+    home.run(&["models", "add", "openai-compatible", "--model", "m"]).refused(2, "--base-url");
+    home.run(&["models", "add", "openai-compatible", "--base-url", "nonsense", "--model", "m"])
+        .refused(2, "https://");
+    home.run(&["models", "add", "fantasy"]).refused(2, "There are: openai");
+    home.run(&["models", "remove", "fantasy"]).refused(1, "kai models list");
+    home.run(&["ask", "hi"]).refused(1, "kai models add");
+    assert_eq!(home.run(&["chats", "list"]).out, "No conversations.\n", "nothing is begun without a model");
+}
+
+#[test]
+fn keys_of_the_environment_are_found_and_never_shown() {
+    let home = Home::new();
+    let run = |args: &[&str]| {
+        Done::from(kai(home.path()).env("GEMINI_API_KEY", "very-secret").args(args).output().unwrap())
+    };
+    let listed = run(&["models", "list", "--json"]);
+    assert!(!listed.out.contains("very-secret"));
+    let gemini = &listed.json()[0];
+    assert_eq!((gemini["name"].as_str(), gemini["origin"].as_str()), (Some("gemini"), Some("environment")));
+    assert_eq!(gemini["ready"], true);
+    assert_eq!(run(&["status", "--json"]).json()["model"]["name"], "gemini");
+    piped(&home, &["models", "add", "openai", "--key-stdin"], "sk-hidden-key\n");
+    for shown in [
+        home.run(&["models", "list", "--json"]),
+        home.run(&["status", "--json"]),
+        home.run(&["doctor", "--json"]),
+    ] {
+        assert!(!shown.out.contains("sk-hidden-key"), "{shown:?}");
+    }
+}
+
+#[test]
+fn a_test_says_in_words_whether_a_model_works() {
+    let provider =
+        Provider::start([Act::says("OK"), Act::status("401 Unauthorized", "application/json", "{}")]);
+    let home = with_model(&provider);
+    let works = home.run(&["models", "test", "--json"]);
+    assert_eq!((works.code, works.json()[0]["says"].as_str()), (0, Some("OK")));
+    let broken = home.run(&["models", "test", "mine"]);
+    assert_eq!(broken.code, 1);
+    assert!(broken.out.contains("does not work: The model's service refused the key"), "{broken:?}");
+    home.run(&["models", "test", "other"]).refused(1, "no model called other");
+}
+
+#[test]
+fn the_next_model_answers_when_the_first_is_down_and_is_named() {
+    let down = Provider::start([Act::status("503 Service Unavailable", "application/json", "{}")]);
+    let up = Provider::start([Act::says("Here.")]);
+    let home = with_model(&down);
+    home.run(&[
+        "models",
+        "add",
+        "openai-compatible",
+        "--name",
+        "spare",
+        "--base-url",
+        &up.base_url,
+        "--model",
+        "m",
+    ]);
+    let done = home.run(&["ask", "anyone?", "--json"]);
+    assert_eq!(done.json()["answered_by"], "spare", "{done:?}");
+    assert_eq!(down.asked().len(), 3, "tried again twice");
+}

@@ -1,0 +1,172 @@
+//! A model's server on loopback that plays a script and remembers what it was asked.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// What the server does with one request.
+#[derive(Clone)]
+pub(crate) enum Act {
+    /// These bytes, then the connection is closed.
+    Raw(String),
+    /// Headers, and then nothing until the caller hangs up.
+    Hang,
+}
+
+impl Act {
+    pub(crate) fn status(status: &str, kind: &str, body: &str) -> Self {
+        let length = body.len();
+        Self::Raw(format!(
+            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        ))
+    }
+
+    fn stream(events: &[Value]) -> Self {
+        let lines: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        Self::status("200 OK", "text/event-stream", &format!("{lines}data: [DONE]\n\n"))
+    }
+
+    /// An answer in the OpenAI format, in two pieces.
+    pub(crate) fn says(text: &str) -> Self {
+        let (a, b) = text.split_at(text.len() / 2);
+        let piece = |text: &str| json!({"choices": [{"index": 0, "delta": {"content": text}}]});
+        let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+        let usage = json!({"choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 7}});
+        Self::stream(&[piece(a), piece(b), end, usage])
+    }
+
+    /// A call in the OpenAI format.
+    pub(crate) fn calls(tool: &str, arguments: &Value) -> Self {
+        let function = json!({"name": tool, "arguments": arguments.to_string()});
+        let call = json!({"index": 0, "id": "call_1", "type": "function", "function": function});
+        let piece = json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]});
+        let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]});
+        Self::stream(&[piece, end])
+    }
+
+    /// An answer in the Anthropic format.
+    pub(crate) fn says_as_anthropic(text: &str) -> Self {
+        let event = |name: &str, data: Value| format!("event: {name}\ndata: {data}\n\n");
+        let usage = json!({"input_tokens": 3, "output_tokens": 1});
+        let message =
+            json!({"id": "m", "type": "message", "role": "assistant", "content": [], "usage": usage});
+        let body = [
+            event("message_start", json!({"type": "message_start", "message": message})),
+            event(
+                "content_block_start",
+                json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+            ),
+            event(
+                "content_block_delta",
+                json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}),
+            ),
+            event("content_block_stop", json!({"type": "content_block_stop", "index": 0})),
+            event(
+                "message_delta",
+                json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 4}}),
+            ),
+            event("message_stop", json!({"type": "message_stop"})),
+        ];
+        Self::status("200 OK", "text/event-stream", &body.concat())
+    }
+}
+
+/// One request as it came.
+#[derive(Clone)]
+pub(crate) struct Asked {
+    pub(crate) head: String,
+    pub(crate) body: Value,
+}
+
+#[derive(Default)]
+struct State {
+    script: Vec<Act>,
+    asked: Vec<Asked>,
+    hung_up: usize,
+}
+
+#[derive(Clone)]
+pub(crate) struct Provider {
+    pub(crate) base_url: String,
+    state: Arc<Mutex<State>>,
+}
+
+impl Provider {
+    /// Plays `script` in order; the last act is repeated.
+    pub(crate) fn start(script: impl IntoIterator<Item = Act>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let state = Arc::new(Mutex::new(State { script: script.into_iter().collect(), ..State::default() }));
+        let provider = Self { base_url, state };
+        let serving = provider.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let serving = serving.clone();
+                std::thread::spawn(move || serving.serve(stream));
+            }
+        });
+        provider
+    }
+
+    fn serve(&self, mut stream: TcpStream) {
+        let Some(asked) = read_request(&mut stream) else { return };
+        let act = {
+            let mut state = self.state.lock().unwrap();
+            state.asked.push(asked);
+            if state.script.len() > 1 { state.script.remove(0) } else { state.script[0].clone() }
+        };
+        match act {
+            Act::Raw(bytes) => drop(stream.write_all(bytes.as_bytes())),
+            Act::Hang => {
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
+                drop(stream.write_all(head.as_bytes()));
+                // Reads nothing more until the caller closes.
+                drop(stream.read(&mut [0; 16]));
+                self.state.lock().unwrap().hung_up += 1;
+            }
+        }
+    }
+
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.state.lock().unwrap().asked.clone()
+    }
+
+    /// Waits until so many callers hung up on [`Act::Hang`].
+    pub(crate) fn wait_for_hang_ups(&self, count: usize) {
+        self.wait("nobody hung up", |state| state.hung_up >= count);
+    }
+
+    pub(crate) fn wait_for_requests(&self, count: usize) {
+        self.wait("nobody asked", |state| state.asked.len() >= count);
+    }
+
+    fn wait(&self, otherwise: &str, done: impl Fn(&State) -> bool) {
+        for _ in 0..500 {
+            if done(&self.state.lock().unwrap()) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("{otherwise}");
+    }
+}
+
+fn read_request(stream: &mut TcpStream) -> Option<Asked> {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 65536];
+    loop {
+        let length = stream.read(&mut buffer).ok().filter(|length| *length > 0)?;
+        bytes.extend_from_slice(&buffer[..length]);
+        let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8_lossy(&bytes[..end]).to_string();
+        let wanted: usize =
+            head.lines().find_map(|l| l.to_lowercase().strip_prefix("content-length: ")?.parse().ok())?;
+        if bytes.len() >= end + 4 + wanted {
+            let body = serde_json::from_slice(&bytes[end + 4..]).unwrap_or(Value::Null);
+            return Some(Asked { head, body });
+        }
+    }
+}
