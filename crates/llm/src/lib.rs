@@ -24,6 +24,7 @@ pub mod repair;
 pub mod retry;
 mod scripted;
 pub mod sse;
+mod told;
 mod verbatim;
 pub mod window;
 

@@ -45,6 +45,19 @@ pub(crate) fn inside(error: &Value, model: &str) -> ModelError {
     classify(&refused).unwrap_or(unnamed)
 }
 
+/// An answer that is not in its format because it is an error in some other shape: a bare object with a type
+/// or a message, as servers that translate between formats send it.
+pub(crate) fn out_of_shape(data: &str, model: &str) -> Option<ModelError> {
+    let json: Value = serde_json::from_str(data).ok()?;
+    let whole = json.get(0).unwrap_or(&json);
+    let named =
+        |name: &str| whole.get(name).and_then(Value::as_str).is_some_and(|kind| kind.ends_with("error"));
+    let has = |name: &str| whole.get(name).is_some_and(|value| !value.is_null());
+    let is_error =
+        named("type") || named("object") || has("error") || has("detail") || (has("message") && has("code"));
+    is_error.then(|| inside(whole, model))
+}
+
 enum Meaning {
     BadKey,
     Forbidden,
@@ -293,6 +306,24 @@ mod tests {
     fn services_own_words_are_understood() {
         for (status, body, expected) in ANSWERS {
             assert_eq!(class(*status, body), *expected, "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn errors_in_other_shapes_are_known_as_errors() {
+        let body = r#"{"code":500,"message":"no match","type":"server_error"}"#;
+        let expected = ModelError::ServerError { status: 200, said: "no match".to_owned() };
+        assert_eq!(out_of_shape(body, "m"), Some(expected));
+        for (body, expected) in [
+            (r#"{"object":"error","message":"Invalid model: m"}"#, true),
+            (r#"{"detail":"Not Found"}"#, true),
+            (r#"[{"error":{"code":500}}]"#, true),
+            (r#"{"error":null,"type":"ping"}"#, false),
+            (r#"{"type":"message","message":"hi"}"#, false),
+            ("[]", false),
+            ("<html>", false),
+        ] {
+            assert_eq!(out_of_shape(body, "m").is_some(), expected, "{body}");
         }
     }
 
