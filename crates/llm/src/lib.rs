@@ -18,6 +18,8 @@ mod message;
 mod model;
 mod openai;
 mod presets;
+#[cfg(test)]
+mod recorded;
 mod refusal;
 mod remote;
 pub mod repair;

@@ -30,7 +30,7 @@ pub(crate) fn classify(refused: &Refused<'_>) -> Option<ModelError> {
         Meaning::TooLong => ModelError::TooLong,
         Meaning::RateLimited => ModelError::RateLimited { wait: refused.wait.or(words.wait) },
         Meaning::Overloaded => ModelError::Overloaded,
-        Meaning::ServerError => ModelError::ServerError { status: refused.status, said },
+        Meaning::ServerError => ModelError::ServerError { status: words.status(refused.status), said },
         Meaning::BadRequest => ModelError::BadRequest { said },
         Meaning::NoApi => return None,
     };
@@ -135,8 +135,13 @@ impl Words {
         any.iter().any(|word| self.all.contains(word))
     }
 
+    /// An error inside a good answer may name a status of its own.
+    fn status(&self, http: u16) -> u16 {
+        if http == 200 { self.code.unwrap_or(http) } else { http }
+    }
+
     fn meaning(&self, status: u16) -> Meaning {
-        let status = if status == 200 { self.code.unwrap_or(status) } else { status };
+        let status = self.status(status);
         if self.has(BAD_KEY) {
             return Meaning::BadKey;
         }
@@ -312,7 +317,7 @@ mod tests {
     #[test]
     fn errors_in_other_shapes_are_known_as_errors() {
         let body = r#"{"code":500,"message":"no match","type":"server_error"}"#;
-        let expected = ModelError::ServerError { status: 200, said: "no match".to_owned() };
+        let expected = ModelError::ServerError { status: 500, said: "no match".to_owned() };
         assert_eq!(out_of_shape(body, "m"), Some(expected));
         for (body, expected) in [
             (r#"{"object":"error","message":"Invalid model: m"}"#, true),
