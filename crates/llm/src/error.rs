@@ -44,7 +44,7 @@ pub enum ModelError {
     /// `status` is 200 where the failure was reported inside an answer that began well.
     ServerError { status: u16, said: String },
     #[error(
-        "{at} could not be reached ({cause}): check that the server runs, the base URL, and your connection."
+        "The connection to {at} failed ({cause}): check that the server runs, the base URL, and your connection."
     )]
     Network { at: String, cause: String },
     #[error("{at} gave no answer within {} s: check that the server is not stuck or busy, then try again.", .after.as_secs())]

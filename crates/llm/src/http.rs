@@ -213,6 +213,9 @@ fn failed(url: &Url, error: &reqwest::Error, limits: &Limits) -> ModelError {
     if let Some(cause) = causes(error).find_map(certificate) {
         return ModelError::Certificate { at, cause };
     }
+    if let Some((what, hint)) = causes(error).find_map(wrong_protocol) {
+        return ModelError::NotAnApi { at, what: what.to_owned(), hint: hint.to_owned() };
+    }
     if error.is_timeout() {
         return ModelError::TimedOut { at, after: limits.connect };
     }
@@ -242,6 +245,15 @@ fn certificate(error: &(dyn Error + 'static)) -> Option<String> {
         rustls::Error::NoCertificatesPresented => Some("it shows none".to_owned()),
         _ => None,
     }
+}
+
+/// What it does not speak, and what to try.
+fn wrong_protocol(error: &(dyn Error + 'static)) -> Option<(&'static str, &'static str)> {
+    if let Some(rustls::Error::InvalidMessage(_)) = error.downcast_ref() {
+        return Some(("it does not speak TLS", "try http:// instead of https://."));
+    }
+    let no_http = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse);
+    no_http.then_some(("it does not answer in HTTP", "check the base URL; perhaps it needs https://."))
 }
 
 fn certificate_fault(why: &rustls::CertificateError) -> String {
