@@ -35,8 +35,8 @@ impl Remote {
     }
 
     async fn attempt(&self, request: &Request, deltas: Deltas<'_>) -> Result<Reply, ModelError> {
-        // The estimate may be twice too high; beyond that no server needs to be asked.
-        if request_tokens(request) > self.config.window.saturating_mul(2) {
+        // The estimate may be three times too high; beyond that no server needs to be asked.
+        if request_tokens(request) > self.config.window.saturating_mul(4) {
             return Err(ModelError::TooLong);
         }
         let mut answer = self.send(self.body(request)).await?;
