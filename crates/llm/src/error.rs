@@ -38,11 +38,13 @@ pub enum ModelError {
     #[error("The model's service is overloaded: try again in a minute, or choose another model.")]
     Overloaded,
     #[error(
-        "The model's server failed with status {status} ({said}): try again, and look into its log if it is your own server."
+        "The model's server failed{} ({said}): try again, and look into its log if it is your own server.",
+        with_status(*.status)
     )]
+    /// `status` is 200 where the failure was reported inside an answer that began well.
     ServerError { status: u16, said: String },
     #[error(
-        "{at} could not be reached ({cause}): check that the server runs, the base URL, and your connection."
+        "The connection to {at} failed ({cause}): check that the server runs, the base URL, and your connection."
     )]
     Network { at: String, cause: String },
     #[error("{at} gave no answer within {} s: check that the server is not stuck or busy, then try again.", .after.as_secs())]
@@ -67,6 +69,10 @@ pub enum ModelError {
 
 fn pause(wait: Option<Duration>) -> String {
     wait.map(|w| format!(" (the service asks for a pause of {} s)", w.as_secs().max(1))).unwrap_or_default()
+}
+
+fn with_status(status: u16) -> String {
+    if status == 200 { String::new() } else { format!(" with status {status}") }
 }
 
 impl ModelError {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::Deltas;
+use crate::told::told;
 use crate::{ModelError, Reply, Request};
 
 /// A family of APIs that write requests and answers alike.
@@ -32,7 +33,7 @@ pub(crate) trait Wire: Send + Sync {
     /// The path of a base URL as people write it, in the form that [`Wire::path`] continues.
     fn base_path(&self, written: &str) -> String;
     fn key_header(&self) -> KeyHeader;
-    fn body(&self, ask: &Ask<'_>) -> Vec<u8>;
+    fn encode(&self, ask: &Ask<'_>) -> Vec<u8>;
     fn reader(&self, model: &str) -> Box<dyn Reader>;
 }
 
@@ -69,6 +70,19 @@ pub(crate) fn wire(format: Format) -> &'static dyn Wire {
         Format::Gemini => &crate::gemini::Gemini,
         Format::Anthropic => &crate::anthropic::Anthropic,
     }
+}
+
+/// The bytes that are sent.
+pub(crate) fn body(wire: &dyn Wire, ask: &Ask<'_>) -> Vec<u8> {
+    if !ask.request.tools.is_empty() {
+        return wire.encode(ask);
+    }
+    let request = Request {
+        system: ask.request.system.clone(),
+        messages: told(&ask.request.messages),
+        tools: Vec::new(),
+    };
+    wire.encode(&Ask { request: &request, ..*ask })
 }
 
 /// JSON of a wire type. These types hold only strings, numbers and JSON that was read before, so writing one

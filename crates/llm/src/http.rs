@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -48,11 +49,18 @@ struct Shared {
     /// For `http://`: knows no certificates, so a process that only talks to its own machine never loads them.
     plain: OnceLock<Client>,
     secure: OnceLock<Client>,
+    /// An answer was read to its end, so a connection may have been kept.
+    kept: AtomicBool,
 }
 
 impl Http {
     pub fn new(limits: Limits) -> Self {
-        Self(Arc::new(Shared { limits, plain: OnceLock::new(), secure: OnceLock::new() }))
+        Self(Arc::new(Shared {
+            limits,
+            plain: OnceLock::new(),
+            secure: OnceLock::new(),
+            kept: AtomicBool::new(false),
+        }))
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -74,16 +82,37 @@ impl Http {
     }
 
     /// Sends, and waits for the head of the answer.
+    ///
+    /// A server may close a kept connection at the moment it is used again (llama.cpp does so after each
+    /// stream). That is no failed attempt: nothing was answered, and the request goes out on a new connection.
     pub(crate) async fn post(
         &self,
         url: &Url,
         headers: HeaderMap,
         body: Vec<u8>,
     ) -> Result<Answer, ModelError> {
-        let request = self.client(url)?.post(url.clone()).headers(headers).body(body);
-        let response = request.send().await.map_err(|error| failed(url, &error, &self.0.limits))?;
-        Ok(Answer { response, url: url.clone(), limits: self.0.limits, read: 0 })
+        let limits = self.0.limits;
+        let failed = |error| failed(url, &error, &limits);
+        let client = self.client(url)?;
+        let request = client.post(url.clone()).headers(headers).body(body).build().map_err(failed)?;
+        let again = request.try_clone().filter(|_| self.0.kept.load(Ordering::Relaxed));
+        let response = match (client.execute(request).await, again) {
+            (Err(error), Some(again)) if closed_unanswered(&error) => client.execute(again).await,
+            (outcome, _) => outcome,
+        };
+        Ok(Answer { response: response.map_err(failed)?, url: url.clone(), http: self.clone(), read: 0 })
     }
+}
+
+fn closed_unanswered(error: &reqwest::Error) -> bool {
+    let hyper_says = |cause: &(dyn Error + 'static)| {
+        cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message)
+    };
+    let system_says = |cause: &(dyn Error + 'static)| {
+        let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        matches!(kind, Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe))
+    };
+    error.is_request() && causes(error).any(|cause| hyper_says(cause) || system_says(cause))
 }
 
 fn build(roots: RootCertStore, limits: &Limits) -> Result<Client, Box<dyn Error>> {
@@ -112,7 +141,7 @@ fn trusted() -> RootCertStore {
 pub(crate) struct Answer {
     response: Response,
     url: Url,
-    limits: Limits,
+    http: Http,
     read: usize,
 }
 
@@ -142,13 +171,17 @@ impl Answer {
 
     /// The next piece; `None` at the end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, ModelError> {
-        let patience = if self.read == 0 { self.limits.first_byte } else { self.limits.idle };
+        let limits = *self.http.limits();
+        let patience = if self.read == 0 { limits.first_byte } else { limits.idle };
         let late = |_| ModelError::TimedOut { at: place(&self.url), after: patience };
         let chunk = timeout(patience, self.response.chunk()).await.map_err(late)?;
-        let chunk = chunk.map_err(|error| failed(&self.url, &error, &self.limits))?;
-        self.read += chunk.as_ref().map_or(0, |bytes| bytes.as_ref().len());
-        if self.read > self.limits.max_bytes {
-            return Err(ModelError::TooLarge { limit: self.limits.max_bytes });
+        let chunk = chunk.map_err(|error| failed(&self.url, &error, &limits))?;
+        match &chunk {
+            Some(bytes) => self.read += bytes.len(),
+            None => self.http.0.kept.store(true, Ordering::Relaxed),
+        }
+        if self.read > limits.max_bytes {
+            return Err(ModelError::TooLarge { limit: limits.max_bytes });
         }
         Ok(chunk)
     }
@@ -180,8 +213,14 @@ fn failed(url: &Url, error: &reqwest::Error, limits: &Limits) -> ModelError {
     if let Some(cause) = causes(error).find_map(certificate) {
         return ModelError::Certificate { at, cause };
     }
+    if let Some((what, hint)) = causes(error).find_map(wrong_protocol) {
+        return ModelError::NotAnApi { at, what: what.to_owned(), hint: hint.to_owned() };
+    }
     if error.is_timeout() {
         return ModelError::TimedOut { at, after: limits.connect };
+    }
+    if closed_unanswered(error) {
+        return ModelError::Network { at, cause: "the connection was closed without an answer".to_owned() };
     }
     let told = causes(error).find_map(plain_cause);
     let last = || causes(error).last().map(ToString::to_string).unwrap_or_default();
@@ -206,6 +245,15 @@ fn certificate(error: &(dyn Error + 'static)) -> Option<String> {
         rustls::Error::NoCertificatesPresented => Some("it shows none".to_owned()),
         _ => None,
     }
+}
+
+/// What it does not speak, and what to try.
+fn wrong_protocol(error: &(dyn Error + 'static)) -> Option<(&'static str, &'static str)> {
+    if let Some(rustls::Error::InvalidMessage(_)) = error.downcast_ref() {
+        return Some(("it does not speak TLS", "try http:// instead of https://."));
+    }
+    let no_http = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse);
+    no_http.then_some(("it does not answer in HTTP", "check the base URL; perhaps it needs https://."))
 }
 
 fn certificate_fault(why: &rustls::CertificateError) -> String {

@@ -62,7 +62,12 @@ impl Incoming {
         match events {
             Some(events) => events.finish(&mut |data| event(&mut *reader, data, deltas))?,
             None if whole.trim_ascii().is_empty() => return Err(ModelError::garbled("it is empty")),
-            None => reader.take(&String::from_utf8_lossy(&whole), deltas)?,
+            None => {
+                reader.take(&String::from_utf8_lossy(&whole), deltas)?;
+                if reader.progress() == Progress::Open {
+                    return Err(ModelError::garbled("there is no answer in it"));
+                }
+            }
         }
         reader.finish()
     }

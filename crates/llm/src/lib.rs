@@ -19,12 +19,15 @@ mod message;
 mod model;
 mod openai;
 mod presets;
+#[cfg(test)]
+mod recorded;
 mod refusal;
 mod remote;
 pub mod repair;
 pub mod retry;
 mod scripted;
 pub mod sse;
+mod told;
 mod verbatim;
 pub mod window;
 

@@ -30,7 +30,7 @@ pub(crate) fn classify(refused: &Refused<'_>) -> Option<ModelError> {
         Meaning::TooLong => ModelError::TooLong,
         Meaning::RateLimited => ModelError::RateLimited { wait: refused.wait.or(words.wait) },
         Meaning::Overloaded => ModelError::Overloaded,
-        Meaning::ServerError => ModelError::ServerError { status: refused.status, said },
+        Meaning::ServerError => ModelError::ServerError { status: words.status(refused.status), said },
         Meaning::BadRequest => ModelError::BadRequest { said },
         Meaning::NoApi => return None,
     };
@@ -43,6 +43,19 @@ pub(crate) fn inside(error: &Value, model: &str) -> ModelError {
     let refused = Refused { status: 200, body: &body, model, wait: None };
     let unnamed = ModelError::ServerError { status: 200, said: "it did not say why".to_owned() };
     classify(&refused).unwrap_or(unnamed)
+}
+
+/// An answer that is not in its format because it is an error in some other shape: a bare object with a type
+/// or a message, as servers that translate between formats send it.
+pub(crate) fn out_of_shape(data: &str, model: &str) -> Option<ModelError> {
+    let json: Value = serde_json::from_str(data).ok()?;
+    let whole = json.get(0).unwrap_or(&json);
+    let named =
+        |name: &str| whole.get(name).and_then(Value::as_str).is_some_and(|kind| kind.ends_with("error"));
+    let has = |name: &str| whole.get(name).is_some_and(|value| !value.is_null());
+    let is_error =
+        named("type") || named("object") || has("error") || has("detail") || (has("message") && has("code"));
+    is_error.then(|| inside(whole, model))
 }
 
 enum Meaning {
@@ -122,8 +135,13 @@ impl Words {
         any.iter().any(|word| self.all.contains(word))
     }
 
+    /// An error inside a good answer may name a status of its own.
+    fn status(&self, http: u16) -> u16 {
+        if http == 200 { self.code.unwrap_or(http) } else { http }
+    }
+
     fn meaning(&self, status: u16) -> Meaning {
-        let status = if status == 200 { self.code.unwrap_or(status) } else { status };
+        let status = self.status(status);
         if self.has(BAD_KEY) {
             return Meaning::BadKey;
         }
@@ -293,6 +311,24 @@ mod tests {
     fn services_own_words_are_understood() {
         for (status, body, expected) in ANSWERS {
             assert_eq!(class(*status, body), *expected, "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn errors_in_other_shapes_are_known_as_errors() {
+        let body = r#"{"code":500,"message":"no match","type":"server_error"}"#;
+        let expected = ModelError::ServerError { status: 500, said: "no match".to_owned() };
+        assert_eq!(out_of_shape(body, "m"), Some(expected));
+        for (body, expected) in [
+            (r#"{"object":"error","message":"Invalid model: m"}"#, true),
+            (r#"{"detail":"Not Found"}"#, true),
+            (r#"[{"error":{"code":500}}]"#, true),
+            (r#"{"error":null,"type":"ping"}"#, false),
+            (r#"{"type":"message","message":"hi"}"#, false),
+            ("[]", false),
+            ("<html>", false),
+        ] {
+            assert_eq!(out_of_shape(body, "m").is_some(), expected, "{body}");
         }
     }
 

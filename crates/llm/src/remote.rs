@@ -7,7 +7,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use tokio::time::timeout;
 
 use crate::config::{Config, Key};
-use crate::format::{Ask, Progress, Wire};
+use crate::format::{Ask, Progress, Wire, body};
 use crate::http::{Answer, Http, place};
 use crate::incoming::{Incoming, Shape};
 use crate::model::{Deltas, Replying};
@@ -35,8 +35,8 @@ impl Remote {
     }
 
     async fn attempt(&self, request: &Request, deltas: Deltas<'_>) -> Result<Reply, ModelError> {
-        // The estimate may be twice too high; beyond that no server needs to be asked.
-        if request_tokens(request) > self.config.window.saturating_mul(2) {
+        // The estimate may be three times too high; beyond that no server needs to be asked.
+        if request_tokens(request) > self.config.window.saturating_mul(4) {
             return Err(ModelError::TooLong);
         }
         let mut answer = self.send(self.body(request)).await?;
@@ -163,13 +163,14 @@ async fn next(
 
 impl Model for Remote {
     fn body(&self, request: &Request) -> Vec<u8> {
-        self.wire.body(&Ask {
+        let ask = Ask {
             request,
             model: self.config.model.trim(),
             host: self.url.host_str().unwrap_or_default(),
             window: self.config.window,
             stream: self.config.stream,
-        })
+        };
+        body(self.wire, &ask)
     }
 
     fn reply<'a>(&'a self, request: &'a Request, deltas: Deltas<'a>) -> Replying<'a> {

@@ -15,13 +15,23 @@ const FRAME: usize = 16;
 /// No result is cut below this, so that it still says something.
 const LEAST_RESULT: usize = 64;
 
-/// Never less than the true count for ordinary text, at the price of being up to twice too high: three ASCII
-/// bytes or two others count as one token. English has 4 to 5 letters in a token, JSON and code about 3, other
-/// scripts 2 to 4 bytes.
+/// An estimate on the safe side, by the kind of each byte. Measured against a real tokenizer (Qwen's, which
+/// gives each digit a token of its own) it is 1.2 to 1.7 times too high for European text, code and JSON, up to
+/// 2.7 times for Chinese, and right for digits; only random letters come out up to 15 % too low.
 pub fn tokens(text: &str) -> usize {
     let mut size = Size::default();
     size.add(text.as_bytes());
     size.tokens()
+}
+
+/// What a byte costs, in sixths of a token.
+const fn cost(byte: u8) -> usize {
+    match byte {
+        b'a'..=b'z' | b' ' | b'\n' | b'\r' | b'\t' => 2,
+        128.. => 3,
+        b'0'..=b'9' => 6,
+        _ => 5,
+    }
 }
 
 /// The whole request: system prompt, messages, arguments, tool schemas.
@@ -157,22 +167,19 @@ fn tool_tokens(tool: &ToolSpec) -> usize {
     FRAME + tokens(&tool.name) + tokens(&tool.description) + schema.tokens()
 }
 
-/// Bytes seen, by kind.
+/// The cost of the bytes seen.
 #[derive(Default)]
 struct Size {
-    ascii: usize,
-    other: usize,
+    sixths: usize,
 }
 
 impl Size {
     fn add(&mut self, bytes: &[u8]) {
-        let ascii = bytes.iter().filter(|byte| byte.is_ascii()).count();
-        self.ascii += ascii;
-        self.other += bytes.len() - ascii;
+        self.sixths += bytes.iter().map(|byte| cost(*byte)).sum::<usize>();
     }
 
     fn tokens(&self) -> usize {
-        (2 * self.ascii + 3 * self.other).div_ceil(6)
+        self.sixths.div_ceil(6)
     }
 }
 
@@ -212,8 +219,17 @@ mod tests {
 
     #[test]
     fn tokens_are_never_few() {
-        for (text, expected) in [("", 0), ("a", 1), ("abc", 1), ("abcd", 2), ("ß", 1), ("日本", 3), ("👋", 2)]
-        {
+        for (text, expected) in [
+            ("", 0),
+            ("a", 1),
+            ("abc", 1),
+            ("abcd", 2),
+            ("1234", 4),
+            ("{\"a\":1}", 6),
+            ("ß", 1),
+            ("日本", 3),
+            ("👋", 2),
+        ] {
             assert_eq!(tokens(text), expected, "{text}");
         }
     }

@@ -1,14 +1,8 @@
 //! Pure: from our words to a request for the Messages API.
 //!
-//! All results of a round go into one user message, in the order of the calls. When no tools are offered but
-//! the current turn has calls, their names are declared and `tool_choice` is `none`: the API refuses tool
-//! blocks without `tools`, and a result in its own block stays apart from what the user said.
+//! Everything a user says, and all results of a round in the order of the calls, goes into one message.
 
-use std::borrow::Cow;
-
-use serde_json::json;
-
-use super::wire::{Block, Body, Message as Wire, Role, Tool, ToolChoice};
+use super::wire::{Block, Body, Message as Wire, Role, Tool};
 use crate::format::Ask;
 use crate::ids::{accepted, is_plain};
 use crate::window::answer_room;
@@ -16,15 +10,12 @@ use crate::{CallId, Message, ToolCall, ToolSpec, verbatim};
 
 pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
     let request = ask.request;
-    let offered: Vec<_> = request.tools.iter().map(declaration).collect();
-    let used = if offered.is_empty() { used_tools(&request.messages) } else { Vec::new() };
     Body {
         model: ask.model,
         max_tokens: answer_room(ask.window).max(1),
         system: &request.system,
         messages: talk(&request.messages),
-        tool_choice: (!used.is_empty()).then_some(ToolChoice { r#type: "none" }),
-        tools: if offered.is_empty() { used } else { offered },
+        tools: request.tools.iter().map(declaration).collect(),
         stream: ask.stream,
     }
 }
@@ -64,20 +55,5 @@ fn id(id: &CallId) -> String {
 
 fn declaration(tool: &ToolSpec) -> Tool<'_> {
     let ToolSpec { name, description, parameters } = tool;
-    Tool { name, description, input_schema: Cow::Borrowed(parameters) }
-}
-
-/// The tools that the conversation has used, by name only.
-fn used_tools(messages: &[Message]) -> Vec<Tool<'_>> {
-    let mut used: Vec<Tool<'_>> = Vec::new();
-    for message in messages {
-        let Message::Assistant { calls, .. } = message else { continue };
-        for call in calls {
-            if used.iter().all(|tool| tool.name != call.name) {
-                let input_schema = Cow::Owned(json!({"type": "object"}));
-                used.push(Tool { name: &call.name, description: "", input_schema });
-            }
-        }
-    }
-    used
+    Tool { name, description, input_schema: parameters }
 }

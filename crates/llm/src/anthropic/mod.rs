@@ -28,7 +28,7 @@ impl Wire for Anthropic {
         KeyHeader { name: "x-api-key", prefix: "", also: Some(("anthropic-version", "2023-06-01")) }
     }
 
-    fn body(&self, ask: &Ask<'_>) -> Vec<u8> {
+    fn encode(&self, ask: &Ask<'_>) -> Vec<u8> {
         json(&map::body(ask))
     }
 

@@ -82,7 +82,8 @@ impl Answer {
 
 impl Reader for Answer {
     fn take(&mut self, data: &str, deltas: Deltas<'_>) -> Result<(), ModelError> {
-        match read(data)? {
+        let out_of_shape = || refusal::out_of_shape(data, &self.model);
+        match read(data).map_err(|garbled| out_of_shape().unwrap_or(garbled))? {
             Event::MessageStart { message } => self.tokens(message.usage),
             Event::ContentBlockStart { index, content_block } => self.begin(index, content_block, deltas),
             Event::ContentBlockDelta { index, delta } => self.delta(index, delta, deltas),
@@ -95,7 +96,7 @@ impl Reader for Answer {
             Event::MessageStop => self.draft.close(),
             Event::Message => self.whole(read(data)?, deltas),
             Event::Error { error } => return Err(refusal::inside(&error, &self.model)),
-            Event::Other => {}
+            Event::Other => return out_of_shape().map_or(Ok(()), Err),
         }
         Ok(())
     }

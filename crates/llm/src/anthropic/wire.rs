@@ -1,7 +1,5 @@
 //! The JSON of the Messages API, request and answer.
 
-use std::borrow::Cow;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -15,14 +13,7 @@ pub(super) struct Body<'a> {
     pub(super) messages: Vec<Message<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) tools: Vec<Tool<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) tool_choice: Option<ToolChoice>,
     pub(super) stream: bool,
-}
-
-#[derive(Serialize)]
-pub(super) struct ToolChoice {
-    pub(super) r#type: &'static str,
 }
 
 #[derive(Serialize)]
@@ -49,9 +40,8 @@ pub(super) enum Block<'a> {
 #[derive(Serialize)]
 pub(super) struct Tool<'a> {
     pub(super) name: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
     pub(super) description: &'a str,
-    pub(super) input_schema: Cow<'a, Value>,
+    pub(super) input_schema: &'a Value,
 }
 
 /// One event of a stream.

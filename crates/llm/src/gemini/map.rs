@@ -1,8 +1,7 @@
 //! Pure: from our words to a request for Gemini.
 //!
 //! All results of a round go into one content, in the order of the calls, and each thought signature goes back
-//! on the part it came with. When no tools are offered, calls and results stay as they are: Gemini takes them
-//! without declarations, and does not call what is not declared.
+//! on the part it came with.
 
 use super::schema::subset;
 use super::wire::{

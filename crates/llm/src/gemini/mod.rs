@@ -32,7 +32,7 @@ impl Wire for Gemini {
         KeyHeader { name: "x-goog-api-key", prefix: "", also: None }
     }
 
-    fn body(&self, ask: &Ask<'_>) -> Vec<u8> {
+    fn encode(&self, ask: &Ask<'_>) -> Vec<u8> {
         json(&map::body(ask))
     }
 

@@ -60,7 +60,8 @@ fn end(reason: &str, message: Option<String>) -> End {
 
 impl Reader for Content {
     fn take(&mut self, data: &str, deltas: Deltas<'_>) -> Result<(), ModelError> {
-        let answer: Answer = read(data)?;
+        let out_of_shape = || refusal::out_of_shape(data, &self.model);
+        let answer: Answer = read(data).map_err(|garbled| out_of_shape().unwrap_or(garbled))?;
         if let Some(error) = answer.error {
             return Err(refusal::inside(&error, &self.model));
         }

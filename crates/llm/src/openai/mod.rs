@@ -27,7 +27,7 @@ impl Wire for OpenAi {
         KeyHeader { name: "authorization", prefix: "Bearer ", also: None }
     }
 
-    fn body(&self, ask: &Ask<'_>) -> Vec<u8> {
+    fn encode(&self, ask: &Ask<'_>) -> Vec<u8> {
         json(&map::body(ask))
     }
 

@@ -129,8 +129,11 @@ impl Reader for Completion {
             let (input, output) = (tokens.prompt_tokens, tokens.completion_tokens);
             self.draft.usage = Usage { input: input.unwrap_or_default(), output: output.unwrap_or_default() };
         }
+        let Some(choices) = chunk.choices else {
+            return refusal::out_of_shape(data, &self.model).map_or(Ok(()), Err);
+        };
         // We never ask for more than one choice.
-        if let Some(choice) = chunk.choices.into_iter().flatten().next() {
+        if let Some(choice) = choices.into_iter().next() {
             self.choice(choice, deltas);
         }
         Ok(())

@@ -1,0 +1,137 @@
+//! Recorded exchanges under `tests/wire`: what we send is compared, what came back is read in every chunking.
+//!
+//! Each case holds `request.json` (the body we must write), `stream.txt` or `response.json` (the answer), and
+//! `expected.json` (what was asked, and the reply or the error it ends in; a made-up id is called so).
+
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+
+use proptest::prelude::*;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::format::{Ask, Format, body, wire};
+use crate::ids::is_made_up;
+use crate::incoming::{Incoming, Shape};
+use crate::{ModelError, Reply, Request};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expected {
+    asked: Request,
+    #[serde(default = "some_model")]
+    model: String,
+    #[serde(default)]
+    host: String,
+    reply: Option<Reply>,
+    error: Option<String>,
+}
+
+fn some_model() -> String {
+    "m".to_owned()
+}
+
+struct Case {
+    name: String,
+    format: Format,
+    expected: Expected,
+    request: Value,
+    answer: Vec<u8>,
+    stream: bool,
+}
+
+fn cases() -> Vec<Case> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire");
+    let formats = [("openai", Format::OpenAi), ("gemini", Format::Gemini), ("anthropic", Format::Anthropic)];
+    let folders = |(name, format): (&str, Format)| {
+        let entries = fs::read_dir(root.join(name)).unwrap();
+        entries.map(|entry| load(&entry.unwrap().path(), format)).collect::<Vec<_>>()
+    };
+    formats.into_iter().flat_map(folders).collect()
+}
+
+fn load(folder: &Path, format: Format) -> Case {
+    let read = |name: &str| fs::read(folder.join(name));
+    let stream = read("stream.txt");
+    Case {
+        name: folder.display().to_string(),
+        format,
+        expected: serde_json::from_slice(&read("expected.json").unwrap()).unwrap(),
+        request: serde_json::from_slice(&read("request.json").unwrap()).unwrap(),
+        stream: stream.is_ok(),
+        answer: stream.or_else(|_| read("response.json")).unwrap(),
+    }
+}
+
+impl Case {
+    /// Reads the answer cut at these places. The reply with made-up ids named so, and the text as it streamed.
+    fn play(&self, cuts: &[usize]) -> (Result<Reply, ModelError>, String) {
+        let streamed = Mutex::new(String::new());
+        let deltas = |text: &str| streamed.lock().unwrap().push_str(text);
+        let shape = Shape::of("", &self.answer).unwrap();
+        let mut incoming = Incoming::new(shape, wire(self.format).reader(&self.expected.model));
+        let mut rest = self.answer.as_slice();
+        let mut outcome = Ok(());
+        for size in cuts.iter().copied().chain([usize::MAX]) {
+            let (chunk, after) = rest.split_at(size.min(rest.len()));
+            outcome = outcome.and_then(|()| incoming.feed(chunk, &deltas));
+            rest = after;
+        }
+        let reply = outcome.and_then(|()| incoming.finish(&deltas)).map(named);
+        (reply, streamed.into_inner().unwrap())
+    }
+
+    fn check(&self, cuts: &[usize]) {
+        let (outcome, streamed) = self.play(cuts);
+        match (outcome, &self.expected.reply) {
+            (Ok(reply), Some(expected)) => {
+                assert_eq!(&reply, expected, "{}, cut {cuts:?}", self.name);
+                assert_eq!(streamed, reply.text, "{}, cut {cuts:?}", self.name);
+            }
+            (Err(error), None) => {
+                let sentence = error.tidied(None).to_string();
+                assert_eq!(Some(sentence), self.expected.error, "{}, cut {cuts:?}", self.name);
+            }
+            (outcome, _) => panic!("{}, cut {cuts:?}: {outcome:?}", self.name),
+        }
+    }
+}
+
+fn named(mut reply: Reply) -> Reply {
+    let made_up = reply.calls.iter_mut().filter(|call| is_made_up(&call.id));
+    for (at, call) in made_up.enumerate() {
+        call.id.0 = format!("made up {}", at + 1);
+    }
+    reply
+}
+
+#[test]
+fn requests_are_written_as_recorded() {
+    for case in cases() {
+        let Expected { asked, model, host, .. } = &case.expected;
+        let ask = Ask { request: asked, model, host, window: 128_000, stream: case.stream };
+        let written: Value = serde_json::from_slice(&body(wire(case.format), &ask)).unwrap();
+        assert_eq!(written, case.request, "{}", case.name);
+    }
+}
+
+#[test]
+fn answers_are_read_whole_and_byte_by_byte() {
+    let cases = cases();
+    assert!(cases.len() >= 30, "only {} cases were found", cases.len());
+    for case in cases {
+        case.check(&[]);
+        case.check(&vec![1; case.answer.len()]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn no_chunking_changes_a_reply(cuts in proptest::collection::vec(0_usize..120, 0..60)) {
+        for case in cases() {
+            case.check(&cuts);
+        }
+    }
+}
