@@ -235,6 +235,10 @@ async fn a_wrong_key_fails_at_once_and_the_words_are_kept() {
     assert!(second.requests().is_empty());
     assert_eq!(stage.messages().await, [Message::User { text: "hello".to_owned() }]);
     assert!(matches!(stage.say(&[], "x").await, Err(TurnError::NoModel)));
+    let small = Arc::new(Scripted::new([Act::text("no")]).with_window(1000));
+    let long = stage.say(&[ready("m", &small)], &"word ".repeat(100_000)).await;
+    assert!(matches!(long, Err(TurnError::Model { error: ModelError::TooLong, .. })));
+    assert!(small.requests().is_empty(), "what cannot fit is not sent");
     let silent = script([Act::text("  ")]);
     assert!(matches!(stage.say(&[ready("m", &silent)], "x").await, Err(TurnError::Empty { .. })));
 }

@@ -7,7 +7,7 @@
 //! the request), one when the reply is there.
 
 use futures_util::future::join_all;
-use kai_llm::{Message, ModelError, Reply, Request, ToolCall, ToolSpec, Usage, fit, repair};
+use kai_llm::{Message, ModelError, Reply, Request, ToolCall, ToolSpec, Usage, fit, repair, request_tokens};
 use rusqlite::Transaction;
 
 use super::conversation::{self, ConversationId};
@@ -136,6 +136,9 @@ impl Driver<'_> {
             let ready = self.models.get(at).ok_or(TurnError::NoModel)?;
             let request =
                 fit(&self.request(&progress.turn, &around, offer, &ready.label), ready.model.window());
+            if hopeless(&request, ready.model.window()) {
+                return Err(TurnError::Model { label: ready.label.clone(), error: ModelError::TooLong });
+            }
             self.store_request(progress, ready, ready.model.body(&request)).await?;
             let deltas = |text: &str| self.face.shows(Event::Delta { text: text.to_owned() });
             let error = match ready.model.reply(&request, &deltas).await {
@@ -253,6 +256,12 @@ impl Driver<'_> {
         });
         (result.text, records)
     }
+}
+
+/// What the user just said is never cut, so it may be more than the model can hold. The estimate is at most twice
+/// too high: beyond twice the window there is no need to send it to find out.
+fn hopeless(request: &Request, window: usize) -> bool {
+    request_tokens(request) > window.saturating_mul(2)
 }
 
 fn refusal(verdict: Verdict, tool: &str) -> String {
