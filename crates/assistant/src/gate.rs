@@ -47,8 +47,14 @@ enum Reach {
     Outward,
 }
 
-const TABLE: &[(&str, Reach)] =
-    &[("get_local_time", Reach::Looks), ("memory_forget", Reach::Removes), ("memory_store", Reach::Plants)];
+const TABLE: &[(&str, Reach)] = &[
+    ("get_local_time", Reach::Looks),
+    ("memory_forget", Reach::Removes),
+    ("memory_learn", Reach::Plants),
+    // It only counts, so a run that nobody watches may do it too.
+    ("memory_reinforce", Reach::Looks),
+    ("memory_store", Reach::Plants),
+];
 
 /// May `tool` run now?
 pub fn verdict(kind: RunKind, taint: Taint, tool: &str) -> Verdict {
@@ -105,6 +111,11 @@ mod tests {
             ("memory_forget", Chat, Run, Run),
             ("memory_forget", Heartbeat, Refuse, Refuse),
             ("memory_forget", Task, Refuse, Refuse),
+            ("memory_learn", Chat, Run, AskFirst),
+            ("memory_learn", Heartbeat, Refuse, Refuse),
+            ("memory_reinforce", Chat, Run, Run),
+            ("memory_reinforce", Heartbeat, Run, Run),
+            ("memory_reinforce", Task, Run, Run),
             ("something_new", Chat, Run, AskFirst),
             ("something_new", Heartbeat, Refuse, Refuse),
         ] {

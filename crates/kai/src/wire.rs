@@ -10,7 +10,7 @@ use kai_assistant::db::{self, Db, Migration};
 use kai_assistant::device::LocalTime;
 use kai_assistant::home::{Home, HomeId};
 use kai_assistant::manifest::{MANIFEST, Manifest};
-use kai_assistant::memory::{MemoryForget, MemoryStore};
+use kai_assistant::memory::{MemoryForget, MemoryLearn, MemoryReinforce, MemoryStore};
 use kai_assistant::tool::AnyTool;
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
 
@@ -85,6 +85,8 @@ fn toolbox(db: &Db, clock: &Arc<dyn Clock>) -> Toolbox {
         own(Arc::new(LocalTime { clock: Arc::clone(clock) })),
         memory(Arc::new(MemoryStore { db: db.clone(), clock: Arc::clone(clock) })),
         memory(Arc::new(MemoryForget { db: db.clone() })),
+        memory(Arc::new(MemoryLearn { db: db.clone(), clock: Arc::clone(clock) })),
+        memory(Arc::new(MemoryReinforce { db: db.clone() })),
     ])
 }
 

@@ -69,7 +69,10 @@ fn a_turn_with_a_tool_is_the_same_with_and_without_a_daemon() {
             .iter()
             .map(|t| t["function"]["name"].as_str().unwrap())
             .collect();
-        assert_eq!(tools, ["get_local_time", "memory_store", "memory_forget"]);
+        assert_eq!(
+            tools,
+            ["get_local_time", "memory_store", "memory_forget", "memory_learn", "memory_reinforce"]
+        );
         drop(daemon);
     }
 }

@@ -40,6 +40,24 @@ fn a_memory_goes_through_all_floors() {
         listed.json(),
         json!([{"key": "tea", "content": "Likes black tea.", "category": "GENERAL", "hits": 0}])
     );
+    let learned = r#"{"key": "tea", "content": "Prefers black tea.", "category": "PREFERENCE"}"#;
+    assert_eq!(home.run(&["tools", "call", "memory_learn", learned]).code, 0);
+    for hits in 1..=2 {
+        let reinforced = home.run(&["tools", "call", "memory_reinforce", r#"{"key": "tea"}"#]);
+        assert_eq!(reinforced.json()["hits"], hits);
+    }
+    let listed = home.run(&["memory", "list", "--json"]).json();
+    assert_eq!(
+        listed,
+        json!([{"key": "tea", "content": "Prefers black tea.", "category": "PREFERENCE", "hits": 2}])
+    );
+    home.run(&["tools", "call", "memory_store", r#"{"key": "tea", "content": "Tea."}"#]);
+    assert_eq!(home.run(&["memory", "list", "--json"]).json()[0]["hits"], 2, "an update keeps the hits");
+    let general = r#"{"key": "x", "content": "y", "category": "GENERAL"}"#;
+    let refused = home.run(&["tools", "call", "memory_learn", general]);
+    assert!(refused.code == 1 && refused.out.contains("must be one of"), "{refused:?}");
+    let unknown = home.run(&["tools", "call", "memory_reinforce", r#"{"key": "nothing"}"#]);
+    assert!(unknown.code == 1 && unknown.out.contains("no memory under the key"), "{unknown:?}");
     assert_eq!(home.run(&["tools", "call", "memory_forget", r#"{"key": "tea"}"#]).code, 0);
     let again = home.run(&["tools", "call", "memory_forget", r#"{"key": "tea"}"#]);
     assert_eq!((again.code, again.json()["success"].clone()), (1, json!(false)));
