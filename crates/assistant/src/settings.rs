@@ -49,6 +49,12 @@ pub static ALLOWED_HOSTS: Setting = setting(
     "",
     "Names under which the page may be opened besides localhost, for example kai.lan,192.168.1.20.",
 );
+pub static LANGUAGE: Setting = setting(
+    "language",
+    Kind::Choice(&["system", "en", "de"]),
+    "system",
+    "The language of names and descriptions.",
+);
 pub static MEMORY_ENABLED: Setting =
     setting("memory_enabled", Kind::Switch, "true", "Lets Kai remember things across conversations.");
 pub static SOUL_TEXT: Setting = setting(
@@ -66,7 +72,8 @@ pub static TOOL_RESULT_LIMIT: Setting = setting(
     "Characters of a tool's result that the model gets to see; the rest is cut off.",
 );
 
-static FIXED: [&Setting; 5] = [&ALLOWED_HOSTS, &MEMORY_ENABLED, &SOUL_TEXT, &THEME, &TOOL_RESULT_LIMIT];
+static FIXED: [&Setting; 6] =
+    [&ALLOWED_HOSTS, &LANGUAGE, &MEMORY_ENABLED, &SOUL_TEXT, &THEME, &TOOL_RESULT_LIMIT];
 
 /// The switch of one tool.
 pub fn tool_enabled(tool: &str, on_by_default: bool) -> Setting {

@@ -5,7 +5,6 @@ use kai_assistant::db::DbError;
 use kai_assistant::memory::{self, MemoryKey};
 use kai_assistant::settings::{self, Setting, Values};
 use kai_assistant::tool;
-use kai_assistant::words::Words;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -25,6 +24,7 @@ pub(crate) async fn answer(app: &App, call: Call, face: &dyn Face) -> Result<Val
         Call::MemoryList => json(app.db.read(memory::store::all).await?),
         Call::MemoryForget { key } => json(forget(app, &key).await?),
         Call::ToolsList => json(tools(app, &values(app).await?)),
+        Call::ToolsSwitch { tool, on } => json(switch_tool(app, &tool, on).await?),
         Call::ToolsTry { tool, arguments } => json(call_tool(app, &tool, &arguments).await?),
         Call::Link => json(signin::fresh_link(app).await?),
         Call::RevokeLinks => {
@@ -107,7 +107,7 @@ async fn forget(app: &App, key: &str) -> Result<MemoryKey, Failure> {
 }
 
 fn tools(app: &App, values: &Values) -> Vec<ToolRow> {
-    let words = Words::english();
+    let words = app.words(values);
     let row = |entry: &kai_assistant::toolbox::Entry| {
         let name = entry.tool.name();
         let why_not = entry.why_not(values);
@@ -121,6 +121,18 @@ fn tools(app: &App, values: &Values) -> Vec<ToolRow> {
         }
     };
     app.toolbox.entries().iter().map(row).collect()
+}
+
+/// Turns a tool's own switch; a tool that its feature governs has none.
+async fn switch_tool(app: &App, name: &str, on: bool) -> Result<SettingRow, Failure> {
+    let key = format!("tool_enabled_{name}");
+    if settings::catalogue(app.toolbox.settings()).iter().any(|setting| setting.key == key) {
+        return set(app, &key, if on { "true" } else { "false" }).await;
+    }
+    Err(Failure::usage(match app.toolbox.entries().iter().find(|entry| entry.tool.name() == name) {
+        Some(entry) => format!("{name} has no switch of its own: {}", entry.governor()),
+        None => format!("There is no tool called {name}. See: kai tools list"),
+    }))
 }
 
 async fn call_tool(app: &App, name: &str, arguments: &str) -> Result<ToolAnswer, Failure> {

@@ -35,6 +35,10 @@ pub(crate) enum Call {
         key: String,
     },
     ToolsList,
+    ToolsSwitch {
+        tool: String,
+        on: bool,
+    },
     #[serde(rename = "tools_call")]
     ToolsTry {
         tool: String,

@@ -6,11 +6,12 @@ use std::pin::Pin;
 
 use kai_assistant::agent::{self, Face};
 use kai_assistant::home::Home;
+use kai_assistant::words::Words;
 use kai_llm::ToolCall;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 
-use crate::answer::answer;
+use crate::answer::{answer, values};
 use crate::call::{Call, Event, Hello, VERSION, Word};
 use crate::failure::Failure;
 use crate::home::Keys;
@@ -76,7 +77,7 @@ impl Line {
 }
 
 async fn here(app: &App, call: Call, watcher: &dyn Watcher) -> Result<serde_json::Value, Failure> {
-    let face = Here(watcher);
+    let face = Here { watcher, language: app.words(&values(app).await?) };
     tokio::select! {
         answered = answer(app, call, &face) => answered,
         _ = tokio::signal::ctrl_c() => Err(Failure::failed("Cancelled.")),
@@ -110,15 +111,18 @@ async fn there(home: &Home, call: Call, watcher: &dyn Watcher) -> Result<serde_j
 }
 
 /// A watcher in our own process.
-struct Here<'a>(&'a dyn Watcher);
+struct Here<'a> {
+    watcher: &'a dyn Watcher,
+    language: &'static Words,
+}
 
 impl Face for Here<'_> {
     fn shows(&self, event: agent::Event) {
-        self.0.sees(&socket::told(event));
+        self.watcher.sees(&socket::told(event, self.language));
     }
 
     fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
-        Box::pin(async { self.0.allows(&call.name, &call.arguments) })
+        Box::pin(async { self.watcher.allows(&call.name, &call.arguments) })
     }
 }
 

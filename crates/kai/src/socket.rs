@@ -19,7 +19,7 @@ use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-use crate::answer::answer;
+use crate::answer::{answer, values};
 use crate::call::{Call, Event, Hello, ToolState, VERSION, Word};
 use crate::failure::Failure;
 use crate::wire::App;
@@ -121,7 +121,8 @@ async fn respond(
     let call = understand(line)?;
     let turn = matches!(call, Call::Ask { .. });
     let (words, heard) = mpsc::unbounded_channel();
-    let face = Over { events: events.clone(), words: Mutex::new(heard) };
+    let language = app.words(&values(&app).await?);
+    let face = Over { events: events.clone(), language, words: Mutex::new(heard) };
     // In a task of its own, so that a bug in one call is answered like any other failure.
     let answering = tokio::spawn(async move { answer(&app, call, &face).await });
     let mut answering = AbortOnDropHandle::new(answering);
@@ -174,12 +175,13 @@ async fn listen_to(mut caller: Caller, words: mpsc::UnboundedSender<Word>) {
 /// A face at the other end of the socket.
 struct Over {
     events: mpsc::UnboundedSender<Event>,
+    language: &'static Words,
     words: Mutex<mpsc::UnboundedReceiver<Word>>,
 }
 
 impl Face for Over {
     fn shows(&self, event: agent::Event) {
-        drop(self.events.send(told(event)));
+        drop(self.events.send(told(event, self.language)));
     }
 
     fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
@@ -194,13 +196,9 @@ impl Face for Over {
 }
 
 /// A turn's event in the words of the socket.
-pub(crate) fn told(event: agent::Event) -> Event {
-    let tool = |call, tool: String, state| Event::Tool {
-        call,
-        title: Words::english().tool_name(&tool),
-        tool,
-        state,
-    };
+pub(crate) fn told(event: agent::Event, language: &Words) -> Event {
+    let tool =
+        |call, tool: String, state| Event::Tool { call, title: language.tool_name(&tool), tool, state };
     match event {
         agent::Event::Delta { text } => Event::Delta { text },
         agent::Event::Again { why, asking } => Event::Again { why, asking },

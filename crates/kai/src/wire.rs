@@ -11,8 +11,10 @@ use kai_assistant::device::LocalTime;
 use kai_assistant::home::{Home, HomeId};
 use kai_assistant::manifest::{MANIFEST, Manifest};
 use kai_assistant::memory::{MemoryForget, MemoryLearn, MemoryReinforce, MemoryStore};
+use kai_assistant::settings::{LANGUAGE, Values};
 use kai_assistant::tool::AnyTool;
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
+use kai_assistant::words::Words;
 
 use kai_llm::{Http, Key, Limits};
 
@@ -33,6 +35,8 @@ pub(crate) struct App {
     pub(crate) http: Http,
     /// Keys of models that the environment holds, by variable.
     pub(crate) keys: Vec<(String, Key)>,
+    /// The locale of the environment, such as `de_DE.UTF-8`.
+    pub(crate) locale: String,
     /// Conversations that are being answered right now in this process.
     pub(crate) busy: Mutex<BTreeSet<ConversationId>>,
     /// Set in the daemon only.
@@ -62,6 +66,7 @@ pub(crate) fn open(home: Home, keys: Keys) -> Result<App, Failure> {
         manifest: MANIFEST,
         http: Http::new(Limits::default()),
         keys: keys_around(),
+        locale: locale(),
         busy: Mutex::default(),
         daemon: None,
     })
@@ -72,6 +77,21 @@ fn keys_around() -> Vec<(String, Key)> {
     let names = kai_llm::presets().iter().flat_map(|preset| &preset.key_env);
     let set = |name: &String| std::env::var(name).ok().filter(|key| !key.trim().is_empty());
     names.filter_map(|name| Some((name.clone(), Key::new(set(name)?.trim())))).collect()
+}
+
+fn locale() -> String {
+    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    set("LC_ALL").or_else(|| set("LC_MESSAGES")).or_else(|| set("LANG")).unwrap_or_default()
+}
+
+impl App {
+    /// The words of the chosen language, or of the system's.
+    pub(crate) fn words(&self, values: &Values) -> &'static Words {
+        match values.of(&LANGUAGE).as_str() {
+            "system" => Words::of(&self.locale),
+            chosen => Words::of(chosen),
+        }
+    }
 }
 
 pub(crate) fn migrations() -> Vec<Migration> {
@@ -110,6 +130,7 @@ impl App {
             manifest: MANIFEST,
             http: Http::new(Limits::default()),
             keys: vec![],
+            locale: String::new(),
             busy: Mutex::default(),
             daemon: None,
         };

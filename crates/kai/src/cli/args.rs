@@ -246,6 +246,10 @@ pub(super) enum MemoryCommand {
 pub(super) enum ToolsCommand {
     /// All tools, and why one is not offered
     List,
+    /// Offer a tool to the model
+    Enable { tool: String },
+    /// Do not offer a tool to the model
+    Disable { tool: String },
     /// Run one tool and print the result a model would get
     Call {
         tool: String,

@@ -172,6 +172,8 @@ impl Asking {
     fn tools(&self, command: ToolsCommand) -> Result<ExitCode, Failure> {
         match command {
             ToolsCommand::List => self.show(Call::ToolsList, |rows: &Vec<_>| show::tools(rows)),
+            ToolsCommand::Enable { tool } => self.switch_tool(tool, true),
+            ToolsCommand::Disable { tool } => self.switch_tool(tool, false),
             ToolsCommand::Call { tool, arguments } => {
                 let arguments = args::given(arguments)?;
                 let answer: ToolAnswer = self.caller.ask(Call::ToolsTry { tool, arguments })?;
@@ -179,6 +181,12 @@ impl Asking {
                 Ok(ExitCode::from(u8::from(!answer.success)))
             }
         }
+    }
+
+    fn switch_tool(&self, tool: String, on: bool) -> Result<ExitCode, Failure> {
+        let state = if on { "on" } else { "off" };
+        let said = format!("{} is {state}.\n", out::visible(&tool));
+        self.show(Call::ToolsSwitch { tool, on }, |_: &SettingRow| said)
     }
 
     fn link(&self, revoke_all: bool) -> Result<ExitCode, Failure> {

@@ -85,8 +85,28 @@ fn a_tool_that_is_off_is_neither_offered_nor_run() {
         assert_eq!(refused.code, 1);
         assert!(refused.json()["error"].as_str().unwrap().contains(switch), "{refused:?}");
     }
+    assert_eq!(home.run(&["tools", "enable", "get_local_time"]).out, "get_local_time is on.\n");
+    assert_eq!(available("get_local_time"), (true, true, None));
+    home.run(&["tools", "disable", "get_local_time"]);
+    assert!(!available("get_local_time").0);
+    home.run(&["tools", "disable", "memory_store"]).refused(2, "memory_enabled");
+    home.run(&["tools", "disable", "nothing"]).refused(2, "kai tools list");
     let list = home.run(&["settings", "list"]).out;
     assert!(!list.contains("tool_enabled_memory_store"), "memory tools have no switch of their own");
+}
+
+#[test]
+fn names_come_in_the_language_of_the_locale_or_the_chosen_one() {
+    let home = Home::new();
+    let title = |locale: &str| {
+        let done = Done::from(
+            kai(home.path()).env("LANG", locale).args(["tools", "list", "--json"]).output().unwrap(),
+        );
+        done.json()[0]["title"].as_str().unwrap().to_owned()
+    };
+    assert_eq!((title("de_DE.UTF-8").as_str(), title("en_GB.UTF-8").as_str()), ("Ortszeit", "Local time"));
+    home.run(&["settings", "set", "language", "de"]);
+    assert_eq!(title("en_GB.UTF-8"), "Ortszeit");
 }
 
 #[test]
