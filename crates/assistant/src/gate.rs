@@ -68,10 +68,11 @@ pub fn verdict(kind: RunKind, taint: Taint, tool: &str) -> Verdict {
 }
 
 /// Does anything in the conversation come from strangers? A result of a tool that the table does not know counts
-/// as theirs.
-pub fn taint(messages: &[Message]) -> Taint {
+/// as theirs; a name that a model made up (`exists` says no) brought nothing in.
+pub fn taint(messages: &[Message], exists: impl Fn(&str) -> bool) -> Taint {
     let known = |tool: &str| TABLE.iter().any(|(name, _)| *name == tool);
-    let strange = |message: &Message| matches!(message, Message::Tool { tool, .. } if !known(tool));
+    let strange =
+        |message: &Message| matches!(message, Message::Tool { tool, .. } if !known(tool) && exists(tool));
     if messages.iter().any(strange) { Taint::Tainted } else { Taint::Clean }
 }
 
@@ -92,8 +93,10 @@ mod tests {
             result: "{}".to_owned(),
         };
         let said = Message::User { text: "hello".to_owned() };
-        assert_eq!(taint(&[said.clone(), result("get_local_time")]), Taint::Clean);
-        assert_eq!(taint(&[said, result("get_local_time"), result("something_new")]), Taint::Tainted);
+        let there = |_: &str| true;
+        assert_eq!(taint(&[said.clone(), result("get_local_time")], there), Taint::Clean);
+        assert_eq!(taint(&[said.clone(), result("made_up")], |_| false), Taint::Clean);
+        assert_eq!(taint(&[said, result("get_local_time"), result("something_new")], there), Taint::Tainted);
     }
 
     #[test]

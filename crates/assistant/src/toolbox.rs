@@ -100,6 +100,10 @@ impl Toolbox {
         self.0.iter().filter(|entry| entry.enabled(values)).map(|entry| entry.tool.spec()).collect()
     }
 
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|entry| entry.tool.name() == name)
+    }
+
     /// The tool of that name, if it may be used now.
     pub fn usable(&self, name: &str, values: &Values) -> Result<&dyn AnyTool, String> {
         let entry = self.0.iter().find(|entry| entry.tool.name() == name);

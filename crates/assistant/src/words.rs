@@ -29,8 +29,9 @@ impl Words {
         self.0.get(key).copied().unwrap_or(key)
     }
 
+    /// A tool that nobody here knows is shown by the name it was called by.
     pub fn tool_name(&self, tool: &str) -> String {
-        self.get(&format!("tool.{tool}")).to_owned()
+        self.0.get(format!("tool.{tool}").as_str()).map_or_else(|| tool.to_owned(), |name| (*name).to_owned())
     }
 
     pub fn tool_about(&self, tool: &str) -> String {
@@ -60,6 +61,7 @@ mod tests {
             ("den", "Local time"),
         ] {
             assert_eq!(Words::of(locale).tool_name("get_local_time"), expected, "{locale}");
+            assert_eq!(Words::of(locale).tool_name("made_up"), "made_up");
         }
     }
 }

@@ -1,10 +1,8 @@
 //! The only constructor: puts a home, its store and the features together.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use kai_assistant::agent::conversation::ConversationId;
 use kai_assistant::clock::{Clock, SystemClock};
 use kai_assistant::db::{self, Db, Migration};
 use kai_assistant::device::LocalTime;
@@ -16,8 +14,10 @@ use kai_assistant::tool::AnyTool;
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
 use kai_assistant::words::Words;
 
-use kai_llm::{Http, Key, Limits};
+use kai_llm::{Http, Limits};
 
+use crate::around;
+use crate::call::Around;
 use crate::failure::Failure;
 use crate::home::Keys;
 
@@ -33,12 +33,8 @@ pub(crate) struct App {
     pub(crate) manifest: Manifest,
     /// The one way to models; connections are kept.
     pub(crate) http: Http,
-    /// Keys of models that the environment holds, by variable.
-    pub(crate) keys: Vec<(String, Key)>,
-    /// The locale of the environment, such as `de_DE.UTF-8`.
-    pub(crate) locale: String,
-    /// Conversations that are being answered right now in this process.
-    pub(crate) busy: Mutex<BTreeSet<ConversationId>>,
+    /// What the environment of this process says.
+    pub(crate) around: Around,
     /// Set in the daemon only.
     pub(crate) daemon: Option<Running>,
 }
@@ -65,30 +61,16 @@ pub(crate) fn open(home: Home, keys: Keys) -> Result<App, Failure> {
         clock,
         manifest: MANIFEST,
         http: Http::new(Limits::default()),
-        keys: keys_around(),
-        locale: locale(),
-        busy: Mutex::default(),
+        around: around::here(),
         daemon: None,
     })
 }
 
-/// Keys for models that the person keeps in the environment.
-fn keys_around() -> Vec<(String, Key)> {
-    let names = kai_llm::presets().iter().flat_map(|preset| &preset.key_env);
-    let set = |name: &String| std::env::var(name).ok().filter(|key| !key.trim().is_empty());
-    names.filter_map(|name| Some((name.clone(), Key::new(set(name)?.trim())))).collect()
-}
-
-fn locale() -> String {
-    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    set("LC_ALL").or_else(|| set("LC_MESSAGES")).or_else(|| set("LANG")).unwrap_or_default()
-}
-
 impl App {
-    /// The words of the chosen language, or of the system's.
-    pub(crate) fn words(&self, values: &Values) -> &'static Words {
+    /// The words of the chosen language, or of the caller's.
+    pub(crate) fn words(values: &Values, around: &Around) -> &'static Words {
         match values.of(&LANGUAGE).as_str() {
-            "system" => Words::of(&self.locale),
+            "system" => Words::of(&around.locale),
             chosen => Words::of(chosen),
         }
     }
@@ -129,9 +111,7 @@ impl App {
             toolbox,
             manifest: MANIFEST,
             http: Http::new(Limits::default()),
-            keys: vec![],
-            locale: String::new(),
-            busy: Mutex::default(),
+            around: Around::default(),
             daemon: None,
         };
         (app, folder)

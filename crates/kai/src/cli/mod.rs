@@ -36,8 +36,8 @@ pub(crate) fn run() -> ExitCode {
 }
 
 fn command(args: Args) -> Result<ExitCode, Failure> {
-    if args.command.is_some() && args.serve.port.is_some() {
-        return Err(Failure::usage("--port belongs to serve: kai serve --port N"));
+    if args.command.is_some() && args.serve.typed() {
+        return Err(Failure::usage("--port, --bind and --log-format stand behind serve: kai serve --port N"));
     }
     let command = args.command.unwrap_or(Command::Serve(args.serve));
     if let Command::Completions { shell } = command {
@@ -150,12 +150,12 @@ impl Asking {
             SettingsCommand::List => {
                 self.show(Call::SettingsList, |rows: &Vec<SettingRow>| show::settings(rows))
             }
-            SettingsCommand::Get { key } => self.show(Call::SettingsGet { key }, |row: &SettingRow| {
-                format!("{}\n", out::visible(&row.value))
-            }),
+            SettingsCommand::Get { key } => {
+                self.show(Call::SettingsGet { key }, |row: &SettingRow| out::value(&row.value))
+            }
             SettingsCommand::Set { key, value } => self
                 .show(Call::SettingsSet { key, value }, |row: &SettingRow| {
-                    format!("{} = {}\n", row.key, row.value)
+                    format!("{} = {}\n", row.key, out::visible(&row.value))
                 }),
         }
     }
@@ -176,8 +176,10 @@ impl Asking {
             ToolsCommand::Disable { tool } => self.switch_tool(tool, false),
             ToolsCommand::Call { tool, arguments } => {
                 let arguments = args::given(arguments)?;
-                let answer: ToolAnswer = self.caller.ask(Call::ToolsTry { tool, arguments })?;
-                out::text(&format!("{}\n", answer.text));
+                let watcher = talk::Terminal::new(true).watching();
+                let call = Call::ToolsTry { tool, arguments };
+                let answer: ToolAnswer = self.caller.line()?.call(call, &watcher)?;
+                out::line(&out::escaped(&answer.text));
                 Ok(ExitCode::from(u8::from(!answer.success)))
             }
         }

@@ -21,6 +21,9 @@ fn settings_are_listed_read_changed_and_refused_with_the_allowed_values() {
     assert_eq!(home.run(&["settings", "get", "theme"]).out, "dark\n", "a refused value changes nothing");
     home.run(&["settings", "set", "memory_enabled", "maybe"]).refused(2, "true or false");
     home.run(&["settings", "set", "tool_timeout_memory_store", "0"]).refused(2, "from 1 to 600");
+    let soul = "You are Kai.\nYou are calm.";
+    home.run(&["settings", "set", "soul_text", soul]);
+    assert_eq!(home.run(&["settings", "get", "soul_text"]).out, format!("{soul}\n"), "the bare value");
     home.run(&["settings", "get", "themme"]).refused(2, "Did you mean theme?");
 }
 
@@ -105,6 +108,9 @@ fn names_come_in_the_language_of_the_locale_or_the_chosen_one() {
         done.json()[0]["title"].as_str().unwrap().to_owned()
     };
     assert_eq!((title("de_DE.UTF-8").as_str(), title("en_GB.UTF-8").as_str()), ("Ortszeit", "Local time"));
+    let daemon = home.start();
+    assert_eq!(title("de_DE.UTF-8"), "Ortszeit", "the caller's locale counts, not the daemon's");
+    drop(daemon);
     home.run(&["settings", "set", "language", "de"]);
     assert_eq!(title("en_GB.UTF-8"), "Ortszeit");
 }
@@ -247,6 +253,7 @@ fn wrong_usage_exits_2_and_help_shows_examples() {
         let done = home.run(wrong);
         assert_eq!(done.code, 2, "{wrong:?}: {done:?}");
     }
+    home.run(&["--bind", "0.0.0.0", "status"]).refused(2, "behind serve");
     for command in ["settings", "memory", "tools", "link", "status", "serve", "key", "completions"] {
         let help = home.run(&[command, "--help"]);
         assert!(help.code == 0 && help.out.contains("Example"), "kai {command} --help");
