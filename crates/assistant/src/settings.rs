@@ -182,6 +182,11 @@ impl Values {
         stored.unwrap_or_else(|| setting.default.clone().into_owned())
     }
 
+    /// What is stored, by key; a setting that is not here has its default.
+    pub fn stored(&self) -> &BTreeMap<String, String> {
+        &self.0
+    }
+
     pub fn on(&self, setting: &Setting) -> bool {
         self.of(setting) == "true"
     }
@@ -204,6 +209,12 @@ pub fn store(tx: &Transaction<'_>, key: &str, value: &str) -> Result<(), DbError
         "INSERT INTO settings (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = ?2",
         [key, value],
     )?;
+    Ok(())
+}
+
+/// Everything back to its default.
+pub fn clear(tx: &Transaction<'_>) -> Result<(), DbError> {
+    tx.execute("DELETE FROM settings", [])?;
     Ok(())
 }
 

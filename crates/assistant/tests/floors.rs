@@ -17,6 +17,7 @@ const FLOORS: &[&[&str]] = &[
     &["memory", "device", "models"],
     &["toolbox"],
     &["agent"],
+    &["transfer"],
 ];
 /// Files that decide without looking: no waiting, no store, no clock.
 const PURE: &[&str] = &[

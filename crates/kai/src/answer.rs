@@ -14,7 +14,7 @@ use crate::call::{Around, Call, Revoked, SettingRow, ToolAnswer, ToolRow};
 use crate::failure::Failure;
 use crate::web::signin;
 use crate::wire::App;
-use crate::{chats, doctor, models, status};
+use crate::{chats, doctor, models, status, transfer};
 
 /// `around` and `face` are the caller's: its environment, and whoever watches there.
 pub(crate) async fn answer(
@@ -48,6 +48,8 @@ pub(crate) async fn answer(
         Call::ModelsAdd(new) => json(models::add(app, around, new).await?),
         Call::ModelsTest { name } => json(models::test(app, around, name.as_deref()).await?),
         Call::ModelsRemove { name } => json(models::remove(app, name).await?),
+        Call::Export { sections, passphrase } => json(transfer::export(app, &sections, passphrase).await?),
+        Call::Import(call) => json(transfer::import(app, call).await?),
         Call::ModelsFirst { name } => json(models::first(app, name).await?),
     }
 }

@@ -2,6 +2,7 @@
 //! process, and both answers go through JSON: so they are the same.
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
+use kai_assistant::transfer::Mode;
 use serde::{Deserialize, Serialize};
 
 /// The protocol's version; a daemon of another one says so instead of guessing.
@@ -80,6 +81,11 @@ pub(crate) enum Call {
     ModelsRemove {
         name: String,
     },
+    Export {
+        sections: Vec<String>,
+        passphrase: Option<String>,
+    },
+    Import(ImportCall),
     ModelsFirst {
         name: String,
     },
@@ -90,6 +96,18 @@ impl Call {
     pub(crate) fn watched(&self) -> bool {
         matches!(self, Self::Ask { .. } | Self::ToolsTry { .. })
     }
+}
+
+/// A file to take in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ImportCall {
+    /// The file's text.
+    pub(crate) text: String,
+    pub(crate) sections: Vec<String>,
+    pub(crate) mode: Mode,
+    pub(crate) passphrase: Option<String>,
+    /// Only say what would happen.
+    pub(crate) preview: bool,
 }
 
 /// A model as it was typed.

@@ -67,6 +67,14 @@ pub(crate) fn ask(question: &str) -> io::Result<Option<Passphrase>> {
     rpassword::prompt_password(question).map(|typed| Some(Passphrase::new(typed)))
 }
 
+/// The same for something that is not the passphrase of a home.
+pub(crate) fn ask_text(question: &str) -> Option<String> {
+    if !io::stdin().is_terminal() {
+        return None;
+    }
+    rpassword::prompt_password(question).ok()
+}
+
 pub(crate) fn read_passphrase(path: &Path) -> io::Result<Passphrase> {
     let mut text = String::new();
     std::fs::File::open(path)?.take(4096).read_to_string(&mut text)?;

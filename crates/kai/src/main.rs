@@ -15,6 +15,7 @@ mod logs;
 mod models;
 mod socket;
 mod status;
+mod transfer;
 mod web;
 mod wire;
 

@@ -59,6 +59,23 @@ pub struct Entry {
     pub at: i64,
 }
 
+/// A conversation with everything in it, to be taken along.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Whole {
+    pub title: String,
+    pub kind: String,
+    pub created_at: i64,
+    pub updated_at: i64,
+    pub entries: Vec<Entry>,
+}
+
+impl Whole {
+    /// What makes it the same conversation in another home, where it has another number.
+    pub fn identity(&self) -> (i64, String) {
+        (self.created_at, self.title.clone())
+    }
+}
+
 /// What stands over a conversation that has no words yet.
 const UNTITLED: &str = "New conversation";
 const TITLE_LENGTH: usize = 60;
@@ -221,6 +238,41 @@ fn chosen(tx: &Transaction<'_>, condition: &str, words: &[String]) -> Result<Vec
     };
     let found = rows.query_map(rusqlite::params_from_iter(words), row)?;
     Ok(found.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Every conversation whole, oldest first.
+pub fn all_whole(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
+    let mut rows =
+        tx.prepare_cached("SELECT id, title, kind, created_at, updated_at FROM conversations ORDER BY id")?;
+    let heads = rows.query_map([], |row| {
+        let (title, kind, created_at, updated_at) = (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
+        Ok((ConversationId(row.get(0)?), Whole { title, kind, created_at, updated_at, entries: vec![] }))
+    })?;
+    let heads: Vec<(ConversationId, Whole)> = heads.collect::<rusqlite::Result<_>>()?;
+    heads.into_iter().map(|(id, whole)| Ok(Whole { entries: entries(tx, id)?, ..whole })).collect()
+}
+
+/// Puts a conversation back as it was, under a new number.
+pub fn restore(tx: &Transaction<'_>, whole: &Whole) -> Result<(), DbError> {
+    let kind = if whole.kind == "heartbeat" { "heartbeat" } else { "chat" };
+    tx.execute(
+        "INSERT INTO conversations (kind, title, created_at, updated_at) VALUES (?1, ?2, ?3, ?4)",
+        params![kind, whole.title, whole.created_at, whole.updated_at],
+    )?;
+    let id = ConversationId(tx.last_insert_rowid());
+    for entry in &whole.entries {
+        let at = Timestamp::from_millisecond(entry.at).unwrap_or_default();
+        let spoken = entry.answered_by.as_deref().map(|who| (who, entry.usage.unwrap_or_default()));
+        append(tx, id, std::slice::from_ref(&entry.message), spoken, at)?;
+    }
+    let sql = "UPDATE conversations SET title = ?2, updated_at = ?3 WHERE id = ?1";
+    tx.execute(sql, params![id.0, whole.title, whole.updated_at])?;
+    Ok(())
+}
+
+pub fn delete_all(tx: &Transaction<'_>) -> Result<(), DbError> {
+    tx.execute("DELETE FROM conversations", [])?;
+    Ok(())
 }
 
 /// Deletes a conversation with everything said in it; false if there was none.

@@ -71,7 +71,7 @@ impl HomeId {
 pub enum KeyPlace {
     File { key: SecretHex },
     Keyring,
-    Passphrase(passphrase::Wrapped),
+    Passphrase(passphrase::Sealed),
 }
 
 /// A secret in the key file; its `Debug` shows nothing.

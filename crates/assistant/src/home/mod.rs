@@ -15,7 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 pub use key::{Destination, HomeId, KeyError, KeyFile, KeyPlace, Keyring, KeyringError, StoreKey, Unlock};
-pub use passphrase::Passphrase;
+pub use passphrase::{Passphrase, Sealed};
 
 /// Where everything of one Kai lies.
 #[derive(Debug, Clone, PartialEq, Eq)]

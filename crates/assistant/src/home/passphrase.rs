@@ -1,4 +1,4 @@
-//! A store key wrapped by a passphrase: Argon2id makes guessing expensive, ChaCha20-Poly1305 notices a wrong
+//! Things sealed by a passphrase, a store key above all: Argon2id makes guessing expensive, ChaCha20-Poly1305 notices a wrong
 //! guess.
 
 use argon2::{Algorithm, Argon2, Params, Version};
@@ -32,14 +32,14 @@ impl Passphrase {
     }
 }
 
-/// The wrapped key, with all that is needed to try a passphrase.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Wrapped {
+/// Something sealed, with all that is needed to try a passphrase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sealed {
     memory_kib: u32,
     passes: u32,
     salt: String,
     nonce: String,
-    sealed: String,
+    content: String,
 }
 
 /// OWASP's first choice is 46 MiB; we can afford a little more, on a phone too.
@@ -49,33 +49,44 @@ const PASSES: u32 = 3;
 const MEMORY_LIMIT_KIB: u32 = 1024 * 1024;
 const PASSES_LIMIT: u32 = 64;
 
-pub(super) fn wrap(key: &StoreKey, passphrase: &Passphrase) -> Result<Wrapped, KeyError> {
-    let (mut salt, mut nonce) = ([0; 16], [0; 12]);
-    getrandom::fill(&mut salt)
-        .and_then(|()| getrandom::fill(&mut nonce))
-        .map_err(|e| KeyError::NoRandomness(e.to_string()))?;
-    let broken = || KeyError::Unreadable("kai.key".into());
-    let cipher = cipher(passphrase, &salt, MEMORY_KIB, PASSES).ok_or_else(broken)?;
-    let sealed = cipher.encrypt(&Nonce::from(nonce), key.bytes().as_slice()).map_err(|_| broken())?;
-    Ok(Wrapped {
-        memory_kib: MEMORY_KIB,
-        passes: PASSES,
-        salt: hex::encode(&salt),
-        nonce: hex::encode(&nonce),
-        sealed: hex::encode(&sealed),
-    })
+impl Sealed {
+    pub fn seal(plain: &[u8], passphrase: &Passphrase) -> Result<Self, KeyError> {
+        let (mut salt, mut nonce) = ([0; 16], [0; 12]);
+        getrandom::fill(&mut salt)
+            .and_then(|()| getrandom::fill(&mut nonce))
+            .map_err(|e| KeyError::NoRandomness(e.to_string()))?;
+        let cipher = cipher(passphrase, &salt, MEMORY_KIB, PASSES).ok_or_else(broken)?;
+        let sealed = cipher.encrypt(&Nonce::from(nonce), plain).map_err(|_| broken())?;
+        Ok(Self {
+            memory_kib: MEMORY_KIB,
+            passes: PASSES,
+            salt: hex::encode(&salt),
+            nonce: hex::encode(&nonce),
+            content: hex::encode(&sealed),
+        })
+    }
+
+    pub fn open(&self, passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+        let salt = hex::decode(&self.salt).ok_or_else(broken)?;
+        let nonce: [u8; 12] = hex::decode(&self.nonce).and_then(|n| n.try_into().ok()).ok_or_else(broken)?;
+        let sealed = hex::decode(&self.content).ok_or_else(broken)?;
+        let cipher = cipher(passphrase, &salt, self.memory_kib, self.passes).ok_or_else(broken)?;
+        let opened = cipher.decrypt(&Nonce::from(nonce), sealed.as_slice());
+        opened.map(Zeroizing::new).map_err(|_| KeyError::WrongPassphrase)
+    }
 }
 
-pub(super) fn unwrap(wrapped: &Wrapped, passphrase: &Passphrase) -> Result<StoreKey, KeyError> {
-    let broken = || KeyError::Unreadable("kai.key".into());
-    let salt = hex::decode(&wrapped.salt).ok_or_else(broken)?;
-    let nonce: [u8; 12] = hex::decode(&wrapped.nonce).and_then(|n| n.try_into().ok()).ok_or_else(broken)?;
-    let sealed = hex::decode(&wrapped.sealed).ok_or_else(broken)?;
-    let cipher = cipher(passphrase, &salt, wrapped.memory_kib, wrapped.passes).ok_or_else(broken)?;
-    let opened =
-        cipher.decrypt(&Nonce::from(nonce), sealed.as_slice()).map_err(|_| KeyError::WrongPassphrase)?;
-    let bytes: [u8; 32] = Zeroizing::new(opened).as_slice().try_into().map_err(|_| broken())?;
-    Ok(StoreKey::from_bytes(bytes))
+fn broken() -> KeyError {
+    KeyError::Unreadable("kai.key".into())
+}
+
+pub(super) fn wrap(key: &StoreKey, passphrase: &Passphrase) -> Result<Sealed, KeyError> {
+    Sealed::seal(key.bytes(), passphrase)
+}
+
+pub(super) fn unwrap(wrapped: &Sealed, passphrase: &Passphrase) -> Result<StoreKey, KeyError> {
+    let opened = wrapped.open(passphrase)?;
+    Ok(StoreKey::from_bytes(opened.as_slice().try_into().map_err(|_| broken())?))
 }
 
 fn cipher(passphrase: &Passphrase, salt: &[u8], memory_kib: u32, passes: u32) -> Option<ChaCha20Poly1305> {
@@ -107,7 +118,7 @@ mod tests {
     fn a_key_file_cannot_make_us_spend_without_end() {
         let key = StoreKey::random().unwrap();
         let words = Passphrase::new("x".to_owned());
-        let greedy = Wrapped { memory_kib: u32::MAX, ..wrap(&key, &words).unwrap() };
+        let greedy = Sealed { memory_kib: u32::MAX, ..wrap(&key, &words).unwrap() };
         assert!(matches!(unwrap(&greedy, &words), Err(KeyError::Unreadable(_))));
     }
 }

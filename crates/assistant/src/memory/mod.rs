@@ -52,6 +52,19 @@ pub struct Memory {
     pub hits: u32,
 }
 
+impl Memory {
+    /// Is it one that a tool could have stored? A file from elsewhere may hold anything.
+    pub fn checked(&self) -> Result<(), String> {
+        let key = MemoryKey::new(self.key.as_str())?;
+        let text = content(&self.content)?;
+        if key == self.key && text == self.content {
+            Ok(())
+        } else {
+            Err(format!("The memory \"{}\" has blanks around it.", key.as_str()))
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Category {

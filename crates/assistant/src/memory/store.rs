@@ -37,6 +37,19 @@ pub fn reinforce(tx: &Transaction<'_>, key: &MemoryKey) -> Result<Option<u32>, D
     Ok(tx.prepare_cached(sql)?.query_row([key.as_str()], |row| row.get(0)).optional()?)
 }
 
+/// Puts a memory back as it was, hits included.
+pub fn restore(tx: &Transaction<'_>, memory: &Memory, now: Timestamp) -> Result<(), DbError> {
+    keep(tx, &memory.key, &memory.content, memory.category, now)?;
+    let sql = "UPDATE memories SET hits = ?2, updated_at = (SELECT max(updated_at) + 1 FROM memories) WHERE key = ?1";
+    tx.prepare_cached(sql)?.execute(params![memory.key.as_str(), memory.hits])?;
+    Ok(())
+}
+
+pub fn clear(tx: &Transaction<'_>) -> Result<(), DbError> {
+    tx.execute("DELETE FROM memories", [])?;
+    Ok(())
+}
+
 /// Deletes the memory under exactly that key; false if there was none.
 pub fn forget(tx: &Transaction<'_>, key: &MemoryKey) -> Result<bool, DbError> {
     Ok(tx.prepare_cached("DELETE FROM memories WHERE key = ?1")?.execute([key.as_str()])? > 0)

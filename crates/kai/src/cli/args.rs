@@ -136,6 +136,44 @@ pub(super) enum Command {
     /// See where the store's key lies, or move it
     #[command(subcommand, after_help = "Examples:\n  kai key show\n  kai key move passphrase")]
     Key(KeyCommand),
+    /// Write what you keep in Kai to a JSON file
+    #[command(
+        after_help = "Examples:\n  kai export kai.json\n  kai export memory.json --section memory\n  kai export all.json --secrets   (asks for a passphrase that seals them)"
+    )]
+    Export {
+        file: PathBuf,
+        /// Only this section (settings, memory, models, conversations); may be given several times
+        #[arg(long = "section", value_name = "NAME")]
+        sections: Vec<String>,
+        /// Take keys of models along, sealed with a passphrase
+        #[arg(long)]
+        secrets: bool,
+    },
+    /// Take in a file that export wrote
+    #[command(
+        after_help = "Examples:\n  kai import kai.json             (shows what would happen, then asks)\n  kai import kai.json --preview\n  kai import kai.json --replace --yes"
+    )]
+    Import {
+        file: PathBuf,
+        /// Only this section; may be given several times
+        #[arg(long = "section", value_name = "NAME")]
+        sections: Vec<String>,
+        /// Each section of the file takes the place of what is there
+        #[arg(long)]
+        replace: bool,
+        /// Only show what would happen
+        #[arg(long)]
+        preview: bool,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        /// Leave the sealed secrets of the file out
+        #[arg(long)]
+        no_secrets: bool,
+    },
+    /// Delete everything in this home, for good
+    #[command(after_help = "Asks for a typed confirmation on the terminal. The daemon must not run.")]
+    Erase,
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  kai completions bash > ~/.local/share/bash-completion/completions/kai"

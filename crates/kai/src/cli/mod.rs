@@ -6,6 +6,7 @@ mod markdown;
 pub(crate) mod out;
 mod show;
 mod talk;
+mod transfer;
 
 use std::process::ExitCode;
 
@@ -65,6 +66,12 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         Command::Memory(command) => ask.memory(command),
         Command::Tools(command) => ask.tools(command),
         Command::Link { revoke_all } => ask.link(revoke_all),
+        Command::Export { file, sections, secrets } => transfer::export(&ask, &file, sections, secrets),
+        Command::Import { file, sections, replace, preview, yes, no_secrets } => {
+            let how = transfer::How { replace, preview, yes, no_secrets };
+            transfer::import(&ask, &file, &sections, how)
+        }
+        Command::Erase => transfer::erase(&ask.caller.home),
         Command::Key(command) => key::run(&ask.caller.home, keys, &command, args.json),
         Command::Completions { .. } => Ok(ExitCode::SUCCESS),
         #[cfg(debug_assertions)]
@@ -75,7 +82,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
 }
 
 /// Somebody to ask and a way to show it.
-struct Asking {
+pub(in crate::cli) struct Asking {
     caller: Caller,
     json: bool,
 }

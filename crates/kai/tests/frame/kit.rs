@@ -41,6 +41,15 @@ impl Done {
         serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {self:?}"))
     }
 
+    /// The last line on stderr is the sentence; something was shown before it.
+    pub(crate) fn refused_last(&self, code: i32, word: &str) {
+        let last = self.err.lines().last().unwrap_or_default();
+        assert!(
+            self.code == code && last.starts_with("kai: ") && last.contains(word),
+            "{word:?} in {self:?}"
+        );
+    }
+
     /// One sentence on stderr, nothing else, and the code.
     pub(crate) fn refused(&self, code: i32, word: &str) {
         assert_eq!(self.code, code, "{self:?}");

@@ -1,0 +1,171 @@
+//! The sections as rows: read out for an export, written for an import.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use kai_llm::Key;
+use rusqlite::Transaction;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::{Import, Mode, Outcome, PlainModel, Secrets, Section};
+use crate::agent::conversation::{self, Whole};
+use crate::db::DbError;
+use crate::memory::{self, Memory};
+use crate::models::{self, ConfiguredModel};
+use crate::settings;
+
+pub(super) fn read(tx: &Transaction<'_>, section: Section) -> Result<Value, DbError> {
+    Ok(match section {
+        Section::Settings => json!(settings::load(tx)?.stored()),
+        Section::Memory => json!(memory::store::all(tx)?),
+        Section::Models => json!(models::store::all(tx)?.iter().map(plain).collect::<Vec<_>>()),
+        Section::Conversations => json!(conversation::all_whole(tx)?),
+    })
+}
+
+fn plain(model: &ConfiguredModel) -> PlainModel {
+    let ConfiguredModel { name, preset, base_url, model, .. } = model.clone();
+    PlainModel { name, preset, base_url, model }
+}
+
+pub(super) fn secrets(tx: &Transaction<'_>) -> Result<Secrets, DbError> {
+    let keyed = |model: ConfiguredModel| Some((model.name, model.key?.reveal().to_owned()));
+    Ok(Secrets { model_keys: models::store::all(tx)?.into_iter().filter_map(keyed).collect() })
+}
+
+/// Writes one section of the file, or says why it makes no sense.
+pub(super) fn write(
+    tx: &Transaction<'_>,
+    section: Section,
+    value: &Value,
+    secrets: &Secrets,
+    import: &Import<'_>,
+) -> Result<Outcome, DbError> {
+    match section {
+        Section::Settings => read_as(section, value, |out, items| write_settings(tx, out, &items, import)),
+        Section::Memory => {
+            read_as(section, value, |out, items: Vec<_>| write_memories(tx, out, &items, import))
+        }
+        Section::Models => {
+            read_as(section, value, |out, items: Vec<_>| write_models(tx, out, &items, secrets, import.mode))
+        }
+        Section::Conversations => {
+            read_as(section, value, |out, items: Vec<_>| write_conversations(tx, out, &items, import.mode))
+        }
+    }
+}
+
+fn read_as<T: DeserializeOwned>(
+    section: Section,
+    value: &Value,
+    write: impl FnOnce(&mut Outcome, T) -> Result<(), DbError>,
+) -> Result<Outcome, DbError> {
+    let mut outcome = Outcome::of(section);
+    match serde_json::from_value(value.clone()) {
+        Ok(items) => write(&mut outcome, items)?,
+        Err(error) => outcome.problem = Some(error.to_string()),
+    }
+    Ok(outcome)
+}
+
+fn write_settings(
+    tx: &Transaction<'_>,
+    outcome: &mut Outcome,
+    items: &BTreeMap<String, String>,
+    import: &Import<'_>,
+) -> Result<(), DbError> {
+    let before = settings::load(tx)?.stored().clone();
+    if import.mode == Mode::Replace {
+        outcome.removed = before.keys().filter(|key| !items.contains_key(*key)).count();
+        settings::clear(tx)?;
+    }
+    for (key, value) in items {
+        let Some(setting) = import.settings.iter().find(|setting| setting.key == *key) else {
+            outcome.skipped.push(format!("{key}: unknown here"));
+            continue;
+        };
+        match setting.accept(value) {
+            Ok(value) => {
+                outcome.count(before.get(key), &value);
+                settings::store(tx, key, &value)?;
+            }
+            Err(refused) => outcome.skipped.push(refused.to_string()),
+        }
+    }
+    Ok(())
+}
+
+fn write_memories(
+    tx: &Transaction<'_>,
+    outcome: &mut Outcome,
+    items: &[Memory],
+    import: &Import<'_>,
+) -> Result<(), DbError> {
+    let before: BTreeMap<_, _> = memory::store::all(tx)?.into_iter().map(|m| (m.key.clone(), m)).collect();
+    if import.mode == Mode::Replace {
+        outcome.removed = before.keys().filter(|key| items.iter().all(|item| item.key != **key)).count();
+        memory::store::clear(tx)?;
+    }
+    let now = Timestamp::from_millisecond(import.export.exported_at).unwrap_or_default();
+    // The newest comes first in the file and last into the store, so that the order stays.
+    for item in items.iter().rev() {
+        match item.checked() {
+            Ok(()) => {
+                outcome.count(before.get(&item.key), item);
+                memory::store::restore(tx, item, now)?;
+            }
+            Err(sentence) => outcome.skipped.push(sentence),
+        }
+    }
+    Ok(())
+}
+
+fn write_models(
+    tx: &Transaction<'_>,
+    outcome: &mut Outcome,
+    items: &[PlainModel],
+    secrets: &Secrets,
+    mode: Mode,
+) -> Result<(), DbError> {
+    let before: BTreeMap<_, _> = models::store::all(tx)?.into_iter().map(|m| (m.name.clone(), m)).collect();
+    if mode == Mode::Replace {
+        outcome.removed = before.keys().filter(|name| items.iter().all(|item| item.name != **name)).count();
+        for name in before.keys() {
+            models::store::remove(tx, name)?;
+        }
+    }
+    for item in items {
+        outcome.count(before.get(&item.name).map(plain).as_ref(), item);
+        let PlainModel { name, preset, base_url, model } = item.clone();
+        let key = secrets.model_keys.get(&name).map(|key| Key::new(key.as_str()));
+        models::store::keep(tx, &ConfiguredModel { name, preset, base_url, model, key })?;
+    }
+    Ok(())
+}
+
+fn write_conversations(
+    tx: &Transaction<'_>,
+    outcome: &mut Outcome,
+    items: &[Whole],
+    mode: Mode,
+) -> Result<(), DbError> {
+    let before: BTreeMap<_, _> =
+        conversation::all_whole(tx)?.into_iter().map(|whole| (whole.identity(), whole)).collect();
+    if mode == Mode::Replace {
+        outcome.removed =
+            before.keys().filter(|known| items.iter().all(|item| item.identity() != **known)).count();
+        conversation::delete_all(tx)?;
+    }
+    for item in items {
+        let there = before.get(&item.identity());
+        // In a merge nothing that was said is overwritten: one that is there stays as it is.
+        if mode == Mode::Merge && there.is_some() {
+            outcome.same += 1;
+            continue;
+        }
+        outcome.count(there, item);
+        conversation::restore(tx, item)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! Out of one home and into another.
+
+use kai_llm::{CallId, Key, Message, ToolCall, Usage};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::MIGRATIONS;
+use crate::agent::conversation::{self, Entry, Whole};
+use crate::db::Db;
+use crate::memory::{Category, MemoryKey};
+use crate::models::{self, ConfiguredModel};
+use crate::settings::{self, THEME};
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+fn home() -> Db {
+    Db::in_memory(MIGRATIONS).unwrap()
+}
+
+fn take(db: &Db, passphrase: Option<&Passphrase>) -> Export {
+    db.write_now(|tx| export(tx, &Section::ALL, passphrase, NOW)).unwrap()
+}
+
+fn put(
+    db: &Db,
+    export: &Export,
+    mode: Mode,
+    passphrase: Option<&Passphrase>,
+) -> Result<Vec<Outcome>, TransferError> {
+    let settings = settings::catalogue([]);
+    let all = Import { export, sections: &[], mode, passphrase, settings: &settings };
+    db.write_now(|tx| import(tx, &all))
+}
+
+/// Something in every section.
+fn filled(memories: &[(String, String, u32)], said: &[String]) -> Db {
+    let db = home();
+    let fill = |tx: &Transaction<'_>| {
+        settings::store(tx, "theme", "dark")?;
+        for (key, content, hits) in memories {
+            let Ok(key) = MemoryKey::new(key) else { continue };
+            let category = Category::Preference;
+            let memory = crate::memory::Memory { key, content: content.clone(), category, hits: *hits };
+            if memory.checked().is_ok() {
+                crate::memory::store::restore(tx, &memory, NOW)?;
+            }
+        }
+        let model = ConfiguredModel {
+            name: "mine".into(),
+            preset: "openai".into(),
+            base_url: "https://example.org/v1".into(),
+            model: "m".into(),
+            key: Some(Key::new("sk-very-secret")),
+        };
+        models::store::keep(tx, &model)?;
+        conversation::restore(tx, &whole(said))
+    };
+    db.write_now(fill).unwrap_or_else(|e: DbError| panic!("{e}"));
+    db
+}
+
+fn whole(said: &[String]) -> Whole {
+    let call = ToolCall {
+        id: CallId("c".into()),
+        name: "t".into(),
+        arguments: "{ }".into(),
+        signature: Some("s".into()),
+    };
+    let entry = |message, answered_by: Option<&str>| Entry {
+        message,
+        answered_by: answered_by.map(str::to_owned),
+        usage: answered_by.map(|_| Usage { input: 1, output: 2 }),
+        at: 5,
+    };
+    let mut entries: Vec<Entry> =
+        said.iter().map(|text| entry(Message::User { text: text.clone() }, None)).collect();
+    entries
+        .push(entry(Message::Assistant { text: "a".into(), calls: vec![call], signature: None }, Some("m")));
+    Whole { title: "A title".into(), kind: "chat".into(), created_at: 3, updated_at: 9, entries }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn what_goes_out_comes_in_again(
+        memories in proptest::collection::vec((".{0,20}", ".{0,40}", 0u32..9), 0..8),
+        said in proptest::collection::vec(".{0,60}", 0..5),
+    ) {
+        let from = filled(&memories, &said);
+        let taken = take(&from, None);
+        let text = serde_json::to_string(&taken).unwrap();
+        let parsed = Export::parse(&text).unwrap();
+        for mode in [Mode::Merge, Mode::Replace] {
+            let to = home();
+            let outcomes = put(&to, &parsed, mode, None).unwrap();
+            prop_assert!(outcomes.iter().all(|o| o.problem.is_none() && o.skipped.is_empty()), "{outcomes:?}");
+            prop_assert_eq!(take(&to, None), taken.clone());
+            let again = put(&to, &parsed, mode, None).unwrap();
+            prop_assert!(again.iter().all(|o| o.new == 0 && o.changed == 0 && o.removed == 0), "{again:?}");
+            prop_assert_eq!(take(&to, None), taken.clone());
+        }
+    }
+}
+
+#[test]
+fn secrets_leave_only_when_asked_for_and_only_sealed() {
+    let (from, words) = (filled(&[], &[]), Passphrase::new("sesame".into()));
+    assert!(!serde_json::to_string(&take(&from, None)).unwrap().contains("very-secret"));
+    let sealed = take(&from, Some(&words));
+    assert!(!serde_json::to_string(&sealed).unwrap().contains("very-secret"));
+    let key_in =
+        |to: &Db| to.write_now(models::store::all).unwrap_or_else(|e: DbError| panic!("{e}"))[0].key.clone();
+    let to = home();
+    put(&to, &sealed, Mode::Merge, None).unwrap();
+    assert_eq!(key_in(&to), None);
+    let wrong = put(&to, &sealed, Mode::Merge, Some(&Passphrase::new("wrong".into())));
+    assert!(matches!(wrong, Err(TransferError::WrongPassphrase)));
+    put(&to, &sealed, Mode::Merge, Some(&words)).unwrap();
+    assert_eq!(key_in(&to), Some(Key::new("sk-very-secret")));
+}
+
+#[test]
+fn a_section_that_makes_no_sense_does_not_stop_the_others() {
+    let file = json!({
+        "kai_export": 1,
+        "from_the_future": true,
+        "sections": {
+            "memory": "not a list",
+            "settings": {"theme": "dark", "language": "klingon", "no_such_setting": "x"},
+            "models": [{"name": "m"}],
+            "horoscopes": [1, 2, 3],
+        },
+    });
+    let export = Export::parse(&file.to_string()).unwrap();
+    let to = home();
+    let outcomes = put(&to, &export, Mode::Merge, None).unwrap();
+    let of = |name: &str| outcomes.iter().find(|o| o.section == name).unwrap();
+    assert!(of("memory").problem.is_some() && of("models").problem.is_some());
+    let settings = of("settings");
+    assert_eq!((settings.new, settings.skipped.len()), (1, 2), "{settings:?}");
+    assert!(outcomes.iter().all(|o| o.section != "horoscopes"));
+    let theme = to.write_now(|tx| Ok::<_, DbError>(settings::load(tx)?.of(&THEME))).unwrap();
+    assert_eq!(theme, "dark");
+}
+
+#[test]
+fn merge_keeps_what_is_there_and_replace_does_not() {
+    let memory = |key: &str, content: &str| (key.to_owned(), content.to_owned(), 0);
+    let file = take(&filled(&[memory("a", "new"), memory("b", "b")], &["hello".into()]), None);
+    for (mode, expected) in [(Mode::Merge, vec!["a", "b", "c"]), (Mode::Replace, vec!["a", "b"])] {
+        let to = filled(&[memory("a", "old"), memory("c", "c")], &["other".into()]);
+        let outcomes = put(&to, &file, mode, None).unwrap();
+        let memories = outcomes.iter().find(|o| o.section == "memory").unwrap();
+        assert_eq!((memories.new, memories.changed), (1, 1));
+        assert_eq!(memories.removed, usize::from(mode == Mode::Replace));
+        let mut keys: Vec<String> = to
+            .write_now(crate::memory::store::all)
+            .unwrap_or_else(|e: DbError| panic!("{e}"))
+            .into_iter()
+            .map(|m| m.key.as_str().to_owned())
+            .collect();
+        keys.sort();
+        assert_eq!(keys, expected, "{mode:?}");
+    }
+}
+
+#[test]
+fn files_that_are_none_or_too_new_are_refused() {
+    for (text, word) in [
+        ("", "not an export"),
+        ("{}", "not an export"),
+        ("[1]", "not an export"),
+        ("{\"kai_export\": 99}", "newer Kai"),
+    ] {
+        let refused = Export::parse(text).unwrap_err().to_string();
+        assert!(refused.contains(word), "{text}: {refused}");
+    }
+    assert!(Export::parse("{\"kai_export\": 0}").is_ok(), "older forms are read");
+}

@@ -1,0 +1,181 @@
+//! `kai export`, `kai import`, `kai erase`: files and questions around the calls.
+
+use std::fs::{self, OpenOptions};
+use std::io::{IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use kai_assistant::home::{Home, KeyPlace};
+use kai_assistant::transfer::{Export, Mode, Outcome};
+
+use super::{Asking, out};
+use crate::call::{Call, ImportCall};
+use crate::failure::Failure;
+use crate::home::{ask_text, keyring};
+
+pub(super) fn export(
+    ask: &Asking,
+    file: &Path,
+    sections: Vec<String>,
+    secrets: bool,
+) -> Result<ExitCode, Failure> {
+    let passphrase = if secrets { Some(new_passphrase()?) } else { None };
+    let taken: Export = ask.caller.ask(Call::Export { sections, passphrase })?;
+    let text = serde_json::to_string_pretty(&taken).map_err(|e| Failure::failed(e.to_string()))?;
+    write_new(file, text.as_bytes())?;
+    let names: Vec<&str> = taken.sections.keys().map(String::as_str).collect();
+    out::line(&format!("Wrote {} to {}.", names.join(", "), out::visible(&file.display().to_string())));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// For its owner alone, and never over something that is there.
+fn write_new(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let failed = |e: std::io::Error| match e.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            Failure::failed(format!("{} is there already. Name another file.", file.display()))
+        }
+        _ => Failure::failed(format!("{} could not be written: {e}.", file.display())),
+    };
+    let mut open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(failed)?;
+    open.write_all(bytes).and_then(|()| open.sync_all()).map_err(|e| {
+        drop(fs::remove_file(file));
+        failed(e)
+    })
+}
+
+fn new_passphrase() -> Result<String, Failure> {
+    let nobody = || Failure::usage("Secrets are sealed with a passphrase, which needs a terminal.");
+    let first = ask_text("Passphrase for the secrets in the file: ").ok_or_else(nobody)?;
+    let again = ask_text("Once more: ").ok_or_else(nobody)?;
+    if first == again && !first.is_empty() {
+        Ok(first)
+    } else {
+        Err(Failure::usage("The two are not the same, or empty. Nothing was written."))
+    }
+}
+
+/// How an import goes about it.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
+pub(super) struct How {
+    pub(super) replace: bool,
+    pub(super) preview: bool,
+    pub(super) yes: bool,
+    pub(super) no_secrets: bool,
+}
+
+pub(super) fn import(ask: &Asking, file: &Path, sections: &[String], how: How) -> Result<ExitCode, Failure> {
+    let unreadable = |e: std::io::Error| match e.kind() {
+        std::io::ErrorKind::NotFound => Failure::failed(format!("There is no file {}.", file.display())),
+        _ => Failure::failed(format!("{} could not be read: {e}.", file.display())),
+    };
+    let text = fs::read_to_string(file).map_err(unreadable)?;
+    let passphrase = passphrase_for(&text, how)?;
+    let mode = if how.replace { Mode::Replace } else { Mode::Merge };
+    let call = |preview| {
+        let (text, sections, passphrase) = (text.clone(), sections.to_vec(), passphrase.clone());
+        Call::Import(ImportCall { text, sections, mode, passphrase, preview })
+    };
+    let expected: Vec<Outcome> = ask.caller.ask(call(true))?;
+    if how.preview {
+        ask.print(&expected, |outcomes| told("would be", outcomes));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !how.yes {
+        out::note(told("would be", &expected).trim_end());
+        confirm("Take this in? [y/N] ", "y")?;
+    }
+    let done: Vec<Outcome> = ask.caller.ask(call(false))?;
+    ask.print(&done, |outcomes| told("are", outcomes));
+    Ok(ExitCode::from(u8::from(done.iter().any(|outcome| outcome.problem.is_some()))))
+}
+
+fn passphrase_for(text: &str, how: How) -> Result<Option<String>, Failure> {
+    let sealed = Export::parse(text).map_err(|e| Failure::failed(e.to_string()))?.secrets.is_some();
+    if !sealed || how.no_secrets {
+        return Ok(None);
+    }
+    let needed = || {
+        Failure::failed(
+            "The file holds sealed secrets: run this on a terminal, or leave them out with --no-secrets.",
+        )
+    };
+    ask_text("Passphrase of the secrets in the file: ").ok_or_else(needed).map(Some)
+}
+
+fn told(verb: &str, outcomes: &[Outcome]) -> String {
+    let line = |outcome: &Outcome| {
+        let Outcome { section, new, changed, same, removed, skipped, problem } = outcome;
+        let counts =
+            format!("{section}: {new} {verb} new, {changed} changed, {removed} removed, {same} the same");
+        let head =
+            problem.as_ref().map_or(counts, |why| format!("{section}: left out, it makes no sense ({why})"));
+        let rest = skipped.iter().map(|why| format!("\n  left out: {why}"));
+        out::visible(&head) + &rest.collect::<String>() + "\n"
+    };
+    match outcomes {
+        [] => "There is nothing in it that could be taken in.\n".to_owned(),
+        some => some.iter().map(line).collect(),
+    }
+}
+
+/// Asks on the terminal and goes on only for exactly `expected`.
+fn confirm(question: &str, expected: &str) -> Result<(), Failure> {
+    if !std::io::stdin().is_terminal() {
+        return Err(Failure::usage(
+            "This needs a yes: run it on a terminal, or give --yes where there is one.",
+        ));
+    }
+    drop(write!(std::io::stderr(), "{question}"));
+    let mut typed = String::new();
+    drop(std::io::stdin().read_line(&mut typed));
+    if typed.trim() == expected { Ok(()) } else { Err(Failure::failed("Nothing was changed.")) }
+}
+
+/// What Kai makes in its home; nothing else in the folder is touched.
+const OURS: [&str; 12] = [
+    "kai.db",
+    "kai.db-wal",
+    "kai.db-shm",
+    "kai.db.new",
+    "kai.key",
+    "kai.key.new",
+    "kai.sock",
+    "kai.lock",
+    "copies",
+    "logs",
+    "files",
+    "kai.db-journal",
+];
+
+pub(super) fn erase(home: &Home) -> Result<ExitCode, Failure> {
+    let failed =
+        |e: std::io::Error| Failure::failed(format!("{} could not be erased: {e}.", home.dir.display()));
+    let Some(_lock) = home.lock_daemon().map_err(failed)? else {
+        return Err(Failure::failed("Kai runs for this home. Stop it first."));
+    };
+    out::note(&format!(
+        "This deletes everything Kai keeps in {}: conversations, memories, settings, keys. There is no way back.",
+        home.dir.display()
+    ));
+    if !std::io::stdin().is_terminal() {
+        return Err(Failure::usage("Erasing needs a typed confirmation, so it needs a terminal."));
+    }
+    confirm("Type  erase everything  to go on: ", "erase everything")?;
+    if let (Ok(Some(file)), Some(ring)) = (home.read_key_file(), keyring())
+        && matches!(file.place, KeyPlace::Keyring)
+    {
+        drop(ring.remove(&file.home));
+    }
+    for name in OURS {
+        let path = home.dir.join(name);
+        let gone = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        match gone {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(failed(e)),
+            _ => {}
+        }
+    }
+    out::line("Everything is erased.");
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,127 @@
+//! Out of one home, into another, and gone.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::kit::{Done, Home, KAI};
+
+/// Runs a command on a terminal of its own and types at it.
+fn on_terminal(home: &Home, arguments: &str, typed: &str) -> Done {
+    let mut script = Command::new("script");
+    script.args(["-qec", &format!("{KAI} {arguments}"), "/dev/null"]).env_clear();
+    script
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("KAI_HOME", home.path())
+        .env("SHELL", "/bin/sh");
+    let mut child =
+        script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    for line in typed.lines() {
+        drop(writeln!(input, "{line}"));
+        std::thread::sleep(std::time::Duration::from_millis(400));
+    }
+    drop(input);
+    child.wait_with_output().unwrap().into()
+}
+
+fn remember(home: &Home, key: &str, content: &str) {
+    let arguments = format!("{{\"key\": \"{key}\", \"content\": \"{content}\"}}");
+    assert_eq!(home.run(&["tools", "call", "memory_store", &arguments]).code, 0);
+}
+
+fn with_key(home: &Home) {
+    let key = home.path().join("key");
+    std::fs::write(&key, "sk-very-secret").unwrap();
+    let input = std::fs::File::open(&key).unwrap();
+    let added =
+        crate::kit::kai(home.path()).args(["models", "add", "openai", "--key-stdin"]).stdin(input).output();
+    assert_eq!(Done::from(added.unwrap()).code, 0);
+}
+
+#[test]
+fn a_file_goes_from_home_to_home_with_a_preview_between() {
+    let (from, to) = (Home::new(), Home::new());
+    remember(&from, "tea", "Likes green tea.");
+    from.run(&["settings", "set", "theme", "dark"]);
+    with_key(&from);
+    let file = from.path().join("kai.json");
+    let file = file.to_str().unwrap();
+    let written = from.run(&["export", file]);
+    assert_eq!(written.code, 0, "{written:?}");
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.contains("green tea") && !text.contains("sk-very-secret"));
+    from.run(&["export", file]).refused(1, "is there already");
+
+    let preview = to.run(&["import", file, "--preview", "--json"]);
+    assert_eq!(preview.json()[1]["section"], "memory", "{preview:?}");
+    assert_eq!(preview.json()[1]["new"], 1);
+    assert_eq!(to.run(&["memory", "list"]).out, "Kai remembers nothing yet.\n", "a preview changes nothing");
+    to.run(&["import", file]).refused_last(2, "needs a yes");
+    let daemon = to.start();
+    assert_eq!(to.run(&["import", file, "--yes"]).code, 0);
+    assert_eq!(to.run(&["memory", "list"]).out, "tea  Likes green tea.\n");
+    assert_eq!(to.run(&["settings", "get", "theme"]).out, "dark\n");
+    drop(daemon);
+
+    remember(&to, "coffee", "Never.");
+    assert_eq!(to.run(&["import", file, "--replace", "--section", "memory", "--yes"]).code, 0);
+    assert_eq!(to.run(&["memory", "list"]).out, "tea  Likes green tea.\n");
+    to.run(&["import", file, "--section", "poems", "--yes"])
+        .refused(2, "settings, memory, models, conversations");
+}
+
+#[test]
+fn bad_files_are_said_and_change_nothing() {
+    let home = Home::new();
+    remember(&home, "a", "b");
+    let file = home.path().join("file.json");
+    let name = file.to_str().unwrap();
+    home.run(&["import", name, "--yes"]).refused(1, "There is no file");
+    for (text, word) in [("", "not an export"), ("[]", "not an export"), ("{\"kai_export\": 2}", "newer Kai")]
+    {
+        std::fs::write(&file, text).unwrap();
+        home.run(&["import", name, "--yes"]).refused(1, word);
+    }
+    std::fs::write(&file, r#"{"kai_export": 1, "sections": {"memory": 5, "settings": {"theme": "dark"}}}"#)
+        .unwrap();
+    let partly = home.run(&["import", name, "--yes"]);
+    assert!(partly.code == 1 && partly.out.contains("memory: left out"), "{partly:?}");
+    assert_eq!(home.run(&["settings", "get", "theme"]).out, "dark\n", "the good section is taken in");
+    assert_eq!(home.run(&["memory", "list"]).out, "a  b\n");
+}
+
+#[test]
+fn secrets_travel_only_under_a_passphrase() {
+    let (from, to) = (Home::new(), Home::new());
+    with_key(&from);
+    let file = from.path().join("kai.json");
+    let name = file.to_str().unwrap();
+    from.run(&["export", name, "--secrets"]).refused(2, "needs a terminal");
+    let written = on_terminal(&from, &format!("export {name} --secrets"), "sesame\nsesame\n");
+    assert_eq!(written.code, 0, "{written:?}");
+    assert!(!std::fs::read_to_string(&file).unwrap().contains("sk-very-secret"));
+    to.run(&["import", name, "--yes"]).refused(1, "--no-secrets");
+    let wrong = on_terminal(&to, &format!("import {name} --yes"), "wrong\n");
+    assert!(wrong.code == 1 && wrong.out.contains("does not open"), "{wrong:?}");
+    assert_eq!(on_terminal(&to, &format!("import {name} --yes"), "sesame\n").code, 0);
+    assert_eq!(to.run(&["models", "list", "--json"]).json()[0]["ready"], true, "the key came along");
+}
+
+#[test]
+fn erasing_needs_the_typed_words_and_a_stopped_daemon() {
+    let home = Home::new();
+    remember(&home, "a", "b");
+    std::fs::write(home.path().join("notes.txt"), "mine").unwrap();
+    home.run(&["erase"]).refused_last(2, "needs a terminal");
+    let daemon = home.start();
+    home.run(&["erase"]).refused(1, "Stop it first");
+    drop(daemon);
+    let other = on_terminal(&home, "erase", "yes\n");
+    assert!(other.code == 1 && home.path().join("kai.db").exists(), "{other:?}");
+    let erased = on_terminal(&home, "erase", "erase everything\n");
+    assert_eq!(erased.code, 0, "{erased:?}");
+    let left: Vec<_> = std::fs::read_dir(home.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["notes.txt"], "only what is Kai's is gone");
+    assert_eq!(home.run(&["memory", "list"]).out, "Kai remembers nothing yet.\n");
+}
