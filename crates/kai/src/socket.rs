@@ -211,3 +211,51 @@ pub(crate) fn told(event: agent::Event, language: &Words) -> Event {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kai_llm::CallId;
+
+    use super::*;
+
+    fn call() -> ToolCall {
+        let (name, arguments) = ("memory_store".to_owned(), "{\"key\": 1}".to_owned());
+        ToolCall { id: CallId("1".to_owned()), name, arguments, signature: None }
+    }
+
+    /// A face over a socket, with the daemon's and the caller's ends of its channels.
+    fn over(tty: bool) -> (Over, mpsc::UnboundedReceiver<Event>, mpsc::UnboundedSender<Word>) {
+        let (events, coming) = mpsc::unbounded_channel();
+        let (words, heard) = mpsc::unbounded_channel();
+        (Over { events, tty, language: Words::of("en"), words: Mutex::new(heard) }, coming, words)
+    }
+
+    #[tokio::test]
+    async fn only_a_yes_to_exactly_this_call_allows_it() {
+        for (said, expected) in [
+            (Some(Word::Allow { yes: true }), true),
+            (Some(Word::Allow { yes: false }), false),
+            (Some(Word::Cancel), false),
+            (None, false),
+        ] {
+            let (face, mut coming, words) = over(true);
+            match said {
+                Some(word) => words.send(word).unwrap(),
+                None => drop(words),
+            }
+            assert_eq!(face.allows(&call()).await, expected, "{said:?}");
+            let Some(Event::Confirm { tool, arguments }) = coming.recv().await else {
+                panic!("nobody was asked")
+            };
+            assert_eq!((tool, arguments), (call().name, call().arguments), "the person sees the exact call");
+        }
+    }
+
+    #[tokio::test]
+    async fn where_nobody_sits_nobody_is_asked() {
+        let (face, mut coming, words) = over(false);
+        words.send(Word::Allow { yes: true }).unwrap();
+        assert!(!face.allows(&call()).await);
+        assert!(coming.try_recv().is_err(), "no question is sent");
+    }
+}
