@@ -183,7 +183,7 @@ impl Asking {
             ToolsCommand::Disable { tool } => self.switch_tool(tool, false),
             ToolsCommand::Call { tool, arguments } => {
                 let arguments = args::given(arguments)?;
-                let watcher = talk::Terminal::new(true).watching();
+                let watcher = talk::Terminal::quiet().watching();
                 let call = Call::ToolsTry { tool, arguments };
                 let answer: ToolAnswer = self.caller.line()?.call(call, &watcher)?;
                 out::line(&out::escaped(&answer.text));

@@ -82,7 +82,10 @@ fn piped() -> bool {
 /// Shows a turn: the answer on stdout, everything else on stderr.
 #[derive(Clone)]
 pub(super) struct Terminal {
+    /// The answer is not shown as it comes.
     silent: bool,
+    /// What tools do is not told.
+    quiet: bool,
     colour: bool,
     shown: Arc<Mutex<Shown>>,
 }
@@ -99,7 +102,17 @@ struct Shown {
 impl Terminal {
     pub(super) fn new(silent: bool) -> Self {
         let shown = Shown { markdown: Markdown::new(), midway: false, chat: None };
-        Self { silent, colour: std::io::stdout().is_terminal(), shown: Arc::new(Mutex::new(shown)) }
+        Self {
+            silent,
+            quiet: false,
+            colour: std::io::stdout().is_terminal(),
+            shown: Arc::new(Mutex::new(shown)),
+        }
+    }
+
+    /// Shows nothing, and is there only to be asked.
+    pub(super) fn quiet() -> Self {
+        Self { quiet: true, ..Self::new(true) }
     }
 
     pub(super) fn watching(&self) -> Arc<dyn Watcher> {
@@ -130,6 +143,9 @@ impl Terminal {
 
 impl Watcher for Terminal {
     fn sees(&self, event: &Event) {
+        if self.quiet {
+            return;
+        }
         match event {
             Event::Began { chat } => {
                 self.shown.lock().unwrap_or_else(PoisonError::into_inner).chat = Some(*chat);
@@ -216,7 +232,7 @@ fn one_turn(line: &Line<'_>, text: &str, chat: Which) -> Which {
 
 /// What was said before comes back with the arrow keys.
 fn recall(line: &Line<'_>, id: ConversationId, editor: &mut Editor<(), MemHistory>) -> Result<(), Failure> {
-    let entries: Vec<Entry> = line.call(Call::ChatsShow { id }, &Terminal::new(true).watching())?;
+    let entries: Vec<Entry> = line.call(Call::ChatsShow { id }, &Terminal::quiet().watching())?;
     for entry in entries {
         if let Message::User { text } = entry.message {
             drop(editor.add_history_entry(text));

@@ -32,7 +32,7 @@ fn a_memory_goes_through_all_floors() {
     let home = Home::new();
     let stored =
         home.run(&["tools", "call", "memory_store", r#"{"key": "tea", "content": "Likes green tea."}"#]);
-    assert_eq!(stored.code, 0);
+    assert_eq!((stored.code, stored.err.as_str()), (0, ""));
     assert_eq!(stored.json()["success"], true);
     assert_eq!(stored.json()["updated"], false);
     let updated =
