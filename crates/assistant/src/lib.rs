@@ -24,4 +24,5 @@ pub const MIGRATIONS: &[db::Migration] = &[
     models::MIGRATION,
     agent::conversation::MIGRATION,
     ledger::MIGRATION,
+    device::MIGRATION,
 ];
