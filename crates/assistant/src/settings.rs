@@ -80,15 +80,8 @@ pub static TOOL_RESULT_LIMIT: Setting = setting(
     "Characters of a tool's result that the model gets to see; the rest is cut off.",
 );
 
-static FIXED: [&Setting; 7] = [
-    &ALLOWED_HOSTS,
-    &LANGUAGE,
-    &MEMORY_ENABLED,
-    &OPEN_URL_FOLDERS,
-    &SOUL_TEXT,
-    &THEME,
-    &TOOL_RESULT_LIMIT,
-];
+static FIXED: [&Setting; 7] =
+    [&ALLOWED_HOSTS, &LANGUAGE, &MEMORY_ENABLED, &OPEN_URL_FOLDERS, &SOUL_TEXT, &THEME, &TOOL_RESULT_LIMIT];
 
 /// The switch of one tool.
 pub fn tool_enabled(tool: &str, on_by_default: bool) -> Setting {

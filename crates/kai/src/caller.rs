@@ -15,7 +15,7 @@ use crate::answer::{answer, values};
 use crate::call::{Call, Event, Hello, VERSION, Word};
 use crate::failure::Failure;
 use crate::home::Keys;
-use crate::wire::App;
+use crate::wire::{App, Role};
 use crate::{socket, wire};
 
 /// A home to ask, and how to open it if nobody answers for it.
@@ -36,7 +36,7 @@ impl Caller {
         let value = if let Some(stream) = socket::connect(&self.home) {
             over(stream, call)?
         } else {
-            let app = wire::open(self.home.clone(), self.keys)?;
+            let app = wire::open(self.home.clone(), self.keys, Role::Command)?;
             runtime()?.block_on(answer(&app, call, &Nobody))?
         };
         serde_json::from_value(value).map_err(|_| other_version())
@@ -46,7 +46,7 @@ impl Caller {
     pub(crate) fn line(&self) -> Result<Line, Failure> {
         let app = match socket::connect(&self.home) {
             Some(_) => None,
-            None => Some(wire::open(self.home.clone(), self.keys)?),
+            None => Some(wire::open(self.home.clone(), self.keys, Role::Command)?),
         };
         Ok(Line { app, home: self.home.clone(), runtime: runtime()? })
     }

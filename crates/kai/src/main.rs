@@ -11,6 +11,7 @@ mod doctor;
 mod failure;
 mod home;
 mod logs;
+mod machine;
 mod models;
 mod socket;
 mod status;

@@ -67,7 +67,8 @@ impl Tool for CreateCalendarEvent {
     async fn run(&self, input: CreateCalendarEventInput) -> Result<EventCreated, ToolError> {
         let (now, zone) = (self.clock.now(), self.clock.zone());
         let mut random = [0; 16];
-        getrandom::fill(&mut random).map_err(|e| ToolError(format!("No random number was to be had: {e}.")))?;
+        getrandom::fill(&mut random)
+            .map_err(|e| ToolError(format!("No random number was to be had: {e}.")))?;
         let uid = format!("{}@kai", crate::hex::encode(&random));
         let event = check(input, uid, now, &zone).map_err(ToolError)?;
         let path = self.files.join(file_name(&event));
@@ -90,10 +91,13 @@ impl CreateCalendarEvent {
             None => Err("there is no program that opens files".to_owned()),
         };
         let (opened, message) = match outcome {
-            Ok(()) => (true, "The event was opened in the user's calendar, where they can save it.".to_owned()),
-            Err(why) => {
-                (false, format!("The event is in {file}, but it could not be opened: {why}. The user can open it."))
+            Ok(()) => {
+                (true, "The event was opened in the user's calendar, where they can save it.".to_owned())
             }
+            Err(why) => (
+                false,
+                format!("The event is in {file}, but it could not be opened: {why}. The user can open it."),
+            ),
         };
         EventCreated { file, start, end, opened, message }
     }
@@ -162,7 +166,11 @@ mod tests {
     use super::*;
 
     fn input(title: &str, start: &str) -> CreateCalendarEventInput {
-        CreateCalendarEventInput { title: title.to_owned(), start_time: start.to_owned(), ..Default::default() }
+        CreateCalendarEventInput {
+            title: title.to_owned(),
+            start_time: start.to_owned(),
+            ..Default::default()
+        }
     }
 
     fn checked(input: CreateCalendarEventInput) -> Result<Event, String> {
@@ -181,7 +189,10 @@ mod tests {
             (CreateCalendarEventInput { reminder_minutes: Some(40_321), ..good() }, "from 0 to 40320"),
             (CreateCalendarEventInput { location: Some("x".repeat(501)), ..good() }, "location must be"),
             (CreateCalendarEventInput { description: Some("x".repeat(4_001)), ..good() }, "description must"),
-            (CreateCalendarEventInput { end_time: Some("2026-03-09T15:00".to_owned()), ..good() }, "after the"),
+            (
+                CreateCalendarEventInput { end_time: Some("2026-03-09T15:00".to_owned()), ..good() },
+                "after the",
+            ),
         ] {
             let said = checked(input).unwrap_err();
             assert!(said.contains(word), "{word}: {said}");

@@ -25,9 +25,7 @@ const WIDTH: usize = 75;
 
 pub(super) fn render(event: &Event) -> String {
     let (start, end) = match event.when {
-        When::Timed { start, end } => {
-            (format!("DTSTART:{}", utc(start)), format!("DTEND:{}", utc(end)))
-        }
+        When::Timed { start, end } => (format!("DTSTART:{}", utc(start)), format!("DTEND:{}", utc(end))),
         When::Days { start, end } => (
             format!("DTSTART;VALUE=DATE:{}", start.strftime("%Y%m%d")),
             format!("DTEND;VALUE=DATE:{}", end.strftime("%Y%m%d")),

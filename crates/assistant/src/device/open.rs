@@ -69,13 +69,13 @@ impl Tool for OpenUrl {
             web @ Target::Web(_) => Ok(web),
         });
         let target = target.map_err(ToolError)?;
-        let opened = match &target {
+        let name = match &target {
             Target::Web(url) => url.clone(),
             Target::File(path) => path.display().to_string(),
         };
-        let failed = |e| ToolError(format!("{opened} could not be opened: {e}."));
+        let failed = |e| ToolError(format!("{name} could not be opened: {e}."));
         opener.open(&target).await.map_err(failed)?;
-        Ok(Opened { opened })
+        Ok(Opened { opened: name })
     }
 }
 
@@ -108,7 +108,10 @@ fn understand(typed: &str) -> Result<Target, String> {
 /// is not there is answered like what is outside, so that nobody can find out which files exist.
 fn inside(path: &Path, folders: &[PathBuf]) -> Result<PathBuf, String> {
     let within = |real: &PathBuf| {
-        folders.iter().filter_map(|folder| fs::canonicalize(folder).ok()).any(|folder| real.starts_with(folder))
+        folders
+            .iter()
+            .filter_map(|folder| fs::canonicalize(folder).ok())
+            .any(|folder| real.starts_with(folder))
     };
     let Some(real) = fs::canonicalize(path).ok().filter(within) else {
         let named = folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ");
@@ -177,7 +180,14 @@ mod tests {
         let at = |name: &str| home.path().join(name);
         fs::create_dir_all(at("files/deep")).unwrap();
         fs::create_dir_all(at("files-of-others")).unwrap();
-        for file in ["kai.key", "files/a.ics", "files/deep/b.txt", "files/run", "files/x.desktop", "files-of-others/c"] {
+        for file in [
+            "kai.key",
+            "files/a.ics",
+            "files/deep/b.txt",
+            "files/run",
+            "files/x.desktop",
+            "files-of-others/c",
+        ] {
             fs::write(at(file), "x").unwrap();
         }
         fs::set_permissions(at("files/run"), fs::Permissions::from_mode(0o755)).unwrap();

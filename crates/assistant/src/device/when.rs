@@ -8,9 +8,15 @@ use jiff::{SignedDuration, Timestamp, ToSpan};
 /// When an event is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum When {
-    Timed { start: Timestamp, end: Timestamp },
+    Timed {
+        start: Timestamp,
+        end: Timestamp,
+    },
     /// `end` is the first day that is no longer part of it.
-    Days { start: Date, end: Date },
+    Days {
+        start: Date,
+        end: Date,
+    },
 }
 
 /// The years in which a calendar makes sense of a date.
@@ -37,9 +43,11 @@ pub(super) fn days(start: &str, end: Option<&str>) -> Result<When, String> {
         None => start.checked_add(1.day()).map_err(|_| too_far("start_time"))?,
     };
     if end <= start {
-        return Err("The end_time of an all-day event is the day after its last day, so it must be after the \
+        return Err(
+            "The end_time of an all-day event is the day after its last day, so it must be after the \
                     start_time."
-            .to_owned());
+                .to_owned(),
+        );
     }
     Ok(When::Days { start, end })
 }
@@ -85,11 +93,23 @@ mod tests {
             ("2026-03-09T15:00", None, Ok(("2026-03-09T14:00:00Z", "2026-03-09T15:00:00Z"))),
             (" 2026-03-09 15:00:30 ", None, Ok(("2026-03-09T14:00:30Z", "2026-03-09T15:00:30Z"))),
             ("2026-03-09T15:00:00-05:00", None, Ok(("2026-03-09T20:00:00Z", "2026-03-09T21:00:00Z"))),
-            ("2026-03-09T15:00:00Z", Some("2026-03-09T17:00"), Ok(("2026-03-09T15:00:00Z", "2026-03-09T16:00:00Z"))),
-            ("2026-07-01T15:00[America/New_York]", None, Ok(("2026-07-01T19:00:00Z", "2026-07-01T20:00:00Z"))),
+            (
+                "2026-03-09T15:00:00Z",
+                Some("2026-03-09T17:00"),
+                Ok(("2026-03-09T15:00:00Z", "2026-03-09T16:00:00Z")),
+            ),
+            (
+                "2026-07-01T15:00[America/New_York]",
+                None,
+                Ok(("2026-07-01T19:00:00Z", "2026-07-01T20:00:00Z")),
+            ),
             // The clock jumps from 2 to 3: half past two is half past three.
             ("2026-03-29T02:30", None, Ok(("2026-03-29T01:30:00Z", "2026-03-29T02:30:00Z"))),
-            ("2026-03-29T01:30", Some("2026-03-29T03:00"), Ok(("2026-03-29T00:30:00Z", "2026-03-29T01:00:00Z"))),
+            (
+                "2026-03-29T01:30",
+                Some("2026-03-29T03:00"),
+                Ok(("2026-03-29T00:30:00Z", "2026-03-29T01:00:00Z")),
+            ),
             // The clock goes back from 3 to 2: half past two comes twice, and an hour is still an hour.
             ("2026-10-25T02:30", None, Ok(("2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"))),
             ("2026-10-25T02:30+01:00", None, Ok(("2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"))),

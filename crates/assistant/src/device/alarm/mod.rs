@@ -30,7 +30,7 @@ struct Alarm {
 }
 
 /// Set an alarm for a time of day, or a timer that rings after some seconds. Give either hour and minutes, or
-/// duration_seconds.
+/// `duration_seconds`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct SetAlarmInput {
     /// Hour of the alarm in the user's local time, 0 to 23. It rings when it is next that time.

@@ -60,6 +60,10 @@ const NAP: Duration = Duration::from_secs(30);
 const LATE: SignedDuration = SignedDuration::from_secs(60);
 
 impl Ringer {
+    pub fn waker(&self) -> Arc<Waker> {
+        Arc::clone(&self.waker)
+    }
+
     /// Rings all that is due. Must be left to end: what is taken here and not rung is lost.
     pub async fn ring_due(&self, before: Next) -> Next {
         let outcome = self.try_to_ring().await;
@@ -70,7 +74,7 @@ impl Ringer {
         if let Err(error) = &outcome {
             tracing::warn!(%error, "alarms could not be read");
         }
-        Next { due: outcome.map(|(due, _)| due).unwrap_or(before.due), failures }
+        Next { due: outcome.map_or(before.due, |(due, _)| due), failures }
     }
 
     /// Until the next is due, another one was set, or it is time to try again.
@@ -264,7 +268,10 @@ mod tests {
         house.ringer.wait(Next::START).await;
         assert_eq!(start.elapsed().as_secs(), 0, "a wake before the wait is not lost");
         let forever = house.ringer.wait(Next::START);
-        assert!(tokio::time::timeout(Duration::from_hours(24), forever).await.is_err(), "no alarm, no polling");
+        assert!(
+            tokio::time::timeout(Duration::from_hours(24), forever).await.is_err(),
+            "no alarm, no polling"
+        );
     }
 
     #[tokio::test]
