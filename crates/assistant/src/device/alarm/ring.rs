@@ -57,7 +57,7 @@ impl Next {
 /// this often. It costs nothing that could be measured.
 const NAP: Duration = Duration::from_secs(30);
 /// An alarm that rings later than this says when it was due.
-const LATE: SignedDuration = SignedDuration::from_secs(60);
+const LATE: SignedDuration = SignedDuration::from_secs(5);
 
 impl Ringer {
     pub fn waker(&self) -> Arc<Waker> {
