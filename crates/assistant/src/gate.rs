@@ -43,24 +43,32 @@ enum Reach {
     Plants,
     /// Takes away something of the person's; only where a person is there.
     Removes,
+    /// Shows or keeps something on the person's own device; only where a person is there.
+    Device,
     /// Speaks to the outside, or runs something.
     Outward,
 }
 
 const TABLE: &[(&str, Reach)] = &[
+    ("create_calendar_event", Reach::Device),
+    ("execute_shell_command", Reach::Outward),
     ("get_local_time", Reach::Looks),
     ("memory_forget", Reach::Removes),
     ("memory_learn", Reach::Plants),
     // It only counts, so a run that nobody watches may do it too.
     ("memory_reinforce", Reach::Looks),
     ("memory_store", Reach::Plants),
+    ("open_url", Reach::Outward),
+    ("send_notification", Reach::Device),
+    ("set_alarm", Reach::Device),
+    ("shell_command", Reach::Outward),
 ];
 
 /// May `tool` run now?
 pub fn verdict(kind: RunKind, taint: Taint, tool: &str) -> Verdict {
     let reach = TABLE.iter().find(|(name, _)| *name == tool).map_or(Reach::Outward, |(_, reach)| *reach);
     match (kind, reach) {
-        (_, Reach::Looks) | (RunKind::Chat, Reach::Removes) => Verdict::Run,
+        (_, Reach::Looks) | (RunKind::Chat, Reach::Removes | Reach::Device) => Verdict::Run,
         (RunKind::Heartbeat | RunKind::Task, _) => Verdict::Refuse,
         (RunKind::Chat, Reach::Plants | Reach::Outward) if taint == Taint::Tainted => Verdict::AskFirst,
         (RunKind::Chat, Reach::Plants | Reach::Outward) => Verdict::Run,
@@ -119,6 +127,24 @@ mod tests {
             ("memory_reinforce", Chat, Run, Run),
             ("memory_reinforce", Heartbeat, Run, Run),
             ("memory_reinforce", Task, Run, Run),
+            ("open_url", Chat, Run, AskFirst),
+            ("open_url", Heartbeat, Refuse, Refuse),
+            ("open_url", Task, Refuse, Refuse),
+            ("shell_command", Chat, Run, AskFirst),
+            ("shell_command", Heartbeat, Refuse, Refuse),
+            ("shell_command", Task, Refuse, Refuse),
+            ("execute_shell_command", Chat, Run, AskFirst),
+            ("execute_shell_command", Heartbeat, Refuse, Refuse),
+            ("execute_shell_command", Task, Refuse, Refuse),
+            ("send_notification", Chat, Run, Run),
+            ("send_notification", Heartbeat, Refuse, Refuse),
+            ("send_notification", Task, Refuse, Refuse),
+            ("create_calendar_event", Chat, Run, Run),
+            ("create_calendar_event", Heartbeat, Refuse, Refuse),
+            ("create_calendar_event", Task, Refuse, Refuse),
+            ("set_alarm", Chat, Run, Run),
+            ("set_alarm", Heartbeat, Refuse, Refuse),
+            ("set_alarm", Task, Refuse, Refuse),
             ("something_new", Chat, Run, AskFirst),
             ("something_new", Heartbeat, Refuse, Refuse),
         ] {

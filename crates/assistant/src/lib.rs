@@ -27,4 +27,5 @@ pub const MIGRATIONS: &[db::Migration] = &[
     agent::conversation::MIGRATION,
     ledger::MIGRATION,
     lease::MIGRATION,
+    device::MIGRATION,
 ];

@@ -33,6 +33,8 @@ pub enum Kind {
     },
     /// Host names, separated by commas.
     Hosts,
+    /// Absolute folders, separated by colons as in a PATH.
+    Folders,
     /// Free text of at most so many characters.
     Text {
         longest: usize,
@@ -57,6 +59,12 @@ pub static LANGUAGE: Setting = setting(
 );
 pub static MEMORY_ENABLED: Setting =
     setting("memory_enabled", Kind::Switch, "true", "Lets Kai remember things across conversations.");
+pub static OPEN_URL_FOLDERS: Setting = setting(
+    "open_url_folders",
+    Kind::Folders,
+    "",
+    "Folders whose files open_url may open. Empty means the folder files in Kai's home.",
+);
 pub static SOUL_TEXT: Setting = setting(
     "soul_text",
     Kind::Text { longest: 4_000 },
@@ -72,8 +80,8 @@ pub static TOOL_RESULT_LIMIT: Setting = setting(
     "Characters of a tool's result that the model gets to see; the rest is cut off.",
 );
 
-static FIXED: [&Setting; 6] =
-    [&ALLOWED_HOSTS, &LANGUAGE, &MEMORY_ENABLED, &SOUL_TEXT, &THEME, &TOOL_RESULT_LIMIT];
+static FIXED: [&Setting; 7] =
+    [&ALLOWED_HOSTS, &LANGUAGE, &MEMORY_ENABLED, &OPEN_URL_FOLDERS, &SOUL_TEXT, &THEME, &TOOL_RESULT_LIMIT];
 
 /// The switch of one tool.
 pub fn tool_enabled(tool: &str, on_by_default: bool) -> Setting {
@@ -127,6 +135,7 @@ impl Kind {
             Self::Choice(_) => "choice",
             Self::Whole { .. } => "number",
             Self::Hosts => "hosts",
+            Self::Folders => "folders",
             Self::Text { .. } => "text",
         }
     }
@@ -141,6 +150,7 @@ impl Kind {
                 "host names separated by commas (letters, digits, dots, hyphens, an optional :port)"
                     .to_owned()
             }
+            Self::Folders => "absolute folders separated by colons, without ..".to_owned(),
             Self::Text { longest } => format!("text of at most {longest} characters"),
         }
     }
@@ -159,6 +169,7 @@ impl Kind {
                 typed.parse().ok().filter(|n: &u32| (from..=to).contains(n)).map(|n| n.to_string())
             }
             Self::Hosts => hosts(typed),
+            Self::Folders => folders(typed),
             Self::Text { longest } => (typed.chars().count() <= longest).then(|| typed.replace('\0', "")),
         }
     }
@@ -169,6 +180,12 @@ fn hosts(typed: &str) -> Option<String> {
     let named: Vec<String> =
         typed.split(',').map(|h| h.trim().to_ascii_lowercase()).filter(|h| !h.is_empty()).collect();
     named.iter().all(|h| plausible(h)).then(|| named.join(","))
+}
+
+fn folders(typed: &str) -> Option<String> {
+    let plain = |folder: &str| folder.starts_with('/') && folder.split('/').all(|part| part != "..");
+    let named: Vec<&str> = typed.split(':').map(str::trim).filter(|folder| !folder.is_empty()).collect();
+    named.iter().all(|folder| plain(folder)).then(|| named.join(":"))
 }
 
 /// What the person chose, as it was at one moment.
@@ -240,6 +257,9 @@ mod tests {
             (&SOUL_TEXT, " You are Kai. ", Some("You are Kai.")),
             (&SOUL_TEXT, &"x".repeat(4_001), None),
             (&ALLOWED_HOSTS, "http://kai.lan/", None),
+            (&OPEN_URL_FOLDERS, "/srv/papers: /home/me/My Files :", Some("/srv/papers:/home/me/My Files")),
+            (&OPEN_URL_FOLDERS, "papers", None),
+            (&OPEN_URL_FOLDERS, "/srv/papers/..", None),
         ] {
             assert_eq!(setting.accept(typed).ok().as_deref(), expected, "{} = {typed:?}", setting.key);
         }

@@ -52,9 +52,12 @@ impl Entry {
     /// Why a model is not offered this tool now, with what to do about it.
     pub fn why_not(&self, values: &Values) -> Option<String> {
         let (name, switch) = (self.tool.name(), self.switch());
-        let off = !self.enabled(values);
-        off.then(|| {
-            format!("The tool {name} is off. The user can turn it on: kai settings set {switch} true")
+        // What is lacking comes first: turning the tool on would not help.
+        self.tool.lacks().or_else(|| {
+            let off = !self.enabled(values);
+            off.then(|| {
+                format!("The tool {name} is off. The user can turn it on: kai settings set {switch} true")
+            })
         })
     }
 
@@ -97,7 +100,7 @@ impl Toolbox {
 
     /// What a model is offered now.
     pub fn offered(&self, values: &Values) -> Vec<ToolSpec> {
-        self.0.iter().filter(|entry| entry.enabled(values)).map(|entry| entry.tool.spec()).collect()
+        self.0.iter().filter(|entry| entry.why_not(values).is_none()).map(|entry| entry.tool.spec()).collect()
     }
 
     pub fn has(&self, name: &str) -> bool {
@@ -106,7 +109,8 @@ impl Toolbox {
 
     /// The tool of that name, if it may be used now.
     pub fn usable(&self, name: &str, values: &Values) -> Result<&dyn AnyTool, String> {
-        let entry = self.0.iter().find(|entry| entry.tool.name() == name);
+        let called = |entry: &&Entry| entry.tool.name() == name || entry.tool.aliases().contains(&name);
+        let entry = self.0.iter().find(called);
         let entry = entry.ok_or_else(|| format!("There is no tool called {name}."))?;
         entry.why_not(values).map_or(Ok(entry.tool.as_ref()), Err)
     }

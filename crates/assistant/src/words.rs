@@ -19,6 +19,11 @@ impl Words {
         }
     }
 
+    /// The words of the language that the setting `language` names, where "system" means the locale's.
+    pub fn chosen(language: &str, locale: &str) -> &'static Self {
+        Self::of(if language == "system" { locale } else { language })
+    }
+
     fn parse(text: &'static str) -> Self {
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         Self(lines.filter_map(|line| line.split_once('=')).map(|(k, v)| (k.trim(), v.trim())).collect())

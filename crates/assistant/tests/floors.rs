@@ -25,6 +25,8 @@ const PURE: &[&str] = &[
     "settings.rs",
     "manifest.rs",
     "gate.rs",
+    "device/ics.rs",
+    "device/when.rs",
     "agent/turn.rs",
     "agent/prompt.rs",
     "agent/fallback.rs",

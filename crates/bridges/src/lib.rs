@@ -3,3 +3,5 @@
 
 #[cfg(target_os = "linux")]
 pub mod desktop;
+mod program;
+pub mod termux;

@@ -18,7 +18,7 @@ use crate::answer::{answer, values};
 use crate::call::{Call, Event, Hello, VERSION, Word};
 use crate::failure::Failure;
 use crate::home::Keys;
-use crate::wire::App;
+use crate::wire::{App, Role};
 use crate::{around, socket, wire};
 
 /// A daemon that takes longer for a call that nobody watches is stuck. Testing models takes longest.
@@ -42,7 +42,7 @@ impl Caller {
         let value = if let Some(stream) = socket::connect(&self.home) {
             over(stream, call)?
         } else {
-            let app = wire::open(self.home.clone(), self.keys)?;
+            let app = wire::open(self.home.clone(), self.keys, Role::Command)?;
             runtime()?.block_on(answer(&app, call, &app.around, &Nobody))?
         };
         serde_json::from_value(value).map_err(|_| other_version())
@@ -87,7 +87,7 @@ impl Line<'_> {
         if let Some(app) = self.app.get() {
             return Ok(app);
         }
-        let app = wire::open(self.caller.home.clone(), self.caller.keys)?;
+        let app = wire::open(self.caller.home.clone(), self.caller.keys, Role::Command)?;
         Ok(self.app.get_or_init(|| app))
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::db::{DbError, Migration};
+use kai_assistant::device::alarm::Next;
 use kai_assistant::home::{DaemonLock, Home};
 use rusqlite::{OptionalExtension, Transaction, params};
 use sd_notify::NotifyState;
@@ -23,7 +24,7 @@ use crate::home::Keys;
 use crate::socket;
 use crate::status::Status;
 use crate::web::{self, signin};
-use crate::wire::{self, App, Running};
+use crate::wire::{self, App, Role, Running};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "daemon/1", sql: include_str!("../migrations/daemon.sql") };
@@ -48,7 +49,7 @@ pub(crate) struct Listen {
 /// Runs until SIGINT or SIGTERM.
 pub(crate) fn run(home: Home, keys: Keys, listen: Listen) -> Result<(), Failure> {
     let lock = only_one(&home, keys)?;
-    let app = wire::open(home, keys)?;
+    let app = wire::open(home, keys, Role::Daemon)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(8)
@@ -88,6 +89,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     let commands = tokio::spawn(commands);
     work.spawn(web::serve(Arc::clone(&app), page, address, stop.clone()));
     work.spawn(tick_on(Arc::clone(&app), stop.clone()));
+    work.spawn(ring_on(Arc::clone(&app), stop.clone()));
 
     out::line(&format!("Open {}", signin::fresh_link(&app).await?.url));
     let _ = sd_notify::notify(&[NotifyState::Ready]);
@@ -183,6 +185,19 @@ async fn tick_on(app: Arc<App>, stop: CancellationToken) {
             Ok(None) => {}
             // The next tick tries again; a daemon that dies of one full disk helps nobody.
             Err(error) => tracing::warn!(%error, "a tick failed"),
+        }
+    }
+}
+
+/// Rings alarms until told to stop. Only the waiting is broken off: an alarm that was taken must ring.
+async fn ring_on(app: Arc<App>, stop: CancellationToken) {
+    let Some(ringer) = &app.ringer else { return };
+    let mut next = Next::START;
+    loop {
+        next = ringer.ring_due(next).await;
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = ringer.wait(next) => {}
         }
     }
 }

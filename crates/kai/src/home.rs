@@ -84,12 +84,7 @@ pub(crate) fn read_passphrase(path: &Path) -> io::Result<Passphrase> {
 /// The keyring of this desktop session, where there is a session bus.
 #[cfg(target_os = "linux")]
 pub(crate) fn keyring() -> Option<Box<dyn Keyring>> {
-    let named = std::env::var("DBUS_SESSION_BUS_ADDRESS").ok().filter(|address| !address.is_empty());
-    let usual = || {
-        let socket = PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR")?).join("bus");
-        socket.exists().then(|| format!("unix:path={}", socket.display()))
-    };
-    let bus = named.or_else(usual)?;
+    let bus = crate::machine::session_bus()?;
     Some(Box::new(kai_bridges::desktop::SecretService::on(bus)))
 }
 

@@ -12,6 +12,7 @@ mod doctor;
 mod failure;
 mod home;
 mod logs;
+mod machine;
 mod models;
 mod socket;
 mod status;

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kai_assistant::clock::{Clock, SystemClock};
 use kai_assistant::db::{self, Db, Migration};
-use kai_assistant::device::LocalTime;
+use kai_assistant::device::alarm::{Mute, Ringer};
+use kai_assistant::device::{
+    CreateCalendarEvent, LocalTime, OpenUrl, SendNotification, SetAlarm, ShellCommand,
+};
 use kai_assistant::home::{Home, HomeId};
 use kai_assistant::manifest::{MANIFEST, Manifest};
 use kai_assistant::memory::{MemoryForget, MemoryLearn, MemoryReinforce, MemoryStore};
@@ -20,6 +23,7 @@ use crate::around;
 use crate::call::Around;
 use crate::failure::Failure;
 use crate::home::Keys;
+use crate::machine::Machine;
 
 /// An opened Kai: what commands, daemon and page all work on.
 pub(crate) struct App {
@@ -35,6 +39,8 @@ pub(crate) struct App {
     pub(crate) http: Http,
     /// What the environment of this process says.
     pub(crate) around: Around,
+    /// Rings alarms; in a daemon that can show notifications.
+    pub(crate) ringer: Option<Ringer>,
     /// Set in the daemon only.
     pub(crate) daemon: Option<Running>,
 }
@@ -47,21 +53,33 @@ pub(crate) struct Running {
     pub(crate) since: Timestamp,
 }
 
+/// Who opens the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A command that answers for itself and ends.
+    Command,
+    Daemon,
+}
+
 /// Unlocks the home and opens its store.
-pub(crate) fn open(home: Home, keys: Keys) -> Result<App, Failure> {
+pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
     let (key_file, key) = keys.unlock(&home)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let db = db::open(&home, &key, &migrations(), clock.now())?;
+    let machine = Machine::found();
+    let ringer = ringer(&db, &clock, &machine, role);
+    let toolbox = toolbox(&home, &db, &clock, &machine, ringer.as_ref().map_err(|mute| *mute));
     Ok(App {
         home,
         home_id: key_file.home.clone(),
         key_place: key_file.place.name(),
-        toolbox: toolbox(&db, &clock),
+        toolbox,
         db,
         clock,
         manifest: MANIFEST,
         http: Http::new(Limits::default()),
         around: around::here(),
+        ringer: ringer.ok(),
         daemon: None,
     })
 }
@@ -69,10 +87,7 @@ pub(crate) fn open(home: Home, keys: Keys) -> Result<App, Failure> {
 impl App {
     /// The words of the chosen language, or of the caller's.
     pub(crate) fn words(values: &Values, around: &Around) -> &'static Words {
-        match values.of(&LANGUAGE).as_str() {
-            "system" => Words::of(&around.locale),
-            chosen => Words::of(chosen),
-        }
+        Words::chosen(&values.of(&LANGUAGE), &around.locale)
     }
 }
 
@@ -80,11 +95,42 @@ pub(crate) fn migrations() -> Vec<Migration> {
     [kai_assistant::MIGRATIONS, &[crate::daemon::MIGRATION, crate::web::MIGRATION]].concat()
 }
 
-fn toolbox(db: &Db, clock: &Arc<dyn Clock>) -> Toolbox {
-    let own = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::OwnSwitch { on_by_default: true } };
+/// Alarms are rung by the daemon alone, and only where somebody would see it.
+fn ringer(db: &Db, clock: &Arc<dyn Clock>, machine: &Machine, role: Role) -> Result<Ringer, Mute> {
+    if role == Role::Command {
+        return Err(Mute::NoDaemon);
+    }
+    let notifier = machine.notifier.clone().ok_or(Mute::NoNotifier)?;
+    let (db, clock) = (db.clone(), Arc::clone(clock));
+    Ok(Ringer { db, clock, notifier, waker: Arc::default(), locale: around::here().locale })
+}
+
+fn toolbox(
+    home: &Home,
+    db: &Db,
+    clock: &Arc<dyn Clock>,
+    machine: &Machine,
+    ringer: Result<&Ringer, Mute>,
+) -> Toolbox {
+    let switched = |tool, on_by_default| Entry { tool, governed: Governed::OwnSwitch { on_by_default } };
+    let own = |tool: Arc<dyn AnyTool>| switched(tool, true);
+    let off = |tool: Arc<dyn AnyTool>| switched(tool, false);
     let memory = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Feature(Feature::Memory) };
     Toolbox::new(vec![
         own(Arc::new(LocalTime { clock: Arc::clone(clock) })),
+        own(Arc::new(OpenUrl { opener: machine.opener.clone(), db: db.clone(), files: home.files() })),
+        own(Arc::new(SendNotification { notifier: machine.notifier.clone() })),
+        own(Arc::new(CreateCalendarEvent {
+            clock: Arc::clone(clock),
+            opener: machine.opener.clone(),
+            files: home.files(),
+        })),
+        own(Arc::new(SetAlarm {
+            db: db.clone(),
+            clock: Arc::clone(clock),
+            ringing: ringer.map(Ringer::waker),
+        })),
+        off(Arc::new(ShellCommand)),
         memory(Arc::new(MemoryStore { db: db.clone(), clock: Arc::clone(clock) })),
         memory(Arc::new(MemoryForget { db: db.clone() })),
         memory(Arc::new(MemoryLearn { db: db.clone(), clock: Arc::clone(clock) })),
@@ -101,7 +147,8 @@ impl App {
         let nobody = kai_assistant::home::Unlock { keyring: None, passphrase: &|| Ok(None) };
         let (key_file, _) = home.unlock(&nobody).unwrap();
         let db = Db::in_memory(&migrations()).unwrap();
-        let toolbox = toolbox(&db, &clock);
+        let machine = Machine::default();
+        let toolbox = toolbox(&home, &db, &clock, &machine, Err(Mute::NoDaemon));
         let app = Self {
             home,
             home_id: key_file.home,
@@ -112,6 +159,7 @@ impl App {
             manifest: MANIFEST,
             http: Http::new(Limits::default()),
             around: Around::default(),
+            ringer: None,
             daemon: None,
         };
         (app, folder)

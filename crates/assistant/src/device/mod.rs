@@ -1,5 +1,61 @@
-//! Tools about the machine Kai runs on.
+//! Tools about the machine Kai runs on, and the ports through which they reach it.
+//!
+//! A tool checks what it was asked ([`when`] and [`ics`] are pure) and then hands one plain value to a port: an
+//! [`Opener`] or a [`Notifier`]. Which ones there are is decided once, when Kai is put together; a tool that has
+//! none says what it lacks and is not offered. Alarms wait in the store and are rung by the daemon
+//! ([`alarm::Ringer`]).
 
+pub mod alarm;
+mod calendar;
+mod ics;
+mod notify;
+mod open;
+mod shell;
 mod time;
+mod when;
 
+use std::pin::Pin;
+
+use crate::db::Migration;
+
+pub use alarm::SetAlarm;
+pub use calendar::CreateCalendarEvent;
+pub use notify::{Notification, Notifier, SendNotification, Urgency};
+pub use open::{OpenUrl, Opener, Target};
+pub use shell::ShellCommand;
 pub use time::LocalTime;
+
+pub(crate) const MIGRATION: Migration =
+    Migration { name: "alarms/1", sql: include_str!("../../migrations/alarms.sql") };
+
+/// What a port answers with.
+pub type Doing<'a> = Pin<Box<dyn Future<Output = Result<(), PortError>> + Send + 'a>>;
+
+/// Why the machine did not do it, as the rest of a sentence: "the desktop did not answer".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PortError(pub String);
+
+const NO_NOTIFIER: &str = "This machine shows no notifications to Kai. On a desktop, start Kai inside the session, so \
+                           that it finds its D-Bus; in Termux, install Termux:API.";
+
+/// One line of plain text within bounds, or a sentence.
+fn line(what: &str, typed: &str, longest: usize) -> Result<String, String> {
+    let text = typed.split(|c: char| c.is_control()).collect::<Vec<_>>().join(" ");
+    let text = text.trim();
+    if text.chars().count() > longest {
+        return Err(format!("The {what} must be at most {longest} characters long."));
+    }
+    Ok(text.to_owned())
+}
+
+/// Plain text whose lines are kept, within bounds, or a sentence.
+fn lines(what: &str, typed: &str, longest: usize) -> Result<String, String> {
+    let text = typed.replace("\r\n", "\n");
+    let text: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+    let text = text.trim();
+    if text.chars().count() > longest {
+        return Err(format!("The {what} must be at most {longest} characters long."));
+    }
+    Ok(text.to_owned())
+}

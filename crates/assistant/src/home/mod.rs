@@ -53,6 +53,11 @@ impl Home {
         self.dir.join("copies")
     }
 
+    /// What Kai makes for the person to open.
+    pub fn files(&self) -> PathBuf {
+        self.dir.join("files")
+    }
+
     pub fn logs(&self) -> PathBuf {
         self.dir.join("logs")
     }

@@ -21,9 +21,16 @@ pub use executor::{ToolResult, execute};
 /// Something the model can ask for.
 pub trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
+    /// Other names under which models ask for it.
+    const ALIASES: &'static [&'static str] = &[];
     const TIMEOUT: Duration = Duration::from_secs(30);
     type Input: DeserializeOwned + JsonSchema + Send;
     type Output: Serialize;
+
+    /// What it needs and does not have here, as a sentence that says what to do. Then it is not offered.
+    fn lacks(&self) -> Option<String> {
+        None
+    }
 
     fn run(&self, input: Self::Input) -> impl Future<Output = Result<Self::Output, ToolError>> + Send;
 }
@@ -44,6 +51,8 @@ type Running<'a> = Pin<Box<dyn Future<Output = Result<Map<String, Value>, ToolEr
 /// Any tool, with its types forgotten.
 pub trait AnyTool: Send + Sync {
     fn name(&self) -> &'static str;
+    fn aliases(&self) -> &'static [&'static str];
+    fn lacks(&self) -> Option<String>;
     fn timeout(&self) -> Duration;
     fn spec(&self) -> ToolSpec;
     /// Checks the arguments against the schema, then runs.
@@ -53,6 +62,14 @@ pub trait AnyTool: Send + Sync {
 impl<T: Tool> AnyTool for T {
     fn name(&self) -> &'static str {
         T::NAME
+    }
+
+    fn aliases(&self) -> &'static [&'static str] {
+        T::ALIASES
+    }
+
+    fn lacks(&self) -> Option<String> {
+        Tool::lacks(self)
     }
 
     fn timeout(&self) -> Duration {

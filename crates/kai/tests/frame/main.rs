@@ -4,11 +4,14 @@
 #![expect(clippy::disallowed_methods, reason = "these tests live in real time")]
 
 mod ask;
+mod bus;
 mod cli;
 mod daemon;
+mod device;
 mod edition;
 mod keyring;
 mod kit;
+mod notify;
 mod provider;
 mod refusals;
 mod transfer;

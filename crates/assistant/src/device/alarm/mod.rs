@@ -1,0 +1,103 @@
+//! Alarms: `set_alarm` keeps one in the [`store`], the daemon's [`Ringer`] sleeps until the first is due.
+
+mod due;
+mod ring;
+mod store;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::line;
+use crate::clock::Clock;
+use crate::db::Db;
+use crate::tool::{Tool, ToolError};
+
+pub use ring::{Next, Ringer, Waker};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct AlarmId(i64);
+
+/// One that has not rung.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Alarm {
+    id: AlarmId,
+    due: Timestamp,
+    label: String,
+}
+
+/// Set an alarm for a time of day, or a timer that rings after some seconds. Give either hour and minutes, or
+/// `duration_seconds`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct SetAlarmInput {
+    /// Hour of the alarm in the user's local time, 0 to 23. It rings when it is next that time.
+    pub hour: Option<i64>,
+    /// Minutes past the hour, 0 to 59.
+    pub minutes: Option<i64>,
+    /// Length of the timer in seconds, 1 to 86400.
+    pub duration_seconds: Option<i64>,
+    /// What it is for; shown when it rings.
+    pub label: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct AlarmSet {
+    alarm_id: AlarmId,
+    rings_at: String,
+    message: String,
+}
+
+pub struct SetAlarm {
+    pub db: Db,
+    pub clock: Arc<dyn Clock>,
+    /// Whoever rings, or why nobody does.
+    pub ringing: Result<Arc<Waker>, Mute>,
+}
+
+/// Why an alarm could not ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mute {
+    NoDaemon,
+    NoNotifier,
+}
+
+impl Mute {
+    fn sentence(self) -> &'static str {
+        match self {
+            Self::NoDaemon => "Alarms are rung by the daemon, and none runs. Start it: kai serve",
+            Self::NoNotifier => super::NO_NOTIFIER,
+        }
+    }
+}
+
+const LABEL_LIMIT: usize = 100;
+/// More than anybody means to set.
+const MOST: u32 = 100;
+
+impl Tool for SetAlarm {
+    const NAME: &'static str = "set_alarm";
+    type Input = SetAlarmInput;
+    type Output = AlarmSet;
+
+    fn lacks(&self) -> Option<String> {
+        self.ringing.as_ref().err().map(|mute| mute.sentence().to_owned())
+    }
+
+    async fn run(&self, input: SetAlarmInput) -> Result<AlarmSet, ToolError> {
+        let waker = self.ringing.as_ref().map_err(|mute| ToolError(mute.sentence().to_owned()))?;
+        let now = self.clock.now().to_zoned(self.clock.zone());
+        let due = due::asked(&input).and_then(|asked| due::at(asked, &now)).map_err(ToolError)?;
+        let label = line("label", &input.label.unwrap_or_default(), LABEL_LIMIT).map_err(ToolError)?;
+        let at = due.timestamp();
+        let added = self.db.write(move |tx| store::add(tx, at, &label, MOST)).await?;
+        let full = || ToolError(format!("There are {MOST} alarms already. Wait until some have rung."));
+        let alarm_id = added.ok_or_else(full)?;
+        waker.wake();
+        let rings_at = due.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+        let message = format!("It rings {}.", due.strftime("on %A, %B %-d at %H:%M:%S"));
+        Ok(AlarmSet { alarm_id, rings_at, message })
+    }
+}

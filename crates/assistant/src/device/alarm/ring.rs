@@ -1,0 +1,287 @@
+//! Rings what is due, and sleeps until the next is.
+//!
+//! An alarm is taken out of the store, durably, before it rings: whatever kills us after the ring, it does not
+//! ring again. The price is that a kill in the few milliseconds between the two loses it; the other order would
+//! ring twice after every crash that the ring itself brings about. An alarm whose ring failed is put back and tried
+//! again, for then we know that nobody heard it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::Transaction;
+use tokio::sync::Notify;
+
+use super::{Alarm, store};
+use crate::clock::Clock;
+use crate::db::{Db, DbError};
+use crate::device::{Notification, Notifier, Urgency};
+use crate::settings::{self, LANGUAGE};
+use crate::words::Words;
+
+/// Tells the sleeping ringer that there is another alarm.
+#[derive(Debug, Default)]
+pub struct Waker(Notify);
+
+impl Waker {
+    pub fn wake(&self) {
+        self.0.notify_one();
+    }
+}
+
+pub struct Ringer {
+    pub db: Db,
+    pub clock: Arc<dyn Clock>,
+    pub notifier: Arc<dyn Notifier>,
+    pub waker: Arc<Waker>,
+    /// For the words of the alarm, unless the person chose a language.
+    pub locale: String,
+}
+
+/// When to look again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Next {
+    due: Option<Timestamp>,
+    /// Rings in a row that failed.
+    failures: u32,
+}
+
+impl Next {
+    /// At once.
+    pub const START: Self = Self { due: None, failures: 0 };
+}
+
+/// Timers stand still while the machine sleeps and know nothing of a clock that is set, so the clock is looked at
+/// this often. It costs nothing that could be measured.
+const NAP: Duration = Duration::from_secs(30);
+/// An alarm that rings later than this says when it was due.
+const LATE: SignedDuration = SignedDuration::from_secs(5);
+
+impl Ringer {
+    pub fn waker(&self) -> Arc<Waker> {
+        Arc::clone(&self.waker)
+    }
+
+    /// Rings all that is due. Must be left to end: what is taken here and not rung is lost.
+    pub async fn ring_due(&self, before: Next) -> Next {
+        let outcome = self.try_to_ring().await;
+        let failures = match &outcome {
+            Ok((_, true)) => 0,
+            Ok((_, false)) | Err(_) => before.failures.saturating_add(1),
+        };
+        if let Err(error) = &outcome {
+            tracing::warn!(%error, "alarms could not be read");
+        }
+        Next { due: outcome.map_or(before.due, |(due, _)| due), failures }
+    }
+
+    /// Until the next is due, another one was set, or it is time to try again.
+    pub async fn wait(&self, next: Next) {
+        let now = self.clock.now();
+        let until_due = next.due.map(|due| Duration::try_from(due.duration_since(now)).unwrap_or_default());
+        let again = (next.failures > 0).then(|| patience(next.failures));
+        let nap = next.due.map(|_| NAP);
+        let Some(sleep) = [until_due, again, nap].into_iter().flatten().min() else {
+            return self.waker.0.notified().await;
+        };
+        tokio::select! {
+            () = self.waker.0.notified() => {}
+            () = tokio::time::sleep(sleep) => {}
+        }
+    }
+
+    /// When the next one is due, and whether all that were due have rung.
+    async fn try_to_ring(&self) -> Result<(Option<Timestamp>, bool), DbError> {
+        let (now, zone) = (self.clock.now(), self.clock.zone());
+        let (next, due, language) = self.db.read(move |tx| look(tx, now)).await?;
+        if !due {
+            return Ok((next, true));
+        }
+        let taken = self.db.write(move |tx| store::take_due(tx, now)).await?;
+        let words = Words::chosen(&language, &self.locale);
+        let rings = taken.into_iter().map(|alarm| self.ring(alarm, now, &zone, words));
+        let silent: Vec<Alarm> = join_all(rings).await.into_iter().flatten().collect();
+        let all_rang = silent.is_empty();
+        if !all_rang {
+            self.db.write(move |tx| silent.iter().try_for_each(|alarm| store::put_back(tx, alarm))).await?;
+        }
+        Ok((next, all_rang))
+    }
+
+    /// The alarm again if it did not ring.
+    async fn ring(&self, alarm: Alarm, now: Timestamp, zone: &TimeZone, words: &Words) -> Option<Alarm> {
+        let rung = self.notifier.notify(&notification(&alarm, now, zone, words)).await;
+        match rung {
+            Ok(()) => {
+                tracing::info!(alarm = alarm.id.0, due = %alarm.due, "an alarm rang");
+                None
+            }
+            Err(error) => {
+                tracing::warn!(alarm = alarm.id.0, %error, "an alarm could not ring and is tried again");
+                Some(alarm)
+            }
+        }
+    }
+}
+
+/// When the next is due, whether any is due now, and the language to say it in.
+fn look(tx: &Transaction<'_>, now: Timestamp) -> Result<(Option<Timestamp>, bool, String), DbError> {
+    let next = store::next(tx, now)?;
+    let due = store::next(tx, Timestamp::MIN)?.is_some_and(|first| first <= now);
+    Ok((next, due, settings::load(tx)?.of(&LANGUAGE)))
+}
+
+/// Ten seconds, then twice as long each time, up to ten minutes.
+fn patience(failures: u32) -> Duration {
+    Duration::from_secs(10 << failures.saturating_sub(1).min(6)).min(Duration::from_mins(10))
+}
+
+fn notification(alarm: &Alarm, now: Timestamp, zone: &TimeZone, words: &Words) -> Notification {
+    let due = alarm.due.to_zoned(zone.clone());
+    let message = if now.duration_since(alarm.due) > LATE {
+        words.get("alarm.late").replace("{time}", &due.strftime("%Y-%m-%d %H:%M").to_string())
+    } else {
+        words.get("alarm.now").replace("{time}", &due.strftime("%H:%M").to_string())
+    };
+    let title = if alarm.label.is_empty() { words.get("alarm.title") } else { &alarm.label };
+    Notification {
+        title: title.to_owned(),
+        message,
+        urgency: Urgency::Alarm,
+        key: Some(format!("kai-alarm-{}", alarm.id.0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::device::{Doing, PortError};
+
+    /// Remembers what was shown; fails as often as it is told.
+    #[derive(Default)]
+    struct Bell {
+        shown: Mutex<Vec<String>>,
+        fails: Mutex<u32>,
+    }
+
+    impl Notifier for Bell {
+        fn notify<'a>(&'a self, n: &'a Notification) -> Doing<'a> {
+            Box::pin(async move {
+                let mut fails = self.fails.lock().unwrap();
+                if *fails > 0 {
+                    *fails -= 1;
+                    return Err(PortError("nobody is there".to_owned()));
+                }
+                self.shown.lock().unwrap().push(format!("{}: {}", n.title, n.message));
+                Ok(())
+            })
+        }
+    }
+
+    struct House {
+        ringer: Ringer,
+        clock: Arc<ManualClock>,
+        bell: Arc<Bell>,
+    }
+
+    fn house() -> House {
+        let clock = Arc::new(ManualClock::at("2026-03-09T06:00:00Z".parse().unwrap()));
+        let bell = Arc::new(Bell::default());
+        let ringer = Ringer {
+            db: Db::in_memory(crate::MIGRATIONS).unwrap(),
+            clock: clock.clone(),
+            notifier: bell.clone(),
+            waker: Arc::default(),
+            locale: "en".to_owned(),
+        };
+        House { ringer, clock, bell }
+    }
+
+    impl House {
+        async fn set(&self, seconds: i64, label: &'static str) {
+            let due = self.clock.now().checked_add(SignedDuration::from_secs(seconds)).unwrap();
+            let added = self.ringer.db.write(move |tx| store::add(tx, due, label, 3)).await;
+            assert!(added.map_err(|e: DbError| e.to_string()).unwrap().is_some());
+        }
+
+        fn shown(&self) -> Vec<String> {
+            self.bell.shown.lock().unwrap().clone()
+        }
+    }
+
+    #[tokio::test]
+    async fn an_alarm_rings_when_due_and_only_once() {
+        let house = house();
+        assert_eq!(house.ringer.ring_due(Next::START).await, Next::START);
+        house.set(60, "Tea").await;
+        house.set(90, "").await;
+        let next = house.ringer.ring_due(Next::START).await;
+        assert_eq!(next.due.unwrap().to_string(), "2026-03-09T06:01:00Z");
+        house.clock.advance(SignedDuration::from_secs(60));
+        let next = house.ringer.ring_due(next).await;
+        assert_eq!(house.shown(), ["Tea: It is 06:01."]);
+        assert_eq!(next.due.unwrap().to_string(), "2026-03-09T06:01:30Z");
+        house.clock.advance(SignedDuration::from_hours(2));
+        assert_eq!(house.ringer.ring_due(next).await, Next::START);
+        house.ringer.ring_due(Next::START).await;
+        let late = "Alarm: This alarm was due at 2026-03-09 06:01, when Kai could not ring it.";
+        assert_eq!(house.shown(), ["Tea: It is 06:01.", late]);
+    }
+
+    #[tokio::test]
+    async fn an_alarm_that_could_not_ring_is_tried_again() {
+        let house = house();
+        *house.bell.fails.lock().unwrap() = 2;
+        house.set(0, "Tea").await;
+        house.set(20, "Cake").await;
+        let once = house.ringer.ring_due(Next::START).await;
+        let twice = house.ringer.ring_due(once).await;
+        assert_eq!((once.failures, twice.failures), (1, 2));
+        assert_eq!(twice.due.unwrap().to_string(), "2026-03-09T06:00:20Z", "others are not forgotten");
+        let thrice = house.ringer.ring_due(twice).await;
+        assert_eq!((thrice.failures, house.shown().len()), (0, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_wait_is_as_long_as_it_must_be_and_ends_with_a_wake() {
+        let house = house();
+        let at = |seconds| Some(house.clock.now().checked_add(SignedDuration::from_secs(seconds)).unwrap());
+        for (name, due, failures, expected) in [
+            ("soon", at(5), 0, 5),
+            ("far away", at(3_000), 0, 30),
+            ("past", at(-5), 0, 0),
+            ("failed", None, 1, 10),
+            ("failed often", None, 40, 600),
+            ("failed, another is due sooner", at(4), 5, 4),
+        ] {
+            let start = tokio::time::Instant::now();
+            house.ringer.wait(Next { due, failures }).await;
+            assert_eq!(start.elapsed().as_secs(), expected, "{name}");
+        }
+        let start = tokio::time::Instant::now();
+        house.ringer.waker.wake();
+        house.ringer.wait(Next::START).await;
+        assert_eq!(start.elapsed().as_secs(), 0, "a wake before the wait is not lost");
+        let forever = house.ringer.wait(Next::START);
+        assert!(
+            tokio::time::timeout(Duration::from_hours(24), forever).await.is_err(),
+            "no alarm, no polling"
+        );
+    }
+
+    #[tokio::test]
+    async fn there_is_an_end_to_how_many_may_wait() {
+        let house = house();
+        for _ in 0..3 {
+            house.set(60, "").await;
+        }
+        let due = house.clock.now();
+        let more = house.ringer.db.write(move |tx| store::add(tx, due, "", 3)).await;
+        assert_eq!(more.map_err(|e: DbError| e.to_string()), Ok(None));
+    }
+}

@@ -1,0 +1,106 @@
+//! `send_notification`: shows the person a few words on their own device.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Doing, NO_NOTIFIER, line, lines};
+use crate::tool::{Tool, ToolError};
+
+/// Whatever shows notifications on this machine.
+pub trait Notifier: Send + Sync {
+    fn notify<'a>(&'a self, notification: &'a Notification) -> Doing<'a>;
+}
+
+/// A few words for the person: plain text, never markup and never a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notification {
+    pub title: String,
+    pub message: String,
+    pub urgency: Urgency,
+    /// The same key again replaces what is shown, where the platform can do that.
+    pub key: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    Normal,
+    /// Stays until somebody saw it.
+    Alarm,
+}
+
+/// Show the user a notification on their device.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct SendNotificationInput {
+    /// A short headline; "Kai" if left out.
+    pub title: Option<String>,
+    /// The text to show.
+    pub message: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Shown {
+    message: String,
+}
+
+pub struct SendNotification {
+    pub notifier: Option<Arc<dyn Notifier>>,
+}
+
+const TITLE_LIMIT: usize = 100;
+const MESSAGE_LIMIT: usize = 1_000;
+
+impl Tool for SendNotification {
+    const NAME: &'static str = "send_notification";
+    type Input = SendNotificationInput;
+    type Output = Shown;
+
+    fn lacks(&self) -> Option<String> {
+        self.notifier.is_none().then(|| NO_NOTIFIER.to_owned())
+    }
+
+    async fn run(&self, input: SendNotificationInput) -> Result<Shown, ToolError> {
+        let notifier = self.notifier.as_ref().ok_or_else(|| ToolError(NO_NOTIFIER.to_owned()))?;
+        let notification = compose(input).map_err(ToolError)?;
+        let failed = |e| ToolError(format!("The notification could not be shown: {e}."));
+        notifier.notify(&notification).await.map_err(failed)?;
+        Ok(Shown { message: format!("Showed \"{}\".", notification.title) })
+    }
+}
+
+fn compose(input: SendNotificationInput) -> Result<Notification, String> {
+    let title = line("title", &input.title.unwrap_or_default(), TITLE_LIMIT)?;
+    let message = lines("message", &input.message, MESSAGE_LIMIT)?;
+    if message.is_empty() {
+        return Err("The message must not be empty.".to_owned());
+    }
+    let title = if title.is_empty() { "Kai".to_owned() } else { title };
+    Ok(Notification { title, message, urgency: Urgency::Normal, key: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_is_plain_and_bounded() {
+        let long = "x".repeat(MESSAGE_LIMIT + 1);
+        for (title, message, expected) in [
+            (Some("Tea"), "It is ready.", Ok(("Tea", "It is ready."))),
+            (None, " It is ready.\nNow. ", Ok(("Kai", "It is ready.\nNow."))),
+            (Some("  "), "x", Ok(("Kai", "x"))),
+            (Some("two\nlines"), "a\0b\u{1b}[31mc", Ok(("two lines", "ab[31mc"))),
+            (Some("t"), "<b>&amp;</b>", Ok(("t", "<b>&amp;</b>"))),
+            (Some("t"), "\0 ", Err("The message must not be empty.")),
+            (Some("t"), long.as_str(), Err("The message must be at most 1000 characters long.")),
+            (Some(long.as_str()), "x", Err("The title must be at most 100 characters long.")),
+        ] {
+            let input =
+                SendNotificationInput { title: title.map(str::to_owned), message: message.to_owned() };
+            let composed = compose(input);
+            let read = composed.as_ref().map(|n| (n.title.as_str(), n.message.as_str()));
+            assert_eq!(read, expected.map_err(str::to_owned).as_ref().copied(), "{title:?} {message:?}");
+        }
+    }
+}

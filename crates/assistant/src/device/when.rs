@@ -1,0 +1,157 @@
+//! Pure: from the times a model writes to when an event is.
+
+use jiff::civil::Date;
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, ToSpan};
+
+/// When an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    Timed {
+        start: Timestamp,
+        end: Timestamp,
+    },
+    /// `end` is the first day that is no longer part of it.
+    Days {
+        start: Date,
+        end: Date,
+    },
+}
+
+/// The years in which a calendar makes sense of a date.
+const YEARS: std::ops::RangeInclusive<i16> = 1970..=2199;
+
+/// A time with an offset is that moment; one without is meant in `zone`. Without an end it lasts an hour.
+pub(super) fn timed(start: &str, end: Option<&str>, zone: &TimeZone) -> Result<When, String> {
+    let start = moment("start_time", start, zone)?;
+    let end = match end {
+        Some(end) => moment("end_time", end, zone)?,
+        None => start.checked_add(SignedDuration::from_hours(1)).map_err(|_| too_far("start_time"))?,
+    };
+    if end <= start {
+        return Err("The end_time must be after the start_time.".to_owned());
+    }
+    Ok(When::Timed { start, end })
+}
+
+/// Whole days, by the dates as they are written. Without an end it is one day.
+pub(super) fn days(start: &str, end: Option<&str>) -> Result<When, String> {
+    let start = parse("start_time", start)?.date();
+    let end = match end {
+        Some(end) => parse("end_time", end)?.date(),
+        None => start.checked_add(1.day()).map_err(|_| too_far("start_time"))?,
+    };
+    if end <= start {
+        return Err(
+            "The end_time of an all-day event is the day after its last day, so it must be after the \
+                    start_time."
+                .to_owned(),
+        );
+    }
+    Ok(When::Days { start, end })
+}
+
+fn moment(name: &str, typed: &str, zone: &TimeZone) -> Result<Timestamp, String> {
+    let pieces = parse(name, typed)?;
+    let Some(time) = pieces.time() else {
+        return Err(format!("The {name} needs a time of day, such as 2026-03-09T15:00. Or set all_day."));
+    };
+    let local = pieces.date().to_datetime(time);
+    let named = pieces.to_time_zone().map_err(|_| format!("The {name} names an unknown time zone."))?;
+    let found = match (pieces.to_numeric_offset(), named) {
+        (Some(offset), _) => offset.to_timestamp(local),
+        // A time that a clock change skips is moved on by it; of one that comes twice, the first is meant.
+        (None, Some(named)) => named.to_timestamp(local),
+        (None, None) => zone.to_timestamp(local),
+    };
+    found.map_err(|_| too_far(name))
+}
+
+fn parse<'a>(name: &str, typed: &'a str) -> Result<Pieces<'a>, String> {
+    let pieces = Pieces::parse(typed.trim()).map_err(|_| {
+        format!("The {name} must be a date and time such as 2026-03-09T15:00 or 2026-03-09T15:00:00+01:00.")
+    })?;
+    if YEARS.contains(&pieces.date().year()) { Ok(pieces) } else { Err(too_far(name)) }
+}
+
+fn too_far(name: &str) -> String {
+    format!("The {name} must lie between {} and {}.", YEARS.start(), YEARS.end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn berlin() -> TimeZone {
+        TimeZone::get("Europe/Berlin").unwrap()
+    }
+
+    #[test]
+    fn times_are_moments_and_bad_ones_are_refused() {
+        for (start, end, expected) in [
+            ("2026-03-09T15:00", None, Ok(("2026-03-09T14:00:00Z", "2026-03-09T15:00:00Z"))),
+            (" 2026-03-09 15:00:30 ", None, Ok(("2026-03-09T14:00:30Z", "2026-03-09T15:00:30Z"))),
+            ("2026-03-09T15:00:00-05:00", None, Ok(("2026-03-09T20:00:00Z", "2026-03-09T21:00:00Z"))),
+            (
+                "2026-03-09T15:00:00Z",
+                Some("2026-03-09T17:00"),
+                Ok(("2026-03-09T15:00:00Z", "2026-03-09T16:00:00Z")),
+            ),
+            (
+                "2026-07-01T15:00[America/New_York]",
+                None,
+                Ok(("2026-07-01T19:00:00Z", "2026-07-01T20:00:00Z")),
+            ),
+            // The clock jumps from 2 to 3: half past two is half past three.
+            ("2026-03-29T02:30", None, Ok(("2026-03-29T01:30:00Z", "2026-03-29T02:30:00Z"))),
+            (
+                "2026-03-29T01:30",
+                Some("2026-03-29T03:00"),
+                Ok(("2026-03-29T00:30:00Z", "2026-03-29T01:00:00Z")),
+            ),
+            // The clock goes back from 3 to 2: half past two comes twice, and an hour is still an hour.
+            ("2026-10-25T02:30", None, Ok(("2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"))),
+            ("2026-10-25T02:30+01:00", None, Ok(("2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"))),
+            ("2026-03-09T15:00", Some("2026-03-09T15:00"), Err("after the start_time")),
+            ("2026-03-09T15:00", Some("2026-03-09T14:00"), Err("after the start_time")),
+            ("2026-03-09T15:00+01:00", Some("2026-03-09T15:30+02:00"), Err("after the start_time")),
+            ("2026-03-09", None, Err("needs a time of day")),
+            ("2026-03-09T15:00", Some("2026-03-10"), Err("end_time needs a time of day")),
+            ("tomorrow", None, Err("start_time must be a date")),
+            ("", None, Err("start_time must be a date")),
+            ("2026-02-30T10:00", None, Err("start_time must be a date")),
+            ("2026-03-09T25:00", None, Err("start_time must be a date")),
+            ("1969-12-31T10:00", None, Err("between 1970 and 2199")),
+            ("9999-12-31T23:30", None, Err("between 1970 and 2199")),
+            ("2026-03-09T15:00[Mars/Olympus]", None, Err("unknown time zone")),
+        ] {
+            let found = timed(start, end, &berlin());
+            match (found, expected) {
+                (Ok(When::Timed { start: s, end: e }), Ok((from, to))) => {
+                    assert_eq!((s.to_string().as_str(), e.to_string().as_str()), (from, to), "{start}");
+                }
+                (Err(said), Err(word)) => assert!(said.contains(word), "{start}: {said}"),
+                other => panic!("{start}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn days_go_by_the_date_that_was_written() {
+        let date = |text: &str| text.parse::<Date>().unwrap();
+        for (start, end, expected) in [
+            ("2026-03-09", None, Some(("2026-03-09", "2026-03-10"))),
+            ("2026-12-31", None, Some(("2026-12-31", "2027-01-01"))),
+            ("2026-03-09T23:30:00-11:00", None, Some(("2026-03-09", "2026-03-10"))),
+            ("2026-03-09", Some("2026-03-12"), Some(("2026-03-09", "2026-03-12"))),
+            ("2026-03-09", Some("2026-03-09"), None),
+            ("2026-03-09", Some("2026-03-08"), None),
+            ("2026-13-01", None, None),
+            ("2200-01-01", None, None),
+        ] {
+            let expected = expected.map(|(s, e)| When::Days { start: date(s), end: date(e) });
+            assert_eq!(days(start, end).ok(), expected, "{start} to {end:?}");
+        }
+    }
+}
