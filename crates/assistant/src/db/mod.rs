@@ -67,7 +67,7 @@ impl Db {
             let tx = conn.transaction_with_behavior(behavior).map_err(DbError::from)?;
             let value = work(&tx)?;
             tx.commit().map_err(DbError::from)?;
-            if behavior == TransactionBehavior::Immediate {
+            if matches!(behavior, TransactionBehavior::Immediate) {
                 // Counted by scripts/bench: each one waits for the disk.
                 tracing::trace!("commit");
             }
