@@ -15,6 +15,7 @@ pub mod models;
 pub mod settings;
 pub mod tool;
 pub mod toolbox;
+pub mod web;
 pub mod words;
 
 /// The tables of the features, in the order in which they are laid.

@@ -5,7 +5,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 
+use kai_llm::Key;
 use rusqlite::Transaction;
 
 use crate::db::{DbError, Migration};
@@ -37,6 +39,10 @@ pub enum Kind {
     Text {
         longest: usize,
     },
+    /// An address that begins with http:// or https://, or nothing.
+    WebAddress,
+    /// A key for a service. It is kept, and never shown again.
+    Secret,
 }
 
 const fn setting(key: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Setting {
@@ -48,6 +54,12 @@ pub static ALLOWED_HOSTS: Setting = setting(
     Kind::Hosts,
     "",
     "Names under which the page may be opened besides localhost, for example kai.lan,192.168.1.20.",
+);
+pub static LOCATION_SERVICE: Setting = setting(
+    "location_service",
+    Kind::Choice(&["ipwho.is", "ipapi.co"]),
+    "ipwho.is",
+    "Who is asked where this machine's address is.",
 );
 pub static MEMORY_ENABLED: Setting =
     setting("memory_enabled", Kind::Switch, "true", "Lets Kai remember things across conversations.");
@@ -66,7 +78,40 @@ pub static TOOL_RESULT_LIMIT: Setting = setting(
     "Characters of a tool's result that the model gets to see; the rest is cut off.",
 );
 
-static FIXED: [&Setting; 5] = [&ALLOWED_HOSTS, &MEMORY_ENABLED, &SOUL_TEXT, &THEME, &TOOL_RESULT_LIMIT];
+pub static WEB_SEARCH_BACKEND: Setting = setting(
+    "web_search_backend",
+    Kind::Choice(&["duckduckgo", "searxng", "brave", "tavily"]),
+    "duckduckgo",
+    "Who searches the web. DuckDuckGo needs no key; SearXNG needs an address, the others a key.",
+);
+pub static WEB_SEARCH_BRAVE_KEY: Setting =
+    setting("web_search_brave_key", Kind::Secret, "", "The key for Brave Search.");
+pub static WEB_SEARCH_SEARXNG_URL: Setting = setting(
+    "web_search_searxng_url",
+    Kind::WebAddress,
+    "",
+    "Where your SearXNG is, for example http://localhost:8888. It must allow answers in JSON.",
+);
+pub static WEB_SEARCH_TAVILY_KEY: Setting =
+    setting("web_search_tavily_key", Kind::Secret, "", "The key for Tavily.");
+
+static FIXED: [&Setting; 10] = [
+    &ALLOWED_HOSTS,
+    &LOCATION_SERVICE,
+    &MEMORY_ENABLED,
+    &SOUL_TEXT,
+    &THEME,
+    &TOOL_RESULT_LIMIT,
+    &WEB_SEARCH_BACKEND,
+    &WEB_SEARCH_BRAVE_KEY,
+    &WEB_SEARCH_SEARXNG_URL,
+    &WEB_SEARCH_TAVILY_KEY,
+];
+
+/// Is the setting of that key one whose value must not be shown?
+pub fn is_secret(key: &str) -> bool {
+    FIXED.iter().any(|setting| setting.key == key && setting.kind == Kind::Secret)
+}
 
 /// The switch of one tool.
 pub fn tool_enabled(tool: &str, on_by_default: bool) -> Setting {
@@ -107,9 +152,19 @@ pub struct Refused {
 impl Setting {
     /// What `typed` means here, in its one stored form.
     pub fn accept(&self, typed: &str) -> Result<String, Refused> {
+        let shown = if self.kind == Kind::Secret { "…" } else { typed };
         let refused =
-            || Refused { key: self.key.to_string(), allowed: self.kind.allowed(), typed: typed.to_owned() };
+            || Refused { key: self.key.to_string(), allowed: self.kind.allowed(), typed: shown.to_owned() };
         self.kind.meaning(typed.trim()).ok_or_else(refused)
+    }
+
+    /// A stored value as people get to see it.
+    pub fn shown(&self, stored: &str) -> String {
+        match self.kind {
+            Kind::Secret if stored.is_empty() => "not set".to_owned(),
+            Kind::Secret => "set".to_owned(),
+            _ => stored.to_owned(),
+        }
     }
 }
 
@@ -121,6 +176,8 @@ impl Kind {
             Self::Whole { .. } => "number",
             Self::Hosts => "hosts",
             Self::Text { .. } => "text",
+            Self::WebAddress => "address",
+            Self::Secret => "secret",
         }
     }
 
@@ -135,6 +192,10 @@ impl Kind {
                     .to_owned()
             }
             Self::Text { longest } => format!("text of at most {longest} characters"),
+            Self::WebAddress => {
+                "an address like https://example.org, without a password, or nothing".to_owned()
+            }
+            Self::Secret => "a key of at most 500 characters without blanks, or nothing".to_owned(),
         }
     }
 
@@ -153,8 +214,23 @@ impl Kind {
             }
             Self::Hosts => hosts(typed),
             Self::Text { longest } => (typed.chars().count() <= longest).then(|| typed.replace('\0', "")),
+            Self::WebAddress => web_address(typed),
+            Self::Secret => {
+                let key = typed.len() <= 500 && typed.bytes().all(|byte| byte.is_ascii_graphic());
+                key.then(|| typed.to_owned())
+            }
         }
     }
+}
+
+fn web_address(typed: &str) -> Option<String> {
+    if typed.is_empty() {
+        return Some(String::new());
+    }
+    let url = reqwest::Url::parse(typed).ok()?;
+    let plain =
+        matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none();
+    plain.then(|| url.into())
 }
 
 fn hosts(typed: &str) -> Option<String> {
@@ -165,12 +241,28 @@ fn hosts(typed: &str) -> Option<String> {
 }
 
 /// What the person chose, as it was at one moment.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Values(BTreeMap<String, String>);
 
+/// Keys only: some values are secrets.
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
 impl Values {
-    /// The value in its stored form.
+    /// The value in its stored form; of a secret only whether there is one.
     pub fn of(&self, setting: &Setting) -> String {
+        setting.shown(&self.stored(setting))
+    }
+
+    /// A secret, for whoever must use it.
+    pub fn secret(&self, setting: &Setting) -> Option<Key> {
+        Some(self.stored(setting)).filter(|key| !key.is_empty()).map(Key::new)
+    }
+
+    fn stored(&self, setting: &Setting) -> String {
         let stored = self.0.get(setting.key.as_ref()).and_then(|v| setting.kind.meaning(v));
         stored.unwrap_or_else(|| setting.default.clone().into_owned())
     }
@@ -222,6 +314,14 @@ mod tests {
             (&SOUL_TEXT, " You are Kai. ", Some("You are Kai.")),
             (&SOUL_TEXT, &"x".repeat(4_001), None),
             (&ALLOWED_HOSTS, "http://kai.lan/", None),
+            (&WEB_SEARCH_SEARXNG_URL, " http://localhost:8888 ", Some("http://localhost:8888/")),
+            (&WEB_SEARCH_SEARXNG_URL, "", Some("")),
+            (&WEB_SEARCH_SEARXNG_URL, "localhost", None),
+            (&WEB_SEARCH_SEARXNG_URL, "ftp://a.test", None),
+            (&WEB_SEARCH_SEARXNG_URL, "https://me:secret@a.test", None),
+            (&WEB_SEARCH_BRAVE_KEY, " BSA-x_1 ", Some("BSA-x_1")),
+            (&WEB_SEARCH_BRAVE_KEY, "two words", None),
+            (&WEB_SEARCH_BRAVE_KEY, "", Some("")),
         ] {
             assert_eq!(setting.accept(typed).ok().as_deref(), expected, "{} = {typed:?}", setting.key);
         }
@@ -244,6 +344,19 @@ mod tests {
             );
             assert!(setting.help.ends_with('.'), "{} has no sentence of help", setting.key);
         }
+    }
+
+    #[test]
+    fn a_secret_is_used_and_never_shown() {
+        let stored = BTreeMap::from([("web_search_brave_key".to_owned(), "hidden-1".to_owned())]);
+        let values = Values(stored);
+        assert_eq!(values.of(&WEB_SEARCH_BRAVE_KEY), "set");
+        assert_eq!(values.of(&WEB_SEARCH_TAVILY_KEY), "not set");
+        assert_eq!(values.secret(&WEB_SEARCH_BRAVE_KEY), Some(Key::new("hidden-1")));
+        assert_eq!(values.secret(&WEB_SEARCH_TAVILY_KEY), None);
+        let refused = WEB_SEARCH_BRAVE_KEY.accept("hidden 2").unwrap_err();
+        let told = format!("{refused} {refused:?} {values:?}");
+        assert!(!told.contains("hidden"), "{told}");
     }
 
     #[test]

@@ -62,7 +62,7 @@ fn row(setting: &Setting, values: &Values) -> SettingRow {
     SettingRow {
         key: setting.key.to_string(),
         value: values.of(setting),
-        default: setting.default.to_string(),
+        default: setting.shown(&setting.default),
         kind: setting.kind.name().to_owned(),
         allowed: setting.kind.allowed(),
         help: setting.help.to_string(),

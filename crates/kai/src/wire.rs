@@ -13,6 +13,9 @@ use kai_assistant::manifest::{MANIFEST, Manifest};
 use kai_assistant::memory::{MemoryForget, MemoryStore};
 use kai_assistant::tool::AnyTool;
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
+use kai_assistant::web::{
+    FetchUrl, LocationFromIp, LocationServices, SearchServices, SystemResolver, Web, WebSearch,
+};
 
 use kai_llm::{Http, Key, Limits};
 
@@ -81,8 +84,13 @@ pub(crate) fn migrations() -> Vec<Migration> {
 fn toolbox(db: &Db, clock: &Arc<dyn Clock>) -> Toolbox {
     let own = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::OwnSwitch { on_by_default: true } };
     let memory = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Feature(Feature::Memory) };
+    let web = Web::new(SystemResolver);
+    let (search, location) = (SearchServices::default(), LocationServices::default());
     Toolbox::new(vec![
         own(Arc::new(LocalTime { clock: Arc::clone(clock) })),
+        own(Arc::new(WebSearch { db: db.clone(), web: web.clone(), services: search })),
+        own(Arc::new(FetchUrl { db: db.clone(), web: web.clone() })),
+        own(Arc::new(LocationFromIp { db: db.clone(), web, services: location })),
         memory(Arc::new(MemoryStore { db: db.clone(), clock: Arc::clone(clock) })),
         memory(Arc::new(MemoryForget { db: db.clone() })),
     ])

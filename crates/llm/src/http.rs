@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
-use reqwest::{Client, Response, Url, redirect};
+use reqwest::{Client, ClientBuilder, Response, Url, redirect};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::timeout;
 
@@ -116,18 +116,43 @@ fn closed_unanswered(error: &reqwest::Error) -> bool {
 }
 
 fn build(roots: RootCertStore, limits: &Limits) -> Result<Client, Box<dyn Error>> {
+    Ok(builder(roots)?.connect_timeout(limits.connect).build()?)
+}
+
+fn builder(roots: RootCertStore) -> Result<ClientBuilder, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     let tls = tls.with_root_certificates(roots).with_no_client_auth();
     let client = Client::builder()
         .tls_backend_preconfigured(tls)
-        .connect_timeout(limits.connect)
         // A redirected POST would become a GET, or carry the key to somebody else.
         .redirect(redirect::Policy::none())
         // The environment is not ours to read, and a model on this machine is behind no proxy.
         .no_proxy()
         .user_agent(concat!("kai/", env!("CARGO_PKG_VERSION")));
-    Ok(client.build()?)
+    Ok(client)
+}
+
+/// The beginning of a client for others who speak HTTP: our certificates, no redirects, no proxy.
+pub fn client_builder() -> Result<ClientBuilder, String> {
+    builder(trusted()).map_err(|cause| cause.to_string())
+}
+
+/// Why a request of theirs got no answer, in a few words.
+pub fn why_no_answer(error: &reqwest::Error) -> String {
+    if let Some(cause) = causes(error).find_map(certificate) {
+        return format!("its certificate cannot be trusted: {cause}");
+    }
+    if let Some((what, _)) = causes(error).find_map(wrong_protocol) {
+        return what.to_owned();
+    }
+    if error.is_timeout() {
+        return "it did not answer in time".to_owned();
+    }
+    if closed_unanswered(error) {
+        return "the connection was closed without an answer".to_owned();
+    }
+    plain_or_last(error)
 }
 
 /// The usual roots, and what this system trusts besides. A system without a store of its own is no error.
@@ -222,9 +247,13 @@ fn failed(url: &Url, error: &reqwest::Error, limits: &Limits) -> ModelError {
     if closed_unanswered(error) {
         return ModelError::Network { at, cause: "the connection was closed without an answer".to_owned() };
     }
+    ModelError::Network { at, cause: plain_or_last(error) }
+}
+
+fn plain_or_last(error: &reqwest::Error) -> String {
     let told = causes(error).find_map(plain_cause);
     let last = || causes(error).last().map(ToString::to_string).unwrap_or_default();
-    ModelError::Network { at, cause: told.map_or_else(last, str::to_owned) }
+    told.map_or_else(last, str::to_owned)
 }
 
 /// The error and everything beneath it. An I/O error hides what it wraps from `source`.

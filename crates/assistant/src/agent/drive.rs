@@ -16,7 +16,7 @@ use super::turn::{End, Offer, ROUNDS, Step, Turn};
 use super::{Event, Face, Ready, prompt};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
-use crate::gate::{self, RunKind, Verdict};
+use crate::gate::{self, RunKind, Taint, Verdict};
 use crate::ledger::{self, Record};
 use crate::memory::{self, Memory};
 use crate::settings::{self, MEMORY_ENABLED, SOUL_TEXT, Values};
@@ -161,7 +161,7 @@ impl Driver<'_> {
 
     fn request(&self, turn: &Turn, around: &Surroundings, offer: Offer, model: &str) -> Request {
         let tools = match offer {
-            Offer::Tools => self.offered(&around.values),
+            Offer::Tools => self.offered(&around.values, gate::taint(turn.messages())),
             Offer::Nothing => vec![],
         };
         let messages = repair(turn.messages(), &tools, turn.began_at());
@@ -181,9 +181,9 @@ impl Driver<'_> {
         Request { system, messages, tools }
     }
 
-    fn offered(&self, values: &Values) -> Vec<ToolSpec> {
+    fn offered(&self, values: &Values, taint: Taint) -> Vec<ToolSpec> {
         let mut tools = self.toolbox.offered(values);
-        tools.retain(|tool| gate::offered(self.kind, &tool.name));
+        tools.retain(|tool| gate::offered(self.kind, taint, &tool.name));
         tools
     }
 
@@ -222,9 +222,8 @@ impl Driver<'_> {
     /// All calls of a round at once; results in call order.
     async fn run_all(&self, turn: &Turn, calls: &[ToolCall]) -> Result<(Vec<String>, Vec<Record>), DbError> {
         let values = self.surroundings().await?.values;
-        let taint = gate::taint(turn.messages());
         let running =
-            calls.iter().map(|call| self.run(call, &values, gate::verdict(self.kind, taint, &call.name)));
+            calls.iter().map(|call| self.run(call, &values, gate::judge(self.kind, turn.messages(), call)));
         let (results, records): (Vec<_>, Vec<_>) = join_all(running).await.into_iter().unzip();
         Ok((results, records.into_iter().flatten().collect()))
     }

@@ -153,10 +153,12 @@ impl Asking {
             SettingsCommand::Get { key } => self.show(Call::SettingsGet { key }, |row: &SettingRow| {
                 format!("{}\n", out::visible(&row.value))
             }),
-            SettingsCommand::Set { key, value } => self
-                .show(Call::SettingsSet { key, value }, |row: &SettingRow| {
+            SettingsCommand::Set { key, value } => {
+                let value = args::setting_value(&key, value)?;
+                self.show(Call::SettingsSet { key, value }, |row: &SettingRow| {
                     format!("{} = {}\n", row.key, row.value)
-                }),
+                })
+            }
         }
     }
 

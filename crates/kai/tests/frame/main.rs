@@ -11,4 +11,5 @@ mod keyring;
 mod kit;
 mod provider;
 mod refusals;
+mod tools;
 mod web;
