@@ -54,19 +54,22 @@ const TABLE: &[(&str, Reach)] = &[
     ("get_local_time", Reach::Looks),
     ("get_location_from_ip", Reach::Outward),
     ("memory_forget", Reach::Removes),
+    ("memory_learn", Reach::Plants),
+    // It only counts, so a run that nobody watches may do it too.
+    ("memory_reinforce", Reach::Looks),
     ("memory_store", Reach::Plants),
     (SEARCH, Reach::Web),
 ];
 const FETCH: &str = "fetch_url";
 const SEARCH: &str = "web_search";
 
-/// May this call run now, after what `messages` hold?
+/// May this call run now, in a request with that taint and after what `messages` hold?
 ///
 /// Web pages do not taint. But a page could ask for an address with something private written into it; so once a page
 /// was read, only an address that a search listed, or that the person wrote, is fetched without asking. Links inside
 /// pages do not count: a page can list one for every letter, and have a secret spelled.
-pub fn judge(kind: RunKind, messages: &[Message], call: &ToolCall) -> Verdict {
-    let verdict = verdict(kind, taint(messages), &call.name);
+pub fn judge(kind: RunKind, taint: Taint, messages: &[Message], call: &ToolCall) -> Verdict {
+    let verdict = verdict(kind, taint, &call.name);
     if verdict != Verdict::Run || call.name != FETCH || !read_the_web(messages) || listed(messages, call) {
         return verdict;
     }
@@ -107,10 +110,12 @@ pub fn verdict(kind: RunKind, taint: Taint, tool: &str) -> Verdict {
 }
 
 /// Does anything in the conversation come from those who can write to the person: SMS, notifications, mail, MCP? A
-/// result of a tool that the table does not know counts as theirs. Web pages do not; see [`judge`].
-pub fn taint(messages: &[Message]) -> Taint {
+/// result of a tool that the table does not know counts as theirs; a name that a model made up (`exists` says no)
+/// brought nothing in. Web pages do not count; see [`judge`].
+pub fn taint(messages: &[Message], exists: impl Fn(&str) -> bool) -> Taint {
     let known = |tool: &str| TABLE.iter().any(|(name, _)| *name == tool);
-    let strange = |message: &Message| matches!(message, Message::Tool { tool, .. } if !known(tool));
+    let strange =
+        |message: &Message| matches!(message, Message::Tool { tool, .. } if !known(tool) && exists(tool));
     if messages.iter().any(strange) { Taint::Tainted } else { Taint::Clean }
 }
 
@@ -135,11 +140,13 @@ mod tests {
     #[test]
     fn what_an_unknown_tool_brought_in_taints_the_conversation() {
         let said = Message::User { text: "hello".to_owned() };
-        assert_eq!(taint(&[said.clone(), result("get_local_time")]), Taint::Clean);
+        let there = |_: &str| true;
+        assert_eq!(taint(&[said.clone(), result("get_local_time")], there), Taint::Clean);
         for web in ["web_search", "fetch_url", "get_location_from_ip"] {
-            assert_eq!(taint(&[said.clone(), result(web)]), Taint::Clean, "{web}");
+            assert_eq!(taint(&[said.clone(), result(web)], there), Taint::Clean, "{web}");
         }
-        assert_eq!(taint(&[said, result("get_local_time"), result("something_new")]), Taint::Tainted);
+        assert_eq!(taint(&[said.clone(), result("made_up")], |_| false), Taint::Clean);
+        assert_eq!(taint(&[said, result("get_local_time"), result("something_new")], there), Taint::Tainted);
     }
 
     #[test]
@@ -166,6 +173,11 @@ mod tests {
             ("get_location_from_ip", Chat, Run, AskFirst),
             ("get_location_from_ip", Heartbeat, Refuse, Refuse),
             ("get_location_from_ip", Task, Refuse, Refuse),
+            ("memory_learn", Chat, Run, AskFirst),
+            ("memory_learn", Heartbeat, Refuse, Refuse),
+            ("memory_reinforce", Chat, Run, Run),
+            ("memory_reinforce", Heartbeat, Run, Run),
+            ("memory_reinforce", Task, Run, Run),
             ("something_new", Chat, Run, AskFirst),
             ("something_new", Heartbeat, Refuse, Refuse),
         ] {
@@ -207,9 +219,10 @@ mod tests {
                 arguments,
                 signature: None,
             };
-            assert_eq!(judge(Chat, messages, &call), chat, "{name}");
-            assert_eq!(judge(Task, messages, &call), task, "{name}, in a task");
-            assert_eq!(judge(Heartbeat, messages, &call), Refuse, "{name}, in a heartbeat");
+            let taint = taint(messages, |_| true);
+            assert_eq!(judge(Chat, taint, messages, &call), chat, "{name}");
+            assert_eq!(judge(Task, taint, messages, &call), task, "{name}, in a task");
+            assert_eq!(judge(Heartbeat, taint, messages, &call), Refuse, "{name}, in a heartbeat");
         }
     }
 }

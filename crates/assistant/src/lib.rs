@@ -8,6 +8,7 @@ pub mod device;
 pub mod gate;
 pub mod hex;
 pub mod home;
+pub mod lease;
 pub mod ledger;
 pub mod manifest;
 pub mod memory;
@@ -25,4 +26,5 @@ pub const MIGRATIONS: &[db::Migration] = &[
     models::MIGRATION,
     agent::conversation::MIGRATION,
     ledger::MIGRATION,
+    lease::MIGRATION,
 ];

@@ -21,12 +21,6 @@ pub const MANIFEST: Manifest = Manifest {
     ],
 };
 
-impl Manifest {
-    pub fn declares(&self, permission: &str) -> bool {
-        self.permissions.contains(&permission)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

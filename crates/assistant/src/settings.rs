@@ -55,6 +55,12 @@ pub static ALLOWED_HOSTS: Setting = setting(
     "",
     "Names under which the page may be opened besides localhost, for example kai.lan,192.168.1.20.",
 );
+pub static LANGUAGE: Setting = setting(
+    "language",
+    Kind::Choice(&["system", "en", "de"]),
+    "system",
+    "The language of names and descriptions.",
+);
 pub static LOCATION_SERVICE: Setting = setting(
     "location_service",
     Kind::Choice(&["ipwho.is", "ipapi.co"]),
@@ -95,8 +101,9 @@ pub static WEB_SEARCH_SEARXNG_URL: Setting = setting(
 pub static WEB_SEARCH_TAVILY_KEY: Setting =
     setting("web_search_tavily_key", Kind::Secret, "", "The key for Tavily.");
 
-static FIXED: [&Setting; 10] = [
+static FIXED: [&Setting; 11] = [
     &ALLOWED_HOSTS,
+    &LANGUAGE,
     &LOCATION_SERVICE,
     &MEMORY_ENABLED,
     &SOUL_TEXT,

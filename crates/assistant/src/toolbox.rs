@@ -51,15 +51,24 @@ impl Entry {
 
     /// Why a model is not offered this tool now, with what to do about it.
     pub fn why_not(&self, values: &Values) -> Option<String> {
-        let name = self.tool.name();
-        let switch = match self.governed {
-            Governed::OwnSwitch { .. } => format!("tool_enabled_{name}"),
-            Governed::Feature(feature) => feature.setting().key.to_string(),
-        };
+        let (name, switch) = (self.tool.name(), self.switch());
         let off = !self.enabled(values);
         off.then(|| {
             format!("The tool {name} is off. The user can turn it on: kai settings set {switch} true")
         })
+    }
+
+    /// Who turns it on and off, as a sentence.
+    pub fn governor(&self) -> String {
+        let key = self.switch();
+        format!("kai settings set {key} true|false turns it on and off.")
+    }
+
+    fn switch(&self) -> String {
+        match self.governed {
+            Governed::OwnSwitch { .. } => format!("tool_enabled_{}", self.tool.name()),
+            Governed::Feature(feature) => feature.setting().key.to_string(),
+        }
     }
 
     fn settings(&self) -> impl Iterator<Item = Setting> {
@@ -89,6 +98,10 @@ impl Toolbox {
     /// What a model is offered now.
     pub fn offered(&self, values: &Values) -> Vec<ToolSpec> {
         self.0.iter().filter(|entry| entry.enabled(values)).map(|entry| entry.tool.spec()).collect()
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|entry| entry.tool.name() == name)
     }
 
     /// The tool of that name, if it may be used now.

@@ -8,10 +8,15 @@ use std::sync::LazyLock;
 pub struct Words(BTreeMap<&'static str, &'static str>);
 
 static ENGLISH: LazyLock<Words> = LazyLock::new(|| Words::parse(include_str!("../words/en.txt")));
+static GERMAN: LazyLock<Words> = LazyLock::new(|| Words::parse(include_str!("../words/de.txt")));
 
 impl Words {
-    pub fn english() -> &'static Self {
-        &ENGLISH
+    /// The words for a language or a locale such as `de_AT.UTF-8`; English where we have no others.
+    pub fn of(locale: &str) -> &'static Self {
+        match locale.split(['_', '.', '-', '@']).next() {
+            Some("de") => &GERMAN,
+            _ => &ENGLISH,
+        }
     }
 
     fn parse(text: &'static str) -> Self {
@@ -24,11 +29,39 @@ impl Words {
         self.0.get(key).copied().unwrap_or(key)
     }
 
+    /// A tool that nobody here knows is shown by the name it was called by.
     pub fn tool_name(&self, tool: &str) -> String {
-        self.get(&format!("tool.{tool}")).to_owned()
+        self.0.get(format!("tool.{tool}").as_str()).map_or_else(|| tool.to_owned(), |name| (*name).to_owned())
     }
 
     pub fn tool_about(&self, tool: &str) -> String {
         self.get(&format!("tool.{tool}.about")).to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_language_has_every_word() {
+        let keys = |words: &Words| words.0.keys().copied().collect::<Vec<_>>();
+        assert_eq!(keys(&ENGLISH), keys(&GERMAN));
+        assert!(ENGLISH.0.values().chain(GERMAN.0.values()).all(|word| !word.is_empty()));
+    }
+
+    #[test]
+    fn a_locale_chooses_the_language() {
+        for (locale, expected) in [
+            ("de_AT.UTF-8", "Ortszeit"),
+            ("de", "Ortszeit"),
+            ("en_GB.UTF-8", "Local time"),
+            ("C", "Local time"),
+            ("", "Local time"),
+            ("den", "Local time"),
+        ] {
+            assert_eq!(Words::of(locale).tool_name("get_local_time"), expected, "{locale}");
+            assert_eq!(Words::of(locale).tool_name("made_up"), "made_up");
+        }
     }
 }

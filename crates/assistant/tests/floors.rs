@@ -12,7 +12,7 @@ const FLOORS: &[&[&str]] = &[
     &["clock", "hex", "words", "manifest", "gate"],
     &["home"],
     &["db"],
-    &["settings", "ledger"],
+    &["settings", "ledger", "lease"],
     &["tool"],
     &["memory", "device", "models", "web"],
     &["toolbox"],

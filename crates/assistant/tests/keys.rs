@@ -121,6 +121,7 @@ fn a_key_moves_without_changing() {
     let pocket = Pocket::default();
     let with = Unlock { keyring: Some(&pocket), passphrase: &typed("sésame") };
     let (mut file, key) = home.unlock(&with).unwrap();
+    let kept = file.clone();
     let words = Passphrase::new("sésame".to_owned());
     let places = [
         (Destination::Passphrase(&words), "passphrase"),
@@ -129,10 +130,13 @@ fn a_key_moves_without_changing() {
         (Destination::Passphrase(&words), "passphrase"),
     ];
     for (to, name) in places {
-        file = home.move_key(&to, &file, &key).unwrap();
+        file = home.move_key(&to, &file, &key, Some(&pocket)).unwrap();
         assert_eq!(file.place.name(), name);
         assert!(home.unlock(&with).unwrap().1 == key, "after moving to {name}");
     }
+    assert!(pocket.keys.borrow().is_empty(), "the keyring let go");
+    let stale = home.move_key(&Destination::File, &kept, &key, Some(&pocket));
+    assert!(matches!(stale, Err(KeyError::Moved)), "who looked before somebody else moved it is refused");
     let wrong = Unlock { keyring: None, passphrase: &typed("Sesame") };
     assert!(matches!(home.unlock(&wrong).unwrap_err(), KeyError::WrongPassphrase));
     let alone = Unlock { keyring: None, passphrase: &nobody };

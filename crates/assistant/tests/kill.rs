@@ -1,6 +1,6 @@
 //! `kill -9` while a writer writes: every row it was told is committed is there, and no half one.
 //!
-//! The writer is this very test program, started again and told by its standard input what to be.
+//! The writer is this very test program, started again.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
@@ -13,6 +13,7 @@ use kai_assistant::db::{self, Db, DbError, Migration};
 use kai_assistant::home::{Home, StoreKey};
 
 const ROUNDS: u64 = 200;
+const WRITER: &str = "KAI_TEST_IS_WRITER";
 /// Two rows that belong together: a half write would leave one without the other.
 const TABLES: &[Migration] = &[Migration {
     name: "kill/1",
@@ -24,9 +25,13 @@ fn open(home: &Home, key: &StoreKey) -> Db {
     db::open(home, key, TABLES, Timestamp::UNIX_EPOCH).unwrap()
 }
 
-/// Not a test of its own: the writer, when started by the test below. Alone it has nothing to read and ends.
+/// Not a test of its own: the writer, when started by the test below, which says so in the environment.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the test talks to its own child this way")]
 fn writer() {
+    if std::env::var_os(WRITER).is_none() {
+        return;
+    }
     let mut told = String::new();
     std::io::stdin().read_line(&mut told).unwrap();
     let Some((key, folder)) = told.trim_end().split_once(' ') else { return };
@@ -52,6 +57,7 @@ fn write_pair(tx: &rusqlite::Transaction<'_>) -> Result<i64, DbError> {
 fn live_and_die(folder: &str, key: &StoreKey, patience: Duration, early: bool) -> Option<i64> {
     let mut writer = Command::new(std::env::current_exe().unwrap())
         .args(["writer", "--exact", "--nocapture", "--quiet"])
+        .env(WRITER, "1")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

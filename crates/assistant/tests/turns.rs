@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kai_assistant::MIGRATIONS;
-use kai_assistant::agent::conversation::{self, ConversationId};
+use kai_assistant::agent::conversation::{self, ConversationId, Which};
 use kai_assistant::agent::turn::End;
 use kai_assistant::agent::{Answer, Driver, Event, Face, Ready, TurnError};
 use kai_assistant::clock::ManualClock;
@@ -120,10 +120,17 @@ impl Stage {
             models,
             face: &self.face,
             kind: RunKind::Chat,
-            conversation: self.conversation,
             platform: "test",
         };
-        driver.turn(said.to_owned()).await
+        driver.turn(Which::Id(self.conversation), said.to_owned()).await
+    }
+
+    async fn hello(&self, which: Which) -> Result<Answer, TurnError> {
+        let models = [ready("m", &script([Act::text("x")]))];
+        let (db, clock, toolbox, face) = (&self.db, self.clock.as_ref(), &self.toolbox, &self.face);
+        let driver =
+            Driver { db, clock, toolbox, models: &models, face, kind: RunKind::Chat, platform: "test" };
+        driver.turn(which, "hello".to_owned()).await
     }
 
     async fn messages(&self) -> Vec<Message> {
@@ -203,6 +210,11 @@ async fn a_cancelled_turn_stops_its_work_and_the_conversation_goes_on() {
     let counts = (stage.slow.started.load(Ordering::SeqCst), stage.slow.ended.load(Ordering::SeqCst));
     assert_eq!(counts, (1, 0), "the tool was stopped");
     assert!(results(&stage.messages().await).is_empty(), "a cancel is no tool result");
+    let last = stage.ledger().await.pop().unwrap();
+    assert!(
+        matches!(last, Record::ToolCall { .. }),
+        "but that the tool was started is written down: {last:?}"
+    );
     let answer = stage.say(&models, "second").await.unwrap();
     assert_eq!(answer.text, "hello again");
     let request = model.requests().pop().unwrap();
@@ -251,7 +263,8 @@ async fn the_ledger_holds_exactly_what_left_and_what_ran() {
     let records = stage.ledger().await;
     let [
         Record::Request { .. },
-        Record::ToolCall { tool, success, .. },
+        Record::ToolCall { tool, .. },
+        Record::ToolResult { success, .. },
         Record::Request { bytes, chunks, .. },
     ] = records.as_slice()
     else {
@@ -263,6 +276,75 @@ async fn the_ledger_holds_exactly_what_left_and_what_ran() {
     let kept: Result<_, DbError> = stage.db.read(move |tx| ledger::bytes_of(tx, &chunks)).await;
     let kept = kept.unwrap();
     assert_eq!((kept, *bytes), (sent.clone(), sent.len()));
+}
+
+/// Two processes are two drivers on one store: the second is told, and the first is not disturbed.
+#[tokio::test(start_paused = true)]
+async fn one_turn_at_a_time_in_a_conversation() {
+    let stage = Stage::new().await;
+    let slow = script([Act::text("one").after(Duration::from_secs(5)), Act::text("two")]);
+    let models = [ready("m", &slow)];
+    let (first, second) = tokio::join!(stage.say(&models, "a"), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        stage.say(&models, "b").await
+    });
+    assert_eq!(first.unwrap().text, "one");
+    assert!(matches!(second, Err(TurnError::Busy(_))));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(stage.say(&models, "c").await.unwrap().text, "two", "free again");
+    let gone = stage.hello(Which::Id(ConversationId(99))).await;
+    assert!(matches!(gone, Err(TurnError::Unknown(ConversationId(99)))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_made_up_tool_is_refused_and_taints_nothing() {
+    let stage = Stage::new().await;
+    let store = "{\"key\": \"k\", \"content\": \"mine\"}";
+    let model = script([
+        Act::calls(&[("c1", "made_up", "{}")]),
+        Act::calls(&[("c2", "memory_store", store)]),
+        Act::text("done"),
+    ]);
+    stage.say(&[ready("m", &model)], "go").await.unwrap();
+    let kept = results(&stage.messages().await);
+    assert!(
+        kept[0].1.contains("no tool called made_up") && kept[1].1.contains("\"success\":true"),
+        "{kept:?}"
+    );
+    assert!(stage.face.asked.lock().unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn figures_of_a_server_cannot_break_us_and_a_cut_answer_is_said() {
+    let stage = Stage::new().await;
+    let usage = kai_llm::Usage { input: u64::MAX, output: u64::MAX };
+    let mut first = Reply { usage, ..Reply::default() };
+    first.calls.push(ToolCall {
+        id: kai_llm::CallId("c".to_owned()),
+        name: "slow".to_owned(),
+        arguments: "{\"number\": 1}".to_owned(),
+        signature: None,
+    });
+    let cut = Reply { text: "and then".to_owned(), usage, cut_off: true, ..Reply::default() };
+    let model = script([Act::reply(first), Act::reply(cut)]);
+    let answer = stage.say(&[ready("m", &model)], "go").await.unwrap();
+    assert!(answer.cut_off && answer.usage == usage);
+}
+
+/// A model that fails is not asked again in the same turn, and one with a larger window gets a long text.
+#[tokio::test(start_paused = true)]
+async fn the_next_model_stays_for_the_turn_and_a_larger_one_gets_what_is_long() {
+    let mut stage = Stage::new().await;
+    stage.face.yes = true;
+    let broken = Arc::new(Scripted::by(|_| Act::fails(ModelError::Overloaded)));
+    let calls = |n: i64| Act::calls(&[(&format!("c{n}"), "slow", &format!("{{\"number\": {n}}}"))]);
+    let good = script([calls(1), calls(2), Act::text("done")]);
+    stage.say(&[ready("one", &broken), ready("two", &good)], "go").await.unwrap();
+    assert_eq!(broken.requests().len(), 3, "once, and twice again, but not in every round");
+    let small = Arc::new(Scripted::new([Act::text("no")]).with_window(1000));
+    let large = script([Act::text("read")]);
+    let long = "word ".repeat(20_000);
+    assert_eq!(stage.say(&[ready("s", &small), ready("l", &large)], &long).await.unwrap().answered_by, "l");
 }
 
 /// `slow` is not in the gate's table, so what it brings in counts as a stranger's.

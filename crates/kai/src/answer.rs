@@ -1,44 +1,52 @@
 //! Answers a call on an opened app. The daemon and a command without one both come through here.
 
-use kai_assistant::agent::{Face, conversation};
+use kai_assistant::agent::{Face, Hands, conversation};
 use kai_assistant::db::DbError;
+use kai_assistant::gate::{self, RunKind, Taint};
+use kai_assistant::ledger::{self, Record};
 use kai_assistant::memory::{self, MemoryKey};
 use kai_assistant::settings::{self, Setting, Values};
-use kai_assistant::tool;
-use kai_assistant::words::Words;
+use kai_llm::{CallId, ToolCall};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::call::{Call, Revoked, SettingRow, ToolAnswer, ToolRow};
+use crate::call::{Around, Call, Revoked, SettingRow, ToolAnswer, ToolRow};
 use crate::failure::Failure;
 use crate::web::signin;
 use crate::wire::App;
 use crate::{chats, doctor, models, status};
 
-pub(crate) async fn answer(app: &App, call: Call, face: &dyn Face) -> Result<Value, Failure> {
+/// `around` and `face` are the caller's: its environment, and whoever watches there.
+pub(crate) async fn answer(
+    app: &App,
+    call: Call,
+    around: &Around,
+    face: &dyn Face,
+) -> Result<Value, Failure> {
     match call {
-        Call::Status => json(status::of(app).await?),
-        Call::Doctor => json(doctor::examine(app).await),
+        Call::Status => json(status::of(app, around).await?),
+        Call::Doctor => json(doctor::examine(app, around).await),
         Call::SettingsList => json(settings_list(app).await?),
         Call::SettingsGet { key } => json(row(&find(app, &key)?, &values(app).await?)),
         Call::SettingsSet { key, value } => json(set(app, &key, &value).await?),
         Call::MemoryList => json(app.db.read(memory::store::all).await?),
         Call::MemoryForget { key } => json(forget(app, &key).await?),
-        Call::ToolsList => json(tools(app, &values(app).await?)),
-        Call::ToolsTry { tool, arguments } => json(call_tool(app, &tool, &arguments).await?),
+        Call::ToolsList => json(tools(app, &values(app).await?, around)),
+        Call::ToolsSwitch { tool, on } => json(switch_tool(app, &tool, on).await?),
+        Call::ToolsTry { tool, arguments } => json(call_tool(app, tool, arguments, face).await),
         Call::Link => json(signin::fresh_link(app).await?),
         Call::RevokeLinks => {
             let (sessions, links) = app.db.write(signin::revoke_all).await?;
             json(Revoked { sessions, links })
         }
-        Call::Ask { text, chat } => json(chats::ask(app, text, chat, face).await?),
+        Call::Ask { text, chat } => json(chats::ask(app, around, text, chat, face).await?),
         Call::ChatsList => json(app.db.read(conversation::list).await?),
         Call::ChatsSearch { text } => json(app.db.read(move |tx| conversation::search(tx, &text)).await?),
         Call::ChatsShow { id } => json(chats::show(app, id).await?),
         Call::ChatsDelete { id } => json(chats::delete(app, id).await?),
-        Call::ModelsList => json(models::rows(app).await?),
-        Call::ModelsAdd(new) => json(models::add(app, new).await?),
-        Call::ModelsTest { name } => json(models::test(app, name.as_deref()).await?),
+        Call::ModelsList => json(models::rows(app, around).await?),
+        Call::ModelsAdd(new) => json(models::add(app, around, new).await?),
+        Call::ModelsTest { name } => json(models::test(app, around, name.as_deref()).await?),
         Call::ModelsRemove { name } => json(models::remove(app, name).await?),
         Call::ModelsFirst { name } => json(models::first(app, name).await?),
     }
@@ -106,8 +114,8 @@ async fn forget(app: &App, key: &str) -> Result<MemoryKey, Failure> {
     )))
 }
 
-fn tools(app: &App, values: &Values) -> Vec<ToolRow> {
-    let words = Words::english();
+fn tools(app: &App, values: &Values, around: &Around) -> Vec<ToolRow> {
+    let words = App::words(values, around);
     let row = |entry: &kai_assistant::toolbox::Entry| {
         let name = entry.tool.name();
         let why_not = entry.why_not(values);
@@ -123,8 +131,36 @@ fn tools(app: &App, values: &Values) -> Vec<ToolRow> {
     app.toolbox.entries().iter().map(row).collect()
 }
 
-async fn call_tool(app: &App, name: &str, arguments: &str) -> Result<ToolAnswer, Failure> {
-    let values = values(app).await?;
-    let result = tool::execute(app.toolbox.usable(name, &values), &values, arguments).await;
-    Ok(ToolAnswer { text: result.text, success: result.success })
+/// Turns a tool's own switch; a tool that its feature governs has none.
+async fn switch_tool(app: &App, name: &str, on: bool) -> Result<SettingRow, Failure> {
+    let key = format!("tool_enabled_{name}");
+    if settings::catalogue(app.toolbox.settings()).iter().any(|setting| setting.key == key) {
+        return set(app, &key, if on { "true" } else { "false" }).await;
+    }
+    Err(Failure::usage(match app.toolbox.entries().iter().find(|entry| entry.tool.name() == name) {
+        Some(entry) => format!("{name} has no switch of its own: {}", entry.governor()),
+        None => format!("There is no tool called {name}. See: kai tools list"),
+    }))
+}
+
+/// One call as a model would make it: same gate, same cut, in a fresh run that nothing has tainted. A failure of
+/// the store is a result too, so that there is JSON either way.
+async fn call_tool(app: &App, tool: String, arguments: String, face: &dyn Face) -> ToolAnswer {
+    let call = ToolCall { id: CallId("cli".to_owned()), name: tool, arguments, signature: None };
+    run_recorded(app, &call, face).await.unwrap_or_else(|error| {
+        let text = serde_json::json!({"success": false, "error": error.to_string()}).to_string();
+        ToolAnswer { text, success: false }
+    })
+}
+
+async fn run_recorded(app: &App, call: &ToolCall, face: &dyn Face) -> Result<ToolAnswer, DbError> {
+    let (db, clock) = (&app.db, app.clock.as_ref());
+    let hands = Hands { db, clock, toolbox: &app.toolbox, face, conversation: 0 };
+    let verdict = gate::verdict(RunKind::Chat, Taint::Clean, &call.name);
+    let (announced, now) = (hands.announced(call), clock.now());
+    db.write(move |tx| ledger::append(tx, &announced, now)).await?;
+    let (text, result) = hands.run(call, &values(app).await?, verdict).await?;
+    let success = matches!(result, Record::ToolResult { success: true, .. });
+    db.write(move |tx| ledger::append(tx, &result, now)).await?;
+    Ok(ToolAnswer { text, success })
 }

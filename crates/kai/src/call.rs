@@ -1,7 +1,7 @@
 //! What a command asks for. The same call is answered by the daemon over the socket, or in the command's own
 //! process, and both answers go through JSON: so they are the same.
 
-use kai_assistant::agent::conversation::ConversationId;
+use kai_assistant::agent::conversation::{ConversationId, Which};
 use serde::{Deserialize, Serialize};
 
 /// The protocol's version; a daemon of another one says so instead of guessing.
@@ -13,8 +13,20 @@ pub(crate) struct Hello {
     pub(crate) v: u32,
     /// Is there a person at a terminal who can be asked?
     pub(crate) tty: bool,
+    #[serde(default)]
+    pub(crate) around: Around,
     #[serde(flatten)]
     pub(crate) call: Call,
+}
+
+/// What the caller's environment says. It travels with the call, so that the answer is the same whether the daemon
+/// gives it or the command itself. The socket is its owner's alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Around {
+    /// Such as `de_DE.UTF-8`.
+    pub(crate) locale: String,
+    /// Variables that hold keys of models.
+    pub(crate) keys: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +47,10 @@ pub(crate) enum Call {
         key: String,
     },
     ToolsList,
+    ToolsSwitch {
+        tool: String,
+        on: bool,
+    },
     #[serde(rename = "tools_call")]
     ToolsTry {
         tool: String,
@@ -44,7 +60,7 @@ pub(crate) enum Call {
     RevokeLinks,
     Ask {
         text: String,
-        chat: Chat,
+        chat: Which,
     },
     ChatsList,
     ChatsSearch {
@@ -69,14 +85,11 @@ pub(crate) enum Call {
     },
 }
 
-/// Which conversation is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Chat {
-    New,
-    /// The one last spoken in, or a new one if there is none.
-    Newest,
-    Id(ConversationId),
+impl Call {
+    /// Is it shown while it runs, and does it end when its caller goes? Anything else is carried to its end.
+    pub(crate) fn watched(&self) -> bool {
+        matches!(self, Self::Ask { .. } | Self::ToolsTry { .. })
+    }
 }
 
 /// A model as it was typed.
@@ -93,6 +106,10 @@ pub(crate) struct NewModel {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum Event {
+    /// What was said is stored in this conversation.
+    Began {
+        chat: ConversationId,
+    },
     /// Text of the answer, as it comes.
     Delta {
         text: String,
@@ -146,6 +163,8 @@ pub(crate) struct AskAnswer {
     pub(crate) answered_by: String,
     /// `answered`, or why the tools were stopped: `out_of_rounds`, `repeating`.
     pub(crate) end: String,
+    /// The model ran out of room for its answer.
+    pub(crate) cut_off: bool,
     pub(crate) tokens_in: u64,
     pub(crate) tokens_out: u64,
 }
@@ -228,10 +247,14 @@ mod tests {
     #[test]
     fn the_first_line_is_as_the_protocol_says() {
         let call = Call::SettingsGet { key: "theme".to_owned() };
-        let line = serde_json::to_value(Hello { v: 1, tty: false, call: call.clone() }).unwrap();
+        let line =
+            serde_json::to_value(Hello { v: 1, tty: false, around: Around::default(), call: call.clone() })
+                .unwrap();
         assert_eq!(
             line,
-            serde_json::json!({"v": 1, "tty": false, "cmd": "settings_get", "args": {"key": "theme"}})
+            serde_json::json!({
+                "v": 1, "tty": false, "around": {"locale": "", "keys": []}, "cmd": "settings_get", "args": {"key": "theme"},
+            })
         );
         assert_eq!(serde_json::from_value::<Hello>(line).unwrap().call, call);
         let bare: Hello = serde_json::from_str(r#"{"v":1,"cmd":"status","tty":true}"#).unwrap();

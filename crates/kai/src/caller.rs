@@ -1,21 +1,28 @@
 //! Where a call is answered: by the running daemon if there is one, else right here.
 
+use std::cell::OnceCell;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::os::unix::net::UnixStream;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
 
 use kai_assistant::agent::{self, Face};
 use kai_assistant::home::Home;
+use kai_assistant::words::Words;
 use kai_llm::ToolCall;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 
-use crate::answer::answer;
+use crate::answer::{answer, values};
 use crate::call::{Call, Event, Hello, VERSION, Word};
 use crate::failure::Failure;
 use crate::home::Keys;
 use crate::wire::App;
-use crate::{socket, wire};
+use crate::{around, socket, wire};
+
+/// A daemon that takes longer for a call that nobody watches is stuck. Testing models takes longest.
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A home to ask, and how to open it if nobody answers for it.
 pub(crate) struct Caller {
@@ -24,7 +31,7 @@ pub(crate) struct Caller {
 }
 
 /// Whoever sits at this end and watches a turn: is told, and may be asked.
-pub(crate) trait Watcher: Send + Sync {
+pub(crate) trait Watcher: Send + Sync + 'static {
     fn sees(&self, event: &Event);
     /// Asks the person; blocks.
     fn allows(&self, tool: &str, arguments: &str) -> bool;
@@ -36,18 +43,14 @@ impl Caller {
             over(stream, call)?
         } else {
             let app = wire::open(self.home.clone(), self.keys)?;
-            runtime()?.block_on(answer(&app, call, &Nobody))?
+            runtime()?.block_on(answer(&app, call, &app.around, &Nobody))?
         };
         serde_json::from_value(value).map_err(|_| other_version())
     }
 
-    /// Somebody to talk to for longer: the daemon, or the opened store.
-    pub(crate) fn line(&self) -> Result<Line, Failure> {
-        let app = match socket::connect(&self.home) {
-            Some(_) => None,
-            None => Some(wire::open(self.home.clone(), self.keys)?),
-        };
-        Ok(Line { app, home: self.home.clone(), runtime: runtime()? })
+    /// For calls that are watched, one after the other.
+    pub(crate) fn line(&self) -> Result<Line<'_>, Failure> {
+        Ok(Line { caller: self, app: OnceCell::new(), runtime: Some(runtime()?) })
     }
 }
 
@@ -56,35 +59,61 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     runtime.map_err(|e| Failure::failed(format!("Kai could not start: {e}.")))
 }
 
-/// Turns, one after the other, each of which Ctrl-C cancels.
-pub(crate) struct Line {
-    app: Option<App>,
-    home: Home,
-    runtime: tokio::runtime::Runtime,
+/// Calls, one after the other, each of which Ctrl-C cancels.
+pub(crate) struct Line<'a> {
+    caller: &'a Caller,
+    /// The store, once there was no daemon to ask. A passphrase is then asked for once.
+    app: OnceCell<App>,
+    runtime: Option<tokio::runtime::Runtime>,
 }
 
-impl Line {
-    pub(crate) fn turn<T: DeserializeOwned>(&self, call: Call, watcher: &dyn Watcher) -> Result<T, Failure> {
-        let value = self.runtime.block_on(async {
-            match &self.app {
-                Some(app) => here(app, call, watcher).await,
-                None => there(&self.home, call, watcher).await,
-            }
-        })?;
-        serde_json::from_value(value).map_err(|_| other_version())
+impl Line<'_> {
+    pub(crate) fn call<T: DeserializeOwned>(
+        &self,
+        call: Call,
+        watcher: &Arc<dyn Watcher>,
+    ) -> Result<T, Failure> {
+        let home = &self.caller.home;
+        let Some(runtime) = &self.runtime else { return Err(other_version()) };
+        // Decided anew each time: a daemon may have come or gone.
+        let value = match socket::connect(home) {
+            Some(stream) => runtime.block_on(there(stream, call, watcher)),
+            None => runtime.block_on(here(self.app()?, call, watcher)),
+        };
+        serde_json::from_value(value?).map_err(|_| other_version())
+    }
+
+    fn app(&self) -> Result<&App, Failure> {
+        if let Some(app) = self.app.get() {
+            return Ok(app);
+        }
+        let app = wire::open(self.caller.home.clone(), self.caller.keys)?;
+        Ok(self.app.get_or_init(|| app))
     }
 }
 
-async fn here(app: &App, call: Call, watcher: &dyn Watcher) -> Result<serde_json::Value, Failure> {
-    let face = Here(watcher);
+impl Drop for Line<'_> {
+    fn drop(&mut self) {
+        // Somebody may still be asked on the terminal after Ctrl-C; nobody waits for the answer.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(Duration::from_millis(500));
+        }
+    }
+}
+
+async fn here(app: &App, call: Call, watcher: &Arc<dyn Watcher>) -> Result<serde_json::Value, Failure> {
+    let face = Here { watcher, language: App::words(&values(app).await?, &app.around) };
     tokio::select! {
-        answered = answer(app, call, &face) => answered,
+        answered = answer(app, call, &app.around, &face) => answered,
         _ = tokio::signal::ctrl_c() => Err(Failure::failed("Cancelled.")),
     }
 }
 
-async fn there(home: &Home, call: Call, watcher: &dyn Watcher) -> Result<serde_json::Value, Failure> {
-    let stream = socket::connect(home).ok_or_else(|| broken(&std::io::ErrorKind::NotConnected.into()))?;
+async fn there(
+    stream: UnixStream,
+    call: Call,
+    watcher: &Arc<dyn Watcher>,
+) -> Result<serde_json::Value, Failure> {
     stream.set_nonblocking(true).map_err(|e| broken(&e))?;
     let stream = tokio::net::UnixStream::from_std(stream).map_err(|e| broken(&e))?;
     let (from, mut to) = stream.into_split();
@@ -101,7 +130,11 @@ async fn there(home: &Home, call: Call, watcher: &dyn Watcher) -> Result<serde_j
             Event::Done { result } => return Ok(result),
             Event::Error { code, message } => return Err(Failure { code, message }),
             Event::Confirm { tool, arguments } => {
-                let word = Word::Allow { yes: watcher.allows(&tool, &arguments) };
+                let yes = tokio::select! {
+                    yes = ask_person(watcher, tool, arguments) => yes,
+                    _ = tokio::signal::ctrl_c() => return Err(Failure::failed("Cancelled.")),
+                };
+                let word = Word::Allow { yes };
                 to.write_all(&json_line(&word)?).await.map_err(|e| broken(&e))?;
             }
             event => watcher.sees(&event),
@@ -109,16 +142,25 @@ async fn there(home: &Home, call: Call, watcher: &dyn Watcher) -> Result<serde_j
     }
 }
 
+/// The person may take their time; meanwhile everything else goes on.
+async fn ask_person(watcher: &Arc<dyn Watcher>, tool: String, arguments: String) -> bool {
+    let watcher = Arc::clone(watcher);
+    tokio::task::spawn_blocking(move || watcher.allows(&tool, &arguments)).await.unwrap_or(false)
+}
+
 /// A watcher in our own process.
-struct Here<'a>(&'a dyn Watcher);
+struct Here<'a> {
+    watcher: &'a Arc<dyn Watcher>,
+    language: &'static Words,
+}
 
 impl Face for Here<'_> {
     fn shows(&self, event: agent::Event) {
-        self.0.sees(&socket::told(event));
+        self.watcher.sees(&socket::told(event, self.language));
     }
 
     fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
-        Box::pin(async { self.0.allows(&call.name, &call.arguments) })
+        Box::pin(ask_person(self.watcher, call.name.clone(), call.arguments.clone()))
     }
 }
 
@@ -134,7 +176,7 @@ impl Face for Nobody {
 }
 
 fn hello(call: Call) -> Result<Vec<u8>, Failure> {
-    json_line(&Hello { v: VERSION, tty: std::io::stdin().is_terminal(), call })
+    json_line(&Hello { v: VERSION, tty: std::io::stdin().is_terminal(), around: around::here(), call })
 }
 
 fn json_line(value: &impl serde::Serialize) -> Result<Vec<u8>, Failure> {
@@ -144,6 +186,7 @@ fn json_line(value: &impl serde::Serialize) -> Result<Vec<u8>, Failure> {
 }
 
 fn over(stream: UnixStream, call: Call) -> Result<serde_json::Value, Failure> {
+    stream.set_read_timeout(Some(PATIENCE)).map_err(|e| broken(&e))?;
     (&stream).write_all(&hello(call)?).map_err(|e| broken(&e))?;
     let mut answer = String::new();
     BufReader::new(stream).read_line(&mut answer).map_err(|e| broken(&e))?;
@@ -158,7 +201,12 @@ fn over(stream: UnixStream, call: Call) -> Result<serde_json::Value, Failure> {
 }
 
 /// The call may have been carried out before the line broke, so it is not tried again by itself.
-fn broken(_: &std::io::Error) -> Failure {
+fn broken(error: &std::io::Error) -> Failure {
+    if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) {
+        return Failure::failed(
+            "The daemon does not answer. If it stays so, stop it (its log may say why) and start it again.",
+        );
+    }
     Failure::failed("The daemon stopped before it answered. Check with `kai status` and try again.")
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn run(home: Home, keys: Keys, listen: Listen) -> Result<(), Failure>
     let app = wire::open(home, keys)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        .max_blocking_threads(4)
+        .max_blocking_threads(8)
         .thread_keep_alive(Duration::from_secs(5))
         .enable_all()
         .build()
@@ -140,15 +140,23 @@ async fn bind(listen: Listen) -> Result<(TcpListener, SocketAddr), Failure> {
                 let address = listener.local_addr().map_err(|e| Failure::failed(e.to_string()))?;
                 return Ok((listener, address));
             }
-            Err(error) => refusal = Some((port, error)),
+            Err(error) => {
+                let taken = error.kind() == std::io::ErrorKind::AddrInUse;
+                refusal = Some((port, error));
+                if !taken {
+                    break;
+                }
+            }
         }
     }
     let (port, error) = refusal.unwrap_or((PORT, std::io::ErrorKind::AddrInUse.into()));
-    Err(Failure::failed(format!(
-        "The page cannot be opened at {}:{port}: {error}. Name another port: kai serve --port {}",
-        listen.bind,
-        port.saturating_add(1),
-    )))
+    let advice = match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            format!("Name another port: kai serve --port {}", port.saturating_add(1))
+        }
+        _ => "Check the address given with --bind.".to_owned(),
+    };
+    Err(Failure::failed(format!("The page cannot be opened at {}:{port}: {error}. {advice}", listen.bind)))
 }
 
 /// The address as a person can open it here: a listener on all addresses is reached over loopback.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::call::Around;
 use crate::failure::Failure;
 use crate::models;
 use crate::wire::App;
@@ -42,9 +43,16 @@ impl Check {
 /// Below this, the next upgrade's copy may not fit.
 const LOW_SPACE: u64 = 100 * 1024 * 1024;
 
-pub(crate) async fn examine(app: &App) -> Vec<Check> {
-    let mut checks =
-        vec![home(app), key(app), store(app).await, space(app), zone(app), daemon(app), model(app).await];
+pub(crate) async fn examine(app: &App, around: &Around) -> Vec<Check> {
+    let mut checks = vec![
+        home(app),
+        key(app),
+        store(app).await,
+        space(app),
+        zone(app),
+        daemon(app),
+        model(app, around).await,
+    ];
     checks.extend(private(app));
     checks
 }
@@ -114,8 +122,11 @@ fn zone(app: &App) -> Check {
     }
 }
 
-async fn model(app: &App) -> Check {
-    let rows = models::rows(app).await.unwrap_or_default();
+async fn model(app: &App, around: &Around) -> Check {
+    let rows = match models::rows(app, around).await {
+        Ok(rows) => rows,
+        Err(error) => return Check::broken("model", error.to_string(), None),
+    };
     match rows.iter().find(|row| row.ready).or(rows.first()) {
         Some(row) if row.ready => Check::fine("model", format!("{} ({})", row.name, row.model)),
         Some(row) => {

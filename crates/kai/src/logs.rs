@@ -57,19 +57,9 @@ impl<W: Write> Write for Lines<W> {
 }
 
 const MASK: &str = "[secret]";
-/// A word after one of these is a secret, whatever it looks like.
-const NAMES: [&str; 10] = [
-    "token",
-    "key",
-    "api_key",
-    "api-key",
-    "x-api-key",
-    "password",
-    "passphrase",
-    "secret",
-    "bearer",
-    "cookie",
-];
+/// What follows a word that ends like this is a secret, whatever it looks like: `api_key=…`, `"token":"…"`.
+const ANNOUNCING: [&str; 8] =
+    ["key", "token", "password", "passphrase", "secret", "bearer", "cookie", "authorization"];
 /// A word this long with letters and digits in it is a key or a token, whatever stands before it.
 const LONG: usize = 24;
 
@@ -79,14 +69,16 @@ fn redact(text: &str) -> String {
     let mut named = None;
     let mut rest = text;
     while !rest.is_empty() {
-        let gap = rest.find(is_word).unwrap_or(rest.len());
-        let (between, tail) = rest.split_at(gap);
-        let announced = named.take().is_some_and(|name: String| announces(&name, between));
+        let (between, tail) = rest.split_at(rest.find(is_word).unwrap_or(rest.len()));
         kept.push_str(between);
-        let end = tail.find(|c| !is_word(c)).unwrap_or(tail.len());
-        let (word, tail) = tail.split_at(end);
-        named = Some(word.to_ascii_lowercase()).filter(|word| NAMES.contains(&word.as_str()));
-        let secret = named.is_none() && !word.is_empty() && (announced || random(word));
+        let announced = named.take().is_some_and(|name: String| announces(&name, between));
+        // An announced secret reaches to the next blank, quote, comma or ampersand, whatever it is made of.
+        let ends = |c: char| if announced { c.is_whitespace() || "\"'&,;".contains(c) } else { !is_word(c) };
+        let (word, tail) = tail.split_at(tail.find(ends).unwrap_or(tail.len()));
+        let lower = word.to_ascii_lowercase();
+        let scheme = announced && matches!(lower.as_str(), "bearer" | "basic" | "token");
+        named = (scheme || ANNOUNCING.iter().any(|name| lower.ends_with(name))).then_some(lower);
+        let secret = !word.is_empty() && !scheme && (announced || (named.is_none() && random(word)));
         kept.push_str(if secret { MASK } else { word });
         rest = tail;
     }
@@ -96,7 +88,7 @@ fn redact(text: &str) -> String {
 /// `key=…`, `"key":"…"`, `Bearer …`; but not "the key of this home".
 fn announces(name: &str, between: &str) -> bool {
     let only_joints = between.len() <= 4 && between.chars().all(|c| "=:\"' ".contains(c));
-    only_joints && (name == "bearer" || between.contains(['=', ':']))
+    only_joints && (matches!(name, "bearer" | "basic") || between.contains(['=', ':']))
 }
 
 fn random(word: &str) -> bool {
@@ -122,6 +114,11 @@ mod tests {
             ("GET /login?token=abc HTTP/1.1", "GET /login?token=[secret] HTTP/1.1"),
             ("Authorization: Bearer xyz", "Authorization: Bearer [secret]"),
             (r#"{"api_key":"hunter2","model":"m"}"#, r#"{"api_key":"[secret]","model":"m"}"#),
+            ("Authorization: Basic dXNlcjpw/YXNz==", "Authorization: Basic [secret]"),
+            ("Bearer ab/cd=ef", "Bearer [secret]"),
+            ("password=p@ss!word next", "password=[secret] next"),
+            ("OPENAI_API_KEY=hunter2", "OPENAI_API_KEY=[secret]"),
+            ("?access_token=x&page=2", "?access_token=[secret]&page=2"),
             ("x-api-key: abc, next", "x-api-key: [secret], next"),
             ("call with sk-abcdefgh1234", "call with [secret]"),
             ("opened 00112233445566778899aabbccddeeff", "opened [secret]"),

@@ -1,6 +1,7 @@
 //! Kai: a personal assistant on your own machine that never sends anything without your tap.
 
 mod answer;
+mod around;
 mod call;
 mod caller;
 mod chats;

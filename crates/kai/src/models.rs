@@ -2,17 +2,19 @@
 
 use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
+use kai_assistant::ledger;
 use kai_assistant::models::{self, Candidate, ConfiguredModel, Origin, Surroundings, store};
 use kai_llm::{Key, Message, Preset, Request, connect, local, presets};
 
-use crate::call::{ModelRow, ModelTest, NewModel};
+use crate::call::{Around, ModelRow, ModelTest, NewModel};
 use crate::failure::Failure;
 use crate::wire::App;
 
 /// All models that could be asked, in order.
-pub(crate) async fn candidates(app: &App) -> Result<Vec<Candidate>, DbError> {
+pub(crate) async fn candidates(app: &App, around: &Around) -> Result<Vec<Candidate>, DbError> {
     let added = app.db.read(store::all).await?;
-    let mut around = Surroundings { keys: app.keys.clone(), ollama: None };
+    let keys = around.keys.iter().map(|(name, key)| (name.clone(), Key::new(key.as_str()))).collect();
+    let mut around = Surroundings { keys, ollama: None };
     let known = models::candidates(&added, &around);
     if known.iter().any(|candidate| candidate.why_not.is_none()) {
         return Ok(known);
@@ -23,10 +25,10 @@ pub(crate) async fn candidates(app: &App) -> Result<Vec<Candidate>, DbError> {
 }
 
 /// Those that can be asked now, connected. Nothing is sent yet.
-pub(crate) async fn ready(app: &App) -> Result<Vec<Ready>, Failure> {
+pub(crate) async fn ready(app: &App, around: &Around) -> Result<Vec<Ready>, Failure> {
     let mut ready = Vec::new();
     let mut why_not = None;
-    for candidate in candidates(app).await? {
+    for candidate in candidates(app, around).await? {
         let label = candidate.name.clone();
         match (candidate.why_not, connect(&candidate.config, &app.http)) {
             (None, Ok(model)) => ready.push(Ready { label, local: candidate.local, model }),
@@ -41,8 +43,8 @@ pub(crate) async fn ready(app: &App) -> Result<Vec<Ready>, Failure> {
     Ok(ready)
 }
 
-pub(crate) async fn rows(app: &App) -> Result<Vec<ModelRow>, DbError> {
-    Ok(candidates(app).await?.into_iter().map(row).collect())
+pub(crate) async fn rows(app: &App, around: &Around) -> Result<Vec<ModelRow>, DbError> {
+    Ok(candidates(app, around).await?.into_iter().map(row).collect())
 }
 
 fn row(candidate: Candidate) -> ModelRow {
@@ -63,11 +65,11 @@ fn row(candidate: Candidate) -> ModelRow {
     }
 }
 
-pub(crate) async fn add(app: &App, new: NewModel) -> Result<ModelRow, Failure> {
+pub(crate) async fn add(app: &App, around: &Around, new: NewModel) -> Result<ModelRow, Failure> {
     let preset = models::preset(&new.preset).ok_or_else(|| unknown_preset(&new.preset))?;
     let key = new.key.as_deref().map(Key::new);
     let added = ConfiguredModel {
-        name: new.name.clone().unwrap_or_else(|| preset.id.clone()),
+        name: name(new.name.as_deref().unwrap_or(&preset.id))?,
         preset: preset.id.clone(),
         base_url: address(preset, &new)?,
         model: model(preset, &new).await?,
@@ -79,8 +81,17 @@ pub(crate) async fn add(app: &App, new: NewModel) -> Result<ModelRow, Failure> {
     connect(&trial.config, &app.http).map_err(|error| Failure::usage(error.to_string()))?;
     let name = added.name.clone();
     app.db.write(move |tx| store::keep(tx, &added)).await?;
-    let rows = rows(app).await?;
+    let rows = rows(app, around).await?;
     rows.into_iter().find(|row| row.name == name).ok_or_else(|| unknown_preset(&new.preset))
+}
+
+/// A name is one short line: it is shown in lists and told to the model.
+fn name(typed: &str) -> Result<String, Failure> {
+    let name = typed.trim();
+    if name.is_empty() || name.chars().count() > 60 || name.chars().any(char::is_control) {
+        return Err(Failure::usage("The name of a model must be one line of 1 to 60 characters."));
+    }
+    Ok(name.to_owned())
 }
 
 fn unknown_preset(typed: &str) -> Failure {
@@ -119,23 +130,23 @@ fn not_added(name: &str) -> Failure {
 }
 
 /// Asks each model (or the named one) for a word and says in words what is wrong.
-pub(crate) async fn test(app: &App, name: Option<&str>) -> Result<Vec<ModelTest>, Failure> {
-    let mut candidates = candidates(app).await?;
+pub(crate) async fn test(app: &App, around: &Around, name: Option<&str>) -> Result<Vec<ModelTest>, Failure> {
+    let mut candidates = candidates(app, around).await?;
     candidates.retain(|candidate| name.is_none_or(|name| candidate.name == name));
     if candidates.is_empty() {
         return Err(match name {
             Some(name) => Failure::failed(format!("There is no model called {name}. See: kai models list")),
-            None => ready(app).await.err().unwrap_or_else(|| Failure::failed("No model is set up.")),
+            None => ready(app, around).await.err().unwrap_or_else(|| Failure::failed("No model is set up.")),
         });
     }
     let mut tests = Vec::new();
     for candidate in candidates {
-        tests.push(try_one(app, candidate).await);
+        tests.push(try_one(app, candidate).await?);
     }
     Ok(tests)
 }
 
-async fn try_one(app: &App, candidate: Candidate) -> ModelTest {
+async fn try_one(app: &App, candidate: Candidate) -> Result<ModelTest, DbError> {
     let began = app.clock.now();
     let request = Request {
         system: "You are being tested. Answer with one word.".to_owned(),
@@ -146,6 +157,8 @@ async fn try_one(app: &App, candidate: Candidate) -> ModelTest {
         Some(reason) => Err(reason),
         None => match connect(&candidate.config, &app.http) {
             Ok(model) => {
+                let (label, body) = (candidate.name.clone(), model.body(&request));
+                app.db.write(move |tx| ledger::request(tx, 0, &label, &body, began)).await?;
                 model.reply(&request, &|_| ()).await.map(|reply| reply.text).map_err(|e| e.to_string())
             }
             Err(error) => Err(error.to_string()),
@@ -155,5 +168,5 @@ async fn try_one(app: &App, candidate: Candidate) -> ModelTest {
     let says: String = outcome.unwrap_or_else(|error| error).trim().chars().take(400).collect();
     let ms = app.clock.now().duration_since(began).as_millis();
     let ms = u64::try_from(ms).unwrap_or_default();
-    ModelTest { name: candidate.name, model: candidate.config.model, works, says, ms }
+    Ok(ModelTest { name: candidate.name, model: candidate.config.model, works, says, ms })
 }

@@ -19,8 +19,8 @@ use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-use crate::answer::answer;
-use crate::call::{Call, Event, Hello, ToolState, VERSION, Word};
+use crate::answer::{answer, values};
+use crate::call::{Event, Hello, ToolState, VERSION, Word};
 use crate::failure::Failure;
 use crate::wire::App;
 
@@ -118,12 +118,13 @@ async fn respond(
     events: &mpsc::UnboundedSender<Event>,
     stop: CancellationToken,
 ) -> Result<serde_json::Value, Failure> {
-    let call = understand(line)?;
-    let turn = matches!(call, Call::Ask { .. });
+    let Hello { tty, around, call, .. } = understand(line)?;
+    let turn = call.watched();
     let (words, heard) = mpsc::unbounded_channel();
-    let face = Over { events: events.clone(), words: Mutex::new(heard) };
+    let language = App::words(&values(&app).await?, &around);
+    let face = Over { events: events.clone(), tty, language, words: Mutex::new(heard) };
     // In a task of its own, so that a bug in one call is answered like any other failure.
-    let answering = tokio::spawn(async move { answer(&app, call, &face).await });
+    let answering = tokio::spawn(async move { answer(&app, call, &around, &face).await });
     let mut answering = AbortOnDropHandle::new(answering);
     let answered = tokio::select! {
         answered = &mut answering => answered,
@@ -134,7 +135,7 @@ async fn respond(
     answered.unwrap_or_else(|_| Err(Failure::failed("Kai hit a bug of its own and gave up on this.")))
 }
 
-fn understand(line: &[u8]) -> Result<Call, Failure> {
+fn understand(line: &[u8]) -> Result<Hello, Failure> {
     let version = serde_json::from_slice::<serde_json::Value>(line).ok().and_then(|v| v.get("v")?.as_u64());
     match version {
         Some(v) if v == u64::from(VERSION) => {}
@@ -149,10 +150,8 @@ fn understand(line: &[u8]) -> Result<Call, Failure> {
             ));
         }
     }
-    let hello: Hello = serde_json::from_slice(line).map_err(|e| {
-        Failure::usage(format!("The running daemon does not know this call ({e}). Restart it."))
-    })?;
-    Ok(hello.call)
+    serde_json::from_slice(line)
+        .map_err(|e| Failure::usage(format!("The running daemon does not know this call ({e}). Restart it.")))
 }
 
 /// Hands on what the caller says; ends when it cancels or hangs up.
@@ -174,16 +173,21 @@ async fn listen_to(mut caller: Caller, words: mpsc::UnboundedSender<Word>) {
 /// A face at the other end of the socket.
 struct Over {
     events: mpsc::UnboundedSender<Event>,
+    tty: bool,
+    language: &'static Words,
     words: Mutex<mpsc::UnboundedReceiver<Word>>,
 }
 
 impl Face for Over {
     fn shows(&self, event: agent::Event) {
-        drop(self.events.send(told(event)));
+        drop(self.events.send(told(event, self.language)));
     }
 
     fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
         Box::pin(async move {
+            if !self.tty {
+                return false;
+            }
             // One question at a time, so that an answer cannot be taken for another's.
             let mut words = self.words.lock().await;
             let (tool, arguments) = (call.name.clone(), call.arguments.clone());
@@ -194,14 +198,11 @@ impl Face for Over {
 }
 
 /// A turn's event in the words of the socket.
-pub(crate) fn told(event: agent::Event) -> Event {
-    let tool = |call, tool: String, state| Event::Tool {
-        call,
-        title: Words::english().tool_name(&tool),
-        tool,
-        state,
-    };
+pub(crate) fn told(event: agent::Event, language: &Words) -> Event {
+    let tool =
+        |call, tool: String, state| Event::Tool { call, title: language.tool_name(&tool), tool, state };
     match event {
+        agent::Event::Began { conversation } => Event::Began { chat: conversation },
         agent::Event::Delta { text } => Event::Delta { text },
         agent::Event::Again { why, asking } => Event::Again { why, asking },
         agent::Event::ToolStarted { call, tool: name } => tool(call, name, ToolState::Running),

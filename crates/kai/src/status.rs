@@ -5,7 +5,7 @@ use kai_assistant::memory;
 use kai_assistant::settings::{self, MEMORY_ENABLED};
 use serde::{Deserialize, Serialize};
 
-use crate::call::ModelRow;
+use crate::call::{Around, ModelRow};
 use crate::models;
 use crate::wire::App;
 
@@ -46,7 +46,7 @@ pub(crate) struct ToolsStatus {
     pub(crate) all: usize,
 }
 
-pub(crate) async fn of(app: &App) -> Result<Status, DbError> {
+pub(crate) async fn of(app: &App, around: &Around) -> Result<Status, DbError> {
     let (values, memories) =
         app.db.read(|tx| Ok::<_, DbError>((settings::load(tx)?, memory::store::count(tx)?))).await?;
     Ok(Status {
@@ -56,7 +56,7 @@ pub(crate) async fn of(app: &App) -> Result<Status, DbError> {
         home: app.home.dir.display().to_string(),
         key: app.key_place.to_owned(),
         daemon: daemon(app),
-        model: models::rows(app).await?.into_iter().next(),
+        model: models::rows(app, around).await?.into_iter().next(),
         memory: MemoryStatus { enabled: values.on(&MEMORY_ENABLED), count: memories },
         tools: ToolsStatus { offered: app.toolbox.offered(&values).len(), all: app.toolbox.entries().len() },
     })

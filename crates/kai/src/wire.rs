@@ -1,24 +1,26 @@
 //! The only constructor: puts a home, its store and the features together.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use kai_assistant::agent::conversation::ConversationId;
 use kai_assistant::clock::{Clock, SystemClock};
 use kai_assistant::db::{self, Db, Migration};
 use kai_assistant::device::LocalTime;
 use kai_assistant::home::{Home, HomeId};
 use kai_assistant::manifest::{MANIFEST, Manifest};
-use kai_assistant::memory::{MemoryForget, MemoryStore};
+use kai_assistant::memory::{MemoryForget, MemoryLearn, MemoryReinforce, MemoryStore};
+use kai_assistant::settings::{LANGUAGE, Values};
 use kai_assistant::tool::AnyTool;
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
 use kai_assistant::web::{
     FetchUrl, LocationFromIp, LocationServices, SearchServices, SystemResolver, Web, WebSearch,
 };
+use kai_assistant::words::Words;
 
-use kai_llm::{Http, Key, Limits};
+use kai_llm::{Http, Limits};
 
+use crate::around;
+use crate::call::Around;
 use crate::failure::Failure;
 use crate::home::Keys;
 
@@ -34,10 +36,8 @@ pub(crate) struct App {
     pub(crate) manifest: Manifest,
     /// The one way to models; connections are kept.
     pub(crate) http: Http,
-    /// Keys of models that the environment holds, by variable.
-    pub(crate) keys: Vec<(String, Key)>,
-    /// Conversations that are being answered right now in this process.
-    pub(crate) busy: Mutex<BTreeSet<ConversationId>>,
+    /// What the environment of this process says.
+    pub(crate) around: Around,
     /// Set in the daemon only.
     pub(crate) daemon: Option<Running>,
 }
@@ -64,17 +64,19 @@ pub(crate) fn open(home: Home, keys: Keys) -> Result<App, Failure> {
         clock,
         manifest: MANIFEST,
         http: Http::new(Limits::default()),
-        keys: keys_around(),
-        busy: Mutex::default(),
+        around: around::here(),
         daemon: None,
     })
 }
 
-/// Keys for models that the person keeps in the environment.
-fn keys_around() -> Vec<(String, Key)> {
-    let names = kai_llm::presets().iter().flat_map(|preset| &preset.key_env);
-    let set = |name: &String| std::env::var(name).ok().filter(|key| !key.trim().is_empty());
-    names.filter_map(|name| Some((name.clone(), Key::new(set(name)?.trim())))).collect()
+impl App {
+    /// The words of the chosen language, or of the caller's.
+    pub(crate) fn words(values: &Values, around: &Around) -> &'static Words {
+        match values.of(&LANGUAGE).as_str() {
+            "system" => Words::of(&around.locale),
+            chosen => Words::of(chosen),
+        }
+    }
 }
 
 pub(crate) fn migrations() -> Vec<Migration> {
@@ -93,6 +95,8 @@ fn toolbox(db: &Db, clock: &Arc<dyn Clock>) -> Toolbox {
         own(Arc::new(LocationFromIp { db: db.clone(), web, services: location })),
         memory(Arc::new(MemoryStore { db: db.clone(), clock: Arc::clone(clock) })),
         memory(Arc::new(MemoryForget { db: db.clone() })),
+        memory(Arc::new(MemoryLearn { db: db.clone(), clock: Arc::clone(clock) })),
+        memory(Arc::new(MemoryReinforce { db: db.clone() })),
     ])
 }
 
@@ -115,8 +119,7 @@ impl App {
             toolbox,
             manifest: MANIFEST,
             http: Http::new(Limits::default()),
-            keys: vec![],
-            busy: Mutex::default(),
+            around: Around::default(),
             daemon: None,
         };
         (app, folder)

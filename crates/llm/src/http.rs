@@ -312,3 +312,52 @@ fn plain_cause(error: &(dyn Error + 'static)) -> Option<&'static str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+    use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
+    use super::*;
+
+    /// Answers one request over TLS. Its address, and roots that trust it.
+    async fn secure_server() -> (Url, RootCertStore) {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let mut roots = trusted();
+        assert!(roots.len() > 100, "the usual roots are missing");
+        roots.add(made.cert.der().clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+        let tls = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap();
+        let tls = tls.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://localhost:{}/v1", listener.local_addr().unwrap().port());
+        tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut stream = TlsAcceptor::from(Arc::new(tls)).accept(stream).await.unwrap();
+            let _ = stream.read(&mut [0; 1024]).await;
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi").await.unwrap();
+        });
+        (Url::parse(&url).unwrap(), roots)
+    }
+
+    #[tokio::test]
+    async fn a_trusted_server_is_reached_over_tls() {
+        let (url, roots) = secure_server().await;
+        let http = Http::new(Limits::default());
+        assert!(http.0.secure.set(build(roots, http.limits()).unwrap()).is_ok());
+        let mut answer = http.post(&url, HeaderMap::new(), b"hello".to_vec()).await.unwrap();
+        assert_eq!((answer.status(), answer.words().await.as_str()), (200, "hi"));
+    }
+
+    #[tokio::test]
+    async fn certificates_are_loaded_only_for_https() {
+        let http = Http::new(Limits::default());
+        http.client(&Url::parse("http://127.0.0.1/v1").unwrap()).unwrap();
+        assert!(http.0.plain.get().is_some() && http.0.secure.get().is_none());
+    }
+}

@@ -1,9 +1,9 @@
 //! Speaks to language models. The vocabulary here is ours alone: no vendor's word, and nothing of what the
 //! assistant does with it.
 //!
-//! A request's way: [`repair()`] makes a history acceptable, [`fit`] makes it small enough, [`Model::body`] writes it
-//! in the provider's format, [`Http`] carries it, and the reply comes back in our words or as a [`ModelError`]
-//! that says what to do; [`retry::after`] turns that into the next move.
+//! A request's way: [`repair()`] makes a history acceptable, [`fit`] makes it small enough, [`Model::body`]
+//! writes it in the provider's format, [`Http`] carries it, and the reply comes back in our words or as a
+//! [`ModelError`] that says what to do; [`retry::after`] turns that into the next move.
 
 mod anthropic;
 mod config;

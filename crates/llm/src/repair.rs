@@ -77,6 +77,8 @@ fn pair_up(messages: &[Message]) -> Results<'_> {
 struct Repaired {
     messages: Vec<Message>,
     ids: HashSet<String>,
+    /// How often an id was seen; some servers count every reply's calls from the same number on.
+    times: HashMap<String, usize>,
 }
 
 impl Repaired {
@@ -122,13 +124,14 @@ impl Repaired {
     /// The id itself where it is new, else one like it.
     fn fresh(&mut self, id: &CallId) -> CallId {
         let base = if id.0.is_empty() { "call" } else { &id.0 };
-        let mut candidate = base.to_owned();
-        let mut number = 1;
-        while !self.ids.insert(candidate.clone()) {
-            number += 1;
-            candidate = format!("{base}_{number}");
+        let times = self.times.entry(base.to_owned()).or_default();
+        loop {
+            *times += 1;
+            let candidate = if *times == 1 { base.to_owned() } else { format!("{base}_{times}") };
+            if self.ids.insert(candidate.clone()) {
+                return CallId(candidate);
+            }
         }
-        CallId(candidate)
     }
 }
 

@@ -14,6 +14,30 @@ pub(crate) const MIGRATION: Migration =
 #[serde(transparent)]
 pub struct ConversationId(pub i64);
 
+impl ConversationId {
+    /// Who holds this answers the conversation.
+    pub fn lease(self) -> String {
+        format!("turn/{}", self.0)
+    }
+}
+
+/// Which conversation is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Which {
+    New,
+    /// The one last spoken in, or a new one if there is none.
+    Newest,
+    Id(ConversationId),
+}
+
+impl Which {
+    /// The number that was named; 0 if none was.
+    pub fn id(self) -> ConversationId {
+        if let Self::Id(id) = self { id } else { ConversationId(0) }
+    }
+}
+
 /// A line in the list of conversations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversation {
@@ -38,6 +62,8 @@ pub struct Entry {
 /// What stands over a conversation that has no words yet.
 const UNTITLED: &str = "New conversation";
 const TITLE_LENGTH: usize = 60;
+/// Words of a search that count; nobody types more on purpose.
+const MOST_WORDS: usize = 10;
 
 pub fn create(tx: &Transaction<'_>, now: Timestamp) -> Result<ConversationId, DbError> {
     tx.execute(
@@ -47,13 +73,31 @@ pub fn create(tx: &Transaction<'_>, now: Timestamp) -> Result<ConversationId, Db
     Ok(ConversationId(tx.last_insert_rowid()))
 }
 
+/// The conversation that is meant; `None` if there is none of that number.
+pub fn find_or_begin(
+    tx: &Transaction<'_>,
+    which: Which,
+    now: Timestamp,
+) -> Result<Option<ConversationId>, DbError> {
+    match which {
+        Which::New => create(tx, now).map(Some),
+        Which::Newest => match newest(tx)? {
+            Some(newest) => Ok(Some(newest)),
+            None => create(tx, now).map(Some),
+        },
+        Which::Id(id) => Ok(exists(tx, id)?.then_some(id)),
+    }
+}
+
 pub fn exists(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError> {
     Ok(tx.prepare_cached("SELECT 1 FROM conversations WHERE id = ?1")?.exists([id.0])?)
 }
 
 /// The conversation last spoken in.
-pub fn newest(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError> {
-    let sql = "SELECT id FROM conversations WHERE kind = 'chat' ORDER BY updated_at DESC, id DESC LIMIT 1";
+fn newest(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError> {
+    // By what was said last, not by a clock that may have gone back.
+    let sql = "SELECT c.id FROM conversations c LEFT JOIN entries e ON e.conversation = c.id
+               WHERE c.kind = 'chat' GROUP BY c.id ORDER BY max(e.id) DESC, c.id DESC LIMIT 1";
     Ok(tx.query_row(sql, [], |row| row.get(0)).optional()?.map(ConversationId))
 }
 
@@ -139,25 +183,31 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
 }
 
 pub fn list(tx: &Transaction<'_>) -> Result<Vec<Conversation>, DbError> {
-    chosen(tx, "1", "")
+    chosen(tx, "1", &[])
 }
 
 /// Conversations in which all words of `text` were said, by their beginnings.
 pub fn search(tx: &Transaction<'_>, text: &str) -> Result<Vec<Conversation>, DbError> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let query = words.map(|word| format!("\"{word}\"*")).collect::<Vec<_>>().join(" ");
-    if query.is_empty() {
+    let words: Vec<String> = words.take(MOST_WORDS).map(|word| format!("\"{word}\"*")).collect();
+    if words.is_empty() {
         return Ok(vec![]);
     }
-    let found = "id IN (SELECT conversation FROM entries e JOIN entries_text t ON t.rowid = e.id
-                        WHERE entries_text MATCH ?1)";
-    chosen(tx, found, &query)
+    // Word by word: one may have been the person's and another the model's.
+    let said = |n| {
+        format!(
+            "id IN (SELECT conversation FROM entries e JOIN entries_text t ON t.rowid = e.id
+                    WHERE entries_text MATCH ?{n})"
+        )
+    };
+    let all = (1..=words.len()).map(said).collect::<Vec<_>>().join(" AND ");
+    chosen(tx, &all, &words)
 }
 
-fn chosen(tx: &Transaction<'_>, condition: &str, query: &str) -> Result<Vec<Conversation>, DbError> {
+fn chosen(tx: &Transaction<'_>, condition: &str, words: &[String]) -> Result<Vec<Conversation>, DbError> {
     let sql = format!(
         "SELECT id, title, kind, updated_at, (SELECT count(*) FROM entries WHERE conversation = c.id)
-         FROM conversations c WHERE {condition} ORDER BY updated_at DESC, id DESC LIMIT 200"
+         FROM conversations c WHERE {condition} ORDER BY updated_at DESC, id DESC"
     );
     let mut rows = tx.prepare_cached(&sql)?;
     let row = |row: &Row<'_>| {
@@ -169,7 +219,7 @@ fn chosen(tx: &Transaction<'_>, condition: &str, query: &str) -> Result<Vec<Conv
             entries: row.get(4)?,
         })
     };
-    let found = if query.is_empty() { rows.query_map([], row)? } else { rows.query_map([query], row)? };
+    let found = rows.query_map(rusqlite::params_from_iter(words), row)?;
     Ok(found.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -240,6 +290,7 @@ mod tests {
             let ids = |found: Vec<Conversation>| found.into_iter().map(|c| c.id).collect::<Vec<_>>();
             assert_eq!(ids(search(tx, "ÖFFNET tee")?), [tea]);
             assert_eq!(ids(search(tx, "neun")?), [tea]);
+            assert_eq!(ids(search(tx, "teeladen neun")?), [tea], "one word is the person's, one the model's");
             assert_eq!(ids(search(tx, "tee ships")?), []);
             assert_eq!(ids(search(tx, "\" OR *")?), [], "what the index would read as syntax is just words");
             assert_eq!(ids(search(tx, "  ")?), []);

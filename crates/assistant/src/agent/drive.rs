@@ -4,35 +4,36 @@
 //! conversation (a call without a result is repaired in the copy of the next request).
 //!
 //! Two commits a round: one before a request leaves (the results since the last one, and the ledger's record of
-//! the request), one when the reply is there.
+//! the request), one when the reply is there (what the model said, and that its calls are about to run).
 
-use futures_util::future::join_all;
+use futures_util::future::try_join_all;
+use jiff::SignedDuration;
 use kai_llm::{Message, ModelError, Reply, Request, ToolCall, ToolSpec, Usage, fit, repair, request_tokens};
 use rusqlite::Transaction;
 
-use super::conversation::{self, ConversationId};
+use super::conversation::{self, ConversationId, Which};
 use super::fallback::{self, Move};
 use super::turn::{End, Offer, ROUNDS, Step, Turn};
-use super::{Event, Face, Ready, prompt};
+use super::{Event, Face, Hands, Ready, prompt};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
-use crate::gate::{self, RunKind, Taint, Verdict};
+use crate::gate::{self, RunKind, Taint};
+use crate::lease::{self, Lease};
 use crate::ledger::{self, Record};
 use crate::memory::{self, Memory};
 use crate::settings::{self, MEMORY_ENABLED, SOUL_TEXT, Values};
-use crate::tool;
 use crate::toolbox::Toolbox;
 
 /// Everything a turn needs.
+#[derive(Clone, Copy)]
 pub struct Driver<'a> {
     pub db: &'a Db,
     pub clock: &'a dyn Clock,
     pub toolbox: &'a Toolbox,
-    /// In the order in which they are asked; never empty.
+    /// In the order in which they are asked.
     pub models: &'a [Ready],
     pub face: &'a dyn Face,
     pub kind: RunKind,
-    pub conversation: ConversationId,
     pub platform: &'a str,
 }
 
@@ -40,7 +41,10 @@ pub struct Driver<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub text: String,
+    pub conversation: ConversationId,
     pub end: End,
+    /// The model ran out of room for its answer.
+    pub cut_off: bool,
     pub answered_by: String,
     pub usage: Usage,
 }
@@ -50,13 +54,20 @@ pub struct Answer {
 pub enum TurnError {
     #[error("No model is set up. Add one: kai models add PRESET (see kai models list)")]
     NoModel,
-    #[error("{error}")]
+    #[error("There is no conversation number {}. See: kai chats list", .0.0)]
+    Unknown(ConversationId),
+    #[error("Conversation {} is being answered right now. Wait for it, or start another.", .0.0)]
+    Busy(ConversationId),
+    #[error("{label}: {error}")]
     Model { label: String, error: ModelError },
     #[error("{label} gave an empty answer. Ask again, or try another model.")]
     Empty { label: String },
     #[error("{0}")]
     Store(#[from] DbError),
 }
+
+/// A turn that says nothing for so long has died without a word.
+const LEASE: SignedDuration = SignedDuration::from_mins(15);
 
 /// What a request is made of besides the conversation; read anew for each.
 struct Surroundings {
@@ -66,55 +77,90 @@ struct Surroundings {
 
 /// A turn in the making: the decisions, and what is not stored yet.
 struct Progress {
+    conversation: ConversationId,
+    lease: Held,
     turn: Turn,
     /// Messages up to here are stored.
     stored: usize,
     records: Vec<Record>,
+    /// Place of the model that is asked; one that failed is not asked again in this turn.
+    asking: usize,
     answered_by: String,
     usage: Usage,
+    cut_off: bool,
+}
+
+/// The conversation is ours until this is dropped.
+struct Held {
+    db: Db,
+    lease: Lease,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let (db, lease) = (self.db.clone(), self.lease.clone());
+        // Also when a turn is cancelled, which leaves no chance to wait. Without a runtime the process ends, and
+        // the lease with it.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn_blocking(move || db.write_now(|tx| lease::give_back(tx, &lease)));
+        }
+    }
 }
 
 impl Driver<'_> {
     /// The user said something; returns the answer.
-    pub async fn turn(&self, said: String) -> Result<Answer, TurnError> {
-        let history = self.hear(said).await?;
-        let stored = history.len();
-        let (turn, mut step) = Turn::start(history, ROUNDS);
-        let (records, answered_by, usage) = (vec![], String::new(), Usage::default());
-        let mut progress = Progress { turn, stored, records, answered_by, usage };
+    pub async fn turn(&self, which: Which, said: String) -> Result<Answer, TurnError> {
+        if self.models.is_empty() {
+            return Err(TurnError::NoModel);
+        }
+        let (mut progress, mut step) = self.begin(which, said).await?;
+        self.face.shows(Event::Began { conversation: progress.conversation });
         loop {
             step = match step {
                 Step::AskModel { offer } => {
                     let reply = self.ask(&mut progress, offer).await?;
-                    let usage = reply.usage;
-                    let step = progress.turn.on_reply(reply);
-                    self.store_reply(&mut progress, usage).await?;
-                    step
+                    self.keep_reply(&mut progress, reply).await?
                 }
                 Step::RunTools(calls) => {
-                    let (results, records) = self.run_all(&progress.turn, &calls).await?;
-                    progress.records.extend(records);
+                    let results = self.run_all(&mut progress, &calls).await?;
                     progress.turn.on_results(results)
                 }
                 Step::Done { text, .. } if text.trim().is_empty() => {
                     return Err(TurnError::Empty { label: progress.answered_by });
                 }
                 Step::Done { text, end } => {
-                    let Progress { answered_by, usage, .. } = progress;
-                    return Ok(Answer { text, end, answered_by, usage });
+                    let Progress { conversation, answered_by, usage, cut_off, .. } = progress;
+                    return Ok(Answer { text, conversation, end, cut_off, answered_by, usage });
                 }
             };
         }
     }
 
-    /// Stores what the user said, before anything can go wrong, and returns the whole conversation.
-    async fn hear(&self, said: String) -> Result<Vec<Message>, DbError> {
-        let (id, now) = (self.conversation, self.clock.now());
-        let heard = move |tx: &Transaction<'_>| {
+    /// Takes the conversation and stores what the user said, in one step, before anything can go wrong.
+    async fn begin(&self, which: Which, said: String) -> Result<(Progress, Step), TurnError> {
+        let now = self.clock.now();
+        let begun = move |tx: &Transaction<'_>| {
+            let id = conversation::find_or_begin(tx, which, now)?.ok_or(TurnError::Unknown(which.id()))?;
+            let lease = lease::take(tx, &id.lease(), now, LEASE)?.ok_or(TurnError::Busy(id))?;
             conversation::append(tx, id, &[Message::User { text: said }], None, now)?;
-            Ok(conversation::entries(tx, id)?.into_iter().map(|entry| entry.message).collect())
+            let history = conversation::entries(tx, id)?.into_iter().map(|entry| entry.message);
+            Ok((id, lease, history.collect::<Vec<_>>()))
         };
-        self.db.write(heard).await
+        let (conversation, lease, history) = self.db.write(begun).await.map_err(|e: TurnError| e)?;
+        let stored = history.len();
+        let (turn, step) = Turn::start(history, ROUNDS);
+        let progress = Progress {
+            conversation,
+            lease: Held { db: self.db.clone(), lease },
+            turn,
+            stored,
+            records: vec![],
+            asking: 0,
+            answered_by: String::new(),
+            usage: Usage::default(),
+            cut_off: false,
+        };
+        Ok((progress, step))
     }
 
     async fn surroundings(&self) -> Result<Surroundings, DbError> {
@@ -131,17 +177,10 @@ impl Driver<'_> {
     async fn ask(&self, progress: &mut Progress, offer: Offer) -> Result<Reply, TurnError> {
         let around = self.surroundings().await?;
         let local: Vec<bool> = self.models.iter().map(|ready| ready.local).collect();
-        let (mut at, mut failures) = (0, 0);
+        let mut failures = 0;
         loop {
-            let ready = self.models.get(at).ok_or(TurnError::NoModel)?;
-            let request =
-                fit(&self.request(&progress.turn, &around, offer, &ready.label), ready.model.window());
-            if hopeless(&request, ready.model.window()) {
-                return Err(TurnError::Model { label: ready.label.clone(), error: ModelError::TooLong });
-            }
-            self.store_request(progress, ready, ready.model.body(&request)).await?;
-            let deltas = |text: &str| self.face.shows(Event::Delta { text: text.to_owned() });
-            let error = match ready.model.reply(&request, &deltas).await {
+            let ready = self.models.get(progress.asking).ok_or(TurnError::NoModel)?;
+            let error = match self.attempt(progress, ready, &around, offer).await? {
                 Ok(reply) => {
                     progress.answered_by.clone_from(&ready.label);
                     return Ok(reply);
@@ -149,19 +188,43 @@ impl Driver<'_> {
                 Err(error) => error,
             };
             failures += 1;
-            match fallback::after(&error, failures, at, &local) {
-                Move::Again(pause) => tokio::time::sleep(pause).await,
-                Move::Other(other) => (at, failures) = (other, 0),
+            let next = fallback::after(&error, failures, progress.asking, &local);
+            let again =
+                |asking: &Ready| Event::Again { why: error.to_string(), asking: asking.label.clone() };
+            match next {
+                Move::Again(pause) => {
+                    self.face.shows(again(ready));
+                    tokio::time::sleep(pause).await;
+                }
+                Move::Other(other) => {
+                    (progress.asking, failures) = (other, 0);
+                    self.models.get(other).map(again).into_iter().for_each(|event| self.face.shows(event));
+                }
                 Move::Stop => return Err(TurnError::Model { label: ready.label.clone(), error }),
             }
-            let asking = self.models.get(at).map(|next| next.label.clone()).unwrap_or_default();
-            self.face.shows(Event::Again { why: error.to_string(), asking });
         }
+    }
+
+    /// One request to one model. It is in the ledger before it leaves.
+    async fn attempt(
+        &self,
+        progress: &mut Progress,
+        ready: &Ready,
+        around: &Surroundings,
+        offer: Offer,
+    ) -> Result<Result<Reply, ModelError>, DbError> {
+        let request = fit(&self.request(&progress.turn, around, offer, &ready.label), ready.model.window());
+        if hopeless(&request, ready.model.window()) {
+            return Ok(Err(ModelError::TooLong));
+        }
+        self.store_request(progress, ready, ready.model.body(&request)).await?;
+        let deltas = |text: &str| self.face.shows(Event::Delta { text: text.to_owned() });
+        Ok(ready.model.reply(&request, &deltas).await)
     }
 
     fn request(&self, turn: &Turn, around: &Surroundings, offer: Offer, model: &str) -> Request {
         let tools = match offer {
-            Offer::Tools => self.offered(&around.values, gate::taint(turn.messages())),
+            Offer::Tools => self.offered(&around.values, self.taint(turn.messages())),
             Offer::Nothing => vec![],
         };
         let messages = repair(turn.messages(), &tools, turn.began_at());
@@ -181,6 +244,10 @@ impl Driver<'_> {
         Request { system, messages, tools }
     }
 
+    fn taint(&self, messages: &[Message]) -> Taint {
+        gate::taint(messages, |tool| self.toolbox.has(tool))
+    }
+
     fn offered(&self, values: &Values, taint: Taint) -> Vec<ToolSpec> {
         let mut tools = self.toolbox.offered(values);
         tools.retain(|tool| gate::offered(self.kind, taint, &tool.name));
@@ -193,11 +260,13 @@ impl Driver<'_> {
         ready: &Ready,
         body: Vec<u8>,
     ) -> Result<(), DbError> {
-        let (id, now, model) = (self.conversation, self.clock.now(), ready.label.clone());
+        let (id, now, model) = (progress.conversation, self.clock.now(), ready.label.clone());
+        let lease = progress.lease.lease.clone();
         let results = progress.turn.messages()[progress.stored..].to_vec();
         let records = std::mem::take(&mut progress.records);
         progress.stored = progress.turn.messages().len();
         let leaving = move |tx: &Transaction<'_>| {
+            lease::renew(tx, &lease, now, LEASE)?;
             conversation::append(tx, id, &results, None, now)?;
             records.iter().try_for_each(|record| ledger::append(tx, record, now))?;
             ledger::request(tx, id.0, &model, &body, now)
@@ -205,69 +274,52 @@ impl Driver<'_> {
         self.db.write(leaving).await
     }
 
-    async fn store_reply(&self, progress: &mut Progress, usage: Usage) -> Result<(), DbError> {
-        let (id, now, label) = (self.conversation, self.clock.now(), progress.answered_by.clone());
+    /// Stores what the model said, and that its calls are about to run, before any of them does.
+    async fn keep_reply(&self, progress: &mut Progress, reply: Reply) -> Result<Step, DbError> {
+        let (usage, hands) = (reply.usage, self.hands(progress.conversation));
+        progress.usage.input = progress.usage.input.saturating_add(usage.input);
+        progress.usage.output = progress.usage.output.saturating_add(usage.output);
+        progress.cut_off = reply.cut_off;
+        let step = progress.turn.on_reply(reply);
+        let announced: Vec<Record> = match &step {
+            Step::RunTools(calls) => calls.iter().map(|call| hands.announced(call)).collect(),
+            Step::AskModel { .. } | Step::Done { .. } => vec![],
+        };
+        let (id, now, label) = (progress.conversation, self.clock.now(), progress.answered_by.clone());
         let new = progress.turn.messages()[progress.stored..].to_vec();
         progress.stored = progress.turn.messages().len();
-        progress.usage.input += usage.input;
-        progress.usage.output += usage.output;
         let heard = move |tx: &Transaction<'_>| {
             let (reply, rest) = new.split_at(new.len().min(1));
             conversation::append(tx, id, reply, Some((&label, usage)), now)?;
-            conversation::append(tx, id, rest, None, now)
+            conversation::append(tx, id, rest, None, now)?;
+            announced.iter().try_for_each(|record| ledger::append(tx, record, now))
         };
-        self.db.write(heard).await
+        self.db.write(heard).await.map(|()| step)
     }
 
     /// All calls of a round at once; results in call order.
-    async fn run_all(&self, turn: &Turn, calls: &[ToolCall]) -> Result<(Vec<String>, Vec<Record>), DbError> {
+    async fn run_all(&self, progress: &mut Progress, calls: &[ToolCall]) -> Result<Vec<String>, DbError> {
         let values = self.surroundings().await?.values;
-        let running =
-            calls.iter().map(|call| self.run(call, &values, gate::judge(self.kind, turn.messages(), call)));
-        let (results, records): (Vec<_>, Vec<_>) = join_all(running).await.into_iter().unzip();
-        Ok((results, records.into_iter().flatten().collect()))
-    }
-
-    async fn run(&self, call: &ToolCall, values: &Values, verdict: Verdict) -> (String, Vec<Record>) {
-        let mut records = vec![];
-        let allowed = match verdict {
-            Verdict::Run => true,
-            Verdict::Refuse => false,
-            Verdict::AskFirst => {
-                let allowed = self.face.allows(call).await;
-                let (tool, arguments) = (call.name.clone(), call.arguments.clone());
-                records.push(Record::Click { conversation: self.conversation.0, tool, arguments, allowed });
-                allowed
-            }
-        };
-        let tool =
-            if allowed { self.toolbox.usable(&call.name, values) } else { Err(refusal(verdict, &call.name)) };
-        let (id, name) = (call.id.0.clone(), call.name.clone());
-        self.face.shows(Event::ToolStarted { call: id.clone(), tool: name.clone() });
-        let result = tool::execute(tool, values, &call.arguments).await;
-        self.face.shows(Event::ToolFinished { call: id, tool: name.clone(), success: result.success });
-        records.push(Record::ToolCall {
-            conversation: self.conversation.0,
-            tool: name,
-            arguments: call.arguments.clone(),
-            success: result.success,
-            result_chars: result.text.chars().count(),
+        let messages = progress.turn.messages();
+        let taint = self.taint(messages);
+        let hands = self.hands(progress.conversation);
+        let ran = calls.iter().map(|call| {
+            let verdict = gate::judge(self.kind, taint, messages, call);
+            hands.run(call, &values, verdict)
         });
-        (result.text, records)
+        let (results, records): (Vec<_>, Vec<_>) = try_join_all(ran).await?.into_iter().unzip();
+        progress.records.extend(records);
+        Ok(results)
+    }
+
+    fn hands(&self, conversation: ConversationId) -> Hands<'_> {
+        let Self { db, clock, toolbox, face, .. } = *self;
+        Hands { db, clock, toolbox, face, conversation: conversation.0 }
     }
 }
 
-/// What the user just said is never cut, so it may be more than the model can hold. The estimate is at most twice
-/// too high: beyond twice the window there is no need to send it to find out.
+/// What the user just said is never cut, so it may be more than the model can hold. The estimate is a few times
+/// too high at most: far beyond the window there is no need to send it to find out.
 fn hopeless(request: &Request, window: usize) -> bool {
-    request_tokens(request) > window.saturating_mul(2)
-}
-
-fn refusal(verdict: Verdict, tool: &str) -> String {
-    match verdict {
-        Verdict::AskFirst => {
-            format!("The user did not allow {tool}. Go on without it, or say why it is needed.")
-        }
-        Verdict::Run | Verdict::Refuse => format!("{tool} is not available in a run that nobody watches."),
-    }
+    request_tokens(request) > window.saturating_mul(3)
 }

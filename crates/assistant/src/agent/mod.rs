@@ -6,15 +6,18 @@
 pub mod conversation;
 mod drive;
 mod fallback;
+mod hands;
 pub mod prompt;
 pub mod turn;
 
 use std::pin::Pin;
 
+use conversation::ConversationId;
 use kai_llm::{Model, ToolCall};
 use serde::{Deserialize, Serialize};
 
 pub use drive::{Answer, Driver, TurnError};
+pub use hands::Hands;
 
 /// A model that is ready to be asked.
 pub struct Ready {
@@ -29,6 +32,10 @@ pub struct Ready {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Event {
+    /// What was said is stored in this conversation.
+    Began {
+        conversation: ConversationId,
+    },
     /// Text of the answer, as it comes.
     Delta {
         text: String,

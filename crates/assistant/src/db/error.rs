@@ -54,6 +54,8 @@ pub enum OpenError {
         .path.display()
     )]
     Newer { path: PathBuf, unknown: String },
+    #[error("{} is there but is no store (a folder, or a link to a disk that is not mounted?). Nothing was changed.", .0.display())]
+    NotAFile(PathBuf),
     #[error("The folder {} cannot be written, so the store was not opened. Check its owner and whether the disk is mounted read-only.", .0.display())]
     ReadOnly(PathBuf),
     #[error("The disk that holds {} is full, so the store was not opened. Free some space and try again.", .0.display())]

@@ -54,30 +54,46 @@ impl Db {
         self.transact(TransactionBehavior::Deferred, work).await
     }
 
+    /// [`Db::write`] for code that may block: never on an async thread.
+    pub fn write_now<T, E>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, E>) -> Result<T, E>
+    where
+        E: From<DbError>,
+    {
+        self.now(TransactionBehavior::Immediate, work)
+    }
+
     async fn transact<T, E, F>(&self, behavior: TransactionBehavior, work: F) -> Result<T, E>
     where
         F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
-        let conn = Arc::clone(&self.conn);
-        let task = tokio::task::spawn_blocking(move || {
-            // A panic in `work` rolls its transaction back, so the connection behind a poisoned lock is sound.
-            let mut conn = conn.lock().unwrap_or_else(PoisonError::into_inner);
-            let tx = conn.transaction_with_behavior(behavior).map_err(DbError::from)?;
-            let value = work(&tx)?;
-            tx.commit().map_err(DbError::from)?;
-            if matches!(behavior, TransactionBehavior::Immediate) {
-                // Counted by scripts/bench: each one waits for the disk.
-                tracing::trace!("commit");
-            }
-            Ok(value)
-        });
-        match task.await {
+        let db = self.clone();
+        match tokio::task::spawn_blocking(move || db.now(behavior, work)).await {
             Ok(outcome) => outcome,
             Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
             Err(_) => Err(E::from(DbError::Stopping)),
         }
+    }
+
+    fn now<T, E>(
+        &self,
+        behavior: TransactionBehavior,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
+    ) -> Result<T, E>
+    where
+        E: From<DbError>,
+    {
+        // A panic in `work` rolls its transaction back, so the connection behind a poisoned lock is sound.
+        let mut conn = self.conn.lock().unwrap_or_else(PoisonError::into_inner);
+        let tx = conn.transaction_with_behavior(behavior).map_err(DbError::from)?;
+        let value = work(&tx)?;
+        tx.commit().map_err(DbError::from)?;
+        if matches!(behavior, TransactionBehavior::Immediate) {
+            // Counted by scripts/bench: each one waits for the disk.
+            tracing::trace!("commit");
+        }
+        Ok(value)
     }
 
     /// Reads every page: `None` if all is whole, else what is not.

@@ -45,8 +45,14 @@ pub fn open(home: &Home, key: &StoreKey, migrations: &[Migration], now: Timestam
     Ok(Db::new(conn))
 }
 
+/// Is there a store? A link to a disk that is not mounted, or a folder, is neither a store nor room for one.
 fn exists(file: &Path) -> Result<bool, OpenError> {
-    file.try_exists().map_err(|cause| at(file, cause))
+    match (fs::symlink_metadata(file), fs::metadata(file)) {
+        (Ok(_), Ok(there)) if there.is_file() => Ok(true),
+        (Ok(_), _) => Err(OpenError::NotAFile(file.to_owned())),
+        (Err(cause), _) if cause.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        (Err(cause), _) => Err(at(file, cause)),
+    }
 }
 
 fn writable(path: &Path, home: &Path) -> Result<(), OpenError> {
@@ -132,15 +138,16 @@ fn keep_copy(home: &Home, now: Timestamp) -> Result<(), OpenError> {
         drop(fs::remove_file(&partial));
         return Err(full_disk(&home.dir, at(&whole, cause)));
     }
-    forget_old_copies(&copies).map_err(|c| at(&copies, c))
+    forget_old_copies(&copies, &whole).map_err(|c| at(&copies, c))
 }
 
-fn forget_old_copies(copies: &Path) -> std::io::Result<()> {
+/// The one just made stays whatever the clock said when the others were.
+fn forget_old_copies(copies: &Path, newest: &Path) -> std::io::Result<()> {
     let mut kept: Vec<PathBuf> =
         fs::read_dir(copies)?.map(|e| Ok(e?.path())).collect::<std::io::Result<_>>()?;
-    kept.retain(|path| path.extension().is_some_and(|e| e == "db"));
+    kept.retain(|path| path.extension().is_some_and(|e| e == "db") && path != newest);
     kept.sort();
-    let surplus = kept.len().saturating_sub(COPIES);
+    let surplus = (kept.len() + 1).saturating_sub(COPIES);
     kept.iter().take(surplus).try_for_each(fs::remove_file)
 }
 

@@ -139,6 +139,12 @@ pub enum KeyError {
     PassphraseNeeded,
     #[error("That passphrase does not open this home.")]
     WrongPassphrase,
+    #[error("Somebody else moved the key of this home just now. Look with `kai key show` and try again.")]
+    Moved,
+    #[error("The key is moved, but a copy is still in the keyring: {0}.")]
+    StillInKeyring(String),
+    #[error("The passphrase could not be read: {0}.")]
+    PassphraseUnreadable(io::Error),
     #[error("This machine gave no random numbers: {0}")]
     NoRandomness(String),
 }
@@ -163,7 +169,7 @@ impl Home {
             let key = fetch(&file, with)?;
             return Ok((file, key));
         }
-        if self.store().exists() {
+        if fs::symlink_metadata(self.store()).is_ok() {
             return Err(KeyError::Missing(self.dir.clone()));
         }
         self.new_key(with.keyring)
@@ -190,14 +196,19 @@ impl Home {
         Ok((file, key))
     }
 
-    /// Moves the key to another place. The new place holds it before the old one lets go.
+    /// Moves the key to another place. The new place holds it before the old one lets go, and all of it happens
+    /// under one lock: of two who move it at once, the second is refused. `old` is the keyring it may lie in now.
     pub fn move_key(
         &self,
         to: &Destination<'_>,
         from: &KeyFile,
         key: &StoreKey,
+        old: Option<&dyn Keyring>,
     ) -> Result<KeyFile, KeyError> {
         let _setup = self.lock_setup().map_err(|cause| KeyError::File { path: self.dir.clone(), cause })?;
+        if self.read_key_file()?.is_none_or(|now| now.place.name() != from.place.name()) {
+            return Err(KeyError::Moved);
+        }
         let place = match to {
             Destination::File => in_file(key),
             Destination::Keyring(keyring) => {
@@ -208,6 +219,13 @@ impl Home {
         };
         let file = KeyFile { home: from.home.clone(), place };
         self.write_key_file(&file)?;
+        let leaves = matches!(
+            (&from.place, &file.place),
+            (KeyPlace::Keyring, KeyPlace::File { .. } | KeyPlace::Passphrase(_))
+        );
+        if let (true, Some(old)) = (leaves, old) {
+            old.remove(&from.home).map_err(|e| KeyError::StillInKeyring(e.0))?;
+        }
         Ok(file)
     }
 
@@ -245,7 +263,7 @@ fn fetch(file: &KeyFile, with: &Unlock<'_>) -> Result<StoreKey, KeyError> {
             found.ok_or(KeyError::GoneFromKeyring)
         }
         KeyPlace::Passphrase(wrapped) => {
-            let asked = (with.passphrase)().map_err(|_| KeyError::PassphraseNeeded)?;
+            let asked = (with.passphrase)().map_err(KeyError::PassphraseUnreadable)?;
             passphrase::unwrap(wrapped, &asked.ok_or(KeyError::PassphraseNeeded)?)
         }
     }

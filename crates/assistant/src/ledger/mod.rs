@@ -20,8 +20,10 @@ pub(crate) const MIGRATION: Migration =
 pub enum Record {
     /// These bytes were sent to a model, as the chunks of that name.
     Request { conversation: i64, model: String, bytes: usize, chunks: Vec<String> },
-    /// A tool ran, or was refused.
-    ToolCall { conversation: i64, tool: String, arguments: String, success: bool, result_chars: usize },
+    /// A model called a tool; stored before it runs.
+    ToolCall { conversation: i64, tool: String, arguments: String },
+    /// What came of a call: it ran, failed or was refused.
+    ToolResult { conversation: i64, tool: String, success: bool, result_chars: usize },
     /// The person was asked about exactly this call, and said yes or no.
     Click { conversation: i64, tool: String, arguments: String, allowed: bool },
 }
@@ -88,11 +90,14 @@ pub fn bytes_of(tx: &Transaction<'_>, chunks: &[String]) -> Result<Vec<u8>, DbEr
 /// Everything recorded, oldest first.
 pub fn all(tx: &Transaction<'_>) -> Result<Vec<Record>, DbError> {
     let mut rows = tx.prepare_cached("SELECT record FROM ledger ORDER BY seq")?;
-    let records = rows.query_map([], |row| row.get::<_, String>(0))?;
-    Ok(records
-        .map(|json| json.map(|json| serde_json::from_str(&json)))
-        .filter_map(|r| r.ok()?.ok())
-        .collect())
+    let record = |row: &rusqlite::Row<'_>| {
+        let json: String = row.get(0)?;
+        serde_json::from_str(&json).map_err(|e| {
+            rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(e))
+        })
+    };
+    let records = rows.query_map([], record)?;
+    Ok(records.collect::<rusqlite::Result<_>>()?)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::db::Migration;
 
-pub use tools::{MemoryForget, MemoryStore};
+pub use tools::{MemoryForget, MemoryLearn, MemoryReinforce, MemoryStore};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "memory/1", sql: include_str!("../../migrations/memory.sql") };

@@ -1,7 +1,7 @@
 //! The rows of what is remembered.
 
 use jiff::Timestamp;
-use rusqlite::{Transaction, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::{Category, Memory, MemoryKey};
 use crate::db::DbError;
@@ -29,6 +29,12 @@ pub fn keep(
     )?
     .execute(params![key.as_str(), content, category.as_str(), now.as_millisecond()])?;
     Ok(if known { Stored::Updated } else { Stored::New })
+}
+
+/// One hit more; returns how many there are now, or `None` if there is no such memory.
+pub fn reinforce(tx: &Transaction<'_>, key: &MemoryKey) -> Result<Option<u32>, DbError> {
+    let sql = "UPDATE memories SET hits = hits + 1 WHERE key = ?1 RETURNING hits";
+    Ok(tx.prepare_cached(sql)?.query_row([key.as_str()], |row| row.get(0)).optional()?)
 }
 
 /// Deletes the memory under exactly that key; false if there was none.

@@ -39,13 +39,7 @@ impl Tool for MemoryStore {
     type Output = MemoryStored;
 
     async fn run(&self, input: MemoryStoreInput) -> Result<MemoryStored, ToolError> {
-        let key = MemoryKey::new(&input.key).map_err(ToolError)?;
-        let text = content(&input.content).map_err(ToolError)?;
-        let (now, row) = (self.clock.now(), key.clone());
-        let keep = move |tx: &Transaction<'_>| store::keep(tx, &row, &text, Category::General, now);
-        let updated = self.db.write(keep).await? == Stored::Updated;
-        let verb = if updated { "Updated" } else { "Stored" };
-        Ok(MemoryStored { message: format!("{verb} the memory \"{}\".", key.as_str()), key, updated })
+        keep(&self.db, self.clock.as_ref(), &input.key, &input.content, Category::General).await
     }
 }
 
@@ -75,8 +69,103 @@ impl Tool for MemoryForget {
         let key = MemoryKey::new(&input.key).map_err(ToolError)?;
         let row = key.clone();
         if !self.db.write(move |tx| store::forget(tx, &row)).await? {
-            return Err(ToolError(format!("There is no memory under the key \"{}\".", key.as_str())));
+            return Err(unknown(&key));
         }
         Ok(MemoryForgotten { message: format!("Forgot \"{}\".", key.as_str()), key })
     }
+}
+
+/// Store something learned: a lesson, a mistake to avoid, or a preference of the user.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct MemoryLearnInput {
+    /// Short descriptive name of the learning.
+    pub key: String,
+    /// What was learned, in one or a few sentences.
+    pub content: String,
+    pub category: Learned,
+}
+
+/// What kind of thing was learned.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Learned {
+    Learning,
+    Error,
+    Preference,
+}
+
+impl From<Learned> for Category {
+    fn from(learned: Learned) -> Self {
+        match learned {
+            Learned::Learning => Self::Learning,
+            Learned::Error => Self::Error,
+            Learned::Preference => Self::Preference,
+        }
+    }
+}
+
+pub struct MemoryLearn {
+    pub db: Db,
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Tool for MemoryLearn {
+    const NAME: &'static str = "memory_learn";
+    type Input = MemoryLearnInput;
+    type Output = MemoryStored;
+
+    async fn run(&self, input: MemoryLearnInput) -> Result<MemoryStored, ToolError> {
+        keep(&self.db, self.clock.as_ref(), &input.key, &input.content, input.category.into()).await
+    }
+}
+
+/// Count that a stored memory proved useful once more.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct MemoryReinforceInput {
+    /// The exact key under which the memory was stored.
+    pub key: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct MemoryReinforced {
+    key: MemoryKey,
+    hits: u32,
+}
+
+pub struct MemoryReinforce {
+    pub db: Db,
+}
+
+impl Tool for MemoryReinforce {
+    const NAME: &'static str = "memory_reinforce";
+    type Input = MemoryReinforceInput;
+    type Output = MemoryReinforced;
+
+    async fn run(&self, input: MemoryReinforceInput) -> Result<MemoryReinforced, ToolError> {
+        let key = MemoryKey::new(&input.key).map_err(ToolError)?;
+        let row = key.clone();
+        let hits = self.db.write(move |tx| store::reinforce(tx, &row)).await?;
+        let hits = hits.ok_or_else(|| unknown(&key))?;
+        Ok(MemoryReinforced { key, hits })
+    }
+}
+
+fn unknown(key: &MemoryKey) -> ToolError {
+    ToolError(format!("There is no memory under the key \"{}\".", key.as_str()))
+}
+
+async fn keep(
+    db: &Db,
+    clock: &dyn Clock,
+    key: &str,
+    typed: &str,
+    category: Category,
+) -> Result<MemoryStored, ToolError> {
+    let key = MemoryKey::new(key).map_err(ToolError)?;
+    let text = content(typed).map_err(ToolError)?;
+    let (now, row) = (clock.now(), key.clone());
+    let keep = move |tx: &Transaction<'_>| store::keep(tx, &row, &text, category, now);
+    let updated = db.write(keep).await? == Stored::Updated;
+    let verb = if updated { "Updated" } else { "Stored" };
+    Ok(MemoryStored { message: format!("{verb} the memory \"{}\".", key.as_str()), key, updated })
 }

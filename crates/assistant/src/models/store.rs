@@ -21,12 +21,14 @@ pub fn all(tx: &Transaction<'_>) -> Result<Vec<ConfiguredModel>, DbError> {
     Ok(models.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Adds a model at the end, or changes the one of that name where it stands.
+/// Adds a model at the end, or changes the one of that name where it stands. A key stays only where it was made
+/// for: with another address it would go to somebody else.
 pub fn keep(tx: &Transaction<'_>, model: &ConfiguredModel) -> Result<(), DbError> {
     tx.execute(
         "INSERT INTO models (name, position, preset, base_url, model, key)
          VALUES (?1, (SELECT coalesce(max(position), 0) + 1 FROM models), ?2, ?3, ?4, ?5)
-         ON CONFLICT (name) DO UPDATE SET preset = ?2, base_url = ?3, model = ?4, key = coalesce(?5, key)",
+         ON CONFLICT (name) DO UPDATE SET preset = ?2, base_url = ?3, model = ?4,
+             key = coalesce(?5, iif(preset = ?2 AND base_url = ?3, key, NULL))",
         params![model.name, model.preset, model.base_url, model.model, model.key.as_ref().map(Key::reveal)],
     )?;
     Ok(())
@@ -67,6 +69,8 @@ mod tests {
             let all = all(tx)?;
             assert_eq!(all.iter().map(|m| m.name.as_str()).collect::<Vec<_>>(), ["c", "a"]);
             assert_eq!(all[1].key, Some(Key::new("secret")));
+            keep(tx, &ConfiguredModel { base_url: "elsewhere".into(), ..model("a", None) })?;
+            assert_eq!(super::all(tx)?[1].key, None, "a key does not go to another server");
             Ok::<_, DbError>(())
         });
         checked.await.unwrap();

@@ -7,10 +7,9 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
-use kai_assistant::agent::conversation::ConversationId;
+use kai_assistant::agent::conversation::{ConversationId, Which};
 use kai_assistant::settings;
 
-use crate::call::Chat;
 use crate::failure::Failure;
 use crate::logs::Format;
 
@@ -49,7 +48,7 @@ pub(super) struct Args {
     pub(super) command: Option<Command>,
 }
 
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub(super) struct Serve {
     /// Port of the page; 0 takes any free one [default: 8787, or the next free one]
     #[arg(long)]
@@ -60,6 +59,13 @@ pub(super) struct Serve {
     /// How log lines on stderr look; `KAI_LOG` says how many (error, warn, info, debug)
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(super) log_format: Format,
+}
+
+impl Serve {
+    /// Was anything of it typed?
+    pub(super) fn typed(&self) -> bool {
+        *self != Self { port: None, bind: IpAddr::V4(Ipv4Addr::LOCALHOST), log_format: Format::Text }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -153,11 +159,11 @@ pub(super) struct WhichChat {
 }
 
 impl WhichChat {
-    pub(super) fn meant(self) -> Chat {
+    pub(super) fn meant(self) -> Which {
         match (self.chat, self.last) {
-            (Some(id), _) => Chat::Id(ConversationId(id)),
-            (None, true) => Chat::Newest,
-            (None, false) => Chat::New,
+            (Some(id), _) => Which::Id(ConversationId(id)),
+            (None, true) => Which::Newest,
+            (None, false) => Which::New,
         }
     }
 }
@@ -251,6 +257,10 @@ pub(super) enum MemoryCommand {
 pub(super) enum ToolsCommand {
     /// All tools, and why one is not offered
     List,
+    /// Offer a tool to the model
+    Enable { tool: String },
+    /// Do not offer a tool to the model
+    Disable { tool: String },
     /// Run one tool and print the result a model would get
     Call {
         tool: String,

@@ -42,14 +42,8 @@ fn relocate(home: &Home, keys: Keys, to: KeyDestination) -> Result<&'static str,
             Destination::Passphrase(&passphrase)
         }
     };
-    let moved = home.move_key(&destination, &from, &key)?;
-    // Only now that the new place holds it may the old one let go.
-    if let (KeyPlace::Keyring, Some(old)) = (&from.place, keyring())
-        && to != KeyDestination::Keyring
-    {
-        let kept = |e| Failure::failed(format!("The key is moved, but a copy is still in the keyring: {e}."));
-        old.remove(&from.home).map_err(kept)?;
-    }
+    let old = keyring();
+    let moved = home.move_key(&destination, &from, &key, old.as_deref())?;
     Ok(moved.place.name())
 }
 

@@ -36,8 +36,8 @@ pub(crate) fn run() -> ExitCode {
 }
 
 fn command(args: Args) -> Result<ExitCode, Failure> {
-    if args.command.is_some() && args.serve.port.is_some() {
-        return Err(Failure::usage("--port belongs to serve: kai serve --port N"));
+    if args.command.is_some() && args.serve.typed() {
+        return Err(Failure::usage("--port, --bind and --log-format stand behind serve: kai serve --port N"));
     }
     let command = args.command.unwrap_or(Command::Serve(args.serve));
     if let Command::Completions { shell } = command {
@@ -150,13 +150,13 @@ impl Asking {
             SettingsCommand::List => {
                 self.show(Call::SettingsList, |rows: &Vec<SettingRow>| show::settings(rows))
             }
-            SettingsCommand::Get { key } => self.show(Call::SettingsGet { key }, |row: &SettingRow| {
-                format!("{}\n", out::visible(&row.value))
-            }),
+            SettingsCommand::Get { key } => {
+                self.show(Call::SettingsGet { key }, |row: &SettingRow| out::value(&row.value))
+            }
             SettingsCommand::Set { key, value } => {
                 let value = args::setting_value(&key, value)?;
                 self.show(Call::SettingsSet { key, value }, |row: &SettingRow| {
-                    format!("{} = {}\n", row.key, row.value)
+                    format!("{} = {}\n", row.key, out::visible(&row.value))
                 })
             }
         }
@@ -174,13 +174,23 @@ impl Asking {
     fn tools(&self, command: ToolsCommand) -> Result<ExitCode, Failure> {
         match command {
             ToolsCommand::List => self.show(Call::ToolsList, |rows: &Vec<_>| show::tools(rows)),
+            ToolsCommand::Enable { tool } => self.switch_tool(tool, true),
+            ToolsCommand::Disable { tool } => self.switch_tool(tool, false),
             ToolsCommand::Call { tool, arguments } => {
                 let arguments = args::given(arguments)?;
-                let answer: ToolAnswer = self.caller.ask(Call::ToolsTry { tool, arguments })?;
-                out::text(&format!("{}\n", answer.text));
+                let watcher = talk::Terminal::new(true).watching();
+                let call = Call::ToolsTry { tool, arguments };
+                let answer: ToolAnswer = self.caller.line()?.call(call, &watcher)?;
+                out::line(&out::escaped(&answer.text));
                 Ok(ExitCode::from(u8::from(!answer.success)))
             }
         }
+    }
+
+    fn switch_tool(&self, tool: String, on: bool) -> Result<ExitCode, Failure> {
+        let state = if on { "on" } else { "off" };
+        let said = format!("{} is {state}.\n", out::visible(&tool));
+        self.show(Call::ToolsSwitch { tool, on }, |_: &SettingRow| said)
     }
 
     fn link(&self, revoke_all: bool) -> Result<ExitCode, Failure> {

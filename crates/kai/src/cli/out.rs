@@ -1,6 +1,6 @@
 //! The one place that prints, so that a closed pipe is no panic and no control character reaches a terminal.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ pub(crate) fn line(text: &str) {
 
 pub(crate) fn json(value: &impl Serialize) {
     match serde_json::to_string_pretty(value) {
-        Ok(pretty) => line(&pretty),
+        Ok(pretty) => line(&escaped(&pretty)),
         Err(error) => complain(&error.to_string()),
     }
 }
@@ -35,6 +35,29 @@ pub(crate) fn raw(bytes: &[u8]) {
 pub(crate) fn complain(sentence: &str) {
     // If stderr is gone there is nobody left to tell.
     drop(writeln!(io::stderr(), "kai: {}", visible(sentence)));
+}
+
+/// JSON whose text cannot steer a terminal: what is invisible is escaped, which changes nothing of its meaning.
+pub(crate) fn escaped(json: &str) -> String {
+    json.chars().fold(String::with_capacity(json.len()), |mut shown, c| {
+        if (c.is_control() && c != '\n') || invisible(c) {
+            let mut units = [0; 2];
+            shown.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            shown.push(c);
+        }
+        shown
+    })
+}
+
+/// Text for a pipe or a file: as it is, but for control characters that only a terminal would obey.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+/// A value for a person to see, or, through a pipe, exactly as it is.
+pub(crate) fn value(value: &str) -> String {
+    format!("{}\n", if io::stdout().is_terminal() { visible(value) } else { value.to_owned() })
 }
 
 /// Something beside the answer, on stderr: what is going on, never the result.
@@ -67,6 +90,9 @@ mod tests {
     #[test]
     fn nothing_can_steer_the_terminal() {
         assert_eq!(visible("a\u{1b}[31mb\nc\u{202e}d"), "a\\u{1b}[31mb c\\u{202e}d");
+        let json = "{\n  \"a\": \"x\u{9b}\u{202e}y\u{7f}\"\n}";
+        assert_eq!(escaped(json), "{\n  \"a\": \"x\\u009b\\u202ey\\u007f\"\n}");
+        assert_eq!(plain("a\u{1b}[2J\tb\n\u{9b}c"), "a[2J\tb\nc");
         assert_eq!(visible("grün 😀 \u{9b}"), "grün 😀 \\u{9b}");
     }
 }

@@ -21,7 +21,11 @@ pub(super) fn status(status: &Status) -> String {
     let model = match &status.model {
         Some(row) if row.ready => format!("{} ({})", visible(&row.name), visible(&row.model)),
         Some(row) => {
-            format!("{} cannot be used: {}", visible(&row.name), row.why_not.as_deref().unwrap_or_default())
+            format!(
+                "{} cannot be used: {}",
+                visible(&row.name),
+                visible(row.why_not.as_deref().unwrap_or_default())
+            )
         }
         None => "none is set up; add one: kai models add --help".to_owned(),
     };

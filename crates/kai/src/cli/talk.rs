@@ -2,9 +2,9 @@
 
 use std::io::{IsTerminal, Read, Write};
 use std::process::ExitCode;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use kai_assistant::agent::conversation::{ConversationId, Entry};
+use kai_assistant::agent::conversation::{ConversationId, Entry, Which};
 use kai_llm::Message;
 use rustyline::error::ReadlineError;
 use rustyline::history::MemHistory;
@@ -12,23 +12,40 @@ use rustyline::{Config, Editor};
 
 use super::markdown::Markdown;
 use super::out;
-use crate::call::{AskAnswer, Call, Chat, Event, ToolState};
+use crate::call::{AskAnswer, Call, Event, ToolState};
 use crate::caller::{Caller, Line, Watcher};
 use crate::failure::Failure;
 
 /// More than this is no question any more.
 const LONGEST: usize = 4 * 1024 * 1024;
 
-pub(super) fn ask(caller: &Caller, words: &[String], chat: Chat, json: bool) -> Result<ExitCode, Failure> {
+pub(super) fn ask(caller: &Caller, words: &[String], chat: Which, json: bool) -> Result<ExitCode, Failure> {
     let text = question(words)?;
     let terminal = Terminal::new(json);
-    let answer: AskAnswer =
-        caller.line()?.turn(Call::Ask { text, chat }, &terminal).inspect_err(|_| terminal.end())?;
+    let answer: AskAnswer = caller
+        .line()?
+        .call(Call::Ask { text, chat }, &terminal.watching())
+        .inspect_err(|_| terminal.end())?;
     terminal.end();
+    remark(&answer);
     if json {
         out::json(&answer);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the person should know about an answer besides its text.
+fn remark(answer: &AskAnswer) {
+    if answer.cut_off {
+        out::note("(The model ran out of room: the answer is cut off. Ask it to go on.)");
+    }
+    match answer.end.as_str() {
+        "out_of_rounds" => out::note("(Stopped after 15 rounds of tools; this is the best answer so far.)"),
+        "repeating" => out::note(
+            "(Stopped because the same calls came again and again; this is the best answer so far.)",
+        ),
+        _ => {}
+    }
 }
 
 /// What was typed, and below it what was piped in.
@@ -63,10 +80,11 @@ fn piped() -> bool {
 }
 
 /// Shows a turn: the answer on stdout, everything else on stderr.
-struct Terminal {
+#[derive(Clone)]
+pub(super) struct Terminal {
     silent: bool,
     colour: bool,
-    shown: Mutex<Shown>,
+    shown: Arc<Mutex<Shown>>,
 }
 
 #[derive(Default)]
@@ -74,17 +92,27 @@ struct Shown {
     markdown: Markdown,
     /// Text of the answer stands on the current line.
     midway: bool,
+    /// The conversation in which what was said is stored.
+    chat: Option<ConversationId>,
 }
 
 impl Terminal {
-    fn new(silent: bool) -> Self {
-        let shown = Shown { markdown: Markdown::new(), midway: false };
-        Self { silent, colour: std::io::stdout().is_terminal(), shown: Mutex::new(shown) }
+    pub(super) fn new(silent: bool) -> Self {
+        let shown = Shown { markdown: Markdown::new(), midway: false, chat: None };
+        Self { silent, colour: std::io::stdout().is_terminal(), shown: Arc::new(Mutex::new(shown)) }
+    }
+
+    pub(super) fn watching(&self) -> Arc<dyn Watcher> {
+        Arc::new(self.clone())
+    }
+
+    fn chat(&self) -> Option<ConversationId> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).chat
     }
 
     fn write(&self, text: &str) {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = if self.colour { shown.markdown.push(text) } else { text.to_owned() };
+        let text = if self.colour { shown.markdown.push(text) } else { out::plain(text) };
         shown.midway = if text.is_empty() { shown.midway } else { !text.ends_with('\n') };
         out::text(&text);
     }
@@ -103,6 +131,9 @@ impl Terminal {
 impl Watcher for Terminal {
     fn sees(&self, event: &Event) {
         match event {
+            Event::Began { chat } => {
+                self.shown.lock().unwrap_or_else(PoisonError::into_inner).chat = Some(*chat);
+            }
             Event::Delta { text } if !self.silent => self.write(text),
             Event::Tool { title, state: ToolState::Running, .. } => {
                 self.end();
@@ -138,14 +169,14 @@ const HELP: &str = "Type what you want. Ctrl-C stops an answer, Ctrl-D leaves.
   /new        start another conversation
   /help       this";
 
-pub(super) fn chat(caller: &Caller, mut chat: Chat) -> Result<ExitCode, Failure> {
+pub(super) fn chat(caller: &Caller, mut chat: Which) -> Result<ExitCode, Failure> {
     let line = caller.line()?;
     let config = Config::builder().auto_add_history(true).build();
     let broken = |e: &dyn std::fmt::Display| Failure::failed(format!("The terminal cannot be used: {e}."));
     let mut editor: Editor<(), MemHistory> =
         Editor::with_history(config, MemHistory::new()).map_err(|e| broken(&e))?;
-    if let Chat::Id(id) = chat {
-        recall(caller, id, &mut editor)?;
+    if let Which::Id(id) = chat {
+        recall(&line, id, &mut editor)?;
     }
     out::note("Ctrl-D leaves, /help helps.");
     loop {
@@ -158,31 +189,34 @@ pub(super) fn chat(caller: &Caller, mut chat: Chat) -> Result<ExitCode, Failure>
         match typed.trim() {
             "" => {}
             "/help" => out::note(HELP),
-            "/new" => chat = Chat::New,
+            "/new" => chat = Which::New,
             text => chat = one_turn(&line, text, chat),
         }
     }
 }
 
 /// A turn that fails ends in a sentence, not in the end of the chat.
-fn one_turn(line: &Line, text: &str, chat: Chat) -> Chat {
+fn one_turn(line: &Line<'_>, text: &str, chat: Which) -> Which {
     let terminal = Terminal::new(false);
     let answered: Result<AskAnswer, Failure> =
-        line.turn(Call::Ask { text: text.to_owned(), chat }, &terminal);
+        line.call(Call::Ask { text: text.to_owned(), chat }, &terminal.watching());
     terminal.end();
     match answered {
-        Ok(answer) => Chat::Id(answer.chat),
+        Ok(answer) => {
+            remark(&answer);
+            Which::Id(answer.chat)
+        }
         Err(failure) => {
             out::complain(&failure.message);
-            // What was said is kept in the conversation that was begun for it.
-            if chat == Chat::New { Chat::Newest } else { chat }
+            // What was said is kept in the conversation that was begun for it, if one was.
+            terminal.chat().map_or(chat, Which::Id)
         }
     }
 }
 
 /// What was said before comes back with the arrow keys.
-fn recall(caller: &Caller, id: ConversationId, editor: &mut Editor<(), MemHistory>) -> Result<(), Failure> {
-    let entries: Vec<Entry> = caller.ask(Call::ChatsShow { id })?;
+fn recall(line: &Line<'_>, id: ConversationId, editor: &mut Editor<(), MemHistory>) -> Result<(), Failure> {
+    let entries: Vec<Entry> = line.call(Call::ChatsShow { id }, &Terminal::new(true).watching())?;
     for entry in entries {
         if let Message::User { text } = entry.message {
             drop(editor.add_history_entry(text));

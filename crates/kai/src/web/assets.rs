@@ -2,8 +2,7 @@
 
 use std::sync::LazyLock;
 
-use axum::extract::Path;
-use axum::http::{StatusCode, header};
+use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use kai_assistant::hex;
 use sha2::{Digest, Sha256};
@@ -21,8 +20,8 @@ fn named(stem: &str, content: &str, ending: &str) -> String {
     format!("/assets/{stem}.{short}.{ending}")
 }
 
-pub(super) async fn serve(Path(file): Path<String>) -> Response {
-    let asked = format!("/assets/{file}");
+pub(super) async fn serve(uri: Uri) -> Response {
+    let asked = uri.path();
     let (content, kind) = match asked {
         _ if asked == *STYLE => (CSS, "text/css; charset=utf-8"),
         _ if asked == *FAVICON => (ICON, "image/svg+xml"),

@@ -1,6 +1,6 @@
 //! Signing in: a one-time link becomes a session. The store knows only hashes of both.
 
-use axum::extract::{Query, State};
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::{Extension, http::HeaderValue};
@@ -10,7 +10,6 @@ use kai_assistant::hex;
 use kai_assistant::home::HomeId;
 use kai_assistant::settings::{self, Values};
 use rusqlite::{Transaction, params};
-use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::{Web, page};
@@ -128,19 +127,13 @@ pub(super) fn cookie(home: &HomeId, headers: &HeaderMap) -> Option<Token> {
     pairs.find(|(key, _)| *key == name).map(|(_, value)| Token(value.to_owned()))
 }
 
-#[derive(Deserialize)]
-pub(super) struct LoginQuery {
-    #[serde(default)]
-    token: String,
-}
-
 /// The one GET that changes something: it exchanges an unused token for a session.
 pub(super) async fn login(
     State(web): State<Web>,
     Extension(session): Extension<Option<Session>>,
     method: Method,
     headers: HeaderMap,
-    Query(query): Query<LoginQuery>,
+    RawQuery(query): RawQuery,
 ) -> Response {
     if method == Method::HEAD || prefetch(&headers) {
         // Somebody looks ahead; the link stays good for the person.
@@ -149,7 +142,10 @@ pub(super) async fn login(
     if session.is_some() {
         return Redirect::to("/").into_response();
     }
-    match enter(&web, Token(query.token)).await {
+    // The token is hexadecimal, so nothing needs decoding.
+    let query = query.unwrap_or_default();
+    let token = query.split('&').find_map(|field| field.strip_prefix("token=")).unwrap_or_default();
+    match enter(&web, Token(token.to_owned())).await {
         Ok(Some(cookie)) => ([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response(),
         Ok(None) => page::used_link(),
         Err(failure) => page::trouble(&failure.message),

@@ -1,6 +1,7 @@
 //! The start page: what is on, where it lies, how it looks.
 
 use axum::extract::State;
+use axum::extract::rejection::FormRejection;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::{Extension, Form};
 use kai_assistant::db::DbError;
@@ -18,7 +19,7 @@ pub(super) async fn show(
     Extension(values): Extension<Values>,
 ) -> Response {
     let csrf = session.map(|s| s.csrf()).unwrap_or_default();
-    match status::of(&web.app).await {
+    match status::of(&web.app, &web.app.around).await {
         Ok(status) => render(&status, &values.of(&THEME), &csrf).into_response(),
         Err(error) => page::trouble(&error.to_string()),
     }
@@ -132,7 +133,13 @@ pub(super) struct ThemeForm {
     theme: String,
 }
 
-pub(super) async fn set_theme(State(web): State<Web>, Form(form): Form<ThemeForm>) -> Response {
+pub(super) async fn set_theme(
+    State(web): State<Web>,
+    form: Result<Form<ThemeForm>, FormRejection>,
+) -> Response {
+    let Ok(Form(form)) = form else {
+        return page::refused("The form was not filled in as this page does it.");
+    };
     let value = match THEME.accept(&form.theme) {
         Ok(value) => value,
         Err(refused) => return page::refused(&refused.to_string()),

@@ -69,7 +69,19 @@ fn a_turn_with_a_tool_is_the_same_with_and_without_a_daemon() {
             .iter()
             .map(|t| t["function"]["name"].as_str().unwrap())
             .collect();
-        assert_eq!(tools, ["get_local_time", "memory_store", "memory_forget"]);
+        assert_eq!(
+            tools,
+            [
+                "get_local_time",
+                "web_search",
+                "fetch_url",
+                "get_location_from_ip",
+                "memory_store",
+                "memory_forget",
+                "memory_learn",
+                "memory_reinforce"
+            ]
+        );
         drop(daemon);
     }
 }
@@ -80,7 +92,7 @@ fn json_holds_the_answer_and_what_it_cost() {
     let home = with_model(&provider);
     let answer = home.run(&["ask", "hi", "--json"]).json();
     let expected = json!({
-        "text": "Hello.", "chat": 1, "answered_by": "mine", "end": "answered", "tokens_in": 11, "tokens_out": 7,
+        "text": "Hello.", "chat": 1, "answered_by": "mine", "end": "answered", "cut_off": false, "tokens_in": 11, "tokens_out": 7,
     });
     assert_eq!(answer, expected);
 }
@@ -174,9 +186,15 @@ fn a_daemon_that_stops_ends_the_turn_with_a_sentence() {
 
 #[test]
 fn a_second_turn_in_a_busy_conversation_is_refused() {
+    for served in [false, true] {
+        second_turn(served);
+    }
+}
+
+fn second_turn(served: bool) {
     let provider = Provider::start([Act::says("One."), Act::Hang]);
     let home = with_model(&provider);
-    let _daemon = home.start();
+    let daemon = served.then(|| home.start());
     home.run(&["ask", "first"]);
     let mut command = kai(home.path());
     let mut asking = command
@@ -187,9 +205,16 @@ fn a_second_turn_in_a_busy_conversation_is_refused() {
         .unwrap();
     provider.wait_for_requests(2);
     home.run(&["ask", "--chat", "1", "me too"]).refused(1, "being answered right now");
+    home.run(&["chats", "delete", "1"]).refused(1, "being answered right now");
     asking.kill().unwrap();
     asking.wait().unwrap();
     home.run(&["ask", "--chat", "99", "x"]).refused(1, "no conversation number 99");
+    let freed = (0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        home.run(&["chats", "delete", "1"]).code == 0
+    });
+    assert!(freed, "a killed turn holds nothing");
+    drop(daemon);
 }
 
 #[test]
@@ -247,7 +272,7 @@ fn bad_servers_end_in_a_sentence() {
             Act::status("401 Unauthorized", json_kind, r#"{"error":{"message":"bad"}}"#),
             "refused the key",
         ),
-        ("nothing", Act::Raw(String::new()), "could not be reached"),
+        ("nothing", Act::Raw(String::new()), "closed without an answer"),
     ];
     std::thread::scope(|threads| {
         for (name, act, word) in &cases {
@@ -280,6 +305,45 @@ fn what_cannot_work_is_refused_when_it_is_added() {
 }
 
 #[test]
+fn a_chat_that_fails_before_it_begins_does_not_slip_into_another() {
+    let provider = Provider::start([Act::says("One."), Act::says("Two.")]);
+    let home = with_model(&provider);
+    home.run(&["ask", "private old words"]);
+    home.run(&["models", "remove", "mine"]);
+    let mut command = kai(home.path());
+    let mut child = command
+        .arg("chat")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"nobody is there\n").unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    let added =
+        home.run(&["models", "add", "openai-compatible", "--base-url", &provider.base_url, "--model", "m"]);
+    assert_eq!(added.code, 0, "{added:?}");
+    input.write_all(b"hello\n").unwrap();
+    drop(input);
+    let done = Done::from(child.wait_with_output().unwrap());
+    assert_eq!(done.out, "Two.\n", "{done:?}");
+    let said = provider.asked().pop().unwrap().body["messages"].to_string();
+    assert!(said.contains("hello") && !said.contains("private old words"), "{said}");
+}
+
+#[test]
+fn a_cut_answer_is_said() {
+    let cut = r#"data: {"choices":[{"index":0,"delta":{"content":"and so"},"finish_reason":"length"}]}"#;
+    let provider =
+        Provider::start([Act::status("200 OK", "text/event-stream", &format!("{cut}\n\ndata: [DONE]\n\n"))]);
+    let home = with_model(&provider);
+    let done = home.run(&["ask", "tell me"]);
+    assert_eq!((done.code, done.out.as_str()), (0, "and so\n"));
+    assert!(done.err.contains("cut off"), "{done:?}");
+}
+
+#[test]
 fn keys_of_the_environment_are_found_and_never_shown() {
     let home = Home::new();
     let run = |args: &[&str]| {
@@ -287,6 +351,13 @@ fn keys_of_the_environment_are_found_and_never_shown() {
     };
     let listed = run(&["models", "list", "--json"]);
     assert!(!listed.out.contains("very-secret"));
+    let daemon = home.start();
+    assert_eq!(
+        run(&["models", "list", "--json"]),
+        listed,
+        "the caller's environment counts, not the daemon's"
+    );
+    drop(daemon);
     let gemini = &listed.json()[0];
     assert_eq!((gemini["name"].as_str(), gemini["origin"].as_str()), (Some("gemini"), Some("environment")));
     assert_eq!(gemini["ready"], true);

@@ -21,6 +21,9 @@ fn settings_are_listed_read_changed_and_refused_with_the_allowed_values() {
     assert_eq!(home.run(&["settings", "get", "theme"]).out, "dark\n", "a refused value changes nothing");
     home.run(&["settings", "set", "memory_enabled", "maybe"]).refused(2, "true or false");
     home.run(&["settings", "set", "tool_timeout_memory_store", "0"]).refused(2, "from 1 to 600");
+    let soul = "You are Kai.\nYou are calm.";
+    home.run(&["settings", "set", "soul_text", soul]);
+    assert_eq!(home.run(&["settings", "get", "soul_text"]).out, format!("{soul}\n"), "the bare value");
     home.run(&["settings", "get", "themme"]).refused(2, "Did you mean theme?");
 }
 
@@ -40,6 +43,24 @@ fn a_memory_goes_through_all_floors() {
         listed.json(),
         json!([{"key": "tea", "content": "Likes black tea.", "category": "GENERAL", "hits": 0}])
     );
+    let learned = r#"{"key": "tea", "content": "Prefers black tea.", "category": "PREFERENCE"}"#;
+    assert_eq!(home.run(&["tools", "call", "memory_learn", learned]).code, 0);
+    for hits in 1..=2 {
+        let reinforced = home.run(&["tools", "call", "memory_reinforce", r#"{"key": "tea"}"#]);
+        assert_eq!(reinforced.json()["hits"], hits);
+    }
+    let listed = home.run(&["memory", "list", "--json"]).json();
+    assert_eq!(
+        listed,
+        json!([{"key": "tea", "content": "Prefers black tea.", "category": "PREFERENCE", "hits": 2}])
+    );
+    home.run(&["tools", "call", "memory_store", r#"{"key": "tea", "content": "Tea."}"#]);
+    assert_eq!(home.run(&["memory", "list", "--json"]).json()[0]["hits"], 2, "an update keeps the hits");
+    let general = r#"{"key": "x", "content": "y", "category": "GENERAL"}"#;
+    let refused = home.run(&["tools", "call", "memory_learn", general]);
+    assert!(refused.code == 1 && refused.out.contains("must be one of"), "{refused:?}");
+    let unknown = home.run(&["tools", "call", "memory_reinforce", r#"{"key": "nothing"}"#]);
+    assert!(unknown.code == 1 && unknown.out.contains("no memory under the key"), "{unknown:?}");
     assert_eq!(home.run(&["tools", "call", "memory_forget", r#"{"key": "tea"}"#]).code, 0);
     let again = home.run(&["tools", "call", "memory_forget", r#"{"key": "tea"}"#]);
     assert_eq!((again.code, again.json()["success"].clone()), (1, json!(false)));
@@ -67,8 +88,31 @@ fn a_tool_that_is_off_is_neither_offered_nor_run() {
         assert_eq!(refused.code, 1);
         assert!(refused.json()["error"].as_str().unwrap().contains(switch), "{refused:?}");
     }
+    assert_eq!(home.run(&["tools", "enable", "get_local_time"]).out, "get_local_time is on.\n");
+    assert_eq!(available("get_local_time"), (true, true, None));
+    home.run(&["tools", "disable", "get_local_time"]);
+    assert!(!available("get_local_time").0);
+    home.run(&["tools", "disable", "memory_store"]).refused(2, "memory_enabled");
+    home.run(&["tools", "disable", "nothing"]).refused(2, "kai tools list");
     let list = home.run(&["settings", "list"]).out;
     assert!(!list.contains("tool_enabled_memory_store"), "memory tools have no switch of their own");
+}
+
+#[test]
+fn names_come_in_the_language_of_the_locale_or_the_chosen_one() {
+    let home = Home::new();
+    let title = |locale: &str| {
+        let done = Done::from(
+            kai(home.path()).env("LANG", locale).args(["tools", "list", "--json"]).output().unwrap(),
+        );
+        done.json()[0]["title"].as_str().unwrap().to_owned()
+    };
+    assert_eq!((title("de_DE.UTF-8").as_str(), title("en_GB.UTF-8").as_str()), ("Ortszeit", "Local time"));
+    let daemon = home.start();
+    assert_eq!(title("de_DE.UTF-8"), "Ortszeit", "the caller's locale counts, not the daemon's");
+    drop(daemon);
+    home.run(&["settings", "set", "language", "de"]);
+    assert_eq!(title("en_GB.UTF-8"), "Ortszeit");
 }
 
 #[test]
@@ -209,6 +253,7 @@ fn wrong_usage_exits_2_and_help_shows_examples() {
         let done = home.run(wrong);
         assert_eq!(done.code, 2, "{wrong:?}: {done:?}");
     }
+    home.run(&["--bind", "0.0.0.0", "status"]).refused(2, "behind serve");
     for command in ["settings", "memory", "tools", "link", "status", "serve", "key", "completions"] {
         let help = home.run(&[command, "--help"]);
         assert!(help.code == 0 && help.out.contains("Example"), "kai {command} --help");

@@ -25,11 +25,11 @@ impl Act {
     }
 
     fn stream(events: &[Value]) -> Self {
-        let lines: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-        Self::status("200 OK", "text/event-stream", &format!("{lines}data: [DONE]\n\n"))
+        let lines: Vec<String> = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        Self::status("200 OK", "text/event-stream", &format!("{}data: [DONE]\n\n", lines.concat()))
     }
 
-    /// An answer in the OpenAI format, in two pieces.
+    /// An answer in `OpenAI`'s format, in two pieces.
     pub(crate) fn says(text: &str) -> Self {
         let (a, b) = text.split_at(text.len() / 2);
         let piece = |text: &str| json!({"choices": [{"index": 0, "delta": {"content": text}}]});
@@ -38,7 +38,7 @@ impl Act {
         Self::stream(&[piece(a), piece(b), end, usage])
     }
 
-    /// A call in the OpenAI format.
+    /// A call in `OpenAI`'s format.
     pub(crate) fn calls(tool: &str, arguments: &Value) -> Self {
         let function = json!({"name": tool, "arguments": arguments.to_string()});
         let call = json!({"index": 0, "id": "call_1", "type": "function", "function": function});
@@ -156,7 +156,7 @@ impl Provider {
 
 fn read_request(stream: &mut TcpStream) -> Option<Asked> {
     let mut bytes = Vec::new();
-    let mut buffer = [0; 65536];
+    let mut buffer = vec![0; 65536];
     loop {
         let length = stream.read(&mut buffer).ok().filter(|length| *length > 0)?;
         bytes.extend_from_slice(&buffer[..length]);

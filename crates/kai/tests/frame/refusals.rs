@@ -53,6 +53,19 @@ fn a_store_that_is_not_whole_or_not_ours_is_refused_and_left_alone() {
 }
 
 #[test]
+fn a_link_to_a_missing_disk_is_no_room_for_a_new_store() {
+    let home = prepared();
+    let store = home.path().join("kai.db");
+    std::fs::remove_file(&store).unwrap();
+    std::os::unix::fs::symlink("/nowhere/kai.db", &store).unwrap();
+    home.run(&["status"]).refused(3, "not mounted");
+    assert!(std::fs::symlink_metadata(&store).unwrap().is_symlink(), "the link is left alone");
+    std::fs::remove_file(&store).unwrap();
+    std::fs::create_dir(&store).unwrap();
+    home.run(&["status"]).refused(3, "is no store");
+}
+
+#[test]
 fn a_home_that_is_no_folder_is_said() {
     let home = Home::new();
     let file = home.path().join("file");

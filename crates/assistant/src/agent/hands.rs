@@ -1,0 +1,73 @@
+//! Runs one call as it must be run: gate, click, executor. A turn and `kai tools call` both come through here.
+
+use kai_llm::ToolCall;
+
+use super::{Event, Face};
+use crate::clock::Clock;
+use crate::db::{Db, DbError};
+use crate::gate::Verdict;
+use crate::ledger::{self, Record};
+use crate::settings::Values;
+use crate::tool::{self, ToolResult};
+use crate::toolbox::Toolbox;
+
+/// What running a call needs.
+#[derive(Clone, Copy)]
+pub struct Hands<'a> {
+    pub db: &'a Db,
+    pub clock: &'a dyn Clock,
+    pub toolbox: &'a Toolbox,
+    pub face: &'a dyn Face,
+    /// The conversation the call belongs to; 0 for none.
+    pub conversation: i64,
+}
+
+impl Hands<'_> {
+    /// The ledger's record that a call is about to run; stored before it does.
+    pub fn announced(&self, call: &ToolCall) -> Record {
+        let (tool, arguments) = (call.name.clone(), call.arguments.clone());
+        Record::ToolCall { conversation: self.conversation, tool, arguments }
+    }
+
+    /// Runs it as the gate said, or says why not. The record is what came of it.
+    pub async fn run(
+        &self,
+        call: &ToolCall,
+        values: &Values,
+        verdict: Verdict,
+    ) -> Result<(String, Record), DbError> {
+        let allowed = self.allowed(call, verdict).await?;
+        let tool =
+            if allowed { self.toolbox.usable(&call.name, values) } else { Err(refusal(verdict, &call.name)) };
+        let (id, name) = (call.id.0.clone(), call.name.clone());
+        self.face.shows(Event::ToolStarted { call: id.clone(), tool: name.clone() });
+        let ToolResult { text, success } = tool::execute(tool, values, &call.arguments).await;
+        self.face.shows(Event::ToolFinished { call: id, tool: name.clone(), success });
+        let (conversation, result_chars) = (self.conversation, text.chars().count());
+        Ok((text, Record::ToolResult { conversation, tool: name, success, result_chars }))
+    }
+
+    async fn allowed(&self, call: &ToolCall, verdict: Verdict) -> Result<bool, DbError> {
+        match verdict {
+            Verdict::Run => Ok(true),
+            Verdict::Refuse => Ok(false),
+            Verdict::AskFirst => {
+                let allowed = self.face.allows(call).await;
+                let (tool, arguments, now) = (call.name.clone(), call.arguments.clone(), self.clock.now());
+                let click = Record::Click { conversation: self.conversation, tool, arguments, allowed };
+                // Before the call runs: a click that is not written down was not given.
+                self.db.write(move |tx| ledger::append(tx, &click, now)).await?;
+                Ok(allowed)
+            }
+        }
+    }
+}
+
+fn refusal(verdict: Verdict, tool: &str) -> String {
+    match verdict {
+        Verdict::AskFirst => {
+            format!("The user did not allow {tool}. Go on without it, or say why it is needed.")
+        }
+        Verdict::Run | Verdict::Refuse => format!("{tool} is not available in a run that nobody watches."),
+    }
+}

@@ -1,0 +1,107 @@
+//! A lease: one thing at a time across all processes of a home. A row in the store, not a lock in memory.
+//!
+//! It ends when it is given back, when its time is over, or when the process that held it is gone, so that a
+//! crash blocks nothing for long.
+
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{OptionalExtension, Transaction, params};
+
+use crate::db::{DbError, Migration};
+use crate::hex;
+
+pub(crate) const MIGRATION: Migration =
+    Migration { name: "leases/1", sql: include_str!("../migrations/leases.sql") };
+
+/// Proof that we hold something; given back with [`give_back`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    name: String,
+    holder: String,
+}
+
+/// Takes `name` for `life`, or `None` if somebody living has it.
+pub fn take(
+    tx: &Transaction<'_>,
+    name: &str,
+    now: Timestamp,
+    life: SignedDuration,
+) -> Result<Option<Lease>, DbError> {
+    if held(tx, name, now)? {
+        return Ok(None);
+    }
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(|_| DbError::Stopping)?;
+    let lease = Lease { name: name.to_owned(), holder: hex::encode(&random) };
+    tx.prepare_cached("INSERT OR REPLACE INTO leases (name, holder, pid, until) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![lease.name, lease.holder, std::process::id(), end(now, life)])?;
+    Ok(Some(lease))
+}
+
+/// Has somebody living taken `name`?
+pub fn held(tx: &Transaction<'_>, name: &str, now: Timestamp) -> Result<bool, DbError> {
+    let mut row = tx.prepare_cached("SELECT pid, until FROM leases WHERE name = ?1")?;
+    let found: Option<(i32, i64)> = row.query_row([name], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    Ok(found.is_some_and(|(pid, until)| until > now.as_millisecond() && alive(pid)))
+}
+
+/// Holds on for another `life`.
+pub fn renew(
+    tx: &Transaction<'_>,
+    lease: &Lease,
+    now: Timestamp,
+    life: SignedDuration,
+) -> Result<(), DbError> {
+    tx.prepare_cached("UPDATE leases SET until = ?3 WHERE name = ?1 AND holder = ?2")?.execute(params![
+        lease.name,
+        lease.holder,
+        end(now, life)
+    ])?;
+    Ok(())
+}
+
+pub fn give_back(tx: &Transaction<'_>, lease: &Lease) -> Result<(), DbError> {
+    tx.prepare_cached("DELETE FROM leases WHERE name = ?1 AND holder = ?2")?
+        .execute(params![lease.name, lease.holder])?;
+    Ok(())
+}
+
+fn end(now: Timestamp, life: SignedDuration) -> i64 {
+    now.saturating_add(life).unwrap_or(now).as_millisecond()
+}
+
+/// A process that we may not signal is there all the same.
+fn alive(pid: i32) -> bool {
+    let Some(pid) = rustix::process::Pid::from_raw(pid) else { return false };
+    rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::Db;
+
+    const MINUTE: SignedDuration = SignedDuration::from_mins(1);
+
+    #[tokio::test]
+    async fn one_at_a_time_until_given_back_over_or_dead() {
+        let db = Db::in_memory(&[MIGRATION]).unwrap();
+        let checked = db.write(|tx| {
+            let at = |seconds| Timestamp::from_second(seconds).unwrap();
+            let first = take(tx, "x", at(0), MINUTE)?.unwrap();
+            assert_eq!(take(tx, "x", at(59), MINUTE)?, None);
+            assert!(take(tx, "y", at(0), MINUTE)?.is_some(), "another name is another thing");
+            renew(tx, &first, at(59), MINUTE)?;
+            assert_eq!(take(tx, "x", at(100), MINUTE)?, None);
+            let second = take(tx, "x", at(119), MINUTE)?.unwrap();
+            give_back(tx, &first)?;
+            assert!(held(tx, "x", at(120))?, "who lost it cannot give it away");
+            give_back(tx, &second)?;
+            assert!(!held(tx, "x", at(120))?);
+            take(tx, "x", at(0), MINUTE)?.unwrap();
+            tx.execute("UPDATE leases SET pid = 999999999", [])?;
+            assert!(take(tx, "x", at(1), MINUTE)?.is_some(), "the dead hold nothing");
+            Ok::<_, DbError>(())
+        });
+        checked.await.unwrap();
+    }
+}

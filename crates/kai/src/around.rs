@@ -1,0 +1,21 @@
+//! What this process finds in its environment, for itself or to send along with a call.
+
+use crate::call::Around;
+
+pub(crate) fn here() -> Around {
+    Around { locale: locale(), keys: keys() }
+}
+
+fn set(name: &str) -> Option<String> {
+    std::env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
+fn locale() -> String {
+    set("LC_ALL").or_else(|| set("LC_MESSAGES")).or_else(|| set("LANG")).unwrap_or_default()
+}
+
+/// Keys for models that the person keeps in the environment.
+fn keys() -> Vec<(String, String)> {
+    let names = kai_llm::presets().iter().flat_map(|preset| &preset.key_env);
+    names.filter_map(|name| Some((name.clone(), set(name)?))).collect()
+}
