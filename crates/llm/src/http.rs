@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
@@ -73,7 +73,7 @@ impl Http {
         if let Some(client) = slot.get() {
             return Ok(client);
         }
-        let roots = if secure { trusted() } else { RootCertStore::empty() };
+        let roots = if secure { trusted() } else { Arc::new(RootCertStore::empty()) };
         let client = build(roots, &self.0.limits).map_err(|cause| ModelError::BadSetup {
             what: format!("no secure connection can be made here: {cause}"),
             hint: "use a model on this machine over http://.".to_owned(),
@@ -115,11 +115,11 @@ fn closed_unanswered(error: &reqwest::Error) -> bool {
     error.is_request() && causes(error).any(|cause| hyper_says(cause) || system_says(cause))
 }
 
-fn build(roots: RootCertStore, limits: &Limits) -> Result<Client, Box<dyn Error>> {
+fn build(roots: Arc<RootCertStore>, limits: &Limits) -> Result<Client, Box<dyn Error>> {
     Ok(builder(roots)?.connect_timeout(limits.connect).build()?)
 }
 
-fn builder(roots: RootCertStore) -> Result<ClientBuilder, rustls::Error> {
+fn builder(roots: Arc<RootCertStore>) -> Result<ClientBuilder, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     let tls = tls.with_root_certificates(roots).with_no_client_auth();
@@ -155,11 +155,15 @@ pub fn why_no_answer(error: &reqwest::Error) -> String {
     plain_or_last(error)
 }
 
-/// The usual roots, and what this system trusts besides. A system without a store of its own is no error.
-fn trusted() -> RootCertStore {
-    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    roots
+/// The usual roots, and what this system trusts besides. A system without a store of its own is no error. Loaded once
+/// and shared by all clients.
+fn trusted() -> Arc<RootCertStore> {
+    static TRUSTED: LazyLock<Arc<RootCertStore>> = LazyLock::new(|| {
+        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        Arc::new(roots)
+    });
+    Arc::clone(&TRUSTED)
 }
 
 /// An answer whose head is here.
@@ -349,7 +353,7 @@ mod tests {
     async fn a_trusted_server_is_reached_over_tls() {
         let (url, roots) = secure_server().await;
         let http = Http::new(Limits::default());
-        assert!(http.0.secure.set(build(roots, http.limits()).unwrap()).is_ok());
+        assert!(http.0.secure.set(build(roots.into(), http.limits()).unwrap()).is_ok());
         let mut answer = http.post(&url, HeaderMap::new(), b"hello".to_vec()).await.unwrap();
         assert_eq!((answer.status(), answer.words().await.as_str()), (200, "hi"));
     }

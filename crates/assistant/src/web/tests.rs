@@ -170,6 +170,25 @@ async fn a_page_is_fetched_under_its_own_name_after_one_lookup() {
 }
 
 #[tokio::test]
+async fn a_secure_page_is_asked_for_by_name_at_the_judged_address() {
+    let listener = TcpListener::bind((OUTSIDE, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let greeting = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut bytes = vec![0; 4096];
+        let length = stream.read(&mut bytes).await.unwrap();
+        bytes.truncate(length);
+        bytes
+    });
+    let names = Names::default().with("page.test", &[&[OUTSIDE]]);
+    let refused = fetch(&names, &format!("https://page.test:{port}/")).await;
+    assert!(error(&refused).contains("page.test could not be reached"), "{refused}");
+    let greeting = greeting.await.unwrap();
+    assert_eq!(greeting[0], 22, "a TLS handshake");
+    assert!(greeting.windows(9).any(|name| name == b"page.test"), "with the name that was meant");
+}
+
+#[tokio::test]
 async fn redirects_are_followed_five_times() {
     let server = Server::start(OUTSIDE, |path| match path {
         "/end" => html("arrived"),
