@@ -329,7 +329,7 @@ mod tests {
     /// Answers one request over TLS. Its address, and roots that trust it.
     async fn secure_server() -> (Url, RootCertStore) {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-        let mut roots = trusted();
+        let mut roots = trusted().as_ref().clone();
         assert!(roots.len() > 100, "the usual roots are missing");
         roots.add(made.cert.der().clone()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());

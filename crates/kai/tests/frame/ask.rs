@@ -10,7 +10,7 @@ use crate::kit::{Done, Home, kai};
 use crate::provider::{Act, Provider};
 
 /// A home whose only model is this server.
-fn with_model(provider: &Provider) -> Home {
+pub(crate) fn with_model(provider: &Provider) -> Home {
     let home = Home::new();
     let added = home.run(&[
         "models",
