@@ -45,8 +45,13 @@ impl Tool for FetchUrl {
         let url = guard::parse(&input.url).map_err(sentence)?;
         let page = self.web.page(url).await?;
         let limit = self.db.read(settings::load).await?.number(&TOOL_RESULT_LIMIT);
-        let Readable { title, text } = understood(&page)?;
-        Ok(fitted(page.url.into(), title, text, page.cut, usize::try_from(limit).unwrap_or(usize::MAX)))
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        // A hostile page can take a while; other work goes on meanwhile.
+        let reading = tokio::task::spawn_blocking(move || {
+            let Readable { title, text } = understood(&page)?;
+            Ok(fitted(page.url.into(), title, text, page.cut, limit))
+        });
+        reading.await.map_err(|_| sentence("The page could not be read because of a bug in Kai."))?
     }
 }
 
