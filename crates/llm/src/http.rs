@@ -3,11 +3,11 @@
 use std::error::Error;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
-use reqwest::{Client, Response, Url, redirect};
+use reqwest::{Client, ClientBuilder, Response, Url, redirect};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::timeout;
 
@@ -73,7 +73,7 @@ impl Http {
         if let Some(client) = slot.get() {
             return Ok(client);
         }
-        let roots = if secure { trusted() } else { RootCertStore::empty() };
+        let roots = if secure { trusted() } else { Arc::new(RootCertStore::empty()) };
         let client = build(roots, &self.0.limits).map_err(|cause| ModelError::BadSetup {
             what: format!("no secure connection can be made here: {cause}"),
             hint: "use a model on this machine over http://.".to_owned(),
@@ -115,26 +115,55 @@ fn closed_unanswered(error: &reqwest::Error) -> bool {
     error.is_request() && causes(error).any(|cause| hyper_says(cause) || system_says(cause))
 }
 
-fn build(roots: RootCertStore, limits: &Limits) -> Result<Client, Box<dyn Error>> {
+fn build(roots: Arc<RootCertStore>, limits: &Limits) -> Result<Client, Box<dyn Error>> {
+    Ok(builder(roots)?.connect_timeout(limits.connect).build()?)
+}
+
+fn builder(roots: Arc<RootCertStore>) -> Result<ClientBuilder, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     let tls = tls.with_root_certificates(roots).with_no_client_auth();
     let client = Client::builder()
         .tls_backend_preconfigured(tls)
-        .connect_timeout(limits.connect)
         // A redirected POST would become a GET, or carry the key to somebody else.
         .redirect(redirect::Policy::none())
         // The environment is not ours to read, and a model on this machine is behind no proxy.
         .no_proxy()
         .user_agent(concat!("kai/", env!("CARGO_PKG_VERSION")));
-    Ok(client.build()?)
+    Ok(client)
 }
 
-/// The usual roots, and what this system trusts besides. A system without a store of its own is no error.
-fn trusted() -> RootCertStore {
-    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    roots
+/// The beginning of a client for others who speak HTTP: our certificates, no redirects, no proxy.
+pub fn client_builder() -> Result<ClientBuilder, String> {
+    builder(trusted()).map_err(|cause| cause.to_string())
+}
+
+/// Why a request of theirs got no answer, in a few words.
+pub fn why_no_answer(error: &reqwest::Error) -> String {
+    if let Some(cause) = causes(error).find_map(certificate) {
+        return format!("its certificate cannot be trusted: {cause}");
+    }
+    if let Some((what, _)) = causes(error).find_map(wrong_protocol) {
+        return what.to_owned();
+    }
+    if error.is_timeout() {
+        return "it did not answer in time".to_owned();
+    }
+    if closed_unanswered(error) {
+        return "the connection was closed without an answer".to_owned();
+    }
+    plain_or_last(error)
+}
+
+/// The usual roots, and what this system trusts besides. A system without a store of its own is no error. Loaded once
+/// and shared by all clients.
+fn trusted() -> Arc<RootCertStore> {
+    static TRUSTED: LazyLock<Arc<RootCertStore>> = LazyLock::new(|| {
+        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        Arc::new(roots)
+    });
+    Arc::clone(&TRUSTED)
 }
 
 /// An answer whose head is here.
@@ -222,9 +251,13 @@ fn failed(url: &Url, error: &reqwest::Error, limits: &Limits) -> ModelError {
     if closed_unanswered(error) {
         return ModelError::Network { at, cause: "the connection was closed without an answer".to_owned() };
     }
+    ModelError::Network { at, cause: plain_or_last(error) }
+}
+
+fn plain_or_last(error: &reqwest::Error) -> String {
     let told = causes(error).find_map(plain_cause);
     let last = || causes(error).last().map(ToString::to_string).unwrap_or_default();
-    ModelError::Network { at, cause: told.map_or_else(last, str::to_owned) }
+    told.map_or_else(last, str::to_owned)
 }
 
 /// The error and everything beneath it. An I/O error hides what it wraps from `source`.
@@ -296,7 +329,7 @@ mod tests {
     /// Answers one request over TLS. Its address, and roots that trust it.
     async fn secure_server() -> (Url, RootCertStore) {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-        let mut roots = trusted();
+        let mut roots = trusted().as_ref().clone();
         assert!(roots.len() > 100, "the usual roots are missing");
         roots.add(made.cert.der().clone()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -320,7 +353,7 @@ mod tests {
     async fn a_trusted_server_is_reached_over_tls() {
         let (url, roots) = secure_server().await;
         let http = Http::new(Limits::default());
-        assert!(http.0.secure.set(build(roots, http.limits()).unwrap()).is_ok());
+        assert!(http.0.secure.set(build(roots.into(), http.limits()).unwrap()).is_ok());
         let mut answer = http.post(&url, HeaderMap::new(), b"hello".to_vec()).await.unwrap();
         assert_eq!((answer.status(), answer.words().await.as_str()), (200, "hi"));
     }

@@ -34,7 +34,7 @@ pub mod window;
 pub use config::{Config, Key, connect};
 pub use error::ModelError;
 pub use format::Format;
-pub use http::{Http, Limits};
+pub use http::{Http, Limits, client_builder, why_no_answer};
 pub use message::{CallId, Message, Reply, ToolCall, ToolSpec, Usage};
 pub use model::{Deltas, Model, Replying, Request};
 pub use presets::{Preset, presets};

@@ -17,7 +17,7 @@ use super::turn::{End, Offer, ROUNDS, Step, Turn};
 use super::{Event, Face, Hands, Ready, prompt};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
-use crate::gate::{self, RunKind};
+use crate::gate::{self, RunKind, Taint};
 use crate::lease::{self, Lease};
 use crate::ledger::{self, Record};
 use crate::memory::{self, Memory};
@@ -224,7 +224,7 @@ impl Driver<'_> {
 
     fn request(&self, turn: &Turn, around: &Surroundings, offer: Offer, model: &str) -> Request {
         let tools = match offer {
-            Offer::Tools => self.offered(&around.values),
+            Offer::Tools => self.offered(&around.values, self.taint(turn.messages())),
             Offer::Nothing => vec![],
         };
         let messages = repair(turn.messages(), &tools, turn.began_at());
@@ -244,9 +244,13 @@ impl Driver<'_> {
         Request { system, messages, tools }
     }
 
-    fn offered(&self, values: &Values) -> Vec<ToolSpec> {
+    fn taint(&self, messages: &[Message]) -> Taint {
+        gate::taint(messages, |tool| self.toolbox.has(tool))
+    }
+
+    fn offered(&self, values: &Values, taint: Taint) -> Vec<ToolSpec> {
         let mut tools = self.toolbox.offered(values);
-        tools.retain(|tool| gate::offered(self.kind, &tool.name));
+        tools.retain(|tool| gate::offered(self.kind, taint, &tool.name));
         tools
     }
 
@@ -296,17 +300,21 @@ impl Driver<'_> {
     /// All calls of a round at once; results in call order.
     async fn run_all(&self, progress: &mut Progress, calls: &[ToolCall]) -> Result<Vec<String>, DbError> {
         let values = self.surroundings().await?.values;
-        let taint = gate::taint(progress.turn.messages(), |tool| self.toolbox.has(tool));
+        let messages = progress.turn.messages();
+        let taint = self.taint(messages);
         let hands = self.hands(progress.conversation);
-        let ran = try_join_all(calls.iter().map(|call| hands.run(call, &values, taint))).await?;
-        let (results, records): (Vec<_>, Vec<_>) = ran.into_iter().unzip();
+        let ran = calls.iter().map(|call| {
+            let verdict = gate::judge(self.kind, taint, messages, call);
+            hands.run(call, &values, verdict)
+        });
+        let (results, records): (Vec<_>, Vec<_>) = try_join_all(ran).await?.into_iter().unzip();
         progress.records.extend(records);
         Ok(results)
     }
 
     fn hands(&self, conversation: ConversationId) -> Hands<'_> {
-        let Self { db, clock, toolbox, face, kind, .. } = *self;
-        Hands { db, clock, toolbox, face, kind, conversation: conversation.0 }
+        let Self { db, clock, toolbox, face, .. } = *self;
+        Hands { db, clock, toolbox, face, conversation: conversation.0 }
     }
 }
 

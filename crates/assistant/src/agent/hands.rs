@@ -5,7 +5,7 @@ use kai_llm::ToolCall;
 use super::{Event, Face};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
-use crate::gate::{self, RunKind, Taint, Verdict};
+use crate::gate::Verdict;
 use crate::ledger::{self, Record};
 use crate::settings::Values;
 use crate::tool::{self, ToolResult};
@@ -18,7 +18,6 @@ pub struct Hands<'a> {
     pub clock: &'a dyn Clock,
     pub toolbox: &'a Toolbox,
     pub face: &'a dyn Face,
-    pub kind: RunKind,
     /// The conversation the call belongs to; 0 for none.
     pub conversation: i64,
 }
@@ -30,14 +29,13 @@ impl Hands<'_> {
         Record::ToolCall { conversation: self.conversation, tool, arguments }
     }
 
-    /// Runs it, or says why not. The record is what came of it.
+    /// Runs it as the gate said, or says why not. The record is what came of it.
     pub async fn run(
         &self,
         call: &ToolCall,
         values: &Values,
-        taint: Taint,
+        verdict: Verdict,
     ) -> Result<(String, Record), DbError> {
-        let verdict = gate::verdict(self.kind, taint, &call.name);
         let allowed = self.allowed(call, verdict).await?;
         let tool =
             if allowed { self.toolbox.usable(&call.name, values) } else { Err(refusal(verdict, &call.name)) };

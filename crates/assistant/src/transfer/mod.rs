@@ -68,11 +68,13 @@ struct PlainModel {
     model: String,
 }
 
-/// What is sealed: keys of models, by the model's name.
+/// What is sealed: keys of models, by the model's name, and settings that are secrets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Secrets {
     #[serde(default)]
     model_keys: BTreeMap<String, String>,
+    #[serde(default)]
+    settings: BTreeMap<String, String>,
 }
 
 /// Takes the sections along; with a passphrase also what is secret in them.
@@ -86,7 +88,7 @@ pub fn export(
     for section in sections {
         taken.insert(section.name().to_owned(), store::read(tx, *section)?);
     }
-    let secrets = match passphrase.filter(|_| sections.contains(&Section::Models)) {
+    let secrets = match passphrase {
         Some(words) => Some(seal(&store::secrets(tx)?, words)?),
         None => None,
     };

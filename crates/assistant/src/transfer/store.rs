@@ -17,7 +17,7 @@ use crate::settings;
 
 pub(super) fn read(tx: &Transaction<'_>, section: Section) -> Result<Value, DbError> {
     Ok(match section {
-        Section::Settings => json!(settings::load(tx)?.stored()),
+        Section::Settings => json!(settings::load(tx)?.plain()),
         Section::Memory => json!(memory::store::all(tx)?),
         Section::Models => json!(models::store::all(tx)?.iter().map(plain).collect::<Vec<_>>()),
         Section::Conversations => json!(conversation::all_whole(tx)?),
@@ -31,7 +31,8 @@ fn plain(model: &ConfiguredModel) -> PlainModel {
 
 pub(super) fn secrets(tx: &Transaction<'_>) -> Result<Secrets, DbError> {
     let keyed = |model: ConfiguredModel| Some((model.name, model.key?.reveal().to_owned()));
-    Ok(Secrets { model_keys: models::store::all(tx)?.into_iter().filter_map(keyed).collect() })
+    let model_keys = models::store::all(tx)?.into_iter().filter_map(keyed).collect();
+    Ok(Secrets { model_keys, settings: settings::load(tx)?.secrets() })
 }
 
 /// Writes one section of the file, or says why it makes no sense.
@@ -43,7 +44,9 @@ pub(super) fn write(
     import: &Import<'_>,
 ) -> Result<Outcome, DbError> {
     match section {
-        Section::Settings => read_as(section, value, |out, items| write_settings(tx, out, &items, import)),
+        Section::Settings => {
+            read_as(section, value, |out, items| write_settings(tx, out, &items, secrets, import))
+        }
         Section::Memory => {
             read_as(section, value, |out, items: Vec<_>| write_memories(tx, out, &items, import))
         }
@@ -73,14 +76,17 @@ fn write_settings(
     tx: &Transaction<'_>,
     outcome: &mut Outcome,
     items: &BTreeMap<String, String>,
+    secrets: &Secrets,
     import: &Import<'_>,
 ) -> Result<(), DbError> {
-    let before = settings::load(tx)?.stored().clone();
+    let before = settings::load(tx)?.plain();
     if import.mode == Mode::Replace {
         outcome.removed = before.keys().filter(|key| !items.contains_key(*key)).count();
         settings::clear(tx)?;
     }
-    for (key, value) in items {
+    // A secret in the open was not written by us, and is not taken in.
+    let open = items.iter().filter(|(key, _)| !settings::is_secret(key));
+    for (key, value) in open.chain(&secrets.settings) {
         let Some(setting) = import.settings.iter().find(|setting| setting.key == *key) else {
             outcome.skipped.push(format!("{key}: unknown here"));
             continue;

@@ -38,6 +38,7 @@ fn filled(memories: &[(String, String, u32)], said: &[String]) -> Db {
     let db = home();
     let fill = |tx: &Transaction<'_>| {
         settings::store(tx, "theme", "dark")?;
+        settings::store(tx, "web_search_brave_key", "BSA-very-secret")?;
         for (key, content, hits) in memories {
             let Ok(key) = MemoryKey::new(key) else { continue };
             let category = Category::Preference;
@@ -117,6 +118,8 @@ fn secrets_leave_only_when_asked_for_and_only_sealed() {
     let wrong = put(&to, &sealed, Mode::Merge, Some(&Passphrase::new("wrong".into())));
     assert!(matches!(wrong, Err(TransferError::WrongPassphrase)));
     put(&to, &sealed, Mode::Merge, Some(&words)).unwrap();
+    let brave = to.write_now(|tx| Ok::<_, DbError>(settings::load(tx)?.secrets())).unwrap();
+    assert_eq!(brave.get("web_search_brave_key").map(String::as_str), Some("BSA-very-secret"));
     assert_eq!(key_in(&to), Some(Key::new("sk-very-secret")));
 }
 

@@ -1,6 +1,6 @@
 //! What can be typed, with help and examples.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
+use kai_assistant::settings;
 
 use crate::failure::Failure;
 use crate::logs::Format;
@@ -275,7 +276,11 @@ pub(super) enum SettingsCommand {
     /// Print one value
     Get { key: String },
     /// Change one value
-    Set { key: String, value: String },
+    Set {
+        key: String,
+        /// Left out for a secret: then it is asked for, or read from stdin
+        value: Option<String>,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -316,6 +321,22 @@ pub(super) enum KeyDestination {
     File,
     Keyring,
     Passphrase,
+}
+
+/// The value of a setting. A secret is not taken from the command line, where every process of this machine could
+/// read it: it is asked for without being shown, or read from stdin. An empty one (`""`) is no secret, and removes it.
+pub(super) fn setting_value(key: &str, value: Option<String>) -> Result<String, Failure> {
+    match (value, settings::is_secret(key)) {
+        (Some(value), true) if !value.is_empty() => Err(Failure::usage(format!(
+            "{key} is a secret, and a command line can be read by others. Leave it out and type it when asked: \
+             kai settings set {key}"
+        ))),
+        (Some(value), _) => Ok(value),
+        (None, true) if std::io::stdin().is_terminal() => rpassword::prompt_password(format!("{key}: "))
+            .map_err(|e| Failure::usage(format!("The key could not be read: {e}."))),
+        (None, true) => key_from_stdin(),
+        (None, false) => Err(Failure::usage(format!("Say the value too: kai settings set {key} VALUE"))),
+    }
 }
 
 /// Arguments as typed, or from stdin.

@@ -160,10 +160,12 @@ impl Asking {
             SettingsCommand::Get { key } => {
                 self.show(Call::SettingsGet { key }, |row: &SettingRow| out::value(&row.value))
             }
-            SettingsCommand::Set { key, value } => self
-                .show(Call::SettingsSet { key, value }, |row: &SettingRow| {
+            SettingsCommand::Set { key, value } => {
+                let value = args::setting_value(&key, value)?;
+                self.show(Call::SettingsSet { key, value }, |row: &SettingRow| {
                     format!("{} = {}\n", row.key, out::visible(&row.value))
-                }),
+                })
+            }
         }
     }
 

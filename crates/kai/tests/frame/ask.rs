@@ -10,7 +10,7 @@ use crate::kit::{Done, Home, kai};
 use crate::provider::{Act, Provider};
 
 /// A home whose only model is this server.
-fn with_model(provider: &Provider) -> Home {
+pub(crate) fn with_model(provider: &Provider) -> Home {
     let home = Home::new();
     let added = home.run(&[
         "models",
@@ -71,7 +71,16 @@ fn a_turn_with_a_tool_is_the_same_with_and_without_a_daemon() {
             .collect();
         assert_eq!(
             tools,
-            ["get_local_time", "memory_store", "memory_forget", "memory_learn", "memory_reinforce"]
+            [
+                "get_local_time",
+                "web_search",
+                "fetch_url",
+                "get_location_from_ip",
+                "memory_store",
+                "memory_forget",
+                "memory_learn",
+                "memory_reinforce"
+            ]
         );
         drop(daemon);
     }

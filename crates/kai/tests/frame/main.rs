@@ -14,5 +14,6 @@ mod kit;
 mod notify;
 mod provider;
 mod refusals;
+mod tools;
 mod transfer;
 mod web;

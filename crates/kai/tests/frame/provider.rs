@@ -162,8 +162,9 @@ fn read_request(stream: &mut TcpStream) -> Option<Asked> {
         bytes.extend_from_slice(&buffer[..length]);
         let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
         let head = String::from_utf8_lossy(&bytes[..end]).to_string();
-        let wanted: usize =
-            head.lines().find_map(|l| l.to_lowercase().strip_prefix("content-length: ")?.parse().ok())?;
+        let wanted: Option<usize> =
+            head.lines().find_map(|l| l.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+        let wanted = wanted.unwrap_or(0);
         if bytes.len() >= end + 4 + wanted {
             let body = serde_json::from_slice(&bytes[end + 4..]).unwrap_or(Value::Null);
             return Some(Asked { head, body });

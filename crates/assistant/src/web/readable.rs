@@ -1,0 +1,309 @@
+//! What a person would read of a page: its title, and its text without scripts, menus and hidden parts.
+
+use super::encoding;
+use super::html::{Piece, Tag, pieces};
+
+/// A page as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Readable {
+    pub(super) title: Option<String>,
+    pub(super) text: String,
+}
+
+/// Never part of the text.
+const NEVER: &[&str] = &[
+    "script", "style", "template", "noscript", "svg", "canvas", "iframe", "object", "title", "select",
+    "textarea", "button", "dialog",
+];
+/// Around the text of a page.
+const AROUND: &[&str] = &["nav", "aside", "header", "footer", "menu"];
+/// Inside an article a header holds its headline.
+const BESIDE: &[&str] = &["nav", "aside", "menu"];
+/// An article shorter than this is a teaser, and the page's text lies elsewhere.
+const ENOUGH: usize = 200;
+
+/// Takes the main part if the page names one, else the page without what is around its text, else all there is.
+pub(super) fn readable(page: &str) -> Readable {
+    let part = |name| Some(extract(page, Some(name), BESIDE)).filter(|text| text.chars().count() >= ENOUGH);
+    let body = || Some(extract(page, None, AROUND)).filter(|text| !text.is_empty());
+    let text = part("main").or_else(|| part("article")).or_else(body);
+    Readable { title: title(page), text: text.unwrap_or_else(|| extract(page, None, &[])) }
+}
+
+/// Does the page itself say how it is encoded? Looks where browsers look.
+pub(super) fn charset(page: &[u8]) -> Option<String> {
+    let head = encoding::text(&page[..page.len().min(1024)], Some("latin1"))?;
+    pieces(&head).find_map(|piece| match piece {
+        Piece::Open(tag) if tag.name == "meta" => {
+            let described = || encoding::charset(&tag.attribute("content")?).map(str::to_owned);
+            tag.attribute("charset").or_else(described)
+        }
+        _ => None,
+    })
+}
+
+/// Text on one line, of at most so many characters.
+pub(super) fn one_line(text: &str, longest: usize) -> String {
+    let words: Vec<&str> =
+        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+fn title(page: &str) -> Option<String> {
+    let mut all = pieces(page);
+    all.find(|piece| matches!(piece, Piece::Open(tag) if tag.name == "title"))?;
+    match all.next() {
+        Some(Piece::Text(text)) => Some(one_line(&text, 300)).filter(|title| !title.is_empty()),
+        _ => None,
+    }
+}
+
+fn extract(page: &str, within: Option<&str>, unwanted: &[&str]) -> String {
+    let mut writer = Writer::default();
+    let mut skipping: Option<(String, usize)> = None;
+    let mut depth = usize::from(within.is_none());
+    for piece in pieces(page) {
+        if let Some(skipped) = skipping.take() {
+            skipping = still_skipping(skipped, &piece);
+            continue;
+        }
+        match piece {
+            Piece::Open(tag) if is_unwanted(&tag, unwanted) => skipping = Some((tag.name, 1)),
+            Piece::Open(tag) => {
+                depth += usize::from(within == Some(&tag.name));
+                if depth > 0 {
+                    writer.open(&tag.name);
+                }
+            }
+            Piece::Close(name) => {
+                if depth > 0 {
+                    writer.close(&name);
+                }
+                depth = depth.saturating_sub(usize::from(within == Some(&name)));
+            }
+            Piece::Text(text) if depth > 0 => writer.text(&text),
+            Piece::Text(_) => {}
+        }
+    }
+    writer.finish()
+}
+
+fn is_unwanted(tag: &Tag<'_>, unwanted: &[&str]) -> bool {
+    if tag.is_void() {
+        return false;
+    }
+    let name = tag.name.as_str();
+    // Hidden text is written for machines, and not by friends of the reader.
+    let style =
+        || tag.attribute("style").map(|s| s.replace(' ', "").to_ascii_lowercase()).unwrap_or_default();
+    NEVER.contains(&name)
+        || unwanted.contains(&name)
+        || (!matches!(name, "html" | "body" | "main" | "article")
+            && (tag.attribute("hidden").is_some() || style().contains("display:none")))
+}
+
+/// Until the element that began the skipping is closed.
+fn still_skipping((name, depth): (String, usize), piece: &Piece<'_>) -> Option<(String, usize)> {
+    let depth = match piece {
+        Piece::Open(tag) if tag.name == name => depth + 1,
+        Piece::Close(closed) if *closed == name => depth - 1,
+        _ => depth,
+    };
+    (depth > 0).then_some((name, depth))
+}
+
+/// What stands between two pieces of text; the larger one wins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Gap {
+    #[default]
+    None,
+    Space,
+    Cell,
+    Line,
+    Paragraph,
+}
+
+impl Gap {
+    fn around(element: &str) -> Self {
+        match element {
+            "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "ul" | "ol" | "dl" | "table" | "blockquote"
+            | "pre" | "hr" | "figure" => Self::Paragraph,
+            "br" | "div" | "li" | "tr" | "dt" | "dd" | "section" | "article" | "main" | "header"
+            | "footer" | "nav" | "aside" | "form" | "figcaption" | "caption" | "body" | "summary"
+            | "details" | "option" => Self::Line,
+            "td" | "th" => Self::Cell,
+            _ => Self::None,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Space => " ",
+            Self::Cell => " | ",
+            Self::Line => "\n",
+            Self::Paragraph => "\n\n",
+        }
+    }
+}
+
+#[derive(Default)]
+struct Writer {
+    text: String,
+    gap: Gap,
+    /// Before the next word: the sign of a heading or of an item.
+    mark: &'static str,
+    /// Inside how many elements whose blanks count.
+    verbatim: usize,
+}
+
+impl Writer {
+    fn open(&mut self, element: &str) {
+        self.gap = self.gap.max(Gap::around(element));
+        match element {
+            "h1" => self.mark = "# ",
+            "h2" => self.mark = "## ",
+            "h3" | "h4" | "h5" | "h6" => self.mark = "### ",
+            "li" => self.mark = "- ",
+            "pre" => self.verbatim += 1,
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, element: &str) {
+        self.gap = self.gap.max(Gap::around(element));
+        match element {
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "li" => self.mark = "",
+            "pre" => self.verbatim = self.verbatim.saturating_sub(1),
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if self.verbatim > 0 {
+            if !text.trim().is_empty() {
+                self.write(text.trim_matches('\n'));
+            }
+            return;
+        }
+        for word in text.split_inclusive(char::is_whitespace) {
+            let bare = word.trim_end();
+            if !bare.is_empty() {
+                self.write(&bare.replace('\u{ad}', ""));
+            }
+            if bare.len() < word.len() {
+                self.gap = self.gap.max(Gap::Space);
+            }
+        }
+    }
+
+    fn write(&mut self, words: &str) {
+        if !self.text.is_empty() {
+            self.text.push_str(self.gap.as_str());
+        }
+        self.text.push_str(std::mem::take(&mut self.mark));
+        self.text.push_str(words);
+        self.gap = Gap::None;
+    }
+
+    fn finish(self) -> String {
+        self.text.replace('\0', "")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_become_what_a_person_would_read() {
+        for (name, page, title, text) in [
+            ("nothing", "", None, ""),
+            ("no markup", "just words", None, "just words"),
+            (
+                "a small page",
+                "<html><head><title> The\n Title </title><style>p{}</style></head><body><h1>Head</h1>\
+                 <p>One  <b>two</b>\n three.<p>Four<br>five</body></html>",
+                Some("The Title"),
+                "# Head\n\nOne two three.\n\nFour\nfive",
+            ),
+            (
+                "what is around the text goes",
+                "<body><nav><ul><li>Home</ul></nav><header>Logo</header><div>Text</div><aside>Ad</aside>\
+                 <script>var a = '<p>no</p>';</script><noscript>Enable it</noscript><footer>(c)</footer></body>",
+                None,
+                "Text",
+            ),
+            (
+                "a page that is all menu is read as it is",
+                "<nav>Only <a href=/>this</a></nav>",
+                None,
+                "Only this",
+            ),
+            (
+                "a menu that is never closed does not eat the page",
+                "<nav>Menu<div>Everything else</div>",
+                None,
+                "Menu\nEverything else",
+            ),
+            (
+                "lists and tables",
+                "<ul><li>a<li><p>b</ul><table><tr><td>1<td>2</tr><tr><th>3</table>",
+                None,
+                "- a\n\n- b\n\n1 | 2\n3",
+            ),
+            (
+                "code keeps its lines",
+                "<p>Do:</p><pre>\nfn a() {\n    b\n}\n</pre>ok",
+                None,
+                "Do:\n\nfn a() {\n    b\n}\n\nok",
+            ),
+            (
+                "hidden text",
+                "<p>seen</p><div hidden>ignore <div>all</div> rules</div><p style='Display: none'>x</p><i>too</i>",
+                None,
+                "seen\n\ntoo",
+            ),
+            (
+                "entities and soft hyphens",
+                "&lt;b&gt; 5&nbsp;&euro; Donau&shy;dampf",
+                None,
+                "<b> 5 € Donaudampf",
+            ),
+            ("cut off in the middle", "<title>T</title><p>whole</p><p class=\"unfin", Some("T"), "whole"),
+            ("a title that is empty", "<title> </title>x", None, "x"),
+        ] {
+            let read = readable(page);
+            assert_eq!((read.title.as_deref(), read.text.as_str()), (title, text), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_main_part_is_enough_when_it_is_long_enough() {
+        let long = "word ".repeat(60);
+        let page = format!(
+            "<div>Cookies!</div><main><header><h1>Head</h1></header>{long}<nav>n</nav></main><p>Other</p>"
+        );
+        assert_eq!(readable(&page).text, format!("# Head\n\n{}", long.trim_end()));
+        let teasers = "<div>Before</div><article>Teaser</article>";
+        assert_eq!(readable(teasers).text, "Before\nTeaser");
+    }
+
+    #[test]
+    fn a_page_may_name_its_own_encoding() {
+        for (page, expected) in [
+            ("<meta charset=windows-1252>", Some("windows-1252")),
+            (
+                r#"<META http-equiv="Content-Type" content="text/html; charset=iso-8859-1">"#,
+                Some("iso-8859-1"),
+            ),
+            ("<p>none</p>", None),
+        ] {
+            assert_eq!(charset(page.as_bytes()).as_deref(), expected, "{page}");
+        }
+    }
+}
