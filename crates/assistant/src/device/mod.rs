@@ -1,6 +1,6 @@
 //! Tools about the machine Kai runs on, and the ports through which they reach it.
 //!
-//! A tool checks what it was asked ([`when`] and [`ics`] are pure) and then hands one plain value to a port: an
+//! A tool checks what it was asked (`when` and `ics` are pure) and then hands one plain value to a port: an
 //! [`Opener`] or a [`Notifier`]. Which ones there are is decided once, when Kai is put together; a tool that has
 //! none says what it lacks and is not offered. Alarms wait in the store and are rung by the daemon
 //! ([`alarm::Ringer`]).

@@ -41,11 +41,11 @@ impl Desktop {
             .spawn()
             .unwrap();
         let desktop = Self { screen, dunst, bus };
-        desktop.wait("dunst to be there", || desktop.dunstctl(&["count", "displayed"]).is_some());
+        Desktop::wait("dunst to be there", || desktop.dunstctl(&["count", "displayed"]).is_some());
         desktop
     }
 
-    fn wait(&self, what: &str, done: impl Fn() -> bool) {
+    fn wait(what: &str, done: impl Fn() -> bool) {
         let start = Instant::now();
         while !done() {
             assert!(start.elapsed() < Duration::from_secs(10), "waited in vain for {what}");
@@ -66,7 +66,7 @@ impl Desktop {
     /// Everything that was ever shown, as (app, summary, body, time-out in µs).
     fn shown(&self) -> Vec<(String, String, String, i64)> {
         self.dunstctl(&["close-all"]).unwrap();
-        self.wait("all to be closed", || self.displayed() == 0);
+        Self::wait("all to be closed", || self.displayed() == 0);
         let history: Value = serde_json::from_str(&self.dunstctl(&["history"]).unwrap()).unwrap();
         let read = |note: &Value| {
             let text = |field: &str| note[field]["data"].as_str().unwrap().to_owned();
@@ -111,7 +111,7 @@ fn an_alarm_rings_on_the_desktop_and_stays() {
     let set = home.run(&["tools", "call", "set_alarm", r#"{"duration_seconds": 2}"#]);
     assert_eq!(set.code, 0, "{set:?}");
     let asked = Instant::now();
-    desktop.wait("the alarm", || desktop.displayed() == 1);
+    Desktop::wait("the alarm", || desktop.displayed() == 1);
     let took = asked.elapsed();
     assert!(took > Duration::from_secs(1) && took < Duration::from_secs(3), "rang after {took:?}");
     std::thread::sleep(Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! Alarms: `set_alarm` keeps one in the [`store`], the daemon's [`Ringer`] sleeps until the first is due.
+//! Alarms: `set_alarm` keeps one in the `store`, the daemon's [`Ringer`] sleeps until the first is due.
 
 mod due;
 mod ring;
