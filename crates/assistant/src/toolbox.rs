@@ -1,6 +1,6 @@
 //! Which tools there are now, and who decides: a tool's own switch, or the switch of its feature.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kai_llm::ToolSpec;
 
@@ -8,7 +8,11 @@ use crate::settings::{self, MEMORY_ENABLED, Setting, Values};
 use crate::tool::AnyTool;
 
 /// All tools of this build, in the order in which a model is told of them.
-pub struct Toolbox(Vec<Entry>);
+pub struct Toolbox {
+    entries: Vec<Entry>,
+    /// What a model is told of each, made once: every request needs them all.
+    specs: OnceLock<Vec<ToolSpec>>,
+}
 
 pub struct Entry {
     pub tool: Arc<dyn AnyTool>,
@@ -86,31 +90,33 @@ impl Entry {
 
 impl Toolbox {
     pub fn new(entries: Vec<Entry>) -> Self {
-        Self(entries)
+        Self { entries, specs: OnceLock::new() }
     }
 
     pub fn entries(&self) -> &[Entry] {
-        &self.0
+        &self.entries
     }
 
     /// The settings that the tools bring with them.
     pub fn settings(&self) -> impl Iterator<Item = Setting> {
-        self.0.iter().flat_map(Entry::settings)
+        self.entries.iter().flat_map(Entry::settings)
     }
 
     /// What a model is offered now.
     pub fn offered(&self, values: &Values) -> Vec<ToolSpec> {
-        self.0.iter().filter(|entry| entry.why_not(values).is_none()).map(|entry| entry.tool.spec()).collect()
+        let specs = self.specs.get_or_init(|| self.entries.iter().map(|entry| entry.tool.spec()).collect());
+        let all = self.entries.iter().zip(specs);
+        all.filter(|(entry, _)| entry.why_not(values).is_none()).map(|(_, spec)| spec.clone()).collect()
     }
 
     pub fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|entry| entry.tool.name() == name)
+        self.entries.iter().any(|entry| entry.tool.name() == name)
     }
 
     /// The tool of that name, if it may be used now.
     pub fn usable(&self, name: &str, values: &Values) -> Result<&dyn AnyTool, String> {
         let called = |entry: &&Entry| entry.tool.name() == name || entry.tool.aliases().contains(&name);
-        let entry = self.0.iter().find(called);
+        let entry = self.entries.iter().find(called);
         let entry = entry.ok_or_else(|| format!("There is no tool called {name}."))?;
         entry.why_not(values).map_or(Ok(entry.tool.as_ref()), Err)
     }
