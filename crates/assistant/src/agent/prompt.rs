@@ -38,11 +38,13 @@ pub fn chat(parts: &Chat<'_>) -> String {
     sections.iter().filter(|section| !section.is_empty()).cloned().collect::<Vec<_>>().join("\n\n")
 }
 
+/// The time is told to the minute: seconds would change the prompt with every request of a turn, and a local server
+/// would read all of it anew each time.
 fn context(parts: &Chat<'_>) -> String {
     let now = parts.now;
     format!(
         "## Context\n- Local time: {} ({})\n- Time zone: {}\n- Platform: {}\n- Model: {}",
-        now.strftime("%Y-%m-%dT%H:%M:%S%:z"),
+        now.strftime("%Y-%m-%dT%H:%M%:z"),
         now.strftime("%A"),
         now.time_zone().iana_name().unwrap_or("unknown"),
         parts.platform,
@@ -117,7 +119,7 @@ mod tests {
         let now = noon();
         let expected = format!(
             "You are Kai.\n\n{}\n\n{}\n\n## What you remember\n### Preferences\n- tea: Likes green tea.\n### Facts\n\
-             - city: Lives in Bonn.\n\n## Context\n- Local time: 2026-03-09T12:00:00+01:00 (Monday)\n\
+             - city: Lives in Bonn.\n\n## Context\n- Local time: 2026-03-09T12:00+01:00 (Monday)\n\
              - Time zone: Europe/Berlin\n- Platform: linux\n- Model: m-1",
             HONESTY.trim(),
             TOOLS.trim()
