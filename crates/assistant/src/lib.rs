@@ -1,6 +1,7 @@
 //! What Kai knows and decides. A folder per feature; pure rules apart from stores; ports where the outside
 //! world begins. Nothing here knows a platform's API, a provider's JSON or a page.
 
+pub mod access;
 pub mod agent;
 pub mod clock;
 pub mod db;
@@ -13,10 +14,16 @@ pub mod ledger;
 pub mod manifest;
 pub mod memory;
 pub mod models;
+#[cfg(feature = "sms")]
+pub mod outbox;
+pub mod pending;
 pub mod settings;
+#[cfg(feature = "sms")]
+pub mod sms;
 pub mod tool;
 pub mod toolbox;
 pub mod transfer;
+pub mod untrusted;
 pub mod web;
 pub mod words;
 
@@ -28,5 +35,6 @@ pub const MIGRATIONS: &[db::Migration] = &[
     agent::conversation::MIGRATION,
     ledger::MIGRATION,
     lease::MIGRATION,
+    pending::MIGRATION,
     device::MIGRATION,
 ];

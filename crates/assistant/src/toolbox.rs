@@ -102,6 +102,12 @@ impl Toolbox {
         self.entries.iter().flat_map(Entry::settings)
     }
 
+    /// Has the tools that are on ask the outside whether they can be used; those asked just now do not ask again.
+    pub async fn look(&self, values: &Values) {
+        let on = self.entries.iter().filter(|entry| entry.enabled(values));
+        futures_util::future::join_all(on.map(|entry| entry.tool.look())).await;
+    }
+
     /// What a model is offered now.
     pub fn offered(&self, values: &Values) -> Vec<ToolSpec> {
         let specs = self.specs.get_or_init(|| self.entries.iter().map(|entry| entry.tool.spec()).collect());

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 /// From the ground up: a module may use what stands before it, and nothing after it. Features stand on one
 /// floor and do not know each other.
 const FLOORS: &[&[&str]] = &[
-    &["clock", "hex", "words", "manifest", "gate"],
+    &["clock", "hex", "words", "manifest", "gate", "access", "untrusted"],
     &["home"],
     &["db"],
-    &["settings", "ledger", "lease"],
+    &["settings", "ledger", "lease", "pending"],
+    &["outbox"],
     &["tool"],
-    &["memory", "device", "models", "web"],
+    &["memory", "device", "models", "web", "sms", "notifications"],
     &["toolbox"],
     &["agent"],
     &["transfer"],

@@ -17,7 +17,7 @@ use kai_assistant::db::{Db, DbError};
 use kai_assistant::gate::RunKind;
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::memory::MemoryStore;
-use kai_assistant::tool::{AnyTool, Tool, ToolError};
+use kai_assistant::tool::{AnyTool, Run, Tool, ToolError};
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
 use kai_llm::{Act, Message, Model, ModelError, Reply, Request, Scripted, ToolCall};
 use schemars::JsonSchema;
@@ -42,7 +42,7 @@ impl Tool for Slow {
     type Input = SlowInput;
     type Output = Value;
 
-    async fn run(&self, input: SlowInput) -> Result<Value, ToolError> {
+    async fn run(&self, input: SlowInput, _: &Run) -> Result<Value, ToolError> {
         self.started.fetch_add(1, Ordering::SeqCst);
         tokio::time::sleep(Duration::from_millis(300)).await;
         self.ended.fetch_add(1, Ordering::SeqCst);

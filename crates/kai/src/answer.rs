@@ -6,6 +6,7 @@ use kai_assistant::gate::{self, RunKind, Taint};
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::memory::{self, MemoryKey};
 use kai_assistant::settings::{self, Setting, Values};
+use kai_assistant::tool::Run;
 use kai_llm::{CallId, ToolCall};
 use serde::Serialize;
 use serde_json::Value;
@@ -157,7 +158,7 @@ async fn call_tool(app: &App, tool: String, arguments: String, face: &dyn Face) 
 
 async fn run_recorded(app: &App, call: &ToolCall, face: &dyn Face) -> Result<ToolAnswer, DbError> {
     let (db, clock) = (&app.db, app.clock.as_ref());
-    let hands = Hands { db, clock, toolbox: &app.toolbox, face, conversation: 0 };
+    let hands = Hands { db, clock, toolbox: &app.toolbox, face, run: Run::BY_HAND };
     let verdict = gate::verdict(RunKind::Chat, Taint::Clean, &call.name);
     let (announced, now) = (hands.announced(call), clock.now());
     db.write(move |tx| ledger::append(tx, &announced, now)).await?;

@@ -22,6 +22,7 @@ use crate::lease::{self, Lease};
 use crate::ledger::{self, Record};
 use crate::memory::{self, Memory};
 use crate::settings::{self, MEMORY_ENABLED, SOUL_TEXT, Values};
+use crate::tool::Run;
 use crate::toolbox::Toolbox;
 
 /// Everything a turn needs.
@@ -164,13 +165,16 @@ impl Driver<'_> {
     }
 
     async fn surroundings(&self) -> Result<Surroundings, DbError> {
-        self.db
+        let around: Surroundings = self
+            .db
             .read(|tx| {
                 let values = settings::load(tx)?;
                 let memories = if values.on(&MEMORY_ENABLED) { memory::store::all(tx)? } else { vec![] };
-                Ok(Surroundings { values, memories })
+                Ok::<_, DbError>(Surroundings { values, memories })
             })
-            .await
+            .await?;
+        self.toolbox.look(&around.values).await;
+        Ok(around)
     }
 
     /// Asks the models in their order until one replies.
@@ -314,7 +318,7 @@ impl Driver<'_> {
 
     fn hands(&self, conversation: ConversationId) -> Hands<'_> {
         let Self { db, clock, toolbox, face, .. } = *self;
-        Hands { db, clock, toolbox, face, conversation: conversation.0 }
+        Hands { db, clock, toolbox, face, run: Run { kind: self.kind, conversation: conversation.0 } }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::db::{Db, DbError};
 use crate::gate::Verdict;
 use crate::ledger::{self, Record};
 use crate::settings::Values;
-use crate::tool::{self, ToolResult};
+use crate::tool::{self, Run, ToolResult};
 use crate::toolbox::Toolbox;
 
 /// What running a call needs.
@@ -18,15 +18,14 @@ pub struct Hands<'a> {
     pub clock: &'a dyn Clock,
     pub toolbox: &'a Toolbox,
     pub face: &'a dyn Face,
-    /// The conversation the call belongs to; 0 for none.
-    pub conversation: i64,
+    pub run: Run,
 }
 
 impl Hands<'_> {
     /// The ledger's record that a call is about to run; stored before it does.
     pub fn announced(&self, call: &ToolCall) -> Record {
         let (tool, arguments) = (call.name.clone(), call.arguments.clone());
-        Record::ToolCall { conversation: self.conversation, tool, arguments }
+        Record::ToolCall { conversation: self.run.conversation, tool, arguments }
     }
 
     /// Runs it as the gate said, or says why not. The record is what came of it.
@@ -41,9 +40,9 @@ impl Hands<'_> {
             if allowed { self.toolbox.usable(&call.name, values) } else { Err(refusal(verdict, &call.name)) };
         let (id, name) = (call.id.0.clone(), call.name.clone());
         self.face.shows(Event::ToolStarted { call: id.clone(), tool: name.clone() });
-        let ToolResult { text, success } = tool::execute(tool, values, &call.arguments).await;
+        let ToolResult { text, success } = tool::execute(tool, values, &call.arguments, &self.run).await;
         self.face.shows(Event::ToolFinished { call: id, tool: name.clone(), success });
-        let (conversation, result_chars) = (self.conversation, text.chars().count());
+        let (conversation, result_chars) = (self.run.conversation, text.chars().count());
         Ok((text, Record::ToolResult { conversation, tool: name, success, result_chars }))
     }
 
@@ -54,7 +53,7 @@ impl Hands<'_> {
             Verdict::AskFirst => {
                 let allowed = self.face.allows(call).await;
                 let (tool, arguments, now) = (call.name.clone(), call.arguments.clone(), self.clock.now());
-                let click = Record::Click { conversation: self.conversation, tool, arguments, allowed };
+                let click = Record::Click { conversation: self.run.conversation, tool, arguments, allowed };
                 // Before the call runs: a click that is not written down was not given.
                 self.db.write(move |tx| ledger::append(tx, &click, now)).await?;
                 Ok(allowed)

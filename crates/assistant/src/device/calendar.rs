@@ -15,7 +15,7 @@ use super::open::{Opener, Target};
 use super::when::{self, When};
 use super::{line, lines};
 use crate::clock::Clock;
-use crate::tool::{Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError};
 
 /// Create an event in the user's calendar.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -64,7 +64,7 @@ impl Tool for CreateCalendarEvent {
     type Input = CreateCalendarEventInput;
     type Output = EventCreated;
 
-    async fn run(&self, input: CreateCalendarEventInput) -> Result<EventCreated, ToolError> {
+    async fn run(&self, input: CreateCalendarEventInput, _: &Run) -> Result<EventCreated, ToolError> {
         let (now, zone) = (self.clock.now(), self.clock.zone());
         let mut random = [0; 16];
         getrandom::fill(&mut random)

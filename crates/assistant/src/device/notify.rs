@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Doing, NO_NOTIFIER, line, lines};
-use crate::tool::{Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError};
 
 /// Whatever shows notifications on this machine.
 pub trait Notifier: Send + Sync {
@@ -60,7 +60,7 @@ impl Tool for SendNotification {
         self.notifier.is_none().then(|| NO_NOTIFIER.to_owned())
     }
 
-    async fn run(&self, input: SendNotificationInput) -> Result<Shown, ToolError> {
+    async fn run(&self, input: SendNotificationInput, _: &Run) -> Result<Shown, ToolError> {
         let notifier = self.notifier.as_ref().ok_or_else(|| ToolError(NO_NOTIFIER.to_owned()))?;
         let notification = compose(input).map_err(ToolError)?;
         let failed = |e| ToolError(format!("The notification could not be shown: {e}."));

@@ -12,7 +12,7 @@ use url::Url;
 use super::Doing;
 use crate::db::Db;
 use crate::settings::{self, OPEN_URL_FOLDERS, Values};
-use crate::tool::{Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError};
 
 /// Whatever opens things on this machine.
 pub trait Opener: Send + Sync {
@@ -61,7 +61,7 @@ impl Tool for OpenUrl {
         self.opener.is_none().then(|| LACKS.to_owned())
     }
 
-    async fn run(&self, input: OpenUrlInput) -> Result<Opened, ToolError> {
+    async fn run(&self, input: OpenUrlInput, _: &Run) -> Result<Opened, ToolError> {
         let opener = self.opener.as_ref().ok_or_else(|| ToolError(LACKS.to_owned()))?;
         let folders = allowed(&self.db.read(settings::load).await?, &self.files);
         let target = understand(&input.url).and_then(|asked| match asked {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::tool::{Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError};
 
 /// Run a command in a shell on the user's device and get its output.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -44,7 +44,7 @@ impl Tool for ShellCommand {
         Some(LACKS.to_owned())
     }
 
-    async fn run(&self, _: ShellCommandInput) -> Result<ShellOutput, ToolError> {
+    async fn run(&self, _: ShellCommandInput, _: &Run) -> Result<ShellOutput, ToolError> {
         Err(ToolError(LACKS.to_owned()))
     }
 }
@@ -68,7 +68,7 @@ mod tests {
             ("{}", "\\\"command\\\" must be a string"),
             (r#"{"command": "id", "env": "A=b"}"#, "\\\"env\\\" must be a JSON object"),
         ] {
-            let result = execute(Ok(&ShellCommand), &Values::default(), arguments).await;
+            let result = execute(Ok(&ShellCommand), &Values::default(), arguments, &Run::BY_HAND).await;
             assert!(!result.success && result.text.contains(word), "{arguments}: {}", result.text);
         }
     }

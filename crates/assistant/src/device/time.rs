@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
-use crate::tool::{Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError};
 
 /// Get the current local date, time and time zone.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -30,7 +30,7 @@ impl Tool for LocalTime {
     type Input = LocalTimeInput;
     type Output = LocalTimeOutput;
 
-    async fn run(&self, _: LocalTimeInput) -> Result<LocalTimeOutput, ToolError> {
+    async fn run(&self, _: LocalTimeInput, _: &Run) -> Result<LocalTimeOutput, ToolError> {
         Ok(tell(&self.clock.now().to_zoned(self.clock.zone())))
     }
 }

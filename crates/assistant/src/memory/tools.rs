@@ -10,7 +10,7 @@ use super::store::{self, Stored};
 use super::{Category, MemoryKey, content};
 use crate::clock::Clock;
 use crate::db::Db;
-use crate::tool::{Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError};
 
 /// Store a fact to remember in later conversations, or update the one stored under the same key.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -38,7 +38,7 @@ impl Tool for MemoryStore {
     type Input = MemoryStoreInput;
     type Output = MemoryStored;
 
-    async fn run(&self, input: MemoryStoreInput) -> Result<MemoryStored, ToolError> {
+    async fn run(&self, input: MemoryStoreInput, _: &Run) -> Result<MemoryStored, ToolError> {
         keep(&self.db, self.clock.as_ref(), &input.key, &input.content, Category::General).await
     }
 }
@@ -65,7 +65,7 @@ impl Tool for MemoryForget {
     type Input = MemoryForgetInput;
     type Output = MemoryForgotten;
 
-    async fn run(&self, input: MemoryForgetInput) -> Result<MemoryForgotten, ToolError> {
+    async fn run(&self, input: MemoryForgetInput, _: &Run) -> Result<MemoryForgotten, ToolError> {
         let key = MemoryKey::new(&input.key).map_err(ToolError)?;
         let row = key.clone();
         if !self.db.write(move |tx| store::forget(tx, &row)).await? {
@@ -114,7 +114,7 @@ impl Tool for MemoryLearn {
     type Input = MemoryLearnInput;
     type Output = MemoryStored;
 
-    async fn run(&self, input: MemoryLearnInput) -> Result<MemoryStored, ToolError> {
+    async fn run(&self, input: MemoryLearnInput, _: &Run) -> Result<MemoryStored, ToolError> {
         keep(&self.db, self.clock.as_ref(), &input.key, &input.content, input.category.into()).await
     }
 }
@@ -141,7 +141,7 @@ impl Tool for MemoryReinforce {
     type Input = MemoryReinforceInput;
     type Output = MemoryReinforced;
 
-    async fn run(&self, input: MemoryReinforceInput) -> Result<MemoryReinforced, ToolError> {
+    async fn run(&self, input: MemoryReinforceInput, _: &Run) -> Result<MemoryReinforced, ToolError> {
         let key = MemoryKey::new(&input.key).map_err(ToolError)?;
         let row = key.clone();
         let hits = self.db.write(move |tx| store::reinforce(tx, &row)).await?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use serde_json::{Map, Value, json};
 
-use super::AnyTool;
+use super::{AnyTool, Run};
 use crate::settings::{self, TOOL_RESULT_LIMIT, Values};
 
 /// What a model gets to read.
@@ -20,9 +20,14 @@ pub struct ToolResult {
 
 /// Runs one call. `tool` is what the toolbox found, or why it may not be used; `arguments` is what the model
 /// wrote: a JSON object, or nothing at all.
-pub async fn execute(tool: Result<&dyn AnyTool, String>, values: &Values, arguments: &str) -> ToolResult {
+pub async fn execute(
+    tool: Result<&dyn AnyTool, String>,
+    values: &Values,
+    arguments: &str,
+    within: &Run,
+) -> ToolResult {
     let outcome = match tool.and_then(|tool| Ok((tool, parse(arguments)?))) {
-        Ok((tool, arguments)) => run(tool, arguments, time_limit(tool, values)).await,
+        Ok((tool, arguments)) => run(tool, arguments, within, time_limit(tool, values)).await,
         Err(sentence) => Err(sentence),
     };
     let success = outcome.is_ok();
@@ -58,10 +63,11 @@ fn time_limit(tool: &dyn AnyTool, values: &Values) -> Duration {
 async fn run(
     tool: &dyn AnyTool,
     arguments: Map<String, Value>,
+    within: &Run,
     limit: Duration,
 ) -> Result<Map<String, Value>, String> {
     // A panicking tool must not take the daemon with it; the panic hook has written down what happened.
-    let guarded = AssertUnwindSafe(tool.call(arguments)).catch_unwind();
+    let guarded = AssertUnwindSafe(tool.call(arguments, within)).catch_unwind();
     match tokio::time::timeout(limit, guarded).await {
         Ok(Ok(Ok(fields))) => Ok(fields),
         Ok(Ok(Err(error))) => Err(error.0),
@@ -85,7 +91,7 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
-    use crate::tool::{Tool, ToolError};
+    use crate::tool::{Run, Tool, ToolError};
 
     /// Does as it is told.
     #[derive(Deserialize, JsonSchema)]
@@ -97,7 +103,7 @@ mod tests {
         const NAME: &'static str = "puppet";
         type Input = PuppetInput;
         type Output = Value;
-        async fn run(&self, input: PuppetInput) -> Result<Value, ToolError> {
+        async fn run(&self, input: PuppetInput, _: &Run) -> Result<Value, ToolError> {
             match input.act.as_str() {
                 "sleep" => tokio::time::sleep(Duration::from_hours(1)).await,
                 "panic" => panic!("as told"),
@@ -109,7 +115,7 @@ mod tests {
     }
 
     async fn play(arguments: &str) -> ToolResult {
-        execute(Ok(&Puppet), &Values::default(), arguments).await
+        execute(Ok(&Puppet), &Values::default(), arguments, &Run::BY_HAND).await
     }
 
     #[tokio::test(start_paused = true)]

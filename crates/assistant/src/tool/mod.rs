@@ -15,6 +15,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use crate::db::DbError;
+use crate::gate::RunKind;
 
 pub use executor::{ToolResult, execute};
 
@@ -32,7 +33,29 @@ pub trait Tool: Send + Sync + 'static {
         None
     }
 
-    fn run(&self, input: Self::Input) -> impl Future<Output = Result<Self::Output, ToolError>> + Send;
+    /// Asks the outside what [`Tool::lacks`] will say, if it was not asked just now.
+    fn look(&self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
+    fn run(
+        &self,
+        input: Self::Input,
+        run: &Run,
+    ) -> impl Future<Output = Result<Self::Output, ToolError>> + Send;
+}
+
+/// The run in which a tool is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    pub kind: RunKind,
+    /// The conversation it belongs to; 0 for none.
+    pub conversation: i64,
+}
+
+impl Run {
+    /// A person calls one tool by hand, in no conversation.
+    pub const BY_HAND: Self = Self { kind: RunKind::Chat, conversation: 0 };
 }
 
 /// A failure as a sentence for the model that says what to do next. It never ends the turn.
@@ -55,8 +78,9 @@ pub trait AnyTool: Send + Sync {
     fn lacks(&self) -> Option<String>;
     fn timeout(&self) -> Duration;
     fn spec(&self) -> ToolSpec;
+    fn look(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
     /// Checks the arguments against the schema, then runs.
-    fn call(&self, arguments: Map<String, Value>) -> Running<'_>;
+    fn call<'a>(&'a self, arguments: Map<String, Value>, run: &'a Run) -> Running<'a>;
 }
 
 impl<T: Tool> AnyTool for T {
@@ -81,13 +105,17 @@ impl<T: Tool> AnyTool for T {
         ToolSpec { name: T::NAME.to_owned(), description, parameters }
     }
 
-    fn call(&self, arguments: Map<String, Value>) -> Running<'_> {
+    fn look(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(Tool::look(self))
+    }
+
+    fn call<'a>(&'a self, arguments: Map<String, Value>, run: &'a Run) -> Running<'a> {
         Box::pin(async move {
             let fitting = schema::fit(&self.spec().parameters, arguments).map_err(ToolError)?;
             let input =
                 serde_json::from_value(Value::Object(fitting)).map_err(|e| ToolError(e.to_string()))?;
             let output =
-                serde_json::to_value(self.run(input).await?).map_err(|e| ToolError(e.to_string()))?;
+                serde_json::to_value(self.run(input, run).await?).map_err(|e| ToolError(e.to_string()))?;
             match output {
                 Value::Object(fields) => Ok(fields),
                 other => Ok(Map::from_iter([("result".to_owned(), other)])),

@@ -12,7 +12,7 @@ use super::readable::one_line;
 use super::sentence;
 use crate::db::Db;
 use crate::settings::{self, LOCATION_SERVICE};
-use crate::tool::{Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError};
 
 /// Get the estimated location of the user (city, region, country, coordinates, time zone) from the public IP address.
 /// It is only as good as such estimates are, and wrong behind a VPN.
@@ -55,7 +55,7 @@ impl Tool for LocationFromIp {
     type Input = LocationInput;
     type Output = LocationOutput;
 
-    async fn run(&self, _: LocationInput) -> Result<LocationOutput, ToolError> {
+    async fn run(&self, _: LocationInput, _: &Run) -> Result<LocationOutput, ToolError> {
         let address = match self.db.read(settings::load).await?.of(&LOCATION_SERVICE).as_str() {
             "ipapi.co" => &self.services.ipapi,
             _ => &self.services.ipwho,

@@ -16,7 +16,7 @@ use super::*;
 use crate::MIGRATIONS;
 use crate::db::Db;
 use crate::settings;
-use crate::tool::{AnyTool, execute};
+use crate::tool::{AnyTool, Run, execute};
 
 /// Counts as public in these tests.
 const OUTSIDE: &str = "127.0.0.1";
@@ -139,7 +139,7 @@ async fn set(db: &Db, key: &'static str, value: &str) {
 
 /// What a model would read.
 async fn call(tool: &dyn AnyTool, arguments: &Value) -> Value {
-    let result = execute(Ok(tool), &settings::Values::default(), &arguments.to_string()).await;
+    let result = execute(Ok(tool), &settings::Values::default(), &arguments.to_string(), &Run::BY_HAND).await;
     serde_json::from_str(&result.text).unwrap_or_else(|error| panic!("{error}: {}", result.text))
 }
 

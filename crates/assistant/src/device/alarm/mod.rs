@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::line;
 use crate::clock::Clock;
 use crate::db::Db;
-use crate::tool::{Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError};
 
 pub use ring::{Next, Ringer, Waker};
 
@@ -86,7 +86,7 @@ impl Tool for SetAlarm {
         self.ringing.as_ref().err().map(|mute| mute.sentence().to_owned())
     }
 
-    async fn run(&self, input: SetAlarmInput) -> Result<AlarmSet, ToolError> {
+    async fn run(&self, input: SetAlarmInput, _: &Run) -> Result<AlarmSet, ToolError> {
         let waker = self.ringing.as_ref().map_err(|mute| ToolError(mute.sentence().to_owned()))?;
         let now = self.clock.now().to_zoned(self.clock.zone());
         let due = due::asked(&input).and_then(|asked| due::at(asked, &now)).map_err(ToolError)?;
