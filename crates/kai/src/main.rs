@@ -8,12 +8,16 @@ mod chats;
 mod cli;
 mod crash;
 mod daemon;
+#[cfg(feature = "sms")]
+mod demo;
 mod doctor;
 mod failure;
 mod home;
 mod logs;
 mod machine;
 mod models;
+#[cfg(feature = "sms")]
+mod sms;
 mod socket;
 mod status;
 mod transfer;

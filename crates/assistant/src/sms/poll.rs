@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use rusqlite::Transaction;
 
 use super::inbox::Inbox;
@@ -159,15 +159,4 @@ impl Poller {
 /// The line that waits in the queue. Codes go before the text is cut, or half of one could stay.
 fn preview(body: &Untrusted, values: &Values) -> Untrusted {
     Untrusted::new(for_model(body, values).line(PREVIEW))
-}
-
-/// How long ago, in the words of the settings card.
-pub fn ago(then: Timestamp, now: Timestamp) -> String {
-    let minutes = now.duration_since(then).as_mins().max(0);
-    match minutes {
-        0 => "just now".to_owned(),
-        1..60 => format!("{minutes}m ago"),
-        60..1440 => format!("{}h ago", minutes / 60),
-        _ => format!("{}d ago", minutes / 1440),
-    }
 }

@@ -7,6 +7,8 @@ use kai_llm::Message;
 use super::out::visible;
 use crate::call::{ModelRow, ModelTest, SettingRow, ToolRow};
 use crate::doctor::{Check, Verdict};
+#[cfg(feature = "sms")]
+use crate::sms::SmsStatus;
 use crate::status::Status;
 
 pub(super) fn status(status: &Status) -> String {
@@ -30,7 +32,8 @@ pub(super) fn status(status: &Status) -> String {
         None => "none is set up; add one: kai models add --help".to_owned(),
     };
     let memory = if status.memory.enabled { "on" } else { "off" };
-    columns(&[
+    #[cfg_attr(not(feature = "sms"), expect(unused_mut, reason = "the foss edition has more"))]
+    let mut rows = vec![
         ("Kai".to_owned(), format!("{} ({} edition{permissions})", status.version, status.edition)),
         ("Home".to_owned(), format!("{} (encrypted, key: {})", visible(&status.home), status.key)),
         ("Daemon".to_owned(), daemon),
@@ -40,7 +43,26 @@ pub(super) fn status(status: &Status) -> String {
             "Tools".to_owned(),
             format!("{} of {} offered to the model", status.tools.offered, status.tools.all),
         ),
-    ])
+    ];
+    #[cfg(feature = "sms")]
+    rows.push(("SMS".to_owned(), sms(&status.sms)));
+    columns(&rows)
+}
+
+#[cfg(feature = "sms")]
+fn sms(sms: &SmsStatus) -> String {
+    let Some(bridge) = &sms.bridge else { return "no phone is connected".to_owned() };
+    let switch = |on| if on { "on" } else { "off" };
+    let dropped = match sms.dropped {
+        0 => String::new(),
+        n => format!(", {n} older ones were dropped"),
+    };
+    let reading = if sms.enabled {
+        format!("on ({}), {} waiting{dropped}. {}", sms.access, sms.queued, visible(&sms.says))
+    } else {
+        "off".to_owned()
+    };
+    format!("through {bridge}. Reading {reading}. Drafting {}", switch(sms.send_enabled))
 }
 
 pub(super) fn doctor(checks: &[Check]) -> String {
@@ -107,7 +129,7 @@ pub(super) fn entries(entries: &[Entry]) -> String {
 }
 
 /// Several lines, each safe to show.
-fn paragraphs(text: &str) -> String {
+pub(super) fn paragraphs(text: &str) -> String {
     text.lines().map(visible).collect::<Vec<_>>().join("\n")
 }
 
@@ -149,7 +171,7 @@ pub(super) fn count(n: usize, thing: &str) -> String {
     if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") }
 }
 
-fn columns(rows: &[(String, String)]) -> String {
+pub(super) fn columns(rows: &[(String, String)]) -> String {
     let width = rows.iter().map(|(left, _)| left.chars().count()).max().unwrap_or_default();
     lines(rows.iter().map(|(left, right)| format!("{left:<width$}  {right}")))
 }

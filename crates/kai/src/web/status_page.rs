@@ -19,13 +19,27 @@ pub(super) async fn show(
     Extension(values): Extension<Values>,
 ) -> Response {
     let csrf = session.map(|s| s.csrf()).unwrap_or_default();
+    let banner = match banner(&web, &csrf).await {
+        Ok(banner) => banner,
+        Err(error) => return page::trouble(&error.to_string()),
+    };
     match status::of(&web.app, &web.app.around).await {
-        Ok(status) => render(&status, &values.of(&THEME), &csrf).into_response(),
+        Ok(status) => render(&status, &banner, &values.of(&THEME), &csrf).into_response(),
         Err(error) => page::trouble(&error.to_string()),
     }
 }
 
-fn render(status: &Status, theme: &str, csrf: &str) -> Markup {
+#[cfg(feature = "sms")]
+async fn banner(web: &Web, csrf: &str) -> Result<Markup, DbError> {
+    Ok(super::drafts::banner(&crate::sms::drafts(&web.app).await?, csrf))
+}
+
+#[cfg(not(feature = "sms"))]
+async fn banner(_: &Web, _: &str) -> Result<Markup, DbError> {
+    Ok(html! {})
+}
+
+fn render(status: &Status, banner: &Markup, theme: &str, csrf: &str) -> Markup {
     let body = html! {
         header {
             (page::mark())
@@ -37,11 +51,14 @@ fn render(status: &Status, theme: &str, csrf: &str) -> Markup {
             }
         }
         main {
+            (banner)
+            @if status.demo { p class="demo" { "This is a demo: the phone is simulated, and the model plays a script." } }
             p class="promise" { "Kai runs on this machine. Nothing leaves for another person without your tap." }
             div class="cards" {
                 (running(status))
                 (model(status))
                 (home(status))
+                (phone(status))
                 (memory(status))
                 (tools(status))
                 (look(theme, csrf))
@@ -97,6 +114,37 @@ fn home(status: &Status) -> Markup {
         "Home",
         &html! { dl { (fact("Folder", &status.home)) (fact("Store", "encrypted")) (fact("Key", key)) } },
     )
+}
+
+#[cfg(feature = "sms")]
+fn phone(status: &Status) -> Markup {
+    let sms = &status.sms;
+    let switch = |on: bool| if on { "on" } else { "off" };
+    card(
+        "Phone",
+        &match &sms.bridge {
+            Some(bridge) => html! {
+                dl {
+                    (fact("Through", bridge))
+                    (fact("Read incoming SMS", switch(sms.enabled)))
+                    (fact("Send SMS on your behalf", switch(sms.send_enabled)))
+                    @if sms.enabled {
+                        (fact("Queued", &sms.queued.to_string()))
+                        @if sms.dropped > 0 { (fact("Dropped", &sms.dropped.to_string())) }
+                        (fact("Inbox", &sms.says))
+                    }
+                }
+            },
+            None => {
+                html! { p { "None is connected. On the phone, Kai runs in Termux; " code { "kai doctor" } " says more." } }
+            }
+        },
+    )
+}
+
+#[cfg(not(feature = "sms"))]
+fn phone(_: &Status) -> Markup {
+    html! {}
 }
 
 fn memory(status: &Status) -> Markup {
