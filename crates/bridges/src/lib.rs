@@ -4,4 +4,6 @@
 #[cfg(target_os = "linux")]
 pub mod desktop;
 mod program;
+#[cfg(feature = "sms")]
+pub mod simulated;
 pub mod termux;

@@ -1,0 +1,6 @@
+//! A phone that exists in memory only: demo mode shows it, tests play with it. It behaves as Android does where that
+//! matters: ids are re-used, received and sent messages share them, permissions come and go.
+
+mod phone;
+
+pub use phone::{Fate, Phone};
