@@ -109,8 +109,6 @@ pub static WEB_SEARCH_SEARXNG_URL: Setting = setting(
 pub static WEB_SEARCH_TAVILY_KEY: Setting =
     setting("web_search_tavily_key", Kind::Secret, "", "The key for Tavily.");
 
-/// Which bridge there is, whatever the environment says.
-#[cfg(feature = "sms")]
 pub static BRIDGE_TERMUX: Setting = setting(
     "bridge_termux",
     Kind::Choice(&["auto", "on", "off"]),
@@ -148,7 +146,6 @@ pub static SMS_POLL_INTERVAL: Setting = setting(
 
 static FIXED: &[&Setting] = &[
     &ALLOWED_HOSTS,
-    #[cfg(feature = "sms")]
     &BRIDGE_TERMUX,
     #[cfg(any(feature = "sms", feature = "notifications"))]
     &CODE_REDACTION_ENABLED,

@@ -118,6 +118,7 @@ fn find(app: &App, key: &str) -> Result<Setting, Failure> {
 async fn set(app: &App, key: &str, typed: &str) -> Result<SettingRow, Failure> {
     let setting = find(app, key)?;
     let value = setting.accept(typed).map_err(|refused| Failure::usage(refused.to_string()))?;
+    #[cfg(feature = "sms")]
     allow(app, &setting, &value).await?;
     let key = setting.key.to_string();
     let values = app
@@ -141,11 +142,6 @@ async fn allow(app: &App, setting: &Setting, value: &str) -> Result<(), Failure>
         key if key == settings::SMS_SEND_ENABLED.key => sms::can_turn_sending_on(app),
         _ => Ok(()),
     }
-}
-
-#[cfg(not(feature = "sms"))]
-async fn allow(_: &App, _: &Setting, _: &str) -> Result<(), Failure> {
-    Ok(())
 }
 
 async fn forget(app: &App, key: &str) -> Result<MemoryKey, Failure> {

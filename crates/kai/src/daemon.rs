@@ -201,7 +201,7 @@ async fn look_at_phone(app: Arc<App>) {
     }
     let Some(poller) = &app.phone.poller else { return };
     match poller.tick().await {
-        Ok(Some(polled)) => tracing::info!(fresh = polled.fresh, more = polled.more, "polled the phone"),
+        Ok(Some(brought)) => tracing::info!(fresh = brought.fresh, more = brought.more, "polled the phone"),
         Ok(None) => {}
         Err(error) => tracing::warn!(%error, "a poll failed"),
     }

@@ -1,12 +1,13 @@
 //! What the machine we run on can do for the tools: found out once, from the environment.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use kai_assistant::device::{Notifier, Opener};
 #[cfg(feature = "sms")]
 use kai_assistant::outbox::door::Sender;
-use kai_assistant::settings::{self, Values};
+use kai_assistant::settings::{BRIDGE_TERMUX, Values};
 #[cfg(feature = "sms")]
 use kai_assistant::sms::port::SmsReader;
 use kai_bridges::termux::Termux;
@@ -34,30 +35,47 @@ pub(crate) struct PhoneParts {
 }
 
 impl Machine {
-    /// Termux's programs are nowhere but in Termux, so where they are, they are meant.
     pub(crate) fn found(values: &Values) -> Self {
-        let termux = |program: &str| Some(Arc::new(Termux::in_folder(folder_of(program)?)));
+        let mut termux = Programs::wanted(values);
         Self {
-            opener: termux("termux-open-url").map(|it| it as _).or_else(desktop_opener),
-            notifier: termux("termux-notification").map(|it| it as _).or_else(desktop_notifier),
+            opener: termux.having("termux-open-url").map(|it| it as _).or_else(desktop_opener),
+            notifier: termux.having("termux-notification").map(|it| it as _).or_else(desktop_notifier),
             #[cfg(feature = "sms")]
-            phone: termux_phone(values),
+            phone: termux_phone(&mut termux),
             #[cfg(feature = "sms")]
             demo: None,
         }
     }
 }
 
-/// The phone we run on, in Termux or where the person says so.
+/// Termux's programs by their folder: those of one are called one at a time, whoever calls them.
+struct Programs {
+    wanted: bool,
+    known: BTreeMap<PathBuf, Arc<Termux>>,
+}
+
+impl Programs {
+    /// In Termux, or where the person says so.
+    fn wanted(values: &Values) -> Self {
+        let wanted = match values.of(&BRIDGE_TERMUX).as_str() {
+            "on" => true,
+            "off" => false,
+            _ => in_termux(),
+        };
+        Self { wanted, known: BTreeMap::new() }
+    }
+
+    fn having(&mut self, program: &str) -> Option<Arc<Termux>> {
+        let folder = folder_of(program).filter(|_| self.wanted)?;
+        let termux = self.known.entry(folder.clone()).or_insert_with(|| Arc::new(Termux::in_folder(folder)));
+        Some(Arc::clone(termux))
+    }
+}
+
+/// The phone we run on.
 #[cfg(feature = "sms")]
-fn termux_phone(values: &Values) -> Option<PhoneParts> {
-    let wanted = match values.of(&settings::BRIDGE_TERMUX).as_str() {
-        "on" => true,
-        "off" => false,
-        _ => in_termux(),
-    };
-    let folder = folder_of("termux-sms-list").filter(|_| wanted)?;
-    let termux = Arc::new(Termux::in_folder(folder));
+fn termux_phone(programs: &mut Programs) -> Option<PhoneParts> {
+    let termux = programs.having("termux-sms-list")?;
     Some(PhoneParts { bridge: "termux", reader: Arc::clone(&termux) as _, sender: termux })
 }
 

@@ -12,7 +12,7 @@ use kai_assistant::outbox::remarks::{Remark, remarks, spelled_out};
 use kai_assistant::outbox::segments::segments;
 use kai_assistant::outbox::{Draft, DraftId, Status, origin_name};
 use kai_assistant::pending;
-use kai_assistant::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED};
+use kai_assistant::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED, Setting};
 use kai_assistant::sms::poll::{PollError, Polled};
 use kai_assistant::sms::port::ReadError;
 use kai_assistant::sms::search::Wanted;
@@ -177,15 +177,15 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 pub(crate) async fn poll(app: &App) -> Result<SmsPolled, Failure> {
     let poller = app.phone.poller()?;
-    let mut polled = poller.poll().await;
+    let mut outcome = poller.poll().await;
     for _ in 0..PATIENCE {
-        if !matches!(polled, Err(PollError::Busy)) {
+        if !matches!(outcome, Err(PollError::Busy)) {
             break;
         }
         tokio::time::sleep(PAUSE).await;
-        polled = poller.poll().await;
+        outcome = poller.poll().await;
     }
-    let Polled { fresh, more, seeded } = polled.map_err(|error| poll_failure(&error))?;
+    let Polled { fresh, more, seeded } = outcome.map_err(|error| poll_failure(&error))?;
     let queued = app.db.read(|tx| pending::count(tx, QUEUE)).await?;
     Ok(SmsPolled { fresh, more, seeded, queued })
 }
@@ -254,7 +254,7 @@ pub(crate) async fn search(app: &App, text: &str) -> Result<Vec<SmsRow>, Failure
 
 /// The transition of the page's toggle: turning it on asks the phone, and what lies there counts as seen.
 pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
-    let stays = |failure: Failure| Failure::failed(format!("{} sms_enabled stays off.", failure.message));
+    let stays = |failure: Failure| stays_off(&failure.message, &SMS_ENABLED);
     let poller = app.phone.poller().map_err(stays)?;
     if let Access::Denied(what_to_do) = app.phone.inbox()?.ask().await {
         let denied = ReadError::NotPermitted(what_to_do);
@@ -268,8 +268,12 @@ pub(crate) fn can_turn_sending_on(app: &App) -> Result<(), Failure> {
     if app.phone.door.sender.is_some() {
         return Ok(());
     }
-    let Failure { message, .. } = no_phone();
-    Err(Failure::failed(format!("{message}. sms_send_enabled stays off.")))
+    Err(stays_off(&no_phone().message, &SMS_SEND_ENABLED))
+}
+
+fn stays_off(why: &str, setting: &Setting) -> Failure {
+    let end = if why.ends_with('.') { "" } else { "." };
+    Failure::failed(format!("{why}{end} {} stays off.", setting.key))
 }
 
 /// A row of `kai drafts list`: everything a face needs to show it whole.

@@ -81,10 +81,8 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let db = db::open(&home, &key, &migrations(), clock.now())?;
     // A demo never has a real phone, whoever opens it.
-    let machine = match home.is_demo() {
-        true => simulated(role, &clock),
-        false => Machine::found(&db.read_now(settings::load)?),
-    };
+    let machine =
+        if home.is_demo() { simulated(role, &clock) } else { Machine::found(&db.read_now(settings::load)?) };
     let ringer = ringer(&db, &clock, &machine, role);
     #[cfg(feature = "sms")]
     let phone = Phone::new(machine.phone.clone(), &db, &clock);

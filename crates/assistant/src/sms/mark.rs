@@ -24,8 +24,10 @@ pub struct Identity {
 }
 
 impl Sms {
+    /// To the millisecond, as it is stored: what is compared later must be what was kept.
     pub fn identity(&self) -> Identity {
-        Identity { id: self.id, date: self.date, address: self.address.clone() }
+        let date = Timestamp::from_millisecond(self.date.as_millisecond()).unwrap_or(self.date);
+        Identity { id: self.id, date, address: self.address.clone() }
     }
 }
 

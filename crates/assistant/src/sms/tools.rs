@@ -396,8 +396,9 @@ fn text(body: &str) -> Result<String, ToolError> {
     if length > LONGEST {
         return Err(ToolError(format!("The text has {length} characters; an SMS takes at most {LONGEST}.")));
     }
-    // NUL ends a text for half of the programs it passes through, and so could hide the rest.
-    Ok(body.replace('\0', ""))
+    // Phones cut off blanks around a text; what is shown is what is sent. NUL ends a text for half of the programs it
+    // passes through, and so could hide the rest.
+    Ok(body.replace('\0', "").trim().to_owned())
 }
 
 async fn stage(db: &Db, clock: &dyn Clock, new: NewDraft) -> Result<DraftStaged, ToolError> {

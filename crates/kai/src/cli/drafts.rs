@@ -80,8 +80,8 @@ impl Asking {
         }
     }
 
-    pub(super) fn drafts(&self, command: DraftsCommand) -> Result<ExitCode, Failure> {
-        match command {
+    pub(super) fn drafts(&self, command: &DraftsCommand) -> Result<ExitCode, Failure> {
+        match *command {
             DraftsCommand::List => self.show(Call::DraftsList, |rows: &Vec<_>| drafts(rows)),
             DraftsCommand::Show { id } => self.show(Call::DraftsShow { id: DraftId(id) }, draft),
             DraftsCommand::Send { id } => self.tap(DraftId(id), &["PENDING", "UNKNOWN"]),
@@ -199,9 +199,7 @@ fn draft(row: &DraftRow) -> String {
         row.created_local,
         visible(&row.to)
     );
-    for remark in &row.remarks {
-        text += &format!("! {}\n", visible(remark));
-    }
+    text.extend(row.remarks.iter().map(|remark| format!("! {}\n", visible(remark))));
     text + &format!("{}:\n\n{}\n", show::count(row.segments, "SMS"), show::paragraphs(&row.body))
 }
 

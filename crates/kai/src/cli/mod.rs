@@ -76,7 +76,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         #[cfg(feature = "sms")]
         Command::Demo(command) => ask.demo(command),
         #[cfg(feature = "sms")]
-        Command::Drafts(command) => ask.drafts(command),
+        Command::Drafts(command) => ask.drafts(&command),
         Command::Link { revoke_all } => ask.link(revoke_all),
         Command::Export { file, sections, secrets } => transfer::export(&ask, &file, sections, secrets),
         Command::Import { file, sections, replace, preview, yes, no_secrets } => {

@@ -19,24 +19,23 @@ pub(super) async fn show(
     Extension(values): Extension<Values>,
 ) -> Response {
     let csrf = session.map(|s| s.csrf()).unwrap_or_default();
-    let banner = match banner(&web, &csrf).await {
-        Ok(banner) => banner,
-        Err(error) => return page::trouble(&error.to_string()),
-    };
-    match status::of(&web.app, &web.app.around).await {
-        Ok(status) => render(&status, &banner, &values.of(&THEME), &csrf).into_response(),
+    match gathered(&web, &csrf).await {
+        Ok((status, banner)) => render(&status, &banner, &values.of(&THEME), &csrf).into_response(),
         Err(error) => page::trouble(&error.to_string()),
     }
 }
 
-#[cfg(feature = "sms")]
-async fn banner(web: &Web, csrf: &str) -> Result<Markup, DbError> {
-    Ok(super::drafts::banner(&crate::sms::drafts(&web.app).await?, csrf))
-}
-
-#[cfg(not(feature = "sms"))]
-async fn banner(_: &Web, _: &str) -> Result<Markup, DbError> {
-    Ok(html! {})
+/// What is shown: the state of things, and above it what waits for a tap.
+async fn gathered(web: &Web, csrf: &str) -> Result<(Status, Markup), DbError> {
+    let status = status::of(&web.app, &web.app.around).await?;
+    #[cfg(feature = "sms")]
+    let banner = super::drafts::banner(&crate::sms::drafts(&web.app).await?, csrf);
+    #[cfg(not(feature = "sms"))]
+    let banner = {
+        let _ = csrf;
+        html! {}
+    };
+    Ok((status, banner))
 }
 
 fn render(status: &Status, banner: &Markup, theme: &str, csrf: &str) -> Markup {

@@ -51,6 +51,7 @@ struct State {
     may_not_send: bool,
     reads: VecDeque<ReadFate>,
     sends: VecDeque<Fate>,
+    hung: usize,
 }
 
 enum ReadFate {
@@ -163,6 +164,11 @@ impl Phone {
         self.state().left.len()
     }
 
+    /// How often it has hung: a test waits for this instead of for a while.
+    pub fn hung_count(&self) -> usize {
+        self.state().hung
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -171,7 +177,7 @@ impl Phone {
         Box::pin(async move {
             let answers = self.state().next_read()?;
             if !answers {
-                pending::<()>().await;
+                self.hang::<()>().await;
             }
             Ok(look(&self.state()))
         })
@@ -183,8 +189,13 @@ impl Phone {
         let outcome = self.state().hand_over(message);
         match outcome {
             Some(outcome) => outcome,
-            None => pending().await,
+            None => self.hang().await,
         }
+    }
+
+    async fn hang<T>(&self) -> T {
+        self.state().hung += 1;
+        pending().await
     }
 }
 
@@ -217,7 +228,7 @@ impl State {
     /// `None` is silence.
     fn hand_over(&mut self, message: SentMessage) -> Option<Result<(), SendError>> {
         if self.may_not_send {
-            return Some(Err(SendError::NotSent(ALLOW_SENDING.to_owned())));
+            return Some(Err(SendError::NotPermitted(ALLOW_SENDING.to_owned())));
         }
         let (leaves, outcome) = match self.sends.pop_front() {
             None => (true, Some(Ok(()))),

@@ -170,7 +170,7 @@ async fn sending_can_be_denied_and_granted_again() {
     let phone = phone();
     phone.next_send(Fate::Hangs);
     phone.deny_sending();
-    assert!(matches!(phone.hand_over("+15550100", "hi").await, Err(SendError::NotSent(_))));
+    assert!(matches!(phone.hand_over("+15550100", "hi").await, Err(SendError::NotPermitted(_))));
     assert_eq!(phone.access().await, Access::Granted, "reading is another permission");
     phone.grant_sending();
     assert!(never(phone.hand_over("+15550100", "hi")).await, "the fate was not used up");

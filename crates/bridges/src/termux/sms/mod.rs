@@ -215,8 +215,7 @@ impl Termux {
         }
         let terms = Terms { input: Some(text), ..Terms::within(self.patience) };
         match self.call(SEND, &["-n", &number], &terms).await {
-            Ok(said) => refusal(&said)
-                .map_or(Ok(()), |why| Err(SendError::NotSent(format!("{ALLOW_SENDING}. {}", line(&why))))),
+            Ok(said) => refusal(&said).map_or(Ok(()), |why| Err(refused(&why))),
             Err(Failed::Absent(_)) => Err(SendError::NotSent(absent(SEND))),
             Err(Failed::Refused(why)) => Err(SendError::NotSent(line(&why))),
             Err(Failed::CutShort(why)) => Err(SendError::Unsure(line(&why))),
@@ -226,6 +225,16 @@ impl Termux {
 
 const ALLOW_SENDING: &str =
     "Allow Termux:API to use SMS and Phone: Android settings → Apps → Termux:API → Permissions";
+
+/// A permission that is missing is asked for in so many words; anything else is something else.
+fn refused(why: &str) -> SendError {
+    let why = line(why);
+    if why.contains("grant") || why.contains("permission") {
+        SendError::NotPermitted(format!("{ALLOW_SENDING}. {why}"))
+    } else {
+        SendError::NotSent(why)
+    }
+}
 
 fn not_listed(failed: Failed) -> ReadError {
     ReadError::Failed(match failed {

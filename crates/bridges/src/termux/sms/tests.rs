@@ -347,7 +347,12 @@ async fn sending_says_whether_it_may_have_left() {
     ] {
         programs.write(SEND, script);
         match termux.hand_over("5550100", "hi").await {
-            Err(SendError::NotSent(why)) => assert!(!unsure && why.contains(words), "{script}: {why}"),
+            Err(SendError::NotPermitted(why)) => {
+                assert!(script == PERMISSION && why.contains(words), "{script}: {why}");
+            }
+            Err(SendError::NotSent(why)) => {
+                assert!(!unsure && script != PERMISSION && why.contains(words), "{script}: {why}");
+            }
             Err(SendError::Unsure(why)) => assert!(unsure && why.contains(words), "{script}: {why}"),
             Ok(()) => panic!("{script} succeeded"),
         }
