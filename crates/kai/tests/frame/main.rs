@@ -4,6 +4,8 @@
 #![expect(clippy::disallowed_methods, reason = "these tests live in real time")]
 
 mod ask;
+#[cfg(feature = "sms")]
+mod browser;
 mod bus;
 mod cli;
 mod daemon;
@@ -12,8 +14,11 @@ mod edition;
 mod keyring;
 mod kit;
 mod notify;
+mod phone;
 mod provider;
 mod refusals;
+#[cfg(feature = "sms")]
+mod sms;
 mod tools;
 mod transfer;
 mod web;
