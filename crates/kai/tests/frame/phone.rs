@@ -3,9 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use serde_json::{Value, json};
-
-use crate::kit::{Daemon, Done, Home, kai};
+use crate::kit::{Daemon, Home, kai};
 
 /// A home and a folder of programs that note how they were called.
 pub(crate) struct Phone {
@@ -17,11 +15,6 @@ pub(crate) struct Phone {
 pub(crate) const NOTE: &str =
     r#"line=$(basename "$0"); for a in "$@"; do line="$line|$a"; done; echo "$line" >> "$LOG""#;
 
-/// Lists the whole inbox, as an old script does that knows no selection; Kai selects itself.
-const LIST: &str = r#"case "$*" in *--help*) echo 'usage: termux-sms-list [-t type]'; exit 1;; *'-t sent'*) cat "$DIR/sent.json";; *) cat "$DIR/inbox.json";; esac"#;
-/// Notes the number and, byte for byte, the text.
-const SEND: &str = r#"text=$(cat; echo x); printf '%s|%s\n' "$2" "${text%x}" >> "$DIR/left""#;
-
 impl Phone {
     pub(crate) fn new(programs: &[&str]) -> Self {
         let phone = Self { home: Home::new(), programs: Home::new() };
@@ -29,35 +22,6 @@ impl Phone {
             phone.program(name, NOTE);
         }
         phone
-    }
-
-    /// One with SMS, and nothing in its inbox.
-    pub(crate) fn with_sms() -> Self {
-        let phone = Self::new(&[]);
-        phone.program("termux-sms-list", LIST);
-        phone.program("termux-sms-send", SEND);
-        phone.file("sent.json", "[]");
-        phone.inbox(&[]);
-        phone
-    }
-
-    /// What lies in the inbox: id, sender, text; received in that order, a second apart.
-    pub(crate) fn inbox(&self, messages: &[(i64, &str, &str)]) {
-        let row = |(n, (id, from, text)): (usize, &(i64, &str, &str))| {
-            json!({"_id": id, "type": "inbox", "read": false, "address": from, "number": from, "threadid": 1,
-                   "received": format!("2026-03-09 12:{:02}:{:02}", n / 60, n % 60), "body": text})
-        };
-        let rows: Vec<Value> = messages.iter().enumerate().map(row).collect();
-        self.file("inbox.json", &Value::from(rows).to_string());
-    }
-
-    fn file(&self, name: &str, text: &str) {
-        std::fs::write(self.programs.path().join(name), text).unwrap();
-    }
-
-    /// What `termux-sms-send` was given: `number|text` and a line end each.
-    pub(crate) fn left(&self) -> String {
-        std::fs::read_to_string(self.programs.path().join("left")).unwrap_or_default()
     }
 
     /// Written by another process, so that no fork of a neighbouring test holds it open when it is started.
@@ -85,26 +49,6 @@ impl Phone {
             .env("LANG", "en_GB.UTF-8")
             .stdin(Stdio::null());
         command
-    }
-
-    pub(crate) fn run(&self, args: &[&str]) -> Done {
-        self.command().args(args).output().unwrap().into()
-    }
-
-    /// A command on a terminal where `typed` is typed. What it prints comes with the terminal's line ends.
-    pub(crate) fn on_terminal(&self, args: &[&str], typed: &str) -> Done {
-        let kai = self.command();
-        let mut command = Command::new("script");
-        command.env_clear();
-        for (name, value) in kai.get_envs() {
-            command.env(name, value.unwrap_or_default());
-        }
-        let line = [&[crate::kit::KAI], args].concat().join(" ");
-        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
-        child.wait_with_output().unwrap().into()
     }
 
     pub(crate) fn start(&self) -> Daemon {

@@ -1,13 +1,71 @@
 //! SMS and drafts as a person and a script see them: the real binary, Termux's programs played by stand-ins, a real
 //! browser for the tap.
 
+use std::io::Write;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::kit::{Daemon, Home, kai};
+use crate::kit::{Daemon, Done, Home, KAI, kai};
 use crate::phone::Phone;
+
+/// Lists the whole inbox, as an old script does that knows no selection; Kai selects itself.
+const LIST: &str = r#"case "$*" in *--help*) echo 'usage: termux-sms-list [-t type]'; exit 1;; *'-t sent'*) cat "$DIR/sent.json";; *) cat "$DIR/inbox.json";; esac"#;
+/// Notes the number and, byte for byte, the text.
+const SEND: &str = r#"text=$(cat; echo x); printf '%s|%s\n' "$2" "${text%x}" >> "$DIR/left""#;
+
+impl Phone {
+    /// One with SMS, and nothing in its inbox.
+    fn with_sms() -> Self {
+        let phone = Self::new(&[]);
+        phone.program("termux-sms-list", LIST);
+        phone.program("termux-sms-send", SEND);
+        phone.file("sent.json", "[]");
+        phone.inbox(&[]);
+        phone
+    }
+
+    /// What lies in the inbox: id, sender, text; received in that order, a second apart.
+    fn inbox(&self, messages: &[(i64, &str, &str)]) {
+        let row = |(n, (id, from, text)): (usize, &(i64, &str, &str))| {
+            json!({"_id": id, "type": "inbox", "read": false, "address": from, "number": from, "threadid": 1,
+                   "received": format!("2026-03-09 12:{:02}:{:02}", n / 60, n % 60), "body": text})
+        };
+        let rows: Vec<Value> = messages.iter().enumerate().map(row).collect();
+        self.file("inbox.json", &Value::from(rows).to_string());
+    }
+
+    fn file(&self, name: &str, text: &str) {
+        std::fs::write(self.programs.path().join(name), text).unwrap();
+    }
+
+    /// What `termux-sms-send` was given: `number|text` and a line end each.
+    fn left(&self) -> String {
+        std::fs::read_to_string(self.programs.path().join("left")).unwrap_or_default()
+    }
+
+    fn run(&self, args: &[&str]) -> Done {
+        self.command().args(args).output().unwrap().into()
+    }
+
+    /// A command on a terminal where `typed` is typed. What it prints comes with the terminal's line ends.
+    fn on_terminal(&self, args: &[&str], typed: &str) -> Done {
+        let kai = self.command();
+        let mut command = Command::new("script");
+        command.env_clear();
+        for (name, value) in kai.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        let line = [&[KAI], args].concat().join(" ");
+        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+        child.wait_with_output().unwrap().into()
+    }
+}
 
 const ALICE: &str = "+15550100";
 
@@ -343,7 +401,7 @@ fn the_demo_is_a_world_of_its_own() {
     let _daemon = Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
     let inside = home.path().join("demo");
     let demo = |args: &[&str]| {
-        let done: crate::kit::Done = kai(&inside).args(args).output().unwrap().into();
+        let done: Done = kai(&inside).args(args).output().unwrap().into();
         done
     };
     let before = demo(&["sms", "list", "--json"]).json().as_array().unwrap().len();
