@@ -4,6 +4,7 @@
 pub mod access;
 pub mod agent;
 pub mod clock;
+pub mod codes;
 pub mod db;
 pub mod device;
 pub mod gate;
