@@ -195,7 +195,7 @@ async fn tick_on(app: Arc<App>, stop: CancellationToken) {
 
 /// Polls first, so that a heartbeat sees what just arrived. Beside the tick, which waits for neither a phone nor a
 /// model; a run that is still under way when the next tick comes is not started twice, because it holds its lease.
-async fn look_around(app: Arc<App>) {
+pub(crate) async fn look_around(app: Arc<App>) {
     #[cfg(feature = "sms")]
     look_at_phone(Arc::clone(&app)).await;
     heartbeat::tick(&app).await;
