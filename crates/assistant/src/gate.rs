@@ -46,6 +46,8 @@ enum Reach {
     Stages,
     /// Changes what Kai will believe or do later.
     Plants,
+    /// Puts a proposal in front of the person; only the heartbeat and tasks look back so far.
+    Proposes,
     /// Takes away something of the person's; only where a person is there.
     Removes,
     /// Shows or keeps something on the person's own device; only where a person is there.
@@ -72,6 +74,7 @@ const TABLE: &[(&str, Reach)] = &[
     // It only counts, so a run that nobody watches may do it too.
     ("memory_reinforce", Reach::Looks),
     ("memory_store", Reach::Plants),
+    ("promote_learning", Reach::Proposes),
     ("open_url", Reach::Outward),
     #[cfg(feature = "sms")]
     ("read_sms", Reach::Reads),
@@ -128,9 +131,10 @@ pub fn verdict(kind: RunKind, taint: Taint, tool: &str) -> Verdict {
     let reach = TABLE.iter().find(|(name, _)| *name == tool).map_or(Reach::Outward, |(_, reach)| *reach);
     match (kind, reach) {
         (_, Reach::Looks | Reach::Reads | Reach::Stages)
-        | (RunKind::Chat, Reach::Removes | Reach::Device) => Verdict::Run,
+        | (RunKind::Chat, Reach::Removes | Reach::Device)
+        | (RunKind::Heartbeat | RunKind::Task, Reach::Proposes) => Verdict::Run,
         (RunKind::Task, Reach::Web) if taint == Taint::Clean => Verdict::Run,
-        (RunKind::Heartbeat | RunKind::Task, _) => Verdict::Refuse,
+        (RunKind::Heartbeat | RunKind::Task, _) | (RunKind::Chat, Reach::Proposes) => Verdict::Refuse,
         (RunKind::Chat, _) if taint == Taint::Tainted => Verdict::AskFirst,
         (RunKind::Chat, _) => Verdict::Run,
     }
@@ -218,6 +222,9 @@ mod tests {
             ("memory_forget", Chat, Run, Run),
             ("memory_forget", Heartbeat, Refuse, Refuse),
             ("memory_forget", Task, Refuse, Refuse),
+            ("promote_learning", Chat, Refuse, Refuse),
+            ("promote_learning", Heartbeat, Run, Run),
+            ("promote_learning", Task, Run, Run),
             ("web_search", Chat, Run, AskFirst),
             ("web_search", Heartbeat, Refuse, Refuse),
             ("web_search", Task, Run, Refuse),

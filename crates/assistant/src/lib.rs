@@ -33,6 +33,7 @@ pub mod words;
 pub const MIGRATIONS: &[db::Migration] = &[
     settings::MIGRATION,
     memory::MIGRATION,
+    memory::TAINT,
     models::MIGRATION,
     agent::conversation::MIGRATION,
     ledger::MIGRATION,

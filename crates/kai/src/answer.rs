@@ -1,24 +1,27 @@
 //! Answers a call on an opened app. The daemon and a command without one both come through here.
 
+use kai_assistant::agent::soul::{self, SoulError};
 use kai_assistant::agent::{Face, Hands, conversation};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{self, RunKind, Taint};
 use kai_assistant::heartbeat::Why;
 use kai_assistant::ledger::{self, Record};
+use kai_assistant::memory::promotion::{self, Proposal};
 use kai_assistant::memory::{self, MemoryKey};
 use kai_assistant::settings::{self, Setting, Values};
 use kai_assistant::tool::Run;
 use kai_llm::{CallId, ToolCall};
+use rusqlite::Transaction;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::call::{Around, Call, Revoked, SettingRow, ToolAnswer, ToolRow};
 use crate::failure::Failure;
+#[cfg(feature = "sms")]
+use crate::sms;
 use crate::web::signin;
 use crate::wire::App;
 use crate::{chats, doctor, heartbeat, models, status, transfer};
-#[cfg(feature = "sms")]
-use crate::{demo, sms};
 
 /// `around` and `face` are the caller's: its environment, and whoever watches there.
 pub(crate) async fn answer(
@@ -40,6 +43,9 @@ pub(crate) async fn answer(
         Call::HeartbeatDryRun => json(heartbeat::dry_run(app).await?),
         Call::HeartbeatLog => json(heartbeat::log(app).await?),
         Call::MemoryList => json(app.db.read(memory::store::all).await?),
+        Call::MemoryProposals => json(app.db.read(promotion::proposals).await?),
+        Call::MemoryAccept { key } => json(decide(app, &key, soul::accept).await?),
+        Call::MemoryDecline { key } => json(decide(app, &key, soul::decline).await?),
         Call::MemoryForget { key } => json(forget(app, &key).await?),
         Call::ToolsList => {
             let values = values(app).await?;
@@ -66,27 +72,11 @@ pub(crate) async fn answer(
         Call::Import(call) => json(transfer::import(app, call).await?),
         Call::ModelsFirst { name } => json(models::first(app, name).await?),
         #[cfg(feature = "sms")]
-        Call::SmsPoll => json(sms::poll(app).await?),
-        #[cfg(feature = "sms")]
-        Call::SmsList => json(sms::list(app).await?),
-        #[cfg(feature = "sms")]
-        Call::SmsRead { id } => json(sms::read(app, id).await?),
-        #[cfg(feature = "sms")]
-        Call::SmsSearch { text } => json(sms::search(app, &text).await?),
-        #[cfg(feature = "sms")]
-        Call::DraftsList => json(sms::drafts(app).await?),
-        #[cfg(feature = "sms")]
-        Call::DraftsShow { id } => json(sms::draft(app, id).await?),
-        #[cfg(feature = "sms")]
-        Call::DraftsTap(call) => json(sms::tap(app, call).await?),
-        #[cfg(feature = "sms")]
-        Call::DemoSms { from, text } => json(demo::receive(app, &from, &text)?),
-        #[cfg(feature = "sms")]
-        Call::DraftsDiscard { id } => json(sms::discard(app, id).await?),
+        Call::Sms(call) => sms::answer(app, call).await,
     }
 }
 
-fn json(answer: impl Serialize) -> Result<Value, Failure> {
+pub(crate) fn json(answer: impl Serialize) -> Result<Value, Failure> {
     serde_json::to_value(answer)
         .map_err(|e| Failure::failed(format!("The answer could not be written: {e}.")))
 }
@@ -161,6 +151,14 @@ async fn forget(app: &App, key: &str) -> Result<MemoryKey, Failure> {
         "There is no memory under the key \"{}\". See: kai memory list",
         key.as_str()
     )))
+}
+
+type Deciding = fn(&Transaction<'_>, &MemoryKey) -> Result<Proposal, SoulError>;
+
+/// The person's word on a proposal.
+async fn decide(app: &App, key: &str, word: Deciding) -> Result<Proposal, Failure> {
+    let key = MemoryKey::new(key).map_err(Failure::usage)?;
+    app.db.write(move |tx| word(tx, &key)).await.map_err(|error| Failure::failed(error.to_string()))
 }
 
 fn tools(app: &App, values: &Values, around: &Around) -> Vec<ToolRow> {

@@ -11,6 +11,7 @@ use kai_assistant::device::{
 };
 use kai_assistant::home::{Home, HomeId};
 use kai_assistant::manifest::{MANIFEST, Manifest};
+use kai_assistant::memory::promotion::PromoteLearning;
 use kai_assistant::memory::{MemoryForget, MemoryLearn, MemoryReinforce, MemoryStore};
 use kai_assistant::settings::{self, LANGUAGE, Values};
 #[cfg(feature = "sms")]
@@ -194,6 +195,7 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
         memory(Arc::new(MemoryForget { db: db.clone() })),
         memory(Arc::new(MemoryLearn { db: db.clone(), clock: Arc::clone(clock) })),
         memory(Arc::new(MemoryReinforce { db: db.clone() })),
+        memory(Arc::new(PromoteLearning { db: db.clone(), clock: Arc::clone(clock) })),
     ];
     #[cfg(feature = "sms")]
     entries.extend(sms_tools(parts));

@@ -206,6 +206,10 @@ pub fn rules(values: &Values) -> Rules {
     }
 }
 
+#[cfg_attr(
+    not(any(feature = "sms", feature = "notifications")),
+    expect(unused_variables, reason = "no queues")
+)]
 fn sources(values: &Values) -> Sources {
     Sources {
         #[cfg(feature = "sms")]

@@ -7,7 +7,10 @@ use sha2::{Digest, Sha256};
 use super::store;
 use crate::db::DbError;
 use crate::hex;
+use crate::memory::{Memory, promotion};
+#[cfg(any(feature = "sms", feature = "notifications"))]
 use crate::pending::{self, Queue};
+use crate::settings::{self, MEMORY_ENABLED};
 use crate::untrusted::Untrusted;
 
 /// Everything that goes into a prompt, and how to forget it.
@@ -104,14 +107,27 @@ impl Brief {
 
 /// One view of everything that waits.
 pub fn gather(tx: &Transaction<'_>, sources: &Sources) -> Result<Brief, DbError> {
-    let mut brief =
-        Brief { previous: store::previous(tx)?, answered: store::standing(tx)?.1, ..Brief::default() };
+    let remembers = settings::load(tx)?.on(&MEMORY_ENABLED);
+    let mut brief = Brief {
+        candidates: if remembers { candidates(tx)? } else { vec![] },
+        previous: store::previous(tx)?,
+        answered: store::standing(tx)?.1,
+        ..Brief::default()
+    };
     #[cfg(feature = "sms")]
     if sources.sms {
         brief.sms = sms(tx)?;
     }
     let _ = (&mut brief, sources);
     Ok(brief)
+}
+
+fn candidates(tx: &Transaction<'_>) -> Result<Vec<String>, DbError> {
+    let line = |memory: &Memory| {
+        let content = memory.content.split_whitespace().collect::<Vec<_>>().join(" ");
+        format!("- {}: {content} ({} times useful)", memory.key.as_str(), memory.hits)
+    };
+    Ok(promotion::candidates(tx)?.iter().map(line).collect())
 }
 
 /// Which queues count: those whose feature is on.
@@ -143,6 +159,7 @@ pub struct Shown {
 }
 
 impl Shown {
+    #[cfg(any(feature = "sms", feature = "notifications"))]
     pub(super) fn forget(&self, tx: &Transaction<'_>, queue: Queue) -> Result<(), DbError> {
         pending::forget(tx, queue, &self.seqs)?;
         pending::told(tx, queue, &self.dropped)

@@ -137,7 +137,7 @@ pub(super) enum Command {
     /// See and forget what Kai remembers
     #[command(
         subcommand,
-        after_help = "Examples:\n  kai memory list --json\n  kai memory forget favourite_colour"
+        after_help = "Examples:\n  kai memory list --json\n  kai memory forget favourite_colour\n  kai memory proposals\n  kai memory accept tea"
     )]
     Memory(MemoryCommand),
     /// See the tools and try one as the model would
@@ -340,6 +340,12 @@ pub(super) enum MemoryCommand {
     List,
     /// Delete one memory
     Forget { key: String },
+    /// What Kai proposes to make a part of itself
+    Proposals,
+    /// Add a proposal to the soul, the beginning of every prompt
+    Accept { key: String },
+    /// Say no to a proposal
+    Decline { key: String },
 }
 
 #[derive(Debug, Subcommand)]

@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 use kai_assistant::agent::conversation::ConversationId;
 
 use kai_assistant::home::Home;
+use kai_assistant::memory::promotion::Proposal;
 
 use self::args::{
     Args, ChatsCommand, Command, HeartbeatCommand, MemoryCommand, ModelsCommand, Serve, SettingsCommand,
@@ -217,6 +218,15 @@ impl Asking {
             MemoryCommand::List => self.show(Call::MemoryList, |memories: &Vec<_>| show::memories(memories)),
             MemoryCommand::Forget { key } => self.show(Call::MemoryForget { key }, |key: &String| {
                 format!("Forgot \"{}\".\n", out::visible(key))
+            }),
+            MemoryCommand::Proposals => {
+                self.show(Call::MemoryProposals, |rows: &Vec<_>| show::proposals(rows))
+            }
+            MemoryCommand::Accept { key } => self.show(Call::MemoryAccept { key }, |taken: &Proposal| {
+                format!("Added to the soul: {}\n", out::visible(&taken.text))
+            }),
+            MemoryCommand::Decline { key } => self.show(Call::MemoryDecline { key }, |left: &Proposal| {
+                format!("Declined: {}\n", out::visible(&left.text))
             }),
         }
     }

@@ -2,6 +2,7 @@
 
 use kai_assistant::agent::conversation::{Conversation, Entry};
 use kai_assistant::memory::Memory;
+use kai_assistant::memory::promotion::Proposal;
 use kai_llm::Message;
 
 use super::out::visible;
@@ -139,7 +140,22 @@ pub(super) fn memories(memories: &[Memory]) -> String {
     if memories.is_empty() {
         return "Kai remembers nothing yet.\n".to_owned();
     }
-    columns(&memories.iter().map(|m| (visible(m.key.as_str()), visible(&m.content))).collect::<Vec<_>>())
+    let row = |memory: &Memory| {
+        let strange = if memory.tainted { "  (from strangers' text)" } else { "" };
+        (visible(memory.key.as_str()), format!("{}{strange}", visible(&memory.content)))
+    };
+    columns(&memories.iter().map(row).collect::<Vec<_>>())
+}
+
+pub(super) fn proposals(rows: &[Proposal]) -> String {
+    if rows.is_empty() {
+        return "Nothing is proposed.\n".to_owned();
+    }
+    let row = |row: &Proposal| {
+        (visible(row.key.as_str()), format!("{} ({} times useful)", visible(&row.text), row.hits))
+    };
+    let list = columns(&rows.iter().map(row).collect::<Vec<_>>());
+    format!("{list}Accept with kai memory accept KEY, or decline.\n")
 }
 
 pub(super) fn tools(rows: &[ToolRow]) -> String {

@@ -11,6 +11,7 @@ mod cli;
 mod daemon;
 mod device;
 mod edition;
+mod heartbeat;
 mod keyring;
 mod kit;
 mod notify;
