@@ -39,6 +39,12 @@ pub enum Verdict {
 enum Reach {
     /// Only tells; nothing leaves and nothing stays.
     Looks,
+    /// Only tells too, but what strangers wrote: from then on the request is tainted.
+    #[cfg_attr(
+        not(any(feature = "sms", feature = "notifications")),
+        expect(dead_code, reason = "read by the foss edition")
+    )]
+    Reads,
     /// Changes what Kai will believe or do later.
     Plants,
     /// Takes away something of the person's; only where a person is there.
@@ -52,7 +58,11 @@ enum Reach {
 }
 
 const TABLE: &[(&str, Reach)] = &[
+    #[cfg(feature = "notifications")]
+    ("check_notifications", Reach::Reads),
     ("create_calendar_event", Reach::Device),
+    #[cfg(feature = "notifications")]
+    ("dismiss_notification", Reach::Device),
     ("execute_shell_command", Reach::Outward),
     (FETCH, Reach::Web),
     ("get_local_time", Reach::Looks),
@@ -63,6 +73,10 @@ const TABLE: &[(&str, Reach)] = &[
     ("memory_reinforce", Reach::Looks),
     ("memory_store", Reach::Plants),
     ("open_url", Reach::Outward),
+    #[cfg(feature = "notifications")]
+    ("read_notification", Reach::Reads),
+    #[cfg(feature = "notifications")]
+    ("search_notifications", Reach::Reads),
     ("send_notification", Reach::Device),
     ("set_alarm", Reach::Device),
     ("shell_command", Reach::Outward),
@@ -109,7 +123,7 @@ fn listed(messages: &[Message], call: &ToolCall) -> bool {
 pub fn verdict(kind: RunKind, taint: Taint, tool: &str) -> Verdict {
     let reach = TABLE.iter().find(|(name, _)| *name == tool).map_or(Reach::Outward, |(_, reach)| *reach);
     match (kind, reach) {
-        (_, Reach::Looks) | (RunKind::Chat, Reach::Removes | Reach::Device) => Verdict::Run,
+        (_, Reach::Looks | Reach::Reads) | (RunKind::Chat, Reach::Removes | Reach::Device) => Verdict::Run,
         (RunKind::Task, Reach::Web) if taint == Taint::Clean => Verdict::Run,
         (RunKind::Heartbeat | RunKind::Task, _) => Verdict::Refuse,
         (RunKind::Chat, _) if taint == Taint::Tainted => Verdict::AskFirst,
@@ -117,13 +131,15 @@ pub fn verdict(kind: RunKind, taint: Taint, tool: &str) -> Verdict {
     }
 }
 
-/// Does anything in the conversation come from those who can write to the person: SMS, notifications, mail, MCP? A
-/// result of a tool that the table does not know counts as theirs; a name that a model made up (`exists` says no)
+/// Does anything in the conversation come from those who can write to the person: SMS, notifications, mail, MCP? Also
+/// long after the tool was switched off. A result of a tool that the table does not know counts as theirs; a name that a model made up (`exists` says no)
 /// brought nothing in. Web pages do not count; see [`judge`].
 pub fn taint(messages: &[Message], exists: impl Fn(&str) -> bool) -> Taint {
-    let known = |tool: &str| TABLE.iter().any(|(name, _)| *name == tool);
-    let strange =
-        |message: &Message| matches!(message, Message::Tool { tool, .. } if !known(tool) && exists(tool));
+    let strangers = |tool: &str| match TABLE.iter().find(|(name, _)| *name == tool) {
+        Some((_, reach)) => *reach == Reach::Reads,
+        None => exists(tool),
+    };
+    let strange = |message: &Message| matches!(message, Message::Tool { tool, .. } if strangers(tool));
     if messages.iter().any(strange) { Taint::Tainted } else { Taint::Clean }
 }
 
@@ -154,7 +170,10 @@ mod tests {
             assert_eq!(taint(&[said.clone(), result(web)], there), Taint::Clean, "{web}");
         }
         assert_eq!(taint(&[said.clone(), result("made_up")], |_| false), Taint::Clean);
-        assert_eq!(taint(&[said, result("get_local_time"), result("something_new")], there), Taint::Tainted);
+        assert_eq!(
+            taint(&[said.clone(), result("get_local_time"), result("something_new")], there),
+            Taint::Tainted
+        );
     }
 
     #[test]
@@ -211,6 +230,24 @@ mod tests {
             assert_eq!(verdict(kind, Tainted, tool), tainted, "{tool} in {kind:?}, tainted");
         }
     }
+
+    #[cfg(feature = "notifications")]
+    #[test]
+    fn notifications_are_read_everywhere_and_taint() {
+        use RunKind::{Chat, Heartbeat, Task};
+        for tool in ["check_notifications", "read_notification", "search_notifications"] {
+            for kind in [Chat, Heartbeat, Task] {
+                assert_eq!(verdict(kind, Taint::Tainted, tool), Verdict::Run, "{tool} in {kind:?}");
+            }
+            assert_eq!(taint(&[result(tool)], |_| false), Taint::Tainted, "{tool}");
+        }
+        assert_eq!(verdict(Chat, Taint::Tainted, "dismiss_notification"), Verdict::Run);
+        for kind in [Heartbeat, Task] {
+            assert_eq!(verdict(kind, Taint::Clean, "dismiss_notification"), Verdict::Refuse, "{kind:?}");
+        }
+        assert_eq!(taint(&[result("dismiss_notification")], |_| true), Taint::Clean);
+    }
+
     #[test]
     fn after_a_page_only_listed_addresses_are_fetched_without_asking() {
         use RunKind::{Chat, Heartbeat, Task};

@@ -14,6 +14,8 @@ pub mod ledger;
 pub mod manifest;
 pub mod memory;
 pub mod models;
+#[cfg(feature = "notifications")]
+pub mod notifications;
 #[cfg(feature = "sms")]
 pub mod outbox;
 pub mod pending;
@@ -37,4 +39,6 @@ pub const MIGRATIONS: &[db::Migration] = &[
     lease::MIGRATION,
     pending::MIGRATION,
     device::MIGRATION,
+    #[cfg(feature = "notifications")]
+    notifications::MIGRATION,
 ];

@@ -24,20 +24,28 @@ pub struct Entry {
 pub enum Governed {
     /// It has a switch of its own, and so a card in the settings.
     OwnSwitch { on_by_default: bool },
-    /// It is there whenever its feature is on.
-    Feature(Feature),
+    /// It is there whenever its features are on.
+    Features(&'static [Feature]),
 }
 
 /// A feature whose switch governs several tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feature {
     Memory,
+    #[cfg(feature = "notifications")]
+    Notifications,
+    #[cfg(feature = "notifications")]
+    DismissNotifications,
 }
 
 impl Feature {
     fn setting(self) -> &'static Setting {
         match self {
             Self::Memory => &MEMORY_ENABLED,
+            #[cfg(feature = "notifications")]
+            Self::Notifications => &settings::NOTIFICATIONS_ENABLED,
+            #[cfg(feature = "notifications")]
+            Self::DismissNotifications => &settings::NOTIFICATIONS_DISMISS_ENABLED,
         }
     }
 }
@@ -49,13 +57,13 @@ impl Entry {
             Governed::OwnSwitch { on_by_default } => {
                 values.on(&settings::tool_enabled(self.tool.name(), on_by_default))
             }
-            Governed::Feature(feature) => values.on(feature.setting()),
+            Governed::Features(features) => features.iter().all(|feature| values.on(feature.setting())),
         }
     }
 
     /// Why a model is not offered this tool now, with what to do about it.
     pub fn why_not(&self, values: &Values) -> Option<String> {
-        let (name, switch) = (self.tool.name(), self.switch());
+        let (name, switch) = (self.tool.name(), self.switch(values));
         // What is lacking comes first: turning the tool on would not help.
         self.tool.lacks().or_else(|| {
             let off = !self.enabled(values);
@@ -66,15 +74,20 @@ impl Entry {
     }
 
     /// Who turns it on and off, as a sentence.
-    pub fn governor(&self) -> String {
-        let key = self.switch();
+    pub fn governor(&self, values: &Values) -> String {
+        let key = self.switch(values);
         format!("kai settings set {key} true|false turns it on and off.")
     }
 
-    fn switch(&self) -> String {
+    /// The switch that is off, if one is; else the first.
+    fn switch(&self, values: &Values) -> String {
         match self.governed {
             Governed::OwnSwitch { .. } => format!("tool_enabled_{}", self.tool.name()),
-            Governed::Feature(feature) => feature.setting().key.to_string(),
+            Governed::Features(features) => {
+                let off = features.iter().find(|feature| !values.on(feature.setting()));
+                let key = off.or(features.first()).map(|feature| feature.setting().key.to_string());
+                key.unwrap_or_default()
+            }
         }
     }
 
@@ -82,7 +95,7 @@ impl Entry {
         let name = self.tool.name();
         let own = match self.governed {
             Governed::OwnSwitch { on_by_default } => Some(settings::tool_enabled(name, on_by_default)),
-            Governed::Feature(_) => None,
+            Governed::Features(_) => None,
         };
         own.into_iter().chain([settings::tool_timeout(name, self.tool.timeout().as_secs())])
     }

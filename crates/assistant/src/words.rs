@@ -7,8 +7,21 @@ use std::sync::LazyLock;
 #[derive(Debug)]
 pub struct Words(BTreeMap<&'static str, &'static str>);
 
-static ENGLISH: LazyLock<Words> = LazyLock::new(|| Words::parse(include_str!("../words/en.txt")));
-static GERMAN: LazyLock<Words> = LazyLock::new(|| Words::parse(include_str!("../words/de.txt")));
+static ENGLISH: LazyLock<Words> = LazyLock::new(|| {
+    Words::parse(&[
+        include_str!("../words/en.txt"),
+        // In files of their own, because the store edition must not even hold the names.
+        #[cfg(feature = "notifications")]
+        include_str!("../words/en.notifications.txt"),
+    ])
+});
+static GERMAN: LazyLock<Words> = LazyLock::new(|| {
+    Words::parse(&[
+        include_str!("../words/de.txt"),
+        #[cfg(feature = "notifications")]
+        include_str!("../words/de.notifications.txt"),
+    ])
+});
 
 impl Words {
     /// The words for a language or a locale such as `de_AT.UTF-8`; English where we have no others.
@@ -24,8 +37,8 @@ impl Words {
         Self::of(if language == "system" { locale } else { language })
     }
 
-    fn parse(text: &'static str) -> Self {
-        let lines = text.lines().filter(|line| !line.starts_with('#'));
+    fn parse(files: &[&'static str]) -> Self {
+        let lines = files.iter().flat_map(|text| text.lines()).filter(|line| !line.starts_with('#'));
         Self(lines.filter_map(|line| line.split_once('=')).map(|(k, v)| (k.trim(), v.trim())).collect())
     }
 

@@ -105,7 +105,7 @@ impl Stage {
         let store = MemoryStore { db: db.clone(), clock: clock.clone() };
         let toolbox = Toolbox::new(vec![
             own(Arc::new(slow.clone())),
-            Entry { tool: Arc::new(store), governed: Governed::Feature(Feature::Memory) },
+            Entry { tool: Arc::new(store), governed: Governed::Features(&[Feature::Memory]) },
         ]);
         let conversation = db.write(|tx| conversation::create(tx, Timestamp::UNIX_EPOCH)).await;
         let conversation = conversation.unwrap_or_else(|e: DbError| panic!("{e}"));

@@ -141,7 +141,7 @@ async fn switch_tool(app: &App, name: &str, on: bool) -> Result<SettingRow, Fail
         return set(app, &key, if on { "true" } else { "false" }).await;
     }
     Err(Failure::usage(match app.toolbox.entries().iter().find(|entry| entry.tool.name() == name) {
-        Some(entry) => format!("{name} has no switch of its own: {}", entry.governor()),
+        Some(entry) => format!("{name} has no switch of its own: {}", entry.governor(&values(app).await?)),
         None => format!("There is no tool called {name}. See: kai tools list"),
     }))
 }

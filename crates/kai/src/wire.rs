@@ -118,7 +118,7 @@ fn toolbox(
     let switched = |tool, on_by_default| Entry { tool, governed: Governed::OwnSwitch { on_by_default } };
     let own = |tool: Arc<dyn AnyTool>| switched(tool, true);
     let off = |tool: Arc<dyn AnyTool>| switched(tool, false);
-    let memory = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Feature(Feature::Memory) };
+    let memory = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(&[Feature::Memory]) };
     let web = Web::new(SystemResolver);
     let (search, location) = (SearchServices::default(), LocationServices::default());
     Toolbox::new(vec![
