@@ -52,10 +52,12 @@ pub(crate) async fn answer(
         Call::Export { sections, passphrase } => json(transfer::export(app, &sections, passphrase).await?),
         Call::Import(call) => json(transfer::import(app, call).await?),
         Call::ModelsFirst { name } => json(models::first(app, name).await?),
+        #[cfg(feature = "notifications")]
+        Call::Notifications(asked) => crate::notifications::answer(app, asked).await,
     }
 }
 
-fn json(answer: impl Serialize) -> Result<Value, Failure> {
+pub(crate) fn json(answer: impl Serialize) -> Result<Value, Failure> {
     serde_json::to_value(answer)
         .map_err(|e| Failure::failed(format!("The answer could not be written: {e}.")))
 }
@@ -94,6 +96,11 @@ fn find(app: &App, key: &str) -> Result<Setting, Failure> {
 async fn set(app: &App, key: &str, typed: &str) -> Result<SettingRow, Failure> {
     let setting = find(app, key)?;
     let value = setting.accept(typed).map_err(|refused| Failure::usage(refused.to_string()))?;
+    #[cfg(feature = "notifications")]
+    if setting.key == settings::NOTIFICATIONS_ENABLED.key {
+        crate::notifications::switch(app, value == "true").await?;
+        return Ok(row(&setting, &values(app).await?));
+    }
     let key = setting.key.to_string();
     let values = app
         .db

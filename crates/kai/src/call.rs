@@ -89,6 +89,8 @@ pub(crate) enum Call {
     ModelsFirst {
         name: String,
     },
+    #[cfg(feature = "notifications")]
+    Notifications(crate::notifications::Asked),
 }
 
 impl Call {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kai_assistant::device::{Notifier, Opener};
+#[cfg(feature = "notifications")]
+use kai_assistant::notifications::{Listener, Source};
 use kai_bridges::termux::Termux;
 
 /// What is not there is `None`, and the tools that need it say so.
@@ -11,6 +13,9 @@ use kai_bridges::termux::Termux;
 pub(crate) struct Machine {
     pub(crate) opener: Option<Arc<dyn Opener>>,
     pub(crate) notifier: Option<Arc<dyn Notifier>>,
+    /// Who tells of other apps' notifications.
+    #[cfg(feature = "notifications")]
+    pub(crate) notifications: Option<Arc<Source>>,
 }
 
 impl Machine {
@@ -20,6 +25,8 @@ impl Machine {
         Self {
             opener: termux("termux-open-url").map(|it| it as _).or_else(desktop_opener),
             notifier: termux("termux-notification").map(|it| it as _).or_else(desktop_notifier),
+            #[cfg(feature = "notifications")]
+            notifications: listener().map(|it| Arc::new(Source::new(it))),
         }
     }
 }
@@ -50,6 +57,16 @@ pub(crate) fn session_bus() -> Option<String> {
         socket.exists().then(|| format!("unix:path={}", socket.display()))
     };
     named.or_else(usual)
+}
+
+#[cfg(all(target_os = "linux", feature = "notifications"))]
+fn listener() -> Option<Arc<dyn Listener>> {
+    Some(Arc::new(kai_bridges::desktop::DesktopListener::on(session_bus()?)))
+}
+
+#[cfg(all(not(target_os = "linux"), feature = "notifications"))]
+fn listener() -> Option<Arc<dyn Listener>> {
+    None
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -14,6 +14,8 @@ mod home;
 mod logs;
 mod machine;
 mod models;
+#[cfg(feature = "notifications")]
+mod notifications;
 mod socket;
 mod status;
 mod transfer;

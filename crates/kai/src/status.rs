@@ -21,6 +21,8 @@ pub(crate) struct Status {
     /// The model that is asked first; `None` when none is set up.
     pub(crate) model: Option<ModelRow>,
     pub(crate) memory: MemoryStatus,
+    #[cfg(feature = "notifications")]
+    pub(crate) notifications: crate::notifications::NotificationsStatus,
     pub(crate) tools: ToolsStatus,
 }
 
@@ -58,6 +60,8 @@ pub(crate) async fn of(app: &App, around: &Around) -> Result<Status, DbError> {
         daemon: daemon(app),
         model: models::rows(app, around).await?.into_iter().next(),
         memory: MemoryStatus { enabled: values.on(&MEMORY_ENABLED), count: memories },
+        #[cfg(feature = "notifications")]
+        notifications: crate::notifications::status(app).await?,
         tools: ToolsStatus { offered: app.toolbox.offered(&values).len(), all: app.toolbox.entries().len() },
     })
 }

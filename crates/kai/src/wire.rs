@@ -44,6 +44,9 @@ pub(crate) struct App {
     pub(crate) around: Around,
     /// Rings alarms; in a daemon that can show notifications.
     pub(crate) ringer: Option<Ringer>,
+    /// Who tells of other apps' notifications.
+    #[cfg(feature = "notifications")]
+    pub(crate) notifications: Option<Arc<kai_assistant::notifications::Source>>,
     /// Set in the daemon only.
     pub(crate) daemon: Option<Running>,
 }
@@ -83,6 +86,8 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
         http: Http::new(Limits::default()),
         around: around::here(),
         ringer: ringer.ok(),
+        #[cfg(feature = "notifications")]
+        notifications: machine.notifications,
         daemon: None,
     })
 }
@@ -121,7 +126,7 @@ fn toolbox(
     let memory = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(&[Feature::Memory]) };
     let web = Web::new(SystemResolver);
     let (search, location) = (SearchServices::default(), LocationServices::default());
-    Toolbox::new(vec![
+    let entries = vec![
         own(Arc::new(LocalTime { clock: Arc::clone(clock) })),
         own(Arc::new(OpenUrl { opener: machine.opener.clone(), db: db.clone(), files: home.files() })),
         own(Arc::new(SendNotification { notifier: machine.notifier.clone() })),
@@ -143,7 +148,13 @@ fn toolbox(
         memory(Arc::new(MemoryForget { db: db.clone() })),
         memory(Arc::new(MemoryLearn { db: db.clone(), clock: Arc::clone(clock) })),
         memory(Arc::new(MemoryReinforce { db: db.clone() })),
-    ])
+    ];
+    #[cfg(feature = "notifications")]
+    let entries = [entries, crate::notifications::entries(db, clock, machine.notifications.as_ref())]
+        .into_iter()
+        .flatten()
+        .collect();
+    Toolbox::new(entries)
 }
 
 #[cfg(test)]
@@ -168,6 +179,8 @@ impl App {
             http: Http::new(Limits::default()),
             around: Around::default(),
             ringer: None,
+            #[cfg(feature = "notifications")]
+            notifications: None,
             daemon: None,
         };
         (app, folder)

@@ -110,7 +110,7 @@ impl Capture {
                 Ok(()) => return true,
                 Err(DbError::Stopping) => return false,
                 Err(error) => {
-                    tracing::warn!(%error, "notifications could not be written and are tried again")
+                    tracing::warn!(%error, "notifications could not be written and are tried again");
                 }
             }
             tokio::time::sleep(AGAIN).await;

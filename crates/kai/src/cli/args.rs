@@ -127,6 +127,13 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai tools list\n  kai tools call get_local_time\n  kai tools call memory_store '{\"key\": \"tea\", \"content\": \"Likes green tea.\"}'"
     )]
     Tools(ToolsCommand),
+    /// See the notifications of other apps that Kai may read
+    #[cfg(feature = "notifications")]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai settings set notifications_enabled true\n  kai notifications list\n  kai notifications search dinner\n  kai notifications refresh"
+    )]
+    Notifications(super::notifications::NotificationsCommand),
     /// Print a fresh one-time link that signs a browser in
     #[command(after_help = "Examples:\n  kai link\n  kai link --revoke-all")]
     Link {

@@ -3,6 +3,8 @@
 mod args;
 mod key;
 mod markdown;
+#[cfg(feature = "notifications")]
+mod notifications;
 pub(crate) mod out;
 mod show;
 mod talk;
@@ -65,6 +67,8 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         Command::Settings(command) => ask.settings(command),
         Command::Memory(command) => ask.memory(command),
         Command::Tools(command) => ask.tools(command),
+        #[cfg(feature = "notifications")]
+        Command::Notifications(command) => notifications::run(&ask, command),
         Command::Link { revoke_all } => ask.link(revoke_all),
         Command::Export { file, sections, secrets } => transfer::export(&ask, &file, sections, secrets),
         Command::Import { file, sections, replace, preview, yes, no_secrets } => {

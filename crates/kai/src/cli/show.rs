@@ -30,7 +30,7 @@ pub(super) fn status(status: &Status) -> String {
         None => "none is set up; add one: kai models add --help".to_owned(),
     };
     let memory = if status.memory.enabled { "on" } else { "off" };
-    columns(&[
+    let rows = vec![
         ("Kai".to_owned(), format!("{} ({} edition{permissions})", status.version, status.edition)),
         ("Home".to_owned(), format!("{} (encrypted, key: {})", visible(&status.home), status.key)),
         ("Daemon".to_owned(), daemon),
@@ -40,7 +40,10 @@ pub(super) fn status(status: &Status) -> String {
             "Tools".to_owned(),
             format!("{} of {} offered to the model", status.tools.offered, status.tools.all),
         ),
-    ])
+        #[cfg(feature = "notifications")]
+        ("Notifications".to_owned(), super::notifications::sentence(&status.notifications)),
+    ];
+    columns(&rows)
 }
 
 pub(super) fn doctor(checks: &[Check]) -> String {

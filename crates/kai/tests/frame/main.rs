@@ -11,6 +11,8 @@ mod device;
 mod edition;
 mod keyring;
 mod kit;
+#[cfg(all(target_os = "linux", feature = "notifications"))]
+mod notifications;
 mod notify;
 mod provider;
 mod refusals;
