@@ -162,8 +162,9 @@ fn a_burst_is_heard_whole_and_quickly() {
     let scene = Scene::start();
     let began = Instant::now();
     // Five at a time: beyond ten, dunst lets some of them wait for ten seconds.
-    let script =
-        r#"for n in $(seq 100); do notify-send -a "app$((n % 4))$0" "Post $0 $n" text || exit 1; done"#;
+    let script = r#"for n in $(seq 100); do
+        notify-send -h "string:desktop-entry:app$0.$((n % 4))" "Post $0 $n" text || exit 1
+    done"#;
     let apps: Vec<_> = (0..5)
         .map(|app| {
             let mut command = Command::new("sh");
