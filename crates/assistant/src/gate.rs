@@ -40,11 +40,10 @@ enum Reach {
     /// Only tells; nothing leaves and nothing stays.
     Looks,
     /// Only tells too, but what strangers wrote: from then on the request is tainted.
-    #[cfg_attr(
-        not(any(feature = "sms", feature = "notifications")),
-        expect(dead_code, reason = "read by the foss edition")
-    )]
     Reads,
+    /// Puts a draft in front of the person, whose tap is the click.
+    #[cfg_attr(not(feature = "sms"), expect(dead_code, reason = "drafts are of the foss edition"))]
+    Stages,
     /// Changes what Kai will believe or do later.
     Plants,
     /// Takes away something of the person's; only where a person is there.
@@ -58,6 +57,11 @@ enum Reach {
 }
 
 const TABLE: &[(&str, Reach)] = &[
+    // Numbers and states, no stranger's text.
+    #[cfg(feature = "sms")]
+    ("check_drafts", Reach::Looks),
+    #[cfg(feature = "sms")]
+    ("check_sms", Reach::Reads),
     #[cfg(feature = "notifications")]
     ("check_notifications", Reach::Reads),
     ("create_calendar_event", Reach::Device),
@@ -77,7 +81,15 @@ const TABLE: &[(&str, Reach)] = &[
     ("read_notification", Reach::Reads),
     #[cfg(feature = "notifications")]
     ("search_notifications", Reach::Reads),
+    #[cfg(feature = "sms")]
+    ("read_sms", Reach::Reads),
+    #[cfg(feature = "sms")]
+    ("reply_sms", Reach::Stages),
+    #[cfg(feature = "sms")]
+    ("search_sms", Reach::Reads),
     ("send_notification", Reach::Device),
+    #[cfg(feature = "sms")]
+    ("send_sms", Reach::Stages),
     ("set_alarm", Reach::Device),
     ("shell_command", Reach::Outward),
     (SEARCH, Reach::Web),
@@ -123,7 +135,8 @@ fn listed(messages: &[Message], call: &ToolCall) -> bool {
 pub fn verdict(kind: RunKind, taint: Taint, tool: &str) -> Verdict {
     let reach = TABLE.iter().find(|(name, _)| *name == tool).map_or(Reach::Outward, |(_, reach)| *reach);
     match (kind, reach) {
-        (_, Reach::Looks | Reach::Reads) | (RunKind::Chat, Reach::Removes | Reach::Device) => Verdict::Run,
+        (_, Reach::Looks | Reach::Reads | Reach::Stages)
+        | (RunKind::Chat, Reach::Removes | Reach::Device) => Verdict::Run,
         (RunKind::Task, Reach::Web) if taint == Taint::Clean => Verdict::Run,
         (RunKind::Heartbeat | RunKind::Task, _) => Verdict::Refuse,
         (RunKind::Chat, _) if taint == Taint::Tainted => Verdict::AskFirst,
@@ -174,6 +187,28 @@ mod tests {
             taint(&[said.clone(), result("get_local_time"), result("something_new")], there),
             Taint::Tainted
         );
+        #[cfg(feature = "sms")]
+        for (tool, expected) in [
+            ("check_sms", Taint::Tainted),
+            ("read_sms", Taint::Tainted),
+            ("search_sms", Taint::Tainted),
+            ("check_drafts", Taint::Clean),
+            ("send_sms", Taint::Clean),
+        ] {
+            assert_eq!(taint(&[said.clone(), result(tool)], |_| false), expected, "{tool}");
+        }
+    }
+
+    #[cfg(feature = "sms")]
+    #[test]
+    fn messages_are_read_and_drafted_in_every_run() {
+        for tool in ["check_sms", "read_sms", "search_sms", "send_sms", "reply_sms", "check_drafts"] {
+            for kind in [RunKind::Chat, RunKind::Heartbeat, RunKind::Task] {
+                for taint in [Taint::Clean, Taint::Tainted] {
+                    assert_eq!(verdict(kind, taint, tool), Verdict::Run, "{tool} in {kind:?}");
+                }
+            }
+        }
     }
 
     #[test]

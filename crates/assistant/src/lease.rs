@@ -33,7 +33,7 @@ pub fn take(
     getrandom::fill(&mut random).map_err(|_| DbError::Stopping)?;
     let lease = Lease { name: name.to_owned(), holder: hex::encode(&random) };
     tx.prepare_cached("INSERT OR REPLACE INTO leases (name, holder, pid, until) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![lease.name, lease.holder, std::process::id(), end(now, life)])?;
+        .execute(params![lease.name, lease.holder, std::process::id(), until(now, life)])?;
     Ok(Some(lease))
 }
 
@@ -54,9 +54,22 @@ pub fn renew(
     tx.prepare_cached("UPDATE leases SET until = ?3 WHERE name = ?1 AND holder = ?2")?.execute(params![
         lease.name,
         lease.holder,
-        end(now, life)
+        until(now, life)
     ])?;
     Ok(())
+}
+
+/// Whoever held it does not need it any more.
+pub fn end(tx: &Transaction<'_>, name: &str) -> Result<(), DbError> {
+    tx.prepare_cached("DELETE FROM leases WHERE name = ?1")?.execute([name])?;
+    Ok(())
+}
+
+/// Is it still ours? It may have run out and gone to somebody else.
+pub fn ours(tx: &Transaction<'_>, lease: &Lease) -> Result<bool, DbError> {
+    let mut row = tx.prepare_cached("SELECT holder FROM leases WHERE name = ?1")?;
+    let holder: Option<String> = row.query_row([&lease.name], |row| row.get(0)).optional()?;
+    Ok(holder.is_some_and(|holder| holder == lease.holder))
 }
 
 pub fn give_back(tx: &Transaction<'_>, lease: &Lease) -> Result<(), DbError> {
@@ -65,7 +78,7 @@ pub fn give_back(tx: &Transaction<'_>, lease: &Lease) -> Result<(), DbError> {
     Ok(())
 }
 
-fn end(now: Timestamp, life: SignedDuration) -> i64 {
+fn until(now: Timestamp, life: SignedDuration) -> i64 {
     now.saturating_add(life).unwrap_or(now).as_millisecond()
 }
 

@@ -4,6 +4,7 @@
 pub mod access;
 pub mod agent;
 pub mod clock;
+pub mod codes;
 pub mod db;
 pub mod device;
 pub mod gate;
@@ -38,6 +39,10 @@ pub const MIGRATIONS: &[db::Migration] = &[
     ledger::MIGRATION,
     lease::MIGRATION,
     pending::MIGRATION,
+    #[cfg(feature = "sms")]
+    outbox::MIGRATION,
+    #[cfg(feature = "sms")]
+    sms::MIGRATION,
     device::MIGRATION,
     #[cfg(feature = "notifications")]
     notifications::MIGRATION,

@@ -133,8 +133,46 @@ pub static WEB_SEARCH_SEARXNG_URL: Setting = setting(
 pub static WEB_SEARCH_TAVILY_KEY: Setting =
     setting("web_search_tavily_key", Kind::Secret, "", "The key for Tavily.");
 
+pub static BRIDGE_TERMUX: Setting = setting(
+    "bridge_termux",
+    Kind::Choice(&["auto", "on", "off"]),
+    "auto",
+    "Use Termux's programs to reach the phone: auto means when Kai runs in Termux. Takes effect at the next start.",
+);
+#[cfg(any(feature = "sms", feature = "notifications"))]
+pub static CODE_REDACTION_ENABLED: Setting = setting(
+    "code_redaction_enabled",
+    Kind::Switch,
+    "true",
+    "Keeps one-time codes in messages from the model: it reads [code] instead.",
+);
+#[cfg(feature = "sms")]
+pub static SMS_ENABLED: Setting = setting(
+    "sms_enabled",
+    Kind::Switch,
+    "false",
+    "Lets Kai read the SMS that arrive. Turning it on asks the phone for access.",
+);
+#[cfg(feature = "sms")]
+pub static SMS_SEND_ENABLED: Setting = setting(
+    "sms_send_enabled",
+    Kind::Switch,
+    "false",
+    "Lets Kai draft SMS. Each one waits for your tap; nothing is sent without it.",
+);
+#[cfg(feature = "sms")]
+pub static SMS_POLL_INTERVAL: Setting = setting(
+    "sms_poll_interval",
+    Kind::Choice(&["0", "5", "15", "30", "60"]),
+    "15",
+    "Minutes between two looks at the phone's inbox; 0 means never by itself.",
+);
+
 static FIXED: &[&Setting] = &[
     &ALLOWED_HOSTS,
+    &BRIDGE_TERMUX,
+    #[cfg(any(feature = "sms", feature = "notifications"))]
+    &CODE_REDACTION_ENABLED,
     &LANGUAGE,
     &LOCATION_SERVICE,
     &MEMORY_ENABLED,
@@ -145,6 +183,12 @@ static FIXED: &[&Setting] = &[
     #[cfg(feature = "notifications")]
     &NOTIFICATIONS_IGNORED,
     &OPEN_URL_FOLDERS,
+    #[cfg(feature = "sms")]
+    &SMS_ENABLED,
+    #[cfg(feature = "sms")]
+    &SMS_POLL_INTERVAL,
+    #[cfg(feature = "sms")]
+    &SMS_SEND_ENABLED,
     &SOUL_TEXT,
     &THEME,
     &TOOL_RESULT_LIMIT,

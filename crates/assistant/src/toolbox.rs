@@ -36,6 +36,10 @@ pub enum Feature {
     Notifications,
     #[cfg(feature = "notifications")]
     DismissNotifications,
+    #[cfg(feature = "sms")]
+    ReadSms,
+    #[cfg(feature = "sms")]
+    SendSms,
 }
 
 impl Feature {
@@ -46,6 +50,10 @@ impl Feature {
             Self::Notifications => &settings::NOTIFICATIONS_ENABLED,
             #[cfg(feature = "notifications")]
             Self::DismissNotifications => &settings::NOTIFICATIONS_DISMISS_ENABLED,
+            #[cfg(feature = "sms")]
+            Self::ReadSms => &settings::SMS_ENABLED,
+            #[cfg(feature = "sms")]
+            Self::SendSms => &settings::SMS_SEND_ENABLED,
         }
     }
 }

@@ -13,6 +13,8 @@ static ENGLISH: LazyLock<Words> = LazyLock::new(|| {
         // In files of their own, because the store edition must not even hold the names.
         #[cfg(feature = "notifications")]
         include_str!("../words/en.notifications.txt"),
+        #[cfg(feature = "sms")]
+        include_str!("../words/en.sms.txt"),
     ])
 });
 static GERMAN: LazyLock<Words> = LazyLock::new(|| {
@@ -20,6 +22,8 @@ static GERMAN: LazyLock<Words> = LazyLock::new(|| {
         include_str!("../words/de.txt"),
         #[cfg(feature = "notifications")]
         include_str!("../words/de.notifications.txt"),
+        #[cfg(feature = "sms")]
+        include_str!("../words/de.sms.txt"),
     ])
 });
 

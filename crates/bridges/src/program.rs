@@ -3,45 +3,114 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, Command};
 
-/// Why a program did not do what it was started for, as the rest of a sentence.
+/// Why a program did not do what it was started for. Each holds a sentence without its end.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Failed(pub(crate) String);
+pub(crate) enum Failed {
+    /// It is not on this machine.
+    Absent(String),
+    /// It did not start, or said by itself that it failed.
+    Refused(String),
+    /// It was stopped on its way, so what it was started for may have happened.
+    CutShort(String),
+}
 
-/// What a program says beyond this is not read.
-const OUTPUT_LIMIT: u64 = 64 * 1024;
+impl Failed {
+    pub(crate) fn sentence(self) -> String {
+        match self {
+            Self::Absent(why) | Self::Refused(why) | Self::CutShort(why) => why,
+        }
+    }
+}
+
+/// On what terms a program runs.
+pub(crate) struct Terms<'a> {
+    pub(crate) patience: Duration,
+    /// A program that prints more bytes is stopped: half an answer is none.
+    pub(crate) longest_answer: u64,
+    /// What it reads; `None` is an empty input.
+    pub(crate) input: Option<&'a str>,
+}
+
+impl Terms<'_> {
+    /// A short answer, and nothing to read.
+    pub(crate) fn within(patience: Duration) -> Self {
+        Self { patience, longest_answer: SHORT_ANSWER, input: None }
+    }
+}
+
+const SHORT_ANSWER: u64 = 64 * 1024;
 /// A program that opens something and has not failed by now is on its way.
 #[cfg(target_os = "linux")]
 const FIRST_STEPS: Duration = Duration::from_secs(3);
+/// A shell ends with this and the signal's number if what it ran was killed.
+const KILLED: i32 = 128;
 
-/// Runs a program to its end and returns what it printed. When `limit` has passed, or the caller has gone, it is
+/// Runs a program to its end and returns what it printed. When its time has passed, or the caller has gone, it is
 /// killed with everything it started.
 pub(crate) async fn run<A: AsRef<OsStr>>(
     program: &Path,
     args: &[A],
-    limit: Duration,
+    terms: &Terms<'_>,
 ) -> Result<String, Failed> {
     let mut command = prepared(program, args);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    // Scripts that forget to quote an argument would find our files in it.
+    command.current_dir("/");
+    if terms.input.is_some() {
+        command.stdin(Stdio::piped());
+    }
     let mut child = command.spawn().map_err(|e| failed(program, &e))?;
     let mut group = Group(pid(&child));
-    let (out, err) = (child.stdout.take(), child.stderr.take());
-    let whole = async { tokio::join!(child.wait(), text(out), text(err)) };
-    let Ok((status, out, err)) = tokio::time::timeout(limit, whole).await else {
-        return Err(Failed(format!("{} did not answer within {} s", name(program), limit.as_secs())));
+    let Ok(ended) = tokio::time::timeout(terms.patience, end_of(&mut child, terms)).await else {
+        let seconds = terms.patience.as_secs();
+        return Err(Failed::CutShort(format!("{} did not answer within {seconds} s", name(program))));
     };
+    let ended = ended.map_err(|why| Failed::CutShort(format!("{} {why}", name(program))))?;
     group.0 = None;
-    if status.map_err(|e| failed(program, &e))?.success() {
-        return Ok(out);
+    ended.judged(&name(program))
+}
+
+/// How a program came to its end.
+struct Ended {
+    status: ExitStatus,
+    out: String,
+    err: String,
+    /// Did it read all that it was told?
+    listened: bool,
+}
+
+impl Ended {
+    fn judged(self, name: &str) -> Result<String, Failed> {
+        match self.status.code() {
+            Some(0) if self.listened => Ok(self.out),
+            Some(0) => Err(Failed::CutShort(format!("{name} ended before it had read everything"))),
+            Some(code) if code <= KILLED => Err(Failed::Refused(format!("{name} failed: {}", self.said()))),
+            Some(_) | None => Err(Failed::CutShort(format!("{name} was killed: {}", self.said()))),
+        }
     }
-    let said = err.lines().chain(out.lines()).map(str::trim).find(|line| !line.is_empty());
-    Err(Failed(format!("{} failed: {}", name(program), said.unwrap_or("it did not say why"))))
+
+    fn said(&self) -> &str {
+        let mut lines = self.err.lines().chain(self.out.lines()).map(str::trim);
+        lines.find(|line| !line.is_empty()).unwrap_or("it did not say why")
+    }
+}
+
+async fn end_of(child: &mut Child, terms: &Terms<'_>) -> Result<Ended, String> {
+    let (to, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (listened, out, err, status) = tokio::try_join!(
+        told(to, terms.input),
+        text(out, terms.longest_answer),
+        text(err, SHORT_ANSWER),
+        async { child.wait().await.map_err(|e| format!("was lost: {e}")) },
+    )?;
+    Ok(Ended { status, out, err, listened })
 }
 
 /// Starts a program that outlives us. A failure within its first steps is told.
@@ -52,7 +121,7 @@ pub(crate) async fn launch<A: AsRef<OsStr>>(program: &Path, args: &[A]) -> Resul
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(|e| failed(program, &e))?;
     match tokio::time::timeout(FIRST_STEPS, child.wait()).await {
         Ok(Ok(status)) if !status.success() => {
-            Err(Failed(format!("{} found no program for it ({status})", name(program))))
+            Err(Failed::Refused(format!("{} found no program for it ({status})", name(program))))
         }
         Ok(Err(error)) => Err(failed(program, &error)),
         Ok(Ok(_)) | Err(_) => Ok(()),
@@ -70,17 +139,32 @@ fn pid(child: &Child) -> Option<Pid> {
     child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw)
 }
 
-async fn text(from: Option<impl AsyncRead + Unpin>) -> String {
+/// Writes what the program shall read, then closes its input. One that does not care to read is judged by its end,
+/// so a closed pipe is no failure here.
+async fn told(to: Option<ChildStdin>, input: Option<&str>) -> Result<bool, String> {
+    let (Some(mut to), Some(input)) = (to, input) else { return Ok(true) };
+    let written = async {
+        to.write_all(input.as_bytes()).await?;
+        to.shutdown().await
+    };
+    Ok(written.await.is_ok())
+}
+
+async fn text(from: Option<impl AsyncRead + Unpin>, longest: u64) -> Result<String, String> {
     let mut bytes = vec![];
     if let Some(from) = from {
         // What was read before a failure is all there is.
-        drop(from.take(OUTPUT_LIMIT).read_to_end(&mut bytes).await);
+        drop(from.take(longest + 1).read_to_end(&mut bytes).await);
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    if bytes.len() as u64 > longest {
+        return Err(format!("printed more than {} KB", longest / 1024));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn failed(program: &Path, error: &io::Error) -> Failed {
-    Failed(format!("{} could not be started: {error}", name(program)))
+    let why = format!("{} could not be started: {error}", name(program));
+    if error.kind() == io::ErrorKind::NotFound { Failed::Absent(why) } else { Failed::Refused(why) }
 }
 
 fn name(program: &Path) -> String {
@@ -149,6 +233,8 @@ mod tests {
     use super::*;
 
     const NOTHING: [&str; 0] = [];
+    const PATIENT: Terms<'static> =
+        Terms { patience: Duration::from_secs(20), longest_answer: SHORT_ANSWER, input: None };
 
     #[tokio::test]
     async fn what_a_program_says_and_how_it_ends() {
@@ -156,22 +242,66 @@ mod tests {
         for (script, expected) in [
             ("echo hello", Ok("hello\n".to_owned())),
             ("cat", Ok(String::new())),
-            ("echo no permission >&2; exit 3", Err("p failed: no permission".to_owned())),
-            ("exit 1", Err("p failed: it did not say why".to_owned())),
+            ("pwd", Ok("/\n".to_owned())),
+            ("echo no permission >&2; exit 3", Err(Failed::Refused("p failed: no permission".to_owned()))),
+            ("exit 1", Err(Failed::Refused("p failed: it did not say why".to_owned()))),
+            ("kill -9 $$", Err(Failed::CutShort("p was killed: it did not say why".to_owned()))),
+            ("exit 137", Err(Failed::CutShort("p was killed: it did not say why".to_owned()))),
         ] {
-            let ran = run(&programs.write("p", script), &NOTHING, Duration::from_secs(10)).await;
-            assert_eq!(ran.map_err(|failed| failed.0), expected, "{script}");
+            let ran = run(&programs.write("p", script), &NOTHING, &PATIENT).await;
+            assert_eq!(ran, expected, "{script}");
         }
-        let absent = run(Path::new("/nowhere/p"), &NOTHING, Duration::from_secs(1)).await;
-        assert!(absent.unwrap_err().0.contains("could not be started"));
+        let absent = run(Path::new("/nowhere/p"), &NOTHING, &PATIENT).await.unwrap_err();
+        assert!(matches!(&absent, Failed::Absent(why) if why.contains("could not be started")), "{absent:?}");
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_whole_or_none() {
+        let programs = Programs::new();
+        let print = "head -c \"$1\" /dev/zero | tr '\\0' x";
+        let terms = Terms { longest_answer: 200_000, ..PATIENT };
+        let whole = run(&programs.write("p", print), &["200000"], &terms).await;
+        assert_eq!(whole.unwrap().len(), 200_000);
+        let talker = programs.write("p", &format!("echo $$ >> \"$LOG\"; {print}; sleep 600"));
+        let stopped = run(&talker, &["200001"], &terms).await;
+        assert_eq!(stopped, Err(Failed::CutShort("p printed more than 195 KB".to_owned())));
+        assert!(gone(programs.log().trim()).await);
+    }
+
+    #[tokio::test]
+    async fn what_a_program_is_told_arrives_byte_for_byte() {
+        let programs = Programs::new();
+        let echo = programs.write("p", "cat");
+        let long = "ä😀\\t\n".repeat(50_000);
+        for text in ["", "-n \\t %s $(id) \0 😀\n\n", &long] {
+            let terms = Terms { input: Some(text), longest_answer: 1024 * 1024, ..PATIENT };
+            assert_eq!(run(&echo, &NOTHING, &terms).await.as_deref(), Ok(text));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_program_that_does_not_listen_is_judged_by_its_end() {
+        let programs = Programs::new();
+        // More than a pipe holds, so that writing it cannot succeed unread.
+        let long = "x".repeat(1024 * 1024);
+        let terms = Terms { input: Some(&long), ..PATIENT };
+        for (script, expected) in [
+            ("exit 0", Failed::CutShort("p ended before it had read everything".to_owned())),
+            ("echo no >&2; exit 1", Failed::Refused("p failed: no".to_owned())),
+        ] {
+            assert_eq!(run(&programs.write("p", script), &NOTHING, &terms).await, Err(expected), "{script}");
+        }
+        let deaf = programs.write("p", "exec 0<&-; sleep 600");
+        let terms = Terms { patience: Duration::from_millis(300), ..terms };
+        assert!(matches!(run(&deaf, &NOTHING, &terms).await, Err(Failed::CutShort(_))));
     }
 
     #[tokio::test]
     async fn a_program_that_hangs_is_killed_with_its_children() {
         let programs = Programs::new();
         let hang = programs.write("hang", "sleep 600 & echo $! >> \"$LOG\"; echo $$ >> \"$LOG\"; wait");
-        let failed = run(&hang, &NOTHING, Duration::from_millis(500)).await.unwrap_err();
-        assert!(failed.0.starts_with("hang did not answer"), "{failed:?}");
+        let failed = run(&hang, &NOTHING, &Terms::within(Duration::from_millis(500))).await.unwrap_err();
+        assert_eq!(failed, Failed::CutShort("hang did not answer within 0 s".to_owned()));
         let pids = programs.log();
         assert_eq!(pids.lines().count(), 2);
         for pid in pids.lines() {
@@ -183,8 +313,7 @@ mod tests {
     async fn a_program_whose_caller_went_away_is_killed() {
         let programs = Programs::new();
         let hang = programs.write("hang", "echo $$ >> \"$LOG\"; sleep 600");
-        let patience = Duration::from_mins(1);
-        let caller = run(&hang, &NOTHING, patience);
+        let caller = run(&hang, &NOTHING, &PATIENT);
         assert!(tokio::time::timeout(Duration::from_millis(500), caller).await.is_err());
         assert!(gone(programs.log().trim()).await);
     }
@@ -193,7 +322,7 @@ mod tests {
     async fn a_launched_program_is_left_alone_and_an_early_failure_is_told() {
         let programs = Programs::new();
         let failed = launch(&programs.write("x", "exit 3"), &NOTHING).await.unwrap_err();
-        assert!(failed.0.contains("found no program"), "{failed:?}");
+        assert!(failed.sentence().contains("found no program"));
         assert_eq!(launch(&programs.write("x", "sleep 4; echo done > \"$LOG\""), &NOTHING).await, Ok(()));
         tokio::time::sleep(Duration::from_secs(2)).await;
         assert_eq!(programs.log(), "done\n");

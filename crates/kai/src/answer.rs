@@ -16,6 +16,8 @@ use crate::failure::Failure;
 use crate::web::signin;
 use crate::wire::App;
 use crate::{chats, doctor, models, status, transfer};
+#[cfg(feature = "sms")]
+use crate::{demo, sms};
 
 /// `around` and `face` are the caller's: its environment, and whoever watches there.
 pub(crate) async fn answer(
@@ -32,7 +34,11 @@ pub(crate) async fn answer(
         Call::SettingsSet { key, value } => json(set(app, &key, &value).await?),
         Call::MemoryList => json(app.db.read(memory::store::all).await?),
         Call::MemoryForget { key } => json(forget(app, &key).await?),
-        Call::ToolsList => json(tools(app, &values(app).await?, around)),
+        Call::ToolsList => {
+            let values = values(app).await?;
+            app.toolbox.look(&values).await;
+            json(tools(app, &values, around))
+        }
         Call::ToolsSwitch { tool, on } => json(switch_tool(app, &tool, on).await?),
         Call::ToolsTry { tool, arguments } => json(call_tool(app, tool, arguments, face).await),
         Call::Link => json(signin::fresh_link(app).await?),
@@ -52,6 +58,24 @@ pub(crate) async fn answer(
         Call::Export { sections, passphrase } => json(transfer::export(app, &sections, passphrase).await?),
         Call::Import(call) => json(transfer::import(app, call).await?),
         Call::ModelsFirst { name } => json(models::first(app, name).await?),
+        #[cfg(feature = "sms")]
+        Call::SmsPoll => json(sms::poll(app).await?),
+        #[cfg(feature = "sms")]
+        Call::SmsList => json(sms::list(app).await?),
+        #[cfg(feature = "sms")]
+        Call::SmsRead { id } => json(sms::read(app, id).await?),
+        #[cfg(feature = "sms")]
+        Call::SmsSearch { text } => json(sms::search(app, &text).await?),
+        #[cfg(feature = "sms")]
+        Call::DraftsList => json(sms::drafts(app).await?),
+        #[cfg(feature = "sms")]
+        Call::DraftsShow { id } => json(sms::draft(app, id).await?),
+        #[cfg(feature = "sms")]
+        Call::DraftsTap(call) => json(sms::tap(app, call).await?),
+        #[cfg(feature = "sms")]
+        Call::DemoSms { from, text } => json(demo::receive(app, &from, &text)?),
+        #[cfg(feature = "sms")]
+        Call::DraftsDiscard { id } => json(sms::discard(app, id).await?),
         #[cfg(feature = "notifications")]
         Call::Notifications(asked) => crate::notifications::answer(app, asked).await,
     }
@@ -101,6 +125,8 @@ async fn set(app: &App, key: &str, typed: &str) -> Result<SettingRow, Failure> {
         crate::notifications::switch(app, value == "true").await?;
         return Ok(row(&setting, &values(app).await?));
     }
+    #[cfg(feature = "sms")]
+    allow(app, &setting, &value).await?;
     let key = setting.key.to_string();
     let values = app
         .db
@@ -110,6 +136,19 @@ async fn set(app: &App, key: &str, typed: &str) -> Result<SettingRow, Failure> {
         })
         .await?;
     Ok(row(&setting, &values))
+}
+
+/// Some switches are more than a value: the platform must let them be turned on.
+#[cfg(feature = "sms")]
+async fn allow(app: &App, setting: &Setting, value: &str) -> Result<(), Failure> {
+    if value != "true" || values(app).await?.on(setting) {
+        return Ok(());
+    }
+    match setting.key.as_ref() {
+        key if key == settings::SMS_ENABLED.key => sms::turn_reading_on(app).await,
+        key if key == settings::SMS_SEND_ENABLED.key => sms::can_turn_sending_on(app),
+        _ => Ok(()),
+    }
 }
 
 async fn forget(app: &App, key: &str) -> Result<MemoryKey, Failure> {
@@ -148,7 +187,9 @@ async fn switch_tool(app: &App, name: &str, on: bool) -> Result<SettingRow, Fail
         return set(app, &key, if on { "true" } else { "false" }).await;
     }
     Err(Failure::usage(match app.toolbox.entries().iter().find(|entry| entry.tool.name() == name) {
-        Some(entry) => format!("{name} has no switch of its own: {}", entry.governor(&values(app).await?)),
+        Some(entry) => {
+            format!("{name} has no switch of its own: {}", entry.governor(&values(app).await?))
+        }
         None => format!("There is no tool called {name}. See: kai tools list"),
     }))
 }
@@ -169,7 +210,9 @@ async fn run_recorded(app: &App, call: &ToolCall, face: &dyn Face) -> Result<Too
     let verdict = gate::verdict(RunKind::Chat, Taint::Clean, &call.name);
     let (announced, now) = (hands.announced(call), clock.now());
     db.write(move |tx| ledger::append(tx, &announced, now)).await?;
-    let (text, result) = hands.run(call, &values(app).await?, verdict).await?;
+    let values = values(app).await?;
+    app.toolbox.look(&values).await;
+    let (text, result) = hands.run(call, &values, verdict).await?;
     let success = matches!(result, Record::ToolResult { success: true, .. });
     db.write(move |tx| ledger::append(tx, &result, now)).await?;
     Ok(ToolAnswer { text, success })

@@ -84,6 +84,8 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     let app = Arc::new(app);
     app.db.write(move |tx| remember(tx, PAGE, &origin)).await?;
 
+    #[cfg(feature = "sms")]
+    crate::demo::prepare(&app).await?;
     let (stop, work) = (CancellationToken::new(), TaskTracker::new());
     let commands = socket::serve(Arc::clone(&app), socket, stop.clone(), work.clone());
     let commands = tokio::spawn(commands);
@@ -182,12 +184,28 @@ async fn tick_on(app: Arc<App>, stop: CancellationToken) {
             () = stop.cancelled() => return,
             _ = pace.tick() => {}
         }
+        #[cfg(feature = "sms")]
+        tokio::spawn(look_at_phone(Arc::clone(&app)));
         match tick(&app).await {
             Ok(Some(gap)) => tracing::info!(%gap, "ticks were missed and are made up by this one"),
             Ok(None) => {}
             // The next tick tries again; a daemon that dies of one full disk helps nobody.
             Err(error) => tracing::warn!(%error, "a tick failed"),
         }
+    }
+}
+
+/// What the phone has to be asked on a tick. Beside the tick: a phone that hangs holds up nothing else.
+#[cfg(feature = "sms")]
+async fn look_at_phone(app: Arc<App>) {
+    if let Err(error) = app.phone.door.settle().await {
+        tracing::warn!(%error, "drafts could not be settled");
+    }
+    let Some(poller) = &app.phone.poller else { return };
+    match poller.tick().await {
+        Ok(Some(brought)) => tracing::info!(fresh = brought.fresh, more = brought.more, "polled the phone"),
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%error, "a poll failed"),
     }
 }
 

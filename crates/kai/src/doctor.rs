@@ -6,6 +6,8 @@ use crate::call::Around;
 use crate::failure::Failure;
 use crate::models;
 use crate::wire::App;
+#[cfg(feature = "sms")]
+use crate::{machine, sms};
 
 /// One thing looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +57,8 @@ pub(crate) async fn examine(app: &App, around: &Around) -> Vec<Check> {
     ];
     #[cfg(feature = "notifications")]
     checks.push(notifications(app).await);
+    #[cfg(feature = "sms")]
+    checks.extend(phone(app).await);
     checks.extend(private(app));
     checks
 }
@@ -137,6 +141,44 @@ async fn model(app: &App, around: &Around) -> Check {
         }
         None => Check::note("model", "none is set up", "Add one: kai models add --help"),
     }
+}
+
+/// The phone, if SMS are wanted or could be had.
+#[cfg(feature = "sms")]
+async fn phone(app: &App) -> Option<Check> {
+    let status = match sms::status(app).await {
+        Ok(status) => status,
+        Err(error) => return Some(Check::broken("phone", error.to_string(), None)),
+    };
+    let wanted = status.enabled || status.send_enabled;
+    let Some(bridge) = &status.bridge else { return no_phone(wanted) };
+    if !wanted {
+        return Some(Check::note(
+            "phone",
+            format!("is connected ({bridge}), and Kai does not read its SMS"),
+            "If you want it to: kai settings set sms_enabled true",
+        ));
+    }
+    let lacks = app.phone.inbox.as_ref().filter(|_| status.enabled).and_then(|inbox| inbox.lacks());
+    Some(match (lacks, &status.last_error) {
+        (Some(lacks), _) => Check::broken("phone", "Kai cannot read its SMS", Some(lacks)),
+        (None, Some(error)) => {
+            Check::note("phone", format!("the last poll failed: {error}"), "Try it: kai sms poll")
+        }
+        (None, None) => Check::fine("phone", format!("{bridge}. {}", status.says)),
+    })
+}
+
+/// Without a phone there is only something to say where one was expected.
+#[cfg(feature = "sms")]
+fn no_phone(wanted: bool) -> Option<Check> {
+    let install =
+        "Install the app Termux:API (from where Termux came from) and its programs: pkg install termux-api";
+    if machine::in_termux() {
+        return Some(Check::note("phone", "Termux's SMS programs are not here", install));
+    }
+    let says = "SMS are on, but no phone is connected";
+    wanted.then(|| Check::broken("phone", says, Some("Run Kai in Termux on the phone.".to_owned())))
 }
 
 #[cfg(feature = "notifications")]

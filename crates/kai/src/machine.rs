@@ -1,11 +1,17 @@
 //! What the machine we run on can do for the tools: found out once, from the environment.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use kai_assistant::device::{Notifier, Opener};
 #[cfg(feature = "notifications")]
 use kai_assistant::notifications::{Listener, Source};
+#[cfg(feature = "sms")]
+use kai_assistant::outbox::door::Sender;
+use kai_assistant::settings::{BRIDGE_TERMUX, Values};
+#[cfg(feature = "sms")]
+use kai_assistant::sms::port::SmsReader;
 use kai_bridges::termux::Termux;
 
 /// What is not there is `None`, and the tools that need it say so.
@@ -16,19 +22,77 @@ pub(crate) struct Machine {
     /// Who tells of other apps' notifications.
     #[cfg(feature = "notifications")]
     pub(crate) notifications: Option<Arc<Source>>,
+    /// The tray of a demo, to play with.
+    #[cfg(feature = "notifications")]
+    pub(crate) tray: Option<Arc<kai_bridges::simulated::Tray>>,
+    #[cfg(feature = "sms")]
+    pub(crate) phone: Option<PhoneParts>,
+    /// The same phone, to play with.
+    #[cfg(feature = "sms")]
+    pub(crate) demo: Option<Arc<kai_bridges::simulated::Phone>>,
+}
+
+/// A phone whose SMS can be read and sent.
+#[cfg(feature = "sms")]
+#[derive(Clone)]
+pub(crate) struct PhoneParts {
+    /// The name of the bridge.
+    pub(crate) bridge: &'static str,
+    pub(crate) reader: Arc<dyn SmsReader>,
+    pub(crate) sender: Arc<dyn Sender>,
 }
 
 impl Machine {
-    /// Termux's programs are nowhere but in Termux, so where they are, they are meant.
-    pub(crate) fn found() -> Self {
-        let termux = |program: &str| Some(Arc::new(Termux::in_folder(folder_of(program)?)));
+    pub(crate) fn found(values: &Values) -> Self {
+        let mut termux = Programs::wanted(values);
         Self {
-            opener: termux("termux-open-url").map(|it| it as _).or_else(desktop_opener),
-            notifier: termux("termux-notification").map(|it| it as _).or_else(desktop_notifier),
+            opener: termux.having("termux-open-url").map(|it| it as _).or_else(desktop_opener),
+            notifier: termux.having("termux-notification").map(|it| it as _).or_else(desktop_notifier),
             #[cfg(feature = "notifications")]
-            notifications: listener().map(|it| Arc::new(Source::new(it))),
+            notifications: listener(&mut termux).map(|it| Arc::new(Source::new(it))),
+            #[cfg(feature = "notifications")]
+            tray: None,
+            #[cfg(feature = "sms")]
+            phone: termux_phone(&mut termux),
+            #[cfg(feature = "sms")]
+            demo: None,
         }
     }
+}
+
+/// Termux's programs by their folder: those of one are called one at a time, whoever calls them.
+struct Programs {
+    wanted: bool,
+    known: BTreeMap<PathBuf, Arc<Termux>>,
+}
+
+impl Programs {
+    /// In Termux, or where the person says so.
+    fn wanted(values: &Values) -> Self {
+        let wanted = match values.of(&BRIDGE_TERMUX).as_str() {
+            "on" => true,
+            "off" => false,
+            _ => in_termux(),
+        };
+        Self { wanted, known: BTreeMap::new() }
+    }
+
+    fn having(&mut self, program: &str) -> Option<Arc<Termux>> {
+        let folder = folder_of(program).filter(|_| self.wanted)?;
+        let termux = self.known.entry(folder.clone()).or_insert_with(|| Arc::new(Termux::in_folder(folder)));
+        Some(Arc::clone(termux))
+    }
+}
+
+/// The phone we run on.
+#[cfg(feature = "sms")]
+fn termux_phone(programs: &mut Programs) -> Option<PhoneParts> {
+    let termux = programs.having("termux-sms-list")?;
+    Some(PhoneParts { bridge: "termux", reader: Arc::clone(&termux) as _, sender: termux })
+}
+
+pub(crate) fn in_termux() -> bool {
+    std::env::var_os("TERMUX_VERSION").is_some_and(|version| !version.is_empty())
 }
 
 /// The first folder of `PATH` that holds the program.
@@ -59,13 +123,19 @@ pub(crate) fn session_bus() -> Option<String> {
     named.or_else(usual)
 }
 
+/// On a phone its own, else the desktop's.
+#[cfg(feature = "notifications")]
+fn listener(programs: &mut Programs) -> Option<Arc<dyn Listener>> {
+    programs.having("termux-notification-list").map(|it| it as _).or_else(desktop_listener)
+}
+
 #[cfg(all(target_os = "linux", feature = "notifications"))]
-fn listener() -> Option<Arc<dyn Listener>> {
-    Some(Arc::new(kai_bridges::desktop::DesktopListener::on(session_bus()?)))
+fn desktop_listener() -> Option<Arc<dyn Listener>> {
+    Some(Arc::new(kai_bridges::desktop::DesktopListener::on(&session_bus()?)))
 }
 
 #[cfg(all(not(target_os = "linux"), feature = "notifications"))]
-fn listener() -> Option<Arc<dyn Listener>> {
+fn desktop_listener() -> Option<Arc<dyn Listener>> {
     None
 }
 

@@ -8,6 +8,8 @@ mod chats;
 mod cli;
 mod crash;
 mod daemon;
+#[cfg(feature = "sms")]
+mod demo;
 mod doctor;
 mod failure;
 mod home;
@@ -16,6 +18,8 @@ mod machine;
 mod models;
 #[cfg(feature = "notifications")]
 mod notifications;
+#[cfg(feature = "sms")]
+mod sms;
 mod socket;
 mod status;
 mod transfer;

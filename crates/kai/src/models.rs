@@ -7,6 +7,8 @@ use kai_assistant::models::{self, Candidate, ConfiguredModel, Origin, Surroundin
 use kai_llm::{Key, Message, Preset, Request, connect, local, presets};
 
 use crate::call::{Around, ModelRow, ModelTest, NewModel};
+#[cfg(feature = "sms")]
+use crate::demo;
 use crate::failure::Failure;
 use crate::wire::App;
 
@@ -26,6 +28,10 @@ pub(crate) async fn candidates(app: &App, around: &Around) -> Result<Vec<Candida
 
 /// Those that can be asked now, connected. Nothing is sent yet.
 pub(crate) async fn ready(app: &App, around: &Around) -> Result<Vec<Ready>, Failure> {
+    #[cfg(feature = "sms")]
+    if app.home.is_demo() {
+        return Ok(vec![Ready { label: demo::MODEL.to_owned(), local: true, model: Box::new(demo::Script) }]);
+    }
     let mut ready = Vec::new();
     let mut why_not = None;
     for candidate in candidates(app, around).await? {
@@ -44,6 +50,10 @@ pub(crate) async fn ready(app: &App, around: &Around) -> Result<Vec<Ready>, Fail
 }
 
 pub(crate) async fn rows(app: &App, around: &Around) -> Result<Vec<ModelRow>, DbError> {
+    #[cfg(feature = "sms")]
+    if app.home.is_demo() {
+        return Ok(vec![demo::row()]);
+    }
     Ok(candidates(app, around).await?.into_iter().map(row).collect())
 }
 

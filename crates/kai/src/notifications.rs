@@ -17,12 +17,14 @@ use kai_assistant::pending;
 use kai_assistant::settings::{self, NOTIFICATIONS_ENABLED};
 use kai_assistant::tool::AnyTool;
 use kai_assistant::toolbox::{Entry, Feature, Governed};
+use kai_bridges::simulated::Tray;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::json;
 use crate::failure::Failure;
+use crate::machine::Machine;
 use crate::wire::App;
 
 /// What a command wants of them.
@@ -42,6 +44,12 @@ pub(crate) enum Asked {
     },
     Clear,
     Refresh,
+    /// An app of the demo shows something.
+    Arrive {
+        app: String,
+        title: String,
+        text: String,
+    },
 }
 
 /// How reading notifications stands; the part of `kai status --json` that is about them.
@@ -114,7 +122,28 @@ pub(crate) async fn answer(app: &App, asked: Asked) -> Result<Value, Failure> {
             refresh(app).await?;
             json(status(app).await?)
         }
+        Asked::Arrive { app: name, title, text } => {
+            let tray = app.tray.as_ref().ok_or_else(crate::demo::not_running)?;
+            json(tray.post(&name, &title, &text))
+        }
     }
+}
+
+/// A demo's machine also has a tray.
+pub(crate) fn with_tray(machine: Machine) -> Machine {
+    let tray = Arc::new(Tray::default());
+    let source = Arc::new(Source::new(Arc::clone(&tray) as _));
+    Machine { notifications: Some(source), tray: Some(tray), ..machine }
+}
+
+/// On, with something that has just come in. Anew at every start, since the tray is new each time.
+pub(crate) async fn prepare_demo(app: &App) -> Result<(), Failure> {
+    app.db.write(|tx| pending::clear(tx, QUEUE)).await?;
+    switch(app, true).await?;
+    if let Some(tray) = &app.tray {
+        tray.post("WhatsApp", "Alice", "Hey, are we still on for tonight?");
+    }
+    Ok(())
 }
 
 async fn list(app: &App, all: bool) -> Result<Vec<Item>, Failure> {
@@ -134,15 +163,14 @@ async fn list(app: &App, all: bool) -> Result<Vec<Item>, Failure> {
 async fn search(app: &App, text: &str, package_name: Option<&str>) -> Result<Vec<Item>, Failure> {
     let wanted = Wanted::new(text, package_name).ok_or_else(|| Failure::usage("Say what to search for."))?;
     let now = app.clock.now();
-    let search =
-        app.db.read(move |tx| store::newest(tx, now, 20, |record| wanted.is_in(record, Eyes::Person)));
+    let search = app.db.read(move |tx| store::newest(tx, now, 20, |record| wanted.is_in(record, Eyes::All)));
     let found: Result<_, DbError> = search.await;
     Ok(items(app, &found?))
 }
 
 fn items(app: &App, records: &[Record]) -> Vec<Item> {
     let zone = app.clock.zone();
-    records.iter().map(|record| Item::of(record, &zone, Eyes::Person)).collect()
+    records.iter().map(|record| Item::of(record, &zone, Eyes::All)).collect()
 }
 
 async fn read(app: &App, id: String) -> Result<Whole, Failure> {
@@ -150,7 +178,7 @@ async fn read(app: &App, id: String) -> Result<Whole, Failure> {
     let found: Option<Record> = app.db.read(move |tx| store::find(tx, &wanted, now)).await?;
     let unknown = || format!("There is no notification with the id {id}. See: kai notifications list --all");
     let record = found.ok_or_else(|| Failure::failed(unknown()))?;
-    Ok(Whole::of(&record, &app.clock.zone(), Eyes::Person, usize::MAX))
+    Ok(Whole::of(&record, &app.clock.zone(), Eyes::All, usize::MAX))
 }
 
 /// Looks now: at the access when it waits for that, else at the platform.

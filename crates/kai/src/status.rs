@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::{Around, ModelRow};
 use crate::models;
+#[cfg(feature = "sms")]
+use crate::sms::{self, SmsStatus};
 use crate::wire::App;
 
 /// The one object that `kai status --json` prints.
@@ -16,10 +18,14 @@ pub(crate) struct Status {
     pub(crate) edition: String,
     pub(crate) permissions: Vec<String>,
     pub(crate) home: String,
+    /// Nothing in it is real.
+    pub(crate) demo: bool,
     pub(crate) key: String,
     pub(crate) daemon: DaemonStatus,
     /// The model that is asked first; `None` when none is set up.
     pub(crate) model: Option<ModelRow>,
+    #[cfg(feature = "sms")]
+    pub(crate) sms: SmsStatus,
     pub(crate) memory: MemoryStatus,
     #[cfg(feature = "notifications")]
     pub(crate) notifications: crate::notifications::NotificationsStatus,
@@ -56,9 +62,12 @@ pub(crate) async fn of(app: &App, around: &Around) -> Result<Status, DbError> {
         edition: app.manifest.edition.to_owned(),
         permissions: app.manifest.permissions.iter().map(|p| (*p).to_owned()).collect(),
         home: app.home.dir.display().to_string(),
+        demo: app.home.is_demo(),
         key: app.key_place.to_owned(),
         daemon: daemon(app),
         model: models::rows(app, around).await?.into_iter().next(),
+        #[cfg(feature = "sms")]
+        sms: sms::status(app).await?,
         memory: MemoryStatus { enabled: values.on(&MEMORY_ENABLED), count: memories },
         #[cfg(feature = "notifications")]
         notifications: crate::notifications::status(app).await?,

@@ -12,7 +12,9 @@ use kai_assistant::device::{
 use kai_assistant::home::{Home, HomeId};
 use kai_assistant::manifest::{MANIFEST, Manifest};
 use kai_assistant::memory::{MemoryForget, MemoryLearn, MemoryReinforce, MemoryStore};
-use kai_assistant::settings::{LANGUAGE, Values};
+use kai_assistant::settings::{self, LANGUAGE, Values};
+#[cfg(feature = "sms")]
+use kai_assistant::sms::{CheckDrafts, CheckSms, ReadSms, ReplySms, SearchSms, SendSms};
 use kai_assistant::tool::AnyTool;
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
 use kai_assistant::web::{
@@ -20,6 +22,8 @@ use kai_assistant::web::{
 };
 use kai_assistant::words::Words;
 
+#[cfg(feature = "sms")]
+use kai_bridges::simulated;
 use kai_llm::{Http, Limits};
 
 use crate::around;
@@ -27,6 +31,8 @@ use crate::call::Around;
 use crate::failure::Failure;
 use crate::home::Keys;
 use crate::machine::Machine;
+#[cfg(feature = "sms")]
+use crate::{demo, sms::Phone};
 
 /// An opened Kai: what commands, daemon and page all work on.
 pub(crate) struct App {
@@ -44,9 +50,17 @@ pub(crate) struct App {
     pub(crate) around: Around,
     /// Rings alarms; in a daemon that can show notifications.
     pub(crate) ringer: Option<Ringer>,
+    #[cfg(feature = "sms")]
+    pub(crate) phone: Phone,
+    /// The phone of the demo that runs.
+    #[cfg(feature = "sms")]
+    pub(crate) demo: Option<Arc<simulated::Phone>>,
     /// Who tells of other apps' notifications.
     #[cfg(feature = "notifications")]
     pub(crate) notifications: Option<Arc<kai_assistant::notifications::Source>>,
+    /// The tray of the demo that runs.
+    #[cfg(feature = "notifications")]
+    pub(crate) tray: Option<Arc<kai_bridges::simulated::Tray>>,
     /// Set in the daemon only.
     pub(crate) daemon: Option<Running>,
 }
@@ -72,9 +86,21 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
     let (key_file, key) = keys.unlock(&home)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let db = db::open(&home, &key, &migrations(), clock.now())?;
-    let machine = Machine::found();
+    // A demo never has a real phone, whoever opens it.
+    let machine =
+        if home.is_demo() { simulated(role, &clock) } else { Machine::found(&db.read_now(settings::load)?) };
     let ringer = ringer(&db, &clock, &machine, role);
-    let toolbox = toolbox(&home, &db, &clock, &machine, ringer.as_ref().map_err(|mute| *mute));
+    #[cfg(feature = "sms")]
+    let phone = Phone::new(machine.phone.clone(), &db, &clock);
+    let toolbox = toolbox(&Parts {
+        home: &home,
+        db: &db,
+        clock: &clock,
+        machine: &machine,
+        ringer: ringer.as_ref().map_err(|mute| *mute),
+        #[cfg(feature = "sms")]
+        phone: &phone,
+    });
     Ok(App {
         home,
         home_id: key_file.home.clone(),
@@ -86,8 +112,14 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
         http: Http::new(Limits::default()),
         around: around::here(),
         ringer: ringer.ok(),
+        #[cfg(feature = "sms")]
+        phone,
+        #[cfg(feature = "sms")]
+        demo: machine.demo,
         #[cfg(feature = "notifications")]
         notifications: machine.notifications,
+        #[cfg(feature = "notifications")]
+        tray: machine.tray,
         daemon: None,
     })
 }
@@ -103,6 +135,20 @@ pub(crate) fn migrations() -> Vec<Migration> {
     [kai_assistant::MIGRATIONS, &[crate::daemon::MIGRATION, crate::web::MIGRATION]].concat()
 }
 
+/// The demo's phone lives in its daemon.
+#[cfg(feature = "sms")]
+fn simulated(role: Role, clock: &Arc<dyn Clock>) -> Machine {
+    match role {
+        Role::Daemon => demo::machine(Arc::new(simulated::Phone::with_inbox(Arc::clone(clock)))),
+        Role::Command => Machine::default(),
+    }
+}
+
+#[cfg(not(feature = "sms"))]
+fn simulated(_: Role, _: &Arc<dyn Clock>) -> Machine {
+    Machine::default()
+}
+
 /// Alarms are rung by the daemon alone, and only where somebody would see it.
 fn ringer(db: &Db, clock: &Arc<dyn Clock>, machine: &Machine, role: Role) -> Result<Ringer, Mute> {
     if role == Role::Command {
@@ -113,20 +159,30 @@ fn ringer(db: &Db, clock: &Arc<dyn Clock>, machine: &Machine, role: Role) -> Res
     Ok(Ringer { db, clock, notifier, waker: Arc::default(), locale: around::here().locale })
 }
 
-fn toolbox(
-    home: &Home,
-    db: &Db,
-    clock: &Arc<dyn Clock>,
-    machine: &Machine,
-    ringer: Result<&Ringer, Mute>,
-) -> Toolbox {
+/// What the tools are made of.
+struct Parts<'a> {
+    home: &'a Home,
+    db: &'a Db,
+    clock: &'a Arc<dyn Clock>,
+    machine: &'a Machine,
+    ringer: Result<&'a Ringer, Mute>,
+    #[cfg(feature = "sms")]
+    phone: &'a Phone,
+}
+
+fn toolbox(parts: &Parts<'_>) -> Toolbox {
+    let Parts { home, db, clock, machine, ringer, .. } = *parts;
     let switched = |tool, on_by_default| Entry { tool, governed: Governed::OwnSwitch { on_by_default } };
     let own = |tool: Arc<dyn AnyTool>| switched(tool, true);
     let off = |tool: Arc<dyn AnyTool>| switched(tool, false);
     let memory = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(&[Feature::Memory]) };
     let web = Web::new(SystemResolver);
     let (search, location) = (SearchServices::default(), LocationServices::default());
-    let entries = vec![
+    #[cfg_attr(
+        not(any(feature = "sms", feature = "notifications")),
+        expect(unused_mut, reason = "the foss edition has more")
+    )]
+    let mut entries = vec![
         own(Arc::new(LocalTime { clock: Arc::clone(clock) })),
         own(Arc::new(OpenUrl { opener: machine.opener.clone(), db: db.clone(), files: home.files() })),
         own(Arc::new(SendNotification { notifier: machine.notifier.clone() })),
@@ -149,12 +205,34 @@ fn toolbox(
         memory(Arc::new(MemoryLearn { db: db.clone(), clock: Arc::clone(clock) })),
         memory(Arc::new(MemoryReinforce { db: db.clone() })),
     ];
+    #[cfg(feature = "sms")]
+    entries.extend(sms_tools(parts));
     #[cfg(feature = "notifications")]
-    let entries = [entries, crate::notifications::entries(db, clock, machine.notifications.as_ref())]
-        .into_iter()
-        .flatten()
-        .collect();
+    entries.extend(crate::notifications::entries(db, clock, machine.notifications.as_ref()));
     Toolbox::new(entries)
+}
+
+#[cfg(feature = "sms")]
+fn sms_tools(parts: &Parts<'_>) -> Vec<Entry> {
+    let (db, clock, inbox, sending) =
+        (parts.db, parts.clock, parts.phone.inbox.clone(), parts.phone.sending());
+    let on = |features, tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(features) };
+    let (db, clock, inbox, sending) =
+        (|| db.clone(), || Arc::clone(clock), || inbox.clone(), || sending.clone());
+    vec![
+        on(&[Feature::ReadSms], Arc::new(CheckSms { db: db(), clock: clock(), inbox: inbox() })),
+        on(&[Feature::ReadSms], Arc::new(ReadSms { db: db(), clock: clock(), inbox: inbox() })),
+        on(&[Feature::ReadSms], Arc::new(SearchSms { db: db(), clock: clock(), inbox: inbox() })),
+        on(
+            &[Feature::SendSms],
+            Arc::new(SendSms { db: db(), clock: clock(), inbox: inbox(), sending: sending() }),
+        ),
+        on(
+            &[Feature::SendSms, Feature::ReadSms],
+            Arc::new(ReplySms { db: db(), clock: clock(), inbox: inbox(), sending: sending() }),
+        ),
+        on(&[Feature::SendSms], Arc::new(CheckDrafts { db: db(), clock: clock() })),
+    ]
 }
 
 #[cfg(test)]
@@ -167,7 +245,17 @@ impl App {
         let (key_file, _) = home.unlock(&nobody).unwrap();
         let db = Db::in_memory(&migrations()).unwrap();
         let machine = Machine::default();
-        let toolbox = toolbox(&home, &db, &clock, &machine, Err(Mute::NoDaemon));
+        #[cfg(feature = "sms")]
+        let phone = Phone::new(machine.phone.clone(), &db, &clock);
+        let toolbox = toolbox(&Parts {
+            home: &home,
+            db: &db,
+            clock: &clock,
+            machine: &machine,
+            ringer: Err(Mute::NoDaemon),
+            #[cfg(feature = "sms")]
+            phone: &phone,
+        });
         let app = Self {
             home,
             home_id: key_file.home,
@@ -179,8 +267,14 @@ impl App {
             http: Http::new(Limits::default()),
             around: Around::default(),
             ringer: None,
+            #[cfg(feature = "sms")]
+            phone,
+            #[cfg(feature = "sms")]
+            demo: None,
             #[cfg(feature = "notifications")]
             notifications: None,
+            #[cfg(feature = "notifications")]
+            tray: None,
             daemon: None,
         };
         (app, folder)

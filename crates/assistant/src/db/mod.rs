@@ -62,6 +62,14 @@ impl Db {
         self.now(TransactionBehavior::Immediate, work)
     }
 
+    /// [`Db::read`] for code that may block: never on an async thread.
+    pub fn read_now<T, E>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, E>) -> Result<T, E>
+    where
+        E: From<DbError>,
+    {
+        self.now(TransactionBehavior::Deferred, work)
+    }
+
     async fn transact<T, E, F>(&self, behavior: TransactionBehavior, work: F) -> Result<T, E>
     where
         F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,

@@ -29,6 +29,9 @@ pub struct DaemonLock(
     #[expect(dead_code, reason = "held, not read: closing the file releases the lock")] File,
 );
 
+/// The file that marks a demo's home.
+const DEMO: &str = "this-is-a-demo";
+
 impl Home {
     /// Uses `dir`, making it (for its owner alone) if it is not there.
     pub fn at(dir: &Path) -> io::Result<Self> {
@@ -60,6 +63,18 @@ impl Home {
 
     pub fn logs(&self) -> PathBuf {
         self.dir.join("logs")
+    }
+
+    /// The home that demo mode uses: its own store, key and socket.
+    pub fn demo(&self) -> io::Result<Self> {
+        let demo = Self::at(&self.dir.join("demo"))?;
+        // So that whoever opens it later, by whatever name, knows that nothing in it is real.
+        OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(demo.dir.join(DEMO))?;
+        Ok(demo)
+    }
+
+    pub fn is_demo(&self) -> bool {
+        self.dir.join(DEMO).exists()
     }
 
     /// Waits until nobody else creates or upgrades this home. Released when the file is dropped.

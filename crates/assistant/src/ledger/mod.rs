@@ -26,6 +26,14 @@ pub enum Record {
     ToolResult { conversation: i64, tool: String, success: bool, result_chars: usize },
     /// The person was asked about exactly this call, and said yes or no.
     Click { conversation: i64, tool: String, arguments: String, allowed: bool },
+    /// A message was drafted; the digest covers recipient, text and what it answers.
+    Draft { draft: i64, channel: String, to: String, digest: String, conversation: i64 },
+    /// The person tapped Send, Retry or Send again on exactly this.
+    Tap { draft: i64, digest: String },
+    /// What came of handing it to the phone.
+    Sent { draft: i64, outcome: String },
+    /// The person took a draft away.
+    Discarded { draft: i64, status: String },
 }
 
 /// The request as it is about to leave: its bytes are kept in chunks, the record names them.

@@ -29,10 +29,5 @@ pub(crate) const MIGRATION: Migration =
 /// What waits for the next heartbeat.
 pub const QUEUE: Queue = Queue("notifications");
 
-/// A stranger's text as a model gets to see it.
-fn shown(text: &str) -> String {
-    text.to_owned()
-}
-
 #[cfg(test)]
 mod tests;

@@ -50,14 +50,20 @@ pub struct Source {
     pub(super) changed: Notify,
     /// The person wants it looked at now.
     asked: Notify,
-    /// How often the platform was looked at.
-    looks: watch::Sender<u64>,
+    looks: watch::Sender<Looks>,
+}
+
+/// How often a look at the platform was begun, and which one came last to its end.
+#[derive(Debug, Clone, Copy)]
+struct Looks {
+    begun: u64,
+    finished: u64,
 }
 
 impl Source {
     pub fn new(listener: Arc<dyn Listener>) -> Self {
         let (known, changed, asked) = (Known::default(), Notify::new(), Notify::new());
-        Self { listener, known, changed, asked, looks: watch::Sender::new(0) }
+        Self { listener, known, changed, asked, looks: watch::Sender::new(Looks { begun: 1, finished: 0 }) }
     }
 
     /// What the platform says now, or said within the last minute.
@@ -85,12 +91,13 @@ impl Source {
         self.changed.notify_one();
     }
 
-    /// Has the listener look now, and waits for that, but not for ever.
+    /// Has the listener look now, and waits for that, but not for ever. A look that is under way does not count: what
+    /// the person means may have happened since it began.
     pub async fn look(&self, patience: Duration) {
         let mut looks = self.looks.subscribe();
-        looks.mark_unchanged();
+        let wanted = looks.borrow_and_update().begun + 1;
         self.asked.notify_one();
-        drop(tokio::time::timeout(patience, looks.changed()).await);
+        drop(tokio::time::timeout(patience, looks.wait_for(|looks| looks.finished >= wanted)).await);
     }
 }
 
@@ -144,22 +151,31 @@ impl Ear {
         Receipt(receipt)
     }
 
+    /// Where the person is, for platforms that tell local times.
+    pub fn zone(&self) -> jiff::tz::TimeZone {
+        self.clock.zone()
+    }
+
     /// Until the person wants it looked at now.
     pub async fn asked(&self) {
         self.source.asked.notified().await;
     }
 
-    /// The platform was looked at just now.
+    /// For a platform that tells by itself, a look is nothing but this.
     pub fn looked(&self) {
-        self.source.looks.send_modify(|looks| *looks += 1);
+        self.source.looks.send_modify(|looks| {
+            looks.begun += 1;
+            looks.finished = looks.begun;
+        });
     }
 
-    /// A pause after a look, cut short when the person asks.
+    /// A pause between two looks, cut short when the person asks.
     pub async fn rest(&self, pause: Duration) {
-        self.looked();
+        self.source.looks.send_modify(|looks| looks.finished = looks.begun);
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = self.asked() => {}
         }
+        self.source.looks.send_modify(|looks| looks.begun += 1);
     }
 }

@@ -47,18 +47,26 @@ impl Shelf {
         }
     }
 
-    fn listing(&self, records: &[Record], room: usize) -> Listing {
+    fn listing(&self, records: &[Record], bounds: Bounds) -> Listing {
         let zone = self.clock.zone();
-        let items = records.iter().map(|record| Item::of(record, &zone, Eyes::Model)).collect();
-        let (notifications, more) = fitting(items, room);
+        let items = records.iter().map(|record| Item::of(record, &zone, bounds.eyes)).collect();
+        let (notifications, more) = fitting(items, bounds.room);
         Listing { count: notifications.len(), notifications, more, dropped: 0, untrusted: true }
     }
 }
 
-/// How many bytes of items fit into a result.
-fn room(tx: &Transaction<'_>) -> Result<usize, DbError> {
-    let limit = settings::load(tx)?.number(&TOOL_RESULT_LIMIT);
-    Ok(usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(FRAME))
+/// What a model gets to see.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    /// So many bytes of items fit into a result.
+    room: usize,
+    eyes: Eyes,
+}
+
+fn bounds(tx: &Transaction<'_>) -> Result<Bounds, DbError> {
+    let values = settings::load(tx)?;
+    let limit = usize::try_from(values.number(&TOOL_RESULT_LIMIT)).unwrap_or(usize::MAX);
+    Ok(Bounds { room: limit.saturating_sub(FRAME), eyes: Eyes::of_model(&values) })
 }
 
 #[derive(Debug, Serialize)]
@@ -101,11 +109,11 @@ impl Tool for CheckNotifications {
     async fn run(&self, _: CheckNotificationsInput, _: &Run) -> Result<Listing, ToolError> {
         let read = self.0.db.read(|tx| {
             let dropped = pending::dropped(tx, QUEUE)?.iter().map(|(_, count)| *count as usize).sum();
-            Ok::<_, DbError>((pending::waiting(tx, QUEUE)?, dropped, room(tx)?))
+            Ok::<_, DbError>((pending::waiting(tx, QUEUE)?, dropped, bounds(tx)?))
         });
-        let (waiting, dropped, room) = read.await?;
+        let (waiting, dropped, bounds) = read.await?;
         let records: Vec<Record> = waiting.into_iter().map(|waiting| waiting.entry).collect();
-        Ok(Listing { dropped, ..self.0.listing(&records, room) })
+        Ok(Listing { dropped, ..self.0.listing(&records, bounds) })
     }
 }
 
@@ -141,11 +149,11 @@ impl Tool for ReadNotification {
     async fn run(&self, input: ReadNotificationInput, _: &Run) -> Result<OneNotification, ToolError> {
         let (id, now) = (NotificationId::new(input.id.trim()), self.0.clock.now());
         let wanted = id.clone();
-        let read = self.0.db.read(move |tx| Ok::<_, DbError>((store::find(tx, &wanted, now)?, room(tx)?)));
-        let (record, room) = read.await?;
+        let read = self.0.db.read(move |tx| Ok::<_, DbError>((store::find(tx, &wanted, now)?, bounds(tx)?)));
+        let (record, Bounds { room, eyes }) = read.await?;
         let record = record.ok_or_else(|| unknown(&id))?;
         let room = room.saturating_sub(record.text.as_written().len());
-        let notification = Whole::of(&record, &self.0.clock.zone(), Eyes::Model, room);
+        let notification = Whole::of(&record, &self.0.clock.zone(), eyes, room);
         Ok(OneNotification { notification, untrusted: true })
     }
 }
@@ -187,11 +195,12 @@ impl Tool for SearchNotifications {
             wanted.ok_or_else(|| ToolError("Say what to search for: the query is empty.".to_owned()))?;
         let now = self.0.clock.now();
         let read = self.0.db.read(move |tx| {
-            let found = store::newest(tx, now, HITS, |record| wanted.is_in(record, Eyes::Model))?;
-            Ok::<_, DbError>((found, room(tx)?))
+            let bounds = bounds(tx)?;
+            let found = store::newest(tx, now, HITS, |record| wanted.is_in(record, bounds.eyes))?;
+            Ok::<_, DbError>((found, bounds))
         });
-        let (found, room) = read.await?;
-        Ok(self.0.listing(&found, room))
+        let (found, bounds) = read.await?;
+        Ok(self.0.listing(&found, bounds))
     }
 }
 

@@ -1,27 +1,34 @@
-//! A notification as somebody gets to see it. Pure: the person sees it as it is, a model with codes hidden, and a model
-//! sees no more at once than fits.
+//! A notification as somebody gets to see it. Pure: the person sees it as it is, a model with one-time codes hidden, and
+//! no more at once than fits.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use super::record::{ChatMessage, NotificationId, Record};
-use super::shown;
+use crate::codes;
+use crate::settings::{CODE_REDACTION_ENABLED, Values};
 use crate::untrusted::Untrusted;
 
-/// Who looks.
+/// Who looks, and what is kept from them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Eyes {
-    /// The person it was shown to.
-    Person,
-    Model,
+    /// The person it was shown to, and a model for which the person wants nothing hidden.
+    All,
+    /// One-time codes are hidden.
+    NoCodes,
 }
 
 impl Eyes {
+    /// A model's, as the person wants it.
+    pub fn of_model(values: &Values) -> Self {
+        if values.on(&CODE_REDACTION_ENABLED) { Self::NoCodes } else { Self::All }
+    }
+
     fn see(self, text: &Untrusted) -> Untrusted {
         match self {
-            Self::Person => text.clone(),
-            Self::Model => text.map(shown),
+            Self::All => text.clone(),
+            Self::NoCodes => text.map(codes::redact),
         }
     }
 }
@@ -216,7 +223,7 @@ mod tests {
                 "- **X ## New SMS** — a b (id: 0|org.app|7): c - **d**",
             ),
         ] {
-            assert_eq!(line(&record, Eyes::Model), expected);
+            assert_eq!(line(&record, Eyes::NoCodes), expected);
         }
     }
 
@@ -236,7 +243,7 @@ mod tests {
             ("org.app", None, false),
         ] {
             let wanted = Wanted::new(query, package).unwrap();
-            assert_eq!(wanted.is_in(&record, Eyes::Person), expected, "{query} in {package:?}");
+            assert_eq!(wanted.is_in(&record, Eyes::All), expected, "{query} in {package:?}");
         }
         assert!(Wanted::new(" \t", None).is_none());
     }

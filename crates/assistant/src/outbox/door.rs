@@ -1,8 +1,33 @@
-//! The door: nothing leaves but through here, and only for a tap.
+//! The door: nothing leaves but through here, and only for a person's tap.
+//!
+//! A tap opens it once: in one transaction the draft is compared with what the person saw, becomes SENDING, and gets
+//! an attempt record. Only then is the phone called, with an [`Approved`] that nobody else can make:
+//!
+//! ```compile_fail
+//! use kai_assistant::outbox::door::Approved;
+//! let forged = Approved { to: "+15550100".to_owned(), body: "Hi".to_owned() };
+//! ```
+//!
+//! Whoever holds one may read it, and has to be given it:
+//!
+//! ```
+//! use kai_assistant::outbox::door::Approved;
+//! fn length(approved: &Approved) -> usize { approved.to().len() + approved.body().len() }
+//! ```
 
 use std::pin::Pin;
+use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::Transaction;
+
+use super::store::{self, Attempt};
+use super::{Draft, DraftId, Status};
+use crate::access::{Access, Known};
+use crate::clock::Clock;
+use crate::db::{Db, DbError};
+use crate::lease;
+use crate::ledger::{self, Record};
 
 /// A person's approval of one message, for one attempt. Only the door can make one, and a sender takes it by value.
 #[derive(Debug)]
@@ -27,6 +52,9 @@ pub type Sending<'a> = Pin<Box<dyn Future<Output = Result<(), SendError>> + Send
 /// Why a message is not certainly on its way.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
+    /// The platform does not allow it; it certainly did not leave. What the person can do.
+    #[error("{0}")]
+    NotPermitted(String),
     /// It certainly did not leave. A sentence.
     #[error("{0}")]
     NotSent(String),
@@ -53,4 +81,231 @@ pub trait Sender: Send + Sync {
     fn send(&self, approved: Approved) -> Sending<'_>;
     /// What was sent at that moment or later: settles an attempt nobody lived to see the end of.
     fn sent_since(&self, at: Timestamp) -> Looking<'_>;
+}
+
+/// What a person did, on which draft, and what they saw when they did it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tap {
+    pub draft: DraftId,
+    pub act: Act,
+    /// [`Draft::digest`] of what was shown.
+    pub shown: String,
+    /// The attempts that had been made when it was shown: a tap on an older sight is stale.
+    pub attempts: u32,
+}
+
+/// Which button.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// On a draft that waits.
+    Send,
+    /// On one that certainly did not leave.
+    Retry,
+    /// On one that may have left: the person knows it did not, or wants it twice.
+    SendAgain,
+}
+
+impl Act {
+    /// The button that a draft in this state has.
+    pub fn fitting(status: &Status) -> Option<Self> {
+        match status {
+            Status::Pending => Some(Self::Send),
+            Status::Failed(_) => Some(Self::Retry),
+            Status::Unknown(_) => Some(Self::SendAgain),
+            Status::Sending | Status::Sent(_) => None,
+        }
+    }
+}
+
+/// Why a tap did nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    #[error("No phone that can send is connected, so nothing was sent. See: kai doctor")]
+    NoPhone,
+    #[error("There is no draft number {}. See: kai drafts list", .0.0)]
+    Unknown(DraftId),
+    #[error("The draft is not what you saw any more, so nothing was sent. Look at it again.")]
+    Changed,
+    #[error("The draft is being sent right now; it cannot be stopped any more.")]
+    Sending,
+    #[error("The draft was sent already.")]
+    Sent,
+    #[error("The draft is {0}; that cannot be done with it.")]
+    NotNow(&'static str),
+    #[error(transparent)]
+    Store(#[from] DbError),
+}
+
+/// A phone answers long before this, or not at all.
+const LEASE: SignedDuration = SignedDuration::from_mins(3);
+/// The sent box is looked into for so long after an attempt.
+const SETTLING: SignedDuration = SignedDuration::from_hours(24);
+
+/// Opens for taps, and for nothing else.
+#[derive(Clone)]
+pub struct Door {
+    pub db: Db,
+    pub clock: Arc<dyn Clock>,
+    pub sender: Option<Arc<dyn Sender>>,
+    /// What the last send learned about the permission to.
+    pub access: Arc<Known>,
+}
+
+impl Door {
+    /// The person tapped. Carried to its end even when whoever asked goes away.
+    pub async fn tap(&self, tap: Tap) -> Result<Draft, Refused> {
+        let sender = self.sender.clone().ok_or(Refused::NoPhone)?;
+        let door = self.clone();
+        let sent = tokio::spawn(async move { door.send(tap, sender.as_ref()).await });
+        sent.await.unwrap_or(Err(Refused::Store(DbError::Stopping)))
+    }
+
+    async fn send(&self, tap: Tap, sender: &dyn Sender) -> Result<Draft, Refused> {
+        let now = self.clock.now();
+        let (approved, attempt) = self.db.write(move |tx| open(tx, &tap, now)).await?;
+        let outcome = sender.send(approved).await;
+        self.learn(&outcome);
+        let status = match outcome {
+            Ok(()) => Status::Sent(String::new()),
+            Err(SendError::NotPermitted(why) | SendError::NotSent(why)) => Status::Failed(why),
+            Err(SendError::Unsure(why)) => Status::Unknown(why),
+        };
+        let now = self.clock.now();
+        self.db.write(move |tx| close(tx, attempt, &status, now)).await
+    }
+
+    fn learn(&self, outcome: &Result<(), SendError>) {
+        let access = match outcome {
+            Ok(()) => Access::Granted,
+            Err(SendError::NotPermitted(what_to_do)) => Access::Denied(what_to_do.clone()),
+            Err(SendError::NotSent(_) | SendError::Unsure(_)) => return,
+        };
+        self.access.learn(access, self.clock.now());
+    }
+
+    /// Takes a draft away without sending it; one that is being sent stays.
+    pub async fn discard(&self, id: DraftId) -> Result<Draft, Refused> {
+        let now = self.clock.now();
+        let discarded = move |tx: &Transaction<'_>| {
+            bury(tx, now)?;
+            let draft = store::get(tx, id)?.ok_or(Refused::Unknown(id))?;
+            if draft.status == Status::Sending {
+                return Err(Refused::Sending);
+            }
+            store::delete(tx, id)?;
+            let status = draft.status.name().to_owned();
+            ledger::append(tx, &Record::Discarded { draft: id.0, status }, now)?;
+            Ok(draft)
+        };
+        self.db.write(discarded).await
+    }
+
+    /// Finds the attempts that nobody lived to see the end of, and looks into the phone's sent box for them. Returns
+    /// how many were settled.
+    pub async fn settle(&self) -> Result<usize, DbError> {
+        let now = self.clock.now();
+        let open = self.db.write(move |tx| unsettled(tx, now)).await?;
+        let Some(sender) = &self.sender else { return Ok(0) };
+        let mut settled = 0;
+        for (draft, attempt) in open {
+            let since = to_the_second(attempt.at);
+            let Some(sent) = sender.sent_since(since).await else { continue };
+            let same = |m: &&SentMessage| m.at >= since && same_message(m, &draft);
+            let found = sent.iter().filter(same).count();
+            let now = self.clock.now();
+            let outcome = move |tx: &Transaction<'_>| {
+                if found <= usize::try_from(store::others_sent(tx, &draft, since)?).unwrap_or(usize::MAX) {
+                    return Ok(false);
+                }
+                let seen = Status::Sent("It was found among the phone's sent messages.".to_owned());
+                record(tx, attempt, &seen, now)?;
+                Ok::<_, DbError>(true)
+            };
+            settled += usize::from(self.db.write(outcome).await?);
+        }
+        Ok(settled)
+    }
+}
+
+/// Compares and sets: of two taps at once the second one finds the draft SENDING.
+fn open(tx: &Transaction<'_>, tap: &Tap, now: Timestamp) -> Result<(Approved, Attempt), Refused> {
+    bury(tx, now)?;
+    let draft = store::get(tx, tap.draft)?.ok_or(Refused::Unknown(tap.draft))?;
+    match (&draft.status, tap.act) {
+        (Status::Sending, _) => return Err(Refused::Sending),
+        (Status::Sent(_), _) => return Err(Refused::Sent),
+        (status, act) if Act::fitting(status) == Some(act) => {}
+        (status, _) => return Err(Refused::NotNow(status.name())),
+    }
+    if draft.digest() != tap.shown || draft.attempts != tap.attempts {
+        return Err(Refused::Changed);
+    }
+    // Only for `bury`: the row itself is what makes the second tap lose.
+    lease::take(tx, &lease_of(draft.id), now, LEASE)?.ok_or(Refused::Sending)?;
+    ledger::append(tx, &Record::Tap { draft: draft.id.0, digest: draft.digest() }, now)?;
+    let attempt = store::begin(tx, &draft, now)?;
+    Ok((Approved { to: draft.to, body: draft.body }, attempt))
+}
+
+fn close(tx: &Transaction<'_>, attempt: Attempt, status: &Status, now: Timestamp) -> Result<Draft, Refused> {
+    record(tx, attempt, status, now)?;
+    lease::end(tx, &lease_of(attempt.draft))?;
+    store::get(tx, attempt.draft)?.ok_or(Refused::Unknown(attempt.draft))
+}
+
+fn record(tx: &Transaction<'_>, attempt: Attempt, status: &Status, now: Timestamp) -> Result<(), DbError> {
+    store::end(tx, attempt, status)?;
+    let outcome = status.name().to_owned();
+    ledger::append(tx, &Record::Sent { draft: attempt.draft.0, outcome }, now)
+}
+
+fn lease_of(draft: DraftId) -> String {
+    format!("draft/{}", draft.0)
+}
+
+/// Drafts that are being sent by nobody any more may have been sent.
+fn bury(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
+    for draft in store::all(tx)?.iter().filter(|draft| draft.status == Status::Sending) {
+        if lease::held(tx, &lease_of(draft.id), now)? {
+            continue;
+        }
+        let died = Status::Unknown("Kai was stopped while sending it. It may have been sent.".to_owned());
+        match store::last_attempt(tx, draft.id)? {
+            Some(attempt) => record(tx, attempt, &died, now)?,
+            None => store::set_status(tx, draft.id, &died)?,
+        }
+    }
+    Ok(())
+}
+
+fn unsettled(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<(Draft, Attempt)>, DbError> {
+    bury(tx, now)?;
+    let unknown = store::all(tx)?.into_iter().filter(|draft| matches!(draft.status, Status::Unknown(_)));
+    let mut open = vec![];
+    for draft in unknown {
+        let recent = |attempt: &Attempt| now.duration_since(attempt.at) < SETTLING;
+        if let Some(attempt) = store::last_attempt(tx, draft.id)?.filter(recent) {
+            open.push((draft, attempt));
+        }
+    }
+    Ok(open)
+}
+
+/// All drafts as they are now: one that died while being sent shows as unknown.
+pub fn drafts(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<Draft>, DbError> {
+    bury(tx, now)?;
+    store::all(tx)
+}
+
+fn to_the_second(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second()).unwrap_or(at)
+}
+
+/// Phones trim what they send, and write numbers in their own way.
+fn same_message(sent: &SentMessage, draft: &Draft) -> bool {
+    let digits = |number: &str| number.chars().filter(char::is_ascii_digit).collect::<String>();
+    let (one, other) = (digits(&sent.to), digits(&draft.to));
+    let tail = one.len().min(other.len()).min(8);
+    let same_number = tail > 0 && one[one.len() - tail..] == other[other.len() - tail..];
+    same_number && sent.body.trim() == draft.body.trim()
 }

@@ -1,18 +1,39 @@
 //! SMS: the walk of a message through this folder.
 //!
-//! A bridge answers through a [`port`] → `poll` takes what is newer than the mark (`mark`, pure) → `store` queues
-//! it and moves the mark in one transaction → the model looks at it with `tools`, and with them drafts an answer,
-//! which waits in the [`outbox`](crate::outbox) for the person's tap. Nothing here can send.
+//! A bridge answers through a [`port`], watched by the [`inbox`] → [`poll`], when it is [`due`] (pure), takes what is
+//! newer than the [`mark`] (pure) → [`store`] queues it and moves the mark in one transaction → the model looks at it
+//! with [`tools`], and with them drafts an answer, which waits in the [`outbox`](crate::outbox) for the person's tap.
+//! Nothing here can send.
 
+pub mod due;
+pub mod inbox;
+pub mod mark;
+mod number;
+pub mod poll;
 pub mod port;
+pub mod search;
+pub mod store;
+pub mod tools;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::codes;
+use crate::db::Migration;
+use crate::settings::{CODE_REDACTION_ENABLED, Values};
 use crate::untrusted::Untrusted;
 
+pub use inbox::Inbox;
+pub use poll::Poller;
+pub use tools::{CheckDrafts, CheckSms, ReadSms, ReplySms, SearchSms, SendSms};
+
+pub(crate) const MIGRATION: Migration =
+    Migration { name: "sms/1", sql: include_str!("../../migrations/sms.sql") };
+
 /// The number of a message: on one phone its row in Android's table. Rows are re-used, so alone it is no identity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct SmsId(pub i64);
 
@@ -27,4 +48,14 @@ pub struct Sms {
     pub body: Untrusted,
     /// Has the person seen it on the phone?
     pub read: bool,
+}
+
+/// What a model may read of a message: without its one-time codes, unless the person wants it otherwise.
+fn for_model(text: &Untrusted, values: &Values) -> Untrusted {
+    if values.on(&CODE_REDACTION_ENABLED) { text.map(codes::redact) } else { text.clone() }
+}
+
+/// A moment as it is shown and told: local, with its offset.
+pub fn local(at: Timestamp, zone: &TimeZone) -> String {
+    at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }

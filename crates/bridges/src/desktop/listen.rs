@@ -33,8 +33,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 impl DesktopListener {
     /// `bus` is the D-Bus address of the session, such as `unix:path=/run/user/1000/bus`.
-    pub fn on(bus: String) -> Self {
-        Self { bus: anywhen(&bus) }
+    pub fn on(bus: &str) -> Self {
+        Self { bus: anywhen(bus) }
     }
 
     async fn connect(&self) -> zbus::Result<Connection> {

@@ -25,7 +25,7 @@ impl Opener for XdgOpen {
                 Target::Web(url) => url.as_ref(),
                 Target::File(path) => path.as_os_str(),
             };
-            program::launch(&self.program, &[argument]).await.map_err(|failed| PortError(failed.0))
+            program::launch(&self.program, &[argument]).await.map_err(|failed| PortError(failed.sentence()))
         })
     }
 }

@@ -3,6 +3,11 @@
 //! Those of Termux:API hang for ever when their app is missing, frozen or not allowed, so each call has a time-out
 //! and there is one at a time.
 
+#[cfg(feature = "notifications")]
+mod notifications;
+#[cfg(feature = "sms")]
+mod sms;
+
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,13 +15,15 @@ use std::time::Duration;
 use kai_assistant::device::{Doing, Notification, Notifier, Opener, PortError, Target, Urgency};
 use tokio::sync::Mutex;
 
-use crate::program::{self, Failed};
+use crate::program::{self, Failed, Terms};
 
 /// Termux's programs in one folder.
-#[derive(Debug)]
 pub struct Termux {
     folder: PathBuf,
     line: Mutex<()>,
+    patience: Duration,
+    #[cfg(feature = "sms")]
+    sms: sms::Known,
 }
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -24,13 +31,28 @@ const PATIENCE: Duration = Duration::from_secs(10);
 impl Termux {
     /// `folder` is where the programs lie, such as `/data/data/com.termux/files/usr/bin`.
     pub fn in_folder(folder: PathBuf) -> Self {
-        Self { folder, line: Mutex::default() }
+        Self {
+            folder,
+            line: Mutex::default(),
+            patience: PATIENCE,
+            #[cfg(feature = "sms")]
+            sms: sms::Known::default(),
+        }
     }
 
     async fn run<A: AsRef<OsStr>>(&self, program: &str, args: &[A]) -> Result<String, PortError> {
+        let ran = self.call(program, args, &Terms::within(self.patience)).await;
+        ran.map_err(|failed| PortError(failed.sentence()))
+    }
+
+    async fn call<A: AsRef<OsStr>>(
+        &self,
+        program: &str,
+        args: &[A],
+        terms: &Terms<'_>,
+    ) -> Result<String, Failed> {
         let _turn = self.line.lock().await;
-        let ran = program::run(&self.folder.join(program), args, PATIENCE).await;
-        ran.map_err(|Failed(why)| PortError(why))
+        program::run(&self.folder.join(program), args, terms).await
     }
 }
 

@@ -10,6 +10,8 @@ use clap_complete::Shell;
 use kai_assistant::agent::conversation::{ConversationId, Which};
 use kai_assistant::settings;
 
+#[cfg(feature = "sms")]
+use super::drafts::{DemoCommand, DraftsCommand, SmsCommand};
 use crate::failure::Failure;
 use crate::logs::Format;
 
@@ -56,6 +58,10 @@ pub(super) struct Serve {
     /// Address of the page; anything but loopback is plain HTTP that others on the network can read
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub(super) bind: IpAddr,
+    /// Show Kai with a simulated phone and a scripted model, in a home of its own
+    #[cfg(feature = "sms")]
+    #[arg(long)]
+    pub(super) demo: bool,
     /// How log lines on stderr look; `KAI_LOG` says how many (error, warn, info, debug)
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(super) log_format: Format,
@@ -64,7 +70,14 @@ pub(super) struct Serve {
 impl Serve {
     /// Was anything of it typed?
     pub(super) fn typed(&self) -> bool {
-        *self != Self { port: None, bind: IpAddr::V4(Ipv4Addr::LOCALHOST), log_format: Format::Text }
+        *self
+            != Self {
+                port: None,
+                bind: IpAddr::V4(Ipv4Addr::LOCALHOST),
+                #[cfg(feature = "sms")]
+                demo: false,
+                log_format: Format::Text,
+            }
     }
 }
 
@@ -127,6 +140,24 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai tools list\n  kai tools call get_local_time\n  kai tools call memory_store '{\"key\": \"tea\", \"content\": \"Likes green tea.\"}'"
     )]
     Tools(ToolsCommand),
+    /// Your phone's SMS: look for new ones, read, search
+    #[cfg(feature = "sms")]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai settings set sms_enabled true\n  kai sms poll\n  kai sms read 4711\n  kai sms search \"dinner\""
+    )]
+    Sms(SmsCommand),
+    /// Messages that Kai drafted: see, send, discard
+    #[cfg(feature = "sms")]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai drafts list\n  kai drafts send 3      (shows it whole, then asks)\n  kai drafts discard 3"
+    )]
+    Drafts(DraftsCommand),
+    /// Make something arrive in a running demo (kai serve --demo)
+    #[cfg(feature = "sms")]
+    #[command(subcommand, after_help = "Example:\n  kai demo sms --from +15550100 \"Are you coming?\"")]
+    Demo(DemoCommand),
     /// See the notifications of other apps that Kai may read
     #[cfg(feature = "notifications")]
     #[command(

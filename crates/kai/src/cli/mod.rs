@@ -1,6 +1,8 @@
 //! The command line: what was typed becomes a call, the answer becomes text or JSON.
 
 mod args;
+#[cfg(feature = "sms")]
+mod drafts;
 mod key;
 mod markdown;
 #[cfg(feature = "notifications")]
@@ -18,7 +20,11 @@ use serde::de::DeserializeOwned;
 
 use kai_assistant::agent::conversation::ConversationId;
 
-use self::args::{Args, ChatsCommand, Command, MemoryCommand, ModelsCommand, SettingsCommand, ToolsCommand};
+use kai_assistant::home::Home;
+
+use self::args::{
+    Args, ChatsCommand, Command, MemoryCommand, ModelsCommand, Serve, SettingsCommand, ToolsCommand,
+};
 use crate::call::{Call, ModelRow, ModelTest, NewModel, Revoked, SettingRow, SignInLink, ToolAnswer};
 use crate::caller::Caller;
 use crate::daemon::{self, Listen};
@@ -56,7 +62,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         Command::Serve(options) => {
             logs::start(options.log_format)?;
             let listen = Listen { bind: options.bind, port: options.port };
-            daemon::run(ask.caller.home, keys, listen).map(|()| ExitCode::SUCCESS)
+            daemon::run(home_of(&options, ask.caller.home)?, keys, listen).map(|()| ExitCode::SUCCESS)
         }
         Command::Status => ask.show(Call::Status, show::status),
         Command::Doctor => Ok(ask.doctor()),
@@ -67,6 +73,12 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         Command::Settings(command) => ask.settings(command),
         Command::Memory(command) => ask.memory(command),
         Command::Tools(command) => ask.tools(command),
+        #[cfg(feature = "sms")]
+        Command::Sms(command) => ask.sms(command),
+        #[cfg(feature = "sms")]
+        Command::Demo(command) => ask.demo(command),
+        #[cfg(feature = "sms")]
+        Command::Drafts(command) => ask.drafts(&command),
         #[cfg(feature = "notifications")]
         Command::Notifications(command) => notifications::run(&ask, command),
         Command::Link { revoke_all } => ask.link(revoke_all),
@@ -83,6 +95,21 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
             ["what a bug looks like"].get(1).map_or_else(|| panic!("on purpose"), |_| Ok(ExitCode::SUCCESS))
         }
     }
+}
+
+/// A demo has a home of its own inside the one that was named.
+#[cfg(feature = "sms")]
+fn home_of(options: &Serve, home: Home) -> Result<Home, Failure> {
+    if options.demo && !home.is_demo() {
+        return home.demo().map_err(|e| Failure::store(format!("The demo's home cannot be made: {e}.")));
+    }
+    Ok(home)
+}
+
+#[cfg(not(feature = "sms"))]
+#[expect(clippy::unnecessary_wraps, reason = "the foss edition may fail here")]
+fn home_of(_: &Serve, home: Home) -> Result<Home, Failure> {
+    Ok(home)
 }
 
 /// Somebody to ask and a way to show it.

@@ -52,6 +52,13 @@ pub(super) fn run(ask: &Asking, command: NotificationsCommand) -> Result<ExitCod
     }
 }
 
+/// Something comes in, in the demo.
+pub(super) fn arrive(ask: &Asking, app: String, title: String, text: String) -> Result<ExitCode, Failure> {
+    ask.show(Call::Notifications(Asked::Arrive { app, title, text }), |id: &String| {
+        format!("It arrived as {}.\n", visible(id))
+    })
+}
+
 fn list(items: &[Item], none: &str) -> String {
     if items.is_empty() {
         return none.to_owned();

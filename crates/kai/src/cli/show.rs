@@ -7,6 +7,8 @@ use kai_llm::Message;
 use super::out::visible;
 use crate::call::{ModelRow, ModelTest, SettingRow, ToolRow};
 use crate::doctor::{Check, Verdict};
+#[cfg(feature = "sms")]
+use crate::sms::SmsStatus;
 use crate::status::Status;
 
 pub(super) fn status(status: &Status) -> String {
@@ -30,7 +32,11 @@ pub(super) fn status(status: &Status) -> String {
         None => "none is set up; add one: kai models add --help".to_owned(),
     };
     let memory = if status.memory.enabled { "on" } else { "off" };
-    let rows = vec![
+    #[cfg_attr(
+        not(any(feature = "sms", feature = "notifications")),
+        expect(unused_mut, reason = "the foss edition has more")
+    )]
+    let mut rows = vec![
         ("Kai".to_owned(), format!("{} ({} edition{permissions})", status.version, status.edition)),
         ("Home".to_owned(), format!("{} (encrypted, key: {})", visible(&status.home), status.key)),
         ("Daemon".to_owned(), daemon),
@@ -40,10 +46,28 @@ pub(super) fn status(status: &Status) -> String {
             "Tools".to_owned(),
             format!("{} of {} offered to the model", status.tools.offered, status.tools.all),
         ),
-        #[cfg(feature = "notifications")]
-        ("Notifications".to_owned(), super::notifications::sentence(&status.notifications)),
     ];
+    #[cfg(feature = "sms")]
+    rows.push(("SMS".to_owned(), sms(&status.sms)));
+    #[cfg(feature = "notifications")]
+    rows.push(("Notifications".to_owned(), super::notifications::sentence(&status.notifications)));
     columns(&rows)
+}
+
+#[cfg(feature = "sms")]
+fn sms(sms: &SmsStatus) -> String {
+    let Some(bridge) = &sms.bridge else { return "no phone is connected".to_owned() };
+    let switch = |on| if on { "on" } else { "off" };
+    let dropped = match sms.dropped {
+        0 => String::new(),
+        n => format!(", {n} older ones were dropped"),
+    };
+    let reading = if sms.enabled {
+        format!("on ({}), {} waiting{dropped}. {}", sms.access, sms.queued, visible(&sms.says))
+    } else {
+        "off".to_owned()
+    };
+    format!("through {bridge}. Reading {reading}. Drafting {}", switch(sms.send_enabled))
 }
 
 pub(super) fn doctor(checks: &[Check]) -> String {
@@ -110,7 +134,7 @@ pub(super) fn entries(entries: &[Entry]) -> String {
 }
 
 /// Several lines, each safe to show.
-fn paragraphs(text: &str) -> String {
+pub(super) fn paragraphs(text: &str) -> String {
     text.lines().map(visible).collect::<Vec<_>>().join("\n")
 }
 
@@ -152,7 +176,7 @@ pub(super) fn count(n: usize, thing: &str) -> String {
     if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") }
 }
 
-fn columns(rows: &[(String, String)]) -> String {
+pub(super) fn columns(rows: &[(String, String)]) -> String {
     let width = rows.iter().map(|(left, _)| left.chars().count()).max().unwrap_or_default();
     lines(rows.iter().map(|(left, right)| format!("{left:<width$}  {right}")))
 }

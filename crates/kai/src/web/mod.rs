@@ -3,6 +3,8 @@
 //! Every request passes [`guard`] first: host, origin, session, CSRF. A handler that runs can rely on them.
 
 mod assets;
+#[cfg(feature = "sms")]
+mod drafts;
 mod guard;
 mod page;
 pub(crate) mod signin;
@@ -44,7 +46,7 @@ pub(crate) async fn serve(
 }
 
 fn router(web: Web) -> Router {
-    Router::new()
+    features()
         .route("/", get(status_page::show))
         .route("/login", get(signin::login))
         .route("/sign-out", post(signin::sign_out))
@@ -54,4 +56,17 @@ fn router(web: Web) -> Router {
         .method_not_allowed_fallback(page::wrong_method)
         .layer(from_fn_with_state(web.clone(), guard::guard))
         .with_state(web)
+}
+
+/// What only the foss edition has.
+#[cfg(feature = "sms")]
+fn features() -> Router<Web> {
+    Router::new()
+        .route("/drafts/{id}/tap", post(drafts::tap))
+        .route("/drafts/{id}/discard", post(drafts::discard))
+}
+
+#[cfg(not(feature = "sms"))]
+fn features() -> Router<Web> {
+    Router::new()
 }

@@ -77,6 +77,13 @@ pub(super) fn refused(sentence: &str) -> Response {
     notice(StatusCode::BAD_REQUEST, "That was not changed", &html! {}, &html! { p { (sentence) } })
 }
 
+/// Something was not done, and the way back.
+#[cfg(feature = "sms")]
+pub(super) fn notice_back(status: StatusCode, title: &str, sentence: &str) -> Response {
+    let text = html! { p { (sentence) } p { a href="/" { "Back" } } };
+    notice(status, title, &html! {}, &text)
+}
+
 pub(super) async fn not_found(uri: Uri) -> Response {
     let text =
         html! { p { "There is nothing at " code { (uri.path()) } ". " a href="/" { "To the start" } } };

@@ -19,13 +19,26 @@ pub(super) async fn show(
     Extension(values): Extension<Values>,
 ) -> Response {
     let csrf = session.map(|s| s.csrf()).unwrap_or_default();
-    match status::of(&web.app, &web.app.around).await {
-        Ok(status) => render(&status, &values.of(&THEME), &csrf).into_response(),
+    match gathered(&web, &csrf).await {
+        Ok((status, banner)) => render(&status, &banner, &values.of(&THEME), &csrf).into_response(),
         Err(error) => page::trouble(&error.to_string()),
     }
 }
 
-fn render(status: &Status, theme: &str, csrf: &str) -> Markup {
+/// What is shown: the state of things, and above it what waits for a tap.
+async fn gathered(web: &Web, csrf: &str) -> Result<(Status, Markup), DbError> {
+    let status = status::of(&web.app, &web.app.around).await?;
+    #[cfg(feature = "sms")]
+    let banner = super::drafts::banner(&crate::sms::drafts(&web.app).await?, csrf);
+    #[cfg(not(feature = "sms"))]
+    let banner = {
+        let _ = csrf;
+        html! {}
+    };
+    Ok((status, banner))
+}
+
+fn render(status: &Status, banner: &Markup, theme: &str, csrf: &str) -> Markup {
     let body = html! {
         header {
             (page::mark())
@@ -37,11 +50,14 @@ fn render(status: &Status, theme: &str, csrf: &str) -> Markup {
             }
         }
         main {
+            (banner)
+            @if status.demo { p class="demo" { "This is a demo: the phone is simulated, and the model plays a script." } }
             p class="promise" { "Kai runs on this machine. Nothing leaves for another person without your tap." }
             div class="cards" {
                 (running(status))
                 (model(status))
                 (home(status))
+                (phone(status))
                 (memory(status))
                 (tools(status))
                 (look(theme, csrf))
@@ -97,6 +113,37 @@ fn home(status: &Status) -> Markup {
         "Home",
         &html! { dl { (fact("Folder", &status.home)) (fact("Store", "encrypted")) (fact("Key", key)) } },
     )
+}
+
+#[cfg(feature = "sms")]
+fn phone(status: &Status) -> Markup {
+    let sms = &status.sms;
+    let switch = |on: bool| if on { "on" } else { "off" };
+    card(
+        "Phone",
+        &match &sms.bridge {
+            Some(bridge) => html! {
+                dl {
+                    (fact("Through", bridge))
+                    (fact("Read incoming SMS", switch(sms.enabled)))
+                    (fact("Send SMS on your behalf", switch(sms.send_enabled)))
+                    @if sms.enabled {
+                        (fact("Queued", &sms.queued.to_string()))
+                        @if sms.dropped > 0 { (fact("Dropped", &sms.dropped.to_string())) }
+                        (fact("Inbox", &sms.says))
+                    }
+                }
+            },
+            None => {
+                html! { p { "None is connected. On the phone, Kai runs in Termux; " code { "kai doctor" } " says more." } }
+            }
+        },
+    )
+}
+
+#[cfg(not(feature = "sms"))]
+fn phone(_: &Status) -> Markup {
+    html! {}
 }
 
 fn memory(status: &Status) -> Markup {

@@ -1,0 +1,180 @@
+//! Drafts as they are kept. Transitions compare before they set; what cannot happen is refused with a reason.
+
+use jiff::Timestamp;
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+
+use super::{Channel, Draft, DraftId, NewDraft, Status, origin_from, origin_name};
+use crate::db::DbError;
+use crate::ledger::{self, Record};
+
+/// More would be a model that runs away.
+pub const CAPACITY: u32 = 20;
+
+/// Why a draft was not staged.
+#[derive(Debug, thiserror::Error)]
+pub enum StageError {
+    #[error(
+        "{CAPACITY} drafts wait for the user, and there is no room for another. Ask the user to send or discard some."
+    )]
+    Full,
+    #[error(transparent)]
+    Store(#[from] DbError),
+}
+
+/// Puts a draft in front of the person. Finished ones make room; one that waits never does.
+pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Draft, StageError> {
+    make_room(tx)?;
+    let first_contact = !new.known_contact && !reached_before(tx, &new.to)?;
+    tx.execute(
+        "INSERT INTO drafts (channel, recipient, body, in_reply_to, first_contact, origin, conversation, created_at, status)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'PENDING')",
+        params![
+            new.channel.as_str(),
+            new.to,
+            new.body,
+            new.in_reply_to,
+            first_contact,
+            origin_name(new.origin),
+            new.conversation,
+            now.as_millisecond(),
+        ],
+    )
+    .map_err(DbError::from)?;
+    let draft = get(tx, DraftId(tx.last_insert_rowid()))?.ok_or(DbError::Stopping)?;
+    let record = Record::Draft {
+        draft: draft.id.0,
+        channel: draft.channel.as_str().to_owned(),
+        to: draft.to.clone(),
+        digest: draft.digest(),
+        conversation: draft.conversation,
+    };
+    ledger::append(tx, &record, now)?;
+    Ok(draft)
+}
+
+fn make_room(tx: &Transaction<'_>) -> Result<(), StageError> {
+    while count(tx)? >= CAPACITY {
+        let finished =
+            "SELECT id FROM drafts WHERE status IN ('SENT', 'FAILED') ORDER BY status DESC, id LIMIT 1";
+        let oldest: Option<i64> =
+            tx.query_row(finished, [], |row| row.get(0)).optional().map_err(DbError::from)?;
+        let Some(id) = oldest else { return Err(StageError::Full) };
+        tx.execute("DELETE FROM drafts WHERE id = ?1", [id]).map_err(DbError::from)?;
+    }
+    Ok(())
+}
+
+fn count(tx: &Transaction<'_>) -> Result<u32, DbError> {
+    Ok(tx.query_row("SELECT count(*) FROM drafts", [], |row| row.get(0))?)
+}
+
+/// Did a message to this number leave before?
+fn reached_before(tx: &Transaction<'_>, to: &str) -> Result<bool, DbError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM attempts WHERE recipient = ?1 AND outcome = 'sent')";
+    Ok(tx.query_row(sql, [to], |row| row.get(0))?)
+}
+
+const COLUMNS: &str =
+    "SELECT id, channel, recipient, body, in_reply_to, first_contact, origin, conversation, created_at,
+                              status, reason, attempts FROM drafts";
+
+/// All drafts, oldest first.
+pub fn all(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
+    let mut rows = tx.prepare_cached(&format!("{COLUMNS} ORDER BY id"))?;
+    Ok(rows.query_map([], draft)?.collect::<rusqlite::Result<_>>()?)
+}
+
+pub fn get(tx: &Transaction<'_>, id: DraftId) -> Result<Option<Draft>, DbError> {
+    let mut row = tx.prepare_cached(&format!("{COLUMNS} WHERE id = ?1"))?;
+    Ok(row.query_row([id.0], draft).optional()?)
+}
+
+fn draft(row: &Row<'_>) -> rusqlite::Result<Draft> {
+    let (status, reason): (String, String) = (row.get(9)?, row.get(10)?);
+    Ok(Draft {
+        id: DraftId(row.get(0)?),
+        channel: Channel::Sms,
+        to: row.get(2)?,
+        body: row.get(3)?,
+        in_reply_to: row.get(4)?,
+        first_contact: row.get(5)?,
+        origin: origin_from(&row.get::<_, String>(6)?),
+        conversation: row.get(7)?,
+        created_at: Timestamp::from_millisecond(row.get(8)?).unwrap_or_default(),
+        status: match status.as_str() {
+            "PENDING" => Status::Pending,
+            "SENDING" => Status::Sending,
+            "SENT" => Status::Sent(reason),
+            "FAILED" => Status::Failed(reason),
+            _ => Status::Unknown(reason),
+        },
+        attempts: row.get(11)?,
+    })
+}
+
+pub(super) fn set_status(tx: &Transaction<'_>, id: DraftId, status: &Status) -> Result<(), DbError> {
+    tx.prepare_cached("UPDATE drafts SET status = ?2, reason = ?3 WHERE id = ?1")?.execute(params![
+        id.0,
+        status.name(),
+        status.reason().unwrap_or_default()
+    ])?;
+    Ok(())
+}
+
+pub(super) fn delete(tx: &Transaction<'_>, id: DraftId) -> Result<(), DbError> {
+    tx.execute("DELETE FROM drafts WHERE id = ?1", [id.0])?;
+    Ok(())
+}
+
+/// One winning tap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Attempt {
+    pub(super) id: i64,
+    pub(super) draft: DraftId,
+    pub(super) at: Timestamp,
+}
+
+/// The draft is on its way now; written down before the phone is called.
+pub(super) fn begin(tx: &Transaction<'_>, draft: &Draft, now: Timestamp) -> Result<Attempt, DbError> {
+    tx.execute(
+        "UPDATE drafts SET status = 'SENDING', reason = '', attempts = attempts + 1 WHERE id = ?1",
+        [draft.id.0],
+    )?;
+    tx.execute(
+        "INSERT INTO attempts (draft, recipient, digest, at) VALUES (?1, ?2, ?3, ?4)",
+        params![draft.id.0, draft.to, draft.digest(), now.as_millisecond()],
+    )?;
+    Ok(Attempt { id: tx.last_insert_rowid(), draft: draft.id, at: now })
+}
+
+/// What came of an attempt, and of its draft, unless somebody has done something else with the draft meanwhile.
+pub(super) fn end(tx: &Transaction<'_>, attempt: Attempt, status: &Status) -> Result<(), DbError> {
+    let outcome = match status {
+        Status::Sent(_) => "sent",
+        Status::Failed(_) => "not_sent",
+        Status::Unknown(_) | Status::Pending | Status::Sending => "unknown",
+    };
+    tx.execute("UPDATE attempts SET outcome = ?2 WHERE id = ?1", params![attempt.id, outcome])?;
+    let ours = last_attempt(tx, attempt.draft)?.is_some_and(|last| last.id == attempt.id);
+    let open = get(tx, attempt.draft)?
+        .is_some_and(|draft| matches!(draft.status, Status::Sending | Status::Unknown(_)));
+    if ours && open { set_status(tx, attempt.draft, status) } else { Ok(()) }
+}
+
+pub(super) fn last_attempt(tx: &Transaction<'_>, draft: DraftId) -> Result<Option<Attempt>, DbError> {
+    let mut row =
+        tx.prepare_cached("SELECT id, at FROM attempts WHERE draft = ?1 ORDER BY id DESC LIMIT 1")?;
+    let attempt = |row: &Row<'_>| {
+        let at = Timestamp::from_millisecond(row.get(1)?).unwrap_or_default();
+        Ok(Attempt { id: row.get(0)?, draft, at })
+    };
+    Ok(row.query_row([draft.0], attempt).optional()?)
+}
+
+/// How many other attempts with this very message are known to have left at that moment or later: what they left in a
+/// sent box is not ours.
+pub(super) fn others_sent(tx: &Transaction<'_>, draft: &Draft, since: Timestamp) -> Result<u32, DbError> {
+    let sql =
+        "SELECT count(*) FROM attempts WHERE digest = ?1 AND outcome = 'sent' AND at >= ?2 AND draft <> ?3";
+    Ok(tx.query_row(sql, params![draft.digest(), since.as_millisecond(), draft.id.0], |row| row.get(0))?)
+}

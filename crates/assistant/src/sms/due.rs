@@ -1,0 +1,57 @@
+//! Is it time to look at the inbox? Pure.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::store::Sync;
+
+/// Ticks do not come to the millisecond.
+const SLACK: SignedDuration = SignedDuration::from_secs(5);
+
+/// `minutes` is the setting; 0 means never. Counted from the last try, whether it worked or not, so that a phone that
+/// fails is not asked every minute.
+pub fn is_due(sync: &Sync, minutes: u32, now: Timestamp) -> bool {
+    let Some(last) = sync.last_sync.max(sync.last_attempt) else { return minutes > 0 };
+    let since = now.duration_since(last);
+    // A clock that went back: what it said before counts for nothing.
+    let clock_went_back = since < SignedDuration::ZERO;
+    let worked = sync.last_error.is_none();
+    let passed = since + SLACK >= SignedDuration::from_mins(i64::from(minutes));
+    minutes > 0 && (passed || clock_went_back || (sync.mark.more && worked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sms::mark::Mark;
+
+    #[test]
+    fn when_the_interval_has_passed() {
+        let at = |minute: i64| Timestamp::from_second(minute * 60).unwrap();
+        let full = Mark { more: true, ..Mark::default() };
+        for (name, last_sync, last_attempt, error, mark, minutes, now, expected) in [
+            ("never tried", None, None, None, Mark::default(), 15, 0, true),
+            ("never means never", None, None, None, Mark::default(), 0, 0, false),
+            ("never, even when full", Some(0), Some(0), None, full.clone(), 0, 99, false),
+            ("just now", Some(100), Some(100), None, Mark::default(), 15, 100, false),
+            ("a minute early", Some(100), Some(100), None, Mark::default(), 15, 114, false),
+            ("passed", Some(100), Some(100), None, Mark::default(), 15, 115, true),
+            ("failed just now", Some(50), Some(100), Some("x"), Mark::default(), 15, 101, false),
+            ("failed long ago", Some(50), Some(100), Some("x"), Mark::default(), 15, 115, true),
+            ("full", Some(100), Some(100), None, full.clone(), 15, 101, true),
+            ("full, but failed since", Some(100), Some(101), Some("x"), full, 15, 102, false),
+            ("clock went back", Some(100), Some(100), None, Mark::default(), 15, 50, true),
+        ] {
+            let sync = Sync {
+                mark,
+                last_sync: last_sync.map(at),
+                last_attempt: last_attempt.map(at),
+                last_error: error.map(str::to_owned),
+                unread: 0,
+            };
+            assert_eq!(is_due(&sync, minutes, at(now)), expected, "{name}");
+        }
+        let early = Sync { last_sync: Some(at(0)), ..Sync::default() };
+        let tick = at(15).saturating_sub(SignedDuration::from_secs(2)).unwrap();
+        assert!(is_due(&early, 15, tick), "a tick two seconds early is in time");
+    }
+}

@@ -1,0 +1,85 @@
+//! Phone numbers as people and models write them. Pure.
+
+/// Characters that people put between digits.
+const SEPARATORS: &str = " -./()\u{a0}";
+const FEWEST: usize = 3;
+/// As many as an international number has.
+const MOST: usize = 15;
+
+/// The number to send to, without separators, or a sentence.
+pub(super) fn recipient(typed: &str) -> Result<String, String> {
+    let typed = typed.trim();
+    let (plus, rest) = typed.strip_prefix('+').map_or(("", typed), |rest| ("+", rest));
+    let digits: String = rest.chars().filter(|c| !SEPARATORS.contains(*c)).collect();
+    let plausible = digits.bytes().all(|b| b.is_ascii_digit()) && (FEWEST..=MOST).contains(&digits.len());
+    if plausible {
+        Ok(format!("{plus}{digits}"))
+    } else {
+        Err("\"to\" must be a phone number such as +15550100 or 0171 5550100. Names are not looked up: ask the user for \
+             the number."
+            .to_owned())
+    }
+}
+
+/// Do two numbers reach the same phone, as far as one can tell? `0171 5550100` and `+49 171 5550100` do.
+pub(super) fn same(one: &str, other: &str) -> bool {
+    let (one, other) = (digits(one), digits(other));
+    // Shorter numbers must be the same whole; longer ones may differ in how their country is written.
+    let tail = one.len().min(other.len());
+    if tail < 8 { !one.is_empty() && one == other } else { one.ends_with(&other) || other.ends_with(&one) }
+}
+
+/// The digits that count: without separators, and without what stands for "abroad" or "this country".
+pub(super) fn digits(number: &str) -> String {
+    let digits: String = number.chars().filter(char::is_ascii_digit).collect();
+    digits.trim_start_matches('0').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plausible_numbers_only() {
+        for (typed, expected) in [
+            ("+15550100", Some("+15550100")),
+            (" +49 (171) 555-01.00 ", Some("+491715550100")),
+            ("0171/5550100", Some("01715550100")),
+            ("12345", Some("12345")),
+            ("110", Some("110")),
+            ("12", None),
+            ("", None),
+            ("Mom", None),
+            ("null", None),
+            ("+", None),
+            ("++15550100", None),
+            ("15550100+", None),
+            ("+1 555 --es slot 9", None),
+            ("+15550100,+15550101", None),
+            ("+15550100;x", None),
+            ("*100#", None),
+            ("٠١٢٣٤٥٦", None),
+            ("1234567890123456", None),
+            ("555\n0100", None),
+        ] {
+            assert_eq!(recipient(typed).ok().as_deref(), expected, "{typed:?}");
+        }
+    }
+
+    #[test]
+    fn the_same_phone_in_two_spellings() {
+        for (one, other, expected) in [
+            ("+49 171 5550100", "0171 5550100", true),
+            ("+491715550100", "00491715550100", true),
+            ("+15550100123", "+15550100123", true),
+            ("+15550100123", "+15550100124", false),
+            ("12345", "12345", true),
+            ("12345", "912345", false),
+            ("", "", false),
+            ("Bank", "Bank", false),
+        ] {
+            assert_eq!(same(one, other), expected, "{one} and {other}");
+            assert_eq!(same(other, one), expected, "{other} and {one}");
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The phone in memory. Nothing here waits, except where a test asked it to hang.
+
+mod story;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::pending;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use kai_assistant::access::Access;
+use kai_assistant::clock::Clock;
+use kai_assistant::outbox::door::{Approved, Looking, SendError, Sender, Sending, SentMessage};
+use kai_assistant::sms::port::{From, ReadError, Reading, SmsReader};
+use kai_assistant::sms::{Sms, SmsId};
+use kai_assistant::untrusted::Untrusted;
+
+/// A phone in memory.
+pub struct Phone {
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+}
+
+/// How the next message that is handed over fares. Each holds the sentence that is said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It does not leave, and the phone says so.
+    Fails(String),
+    /// It leaves, but the phone does not know.
+    UnsureButSent(String),
+    /// It does not leave, and the phone does not know.
+    UnsureAndNotSent(String),
+    /// It leaves, and no answer ever comes.
+    SentThenHangs,
+    /// It does not leave, and no answer ever comes.
+    Hangs,
+}
+
+#[derive(Default)]
+struct State {
+    inbox: BTreeMap<SmsId, Sms>,
+    /// The inbox by date, and within a moment by id.
+    by_date: VecDeque<(Timestamp, SmsId)>,
+    sent_box: BTreeMap<SmsId, SentMessage>,
+    /// All that ever left, whatever the boxes say.
+    left: Vec<SentMessage>,
+    no_sent_box: bool,
+    may_not_read: bool,
+    may_not_send: bool,
+    reads: VecDeque<ReadFate>,
+    sends: VecDeque<Fate>,
+    hung: usize,
+}
+
+enum ReadFate {
+    Fails(String),
+    Hangs,
+}
+
+const ALLOW_READING: &str = "Allow the simulated phone to read SMS";
+const ALLOW_SENDING: &str = "the simulated phone may not send SMS";
+
+impl Phone {
+    /// Nothing in it, everything allowed. The clock dates what is sent.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, state: Mutex::default() }
+    }
+
+    /// With the messages of a few believable days before now.
+    pub fn with_inbox(clock: Arc<dyn Clock>) -> Self {
+        let phone = Self::new(clock);
+        for message in story::told(phone.clock.now()) {
+            let id = phone.receive(message.from, message.text, message.date);
+            if message.read {
+                phone.mark_read(id);
+            }
+        }
+        phone
+    }
+
+    /// A message arrives. As on Android its id is one above the highest there is, so that of a deleted one comes back.
+    pub fn receive(&self, from: &str, text: &str, date: Timestamp) -> SmsId {
+        let mut state = self.state();
+        let id = state.next_id();
+        let (address, body) = (Untrusted::new(from), Untrusted::new(text));
+        state.file(Sms { id, address, date, body, read: false });
+        id
+    }
+
+    /// The person deletes a message, received or sent. Was it there?
+    pub fn delete(&self, id: SmsId) -> bool {
+        let mut state = self.state();
+        let received = state.inbox.remove(&id);
+        if let Some(sms) = &received
+            && let Ok(place) = state.by_date.binary_search(&(sms.date, id))
+        {
+            state.by_date.remove(place);
+        }
+        received.is_some() || state.sent_box.remove(&id).is_some()
+    }
+
+    /// The person deletes everything. What has left has left.
+    pub fn wipe(&self) {
+        let mut state = self.state();
+        state.inbox.clear();
+        state.by_date.clear();
+        state.sent_box.clear();
+    }
+
+    /// The person opens a received message. Was it there?
+    pub fn mark_read(&self, id: SmsId) -> bool {
+        self.state().inbox.get_mut(&id).map(|sms| sms.read = true).is_some()
+    }
+
+    pub fn grant_reading(&self) {
+        self.state().may_not_read = false;
+    }
+
+    pub fn deny_reading(&self) {
+        self.state().may_not_read = true;
+    }
+
+    pub fn grant_sending(&self) {
+        self.state().may_not_send = false;
+    }
+
+    pub fn deny_sending(&self) {
+        self.state().may_not_send = true;
+    }
+
+    /// From now on there is a box of sent messages to look into, as there is at first.
+    pub fn open_sent_box(&self) {
+        self.state().no_sent_box = false;
+    }
+
+    /// From now on what is sent is not kept, and there is no box to look into.
+    pub fn close_sent_box(&self) {
+        self.state().no_sent_box = true;
+    }
+
+    /// The next read that is not denied fails with this sentence. Said twice, the next two do.
+    pub fn fail_next_read(&self, why: &str) {
+        self.state().reads.push_back(ReadFate::Fails(why.to_owned()));
+    }
+
+    /// The next read that is not denied never ends.
+    pub fn hang_next_read(&self) {
+        self.state().reads.push_back(ReadFate::Hangs);
+    }
+
+    /// How the next message that is not denied fares. Said twice, it holds for the next two.
+    pub fn next_send(&self, fate: Fate) {
+        self.state().sends.push_back(fate);
+    }
+
+    /// All that ever left this phone, oldest first.
+    pub fn sent(&self) -> Vec<SentMessage> {
+        self.state().left.clone()
+    }
+
+    pub fn sent_count(&self) -> usize {
+        self.state().left.len()
+    }
+
+    /// How often it has hung: a test waits for this instead of for a while.
+    pub fn hung_count(&self) -> usize {
+        self.state().hung
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read<'a, T: Send + 'a>(&'a self, look: impl FnOnce(&State) -> T + Send + 'a) -> Reading<'a, T> {
+        Box::pin(async move {
+            let answers = self.state().next_read()?;
+            if !answers {
+                self.hang::<()>().await;
+            }
+            Ok(look(&self.state()))
+        })
+    }
+
+    async fn hand_over(&self, to: &str, text: &str) -> Result<(), SendError> {
+        let at = self.clock.now();
+        let message = SentMessage { to: to.to_owned(), body: text.to_owned(), at };
+        let outcome = self.state().hand_over(message);
+        match outcome {
+            Some(outcome) => outcome,
+            None => self.hang().await,
+        }
+    }
+
+    async fn hang<T>(&self) -> T {
+        self.state().hung += 1;
+        pending().await
+    }
+}
+
+impl State {
+    /// Received and sent messages are rows of one table.
+    fn next_id(&self) -> SmsId {
+        let highest = self.inbox.keys().next_back().max(self.sent_box.keys().next_back());
+        SmsId(highest.map_or(1, |id| id.0 + 1))
+    }
+
+    fn file(&mut self, sms: Sms) {
+        let key = (sms.date, sms.id);
+        let place = self.by_date.partition_point(|other| *other < key);
+        self.by_date.insert(place, key);
+        self.inbox.insert(sms.id, sms);
+    }
+
+    /// Does it answer at all?
+    fn next_read(&mut self) -> Result<bool, ReadError> {
+        if self.may_not_read {
+            return Err(ReadError::NotPermitted(ALLOW_READING.to_owned()));
+        }
+        match self.reads.pop_front() {
+            None => Ok(true),
+            Some(ReadFate::Fails(why)) => Err(ReadError::Failed(why)),
+            Some(ReadFate::Hangs) => Ok(false),
+        }
+    }
+
+    /// `None` is silence.
+    fn hand_over(&mut self, message: SentMessage) -> Option<Result<(), SendError>> {
+        if self.may_not_send {
+            return Some(Err(SendError::NotPermitted(ALLOW_SENDING.to_owned())));
+        }
+        let (leaves, outcome) = match self.sends.pop_front() {
+            None => (true, Some(Ok(()))),
+            Some(Fate::Fails(why)) => (false, Some(Err(SendError::NotSent(why)))),
+            Some(Fate::UnsureButSent(why)) => (true, Some(Err(SendError::Unsure(why)))),
+            Some(Fate::UnsureAndNotSent(why)) => (false, Some(Err(SendError::Unsure(why)))),
+            Some(Fate::SentThenHangs) => (true, None),
+            Some(Fate::Hangs) => (false, None),
+        };
+        if leaves {
+            self.leave(message);
+        }
+        outcome
+    }
+
+    fn leave(&mut self, message: SentMessage) {
+        if !self.no_sent_box {
+            self.sent_box.insert(self.next_id(), message.clone());
+        }
+        self.left.push(message);
+    }
+
+    fn listed<'a>(&'a self, keys: impl Iterator<Item = &'a (Timestamp, SmsId)>) -> Vec<Sms> {
+        keys.filter_map(|(_, id)| self.inbox.get(id).cloned()).collect()
+    }
+
+    fn from(&self, from: From, limit: usize) -> Vec<Sms> {
+        match from {
+            From::Id(id) => self.inbox.range(id..).take(limit).map(|(_, sms)| sms.clone()).collect(),
+            From::Date(date) => {
+                let start = self.by_date.partition_point(|(other, _)| *other < date);
+                self.listed(self.by_date.range(start..).take(limit))
+            }
+        }
+    }
+
+    /// Who may not read messages may not read sent ones either.
+    fn sent_since(&self, at: Timestamp) -> Option<Vec<SentMessage>> {
+        let since = || self.sent_box.values().filter(|sent| sent.at >= at).cloned().collect();
+        (!self.no_sent_box && !self.may_not_read).then(since)
+    }
+
+    fn newest(&self, skip: usize, limit: usize) -> Vec<Sms> {
+        let end = self.by_date.len().saturating_sub(skip);
+        let start = end.saturating_sub(limit);
+        self.listed(self.by_date.range(start..end).rev())
+    }
+}
+
+impl SmsReader for Phone {
+    fn access(&self) -> Pin<Box<dyn Future<Output = Access> + Send + '_>> {
+        Box::pin(async move {
+            let denied = self.state().may_not_read;
+            if denied { Access::Denied(ALLOW_READING.to_owned()) } else { Access::Granted }
+        })
+    }
+
+    fn last(&self) -> Reading<'_, Option<Sms>> {
+        self.read(|state| state.inbox.values().next_back().cloned())
+    }
+
+    fn from(&self, from: From, limit: usize) -> Reading<'_, Vec<Sms>> {
+        self.read(move |state| state.from(from, limit))
+    }
+
+    fn newest(&self, skip: usize, limit: usize) -> Reading<'_, Vec<Sms>> {
+        self.read(move |state| state.newest(skip, limit))
+    }
+}
+
+impl Sender for Phone {
+    fn send(&self, approved: Approved) -> Sending<'_> {
+        Box::pin(async move { self.hand_over(approved.to(), approved.body()).await })
+    }
+
+    fn sent_since(&self, at: Timestamp) -> Looking<'_> {
+        Box::pin(async move { self.state().sent_since(at) })
+    }
+}

@@ -1,0 +1,49 @@
+//! What lies in the inbox of a phone that somebody lives with: a birthday, a parcel, a code.
+
+use jiff::{SignedDuration, Timestamp};
+
+/// A message of the story.
+pub(super) struct Told {
+    pub(super) from: &'static str,
+    pub(super) text: &'static str,
+    pub(super) date: Timestamp,
+    pub(super) read: bool,
+}
+
+/// Oldest first. Numbers 555-01xx belong to nobody.
+pub(super) fn told(now: Timestamp) -> impl Iterator<Item = Told> {
+    STORY.iter().map(move |(minutes, from, text, read)| {
+        let ago = SignedDuration::from_mins(*minutes);
+        Told { from, text, date: now.checked_sub(ago).unwrap_or(now), read: *read }
+    })
+}
+
+const HOUR: i64 = 60;
+const DAY: i64 = 24 * HOUR;
+
+/// Minutes ago, who, what, and whether the person has seen it.
+const STORY: [(i64, &str, &str, bool); 8] = [
+    (
+        3 * DAY + 2 * HOUR,
+        "+15550101",
+        "Hi, it's Lena. Grandma turns 80 next week! Dinner at our place, 7 pm. Can you make it?",
+        true,
+    ),
+    (3 * DAY + HOUR, "+15550101", "She asked for the lemon cake again, so I'm on it 🍋", true),
+    (2 * DAY, "ParcelPost", "Your parcel from Anselm Books is on its way and should arrive tomorrow.", true),
+    (
+        DAY + 5 * HOUR,
+        "+15550123",
+        "Northgate Dental: your next check-up is in two weeks at 9:15 with Dr. Okafor.",
+        true,
+    ),
+    (
+        20 * HOUR,
+        "+15550142",
+        "Jonas here. Shall we share a car to Lena's? I could be at yours at 6.\nThe train is a pain with the present.",
+        true,
+    ),
+    (4 * HOUR, "ParcelPost", "Your parcel was left with your neighbour Weber, 2nd floor.", false),
+    (2 * HOUR, "30303", "492 817 is your one-time code for Harbour Bank. It expires in 10 minutes.", false),
+    (35, "+15550101", "Quick one, I'm at the shop: does anybody on your side not eat nuts?", false),
+];

@@ -1,0 +1,299 @@
+//! SMS in Termux: `termux-sms-list` reads, `termux-sms-send` sends.
+//!
+//! Two things are old on many phones. An old script does not know how to select and sort; it is found out by asking
+//! it once. An old app under a new script ignores both without a word; it is found out by what it answers. With
+//! either of them we list backwards from the newest message, further and further, and select ourselves.
+
+mod answer;
+mod number;
+#[cfg(test)]
+mod tests;
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kai_assistant::access::Access;
+use kai_assistant::clock::{Clock, SystemClock};
+use kai_assistant::outbox::door::{Approved, Looking, SendError, Sender, Sending};
+use kai_assistant::sms::Sms;
+use kai_assistant::sms::port::{From, ReadError, Reading, SmsReader};
+use kai_assistant::untrusted::Untrusted;
+use tokio::sync::OnceCell;
+
+use self::answer::{Answer, Folder, Row};
+use self::number::dialled;
+use super::{Termux, refusal};
+use crate::program::{Failed, Terms};
+
+const LIST: &str = "termux-sms-list";
+const SEND: &str = "termux-sms-send";
+/// Some tens of thousands of messages.
+const LONGEST_LIST: u64 = 32 * 1024 * 1024;
+/// How far back an old program is asked first, and by what that grows as long as it was not far enough.
+const DEPTH: usize = 50;
+const DEEPER: usize = 10;
+/// So many messages are looked through for one that was sent: oldest first, so the one meant is among the first.
+const SENT_LIMIT: usize = 500;
+
+/// What there is to know about SMS on this phone.
+pub(super) struct Known {
+    /// Whose zone the phone's local times are in. Asked each time, because phones travel.
+    clock: Arc<dyn Clock>,
+    script_selects: OnceCell<bool>,
+    app_selects: OnceCell<bool>,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self { clock: Arc::new(SystemClock), script_selects: OnceCell::new(), app_selects: OnceCell::new() }
+    }
+}
+
+impl Termux {
+    /// With another clock than the machine's; its zone is the one that the phone prints dates in.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.sms.clock = clock;
+        self
+    }
+}
+
+impl SmsReader for Termux {
+    /// A listing of one message: harmless, and it makes Android ask the person.
+    fn access(&self) -> Pin<Box<dyn Future<Output = Access> + Send + '_>> {
+        Box::pin(async move {
+            match self.list(Folder::Inbox, Listing::newest(1)).await {
+                Ok(_) => Access::Granted,
+                Err(ReadError::NotPermitted(what_to_do)) => Access::Denied(what_to_do),
+                Err(ReadError::Failed(why)) => Access::Silent(why),
+            }
+        })
+    }
+
+    /// An old program cannot tell the highest id, so there it is the highest of the newest messages: a higher one
+    /// with an old date is one that was restored, not one that arrived.
+    fn last(&self) -> Reading<'_, Option<Sms>> {
+        Box::pin(async move {
+            let listing = if self.script_selects().await? {
+                Listing::newest(1).sorted("_id DESC")
+            } else {
+                Listing::newest(DEPTH)
+            };
+            let rows = self.list(Folder::Inbox, listing).await?.rows;
+            Ok(rows.into_iter().max_by_key(|row| row.id).map(Row::into_sms))
+        })
+    }
+
+    fn from(&self, from: From, limit: usize) -> Reading<'_, Vec<Sms>> {
+        Box::pin(async move {
+            let rows = self.rows_from(Folder::Inbox, from, limit).await?;
+            Ok(rows.into_iter().map(Row::into_sms).collect())
+        })
+    }
+
+    fn newest(&self, skip: usize, limit: usize) -> Reading<'_, Vec<Sms>> {
+        Box::pin(async move {
+            let mut listing = Listing::newest(limit).skipping(skip);
+            if self.script_selects().await? {
+                listing = listing.sorted("date DESC, _id DESC");
+            }
+            let mut rows = self.list(Folder::Inbox, listing).await?.rows;
+            // The order it was asked for in, or else the newest last.
+            rows.sort_by_key(|row| std::cmp::Reverse((row.date(), row.id)));
+            Ok(rows.into_iter().map(Row::into_sms).collect())
+        })
+    }
+}
+
+impl Sender for Termux {
+    fn send(&self, approved: Approved) -> Sending<'_> {
+        Box::pin(async move { self.hand_over(approved.to(), approved.body()).await })
+    }
+
+    /// What the phone's own box of sent messages says.
+    fn sent_since(&self, at: Timestamp) -> Looking<'_> {
+        Box::pin(async move {
+            let rows = self.rows_from(Folder::Sent, From::Date(at), SENT_LIMIT).await.ok()?;
+            Some(rows.into_iter().map(|row| row.into_sent(at)).collect())
+        })
+    }
+}
+
+impl Termux {
+    /// At most `limit` rows from there on, in the order that the port promises.
+    async fn rows_from(&self, folder: Folder, from: From, limit: usize) -> Result<Vec<Row>, ReadError> {
+        let mut rows = match self.selected(folder, from, limit).await? {
+            Some(rows) => rows,
+            None => self.searched_back(folder, from).await?,
+        };
+        match from {
+            From::Id(_) => rows.sort_by_key(|row| row.id),
+            From::Date(_) => rows.sort_by_key(|row| (row.date(), row.id)),
+        }
+        rows.truncate(limit);
+        Ok(rows)
+    }
+
+    /// Lets the phone select. `None` if it cannot.
+    async fn selected(
+        &self,
+        folder: Folder,
+        from: From,
+        limit: usize,
+    ) -> Result<Option<Vec<Row>>, ReadError> {
+        if !self.script_selects().await? || self.sms.app_selects.get() == Some(&false) {
+            return Ok(None);
+        }
+        let (selection, order) = match from {
+            From::Id(id) => (format!("_id >= {}", id.0), "_id ASC"),
+            From::Date(date) => {
+                (format!("date >= {}", answer::whole_second(date).as_millisecond()), "date ASC, _id ASC")
+            }
+        };
+        let listing = Listing::newest(limit).selecting(selection).sorted(order);
+        let answer = self.list(folder, listing).await?;
+        // An app that ignores the selection answers with the newest messages. Fewer than the limit are all there
+        // are, so they are right; as many as the limit may be the wrong ones.
+        let doubtful = answer.printed >= limit.max(1) || answer.rows.iter().any(|row| row.is_before(from));
+        if doubtful && !self.app_selects(folder).await? {
+            return Ok(None);
+        }
+        Ok(Some(answer.rows))
+    }
+
+    /// Lists further and further back until there is a message from before, or none left. By id this relies on ids
+    /// growing with dates, which only restored messages do not.
+    async fn searched_back(&self, folder: Folder, from: From) -> Result<Vec<Row>, ReadError> {
+        let mut depth = DEPTH;
+        loop {
+            let answer = self.list(folder, Listing::newest(depth)).await?;
+            let far_enough = answer.rows.iter().any(|row| row.is_before(from));
+            if far_enough || answer.printed < depth {
+                return Ok(answer.rows.into_iter().filter(|row| !row.is_before(from)).collect());
+            }
+            depth = depth.saturating_mul(DEEPER);
+        }
+    }
+
+    /// Does the script know how to select? Old ones refuse the question.
+    async fn script_selects(&self) -> Result<bool, ReadError> {
+        let asked = self.sms.script_selects.get_or_try_init(|| async {
+            match self.call(LIST, &["--help"], &Terms::within(self.patience)).await {
+                Ok(help) => Ok(help.contains("message-selection")),
+                Err(Failed::Refused(_)) => Ok(false),
+                Err(failed) => Err(not_listed(failed)),
+            }
+        });
+        asked.await.copied()
+    }
+
+    /// Does the app do as the script says? Asks for what cannot be. Only meaningful where there are messages.
+    async fn app_selects(&self, folder: Folder) -> Result<bool, ReadError> {
+        let asked = self.sms.app_selects.get_or_try_init(|| async {
+            let impossible = Listing::newest(1).selecting("_id < 0".to_owned());
+            Ok(self.list(folder, impossible).await?.printed == 0)
+        });
+        asked.await.copied()
+    }
+
+    async fn list(&self, folder: Folder, listing: Listing) -> Result<Answer, ReadError> {
+        let terms = Terms { longest_answer: LONGEST_LIST, ..Terms::within(self.patience) };
+        let printed = self.call(LIST, &listing.arguments(folder), &terms).await.map_err(not_listed)?;
+        answer::read(&printed, folder, &self.sms.clock.zone())
+    }
+
+    /// The text goes through the program's input, because as an argument a shell would change it. The app cuts off
+    /// blanks and line ends around it, so what a phone has sent may be shorter than what was approved by these.
+    async fn hand_over(&self, to: &str, text: &str) -> Result<(), SendError> {
+        let Some(number) = dialled(to) else {
+            return Err(SendError::NotSent(format!("{:?} is not a number that can be dialled", line(to))));
+        };
+        // The app would fail at it and say nothing.
+        if text.trim_matches(|c| c <= ' ').is_empty() {
+            return Err(SendError::NotSent("the message is empty".to_owned()));
+        }
+        let terms = Terms { input: Some(text), ..Terms::within(self.patience) };
+        match self.call(SEND, &["-n", &number], &terms).await {
+            Ok(said) => refusal(&said).map_or(Ok(()), |why| Err(refused(&why))),
+            Err(Failed::Absent(_)) => Err(SendError::NotSent(absent(SEND))),
+            Err(Failed::Refused(why)) => Err(SendError::NotSent(line(&why))),
+            Err(Failed::CutShort(why)) => Err(SendError::Unsure(line(&why))),
+        }
+    }
+}
+
+const ALLOW_SENDING: &str =
+    "Allow Termux:API to use SMS and Phone: Android settings → Apps → Termux:API → Permissions";
+
+/// A permission that is missing is asked for in so many words; anything else is something else.
+fn refused(why: &str) -> SendError {
+    let why = line(why);
+    if why.contains("grant") || why.contains("permission") {
+        SendError::NotPermitted(format!("{ALLOW_SENDING}. {why}"))
+    } else {
+        SendError::NotSent(why)
+    }
+}
+
+fn not_listed(failed: Failed) -> ReadError {
+    ReadError::Failed(match failed {
+        Failed::Absent(_) => absent(LIST),
+        Failed::Refused(why) | Failed::CutShort(why) => line(&why),
+    })
+}
+
+fn absent(program: &str) -> String {
+    format!("{program} is not installed. Run `pkg install termux-api` and install the Termux:API app")
+}
+
+/// What programs say ends up in sentences for people.
+fn line(said: &str) -> String {
+    Untrusted::new(said).line(300)
+}
+
+/// What the program is asked to list.
+struct Listing {
+    skip: usize,
+    limit: usize,
+    selection: Option<String>,
+    order: Option<&'static str>,
+}
+
+impl Listing {
+    fn newest(limit: usize) -> Self {
+        Self { skip: 0, limit, selection: None, order: None }
+    }
+
+    fn skipping(self, skip: usize) -> Self {
+        Self { skip, ..self }
+    }
+
+    fn selecting(self, selection: String) -> Self {
+        Self { selection: Some(selection), ..self }
+    }
+
+    /// In that order, instead of the newest last.
+    fn sorted(self, order: &'static str) -> Self {
+        Self { order: Some(order), ..self }
+    }
+
+    fn arguments(&self, folder: Folder) -> Vec<String> {
+        let mut arguments =
+            vec!["-t".to_owned(), folder.word().to_owned(), "-l".to_owned(), count(self.limit)];
+        if self.skip > 0 {
+            arguments.extend(["-o".to_owned(), count(self.skip)]);
+        }
+        arguments.extend(self.selection.iter().map(|it| format!("--message-selection={it}")));
+        if let Some(order) = self.order {
+            arguments.push(format!("--message-sort-order={order}"));
+            arguments.push("--message-return-no-order-reverse".to_owned());
+        }
+        arguments
+    }
+}
+
+/// The app counts with 32 bits.
+fn count(number: usize) -> String {
+    i32::try_from(number).unwrap_or(i32::MAX).to_string()
+}

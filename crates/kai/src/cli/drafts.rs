@@ -1,0 +1,228 @@
+//! `kai sms` and `kai drafts` on the terminal. A tap on the terminal is a typed `y` below the whole draft.
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use kai_assistant::outbox::DraftId;
+use kai_assistant::sms::SmsId;
+
+use super::out::visible;
+use super::{Asking, show};
+use crate::call::Call;
+use crate::caller::Caller;
+use crate::demo;
+use crate::failure::Failure;
+use crate::sms::{Button, DraftRow, SmsPolled, SmsRow, SmsWhole, TapCall};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SmsCommand {
+    /// Look at the phone's inbox now
+    Poll,
+    /// What arrived and waits for the next heartbeat
+    List,
+    /// One message whole, for your own eyes
+    Read { id: i64 },
+    /// Search the inbox by sender and text
+    Search { text: String },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum DraftsCommand {
+    /// All drafts with what became of them
+    List,
+    /// One draft whole
+    Show { id: i64 },
+    /// Show a draft whole, ask, and send it
+    Send { id: i64 },
+    /// Take a draft away without sending it
+    Discard { id: i64 },
+    /// Try again to send a draft that failed
+    Retry { id: i64 },
+    /// Take away a draft that was sent, or may have been
+    Dismiss { id: i64 },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum DemoCommand {
+    /// An SMS arrives on the simulated phone
+    Sms {
+        /// The number it comes from
+        #[arg(long, default_value = "+15550100")]
+        from: String,
+        text: String,
+    },
+    /// An app of the simulated phone shows a notification
+    #[cfg(feature = "notifications")]
+    Notify {
+        #[arg(long, default_value = "WhatsApp")]
+        app: String,
+        #[arg(long, default_value = "Alice")]
+        title: String,
+        text: String,
+    },
+}
+
+impl Asking {
+    /// In the demo's own home, whichever home was named.
+    pub(super) fn demo(self, command: DemoCommand) -> Result<ExitCode, Failure> {
+        let Caller { home, keys } = self.caller;
+        let home =
+            if home.is_demo() { home } else { home.demo().map_err(|e| Failure::store(e.to_string()))? };
+        if !home.socket().exists() {
+            return Err(demo::not_running());
+        }
+        let ask = Self { caller: Caller { home, keys }, json: self.json };
+        match command {
+            DemoCommand::Sms { from, text } => {
+                ask.show(Call::DemoSms { from, text }, |id: &i64| format!("It arrived as SMS {id}.\n"))
+            }
+            #[cfg(feature = "notifications")]
+            DemoCommand::Notify { app, title, text } => super::notifications::arrive(&ask, app, title, text),
+        }
+    }
+
+    pub(super) fn sms(&self, command: SmsCommand) -> Result<ExitCode, Failure> {
+        match command {
+            SmsCommand::Poll => self.show(Call::SmsPoll, polled),
+            SmsCommand::List => self
+                .show(Call::SmsList, |rows: &Vec<_>| messages(rows, "Nothing waits for the next heartbeat.")),
+            SmsCommand::Read { id } => self.show(Call::SmsRead { id: SmsId(id) }, message),
+            SmsCommand::Search { text } => {
+                self.show(Call::SmsSearch { text }, |rows: &Vec<_>| messages(rows, "Nothing was found."))
+            }
+        }
+    }
+
+    pub(super) fn drafts(&self, command: &DraftsCommand) -> Result<ExitCode, Failure> {
+        match *command {
+            DraftsCommand::List => self.show(Call::DraftsList, |rows: &Vec<_>| drafts(rows)),
+            DraftsCommand::Show { id } => self.show(Call::DraftsShow { id: DraftId(id) }, draft),
+            DraftsCommand::Send { id } => self.tap(DraftId(id), &["PENDING", "UNKNOWN"]),
+            DraftsCommand::Retry { id } => self.tap(DraftId(id), &["FAILED", "UNKNOWN"]),
+            DraftsCommand::Discard { id } => {
+                self.take_away(DraftId(id), &["PENDING", "FAILED", "UNKNOWN"], "Discarded")
+            }
+            DraftsCommand::Dismiss { id } => self.take_away(DraftId(id), &["SENT", "UNKNOWN"], "Dismissed"),
+        }
+    }
+
+    /// What the person saw is what the tap carries; what changed meanwhile is refused.
+    fn tap(&self, id: DraftId, fitting: &[&str]) -> Result<ExitCode, Failure> {
+        let row: DraftRow = self.caller.ask(Call::DraftsShow { id })?;
+        let button = match row.status.as_str() {
+            status if !fitting.contains(&status) => return Err(wrong_state(&row)),
+            "PENDING" => Button::Send,
+            "FAILED" => Button::Retry,
+            _ => Button::SendAgain,
+        };
+        if !std::io::stdin().is_terminal() {
+            return Err(Failure::failed(
+                "Nothing was sent: sending needs a person at a terminal, or a tap on the page.",
+            ));
+        }
+        if !asked(&row) {
+            return Err(Failure::failed("Nothing was sent."));
+        }
+        let call = TapCall { id, button, shown: row.digest, attempts: row.attempts };
+        let row: DraftRow = self.caller.ask(Call::DraftsTap(call))?;
+        self.print(&row, outcome);
+        Ok(ExitCode::from(u8::from(row.status != "SENT")))
+    }
+
+    fn take_away(&self, id: DraftId, fitting: &[&str], verb: &str) -> Result<ExitCode, Failure> {
+        let row: DraftRow = self.caller.ask(Call::DraftsShow { id })?;
+        if !fitting.contains(&row.status.as_str()) {
+            return Err(wrong_state(&row));
+        }
+        let said = format!("{verb} draft {}.\n", id.0);
+        self.show(Call::DraftsDiscard { id }, |_: &DraftRow| said)
+    }
+}
+
+fn wrong_state(row: &DraftRow) -> Failure {
+    let id = row.id.0;
+    Failure::failed(match row.status.as_str() {
+        "SENDING" => format!("Draft {id} is being sent right now; it cannot be stopped any more."),
+        "SENT" => format!("Draft {id} was sent already. Take it away with: kai drafts dismiss {id}"),
+        "FAILED" => format!("Draft {id} failed. Try again with: kai drafts retry {id}"),
+        "PENDING" => format!("Draft {id} waits. Send it with kai drafts send {id}, or discard it."),
+        _ => format!(
+            "Draft {id} may have been sent. kai drafts send {id} sends it again, dismiss takes it away."
+        ),
+    })
+}
+
+fn asked(row: &DraftRow) -> bool {
+    let again =
+        if row.status == "UNKNOWN" { " It may have been sent already. Send it again?" } else { " Send it?" };
+    let mut stderr = std::io::stderr();
+    drop(write!(stderr, "{}\n{} [y/N] ", draft(row).trim_end(), again.trim_start()));
+    let mut typed = String::new();
+    drop(std::io::stdin().read_line(&mut typed));
+    matches!(typed.trim(), "y" | "Y" | "yes")
+}
+
+fn polled(polled: &SmsPolled) -> String {
+    let first = if polled.seeded { "What lies in the inbox counts as seen. " } else { "" };
+    let more = if polled.more { "; there is more, and the next poll takes it" } else { "" };
+    format!("{first}{} new{more}. {} waiting.\n", show::count(polled.fresh, "message"), polled.queued)
+}
+
+fn messages(rows: &[SmsRow], none: &str) -> String {
+    if rows.is_empty() {
+        return format!("{none}\n");
+    }
+    let from = |row: &SmsRow| {
+        if row.from.trim().is_empty() { "(unknown sender)".to_owned() } else { visible(&row.from) }
+    };
+    let row = |row: &SmsRow| {
+        (row.id.0.to_string(), format!("{}  {}  {}", row.date_local, from(row), visible(&row.preview)))
+    };
+    show::columns(&rows.iter().map(row).collect::<Vec<_>>())
+}
+
+fn message(sms: &SmsWhole) -> String {
+    let read = if sms.is_read { "read" } else { "not read yet" };
+    format!("From {} at {} ({read})\n\n{}\n", visible(&sms.from), sms.date_local, show::paragraphs(&sms.body))
+}
+
+fn drafts(rows: &[DraftRow]) -> String {
+    if rows.is_empty() {
+        return "No drafts.\n".to_owned();
+    }
+    let row = |row: &DraftRow| {
+        let reason = row.reason.as_deref().map(|why| format!(" ({})", visible(why))).unwrap_or_default();
+        (
+            row.id.0.to_string(),
+            format!("{:<8} to {}: {}{reason}", row.status, visible(&row.to), visible(&row.body)),
+        )
+    };
+    show::columns(&rows.iter().map(row).collect::<Vec<_>>())
+}
+
+/// Everything: nothing of what would be sent is left out.
+fn draft(row: &DraftRow) -> String {
+    let reply = row.in_reply_to.map(|id| format!(", answers SMS {id}")).unwrap_or_default();
+    let mut text = format!(
+        "Draft {} ({}{}) from {}, {}{reply}\nTo: {}\n",
+        row.id.0,
+        row.status,
+        row.reason.as_deref().map(|why| format!(": {}", visible(why))).unwrap_or_default(),
+        row.origin,
+        row.created_local,
+        visible(&row.to)
+    );
+    text.extend(row.remarks.iter().map(|remark| format!("! {}\n", visible(remark))));
+    text + &format!("{}:\n\n{}\n", show::count(row.segments, "SMS"), show::paragraphs(&row.body))
+}
+
+fn outcome(row: &DraftRow) -> String {
+    let to = visible(&row.to);
+    let why = row.reason.as_deref().map(visible).unwrap_or_default();
+    match row.status.as_str() {
+        "SENT" => format!("The phone took the message to {to}. {why}\n").replace(". \n", ".\n"),
+        "FAILED" => format!("The message to {to} was not sent: {why}\n"),
+        _ => format!("The message to {to} may have been sent: {why}\n"),
+    }
+}

@@ -1,0 +1,176 @@
+//! Demo mode: a phone in memory and a model that plays a script, in a home of its own. Nothing in it is real, and it
+//! says so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kai_assistant::db::DbError;
+use kai_assistant::pending;
+use kai_assistant::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED};
+use kai_assistant::sms::store::QUEUE;
+use kai_bridges::simulated::Phone;
+use kai_llm::{CallId, Deltas, Message, Model, ModelError, Reply, Replying, Request, ToolCall, Usage};
+use rusqlite::Transaction;
+use serde_json::{Value, json};
+
+use crate::call::ModelRow;
+use crate::failure::Failure;
+use crate::machine::{Machine, PhoneParts};
+use crate::sms;
+use crate::wire::App;
+
+pub(crate) const MODEL: &str = "demo (plays a script)";
+
+/// The machine of a demo: the simulated phone and nothing else, so that nothing can leave.
+pub(crate) fn machine(phone: Arc<Phone>) -> Machine {
+    let parts =
+        PhoneParts { bridge: "simulated", reader: Arc::clone(&phone) as _, sender: Arc::clone(&phone) as _ };
+    let machine = Machine { phone: Some(parts), demo: Some(phone), ..Machine::default() };
+    #[cfg(feature = "notifications")]
+    let machine = crate::notifications::with_tray(machine);
+    machine
+}
+
+/// The one line of the demo's `kai models list`.
+pub(crate) fn row() -> ModelRow {
+    ModelRow {
+        name: MODEL.to_owned(),
+        preset: "demo".to_owned(),
+        base_url: "none: nothing leaves".to_owned(),
+        model: "script".to_owned(),
+        ready: true,
+        why_not: None,
+        origin: "added".to_owned(),
+        local: true,
+    }
+}
+
+/// Everything on, and two messages that have just come in. Anew at every start, since the phone is new each time.
+pub(crate) async fn prepare(app: &App) -> Result<(), Failure> {
+    let Some(phone) = &app.demo else { return Ok(()) };
+    let fresh = |tx: &Transaction<'_>| {
+        settings::store(tx, &SMS_ENABLED.key, "false")?;
+        settings::store(tx, &SMS_SEND_ENABLED.key, "true")?;
+        pending::clear(tx, QUEUE).map(drop)
+    };
+    app.db.write(fresh).await.map_err(|error: DbError| error)?;
+    sms::turn_reading_on(app).await?;
+    #[cfg(feature = "notifications")]
+    crate::notifications::prepare_demo(app).await?;
+    let now = app.clock.now();
+    phone.receive("+15550107", "Parcel locker 12: your parcel is here until Friday.", now);
+    phone.receive("+15550123", "Are you free for dinner tonight? 8 at the usual place?", now);
+    sms::poll(app).await.map(drop)
+}
+
+/// Somebody writes to the simulated phone.
+pub(crate) fn receive(app: &App, from: &str, text: &str) -> Result<i64, Failure> {
+    let phone = app.demo.as_ref().ok_or_else(not_running)?;
+    Ok(phone.receive(from, text, app.clock.now()).0)
+}
+
+pub(crate) fn not_running() -> Failure {
+    Failure::failed("The demo does not run. Start it in another terminal: kai serve --demo")
+}
+
+/// Answers a few kinds of questions with the tools it is offered; anything else with what it is.
+pub(crate) struct Script;
+
+/// Between two words, so that it looks like a model.
+const PACE: Duration = Duration::from_millis(25);
+
+impl Model for Script {
+    fn body(&self, request: &Request) -> Vec<u8> {
+        serde_json::to_vec(request).unwrap_or_default()
+    }
+
+    fn reply<'a>(&'a self, request: &'a Request, deltas: Deltas<'a>) -> Replying<'a> {
+        Box::pin(async move {
+            let reply = next(request);
+            for word in reply.text.split_inclusive(' ') {
+                deltas(word);
+                tokio::time::sleep(PACE).await;
+            }
+            Ok::<_, ModelError>(reply)
+        })
+    }
+
+    fn window(&self) -> usize {
+        32_000
+    }
+}
+
+/// What the script says next. Pure.
+fn next(request: &Request) -> Reply {
+    let offered = |tool: &str| request.tools.iter().any(|spec| spec.name == tool);
+    match request.messages.last() {
+        Some(Message::User { text }) => match wish(text) {
+            Some((tool, arguments)) if offered(tool) => call(tool, &arguments),
+            Some(_) => says("I would need a tool that is off in the settings."),
+            None => says(
+                "I am the demo's script and know a few things: ask for new messages, for the time, or to answer \
+                 somebody.",
+            ),
+        },
+        Some(Message::Tool { tool, result, .. }) => {
+            let result: Value = serde_json::from_str(result).unwrap_or_default();
+            let wanted = request.messages.iter().rev().find_map(|message| match message {
+                Message::User { text } => Some(text.to_lowercase()),
+                _ => None,
+            });
+            after(tool, &result, &wanted.unwrap_or_default())
+        }
+        _ => says("Hello."),
+    }
+}
+
+fn wish(text: &str) -> Option<(&'static str, Value)> {
+    let text = text.to_lowercase();
+    let about = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    if about(&["reply", "answer", "antwort"]) {
+        Some(("search_sms", json!({"query": "dinner"})))
+    } else if about(&["sms", "message", "nachricht", "new"]) {
+        Some(("check_sms", json!({})))
+    } else {
+        about(&["time", "day", "uhr"]).then(|| ("get_local_time", json!({})))
+    }
+}
+
+fn after(tool: &str, result: &Value, wanted: &str) -> Reply {
+    match tool {
+        "check_sms" => says(&listed(result)),
+        "search_sms" => match result["messages"][0]["id"].as_i64() {
+            Some(id) => call("reply_sms", &json!({"sms_id": id, "body": "Yes, see you at eight!"})),
+            None => says(&format!("I found nobody to answer for: {wanted}")),
+        },
+        "reply_sms" => says("I drafted an answer. It waits for your tap; nothing was sent."),
+        "get_local_time" => says(&format!("It is {}.", result["local_time"].as_str().unwrap_or("late"))),
+        _ => says("Done."),
+    }
+}
+
+fn listed(result: &Value) -> String {
+    let messages = result["messages"].as_array().cloned().unwrap_or_default();
+    let line = |sms: &Value| {
+        let part = |name: &str| sms[name].as_str().unwrap_or_default().to_owned();
+        format!("- **{}**: {}", part("from"), part("preview"))
+    };
+    match messages.len() {
+        0 => "Nothing new has arrived.".to_owned(),
+        n => format!("{n} new:\n{}", messages.iter().map(line).collect::<Vec<_>>().join("\n")),
+    }
+}
+
+fn says(text: &str) -> Reply {
+    Reply { text: text.to_owned(), usage: Usage { input: 1, output: 1 }, ..Reply::default() }
+}
+
+fn call(tool: &str, arguments: &Value) -> Reply {
+    let call = ToolCall {
+        id: CallId(format!("demo_{tool}")),
+        name: tool.to_owned(),
+        arguments: arguments.to_string(),
+        signature: None,
+    };
+    Reply { calls: vec![call], usage: Usage { input: 1, output: 1 }, ..Reply::default() }
+}

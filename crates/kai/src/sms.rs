@@ -1,0 +1,377 @@
+//! SMS and drafts, as commands and the page ask for them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kai_assistant::access::{Access, Known};
+use kai_assistant::clock::Clock;
+use kai_assistant::db::{Db, DbError};
+use kai_assistant::outbox::door::{self, Act, Door, Tap};
+use kai_assistant::outbox::remarks::{Remark, remarks, spelled_out};
+use kai_assistant::outbox::segments::segments;
+use kai_assistant::outbox::{Draft, DraftId, Status, origin_name};
+use kai_assistant::pending;
+use kai_assistant::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED, Setting};
+use kai_assistant::sms::poll::{PollError, Polled};
+use kai_assistant::sms::port::ReadError;
+use kai_assistant::sms::search::Wanted;
+use kai_assistant::sms::store::{self, QUEUE, Queued};
+use kai_assistant::sms::{Inbox, Poller, Sms, SmsId, local};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::machine::PhoneParts;
+use crate::wire::App;
+
+/// The phone that is connected, if one is, and the door that is always there.
+pub(crate) struct Phone {
+    /// Which bridge leads to it.
+    pub(crate) bridge: Option<&'static str>,
+    pub(crate) inbox: Option<Arc<Inbox>>,
+    pub(crate) poller: Option<Poller>,
+    pub(crate) door: Door,
+}
+
+impl Phone {
+    pub(crate) fn new(parts: Option<PhoneParts>, db: &Db, clock: &Arc<dyn Clock>) -> Self {
+        let (bridge, reader, sender) = match parts {
+            Some(PhoneParts { bridge, reader, sender }) => (Some(bridge), Some(reader), Some(sender)),
+            None => (None, None, None),
+        };
+        let inbox = reader.map(|reader| Arc::new(Inbox::new(reader, Arc::clone(clock))));
+        let poller = inbox.clone().map(|inbox| Poller { db: db.clone(), clock: Arc::clone(clock), inbox });
+        let door = Door { db: db.clone(), clock: Arc::clone(clock), sender, access: Arc::default() };
+        Self { bridge, inbox, poller, door }
+    }
+
+    /// What is known about the permission to send; `None` where nothing can.
+    pub(crate) fn sending(&self) -> Option<Arc<Known>> {
+        self.door.sender.as_ref().map(|_| Arc::clone(&self.door.access))
+    }
+
+    fn poller(&self) -> Result<&Poller, Failure> {
+        self.poller.as_ref().ok_or_else(no_phone)
+    }
+
+    fn inbox(&self) -> Result<&Inbox, Failure> {
+        self.inbox.as_deref().ok_or_else(no_phone)
+    }
+}
+
+fn no_phone() -> Failure {
+    Failure::failed(
+        "No phone that can read SMS is connected. On the phone, run Kai in Termux with Termux:API installed. See: \
+         kai doctor",
+    )
+}
+
+/// One line of `kai sms list` and `search`: the items of the tools.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SmsRow {
+    pub(crate) id: SmsId,
+    pub(crate) from: String,
+    /// Epoch milliseconds.
+    pub(crate) date: i64,
+    pub(crate) date_local: String,
+    pub(crate) preview: String,
+    pub(crate) is_read: bool,
+}
+
+/// One message, whole.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SmsWhole {
+    pub(crate) id: SmsId,
+    pub(crate) from: String,
+    /// Epoch milliseconds.
+    pub(crate) date: i64,
+    pub(crate) date_local: String,
+    pub(crate) body: String,
+    pub(crate) is_read: bool,
+}
+
+/// What `kai sms poll` did.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SmsPolled {
+    pub(crate) fresh: usize,
+    pub(crate) more: bool,
+    pub(crate) seeded: bool,
+    pub(crate) queued: u32,
+}
+
+/// The object `sms` of `kai status --json`; the sync fields are named as the seed names them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SmsStatus {
+    pub(crate) supported: bool,
+    pub(crate) enabled: bool,
+    pub(crate) send_enabled: bool,
+    pub(crate) access: String,
+    pub(crate) queued: u32,
+    pub(crate) dropped: u32,
+    pub(crate) bridge: Option<String>,
+    #[serde(rename = "lastSeenId")]
+    pub(crate) last_seen_id: Option<SmsId>,
+    #[serde(rename = "lastSyncEpochMs")]
+    pub(crate) last_sync: Option<i64>,
+    #[serde(rename = "lastAttemptEpochMs")]
+    pub(crate) last_attempt: Option<i64>,
+    #[serde(rename = "unreadCount")]
+    pub(crate) unread: u32,
+    #[serde(rename = "lastError")]
+    pub(crate) last_error: Option<String>,
+    /// "Last successful poll 5m ago", or what failed.
+    pub(crate) says: String,
+}
+
+pub(crate) async fn status(app: &App) -> Result<SmsStatus, DbError> {
+    let read = app.db.read(|tx| {
+        let dropped = pending::dropped(tx, QUEUE)?.iter().map(|(_, count)| count).sum::<u32>();
+        Ok::<_, DbError>((settings::load(tx)?, store::sync(tx)?, pending::count(tx, QUEUE)?, dropped))
+    });
+    let (values, sync, queued, dropped) = read.await?;
+    let enabled = values.on(&SMS_ENABLED);
+    let access = match &app.phone.inbox {
+        // A phone is not asked for what is off.
+        Some(inbox) if enabled => inbox.look().await.name(),
+        Some(inbox) => inbox.access().name(),
+        None => "unsupported",
+    };
+    Ok(SmsStatus {
+        supported: app.phone.inbox.is_some(),
+        enabled,
+        send_enabled: values.on(&SMS_SEND_ENABLED),
+        access: access.to_owned(),
+        queued,
+        dropped,
+        bridge: app.phone.bridge.map(str::to_owned),
+        says: says(&sync, app.clock.now()),
+        last_seen_id: sync.mark.top.map(|top| top.id),
+        last_sync: sync.last_sync.map(Timestamp::as_millisecond),
+        last_attempt: sync.last_attempt.map(Timestamp::as_millisecond),
+        unread: sync.unread,
+        last_error: sync.last_error,
+    })
+}
+
+fn says(sync: &store::Sync, now: Timestamp) -> String {
+    match (&sync.last_error, sync.last_attempt, sync.last_sync) {
+        (Some(error), Some(attempt), _) => format!("Last poll failed {}: {error}", ago(attempt, now)),
+        (_, _, Some(synced)) => format!("Last successful poll {}", ago(synced, now)),
+        _ => "Not polled yet".to_owned(),
+    }
+}
+
+/// How long ago, in the words of the settings card.
+pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
+    match now.duration_since(then).as_mins() {
+        ..1 => "just now".to_owned(),
+        minutes @ 1..60 => format!("{minutes}m ago"),
+        minutes @ 60..1440 => format!("{}h ago", minutes / 60),
+        minutes => format!("{}d ago", minutes / 1440),
+    }
+}
+
+/// A poll under way is waited for, so long.
+const PATIENCE: u32 = 75;
+const PAUSE: Duration = Duration::from_millis(200);
+
+pub(crate) async fn poll(app: &App) -> Result<SmsPolled, Failure> {
+    let poller = app.phone.poller()?;
+    let mut outcome = poller.poll().await;
+    for _ in 0..PATIENCE {
+        if !matches!(outcome, Err(PollError::Busy)) {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+        outcome = poller.poll().await;
+    }
+    let Polled { fresh, more, seeded } = outcome.map_err(|error| poll_failure(&error))?;
+    let queued = app.db.read(|tx| pending::count(tx, QUEUE)).await?;
+    Ok(SmsPolled { fresh, more, seeded, queued })
+}
+
+fn poll_failure(error: &PollError) -> Failure {
+    match error {
+        PollError::Phone(error) => read_failure(error),
+        other => Failure::failed(other.to_string()),
+    }
+}
+
+/// The sentence of the seed, and what to do about it.
+fn read_failure(error: &ReadError) -> Failure {
+    Failure::failed(match error {
+        ReadError::NotPermitted(what_to_do) => format!("{error}. {what_to_do}"),
+        ReadError::Failed(sentence) => sentence.clone(),
+    })
+}
+
+/// What waits for the next heartbeat, oldest first.
+pub(crate) async fn list(app: &App) -> Result<Vec<SmsRow>, Failure> {
+    let waiting = app.db.read(|tx| pending::waiting::<Queued>(tx, QUEUE)).await?;
+    let zone = app.clock.zone();
+    let row = |sms: Queued| SmsRow {
+        id: sms.id,
+        from: sms.address.as_written().to_owned(),
+        date: sms.date,
+        date_local: local(Timestamp::from_millisecond(sms.date).unwrap_or_default(), &zone),
+        preview: sms.preview.as_written().to_owned(),
+        is_read: sms.read,
+    };
+    Ok(waiting.into_iter().map(|waiting| row(waiting.entry)).collect())
+}
+
+/// For the person's own eyes: nothing is redacted.
+pub(crate) async fn read(app: &App, id: SmsId) -> Result<SmsWhole, Failure> {
+    let found = app.phone.inbox()?.message(id).await.map_err(|error| read_failure(&error))?;
+    let sms =
+        found.ok_or_else(|| Failure::failed(format!("There is no received SMS with the id {}.", id.0)))?;
+    Ok(SmsWhole {
+        id: sms.id,
+        from: sms.address.as_written().to_owned(),
+        date: sms.date.as_millisecond(),
+        date_local: local(sms.date, &app.clock.zone()),
+        body: sms.body.as_written().to_owned(),
+        is_read: sms.read,
+    })
+}
+
+const MOST_FOUND: usize = 20;
+
+pub(crate) async fn search(app: &App, text: &str) -> Result<Vec<SmsRow>, Failure> {
+    let wanted = Wanted::new(text).ok_or_else(|| Failure::usage("Say what to look for."))?;
+    let found = app.phone.inbox()?.search(wanted, Sms::clone, MOST_FOUND).await;
+    let zone = app.clock.zone();
+    let row = |sms: Sms| SmsRow {
+        id: sms.id,
+        from: sms.address.as_written().to_owned(),
+        date: sms.date.as_millisecond(),
+        date_local: local(sms.date, &zone),
+        preview: sms.body.line(store::PREVIEW),
+        is_read: sms.read,
+    };
+    Ok(found.map_err(|error| read_failure(&error))?.into_iter().map(row).collect())
+}
+
+/// The transition of the page's toggle: turning it on asks the phone, and what lies there counts as seen.
+pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
+    let stays = |failure: Failure| stays_off(&failure.message, &SMS_ENABLED);
+    let poller = app.phone.poller().map_err(stays)?;
+    if let Access::Denied(what_to_do) = app.phone.inbox()?.ask().await {
+        let denied = ReadError::NotPermitted(what_to_do);
+        return Err(stays(read_failure(&denied)));
+    }
+    poller.turn_on().await.map_err(|error| stays(poll_failure(&error)))
+}
+
+/// A permission to send cannot be asked for without sending; there must be something that could.
+pub(crate) fn can_turn_sending_on(app: &App) -> Result<(), Failure> {
+    if app.phone.door.sender.is_some() {
+        return Ok(());
+    }
+    Err(stays_off(&no_phone().message, &SMS_SEND_ENABLED))
+}
+
+fn stays_off(why: &str, setting: &Setting) -> Failure {
+    let end = if why.ends_with('.') { "" } else { "." };
+    Failure::failed(format!("{why}{end} {} stays off.", setting.key))
+}
+
+/// A row of `kai drafts list`: everything a face needs to show it whole.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct DraftRow {
+    pub(crate) id: DraftId,
+    pub(crate) channel: String,
+    pub(crate) to: String,
+    pub(crate) body: String,
+    /// The text with everything that cannot be seen spelled out.
+    pub(crate) body_shown: String,
+    pub(crate) status: String,
+    pub(crate) reason: Option<String>,
+    pub(crate) origin: String,
+    /// Epoch milliseconds.
+    pub(crate) created_at: i64,
+    pub(crate) created_local: String,
+    pub(crate) in_reply_to: Option<i64>,
+    pub(crate) segments: usize,
+    pub(crate) remarks: Vec<String>,
+    /// What a tap on this sight carries.
+    pub(crate) digest: String,
+    pub(crate) attempts: u32,
+}
+
+fn draft_row(app: &App, draft: &Draft) -> DraftRow {
+    DraftRow {
+        id: draft.id,
+        channel: draft.channel.as_str().to_owned(),
+        to: draft.to.clone(),
+        body: draft.body.clone(),
+        body_shown: spelled_out(&draft.body),
+        status: draft.status.name().to_owned(),
+        reason: draft.status.reason().map(str::to_owned),
+        origin: origin_name(draft.origin).to_owned(),
+        created_at: draft.created_at.as_millisecond(),
+        created_local: local(draft.created_at, &app.clock.zone()),
+        in_reply_to: draft.in_reply_to,
+        segments: segments(&draft.body).count,
+        remarks: remarks(draft).into_iter().map(Remark::sentence).collect(),
+        digest: draft.digest(),
+        attempts: draft.attempts,
+    }
+}
+
+pub(crate) async fn drafts(app: &App) -> Result<Vec<DraftRow>, DbError> {
+    let now = app.clock.now();
+    let drafts = app.db.write(move |tx| door::drafts(tx, now)).await?;
+    Ok(drafts.iter().map(|draft| draft_row(app, draft)).collect())
+}
+
+pub(crate) async fn draft(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
+    let found = drafts(app).await?.into_iter().find(|row| row.id == id);
+    found.ok_or_else(|| Failure::failed(door::Refused::Unknown(id).to_string()))
+}
+
+/// Which button was tapped, as commands and forms spell it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Button {
+    Send,
+    Retry,
+    SendAgain,
+}
+
+impl From<Button> for Act {
+    fn from(button: Button) -> Self {
+        match button {
+            Button::Send => Self::Send,
+            Button::Retry => Self::Retry,
+            Button::SendAgain => Self::SendAgain,
+        }
+    }
+}
+
+/// A tap as it reaches us.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TapCall {
+    pub(crate) id: DraftId,
+    pub(crate) button: Button,
+    /// The digest of what was shown.
+    pub(crate) shown: String,
+    pub(crate) attempts: u32,
+}
+
+/// What came of a tap: the draft as it is now. That it failed is told by the draft, not by an error.
+pub(crate) async fn tap(app: &App, call: TapCall) -> Result<DraftRow, Failure> {
+    let tap = Tap { draft: call.id, act: call.button.into(), shown: call.shown, attempts: call.attempts };
+    let draft = app.phone.door.tap(tap).await.map_err(|refused| Failure::failed(refused.to_string()))?;
+    if matches!(draft.status, Status::Unknown(_)) {
+        // The phone may know at once.
+        app.phone.door.settle().await?;
+        return self::draft(app, draft.id).await;
+    }
+    Ok(draft_row(app, &draft))
+}
+
+pub(crate) async fn discard(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
+    let gone = app.phone.door.discard(id).await.map_err(|refused| Failure::failed(refused.to_string()))?;
+    Ok(draft_row(app, &gone))
+}
