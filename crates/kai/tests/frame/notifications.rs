@@ -286,3 +286,27 @@ fn without_a_desktop_it_stays_off_and_says_why() {
     assert_eq!(on.code, 0, "{on:?}");
     assert_eq!(state(&bus)["hint"], Value::Null);
 }
+
+#[test]
+fn the_demo_has_a_tray_to_play_with() {
+    let home = Home::new();
+    home.run(&["demo", "notify", "too early"]).refused(1, "The demo does not run");
+    let _demo = Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
+    let arrived = home.run(&["demo", "notify", "--app", "Signal", "--title", "Bob", "Lunch?"]);
+    assert!(arrived.code == 0 && arrived.out.contains("com.example.signal"), "{arrived:?}");
+    let demo = |args: &[&str]| {
+        let folder = home.path().join("demo");
+        let done: Done = kai(&folder).args(args).stdin(Stdio::null()).output().unwrap().into();
+        assert_eq!(done.code, 0, "{done:?}");
+        done
+    };
+    Desktop::wait("both to be heard", || {
+        demo(&["--json", "notifications", "list"]).json().as_array().unwrap().len() == 2
+    });
+    let found = demo(&["--json", "notifications", "search", "dentist"]).json();
+    assert_eq!(found[0]["app_label"], "Calendar", "what stood there before can be found");
+    let said = demo(&["notifications", "list"]).out;
+    assert!(said.contains("WhatsApp — Alice: Hey") && said.contains("Signal — Bob: Lunch?"), "{said}");
+    let text = found[0]["id"].as_str().unwrap().to_owned();
+    assert!(demo(&["notifications", "read", &text]).out.contains("Tomorrow at 9:30"));
+}
