@@ -183,7 +183,7 @@ fn no_phone(wanted: bool) -> Option<Check> {
 
 #[cfg(feature = "notifications")]
 async fn notifications(app: &App) -> Check {
-    let name = "notices";
+    let name = "notifications";
     let on = "kai settings set notifications_enabled true";
     let status = match crate::notifications::status(app).await {
         Ok(status) => status,
@@ -193,7 +193,7 @@ async fn notifications(app: &App) -> Check {
     match (status.supported, status.state.as_str()) {
         (false, _) => Check::note(
             name,
-            "of other apps cannot be read here",
+            "cannot be read here",
             "On a desktop, start Kai inside the session; in Termux, install Termux:API.",
         ),
         (true, "listening") => {

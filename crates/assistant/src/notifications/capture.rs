@@ -59,6 +59,7 @@ impl Capture {
                 end
             };
             let (end, ()) = tokio::join!(listening, self.write(told));
+            self.source.unbound();
             if end == End::Stopped {
                 return;
             }

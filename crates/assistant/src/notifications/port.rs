@@ -5,6 +5,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -46,6 +47,8 @@ pub enum Heard {
 pub struct Source {
     pub listener: Arc<dyn Listener>,
     known: Known,
+    /// Everything is heard right now, so nobody need be asked whether it may.
+    bound: AtomicBool,
     /// The person turned something on or off.
     pub(super) changed: Notify,
     /// The person wants it looked at now.
@@ -63,15 +66,27 @@ struct Looks {
 impl Source {
     pub fn new(listener: Arc<dyn Listener>) -> Self {
         let (known, changed, asked) = (Known::default(), Notify::new(), Notify::new());
-        Self { listener, known, changed, asked, looks: watch::Sender::new(Looks { begun: 1, finished: 0 }) }
+        Self {
+            listener,
+            known,
+            bound: AtomicBool::new(false),
+            changed,
+            asked,
+            looks: watch::Sender::new(Looks { begun: 1, finished: 0 }),
+        }
     }
 
     /// What the platform says now, or said within the last minute.
     pub async fn access(&self, now: Timestamp) -> Access {
         match self.known.last() {
-            Some(access) if !self.known.is_old(now) => access,
+            Some(access) if self.bound.load(Ordering::Relaxed) || !self.known.is_old(now) => access,
             _ => self.ask(now).await,
         }
+    }
+
+    /// Nobody listens any more.
+    pub(super) fn unbound(&self) {
+        self.bound.store(false, Ordering::Relaxed);
     }
 
     /// What the platform says now.
@@ -141,8 +156,14 @@ impl Ear {
     pub async fn tell(&self, heard: Heard) -> Receipt {
         let at = self.clock.now();
         match &heard {
-            Heard::Bound { .. } => self.source.known.learn(Access::Granted, at),
-            Heard::Unbound(access) => self.source.known.learn(access.clone(), at),
+            Heard::Bound { .. } => {
+                self.source.known.learn(Access::Granted, at);
+                self.source.bound.store(true, Ordering::Relaxed);
+            }
+            Heard::Unbound(access) => {
+                self.source.unbound();
+                self.source.known.learn(access.clone(), at);
+            }
             Heard::Posted(_) | Heard::Closed(_) => {}
         }
         let (written, receipt) = oneshot::channel();

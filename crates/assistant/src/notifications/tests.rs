@@ -317,7 +317,7 @@ async fn gaps_are_remembered() {
     let off = house.clock.now();
     house.db.write(move |tx| toggle::turn_off(tx, off)).await.unwrap();
     assert_eq!(house.gaps().await[3].ended, Some(at(80).as_millisecond()), "off is no gap");
-    assert_eq!(house.sync().await.listening, false);
+    assert!(!house.sync().await.listening);
 }
 
 #[tokio::test]

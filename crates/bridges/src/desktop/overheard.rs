@@ -36,6 +36,8 @@ pub(super) struct Add {
     pub(super) fields: Hints,
 }
 
+/// Longer bodies are cut before anything is done with them; far less is kept.
+const BODY: usize = 20_000;
 /// So many calls may wait for their reply.
 const WAITING: usize = 1_000;
 
@@ -121,7 +123,7 @@ fn posted(id: NotificationId, notify: &Notify, app: &App) -> Option<Post> {
         category: meaning(&category).map(str::to_owned),
         ongoing: Some(goes_on),
         sensitive: keeps_passwords(&package),
-        ..Post::new(id, &package, &notify.summary, &stripped(&notify.body))
+        ..Post::new(id, &package, start(&notify.summary), &stripped(start(&notify.body)))
     })
 }
 
@@ -175,9 +177,13 @@ fn keeps_passwords(package: &str) -> bool {
 
 fn text(hints: &Hints, name: &str) -> Option<String> {
     match hints.get(name).map(|value| &**value) {
-        Some(Variant::Str(text)) => Some(text.as_str().to_owned()),
+        Some(Variant::Str(text)) => Some(start(text.as_str()).to_owned()),
         _ => None,
     }
+}
+
+fn start(text: &str) -> &str {
+    text.char_indices().nth(BODY).map_or(text, |(end, _)| &text[..end])
 }
 
 /// Some send a number for a boolean.

@@ -77,8 +77,8 @@ pub(super) fn doctor(checks: &[Check]) -> String {
             Verdict::Note => "note",
             Verdict::Broken => "BAD ",
         };
-        let next = check.next.iter().map(|next| format!("                 → {}", visible(next)));
-        [format!("{sign}  {:<9}  {}", check.name, visible(&check.says))]
+        let next = check.next.iter().map(|next| format!("                     → {}", visible(next)));
+        [format!("{sign}  {:<13}  {}", check.name, visible(&check.says))]
             .into_iter()
             .chain(next)
             .collect::<Vec<_>>()

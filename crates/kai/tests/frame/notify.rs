@@ -14,6 +14,7 @@ use crate::kit::{Daemon, Home, kai};
 /// A screen that nobody sees, and dunst on it.
 pub(crate) struct Desktop {
     screen: Child,
+    #[cfg_attr(not(feature = "notifications"), expect(dead_code, reason = "for another dunst"))]
     display: String,
     dunst: Child,
     pub(crate) bus: Bus,
@@ -45,6 +46,7 @@ impl Desktop {
     }
 
     /// Ends dunst and starts another one, which counts its notifications from the beginning.
+    #[cfg(feature = "notifications")]
     pub(crate) fn restart_dunst(&mut self) {
         drop(self.dunst.kill());
         self.dunst.wait().unwrap();
