@@ -14,7 +14,7 @@ use kai_assistant::agent::turn::End;
 use kai_assistant::agent::{Answer, Driver, Event, Face, Ready, TurnError};
 use kai_assistant::clock::ManualClock;
 use kai_assistant::db::{Db, DbError};
-use kai_assistant::gate::RunKind;
+use kai_assistant::gate::{RunKind, Taint};
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::memory::MemoryStore;
 use kai_assistant::tool::{AnyTool, Run, Tool, ToolError};
@@ -120,6 +120,7 @@ impl Stage {
             models,
             face: &self.face,
             kind: RunKind::Chat,
+            taint: Taint::Clean,
             platform: "test",
         };
         driver.turn(Which::Id(self.conversation), said.to_owned()).await
@@ -128,8 +129,16 @@ impl Stage {
     async fn hello(&self, which: Which) -> Result<Answer, TurnError> {
         let models = [ready("m", &script([Act::text("x")]))];
         let (db, clock, toolbox, face) = (&self.db, self.clock.as_ref(), &self.toolbox, &self.face);
-        let driver =
-            Driver { db, clock, toolbox, models: &models, face, kind: RunKind::Chat, platform: "test" };
+        let driver = Driver {
+            db,
+            clock,
+            toolbox,
+            models: &models,
+            face,
+            kind: RunKind::Chat,
+            taint: Taint::Clean,
+            platform: "test",
+        };
         driver.turn(which, "hello".to_owned()).await
     }
 

@@ -323,7 +323,8 @@ async fn tap_twice(world: &World, draft: &Draft) -> usize {
     let mut won = 0;
     while !taps.is_empty() {
         tokio::time::sleep(Duration::from_millis(1)).await;
-        let (ended, running): (Vec<_>, Vec<_>) = taps.into_iter().partition(|tap| tap.is_finished());
+        let (ended, running): (Vec<_>, Vec<_>) =
+            taps.into_iter().partition(tokio::task::JoinHandle::is_finished);
         for tap in ended {
             won += usize::from(tap.await.unwrap());
         }

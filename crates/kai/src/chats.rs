@@ -4,7 +4,7 @@ use kai_assistant::agent::conversation::{self, ConversationId, Entry, Which};
 use kai_assistant::agent::turn::End;
 use kai_assistant::agent::{Driver, Face, TurnError};
 use kai_assistant::db::DbError;
-use kai_assistant::gate::RunKind;
+use kai_assistant::gate::{RunKind, Taint};
 use kai_assistant::lease;
 
 use crate::call::{Around, AskAnswer};
@@ -31,6 +31,7 @@ pub(crate) async fn ask(
         models: &models,
         face,
         kind: RunKind::Chat,
+        taint: Taint::Clean,
         platform: PLATFORM,
     };
     let answer = driver.turn(chat, text).await.map_err(|error| Failure::failed(error.to_string()))?;

@@ -197,7 +197,7 @@ async fn tick_on(app: Arc<App>, stop: CancellationToken) {
 
 /// What the phone has to be asked on a tick. Beside the tick: a phone that hangs holds up nothing else.
 #[cfg(feature = "sms")]
-async fn look_at_phone(app: Arc<App>) {
+pub(crate) async fn look_at_phone(app: Arc<App>) {
     if let Err(error) = app.phone.door.settle().await {
         tracing::warn!(%error, "drafts could not be settled");
     }

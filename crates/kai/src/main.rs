@@ -26,6 +26,10 @@ mod transfer;
 mod web;
 mod wire;
 
+#[cfg(all(test, feature = "sms"))]
+#[path = "../tests/follow_an_sms.rs"]
+mod follow_an_sms;
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

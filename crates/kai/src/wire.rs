@@ -241,22 +241,36 @@ impl App {
     pub(crate) fn for_tests(clock: Arc<dyn Clock>) -> (Self, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path()).unwrap();
+        (Self::in_memory(home, clock, &Machine::default()), folder)
+    }
+
+    /// The demo's, with this phone: its model plays the script.
+    #[cfg(feature = "sms")]
+    pub(crate) fn with_phone(
+        clock: Arc<dyn Clock>,
+        phone: Arc<simulated::Phone>,
+    ) -> (Self, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path()).unwrap().demo().unwrap();
+        (Self::in_memory(home, clock, &demo::machine(phone)), folder)
+    }
+
+    fn in_memory(home: Home, clock: Arc<dyn Clock>, machine: &Machine) -> Self {
         let nobody = kai_assistant::home::Unlock { keyring: None, passphrase: &|| Ok(None) };
         let (key_file, _) = home.unlock(&nobody).unwrap();
         let db = Db::in_memory(&migrations()).unwrap();
-        let machine = Machine::default();
         #[cfg(feature = "sms")]
         let phone = Phone::new(machine.phone.clone(), &db, &clock);
         let toolbox = toolbox(&Parts {
             home: &home,
             db: &db,
             clock: &clock,
-            machine: &machine,
+            machine,
             ringer: Err(Mute::NoDaemon),
             #[cfg(feature = "sms")]
             phone: &phone,
         });
-        let app = Self {
+        Self {
             home,
             home_id: key_file.home,
             key_place: "file",
@@ -276,7 +290,6 @@ impl App {
             #[cfg(feature = "notifications")]
             tray: None,
             daemon: None,
-        };
-        (app, folder)
+        }
     }
 }

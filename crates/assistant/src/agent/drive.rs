@@ -35,6 +35,8 @@ pub struct Driver<'a> {
     pub models: &'a [Ready],
     pub face: &'a dyn Face,
     pub kind: RunKind,
+    /// What a request holds from the start, before anything was read in it.
+    pub taint: Taint,
     pub platform: &'a str,
 }
 
@@ -62,7 +64,7 @@ pub enum TurnError {
     #[error("{label}: {error}")]
     Model { label: String, error: ModelError },
     #[error("{label} gave an empty answer. Ask again, or try another model.")]
-    Empty { label: String },
+    Empty { label: String, usage: Usage },
     #[error("{0}")]
     Store(#[from] DbError),
 }
@@ -78,8 +80,10 @@ struct Surroundings {
 
 /// A turn in the making: the decisions, and what is not stored yet.
 struct Progress {
+    /// 0 for a turn that is not kept.
     conversation: ConversationId,
-    lease: Held,
+    /// `None` for a turn that is not kept.
+    lease: Option<Held>,
     turn: Turn,
     /// Messages up to here are stored.
     stored: usize,
@@ -89,6 +93,33 @@ struct Progress {
     answered_by: String,
     usage: Usage,
     cut_off: bool,
+}
+
+impl Progress {
+    /// Everything in `history` is stored, or is not to be.
+    fn of(conversation: ConversationId, lease: Option<Held>, history: Vec<Message>) -> (Self, Step) {
+        let stored = history.len();
+        let (turn, step) = Turn::start(history, ROUNDS);
+        let progress = Self {
+            conversation,
+            lease,
+            turn,
+            stored,
+            records: vec![],
+            asking: 0,
+            answered_by: String::new(),
+            usage: Usage::default(),
+            cut_off: false,
+        };
+        (progress, step)
+    }
+
+    /// The messages since the last time, if this turn is kept.
+    fn unstored(&mut self) -> Vec<Message> {
+        let all = self.turn.messages();
+        let from = std::mem::replace(&mut self.stored, all.len());
+        if self.lease.is_some() { all[from..].to_vec() } else { vec![] }
+    }
 }
 
 /// The conversation is ours until this is dropped.
@@ -114,8 +145,22 @@ impl Driver<'_> {
         if self.models.is_empty() {
             return Err(TurnError::NoModel);
         }
-        let (mut progress, mut step) = self.begin(which, said).await?;
+        let (progress, step) = self.begin(which, said).await?;
         self.face.shows(Event::Began { conversation: progress.conversation });
+        self.go_on(progress, step).await
+    }
+
+    /// A run that nobody watches and that belongs to no conversation: what was said in it is nowhere but in the
+    /// ledger, and whoever runs it keeps what they want of the answer.
+    pub async fn unattended(&self, said: String) -> Result<Answer, TurnError> {
+        if self.models.is_empty() {
+            return Err(TurnError::NoModel);
+        }
+        let (progress, step) = Progress::of(ConversationId(0), None, vec![Message::User { text: said }]);
+        self.go_on(progress, step).await
+    }
+
+    async fn go_on(&self, mut progress: Progress, mut step: Step) -> Result<Answer, TurnError> {
         loop {
             step = match step {
                 Step::AskModel { offer } => {
@@ -127,7 +172,7 @@ impl Driver<'_> {
                     progress.turn.on_results(results)
                 }
                 Step::Done { text, .. } if text.trim().is_empty() => {
-                    return Err(TurnError::Empty { label: progress.answered_by });
+                    return Err(TurnError::Empty { label: progress.answered_by, usage: progress.usage });
                 }
                 Step::Done { text, end } => {
                     let Progress { conversation, answered_by, usage, cut_off, .. } = progress;
@@ -148,20 +193,8 @@ impl Driver<'_> {
             Ok((id, lease, history.collect::<Vec<_>>()))
         };
         let (conversation, lease, history) = self.db.write(begun).await.map_err(|e: TurnError| e)?;
-        let stored = history.len();
-        let (turn, step) = Turn::start(history, ROUNDS);
-        let progress = Progress {
-            conversation,
-            lease: Held { db: self.db.clone(), lease },
-            turn,
-            stored,
-            records: vec![],
-            asking: 0,
-            answered_by: String::new(),
-            usage: Usage::default(),
-            cut_off: false,
-        };
-        Ok((progress, step))
+        let held = Held { db: self.db.clone(), lease };
+        Ok(Progress::of(conversation, Some(held), history))
     }
 
     async fn surroundings(&self) -> Result<Surroundings, DbError> {
@@ -249,7 +282,7 @@ impl Driver<'_> {
     }
 
     fn taint(&self, messages: &[Message]) -> Taint {
-        gate::taint(messages, |tool| self.toolbox.has(tool))
+        gate::taint(messages, |tool| self.toolbox.has(tool)).max(self.taint)
     }
 
     fn offered(&self, values: &Values, taint: Taint) -> Vec<ToolSpec> {
@@ -265,12 +298,11 @@ impl Driver<'_> {
         body: Vec<u8>,
     ) -> Result<(), DbError> {
         let (id, now, model) = (progress.conversation, self.clock.now(), ready.label.clone());
-        let lease = progress.lease.lease.clone();
-        let results = progress.turn.messages()[progress.stored..].to_vec();
+        let lease = progress.lease.as_ref().map(|held| held.lease.clone());
+        let results = progress.unstored();
         let records = std::mem::take(&mut progress.records);
-        progress.stored = progress.turn.messages().len();
         let leaving = move |tx: &Transaction<'_>| {
-            lease::renew(tx, &lease, now, LEASE)?;
+            lease.iter().try_for_each(|lease| lease::renew(tx, lease, now, LEASE))?;
             conversation::append(tx, id, &results, None, now)?;
             records.iter().try_for_each(|record| ledger::append(tx, record, now))?;
             ledger::request(tx, id.0, &model, &body, now)
@@ -290,8 +322,7 @@ impl Driver<'_> {
             Step::AskModel { .. } | Step::Done { .. } => vec![],
         };
         let (id, now, label) = (progress.conversation, self.clock.now(), progress.answered_by.clone());
-        let new = progress.turn.messages()[progress.stored..].to_vec();
-        progress.stored = progress.turn.messages().len();
+        let new = progress.unstored();
         let heard = move |tx: &Transaction<'_>| {
             let (reply, rest) = new.split_at(new.len().min(1));
             conversation::append(tx, id, reply, Some((&label, usage)), now)?;

@@ -1,58 +1,13 @@
 //! The tools that act on the machine, with a folder of stand-ins first on `PATH`.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::kit::{Daemon, Done, Home, kai};
-
-/// A home and a folder of programs that note how they were called.
-struct Phone {
-    home: Home,
-    programs: Home,
-}
-
-/// One line per call, the arguments between bars.
-const NOTE: &str =
-    r#"line=$(basename "$0"); for a in "$@"; do line="$line|$a"; done; echo "$line" >> "$LOG""#;
+use crate::kit::{Done, Home, kai};
+use crate::phone::{NOTE, Phone};
 
 impl Phone {
-    fn new(programs: &[&str]) -> Self {
-        let phone = Self { home: Home::new(), programs: Home::new() };
-        for name in programs {
-            phone.program(name, NOTE);
-        }
-        phone
-    }
-
-    /// Written by another process, so that no fork of a neighbouring test holds it open when it is started.
-    fn program(&self, name: &str, script: &str) {
-        let path = self.programs.path().join(name);
-        let log = self.programs.path().join("log");
-        let mut writer = Command::new("sh")
-            .args(["-c", "cat > \"$0\" && chmod 755 \"$0\""])
-            .arg(path)
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let text = format!("#!/bin/sh\nLOG='{}'\n{script}\n", log.display());
-        writer.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-        assert!(writer.wait().unwrap().success());
-    }
-
-    fn command(&self) -> Command {
-        let mut path = vec![self.programs.path().to_owned()];
-        path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
-        let mut command = kai(self.home.path());
-        command
-            .env("PATH", std::env::join_paths(path).unwrap())
-            .env("LANG", "en_GB.UTF-8")
-            .stdin(Stdio::null());
-        command
-    }
-
     fn call(&self, tool: &str, arguments: &serde_json::Value) -> Done {
         self.command().args(["tools", "call", tool, &arguments.to_string()]).output().unwrap().into()
     }
@@ -61,10 +16,6 @@ impl Phone {
         let done = self.call(tool, arguments);
         let said = done.json()["error"].as_str().unwrap_or_default().to_owned();
         assert!(done.code == 1 && said.contains(word), "{tool} {arguments}: {done:?}");
-    }
-
-    fn start(&self) -> Daemon {
-        Daemon::start(self.command().args(["serve", "--port", "0"]))
     }
 
     fn log(&self) -> String {

@@ -4,6 +4,8 @@
 #![expect(clippy::disallowed_methods, reason = "these tests live in real time")]
 
 mod ask;
+#[cfg(feature = "sms")]
+mod browser;
 mod bus;
 mod cli;
 mod daemon;
@@ -14,8 +16,11 @@ mod kit;
 #[cfg(all(target_os = "linux", feature = "notifications"))]
 mod notifications;
 mod notify;
+mod phone;
 mod provider;
 mod refusals;
+#[cfg(feature = "sms")]
+mod sms;
 mod tools;
 mod transfer;
 mod web;

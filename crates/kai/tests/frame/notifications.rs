@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::bus::Bus;
 use crate::kit::{Daemon, Done, Home, kai};
 use crate::notify::Desktop;
+use crate::phone::Phone;
 
 /// A desktop, and a Kai that listens to it.
 struct Scene {
@@ -309,4 +310,30 @@ fn the_demo_has_a_tray_to_play_with() {
     assert!(said.contains("WhatsApp — Alice: Hey") && said.contains("Signal — Bob: Lunch?"), "{said}");
     let text = found[0]["id"].as_str().unwrap().to_owned();
     assert!(demo(&["notifications", "read", &text]).out.contains("Tomorrow at 9:30"));
+}
+
+#[test]
+fn on_a_phone_termux_is_asked_and_its_silence_is_told() {
+    let phone = Phone::new(&[]);
+    phone.program("termux-notification-list", r#"cat "$DIR/tray" 2> /dev/null || exit 0"#);
+    let tray = |entries: &str| std::fs::write(phone.programs.path().join("tray"), entries).unwrap();
+    let _daemon = phone.start();
+    let run = |args: &[&str]| -> Done { phone.command().args(args).output().unwrap().into() };
+    run(&["settings", "set", "notifications_enabled", "true"]).refused(1, "gave no answer");
+    let stood = r#"{"key":"1","packageName":"org.x","title":"stood","when":"292269055-12-02 17:47:04"}"#;
+    tray(&format!("[{stood}]"));
+    let back = run(&["--json", "notifications", "refresh"]).json();
+    assert_eq!((&back["enabled"], &back["bridge"]), (&true.into(), &"termux".into()));
+    let status = || run(&["--json", "status"]).json()["notifications"].clone();
+    Desktop::wait("it to listen", || status()["state"] == "listening");
+    tray(&format!(r#"[{stood},{{"key":"2","packageName":"org.x","title":"came","lines":["a","b"]}}]"#));
+    run(&["notifications", "refresh"]);
+    let listed = run(&["--json", "notifications", "list"]).json();
+    assert_eq!((listed.as_array().unwrap().len(), &listed[0]["preview"]), (1, &"a b".into()), "{listed}");
+    assert_eq!(run(&["--json", "notifications", "search", "stood"]).json()[0]["id"], "1");
+    tray("");
+    run(&["notifications", "refresh"]);
+    let said = run(&["status"]).out;
+    assert!(said.contains("Listener inactive — check notification access"), "{said}");
+    assert_eq!(status()["gaps"].as_array().unwrap().len(), 1);
 }

@@ -1,0 +1,339 @@
+//! The words around codes, in the languages people use. The data is `words/codes.txt`; its head says how to read it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+pub(super) static LEXICON: LazyLock<Lexicon> =
+    LazyLock::new(|| Lexicon::parse(include_str!("../../words/codes.txt")));
+
+/// No word that we know is longer. What is longer is not looked at, so that a hostile word costs nothing.
+const LONGEST_WORD: usize = 64;
+/// Of how many words a phrase may be.
+pub(super) const LONGEST_PHRASE: usize = 4;
+
+/// What a word says about the numbers beside it. A word can have several roles, as messages mix languages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Roles(u16);
+
+impl Roles {
+    /// "code": a neighbour may turn it into something else.
+    pub(super) const CODE: Self = Self(1);
+    /// "password": a code whatever stands beside it.
+    pub(super) const SECRET: Self = Self(1 << 1);
+    /// "encode": looks like a code's name and is none.
+    pub(super) const SILENT: Self = Self(1 << 2);
+    /// "zip": makes of "code" something that is no secret.
+    pub(super) const KIND: Self = Self(1 << 3);
+    /// "order": names the number that follows it.
+    pub(super) const OTHER: Self = Self(1 << 4);
+    /// "door": a thing that has a code.
+    pub(super) const OWNER: Self = Self(1 << 5);
+    /// "street": names a number, and an address is being told.
+    pub(super) const PLACE: Self = Self(1 << 6);
+    /// "euro": makes an amount of the number before it.
+    pub(super) const UNIT: Self = Self(1 << 7);
+    /// "enter".
+    pub(super) const ENTER: Self = Self(1 << 8);
+    /// "log in": what a code is for.
+    pub(super) const ACTION: Self = Self(1 << 9);
+    /// "is".
+    pub(super) const IS: Self = Self(1 << 10);
+    /// "at": before a time or a year.
+    pub(super) const AT: Self = Self(1 << 11);
+    /// "expired": what follows is not the code.
+    pub(super) const INERT: Self = Self(1 << 12);
+    /// "and".
+    pub(super) const AND: Self = Self(1 << 13);
+    /// "the", "de": does not separate a name from its number.
+    pub(super) const LINK: Self = Self(1 << 14);
+
+    /// What a code is called, in either way.
+    pub(super) const NAME: Self = Self(Self::CODE.0 | Self::SECRET.0);
+    /// What names a number that is no code, in either way.
+    pub(super) const NO_CODE: Self = Self(Self::OTHER.0 | Self::PLACE.0);
+
+    /// Has it one of these roles?
+    pub(super) fn any(self, of: Self) -> bool {
+        self.0 & of.0 != 0
+    }
+
+    pub(super) fn and(self, more: Self) -> Self {
+        Self(self.0 | more.0)
+    }
+
+    pub(super) fn without(self, less: Self) -> Self {
+        Self(self.0 & !less.0)
+    }
+
+    fn of_group(name: &str) -> Self {
+        match name {
+            "code" => Self::CODE,
+            "secret" => Self::SECRET,
+            "silent" => Self::SILENT,
+            "kind" => Self::KIND,
+            "other" => Self::OTHER,
+            "owner" => Self::OWNER,
+            "place" => Self::PLACE,
+            "unit" => Self::UNIT,
+            "enter" => Self::ENTER,
+            "action" => Self::ACTION,
+            "is" => Self::IS,
+            "at" => Self::AT,
+            "inert" => Self::INERT,
+            "and" => Self::AND,
+            "link" => Self::LINK,
+            _ => Self::default(),
+        }
+    }
+}
+
+type Table = HashMap<String, Roles>;
+
+#[derive(Debug, Default)]
+pub(super) struct Lexicon {
+    /// `=TAN`
+    written: Table,
+    /// `code`
+    whole: Table,
+    /// `zip*`
+    beginning: Table,
+    /// `*code`
+    ending: Table,
+    /// `fehler-`: the first half of a compound with "code".
+    halves: HashSet<String>,
+    /// `mot de passe`, by the first word.
+    phrases: HashMap<String, Vec<(Vec<String>, Roles)>>,
+    /// Entries in scripts without capitals, by the first character, the longest first.
+    inside: HashMap<char, Vec<(&'static str, Roles)>>,
+}
+
+impl Lexicon {
+    fn parse(text: &'static str) -> Self {
+        let mut lexicon = Self::default();
+        let mut group = Roles::default();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+                group = Roles::of_group(name);
+            } else if let Some((_languages, entries)) = line.split_once(':') {
+                entries
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|e| !e.is_empty())
+                    .for_each(|e| lexicon.add(e, group));
+            }
+        }
+        lexicon.inside.values_mut().for_each(|list| list.sort_by_key(|(entry, _)| usize::MAX - entry.len()));
+        lexicon
+    }
+
+    fn add(&mut self, entry: &'static str, roles: Roles) {
+        let first = entry.chars().find(|c| c.is_alphanumeric()).unwrap_or(' ');
+        if let Some(written) = entry.strip_prefix('=') {
+            join(&mut self.written, written.to_owned(), roles);
+        } else if !is_cased(first) && first.is_alphabetic() {
+            self.add_inside(entry, first, roles);
+        } else if let Some(beginning) = entry.strip_suffix('*').filter(|e| !e.contains(' ')) {
+            join(&mut self.beginning, fold(beginning), roles);
+        } else if let Some(ending) = entry.strip_prefix('*') {
+            join(&mut self.ending, fold(ending), roles);
+        } else if let Some(half) = entry.strip_suffix('-') {
+            self.halves.insert(fold(half));
+            join(&mut self.whole, fold(half), roles);
+        } else if let Some((head, rest)) = entry.split_once(' ') {
+            let rest = rest.split(' ').map(fold).collect();
+            self.phrases.entry(fold(head)).or_default().push((rest, roles));
+        } else {
+            join(&mut self.whole, fold(entry), roles);
+        }
+    }
+
+    fn add_inside(&mut self, entry: &'static str, first: char, roles: Roles) {
+        let list = self.inside.entry(first).or_default();
+        match list.iter_mut().find(|(known, _)| *known == entry) {
+            Some((_, known)) => *known = known.and(roles),
+            None => list.push((entry, roles)),
+        }
+    }
+
+    /// The roles of one word of a script with capitals.
+    pub(super) fn word(&self, written: &str) -> Roles {
+        if written.len() > LONGEST_WORD {
+            return Roles::default();
+        }
+        let word = fold(written);
+        let cuts = || word.char_indices().map(|(at, _)| at).skip(1);
+        let beginnings = cuts().chain([word.len()]).filter_map(|at| self.beginning.get(&word[..at]));
+        let endings = cuts().filter_map(|at| self.ending.get(&word[at..]));
+        let exact = self.whole.get(&word).into_iter().chain(self.written.get(written));
+        let roles = exact.chain(beginnings).chain(endings).fold(Roles::default(), |a, b| a.and(*b));
+        if roles.any(Roles::SILENT) {
+            return Roles::default();
+        }
+        let is_half = |at: usize| self.halves.contains(&word[..at]) || self.is_kind_of_code(&word, at);
+        // "Fehlercode", "barcode": the first half says that the whole is no secret.
+        if roles.any(Roles::CODE) && cuts().any(is_half) {
+            return roles.without(Roles::NAME).and(Roles::OTHER);
+        }
+        roles
+    }
+
+    fn is_kind_of_code(&self, word: &str, cut: usize) -> bool {
+        let (first, second) = word.split_at(cut);
+        let has =
+            |table: &Table, half: &str, role: Roles| table.get(half).is_some_and(|roles| roles.any(role));
+        has(&self.ending, second, Roles::CODE) && has(&self.whole, first, Roles::KIND)
+    }
+
+    /// The longest phrase that begins with these words: of how many words, and its roles.
+    pub(super) fn phrase(&self, words: &[&str]) -> Option<(usize, Roles)> {
+        let (first, rest) = words.split_first()?;
+        let rest: Vec<String> = rest.iter().map(|word| fold(word)).collect();
+        let fits = |phrase: &[String]| {
+            phrase.len() <= rest.len() && phrase.iter().zip(&rest).all(|(entry, word)| fits(entry, word))
+        };
+        let known = self.phrases.get(&fold(first))?.iter();
+        known
+            .filter(|(phrase, _)| fits(phrase))
+            .map(|(phrase, roles)| (phrase.len() + 1, *roles))
+            .max_by_key(|p| p.0)
+    }
+
+    /// Could a phrase begin with this word? Asked before the words after it are collected.
+    pub(super) fn begins_phrase(&self, written: &str) -> bool {
+        written.len() <= LONGEST_WORD && self.phrases.contains_key(&fold(written))
+    }
+
+    /// The longest entry with which this text begins, in a script without capitals: its length and its roles.
+    pub(super) fn inside(&self, text: &str) -> Option<(usize, Roles)> {
+        let list = self.inside.get(&text.chars().next()?)?;
+        list.iter().find(|(entry, _)| text.starts_with(entry)).map(|(entry, roles)| (entry.len(), *roles))
+    }
+}
+
+fn fits(entry: &str, word: &str) -> bool {
+    entry.strip_suffix('*').map_or(entry == word, |beginning| word.starts_with(beginning))
+}
+
+fn join(table: &mut Table, entry: String, roles: Roles) {
+    let known = table.entry(entry).or_default();
+    *known = known.and(roles);
+}
+
+/// A letter of a script with capitals, as Latin, Cyrillic and Greek.
+pub(super) fn is_cased(c: char) -> bool {
+    c.is_lowercase() || c.is_uppercase()
+}
+
+/// A word without case and accents: people write "codigo" and "CÓDIGO".
+fn fold(word: &str) -> String {
+    let mut folded = String::with_capacity(word.len());
+    for c in word.chars().map(plain).flat_map(char::to_lowercase) {
+        match c {
+            'ß' => folded.push_str("ss"),
+            'æ' => folded.push_str("ae"),
+            'œ' => folded.push_str("oe"),
+            _ if is_accent(c) => {}
+            _ => folded.push(plain(c)),
+        }
+    }
+    folded
+}
+
+/// Combining accents, and the marks of emoji.
+pub(super) fn is_accent(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}' | '\u{fe00}'..='\u{fe0f}' | '\u{20e3}')
+}
+
+/// Latin letters with accents, in the order of Unicode from U+00C0 and from U+0100, without them.
+const LATIN_1: &str = "aaaaaaæceeeeiiiidnooooo×ouuuuyþßaaaaaaæceeeeiiiidnooooo÷ouuuuyþy";
+const LATIN_A: &str = "aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiijjjjkkklllllllllln\
+                       nnnnnnnnoooooooœœrrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs";
+
+fn plain(c: char) -> char {
+    let at = |table: &str, first: u32| table.chars().nth((c as u32 - first) as usize).unwrap_or(c);
+    match c {
+        '\u{c0}'..='\u{ff}' => at(LATIN_1, 0xc0),
+        '\u{100}'..='\u{17f}' => at(LATIN_A, 0x100),
+        'ơ' | 'Ơ' | 'Ọ'..='ợ' => 'o',
+        'ư' | 'Ư' | 'Ụ'..='ự' => 'u',
+        'ș' | 'Ș' => 's',
+        'ț' | 'Ț' => 't',
+        'Ạ'..='ặ' => 'a',
+        'Ẹ'..='ệ' => 'e',
+        'Ỉ'..='ị' => 'i',
+        'Ỳ'..='ỹ' => 'y',
+        'ά' | 'Ά' => 'α',
+        'έ' | 'Έ' => 'ε',
+        'ή' | 'Ή' => 'η',
+        'ί' | 'Ί' | 'ϊ' | 'ΐ' => 'ι',
+        'ό' | 'Ό' => 'ο',
+        'ύ' | 'Ύ' | 'ϋ' => 'υ',
+        'ώ' | 'Ώ' => 'ω',
+        'ς' => 'σ',
+        'ё' | 'Ё' => 'е',
+        // Full-width forms, as Japanese phones write them.
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
+        _ => c,
+    }
+}
+
+/// The ASCII form of a full-width sign.
+pub(super) fn narrow(c: char) -> char {
+    if ('\u{ff01}'..='\u{ff5e}').contains(&c) { plain(c) } else { c }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_and_accents_do_not_matter() {
+        for (word, folded) in [
+            ("CÓDIGO", "codigo"),
+            ("Şifreniz", "sifreniz"),
+            ("İŞLEM", "islem"),
+            ("Straße", "strasse"),
+            ("mật", "mat"),
+            ("ověřovací", "overovaci"),
+            ("Κωδικός", "κωδικοσ"),
+            ("co\u{301}digo", "codigo"),
+            ("ＯＴＰ", "otp"),
+            ("žluťoučký", "zlutoucky"),
+            ("źdźbło", "zdzblo"),
+        ] {
+            assert_eq!(fold(word), folded);
+        }
+    }
+
+    #[test]
+    fn words_have_their_roles() {
+        for (word, role) in [
+            ("Bestätigungscode", Roles::CODE),
+            ("PASSWORT", Roles::SECRET),
+            ("TAN", Roles::SECRET),
+            ("Fehlercode", Roles::OTHER),
+            ("kortingscode", Roles::OTHER),
+            ("Kundennummer", Roles::OTHER),
+            ("mã", Roles::CODE),
+        ] {
+            assert!(LEXICON.word(word).any(role), "{word}");
+        }
+        for word in ["tan", "encode", "Fehlercode", "Unicode", "ma"] {
+            assert!(!LEXICON.word(word).any(Roles::NAME), "{word} is no code's name");
+        }
+        assert_eq!(LEXICON.phrase(&["Mot", "de", "passe", "à"]).map(|(words, _)| words), Some(3));
+        assert_eq!(LEXICON.inside("인증번호는").map(|(length, _)| length), Some("인증번호".len()));
+    }
+
+    #[test]
+    fn every_group_and_entry_is_read() {
+        let text = include_str!("../../words/codes.txt");
+        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let name = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+            let known = name.map_or(line.contains(": "), |name| Roles::of_group(name) != Roles::default());
+            assert!(known, "not understood: {line}");
+        }
+        let longest = LEXICON.phrases.values().flatten().map(|(rest, _)| rest.len() + 1).max();
+        assert!(longest <= Some(LONGEST_PHRASE), "a phrase of {longest:?} words would never be found");
+    }
+}

@@ -1,0 +1,581 @@
+//! Cuts a message into what the decision looks at: words with their roles, numbers with their form, signs, breaks.
+
+use super::lexicon::{LEXICON, LONGEST_PHRASE, Roles, is_accent, is_cased, narrow};
+
+/// What stands in the place of a code.
+pub(super) const REDACTED: &str = "[code]";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Word(Roles),
+    Number(Form),
+    Colon,
+    Comma,
+    Quote,
+    /// Any other sign or picture.
+    Sign,
+    /// The end of a sentence.
+    Stop,
+    /// The end of a line.
+    Line,
+}
+
+/// What a number looks like by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `482913`, `482 913`, `48-29-13`, `8-2-4106`
+    Digits,
+    /// `K8R2TP`, `9QT-44B`
+    Mixed,
+    /// `G-482913`: Google's, known without any word.
+    Google,
+    /// `45к1978`, `123 4567`, `482.913`: only right behind a code's name.
+    Loose,
+    /// Too short for a code.
+    Small,
+    /// A date, time, amount, telephone number, address: never a code.
+    Never,
+    /// `[code]`
+    Redacted,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// No blank stands between it and the token before.
+    pub(super) glued: bool,
+}
+
+impl Token {
+    /// The roles of a word; none for anything else.
+    pub(super) fn roles(&self) -> Roles {
+        if let Kind::Word(roles) = self.kind { roles } else { Roles::default() }
+    }
+}
+
+pub(super) fn tokens(text: &str) -> Vec<Token> {
+    let pieces = pieces(text);
+    let mut cutter = Cutter { text, pieces: &pieces, tokens: Vec::with_capacity(pieces.len()) };
+    let mut at = 0;
+    while at < pieces.len() {
+        at = cutter.next(at);
+    }
+    let mut tokens = cutter.tokens;
+    unmask_kinds(&mut tokens);
+    tokens
+}
+
+/// "zip code", "code de réduction": a word beside "code" makes it the name of something that is no secret.
+fn unmask_kinds(tokens: &mut [Token]) {
+    for at in 0..tokens.len() {
+        if !tokens[at].roles().any(Roles::CODE) || tokens[at].roles().any(Roles::SECRET) {
+            continue;
+        }
+        let hyphen = |i: usize| tokens.get(i).is_some_and(|token| token.kind == Kind::Sign && token.glued);
+        let is_kind = |i: usize| tokens.get(i).is_some_and(|token| token.roles().any(Roles::KIND));
+        let is_link =
+            |i: usize| hyphen(i) || tokens.get(i).is_some_and(|token| token.roles().any(Roles::LINK));
+        let before = at > 0 && (is_kind(at - 1) || at > 1 && hyphen(at - 1) && is_kind(at - 2));
+        let links = (1..=3).take_while(|step| is_link(at + step)).count();
+        let after = (1..=links + 1).any(|step| is_kind(at + step));
+        if before || after {
+            let roles = tokens[at].roles().without(Roles::NAME).and(Roles::OTHER);
+            tokens[at].kind = Kind::Word(roles);
+        }
+    }
+}
+
+// ── Pieces: runs of one sort of character ────────────────────────────────────────────────────────────────────────
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Digits,
+    /// Letters of a script with capitals.
+    Letters,
+    /// Digits and such letters without anything between.
+    Mixed,
+    /// Letters of a script without capitals: words cannot be told by blanks, so they are searched inside.
+    Script,
+    Sign(char),
+    Line,
+    Redacted,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    sort: Sort,
+    start: usize,
+    end: usize,
+    /// Blanks before it.
+    blanks: usize,
+}
+
+fn pieces(text: &str) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    let (mut at, mut blanks) = (0, 0);
+    while let Some(c) = text[at..].chars().next() {
+        let end = at + c.len_utf8();
+        if text[at..].starts_with(REDACTED) {
+            pieces.push(Piece { sort: Sort::Redacted, start: at, end: at + REDACTED.len(), blanks });
+            (at, blanks) = (at + REDACTED.len(), 0);
+            continue;
+        }
+        match sort(c) {
+            None if is_accent(c) => extend(&mut pieces, at, end),
+            None if c.is_whitespace() => blanks += 1,
+            None => {}
+            Some(sort) => {
+                add(&mut pieces, Piece { sort, start: at, end, blanks });
+                blanks = 0;
+            }
+        }
+        at = end;
+    }
+    pieces.into_iter().flat_map(|piece| split_name(piece, text)).flatten().collect()
+}
+
+/// An accent belongs to the letter before it; one that stands alone is nothing.
+fn extend(pieces: &mut [Piece], start: usize, end: usize) {
+    if let Some(last) =
+        pieces.last_mut().filter(|last| last.end == start && !matches!(last.sort, Sort::Redacted))
+    {
+        last.end = end;
+    }
+}
+
+/// Joins a character to the run before it, or begins a new one. Invisible characters do not end a run.
+fn add(pieces: &mut Vec<Piece>, new: Piece) {
+    let Some(last) = pieces.last_mut().filter(|_| new.blanks == 0) else { return pieces.push(new) };
+    let joined = match (last.sort, new.sort) {
+        (Sort::Digits, Sort::Digits) => Sort::Digits,
+        (Sort::Letters, Sort::Letters) => Sort::Letters,
+        (Sort::Script, Sort::Script) if last.end == new.start => Sort::Script,
+        (Sort::Line, Sort::Line) => Sort::Line,
+        (Sort::Digits | Sort::Letters | Sort::Mixed, Sort::Digits | Sort::Letters) => Sort::Mixed,
+        _ => return pieces.push(new),
+    };
+    (last.sort, last.end) = (joined, new.end);
+}
+
+/// `OTP482913`: the name of a code and the code.
+fn split_name(piece: Piece, text: &str) -> [Option<Piece>; 2] {
+    let word = &text[piece.start..piece.end];
+    let cut = word.char_indices().find(|(_, c)| is_digit(*c)).map_or(0, |(at, _)| at);
+    let (name, digits) = word.split_at(cut);
+    let splits = piece.sort == Sort::Mixed
+        && digits.chars().filter(|c| is_digit(*c)).count() >= 4
+        && !digits.chars().any(char::is_alphabetic)
+        && LEXICON.word(name).any(Roles::NAME);
+    if !splits {
+        return [Some(piece), None];
+    }
+    let middle = piece.start + cut;
+    let name = Piece { sort: Sort::Letters, end: middle, ..piece };
+    [Some(name), Some(Piece { sort: Sort::Digits, start: middle, end: piece.end, blanks: 0 })]
+}
+
+/// `None` for blanks, accents and invisible characters.
+fn sort(c: char) -> Option<Sort> {
+    match c {
+        '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => Some(Sort::Line),
+        '\u{ad}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}'
+        | '\u{feff}' => None,
+        _ if c.is_whitespace() || is_accent(c) => None,
+        _ if is_digit(c) => Some(Sort::Digits),
+        _ if is_cased(c) => Some(Sort::Letters),
+        _ if c.is_alphabetic() || is_script_mark(c) => Some(Sort::Script),
+        _ => Some(Sort::Sign(c)),
+    }
+}
+
+/// Vowel and tone signs that Unicode does not count as letters, though words are made of them.
+fn is_script_mark(c: char) -> bool {
+    matches!(c, '\u{591}'..='\u{5c7}' | '\u{64b}'..='\u{65f}' | '\u{e47}'..='\u{e4e}')
+        || matches!(c, '\u{900}'..='\u{dff}' if !matches!(c, '\u{964}' | '\u{965}' | '\u{970}'))
+}
+
+pub(super) fn is_digit(c: char) -> bool {
+    digit(c).is_some()
+}
+
+/// The value of a decimal digit of any script.
+fn digit(c: char) -> Option<u32> {
+    const ZEROS: [u32; 18] = [
+        0x660, 0x6f0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xe50, 0xed0, 0xf20,
+        0x1040, 0x17e0, 0x1810, 0xff10,
+    ];
+    match c {
+        '\0'..='\u{7f}' => c.to_digit(10),
+        '\u{1d7ce}'..='\u{1d7ff}' => Some((c as u32 - 0x1d7ce) % 10),
+        _ => ZEROS.iter().map(|zero| (c as u32).wrapping_sub(*zero)).find(|value| *value < 10),
+    }
+}
+
+// ── Tokens: pieces put together ──────────────────────────────────────────────────────────────────────────────────
+
+struct Cutter<'a> {
+    text: &'a str,
+    pieces: &'a [Piece],
+    tokens: Vec<Token>,
+}
+
+impl Cutter<'_> {
+    /// Makes the tokens that begin at this piece, and says at which piece to go on.
+    fn next(&mut self, at: usize) -> usize {
+        let piece = self.pieces[at];
+        match piece.sort {
+            Sort::Digits => self.digits(at),
+            Sort::Mixed => self.cluster(at),
+            Sort::Letters if self.leads_cluster(at) => self.cluster(at),
+            Sort::Letters => self.word(at),
+            Sort::Script => self.script(at),
+            Sort::Sign(sign) => self.sign(at, sign),
+            Sort::Line => self.push(Kind::Line, at, at + 1),
+            Sort::Redacted => self.push(Kind::Number(Form::Redacted), at, at + 1),
+        }
+    }
+
+    fn push(&mut self, kind: Kind, from: usize, to: usize) -> usize {
+        let (first, last) = (self.pieces[from], self.pieces[to - 1]);
+        self.tokens.push(Token { kind, start: first.start, end: last.end, glued: first.blanks == 0 });
+        to
+    }
+
+    fn written(&self, at: usize) -> &str {
+        &self.text[self.pieces[at].start..self.pieces[at].end]
+    }
+
+    fn word(&mut self, at: usize) -> usize {
+        let alone = LEXICON.word(self.written(at));
+        if !LEXICON.begins_phrase(self.written(at)) {
+            return self.push(Kind::Word(alone), at, at + 1);
+        }
+        let places = self.words_in_a_row(at);
+        let words: Vec<&str> = places.iter().map(|place| self.written(*place)).collect();
+        match LEXICON.phrase(&words) {
+            Some((count, roles)) => self.push(Kind::Word(roles), at, places[count - 1] + 1),
+            None => self.push(Kind::Word(alone), at, at + 1),
+        }
+    }
+
+    /// Where the words stand that could be a phrase: only a blank, a hyphen or an apostrophe between them.
+    fn words_in_a_row(&self, at: usize) -> Vec<usize> {
+        let mut places = vec![at];
+        let mut next = at + 1;
+        while places.len() < LONGEST_PHRASE {
+            let Some(piece) = self.pieces.get(next) else { break };
+            match piece.sort {
+                Sort::Letters | Sort::Mixed | Sort::Digits => places.push(next),
+                Sort::Sign('-' | '\'' | '’' | '‑')
+                    if piece.blanks == 0 && next == places[places.len() - 1] + 1 => {}
+                _ => break,
+            }
+            next += 1;
+        }
+        places
+    }
+
+    /// Searches a run without capitals for words that we know; what is between them is a word without role. An entry of
+    /// two words reaches into the next pieces.
+    fn script(&mut self, at: usize) -> usize {
+        let (begin, apart) = (self.pieces[at].start, self.pieces[at].blanks > 0);
+        let (mut from, mut here, mut last) = (begin, begin, at);
+        while here < self.pieces[last].end {
+            let rest = &self.text[here..];
+            let Some((length, roles)) = LEXICON.inside(rest) else {
+                here += rest.chars().next().map_or(1, char::len_utf8);
+                continue;
+            };
+            self.plain(from, here, from > begin || !apart);
+            let roles = if roles.any(Roles::SILENT) { Roles::default() } else { roles };
+            let glued = here > begin || !apart;
+            self.tokens.push(Token { kind: Kind::Word(roles), start: here, end: here + length, glued });
+            here += length;
+            from = here;
+            last += self.pieces[last..].iter().take_while(|piece| piece.end < here).count();
+        }
+        self.plain(from, self.pieces[last].end, from > begin || !apart);
+        last + 1
+    }
+
+    fn plain(&mut self, start: usize, end: usize, glued: bool) {
+        if start < end {
+            // One or two characters are a particle or an article, as は and ال.
+            let small = self.text[start..end].chars().count() <= 2;
+            let roles = if small { Roles::LINK } else { Roles::default() };
+            self.tokens.push(Token { kind: Kind::Word(roles), start, end, glued });
+        }
+    }
+
+    fn sign(&mut self, at: usize, sign: char) -> usize {
+        let kind = match narrow(sign) {
+            ':' | '=' | '→' | '➡' | '⇒' | '︰' => Kind::Colon,
+            ',' | '،' | '、' | '､' => Kind::Comma,
+            '"' | '\'' | '“' | '”' | '„' | '‟' | '«' | '»' | '‹' | '›' | '‘' | '’' | '‚' | '「' | '」'
+            | '『' | '』' | '`' | '〝' | '〞' => Kind::Quote,
+            '.' if self.ends_sentence(at) => Kind::Stop,
+            '!' | '?' | ';' | '|' | '。' | '｡' | '।' | '॥' | '؟' | '؛' | '۔' | '‼' | '⁉' => {
+                Kind::Stop
+            }
+            '№' | '☎' | '☏' | '📞' | '℡' | '〒' => Kind::Word(Roles::OTHER),
+            '°' if at > 0 && self.written(at - 1).eq_ignore_ascii_case("n") => Kind::Word(Roles::OTHER),
+            _ => Kind::Sign,
+        };
+        self.push(kind, at, at + 1)
+    }
+
+    /// A full stop ends a sentence, unless it shortens a word ("no. 12", "dvs. de") or counts ("3. OG").
+    fn ends_sentence(&self, at: usize) -> bool {
+        let next = self.pieces.get(at + 1);
+        if next.is_some_and(|piece| piece.blanks == 0 && piece.sort != Sort::Line) {
+            return false;
+        }
+        !self.tokens.last().is_some_and(|last| {
+            let length = last.end - last.start;
+            last.kind == Kind::Number(Form::Small)
+                || length <= 10 && last.roles().any(Roles::NO_CODE)
+                || length <= 4
+                    && matches!(last.kind, Kind::Word(_))
+                    && next.is_some_and(|next| self.begins_small(next))
+        })
+    }
+
+    fn begins_small(&self, piece: &Piece) -> bool {
+        self.text[piece.start..].chars().next().is_some_and(char::is_lowercase)
+    }
+
+    // ── Numbers ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Does a prefix as in `G-482913` or `AB-12C` begin here? The name of a code is none: `PIN-4821`.
+    fn leads_cluster(&self, at: usize) -> bool {
+        let caps = |i: usize| {
+            self.pieces.get(i).is_some_and(|p| p.sort == Sort::Letters && is_caps(self.written(i)))
+        };
+        let leads = caps(at)
+            && self.written(at).chars().count() <= 4
+            && !LEXICON.word(self.written(at)).any(Roles::NAME.and(Roles::NO_CODE));
+        let mut next = at;
+        while leads && self.joins(next + 1, is_hyphen) && next < at + 8 {
+            next += 2;
+            match self.pieces.get(next).map(|piece| piece.sort) {
+                Some(Sort::Digits) => return true,
+                Some(Sort::Mixed) => return is_caps(self.written(next)),
+                _ if caps(next) => {}
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// Is this piece such a sign, with nothing blank around it?
+    fn joins(&self, at: usize, sign: fn(char) -> bool) -> bool {
+        let glued = |i: usize| self.pieces.get(i).filter(|piece| piece.blanks == 0);
+        glued(at + 1).is_some() && glued(at).is_some_and(|p| matches!(p.sort, Sort::Sign(c) if sign(c)))
+    }
+
+    /// Where the pieces end that are joined by signs to one number, and whether a sign is one that codes do not have.
+    fn cluster_end(&self, at: usize) -> (usize, bool) {
+        let (mut end, mut broken) = (at + 1, false);
+        while let Some(next) = self.pieces.get(end + 1).map(|piece| piece.sort) {
+            let here = self.pieces[end - 1].sort;
+            let digits =
+                matches!(here, Sort::Digits | Sort::Mixed) && matches!(next, Sort::Digits | Sort::Mixed);
+            let caps = next == Sort::Digits || is_caps(self.written(end + 1));
+            if self.joins(end, is_hyphen) && caps && next != Sort::Script {
+                end += 2;
+            } else if digits && self.joins(end, breaks_code) && !self.ends_with_code(end) {
+                (end, broken) = (end + 2, true);
+            } else {
+                break;
+            }
+        }
+        (end, broken)
+    }
+
+    /// "Code 482913,10 min": no decimal, as the digits before the comma are the code that was just named.
+    fn ends_with_code(&self, comma: usize) -> bool {
+        let light = |token: &&Token| match token.kind {
+            Kind::Word(roles) => !roles.any(Roles::NAME) && roles.any(Roles::IS.and(Roles::LINK)),
+            kind => matches!(kind, Kind::Colon | Kind::Quote | Kind::Sign),
+        };
+        let named = || self.tokens.iter().rev().take(4).find(|token| !light(token));
+        matches!(self.pieces[comma].sort, Sort::Sign(',' | '.'))
+            && (4..=8).contains(&count_digits(self.written(comma - 1)))
+            && named().is_some_and(|token| token.roles().any(Roles::NAME))
+    }
+
+    /// One number without blanks.
+    fn cluster(&mut self, at: usize) -> usize {
+        let (end, broken) = self.cluster_end(at);
+        let parts: Vec<&str> = (at..end).step_by(2).map(|i| self.written(i)).collect();
+        let dotted = || (at..end).all(|i| matches!(self.pieces[i].sort, Sort::Sign('.') | Sort::Digits));
+        let form = match broken {
+            false => joined_form(&parts),
+            true if dotted() => broken_form(&parts),
+            true => Form::Never,
+        };
+        self.number(form, at, end)
+    }
+
+    /// Digits, which may go on after a blank: `482 913`.
+    fn digits(&mut self, at: usize) -> usize {
+        let lone = |i: usize| self.cluster_end(i).0 == i + 1;
+        if !lone(at) {
+            return self.cluster(at);
+        }
+        let follows = |i: &usize| {
+            self.pieces.get(*i).is_some_and(|p| p.sort == Sort::Digits && p.blanks == 1) && lone(*i)
+        };
+        let groups = 1 + (at + 1..self.pieces.len()).take_while(follows).count();
+        let lengths: Vec<usize> = (at..at + groups).map(|i| count_digits(self.written(i))).collect();
+        let (taken, form) = group(&lengths);
+        self.number(form, at, at + taken)
+    }
+
+    fn number(&mut self, form: Form, from: usize, to: usize) -> usize {
+        let (start, end) = (self.pieces[from].start, self.pieces[to - 1].end);
+        let bound = form != Form::Small && is_bound(&self.text[..start], &self.text[end..]);
+        self.push(Kind::Number(if bound { Form::Never } else { form }), from, to)
+    }
+}
+
+fn is_hyphen(c: char) -> bool {
+    matches!(c, '-' | '‐' | '‑' | '–' | '−')
+}
+
+/// Signs inside of dates, times and amounts.
+fn breaks_code(c: char) -> bool {
+    matches!(c, '.' | ',' | ':' | '/' | '\'' | '’' | '٫' | '٬')
+}
+
+fn count_digits(text: &str) -> usize {
+    text.chars().filter(|c| is_digit(*c)).count()
+}
+
+/// Capitals and digits only.
+fn is_caps(text: &str) -> bool {
+    text.chars().all(|c| !c.is_lowercase())
+}
+
+/// How many of the groups of digits that stand apart by one blank are one number, and what that number is.
+fn group(lengths: &[usize]) -> (usize, Form) {
+    let (total, first) = (lengths.iter().sum::<usize>(), lengths[0]);
+    let rest = &lengths[1..];
+    let equal = rest.iter().all(|length| *length == first);
+    // "482913 10 minutes": the code is complete, and another number follows.
+    let complete = rest.iter().all(|length| *length <= 2) && (total <= 8 || rest.len() == 1);
+    match total {
+        _ if (4..=8).contains(&first) && complete => (1, Form::Digits),
+        4..=8 if equal => (lengths.len(), Form::Digits),
+        // "482 913 10 minutes"
+        7..=8 if lengths[..2] == [3, 3] => (2, Form::Digits),
+        // "3 482913"
+        4..=8 if first <= 2 && rest.iter().any(|length| *length >= 4) => (1, Form::Small),
+        4..=8 => (lengths.len(), Form::Loose),
+        0..=3 => (lengths.len(), Form::Small),
+        _ => (lengths.len(), Form::Never),
+    }
+}
+
+/// Parts joined by a point may be a code right behind its name; a decimal, a version, a date are more likely.
+fn broken_form(parts: &[&str]) -> Form {
+    let thirds = parts.len() == 2 && parts.iter().all(|part| part.len() == 3 && count_digits(part) == 3);
+    if thirds { Form::Loose } else { Form::Never }
+}
+
+/// The form of one run, or of runs with hyphens between.
+fn joined_form(parts: &[&str]) -> Form {
+    let letters = parts.iter().flat_map(|part| part.chars()).filter(|c| is_cased(*c)).count();
+    let digits: usize = parts.iter().map(|part| count_digits(part)).sum();
+    match (letters, letters + digits) {
+        (_, 0..=3) => Form::Small,
+        (0, 4..=8) if parts.len() > 1 && is_date(parts) => Form::Never,
+        (0, 4..=8) => Form::Digits,
+        (0, _) => Form::Never,
+        (1, 7) if parts.len() == 2 && parts[0].eq_ignore_ascii_case("g") => Form::Google,
+        (_, 4..=8) if is_plain_mix(parts) => Form::Mixed,
+        (_, 4..=10) if !is_measure(parts) => Form::Loose,
+        _ => Form::Never,
+    }
+}
+
+fn is_plain_mix(parts: &[&str]) -> bool {
+    parts.iter().all(|part| is_caps(part)) && !is_measure(parts)
+}
+
+/// `1930h`, `16h22`, `6560р`, `14th`, `xx8831`: an amount, a time, or a number whose beginning is hidden.
+fn is_measure(parts: &[&str]) -> bool {
+    let [word] = parts else { return false };
+    let tail = word.trim_start_matches(is_digit);
+    let is_suffix = tail.len() < word.len() && !tail.chars().any(is_digit) && !is_caps(tail);
+    let head = word.trim_start_matches(['x', 'X', 'х', 'Х']);
+    let is_masked = head.len() + 2 <= word.len() && head.chars().all(is_digit);
+    let hours = word.trim_matches(is_digit);
+    is_suffix || is_masked || matches!(hours, "h" | "H") && word.len() <= 5
+}
+
+/// `2025-06-14`, `12-03-2025`, `2024-2025`
+fn is_date(parts: &[&str]) -> bool {
+    let values: Vec<u32> = parts.iter().map(|part| value(part)).collect();
+    let lengths: Vec<usize> = parts.iter().map(|part| part.chars().count()).collect();
+    let day = |a: u32, b: u32| (1..=31).contains(&a) && (1..=31).contains(&b) && (a <= 12 || b <= 12);
+    match (values.as_slice(), lengths.as_slice()) {
+        ([year, a, b], [4, 1..=2, 1..=2]) | ([a, b, year], [1..=2, 1..=2, 4]) => {
+            is_year(*year) && day(*a, *b)
+        }
+        ([a, b], [4, 4]) => is_year(*a) && is_year(*b),
+        _ => false,
+    }
+}
+
+/// The value of a short number.
+pub(super) fn value(text: &str) -> u32 {
+    text.chars().filter_map(digit).take(8).fold(0, |sum, digit| sum * 10 + digit)
+}
+
+pub(super) fn is_year(value: u32) -> bool {
+    (1900..=2099).contains(&value)
+}
+
+/// Is the number part of something greater: an amount, a hidden card number, a telephone number, an address?
+fn is_bound(before: &str, after: &str) -> bool {
+    let mut back = before.chars().rev().map(narrow);
+    let (previous, earlier) = (back.next().unwrap_or(' '), back.next().unwrap_or(' '));
+    let mut front = after.chars().map(narrow);
+    let (next, later) = (front.next().unwrap_or(' '), front.next().unwrap_or(' '));
+    let near_before = if previous.is_whitespace() { earlier } else { previous };
+    let near_after = if next.is_whitespace() { later } else { next };
+    let starred = previous == '*' && !matches!(next, '*' | '#') || next == '*' && previous != '*';
+    let in_path = matches!(previous, '/' | '\\' | '_' | '@' | '+' | '~' | '•' | '●' | '…' | '×')
+        || previous == '.' && !earlier.is_alphabetic()
+        || matches!(next, '@' | '_' | '\\' | '×')
+        || matches!(next, '/' | '+' | '~') && later.is_alphanumeric()
+        || next == '.' && later.is_lowercase();
+    // "(415) 555-0143"
+    let area =
+        near_before == ')' && ends_with_digit(before.trim_end().trim_end_matches(')')) && has_open(before)
+            || next == ')' && (is_digit(later) || front.next().is_some_and(|c| later == ' ' && is_digit(c)));
+    starred || in_path || area || is_money(near_before) || is_money(near_after) || previous == '%'
+}
+
+fn ends_with_digit(text: &str) -> bool {
+    text.chars().next_back().is_some_and(is_digit)
+}
+
+/// Is what stands before a closing bracket a bracket with digits only?
+fn has_open(before: &str) -> bool {
+    let inner = before.trim_end().trim_end_matches(')');
+    inner.trim_end_matches(is_digit).ends_with(['(', '+'])
+}
+
+fn is_money(sign: char) -> bool {
+    matches!(
+        sign,
+        '%' | '‰' | '°' | '$' | '£' | '¥' | '¢' | '₿' | '฿' | '℃' | '℉' | '\u{20a0}'..='\u{20cf}' | '﷼'
+    )
+}

@@ -1,0 +1,71 @@
+//! The story of the house, from end to end: real wiring, a phone in memory, a model that plays a script, a clock that
+//! is moved by hand. Read this first.
+//!
+//! It is a module of the binary (`main.rs` includes it), because a binary's rooms cannot be entered from outside.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use kai_assistant::agent::conversation::Which;
+use kai_assistant::clock::{Clock, ManualClock};
+use kai_assistant::outbox::DraftId;
+use kai_bridges::simulated::Phone;
+
+use crate::call::Around;
+use crate::caller::Nobody;
+use crate::sms::{self, Button, TapCall};
+use crate::wire::App;
+use crate::{answer, call, chats, daemon};
+
+#[tokio::test]
+async fn an_sms_arrives_is_answered_and_leaves_by_a_tap() {
+    let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+    let phone = Arc::new(Phone::new(clock.clone()));
+    let (app, _folder) = App::with_phone(clock.clone(), Arc::clone(&phone));
+    let app = Arc::new(app);
+
+    // The person lets Kai read and draft. What lay in the inbox counts as seen.
+    phone.receive("+15550199", "An old message.", clock.now());
+    for key in ["sms_enabled", "sms_send_enabled"] {
+        let set = call::Call::SettingsSet { key: key.to_owned(), value: "true".to_owned() };
+        answer::answer(&app, set, &Around::default(), &Nobody).await.unwrap();
+    }
+
+    // A message arrives. The daemon's tick looks at the phone when it is time, and not before.
+    clock.advance(SignedDuration::from_mins(1));
+    phone.receive("+15550123", "Are you free for dinner tonight?", clock.now());
+    daemon::look_at_phone(Arc::clone(&app)).await;
+    assert!(sms::list(&app).await.unwrap().is_empty(), "fifteen minutes have not passed");
+    clock.advance(SignedDuration::from_mins(15));
+    daemon::look_at_phone(Arc::clone(&app)).await;
+    let queue = sms::list(&app).await.unwrap();
+    assert_eq!((queue.len(), queue[0].from.as_str()), (1, "+15550123"));
+
+    // The person asks; the model looks, and drafts. Nothing has left.
+    let said = "Please answer the dinner message.".to_owned();
+    let answer = chats::ask(&app, &Around::default(), said, Which::New, &Nobody).await.unwrap();
+    assert_eq!(answer.text, "I drafted an answer. It waits for your tap; nothing was sent.");
+    let drafts = sms::drafts(&app).await.unwrap();
+    assert_eq!((drafts.len(), drafts[0].status.as_str()), (1, "PENDING"));
+    assert_eq!((drafts[0].to.as_str(), drafts[0].in_reply_to), ("+15550123", Some(queue[0].id.0)));
+    for _ in 0..100 {
+        clock.advance(SignedDuration::from_mins(1));
+        daemon::look_at_phone(Arc::clone(&app)).await;
+    }
+    assert_eq!(phone.sent_count(), 0, "nothing leaves by itself, however long it waits");
+
+    // The person taps, on what they saw. Exactly one message leaves, and a second tap finds nothing to do.
+    let shown = &drafts[0];
+    let tap = TapCall {
+        id: DraftId(1),
+        button: Button::Send,
+        shown: shown.digest.clone(),
+        attempts: shown.attempts,
+    };
+    let sent = sms::tap(&app, tap.clone()).await.unwrap();
+    assert_eq!(sent.status, "SENT");
+    assert!(sms::tap(&app, tap).await.is_err());
+    let left = phone.sent();
+    assert_eq!(left.len(), 1);
+    assert_eq!((left[0].to.as_str(), left[0].body.as_str()), ("+15550123", shown.body.as_str()));
+}

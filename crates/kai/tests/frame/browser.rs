@@ -1,0 +1,186 @@
+//! A real browser, steered over the `WebDriver` protocol: Debian's chromium and its driver.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+pub(crate) struct Browser {
+    driver: Child,
+    address: String,
+    session: String,
+    profile: tempfile::TempDir,
+}
+
+impl Browser {
+    pub(crate) fn start() -> Self {
+        let profile = tempfile::tempdir().unwrap();
+        let mut driver = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|e| panic!("chromedriver is missing (package chromium-driver): {e}"));
+        let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
+        let port = lines.map_while(Result::ok).find_map(|line| {
+            let (_, rest) = line.split_once("started successfully on port ")?;
+            Some(rest.trim_end_matches('.').to_owned())
+        });
+        let address = format!("127.0.0.1:{}", port.unwrap());
+        let mut browser = Self { driver, address, session: String::new(), profile };
+        browser.begin();
+        browser
+    }
+
+    fn begin(&mut self) {
+        let profile = format!("--user-data-dir={}", self.profile.path().display());
+        let mut args = vec![
+            "--headless=new",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-dev-shm-usage",
+            "--disable-background-networking",
+            "--disable-background-timer-throttling",
+            "--hide-scrollbars",
+            &profile,
+        ];
+        if rustix::process::geteuid().is_root() {
+            // Chromium refuses its own sandbox to root only.
+            args.push("--no-sandbox");
+        }
+        let wanted = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": {"args": args}}}});
+        let begun = self.ask("POST", "/session", &wanted);
+        begun["sessionId"].as_str().unwrap().clone_into(&mut self.session);
+    }
+
+    pub(crate) fn open(&self, url: &str) {
+        self.post("url", &json!({"url": url}));
+    }
+
+    /// Opens a tab, goes there and stays; returns the tab's name.
+    pub(crate) fn new_tab(&self) -> String {
+        let tab = self.post("window/new", &json!({"type": "tab"}))["handle"].as_str().unwrap().to_owned();
+        self.switch_to(&tab);
+        tab
+    }
+
+    pub(crate) fn tab(&self) -> String {
+        self.ask("GET", &format!("/session/{}/window", self.session), &Value::Null)
+            .as_str()
+            .unwrap()
+            .to_owned()
+    }
+
+    pub(crate) fn switch_to(&self, tab: &str) {
+        self.post("window", &json!({"handle": tab}));
+    }
+
+    /// Runs script and returns what it returns.
+    pub(crate) fn run(&self, script: &str) -> Value {
+        self.post("execute/sync", &json!({"script": script, "args": []}))
+    }
+
+    /// The text of all elements with this test id.
+    pub(crate) fn texts(&self, testid: &str) -> Vec<String> {
+        let script = format!(
+            "return [...document.querySelectorAll('[data-testid=\"{testid}\"]')].map(e => e.innerText)"
+        );
+        serde_json::from_value(self.run(&script)).unwrap()
+    }
+
+    /// Clicks as a person does, on what can be seen.
+    pub(crate) fn click(&self, testid: &str) {
+        let using = json!({"using": "css selector", "value": format!("[data-testid=\"{testid}\"]")});
+        let found = self.post("element", &using);
+        let id =
+            found.as_object().and_then(|o| o.values().next()).and_then(Value::as_str).unwrap().to_owned();
+        self.post(&format!("element/{id}/click"), &json!({}));
+    }
+
+    /// Waits until the page agrees.
+    pub(crate) fn until(&self, what: &str, script: &str) {
+        let end = Instant::now() + Duration::from_secs(20);
+        while self.run(script) != Value::Bool(true) {
+            assert!(
+                Instant::now() < end,
+                "{what} did not happen; the page says: {}",
+                self.run("return document.body.innerText")
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn post(&self, what: &str, body: &Value) -> Value {
+        self.ask("POST", &format!("/session/{}/{what}", self.session), body)
+    }
+
+    fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json",
+            self.address
+        );
+        write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+        let answer = body_of(&mut BufReader::new(stream));
+        let value: Value = serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{e}: {answer}"));
+        assert!(value["value"]["error"].is_null(), "{method} {path}: {}", value["value"]["message"]);
+        value["value"].clone()
+    }
+
+    /// Keeps a picture of the page where somebody asked for them.
+    pub(crate) fn picture(&self, name: &str) {
+        let Some(folder) = std::env::var_os("KAI_PICTURES") else { return };
+        let taken = self.ask("GET", &format!("/session/{}/screenshot", self.session), &Value::Null);
+        let file = Path::new(&folder).join(format!("{name}.png"));
+        let mut decode = Command::new("base64")
+            .args(["-d"])
+            .stdin(Stdio::piped())
+            .stdout(std::fs::File::create(file).unwrap())
+            .spawn()
+            .unwrap();
+        decode.stdin.take().unwrap().write_all(taken.as_str().unwrap().as_bytes()).unwrap();
+        assert!(decode.wait().unwrap().success());
+    }
+}
+
+/// The driver keeps its connections open, so the length tells where an answer ends.
+fn body_of(from: &mut impl BufRead) -> String {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        from.read_line(&mut line).unwrap();
+        if line.trim().is_empty() {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse().unwrap();
+        }
+    }
+    let mut body = vec![0; length];
+    from.read_exact(&mut body).unwrap();
+    String::from_utf8(body).unwrap()
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // Ends chromium too; without it the driver would leave it behind.
+        let head = format!(
+            "DELETE /session/{} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+            self.session, self.address
+        );
+        if let Ok(mut stream) = TcpStream::connect(&self.address) {
+            drop(stream.set_read_timeout(Some(Duration::from_secs(10))));
+            drop(stream.write_all(head.as_bytes()));
+            drop(stream.read(&mut [0; 64]));
+        }
+        drop(self.driver.kill());
+        drop(self.driver.wait());
+    }
+}

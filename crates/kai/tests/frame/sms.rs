@@ -1,0 +1,419 @@
+//! SMS and drafts as a person and a script see them: the real binary, Termux's programs played by stand-ins, a real
+//! browser for the tap.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::browser::Browser;
+use crate::kit::{Daemon, Done, Home, KAI, kai};
+use crate::phone::Phone;
+
+/// Lists the whole inbox, as an old script does that knows no selection; Kai selects itself.
+const LIST: &str = r#"case "$*" in *--help*) echo 'usage: termux-sms-list [-t type]'; exit 1;; *'-t sent'*) cat "$DIR/sent.json";; *) cat "$DIR/inbox.json";; esac"#;
+/// Notes the number and, byte for byte, the text.
+const SEND: &str = r#"text=$(cat; echo x); printf '%s|%s\n' "$2" "${text%x}" >> "$DIR/left""#;
+
+impl Phone {
+    /// One with SMS, and nothing in its inbox.
+    fn with_sms() -> Self {
+        let phone = Self::new(&[]);
+        phone.program("termux-sms-list", LIST);
+        phone.program("termux-sms-send", SEND);
+        phone.file("sent.json", "[]");
+        phone.inbox(&[]);
+        phone
+    }
+
+    /// What lies in the inbox: id, sender, text; received in that order, a second apart.
+    fn inbox(&self, messages: &[(i64, &str, &str)]) {
+        let row = |(n, (id, from, text)): (usize, &(i64, &str, &str))| {
+            json!({"_id": id, "type": "inbox", "read": false, "address": from, "number": from, "threadid": 1,
+                   "received": format!("2026-03-09 12:{:02}:{:02}", n / 60, n % 60), "body": text})
+        };
+        let rows: Vec<Value> = messages.iter().enumerate().map(row).collect();
+        self.file("inbox.json", &Value::from(rows).to_string());
+    }
+
+    fn file(&self, name: &str, text: &str) {
+        std::fs::write(self.programs.path().join(name), text).unwrap();
+    }
+
+    /// What `termux-sms-send` was given: `number|text` and a line end each.
+    fn left(&self) -> String {
+        std::fs::read_to_string(self.programs.path().join("left")).unwrap_or_default()
+    }
+
+    fn run(&self, args: &[&str]) -> Done {
+        self.command().args(args).output().unwrap().into()
+    }
+
+    /// A command on a terminal where `typed` is typed. What it prints comes with the terminal's line ends.
+    fn on_terminal(&self, args: &[&str], typed: &str) -> Done {
+        let kai = self.command();
+        let mut command = Command::new("script");
+        command.env_clear();
+        for (name, value) in kai.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        let line = [&[KAI], args].concat().join(" ");
+        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+        child.wait_with_output().unwrap().into()
+    }
+}
+
+const ALICE: &str = "+15550100";
+
+/// A phone that reads and drafts, with one message that was there before.
+fn ready() -> Phone {
+    let phone = Phone::with_sms();
+    phone.inbox(&[(41, ALICE, "before")]);
+    assert_eq!(phone.run(&["settings", "set", "sms_enabled", "true"]).out, "sms_enabled = true\n");
+    assert_eq!(phone.run(&["settings", "set", "sms_send_enabled", "true"]).code, 0);
+    phone
+}
+
+fn draft(phone: &Phone, to: &str, body: &str) -> i64 {
+    let arguments = json!({"to": to, "body": body}).to_string();
+    phone.run(&["tools", "call", "send_sms", &arguments]).json()["draft_id"].as_i64().unwrap()
+}
+
+#[test]
+fn a_message_is_polled_read_searched_and_answered() {
+    for with_daemon in [false, true] {
+        let phone = ready();
+        let _daemon = with_daemon.then(|| phone.start());
+        phone.inbox(&[(41, ALICE, "before"), (42, ALICE, "Dinner\nat 8?"), (43, "BANK", "Hello")]);
+        let polled = phone.run(&["sms", "poll", "--json"]).json();
+        assert_eq!((&polled["fresh"], &polled["queued"]), (&json!(2), &json!(2)));
+        assert_eq!(phone.run(&["sms", "poll", "--json"]).json()["fresh"], 0);
+
+        let listed = phone.run(&["sms", "list", "--json"]).json();
+        assert_eq!(listed[0]["id"], 42);
+        assert_eq!((&listed[0]["from"], &listed[0]["preview"]), (&json!(ALICE), &json!("Dinner at 8?")));
+        assert_eq!(listed[0]["date_local"], "2026-03-09T12:00:01+01:00");
+        assert_eq!(
+            phone.run(&["sms", "read", "42"]).out,
+            format!("From {ALICE} at 2026-03-09T12:00:01+01:00 (not read yet)\n\nDinner\nat 8?\n")
+        );
+        assert_eq!(phone.run(&["sms", "search", "DINNER", "--json"]).json()[0]["id"], 42);
+        phone.run(&["sms", "read", "7"]).refused(1, "no received SMS with the id 7");
+        phone.run(&["sms", "search", "  "]).refused(2, "what to look for");
+
+        let checked = phone.run(&["tools", "call", "check_sms"]).json();
+        assert_eq!((&checked["count"], &checked["untrusted"]), (&json!(2), &json!(true)));
+        let read = phone.run(&["tools", "call", "read_sms", r#"{"id": "42"}"#]).json();
+        assert_eq!((&read["body"], &read["untrusted"]), (&json!("Dinner\nat 8?"), &json!(true)));
+        let staged = phone.run(&["tools", "call", "reply_sms", r#"{"sms_id": 42, "body": " Yes! "}"#]).json();
+        assert_eq!((&staged["status"], &staged["to"]), (&json!("PENDING"), &json!(ALICE)));
+        assert_eq!((&staged["body"], &staged["in_reply_to"]), (&json!("Yes!"), &json!(42)));
+        let unanswerable = phone.run(&["tools", "call", "reply_sms", r#"{"sms_id": 43, "body": "Hi"}"#]);
+        assert_eq!(unanswerable.code, 1);
+        assert!(unanswerable.out.contains("no number"), "{unanswerable:?}");
+
+        let status = phone.run(&["status", "--json"]).json()["sms"].clone();
+        for (field, expected) in [
+            ("supported", json!(true)),
+            ("enabled", json!(true)),
+            ("access", json!("granted")),
+            ("bridge", json!("termux")),
+            ("queued", json!(2)),
+            ("dropped", json!(0)),
+            ("lastSeenId", json!(43)),
+            ("unreadCount", json!(0)),
+            ("lastError", json!(null)),
+        ] {
+            assert_eq!(status[field], expected, "{field} with a daemon: {with_daemon}");
+        }
+        assert_eq!(phone.left(), "", "nothing leaves by itself");
+    }
+}
+
+#[test]
+fn a_draft_is_sent_by_a_typed_yes_and_by_nothing_else() {
+    let phone = ready();
+    let id = draft(&phone, "+1 (555) 0199-0", "-n $(id) `x` \\t \"grün\" 😀\nsecond line");
+    let shown = phone.run(&["drafts", "show", "1"]).out;
+    for part in ["To: +155501990", "not exchanged messages", "second line", "1 SMS"] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    phone.run(&["drafts", "send", "1"]).refused(1, "needs a person at a terminal");
+    let no = phone.on_terminal(&["drafts", "send", "1"], "n\n");
+    assert!(no.code == 1 && no.out.contains("Nothing was sent"), "{no:?}");
+    assert_eq!(phone.left(), "");
+    let yes = phone.on_terminal(&["drafts", "send", "1"], "y\n");
+    assert!(yes.code == 0 && yes.out.contains("The phone took the message to +155501990"), "{yes:?}");
+    assert_eq!(phone.left(), "+155501990|-n $(id) `x` \\t \"grün\" 😀\nsecond line\n", "byte for byte");
+    phone.run(&["drafts", "send", "1"]).refused(1, "sent already");
+    phone.run(&["drafts", "discard", "1"]).refused(1, "sent already");
+    let row = phone.run(&["drafts", "list", "--json"]).json()[0].clone();
+    assert_eq!((&row["id"], &row["status"], &row["origin"]), (&json!(id), &json!("SENT"), &json!("chat")));
+    assert_eq!(
+        (&row["channel"], &row["reason"], &row["in_reply_to"]),
+        (&json!("sms"), &json!(null), &json!(null))
+    );
+    assert_eq!(phone.run(&["drafts", "dismiss", "1"]).out, "Dismissed draft 1.\n");
+    phone.run(&["drafts", "show", "1"]).refused(1, "no draft number 1");
+}
+
+#[test]
+fn what_the_phone_refuses_is_said_and_can_be_tried_again() {
+    let phone = ready();
+    draft(&phone, ALICE, "Hi");
+    phone.program("termux-sms-send", "cat > /dev/null; echo no network >&2; exit 1");
+    let failed = phone.on_terminal(&["drafts", "send", "1"], "y\n");
+    assert!(
+        failed.code == 1 && failed.out.contains("was not sent: ") && failed.out.contains("no network"),
+        "{failed:?}"
+    );
+    phone.run(&["drafts", "send", "1"]).refused(1, "kai drafts retry 1");
+    phone.program("termux-sms-send", r#"echo "$2" >> "$DIR/left"; cat > /dev/null"#);
+    assert_eq!(phone.on_terminal(&["drafts", "retry", "1"], "y\n").code, 0);
+    assert_eq!(phone.left(), format!("{ALICE}\n"));
+}
+
+#[test]
+fn reading_stays_off_where_the_phone_does_not_allow_it() {
+    let phone = Phone::with_sms();
+    phone.program("termux-sms-list", r#"case "$*" in *--help*) exit 1;; esac; echo '{"error": "Please grant the following permissions to use this command: android.permission.READ_SMS"}'"#);
+    let refused = phone.run(&["settings", "set", "sms_enabled", "true"]);
+    refused.refused(1, "Permission not granted");
+    assert!(refused.err.contains("Termux:API") && refused.err.contains("stays off"), "{refused:?}");
+    assert_eq!(phone.run(&["settings", "get", "sms_enabled"]).out, "false\n");
+    phone.run(&["sms", "poll"]).refused(1, "Reading SMS is off");
+    // Allowed, and taken away again later.
+    let phone = ready();
+    phone.program("termux-sms-list", r#"case "$*" in *--help*) exit 1;; esac; echo '{"error": "Please grant the following permissions to use this command: X"}'"#);
+    phone.run(&["sms", "poll"]).refused(1, "Permission not granted");
+    let status = phone.run(&["status", "--json"]).json()["sms"].clone();
+    assert_eq!(
+        (&status["access"], &status["lastError"]),
+        (&json!("denied"), &json!("Permission not granted"))
+    );
+    let tools = phone.run(&["tools", "list", "--json"]).json();
+    let tool = |name: &str| tools.as_array().unwrap().iter().find(|t| t["name"] == name).unwrap().clone();
+    for (name, available) in [("check_sms", false), ("reply_sms", false), ("send_sms", true)] {
+        assert_eq!(tool(name)["available"], available, "{name}");
+    }
+    assert!(phone.run(&["doctor"]).out.contains("SMS and Contacts"));
+}
+
+#[test]
+fn whatever_the_programs_do_ends_in_a_sentence_and_moves_nothing() {
+    for (script, words) in [
+        ("exit 0", "without an answer"),
+        ("echo garbage", "something else than a list"),
+        (r#"echo '[{"_id": 42, "type": "inbox"'"#, "breaks off"),
+        ("echo the app is gone >&2; exit 1", "the app is gone"),
+        ("yes '[' | head -c 40000000", "printed more than"),
+    ] {
+        let phone = ready();
+        let before = phone.run(&["status", "--json"]).json()["sms"]["lastSyncEpochMs"].clone();
+        phone.program("termux-sms-list", &format!("case \"$*\" in *--help*) exit 1;; esac; {script}"));
+        phone.run(&["sms", "poll"]).refused(1, words);
+        let status = phone.run(&["status", "--json"]).json()["sms"].clone();
+        assert!(status["lastError"].as_str().unwrap().contains(words), "{script}: {status}");
+        assert_eq!((&status["lastSyncEpochMs"], &status["lastSeenId"]), (&before, &json!(41)), "{script}");
+    }
+    let phone = ready();
+    std::fs::remove_file(phone.programs.path().join("termux-sms-list")).unwrap();
+    phone.run(&["sms", "poll"]).refused(1, "No phone that can read SMS is connected");
+    assert!(phone.run(&["doctor"]).out.contains("pkg install termux-api"));
+}
+
+#[test]
+fn without_a_phone_there_is_no_sms() {
+    let home = Home::new();
+    home.run(&["settings", "set", "sms_enabled", "true"]).refused(1, "stays off");
+    home.run(&["settings", "set", "sms_send_enabled", "true"]).refused(1, "stays off");
+    let status = home.run(&["status", "--json"]).json()["sms"].clone();
+    assert_eq!((&status["supported"], &status["access"]), (&json!(false), &json!("unsupported")));
+    home.run(&["settings", "set", "sms_poll_interval", "7"]).refused(2, "0, 5, 15, 30, 60");
+}
+
+#[test]
+fn arguments_of_a_draft_are_checked() {
+    let phone = ready();
+    for (arguments, word) in [
+        (json!({"to": "Mom", "body": "Hi"}), "phone number"),
+        (json!({"to": "null", "body": "Hi"}), "phone number"),
+        (json!({"to": "", "body": "Hi"}), "phone number"),
+        (json!({"to": null, "body": "Hi"}), "to"),
+        (json!({"to": ALICE, "body": " \n "}), "blank"),
+        (json!({"to": ALICE}), "body"),
+    ] {
+        let refused = phone.run(&["tools", "call", "send_sms", &arguments.to_string()]);
+        assert!(refused.code == 1 && refused.out.contains(word), "{arguments}: {refused:?}");
+    }
+    let number = phone.run(&["tools", "call", "send_sms", r#"{"to": 491715550100, "body": "Hi"}"#]).json();
+    assert_eq!(number["to"], "491715550100", "a bare number keeps its digits");
+    let missing = phone.run(&["tools", "call", "read_sms", r#"{"id": 4.5}"#]);
+    assert!(missing.code == 1 && missing.out.contains("id"), "{missing:?}");
+    for n in 1..20 {
+        draft(&phone, ALICE, &n.to_string());
+    }
+    let full = phone.run(&["tools", "call", "send_sms", r#"{"to": "+15550100", "body": "one more"}"#]);
+    assert!(full.code == 1 && full.out.contains("20 drafts wait for the user"), "{full:?}");
+    assert_eq!(phone.run(&["drafts", "list", "--json"]).json().as_array().unwrap().len(), 20);
+}
+
+#[test]
+fn killed_while_sending_it_asks_and_never_sends_again() {
+    let phone = ready();
+    draft(&phone, ALICE, "Hi");
+    phone.program("termux-sms-send", r#"cat > /dev/null; echo "$2" >> "$DIR/left"; sleep 600"#);
+    let mut daemon = phone.start();
+    let cookie = daemon.sign_in();
+    let page = daemon.get("/", &cookie);
+    let tap = post_of(&page.text, &page.csrf());
+    let address = daemon.address.clone();
+    let waiting = std::thread::spawn(move || {
+        let request = format!(
+            "POST /drafts/1/tap HTTP/1.1\r\nHost: {address}\r\nCookie: {cookie}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{tap}",
+            tap.len()
+        );
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+        drop(std::io::Read::read_to_string(&mut stream, &mut String::new()));
+    });
+    wait_for("the phone to be called", || phone.left() == format!("{ALICE}\n"));
+    assert_eq!(phone.run(&["drafts", "list", "--json"]).json()[0]["status"], "SENDING");
+    phone.run(&["drafts", "discard", "1"]).refused(1, "being sent");
+    daemon.kill();
+    waiting.join().unwrap();
+    let daemon = phone.start();
+    let row = phone.run(&["drafts", "list", "--json"]).json()[0].clone();
+    assert_eq!(row["status"], "UNKNOWN", "{row}");
+    assert!(row["reason"].as_str().unwrap().contains("may have been sent"), "{row}");
+    assert_eq!(phone.left(), format!("{ALICE}\n"), "nothing is sent again by itself");
+    drop(daemon);
+    // The phone's own box settles it.
+    let sent = json!([{"_id": 90, "type": "sent", "address": ALICE, "received": local_now(), "body": "Hi"}]);
+    std::fs::write(phone.programs.path().join("sent.json"), sent.to_string()).unwrap();
+    let _daemon = phone.start();
+    wait_for("the draft to be settled", || {
+        phone.run(&["drafts", "list", "--json"]).json()[0]["status"] == "SENT"
+    });
+    assert_eq!(phone.left(), format!("{ALICE}\n"));
+}
+
+fn local_now() -> String {
+    jiff::Timestamp::now()
+        .to_zoned(jiff::tz::TimeZone::get("Europe/Berlin").unwrap())
+        .strftime("%Y-%m-%d %H:%M:%S")
+        .to_string()
+}
+
+fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
+    for _ in 0..200 {
+        if there() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("{what} did not happen");
+}
+
+/// The body that the first draft's Send button posts.
+fn post_of(page: &str, csrf: &str) -> String {
+    let field = |name: &str| {
+        let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\"")).unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    };
+    format!("csrf={csrf}&shown={}&attempts={}&button={}", field("shown"), field("attempts"), field("button"))
+}
+
+#[test]
+fn of_many_posts_at_once_one_message_leaves() {
+    let phone = ready();
+    draft(&phone, ALICE, "Hi");
+    phone.program("termux-sms-send", r#"cat > /dev/null; echo "$2" >> "$DIR/left"; sleep 0.3"#);
+    let daemon = std::sync::Arc::new(phone.start());
+    let cookie = daemon.sign_in();
+    let page = daemon.get("/", &cookie);
+    let tap = post_of(&page.text, &page.csrf());
+    let posts: Vec<_> = (0..8)
+        .map(|_| {
+            let (daemon, cookie, tap) = (daemon.clone(), cookie.clone(), tap.clone());
+            std::thread::spawn(move || {
+                daemon.send("POST", "/drafts/1/tap", &[("Cookie", &cookie)], &tap).status
+            })
+        })
+        .collect();
+    let mut outcomes: Vec<u16> = posts.into_iter().map(|post| post.join().unwrap()).collect();
+    outcomes.sort_unstable();
+    assert_eq!(outcomes, [303, 409, 409, 409, 409, 409, 409, 409]);
+    assert_eq!(phone.left(), format!("{ALICE}\n"));
+    // Changed, stale or foreign: nothing more leaves.
+    draft(&phone, ALICE, "Another");
+    let other = tap.replace("shown=", "shown=0");
+    let stale = daemon.send("POST", "/drafts/2/tap", &[("Cookie", &cookie)], &other);
+    assert!(stale.status == 409 && stale.text.contains("not what you saw"), "{}", stale.text);
+    assert_eq!(daemon.send("POST", "/drafts/2/tap", &[("Cookie", &cookie)], "csrf=0").status, 403);
+    assert_eq!(daemon.send("POST", "/drafts/2/tap", &[], &tap).status, 401);
+    assert_eq!(phone.left(), format!("{ALICE}\n"));
+}
+
+#[test]
+fn two_tabs_two_taps_one_message() {
+    let phone = ready();
+    draft(&phone, ALICE, "<b>See you</b> at 8");
+    phone.program("termux-sms-send", r#"cat > /dev/null; echo "$2" >> "$DIR/left"; sleep 0.5"#);
+    let daemon = phone.start();
+    let browser = Browser::start();
+    browser.open(&daemon.link);
+    let first = browser.tab();
+    assert_eq!(browser.texts("draft-body"), ["<b>See you</b> at 8"], "text is text");
+    assert_eq!(browser.texts("draft-to"), [ALICE]);
+    browser.picture("draft");
+    let second = browser.new_tab();
+    browser.open(&format!("http://{}/", daemon.address));
+    assert_eq!(browser.texts("draft-send"), ["Send"]);
+    // Both taps at the same moment.
+    let soon = "const at = Math.ceil(Date.now() / 1000) * 1000 + 1000; \
+                setTimeout(() => document.querySelector('[data-testid=\"draft-send\"]').click(), at - Date.now());";
+    browser.run(soon);
+    browser.switch_to(&first);
+    browser.run(soon);
+    wait_for("a message to leave", || !phone.left().is_empty());
+    for tab in [&first, &second] {
+        browser.switch_to(tab);
+        browser.until("an answer", "return !document.querySelector('[data-testid=\"draft-send\"]')");
+    }
+    assert_eq!(phone.left(), format!("{ALICE}\n"));
+    browser.open(&format!("http://{}/", daemon.address));
+    assert!(
+        browser.run("return document.body.innerText").as_str().unwrap().contains("was taken by the phone")
+    );
+    browser.click("draft-discard");
+    assert!(browser.texts("draft-card").is_empty());
+}
+
+#[test]
+fn the_demo_is_a_world_of_its_own() {
+    let home = Home::new();
+    home.run(&["demo", "sms", "Hi"]).refused(1, "kai serve --demo");
+    let _daemon = Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
+    let inside = home.path().join("demo");
+    let demo = |args: &[&str]| {
+        let done: Done = kai(&inside).args(args).output().unwrap().into();
+        done
+    };
+    let before = demo(&["sms", "list", "--json"]).json().as_array().unwrap().len();
+    assert_eq!(home.run(&["demo", "sms", "--from", "+15550177", "Are you there?"]).code, 0);
+    assert_eq!(demo(&["sms", "poll", "--json"]).json()["fresh"], 1);
+    let queue = demo(&["sms", "list", "--json"]).json();
+    assert_eq!((queue.as_array().unwrap().len(), &queue[before]["from"]), (before + 1, &json!("+15550177")));
+    let asked = demo(&["ask", "please answer the dinner message"]);
+    assert!(asked.out.contains("waits for your tap"), "{asked:?}");
+    assert_eq!(demo(&["drafts", "list", "--json"]).json()[0]["status"], "PENDING");
+    let status = demo(&["status", "--json"]).json();
+    assert_eq!((&status["demo"], &status["sms"]["bridge"]), (&json!(true), &json!("simulated")));
+    assert_eq!(home.run(&["status", "--json"]).json()["demo"], false, "the real home is not touched");
+    assert_eq!(home.run(&["drafts", "list"]).out, "No drafts.\n");
+}
