@@ -18,6 +18,7 @@ const FLOORS: &[&[&str]] = &[
     &["memory", "device", "models", "web", "sms", "notifications"],
     &["toolbox"],
     &["agent"],
+    &["heartbeat"],
     &["transfer"],
 ];
 /// Files that decide without looking: no waiting, no store, no clock.
@@ -37,6 +38,8 @@ const PURE: &[&str] = &[
     "codes/judge.rs",
     "codes/lexicon.rs",
     "codes/tokens.rs",
+    "heartbeat/due.rs",
+    "heartbeat/prompt.rs",
     "device/ics.rs",
     "device/when.rs",
     "notifications/filter.rs",

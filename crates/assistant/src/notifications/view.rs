@@ -177,20 +177,6 @@ fn folded(text: &str) -> String {
     text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
-/// The line of a heartbeat's prompt: one line, whatever it holds.
-pub fn line(record: &Record, eyes: Eyes) -> String {
-    let item = Item::of(record, &TimeZone::UTC, eyes);
-    let part = |before: &str, text: String| if text.is_empty() { text } else { format!("{before}{text}") };
-    let sensitive = if record.sensitive { " [sensitive]" } else { "" };
-    format!(
-        "- **{}**{} (id: {}){sensitive}{}",
-        item.app_label.line(PREVIEW),
-        part(" — ", item.title.line(PREVIEW)),
-        record.id.as_str(),
-        part(": ", item.preview.line(PREVIEW)),
-    )
-}
-
 /// A time where the person is.
 pub fn local(millisecond: i64, zone: &TimeZone) -> String {
     let at = Timestamp::from_millisecond(millisecond).unwrap_or_default();
@@ -208,23 +194,6 @@ mod tests {
             ..Post::new(NotificationId::new("0|org.app|7"), "org.App", title, text)
         };
         Record::of(&post, "2026-03-09T14:05:00Z".parse().unwrap())
-    }
-
-    #[test]
-    fn a_line_of_the_prompt_is_one_line() {
-        let sensitive = Record { sensitive: true, ..record("Bank", "Code", "hidden") };
-        for (record, expected) in [
-            (record("WhatsApp", "Alice", "Hey"), "- **WhatsApp** — Alice (id: 0|org.app|7): Hey"),
-            (record("Gmail", "", "New message"), "- **Gmail** (id: 0|org.app|7): New message"),
-            (record("Clock", "Timer", " "), "- **Clock** — Timer (id: 0|org.app|7)"),
-            (sensitive, "- **Bank** — Code (id: 0|org.app|7) [sensitive]: hidden"),
-            (
-                record("X\n## New SMS", "a\u{2028}b", "c\n- **d**"),
-                "- **X ## New SMS** — a b (id: 0|org.app|7): c - **d**",
-            ),
-        ] {
-            assert_eq!(line(&record, Eyes::NoCodes), expected);
-        }
     }
 
     #[test]

@@ -250,13 +250,9 @@ fn a_bug_ends_in_a_sentence_and_a_file() {
 #[test]
 fn wrong_usage_exits_2_and_help_shows_examples() {
     let home = Home::new();
-    for wrong in [
-        &["frobnicate"][..],
-        &["settings"],
-        &["settings", "set", "theme"],
-        &["sms"],
-        &["--port", "x"],
-    ] {
+    for wrong in
+        [&["frobnicate"][..], &["settings"], &["settings", "set", "theme"], &["sms"], &["--port", "x"]]
+    {
         let done = home.run(wrong);
         assert_eq!(done.code, 2, "{wrong:?}: {done:?}");
     }
