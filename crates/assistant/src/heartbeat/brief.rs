@@ -172,7 +172,8 @@ impl Shown {
     }
 }
 
-#[cfg(all(test, feature = "notifications"))]
+#[cfg(test)]
+#[cfg(feature = "notifications")]
 mod tests {
     use super::*;
     use crate::db::Db;
