@@ -64,7 +64,11 @@ const TABLE: &[(&str, Reach)] = &[
     ("check_drafts", Reach::Looks),
     #[cfg(feature = "sms")]
     ("check_sms", Reach::Reads),
+    #[cfg(feature = "notifications")]
+    ("check_notifications", Reach::Reads),
     ("create_calendar_event", Reach::Device),
+    #[cfg(feature = "notifications")]
+    ("dismiss_notification", Reach::Device),
     ("execute_shell_command", Reach::Outward),
     (FETCH, Reach::Web),
     ("get_local_time", Reach::Looks),
@@ -76,6 +80,10 @@ const TABLE: &[(&str, Reach)] = &[
     ("memory_store", Reach::Plants),
     ("promote_learning", Reach::Proposes),
     ("open_url", Reach::Outward),
+    #[cfg(feature = "notifications")]
+    ("read_notification", Reach::Reads),
+    #[cfg(feature = "notifications")]
+    ("search_notifications", Reach::Reads),
     #[cfg(feature = "sms")]
     ("read_sms", Reach::Reads),
     #[cfg(feature = "sms")]
@@ -264,6 +272,24 @@ mod tests {
             assert_eq!(verdict(kind, Tainted, tool), tainted, "{tool} in {kind:?}, tainted");
         }
     }
+
+    #[cfg(feature = "notifications")]
+    #[test]
+    fn notifications_are_read_everywhere_and_taint() {
+        use RunKind::{Chat, Heartbeat, Task};
+        for tool in ["check_notifications", "read_notification", "search_notifications"] {
+            for kind in [Chat, Heartbeat, Task] {
+                assert_eq!(verdict(kind, Taint::Tainted, tool), Verdict::Run, "{tool} in {kind:?}");
+            }
+            assert_eq!(taint(&[result(tool)], |_| false), Taint::Tainted, "{tool}");
+        }
+        assert_eq!(verdict(Chat, Taint::Tainted, "dismiss_notification"), Verdict::Run);
+        for kind in [Heartbeat, Task] {
+            assert_eq!(verdict(kind, Taint::Clean, "dismiss_notification"), Verdict::Refuse, "{kind:?}");
+        }
+        assert_eq!(taint(&[result("dismiss_notification")], |_| true), Taint::Clean);
+    }
+
     #[test]
     fn after_a_page_only_listed_addresses_are_fetched_without_asking() {
         use RunKind::{Chat, Heartbeat, Task};

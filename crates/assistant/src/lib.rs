@@ -16,6 +16,8 @@ pub mod ledger;
 pub mod manifest;
 pub mod memory;
 pub mod models;
+#[cfg(feature = "notifications")]
+pub mod notifications;
 #[cfg(feature = "sms")]
 pub mod outbox;
 pub mod pending;
@@ -45,4 +47,6 @@ pub const MIGRATIONS: &[db::Migration] = &[
     #[cfg(feature = "sms")]
     sms::MIGRATION,
     device::MIGRATION,
+    #[cfg(feature = "notifications")]
+    notifications::MIGRATION,
 ];

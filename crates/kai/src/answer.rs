@@ -55,10 +55,7 @@ pub(crate) async fn answer(
         Call::ToolsSwitch { tool, on } => json(switch_tool(app, &tool, on).await?),
         Call::ToolsTry { tool, arguments } => json(call_tool(app, tool, arguments, face).await),
         Call::Link => json(signin::fresh_link(app).await?),
-        Call::RevokeLinks => {
-            let (sessions, links) = app.db.write(signin::revoke_all).await?;
-            json(Revoked { sessions, links })
-        }
+        Call::RevokeLinks => json(revoke(app).await?),
         Call::Ask { text, chat } => json(chats::ask(app, around, text, chat, face).await?),
         Call::ChatsList => json(app.db.read(conversation::list).await?),
         Call::ChatsSearch { text } => json(app.db.read(move |tx| conversation::search(tx, &text)).await?),
@@ -73,6 +70,8 @@ pub(crate) async fn answer(
         Call::ModelsFirst { name } => json(models::first(app, name).await?),
         #[cfg(feature = "sms")]
         Call::Sms(call) => sms::answer(app, call).await,
+        #[cfg(feature = "notifications")]
+        Call::Notifications(asked) => crate::notifications::answer(app, asked).await,
     }
 }
 
@@ -115,6 +114,11 @@ fn find(app: &App, key: &str) -> Result<Setting, Failure> {
 async fn set(app: &App, key: &str, typed: &str) -> Result<SettingRow, Failure> {
     let setting = find(app, key)?;
     let value = setting.accept(typed).map_err(|refused| Failure::usage(refused.to_string()))?;
+    #[cfg(feature = "notifications")]
+    if setting.key == settings::NOTIFICATIONS_ENABLED.key {
+        crate::notifications::switch(app, value == "true").await?;
+        return Ok(row(&setting, &values(app).await?));
+    }
     #[cfg(feature = "sms")]
     allow(app, &setting, &value).await?;
     let key = setting.key.to_string();
@@ -139,6 +143,11 @@ async fn allow(app: &App, setting: &Setting, value: &str) -> Result<(), Failure>
         key if key == settings::SMS_SEND_ENABLED.key => sms::can_turn_sending_on(app),
         _ => Ok(()),
     }
+}
+
+async fn revoke(app: &App) -> Result<Revoked, DbError> {
+    let (sessions, links) = app.db.write(signin::revoke_all).await?;
+    Ok(Revoked { sessions, links })
 }
 
 async fn forget(app: &App, key: &str) -> Result<MemoryKey, Failure> {

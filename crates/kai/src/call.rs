@@ -106,6 +106,8 @@ pub(crate) enum Call {
     },
     #[cfg(feature = "sms")]
     Sms(SmsCall),
+    #[cfg(feature = "notifications")]
+    Notifications(crate::notifications::Asked),
 }
 
 impl Call {

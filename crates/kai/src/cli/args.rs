@@ -164,6 +164,13 @@ pub(super) enum Command {
     #[cfg(feature = "sms")]
     #[command(subcommand, after_help = "Example:\n  kai demo sms --from +15550100 \"Are you coming?\"")]
     Demo(DemoCommand),
+    /// See the notifications of other apps that Kai may read
+    #[cfg(feature = "notifications")]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai settings set notifications_enabled true\n  kai notifications list\n  kai notifications search dinner\n  kai notifications refresh"
+    )]
+    Notifications(super::notifications::NotificationsCommand),
     /// Print a fresh one-time link that signs a browser in
     #[command(after_help = "Examples:\n  kai link\n  kai link --revoke-all")]
     Link {

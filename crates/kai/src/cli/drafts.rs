@@ -52,12 +52,20 @@ pub(super) enum DemoCommand {
         from: String,
         text: String,
     },
+    /// An app of the simulated phone shows a notification
+    #[cfg(feature = "notifications")]
+    Notify {
+        #[arg(long, default_value = "WhatsApp")]
+        app: String,
+        #[arg(long, default_value = "Alice")]
+        title: String,
+        text: String,
+    },
 }
 
 impl Asking {
     /// In the demo's own home, whichever home was named.
     pub(super) fn demo(self, command: DemoCommand) -> Result<ExitCode, Failure> {
-        let DemoCommand::Sms { from, text } = command;
         let Caller { home, keys } = self.caller;
         let home =
             if home.is_demo() { home } else { home.demo().map_err(|e| Failure::store(e.to_string()))? };
@@ -65,7 +73,14 @@ impl Asking {
             return Err(demo::not_running());
         }
         let ask = Self { caller: Caller { home, keys }, json: self.json };
-        ask.show(Call::Sms(SmsCall::Arrive { from, text }), |id: &i64| format!("It arrived as SMS {id}.\n"))
+        match command {
+            DemoCommand::Sms { from, text } => ask
+                .show(Call::Sms(SmsCall::Arrive { from, text }), |id: &i64| {
+                    format!("It arrived as SMS {id}.\n")
+                }),
+            #[cfg(feature = "notifications")]
+            DemoCommand::Notify { app, title, text } => super::notifications::arrive(&ask, app, title, text),
+        }
     }
 
     pub(super) fn sms(&self, command: SmsCommand) -> Result<ExitCode, Failure> {

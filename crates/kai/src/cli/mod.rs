@@ -5,6 +5,8 @@ mod args;
 mod drafts;
 mod key;
 mod markdown;
+#[cfg(feature = "notifications")]
+mod notifications;
 pub(crate) mod out;
 mod show;
 mod talk;
@@ -81,6 +83,8 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         Command::Demo(command) => ask.demo(command),
         #[cfg(feature = "sms")]
         Command::Drafts(command) => ask.drafts(&command),
+        #[cfg(feature = "notifications")]
+        Command::Notifications(command) => notifications::run(&ask, command),
         Command::Link { revoke_all } => ask.link(revoke_all),
         Command::Export { file, sections, secrets } => transfer::export(&ask, &file, sections, secrets),
         Command::Import { file, sections, replace, preview, yes, no_secrets } => {

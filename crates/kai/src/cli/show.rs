@@ -34,7 +34,10 @@ pub(super) fn status(status: &Status) -> String {
         None => "none is set up; add one: kai models add --help".to_owned(),
     };
     let memory = if status.memory.enabled { "on" } else { "off" };
-    #[cfg_attr(not(feature = "sms"), expect(unused_mut, reason = "the foss edition has more"))]
+    #[cfg_attr(
+        not(any(feature = "sms", feature = "notifications")),
+        expect(unused_mut, reason = "the foss edition has more")
+    )]
     let mut rows = vec![
         ("Kai".to_owned(), format!("{} ({} edition{permissions})", status.version, status.edition)),
         ("Home".to_owned(), format!("{} (encrypted, key: {})", visible(&status.home), status.key)),
@@ -49,6 +52,8 @@ pub(super) fn status(status: &Status) -> String {
     ];
     #[cfg(feature = "sms")]
     rows.push(("SMS".to_owned(), sms(&status.sms)));
+    #[cfg(feature = "notifications")]
+    rows.push(("Notifications".to_owned(), super::notifications::sentence(&status.notifications)));
     columns(&rows)
 }
 
@@ -75,8 +80,8 @@ pub(super) fn doctor(checks: &[Check]) -> String {
             Verdict::Note => "note",
             Verdict::Broken => "BAD ",
         };
-        let next = check.next.iter().map(|next| format!("                 → {}", visible(next)));
-        [format!("{sign}  {:<9}  {}", check.name, visible(&check.says))]
+        let next = check.next.iter().map(|next| format!("                     → {}", visible(next)));
+        [format!("{sign}  {:<13}  {}", check.name, visible(&check.says))]
             .into_iter()
             .chain(next)
             .collect::<Vec<_>>()

@@ -14,6 +14,8 @@ mod edition;
 mod heartbeat;
 mod keyring;
 mod kit;
+#[cfg(all(target_os = "linux", feature = "notifications"))]
+mod notifications;
 mod notify;
 mod phone;
 mod provider;
