@@ -5,6 +5,7 @@ use kai_assistant::agent::conversation::{ConversationId, Which};
 use kai_assistant::transfer::Mode;
 use serde::{Deserialize, Serialize};
 
+use crate::ledger::LedgerCall;
 #[cfg(feature = "sms")]
 use crate::sms::SmsCall;
 
@@ -104,6 +105,7 @@ pub(crate) enum Call {
     ModelsFirst {
         name: String,
     },
+    Ledger(LedgerCall),
     #[cfg(feature = "sms")]
     Sms(SmsCall),
     #[cfg(feature = "notifications")]
