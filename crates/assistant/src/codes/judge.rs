@@ -612,14 +612,16 @@ impl Reader<'_> {
         before.chain(after).any(|i| self.roles(i).any(Roles::GUARD) && !self.roles(i).any(Roles::ENTER))
     }
 
-    /// "Acme login: 482913", "482913 to verify your account".
+    /// "Acme login: 482913", "Confirm your email: W2X-8PD", "482913 to verify your account".
     fn is_login(&self, at: usize) -> bool {
         let digits = self.form(at) == Some(Form::Digits) && !self.is_like_time(at);
         let colon = self.before(at).filter(|i| self.kind(*i) == Kind::Colon);
         let name =
             colon.and_then(|colon| (0..colon).rev().take(4).find(|i| matches!(self.kind(*i), Kind::Word(_))));
         let named = name.is_some_and(|i| self.roles(i).any(Roles::ACTION) || self.begins_with_action(i));
+        let mixed = self.form(at) == Some(Form::Mixed) && !self.is_like_flight(at) && !self.is_like_brand(at);
         digits && (named || self.begins_sentence(at) && self.serves(at))
+            || mixed && named && self.ends_sentence(at)
     }
 
     /// "Verification for Lakeside Online Banking": the clause that ends here says at its beginning what it is about.
