@@ -92,8 +92,11 @@ impl Reader<'_> {
         if self.is_bound_to_site(at) || self.is_keyed(at) {
             return true;
         }
-        if self.is_ruled_out(at) {
+        if self.is_ruled_out(at) || self.is_concluded_later(at) {
             return false;
+        }
+        if self.concludes(at) {
+            return true;
         }
         match self.named_before(at) {
             Some(name) => name == Name::Code || self.is_declared(at),
@@ -290,6 +293,63 @@ impl Reader<'_> {
             before.chain((at + 1..self.tokens.len()).take(3).take_while(inside))
         };
         to.is_some_and(|to| around(to).any(|i| self.roles(i).any(Roles::SEND)))
+    }
+
+    // ── At the end of what it is told with ──────────────────────────────────────────────────────────────────────────
+
+    /// "OTP for your payment of 64.99 at Shop 3217 is 771290.": the last word of a sentence that is about a code or that
+    /// tells to enter something, whatever other numbers it holds.
+    fn concludes(&self, at: usize) -> bool {
+        let plain = matches!(self.form(at), Some(Form::Digits | Form::Mixed));
+        if !plain || self.is_like_time(at) || !self.ends_sentence(at) {
+            return false;
+        }
+        let Some(lead) = self.lead(at) else { return false };
+        let mut numbered = false;
+        for i in (0..lead).rev().take(REACH) {
+            let roles = self.roles(i);
+            match self.kind(i) {
+                Kind::Line => return false,
+                Kind::Stop if !self.is_midway(i) => return false,
+                Kind::Number(_) => numbered = true,
+                // "the order number is 55512": it names this one.
+                Kind::Word(_) if roles.any(Roles::NO_CODE) && !roles.any(Roles::ENTER) && !numbered => {
+                    return false;
+                }
+                Kind::Word(_) if roles.any(Roles::NAME.and(Roles::ENTER)) && !self.is_counted(i) => {
+                    return true;
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// What leads to the number: "is", or a colon, with the number perhaps on a line of its own.
+    fn lead(&self, at: usize) -> Option<usize> {
+        let before = (0..at)
+            .rev()
+            .take(4)
+            .find(|i| !matches!(self.kind(*i), Kind::Line | Kind::Quote | Kind::Sign))?;
+        let same_line = self.kind(at - 1) != Kind::Line;
+        let leads = self.kind(before) == Kind::Colon || same_line && self.roles(before).any(Roles::IS);
+        leads.then_some(before)
+    }
+
+    /// "am 12.06. um 14:30": the point belongs to the date.
+    fn is_midway(&self, stop: usize) -> bool {
+        let small = |i: usize| self.written(i).chars().next().is_some_and(char::is_lowercase);
+        stop > 0
+            && matches!(self.kind(stop - 1), Kind::Number(_))
+            && matches!(self.kind(stop + 1), Kind::Word(_))
+            && small(stop + 1)
+    }
+
+    /// Another number of the sentence is the one that is told.
+    fn is_concluded_later(&self, at: usize) -> bool {
+        let inside = |i: &usize| !matches!(self.kind(*i), Kind::Stop | Kind::Line);
+        let rest = (at + 1..self.tokens.len()).take(REACH).take_while(inside);
+        rest.filter(|i| self.form(*i).is_some()).any(|i| self.concludes(i))
     }
 
     // ── A name before it ────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,7 +1,7 @@
 //! Finds one-time codes in messages, so that they can be kept from queues, prompts, results, exports and logs.
 //!
-//! The walk of a message: [`tokens`] cuts it into words, numbers and signs; [`lexicon`] says what role each word plays,
-//! in some twenty-five languages; and [`judge`] decides on every number that could be a code by the words around it. What
+//! The walk of a message: `tokens` cuts it into words, numbers and signs; `lexicon` says what role each word plays,
+//! in some twenty-five languages; and `judge` decides on every number that could be a code by the words around it. What
 //! names a number decides: a code's name ("code", "OTP", "пароль", "인증번호") makes it a code, another name ("order",
 //! "room", "ending in") does not, and each name has one number. Where nothing names it, what one is to do with it does:
 //! type it in, tell the courier, keep it private, open a lock. Prices, dates, times and telephone numbers are known by

@@ -79,10 +79,8 @@ pub fn request(
 }
 
 pub fn append(tx: &Transaction<'_>, record: &Record, now: Timestamp) -> Result<(), DbError> {
-    let last: Option<Vec<u8>> = tx
-        .prepare_cached("SELECT hash FROM ledger_head")?
-        .query_row([], |row| row.get(0))
-        .optional()?;
+    let last: Option<Vec<u8>> =
+        tx.prepare_cached("SELECT hash FROM ledger_head")?.query_row([], |row| row.get(0)).optional()?;
     let json = serde_json::to_string(record)
         .map_err(|e| DbError::Other(rusqlite::Error::ToSqlConversionFailure(Box::new(e))))?;
     let hash = chained(&last.unwrap_or_default(), now, &json);
