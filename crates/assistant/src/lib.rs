@@ -15,12 +15,14 @@ pub mod ledger;
 pub mod manifest;
 pub mod memory;
 pub mod models;
+pub mod moment;
 #[cfg(feature = "sms")]
 pub mod outbox;
 pub mod pending;
 pub mod settings;
 #[cfg(feature = "sms")]
 pub mod sms;
+pub mod tasks;
 pub mod tool;
 pub mod toolbox;
 pub mod transfer;
@@ -42,4 +44,5 @@ pub const MIGRATIONS: &[db::Migration] = &[
     #[cfg(feature = "sms")]
     sms::MIGRATION,
     device::MIGRATION,
+    tasks::MIGRATION,
 ];

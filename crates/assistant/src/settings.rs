@@ -77,6 +77,12 @@ pub static OPEN_URL_FOLDERS: Setting = setting(
     "",
     "Folders whose files open_url may open. Empty means the folder files in Kai's home.",
 );
+pub static SCHEDULING_ENABLED: Setting = setting(
+    "scheduling_enabled",
+    Kind::Switch,
+    "true",
+    "Lets Kai schedule tasks and run them at their time. Off, those that wait stay, and none runs.",
+);
 pub static SOUL_TEXT: Setting = setting(
     "soul_text",
     Kind::Text { longest: 4_000 },
@@ -153,6 +159,7 @@ static FIXED: &[&Setting] = &[
     &LOCATION_SERVICE,
     &MEMORY_ENABLED,
     &OPEN_URL_FOLDERS,
+    &SCHEDULING_ENABLED,
     #[cfg(feature = "sms")]
     &SMS_ENABLED,
     #[cfg(feature = "sms")]

@@ -9,15 +9,16 @@ use std::path::{Path, PathBuf};
 /// From the ground up: a module may use what stands before it, and nothing after it. Features stand on one
 /// floor and do not know each other.
 const FLOORS: &[&[&str]] = &[
-    &["clock", "hex", "words", "manifest", "gate", "access", "untrusted", "codes"],
+    &["clock", "hex", "words", "manifest", "gate", "access", "untrusted", "codes", "moment"],
     &["home"],
     &["db"],
     &["settings", "ledger", "lease", "pending"],
     &["outbox"],
     &["tool"],
-    &["memory", "device", "models", "web", "sms", "notifications"],
+    &["memory", "device", "models", "web", "sms", "notifications", "tasks"],
     &["toolbox"],
     &["agent"],
+    &["errands"],
     &["transfer"],
 ];
 /// Files that decide without looking: no waiting, no store, no clock.
@@ -39,6 +40,10 @@ const PURE: &[&str] = &[
     "codes/tokens.rs",
     "device/ics.rs",
     "device/when.rs",
+    "moment.rs",
+    "tasks/cron.rs",
+    "tasks/describe.rs",
+    "tasks/due.rs",
     "web/encoding.rs",
     "web/guard.rs",
     "web/html.rs",

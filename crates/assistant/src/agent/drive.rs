@@ -312,7 +312,7 @@ impl Driver<'_> {
 
     /// Stores what the model said, and that its calls are about to run, before any of them does.
     async fn keep_reply(&self, progress: &mut Progress, reply: Reply) -> Result<Step, DbError> {
-        let (usage, hands) = (reply.usage, self.hands(progress.conversation));
+        let (usage, hands) = (reply.usage, self.hands(progress));
         progress.usage.input = progress.usage.input.saturating_add(usage.input);
         progress.usage.output = progress.usage.output.saturating_add(usage.output);
         progress.cut_off = reply.cut_off;
@@ -336,10 +336,9 @@ impl Driver<'_> {
     async fn run_all(&self, progress: &mut Progress, calls: &[ToolCall]) -> Result<Vec<String>, DbError> {
         let values = self.surroundings().await?.values;
         let messages = progress.turn.messages();
-        let taint = self.taint(messages);
-        let hands = self.hands(progress.conversation);
+        let hands = self.hands(progress);
         let ran = calls.iter().map(|call| {
-            let verdict = gate::judge(self.kind, taint, messages, call);
+            let verdict = gate::judge(self.kind, hands.run.taint, messages, call);
             hands.run(call, &values, verdict)
         });
         let (results, records): (Vec<_>, Vec<_>) = try_join_all(ran).await?.into_iter().unzip();
@@ -347,9 +346,10 @@ impl Driver<'_> {
         Ok(results)
     }
 
-    fn hands(&self, conversation: ConversationId) -> Hands<'_> {
-        let Self { db, clock, toolbox, face, .. } = *self;
-        Hands { db, clock, toolbox, face, run: Run { kind: self.kind, conversation: conversation.0 } }
+    fn hands(&self, progress: &Progress) -> Hands<'_> {
+        let Self { db, clock, toolbox, face, kind, .. } = *self;
+        let taint = self.taint(progress.turn.messages());
+        Hands { db, clock, toolbox, face, run: Run { kind, conversation: progress.conversation.0, taint } }
     }
 }
 

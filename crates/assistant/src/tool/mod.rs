@@ -15,7 +15,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use crate::db::DbError;
-use crate::gate::RunKind;
+use crate::gate::{RunKind, Taint};
 
 pub use executor::{ToolResult, execute};
 
@@ -51,11 +51,13 @@ pub struct Run {
     pub kind: RunKind,
     /// The conversation it belongs to; 0 for none.
     pub conversation: i64,
+    /// What the request held when the call was made; what is kept of it carries that along.
+    pub taint: Taint,
 }
 
 impl Run {
     /// A person calls one tool by hand, in no conversation.
-    pub const BY_HAND: Self = Self { kind: RunKind::Chat, conversation: 0 };
+    pub const BY_HAND: Self = Self { kind: RunKind::Chat, conversation: 0, taint: Taint::Clean };
 }
 
 /// A failure as a sentence for the model that says what to do next. It never ends the turn.
