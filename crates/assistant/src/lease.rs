@@ -44,6 +44,15 @@ pub fn held(tx: &Transaction<'_>, name: &str, now: Timestamp) -> Result<bool, Db
     Ok(found.is_some_and(|(pid, until)| until > now.as_millisecond() && alive(pid)))
 }
 
+/// Has somebody living taken anything whose name begins like this?
+pub fn any_held(tx: &Transaction<'_>, beginning: &str, now: Timestamp) -> Result<bool, DbError> {
+    let mut rows = tx.prepare_cached("SELECT pid, until FROM leases WHERE substr(name, 1, ?2) = ?1")?;
+    let length = i64::try_from(beginning.chars().count()).unwrap_or(i64::MAX);
+    let leases = rows.query_map(params![beginning, length], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let leases: Vec<(i32, i64)> = leases.collect::<rusqlite::Result<_>>()?;
+    Ok(leases.into_iter().any(|(pid, until)| until > now.as_millisecond() && alive(pid)))
+}
+
 /// Holds on for another `life`.
 pub fn renew(
     tx: &Transaction<'_>,

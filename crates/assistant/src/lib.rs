@@ -8,6 +8,7 @@ pub mod codes;
 pub mod db;
 pub mod device;
 pub mod gate;
+pub mod heartbeat;
 pub mod hex;
 pub mod home;
 pub mod lease;
@@ -39,6 +40,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     ledger::MIGRATION,
     lease::MIGRATION,
     pending::MIGRATION,
+    heartbeat::MIGRATION,
     #[cfg(feature = "sms")]
     outbox::MIGRATION,
     #[cfg(feature = "sms")]

@@ -57,6 +57,48 @@ pub static ALLOWED_HOSTS: Setting = setting(
     "",
     "Names under which the page may be opened besides localhost, for example kai.lan,192.168.1.20.",
 );
+pub static HEARTBEAT_ACTIVE_END: Setting = setting(
+    "heartbeat_active_end",
+    Kind::Whole { from: 0, to: 24 },
+    "22",
+    "The hour at which heartbeats end; 24 is midnight. Before the start means across midnight.",
+);
+pub static HEARTBEAT_ACTIVE_START: Setting = setting(
+    "heartbeat_active_start",
+    Kind::Whole { from: 0, to: 23 },
+    "8",
+    "The hour from which on heartbeats may run.",
+);
+pub static HEARTBEAT_DAILY_TOKENS: Setting = setting(
+    "heartbeat_daily_tokens",
+    Kind::Whole { from: 0, to: 100_000_000 },
+    "500000",
+    "Tokens that heartbeats may use in a day; 0 means without a limit.",
+);
+pub static HEARTBEAT_ENABLED: Setting = setting(
+    "heartbeat_enabled",
+    Kind::Switch,
+    "true",
+    "Lets Kai look by itself at what arrived, and tell you what needs you.",
+);
+pub static HEARTBEAT_INTERVAL: Setting = setting(
+    "heartbeat_interval",
+    Kind::Choice(&["5", "10", "15", "30", "45", "60", "120", "240"]),
+    "30",
+    "Minutes between two heartbeats.",
+);
+pub static HEARTBEAT_MODEL: Setting = setting(
+    "heartbeat_model",
+    Kind::Text { longest: 60 },
+    "",
+    "The name of the model that heartbeats ask. Empty means the first one.",
+);
+pub static HEARTBEAT_PROMPT: Setting = setting(
+    "heartbeat_prompt",
+    Kind::Text { longest: 4_000 },
+    "",
+    "What a heartbeat is told to do, in your own words. Empty means Kai's own.",
+);
 pub static LANGUAGE: Setting = setting(
     "language",
     Kind::Choice(&["system", "en", "de"]),
@@ -155,6 +197,13 @@ static FIXED: &[&Setting] = &[
     &BRIDGE_TERMUX,
     #[cfg(any(feature = "sms", feature = "notifications"))]
     &CODE_REDACTION_ENABLED,
+    &HEARTBEAT_ACTIVE_END,
+    &HEARTBEAT_ACTIVE_START,
+    &HEARTBEAT_DAILY_TOKENS,
+    &HEARTBEAT_ENABLED,
+    &HEARTBEAT_INTERVAL,
+    &HEARTBEAT_MODEL,
+    &HEARTBEAT_PROMPT,
     &LANGUAGE,
     &LOCATION_SERVICE,
     &MEMORY_ENABLED,

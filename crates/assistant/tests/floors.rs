@@ -18,6 +18,7 @@ const FLOORS: &[&[&str]] = &[
     &["memory", "device", "models", "web", "sms", "notifications", "tasks"],
     &["toolbox"],
     &["agent"],
+    &["heartbeat"],
     &["errands"],
     &["transfer"],
 ];
@@ -38,6 +39,8 @@ const PURE: &[&str] = &[
     "codes/judge.rs",
     "codes/lexicon.rs",
     "codes/tokens.rs",
+    "heartbeat/due.rs",
+    "heartbeat/prompt.rs",
     "device/ics.rs",
     "device/when.rs",
     "moment.rs",

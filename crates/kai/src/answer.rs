@@ -3,6 +3,7 @@
 use kai_assistant::agent::{Face, Hands, conversation};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{self, RunKind, Taint};
+use kai_assistant::heartbeat::Why;
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::memory::{self, MemoryKey};
 use kai_assistant::settings::{self, Setting, Values};
@@ -15,7 +16,7 @@ use crate::call::{Around, Call, Revoked, SettingRow, ToolAnswer, ToolRow};
 use crate::failure::Failure;
 use crate::web::signin;
 use crate::wire::App;
-use crate::{chats, doctor, models, status, transfer};
+use crate::{chats, doctor, heartbeat, models, status, transfer};
 #[cfg(feature = "sms")]
 use crate::{demo, sms};
 
@@ -32,6 +33,12 @@ pub(crate) async fn answer(
         Call::SettingsList => json(settings_list(app).await?),
         Call::SettingsGet { key } => json(row(&find(app, &key)?, &values(app).await?)),
         Call::SettingsSet { key, value } => json(set(app, &key, &value).await?),
+        Call::HeartbeatRun { force } => {
+            let why = if force { Why::Forced } else { Why::Asked };
+            json(heartbeat::run(app, around, why).await?)
+        }
+        Call::HeartbeatDryRun => json(heartbeat::dry_run(app).await?),
+        Call::HeartbeatLog => json(heartbeat::log(app).await?),
         Call::MemoryList => json(app.db.read(memory::store::all).await?),
         Call::MemoryForget { key } => json(forget(app, &key).await?),
         Call::ToolsList => {

@@ -48,6 +48,11 @@ pub(crate) enum Call {
         key: String,
         value: String,
     },
+    HeartbeatRun {
+        force: bool,
+    },
+    HeartbeatDryRun,
+    HeartbeatLog,
     MemoryList,
     MemoryForget {
         key: String,

@@ -51,7 +51,8 @@ pub(crate) async fn ask(
     })
 }
 
-const PLATFORM: &str = if cfg!(target_os = "android") { "Android (Termux)" } else { std::env::consts::OS };
+pub(crate) const PLATFORM: &str =
+    if cfg!(target_os = "android") { "Android (Termux)" } else { std::env::consts::OS };
 
 pub(crate) async fn show(app: &App, id: ConversationId) -> Result<Vec<Entry>, Failure> {
     let entries = app.db.read(move |tx| {

@@ -20,6 +20,7 @@ use crate::call::Call;
 use crate::caller::Caller;
 use crate::cli::out;
 use crate::failure::Failure;
+use crate::heartbeat;
 use crate::home::Keys;
 use crate::socket;
 use crate::status::Status;
@@ -182,8 +183,7 @@ async fn tick_on(app: Arc<App>, stop: CancellationToken) {
             () = stop.cancelled() => return,
             _ = pace.tick() => {}
         }
-        #[cfg(feature = "sms")]
-        tokio::spawn(look_at_phone(Arc::clone(&app)));
+        tokio::spawn(look_around(Arc::clone(&app)));
         match tick(&app).await {
             Ok(Some(gap)) => tracing::info!(%gap, "ticks were missed and are made up by this one"),
             Ok(None) => {}
@@ -191,6 +191,14 @@ async fn tick_on(app: Arc<App>, stop: CancellationToken) {
             Err(error) => tracing::warn!(%error, "a tick failed"),
         }
     }
+}
+
+/// Polls first, so that a heartbeat sees what just arrived. Beside the tick, which waits for neither a phone nor a
+/// model; a run that is still under way when the next tick comes is not started twice, because it holds its lease.
+pub(crate) async fn look_around(app: Arc<App>) {
+    #[cfg(feature = "sms")]
+    look_at_phone(Arc::clone(&app)).await;
+    heartbeat::tick(&app).await;
 }
 
 /// What the phone has to be asked on a tick. Beside the tick: a phone that hangs holds up nothing else.

@@ -99,6 +99,7 @@ impl Model for Script {
 fn next(request: &Request) -> Reply {
     let offered = |tool: &str| request.tools.iter().any(|spec| spec.name == tool);
     match request.messages.last() {
+        Some(Message::User { text }) if text.contains("\n## New SMS\n") => says(&noticed(text)),
         Some(Message::User { text }) => match wish(text) {
             Some((tool, arguments)) if offered(tool) => call(tool, &arguments),
             Some(_) => says("I would need a tool that is off in the settings."),
@@ -142,6 +143,12 @@ fn after(tool: &str, result: &Value, wanted: &str) -> Reply {
         "get_local_time" => says(&format!("It is {}.", result["local_time"].as_str().unwrap_or("late"))),
         _ => says("Done."),
     }
+}
+
+/// A heartbeat's report: who wrote.
+fn noticed(prompt: &str) -> String {
+    let who = prompt.lines().filter_map(|line| Some(line.strip_prefix("- **")?.split_once("**")?.0));
+    format!("New messages wait for you, from {}.", who.collect::<Vec<_>>().join(", "))
 }
 
 fn listed(result: &Value) -> String {

@@ -12,6 +12,7 @@ mod daemon;
 mod demo;
 mod doctor;
 mod failure;
+mod heartbeat;
 mod home;
 mod logs;
 mod machine;

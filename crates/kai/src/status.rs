@@ -6,6 +6,7 @@ use kai_assistant::settings::{self, MEMORY_ENABLED};
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Around, ModelRow};
+use crate::heartbeat::{self, HeartbeatStatus};
 use crate::models;
 #[cfg(feature = "sms")]
 use crate::sms::{self, SmsStatus};
@@ -26,6 +27,7 @@ pub(crate) struct Status {
     pub(crate) model: Option<ModelRow>,
     #[cfg(feature = "sms")]
     pub(crate) sms: SmsStatus,
+    pub(crate) heartbeat: HeartbeatStatus,
     pub(crate) memory: MemoryStatus,
     pub(crate) tools: ToolsStatus,
 }
@@ -66,6 +68,7 @@ pub(crate) async fn of(app: &App, around: &Around) -> Result<Status, DbError> {
         model: models::rows(app, around).await?.into_iter().next(),
         #[cfg(feature = "sms")]
         sms: sms::status(app).await?,
+        heartbeat: heartbeat::status(app).await?,
         memory: MemoryStatus { enabled: values.on(&MEMORY_ENABLED), count: memories },
         tools: ToolsStatus { offered: app.toolbox.offered(&values).len(), all: app.toolbox.entries().len() },
     })

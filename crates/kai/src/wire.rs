@@ -7,7 +7,7 @@ use kai_assistant::clock::{Clock, SystemClock};
 use kai_assistant::db::{self, Db, Migration};
 use kai_assistant::device::alarm::{Mute, Ringer};
 use kai_assistant::device::{
-    CreateCalendarEvent, LocalTime, OpenUrl, SendNotification, SetAlarm, ShellCommand,
+    CreateCalendarEvent, LocalTime, Notifier, OpenUrl, SendNotification, SetAlarm, ShellCommand,
 };
 use kai_assistant::home::{Home, HomeId};
 use kai_assistant::manifest::{MANIFEST, Manifest};
@@ -50,6 +50,8 @@ pub(crate) struct App {
     pub(crate) around: Around,
     /// Rings alarms; in a daemon that can show notifications.
     pub(crate) ringer: Option<Ringer>,
+    /// Shows what Kai has to say when nobody looks at its page.
+    pub(crate) notifier: Option<Arc<dyn Notifier>>,
     #[cfg(feature = "sms")]
     pub(crate) phone: Phone,
     /// The phone of the demo that runs.
@@ -106,6 +108,7 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
         http: Http::new(Limits::default()),
         around: around::here(),
         ringer: ringer.ok(),
+        notifier: machine.notifier.clone(),
         #[cfg(feature = "sms")]
         phone,
         #[cfg(feature = "sms")]
@@ -266,6 +269,7 @@ impl App {
             http: Http::new(Limits::default()),
             around: Around::default(),
             ringer: None,
+            notifier: machine.notifier.clone(),
             #[cfg(feature = "sms")]
             phone,
             #[cfg(feature = "sms")]

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use kai_assistant::agent::conversation::Which;
+use kai_assistant::agent::conversation::{ConversationId, Which};
 use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::outbox::DraftId;
 use kai_bridges::simulated::Phone;
@@ -15,7 +15,7 @@ use crate::call::Around;
 use crate::caller::Nobody;
 use crate::sms::{self, Button, TapCall};
 use crate::wire::App;
-use crate::{answer, call, chats, daemon};
+use crate::{answer, call, chats, daemon, heartbeat};
 
 #[tokio::test]
 async fn an_sms_arrives_is_answered_and_leaves_by_a_tap() {
@@ -41,6 +41,16 @@ async fn an_sms_arrives_is_answered_and_leaves_by_a_tap() {
     let queue = sms::list(&app).await.unwrap();
     assert_eq!((queue.len(), queue[0].from.as_str()), (1, "+15550123"));
 
+    // The heartbeat looks at it by itself and has something to report. What it was shown does not wait any more.
+    heartbeat::tick(&app).await;
+    let status = heartbeat::status(&app).await.unwrap();
+    assert_eq!(status.last.map(|last| last.outcome).as_deref(), Some("report"));
+    let reports = chats::show(&app, ConversationId(status.report.unwrap())).await.unwrap();
+    assert!(format!("{:?}", reports[0].message).contains("from +15550123"), "{reports:?}");
+    assert!(sms::list(&app).await.unwrap().is_empty());
+    heartbeat::tick(&app).await;
+    assert_eq!(heartbeat::log(&app).await.unwrap().len(), 1, "not due again for half an hour");
+
     // The person asks; the model looks, and drafts. Nothing has left.
     let said = "Please answer the dinner message.".to_owned();
     let answer = chats::ask(&app, &Around::default(), said, Which::New, &Nobody).await.unwrap();
@@ -50,7 +60,7 @@ async fn an_sms_arrives_is_answered_and_leaves_by_a_tap() {
     assert_eq!((drafts[0].to.as_str(), drafts[0].in_reply_to), ("+15550123", Some(queue[0].id.0)));
     for _ in 0..100 {
         clock.advance(SignedDuration::from_mins(1));
-        daemon::look_at_phone(Arc::clone(&app)).await;
+        daemon::look_around(Arc::clone(&app)).await;
     }
     assert_eq!(phone.sent_count(), 0, "nothing leaves by itself, however long it waits");
 

@@ -90,6 +90,45 @@ pub fn create(tx: &Transaction<'_>, now: Timestamp) -> Result<ConversationId, Db
     Ok(ConversationId(tx.last_insert_rowid()))
 }
 
+/// Messages that the heartbeat's conversation keeps.
+const REPORTS: u32 = 50;
+const HEARTBEAT_TITLE: &str = "Heartbeat";
+
+/// Keeps what a run that nobody watched has to say, in the one conversation of such runs.
+pub fn report(
+    tx: &Transaction<'_>,
+    said: &str,
+    label: &str,
+    usage: Usage,
+    now: Timestamp,
+) -> Result<ConversationId, DbError> {
+    let id = of_heartbeat(tx, now)?;
+    let message = Message::Assistant { text: said.to_owned(), calls: vec![], signature: None };
+    append(tx, id, &[message], Some((label, usage)), now)?;
+    let old = "DELETE FROM entries WHERE conversation = ?1 AND id NOT IN
+                   (SELECT id FROM entries WHERE conversation = ?1 ORDER BY id DESC LIMIT ?2)";
+    tx.execute(old, params![id.0, REPORTS])?;
+    Ok(id)
+}
+
+fn of_heartbeat(tx: &Transaction<'_>, now: Timestamp) -> Result<ConversationId, DbError> {
+    let there = "SELECT id FROM conversations WHERE kind = 'heartbeat' ORDER BY id LIMIT 1";
+    if let Some(id) = tx.query_row(there, [], |row| row.get(0)).optional()? {
+        return Ok(ConversationId(id));
+    }
+    tx.execute(
+        "INSERT INTO conversations (kind, title, created_at, updated_at) VALUES ('heartbeat', ?1, ?2, ?2)",
+        params![HEARTBEAT_TITLE, now.as_millisecond()],
+    )?;
+    Ok(ConversationId(tx.last_insert_rowid()))
+}
+
+/// Is it the conversation of runs that nobody watched? What it holds derives from strangers' text.
+pub fn is_heartbeat(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError> {
+    let sql = "SELECT 1 FROM conversations WHERE id = ?1 AND kind = 'heartbeat'";
+    Ok(tx.prepare_cached(sql)?.exists([id.0])?)
+}
+
 /// The conversation that is meant; `None` if there is none of that number.
 pub fn find_or_begin(
     tx: &Transaction<'_>,

@@ -84,6 +84,8 @@ struct Progress {
     conversation: ConversationId,
     /// `None` for a turn that is not kept.
     lease: Option<Held>,
+    /// Of what it held before anything was read in it.
+    taint: Taint,
     turn: Turn,
     /// Messages up to here are stored.
     stored: usize,
@@ -97,12 +99,18 @@ struct Progress {
 
 impl Progress {
     /// Everything in `history` is stored, or is not to be.
-    fn of(conversation: ConversationId, lease: Option<Held>, history: Vec<Message>) -> (Self, Step) {
+    fn of(
+        conversation: ConversationId,
+        lease: Option<Held>,
+        taint: Taint,
+        history: Vec<Message>,
+    ) -> (Self, Step) {
         let stored = history.len();
         let (turn, step) = Turn::start(history, ROUNDS);
         let progress = Self {
             conversation,
             lease,
+            taint,
             turn,
             stored,
             records: vec![],
@@ -156,7 +164,8 @@ impl Driver<'_> {
         if self.models.is_empty() {
             return Err(TurnError::NoModel);
         }
-        let (progress, step) = Progress::of(ConversationId(0), None, vec![Message::User { text: said }]);
+        let (progress, step) =
+            Progress::of(ConversationId(0), None, self.taint, vec![Message::User { text: said }]);
         self.go_on(progress, step).await
     }
 
@@ -190,11 +199,14 @@ impl Driver<'_> {
             let lease = lease::take(tx, &id.lease(), now, LEASE)?.ok_or(TurnError::Busy(id))?;
             conversation::append(tx, id, &[Message::User { text: said }], None, now)?;
             let history = conversation::entries(tx, id)?.into_iter().map(|entry| entry.message);
-            Ok((id, lease, history.collect::<Vec<_>>()))
+            let history = history.collect::<Vec<_>>();
+            // Reports tell what strangers wrote, though no tool's result is among them.
+            let taint = if conversation::is_heartbeat(tx, id)? { Taint::Tainted } else { Taint::Clean };
+            Ok((id, lease, history, taint))
         };
-        let (conversation, lease, history) = self.db.write(begun).await.map_err(|e: TurnError| e)?;
+        let (conversation, lease, history, taint) = self.db.write(begun).await.map_err(|e: TurnError| e)?;
         let held = Held { db: self.db.clone(), lease };
-        Ok(Progress::of(conversation, Some(held), history))
+        Ok(Progress::of(conversation, Some(held), taint.max(self.taint), history))
     }
 
     async fn surroundings(&self) -> Result<Surroundings, DbError> {
@@ -250,7 +262,7 @@ impl Driver<'_> {
         around: &Surroundings,
         offer: Offer,
     ) -> Result<Result<Reply, ModelError>, DbError> {
-        let request = fit(&self.request(&progress.turn, around, offer, &ready.label), ready.model.window());
+        let request = fit(&self.request(progress, around, offer, &ready.label), ready.model.window());
         if hopeless(&request, ready.model.window()) {
             return Ok(Err(ModelError::TooLong));
         }
@@ -259,9 +271,10 @@ impl Driver<'_> {
         Ok(ready.model.reply(&request, &deltas).await)
     }
 
-    fn request(&self, turn: &Turn, around: &Surroundings, offer: Offer, model: &str) -> Request {
+    fn request(&self, progress: &Progress, around: &Surroundings, offer: Offer, model: &str) -> Request {
+        let turn = &progress.turn;
         let tools = match offer {
-            Offer::Tools => self.offered(&around.values, self.taint(turn.messages())),
+            Offer::Tools => self.offered(&around.values, self.taint(progress)),
             Offer::Nothing => vec![],
         };
         let messages = repair(turn.messages(), &tools, turn.began_at());
@@ -281,8 +294,8 @@ impl Driver<'_> {
         Request { system, messages, tools }
     }
 
-    fn taint(&self, messages: &[Message]) -> Taint {
-        gate::taint(messages, |tool| self.toolbox.has(tool)).max(self.taint)
+    fn taint(&self, progress: &Progress) -> Taint {
+        gate::taint(progress.turn.messages(), |tool| self.toolbox.has(tool)).max(progress.taint)
     }
 
     fn offered(&self, values: &Values, taint: Taint) -> Vec<ToolSpec> {
@@ -348,7 +361,7 @@ impl Driver<'_> {
 
     fn hands(&self, progress: &Progress) -> Hands<'_> {
         let Self { db, clock, toolbox, face, kind, .. } = *self;
-        let taint = self.taint(progress.turn.messages());
+        let taint = self.taint(progress);
         Hands { db, clock, toolbox, face, run: Run { kind, conversation: progress.conversation.0, taint } }
     }
 }

@@ -128,6 +128,12 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai settings list\n  kai settings get theme\n  kai settings set memory_enabled false"
     )]
     Settings(SettingsCommand),
+    /// The heartbeat: run one now, see what it would ask, what the last ones came to
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai heartbeat run\n  kai heartbeat dry-run\n  kai heartbeat log --json"
+    )]
+    Heartbeat(HeartbeatCommand),
     /// See and forget what Kai remembers
     #[command(
         subcommand,
@@ -312,6 +318,20 @@ pub(super) enum SettingsCommand {
         /// Left out for a secret: then it is asked for, or read from stdin
         value: Option<String>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum HeartbeatCommand {
+    /// Run one now, whatever the hour; without anything new, no model is asked
+    Run {
+        /// Ask a model in any case
+        #[arg(long)]
+        force: bool,
+    },
+    /// Show the exact prompt of the next run, and change nothing
+    DryRun,
+    /// What the last runs came to, newest first
+    Log,
 }
 
 #[derive(Debug, Subcommand)]

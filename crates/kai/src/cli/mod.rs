@@ -21,13 +21,15 @@ use kai_assistant::agent::conversation::ConversationId;
 use kai_assistant::home::Home;
 
 use self::args::{
-    Args, ChatsCommand, Command, MemoryCommand, ModelsCommand, Serve, SettingsCommand, ToolsCommand,
+    Args, ChatsCommand, Command, HeartbeatCommand, MemoryCommand, ModelsCommand, Serve, SettingsCommand,
+    ToolsCommand,
 };
 use crate::call::{Call, ModelRow, ModelTest, NewModel, Revoked, SettingRow, SignInLink, ToolAnswer};
 use crate::caller::Caller;
 use crate::daemon::{self, Listen};
 use crate::doctor::{self, Check};
 use crate::failure::Failure;
+use crate::heartbeat::Ran;
 use crate::home::{self, Keys};
 use crate::logs;
 
@@ -69,6 +71,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         Command::Chats(command) => ask.chats(command),
         Command::Models(command) => ask.models(command),
         Command::Settings(command) => ask.settings(command),
+        Command::Heartbeat(command) => ask.heartbeat(&command),
         Command::Memory(command) => ask.memory(command),
         Command::Tools(command) => ask.tools(command),
         #[cfg(feature = "sms")]
@@ -193,6 +196,19 @@ impl Asking {
                     format!("{} = {}\n", row.key, out::visible(&row.value))
                 })
             }
+        }
+    }
+
+    fn heartbeat(&self, command: &HeartbeatCommand) -> Result<ExitCode, Failure> {
+        match command {
+            HeartbeatCommand::Run { force } => {
+                let ran: Ran = self.caller.ask(Call::HeartbeatRun { force: *force })?;
+                self.print(&ran, show::ran);
+                let failed = matches!(ran.outcome.as_str(), "failed" | "not_due" | "busy");
+                Ok(ExitCode::from(u8::from(failed)))
+            }
+            HeartbeatCommand::DryRun => self.show(Call::HeartbeatDryRun, show::dry_run),
+            HeartbeatCommand::Log => self.show(Call::HeartbeatLog, |rows: &Vec<_>| show::heartbeat_log(rows)),
         }
     }
 

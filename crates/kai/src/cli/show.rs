@@ -7,6 +7,7 @@ use kai_llm::Message;
 use super::out::visible;
 use crate::call::{ModelRow, ModelTest, SettingRow, ToolRow};
 use crate::doctor::{Check, Verdict};
+use crate::heartbeat::{DryRun, HeartbeatStatus, LogRow, Ran};
 #[cfg(feature = "sms")]
 use crate::sms::SmsStatus;
 use crate::status::Status;
@@ -38,6 +39,7 @@ pub(super) fn status(status: &Status) -> String {
         ("Home".to_owned(), format!("{} (encrypted, key: {})", visible(&status.home), status.key)),
         ("Daemon".to_owned(), daemon),
         ("Model".to_owned(), model),
+        ("Heartbeat".to_owned(), heartbeat(&status.heartbeat)),
         ("Memory".to_owned(), format!("{memory}, {} remembered", status.memory.count)),
         (
             "Tools".to_owned(),
@@ -88,6 +90,49 @@ pub(super) fn settings(rows: &[SettingRow]) -> String {
         [format!("{} = {value}{changed}", row.key), format!("    {} Takes {}.", row.help, row.allowed)]
     };
     lines(rows.iter().flat_map(entry))
+}
+
+fn heartbeat(beat: &HeartbeatStatus) -> String {
+    if !beat.enabled {
+        return "off".to_owned();
+    }
+    let last = match &beat.last {
+        Some(row) => format!(", last {} ({})", row.at_local, row.outcome.replace('_', " ")),
+        None => ", none yet".to_owned(),
+    };
+    let over = if beat.due == "over_budget" { "; today's tokens are spent" } else { "" };
+    let report = beat.report.map(|id| format!("; a report waits: kai chats show {id}")).unwrap_or_default();
+    let (every, start, end) = (beat.interval, beat.active_start, beat.active_end);
+    format!("every {every} min from {start} to {end} h{last}{over}{report}")
+}
+
+pub(super) fn ran(ran: &Ran) -> String {
+    let reason = ran.reason.as_deref().map(visible).unwrap_or_default();
+    match ran.outcome.as_str() {
+        "report" => format!("{}\n", paragraphs(ran.report.as_deref().unwrap_or_default())),
+        "ok" => "Nothing needs your attention.\n".to_owned(),
+        "nothing_new" => "Nothing is new, so no model was asked. (--force asks anyway.)\n".to_owned(),
+        "failed" => format!("No answer: {reason}\n"),
+        _ => format!("{reason}\n"),
+    }
+}
+
+pub(super) fn dry_run(dry: &DryRun) -> String {
+    let tools = if dry.tools.is_empty() { "none".to_owned() } else { dry.tools.join(", ") };
+    format!("{}\n\n(about {} tokens; tools: {tools})\n", paragraphs(&dry.prompt), dry.tokens)
+}
+
+pub(super) fn heartbeat_log(rows: &[LogRow]) -> String {
+    if rows.is_empty() {
+        return "No heartbeat has run yet.\n".to_owned();
+    }
+    let row = |row: &LogRow| {
+        let reason = row.reason.as_deref().map(|why| format!(": {}", visible(why))).unwrap_or_default();
+        let cost =
+            if row.tokens > 0 { format!(" ({} tokens, {} ms)", row.tokens, row.ms) } else { String::new() };
+        (row.at_local.clone(), format!("{}{reason}{cost}", row.outcome.replace('_', " ")))
+    };
+    columns(&rows.iter().map(row).collect::<Vec<_>>())
 }
 
 pub(super) fn memories(memories: &[Memory]) -> String {

@@ -1,0 +1,150 @@
+//! What a heartbeat is about: gathered in one view of the store, with the numbers by which exactly it is forgotten.
+
+use jiff::Timestamp;
+use rusqlite::Transaction;
+use sha2::{Digest, Sha256};
+
+use super::store;
+use crate::db::DbError;
+use crate::hex;
+use crate::pending::{self, Queue};
+use crate::untrusted::Untrusted;
+
+/// Everything that goes into a prompt, and how to forget it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Brief {
+    /// Prompts that the person wants looked at every time.
+    pub additions: Vec<String>,
+    /// What the last runs said, newest first.
+    pub previous: Vec<Previous>,
+    /// Tasks that wait, a line each.
+    pub tasks: Vec<String>,
+    pub sms: Arrivals,
+    pub notifications: Arrivals,
+    /// Memories that proved useful often enough to become part of who Kai is, a line each.
+    pub candidates: Vec<String>,
+    /// Of the tasks and candidates at the last answered run.
+    pub answered: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Previous {
+    pub at: Timestamp,
+    pub said: String,
+}
+
+/// What waits in one queue.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Arrivals {
+    /// Oldest first.
+    pub items: Vec<Arrival>,
+    /// What the queue had no room for since this was last told.
+    pub dropped: Vec<(String, u32)>,
+}
+
+/// One thing that arrived: who, what, and the number it is forgotten by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrival {
+    pub seq: i64,
+    /// What stands in bold.
+    pub who: Untrusted,
+    /// What stands behind it, if anything.
+    pub title: Untrusted,
+    pub id: String,
+    pub text: Untrusted,
+    pub sensitive: bool,
+}
+
+impl Arrivals {
+    fn is_empty(&self) -> bool {
+        self.items.is_empty() && self.dropped.is_empty()
+    }
+
+    /// The first of them that fit, and how many do not.
+    pub(super) fn fitting(&self, budget: usize, length: impl Fn(&Arrival) -> usize) -> (&[Arrival], usize) {
+        let mut room = budget;
+        let fits = self.items.iter().take_while(|item| match room.checked_sub(length(item)) {
+            Some(left) => {
+                room = left;
+                true
+            }
+            None => false,
+        });
+        // At least one: a line is bounded, and a queue that shows nothing would never empty.
+        let shown = fits.count().max(1).min(self.items.len());
+        (&self.items[..shown], self.items.len() - shown)
+    }
+}
+
+impl Brief {
+    /// Is there anything that the last answered run did not see?
+    pub fn is_new(&self) -> bool {
+        let standing = !(self.tasks.is_empty() && self.candidates.is_empty());
+        !self.additions.is_empty()
+            || !self.sms.is_empty()
+            || !self.notifications.is_empty()
+            || (standing && self.standing() != self.answered)
+    }
+
+    /// The digest of what stays until somebody changes it.
+    pub fn standing(&self) -> String {
+        let mut hash = Sha256::new();
+        for line in self.tasks.iter().chain(["\u{1f}".to_owned()].iter()).chain(&self.candidates) {
+            hash.update((line.len() as u64).to_be_bytes());
+            hash.update(line.as_bytes());
+        }
+        hex::encode(&hash.finalize())
+    }
+
+    /// Does anything in it come from strangers?
+    pub fn is_tainted(&self) -> bool {
+        !(self.sms.items.is_empty() && self.notifications.items.is_empty() && self.previous.is_empty())
+    }
+}
+
+/// One view of everything that waits.
+pub fn gather(tx: &Transaction<'_>, sources: &Sources) -> Result<Brief, DbError> {
+    let mut brief =
+        Brief { previous: store::previous(tx)?, answered: store::standing(tx)?.1, ..Brief::default() };
+    #[cfg(feature = "sms")]
+    if sources.sms {
+        brief.sms = sms(tx)?;
+    }
+    let _ = (&mut brief, sources);
+    Ok(brief)
+}
+
+/// Which queues count: those whose feature is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sources {
+    pub sms: bool,
+    pub notifications: bool,
+}
+
+#[cfg(feature = "sms")]
+fn sms(tx: &Transaction<'_>) -> Result<Arrivals, DbError> {
+    use crate::sms::store::{QUEUE, Queued};
+    let items = pending::waiting::<Queued>(tx, QUEUE)?.into_iter().map(|waiting| Arrival {
+        seq: waiting.seq,
+        who: waiting.entry.address,
+        title: Untrusted::default(),
+        id: waiting.entry.id.0.to_string(),
+        text: waiting.entry.preview,
+        sensitive: false,
+    });
+    Ok(Arrivals { items: items.collect(), dropped: pending::dropped(tx, QUEUE)? })
+}
+
+/// What was shown of one queue, and is to be forgotten when the run was answered.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Shown {
+    pub seqs: Vec<i64>,
+    pub dropped: Vec<(String, u32)>,
+}
+
+impl Shown {
+    pub(super) fn forget(&self, tx: &Transaction<'_>, queue: Queue) -> Result<(), DbError> {
+        pending::forget(tx, queue, &self.seqs)?;
+        pending::told(tx, queue, &self.dropped)
+    }
+}

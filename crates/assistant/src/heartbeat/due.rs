@@ -1,0 +1,202 @@
+//! Is it time for a heartbeat? Pure.
+
+use std::cmp::Ordering;
+
+use jiff::{SignedDuration, Timestamp, Zoned};
+
+/// What the person set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    pub enabled: bool,
+    /// Minutes.
+    pub interval: u32,
+    /// Hours of the local day: from this one …
+    pub active_start: u32,
+    /// … until this one; 24 is midnight. Smaller than the start means across midnight, the same means always.
+    pub active_end: u32,
+    /// Tokens a local day; 0 means as many as it takes.
+    pub daily_tokens: u32,
+}
+
+/// Where the heartbeat stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Standing {
+    /// The last run that was answered or found nothing new.
+    pub last_done: Option<Timestamp>,
+    /// The last run of any kind.
+    pub last_try: Option<Timestamp>,
+    /// In a row.
+    pub failures: u32,
+    /// Today.
+    pub spent: u64,
+}
+
+/// May it run now, and if not, why not?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    Now,
+    Off,
+    Asleep,
+    NotYet,
+    /// The day's tokens are spent.
+    OverBudget,
+}
+
+/// Ticks do not come to the millisecond.
+const SLACK: SignedDuration = SignedDuration::from_secs(5);
+
+pub fn due(rules: &Rules, standing: &Standing, now: &Zoned) -> Due {
+    if !rules.enabled {
+        Due::Off
+    } else if !is_awake(rules, now) {
+        Due::Asleep
+    } else if !has_passed(rules, standing, now.timestamp()) {
+        Due::NotYet
+    } else if is_over_budget(rules, standing) {
+        Due::OverBudget
+    } else {
+        Due::Now
+    }
+}
+
+pub fn is_over_budget(rules: &Rules, standing: &Standing) -> bool {
+    rules.daily_tokens > 0 && standing.spent >= u64::from(rules.daily_tokens)
+}
+
+/// By the clock on the wall, so that a night with a change of time is a night.
+fn is_awake(rules: &Rules, now: &Zoned) -> bool {
+    let (hour, start, end) = (u32::from(now.hour().unsigned_abs()), rules.active_start, rules.active_end);
+    match start.cmp(&end) {
+        Ordering::Equal => true,
+        Ordering::Less => (start..end).contains(&hour),
+        Ordering::Greater => hour >= start || hour < end,
+    }
+}
+
+fn has_passed(rules: &Rules, standing: &Standing, now: Timestamp) -> bool {
+    let interval = SignedDuration::from_mins(i64::from(rules.interval));
+    let (since, wait) = match standing.failures {
+        0 => (standing.last_done, interval),
+        failures => (standing.last_try, back_off(failures).min(interval)),
+    };
+    let Some(since) = since else { return true };
+    let passed = now.duration_since(since);
+    // A clock that went back: what it said before counts for nothing.
+    passed + SLACK >= wait || passed < SignedDuration::ZERO
+}
+
+/// 1, 2, 4 … minutes.
+fn back_off(failures: u32) -> SignedDuration {
+    SignedDuration::from_mins(1_i64 << (failures - 1).min(20))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{SignedDuration, Span, tz::TimeZone};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const RULES: Rules =
+        Rules { enabled: true, interval: 30, active_start: 8, active_end: 22, daily_tokens: 0 };
+
+    fn at(local: &str) -> Zoned {
+        format!("{local}[Europe/Berlin]").parse().unwrap()
+    }
+
+    fn done(local: &str) -> Standing {
+        Standing { last_done: Some(at(local).timestamp()), ..Standing::default() }
+    }
+
+    #[test]
+    fn when_it_beats() {
+        let night = Rules { active_start: 22, active_end: 6, ..RULES };
+        let always = Rules { active_start: 0, active_end: 24, ..RULES };
+        let poor = Rules { daily_tokens: 1000, ..RULES };
+        let failed = |failures, local: &str| Standing {
+            last_done: Some(at("2026-03-09T08:00").timestamp()),
+            last_try: Some(at(local).timestamp()),
+            failures,
+            spent: 0,
+        };
+        for (name, rules, standing, now, expected) in [
+            ("first ever", RULES, Standing::default(), "2026-03-09T12:00", Due::Now),
+            ("off", Rules { enabled: false, ..RULES }, Standing::default(), "2026-03-09T12:00", Due::Off),
+            ("too early in the day", RULES, Standing::default(), "2026-03-09T07:59", Due::Asleep),
+            ("the first minute", RULES, Standing::default(), "2026-03-09T08:00", Due::Now),
+            ("the last minute", RULES, Standing::default(), "2026-03-09T21:59", Due::Now),
+            ("too late in the day", RULES, Standing::default(), "2026-03-09T22:00", Due::Asleep),
+            ("until midnight", always, Standing::default(), "2026-03-09T23:59", Due::Now),
+            ("across midnight, before", night, Standing::default(), "2026-03-09T23:00", Due::Now),
+            ("across midnight, after", night, Standing::default(), "2026-03-09T05:59", Due::Now),
+            ("across midnight, by day", night, Standing::default(), "2026-03-09T12:00", Due::Asleep),
+            ("just done", RULES, done("2026-03-09T12:00"), "2026-03-09T12:29", Due::NotYet),
+            ("the interval has passed", RULES, done("2026-03-09T12:00"), "2026-03-09T12:30", Due::Now),
+            ("slept for a day", RULES, done("2026-03-08T12:00"), "2026-03-09T12:00", Due::Now),
+            ("the clock went back", RULES, done("2026-03-09T20:00"), "2026-03-09T12:00", Due::Now),
+            ("failed once", RULES, failed(1, "2026-03-09T12:00"), "2026-03-09T12:00:30", Due::NotYet),
+            ("after a minute again", RULES, failed(1, "2026-03-09T12:00"), "2026-03-09T12:01", Due::Now),
+            ("failed thrice", RULES, failed(3, "2026-03-09T12:00"), "2026-03-09T12:03", Due::NotYet),
+            ("after four minutes", RULES, failed(3, "2026-03-09T12:00"), "2026-03-09T12:04", Due::Now),
+            (
+                "never later than the interval",
+                RULES,
+                failed(60, "2026-03-09T12:00"),
+                "2026-03-09T12:30",
+                Due::Now,
+            ),
+            (
+                "spent",
+                poor,
+                Standing { spent: 1000, ..done("2026-03-09T10:00") },
+                "2026-03-09T12:00",
+                Due::OverBudget,
+            ),
+            (
+                "not quite",
+                poor,
+                Standing { spent: 999, ..done("2026-03-09T10:00") },
+                "2026-03-09T12:00",
+                Due::Now,
+            ),
+        ] {
+            assert_eq!(due(&rules, &standing, &at(now)), expected, "{name}");
+        }
+    }
+
+    proptest! {
+        /// Weeks around a change of time: in active hours no gap is longer than the interval and a tick, outside of
+        /// them nothing runs, and no two runs are closer than the interval.
+        #[test]
+        fn weeks_of_ticks(
+            start in 0..24_u32,
+            end in 1..=24_u32,
+            interval in prop::sample::select(vec![5_u32, 10, 15, 30, 45, 60, 120, 240]),
+            zone in prop::sample::select(vec!["Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe"]),
+            from in prop::sample::select(vec!["2026-03-05T00:00", "2026-10-22T00:00"]),
+        ) {
+            let rules = Rules { interval, active_start: start, active_end: end, ..RULES };
+            let zone = TimeZone::get(zone).unwrap();
+            let begin: jiff::civil::DateTime = from.parse().unwrap();
+            let mut now = begin.to_zoned(zone).unwrap();
+            let (mut standing, mut awake_since) = (Standing::default(), None);
+            for _ in 0..(12 * 24 * 60) {
+                now = now.checked_add(Span::new().minutes(1)).unwrap();
+                let awake = is_awake(&rules, &now);
+                awake_since = if awake { awake_since.or(Some(now.timestamp())) } else { None };
+                if due(&rules, &standing, &now) == Due::Now {
+                    prop_assert!(awake);
+                    let gap = standing.last_done.map(|last| now.timestamp().duration_since(last));
+                    let least = SignedDuration::from_mins(i64::from(interval)) - SLACK;
+                    prop_assert!(gap.is_none_or(|gap| gap >= least));
+                    standing.last_done = Some(now.timestamp());
+                }
+                if let Some(since) = awake_since {
+                    let last = standing.last_done.map_or(since, |last| last.max(since));
+                    let waited = now.timestamp().duration_since(last);
+                    prop_assert!(waited <= SignedDuration::from_mins(i64::from(interval)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Where the heartbeat stands, and what its last runs came to.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use rusqlite::{Row, Transaction, params};
+use sha2::{Digest, Sha256};
+
+use super::Outcome;
+use super::brief::Previous;
+use super::due::Standing;
+use crate::agent::conversation::ConversationId;
+use crate::db::DbError;
+use crate::hex;
+
+/// Runs that are kept.
+const KEPT: u32 = 50;
+/// Earlier reports that a prompt tells.
+const TOLD: u32 = 3;
+
+/// A line of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Logged {
+    pub at: Timestamp,
+    pub outcome: String,
+    pub reason: String,
+    pub tokens: u64,
+    pub ms: u64,
+}
+
+/// Where it stands today, and the digest of what the last answered run saw.
+pub fn standing(tx: &Transaction<'_>) -> Result<(Standing, String), DbError> {
+    let row = |row: &Row<'_>| {
+        let moment = |ms: Option<i64>| ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+        let standing = Standing {
+            last_done: moment(row.get(0)?),
+            last_try: moment(row.get(1)?),
+            failures: row.get(2)?,
+            spent: u64::try_from(row.get::<_, i64>(3)?).unwrap_or_default(),
+        };
+        Ok((standing, row.get(4)?))
+    };
+    let sql = "SELECT last_done, last_try, failures, spent, answered FROM heartbeat";
+    Ok(tx.prepare_cached(sql)?.query_row([], row)?)
+}
+
+/// Yesterday's tokens do not count today.
+pub fn begin_day(tx: &Transaction<'_>, today: Date) -> Result<(), DbError> {
+    let today = today.to_string();
+    tx.execute("UPDATE heartbeat SET day = ?1, spent = 0 WHERE day <> ?1", [today])?;
+    Ok(())
+}
+
+/// The mark of the next run: nobody who does not hold the store can guess it, and a dry run has the same.
+pub fn next_mark(tx: &Transaction<'_>) -> Result<String, DbError> {
+    let (secret, runs): (Vec<u8>, i64) =
+        tx.query_row("SELECT secret, runs FROM heartbeat", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut hash = Sha256::new();
+    hash.update(secret);
+    hash.update(runs.to_be_bytes());
+    Ok(hex::encode(&hash.finalize()[..8]))
+}
+
+/// What a run cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cost {
+    pub tokens: u64,
+    pub ms: u64,
+}
+
+/// Writes a run down: the log, the stamps, the count of failures, the tokens.
+pub(super) fn record(
+    tx: &Transaction<'_>,
+    outcome: &Outcome,
+    cost: Cost,
+    now: Timestamp,
+) -> Result<(), DbError> {
+    let (reason, report) = match outcome {
+        Outcome::Report(said) => ("", said.as_str()),
+        Outcome::Failed(why) => (why.as_str(), ""),
+        Outcome::Ok | Outcome::NothingNew => ("", ""),
+    };
+    let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    tx.execute(
+        "INSERT INTO heartbeat_log (at, outcome, reason, report, tokens, ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![now.as_millisecond(), outcome.name(), reason, report, number(cost.tokens), number(cost.ms)],
+    )?;
+    // The reports that the next prompts tell stay, however many runs found nothing since.
+    tx.execute(
+        "DELETE FROM heartbeat_log
+         WHERE id NOT IN (SELECT id FROM heartbeat_log ORDER BY id DESC LIMIT ?1)
+           AND id NOT IN (SELECT id FROM heartbeat_log WHERE outcome = 'report' ORDER BY id DESC LIMIT ?2)",
+        [KEPT, TOLD],
+    )?;
+    let failed = matches!(outcome, Outcome::Failed(_));
+    tx.execute(
+        "UPDATE heartbeat SET last_try = ?1, spent = spent + ?2, runs = runs + 1,
+                              failures = CASE WHEN ?3 THEN failures + 1 ELSE 0 END,
+                              last_done = CASE WHEN ?3 THEN last_done ELSE ?1 END",
+        params![now.as_millisecond(), number(cost.tokens), failed],
+    )?;
+    Ok(())
+}
+
+pub(super) fn answered(tx: &Transaction<'_>, digest: &str) -> Result<(), DbError> {
+    tx.execute("UPDATE heartbeat SET answered = ?1", [digest])?;
+    Ok(())
+}
+
+/// What the last runs said, newest first.
+pub(super) fn previous(tx: &Transaction<'_>) -> Result<Vec<Previous>, DbError> {
+    let sql = "SELECT at, report FROM heartbeat_log WHERE outcome = 'report' ORDER BY id DESC LIMIT ?1";
+    let mut rows = tx.prepare_cached(sql)?;
+    let row = |row: &Row<'_>| {
+        let at = Timestamp::from_millisecond(row.get(0)?).unwrap_or_default();
+        Ok(Previous { at, said: row.get(1)? })
+    };
+    Ok(rows.query_map([TOLD], row)?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The last runs, newest first.
+pub fn log(tx: &Transaction<'_>) -> Result<Vec<Logged>, DbError> {
+    let sql = "SELECT at, outcome, reason, tokens, ms FROM heartbeat_log ORDER BY id DESC LIMIT ?1";
+    let mut rows = tx.prepare_cached(sql)?;
+    let row = |row: &Row<'_>| {
+        let number = |column| row.get::<_, i64>(column).map(|n| u64::try_from(n).unwrap_or_default());
+        Ok(Logged {
+            at: Timestamp::from_millisecond(row.get(0)?).unwrap_or_default(),
+            outcome: row.get(1)?,
+            reason: row.get(2)?,
+            tokens: number(3)?,
+            ms: number(4)?,
+        })
+    };
+    Ok(rows.query_map([KEPT], row)?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The banner: there is a report that nobody has looked at, and it has not been notified yet.
+pub(super) fn raise(tx: &Transaction<'_>, report: ConversationId) -> Result<(), DbError> {
+    tx.execute("UPDATE heartbeat SET report = ?1, unnotified = 1", [report.0])?;
+    Ok(())
+}
+
+/// The conversation of the report that nobody has looked at.
+pub fn banner(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError> {
+    let raised: Option<i64> = tx.query_row("SELECT report FROM heartbeat", [], |row| row.get(0))?;
+    Ok(raised.map(ConversationId))
+}
+
+/// The person has seen it.
+pub fn lower(tx: &Transaction<'_>) -> Result<(), DbError> {
+    tx.execute("UPDATE heartbeat SET report = NULL, unnotified = 0", [])?;
+    Ok(())
+}
+
+/// The report to notify, if it was not yet; asked once, since a notification too few is better than one a minute.
+pub fn take_unnotified(tx: &Transaction<'_>) -> Result<Option<String>, DbError> {
+    if tx.execute("UPDATE heartbeat SET unnotified = 0 WHERE unnotified = 1", [])? == 0 {
+        return Ok(None);
+    }
+    Ok(previous(tx)?.into_iter().next().map(|previous| previous.said))
+}

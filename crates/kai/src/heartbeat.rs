@@ -1,0 +1,233 @@
+//! The heartbeat, as the tick, commands and the page ask for it.
+
+use kai_assistant::agent::{Driver, Ready};
+use kai_assistant::db::DbError;
+use kai_assistant::device::{Notification, Urgency};
+use kai_assistant::gate::{self, RunKind, Taint};
+use kai_assistant::heartbeat::due::Due;
+use kai_assistant::heartbeat::{Beat, Beaten, Outcome, Why, beat, due, store};
+use kai_assistant::settings::{self, HEARTBEAT_MODEL};
+use kai_assistant::untrusted::Untrusted;
+use serde::{Deserialize, Serialize};
+
+use crate::call::Around;
+use crate::caller::Nobody;
+use crate::chats::PLATFORM;
+use crate::failure::Failure;
+use crate::models;
+use crate::wire::App;
+
+/// What a run came to, for commands.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Ran {
+    /// `report`, `ok`, `nothing_new`, `failed`, `not_due` or `busy`.
+    pub(crate) outcome: String,
+    pub(crate) reason: Option<String>,
+    pub(crate) report: Option<String>,
+}
+
+/// What the next run would ask with.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct DryRun {
+    pub(crate) prompt: String,
+    pub(crate) tools: Vec<String>,
+    /// An estimate, of prompt and tools.
+    pub(crate) tokens: usize,
+}
+
+/// A line of `kai heartbeat log`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct LogRow {
+    /// Epoch milliseconds.
+    pub(crate) at: i64,
+    pub(crate) at_local: String,
+    pub(crate) outcome: String,
+    pub(crate) reason: Option<String>,
+    pub(crate) tokens: u64,
+    pub(crate) ms: u64,
+}
+
+/// The object `heartbeat` of `kai status --json`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct HeartbeatStatus {
+    pub(crate) enabled: bool,
+    /// Minutes.
+    pub(crate) interval: u32,
+    pub(crate) active_start: u32,
+    pub(crate) active_end: u32,
+    /// Now, or why not: `now`, `off`, `asleep`, `not_yet`, `over_budget`.
+    pub(crate) due: String,
+    pub(crate) last: Option<LogRow>,
+    /// The conversation of a report that nobody has looked at.
+    pub(crate) report: Option<i64>,
+    pub(crate) tokens_today: u64,
+}
+
+fn due_name(due: Due) -> &'static str {
+    match due {
+        Due::Now => "now",
+        Due::Off => "off",
+        Due::Asleep => "asleep",
+        Due::NotYet => "not_yet",
+        Due::OverBudget => "over_budget",
+    }
+}
+
+fn why_not(due: Due) -> &'static str {
+    match due {
+        Due::Now => "It is due.",
+        Due::Off => "Heartbeats are off. Turn them on: kai settings set heartbeat_enabled true",
+        Due::Asleep => "It is outside of the active hours (heartbeat_active_start, heartbeat_active_end).",
+        Due::NotYet => "The interval has not passed.",
+        Due::OverBudget => "Today's tokens are spent (heartbeat_daily_tokens).",
+    }
+}
+
+pub(crate) async fn status(app: &App) -> Result<HeartbeatStatus, DbError> {
+    let now = app.clock.now().to_zoned(app.clock.zone());
+    let today = now.date();
+    let read = app.db.write(move |tx| {
+        store::begin_day(tx, today)?;
+        Ok::<_, DbError>((settings::load(tx)?, store::standing(tx)?.0, store::log(tx)?, store::banner(tx)?))
+    });
+    let (values, standing, log, banner) = read.await?;
+    let rules = beat::rules(&values);
+    Ok(HeartbeatStatus {
+        enabled: rules.enabled,
+        interval: rules.interval,
+        active_start: rules.active_start,
+        active_end: rules.active_end,
+        due: due_name(due::due(&rules, &standing, &now)).to_owned(),
+        last: log.into_iter().next().map(|logged| log_row(app, logged)),
+        report: banner.map(|id| id.0),
+        tokens_today: standing.spent,
+    })
+}
+
+fn log_row(app: &App, logged: store::Logged) -> LogRow {
+    let local = logged.at.to_zoned(app.clock.zone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+    LogRow {
+        at: logged.at.as_millisecond(),
+        at_local: local,
+        outcome: logged.outcome,
+        reason: Some(logged.reason).filter(|reason| !reason.is_empty()),
+        tokens: logged.tokens,
+        ms: logged.ms,
+    }
+}
+
+pub(crate) async fn log(app: &App) -> Result<Vec<LogRow>, DbError> {
+    let log = app.db.read(store::log).await?;
+    Ok(log.into_iter().map(|logged| log_row(app, logged)).collect())
+}
+
+/// One run, if it may.
+pub(crate) async fn run(app: &App, around: &Around, why: Why) -> Result<Ran, Failure> {
+    let models = chosen_models(app, around).await?;
+    let beaten = Beat { db: &app.db, clock: app.clock.as_ref() }.run(why, driver(app, &models)).await?;
+    let (outcome, reason, report) = match beaten {
+        Beaten::Ran(Outcome::Report(said)) => ("report", None, Some(said)),
+        Beaten::Ran(Outcome::Failed(why)) => ("failed", Some(why), None),
+        Beaten::Ran(other) => (other.name(), None, None),
+        Beaten::NotDue(due) => ("not_due", Some(why_not(due).to_owned()), None),
+        Beaten::Busy => ("busy", Some("Another run is under way. Try again in a moment.".to_owned()), None),
+    };
+    Ok(Ran { outcome: outcome.to_owned(), reason, report })
+}
+
+fn driver<'a>(app: &'a App, models: &'a [Ready]) -> Driver<'a> {
+    Driver {
+        db: &app.db,
+        clock: app.clock.as_ref(),
+        toolbox: &app.toolbox,
+        models,
+        face: &Nobody,
+        kind: RunKind::Heartbeat,
+        taint: Taint::Tainted,
+        platform: PLATFORM,
+    }
+}
+
+/// The models in their order, or the one that heartbeats are to ask. None is a failure of the run, which is logged,
+/// and not of the command.
+async fn chosen_models(app: &App, around: &Around) -> Result<Vec<Ready>, DbError> {
+    let wanted = app.db.read(settings::load).await?.of(&HEARTBEAT_MODEL);
+    let mut ready = models::ready(app, around).await.unwrap_or_default();
+    ready.retain(|model| wanted.is_empty() || model.label == wanted);
+    Ok(ready)
+}
+
+/// What the next run would ask with; nothing changes.
+pub(crate) async fn dry_run(app: &App) -> Result<DryRun, DbError> {
+    let prompt = Beat { db: &app.db, clock: app.clock.as_ref() }.dry_run().await?.text;
+    let values = app.db.read(settings::load).await?;
+    app.toolbox.look(&values).await;
+    let mut tools = app.toolbox.offered(&values);
+    tools.retain(|tool| gate::offered(RunKind::Heartbeat, Taint::Tainted, &tool.name));
+    let request = kai_llm::Request {
+        system: String::new(),
+        messages: vec![kai_llm::Message::User { text: prompt.clone() }],
+        tools,
+    };
+    let tokens = kai_llm::request_tokens(&request);
+    Ok(DryRun { prompt, tools: request.tools.into_iter().map(|tool| tool.name).collect(), tokens })
+}
+
+/// The tick: beats if it is due, and tells the person if there is something to tell.
+pub(crate) async fn tick(app: &App) {
+    match run(app, &app.around, Why::Tick).await {
+        Ok(ran) if ran.outcome == "failed" => {
+            tracing::warn!(reason = ran.reason.unwrap_or_default(), "a heartbeat failed");
+        }
+        Ok(ran) if ran.outcome != "not_due" => tracing::info!(outcome = ran.outcome, "heartbeat"),
+        Ok(_) => {}
+        Err(failure) => tracing::warn!(failure = failure.message, "a heartbeat failed"),
+    }
+    if let Err(error) = notify(app).await {
+        tracing::warn!(%error, "a report could not be notified");
+    }
+}
+
+/// One notification under one key, so that reports do not pile up on the screen.
+const KEY: &str = "kai-heartbeat";
+const LONGEST: usize = 240;
+
+async fn notify(app: &App) -> Result<(), DbError> {
+    let Some(notifier) = &app.notifier else { return Ok(()) };
+    let Some(said) = app.db.write(store::take_unnotified).await? else { return Ok(()) };
+    let notification = Notification {
+        title: "Heartbeat has something to report".to_owned(),
+        message: shortened(&said),
+        urgency: Urgency::Normal,
+        key: Some(KEY.to_owned()),
+    };
+    if let Err(error) = notifier.notify(&notification).await {
+        tracing::warn!(%error, "a report could not be notified");
+    }
+    Ok(())
+}
+
+/// Without markdown, on one line, cut at a word.
+fn shortened(said: &str) -> String {
+    let plain: String = said.chars().filter(|c| !"*_`#>".contains(*c)).collect();
+    let whole = Untrusted::new(plain.as_str()).line(usize::MAX);
+    if whole.chars().count() <= LONGEST {
+        return whole;
+    }
+    let cut = Untrusted::new(plain).line(LONGEST - 1);
+    let at_word = cut.rfind(' ').filter(|at| *at > LONGEST / 2).map_or(cut.as_str(), |at| &cut[..at]);
+    format!("{at_word}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notification_is_short_and_plain() {
+        assert_eq!(shortened("**Two** new:\n- `Alice`"), "Two new: - Alice");
+        let long = shortened(&"word ".repeat(100));
+        assert!(long.chars().count() <= LONGEST && long.ends_with("word…"), "{long}");
+        assert!(shortened(&"x".repeat(500)).chars().count() <= LONGEST);
+    }
+}
