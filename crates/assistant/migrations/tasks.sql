@@ -14,7 +14,7 @@ CREATE TABLE tasks (
     zone        TEXT,
     failures    INTEGER NOT NULL DEFAULT 0, -- since it last worked
     created_at  INTEGER NOT NULL, -- epoch ms
-    changed_at  INTEGER NOT NULL  -- epoch ms: made, failed, worked again, ended
+    finished_at INTEGER           -- epoch ms; NULL: it will come
 ) STRICT;
 
 -- The last runs of each task. A row is there before its run starts.

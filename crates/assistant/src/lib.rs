@@ -7,6 +7,7 @@ pub mod clock;
 pub mod codes;
 pub mod db;
 pub mod device;
+pub mod errands;
 pub mod gate;
 pub mod heartbeat;
 pub mod hex;

@@ -39,6 +39,7 @@ const PURE: &[&str] = &[
     "codes/judge.rs",
     "codes/lexicon.rs",
     "codes/tokens.rs",
+    "errands/prompt.rs",
     "heartbeat/due.rs",
     "heartbeat/prompt.rs",
     "device/ics.rs",

@@ -16,7 +16,7 @@ use crate::call::{Around, Call, Revoked, SettingRow, ToolAnswer, ToolRow};
 use crate::failure::Failure;
 use crate::web::signin;
 use crate::wire::App;
-use crate::{chats, doctor, heartbeat, models, status, transfer};
+use crate::{chats, doctor, heartbeat, models, status, tasks, transfer};
 #[cfg(feature = "sms")]
 use crate::{demo, sms};
 
@@ -41,6 +41,9 @@ pub(crate) async fn answer(
         Call::HeartbeatLog => json(heartbeat::log(app).await?),
         Call::MemoryList => json(app.db.read(memory::store::all).await?),
         Call::MemoryForget { key } => json(forget(app, &key).await?),
+        Call::TasksList => json(tasks::list(app).await?),
+        Call::TasksShow { id } => json(tasks::show(app, id).await?),
+        Call::TasksCancel { id } => json(tasks::cancel(app, id).await?),
         Call::ToolsList => {
             let values = values(app).await?;
             app.toolbox.look(&values).await;

@@ -2,6 +2,7 @@
 //! process, and both answers go through JSON: so they are the same.
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
+use kai_assistant::tasks::TaskId;
 use kai_assistant::transfer::Mode;
 #[cfg(feature = "sms")]
 use kai_assistant::{outbox::DraftId, sms::SmsId};
@@ -56,6 +57,13 @@ pub(crate) enum Call {
     MemoryList,
     MemoryForget {
         key: String,
+    },
+    TasksList,
+    TasksShow {
+        id: TaskId,
+    },
+    TasksCancel {
+        id: TaskId,
     },
     ToolsList,
     ToolsSwitch {

@@ -21,6 +21,7 @@ mod models;
 mod sms;
 mod socket;
 mod status;
+mod tasks;
 mod transfer;
 mod web;
 mod wire;

@@ -70,8 +70,6 @@ pub struct Pending {
     pub next: Option<Timestamp>,
     pub failures: u32,
     pub taint: Taint,
-    /// When it was made, failed, or worked again.
-    pub changed: Timestamp,
 }
 
 /// Keeps a new task.
@@ -93,8 +91,8 @@ pub fn add(tx: &Transaction<'_>, new: &NewTask, now: Timestamp, zone: &TimeZone)
     };
     let kind = new.trigger.name();
     tx.execute(
-        "INSERT INTO tasks (description, prompt, kind, execute_at, cron, missed, tainted, status, created_at, changed_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'PENDING', ?8, ?8)",
+        "INSERT INTO tasks (description, prompt, kind, execute_at, cron, missed, tainted, status, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'PENDING', ?8)",
         params![
             new.description,
             new.prompt,
@@ -217,8 +215,8 @@ fn go_on(
 ) -> Result<(), DbError> {
     let failures = if outcome == Outcome::Ok { 0 } else { task.failures.saturating_add(1) };
     if failures != task.failures {
-        let sql = "UPDATE tasks SET failures = ?2, changed_at = ?3 WHERE id = ?1";
-        tx.prepare_cached(sql)?.execute(params![task.id.0, failures, now.as_millisecond()])?;
+        let sql = "UPDATE tasks SET failures = ?2 WHERE id = ?1";
+        tx.prepare_cached(sql)?.execute(params![task.id.0, failures])?;
     }
     match onward {
         Onward::Completed => finish_task(tx, task.id, Status::Completed, now),
@@ -238,11 +236,11 @@ fn set_status(tx: &Transaction<'_>, id: TaskId, status: Status) -> Result<(), Db
 
 /// It does not come again. The oldest of those make room.
 fn finish_task(tx: &Transaction<'_>, id: TaskId, status: Status, now: Timestamp) -> Result<(), DbError> {
-    let sql = "UPDATE tasks SET status = ?2, next_at = NULL, changed_at = ?3 WHERE id = ?1";
+    let sql = "UPDATE tasks SET status = ?2, next_at = NULL, finished_at = ?3 WHERE id = ?1";
     tx.prepare_cached(sql)?.execute(params![id.0, status.as_str(), now.as_millisecond()])?;
     tx.prepare_cached(
         "DELETE FROM tasks WHERE id IN (SELECT id FROM tasks WHERE status IN ('COMPLETED', 'SKIPPED')
-         ORDER BY changed_at DESC, id DESC LIMIT -1 OFFSET ?1)",
+         ORDER BY finished_at DESC, id DESC LIMIT -1 OFFSET ?1)",
     )?
     .execute([FINISHED_KEPT])?;
     Ok(())
@@ -341,16 +339,19 @@ pub fn pending(tx: &Transaction<'_>) -> Result<Vec<Pending>, DbError> {
     if !settings::load(tx)?.on(&SCHEDULING_ENABLED) {
         return Ok(vec![]);
     }
-    let mut changed = tx.prepare_cached("SELECT changed_at FROM tasks WHERE id = ?1")?;
-    let row = |task: Task| {
-        let Task { id, description, trigger, next, failures, taint, .. } = task;
-        let changed = moment(changed.query_row([id.0], |row| row.get(0))?);
-        Ok(Pending { id, description, trigger, next: next.map(|next| next.at), failures, taint, changed })
+    let row = |Task { id, description, trigger, next, failures, taint, .. }: Task| {
+        let next = next.map(|next| next.at);
+        Pending { id, description, trigger, next, failures, taint }
     };
-    chosen(tx, "WHERE status IN ('PENDING', 'RUNNING') AND kind <> 'HEARTBEAT' ORDER BY next_at, id")?
-        .into_iter()
-        .map(row)
-        .collect()
+    let waiting =
+        chosen(tx, "WHERE status IN ('PENDING', 'RUNNING') AND kind <> 'HEARTBEAT' ORDER BY next_at, id")?;
+    Ok(waiting.into_iter().map(row).collect())
+}
+
+/// Is there anything to do about the tasks now? Tells without changing anything, because mostly there is not.
+pub fn stirs(tx: &Transaction<'_>, now: Timestamp, zone: &TimeZone) -> Result<bool, DbError> {
+    let open = tx.prepare_cached("SELECT 1 FROM task_runs WHERE outcome IS NULL")?.exists([])?;
+    Ok(open || waiting(tx)?.iter().any(|task| due::look(task, now, zone) != Move::Wait))
 }
 
 /// How many wait, those of the heartbeat included, and when the next comes.

@@ -19,10 +19,11 @@ use serde::de::DeserializeOwned;
 use kai_assistant::agent::conversation::ConversationId;
 
 use kai_assistant::home::Home;
+use kai_assistant::tasks::TaskId;
 
 use self::args::{
     Args, ChatsCommand, Command, HeartbeatCommand, MemoryCommand, ModelsCommand, Serve, SettingsCommand,
-    ToolsCommand,
+    TasksCommand, ToolsCommand,
 };
 use crate::call::{Call, ModelRow, ModelTest, NewModel, Revoked, SettingRow, SignInLink, ToolAnswer};
 use crate::caller::Caller;
@@ -73,6 +74,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         Command::Settings(command) => ask.settings(command),
         Command::Heartbeat(command) => ask.heartbeat(&command),
         Command::Memory(command) => ask.memory(command),
+        Command::Tasks(command) => ask.tasks(&command),
         Command::Tools(command) => ask.tools(command),
         #[cfg(feature = "sms")]
         Command::Sms(command) => ask.sms(command),
@@ -217,6 +219,16 @@ impl Asking {
             MemoryCommand::List => self.show(Call::MemoryList, |memories: &Vec<_>| show::memories(memories)),
             MemoryCommand::Forget { key } => self.show(Call::MemoryForget { key }, |key: &String| {
                 format!("Forgot \"{}\".\n", out::visible(key))
+            }),
+        }
+    }
+
+    fn tasks(&self, command: &TasksCommand) -> Result<ExitCode, Failure> {
+        match *command {
+            TasksCommand::List => self.show(Call::TasksList, |rows: &Vec<_>| show::tasks(rows)),
+            TasksCommand::Show { id } => self.show(Call::TasksShow { id: TaskId(id) }, show::task),
+            TasksCommand::Cancel { id } => self.show(Call::TasksCancel { id: TaskId(id) }, |id: &TaskId| {
+                format!("Cancelled task {}.\n", id.0)
             }),
         }
     }
