@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp, Unit};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::ask::with_model;
@@ -20,7 +20,7 @@ impl Home {
 
     /// A task that is due now.
     fn schedule_now(&self) {
-        let now = Timestamp::now().round(Unit::Second).unwrap();
+        let now = Timestamp::now() - SignedDuration::from_secs(2);
         assert_eq!(self.schedule(&json!({"execute_at": now.to_string()}))["success"], true);
     }
 
