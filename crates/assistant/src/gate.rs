@@ -48,6 +48,8 @@ enum Reach {
     Stages,
     /// Changes what Kai will believe or do later.
     Plants,
+    /// Puts a proposal in front of the person; only the heartbeat and tasks look back so far.
+    Proposes,
     /// Takes away something of the person's; only where a person is there.
     Removes,
     /// Shows or keeps something on the person's own device; only where a person is there.
@@ -59,13 +61,17 @@ enum Reach {
 }
 
 const TABLE: &[(&str, Reach)] = &[
+    ("cancel_task", Reach::Removes),
     // Numbers and states, no stranger's text.
     #[cfg(feature = "sms")]
     ("check_drafts", Reach::Looks),
     #[cfg(feature = "sms")]
     ("check_sms", Reach::Reads),
-    ("cancel_task", Reach::Removes),
+    #[cfg(feature = "notifications")]
+    ("check_notifications", Reach::Reads),
     ("create_calendar_event", Reach::Device),
+    #[cfg(feature = "notifications")]
+    ("dismiss_notification", Reach::Device),
     ("execute_shell_command", Reach::Outward),
     (FETCH, Reach::Web),
     ("get_local_time", Reach::Looks),
@@ -78,7 +84,12 @@ const TABLE: &[(&str, Reach)] = &[
     // It only counts, so a run that nobody watches may do it too.
     ("memory_reinforce", Reach::Looks),
     ("memory_store", Reach::Plants),
+    ("promote_learning", Reach::Proposes),
     ("open_url", Reach::Outward),
+    #[cfg(feature = "notifications")]
+    ("read_notification", Reach::Reads),
+    #[cfg(feature = "notifications")]
+    ("search_notifications", Reach::Reads),
     #[cfg(feature = "sms")]
     ("read_sms", Reach::Reads),
     #[cfg(feature = "sms")]
@@ -135,9 +146,10 @@ pub fn verdict(kind: RunKind, taint: Taint, tool: &str) -> Verdict {
     let reach = TABLE.iter().find(|(name, _)| *name == tool).map_or(Reach::Outward, |(_, reach)| *reach);
     match (kind, reach) {
         (_, Reach::Looks | Reach::Reads | Reach::Tells | Reach::Stages)
-        | (RunKind::Chat, Reach::Removes | Reach::Device) => Verdict::Run,
+        | (RunKind::Chat, Reach::Removes | Reach::Device)
+        | (RunKind::Heartbeat | RunKind::Task, Reach::Proposes) => Verdict::Run,
         (RunKind::Task, Reach::Web) if taint == Taint::Clean => Verdict::Run,
-        (RunKind::Heartbeat | RunKind::Task, _) => Verdict::Refuse,
+        (RunKind::Heartbeat | RunKind::Task, _) | (RunKind::Chat, Reach::Proposes) => Verdict::Refuse,
         (RunKind::Chat, _) if taint == Taint::Tainted => Verdict::AskFirst,
         (RunKind::Chat, _) => Verdict::Run,
     }
@@ -252,6 +264,9 @@ mod tests {
             ("memory_forget", Chat, Run, Run),
             ("memory_forget", Heartbeat, Refuse, Refuse),
             ("memory_forget", Task, Refuse, Refuse),
+            ("promote_learning", Chat, Refuse, Refuse),
+            ("promote_learning", Heartbeat, Run, Run),
+            ("promote_learning", Task, Run, Run),
             ("web_search", Chat, Run, AskFirst),
             ("web_search", Heartbeat, Refuse, Refuse),
             ("web_search", Task, Run, Refuse),
@@ -266,15 +281,6 @@ mod tests {
             ("memory_reinforce", Chat, Run, Run),
             ("memory_reinforce", Heartbeat, Run, Run),
             ("memory_reinforce", Task, Run, Run),
-            ("schedule_task", Chat, Run, AskFirst),
-            ("schedule_task", Heartbeat, Refuse, Refuse),
-            ("schedule_task", Task, Refuse, Refuse),
-            ("list_tasks", Chat, Run, Run),
-            ("list_tasks", Heartbeat, Run, Run),
-            ("list_tasks", Task, Run, Run),
-            ("cancel_task", Chat, Run, Run),
-            ("cancel_task", Heartbeat, Refuse, Refuse),
-            ("cancel_task", Task, Refuse, Refuse),
             ("open_url", Chat, Run, AskFirst),
             ("open_url", Heartbeat, Refuse, Refuse),
             ("open_url", Task, Refuse, Refuse),
@@ -300,6 +306,46 @@ mod tests {
             assert_eq!(verdict(kind, Tainted, tool), tainted, "{tool} in {kind:?}, tainted");
         }
     }
+
+    #[cfg(feature = "notifications")]
+    #[test]
+    fn notifications_are_read_everywhere_and_taint() {
+        use RunKind::{Chat, Heartbeat, Task};
+        for tool in ["check_notifications", "read_notification", "search_notifications"] {
+            for kind in [Chat, Heartbeat, Task] {
+                assert_eq!(verdict(kind, Taint::Tainted, tool), Verdict::Run, "{tool} in {kind:?}");
+            }
+            assert_eq!(taint(&[result(tool)], |_| false), Taint::Tainted, "{tool}");
+        }
+        assert_eq!(verdict(Chat, Taint::Tainted, "dismiss_notification"), Verdict::Run);
+        for kind in [Heartbeat, Task] {
+            assert_eq!(verdict(kind, Taint::Clean, "dismiss_notification"), Verdict::Refuse, "{kind:?}");
+        }
+        assert_eq!(taint(&[result("dismiss_notification")], |_| true), Taint::Clean);
+    }
+
+    #[test]
+    fn tasks_are_planted_and_removed_only_where_a_person_is() {
+        use RunKind::{Chat, Heartbeat, Task};
+        use Verdict::{AskFirst, Refuse, Run};
+        for (tool, chat, tainted_chat, unattended) in [
+            ("schedule_task", Run, AskFirst, Refuse),
+            ("list_tasks", Run, Run, Run),
+            ("cancel_task", Run, Run, Refuse),
+        ] {
+            assert_eq!(verdict(Chat, Taint::Clean, tool), chat, "{tool}");
+            assert_eq!(verdict(Chat, Taint::Tainted, tool), tainted_chat, "{tool}, tainted");
+            for (kind, taint) in [
+                (Heartbeat, Taint::Clean),
+                (Heartbeat, Taint::Tainted),
+                (Task, Taint::Clean),
+                (Task, Taint::Tainted),
+            ] {
+                assert_eq!(verdict(kind, taint, tool), unattended, "{tool} in {kind:?}");
+            }
+        }
+    }
+
     #[test]
     fn after_a_page_only_listed_addresses_are_fetched_without_asking() {
         use RunKind::{Chat, Heartbeat, Task};

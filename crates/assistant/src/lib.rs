@@ -18,6 +18,8 @@ pub mod manifest;
 pub mod memory;
 pub mod models;
 pub mod moment;
+#[cfg(feature = "notifications")]
+pub mod notifications;
 #[cfg(feature = "sms")]
 pub mod outbox;
 pub mod pending;
@@ -36,6 +38,7 @@ pub mod words;
 pub const MIGRATIONS: &[db::Migration] = &[
     settings::MIGRATION,
     memory::MIGRATION,
+    memory::TAINT,
     models::MIGRATION,
     agent::conversation::MIGRATION,
     ledger::MIGRATION,
@@ -48,4 +51,6 @@ pub const MIGRATIONS: &[db::Migration] = &[
     sms::MIGRATION,
     device::MIGRATION,
     tasks::MIGRATION,
+    #[cfg(feature = "notifications")]
+    notifications::MIGRATION,
 ];

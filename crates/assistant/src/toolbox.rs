@@ -33,6 +33,10 @@ pub enum Governed {
 pub enum Feature {
     Memory,
     Scheduling,
+    #[cfg(feature = "notifications")]
+    Notifications,
+    #[cfg(feature = "notifications")]
+    DismissNotifications,
     #[cfg(feature = "sms")]
     ReadSms,
     #[cfg(feature = "sms")]
@@ -44,6 +48,10 @@ impl Feature {
         match self {
             Self::Memory => &MEMORY_ENABLED,
             Self::Scheduling => &SCHEDULING_ENABLED,
+            #[cfg(feature = "notifications")]
+            Self::Notifications => &settings::NOTIFICATIONS_ENABLED,
+            #[cfg(feature = "notifications")]
+            Self::DismissNotifications => &settings::NOTIFICATIONS_DISMISS_ENABLED,
             #[cfg(feature = "sms")]
             Self::ReadSms => &settings::SMS_ENABLED,
             #[cfg(feature = "sms")]

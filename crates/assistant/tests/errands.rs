@@ -14,7 +14,7 @@ use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::db::{Db, DbError};
 use kai_assistant::errands::{Errands, Round};
 use kai_assistant::gate::{RunKind, Taint};
-use kai_assistant::heartbeat::{self, Beat, Beaten, Outcome as Beat_, Why};
+use kai_assistant::heartbeat::{self, Beat, Beaten, Outcome as BeatOutcome, Why};
 use kai_assistant::settings;
 use kai_assistant::tasks::{
     ListTasks, Missed, NewTask, Outcome, Status, Task, TaskId, TaskRun, Trigger, store,
@@ -293,7 +293,7 @@ async fn the_heartbeat_tells_of_tasks_and_runs_only_for_what_changed() {
     let line = "## Pending Tasks\n- 1: Weather, every weekday at 7:30 (next: 2026-03-10 07:30+00:00)";
     assert!(dry.contains(line) && !dry.contains("Additions"), "{dry}");
     let ran = async || beat.run(Why::Asked, stage.driver()).await.unwrap();
-    assert_eq!(ran().await, Beaten::Ran(Beat_::Ok));
+    assert_eq!(ran().await, Beaten::Ran(BeatOutcome::Ok));
     stage.clock.advance(SignedDuration::from_hours(48));
     let round = stage.errands().begin().await.unwrap().unwrap();
     let claim = round.claim().await.unwrap().unwrap();
@@ -301,7 +301,7 @@ async fn the_heartbeat_tells_of_tasks_and_runs_only_for_what_changed() {
     let fine = store::Ending { outcome: Ok(()), tokens: 0, ms: 0 };
     stage.db.write_now(|tx| store::end(tx, &claim, &fine, now, &zone)).unwrap();
     round.end().await.unwrap();
-    assert_eq!(ran().await, Beaten::Ran(Beat_::NothingNew), "a task that only went on is no news");
+    assert_eq!(ran().await, Beaten::Ran(BeatOutcome::NothingNew), "a task that only went on is no news");
 
     let standing = NewTask::new(
         "Desk",
@@ -321,5 +321,5 @@ async fn the_heartbeat_tells_of_tasks_and_runs_only_for_what_changed() {
         2,
         "a prompt forges no section: {dry}"
     );
-    assert_eq!(ran().await, Beaten::Ran(Beat_::Ok));
+    assert_eq!(ran().await, Beaten::Ran(BeatOutcome::Ok));
 }

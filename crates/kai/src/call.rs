@@ -4,12 +4,10 @@
 use kai_assistant::agent::conversation::{ConversationId, Which};
 use kai_assistant::tasks::TaskId;
 use kai_assistant::transfer::Mode;
-#[cfg(feature = "sms")]
-use kai_assistant::{outbox::DraftId, sms::SmsId};
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "sms")]
-use crate::sms::TapCall;
+use crate::sms::SmsCall;
 
 /// The protocol's version; a daemon of another one says so instead of guessing.
 pub(crate) const VERSION: u32 = 1;
@@ -55,6 +53,13 @@ pub(crate) enum Call {
     HeartbeatDryRun,
     HeartbeatLog,
     MemoryList,
+    MemoryProposals,
+    MemoryAccept {
+        key: String,
+    },
+    MemoryDecline {
+        key: String,
+    },
     MemoryForget {
         key: String,
     },
@@ -108,35 +113,9 @@ pub(crate) enum Call {
         name: String,
     },
     #[cfg(feature = "sms")]
-    SmsPoll,
-    #[cfg(feature = "sms")]
-    SmsList,
-    #[cfg(feature = "sms")]
-    SmsRead {
-        id: SmsId,
-    },
-    #[cfg(feature = "sms")]
-    SmsSearch {
-        text: String,
-    },
-    #[cfg(feature = "sms")]
-    DraftsList,
-    #[cfg(feature = "sms")]
-    DraftsShow {
-        id: DraftId,
-    },
-    #[cfg(feature = "sms")]
-    DraftsTap(TapCall),
-    /// A message arrives on the demo's phone.
-    #[cfg(feature = "sms")]
-    DemoSms {
-        from: String,
-        text: String,
-    },
-    #[cfg(feature = "sms")]
-    DraftsDiscard {
-        id: DraftId,
-    },
+    Sms(SmsCall),
+    #[cfg(feature = "notifications")]
+    Notifications(crate::notifications::Asked),
 }
 
 impl Call {

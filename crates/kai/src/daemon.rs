@@ -95,6 +95,8 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     work.spawn(web::serve(Arc::clone(&app), page, address, stop.clone()));
     work.spawn(tick_on(Arc::clone(&app), stop.clone()));
     work.spawn(ring_on(Arc::clone(&app), stop.clone()));
+    #[cfg(feature = "notifications")]
+    work.spawn(crate::notifications::listen_on(Arc::clone(&app), stop.clone()));
 
     out::line(&format!("Open {}", signin::fresh_link(&app).await?.url));
     let _ = sd_notify::notify(&[NotifyState::Ready]);
@@ -240,6 +242,8 @@ async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
             let last = last.and_then(|ms| Timestamp::from_millisecond(ms).ok());
             remember(tx, LAST_TICK, &now.as_millisecond().to_string())?;
             signin::sweep(tx, now)?;
+            #[cfg(feature = "notifications")]
+            kai_assistant::notifications::store::tick(tx, now)?;
             Ok(missed(last, now))
         })
         .await

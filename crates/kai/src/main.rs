@@ -17,6 +17,8 @@ mod home;
 mod logs;
 mod machine;
 mod models;
+#[cfg(feature = "notifications")]
+mod notifications;
 #[cfg(feature = "sms")]
 mod sms;
 mod socket;

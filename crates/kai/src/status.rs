@@ -31,6 +31,8 @@ pub(crate) struct Status {
     pub(crate) heartbeat: HeartbeatStatus,
     pub(crate) memory: MemoryStatus,
     pub(crate) tasks: TasksStatus,
+    #[cfg(feature = "notifications")]
+    pub(crate) notifications: crate::notifications::NotificationsStatus,
     pub(crate) tools: ToolsStatus,
 }
 
@@ -73,6 +75,8 @@ pub(crate) async fn of(app: &App, around: &Around) -> Result<Status, DbError> {
         heartbeat: heartbeat::status(app).await?,
         memory: MemoryStatus { enabled: values.on(&MEMORY_ENABLED), count: memories },
         tasks: tasks::status(app).await?,
+        #[cfg(feature = "notifications")]
+        notifications: crate::notifications::status(app).await?,
         tools: ToolsStatus { offered: app.toolbox.offered(&values).len(), all: app.toolbox.entries().len() },
     })
 }

@@ -171,9 +171,10 @@ async fn run_all(app: &App, round: &Round<'_>) -> Result<(), DbError> {
         let id = claim.task.id.0;
         // Only now: whoever has no task to run need not look for models. None at all is a failure of the run.
         let models = models::ready(app, &app.around).await.unwrap_or_default();
-        match round.run(claim, driver(app, &models)).await? {
-            Some(reason) => tracing::warn!(task = id, reason, "a task failed"),
-            None => tracing::info!(task = id, "a task ran"),
+        if let Some(reason) = round.run(claim, driver(app, &models)).await? {
+            tracing::warn!(task = id, reason, "a task failed");
+        } else {
+            tracing::info!(task = id, "a task ran");
         }
     }
     Ok(())

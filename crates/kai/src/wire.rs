@@ -11,6 +11,7 @@ use kai_assistant::device::{
 };
 use kai_assistant::home::{Home, HomeId};
 use kai_assistant::manifest::{MANIFEST, Manifest};
+use kai_assistant::memory::promotion::PromoteLearning;
 use kai_assistant::memory::{MemoryForget, MemoryLearn, MemoryReinforce, MemoryStore};
 use kai_assistant::settings::{self, LANGUAGE, Values};
 #[cfg(feature = "sms")]
@@ -58,6 +59,12 @@ pub(crate) struct App {
     /// The phone of the demo that runs.
     #[cfg(feature = "sms")]
     pub(crate) demo: Option<Arc<simulated::Phone>>,
+    /// Who tells of other apps' notifications.
+    #[cfg(feature = "notifications")]
+    pub(crate) notifications: Option<Arc<kai_assistant::notifications::Source>>,
+    /// The tray of the demo that runs.
+    #[cfg(feature = "notifications")]
+    pub(crate) tray: Option<Arc<kai_bridges::simulated::Tray>>,
     /// Set in the daemon only.
     pub(crate) daemon: Option<Running>,
 }
@@ -114,6 +121,10 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
         phone,
         #[cfg(feature = "sms")]
         demo: machine.demo,
+        #[cfg(feature = "notifications")]
+        notifications: machine.notifications,
+        #[cfg(feature = "notifications")]
+        tray: machine.tray,
         daemon: None,
     })
 }
@@ -170,10 +181,17 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
     let own = |tool: Arc<dyn AnyTool>| switched(tool, true);
     let off = |tool: Arc<dyn AnyTool>| switched(tool, false);
     let memory = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(&[Feature::Memory]) };
+    let promoting = |tool: Arc<dyn AnyTool>| Entry {
+        tool,
+        governed: Governed::Features(&[Feature::Memory, Feature::Scheduling]),
+    };
     let tasks = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(&[Feature::Scheduling]) };
     let web = Web::new(SystemResolver);
     let (search, location) = (SearchServices::default(), LocationServices::default());
-    #[cfg_attr(not(feature = "sms"), expect(unused_mut, reason = "the foss edition has more"))]
+    #[cfg_attr(
+        not(any(feature = "sms", feature = "notifications")),
+        expect(unused_mut, reason = "the foss edition has more")
+    )]
     let mut entries = vec![
         own(Arc::new(LocalTime { clock: Arc::clone(clock) })),
         own(Arc::new(OpenUrl { opener: machine.opener.clone(), db: db.clone(), files: home.files() })),
@@ -196,12 +214,15 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
         memory(Arc::new(MemoryForget { db: db.clone() })),
         memory(Arc::new(MemoryLearn { db: db.clone(), clock: Arc::clone(clock) })),
         memory(Arc::new(MemoryReinforce { db: db.clone() })),
+        promoting(Arc::new(PromoteLearning { db: db.clone(), clock: Arc::clone(clock) })),
         tasks(Arc::new(ScheduleTask { db: db.clone(), clock: Arc::clone(clock) })),
         tasks(Arc::new(ListTasks { db: db.clone(), clock: Arc::clone(clock) })),
         tasks(Arc::new(CancelTask { db: db.clone() })),
     ];
     #[cfg(feature = "sms")]
     entries.extend(sms_tools(parts));
+    #[cfg(feature = "notifications")]
+    entries.extend(crate::notifications::entries(db, clock, machine.notifications.as_ref()));
     Toolbox::new(entries)
 }
 
@@ -279,6 +300,10 @@ impl App {
             phone,
             #[cfg(feature = "sms")]
             demo: None,
+            #[cfg(feature = "notifications")]
+            notifications: None,
+            #[cfg(feature = "notifications")]
+            tray: None,
             daemon: None,
         }
     }

@@ -78,6 +78,13 @@ struct Surroundings {
     memories: Vec<Memory>,
 }
 
+impl Surroundings {
+    /// What was remembered of strangers' words is still theirs.
+    fn taint(&self) -> Taint {
+        if self.memories.iter().any(|memory| memory.tainted) { Taint::Tainted } else { Taint::Clean }
+    }
+}
+
 /// A turn in the making: the decisions, and what is not stored yet.
 struct Progress {
     /// 0 for a turn that is not kept.
@@ -274,7 +281,7 @@ impl Driver<'_> {
     fn request(&self, progress: &Progress, around: &Surroundings, offer: Offer, model: &str) -> Request {
         let turn = &progress.turn;
         let tools = match offer {
-            Offer::Tools => self.offered(&around.values, self.taint(progress)),
+            Offer::Tools => self.offered(&around.values, self.taint(progress, around)),
             Offer::Nothing => vec![],
         };
         let messages = repair(turn.messages(), &tools, turn.began_at());
@@ -294,8 +301,9 @@ impl Driver<'_> {
         Request { system, messages, tools }
     }
 
-    fn taint(&self, progress: &Progress) -> Taint {
-        gate::taint(progress.turn.messages(), |tool| self.toolbox.has(tool)).max(progress.taint)
+    fn taint(&self, progress: &Progress, around: &Surroundings) -> Taint {
+        let read = gate::taint(progress.turn.messages(), |tool| self.toolbox.has(tool));
+        read.max(progress.taint).max(around.taint())
     }
 
     fn offered(&self, values: &Values, taint: Taint) -> Vec<ToolSpec> {
@@ -325,7 +333,7 @@ impl Driver<'_> {
 
     /// Stores what the model said, and that its calls are about to run, before any of them does.
     async fn keep_reply(&self, progress: &mut Progress, reply: Reply) -> Result<Step, DbError> {
-        let (usage, hands) = (reply.usage, self.hands(progress));
+        let (usage, hands) = (reply.usage, self.hands(progress, progress.taint));
         progress.usage.input = progress.usage.input.saturating_add(usage.input);
         progress.usage.output = progress.usage.output.saturating_add(usage.output);
         progress.cut_off = reply.cut_off;
@@ -347,21 +355,20 @@ impl Driver<'_> {
 
     /// All calls of a round at once; results in call order.
     async fn run_all(&self, progress: &mut Progress, calls: &[ToolCall]) -> Result<Vec<String>, DbError> {
-        let values = self.surroundings().await?.values;
+        let around = self.surroundings().await?;
         let messages = progress.turn.messages();
-        let hands = self.hands(progress);
+        let hands = self.hands(progress, self.taint(progress, &around));
         let ran = calls.iter().map(|call| {
             let verdict = gate::judge(self.kind, hands.run.taint, messages, call);
-            hands.run(call, &values, verdict)
+            hands.run(call, &around.values, verdict)
         });
         let (results, records): (Vec<_>, Vec<_>) = try_join_all(ran).await?.into_iter().unzip();
         progress.records.extend(records);
         Ok(results)
     }
 
-    fn hands(&self, progress: &Progress) -> Hands<'_> {
+    fn hands(&self, progress: &Progress, taint: Taint) -> Hands<'_> {
         let Self { db, clock, toolbox, face, kind, .. } = *self;
-        let taint = self.taint(progress);
         Hands { db, clock, toolbox, face, run: Run { kind, conversation: progress.conversation.0, taint } }
     }
 }

@@ -8,6 +8,7 @@ mod drive;
 mod fallback;
 mod hands;
 pub mod prompt;
+pub mod soul;
 pub mod turn;
 
 use std::pin::Pin;

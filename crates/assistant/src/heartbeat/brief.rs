@@ -9,7 +9,10 @@ use super::store;
 use crate::db::DbError;
 use crate::gate::Taint;
 use crate::hex;
+use crate::memory::{Memory, promotion};
+#[cfg(any(feature = "sms", feature = "notifications"))]
 use crate::pending::{self, Queue};
+use crate::settings::{self, MEMORY_ENABLED};
 use crate::tasks;
 use crate::untrusted::Untrusted;
 
@@ -123,10 +126,12 @@ impl Brief {
 pub fn gather(tx: &Transaction<'_>, sources: &Sources, zone: &TimeZone) -> Result<Brief, DbError> {
     let (additions, pending) = (tasks::store::additions(tx)?, tasks::store::pending(tx)?);
     let mut taints = additions.iter().map(|task| task.taint).chain(pending.iter().map(|task| task.taint));
+    let remembers = settings::load(tx)?.on(&MEMORY_ENABLED);
     let mut brief = Brief {
         strange_tasks: taints.any(|taint| taint == Taint::Tainted),
         additions: additions.iter().map(addition).collect(),
         tasks: pending.iter().map(|task| task_line(task, zone)).collect(),
+        candidates: if remembers { candidates(tx)? } else { vec![] },
         previous: store::previous(tx)?,
         answered: store::standing(tx)?.1,
         ..Brief::default()
@@ -134,6 +139,10 @@ pub fn gather(tx: &Transaction<'_>, sources: &Sources, zone: &TimeZone) -> Resul
     #[cfg(feature = "sms")]
     if sources.sms {
         brief.sms = sms(tx)?;
+    }
+    #[cfg(feature = "notifications")]
+    if sources.notifications {
+        brief.notifications = notifications(tx)?;
     }
     let _ = (&mut brief, sources);
     Ok(brief)
@@ -153,6 +162,14 @@ fn task_line(task: &tasks::store::Pending, zone: &TimeZone) -> TaskLine {
     };
     let what = format!("- {}: {name}, {}{failed}", task.id.0, task.trigger.readable(zone));
     TaskLine { what, next: task.next }
+}
+
+fn candidates(tx: &Transaction<'_>) -> Result<Vec<String>, DbError> {
+    let line = |memory: &Memory| {
+        let content = memory.content.split_whitespace().collect::<Vec<_>>().join(" ");
+        format!("- {}: {content} ({} times useful)", memory.key.as_str(), memory.hits)
+    };
+    Ok(promotion::candidates(tx)?.iter().map(line).collect())
 }
 
 /// Which queues count: those whose feature is on.
@@ -176,6 +193,25 @@ fn sms(tx: &Transaction<'_>) -> Result<Arrivals, DbError> {
     Ok(Arrivals { items: items.collect(), dropped: pending::dropped(tx, QUEUE)? })
 }
 
+#[cfg(feature = "notifications")]
+fn notifications(tx: &Transaction<'_>) -> Result<Arrivals, DbError> {
+    use crate::notifications::view::{Eyes, Item};
+    use crate::notifications::{QUEUE, Record};
+    let eyes = Eyes::of_model(&crate::settings::load(tx)?);
+    let items = pending::waiting::<Record>(tx, QUEUE)?.into_iter().map(|waiting| {
+        let item = Item::of(&waiting.entry, &jiff::tz::TimeZone::UTC, eyes);
+        Arrival {
+            seq: waiting.seq,
+            who: item.app_label,
+            title: item.title,
+            id: item.id.as_str().to_owned(),
+            text: item.preview,
+            sensitive: item.sensitive,
+        }
+    });
+    Ok(Arrivals { items: items.collect(), dropped: pending::dropped(tx, QUEUE)? })
+}
+
 /// What was shown of one queue, and is to be forgotten when the run was answered.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shown {
@@ -184,8 +220,52 @@ pub struct Shown {
 }
 
 impl Shown {
+    #[cfg(any(feature = "sms", feature = "notifications"))]
     pub(super) fn forget(&self, tx: &Transaction<'_>, queue: Queue) -> Result<(), DbError> {
         pending::forget(tx, queue, &self.seqs)?;
         pending::told(tx, queue, &self.dropped)
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "notifications")]
+mod tests {
+    use super::*;
+    use crate::db::Db;
+    use crate::notifications::port::Heard;
+    use crate::notifications::record::{NotificationId, Post};
+    use crate::notifications::{QUEUE, store as heard};
+    use crate::settings;
+
+    fn hear(tx: &Transaction<'_>, id: &str, text: &str) -> Result<(), DbError> {
+        let label = Some(Untrusted::new("Bank"));
+        let post = Post { app_label: label, ..Post::new(NotificationId::new(id), "org.bank", "Login", text) };
+        heard::hear(tx, [(Timestamp::UNIX_EPOCH, &Heard::Posted(Box::new(post)))])
+    }
+
+    #[test]
+    fn notifications_are_gathered_without_codes_and_what_changed_meanwhile_stays() {
+        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+        let checked = db.write_now(|tx| {
+            settings::store(tx, "notifications_enabled", "true")?;
+            hear(tx, "1", "Your verification code is 482913.")?;
+            hear(tx, "2", "Welcome")?;
+            let off = gather(tx, &Sources::default(), &TimeZone::UTC)?;
+            assert_eq!(off.notifications, Arrivals::default(), "only while it is on");
+            let brief = gather(tx, &Sources { notifications: true, ..Sources::default() }, &TimeZone::UTC)?;
+            assert!(brief.is_new() && brief.is_tainted());
+            let first = &brief.notifications.items[0];
+            assert_eq!((first.who.as_written(), first.id.as_str()), ("Bank", "1"));
+            assert!(first.text.as_written().contains("[code]"), "{}", first.text.as_written());
+            hear(tx, "2", "Welcome back")?;
+            let seqs = brief.notifications.items.iter().map(|item| item.seq).collect();
+            Shown { seqs, dropped: vec![] }.forget(tx, QUEUE)?;
+            let left = gather(tx, &Sources { notifications: true, ..Sources::default() }, &TimeZone::UTC)?
+                .notifications;
+            let left: Vec<&str> = left.items.iter().map(|item| item.text.as_written()).collect();
+            assert_eq!(left, ["Welcome back"]);
+            Ok::<_, DbError>(())
+        });
+        checked.unwrap();
     }
 }

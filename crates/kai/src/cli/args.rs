@@ -137,7 +137,7 @@ pub(super) enum Command {
     /// See and forget what Kai remembers
     #[command(
         subcommand,
-        after_help = "Examples:\n  kai memory list --json\n  kai memory forget favourite_colour"
+        after_help = "Examples:\n  kai memory list --json\n  kai memory forget favourite_colour\n  kai memory proposals\n  kai memory accept tea"
     )]
     Memory(MemoryCommand),
     /// See and cancel what Kai is to do later
@@ -170,6 +170,13 @@ pub(super) enum Command {
     #[cfg(feature = "sms")]
     #[command(subcommand, after_help = "Example:\n  kai demo sms --from +15550100 \"Are you coming?\"")]
     Demo(DemoCommand),
+    /// See the notifications of other apps that Kai may read
+    #[cfg(feature = "notifications")]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai settings set notifications_enabled true\n  kai notifications list\n  kai notifications search dinner\n  kai notifications refresh"
+    )]
+    Notifications(super::notifications::NotificationsCommand),
     /// Print a fresh one-time link that signs a browser in
     #[command(after_help = "Examples:\n  kai link\n  kai link --revoke-all")]
     Link {
@@ -346,6 +353,12 @@ pub(super) enum MemoryCommand {
     List,
     /// Delete one memory
     Forget { key: String },
+    /// What Kai proposes to make a part of itself
+    Proposals,
+    /// Add a proposal to the soul, the beginning of every prompt
+    Accept { key: String },
+    /// Say no to a proposal
+    Decline { key: String },
 }
 
 #[derive(Debug, Subcommand)]

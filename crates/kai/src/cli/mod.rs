@@ -5,6 +5,8 @@ mod args;
 mod drafts;
 mod key;
 mod markdown;
+#[cfg(feature = "notifications")]
+mod notifications;
 pub(crate) mod out;
 mod show;
 mod talk;
@@ -19,6 +21,7 @@ use serde::de::DeserializeOwned;
 use kai_assistant::agent::conversation::ConversationId;
 
 use kai_assistant::home::Home;
+use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::tasks::TaskId;
 
 use self::args::{
@@ -82,6 +85,8 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         Command::Demo(command) => ask.demo(command),
         #[cfg(feature = "sms")]
         Command::Drafts(command) => ask.drafts(&command),
+        #[cfg(feature = "notifications")]
+        Command::Notifications(command) => notifications::run(&ask, command),
         Command::Link { revoke_all } => ask.link(revoke_all),
         Command::Export { file, sections, secrets } => transfer::export(&ask, &file, sections, secrets),
         Command::Import { file, sections, replace, preview, yes, no_secrets } => {
@@ -219,6 +224,15 @@ impl Asking {
             MemoryCommand::List => self.show(Call::MemoryList, |memories: &Vec<_>| show::memories(memories)),
             MemoryCommand::Forget { key } => self.show(Call::MemoryForget { key }, |key: &String| {
                 format!("Forgot \"{}\".\n", out::visible(key))
+            }),
+            MemoryCommand::Proposals => {
+                self.show(Call::MemoryProposals, |rows: &Vec<_>| show::proposals(rows))
+            }
+            MemoryCommand::Accept { key } => self.show(Call::MemoryAccept { key }, |taken: &Proposal| {
+                format!("Added to the soul: {}\n", out::visible(&taken.text))
+            }),
+            MemoryCommand::Decline { key } => self.show(Call::MemoryDecline { key }, |left: &Proposal| {
+                format!("Declined: {}\n", out::visible(&left.text))
             }),
         }
     }

@@ -2,6 +2,7 @@
 
 use kai_assistant::agent::conversation::{Conversation, Entry};
 use kai_assistant::memory::Memory;
+use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::tasks::{Missed, Status};
 use kai_llm::Message;
 
@@ -35,7 +36,10 @@ pub(super) fn status(status: &status::Status) -> String {
         None => "none is set up; add one: kai models add --help".to_owned(),
     };
     let memory = if status.memory.enabled { "on" } else { "off" };
-    #[cfg_attr(not(feature = "sms"), expect(unused_mut, reason = "the foss edition has more"))]
+    #[cfg_attr(
+        not(any(feature = "sms", feature = "notifications")),
+        expect(unused_mut, reason = "the foss edition has more")
+    )]
     let mut rows = vec![
         ("Kai".to_owned(), format!("{} ({} edition{permissions})", status.version, status.edition)),
         ("Home".to_owned(), format!("{} (encrypted, key: {})", visible(&status.home), status.key)),
@@ -51,6 +55,8 @@ pub(super) fn status(status: &status::Status) -> String {
     ];
     #[cfg(feature = "sms")]
     rows.push(("SMS".to_owned(), sms(&status.sms)));
+    #[cfg(feature = "notifications")]
+    rows.push(("Notifications".to_owned(), super::notifications::sentence(&status.notifications)));
     columns(&rows)
 }
 
@@ -77,8 +83,8 @@ pub(super) fn doctor(checks: &[Check]) -> String {
             Verdict::Note => "note",
             Verdict::Broken => "BAD ",
         };
-        let next = check.next.iter().map(|next| format!("                 → {}", visible(next)));
-        [format!("{sign}  {:<9}  {}", check.name, visible(&check.says))]
+        let next = check.next.iter().map(|next| format!("                     → {}", visible(next)));
+        [format!("{sign}  {:<13}  {}", check.name, visible(&check.says))]
             .into_iter()
             .chain(next)
             .collect::<Vec<_>>()
@@ -142,7 +148,22 @@ pub(super) fn memories(memories: &[Memory]) -> String {
     if memories.is_empty() {
         return "Kai remembers nothing yet.\n".to_owned();
     }
-    columns(&memories.iter().map(|m| (visible(m.key.as_str()), visible(&m.content))).collect::<Vec<_>>())
+    let row = |memory: &Memory| {
+        let strange = if memory.tainted { "  (from strangers' text)" } else { "" };
+        (visible(memory.key.as_str()), format!("{}{strange}", visible(&memory.content)))
+    };
+    columns(&memories.iter().map(row).collect::<Vec<_>>())
+}
+
+pub(super) fn proposals(rows: &[Proposal]) -> String {
+    if rows.is_empty() {
+        return "Nothing is proposed.\n".to_owned();
+    }
+    let row = |row: &Proposal| {
+        (visible(row.key.as_str()), format!("{} ({} times useful)", visible(&row.text), row.hits))
+    };
+    let list = columns(&rows.iter().map(row).collect::<Vec<_>>());
+    format!("{list}Accept with kai memory accept KEY, or decline.\n")
 }
 
 fn task_outlook(tasks: &TasksStatus) -> String {

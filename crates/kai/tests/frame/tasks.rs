@@ -131,7 +131,10 @@ fn a_due_task_runs_with_few_tools_and_reports_under_its_name() {
         .iter()
         .filter_map(|tool| tool["function"]["name"].as_str())
         .collect();
-    assert_eq!(tools, ["get_local_time", "web_search", "fetch_url", "memory_reinforce", "list_tasks"]);
+    assert_eq!(
+        tools,
+        ["get_local_time", "web_search", "fetch_url", "memory_reinforce", "promote_learning", "list_tasks"]
+    );
     let said = asked[0].body["messages"].as_array().unwrap().last().unwrap()["content"].to_string();
     assert!(said.contains("Task: Weather") && said.contains("Tell the weather."), "{said}");
     let reports = home.reports();
