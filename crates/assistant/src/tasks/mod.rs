@@ -1,6 +1,6 @@
 //! What Kai is to do later: once, again and again, or with every heartbeat.
 //!
-//! A model calls `schedule_task` ([`tools`]), which checks everything there is to check and keeps one row ([`store`]).
+//! A model calls `schedule_task` (`tools`), which checks everything there is to check and keeps one row ([`store`]).
 //! On a tick [`due`] says which tasks are to run now, the store claims one, durably, before it starts, and whoever
 //! runs it tells the store how it ended. What died between claim and end is found by the open claim, and said.
 //! [`cron`] knows when an expression comes next and [`describe`] how people say it. The tasks of the heartbeat do not
