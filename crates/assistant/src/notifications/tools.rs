@@ -7,14 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::port::Source;
-use super::view::{Eyes, Item, Wanted, Whole, fitting};
+use super::view::{Eyes, Item, Wanted, Whole};
 use super::{NotificationId, QUEUE, Record, store};
 use crate::access::Access;
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::pending;
-use crate::settings::{self, TOOL_RESULT_LIMIT};
-use crate::tool::{Run, Tool, ToolError};
+use crate::settings;
+use crate::tool::{Run, Tool, ToolError, room};
 
 /// What all of these tools need.
 #[derive(Clone)]
@@ -29,8 +29,6 @@ const NO_SOURCE: &str = "No notifications can be read on this machine. On a Linu
                          so that it finds its D-Bus; in Termux, install Termux:API. The user can see more: kai doctor";
 /// The most that a search brings.
 const HITS: usize = 20;
-/// What a result needs besides its items.
-const FRAME: usize = 300;
 
 impl Shelf {
     fn lacks(&self) -> Option<String> {
@@ -50,7 +48,7 @@ impl Shelf {
     fn listing(&self, records: &[Record], bounds: Bounds) -> Listing {
         let zone = self.clock.zone();
         let items = records.iter().map(|record| Item::of(record, &zone, bounds.eyes)).collect();
-        let (notifications, more) = fitting(items, bounds.room);
+        let (notifications, more) = room::fitting(items, bounds.room);
         Listing { count: notifications.len(), notifications, more, dropped: 0, untrusted: true }
     }
 }
@@ -65,8 +63,7 @@ struct Bounds {
 
 fn bounds(tx: &Transaction<'_>) -> Result<Bounds, DbError> {
     let values = settings::load(tx)?;
-    let limit = usize::try_from(values.number(&TOOL_RESULT_LIMIT)).unwrap_or(usize::MAX);
-    Ok(Bounds { room: limit.saturating_sub(FRAME), eyes: Eyes::of_model(&values) })
+    Ok(Bounds { room: room::room(&values), eyes: Eyes::of_model(&values) })
 }
 
 #[derive(Debug, Serialize)]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::record::{ChatMessage, NotificationId, Record};
 use crate::codes;
 use crate::settings::{CODE_REDACTION_ENABLED, Values};
+use crate::tool::room::fitting;
 use crate::untrusted::Untrusted;
 
 /// Who looks, and what is kept from them.
@@ -131,20 +132,6 @@ fn is_zero(n: &usize) -> bool {
     *n == 0
 }
 
-/// The first that fit into `room` bytes of JSON, and how many do not.
-pub fn fitting<T: Serialize>(items: Vec<T>, room: usize) -> (Vec<T>, usize) {
-    let size = |item: &T| serde_json::to_string(item).map_or(usize::MAX, |json| json.len().saturating_add(1));
-    let (mut left, all) = (room, items.len());
-    let mut shown = vec![];
-    for item in items {
-        let Some(rest) = left.checked_sub(size(&item)) else { break };
-        left = rest;
-        shown.push(item);
-    }
-    let more = all - shown.len();
-    (shown, more)
-}
-
 /// What to look for, prepared once.
 #[derive(Debug)]
 pub struct Wanted {
@@ -215,14 +202,5 @@ mod tests {
             assert_eq!(wanted.is_in(&record, Eyes::All), expected, "{query} in {package:?}");
         }
         assert!(Wanted::new(" \t", None).is_none());
-    }
-
-    #[test]
-    fn what_does_not_fit_is_counted() {
-        let items = vec!["aaaa", "bbbb", "c"];
-        for (room, shown, more) in [(100, 3, 0), (14, 2, 1), (13, 1, 2), (0, 0, 3)] {
-            let (fit, left) = fitting(items.clone(), room);
-            assert_eq!((fit.len(), left), (shown, more), "{room}");
-        }
     }
 }

@@ -4,6 +4,7 @@
 //! [`AnyTool`] erases the types once; no tool ever touches raw JSON.
 
 mod executor;
+pub mod room;
 mod schema;
 
 use std::pin::Pin;
