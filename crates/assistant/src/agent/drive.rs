@@ -64,12 +64,15 @@ pub enum TurnError {
     #[error("Conversation {} is being answered right now. Wait for it, or start another.", .0.0)]
     Busy(ConversationId),
     #[error("{label}: {error}")]
-    Model { label: String, error: ModelError },
+    Model { label: String, error: ModelError, usage: Usage },
     #[error("{label} gave an empty answer. Ask again, or try another model.")]
     Empty { label: String, usage: Usage },
     #[error("{0}")]
     Store(#[from] DbError),
 }
+
+/// Stands before the reports of a heartbeat when the person asks about them; not stored.
+const REPORTS: &str = "What did the heartbeats report?";
 
 /// A turn that says nothing for so long has died without a word.
 const LEASE: SignedDuration = SignedDuration::from_mins(15);
@@ -208,9 +211,14 @@ impl Driver<'_> {
             let lease = lease::take(tx, &id.lease(), now, LEASE)?.ok_or(TurnError::Busy(id))?;
             conversation::append(tx, id, &[Message::User { text: said }], None, now)?;
             let history = conversation::entries(tx, id)?.into_iter().map(|entry| entry.message);
-            let history = history.collect::<Vec<_>>();
-            // Reports tell what strangers wrote, though no tool's result is among them.
-            let taint = if conversation::is_heartbeat(tx, id)? { Taint::Tainted } else { Taint::Clean };
+            let mut history = history.collect::<Vec<_>>();
+            if matches!(history.first(), Some(Message::Assistant { .. })) {
+                // No provider begins with an answer, and reports that nobody asked for would be left out.
+                history.insert(0, Message::User { text: REPORTS.to_owned() });
+            }
+            // Reports tell what strangers wrote, though no tool's result is among them; and an answer may tell what a
+            // memory said that was forgotten since.
+            let taint = if conversation::is_tainted(tx, id)? { Taint::Tainted } else { Taint::Clean };
             Ok((id, lease, history, taint))
         };
         let (conversation, lease, history, taint) = self.db.write(begun).await.map_err(|e: TurnError| e)?;
@@ -258,7 +266,10 @@ impl Driver<'_> {
                     (progress.asking, failures) = (other, 0);
                     self.models.get(other).map(again).into_iter().for_each(|event| self.face.shows(event));
                 }
-                Move::Stop => return Err(TurnError::Model { label: ready.label.clone(), error }),
+                Move::Stop => {
+                    let (label, usage) = (ready.label.clone(), progress.usage);
+                    return Err(TurnError::Model { label, error, usage });
+                }
             }
         }
     }
@@ -275,6 +286,8 @@ impl Driver<'_> {
         if hopeless(&request, ready.model.window()) {
             return Ok(Err(ModelError::TooLong));
         }
+        // It never goes down: what was read once may be in anything said since.
+        progress.taint = self.taint(progress, around);
         let mut seen = mentions::mentions(progress.turn.messages(), &request.messages);
         seen.extend(self.shown.iter().cloned());
         self.store_request(progress, ready, ready.model.body(&request), seen).await?;
@@ -325,11 +338,15 @@ impl Driver<'_> {
     ) -> Result<(), DbError> {
         let (id, now, model) = (progress.conversation, self.clock.now(), ready.label.clone());
         let lease = progress.lease.as_ref().map(|held| held.lease.clone());
+        let tainted = lease.is_some() && progress.taint == Taint::Tainted;
         let results = progress.unstored();
         let records = std::mem::take(&mut progress.records);
         let leaving = move |tx: &Transaction<'_>| {
             lease.iter().try_for_each(|lease| lease::renew(tx, lease, now, LEASE))?;
             conversation::append(tx, id, &results, None, now)?;
+            if tainted {
+                conversation::mark_tainted(tx, id)?;
+            }
             records.iter().try_for_each(|record| ledger::append(tx, record, now))?;
             ledger::request(tx, id.0, &model, &body, &seen, now)
         };
@@ -361,8 +378,9 @@ impl Driver<'_> {
     /// All calls of a round at once; results in call order.
     async fn run_all(&self, progress: &mut Progress, calls: &[ToolCall]) -> Result<Vec<String>, DbError> {
         let around = self.surroundings().await?;
+        progress.taint = self.taint(progress, &around);
         let messages = progress.turn.messages();
-        let hands = self.hands(progress, self.taint(progress, &around));
+        let hands = self.hands(progress, progress.taint);
         let ran = calls.iter().map(|call| {
             let verdict = gate::judge(self.kind, hands.run.taint, messages, call);
             hands.run(call, &around.values, verdict)

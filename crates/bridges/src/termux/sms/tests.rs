@@ -339,6 +339,8 @@ async fn sending_says_whether_it_may_have_left() {
         ("cat > /dev/null; echo '{\"API_ERROR\":\"no SIM\"}'", false, "no SIM"),
         ("cat > /dev/null; echo the app is gone >&2; exit 1", false, "the app is gone"),
         ("exit 1", false, "it did not say why"),
+        ("cat > /dev/null; echo 'fork(): Try again' >&2", true, "fork(): Try again"),
+        ("cat > /dev/null; echo strange", true, "strange"),
         ("cat > /dev/null; kill -9 $$", true, "was killed"),
         ("cat > /dev/null; exit 143", true, "was killed"),
         ("cat > /dev/null; yes", true, "printed more than"),
