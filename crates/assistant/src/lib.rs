@@ -42,6 +42,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     models::MIGRATION,
     agent::conversation::MIGRATION,
     ledger::MIGRATION,
+    ledger::EDGES,
     lease::MIGRATION,
     pending::MIGRATION,
     heartbeat::MIGRATION,

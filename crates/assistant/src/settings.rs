@@ -108,6 +108,12 @@ pub static LANGUAGE: Setting = setting(
     "system",
     "The language of names and descriptions.",
 );
+pub static LEDGER_RETENTION_DAYS: Setting = setting(
+    "ledger_retention_days",
+    Kind::Whole { from: 0, to: 36_500 },
+    "365",
+    "Days that the ledger keeps what left, ran and was clicked; 0 means for ever.",
+);
 pub static LOCATION_SERVICE: Setting = setting(
     "location_service",
     Kind::Choice(&["ipwho.is", "ipapi.co"]),
@@ -229,6 +235,7 @@ static FIXED: &[&Setting] = &[
     &HEARTBEAT_MODEL,
     &HEARTBEAT_PROMPT,
     &LANGUAGE,
+    &LEDGER_RETENTION_DAYS,
     &LOCATION_SERVICE,
     &MEMORY_ENABLED,
     #[cfg(feature = "notifications")]

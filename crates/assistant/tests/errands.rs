@@ -104,6 +104,7 @@ impl Stage {
             face: &Nobody,
             kind: RunKind::Chat,
             taint: Taint::Clean,
+            shown: &[],
             platform: "test",
         }
     }

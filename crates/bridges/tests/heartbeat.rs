@@ -141,6 +141,7 @@ impl World {
             face: &Nobody,
             kind: RunKind::Heartbeat,
             taint: Taint::Clean,
+            shown: &[],
             platform: "test",
         };
         Beat { db, clock: self.clock.as_ref() }.run(why, driver).await.unwrap()

@@ -71,6 +71,7 @@ pub(crate) async fn answer(
         Call::Export { sections, passphrase } => json(transfer::export(app, &sections, passphrase).await?),
         Call::Import(call) => json(transfer::import(app, call).await?),
         Call::ModelsFirst { name } => json(models::first(app, name).await?),
+        Call::Ledger(call) => crate::ledger::answer(app, call).await,
         #[cfg(feature = "sms")]
         Call::Sms(call) => sms::answer(app, call).await,
         #[cfg(feature = "notifications")]

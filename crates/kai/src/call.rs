@@ -6,6 +6,7 @@ use kai_assistant::tasks::TaskId;
 use kai_assistant::transfer::Mode;
 use serde::{Deserialize, Serialize};
 
+use crate::ledger::LedgerCall;
 #[cfg(feature = "sms")]
 use crate::sms::SmsCall;
 
@@ -112,6 +113,7 @@ pub(crate) enum Call {
     ModelsFirst {
         name: String,
     },
+    Ledger(LedgerCall),
     #[cfg(feature = "sms")]
     Sms(SmsCall),
     #[cfg(feature = "notifications")]

@@ -32,6 +32,7 @@ pub(crate) async fn ask(
         face,
         kind: RunKind::Chat,
         taint: Taint::Clean,
+        shown: &[],
         platform: PLATFORM,
     };
     let answer = driver.turn(chat, text).await.map_err(|error| Failure::failed(error.to_string()))?;

@@ -14,6 +14,7 @@ mod doctor;
 mod failure;
 mod heartbeat;
 mod home;
+mod ledger;
 mod logs;
 mod machine;
 mod models;

@@ -189,6 +189,7 @@ fn driver<'a>(app: &'a App, models: &'a [Ready]) -> Driver<'a> {
         face: &Nobody,
         kind: RunKind::Task,
         taint: Taint::Tainted,
+        shown: &[],
         platform: PLATFORM,
     }
 }

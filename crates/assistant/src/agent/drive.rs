@@ -14,7 +14,7 @@ use rusqlite::Transaction;
 use super::conversation::{self, ConversationId, Which};
 use super::fallback::{self, Move};
 use super::turn::{End, Offer, ROUNDS, Step, Turn};
-use super::{Event, Face, Hands, Ready, prompt};
+use super::{Event, Face, Hands, Ready, mentions, prompt};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::gate::{self, RunKind, Taint};
@@ -37,6 +37,8 @@ pub struct Driver<'a> {
     pub kind: RunKind,
     /// What a request holds from the start, before anything was read in it.
     pub taint: Taint,
+    /// Messages that what is said tells of, by their identities; for the ledger.
+    pub shown: &'a [String],
     pub platform: &'a str,
 }
 
@@ -273,7 +275,9 @@ impl Driver<'_> {
         if hopeless(&request, ready.model.window()) {
             return Ok(Err(ModelError::TooLong));
         }
-        self.store_request(progress, ready, ready.model.body(&request)).await?;
+        let mut seen = mentions::mentions(progress.turn.messages(), &request.messages);
+        seen.extend(self.shown.iter().cloned());
+        self.store_request(progress, ready, ready.model.body(&request), seen).await?;
         let deltas = |text: &str| self.face.shows(Event::Delta { text: text.to_owned() });
         Ok(ready.model.reply(&request, &deltas).await)
     }
@@ -317,6 +321,7 @@ impl Driver<'_> {
         progress: &mut Progress,
         ready: &Ready,
         body: Vec<u8>,
+        seen: Vec<String>,
     ) -> Result<(), DbError> {
         let (id, now, model) = (progress.conversation, self.clock.now(), ready.label.clone());
         let lease = progress.lease.as_ref().map(|held| held.lease.clone());
@@ -326,7 +331,7 @@ impl Driver<'_> {
             lease.iter().try_for_each(|lease| lease::renew(tx, lease, now, LEASE))?;
             conversation::append(tx, id, &results, None, now)?;
             records.iter().try_for_each(|record| ledger::append(tx, record, now))?;
-            ledger::request(tx, id.0, &model, &body, now)
+            ledger::request(tx, id.0, &model, &body, &seen, now)
         };
         self.db.write(leaving).await
     }

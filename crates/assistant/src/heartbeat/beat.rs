@@ -71,7 +71,8 @@ impl Beat<'_> {
             return self.settle(lease, Settled::nothing_new(&brief), started).await;
         }
         let taint = if brief.is_tainted() { Taint::Tainted } else { Taint::Clean };
-        let driver = Driver { kind: RunKind::Heartbeat, taint, ..driver };
+        let shown = [&rendered.sms.identities[..], &rendered.notifications.identities].concat();
+        let driver = Driver { kind: RunKind::Heartbeat, taint, shown: &shown, ..driver };
         let answer = driver.unattended(rendered.text.clone()).await;
         self.settle(lease, Settled::of(&brief, rendered, answer), started).await
     }

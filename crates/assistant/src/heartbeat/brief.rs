@@ -69,6 +69,8 @@ pub struct Arrival {
     /// What stands behind it, if anything.
     pub title: Untrusted,
     pub id: String,
+    /// What the ledger calls it.
+    pub identity: String,
     pub text: Untrusted,
     pub sensitive: bool,
 }
@@ -184,6 +186,7 @@ fn sms(tx: &Transaction<'_>) -> Result<Arrivals, DbError> {
     use crate::sms::store::{QUEUE, Queued};
     let items = pending::waiting::<Queued>(tx, QUEUE)?.into_iter().map(|waiting| Arrival {
         seq: waiting.seq,
+        identity: waiting.entry.identity(),
         who: waiting.entry.address,
         title: Untrusted::default(),
         id: waiting.entry.id.0.to_string(),
@@ -204,6 +207,7 @@ fn notifications(tx: &Transaction<'_>) -> Result<Arrivals, DbError> {
             seq: waiting.seq,
             who: item.app_label,
             title: item.title,
+            identity: format!("notification {}", item.id.as_str()),
             id: item.id.as_str().to_owned(),
             text: item.preview,
             sensitive: item.sensitive,
@@ -216,6 +220,8 @@ fn notifications(tx: &Transaction<'_>) -> Result<Arrivals, DbError> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shown {
     pub seqs: Vec<i64>,
+    /// What the ledger calls them.
+    pub identities: Vec<String>,
     pub dropped: Vec<(String, u32)>,
 }
 
@@ -259,7 +265,7 @@ mod tests {
             assert!(first.text.as_written().contains("[code]"), "{}", first.text.as_written());
             hear(tx, "2", "Welcome back")?;
             let seqs = brief.notifications.items.iter().map(|item| item.seq).collect();
-            Shown { seqs, dropped: vec![] }.forget(tx, QUEUE)?;
+            Shown { seqs, ..Shown::default() }.forget(tx, QUEUE)?;
             let left = gather(tx, &Sources { notifications: true, ..Sources::default() }, &TimeZone::UTC)?
                 .notifications;
             let left: Vec<&str> = left.items.iter().map(|item| item.text.as_written()).collect();

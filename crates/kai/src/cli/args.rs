@@ -177,6 +177,12 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai settings set notifications_enabled true\n  kai notifications list\n  kai notifications search dinner\n  kai notifications refresh"
     )]
     Notifications(super::notifications::NotificationsCommand),
+    /// What left this machine, what ran, what was clicked
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai ledger show\n  kai ledger verify\n  kai ledger who 4711      (which requests held this SMS)\n  kai ledger bytes 17      (exactly what was sent)"
+    )]
+    Ledger(LedgerCommand),
     /// Print a fresh one-time link that signs a browser in
     #[command(after_help = "Examples:\n  kai link\n  kai link --revoke-all")]
     Link {
@@ -345,6 +351,21 @@ pub(super) enum HeartbeatCommand {
     DryRun,
     /// What the last runs came to, newest first
     Log,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum LedgerCommand {
+    /// The newest records, newest first
+    Show {
+        #[arg(long, default_value_t = 50)]
+        limit: usize,
+    },
+    /// Look for a record that was altered, dropped or exchanged
+    Verify,
+    /// Which requests held a message: the number of an SMS, or the id of a notification
+    Who { id: String },
+    /// The exact bytes of a request
+    Bytes { seq: i64 },
 }
 
 #[derive(Debug, Subcommand)]

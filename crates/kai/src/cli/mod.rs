@@ -25,8 +25,8 @@ use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::tasks::TaskId;
 
 use self::args::{
-    Args, ChatsCommand, Command, HeartbeatCommand, MemoryCommand, ModelsCommand, Serve, SettingsCommand,
-    TasksCommand, ToolsCommand,
+    Args, ChatsCommand, Command, HeartbeatCommand, LedgerCommand, MemoryCommand, ModelsCommand, Serve,
+    SettingsCommand, TasksCommand, ToolsCommand,
 };
 use crate::call::{Call, ModelRow, ModelTest, NewModel, Revoked, SettingRow, SignInLink, ToolAnswer};
 use crate::caller::Caller;
@@ -35,6 +35,7 @@ use crate::doctor::{self, Check};
 use crate::failure::Failure;
 use crate::heartbeat::Ran;
 use crate::home::{self, Keys};
+use crate::ledger::{LedgerCall, LedgerCheck};
 use crate::logs;
 
 /// Parses, runs, and ends with the right code.
@@ -87,6 +88,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         Command::Drafts(command) => ask.drafts(&command),
         #[cfg(feature = "notifications")]
         Command::Notifications(command) => notifications::run(&ask, command),
+        Command::Ledger(command) => ask.ledger(command),
         Command::Link { revoke_all } => ask.link(revoke_all),
         Command::Export { file, sections, secrets } => transfer::export(&ask, &file, sections, secrets),
         Command::Import { file, sections, replace, preview, yes, no_secrets } => {
@@ -216,6 +218,26 @@ impl Asking {
             }
             HeartbeatCommand::DryRun => self.show(Call::HeartbeatDryRun, show::dry_run),
             HeartbeatCommand::Log => self.show(Call::HeartbeatLog, |rows: &Vec<_>| show::heartbeat_log(rows)),
+        }
+    }
+
+    fn ledger(&self, command: LedgerCommand) -> Result<ExitCode, Failure> {
+        match command {
+            LedgerCommand::Show { limit } => self
+                .show(Call::Ledger(LedgerCall::Show { limit }), |rows: &Vec<_>| {
+                    show::ledger(rows, "Nothing is in the ledger yet.")
+                }),
+            LedgerCommand::Verify => {
+                let check: LedgerCheck = self.caller.ask(Call::Ledger(LedgerCall::Verify))?;
+                self.print(&check, show::ledger_check);
+                Ok(ExitCode::from(u8::from(!check.whole)))
+            }
+            LedgerCommand::Who { id } => self.show(Call::Ledger(LedgerCall::Who { id }), |rows: &Vec<_>| {
+                show::ledger(rows, "No request held it.")
+            }),
+            LedgerCommand::Bytes { seq } => {
+                self.show(Call::Ledger(LedgerCall::Bytes { seq }), |bytes: &String| out::value(bytes))
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Answers as text for people.
 
 use kai_assistant::agent::conversation::{Conversation, Entry};
+use kai_assistant::ledger::Record;
 use kai_assistant::memory::Memory;
 use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::tasks::{Missed, Status};
@@ -10,6 +11,7 @@ use super::out::visible;
 use crate::call::{ModelRow, ModelTest, SettingRow, ToolRow};
 use crate::doctor::{Check, Verdict};
 use crate::heartbeat::{DryRun, HeartbeatStatus, LogRow, Ran};
+use crate::ledger::{LedgerCheck, LedgerRow};
 #[cfg(feature = "sms")]
 use crate::sms::SmsStatus;
 use crate::status;
@@ -144,6 +146,52 @@ pub(super) fn heartbeat_log(rows: &[LogRow]) -> String {
     columns(&rows.iter().map(row).collect::<Vec<_>>())
 }
 
+pub(super) fn ledger(rows: &[LedgerRow], none: &str) -> String {
+    if rows.is_empty() {
+        return format!("{none}\n");
+    }
+    let row = |row: &LedgerRow| (row.seq.to_string(), format!("{}  {}", row.at_local, happened(&row.record)));
+    columns(&rows.iter().map(row).collect::<Vec<_>>())
+}
+
+fn happened(record: &Record) -> String {
+    let within = |conversation: i64| match conversation {
+        0 => String::new(),
+        id => format!(" (conversation {id})"),
+    };
+    match record {
+        Record::Request { conversation, model, bytes, seen, .. } => {
+            let held =
+                if seen.is_empty() { String::new() } else { format!(", {}", count(seen.len(), "message")) };
+            format!("{bytes} bytes left for {}{held}{}", visible(model), within(*conversation))
+        }
+        Record::ToolCall { conversation, tool, arguments } => {
+            format!("{} was called {}{}", visible(tool), visible(arguments), within(*conversation))
+        }
+        Record::ToolResult { tool, success, result_chars, .. } => {
+            let how = if *success { "worked" } else { "failed" };
+            format!("{} {how}, {result_chars} characters", visible(tool))
+        }
+        Record::Click { tool, arguments, allowed, .. } => {
+            let said = if *allowed { "allowed" } else { "did not allow" };
+            format!("you {said} {} {}", visible(tool), visible(arguments))
+        }
+        Record::Draft { draft, to, .. } => format!("draft {draft} to {} was made", visible(to)),
+        Record::Tap { draft, .. } => format!("you tapped on draft {draft}"),
+        Record::Sent { draft, outcome } => format!("draft {draft} is {}", visible(outcome)),
+        Record::Discarded { draft, status } => format!("draft {draft} ({}) was taken away", visible(status)),
+    }
+}
+
+pub(super) fn ledger_check(check: &LedgerCheck) -> String {
+    match (check.broken_at, &check.what) {
+        (Some(seq), Some(what)) => {
+            format!("The ledger is not what it was: record {seq}: {}.\n", visible(what))
+        }
+        _ => format!("All {} are what they were.\n", count(check.records, "record")),
+    }
+}
+
 pub(super) fn memories(memories: &[Memory]) -> String {
     if memories.is_empty() {
         return "Kai remembers nothing yet.\n".to_owned();
@@ -201,8 +249,11 @@ pub(super) fn task(whole: &TaskWhole) -> String {
         Missed::RunOnce => "run once, as soon as possible",
         Missed::Skip => "skip it",
     };
-    let origin =
-        if row.tainted { "made after reading what others wrote" } else { "made from your words alone" };
+    let origin = if row.tainted {
+        "made after reading what others wrote to you; it never reaches the web"
+    } else {
+        "made without anything that others wrote to you"
+    };
     let head = columns(&[
         (format!("Task {}", row.id.0), task_line(row)),
         ("If missed".to_owned(), missed.to_owned()),
