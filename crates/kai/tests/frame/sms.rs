@@ -76,6 +76,8 @@ fn ready() -> Phone {
     phone.inbox(&[(41, ALICE, "before")]);
     assert_eq!(phone.run(&["settings", "set", "sms_enabled", "true"]).out, "sms_enabled = true\n");
     assert_eq!(phone.run(&["settings", "set", "sms_send_enabled", "true"]).code, 0);
+    // During its hours a heartbeat would ask the model too.
+    assert_eq!(phone.run(&["settings", "set", "heartbeat_enabled", "false"]).code, 0);
     phone
 }
 
