@@ -146,10 +146,23 @@ impl Progress {
 struct Held {
     db: Db,
     lease: Lease,
+    given_back: bool,
+}
+
+impl Held {
+    /// Before the answer is handed on: whoever speaks at once must not find the conversation busy.
+    async fn give_back(mut self) -> Result<(), DbError> {
+        let lease = self.lease.clone();
+        self.given_back = true;
+        self.db.write(move |tx| lease::give_back(tx, &lease)).await
+    }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
+        if self.given_back {
+            return;
+        }
         let (db, lease) = (self.db.clone(), self.lease.clone());
         // Also when a turn is cancelled, which leaves no chance to wait. Without a runtime the process ends, and
         // the lease with it.
@@ -165,9 +178,13 @@ impl Driver<'_> {
         if self.models.is_empty() {
             return Err(TurnError::NoModel);
         }
-        let (progress, step) = self.begin(which, said).await?;
+        let (mut progress, step) = self.begin(which, said).await?;
         self.face.shows(Event::Began { conversation: progress.conversation });
-        self.go_on(progress, step).await
+        let answer = self.go_on(&mut progress, step).await;
+        if let Some(held) = progress.lease.take() {
+            held.give_back().await?;
+        }
+        answer
     }
 
     /// A run that nobody watches and that belongs to no conversation: what was said in it is nowhere but in the
@@ -176,27 +193,31 @@ impl Driver<'_> {
         if self.models.is_empty() {
             return Err(TurnError::NoModel);
         }
-        let (progress, step) =
+        let (mut progress, step) =
             Progress::of(ConversationId(0), None, self.taint, vec![Message::User { text: said }]);
-        self.go_on(progress, step).await
+        self.go_on(&mut progress, step).await
     }
 
-    async fn go_on(&self, mut progress: Progress, mut step: Step) -> Result<Answer, TurnError> {
+    async fn go_on(&self, progress: &mut Progress, mut step: Step) -> Result<Answer, TurnError> {
         loop {
             step = match step {
                 Step::AskModel { offer } => {
-                    let reply = self.ask(&mut progress, offer).await?;
-                    self.keep_reply(&mut progress, reply).await?
+                    let reply = self.ask(progress, offer).await?;
+                    self.keep_reply(progress, reply).await?
                 }
                 Step::RunTools(calls) => {
-                    let results = self.run_all(&mut progress, &calls).await?;
+                    let results = self.run_all(progress, &calls).await?;
                     progress.turn.on_results(results)
                 }
                 Step::Done { text, .. } if text.trim().is_empty() => {
-                    return Err(TurnError::Empty { label: progress.answered_by, usage: progress.usage });
+                    return Err(TurnError::Empty {
+                        label: progress.answered_by.clone(),
+                        usage: progress.usage,
+                    });
                 }
                 Step::Done { text, end } => {
-                    let Progress { conversation, answered_by, usage, cut_off, .. } = progress;
+                    let Progress { conversation, usage, cut_off, .. } = *progress;
+                    let answered_by = progress.answered_by.clone();
                     return Ok(Answer { text, conversation, end, cut_off, answered_by, usage });
                 }
             };
@@ -222,7 +243,7 @@ impl Driver<'_> {
             Ok((id, lease, history, taint))
         };
         let (conversation, lease, history, taint) = self.db.write(begun).await.map_err(|e: TurnError| e)?;
-        let held = Held { db: self.db.clone(), lease };
+        let held = Held { db: self.db.clone(), lease, given_back: false };
         Ok(Progress::of(conversation, Some(held), taint.max(self.taint), history))
     }
 
