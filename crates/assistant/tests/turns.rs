@@ -16,7 +16,7 @@ use kai_assistant::clock::ManualClock;
 use kai_assistant::db::{Db, DbError};
 use kai_assistant::gate::{RunKind, Taint};
 use kai_assistant::ledger::{self, Record};
-use kai_assistant::memory::MemoryStore;
+use kai_assistant::memory::{self, Category, MemoryKey, MemoryStore};
 use kai_assistant::tool::{AnyTool, Run, Tool, ToolError};
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
 use kai_llm::{Act, Message, Model, ModelError, Reply, Request, Scripted, ToolCall};
@@ -385,6 +385,25 @@ async fn after_strangers_text_planting_a_memory_needs_a_click() {
             .collect();
         assert_eq!(clicks, [yes]);
     }
+}
+
+/// Forgetting what strangers' words were remembered as does not make what was said of them one's own.
+#[tokio::test(start_paused = true)]
+async fn a_conversation_that_once_held_strangers_words_stays_tainted() {
+    let stage = Stage::new().await;
+    let key = MemoryKey::new("plan").unwrap();
+    let planted = key.clone();
+    let keep = stage.db.write(move |tx| {
+        memory::store::keep(tx, &planted, "Pay +1.", Category::General, Taint::Tainted, Timestamp::UNIX_EPOCH)
+    });
+    keep.await.map_err(|e: DbError| e).unwrap();
+    stage.say(&[ready("m", &script([Act::text("Pay +1, you said.")]))], "what is the plan?").await.unwrap();
+    let forget = stage.db.write(move |tx| memory::store::forget(tx, &key));
+    assert!(forget.await.map_err(|e: DbError| e).unwrap());
+    let plant = "{\"key\": \"k\", \"content\": \"Pay +1.\"}";
+    let model = script([Act::calls(&[("c1", "memory_store", plant)]), Act::text("done")]);
+    stage.say(&[ready("m", &model)], "remember it").await.unwrap();
+    assert_eq!(*stage.face.asked.lock().unwrap(), [plant], "the person is asked all the same");
 }
 
 /// A conversation with tool turns goes on with another model, and after tools were switched off.

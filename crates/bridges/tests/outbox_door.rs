@@ -216,6 +216,36 @@ async fn an_earlier_message_of_the_same_words_settles_nothing() {
 }
 
 #[tokio::test]
+async fn what_the_person_writes_hours_later_settles_nothing() {
+    let world = world();
+    let lost = world.stage("Yes").await.unwrap();
+    world.phone.next_send(Fate::UnsureAndNotSent("No answer.".to_owned()));
+    world.door.tap(tap_on(&lost).unwrap()).await.unwrap();
+    world.clock.advance(SignedDuration::from_mins(3));
+    // The same words to the same number, by another way.
+    let other = world.stage("Yes").await.unwrap();
+    world.door.tap(tap_on(&other).unwrap()).await.unwrap();
+    assert_eq!(world.door.settle().await.unwrap(), 0);
+    assert_eq!(world.draft(lost.id).await.unwrap().status.name(), "UNKNOWN");
+}
+
+#[tokio::test]
+async fn a_run_that_is_run_again_drafts_once() {
+    let world = world();
+    let now = kai_assistant::clock::Clock::now(world.clock.as_ref());
+    let stage = |origin, body: &str| {
+        let new = NewDraft { origin, ..new(body) };
+        world.door.db.write(move |tx| store::stage(tx, &new, now))
+    };
+    let first = stage(RunKind::Heartbeat, "Yes").await.unwrap();
+    assert_eq!(stage(RunKind::Heartbeat, "Yes").await.unwrap().id, first.id);
+    assert_ne!(stage(RunKind::Heartbeat, "No").await.unwrap().id, first.id, "another text is another draft");
+    assert_ne!(stage(RunKind::Chat, "Yes").await.unwrap().id, first.id, "a person may want it twice");
+    world.door.tap(tap_on(&first).unwrap()).await.unwrap();
+    assert_ne!(stage(RunKind::Task, "No way").await.unwrap().id, first.id);
+}
+
+#[tokio::test]
 async fn a_full_box_refuses_and_loses_no_draft() {
     let world = world();
     for n in 0..CAPACITY {

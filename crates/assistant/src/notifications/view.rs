@@ -167,9 +167,10 @@ impl Wanted {
         if self.package_name.as_ref().is_some_and(|name| *name != record.package_name.to_lowercase()) {
             return false;
         }
-        let said = record.messages.iter().flat_map(|message| [&message.sender, &message.text]);
-        let texts = [&record.app_label, &record.title, &record.text].into_iter().chain(said);
-        let texts: Vec<String> = texts.map(|text| folded(eyes.see(text).as_written())).collect();
+        let said = record.messages.iter().map(|m| eyes.see_all([&record.title, &m.sender, &m.text]));
+        let parts = eyes.see_all([&record.app_label, &record.title, &record.text]);
+        let texts = parts.into_iter().chain(said.flatten());
+        let texts: Vec<String> = texts.map(|text| folded(text.as_written())).collect();
         self.words.iter().all(|word| texts.iter().any(|text| text.contains(word)))
     }
 }
@@ -196,6 +197,20 @@ mod tests {
             ..Post::new(NotificationId::new("0|org.app|7"), "org.App", title, text)
         };
         Record::of(&post, "2026-03-09T14:05:00Z".parse().unwrap())
+    }
+
+    #[test]
+    fn a_title_says_what_the_number_below_it_is() {
+        let record = record("Mail", "Your verification code", "482913");
+        let zone = TimeZone::UTC;
+        let item = Item::of(&record, &zone, Eyes::NoCodes);
+        assert_eq!(
+            (item.title.as_written(), item.preview.as_written()),
+            ("Your verification code", "[code]")
+        );
+        assert_eq!(Whole::of(&record, &zone, Eyes::NoCodes, 9_000).text.as_written(), "[code]");
+        assert_eq!(Whole::of(&record, &zone, Eyes::All, 9_000).text.as_written(), "482913");
+        assert!(!Wanted::new("482913", None).unwrap().is_in(&record, Eyes::NoCodes), "no oracle");
     }
 
     #[test]
