@@ -150,7 +150,7 @@ pub fn exists(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError>
 }
 
 /// The conversation last spoken in.
-fn newest(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError> {
+pub fn newest(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError> {
     // By what was said last, not by a clock that may have gone back.
     let sql = "SELECT c.id FROM conversations c LEFT JOIN entries e ON e.conversation = c.id
                WHERE c.kind = 'chat' GROUP BY c.id ORDER BY max(e.id) DESC, c.id DESC LIMIT 1";
@@ -283,16 +283,52 @@ fn chosen(tx: &Transaction<'_>, condition: &str, words: &[String]) -> Result<Vec
 pub fn all_whole(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
     let mut rows =
         tx.prepare_cached("SELECT id, title, kind, created_at, updated_at FROM conversations ORDER BY id")?;
-    let heads = rows.query_map([], |row| {
-        let (title, kind, created_at, updated_at) = (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
-        Ok((ConversationId(row.get(0)?), Whole { title, kind, created_at, updated_at, entries: vec![] }))
-    })?;
+    let heads = rows.query_map([], head)?;
     let heads: Vec<(ConversationId, Whole)> = heads.collect::<rusqlite::Result<_>>()?;
     heads.into_iter().map(|(id, whole)| Ok(Whole { entries: entries(tx, id)?, ..whole })).collect()
 }
 
+/// One conversation with everything in it; `None` if there is none of that number.
+pub fn whole(tx: &Transaction<'_>, id: ConversationId) -> Result<Option<Whole>, DbError> {
+    let sql = "SELECT id, title, kind, created_at, updated_at FROM conversations WHERE id = ?1";
+    let found = tx.prepare_cached(sql)?.query_row([id.0], head).optional()?;
+    found.map(|(id, whole)| Ok(Whole { entries: entries(tx, id)?, ..whole })).transpose()
+}
+
+fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
+    let (title, kind, created_at, updated_at) = (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
+    Ok((ConversationId(row.get(0)?), Whole { title, kind, created_at, updated_at, entries: vec![] }))
+}
+
+/// Changes whenever an entry of the conversation comes or goes; cheaper than reading them.
+pub fn state(tx: &Transaction<'_>, id: ConversationId) -> Result<(i64, i64), DbError> {
+    let sql = "SELECT coalesce(max(id), 0), count(*) FROM entries WHERE conversation = ?1";
+    Ok(tx.prepare_cached(sql)?.query_row([id.0], |row| Ok((row.get(0)?, row.get(1)?)))?)
+}
+
+/// Makes room for another answer to what the person said last; false if they said nothing. A finished answer goes with
+/// everything done for it. Of one that broke off, what tools brought stays, so that they do not run twice.
+pub fn reopen(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError> {
+    let said = entries(tx, id)?;
+    let Some(asked) = said.iter().rposition(|entry| matches!(entry.message, Message::User { .. })) else {
+        return Ok(false);
+    };
+    let finished = said.last().is_some_and(|entry| is_answer(&entry.message));
+    let brought = said.iter().rposition(|entry| matches!(entry.message, Message::Tool { .. }));
+    let last = if finished { asked } else { brought.map_or(asked, |brought| brought.max(asked)) };
+    let surplus = "DELETE FROM entries WHERE conversation = ?1 AND id NOT IN
+                       (SELECT id FROM entries WHERE conversation = ?1 ORDER BY id LIMIT ?2)";
+    tx.execute(surplus, params![id.0, i64::try_from(last + 1).unwrap_or(i64::MAX)])?;
+    Ok(true)
+}
+
+/// Did a model say this, and want nothing more?
+pub fn is_answer(message: &Message) -> bool {
+    matches!(message, Message::Assistant { text, calls, .. } if calls.is_empty() && !text.trim().is_empty())
+}
+
 /// Puts a conversation back as it was, under a new number.
-pub fn restore(tx: &Transaction<'_>, whole: &Whole) -> Result<(), DbError> {
+pub fn restore(tx: &Transaction<'_>, whole: &Whole) -> Result<ConversationId, DbError> {
     let kind = if whole.kind == "heartbeat" { "heartbeat" } else { "chat" };
     tx.execute(
         "INSERT INTO conversations (kind, title, created_at, updated_at) VALUES (?1, ?2, ?3, ?4)",
@@ -306,7 +342,7 @@ pub fn restore(tx: &Transaction<'_>, whole: &Whole) -> Result<(), DbError> {
     }
     let sql = "UPDATE conversations SET title = ?2, updated_at = ?3 WHERE id = ?1";
     tx.execute(sql, params![id.0, whole.title, whole.updated_at])?;
-    Ok(())
+    Ok(id)
 }
 
 pub fn delete_all(tx: &Transaction<'_>) -> Result<(), DbError> {

@@ -51,11 +51,13 @@ pub struct Run {
     pub kind: RunKind,
     /// The conversation it belongs to; 0 for none.
     pub conversation: i64,
+    /// The person may sit at another machine: what is opened here may be opened where nobody is.
+    pub elsewhere: bool,
 }
 
 impl Run {
     /// A person calls one tool by hand, in no conversation.
-    pub const BY_HAND: Self = Self { kind: RunKind::Chat, conversation: 0 };
+    pub const BY_HAND: Self = Self { kind: RunKind::Chat, conversation: 0, elsewhere: false };
 }
 
 /// A failure as a sentence for the model that says what to do next. It never ends the turn.

@@ -392,7 +392,7 @@ fn two_tabs_two_taps_one_message() {
         browser.run("return document.body.innerText").as_str().unwrap().contains("was taken by the phone")
     );
     browser.click("draft-discard");
-    assert!(browser.texts("draft-card").is_empty());
+    browser.until("the card to go", "return !document.querySelector('[data-testid=\"draft-card\"]')");
 }
 
 #[test]
