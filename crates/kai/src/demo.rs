@@ -162,7 +162,9 @@ fn wish(text: &str) -> Option<(&'static str, Value)> {
     let text = text.to_lowercase();
     let about = |words: &[&str]| words.iter().any(|word| text.contains(word));
     if about(&["reply", "answer", "antwort"]) {
-        Some(("search_sms", json!({"query": "dinner"})))
+        Some(("search_sms", json!({"query": "dinner tonight"})))
+    } else if about(&["grandma", "birthday"]) {
+        Some(("search_sms", json!({"query": "Grandma"})))
     } else if about(&["sms", "message", "nachricht", "new"]) {
         Some(("check_sms", json!({})))
     } else {
@@ -173,12 +175,20 @@ fn wish(text: &str) -> Option<(&'static str, Value)> {
 fn after(tool: &str, result: &Value, wanted: &str) -> Reply {
     match tool {
         "check_sms" => says(&listed(result)),
+        "search_sms" if wanted.to_lowercase().contains("grandma") => says(
+            "Next week, at **7 pm at Lena's place**. Grandma turns 80.\n\n\
+             - Lena makes the lemon cake.\n\
+             - She asks whether anybody on your side does not eat nuts.\n\
+             - Jonas offers to share a car.",
+        ),
         "search_sms" => match result["messages"][0]["id"].as_i64() {
             Some(id) => call("reply_sms", &json!({"sms_id": id, "body": "Yes, see you at eight!"})),
             None => says(&format!("I found nobody to answer for: {wanted}")),
         },
         "reply_sms" => says(DRAFTED),
-        "get_local_time" => says(&format!("It is {}.", result["local_time"].as_str().unwrap_or("late"))),
+        "get_local_time" => {
+            says(&format!("It is {}.", result["display_datetime"].as_str().unwrap_or("late")))
+        }
         _ => says("Done."),
     }
 }

@@ -300,10 +300,18 @@ fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
     Ok((ConversationId(row.get(0)?), Whole { title, kind, created_at, updated_at, entries: vec![] }))
 }
 
-/// Changes whenever an entry of the conversation comes or goes; cheaper than reading them.
-pub fn state(tx: &Transaction<'_>, id: ConversationId) -> Result<(i64, i64), DbError> {
+/// How far a conversation has come: another one whenever something was said in it or taken back. Cheaper than reading
+/// it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reached {
+    newest: i64,
+    count: i64,
+}
+
+pub fn reached(tx: &Transaction<'_>, id: ConversationId) -> Result<Reached, DbError> {
     let sql = "SELECT coalesce(max(id), 0), count(*) FROM entries WHERE conversation = ?1";
-    Ok(tx.prepare_cached(sql)?.query_row([id.0], |row| Ok((row.get(0)?, row.get(1)?)))?)
+    let row = |row: &Row<'_>| Ok(Reached { newest: row.get(0)?, count: row.get(1)? });
+    Ok(tx.prepare_cached(sql)?.query_row([id.0], row)?)
 }
 
 /// Makes room for another answer to what the person said last; false if they said nothing. A finished answer goes with

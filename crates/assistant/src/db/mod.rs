@@ -23,7 +23,7 @@ pub use open::open;
 pub struct Db {
     conn: Arc<Mutex<Connection>>,
     changes: Arc<watch::Sender<u64>>,
-    /// What SQLite last said about commits of other connections.
+    /// What `SQLite` last said about commits of other connections.
     others: Arc<AtomicI64>,
 }
 
@@ -119,7 +119,7 @@ impl Db {
         self.changes.subscribe()
     }
 
-    /// Asks whether another process has changed something. Cheap: SQLite keeps a number for it.
+    /// Asks whether another process has changed something. Cheap: `SQLite` keeps a number for it.
     pub async fn notice_others(&self) -> Result<(), DbError> {
         let version =
             self.read(|tx| Ok::<i64, DbError>(tx.query_row("PRAGMA data_version", [], |row| row.get(0))?));

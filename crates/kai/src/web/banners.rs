@@ -50,7 +50,7 @@ fn click_card(chat: ConversationId, question: &Question, view: &View<'_>) -> Mar
     html! {
         article class="card ask" data-testid="click-card" id=(format!("click-{}", &question.hash[..16]))
             aria-label=(format!("Allow {title}?")) {
-            h2 { "Allow " (title) "?" }
+            h2 { "Allow “" (title) "”?" }
             p class="quiet" {
                 "This conversation has read what others wrote, so Kai asks before it does this."
                 @if elsewhere { " " a href=(format!("/c/{}", chat.0)) { "See the conversation" } }

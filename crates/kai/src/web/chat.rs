@@ -70,7 +70,7 @@ struct Untaken<'a> {
 async fn show(web: &Web, session: Option<Session>, place: Place, untaken: Option<Untaken<'_>>) -> Response {
     let Some(session) = session else { return page::sign_in(&HeaderMap::new()) };
     let stored = match view::stored(web, &place, &session, None).await {
-        Ok((stored, _)) => stored,
+        Ok(stored) => stored,
         Err(error) => return page::trouble(&error.to_string()),
     };
     if place.chat.is_some() && stored.chat.is_none() {
@@ -163,6 +163,7 @@ fn composer(view: &View<'_>, controls: &Markup, untaken: Option<&Untaken<'_>>) -
 /// An empty conversation says what can be done, and what is missing for it.
 async fn beginning(web: &Web) -> Markup {
     let rows = models::rows(&web.app, &web.app.around).await.unwrap_or_default();
+    let ideas = if web.app.home.is_demo() { DEMO_IDEAS } else { IDEAS };
     let ready = rows.iter().find(|row| row.ready);
     html! {
         section class="empty" aria-label="Beginning" {
@@ -172,7 +173,7 @@ async fn beginning(web: &Web) -> Markup {
                     h2 { "What can I do for you?" }
                     p class="quiet" { (model.name) " answers. Nothing leaves for another person without your tap." }
                     ul class="ideas js-only" {
-                        @for idea in IDEAS { li { button type="button" data-idea { (idea) } } }
+                        @for idea in ideas { li { button type="button" data-idea { (idea) } } }
                     }
                 }
                 None => (no_model(rows.first().and_then(|row| row.why_not.as_deref()))),
@@ -181,10 +182,9 @@ async fn beginning(web: &Web) -> Markup {
     }
 }
 
-#[cfg(feature = "sms")]
-const IDEAS: [&str; 3] = ["Any new messages?", "Answer the dinner message", "What time is it?"];
-#[cfg(not(feature = "sms"))]
 const IDEAS: [&str; 3] = ["What day is it?", "Remember that I like green tea", "What do you know about me?"];
+/// What the demo's script understands.
+const DEMO_IDEAS: [&str; 3] = ["When is Grandma’s dinner?", "Answer the dinner message", "What time is it?"];
 
 fn no_model(why_not: Option<&str>) -> Markup {
     html! {

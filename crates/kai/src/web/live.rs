@@ -13,7 +13,7 @@ use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use kai_assistant::agent::conversation::ConversationId;
+use kai_assistant::agent::conversation::{ConversationId, Reached};
 use kai_assistant::db::DbError;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -71,6 +71,16 @@ impl Drop for Open {
     }
 }
 
+/// What the blocks of messages were made from.
+type Made = (Reached, Turned);
+
+#[derive(PartialEq, Eq)]
+enum Turned {
+    Not,
+    /// `None` while it runs.
+    To(Option<Ended>),
+}
+
 /// One open page, and what it was told.
 struct Follower {
     web: Web,
@@ -80,12 +90,12 @@ struct Follower {
     have: String,
     store: watch::Receiver<u64>,
     turns: watch::Receiver<u64>,
-    stored: Option<(Stored, (i64, i64))>,
+    stored: Option<Stored>,
     regions: BTreeMap<&'static str, u64>,
     /// `None` before the first look.
     blocks: Option<Vec<u64>>,
-    /// What the blocks were made from, to make them only when it has changed.
-    made_from: Option<((i64, i64), Option<Option<Ended>>)>,
+    /// They are made anew only when this has changed.
+    made_from: Option<Made>,
     over: bool,
     _open: Open,
 }
@@ -118,7 +128,7 @@ impl Follower {
                 tracing::warn!(%error, "an open page could not be kept true");
                 return None;
             }
-            if self.stored.as_ref().is_some_and(|(stored, _)| stored.signed_out) {
+            if self.stored.as_ref().is_some_and(|stored| stored.signed_out) {
                 self.over = true;
                 return Some(Event::default().event("gone").data("-"));
             }
@@ -151,10 +161,11 @@ impl Follower {
     }
 
     fn patches(&mut self) -> Vec<Value> {
-        let Some((stored, state)) = &self.stored else { return vec![] };
+        let Some(stored) = &self.stored else { return vec![] };
         let view = View::of(&self.web, &self.place, stored, &self.csrf);
         let mut patches = vec![];
-        let from = (*state, view.sight.as_ref().map(|sight| sight.ended.clone()));
+        let turn = view.sight.as_ref().map_or(Turned::Not, |sight| Turned::To(sight.ended.clone()));
+        let from = (stored.reached, turn);
         if self.made_from.as_ref() != Some(&from) {
             let told = self.blocks.take();
             let (blocks, patch) = newer(&view.blocks(), told, &self.have);

@@ -118,7 +118,7 @@ impl Telling<'_> {
         html! {
             @if !calls.is_empty() {
                 details class="did" data-testid="what-kai-did" {
-                    summary { "What Kai did (" (calls.len()) ")" }
+                    summary data-testid="what-kai-did-summary" { "What Kai did (" (calls.len()) ")" }
                     ol {
                         @for (call, result) in calls {
                             li {

@@ -90,32 +90,12 @@ impl Turns {
         saying: Saying,
         stop: CancellationToken,
     ) -> Result<ConversationId, Failure> {
-        let (began, begun) = oneshot::channel();
+        let (began, stored) = oneshot::channel();
         let turn = Arc::new(Turn::default());
-        let began = Mutex::new(Some(began));
-        let face = PageFace { turns: Arc::clone(self), turn: Arc::clone(&turn), id: OnceLock::new(), began };
-        let face = Arc::new(face);
-        let (turns, app) = (Arc::clone(self), Arc::clone(app));
-        let running = tokio::spawn(async move {
-            let (watched, cancel) = (Arc::clone(&face), turn.cancel.clone());
-            // In a task of its own, so that a bug ends the turn like any other failure.
-            let task = tokio::spawn(async move {
-                tokio::select! {
-                    outcome = answer(&app, saying, watched.as_ref()) => Some(outcome),
-                    () = cancel.cancelled() => None,
-                    () = stop.cancelled() => None,
-                }
-            });
-            let bug = || Some(Err(Failure::failed("Kai hit a bug of its own and gave up on this.")));
-            let ended = match task.await.unwrap_or_else(|_| bug()) {
-                Some(Ok(())) => None,
-                Some(Err(failure)) => Some(Ended::Failed(failure.message)),
-                None => Some(Ended::Stopped),
-            };
-            turns.end(face.id.get().copied(), &turn, ended.clone());
-            ended
-        });
-        match begun.await {
+        let (turns, id, began) = (Arc::clone(self), OnceLock::new(), Mutex::new(Some(began)));
+        let face = Arc::new(PageFace { turns, turn, id, began });
+        let running = tokio::spawn(run(face, Arc::clone(app), saying, stop));
+        match stored.await {
             Ok(id) => Ok(id),
             Err(_) => Err(Failure::failed(match running.await {
                 Ok(Some(Ended::Failed(message))) => message,
@@ -185,6 +165,27 @@ impl Turns {
         let answered = known.values().find_map(|turn| lock(&turn.clicks).remove(hash));
         answered.is_some_and(|answer| answer.send(yes).is_ok())
     }
+}
+
+/// One turn from its beginning to its end, whoever watches. `None` if there is an answer.
+async fn run(face: Arc<PageFace>, app: Arc<App>, saying: Saying, stop: CancellationToken) -> Option<Ended> {
+    let (watched, cancel) = (Arc::clone(&face), face.turn.cancel.clone());
+    // In a task of its own, so that a bug ends the turn like any other failure.
+    let task = tokio::spawn(async move {
+        tokio::select! {
+            outcome = answer(&app, saying, watched.as_ref()) => Some(outcome),
+            () = cancel.cancelled() => None,
+            () = stop.cancelled() => None,
+        }
+    });
+    let bug = || Some(Err(Failure::failed("Kai hit a bug of its own and gave up on this.")));
+    let ended = match task.await.unwrap_or_else(|_| bug()) {
+        Some(Ok(())) => None,
+        Some(Err(failure)) => Some(Ended::Failed(failure.message)),
+        None => Some(Ended::Stopped),
+    };
+    face.turns.end(face.id.get().copied(), &face.turn, ended.clone());
+    ended
 }
 
 async fn answer(app: &App, saying: Saying, face: &dyn Face) -> Result<(), Failure> {

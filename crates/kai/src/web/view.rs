@@ -2,7 +2,7 @@
 //! live updates are the regions that have become different.
 
 use jiff::tz::TimeZone;
-use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Whole};
+use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Reached, Whole};
 use kai_assistant::db::DbError;
 use kai_assistant::heartbeat;
 use kai_assistant::settings::Values;
@@ -37,6 +37,7 @@ pub(super) struct Place {
 /// What the store says, read in one go.
 pub(super) struct Stored {
     pub(super) chat: Option<Whole>,
+    pub(super) reached: Reached,
     pub(super) list: Vec<Conversation>,
     pub(super) heartbeat: Option<ConversationId>,
     #[cfg(feature = "sms")]
@@ -52,16 +53,16 @@ pub(super) async fn stored(
     web: &Web,
     place: &Place,
     session: &Session,
-    known: Option<(Stored, (i64, i64))>,
-) -> Result<(Stored, (i64, i64)), DbError> {
+    known: Option<Stored>,
+) -> Result<Stored, DbError> {
     #[cfg(feature = "sms")]
     let drafts = sms::drafts(&web.app).await?;
     let (place, now, cookie) = (place.clone(), web.app.clock.now(), session.token());
     let read = move |tx: &Transaction<'_>| {
         let (values, session) = signin::recognise(tx, Some(cookie), now)?;
-        let state = place.chat.map_or(Ok((0, 0)), |id| conversation::state(tx, id))?;
+        let reached = place.chat.map_or(Ok(Reached::default()), |id| conversation::reached(tx, id))?;
         let chat = match (place.chat, known) {
-            (Some(_), Some((before, then))) if then == state && before.chat.is_some() => before.chat,
+            (Some(_), Some(before)) if before.reached == reached && before.chat.is_some() => before.chat,
             (Some(id), _) => conversation::whole(tx, id)?,
             (None, _) => None,
         };
@@ -74,6 +75,7 @@ pub(super) async fn stored(
         let signed_out = session.is_none();
         let stored = Stored {
             chat,
+            reached,
             list,
             heartbeat,
             #[cfg(feature = "sms")]
@@ -81,7 +83,7 @@ pub(super) async fn stored(
             values,
             signed_out,
         };
-        Ok((stored, state))
+        Ok(stored)
     };
     web.app.db.read(read).await
 }

@@ -5,6 +5,7 @@
 
 mod ask;
 #[cfg(feature = "sms")]
+mod banners;
 mod browser;
 mod bus;
 mod cli;
@@ -14,6 +15,7 @@ mod edition;
 mod keyring;
 mod kit;
 mod notify;
+mod page;
 mod phone;
 mod provider;
 mod refusals;
