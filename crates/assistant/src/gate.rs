@@ -46,6 +46,8 @@ enum Reach {
     Stages,
     /// Changes what Kai will believe or do later.
     Plants,
+    /// Puts a proposal in front of the person; only the heartbeat and tasks look back so far.
+    Proposes,
     /// Takes away something of the person's; only where a person is there.
     Removes,
     /// Shows or keeps something on the person's own device; only where a person is there.
@@ -62,7 +64,11 @@ const TABLE: &[(&str, Reach)] = &[
     ("check_drafts", Reach::Looks),
     #[cfg(feature = "sms")]
     ("check_sms", Reach::Reads),
+    #[cfg(feature = "notifications")]
+    ("check_notifications", Reach::Reads),
     ("create_calendar_event", Reach::Device),
+    #[cfg(feature = "notifications")]
+    ("dismiss_notification", Reach::Device),
     ("execute_shell_command", Reach::Outward),
     (FETCH, Reach::Web),
     ("get_local_time", Reach::Looks),
@@ -72,7 +78,12 @@ const TABLE: &[(&str, Reach)] = &[
     // It only counts, so a run that nobody watches may do it too.
     ("memory_reinforce", Reach::Looks),
     ("memory_store", Reach::Plants),
+    ("promote_learning", Reach::Proposes),
     ("open_url", Reach::Outward),
+    #[cfg(feature = "notifications")]
+    ("read_notification", Reach::Reads),
+    #[cfg(feature = "notifications")]
+    ("search_notifications", Reach::Reads),
     #[cfg(feature = "sms")]
     ("read_sms", Reach::Reads),
     #[cfg(feature = "sms")]
@@ -128,9 +139,10 @@ pub fn verdict(kind: RunKind, taint: Taint, tool: &str) -> Verdict {
     let reach = TABLE.iter().find(|(name, _)| *name == tool).map_or(Reach::Outward, |(_, reach)| *reach);
     match (kind, reach) {
         (_, Reach::Looks | Reach::Reads | Reach::Stages)
-        | (RunKind::Chat, Reach::Removes | Reach::Device) => Verdict::Run,
+        | (RunKind::Chat, Reach::Removes | Reach::Device)
+        | (RunKind::Heartbeat | RunKind::Task, Reach::Proposes) => Verdict::Run,
         (RunKind::Task, Reach::Web) if taint == Taint::Clean => Verdict::Run,
-        (RunKind::Heartbeat | RunKind::Task, _) => Verdict::Refuse,
+        (RunKind::Heartbeat | RunKind::Task, _) | (RunKind::Chat, Reach::Proposes) => Verdict::Refuse,
         (RunKind::Chat, _) if taint == Taint::Tainted => Verdict::AskFirst,
         (RunKind::Chat, _) => Verdict::Run,
     }
@@ -218,6 +230,9 @@ mod tests {
             ("memory_forget", Chat, Run, Run),
             ("memory_forget", Heartbeat, Refuse, Refuse),
             ("memory_forget", Task, Refuse, Refuse),
+            ("promote_learning", Chat, Refuse, Refuse),
+            ("promote_learning", Heartbeat, Run, Run),
+            ("promote_learning", Task, Run, Run),
             ("web_search", Chat, Run, AskFirst),
             ("web_search", Heartbeat, Refuse, Refuse),
             ("web_search", Task, Run, Refuse),
@@ -257,6 +272,24 @@ mod tests {
             assert_eq!(verdict(kind, Tainted, tool), tainted, "{tool} in {kind:?}, tainted");
         }
     }
+
+    #[cfg(feature = "notifications")]
+    #[test]
+    fn notifications_are_read_everywhere_and_taint() {
+        use RunKind::{Chat, Heartbeat, Task};
+        for tool in ["check_notifications", "read_notification", "search_notifications"] {
+            for kind in [Chat, Heartbeat, Task] {
+                assert_eq!(verdict(kind, Taint::Tainted, tool), Verdict::Run, "{tool} in {kind:?}");
+            }
+            assert_eq!(taint(&[result(tool)], |_| false), Taint::Tainted, "{tool}");
+        }
+        assert_eq!(verdict(Chat, Taint::Tainted, "dismiss_notification"), Verdict::Run);
+        for kind in [Heartbeat, Task] {
+            assert_eq!(verdict(kind, Taint::Clean, "dismiss_notification"), Verdict::Refuse, "{kind:?}");
+        }
+        assert_eq!(taint(&[result("dismiss_notification")], |_| true), Taint::Clean);
+    }
+
     #[test]
     fn after_a_page_only_listed_addresses_are_fetched_without_asking() {
         use RunKind::{Chat, Heartbeat, Task};

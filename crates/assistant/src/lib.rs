@@ -16,6 +16,8 @@ pub mod ledger;
 pub mod manifest;
 pub mod memory;
 pub mod models;
+#[cfg(feature = "notifications")]
+pub mod notifications;
 #[cfg(feature = "sms")]
 pub mod outbox;
 pub mod pending;
@@ -33,9 +35,11 @@ pub mod words;
 pub const MIGRATIONS: &[db::Migration] = &[
     settings::MIGRATION,
     memory::MIGRATION,
+    memory::TAINT,
     models::MIGRATION,
     agent::conversation::MIGRATION,
     ledger::MIGRATION,
+    ledger::EDGES,
     lease::MIGRATION,
     pending::MIGRATION,
     heartbeat::MIGRATION,
@@ -44,4 +48,6 @@ pub const MIGRATIONS: &[db::Migration] = &[
     #[cfg(feature = "sms")]
     sms::MIGRATION,
     device::MIGRATION,
+    #[cfg(feature = "notifications")]
+    notifications::MIGRATION,
 ];

@@ -35,6 +35,9 @@ pub enum Kind {
     },
     /// Host names, separated by commas.
     Hosts,
+    /// Names of apps, separated by commas.
+    #[cfg(feature = "notifications")]
+    Apps,
     /// Absolute folders, separated by colons as in a PATH.
     Folders,
     /// Free text of at most so many characters.
@@ -105,6 +108,12 @@ pub static LANGUAGE: Setting = setting(
     "system",
     "The language of names and descriptions.",
 );
+pub static LEDGER_RETENTION_DAYS: Setting = setting(
+    "ledger_retention_days",
+    Kind::Whole { from: 0, to: 36_500 },
+    "365",
+    "Days that the ledger keeps what left, ran and was clicked; 0 means for ever.",
+);
 pub static LOCATION_SERVICE: Setting = setting(
     "location_service",
     Kind::Choice(&["ipwho.is", "ipapi.co"]),
@@ -113,6 +122,27 @@ pub static LOCATION_SERVICE: Setting = setting(
 );
 pub static MEMORY_ENABLED: Setting =
     setting("memory_enabled", Kind::Switch, "true", "Lets Kai remember things across conversations.");
+#[cfg(feature = "notifications")]
+pub static NOTIFICATIONS_DISMISS_ENABLED: Setting = setting(
+    "notifications_dismiss_enabled",
+    Kind::Switch,
+    "false",
+    "Lets Kai take notifications off your screen when you ask for it.",
+);
+#[cfg(feature = "notifications")]
+pub static NOTIFICATIONS_ENABLED: Setting = setting(
+    "notifications_enabled",
+    Kind::Switch,
+    "false",
+    "Lets Kai read the notifications that other apps show you.",
+);
+#[cfg(feature = "notifications")]
+pub static NOTIFICATIONS_IGNORED: Setting = setting(
+    "notifications_ignored",
+    Kind::Apps,
+    "",
+    "Apps whose notifications Kai leaves alone, by package name, for example org.mozilla.firefox,spotify.",
+);
 pub static OPEN_URL_FOLDERS: Setting = setting(
     "open_url_folders",
     Kind::Folders,
@@ -199,8 +229,15 @@ static FIXED: &[&Setting] = &[
     &HEARTBEAT_MODEL,
     &HEARTBEAT_PROMPT,
     &LANGUAGE,
+    &LEDGER_RETENTION_DAYS,
     &LOCATION_SERVICE,
     &MEMORY_ENABLED,
+    #[cfg(feature = "notifications")]
+    &NOTIFICATIONS_DISMISS_ENABLED,
+    #[cfg(feature = "notifications")]
+    &NOTIFICATIONS_ENABLED,
+    #[cfg(feature = "notifications")]
+    &NOTIFICATIONS_IGNORED,
     &OPEN_URL_FOLDERS,
     #[cfg(feature = "sms")]
     &SMS_ENABLED,
@@ -284,6 +321,8 @@ impl Kind {
             Self::Choice(_) => "choice",
             Self::Whole { .. } => "number",
             Self::Hosts => "hosts",
+            #[cfg(feature = "notifications")]
+            Self::Apps => "apps",
             Self::Folders => "folders",
             Self::Text { .. } => "text",
             Self::WebAddress => "address",
@@ -301,6 +340,8 @@ impl Kind {
                 "host names separated by commas (letters, digits, dots, hyphens, an optional :port)"
                     .to_owned()
             }
+            #[cfg(feature = "notifications")]
+            Self::Apps => "package names separated by commas (letters, digits, dots, _ and -)".to_owned(),
             Self::Folders => "absolute folders separated by colons, without ..".to_owned(),
             Self::Text { longest } => format!("text of at most {longest} characters"),
             Self::WebAddress => {
@@ -324,6 +365,8 @@ impl Kind {
                 typed.parse().ok().filter(|n: &u32| (from..=to).contains(n)).map(|n| n.to_string())
             }
             Self::Hosts => hosts(typed),
+            #[cfg(feature = "notifications")]
+            Self::Apps => apps(typed),
             Self::Folders => folders(typed),
             Self::Text { longest } => (typed.chars().count() <= longest).then(|| typed.replace('\0', "")),
             Self::WebAddress => web_address(typed),
@@ -350,6 +393,13 @@ fn hosts(typed: &str) -> Option<String> {
     let named: Vec<String> =
         typed.split(',').map(|h| h.trim().to_ascii_lowercase()).filter(|h| !h.is_empty()).collect();
     named.iter().all(|h| plausible(h)).then(|| named.join(","))
+}
+
+#[cfg(feature = "notifications")]
+fn apps(typed: &str) -> Option<String> {
+    let plain = |name: &str| name.chars().all(|c| c.is_alphanumeric() || "._-".contains(c));
+    let named: Vec<&str> = typed.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    named.iter().all(|name| plain(name)).then(|| named.join(","))
 }
 
 fn folders(typed: &str) -> Option<String> {
@@ -463,6 +513,18 @@ mod tests {
             (&WEB_SEARCH_BRAVE_KEY, "", Some("")),
         ] {
             assert_eq!(setting.accept(typed).ok().as_deref(), expected, "{} = {typed:?}", setting.key);
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "notifications")]
+    fn apps_are_named_plainly() {
+        for (typed, expected) in [
+            (" org.mozilla.firefox, spotify ,", Some("org.mozilla.firefox,spotify")),
+            ("", Some("")),
+            ("two words", None),
+        ] {
+            assert_eq!(NOTIFICATIONS_IGNORED.accept(typed).ok().as_deref(), expected, "{typed:?}");
         }
     }
 

@@ -32,6 +32,10 @@ pub enum Governed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feature {
     Memory,
+    #[cfg(feature = "notifications")]
+    Notifications,
+    #[cfg(feature = "notifications")]
+    DismissNotifications,
     #[cfg(feature = "sms")]
     ReadSms,
     #[cfg(feature = "sms")]
@@ -42,6 +46,10 @@ impl Feature {
     fn setting(self) -> &'static Setting {
         match self {
             Self::Memory => &MEMORY_ENABLED,
+            #[cfg(feature = "notifications")]
+            Self::Notifications => &settings::NOTIFICATIONS_ENABLED,
+            #[cfg(feature = "notifications")]
+            Self::DismissNotifications => &settings::NOTIFICATIONS_DISMISS_ENABLED,
             #[cfg(feature = "sms")]
             Self::ReadSms => &settings::SMS_ENABLED,
             #[cfg(feature = "sms")]

@@ -11,6 +11,8 @@ static ENGLISH: LazyLock<Words> = LazyLock::new(|| {
     Words::parse(&[
         include_str!("../words/en.txt"),
         // In files of their own, because the store edition must not even hold the names.
+        #[cfg(feature = "notifications")]
+        include_str!("../words/en.notifications.txt"),
         #[cfg(feature = "sms")]
         include_str!("../words/en.sms.txt"),
     ])
@@ -18,6 +20,8 @@ static ENGLISH: LazyLock<Words> = LazyLock::new(|| {
 static GERMAN: LazyLock<Words> = LazyLock::new(|| {
     Words::parse(&[
         include_str!("../words/de.txt"),
+        #[cfg(feature = "notifications")]
+        include_str!("../words/de.notifications.txt"),
         #[cfg(feature = "sms")]
         include_str!("../words/de.sms.txt"),
     ])

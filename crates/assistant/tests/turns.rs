@@ -121,6 +121,7 @@ impl Stage {
             face: &self.face,
             kind: RunKind::Chat,
             taint: Taint::Clean,
+            shown: &[],
             platform: "test",
         };
         driver.turn(Which::Id(self.conversation), said.to_owned()).await
@@ -137,6 +138,7 @@ impl Stage {
             face,
             kind: RunKind::Chat,
             taint: Taint::Clean,
+            shown: &[],
             platform: "test",
         };
         driver.turn(which, "hello".to_owned()).await

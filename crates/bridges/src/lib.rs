@@ -4,6 +4,6 @@
 #[cfg(target_os = "linux")]
 pub mod desktop;
 mod program;
-#[cfg(feature = "sms")]
+#[cfg(any(feature = "sms", feature = "notifications"))]
 pub mod simulated;
 pub mod termux;

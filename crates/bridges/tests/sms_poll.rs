@@ -13,10 +13,11 @@ use kai_assistant::MIGRATIONS;
 use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::db::{Db, DbError};
 use kai_assistant::pending;
-use kai_assistant::settings::{self, SMS_ENABLED};
+use kai_assistant::settings::{self, SMS_ENABLED, Values};
 use kai_assistant::sms::poll::PollError;
 use kai_assistant::sms::store::{self, QUEUE, Queued, Sync};
-use kai_assistant::sms::{Inbox, Poller, SmsId};
+use kai_assistant::sms::{CheckSms, Inbox, Poller, ReadSms, SearchSms, SmsId};
+use kai_assistant::tool::{Run, ToolResult, execute};
 use kai_bridges::simulated::Phone;
 use proptest::prelude::*;
 
@@ -402,4 +403,34 @@ proptest! {
             assert_eq!(queue.iter().collect::<BTreeSet<_>>().len(), queue.len(), "nothing twice");
         });
     }
+}
+
+#[tokio::test]
+async fn what_a_model_gets_is_json_however_much_there_is() {
+    let world = world();
+    world.turn(true).await;
+    for n in 0..100 {
+        world.phone.receive(&format!("+1555{n:07}"), &"\"x\\\u{7}".repeat(100), world.clock.now());
+    }
+    let long = world.phone.receive("+15550100", &"ä\n\"".repeat(400_000), world.clock.now());
+    world.drain().await;
+    let (db, clock) = (world.poller.db.clone(), world.clock.clone() as Arc<dyn Clock>);
+    let inbox = Some(Arc::clone(&world.poller.inbox));
+    let check = CheckSms { db: db.clone(), clock: clock.clone(), inbox: inbox.clone() };
+    let read = ReadSms { db: db.clone(), clock: clock.clone(), inbox: inbox.clone() };
+    let search = SearchSms { db, clock, inbox };
+    let told = |tool: &'static str, result: ToolResult| {
+        assert!(result.success, "{tool}: {}", result.text);
+        serde_json::from_str::<serde_json::Value>(&result.text).unwrap_or_else(|e| panic!("{tool}: {e}"))
+    };
+    let values = Values::default();
+    let checked = told("check_sms", execute(Ok(&check), &values, "{}", &Run::BY_HAND).await);
+    let (count, more) = (checked["count"].as_u64().unwrap(), checked["more"].as_u64().unwrap());
+    assert!(count > 5 && count + more == 100, "{count} and {more}");
+    let arguments = format!("{{\"id\": {}}}", long.0);
+    let whole = told("read_sms", execute(Ok(&read), &values, &arguments, &Run::BY_HAND).await);
+    assert!(whole["note"].as_str().unwrap().contains("1200000 characters"), "{}", whole["note"]);
+    assert!(whole["body"].as_str().unwrap().chars().count() > 3_000);
+    let found = told("search_sms", execute(Ok(&search), &values, r#"{"query": "x"}"#, &Run::BY_HAND).await);
+    assert!(found["count"].as_u64().unwrap() > 5);
 }

@@ -1,24 +1,27 @@
 //! Answers a call on an opened app. The daemon and a command without one both come through here.
 
+use kai_assistant::agent::soul::{self, SoulError};
 use kai_assistant::agent::{Face, Hands, conversation};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{self, RunKind, Taint};
 use kai_assistant::heartbeat::Why;
 use kai_assistant::ledger::{self, Record};
+use kai_assistant::memory::promotion::{self, Proposal};
 use kai_assistant::memory::{self, MemoryKey};
 use kai_assistant::settings::{self, Setting, Values};
 use kai_assistant::tool::Run;
 use kai_llm::{CallId, ToolCall};
+use rusqlite::Transaction;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::call::{Around, Call, Revoked, SettingRow, ToolAnswer, ToolRow};
 use crate::failure::Failure;
+#[cfg(feature = "sms")]
+use crate::sms;
 use crate::web::signin;
 use crate::wire::App;
 use crate::{chats, doctor, heartbeat, models, status, transfer};
-#[cfg(feature = "sms")]
-use crate::{demo, sms};
 
 /// `around` and `face` are the caller's: its environment, and whoever watches there.
 pub(crate) async fn answer(
@@ -40,6 +43,9 @@ pub(crate) async fn answer(
         Call::HeartbeatDryRun => json(heartbeat::dry_run(app).await?),
         Call::HeartbeatLog => json(heartbeat::log(app).await?),
         Call::MemoryList => json(app.db.read(memory::store::all).await?),
+        Call::MemoryProposals => json(app.db.read(promotion::proposals).await?),
+        Call::MemoryAccept { key } => json(decide(app, &key, soul::accept).await?),
+        Call::MemoryDecline { key } => json(decide(app, &key, soul::decline).await?),
         Call::MemoryForget { key } => json(forget(app, &key).await?),
         Call::ToolsList => {
             let values = values(app).await?;
@@ -49,10 +55,7 @@ pub(crate) async fn answer(
         Call::ToolsSwitch { tool, on } => json(switch_tool(app, &tool, on).await?),
         Call::ToolsTry { tool, arguments } => json(call_tool(app, tool, arguments, face).await),
         Call::Link => json(signin::fresh_link(app).await?),
-        Call::RevokeLinks => {
-            let (sessions, links) = app.db.write(signin::revoke_all).await?;
-            json(Revoked { sessions, links })
-        }
+        Call::RevokeLinks => json(revoke(app).await?),
         Call::Ask { text, chat } => json(chats::ask(app, around, text, chat, face).await?),
         Call::ChatsList => json(app.db.read(conversation::list).await?),
         Call::ChatsSearch { text } => json(app.db.read(move |tx| conversation::search(tx, &text)).await?),
@@ -65,28 +68,15 @@ pub(crate) async fn answer(
         Call::Export { sections, passphrase } => json(transfer::export(app, &sections, passphrase).await?),
         Call::Import(call) => json(transfer::import(app, call).await?),
         Call::ModelsFirst { name } => json(models::first(app, name).await?),
+        Call::Ledger(call) => crate::ledger::answer(app, call).await,
         #[cfg(feature = "sms")]
-        Call::SmsPoll => json(sms::poll(app).await?),
-        #[cfg(feature = "sms")]
-        Call::SmsList => json(sms::list(app).await?),
-        #[cfg(feature = "sms")]
-        Call::SmsRead { id } => json(sms::read(app, id).await?),
-        #[cfg(feature = "sms")]
-        Call::SmsSearch { text } => json(sms::search(app, &text).await?),
-        #[cfg(feature = "sms")]
-        Call::DraftsList => json(sms::drafts(app).await?),
-        #[cfg(feature = "sms")]
-        Call::DraftsShow { id } => json(sms::draft(app, id).await?),
-        #[cfg(feature = "sms")]
-        Call::DraftsTap(call) => json(sms::tap(app, call).await?),
-        #[cfg(feature = "sms")]
-        Call::DemoSms { from, text } => json(demo::receive(app, &from, &text)?),
-        #[cfg(feature = "sms")]
-        Call::DraftsDiscard { id } => json(sms::discard(app, id).await?),
+        Call::Sms(call) => sms::answer(app, call).await,
+        #[cfg(feature = "notifications")]
+        Call::Notifications(asked) => crate::notifications::answer(app, asked).await,
     }
 }
 
-fn json(answer: impl Serialize) -> Result<Value, Failure> {
+pub(crate) fn json(answer: impl Serialize) -> Result<Value, Failure> {
     serde_json::to_value(answer)
         .map_err(|e| Failure::failed(format!("The answer could not be written: {e}.")))
 }
@@ -125,6 +115,11 @@ fn find(app: &App, key: &str) -> Result<Setting, Failure> {
 async fn set(app: &App, key: &str, typed: &str) -> Result<SettingRow, Failure> {
     let setting = find(app, key)?;
     let value = setting.accept(typed).map_err(|refused| Failure::usage(refused.to_string()))?;
+    #[cfg(feature = "notifications")]
+    if setting.key == settings::NOTIFICATIONS_ENABLED.key {
+        crate::notifications::switch(app, value == "true").await?;
+        return Ok(row(&setting, &values(app).await?));
+    }
     #[cfg(feature = "sms")]
     allow(app, &setting, &value).await?;
     let key = setting.key.to_string();
@@ -151,6 +146,11 @@ async fn allow(app: &App, setting: &Setting, value: &str) -> Result<(), Failure>
     }
 }
 
+async fn revoke(app: &App) -> Result<Revoked, DbError> {
+    let (sessions, links) = app.db.write(signin::revoke_all).await?;
+    Ok(Revoked { sessions, links })
+}
+
 async fn forget(app: &App, key: &str) -> Result<MemoryKey, Failure> {
     let key = MemoryKey::new(key).map_err(Failure::usage)?;
     let gone = key.clone();
@@ -161,6 +161,14 @@ async fn forget(app: &App, key: &str) -> Result<MemoryKey, Failure> {
         "There is no memory under the key \"{}\". See: kai memory list",
         key.as_str()
     )))
+}
+
+type Deciding = fn(&Transaction<'_>, &MemoryKey) -> Result<Proposal, SoulError>;
+
+/// The person's word on a proposal.
+async fn decide(app: &App, key: &str, word: Deciding) -> Result<Proposal, Failure> {
+    let key = MemoryKey::new(key).map_err(Failure::usage)?;
+    app.db.write(move |tx| word(tx, &key)).await.map_err(|error| Failure::failed(error.to_string()))
 }
 
 fn tools(app: &App, values: &Values, around: &Around) -> Vec<ToolRow> {

@@ -3,12 +3,11 @@
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
 use kai_assistant::transfer::Mode;
-#[cfg(feature = "sms")]
-use kai_assistant::{outbox::DraftId, sms::SmsId};
 use serde::{Deserialize, Serialize};
 
+use crate::ledger::LedgerCall;
 #[cfg(feature = "sms")]
-use crate::sms::TapCall;
+use crate::sms::SmsCall;
 
 /// The protocol's version; a daemon of another one says so instead of guessing.
 pub(crate) const VERSION: u32 = 1;
@@ -54,6 +53,13 @@ pub(crate) enum Call {
     HeartbeatDryRun,
     HeartbeatLog,
     MemoryList,
+    MemoryProposals,
+    MemoryAccept {
+        key: String,
+    },
+    MemoryDecline {
+        key: String,
+    },
     MemoryForget {
         key: String,
     },
@@ -99,36 +105,11 @@ pub(crate) enum Call {
     ModelsFirst {
         name: String,
     },
+    Ledger(LedgerCall),
     #[cfg(feature = "sms")]
-    SmsPoll,
-    #[cfg(feature = "sms")]
-    SmsList,
-    #[cfg(feature = "sms")]
-    SmsRead {
-        id: SmsId,
-    },
-    #[cfg(feature = "sms")]
-    SmsSearch {
-        text: String,
-    },
-    #[cfg(feature = "sms")]
-    DraftsList,
-    #[cfg(feature = "sms")]
-    DraftsShow {
-        id: DraftId,
-    },
-    #[cfg(feature = "sms")]
-    DraftsTap(TapCall),
-    /// A message arrives on the demo's phone.
-    #[cfg(feature = "sms")]
-    DemoSms {
-        from: String,
-        text: String,
-    },
-    #[cfg(feature = "sms")]
-    DraftsDiscard {
-        id: DraftId,
-    },
+    Sms(SmsCall),
+    #[cfg(feature = "notifications")]
+    Notifications(crate::notifications::Asked),
 }
 
 impl Call {

@@ -47,6 +47,7 @@ fn driver<'a>(app: &'a App, models: &'a [Ready], face: &'a dyn Face) -> Driver<'
         face,
         kind: RunKind::Chat,
         taint: Taint::Clean,
+        shown: &[],
         platform: PLATFORM,
     }
 }

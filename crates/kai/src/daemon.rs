@@ -22,6 +22,7 @@ use crate::cli::out;
 use crate::failure::Failure;
 use crate::heartbeat;
 use crate::home::Keys;
+use crate::ledger;
 use crate::socket;
 use crate::status::Status;
 use crate::web::{self, signin};
@@ -93,6 +94,8 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     work.spawn(web::serve(Arc::clone(&app), page, address, stop.clone()));
     work.spawn(tick_on(Arc::clone(&app), stop.clone()));
     work.spawn(ring_on(Arc::clone(&app), stop.clone()));
+    #[cfg(feature = "notifications")]
+    work.spawn(crate::notifications::listen_on(Arc::clone(&app), stop.clone()));
 
     out::line(&format!("Open {}", signin::fresh_link(&app).await?.url));
     let _ = sd_notify::notify(&[NotifyState::Ready]);
@@ -231,12 +234,19 @@ async fn ring_on(app: Arc<App>, stop: CancellationToken) {
 /// One tick: for now the sweeps. Returns the gap since the last one, if there was one.
 async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
     let now = app.clock.now();
+    let today = now.to_zoned(app.clock.zone()).date().to_string();
     app.db
         .write(move |tx| {
             let last = recall(tx, LAST_TICK)?.and_then(|ms| ms.parse().ok());
             let last = last.and_then(|ms| Timestamp::from_millisecond(ms).ok());
             remember(tx, LAST_TICK, &now.as_millisecond().to_string())?;
             signin::sweep(tx, now)?;
+            if recall(tx, LAST_SWEEP)?.as_deref() != Some(today.as_str()) {
+                remember(tx, LAST_SWEEP, &today)?;
+                ledger::sweep(tx, now)?;
+            }
+            #[cfg(feature = "notifications")]
+            kai_assistant::notifications::store::tick(tx, now)?;
             Ok(missed(last, now))
         })
         .await
@@ -248,6 +258,8 @@ fn missed(last: Option<Timestamp>, now: Timestamp) -> Option<SignedDuration> {
 }
 
 const LAST_TICK: &str = "last_tick";
+/// The day on which old records were let go.
+const LAST_SWEEP: &str = "last_sweep";
 const PAGE: &str = "page";
 
 fn remember(tx: &Transaction<'_>, fact: &str, value: &str) -> Result<(), DbError> {

@@ -27,7 +27,10 @@ pub(crate) const MODEL: &str = "demo (plays a script)";
 pub(crate) fn machine(phone: Arc<Phone>) -> Machine {
     let parts =
         PhoneParts { bridge: "simulated", reader: Arc::clone(&phone) as _, sender: Arc::clone(&phone) as _ };
-    Machine { phone: Some(parts), demo: Some(phone), ..Machine::default() }
+    let machine = Machine { phone: Some(parts), demo: Some(phone), ..Machine::default() };
+    #[cfg(feature = "notifications")]
+    let machine = crate::notifications::with_tray(machine);
+    machine
 }
 
 /// The one line of the demo's `kai models list`.
@@ -57,6 +60,8 @@ pub(crate) async fn prepare(app: &App) -> Result<(), Failure> {
         sms::discard(app, draft.id).await?;
     }
     sms::turn_reading_on(app).await?;
+    #[cfg(feature = "notifications")]
+    crate::notifications::prepare_demo(app).await?;
     let now = app.clock.now();
     phone.receive("+15550107", "Parcel locker 12: your parcel is here until Friday.", now);
     phone.receive("+15550123", "Are you free for dinner tonight? 8 at the usual place?", now);

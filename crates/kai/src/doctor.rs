@@ -55,6 +55,8 @@ pub(crate) async fn examine(app: &App, around: &Around) -> Vec<Check> {
         daemon(app),
         model(app, around).await,
     ];
+    #[cfg(feature = "notifications")]
+    checks.push(notifications(app).await);
     #[cfg(feature = "sms")]
     checks.extend(phone(app).await);
     checks.extend(private(app));
@@ -177,6 +179,36 @@ fn no_phone(wanted: bool) -> Option<Check> {
     }
     let says = "SMS are on, but no phone is connected";
     wanted.then(|| Check::broken("phone", says, Some("Run Kai in Termux on the phone.".to_owned())))
+}
+
+#[cfg(feature = "notifications")]
+async fn notifications(app: &App) -> Check {
+    let name = "notifications";
+    let on = "kai settings set notifications_enabled true";
+    let status = match crate::notifications::status(app).await {
+        Ok(status) => status,
+        Err(error) => return Check::broken(name, error.to_string(), None),
+    };
+    let why = status.last_error.or(status.hint).unwrap_or_default();
+    match (status.supported, status.state.as_str()) {
+        (false, _) => Check::note(
+            name,
+            "cannot be read here",
+            "On a desktop, start Kai inside the session; in Termux, install Termux:API.",
+        ),
+        (true, "listening") => {
+            Check::fine(name, format!("are heard (bridge: {})", status.bridge.unwrap_or_default()))
+        }
+        (true, "inactive") if why.is_empty() => {
+            Check::note(name, "are not heard while Kai does not run", "Start it: kai")
+        }
+        (true, "inactive") => Check::note(name, "are on, and nothing is heard", why),
+        (true, "waiting") => Check::note(name, "wait for access", why),
+        (true, _) if why.is_empty() => Check::fine(name, format!("are not read (turn it on: {on})")),
+        (true, _) => {
+            Check::note(name, "are not read, because access was not given", format!("{why} Then: {on}"))
+        }
+    }
 }
 
 fn daemon(app: &App) -> Check {

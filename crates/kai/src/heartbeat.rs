@@ -144,6 +144,7 @@ fn driver<'a>(app: &'a App, models: &'a [Ready]) -> Driver<'a> {
         face: &Nobody,
         kind: RunKind::Heartbeat,
         taint: Taint::Tainted,
+        shown: &[],
         platform: PLATFORM,
     }
 }

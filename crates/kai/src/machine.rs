@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kai_assistant::device::{Notifier, Opener};
+#[cfg(feature = "notifications")]
+use kai_assistant::notifications::{Listener, Source};
 #[cfg(feature = "sms")]
 use kai_assistant::outbox::door::Sender;
 use kai_assistant::settings::{BRIDGE_TERMUX, Values};
@@ -17,6 +19,12 @@ use kai_bridges::termux::Termux;
 pub(crate) struct Machine {
     pub(crate) opener: Option<Arc<dyn Opener>>,
     pub(crate) notifier: Option<Arc<dyn Notifier>>,
+    /// Who tells of other apps' notifications.
+    #[cfg(feature = "notifications")]
+    pub(crate) notifications: Option<Arc<Source>>,
+    /// The tray of a demo, to play with.
+    #[cfg(feature = "notifications")]
+    pub(crate) tray: Option<Arc<kai_bridges::simulated::Tray>>,
     #[cfg(feature = "sms")]
     pub(crate) phone: Option<PhoneParts>,
     /// The same phone, to play with.
@@ -40,6 +48,10 @@ impl Machine {
         Self {
             opener: termux.having("termux-open-url").map(|it| it as _).or_else(desktop_opener),
             notifier: termux.having("termux-notification").map(|it| it as _).or_else(desktop_notifier),
+            #[cfg(feature = "notifications")]
+            notifications: listener(&mut termux).map(|it| Arc::new(Source::new(it))),
+            #[cfg(feature = "notifications")]
+            tray: None,
             #[cfg(feature = "sms")]
             phone: termux_phone(&mut termux),
             #[cfg(feature = "sms")]
@@ -109,6 +121,22 @@ pub(crate) fn session_bus() -> Option<String> {
         socket.exists().then(|| format!("unix:path={}", socket.display()))
     };
     named.or_else(usual)
+}
+
+/// On a phone its own, else the desktop's.
+#[cfg(feature = "notifications")]
+fn listener(programs: &mut Programs) -> Option<Arc<dyn Listener>> {
+    programs.having("termux-notification-list").map(|it| it as _).or_else(desktop_listener)
+}
+
+#[cfg(all(target_os = "linux", feature = "notifications"))]
+fn desktop_listener() -> Option<Arc<dyn Listener>> {
+    Some(Arc::new(kai_bridges::desktop::DesktopListener::on(&session_bus()?)))
+}
+
+#[cfg(all(not(target_os = "linux"), feature = "notifications"))]
+fn desktop_listener() -> Option<Arc<dyn Listener>> {
+    None
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -14,9 +14,12 @@ mod doctor;
 mod failure;
 mod heartbeat;
 mod home;
+mod ledger;
 mod logs;
 mod machine;
 mod models;
+#[cfg(feature = "notifications")]
+mod notifications;
 #[cfg(feature = "sms")]
 mod sms;
 mod socket;

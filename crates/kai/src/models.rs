@@ -168,7 +168,7 @@ async fn try_one(app: &App, candidate: Candidate) -> Result<ModelTest, DbError> 
         None => match connect(&candidate.config, &app.http) {
             Ok(model) => {
                 let (label, body) = (candidate.name.clone(), model.body(&request));
-                app.db.write(move |tx| ledger::request(tx, 0, &label, &body, began)).await?;
+                app.db.write(move |tx| ledger::request(tx, 0, &label, &body, &[], began)).await?;
                 model.reply(&request, &|_| ()).await.map(|reply| reply.text).map_err(|e| e.to_string())
             }
             Err(error) => Err(error.to_string()),

@@ -19,10 +19,54 @@ use kai_assistant::sms::search::Wanted;
 use kai_assistant::sms::store::{self, QUEUE, Queued};
 use kai_assistant::sms::{Inbox, Poller, Sms, SmsId, local};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::answer::json;
+use crate::demo;
 use crate::failure::Failure;
 use crate::machine::PhoneParts;
 use crate::wire::App;
+
+/// What commands ask about SMS and drafts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SmsCall {
+    Poll,
+    List,
+    Read {
+        id: SmsId,
+    },
+    Search {
+        text: String,
+    },
+    Drafts,
+    Draft {
+        id: DraftId,
+    },
+    Tap(TapCall),
+    Discard {
+        id: DraftId,
+    },
+    /// A message arrives on the demo's phone.
+    Arrive {
+        from: String,
+        text: String,
+    },
+}
+
+pub(crate) async fn answer(app: &App, call: SmsCall) -> Result<Value, Failure> {
+    match call {
+        SmsCall::Poll => json(poll(app).await?),
+        SmsCall::List => json(list(app).await?),
+        SmsCall::Read { id } => json(read(app, id).await?),
+        SmsCall::Search { text } => json(search(app, &text).await?),
+        SmsCall::Drafts => json(drafts(app).await?),
+        SmsCall::Draft { id } => json(draft(app, id).await?),
+        SmsCall::Tap(call) => json(tap(app, call).await?),
+        SmsCall::Discard { id } => json(discard(app, id).await?),
+        SmsCall::Arrive { from, text } => json(demo::receive(app, &from, &text)?),
+    }
+}
 
 /// The phone that is connected, if one is, and the door that is always there.
 pub(crate) struct Phone {

@@ -29,6 +29,8 @@ pub(crate) struct Status {
     pub(crate) sms: SmsStatus,
     pub(crate) heartbeat: HeartbeatStatus,
     pub(crate) memory: MemoryStatus,
+    #[cfg(feature = "notifications")]
+    pub(crate) notifications: crate::notifications::NotificationsStatus,
     pub(crate) tools: ToolsStatus,
 }
 
@@ -70,6 +72,8 @@ pub(crate) async fn of(app: &App, around: &Around) -> Result<Status, DbError> {
         sms: sms::status(app).await?,
         heartbeat: heartbeat::status(app).await?,
         memory: MemoryStatus { enabled: values.on(&MEMORY_ENABLED), count: memories },
+        #[cfg(feature = "notifications")]
+        notifications: crate::notifications::status(app).await?,
         tools: ToolsStatus { offered: app.toolbox.offered(&values).len(), all: app.toolbox.entries().len() },
     })
 }

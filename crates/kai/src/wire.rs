@@ -11,6 +11,7 @@ use kai_assistant::device::{
 };
 use kai_assistant::home::{Home, HomeId};
 use kai_assistant::manifest::{MANIFEST, Manifest};
+use kai_assistant::memory::promotion::PromoteLearning;
 use kai_assistant::memory::{MemoryForget, MemoryLearn, MemoryReinforce, MemoryStore};
 use kai_assistant::settings::{self, LANGUAGE, Values};
 #[cfg(feature = "sms")]
@@ -57,6 +58,12 @@ pub(crate) struct App {
     /// The phone of the demo that runs.
     #[cfg(feature = "sms")]
     pub(crate) demo: Option<Arc<simulated::Phone>>,
+    /// Who tells of other apps' notifications.
+    #[cfg(feature = "notifications")]
+    pub(crate) notifications: Option<Arc<kai_assistant::notifications::Source>>,
+    /// The tray of the demo that runs.
+    #[cfg(feature = "notifications")]
+    pub(crate) tray: Option<Arc<kai_bridges::simulated::Tray>>,
     /// Set in the daemon only.
     pub(crate) daemon: Option<Running>,
 }
@@ -113,6 +120,10 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
         phone,
         #[cfg(feature = "sms")]
         demo: machine.demo,
+        #[cfg(feature = "notifications")]
+        notifications: machine.notifications,
+        #[cfg(feature = "notifications")]
+        tray: machine.tray,
         daemon: None,
     })
 }
@@ -171,7 +182,10 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
     let memory = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(&[Feature::Memory]) };
     let web = Web::new(SystemResolver);
     let (search, location) = (SearchServices::default(), LocationServices::default());
-    #[cfg_attr(not(feature = "sms"), expect(unused_mut, reason = "the foss edition has more"))]
+    #[cfg_attr(
+        not(any(feature = "sms", feature = "notifications")),
+        expect(unused_mut, reason = "the foss edition has more")
+    )]
     let mut entries = vec![
         own(Arc::new(LocalTime { clock: Arc::clone(clock) })),
         own(Arc::new(OpenUrl { opener: machine.opener.clone(), db: db.clone(), files: home.files() })),
@@ -194,9 +208,12 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
         memory(Arc::new(MemoryForget { db: db.clone() })),
         memory(Arc::new(MemoryLearn { db: db.clone(), clock: Arc::clone(clock) })),
         memory(Arc::new(MemoryReinforce { db: db.clone() })),
+        memory(Arc::new(PromoteLearning { db: db.clone(), clock: Arc::clone(clock) })),
     ];
     #[cfg(feature = "sms")]
     entries.extend(sms_tools(parts));
+    #[cfg(feature = "notifications")]
+    entries.extend(crate::notifications::entries(db, clock, machine.notifications.as_ref()));
     Toolbox::new(entries)
 }
 
@@ -274,6 +291,10 @@ impl App {
             phone,
             #[cfg(feature = "sms")]
             demo: None,
+            #[cfg(feature = "notifications")]
+            notifications: None,
+            #[cfg(feature = "notifications")]
+            tray: None,
             daemon: None,
         }
     }

@@ -14,7 +14,7 @@ use rusqlite::Transaction;
 use super::conversation::{self, ConversationId, Which};
 use super::fallback::{self, Move};
 use super::turn::{End, Offer, ROUNDS, Step, Turn};
-use super::{Event, Face, Hands, Ready, prompt};
+use super::{Event, Face, Hands, Ready, mentions, prompt};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::gate::{self, RunKind, Taint};
@@ -37,6 +37,8 @@ pub struct Driver<'a> {
     pub kind: RunKind,
     /// What a request holds from the start, before anything was read in it.
     pub taint: Taint,
+    /// Messages that what is said tells of, by their identities; for the ledger.
+    pub shown: &'a [String],
     pub platform: &'a str,
 }
 
@@ -78,6 +80,13 @@ const LEASE: SignedDuration = SignedDuration::from_mins(15);
 struct Surroundings {
     values: Values,
     memories: Vec<Memory>,
+}
+
+impl Surroundings {
+    /// What was remembered of strangers' words is still theirs.
+    fn taint(&self) -> Taint {
+        if self.memories.iter().any(|memory| memory.tainted) { Taint::Tainted } else { Taint::Clean }
+    }
 }
 
 /// A turn in the making: the decisions, and what is not stored yet.
@@ -282,7 +291,9 @@ impl Driver<'_> {
         if hopeless(&request, ready.model.window()) {
             return Ok(Err(ModelError::TooLong));
         }
-        self.store_request(progress, ready, ready.model.body(&request)).await?;
+        let mut seen = mentions::mentions(progress.turn.messages(), &request.messages);
+        seen.extend(self.shown.iter().cloned());
+        self.store_request(progress, ready, ready.model.body(&request), seen).await?;
         let deltas = |text: &str| self.face.shows(Event::Delta { text: text.to_owned() });
         Ok(ready.model.reply(&request, &deltas).await)
     }
@@ -290,7 +301,7 @@ impl Driver<'_> {
     fn request(&self, progress: &Progress, around: &Surroundings, offer: Offer, model: &str) -> Request {
         let turn = &progress.turn;
         let tools = match offer {
-            Offer::Tools => self.offered(&around.values, self.taint(progress)),
+            Offer::Tools => self.offered(&around.values, self.taint(progress, around)),
             Offer::Nothing => vec![],
         };
         let messages = repair(turn.messages(), &tools, turn.began_at());
@@ -310,8 +321,9 @@ impl Driver<'_> {
         Request { system, messages, tools }
     }
 
-    fn taint(&self, progress: &Progress) -> Taint {
-        gate::taint(progress.turn.messages(), |tool| self.toolbox.has(tool)).max(progress.taint)
+    fn taint(&self, progress: &Progress, around: &Surroundings) -> Taint {
+        let read = gate::taint(progress.turn.messages(), |tool| self.toolbox.has(tool));
+        read.max(progress.taint).max(around.taint())
     }
 
     fn offered(&self, values: &Values, taint: Taint) -> Vec<ToolSpec> {
@@ -325,6 +337,7 @@ impl Driver<'_> {
         progress: &mut Progress,
         ready: &Ready,
         body: Vec<u8>,
+        seen: Vec<String>,
     ) -> Result<(), DbError> {
         let (id, now, model) = (progress.conversation, self.clock.now(), ready.label.clone());
         let lease = progress.lease.as_ref().map(|held| held.lease.clone());
@@ -334,14 +347,14 @@ impl Driver<'_> {
             lease.iter().try_for_each(|lease| lease::renew(tx, lease, now, LEASE))?;
             conversation::append(tx, id, &results, None, now)?;
             records.iter().try_for_each(|record| ledger::append(tx, record, now))?;
-            ledger::request(tx, id.0, &model, &body, now)
+            ledger::request(tx, id.0, &model, &body, &seen, now)
         };
         self.db.write(leaving).await
     }
 
     /// Stores what the model said, and that its calls are about to run, before any of them does.
     async fn keep_reply(&self, progress: &mut Progress, reply: Reply) -> Result<Step, DbError> {
-        let (usage, hands) = (reply.usage, self.hands(progress.conversation));
+        let (usage, hands) = (reply.usage, self.hands(progress, progress.taint));
         progress.usage.input = progress.usage.input.saturating_add(usage.input);
         progress.usage.output = progress.usage.output.saturating_add(usage.output);
         progress.cut_off = reply.cut_off;
@@ -363,23 +376,22 @@ impl Driver<'_> {
 
     /// All calls of a round at once; results in call order.
     async fn run_all(&self, progress: &mut Progress, calls: &[ToolCall]) -> Result<Vec<String>, DbError> {
-        let values = self.surroundings().await?.values;
+        let around = self.surroundings().await?;
         let messages = progress.turn.messages();
-        let taint = self.taint(progress);
-        let hands = self.hands(progress.conversation);
+        let hands = self.hands(progress, self.taint(progress, &around));
         let ran = calls.iter().map(|call| {
-            let verdict = gate::judge(self.kind, taint, messages, call);
-            hands.run(call, &values, verdict)
+            let verdict = gate::judge(self.kind, hands.run.taint, messages, call);
+            hands.run(call, &around.values, verdict)
         });
         let (results, records): (Vec<_>, Vec<_>) = try_join_all(ran).await?.into_iter().unzip();
         progress.records.extend(records);
         Ok(results)
     }
 
-    fn hands(&self, conversation: ConversationId) -> Hands<'_> {
-        let Self { db, clock, toolbox, face, .. } = *self;
-        let run = Run { kind: self.kind, conversation: conversation.0, elsewhere: face.elsewhere() };
-        Hands { db, clock, toolbox, face, run }
+    fn hands(&self, progress: &Progress, taint: Taint) -> Hands<'_> {
+        let Self { db, clock, toolbox, face, kind, .. } = *self;
+        let (conversation, elsewhere) = (progress.conversation.0, face.elsewhere());
+        Hands { db, clock, toolbox, face, run: Run { kind, conversation, taint, elsewhere } }
     }
 }
 

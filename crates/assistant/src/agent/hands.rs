@@ -67,6 +67,6 @@ fn refusal(verdict: Verdict, tool: &str) -> String {
         Verdict::AskFirst => {
             format!("The user did not allow {tool}. Go on without it, or say why it is needed.")
         }
-        Verdict::Run | Verdict::Refuse => format!("{tool} is not available in a run that nobody watches."),
+        Verdict::Run | Verdict::Refuse => format!("{tool} is not available in this kind of run."),
     }
 }

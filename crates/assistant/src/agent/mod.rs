@@ -7,7 +7,9 @@ pub mod conversation;
 mod drive;
 mod fallback;
 mod hands;
+mod mentions;
 pub mod prompt;
+pub mod soul;
 pub mod turn;
 
 use std::pin::Pin;

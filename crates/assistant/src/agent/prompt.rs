@@ -4,7 +4,7 @@ use jiff::Zoned;
 
 use crate::memory::{Category, Memory};
 
-const SOUL: &str = include_str!("../../prompts/soul.md");
+pub(super) const SOUL: &str = include_str!("../../prompts/soul.md");
 const HONESTY: &str = include_str!("../../prompts/honesty.md");
 const TOOLS: &str = include_str!("../../prompts/tools.md");
 /// Added to the copy of a request that has to be the last of its turn.
@@ -99,7 +99,13 @@ mod tests {
     use crate::memory::MemoryKey;
 
     fn memory(key: &str, content: &str, category: Category) -> Memory {
-        Memory { key: MemoryKey::new(key).unwrap(), content: content.to_owned(), category, hits: 0 }
+        Memory {
+            key: MemoryKey::new(key).unwrap(),
+            content: content.to_owned(),
+            category,
+            hits: 0,
+            tainted: false,
+        }
     }
 
     fn parts<'a>(now: &'a Zoned, memories: &'a [Memory]) -> Chat<'a> {

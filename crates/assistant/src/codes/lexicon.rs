@@ -1,6 +1,6 @@
 //! The words around codes, in the languages people use. The data is `words/codes.txt`; its head says how to read it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub(super) static LEXICON: LazyLock<Lexicon> =
@@ -13,7 +13,7 @@ pub(super) const LONGEST_PHRASE: usize = 4;
 
 /// What a word says about the numbers beside it. A word can have several roles, as messages mix languages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Roles(u16);
+pub(super) struct Roles(u32);
 
 impl Roles {
     /// "code": a neighbour may turn it into something else.
@@ -46,6 +46,26 @@ impl Roles {
     pub(super) const AND: Self = Self(1 << 13);
     /// "the", "de": does not separate a name from its number.
     pub(super) const LINK: Self = Self(1 << 14);
+    /// "nobody", "do not share".
+    pub(super) const HIDE: Self = Self(1 << 15);
+    /// "valid", "expires".
+    pub(super) const LIFE: Self = Self(1 << 16);
+    /// "minutes": how long a code lives.
+    pub(super) const MINUTE: Self = Self(1 << 17);
+    /// "keypad", "courier": who or what asks for a code.
+    pub(super) const GUARD: Self = Self(1 << 18);
+    /// "key": a code beside a purpose.
+    pub(super) const KEY: Self = Self(1 << 19);
+    /// "security", "one-time": makes a code of a key or a number.
+    pub(super) const PURPOSE: Self = Self(1 << 20);
+    /// "Dr": a full stop behind it ends no sentence.
+    pub(super) const SHORT: Self = Self(1 << 21);
+    /// "type in": what follows is a code whatever else is said.
+    pub(super) const TYPE: Self = Self(1 << 22);
+    /// "padlock": what it is, is its code.
+    pub(super) const LOCK: Self = Self(1 << 23);
+    /// "text … to": the number after "to" is a telephone's.
+    pub(super) const SEND: Self = Self(1 << 24);
 
     /// What a code is called, in either way.
     pub(super) const NAME: Self = Self(Self::CODE.0 | Self::SECRET.0);
@@ -82,6 +102,16 @@ impl Roles {
             "inert" => Self::INERT,
             "and" => Self::AND,
             "link" => Self::LINK,
+            "hide" => Self::HIDE,
+            "life" => Self::LIFE,
+            "minute" => Self::MINUTE,
+            "guard" => Self::GUARD,
+            "key" => Self::KEY,
+            "purpose" => Self::PURPOSE,
+            "short" => Self::SHORT,
+            "send" => Self::SEND,
+            "type" => Self::TYPE.and(Self::ENTER),
+            "lock" => Self::LOCK.and(Self::GUARD),
             _ => Self::default(),
         }
     }
@@ -99,8 +129,10 @@ pub(super) struct Lexicon {
     beginning: Table,
     /// `*code`
     ending: Table,
-    /// `fehler-`: the first half of a compound with "code".
-    halves: HashSet<String>,
+    /// `fehler-`, `sicherheits-`: the first half of a compound, and what it says of the whole.
+    halves: Table,
+    /// What codes are called and what they are for, in order: words that messages shorten ("verif.").
+    stems: Vec<String>,
     /// `mot de passe`, by the first word.
     phrases: HashMap<String, Vec<(Vec<String>, Roles)>>,
     /// Entries in scripts without capitals, by the first character, the longest first.
@@ -122,6 +154,10 @@ impl Lexicon {
                     .for_each(|e| lexicon.add(e, group));
             }
         }
+        let stem = Roles::NAME.and(Roles::ACTION).and(Roles::PURPOSE);
+        let stems = lexicon.whole.iter().filter(|(_, roles)| roles.any(stem)).map(|(word, _)| word.clone());
+        lexicon.stems = stems.collect();
+        lexicon.stems.sort_unstable();
         lexicon.inside.values_mut().for_each(|list| list.sort_by_key(|(entry, _)| usize::MAX - entry.len()));
         lexicon
     }
@@ -137,13 +173,20 @@ impl Lexicon {
         } else if let Some(ending) = entry.strip_prefix('*') {
             join(&mut self.ending, fold(ending), roles);
         } else if let Some(half) = entry.strip_suffix('-') {
-            self.halves.insert(fold(half));
+            join(&mut self.halves, fold(half), roles);
             join(&mut self.whole, fold(half), roles);
         } else if let Some((head, rest)) = entry.split_once(' ') {
-            let rest = rest.split(' ').map(fold).collect();
-            self.phrases.entry(fold(head)).or_default().push((rest, roles));
+            self.add_phrase(head, rest.split(' ').map(fold).collect(), roles);
         } else {
             join(&mut self.whole, fold(entry), roles);
+        }
+    }
+
+    fn add_phrase(&mut self, head: &str, rest: Vec<String>, roles: Roles) {
+        let list = self.phrases.entry(fold(head)).or_default();
+        match list.iter_mut().find(|(known, _)| *known == rest) {
+            Some((_, known)) => *known = known.and(roles),
+            None => list.push((rest, roles)),
         }
     }
 
@@ -169,12 +212,33 @@ impl Lexicon {
         if roles.any(Roles::SILENT) {
             return Roles::default();
         }
-        let is_half = |at: usize| self.halves.contains(&word[..at]) || self.is_kind_of_code(&word, at);
+        let half = |at: usize| self.halves.get(&word[..at]).copied().unwrap_or_default();
+        let is_half = |at: usize| half(at).any(Roles::KIND) || self.is_kind_of_code(&word, at);
         // "Fehlercode", "barcode": the first half says that the whole is no secret.
         if roles.any(Roles::CODE) && cuts().any(is_half) {
             return roles.without(Roles::NAME).and(Roles::OTHER);
         }
+        // "Sicherheitsnummer"
+        if roles.any(Roles::KEY) && cuts().any(|at| half(at).any(Roles::PURPOSE) && self.is_key(&word[at..]))
+        {
+            return roles.without(Roles::NO_CODE).and(Roles::SECRET);
+        }
         roles
+    }
+
+    fn is_key(&self, half: &str) -> bool {
+        let key = |table: &Table| table.get(half).is_some_and(|roles| roles.any(Roles::KEY));
+        key(&self.ending) || key(&self.whole)
+    }
+
+    /// "verif", "autorizz": the beginning of a word about codes, and no word itself?
+    pub(super) fn is_shortened(&self, written: &str) -> bool {
+        if written.len() > LONGEST_WORD || written.chars().count() < 3 {
+            return false;
+        }
+        let word = fold(written);
+        let next = self.stems.partition_point(|stem| *stem < word);
+        self.stems.get(next).is_some_and(|stem| *stem != word && stem.starts_with(&word))
     }
 
     fn is_kind_of_code(&self, word: &str, cut: usize) -> bool {

@@ -1,9 +1,10 @@
 //! Finds one-time codes in messages, so that they can be kept from queues, prompts, results, exports and logs.
 //!
-//! The walk of a message: [`tokens`] cuts it into words, numbers and signs; [`lexicon`] says what role each word plays,
-//! in some twenty-five languages; and [`judge`] decides on every number that could be a code by the words around it. What
+//! The walk of a message: `tokens` cuts it into words, numbers and signs; `lexicon` says what role each word plays,
+//! in some twenty-five languages; and `judge` decides on every number that could be a code by the words around it. What
 //! names a number decides: a code's name ("code", "OTP", "пароль", "인증번호") makes it a code, another name ("order",
-//! "room", "ending in") does not, and each name has one number. Prices, dates, times and telephone numbers are known by
+//! "room", "ending in") does not, and each name has one number. Where nothing names it, what one is to do with it does:
+//! type it in, tell the courier, keep it private, open a lock. Prices, dates, times and telephone numbers are known by
 //! their form and never get that far.
 //!
 //! Every look around is bounded, so hostile text costs time in proportion to its length.
@@ -116,6 +117,13 @@ mod tests {
             "code 1299 €, $1299, 1299 %",
             "zip code 90210, Fehlercode 4031, código postal 28013, 优惠码 SAVE20",
             "mail code4821@a.example or see a.example/4821",
+            "Pin 2026 on your calendar",
+            "You used 14072 tokens this month, limit 100000",
+            "Text CODE to 82000",
+            "Valid for 10 days: 2500 points",
+            "KL-1023 will depart from gate 12",
+            "Nobody knows why 7400 fish died",
+            "2 for 1 with code PIZZA22",
         ] {
             assert_eq!(redact(text), text);
         }
@@ -129,6 +137,41 @@ mod tests {
             ("code for order number 55512 is 4821", "code for order number 55512 is [code]"),
             ("code 2468 and 1350", "code [code] and [code]"),
             ("code 2468, 4821 is the PIN", "code [code], [code] is the PIN"),
+        ] {
+            assert_eq!(redact(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_name_may_be_short_far_or_in_another_sentence() {
+        for (text, expected) in [
+            ("Cod. autorizz. 712 665 per bonifico", "Cod. autorizz. [code] per bonifico"),
+            ("Yr verif. code: 70412", "Yr verif. code: [code]"),
+            ("Zugangscode Praxis Dr. Weber Video: K7M2XP", "Zugangscode Praxis Dr. Weber Video: [code]"),
+            ("Sicherheitsnummer 55291", "Sicherheitsnummer [code]"),
+            ("Clé d'activation : 8H2K-9QLM", "Clé d'activation : [code]"),
+            (
+                "Keep this: 648201. It is the code for J SMITH.",
+                "Keep this: [code]. It is the code for J SMITH.",
+            ),
+            ("Your code is here! 730118", "Your code is here! [code]"),
+            ("We shall want a PIN. Yours: 2718", "We shall want a PIN. Yours: [code]"),
+        ] {
+            assert_eq!(redact(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_code_may_have_no_name() {
+        for (text, expected) in [
+            ("FB-38291 will confirm your number", "[code] will confirm your number"),
+            ("Do not tell anybody: 771 204", "Do not tell anybody: [code]"),
+            ("[Kestrel] 620481 (valid 3 mins)", "[Kestrel] [code] (valid 3 mins)"),
+            ("Tell the courier 5528", "Tell the courier [code]"),
+            ("Teclea 4417 en el panel", "Teclea [code] en el panel"),
+            ("The padlock is 3612", "The padlock is [code]"),
+            ("gym door's 2244# now", "gym door's [code]# now"),
+            ("Guest Wi-Fi, key 83920177", "Guest Wi-Fi, key [code]"),
         ] {
             assert_eq!(redact(text), expected);
         }
@@ -150,6 +193,9 @@ mod tests {
             "1-",
             "(4821) ",
             "code:\n",
+            "x: 48213. code ",
+            "lock is 4821 valid 10 min ",
+            "verif. 4821 Dr. ",
             "密碼",
             "zip code de la ",
             "4821 box ",
@@ -193,6 +239,18 @@ mod tests {
             "login",
             "min",
             "de la",
+            "valid 10",
+            "nobody",
+            "key",
+            "security",
+            "lock",
+            "Dr.",
+            "verif.",
+            "courier",
+            "tokens",
+            "pin",
+            "send",
+            "to",
         ]);
         let numbers =
             proptest::string::string_regex("[0-9]{1,8}|[0-9]{2,3}[- ][0-9]{2,3}|[A-Z0-9]{4,8}|[٠-٩]{4,6}");

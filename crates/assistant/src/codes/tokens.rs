@@ -64,6 +64,7 @@ pub(super) fn tokens(text: &str) -> Vec<Token> {
     }
     let mut tokens = cutter.tokens;
     unmask_kinds(&mut tokens);
+    name_keys(&mut tokens);
     tokens
 }
 
@@ -82,6 +83,27 @@ fn unmask_kinds(tokens: &mut [Token]) {
         let after = (1..=links + 1).any(|step| is_kind(at + step));
         if before || after {
             let roles = tokens[at].roles().without(Roles::NAME).and(Roles::OTHER);
+            tokens[at].kind = Kind::Word(roles);
+        }
+    }
+}
+
+/// "access key", "clé d'activation": a purpose beside "key" makes it the name of a code.
+fn name_keys(tokens: &mut [Token]) {
+    for at in 0..tokens.len() {
+        if !tokens[at].roles().any(Roles::KEY) {
+            continue;
+        }
+        let is_purpose = |i: usize| tokens.get(i).is_some_and(|token| token.roles().any(Roles::PURPOSE));
+        let is_link = |i: usize| {
+            let glued = |token: &Token| matches!(token.kind, Kind::Sign | Kind::Quote) && token.glued;
+            let small = |token: &Token| matches!(token.kind, Kind::Word(_)) && token.end - token.start <= 3;
+            tokens.get(i).is_some_and(|token| glued(token) || small(token) || token.roles().any(Roles::LINK))
+        };
+        let before = at > 0 && (is_purpose(at - 1) || at > 1 && is_link(at - 1) && is_purpose(at - 2));
+        let links = (1..=3).take_while(|step| is_link(at + step) && !is_purpose(at + step)).count();
+        if before || is_purpose(at + links + 1) {
+            let roles = tokens[at].roles().without(Roles::NO_CODE).and(Roles::SECRET);
             tokens[at].kind = Kind::Word(roles);
         }
     }
@@ -329,20 +351,47 @@ impl Cutter<'_> {
         self.push(kind, at, at + 1)
     }
 
-    /// A full stop ends a sentence, unless it shortens a word ("no. 12", "dvs. de") or counts ("3. OG").
+    /// A full stop ends a sentence, unless it shortens a word ("no. 12", "dvs. de", "Dr. Weber") or counts ("3. OG").
     fn ends_sentence(&self, at: usize) -> bool {
         let next = self.pieces.get(at + 1);
         if next.is_some_and(|piece| piece.blanks == 0 && piece.sort != Sort::Line) {
             return false;
         }
         !self.tokens.last().is_some_and(|last| {
-            let length = last.end - last.start;
+            let length = self.text[last.start..last.end].chars().take(11).count();
             last.kind == Kind::Number(Form::Small)
                 || length <= 10 && last.roles().any(Roles::NO_CODE)
                 || length <= 4
                     && matches!(last.kind, Kind::Word(_))
                     && next.is_some_and(|next| self.begins_small(next))
+                || self.is_title(last)
+                || next.is_some_and(|next| self.shortens(next))
         })
+    }
+
+    /// "Dr", "Sf", "Mgr": known, or without any vowel.
+    fn is_title(&self, word: &Token) -> bool {
+        let written = &self.text[word.start..word.end];
+        let capital = |c: char| !c.is_uppercase();
+        let voiceless =
+            written.len() <= 8 && written.chars().all(is_consonant) && written.chars().skip(1).all(capital);
+        word.roles().any(Roles::SHORT) || voiceless && word.kind == Kind::Word(Roles::default())
+    }
+
+    /// "Cod. autorizz. 712 665", "Verif. code": the words before are short for what a code is called or is for.
+    fn shortens(&self, next: &Piece) -> bool {
+        let number = matches!(next.sort, Sort::Digits | Sort::Mixed);
+        if !number && !self.begins_small(next) && !matches!(next.sort, Sort::Sign(':' | '-')) {
+            return false;
+        }
+        let mut words = self.tokens.iter().rev().take(4).filter(|token| token.kind != Kind::Sign);
+        let (last, earlier) = (words.next(), words.next());
+        let is_short = |token: &Token| LEXICON.is_shortened(&self.text[token.start..token.end]);
+        let is_name = |token: &Token| token.end - token.start <= 6 && token.roles().any(Roles::NAME);
+        last.is_some_and(|last| matches!(last.kind, Kind::Word(_)) && is_short(last))
+            || number
+                && last.is_some_and(|last| last.end - last.start <= 18 && !last.roles().any(Roles::INERT))
+                && earlier.is_some_and(is_name)
     }
 
     fn begins_small(&self, piece: &Piece) -> bool {
@@ -385,7 +434,8 @@ impl Cutter<'_> {
             let here = self.pieces[end - 1].sort;
             let digits =
                 matches!(here, Sort::Digits | Sort::Mixed) && matches!(next, Sort::Digits | Sort::Mixed);
-            let caps = next == Sort::Digits || is_caps(self.written(end + 1));
+            let mixed = here == Sort::Mixed && next == Sort::Mixed;
+            let caps = mixed || next == Sort::Digits || is_caps(self.written(end + 1));
             if self.joins(end, is_hyphen) && caps && next != Sort::Script {
                 end += 2;
             } else if digits && self.joins(end, breaks_code) && !self.ends_with_code(end) {
@@ -442,6 +492,13 @@ impl Cutter<'_> {
         let bound = form != Form::Small && is_bound(&self.text[..start], &self.text[end..]);
         self.push(Kind::Number(if bound { Form::Never } else { form }), from, to)
     }
+}
+
+fn is_consonant(c: char) -> bool {
+    c.is_alphabetic()
+        && !"aeiouyAEIOUYаеиоуыэюяіїєАЕИОУЫЭЮЯІЇЄαειουωη".contains(c)
+        && c < '\u{500}'
+        && !matches!(c, '\u{c0}'..='\u{2ff}')
 }
 
 fn is_hyphen(c: char) -> bool {
@@ -550,7 +607,8 @@ fn is_bound(before: &str, after: &str) -> bool {
     let (next, later) = (front.next().unwrap_or(' '), front.next().unwrap_or(' '));
     let near_before = if previous.is_whitespace() { earlier } else { previous };
     let near_after = if next.is_whitespace() { later } else { next };
-    let starred = previous == '*' && !matches!(next, '*' | '#') || next == '*' && previous != '*';
+    let starred =
+        previous == '*' && !matches!(next, '*' | '#') || next == '*' && later == '*' && previous != '*';
     let in_path = matches!(previous, '/' | '\\' | '_' | '@' | '+' | '~' | '•' | '●' | '…' | '×')
         || previous == '.' && !earlier.is_alphabetic()
         || matches!(next, '@' | '_' | '\\' | '×')

@@ -17,7 +17,7 @@ use crate::gate::{RunKind, Taint};
 use crate::lease::{self, Lease};
 use crate::settings::{
     self, HEARTBEAT_ACTIVE_END, HEARTBEAT_ACTIVE_START, HEARTBEAT_DAILY_TOKENS, HEARTBEAT_ENABLED,
-    HEARTBEAT_INTERVAL, HEARTBEAT_PROMPT, Values,
+    HEARTBEAT_INTERVAL, HEARTBEAT_PROMPT, Setting, Values,
 };
 
 /// Why it runs.
@@ -71,7 +71,8 @@ impl Beat<'_> {
             return self.settle(lease, Settled::nothing_new(&brief), started).await;
         }
         let taint = if brief.is_tainted() { Taint::Tainted } else { Taint::Clean };
-        let driver = Driver { kind: RunKind::Heartbeat, taint, ..driver };
+        let shown = [&rendered.sms.identities[..], &rendered.notifications.identities].concat();
+        let driver = Driver { kind: RunKind::Heartbeat, taint, shown: &shown, ..driver };
         let answer = driver.unattended(rendered.text.clone()).await;
         self.settle(lease, Settled::of(&brief, rendered, answer), started).await
     }
@@ -153,6 +154,10 @@ impl Settled {
         if sources.sms {
             rendered.sms.forget(tx, crate::sms::store::QUEUE)?;
         }
+        #[cfg(feature = "notifications")]
+        if sources.notifications {
+            rendered.notifications.forget(tx, crate::notifications::QUEUE)?;
+        }
         let _ = (rendered, sources);
         Ok(())
     }
@@ -206,10 +211,16 @@ pub fn rules(values: &Values) -> Rules {
     }
 }
 
+/// An edition without a feature has no switch for it either.
 fn sources(values: &Values) -> Sources {
-    Sources {
-        #[cfg(feature = "sms")]
-        sms: values.on(&settings::SMS_ENABLED),
-        ..Sources::default()
-    }
+    let on = |setting: Option<&Setting>| setting.is_some_and(|setting| values.on(setting));
+    #[cfg(feature = "sms")]
+    let sms = Some(&settings::SMS_ENABLED);
+    #[cfg(not(feature = "sms"))]
+    let sms = None;
+    #[cfg(feature = "notifications")]
+    let notifications = Some(&settings::NOTIFICATIONS_ENABLED);
+    #[cfg(not(feature = "notifications"))]
+    let notifications = None;
+    Sources { sms: on(sms), notifications: on(notifications) }
 }

@@ -7,7 +7,10 @@ use sha2::{Digest, Sha256};
 use super::store;
 use crate::db::DbError;
 use crate::hex;
+use crate::memory::{Memory, promotion};
+#[cfg(any(feature = "sms", feature = "notifications"))]
 use crate::pending::{self, Queue};
+use crate::settings::{self, MEMORY_ENABLED};
 use crate::untrusted::Untrusted;
 
 /// Everything that goes into a prompt, and how to forget it.
@@ -51,6 +54,8 @@ pub struct Arrival {
     /// What stands behind it, if anything.
     pub title: Untrusted,
     pub id: String,
+    /// What the ledger calls it.
+    pub identity: String,
     pub text: Untrusted,
     pub sensitive: bool,
 }
@@ -104,14 +109,31 @@ impl Brief {
 
 /// One view of everything that waits.
 pub fn gather(tx: &Transaction<'_>, sources: &Sources) -> Result<Brief, DbError> {
-    let mut brief =
-        Brief { previous: store::previous(tx)?, answered: store::standing(tx)?.1, ..Brief::default() };
+    let remembers = settings::load(tx)?.on(&MEMORY_ENABLED);
+    let mut brief = Brief {
+        candidates: if remembers { candidates(tx)? } else { vec![] },
+        previous: store::previous(tx)?,
+        answered: store::standing(tx)?.1,
+        ..Brief::default()
+    };
     #[cfg(feature = "sms")]
     if sources.sms {
         brief.sms = sms(tx)?;
     }
+    #[cfg(feature = "notifications")]
+    if sources.notifications {
+        brief.notifications = notifications(tx)?;
+    }
     let _ = (&mut brief, sources);
     Ok(brief)
+}
+
+fn candidates(tx: &Transaction<'_>) -> Result<Vec<String>, DbError> {
+    let line = |memory: &Memory| {
+        let content = memory.content.split_whitespace().collect::<Vec<_>>().join(" ");
+        format!("- {}: {content} ({} times useful)", memory.key.as_str(), memory.hits)
+    };
+    Ok(promotion::candidates(tx)?.iter().map(line).collect())
 }
 
 /// Which queues count: those whose feature is on.
@@ -126,6 +148,7 @@ fn sms(tx: &Transaction<'_>) -> Result<Arrivals, DbError> {
     use crate::sms::store::{QUEUE, Queued};
     let items = pending::waiting::<Queued>(tx, QUEUE)?.into_iter().map(|waiting| Arrival {
         seq: waiting.seq,
+        identity: waiting.entry.identity(),
         who: waiting.entry.address,
         title: Untrusted::default(),
         id: waiting.entry.id.0.to_string(),
@@ -135,16 +158,81 @@ fn sms(tx: &Transaction<'_>) -> Result<Arrivals, DbError> {
     Ok(Arrivals { items: items.collect(), dropped: pending::dropped(tx, QUEUE)? })
 }
 
+#[cfg(feature = "notifications")]
+fn notifications(tx: &Transaction<'_>) -> Result<Arrivals, DbError> {
+    use crate::notifications::view::{Eyes, Item};
+    use crate::notifications::{QUEUE, Record};
+    let eyes = Eyes::of_model(&crate::settings::load(tx)?);
+    let items = pending::waiting::<Record>(tx, QUEUE)?.into_iter().map(|waiting| {
+        let item = Item::of(&waiting.entry, &jiff::tz::TimeZone::UTC, eyes);
+        Arrival {
+            seq: waiting.seq,
+            who: item.app_label,
+            title: item.title,
+            identity: format!("notification {}", item.id.as_str()),
+            id: item.id.as_str().to_owned(),
+            text: item.preview,
+            sensitive: item.sensitive,
+        }
+    });
+    Ok(Arrivals { items: items.collect(), dropped: pending::dropped(tx, QUEUE)? })
+}
+
 /// What was shown of one queue, and is to be forgotten when the run was answered.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shown {
     pub seqs: Vec<i64>,
+    /// What the ledger calls them.
+    pub identities: Vec<String>,
     pub dropped: Vec<(String, u32)>,
 }
 
 impl Shown {
+    #[cfg(any(feature = "sms", feature = "notifications"))]
     pub(super) fn forget(&self, tx: &Transaction<'_>, queue: Queue) -> Result<(), DbError> {
         pending::forget(tx, queue, &self.seqs)?;
         pending::told(tx, queue, &self.dropped)
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "notifications")]
+mod tests {
+    use super::*;
+    use crate::db::Db;
+    use crate::notifications::port::Heard;
+    use crate::notifications::record::{NotificationId, Post};
+    use crate::notifications::{QUEUE, store as heard};
+    use crate::settings;
+
+    fn hear(tx: &Transaction<'_>, id: &str, text: &str) -> Result<(), DbError> {
+        let label = Some(Untrusted::new("Bank"));
+        let post = Post { app_label: label, ..Post::new(NotificationId::new(id), "org.bank", "Login", text) };
+        heard::hear(tx, [(Timestamp::UNIX_EPOCH, &Heard::Posted(Box::new(post)))])
+    }
+
+    #[test]
+    fn notifications_are_gathered_without_codes_and_what_changed_meanwhile_stays() {
+        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+        let checked = db.write_now(|tx| {
+            settings::store(tx, "notifications_enabled", "true")?;
+            hear(tx, "1", "Your verification code is 482913.")?;
+            hear(tx, "2", "Welcome")?;
+            let off = gather(tx, &Sources::default())?;
+            assert_eq!(off.notifications, Arrivals::default(), "only while it is on");
+            let brief = gather(tx, &Sources { notifications: true, ..Sources::default() })?;
+            assert!(brief.is_new() && brief.is_tainted());
+            let first = &brief.notifications.items[0];
+            assert_eq!((first.who.as_written(), first.id.as_str()), ("Bank", "1"));
+            assert!(first.text.as_written().contains("[code]"), "{}", first.text.as_written());
+            hear(tx, "2", "Welcome back")?;
+            let seqs = brief.notifications.items.iter().map(|item| item.seq).collect();
+            Shown { seqs, ..Shown::default() }.forget(tx, QUEUE)?;
+            let left = gather(tx, &Sources { notifications: true, ..Sources::default() })?.notifications;
+            let left: Vec<&str> = left.items.iter().map(|item| item.text.as_written()).collect();
+            assert_eq!(left, ["Welcome back"]);
+            Ok::<_, DbError>(())
+        });
+        checked.unwrap();
     }
 }

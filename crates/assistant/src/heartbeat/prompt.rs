@@ -82,8 +82,11 @@ fn arrivals(title: &str, what: &str, arrivals: &Arrivals, mark: &str) -> (String
     let listed = if lines.is_empty() { String::new() } else { listed };
     let more = if waiting > 0 { format!("\n(and {waiting} more wait)") } else { String::new() };
     let body = [listed, more, dropped(&arrivals.dropped)].concat();
-    let shown =
-        Shown { seqs: shown.iter().map(|arrival| arrival.seq).collect(), dropped: arrivals.dropped.clone() };
+    let shown = Shown {
+        seqs: shown.iter().map(|arrival| arrival.seq).collect(),
+        identities: shown.iter().map(|arrival| arrival.identity.clone()).collect(),
+        dropped: arrivals.dropped.clone(),
+    };
     (section(title, &body), shown)
 }
 
@@ -140,6 +143,7 @@ mod tests {
             who: Untrusted::new(who),
             title: Untrusted::new(title),
             id: seq.to_string(),
+            identity: format!("x {seq}"),
             text: Untrusted::new(text),
             sensitive: false,
         }

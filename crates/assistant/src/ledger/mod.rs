@@ -2,6 +2,7 @@
 //! chained to the one before by its hash.
 
 mod chunks;
+mod verify;
 
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -11,15 +12,26 @@ use sha2::{Digest, Sha256};
 use crate::db::{DbError, Migration};
 use crate::hex;
 
+pub use verify::{Verified, prune, verify};
+
 pub(crate) const MIGRATION: Migration =
     Migration { name: "ledger/1", sql: include_str!("../../migrations/ledger.sql") };
+pub(crate) const EDGES: Migration =
+    Migration { name: "ledger/2", sql: include_str!("../../migrations/ledger2.sql") };
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Record {
-    /// These bytes were sent to a model, as the chunks of that name.
-    Request { conversation: i64, model: String, bytes: usize, chunks: Vec<String> },
+    /// These bytes were sent to a model, as the chunks of that name; `seen` names the messages that were in them.
+    Request {
+        conversation: i64,
+        model: String,
+        bytes: usize,
+        chunks: Vec<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        seen: Vec<String>,
+    },
     /// A model called a tool; stored before it runs.
     ToolCall { conversation: i64, tool: String, arguments: String },
     /// What came of a call: it ran, failed or was refused.
@@ -42,6 +54,7 @@ pub fn request(
     conversation: i64,
     model: &str,
     body: &[u8],
+    seen: &[String],
     now: Timestamp,
 ) -> Result<(), DbError> {
     let mut insert =
@@ -54,16 +67,20 @@ pub fn request(
     }
     append(
         tx,
-        &Record::Request { conversation, model: model.to_owned(), bytes: body.len(), chunks: names },
+        &Record::Request {
+            conversation,
+            model: model.to_owned(),
+            bytes: body.len(),
+            chunks: names,
+            seen: seen.to_vec(),
+        },
         now,
     )
 }
 
 pub fn append(tx: &Transaction<'_>, record: &Record, now: Timestamp) -> Result<(), DbError> {
-    let last: Option<Vec<u8>> = tx
-        .prepare_cached("SELECT hash FROM ledger ORDER BY seq DESC LIMIT 1")?
-        .query_row([], |row| row.get(0))
-        .optional()?;
+    let last: Option<Vec<u8>> =
+        tx.prepare_cached("SELECT hash FROM ledger_head")?.query_row([], |row| row.get(0)).optional()?;
     let json = serde_json::to_string(record)
         .map_err(|e| DbError::Other(rusqlite::Error::ToSqlConversionFailure(Box::new(e))))?;
     let hash = chained(&last.unwrap_or_default(), now, &json);
@@ -72,6 +89,8 @@ pub fn append(tx: &Transaction<'_>, record: &Record, now: Timestamp) -> Result<(
         json,
         hash
     ])?;
+    tx.prepare_cached("INSERT OR REPLACE INTO ledger_head (one, seq, hash) VALUES (1, ?1, ?2)")?
+        .execute(params![tx.last_insert_rowid(), hash])?;
     Ok(())
 }
 
@@ -95,17 +114,31 @@ pub fn bytes_of(tx: &Transaction<'_>, chunks: &[String]) -> Result<Vec<u8>, DbEr
     Ok(whole)
 }
 
+/// A record and its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    pub seq: i64,
+    pub at: Timestamp,
+    pub record: Record,
+}
+
 /// Everything recorded, oldest first.
-pub fn all(tx: &Transaction<'_>) -> Result<Vec<Record>, DbError> {
-    let mut rows = tx.prepare_cached("SELECT record FROM ledger ORDER BY seq")?;
-    let record = |row: &rusqlite::Row<'_>| {
-        let json: String = row.get(0)?;
-        serde_json::from_str(&json).map_err(|e| {
-            rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(e))
-        })
+pub fn kept(tx: &Transaction<'_>) -> Result<Vec<Kept>, DbError> {
+    let mut rows = tx.prepare_cached("SELECT seq, at, record FROM ledger ORDER BY seq")?;
+    let kept = |row: &rusqlite::Row<'_>| {
+        let json: String = row.get(2)?;
+        let record = serde_json::from_str(&json).map_err(|e| {
+            rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, Box::new(e))
+        })?;
+        let at = Timestamp::from_millisecond(row.get(1)?).unwrap_or_default();
+        Ok(Kept { seq: row.get(0)?, at, record })
     };
-    let records = rows.query_map([], record)?;
-    Ok(records.collect::<rusqlite::Result<_>>()?)
+    Ok(rows.query_map([], kept)?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The records alone.
+pub fn all(tx: &Transaction<'_>) -> Result<Vec<Record>, DbError> {
+    Ok(kept(tx)?.into_iter().map(|kept| kept.record).collect())
 }
 
 #[cfg(test)]
@@ -115,7 +148,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_growing_conversation_is_kept_once() {
-        let db = Db::in_memory(&[MIGRATION]).unwrap();
+        let db = Db::in_memory(&[MIGRATION, EDGES]).unwrap();
         let checked = db.write(|tx| {
             let word = |n: usize| hex::encode(&Sha256::digest(n.to_string()));
             let turn = |n: usize| (0..20).map(|w| word(n * 100 + w)).collect::<Vec<_>>().join(" ");
@@ -125,7 +158,7 @@ mod tests {
                 said += &turn(n);
                 let body = format!("{{\"messages\":[{said}],\"tools\":[]}}");
                 sent += body.len();
-                request(tx, 1, "m", body.as_bytes(), Timestamp::UNIX_EPOCH)?;
+                request(tx, 1, "m", body.as_bytes(), &[], Timestamp::UNIX_EPOCH)?;
                 let Some(Record::Request { chunks, .. }) = all(tx)?.pop() else { panic!("no record") };
                 assert_eq!(bytes_of(tx, &chunks)?, body.as_bytes(), "exactly what left");
             }
@@ -139,7 +172,7 @@ mod tests {
 
     #[tokio::test]
     async fn each_hash_covers_the_one_before() {
-        let db = Db::in_memory(&[MIGRATION]).unwrap();
+        let db = Db::in_memory(&[MIGRATION, EDGES]).unwrap();
         let hashes: Vec<Vec<u8>> = db
             .write(|tx| {
                 let click = Record::Click {

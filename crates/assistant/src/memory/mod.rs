@@ -1,8 +1,10 @@
 //! What Kai remembers across conversations.
 //!
 //! A model calls a tool (`tools`), the tool keeps one row per key ([`store`]), and the person sees and
-//! forgets them with `kai memory`.
+//! forgets them with `kai memory`. What proved useful often enough may be proposed to become part of who Kai is
+//! ([`promotion`]).
 
+pub mod promotion;
 pub mod store;
 mod tools;
 
@@ -14,6 +16,8 @@ pub use tools::{MemoryForget, MemoryLearn, MemoryReinforce, MemoryStore};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "memory/1", sql: include_str!("../../migrations/memory.sql") };
+pub(crate) const TAINT: Migration =
+    Migration { name: "memory/2", sql: include_str!("../../migrations/memory2.sql") };
 
 /// The name of a memory: short, on one line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -50,6 +54,9 @@ pub struct Memory {
     pub content: String,
     pub category: Category,
     pub hits: u32,
+    /// Stored in a request that held strangers' text: whoever reads it is tainted by it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tainted: bool,
 }
 
 impl Memory {

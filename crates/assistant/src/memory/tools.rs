@@ -10,6 +10,7 @@ use super::store::{self, Stored};
 use super::{Category, MemoryKey, content};
 use crate::clock::Clock;
 use crate::db::Db;
+use crate::gate::Taint;
 use crate::tool::{Run, Tool, ToolError};
 
 /// Store a fact to remember in later conversations, or update the one stored under the same key.
@@ -38,8 +39,10 @@ impl Tool for MemoryStore {
     type Input = MemoryStoreInput;
     type Output = MemoryStored;
 
-    async fn run(&self, input: MemoryStoreInput, _: &Run) -> Result<MemoryStored, ToolError> {
-        keep(&self.db, self.clock.as_ref(), &input.key, &input.content, Category::General).await
+    async fn run(&self, input: MemoryStoreInput, run: &Run) -> Result<MemoryStored, ToolError> {
+        let fact =
+            Fact { key: &input.key, text: &input.content, category: Category::General, taint: run.taint };
+        keep(&self.db, self.clock.as_ref(), fact).await
     }
 }
 
@@ -114,8 +117,10 @@ impl Tool for MemoryLearn {
     type Input = MemoryLearnInput;
     type Output = MemoryStored;
 
-    async fn run(&self, input: MemoryLearnInput, _: &Run) -> Result<MemoryStored, ToolError> {
-        keep(&self.db, self.clock.as_ref(), &input.key, &input.content, input.category.into()).await
+    async fn run(&self, input: MemoryLearnInput, run: &Run) -> Result<MemoryStored, ToolError> {
+        let fact =
+            Fact { key: &input.key, text: &input.content, category: input.category.into(), taint: run.taint };
+        keep(&self.db, self.clock.as_ref(), fact).await
     }
 }
 
@@ -154,17 +159,20 @@ fn unknown(key: &MemoryKey) -> ToolError {
     ToolError(format!("There is no memory under the key \"{}\".", key.as_str()))
 }
 
-async fn keep(
-    db: &Db,
-    clock: &dyn Clock,
-    key: &str,
-    typed: &str,
+/// Something to remember, as it was typed.
+struct Fact<'a> {
+    key: &'a str,
+    text: &'a str,
     category: Category,
-) -> Result<MemoryStored, ToolError> {
-    let key = MemoryKey::new(key).map_err(ToolError)?;
-    let text = content(typed).map_err(ToolError)?;
+    taint: Taint,
+}
+
+async fn keep(db: &Db, clock: &dyn Clock, fact: Fact<'_>) -> Result<MemoryStored, ToolError> {
+    let Fact { category, taint, .. } = fact;
+    let key = MemoryKey::new(fact.key).map_err(ToolError)?;
+    let text = content(fact.text).map_err(ToolError)?;
     let (now, row) = (clock.now(), key.clone());
-    let keep = move |tx: &Transaction<'_>| store::keep(tx, &row, &text, category, now);
+    let keep = move |tx: &Transaction<'_>| store::keep(tx, &row, &text, category, taint, now);
     let updated = db.write(keep).await? == Stored::Updated;
     let verb = if updated { "Updated" } else { "Stored" };
     Ok(MemoryStored { message: format!("{verb} the memory \"{}\".", key.as_str()), key, updated })

@@ -50,6 +50,11 @@ pub struct Sms {
     pub read: bool,
 }
 
+/// The identity of a message as the ledger names it.
+pub(crate) fn identity_name(id: i64, date: i64, from: &str) -> String {
+    format!("sms {id} {date} {from}")
+}
+
 /// What a model may read of a message: without its one-time codes, unless the person wants it otherwise.
 fn for_model(text: &Untrusted, values: &Values) -> Untrusted {
     if values.on(&CODE_REDACTION_ENABLED) { text.map(codes::redact) } else { text.clone() }

@@ -28,6 +28,13 @@ pub struct Queued {
     pub preview: Untrusted,
 }
 
+impl Queued {
+    /// What the ledger calls it.
+    pub fn identity(&self) -> String {
+        super::identity_name(self.id.0, self.date, self.address.as_written())
+    }
+}
+
 /// How the last poll went.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sync {
@@ -137,5 +144,5 @@ fn move_mark(tx: &Transaction<'_>, mark: &Mark) -> Result<(), DbError> {
 
 fn name(identity: &Identity) -> String {
     let Identity { id, date, address } = identity;
-    format!("{} {} {}", id.0, date.as_millisecond(), address.as_written())
+    super::identity_name(id.0, date.as_millisecond(), address.as_written())
 }

@@ -17,8 +17,8 @@ use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::outbox::{self, Channel, Draft, NewDraft, door};
 use crate::pending;
-use crate::settings::{self, SMS_ENABLED};
-use crate::tool::{Run, Tool, ToolError};
+use crate::settings::{self, SMS_ENABLED, Values};
+use crate::tool::{Run, Tool, ToolError, room};
 use crate::untrusted::Untrusted;
 
 /// What the tools that read have in common.
@@ -71,14 +71,19 @@ pub struct Listed {
 pub struct ListOutput {
     count: usize,
     messages: Vec<Listed>,
+    /// So many more had no room here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
     untrusted: bool,
 }
 
 impl ListOutput {
-    fn of(messages: Vec<Listed>, note: Option<String>) -> Self {
-        Self { count: messages.len(), messages, note, untrusted: true }
+    fn of(messages: Vec<Listed>, note: Option<String>, values: &Values) -> Self {
+        let (messages, more) = room::fitting(messages, room::room(values));
+        let more = Some(more).filter(|more| *more > 0);
+        Self { count: messages.len(), messages, more, note, untrusted: true }
     }
 }
 
@@ -107,9 +112,10 @@ impl Tool for CheckSms {
 
     async fn run(&self, _: CheckSmsInput, _: &Run) -> Result<ListOutput, ToolError> {
         let queue = self.db.read(|tx| {
-            Ok::<_, DbError>((pending::waiting::<Queued>(tx, QUEUE)?, pending::dropped(tx, QUEUE)?))
+            let (waiting, dropped) = (pending::waiting::<Queued>(tx, QUEUE)?, pending::dropped(tx, QUEUE)?);
+            Ok::<_, DbError>((waiting, dropped, settings::load(tx)?))
         });
-        let (waiting, dropped) = queue.await?;
+        let (waiting, dropped, values) = queue.await?;
         let zone = self.clock.zone();
         let listed = waiting.into_iter().map(|waiting| waiting.entry).map(|sms| Listed {
             id: sms.id,
@@ -119,7 +125,7 @@ impl Tool for CheckSms {
             preview: sms.preview,
             is_read: sms.read,
         });
-        Ok(ListOutput::of(listed.collect(), dropped_note(&dropped)))
+        Ok(ListOutput::of(listed.collect(), dropped_note(&dropped), &values))
     }
 }
 
@@ -147,6 +153,9 @@ pub struct ReadSmsOutput {
     date_local: String,
     body: Untrusted,
     is_read: bool,
+    /// That there is more than the body shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
     untrusted: bool,
 }
 
@@ -173,16 +182,26 @@ impl Tool for ReadSms {
         let inbox = Reading { inbox: self.inbox.as_ref() }.inbox()?;
         let sms = inbox.message(input.id).await?.ok_or_else(|| unknown(input.id))?;
         let values = self.db.read(settings::load).await?;
+        let (body, note) = bounded(&for_model(&sms.body, &values), &values);
         Ok(ReadSmsOutput {
             id: sms.id,
             date: sms.date.as_millisecond(),
             date_local: local(sms.date, &self.clock.zone()),
-            body: for_model(&sms.body, &values),
+            body,
             from: sms.address,
             is_read: sms.read,
+            note,
             untrusted: true,
         })
     }
+}
+
+/// As much of a body as a result can hold.
+fn bounded(body: &Untrusted, values: &Values) -> (Untrusted, Option<String>) {
+    let (shown, cut) = room::beginning(body.as_written(), room::room(values));
+    let note =
+        cut.then(|| format!("Only the beginning of {} characters.", body.as_written().chars().count()));
+    (Untrusted::new(shown), note)
 }
 
 fn unknown(id: SmsId) -> ToolError {
@@ -223,7 +242,8 @@ impl Tool for SearchSms {
             .ok_or_else(|| ToolError("\"query\" must not be blank: say what to look for.".to_owned()))?;
         let values = self.db.read(settings::load).await?;
         // In what the model may read, or a search for digits would find out a code that it may not.
-        let shown = move |sms: &Sms| Sms { body: for_model(&sms.body, &values), ..sms.clone() };
+        let eyes = values.clone();
+        let shown = move |sms: &Sms| Sms { body: for_model(&sms.body, &eyes), ..sms.clone() };
         let found = inbox.search(wanted, shown, MOST_FOUND).await?;
         let zone = self.clock.zone();
         let listed = found.into_iter().map(|sms| Listed {
@@ -234,7 +254,7 @@ impl Tool for SearchSms {
             from: sms.address,
             is_read: sms.read,
         });
-        Ok(ListOutput::of(listed.collect(), None))
+        Ok(ListOutput::of(listed.collect(), None, &values))
     }
 }
 

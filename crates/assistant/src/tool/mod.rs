@@ -4,6 +4,7 @@
 //! [`AnyTool`] erases the types once; no tool ever touches raw JSON.
 
 mod executor;
+pub mod room;
 mod schema;
 
 use std::pin::Pin;
@@ -15,7 +16,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use crate::db::DbError;
-use crate::gate::RunKind;
+use crate::gate::{RunKind, Taint};
 
 pub use executor::{ToolResult, execute};
 
@@ -53,11 +54,14 @@ pub struct Run {
     pub conversation: i64,
     /// The person may sit at another machine: what is opened here may be opened where nobody is.
     pub elsewhere: bool,
+    /// What the request held when the call was made; what is kept of it carries that along.
+    pub taint: Taint,
 }
 
 impl Run {
     /// A person calls one tool by hand, in no conversation.
-    pub const BY_HAND: Self = Self { kind: RunKind::Chat, conversation: 0, elsewhere: false };
+    pub const BY_HAND: Self =
+        Self { kind: RunKind::Chat, conversation: 0, taint: Taint::Clean, elsewhere: false };
 }
 
 /// A failure as a sentence for the model that says what to do next. It never ends the turn.

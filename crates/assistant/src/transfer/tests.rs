@@ -42,7 +42,13 @@ fn filled(memories: &[(String, String, u32)], said: &[String]) -> Db {
         for (key, content, hits) in memories {
             let Ok(key) = MemoryKey::new(key) else { continue };
             let category = Category::Preference;
-            let memory = crate::memory::Memory { key, content: content.clone(), category, hits: *hits };
+            let memory = crate::memory::Memory {
+                key,
+                content: content.clone(),
+                category,
+                hits: *hits,
+                tainted: *hits == 3,
+            };
             if memory.checked().is_ok() {
                 crate::memory::store::restore(tx, &memory, NOW)?;
             }

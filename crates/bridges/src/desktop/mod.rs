@@ -1,9 +1,19 @@
 //! A Linux desktop, reached over its session bus.
 
 mod keyring;
+#[cfg(feature = "notifications")]
+mod listen;
+#[cfg(feature = "notifications")]
+mod markup;
 mod notify;
 mod open;
+#[cfg(feature = "notifications")]
+mod overheard;
+#[cfg(feature = "notifications")]
+mod whose;
 
 pub use keyring::SecretService;
+#[cfg(feature = "notifications")]
+pub use listen::DesktopListener;
 pub use notify::Desktop;
 pub use open::XdgOpen;

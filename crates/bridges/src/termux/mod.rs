@@ -3,6 +3,8 @@
 //! Those of Termux:API hang for ever when their app is missing, frozen or not allowed, so each call has a time-out
 //! and there is one at a time.
 
+#[cfg(feature = "notifications")]
+mod notifications;
 #[cfg(feature = "sms")]
 mod sms;
 

@@ -137,7 +137,7 @@ pub(super) enum Command {
     /// See and forget what Kai remembers
     #[command(
         subcommand,
-        after_help = "Examples:\n  kai memory list --json\n  kai memory forget favourite_colour"
+        after_help = "Examples:\n  kai memory list --json\n  kai memory forget favourite_colour\n  kai memory proposals\n  kai memory accept tea"
     )]
     Memory(MemoryCommand),
     /// See the tools and try one as the model would
@@ -164,6 +164,19 @@ pub(super) enum Command {
     #[cfg(feature = "sms")]
     #[command(subcommand, after_help = "Example:\n  kai demo sms --from +15550100 \"Are you coming?\"")]
     Demo(DemoCommand),
+    /// See the notifications of other apps that Kai may read
+    #[cfg(feature = "notifications")]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai settings set notifications_enabled true\n  kai notifications list\n  kai notifications search dinner\n  kai notifications refresh"
+    )]
+    Notifications(super::notifications::NotificationsCommand),
+    /// What left this machine, what ran, what was clicked
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai ledger show\n  kai ledger verify\n  kai ledger who 4711      (which requests held this SMS)\n  kai ledger bytes 17      (exactly what was sent)"
+    )]
+    Ledger(LedgerCommand),
     /// Print a fresh one-time link that signs a browser in
     #[command(after_help = "Examples:\n  kai link\n  kai link --revoke-all")]
     Link {
@@ -335,11 +348,32 @@ pub(super) enum HeartbeatCommand {
 }
 
 #[derive(Debug, Subcommand)]
+pub(super) enum LedgerCommand {
+    /// The newest records, newest first
+    Show {
+        #[arg(long, default_value_t = 50)]
+        limit: usize,
+    },
+    /// Look for a record that was altered, dropped or exchanged
+    Verify,
+    /// Which requests held a message: the number of an SMS, or the id of a notification
+    Who { id: String },
+    /// The exact bytes of a request
+    Bytes { seq: i64 },
+}
+
+#[derive(Debug, Subcommand)]
 pub(super) enum MemoryCommand {
     /// Everything Kai remembers, newest first
     List,
     /// Delete one memory
     Forget { key: String },
+    /// What Kai proposes to make a part of itself
+    Proposals,
+    /// Add a proposal to the soul, the beginning of every prompt
+    Accept { key: String },
+    /// Say no to a proposal
+    Decline { key: String },
 }
 
 #[derive(Debug, Subcommand)]

@@ -13,7 +13,7 @@ use crate::call::Call;
 use crate::caller::Caller;
 use crate::demo;
 use crate::failure::Failure;
-use crate::sms::{Button, DraftRow, SmsPolled, SmsRow, SmsWhole, TapCall};
+use crate::sms::{Button, DraftRow, SmsCall, SmsPolled, SmsRow, SmsWhole, TapCall};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SmsCommand {
@@ -52,12 +52,20 @@ pub(super) enum DemoCommand {
         from: String,
         text: String,
     },
+    /// An app of the simulated phone shows a notification
+    #[cfg(feature = "notifications")]
+    Notify {
+        #[arg(long, default_value = "WhatsApp")]
+        app: String,
+        #[arg(long, default_value = "Alice")]
+        title: String,
+        text: String,
+    },
 }
 
 impl Asking {
     /// In the demo's own home, whichever home was named.
     pub(super) fn demo(self, command: DemoCommand) -> Result<ExitCode, Failure> {
-        let DemoCommand::Sms { from, text } = command;
         let Caller { home, keys } = self.caller;
         let home =
             if home.is_demo() { home } else { home.demo().map_err(|e| Failure::store(e.to_string()))? };
@@ -65,25 +73,33 @@ impl Asking {
             return Err(demo::not_running());
         }
         let ask = Self { caller: Caller { home, keys }, json: self.json };
-        ask.show(Call::DemoSms { from, text }, |id: &i64| format!("It arrived as SMS {id}.\n"))
+        match command {
+            DemoCommand::Sms { from, text } => ask
+                .show(Call::Sms(SmsCall::Arrive { from, text }), |id: &i64| {
+                    format!("It arrived as SMS {id}.\n")
+                }),
+            #[cfg(feature = "notifications")]
+            DemoCommand::Notify { app, title, text } => super::notifications::arrive(&ask, app, title, text),
+        }
     }
 
     pub(super) fn sms(&self, command: SmsCommand) -> Result<ExitCode, Failure> {
         match command {
-            SmsCommand::Poll => self.show(Call::SmsPoll, polled),
-            SmsCommand::List => self
-                .show(Call::SmsList, |rows: &Vec<_>| messages(rows, "Nothing waits for the next heartbeat.")),
-            SmsCommand::Read { id } => self.show(Call::SmsRead { id: SmsId(id) }, message),
-            SmsCommand::Search { text } => {
-                self.show(Call::SmsSearch { text }, |rows: &Vec<_>| messages(rows, "Nothing was found."))
-            }
+            SmsCommand::Poll => self.show(Call::Sms(SmsCall::Poll), polled),
+            SmsCommand::List => self.show(Call::Sms(SmsCall::List), |rows: &Vec<_>| {
+                messages(rows, "Nothing waits for the next heartbeat.")
+            }),
+            SmsCommand::Read { id } => self.show(Call::Sms(SmsCall::Read { id: SmsId(id) }), message),
+            SmsCommand::Search { text } => self.show(Call::Sms(SmsCall::Search { text }), |rows: &Vec<_>| {
+                messages(rows, "Nothing was found.")
+            }),
         }
     }
 
     pub(super) fn drafts(&self, command: &DraftsCommand) -> Result<ExitCode, Failure> {
         match *command {
-            DraftsCommand::List => self.show(Call::DraftsList, |rows: &Vec<_>| drafts(rows)),
-            DraftsCommand::Show { id } => self.show(Call::DraftsShow { id: DraftId(id) }, draft),
+            DraftsCommand::List => self.show(Call::Sms(SmsCall::Drafts), |rows: &Vec<_>| drafts(rows)),
+            DraftsCommand::Show { id } => self.show(Call::Sms(SmsCall::Draft { id: DraftId(id) }), draft),
             DraftsCommand::Send { id } => self.tap(DraftId(id), &["PENDING", "UNKNOWN"]),
             DraftsCommand::Retry { id } => self.tap(DraftId(id), &["FAILED", "UNKNOWN"]),
             DraftsCommand::Discard { id } => {
@@ -95,7 +111,7 @@ impl Asking {
 
     /// What the person saw is what the tap carries; what changed meanwhile is refused.
     fn tap(&self, id: DraftId, fitting: &[&str]) -> Result<ExitCode, Failure> {
-        let row: DraftRow = self.caller.ask(Call::DraftsShow { id })?;
+        let row: DraftRow = self.caller.ask(Call::Sms(SmsCall::Draft { id }))?;
         let button = match row.status.as_str() {
             status if !fitting.contains(&status) => return Err(wrong_state(&row)),
             "PENDING" => Button::Send,
@@ -111,18 +127,18 @@ impl Asking {
             return Err(Failure::failed("Nothing was sent."));
         }
         let call = TapCall { id, button, shown: row.digest, attempts: row.attempts };
-        let row: DraftRow = self.caller.ask(Call::DraftsTap(call))?;
+        let row: DraftRow = self.caller.ask(Call::Sms(SmsCall::Tap(call)))?;
         self.print(&row, outcome);
         Ok(ExitCode::from(u8::from(row.status != "SENT")))
     }
 
     fn take_away(&self, id: DraftId, fitting: &[&str], verb: &str) -> Result<ExitCode, Failure> {
-        let row: DraftRow = self.caller.ask(Call::DraftsShow { id })?;
+        let row: DraftRow = self.caller.ask(Call::Sms(SmsCall::Draft { id }))?;
         if !fitting.contains(&row.status.as_str()) {
             return Err(wrong_state(&row));
         }
         let said = format!("{verb} draft {}.\n", id.0);
-        self.show(Call::DraftsDiscard { id }, |_: &DraftRow| said)
+        self.show(Call::Sms(SmsCall::Discard { id }), |_: &DraftRow| said)
     }
 }
 

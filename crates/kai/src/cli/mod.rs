@@ -5,6 +5,8 @@ mod args;
 mod drafts;
 mod key;
 mod markdown;
+#[cfg(feature = "notifications")]
+mod notifications;
 pub(crate) mod out;
 mod show;
 mod talk;
@@ -19,10 +21,11 @@ use serde::de::DeserializeOwned;
 use kai_assistant::agent::conversation::ConversationId;
 
 use kai_assistant::home::Home;
+use kai_assistant::memory::promotion::Proposal;
 
 use self::args::{
-    Args, ChatsCommand, Command, HeartbeatCommand, MemoryCommand, ModelsCommand, Serve, SettingsCommand,
-    ToolsCommand,
+    Args, ChatsCommand, Command, HeartbeatCommand, LedgerCommand, MemoryCommand, ModelsCommand, Serve,
+    SettingsCommand, ToolsCommand,
 };
 use crate::call::{Call, ModelRow, ModelTest, NewModel, Revoked, SettingRow, SignInLink, ToolAnswer};
 use crate::caller::Caller;
@@ -31,6 +34,7 @@ use crate::doctor::{self, Check};
 use crate::failure::Failure;
 use crate::heartbeat::Ran;
 use crate::home::{self, Keys};
+use crate::ledger::{LedgerCall, LedgerCheck};
 use crate::logs;
 
 /// Parses, runs, and ends with the right code.
@@ -80,6 +84,9 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         Command::Demo(command) => ask.demo(command),
         #[cfg(feature = "sms")]
         Command::Drafts(command) => ask.drafts(&command),
+        #[cfg(feature = "notifications")]
+        Command::Notifications(command) => notifications::run(&ask, command),
+        Command::Ledger(command) => ask.ledger(command),
         Command::Link { revoke_all } => ask.link(revoke_all),
         Command::Export { file, sections, secrets } => transfer::export(&ask, &file, sections, secrets),
         Command::Import { file, sections, replace, preview, yes, no_secrets } => {
@@ -212,11 +219,40 @@ impl Asking {
         }
     }
 
+    fn ledger(&self, command: LedgerCommand) -> Result<ExitCode, Failure> {
+        match command {
+            LedgerCommand::Show { limit } => self
+                .show(Call::Ledger(LedgerCall::Show { limit }), |rows: &Vec<_>| {
+                    show::ledger(rows, "Nothing is in the ledger yet.")
+                }),
+            LedgerCommand::Verify => {
+                let check: LedgerCheck = self.caller.ask(Call::Ledger(LedgerCall::Verify))?;
+                self.print(&check, show::ledger_check);
+                Ok(ExitCode::from(u8::from(!check.whole)))
+            }
+            LedgerCommand::Who { id } => self.show(Call::Ledger(LedgerCall::Who { id }), |rows: &Vec<_>| {
+                show::ledger(rows, "No request held it.")
+            }),
+            LedgerCommand::Bytes { seq } => {
+                self.show(Call::Ledger(LedgerCall::Bytes { seq }), |bytes: &String| out::value(bytes))
+            }
+        }
+    }
+
     fn memory(&self, command: MemoryCommand) -> Result<ExitCode, Failure> {
         match command {
             MemoryCommand::List => self.show(Call::MemoryList, |memories: &Vec<_>| show::memories(memories)),
             MemoryCommand::Forget { key } => self.show(Call::MemoryForget { key }, |key: &String| {
                 format!("Forgot \"{}\".\n", out::visible(key))
+            }),
+            MemoryCommand::Proposals => {
+                self.show(Call::MemoryProposals, |rows: &Vec<_>| show::proposals(rows))
+            }
+            MemoryCommand::Accept { key } => self.show(Call::MemoryAccept { key }, |taken: &Proposal| {
+                format!("Added to the soul: {}\n", out::visible(&taken.text))
+            }),
+            MemoryCommand::Decline { key } => self.show(Call::MemoryDecline { key }, |left: &Proposal| {
+                format!("Declined: {}\n", out::visible(&left.text))
             }),
         }
     }

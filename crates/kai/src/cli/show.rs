@@ -1,13 +1,16 @@
 //! Answers as text for people.
 
 use kai_assistant::agent::conversation::{Conversation, Entry};
+use kai_assistant::ledger::Record;
 use kai_assistant::memory::Memory;
+use kai_assistant::memory::promotion::Proposal;
 use kai_llm::Message;
 
 use super::out::visible;
 use crate::call::{ModelRow, ModelTest, SettingRow, ToolRow};
 use crate::doctor::{Check, Verdict};
 use crate::heartbeat::{DryRun, HeartbeatStatus, LogRow, Ran};
+use crate::ledger::{LedgerCheck, LedgerRow};
 #[cfg(feature = "sms")]
 use crate::sms::SmsStatus;
 use crate::status::Status;
@@ -33,7 +36,10 @@ pub(super) fn status(status: &Status) -> String {
         None => "none is set up; add one: kai models add --help".to_owned(),
     };
     let memory = if status.memory.enabled { "on" } else { "off" };
-    #[cfg_attr(not(feature = "sms"), expect(unused_mut, reason = "the foss edition has more"))]
+    #[cfg_attr(
+        not(any(feature = "sms", feature = "notifications")),
+        expect(unused_mut, reason = "the foss edition has more")
+    )]
     let mut rows = vec![
         ("Kai".to_owned(), format!("{} ({} edition{permissions})", status.version, status.edition)),
         ("Home".to_owned(), format!("{} (encrypted, key: {})", visible(&status.home), status.key)),
@@ -48,6 +54,8 @@ pub(super) fn status(status: &Status) -> String {
     ];
     #[cfg(feature = "sms")]
     rows.push(("SMS".to_owned(), sms(&status.sms)));
+    #[cfg(feature = "notifications")]
+    rows.push(("Notifications".to_owned(), super::notifications::sentence(&status.notifications)));
     columns(&rows)
 }
 
@@ -74,8 +82,8 @@ pub(super) fn doctor(checks: &[Check]) -> String {
             Verdict::Note => "note",
             Verdict::Broken => "BAD ",
         };
-        let next = check.next.iter().map(|next| format!("                 → {}", visible(next)));
-        [format!("{sign}  {:<9}  {}", check.name, visible(&check.says))]
+        let next = check.next.iter().map(|next| format!("                     → {}", visible(next)));
+        [format!("{sign}  {:<13}  {}", check.name, visible(&check.says))]
             .into_iter()
             .chain(next)
             .collect::<Vec<_>>()
@@ -135,11 +143,72 @@ pub(super) fn heartbeat_log(rows: &[LogRow]) -> String {
     columns(&rows.iter().map(row).collect::<Vec<_>>())
 }
 
+pub(super) fn ledger(rows: &[LedgerRow], none: &str) -> String {
+    if rows.is_empty() {
+        return format!("{none}\n");
+    }
+    let row = |row: &LedgerRow| (row.seq.to_string(), format!("{}  {}", row.at_local, happened(&row.record)));
+    columns(&rows.iter().map(row).collect::<Vec<_>>())
+}
+
+fn happened(record: &Record) -> String {
+    let within = |conversation: i64| match conversation {
+        0 => String::new(),
+        id => format!(" (conversation {id})"),
+    };
+    match record {
+        Record::Request { conversation, model, bytes, seen, .. } => {
+            let held =
+                if seen.is_empty() { String::new() } else { format!(", {}", count(seen.len(), "message")) };
+            format!("{bytes} bytes left for {}{held}{}", visible(model), within(*conversation))
+        }
+        Record::ToolCall { conversation, tool, arguments } => {
+            format!("{} was called {}{}", visible(tool), visible(arguments), within(*conversation))
+        }
+        Record::ToolResult { tool, success, result_chars, .. } => {
+            let how = if *success { "worked" } else { "failed" };
+            format!("{} {how}, {result_chars} characters", visible(tool))
+        }
+        Record::Click { tool, arguments, allowed, .. } => {
+            let said = if *allowed { "allowed" } else { "did not allow" };
+            format!("you {said} {} {}", visible(tool), visible(arguments))
+        }
+        Record::Draft { draft, to, .. } => format!("draft {draft} to {} was made", visible(to)),
+        Record::Tap { draft, .. } => format!("you tapped on draft {draft}"),
+        Record::Sent { draft, outcome } => format!("draft {draft} is {}", visible(outcome)),
+        Record::Discarded { draft, status } => format!("draft {draft} ({}) was taken away", visible(status)),
+    }
+}
+
+pub(super) fn ledger_check(check: &LedgerCheck) -> String {
+    match (check.broken_at, &check.what) {
+        (Some(seq), Some(what)) => {
+            format!("The ledger is not what it was: record {seq}: {}.\n", visible(what))
+        }
+        _ => format!("All {} are what they were.\n", count(check.records, "record")),
+    }
+}
+
 pub(super) fn memories(memories: &[Memory]) -> String {
     if memories.is_empty() {
         return "Kai remembers nothing yet.\n".to_owned();
     }
-    columns(&memories.iter().map(|m| (visible(m.key.as_str()), visible(&m.content))).collect::<Vec<_>>())
+    let row = |memory: &Memory| {
+        let strange = if memory.tainted { "  (from strangers' text)" } else { "" };
+        (visible(memory.key.as_str()), format!("{}{strange}", visible(&memory.content)))
+    };
+    columns(&memories.iter().map(row).collect::<Vec<_>>())
+}
+
+pub(super) fn proposals(rows: &[Proposal]) -> String {
+    if rows.is_empty() {
+        return "Nothing is proposed.\n".to_owned();
+    }
+    let row = |row: &Proposal| {
+        (visible(row.key.as_str()), format!("{} ({} times useful)", visible(&row.text), row.hits))
+    };
+    let list = columns(&rows.iter().map(row).collect::<Vec<_>>());
+    format!("{list}Accept with kai memory accept KEY, or decline.\n")
 }
 
 pub(super) fn tools(rows: &[ToolRow]) -> String {

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::kit::{Done, Home, kai};
@@ -25,16 +26,22 @@ impl Bus {
             home.path().join("bus").display()
         );
         std::fs::write(&config, rules).unwrap();
-        let mut daemon = Command::new("dbus-daemon")
-            .args(["--nofork", "--nopidfile", "--print-address=1", "--config-file"])
-            .arg(config)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut address = String::new();
-        BufReader::new(daemon.stdout.as_mut().unwrap()).read_line(&mut address).unwrap();
-        Self { daemon, address: address.trim().to_owned(), home }
+        let (daemon, address) = launch(&config);
+        Self { daemon, address, home }
+    }
+
+    /// Ends it, with everybody's connection, and starts it again at the same place.
+    #[cfg(feature = "notifications")]
+    pub(crate) fn restart(&mut self) {
+        self.stop();
+        (self.daemon, self.address) = launch(&self.home.path().join("bus.conf"));
+    }
+
+    #[cfg(feature = "notifications")]
+    pub(crate) fn stop(&mut self) {
+        drop(self.daemon.kill());
+        self.daemon.wait().unwrap();
+        drop(std::fs::remove_file(self.home.path().join("bus")));
     }
 
     pub(crate) fn run(&self, home: &Home, args: &[&str]) -> Done {
@@ -42,6 +49,19 @@ impl Bus {
         command.env("DBUS_SESSION_BUS_ADDRESS", &self.address).args(args).stdin(Stdio::null());
         command.output().unwrap().into()
     }
+}
+
+fn launch(config: &Path) -> (Child, String) {
+    let mut daemon = Command::new("dbus-daemon")
+        .args(["--nofork", "--nopidfile", "--print-address=1", "--config-file"])
+        .arg(config)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut address = String::new();
+    BufReader::new(daemon.stdout.as_mut().unwrap()).read_line(&mut address).unwrap();
+    (daemon, address.trim().to_owned())
 }
 
 impl Drop for Bus {

@@ -254,7 +254,7 @@ fn wrong_usage_exits_2_and_help_shows_examples() {
         &["frobnicate"][..],
         &["settings"],
         &["settings", "set", "theme"],
-        &["sms", "poll"],
+        &["phone", "list"],
         &["--port", "x"],
     ] {
         let done = home.run(wrong);

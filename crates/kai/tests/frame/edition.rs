@@ -2,7 +2,7 @@
 
 use crate::kit::KAI;
 
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 16] = [
     "check_sms",
     "read_sms",
     "search_sms",
@@ -15,6 +15,9 @@ const NAMES: [&str; 13] = [
     "check_notifications",
     "read_notification",
     "search_notifications",
+    "dismiss_notification",
+    "notifications_enabled",
+    "notifications_ignored",
     "BIND_NOTIFICATION_LISTENER_SERVICE",
 ];
 

@@ -12,8 +12,11 @@ mod cli;
 mod daemon;
 mod device;
 mod edition;
+mod heartbeat;
 mod keyring;
 mod kit;
+#[cfg(all(target_os = "linux", feature = "notifications"))]
+mod notifications;
 mod notify;
 mod page;
 mod phone;

@@ -11,14 +11,17 @@ use serde_json::{Value, json};
 use crate::bus::Bus;
 use crate::kit::{Daemon, Home, kai};
 
-struct Desktop {
+/// A screen that nobody sees, and dunst on it.
+pub(crate) struct Desktop {
     screen: Child,
+    #[cfg_attr(not(feature = "notifications"), expect(dead_code, reason = "for another dunst"))]
+    display: String,
     dunst: Child,
-    bus: Bus,
+    pub(crate) bus: Bus,
 }
 
 impl Desktop {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let bus = Bus::start();
         let mut screen = Command::new("Xvfb")
             .args(["-displayfd", "1", "-screen", "0", "640x480x24", "-nolisten", "tcp"])
@@ -29,23 +32,29 @@ impl Desktop {
         let mut display = String::new();
         BufReader::new(screen.stdout.as_mut().unwrap()).read_line(&mut display).unwrap();
         let config = bus.home.path().join("dunstrc");
-        std::fs::write(&config, "[global]\nmarkup = full\nhistory_length = 20\n").unwrap();
-        let dunst = Command::new("dunst")
-            .arg("-conf")
-            .arg(config)
-            .env("DISPLAY", format!(":{}", display.trim()))
-            .env("DBUS_SESSION_BUS_ADDRESS", &bus.address)
-            .env("HOME", bus.home.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
+        std::fs::write(&config, "[global]\nmarkup = full\nhistory_length = 20\nnotification_limit = 10\n")
             .unwrap();
-        let desktop = Self { screen, dunst, bus };
-        Desktop::wait("dunst to be there", || desktop.dunstctl(&["count", "displayed"]).is_some());
+        let display = format!(":{}", display.trim());
+        let dunst = dunst(&bus, &display);
+        let desktop = Self { screen, display, dunst, bus };
+        desktop.wait_for_dunst();
         desktop
     }
 
-    fn wait(what: &str, done: impl Fn() -> bool) {
+    fn wait_for_dunst(&self) {
+        Desktop::wait("dunst to be there", || self.dunstctl(&["count", "displayed"]).is_some());
+    }
+
+    /// Ends dunst and starts another one, which counts its notifications from the beginning.
+    #[cfg(feature = "notifications")]
+    pub(crate) fn restart_dunst(&mut self) {
+        drop(self.dunst.kill());
+        self.dunst.wait().unwrap();
+        self.dunst = dunst(&self.bus, &self.display);
+        self.wait_for_dunst();
+    }
+
+    pub(crate) fn wait(what: &str, done: impl Fn() -> bool) {
         let start = Instant::now();
         while !done() {
             assert!(start.elapsed() < Duration::from_secs(10), "waited in vain for {what}");
@@ -53,13 +62,13 @@ impl Desktop {
         }
     }
 
-    fn dunstctl(&self, args: &[&str]) -> Option<String> {
+    pub(crate) fn dunstctl(&self, args: &[&str]) -> Option<String> {
         let mut command = Command::new("dunstctl");
         let done = command.args(args).env("DBUS_SESSION_BUS_ADDRESS", &self.bus.address).output().unwrap();
         done.status.success().then(|| String::from_utf8(done.stdout).unwrap())
     }
 
-    fn displayed(&self) -> usize {
+    pub(crate) fn displayed(&self) -> usize {
         self.dunstctl(&["count", "displayed"]).unwrap().trim().parse().unwrap()
     }
 
@@ -74,6 +83,19 @@ impl Desktop {
         };
         history["data"][0].as_array().unwrap().iter().map(read).collect()
     }
+}
+
+fn dunst(bus: &Bus, display: &str) -> Child {
+    Command::new("dunst")
+        .arg("-conf")
+        .arg(bus.home.path().join("dunstrc"))
+        .env("DISPLAY", display)
+        .env("DBUS_SESSION_BUS_ADDRESS", &bus.address)
+        .env("HOME", bus.home.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
 }
 
 impl Drop for Desktop {

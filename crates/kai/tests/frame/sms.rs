@@ -389,7 +389,7 @@ fn two_tabs_two_taps_one_message() {
     assert_eq!(phone.left(), format!("{ALICE}\n"));
     browser.until_says("was taken by the phone");
     browser.click("draft-discard");
-    browser.until("the card to go", "return !document.querySelector('[data-testid=\"draft-card\"]')");
+    browser.until("the draft to go", "return !document.querySelector('[data-testid=\"draft-card\"]')");
 }
 
 #[test]

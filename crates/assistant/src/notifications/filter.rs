@@ -1,0 +1,138 @@
+//! Is a post an event that Kai should know of? Pure, in the order in which it is asked.
+
+use super::record::{Post, Visibility};
+use crate::untrusted::Untrusted;
+
+/// What the person chose.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rules {
+    pub on: bool,
+    /// Package names that are left alone.
+    pub ignored: Vec<String>,
+}
+
+/// Why a post is not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dropped {
+    /// Nobody wants to know of any.
+    Off,
+    /// It is Kai's own or the system's: listening to those would go round in circles.
+    Blocked,
+    /// The person does not want this app's.
+    Ignored,
+    /// It is no event: it stays while something goes on.
+    Ongoing,
+    /// The app wants nobody to see it.
+    Secret,
+    /// Its children are the events.
+    Summary,
+    /// It says nothing.
+    Blank,
+}
+
+/// Never listened to: Kai itself (on a phone it speaks through Termux), and what draws the screen.
+const BLOCKED: &[&str] = &[
+    "kai",
+    "com.termux",
+    "com.termux.api",
+    "android",
+    "com.android.systemui",
+    "gnome-shell",
+    "org.gnome.shell",
+    "plasmashell",
+    "org.kde.plasmashell",
+];
+
+/// `None`: it is kept.
+pub fn dropped(post: &Post, rules: &Rules) -> Option<Dropped> {
+    let package = post.package_name.trim().to_lowercase();
+    let ignored = |name: &String| name.trim().to_lowercase() == package;
+    let ongoing = post.ongoing == Some(true) || post.foreground_service == Some(true);
+    [
+        (!rules.on, Dropped::Off),
+        (BLOCKED.contains(&package.as_str()), Dropped::Blocked),
+        (rules.ignored.iter().any(ignored), Dropped::Ignored),
+        (ongoing, Dropped::Ongoing),
+        (post.visibility == Some(Visibility::Secret), Dropped::Secret),
+        (post.group_summary == Some(true), Dropped::Summary),
+        (says_nothing(post), Dropped::Blank),
+    ]
+    .into_iter()
+    .find_map(|(applies, why)| applies.then_some(why))
+}
+
+fn says_nothing(post: &Post) -> bool {
+    let long = post.big_text.as_ref().is_none_or(Untrusted::is_blank);
+    let silent = post.messages.iter().all(|message| message.text.is_blank());
+    post.title.is_blank() && post.text.is_blank() && long && silent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notifications::record::{ChatMessage, NotificationId};
+
+    fn post(package: &str, title: &str, text: &str) -> Post {
+        Post::new(NotificationId::new("1"), package, title, text)
+    }
+
+    #[test]
+    fn what_is_kept_and_why_the_rest_is_not() {
+        let rules = Rules { on: true, ignored: vec!["org.noisy".to_owned()] };
+        let chat = ChatMessage { sender: Untrusted::new("A"), text: Untrusted::new("x"), time: None };
+        let plain = || post("org.app", "t", "x");
+        for (name, post, expected) in [
+            ("plain", plain(), None),
+            ("only a title", post("org.app", "t", " "), None),
+            ("only a text", post("org.app", "\n", "x"), None),
+            ("only a long text", Post { big_text: Some(Untrusted::new("x")), ..post("a", "", "") }, None),
+            ("only messages", Post { messages: vec![chat], ..post("a", "", "") }, None),
+            (
+                "what is not known is not guessed",
+                Post { ongoing: None, group_summary: None, ..plain() },
+                None,
+            ),
+            ("not ongoing", Post { ongoing: Some(false), ..plain() }, None),
+            ("private", Post { visibility: Some(Visibility::Private), ..plain() }, None),
+            ("Kai's own", post("kai", "t", "x"), Some(Dropped::Blocked)),
+            ("Kai's own on a phone", post("com.termux.api", "t", "x"), Some(Dropped::Blocked)),
+            ("the system", post("android", "t", "x"), Some(Dropped::Blocked)),
+            ("its face", post("com.android.systemui", "t", "x"), Some(Dropped::Blocked)),
+            ("a desktop's face", post("org.gnome.Shell", "t", "x"), Some(Dropped::Blocked)),
+            ("not wanted", post("Org.Noisy", "t", "x"), Some(Dropped::Ignored)),
+            ("ongoing", Post { ongoing: Some(true), ..plain() }, Some(Dropped::Ongoing)),
+            ("a service", Post { foreground_service: Some(true), ..plain() }, Some(Dropped::Ongoing)),
+            ("secret", Post { visibility: Some(Visibility::Secret), ..plain() }, Some(Dropped::Secret)),
+            ("a summary", Post { group_summary: Some(true), ..plain() }, Some(Dropped::Summary)),
+            ("blank", post("org.app", " \t", "\u{2028}\0"), Some(Dropped::Blank)),
+        ] {
+            assert_eq!(dropped(&post, &rules), expected, "{name}");
+            let off = dropped(&post, &Rules::default());
+            assert_eq!(off, Some(Dropped::Off), "{name}, with the feature off");
+        }
+    }
+
+    #[test]
+    fn the_first_reason_is_the_one_that_is_told() {
+        let mut rules = Rules { on: false, ignored: vec!["kai".to_owned(), "org.app".to_owned()] };
+        let mut all = Post {
+            ongoing: Some(true),
+            visibility: Some(Visibility::Secret),
+            group_summary: Some(true),
+            ..post("kai", "", "")
+        };
+        assert_eq!(dropped(&all, &rules), Some(Dropped::Off));
+        rules.on = true;
+        assert_eq!(dropped(&all, &rules), Some(Dropped::Blocked));
+        all.package_name = "org.app".to_owned();
+        assert_eq!(dropped(&all, &rules), Some(Dropped::Ignored));
+        rules.ignored.clear();
+        assert_eq!(dropped(&all, &rules), Some(Dropped::Ongoing));
+        all.ongoing = None;
+        assert_eq!(dropped(&all, &rules), Some(Dropped::Secret));
+        all.visibility = None;
+        assert_eq!(dropped(&all, &rules), Some(Dropped::Summary));
+        all.group_summary = None;
+        assert_eq!(dropped(&all, &rules), Some(Dropped::Blank));
+    }
+}

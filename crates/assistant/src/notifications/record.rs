@@ -1,0 +1,314 @@
+//! What is kept of a notification. Pure: a post as a bridge hears it becomes a record within bounds.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::hex;
+use crate::untrusted::Untrusted;
+
+/// The platform's key of a notification: the same while it is updated.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NotificationId(String);
+
+impl NotificationId {
+    /// Apps choose parts of their keys. One that is no plain line within bounds goes by its hash.
+    pub fn new(key: &str) -> Self {
+        let plain = !key.is_empty() && key.len() <= KEY_LIMIT && !key.chars().any(char::is_control);
+        if plain {
+            return Self(key.to_owned());
+        }
+        Self(format!("hash:{}", hex::encode(&Sha256::digest(key.as_bytes())[..16])))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A notification as a bridge heard it. What the platform does not tell is absent, never guessed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Post {
+    pub id: NotificationId,
+    pub package_name: String,
+    pub app_label: Option<Untrusted>,
+    pub title: Untrusted,
+    pub text: Untrusted,
+    /// The longer form that is shown when a person unfolds it.
+    pub big_text: Option<Untrusted>,
+    pub subtext: Option<Untrusted>,
+    pub category: Option<String>,
+    pub posted_at: Option<Timestamp>,
+    /// It stays while something goes on: playing, downloading, navigating.
+    pub ongoing: Option<bool>,
+    pub foreground_service: Option<bool>,
+    pub visibility: Option<Visibility>,
+    /// It only stands for the others of its group.
+    pub group_summary: Option<bool>,
+    /// The system or the app says that what it holds is not for everyone's eyes.
+    pub sensitive: bool,
+    /// What a conversation holds, oldest first.
+    pub messages: Vec<ChatMessage>,
+}
+
+/// May it be seen on a locked screen?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Visibility {
+    Public,
+    Private,
+    Secret,
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChatMessage {
+    /// Empty when it is the person's own.
+    pub sender: Untrusted,
+    pub text: Untrusted,
+    /// Epoch milliseconds, where the platform tells.
+    pub time: Option<i64>,
+}
+
+impl Post {
+    /// A post of which nothing is known but this.
+    pub fn new(id: NotificationId, package_name: &str, title: &str, text: &str) -> Self {
+        Self {
+            id,
+            package_name: package_name.to_owned(),
+            app_label: None,
+            title: Untrusted::new(title),
+            text: Untrusted::new(text),
+            big_text: None,
+            subtext: None,
+            category: None,
+            posted_at: None,
+            ongoing: None,
+            foreground_service: None,
+            visibility: None,
+            group_summary: None,
+            sensitive: false,
+            messages: vec![],
+        }
+    }
+}
+
+/// A notification as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    pub id: NotificationId,
+    /// Counts the contents this key has had.
+    pub revision: u32,
+    pub package_name: String,
+    pub app_label: Untrusted,
+    pub title: Untrusted,
+    pub text: Untrusted,
+    pub subtext: Option<Untrusted>,
+    pub category: Option<String>,
+    /// Epoch milliseconds.
+    pub posted_at: i64,
+    pub is_ongoing: Option<bool>,
+    pub sensitive: bool,
+    pub messages: Vec<ChatMessage>,
+}
+
+pub const TEXT_LIMIT: usize = 4_000;
+const LINE_LIMIT: usize = 300;
+const KEY_LIMIT: usize = 300;
+const MESSAGE_LIMIT: usize = 1_000;
+/// Android itself keeps no more of a conversation.
+const MESSAGES: usize = 25;
+/// Records are kept this long.
+pub const LIFE: SignedDuration = SignedDuration::from_hours(24);
+/// What Android 15 shows to those who may not see a code.
+const HIDDEN: &str = "Sensitive notification content hidden";
+
+impl Record {
+    /// The first revision of what was posted, as it was heard at that time.
+    pub fn of(post: &Post, heard_at: Timestamp) -> Self {
+        let package_name = post.package_name.as_str();
+        let package_name = Untrusted::new(package_name).line(LINE_LIMIT);
+        let label = post.app_label.as_ref().map(|label| label.line(LINE_LIMIT));
+        let label = label.filter(|label| !label.is_empty()).unwrap_or_else(|| package_name.clone());
+        let messages = conversation(&post.messages);
+        let text = body(post, &messages);
+        Self {
+            id: post.id.clone(),
+            revision: 1,
+            app_label: Untrusted::new(label),
+            package_name,
+            title: post.title.map(|title| Untrusted::new(title).line(LINE_LIMIT)),
+            sensitive: post.sensitive || text.as_written() == HIDDEN,
+            text,
+            subtext: some_line(post.subtext.as_ref()).map(Untrusted::new),
+            category: some_line(post.category.as_ref().map(Untrusted::new).as_ref()),
+            posted_at: post.posted_at.unwrap_or(heard_at).as_millisecond(),
+            is_ongoing: post.ongoing,
+            messages,
+        }
+    }
+
+    /// Does it show the same as `other`? When it was posted does not matter.
+    pub fn same_content(&self, other: &Self) -> bool {
+        let (revision, posted_at) = (other.revision, other.posted_at);
+        Self { revision, posted_at, ..self.clone() } == *other
+    }
+
+    /// The line by which it is known: of a conversation what was said last, and by whom.
+    pub fn gist(&self) -> Untrusted {
+        let Some(last) = self.messages.last() else { return self.text.clone() };
+        if last.sender.is_blank() {
+            return last.text.clone();
+        }
+        last.text.map(|text| format!("{}: {text}", last.sender.as_written()))
+    }
+}
+
+/// When a post that just came in was made. A time that cannot be (apps set it to the past or to an event to come) is
+/// the time at which it was heard.
+pub fn plausible(posted_at: Option<Timestamp>, heard_at: Timestamp) -> Timestamp {
+    let age = |at: &Timestamp| heard_at.duration_since(*at);
+    let fits = |at: &Timestamp| age(at) >= SignedDuration::ZERO && age(at) <= LIFE;
+    posted_at.filter(fits).unwrap_or(heard_at)
+}
+
+/// The long form if there is one, else the short one, else what a conversation said last.
+fn body(post: &Post, messages: &[ChatMessage]) -> Untrusted {
+    let long = post.big_text.as_ref().filter(|text| !text.is_blank());
+    let text = long.unwrap_or(&post.text);
+    if !text.is_blank() {
+        return text.map(|text| paragraph(text, TEXT_LIMIT));
+    }
+    messages.last().map(|last| last.text.clone()).unwrap_or_default()
+}
+
+/// The newest messages, each within bounds; empty ones say nothing.
+fn conversation(messages: &[ChatMessage]) -> Vec<ChatMessage> {
+    let said: Vec<&ChatMessage> = messages.iter().filter(|message| !message.text.is_blank()).collect();
+    let newest = &said[said.len().saturating_sub(MESSAGES)..];
+    let kept = |message: &&ChatMessage| ChatMessage {
+        sender: message.sender.map(|sender| Untrusted::new(sender).line(LINE_LIMIT)),
+        text: message.text.map(|text| paragraph(text, MESSAGE_LIMIT)),
+        time: message.time,
+    };
+    newest.iter().map(kept).collect()
+}
+
+fn some_line(text: Option<&Untrusted>) -> Option<String> {
+    text.map(|text| text.line(LINE_LIMIT)).filter(|line| !line.is_empty())
+}
+
+/// Lines are kept; NUL and other controls are not.
+fn paragraph(text: &str, longest: usize) -> String {
+    let text = text.replace("\r\n", "\n");
+    let text: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+    text.trim().chars().take(longest).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOON: i64 = 1_800_000_000;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn post(title: &str, text: &str) -> Post {
+        Post::new(NotificationId::new("0|app|1"), "app", title, text)
+    }
+
+    fn said(sender: &str, text: &str) -> ChatMessage {
+        ChatMessage { sender: Untrusted::new(sender), text: Untrusted::new(text), time: None }
+    }
+
+    #[test]
+    fn what_is_kept_of_a_post() {
+        let big = |text: &str| Some(Untrusted::new(text));
+        for (name, post, title, text, label) in [
+            ("plain", post(" Alice ", "Hi\r\nthere "), "Alice", "Hi\nthere", "app"),
+            (
+                "the long form is better",
+                Post { big_text: big("long"), ..post("", "short") },
+                "",
+                "long",
+                "app",
+            ),
+            ("unless it is blank", Post { big_text: big(" \n"), ..post("", "short") }, "", "short", "app"),
+            ("controls go", post("a\0b\nc", "x\0y\u{1b}[31m"), "a b c", "xy[31m", "app"),
+            ("a label", Post { app_label: big("Signal"), ..post("t", "x") }, "t", "x", "Signal"),
+            ("a blank label is none", Post { app_label: big(" "), ..post("t", "x") }, "t", "x", "app"),
+        ] {
+            let kept = Record::of(&post, at(NOON));
+            let read = (kept.title.as_written(), kept.text.as_written(), kept.app_label.as_written());
+            assert_eq!(read, (title, text, label), "{name}");
+            assert_eq!((kept.revision, kept.posted_at), (1, NOON * 1_000), "{name}");
+        }
+        let long = Record::of(&post(&"t".repeat(9_000), &"ä".repeat(9_000)), at(NOON));
+        assert_eq!((long.title.as_written().len(), long.text.as_written().chars().count()), (300, 4_000));
+    }
+
+    #[test]
+    fn a_conversation_is_told_by_its_last_message() {
+        let chat = Post { messages: vec![said("Bob", "one"), said("Alice", "two")], ..post("Club", "2 new") };
+        let kept = Record::of(&chat, at(NOON));
+        assert_eq!(kept.gist().as_written(), "Alice: two");
+        assert_eq!((kept.text.as_written(), kept.messages.len()), ("2 new", 2));
+        for (name, messages, gist, text) in [
+            ("own words", vec![said("Bob", "one"), said("", "mine")], "mine", "mine"),
+            ("empty ones say nothing", vec![said("Bob", "one"), said("Alice", " ")], "Bob: one", "one"),
+            ("none", vec![], "", ""),
+        ] {
+            let kept = Record::of(&Post { messages, ..post("Club", "") }, at(NOON));
+            assert_eq!((kept.gist().as_written(), kept.text.as_written()), (gist, text), "{name}");
+        }
+        let many = (0..40).map(|n| said("Bob", &n.to_string())).collect();
+        let kept = Record::of(&Post { messages: many, ..post("Club", "") }, at(NOON));
+        assert_eq!((kept.messages.len(), kept.messages[0].text.as_written()), (25, "15"));
+    }
+
+    #[test]
+    fn what_the_system_hid_is_sensitive() {
+        for (post, sensitive) in [
+            (post("Bank", "Your code"), false),
+            (Post { sensitive: true, ..post("Bank", "Your code") }, true),
+            (post("Bank", "Sensitive notification content hidden"), true),
+        ] {
+            assert_eq!(Record::of(&post, at(NOON)).sensitive, sensitive, "{post:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_shown_counts_as_content() {
+        let first = Record::of(&post("a", "b"), at(NOON));
+        let later = Record { revision: 9, ..Record::of(&post("a", "b"), at(NOON + 60)) };
+        assert!(first.same_content(&later));
+        assert!(!first.same_content(&Record::of(&post("a", "c"), at(NOON))));
+        assert!(!first.same_content(&Record { sensitive: true, ..first.clone() }));
+    }
+
+    #[test]
+    fn a_time_that_cannot_be_is_the_time_of_hearing() {
+        for (name, posted, expected) in [
+            ("none", None, NOON),
+            ("a minute ago", Some(NOON - 60), NOON - 60),
+            ("yesterday", Some(NOON - 86_400), NOON - 86_400),
+            ("the day before", Some(NOON - 86_401), NOON),
+            ("1970", Some(0), NOON),
+            ("tomorrow's event", Some(NOON + 86_400), NOON),
+        ] {
+            assert_eq!(plausible(posted.map(at), at(NOON)), at(expected), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_a_plain_line_within_bounds() {
+        assert_eq!(NotificationId::new("0|com.whatsapp|1|tag|10123").as_str(), "0|com.whatsapp|1|tag|10123");
+        for odd in ["", "a\nb", &"x".repeat(301)] {
+            let id = NotificationId::new(odd);
+            assert!(id.as_str().starts_with("hash:") && id.as_str().len() == 37, "{odd:?}");
+            assert_eq!(id, NotificationId::new(odd));
+        }
+    }
+}

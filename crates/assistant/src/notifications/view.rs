@@ -1,0 +1,206 @@
+//! A notification as somebody gets to see it. Pure: the person sees it as it is, a model with one-time codes hidden, and
+//! no more at once than fits.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+
+use super::record::{ChatMessage, NotificationId, Record};
+use crate::codes;
+use crate::settings::{CODE_REDACTION_ENABLED, Values};
+use crate::tool::room::fitting;
+use crate::untrusted::Untrusted;
+
+/// Who looks, and what is kept from them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Eyes {
+    /// The person it was shown to, and a model for which the person wants nothing hidden.
+    All,
+    /// One-time codes are hidden.
+    NoCodes,
+}
+
+impl Eyes {
+    /// A model's, as the person wants it.
+    pub fn of_model(values: &Values) -> Self {
+        if values.on(&CODE_REDACTION_ENABLED) { Self::NoCodes } else { Self::All }
+    }
+
+    fn see(self, text: &Untrusted) -> Untrusted {
+        match self {
+            Self::All => text.clone(),
+            Self::NoCodes => text.map(codes::redact),
+        }
+    }
+}
+
+/// Characters of a preview.
+const PREVIEW: usize = 200;
+
+/// One in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    pub id: NotificationId,
+    pub package_name: String,
+    pub app_label: Untrusted,
+    pub title: Untrusted,
+    /// Epoch milliseconds.
+    pub posted_at: i64,
+    pub posted_at_local: String,
+    pub preview: Untrusted,
+    pub sensitive: bool,
+}
+
+impl Item {
+    pub fn of(record: &Record, zone: &TimeZone, eyes: Eyes) -> Self {
+        Self {
+            id: record.id.clone(),
+            package_name: record.package_name.clone(),
+            app_label: eyes.see(&record.app_label),
+            title: eyes.see(&record.title),
+            posted_at: record.posted_at,
+            posted_at_local: local(record.posted_at, zone),
+            // Codes are hidden first: a cut through one would leave half of it.
+            preview: Untrusted::new(eyes.see(&record.gist()).line(PREVIEW)),
+            sensitive: record.sensitive,
+        }
+    }
+}
+
+/// One in full.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Whole {
+    pub id: NotificationId,
+    pub package_name: String,
+    pub app_label: Untrusted,
+    pub title: Untrusted,
+    pub text: Untrusted,
+    pub subtext: Option<Untrusted>,
+    pub category: Option<String>,
+    /// Epoch milliseconds.
+    pub posted_at: i64,
+    pub posted_at_local: String,
+    pub is_ongoing: Option<bool>,
+    pub sensitive: bool,
+    /// What a conversation holds, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<Said>,
+    /// Older messages that had no room.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub older_messages_left_out: usize,
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    pub sender: Untrusted,
+    pub text: Untrusted,
+    pub time: Option<i64>,
+}
+
+impl Whole {
+    /// With so much of its conversation as fits into `room` bytes of JSON.
+    pub fn of(record: &Record, zone: &TimeZone, eyes: Eyes, room: usize) -> Self {
+        let said = |message: &ChatMessage| Said {
+            sender: eyes.see(&message.sender),
+            text: eyes.see(&message.text),
+            time: message.time,
+        };
+        let newest_first: Vec<Said> = record.messages.iter().rev().map(said).collect();
+        let (mut messages, older) = fitting(newest_first, room);
+        messages.reverse();
+        Self {
+            id: record.id.clone(),
+            package_name: record.package_name.clone(),
+            app_label: eyes.see(&record.app_label),
+            title: eyes.see(&record.title),
+            text: eyes.see(&record.text),
+            subtext: record.subtext.as_ref().map(|subtext| eyes.see(subtext)),
+            category: record.category.clone(),
+            posted_at: record.posted_at,
+            posted_at_local: local(record.posted_at, zone),
+            is_ongoing: record.is_ongoing,
+            sensitive: record.sensitive,
+            messages,
+            older_messages_left_out: older,
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks this way")]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
+/// What to look for, prepared once.
+#[derive(Debug)]
+pub struct Wanted {
+    words: Vec<String>,
+    package_name: Option<String>,
+}
+
+impl Wanted {
+    /// `None` for a blank query. A blank package name means any.
+    pub fn new(query: &str, package_name: Option<&str>) -> Option<Self> {
+        let words: Vec<String> = query.split_whitespace().map(folded).collect();
+        let package_name = package_name.map(str::trim).filter(|name| !name.is_empty()).map(str::to_lowercase);
+        (!words.is_empty()).then_some(Self { words, package_name })
+    }
+
+    /// Does it hold every word, as those eyes see it? Or a search for digits would tell what is hidden.
+    pub fn is_in(&self, record: &Record, eyes: Eyes) -> bool {
+        if self.package_name.as_ref().is_some_and(|name| *name != record.package_name.to_lowercase()) {
+            return false;
+        }
+        let said = record.messages.iter().flat_map(|message| [&message.sender, &message.text]);
+        let texts = [&record.app_label, &record.title, &record.text].into_iter().chain(said);
+        let texts: Vec<String> = texts.map(|text| folded(eyes.see(text).as_written())).collect();
+        self.words.iter().all(|word| texts.iter().any(|text| text.contains(word)))
+    }
+}
+
+/// Through upper case to lower case, letter by letter, so that `ß` and `SS` are the same, and so are `ς` and `Σ`.
+fn folded(text: &str) -> String {
+    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}
+
+/// A time where the person is.
+pub fn local(millisecond: i64, zone: &TimeZone) -> String {
+    let at = Timestamp::from_millisecond(millisecond).unwrap_or_default();
+    at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notifications::record::Post;
+
+    fn record(label: &str, title: &str, text: &str) -> Record {
+        let post = Post {
+            app_label: Some(Untrusted::new(label)),
+            ..Post::new(NotificationId::new("0|org.app|7"), "org.App", title, text)
+        };
+        Record::of(&post, "2026-03-09T14:05:00Z".parse().unwrap())
+    }
+
+    #[test]
+    fn found_as_a_person_would_find_it() {
+        let record = record("Signal", "Ärger in der Straße", "Ὀδυσσεύς writes:\nDinner at 8?");
+        for (query, package, expected) in [
+            ("dinner", None, true),
+            ("ÄRGER", None, true),
+            ("strasse", None, true),
+            ("ὈΔΥΣΣΕΎΣ", None, true),
+            ("signal dinner", None, true),
+            ("dinner lunch", None, false),
+            ("dinner", Some(" "), true),
+            ("dinner", Some("ORG.app"), true),
+            ("dinner", Some("org"), false),
+            ("org.app", None, false),
+        ] {
+            let wanted = Wanted::new(query, package).unwrap();
+            assert_eq!(wanted.is_in(&record, Eyes::All), expected, "{query} in {package:?}");
+        }
+        assert!(Wanted::new(" \t", None).is_none());
+    }
+}

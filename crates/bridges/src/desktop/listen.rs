@@ -1,0 +1,258 @@
+//! Hears the desktop's notifications, by monitoring its session bus.
+//!
+//! A monitor gets copies of what others say to each other and may not speak itself, so there are two connections: one
+//! listens, the other asks the bus who somebody is. When the bus goes away, both are made anew, less and less often.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use kai_assistant::access::Access;
+use kai_assistant::notifications::NotificationId;
+use kai_assistant::notifications::port::{Dismissing, Ear, Heard, Listener};
+use zbus::fdo::MonitoringProxy;
+use zbus::message::{Flags, Header, Type};
+use zbus::{Connection, MatchRule, Message, MessageStream};
+
+use super::overheard::{Add, Hints, Notify, Overheard, added, parsed, removed};
+use super::whose::{Whose, label};
+
+/// The notifications of the desktop on one session bus.
+#[derive(Debug, Clone)]
+pub struct DesktopListener {
+    bus: String,
+}
+
+const FREEDESKTOP: &str = "org.freedesktop.Notifications";
+const GTK: &str = "org.gtk.Notifications";
+const PORTAL: &str = "org.freedesktop.portal.Notification";
+/// A bus that does not answer is not waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+impl DesktopListener {
+    /// `bus` is the D-Bus address of the session, such as `unix:path=/run/user/1000/bus`.
+    pub fn on(bus: &str) -> Self {
+        Self { bus: anywhen(bus) }
+    }
+
+    async fn connect(&self) -> zbus::Result<Connection> {
+        let connecting = zbus::connection::Builder::address(self.bus.as_str()).build();
+        let silent = || zbus::Error::Failure("it does not answer".to_owned());
+        tokio::time::timeout(PATIENCE, connecting).await.map_err(|_| silent())?
+    }
+
+    /// A stream of what others say.
+    async fn monitor(&self) -> zbus::Result<(MessageStream, String)> {
+        let bus = self.connect().await?;
+        let guid = bus.server_guid().to_string();
+        // Before the first copy can come.
+        let stream = MessageStream::from(&bus);
+        MonitoringProxy::new(&bus).await?.become_monitor(&rules()?, 0).await?;
+        Ok((stream, guid))
+    }
+
+    async fn asking(&self) -> zbus::Result<Whose> {
+        Whose::on(&self.connect().await?).await
+    }
+
+    /// Listens until the bus is lost, and says how. `bound` is called once it hears.
+    async fn hear(&self, ear: &Ear, mut bound: impl FnMut() + Send) -> zbus::Error {
+        let (mut stream, guid) = match self.monitor().await {
+            Ok(monitor) => monitor,
+            Err(error) => return error,
+        };
+        let mut whose = match self.asking().await {
+            Ok(whose) => whose,
+            Err(error) => return error,
+        };
+        ear.tell(Heard::Bound { standing: vec![] }).await;
+        bound();
+        let mut overheard = Overheard::on(&guid);
+        loop {
+            let message = tokio::select! {
+                message = stream.next() => message,
+                () = ear.asked() => {
+                    ear.looked();
+                    continue;
+                }
+            };
+            match message {
+                Some(Ok(message)) => {
+                    if let Some(heard) = understood(&message, &mut overheard, &mut whose).await {
+                        ear.tell(heard).await;
+                    }
+                }
+                Some(Err(error)) => return error,
+                None => return zbus::Error::Failure("it went away".to_owned()),
+            }
+        }
+    }
+}
+
+impl Listener for DesktopListener {
+    fn name(&self) -> &'static str {
+        "desktop"
+    }
+
+    fn access(&self) -> Pin<Box<dyn Future<Output = Access> + Send + '_>> {
+        Box::pin(async { self.monitor().await.map_or_else(|error| lost(&error), |_| Access::Granted) })
+    }
+
+    fn listen(&self, ear: Ear) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async move {
+            let mut pause = FIRST_PAUSE;
+            loop {
+                let error = self.hear(&ear, || pause = FIRST_PAUSE).await;
+                ear.tell(Heard::Unbound(lost(&error))).await;
+                ear.rest(pause).await;
+                pause = LONGEST_PAUSE.min(pause * 2);
+            }
+        })
+    }
+
+    fn dismiss<'a>(&'a self, id: &'a NotificationId) -> Dismissing<'a> {
+        Box::pin(async move {
+            let failed = |error| format!("The desktop did not take it away: {error}.");
+            let bus = self.connect().await.map_err(failed)?;
+            let here = parsed(id, bus.server_guid().as_str());
+            let (desktop, number) =
+                here.ok_or("This one cannot be taken away by Kai; the user can do it.")?;
+            let path = "/org/freedesktop/Notifications";
+            let closed =
+                bus.call_method(Some(desktop), path, Some(FREEDESKTOP), "CloseNotification", &number);
+            closed.await.map(drop).map_err(failed)
+        })
+    }
+}
+
+/// The address without the id of the bus that is there now: after a restart another one is at the same place.
+fn anywhen(address: &str) -> String {
+    let one = |address: &str| {
+        address.split(',').filter(|part| !part.starts_with("guid=")).collect::<Vec<_>>().join(",")
+    };
+    address.split(';').map(one).collect::<Vec<_>>().join(";")
+}
+
+/// Calls that post and remove, and what the desktop answers. Its replies are the only ones we get to see.
+fn rules() -> zbus::Result<Vec<MatchRule<'static>>> {
+    let calls = [
+        (FREEDESKTOP, "Notify"),
+        (GTK, "AddNotification"),
+        (GTK, "RemoveNotification"),
+        (PORTAL, "AddNotification"),
+        (PORTAL, "RemoveNotification"),
+    ];
+    let call = |(interface, member)| {
+        MatchRule::builder().msg_type(Type::MethodCall).interface(interface).member(member).build()
+    };
+    let closed = MatchRule::builder().msg_type(Type::Signal).interface(FREEDESKTOP).build();
+    let replies = MatchRule::builder().msg_type(Type::MethodReturn).sender(FREEDESKTOP).build();
+    let errors = MatchRule::builder().msg_type(Type::Error).build();
+    calls.into_iter().map(call).chain([closed, replies, errors]).collect()
+}
+
+fn lost(error: &zbus::Error) -> Access {
+    match error {
+        zbus::Error::MethodError(..) | zbus::Error::FDO(_) => Access::Denied(format!(
+            "The desktop's session bus does not let Kai listen ({error}). Its policy must allow monitors."
+        )),
+        other => {
+            let other = other.to_string();
+            let why = other.split(" (os error").next().unwrap_or_default();
+            Access::Silent(format!("The desktop's session bus cannot be heard: {why}."))
+        }
+    }
+}
+
+/// What a message means. What is malformed means nothing.
+async fn understood(message: &Message, overheard: &mut Overheard, whose: &mut Whose) -> Option<Heard> {
+    let header = message.header();
+    let sender = header.sender()?.as_str();
+    match header.message_type() {
+        Type::MethodCall => called(message, &header, overheard, whose).await,
+        Type::MethodReturn => {
+            let number = message.body().deserialize().ok()?;
+            overheard.replied(&answered(&header)?, sender, number)
+        }
+        Type::Error => {
+            overheard.failed(&answered(&header)?);
+            None
+        }
+        Type::Signal if header.member()?.as_str() == "NotificationClosed" => {
+            let (number, _reason): (u32, u32) = message.body().deserialize().ok()?;
+            Some(overheard.closed(sender, number))
+        }
+        Type::Signal => None,
+    }
+}
+
+async fn called(
+    message: &Message,
+    header: &Header<'_>,
+    overheard: &mut Overheard,
+    whose: &mut Whose,
+) -> Option<Heard> {
+    let sender = header.sender()?.as_str();
+    let app = whose.app(sender).await;
+    let body = message.body();
+    match (header.interface()?.as_str(), header.member()?.as_str()) {
+        (FREEDESKTOP, "Notify") => {
+            let call = (sender.to_owned(), header.primary().serial_num().get());
+            overheard.called(call.clone(), &notify(message)?, &app);
+            // Where nobody will reply, it goes by the number of the call.
+            let unanswered = header.primary().flags().contains(Flags::NO_REPLY_EXPECTED);
+            if unanswered { overheard.replied(&call, sender, call.1) } else { None }
+        }
+        (GTK, "AddNotification") => {
+            let (app_id, id, fields): (String, String, Hints) = body.deserialize().ok()?;
+            labelled(added(&Add { app_id: Some(app_id), id, fields }, &app))
+        }
+        (GTK, "RemoveNotification") => {
+            let (app_id, id): (String, String) = body.deserialize().ok()?;
+            Some(removed(Some(&app_id), &id, &app))
+        }
+        (PORTAL, "AddNotification") => {
+            let (id, fields): (String, Hints) = body.deserialize().ok()?;
+            labelled(added(&Add { app_id: None, id, fields }, &app))
+        }
+        (PORTAL, "RemoveNotification") => Some(removed(None, &body.deserialize::<String>().ok()?, &app)),
+        _ => None,
+    }
+}
+
+fn notify(message: &Message) -> Option<Notify> {
+    type Arguments = (String, u32, String, String, String, Vec<String>, Hints, i32);
+    let (app_name, _replaces, _icon, summary, body, _actions, hints, _expires): Arguments =
+        message.body().deserialize().ok()?;
+    Some(Notify { app_name, summary, body, hints })
+}
+
+/// The call that this is the reply to.
+fn answered(header: &Header<'_>) -> Option<(String, u32)> {
+    Some((header.destination()?.to_string(), header.reply_serial()?.get()))
+}
+
+/// Those ways of posting do not tell the app's name; its desktop file does.
+fn labelled(heard: Option<Heard>) -> Option<Heard> {
+    let Some(Heard::Posted(mut post)) = heard else { return heard };
+    post.app_label = label(&post.package_name).map(kai_assistant::untrusted::Untrusted::new);
+    Some(Heard::Posted(post))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_outlives_its_bus() {
+        for (address, expected) in [
+            ("unix:path=/run/user/1000/bus", "unix:path=/run/user/1000/bus"),
+            ("unix:path=/tmp/bus,guid=ff16", "unix:path=/tmp/bus"),
+            ("unix:abstract=/a,guid=1;tcp:host=h,port=1,guid=2", "unix:abstract=/a;tcp:host=h,port=1"),
+        ] {
+            assert_eq!(anywhen(address), expected);
+        }
+    }
+}

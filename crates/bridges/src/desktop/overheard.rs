@@ -1,0 +1,313 @@
+//! What is overheard on the session bus becomes posts and closings. Pure: no bus, no clock.
+//!
+//! The number of a notification stands only in the desktop's reply to the call that posted it, so a call waits here for
+//! its reply; a call that failed was never shown and is forgotten.
+
+use std::collections::{HashMap, VecDeque};
+
+use kai_assistant::notifications::NotificationId;
+use kai_assistant::notifications::port::Heard;
+use kai_assistant::notifications::record::Post;
+use kai_assistant::untrusted::Untrusted;
+use zbus::{OwnedVariant, Variant};
+
+use super::markup::stripped;
+use super::whose::App;
+
+/// A call's identity on a bus: who called, and the caller's number of it.
+type CallId = (String, u32);
+pub(super) type Hints = HashMap<String, OwnedVariant>;
+
+/// `Notify` of org.freedesktop.Notifications, as far as we care.
+#[derive(Debug)]
+pub(super) struct Notify {
+    pub(super) app_name: String,
+    pub(super) summary: String,
+    pub(super) body: String,
+    pub(super) hints: Hints,
+}
+
+/// `AddNotification` of org.gtk.Notifications or of the portal.
+#[derive(Debug)]
+pub(super) struct Add {
+    /// Not told by the portal's.
+    pub(super) app_id: Option<String>,
+    pub(super) id: String,
+    pub(super) fields: Hints,
+}
+
+/// Longer bodies are cut before anything is done with them; far less is kept.
+const BODY: usize = 20_000;
+/// So many calls may wait for their reply.
+const WAITING: usize = 1_000;
+
+/// What was overheard and is not complete yet.
+#[derive(Debug)]
+pub(super) struct Overheard {
+    /// Tells this bus from others and from itself after a restart.
+    bus: String,
+    calls: HashMap<CallId, Post>,
+    order: VecDeque<CallId>,
+}
+
+impl Overheard {
+    pub(super) fn on(bus_guid: &str) -> Self {
+        let bus = bus_guid.chars().take(8).collect();
+        Self { bus, calls: HashMap::new(), order: VecDeque::new() }
+    }
+
+    /// Somebody posts; the reply will tell under which number.
+    pub(super) fn called(&mut self, call: CallId, notify: &Notify, app: &App) {
+        // Replaced when the number is known.
+        let Some(post) = posted(NotificationId::new("?"), notify, app) else { return };
+        if self.order.len() >= WAITING
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.calls.remove(&oldest);
+        }
+        self.order.push_back(call.clone());
+        self.calls.insert(call, post);
+    }
+
+    /// The desktop replied to a call.
+    pub(super) fn replied(&mut self, call: &CallId, desktop: &str, number: u32) -> Option<Heard> {
+        let post = self.take(call)?;
+        Some(Heard::Posted(Box::new(Post { id: self.key(desktop, number), ..post })))
+    }
+
+    /// It was refused, so nobody saw it.
+    pub(super) fn failed(&mut self, call: &CallId) {
+        self.take(call);
+    }
+
+    fn take(&mut self, call: &CallId) -> Option<Post> {
+        let post = self.calls.remove(call)?;
+        self.order.retain(|other| other != call);
+        Some(post)
+    }
+
+    pub(super) fn closed(&self, desktop: &str, number: u32) -> Heard {
+        Heard::Closed(self.key(desktop, number))
+    }
+
+    /// Numbers begin anew with every desktop and every bus, so both are part of the key.
+    fn key(&self, desktop: &str, number: u32) -> NotificationId {
+        NotificationId::new(&format!("dbus:{}{desktop}:{number}", self.bus))
+    }
+}
+
+/// The desktop's name on the bus and its number of a notification, if the key is of this bus.
+pub(super) fn parsed<'a>(key: &'a NotificationId, bus_guid: &str) -> Option<(&'a str, u32)> {
+    let bus: String = bus_guid.chars().take(8).collect();
+    let (desktop, number) = key.as_str().strip_prefix("dbus:")?.strip_prefix(&bus)?.rsplit_once(':')?;
+    Some((desktop, number.parse().ok()?))
+}
+
+/// `None` for what is not meant to be kept, or would go round in circles.
+fn posted(id: NotificationId, notify: &Notify, app: &App) -> Option<Post> {
+    let hints = &notify.hints;
+    let entry = text(hints, "desktop-entry").map(|entry| entry.trim_end_matches(".desktop").to_owned());
+    let loops = notify.app_name == "Kai" || hints.contains_key("x-kdeconnect-source-device");
+    if loops || app.hands_on || truth(hints, "transient") {
+        return None;
+    }
+    let named = Some(notify.app_name.trim().to_lowercase()).filter(|name| !name.is_empty());
+    let package = entry.filter(|entry| !entry.is_empty()).or_else(|| app.name.clone()).or(named);
+    let package = package.unwrap_or_else(|| "unknown".to_owned());
+    let category = text(hints, "category").unwrap_or_default();
+    let label = text(hints, "x-kde-display-appname").unwrap_or_else(|| notify.app_name.clone());
+    let goes_on = truth(hints, "resident") || hints.contains_key("value") || category.starts_with("transfer");
+    Some(Post {
+        app_label: Some(Untrusted::new(label)),
+        subtext: text(hints, "x-kde-origin-name").map(Untrusted::new),
+        category: meaning(&category).map(str::to_owned),
+        ongoing: Some(goes_on),
+        sensitive: keeps_passwords(&package),
+        ..Post::new(id, &package, start(&notify.summary), &stripped(start(&notify.body)))
+    })
+}
+
+/// A post through GTK or the portal. Its body is plain, unless it says otherwise.
+pub(super) fn added(add: &Add, app: &App) -> Option<Heard> {
+    if app.hands_on {
+        return None;
+    }
+    let package = package(add.app_id.as_deref(), app);
+    let plain = text(&add.fields, "body");
+    let body = plain.or_else(|| text(&add.fields, "markup-body").map(|body| stripped(&body)));
+    let title = text(&add.fields, "title").unwrap_or_default();
+    let post = Post::new(gtk_key(&package, &add.id), &package, &title, &body.unwrap_or_default());
+    Some(Heard::Posted(Box::new(Post { sensitive: keeps_passwords(&package), ..post })))
+}
+
+pub(super) fn removed(app_id: Option<&str>, id: &str, app: &App) -> Heard {
+    Heard::Closed(gtk_key(&package(app_id, app), id))
+}
+
+fn package(app_id: Option<&str>, app: &App) -> String {
+    let told = app_id.filter(|id| !id.is_empty()).map(str::to_owned);
+    told.or_else(|| app.name.clone()).unwrap_or_else(|| "unknown".to_owned())
+}
+
+fn gtk_key(package: &str, id: &str) -> NotificationId {
+    NotificationId::new(&format!("gtk:{package}:{id}"))
+}
+
+/// The freedesktop category in the words of the phone's.
+fn meaning(category: &str) -> Option<&'static str> {
+    let (class, _) = category.split_once('.').unwrap_or((category, ""));
+    match (category, class) {
+        ("call.incoming", _) | (_, "call") => Some("call"),
+        (_, "im") => Some("msg"),
+        (_, "email") => Some("email"),
+        (_, "device" | "network") => Some("sys"),
+        (_, "transfer") => Some("progress"),
+        (_, "presence") => Some("social"),
+        _ => None,
+    }
+}
+
+/// What a password manager shows is never for everyone's eyes; desktops have no word for that.
+fn keeps_passwords(package: &str) -> bool {
+    let package = package.to_lowercase();
+    ["keepass", "bitwarden", "1password", "gnome.secrets", "authenticator"]
+        .iter()
+        .any(|name| package.contains(name))
+}
+
+fn text(hints: &Hints, name: &str) -> Option<String> {
+    match hints.get(name).map(|value| &**value) {
+        Some(Variant::Str(text)) => Some(start(text.as_str()).to_owned()),
+        _ => None,
+    }
+}
+
+fn start(text: &str) -> &str {
+    text.char_indices().nth(BODY).map_or(text, |(end, _)| &text[..end])
+}
+
+/// Some send a number for a boolean.
+fn truth(hints: &Hints, name: &str) -> bool {
+    match hints.get(name).map(|value| &**value) {
+        Some(Variant::Bool(value)) => *value,
+        Some(Variant::U8(n)) => *n != 0,
+        Some(Variant::I32(n)) => *n != 0,
+        Some(Variant::U32(n)) => *n != 0,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hints(pairs: &[(&str, Variant<'static>)]) -> Hints {
+        let owned = |value: &Variant<'static>| OwnedVariant::try_from(value.try_clone().unwrap()).unwrap();
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), owned(value))).collect()
+    }
+
+    fn notify(app: &str, pairs: &[(&str, Variant<'static>)]) -> Notify {
+        Notify {
+            app_name: app.to_owned(),
+            summary: "Alice".to_owned(),
+            body: "<b>Dinner</b> &amp; co".to_owned(),
+            hints: hints(pairs),
+        }
+    }
+
+    fn program(name: &str) -> App {
+        App { name: Some(name.to_owned()), hands_on: false }
+    }
+
+    fn call(serial: u32) -> CallId {
+        (":1.9".to_owned(), serial)
+    }
+
+    fn hear(notify: &Notify, app: &App) -> Option<Post> {
+        let mut overheard = Overheard::on("0123456789abcdef");
+        overheard.called(call(1), notify, app);
+        match overheard.replied(&call(1), ":1.5", 7)? {
+            Heard::Posted(post) => Some(*post),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_call_is_mapped_field_by_field() {
+        let entry = ("desktop-entry", Variant::from("org.signal.Signal.desktop"));
+        let category = ("category", Variant::from("im.received"));
+        let post = hear(&notify("Signal", &[entry, category]), &program("electron")).unwrap();
+        assert_eq!(post.id.as_str(), "dbus:01234567:1.5:7");
+        assert_eq!(parsed(&post.id, "0123456789abcdef"), Some((":1.5", 7)));
+        assert_eq!(parsed(&post.id, "ffff456789abcdef"), None);
+        assert_eq!(post.package_name, "org.signal.Signal");
+        assert_eq!(post.app_label, Some(Untrusted::new("Signal")));
+        assert_eq!((post.title.as_written(), post.text.as_written()), ("Alice", "Dinner & co"));
+        assert_eq!(
+            (post.category.as_deref(), post.ongoing, post.sensitive),
+            (Some("msg"), Some(false), false)
+        );
+        for (name, app, program, expected) in [
+            ("the program, if it names no desktop file", "Signal", program("electron"), "electron"),
+            ("what it calls itself, if that is all", "Signal", App::default(), "signal"),
+            ("nothing at all", "", App::default(), "unknown"),
+        ] {
+            assert_eq!(hear(&notify(app, &[]), &program).unwrap().package_name, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_goes_on_what_passes_and_what_goes_in_circles() {
+        let told = |name: &'static str, value| (name, value);
+        for (pairs, expected) in [
+            (vec![told("resident", Variant::from(true))], Some(true)),
+            (vec![told("resident", Variant::from(0_u8))], Some(false)),
+            (vec![told("value", Variant::from(40_i32))], Some(true)),
+            (vec![told("category", Variant::from("transfer.complete"))], Some(true)),
+            (vec![told("transient", Variant::from(true))], None),
+            (vec![told("x-kdeconnect-source-device", Variant::from("phone"))], None),
+        ] {
+            let post = hear(&notify("App", &pairs), &program("app"));
+            assert_eq!(post.and_then(|post| post.ongoing), expected, "{pairs:?}");
+        }
+        assert_eq!(hear(&notify("Kai", &[]), &program("kai")), None, "our own");
+        let portal = App { hands_on: true, ..program("xdg-desktop-portal-gtk") };
+        assert_eq!(hear(&notify("App", &[]), &portal), None, "heard already");
+        assert!(hear(&notify("KeePassXC", &[]), &program("keepassxc")).unwrap().sensitive);
+    }
+
+    #[test]
+    fn a_reply_finds_its_call_and_nothing_else_does() {
+        let mut overheard = Overheard::on("0123456789abcdef");
+        overheard.called(call(1), &notify("a", &[]), &program("a"));
+        overheard.called(call(2), &notify("b", &[]), &program("b"));
+        assert_eq!(overheard.replied(&call(3), ":1.5", 1), None, "somebody else's reply");
+        assert_eq!(overheard.replied(&(":1.8".to_owned(), 1), ":1.5", 1), None, "another caller's");
+        overheard.failed(&call(1));
+        assert_eq!(overheard.replied(&call(1), ":1.5", 1), None, "it was never shown");
+        assert!(overheard.replied(&call(2), ":1.5", 2).is_some());
+        assert_eq!(overheard.replied(&call(2), ":1.5", 2), None, "once is enough");
+        for serial in 10..2_000 {
+            overheard.called(call(serial), &notify("a", &[]), &program("a"));
+        }
+        assert_eq!((overheard.calls.len(), overheard.order.len()), (WAITING, WAITING), "there is an end");
+        assert!(overheard.replied(&call(1_999), ":1.5", 9).is_some());
+    }
+
+    #[test]
+    fn gtk_and_the_portal_post_by_name() {
+        let fields = || hints(&[("title", Variant::from("Backup")), ("body", Variant::from("a < b &amp;"))]);
+        let gtk = Add { app_id: Some("org.app.X".to_owned()), id: "done".to_owned(), fields: fields() };
+        let Some(Heard::Posted(post)) = added(&gtk, &program("x")) else { panic!("nothing heard") };
+        assert_eq!((post.id.as_str(), post.package_name.as_str()), ("gtk:org.app.X:done", "org.app.X"));
+        assert_eq!((post.title.as_written(), post.text.as_written()), ("Backup", "a < b &amp;"));
+        let portal = Add { app_id: None, id: "done".to_owned(), fields: fields() };
+        let Some(Heard::Posted(same)) = added(&portal, &program("org.app.X")) else {
+            panic!("nothing heard")
+        };
+        assert_eq!(same.id, post.id, "whichever way it takes");
+        assert_eq!(removed(None, "done", &program("org.app.X")), Heard::Closed(post.id));
+        let backend = App { hands_on: true, ..program("xdg-desktop-portal") };
+        assert_eq!(added(&gtk, &backend), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! `kai notifications`: the person's own view.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use kai_assistant::notifications::view::{Item, Whole};
+
+use super::out::visible;
+use super::{Asking, show};
+use crate::call::Call;
+use crate::failure::Failure;
+use crate::notifications::{Asked, GapRow, NotificationsStatus};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum NotificationsCommand {
+    /// Those that wait for the next heartbeat, oldest first
+    List {
+        /// All that are kept, newest first: those of the last day
+        #[arg(long)]
+        all: bool,
+    },
+    /// One in full
+    Read { id: String },
+    /// Search those of the last day, newest first
+    Search {
+        text: String,
+        /// Only those of this app
+        #[arg(long, value_name = "PACKAGE")]
+        app: Option<String>,
+    },
+    /// Empty the queue; what is kept can still be searched
+    Clear,
+    /// Look now, and say how it stands
+    Refresh,
+}
+
+pub(super) fn run(ask: &Asking, command: NotificationsCommand) -> Result<ExitCode, Failure> {
+    let call = |asked| Call::Notifications(asked);
+    match command {
+        NotificationsCommand::List { all } => {
+            ask.show(call(Asked::List { all }), |items: &Vec<Item>| list(items, "No notifications wait.\n"))
+        }
+        NotificationsCommand::Read { id } => ask.show(call(Asked::Read { id }), one),
+        NotificationsCommand::Search { text, app } => {
+            let asked = Asked::Search { text, package_name: app };
+            ask.show(call(asked), |items: &Vec<Item>| list(items, "Nothing found.\n"))
+        }
+        NotificationsCommand::Clear => ask.show(call(Asked::Clear), |gone: &usize| {
+            format!("Removed {} from the queue.\n", show::count(*gone, "notification"))
+        }),
+        NotificationsCommand::Refresh => ask.show(call(Asked::Refresh), |status| sentence(status) + "\n"),
+    }
+}
+
+/// Something comes in, in the demo.
+pub(super) fn arrive(ask: &Asking, app: String, title: String, text: String) -> Result<ExitCode, Failure> {
+    ask.show(Call::Notifications(Asked::Arrive { app, title, text }), |id: &String| {
+        format!("It arrived as {}.\n", visible(id))
+    })
+}
+
+fn list(items: &[Item], none: &str) -> String {
+    if items.is_empty() {
+        return none.to_owned();
+    }
+    let line = |item: &Item| {
+        let part = |before: &str, text: &str| {
+            if text.is_empty() { String::new() } else { format!("{before}{}", visible(text)) }
+        };
+        let (title, preview) = (item.title.as_written(), item.preview.as_written());
+        let sensitive = if item.sensitive { " [sensitive]" } else { "" };
+        format!(
+            "{}  {}{}{sensitive}{}\n    {}\n",
+            item.posted_at_local,
+            visible(item.app_label.as_written()),
+            part(" — ", title),
+            part(": ", preview),
+            visible(item.id.as_str()),
+        )
+    };
+    items.iter().map(line).collect()
+}
+
+fn one(whole: &Whole) -> String {
+    let sensitive = if whole.sensitive { ", sensitive" } else { "" };
+    let mut lines = vec![
+        format!("{} ({})", visible(whole.app_label.as_written()), visible(&whole.package_name)),
+        format!("{}{sensitive}", whole.posted_at_local),
+        visible(whole.title.as_written()),
+    ];
+    lines.extend(whole.subtext.iter().map(|subtext| visible(subtext.as_written())));
+    lines.push(String::new());
+    lines.extend(whole.text.as_written().lines().map(visible));
+    let said = |sender: &str, text: &str| format!("  {}: {}", visible(sender), visible(text));
+    lines.extend(whole.messages.iter().map(|m| said(m.sender.as_written(), m.text.as_written())));
+    lines.join("\n") + "\n"
+}
+
+/// How it stands, in one line and one for each gap.
+pub(super) fn sentence(status: &NotificationsStatus) -> String {
+    let error = status.last_error.as_deref().or(status.hint.as_deref());
+    let why = error.map(|why| format!(": {}", visible(why))).unwrap_or_default();
+    let bridge = status.bridge.as_deref().unwrap_or("none");
+    let said = match status.state.as_str() {
+        _ if !status.supported => "cannot be read on this machine".to_owned(),
+        "listening" => format!("Listener active (bridge: {bridge})"),
+        "inactive" if why.is_empty() => {
+            "on, but nothing is heard while Kai does not run; start it: kai".to_owned()
+        }
+        "inactive" => format!("Listener inactive — check notification access{why}"),
+        "waiting" => format!("waiting for access{why}"),
+        _ => format!("off{why}"),
+    };
+    let dropped = if status.dropped > 0 { format!(", {} dropped", status.dropped) } else { String::new() };
+    let queued = format!("{said}, {} queued{dropped}", status.queued);
+    [queued].into_iter().chain(status.gaps.iter().map(gap_line)).collect::<Vec<_>>().join("; ")
+}
+
+fn gap_line(row: &GapRow) -> String {
+    let clock = |local: &str| local.get(11..16).unwrap_or_default().to_owned();
+    let ended = row.ended_local.as_deref().map_or_else(|| "now".to_owned(), clock);
+    format!("nothing heard {}–{ended} ({})", clock(&row.began_local), visible(&row.gap.why))
+}

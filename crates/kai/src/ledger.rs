@@ -1,0 +1,108 @@
+//! `kai ledger`: what left, what ran, what was clicked; whether it is whole; who saw a message.
+
+use jiff::Timestamp;
+use kai_assistant::db::DbError;
+use kai_assistant::ledger::{self, Kept, Record, Verified};
+use kai_assistant::settings::{self, LEDGER_RETENTION_DAYS};
+use rusqlite::Transaction;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::answer::json;
+use crate::failure::Failure;
+use crate::wire::App;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LedgerCall {
+    /// The newest so many, newest first.
+    Show {
+        limit: usize,
+    },
+    Verify,
+    Who {
+        id: String,
+    },
+    /// The exact bytes of one request.
+    Bytes {
+        seq: i64,
+    },
+}
+
+/// A line of `kai ledger show`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct LedgerRow {
+    pub(crate) seq: i64,
+    /// Epoch milliseconds.
+    pub(crate) at: i64,
+    pub(crate) at_local: String,
+    #[serde(flatten)]
+    pub(crate) record: Record,
+}
+
+/// What `kai ledger verify` found.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct LedgerCheck {
+    pub(crate) whole: bool,
+    pub(crate) records: usize,
+    pub(crate) broken_at: Option<i64>,
+    pub(crate) what: Option<String>,
+}
+
+pub(crate) async fn answer(app: &App, call: LedgerCall) -> Result<Value, Failure> {
+    match call {
+        LedgerCall::Show { limit } => json(show(app, limit).await?),
+        LedgerCall::Verify => json(check(app).await?),
+        LedgerCall::Who { id } => json(who(app, &id).await?),
+        LedgerCall::Bytes { seq } => json(bytes(app, seq).await?),
+    }
+}
+
+fn row(app: &App, kept: Kept) -> LedgerRow {
+    let local = kept.at.to_zoned(app.clock.zone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+    LedgerRow { seq: kept.seq, at: kept.at.as_millisecond(), at_local: local, record: kept.record }
+}
+
+async fn show(app: &App, limit: usize) -> Result<Vec<LedgerRow>, DbError> {
+    let kept = app.db.read(ledger::kept).await?;
+    Ok(kept.into_iter().rev().take(limit).map(|kept| row(app, kept)).collect())
+}
+
+async fn check(app: &App) -> Result<LedgerCheck, DbError> {
+    Ok(match app.db.read(ledger::verify).await? {
+        Verified::Whole { records } => LedgerCheck { whole: true, records, broken_at: None, what: None },
+        Verified::Broken { seq, what } => {
+            LedgerCheck { whole: false, records: 0, broken_at: Some(seq), what: Some(what) }
+        }
+    })
+}
+
+/// The requests that held the message: an SMS by its number, a notification by its id.
+async fn who(app: &App, id: &str) -> Result<Vec<LedgerRow>, DbError> {
+    let (sms, notification) = (format!("sms {id} "), format!("notification {id}"));
+    let names = |name: &String| name.starts_with(&sms) || *name == notification;
+    let saw = |kept: &Kept| matches!(&kept.record, Record::Request { seen, .. } if seen.iter().any(names));
+    let kept = app.db.read(ledger::kept).await?;
+    Ok(kept.into_iter().filter(saw).map(|kept| row(app, kept)).collect())
+}
+
+async fn bytes(app: &App, seq: i64) -> Result<String, Failure> {
+    let found = app.db.read(move |tx| {
+        let kept = ledger::kept(tx)?.into_iter().find(|kept| kept.seq == seq);
+        match kept.map(|kept| kept.record) {
+            Some(Record::Request { chunks, .. }) => ledger::bytes_of(tx, &chunks).map(Some),
+            _ => Ok::<_, DbError>(None),
+        }
+    });
+    let bytes = found.await?.ok_or_else(|| Failure::failed(format!("Record {seq} is no request.")))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Lets go of what is older than the person wants to keep.
+pub(crate) fn sweep(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
+    let days = settings::load(tx)?.number(&LEDGER_RETENTION_DAYS);
+    if days > 0 {
+        ledger::prune(tx, days, now)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! The heartbeat and proposals, as a person and a script see them.
+
+use serde_json::json;
+
+use crate::ask::with_model;
+use crate::kit::Home;
+use crate::provider::{Act, Provider};
+
+#[test]
+fn nothing_new_asks_nobody_and_force_asks() {
+    let provider = Provider::start([Act::says("**HEARTBEAT_OK**"), Act::says("The roof leaks.")]);
+    let home = with_model(&provider);
+    let ran = home.run(&["heartbeat", "run"]);
+    assert!(ran.code == 0 && ran.out.contains("Nothing is new"), "{ran:?}");
+    assert!(provider.asked().is_empty());
+    assert_eq!(home.run(&["heartbeat", "run", "--force"]).out, "Nothing needs your attention.\n");
+    assert_eq!(home.run(&["heartbeat", "run", "--force"]).out, "The roof leaks.\n");
+    let log = home.run(&["heartbeat", "log", "--json"]).json();
+    let outcomes: Vec<&str> =
+        log.as_array().unwrap().iter().map(|r| r["outcome"].as_str().unwrap()).collect();
+    assert_eq!(outcomes, ["report", "ok", "nothing_new"]);
+    assert_eq!(log[0]["tokens"], 18);
+    let status = home.run(&["status", "--json"]).json()["heartbeat"].clone();
+    assert_eq!((&status["enabled"], &status["interval"]), (&json!(true), &json!(30)));
+    let id = status["report"].as_i64().unwrap().to_string();
+    assert!(home.run(&["chats", "show", &id]).out.contains("The roof leaks."));
+    let listed = home.run(&["chats", "list", "--json"]).json();
+    assert_eq!((&listed[0]["kind"], &listed[0]["title"]), (&json!("heartbeat"), &json!("Heartbeat")));
+    // What is asked in a heartbeat has only the tools of a run that nobody watches.
+    let body = provider.asked()[0].body.clone();
+    let tools: Vec<&str> =
+        body["tools"].as_array().unwrap().iter().map(|t| t["function"]["name"].as_str().unwrap()).collect();
+    for (tool, offered) in
+        [("get_local_time", true), ("memory_reinforce", true), ("web_search", false), ("memory_store", false)]
+    {
+        assert_eq!(tools.contains(&tool), offered, "{tool} in {tools:?}");
+    }
+}
+
+#[test]
+fn a_run_that_cannot_be_answered_says_why() {
+    let home = Home::new();
+    let failed = home.run(&["heartbeat", "run", "--force"]);
+    assert!(failed.code == 1 && failed.out.contains("No model is set up"), "{failed:?}");
+    assert_eq!(home.run(&["heartbeat", "log", "--json"]).json()[0]["outcome"], "failed");
+    home.run(&["settings", "set", "heartbeat_interval", "7"]).refused(2, "5, 10, 15");
+    home.run(&["settings", "set", "heartbeat_active_end", "25"]).refused(2, "0 to 24");
+    let dry = home.run(&["heartbeat", "dry-run", "--json"]).json();
+    assert!(dry["prompt"].as_str().unwrap().contains("HEARTBEAT_OK"), "{dry}");
+    assert!(dry["tokens"].as_u64().unwrap() > 100);
+    assert_eq!(home.run(&["heartbeat", "log", "--json"]).json().as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_proposal_waits_for_the_person() {
+    let provider = Provider::start([
+        Act::calls("promote_learning", &json!({"key": "tea", "text": "Offer green tea."})),
+        Act::says("I proposed something."),
+    ]);
+    let home = with_model(&provider);
+    home.run(&["tools", "call", "memory_store", r#"{"key": "tea", "content": "Likes green tea."}"#]);
+    for _ in 0..5 {
+        home.run(&["tools", "call", "memory_reinforce", r#"{"key": "tea"}"#]);
+    }
+    assert!(
+        home.run(&["heartbeat", "dry-run"]).out.contains("## Promotion Candidates\n- tea: Likes green tea.")
+    );
+    assert_eq!(home.run(&["heartbeat", "run"]).out, "I proposed something.\n");
+    assert!(home.run(&["memory", "proposals"]).out.contains("Offer green tea. (5 times useful)"));
+    assert_eq!(home.run(&["settings", "get", "soul_text"]).out, "\n");
+    home.run(&["memory", "accept", "coffee"]).refused(1, "no proposal");
+    assert_eq!(home.run(&["memory", "accept", "tea"]).out, "Added to the soul: Offer green tea.\n");
+    assert!(home.run(&["settings", "get", "soul_text"]).out.ends_with("\nOffer green tea.\n"));
+    assert_eq!(home.run(&["memory", "proposals"]).out, "Nothing is proposed.\n");
+    let again = home.run(&["heartbeat", "run"]);
+    assert!(again.out.contains("Nothing is new"), "{again:?}");
+}

@@ -1,0 +1,339 @@
+//! Reading notifications on a real desktop: notify-send posts, dunst shows, Kai overhears, on a bus of its own.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::bus::Bus;
+use crate::kit::{Daemon, Done, Home, kai};
+use crate::notify::Desktop;
+use crate::phone::Phone;
+
+/// A desktop, and a Kai that listens to it.
+struct Scene {
+    daemon: Option<Daemon>,
+    home: Home,
+    desktop: Desktop,
+}
+
+impl Scene {
+    fn start() -> Self {
+        let (desktop, home) = (Desktop::start(), Home::new());
+        // The key is a file before the bus comes in, so that this needs no keyring.
+        home.run(&["status"]);
+        let mut scene = Self { daemon: None, home, desktop };
+        scene.start_kai();
+        let on = scene.run(&["settings", "set", "notifications_enabled", "true"]);
+        assert_eq!(on.code, 0, "{on:?}");
+        scene.wait_until_listening();
+        scene
+    }
+
+    fn start_kai(&mut self) {
+        let mut command = kai(self.home.path());
+        command.env("DBUS_SESSION_BUS_ADDRESS", &self.desktop.bus.address);
+        self.daemon = Some(Daemon::start(command.args(["serve", "--port", "0"])));
+    }
+
+    fn run(&self, args: &[&str]) -> Done {
+        self.desktop.bus.run(&self.home, args)
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let done = self.run(&[&["--json"], args].concat());
+        assert_eq!(done.code, 0, "{done:?}");
+        done.json()
+    }
+
+    fn status(&self) -> Value {
+        self.json(&["status"])["notifications"].clone()
+    }
+
+    fn wait_until_listening(&self) {
+        Desktop::wait("Kai to listen", || self.status()["state"] == "listening");
+    }
+
+    /// Posts, and returns the desktop's number of it.
+    fn post(&self, args: &[&str]) -> u32 {
+        let mut command = Command::new("notify-send");
+        command.arg("--print-id").args(args).env("DBUS_SESSION_BUS_ADDRESS", &self.desktop.bus.address);
+        let done = command.stdin(Stdio::null()).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+        String::from_utf8(done.stdout).unwrap().trim().parse().unwrap()
+    }
+
+    /// What waits, as (app, title, preview).
+    fn queue(&self) -> Vec<(String, String, String)> {
+        let text = |item: &Value, field: &str| item[field].as_str().unwrap().to_owned();
+        let items = self.json(&["notifications", "list"]);
+        let read = |item: &Value| (text(item, "app_label"), text(item, "title"), text(item, "preview"));
+        items.as_array().unwrap().iter().map(read).collect()
+    }
+
+    fn wait_for(&self, title: &str) {
+        Desktop::wait(title, || self.queue().iter().any(|(_, other, _)| other == title));
+    }
+
+    fn titles(&self) -> Vec<String> {
+        self.queue().into_iter().map(|(_, title, _)| title).collect()
+    }
+}
+
+#[test]
+fn what_other_apps_show_is_heard_updated_read_searched_and_dismissed() {
+    let scene = Scene::start();
+    let id = scene.post(&[
+        "-a",
+        "Signal",
+        "-h",
+        "string:desktop-entry:org.signal.Signal",
+        "-c",
+        "im.received",
+        "Alice",
+        "<b>Dinner</b> at 8 &amp; then?",
+    ]);
+    scene.post(&["--transient", "Volume", "40"]);
+    scene.post(&["-h", "int:value:40", "Copying", "40 %"]);
+    scene.post(&["-a", "Kai", "Loop", "our own"]);
+    scene.post(&["-h", "string:x-kdeconnect-source-device:phone", "Loop", "from the phone"]);
+    scene.post(&["Backup", "is done"]);
+    scene.wait_for("Backup");
+    let queue = scene.queue();
+    let expected = [("Signal", "Alice", "Dinner at 8 & then?"), ("notify-send", "Backup", "is done")];
+    let expected = expected.map(|(app, title, text)| (app.to_owned(), title.to_owned(), text.to_owned()));
+    assert_eq!(queue, expected, "what passes, goes on or goes in circles is left out");
+
+    let listed = scene.json(&["notifications", "list"])[0].clone();
+    let key = listed["id"].as_str().unwrap().to_owned();
+    assert!(key.starts_with("dbus:") && key.ends_with(&format!(":{id}")), "{key}");
+    assert_eq!(listed["package_name"], "org.signal.Signal");
+    let whole = scene.json(&["notifications", "read", &key]);
+    assert_eq!((&whole["category"], &whole["text"]), (&"msg".into(), &"Dinner at 8 & then?".into()));
+
+    let same = scene.post(&["-r", &id.to_string(), "-a", "Signal", "Alice", "Dinner at 9"]);
+    assert_eq!(same, id);
+    Desktop::wait("the update", || scene.queue().last().unwrap().2 == "Dinner at 9");
+    assert_eq!(scene.titles(), ["Backup", "Alice"], "one record, at the end again");
+    let found = scene.json(&["notifications", "search", "DINNER"]);
+    assert_eq!((found.as_array().unwrap().len(), &found[0]["id"]), (1, &key.as_str().into()));
+
+    let call = |tool: &str, arguments: &str| scene.run(&["tools", "call", tool, arguments]);
+    let checked = call("check_notifications", "{}").json();
+    assert_eq!((&checked["count"], &checked["untrusted"]), (&2.into(), &true.into()));
+    let arguments = serde_json::json!({"id": key}).to_string();
+    let refused = call("dismiss_notification", &arguments);
+    assert!(refused.code == 1 && refused.out.contains("notifications_dismiss_enabled"), "{refused:?}");
+    assert_eq!(scene.run(&["settings", "set", "notifications_dismiss_enabled", "true"]).code, 0);
+    let shown = scene.desktop.displayed();
+    let dismissed = call("dismiss_notification", &arguments);
+    assert_eq!(dismissed.code, 0, "{dismissed:?}");
+    Desktop::wait("it to be gone", || scene.desktop.displayed() < shown);
+    Desktop::wait("Kai to know", || call("dismiss_notification", &arguments).out.contains("gone already"));
+}
+
+/// Calls with a dictionary, which dbus-send cannot write.
+fn gdbus(scene: &Scene, name: &str, path: &str, member: &str, arguments: &[&str]) {
+    let mut command = Command::new("gdbus");
+    command.args(["call", "--session", "--dest", name, "--object-path", path, "--method"]);
+    command.arg(format!("{name}.{member}")).args(arguments);
+    // Nobody here owns these names, so the call fails; that it was made is overheard all the same.
+    command.env("DBUS_SESSION_BUS_ADDRESS", &scene.desktop.bus.address).output().unwrap();
+}
+
+#[test]
+fn what_gtk_and_the_portal_carry_is_heard_too() {
+    let scene = Scene::start();
+    let fields = "{'title': <'Backup'>, 'body': <'a < b'>}";
+    let gtk = ("org.gtk.Notifications", "/org/gtk/Notifications");
+    gdbus(&scene, gtk.0, gtk.1, "AddNotification", &["org.app.X", "done", fields]);
+    scene.wait_for("Backup");
+    let listed = scene.json(&["notifications", "list"])[0].clone();
+    assert_eq!((&listed["id"], &listed["preview"]), (&"gtk:org.app.X:done".into(), &"a < b".into()));
+    let portal = ("org.freedesktop.portal.Notification", "/org/freedesktop/portal/desktop");
+    gdbus(&scene, portal.0, portal.1, "AddNotification", &["mail", "{'title': <'Mail'>, 'body': <'new'>}"]);
+    scene.wait_for("Mail");
+    let listed = scene.json(&["notifications", "list"])[1].clone();
+    // Who called is asked at once, and gdbus may be gone already.
+    assert!(listed["id"].as_str().unwrap().ends_with(":mail"), "{listed}");
+}
+
+#[test]
+fn a_burst_is_heard_whole_and_quickly() {
+    let scene = Scene::start();
+    let began = Instant::now();
+    // Five at a time: beyond ten, dunst lets some of them wait for ten seconds.
+    let script = r#"for n in $(seq 100); do
+        notify-send -h "string:desktop-entry:app$0.$((n % 4))" "Post $0 $n" text || exit 1
+    done"#;
+    let apps: Vec<_> = (0..5)
+        .map(|app| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script, &app.to_string()]);
+            command.env("DBUS_SESSION_BUS_ADDRESS", &scene.desktop.bus.address).spawn().unwrap()
+        })
+        .collect();
+    for mut app in apps {
+        assert!(app.wait().unwrap().success());
+    }
+    let posted = began.elapsed();
+    Desktop::wait("all of them", || scene.status()["kept"] == 500);
+    let heard = began.elapsed();
+    assert!(heard < posted + Duration::from_secs(2), "posted in {posted:?}, heard after {heard:?}");
+    let status = scene.status();
+    assert_eq!((&status["queued"], &status["dropped"]), (&100.into(), &400.into()));
+    let all = scene.json(&["notifications", "list", "--all"]);
+    let mut titles: Vec<&str> =
+        all.as_array().unwrap().iter().map(|item| item["title"].as_str().unwrap()).collect();
+    titles.sort_unstable();
+    titles.dedup();
+    assert_eq!(titles.len(), 500);
+    let cleared = scene.json(&["notifications", "clear"]);
+    assert_eq!((cleared, scene.titles().len()), (100.into(), 0));
+}
+
+#[test]
+fn a_restart_of_dunst_and_of_the_bus_are_survived() {
+    let mut scene = Scene::start();
+    let first = scene.post(&["Before", "x"]);
+    scene.wait_for("Before");
+    scene.desktop.restart_dunst();
+    let second = scene.post(&["Between", "x"]);
+    assert_eq!(first, second, "dunst counts from the beginning");
+    scene.wait_for("Between");
+    assert_eq!(scene.titles(), ["Before", "Between"], "the same number is not the same notification");
+    assert_eq!(scene.status()["gaps"].as_array().unwrap().len(), 0, "everything was heard");
+
+    scene.desktop.bus.restart();
+    scene.desktop.restart_dunst();
+    scene.wait_until_listening();
+    let third = scene.post(&["After", "x"]);
+    assert_eq!(first, third);
+    scene.wait_for("After");
+    assert_eq!(scene.titles(), ["Before", "Between", "After"]);
+    let gaps = scene.status()["gaps"].clone();
+    assert_eq!(gaps.as_array().unwrap().len(), 1, "{gaps}");
+    assert!(gaps[0]["ended"].is_i64() && gaps[0]["why"].as_str().unwrap().contains("bus"), "{gaps}");
+}
+
+#[test]
+fn what_was_heard_survives_a_kill() {
+    let mut scene = Scene::start();
+    for round in 0..5 {
+        for n in 0..10 {
+            scene.post(&[&format!("Round {round} post {n}"), "x"]);
+        }
+        // The last one is there, so all before it were written.
+        scene.wait_for(&format!("Round {round} post 9"));
+        scene.daemon.take().unwrap().kill();
+        scene.start_kai();
+        scene.wait_until_listening();
+        let titles = scene.titles();
+        assert_eq!(titles.len(), (round + 1) * 10, "{titles:?}");
+    }
+    let gaps = scene.status()["gaps"].clone();
+    assert_eq!(gaps.as_array().unwrap().len(), 5, "{gaps}");
+    assert_eq!(gaps[0]["why"], "Kai did not run");
+    let damage = scene.run(&["doctor"]);
+    assert!(damage.out.contains("opens and is whole"), "{damage:?}");
+}
+
+#[test]
+fn the_switch_is_obeyed_at_once_and_off_is_no_gap() {
+    let scene = Scene::start();
+    assert_eq!(scene.run(&["settings", "set", "notifications_ignored", "org.noisy"]).code, 0);
+    scene.post(&["-h", "string:desktop-entry:org.noisy", "Ignored", "x"]);
+    scene.post(&["Heard", "x"]);
+    scene.wait_for("Heard");
+    assert_eq!(scene.run(&["settings", "set", "notifications_enabled", "false"]).code, 0);
+    scene.post(&["Unheard", "x"]);
+    assert_eq!(scene.run(&["settings", "set", "notifications_enabled", "true"]).code, 0);
+    scene.wait_until_listening();
+    scene.post(&["Again", "x"]);
+    scene.wait_for("Again");
+    assert_eq!(scene.titles(), ["Heard", "Again"]);
+    let status = scene.status();
+    assert_eq!((&status["gaps"], &status["bridge"]), (&serde_json::json!([]), &"desktop".into()));
+    assert_eq!((&status["access"], &status["enabled"]), (&"granted".into(), &true.into()));
+    let said = scene.run(&["status"]).out;
+    assert!(said.contains("Listener active (bridge: desktop), 2 queued"), "{said}");
+    let refreshed = scene.json(&["notifications", "refresh"]);
+    assert_eq!(refreshed["state"], "listening");
+}
+
+#[test]
+fn without_a_desktop_it_stays_off_and_says_why() {
+    let home = Home::new();
+    let refused = home.run(&["settings", "set", "notifications_enabled", "true"]);
+    refused.refused(1, "neither a desktop's session bus nor Termux:API");
+    let status = home.run(&["--json", "status"]).json()["notifications"].clone();
+    assert_eq!((&status["supported"], &status["enabled"]), (&false.into(), &false.into()));
+    let tools = home.run(&["--json", "tools", "list"]).json();
+    let check = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "check_notifications").unwrap();
+    assert_eq!(check["available"], false);
+
+    let (mut bus, home) = (Bus::start(), Home::new());
+    home.run(&["status"]);
+    bus.stop();
+    let waits = bus.run(&home, &["settings", "set", "notifications_enabled", "true"]);
+    waits.refused(1, "Kai waits for access to notifications.");
+    let state = |bus: &Bus| bus.run(&home, &["--json", "status"]).json()["notifications"].clone();
+    assert_eq!((&state(&bus)["state"], &state(&bus)["enabled"]), (&"waiting".into(), &false.into()));
+    let back = bus.run(&home, &["--json", "notifications", "refresh"]).json();
+    assert_eq!(back["state"], "off");
+    assert!(back["hint"].as_str().unwrap().contains("session bus"), "{back}");
+    bus.restart();
+    let on = bus.run(&home, &["settings", "set", "notifications_enabled", "true"]);
+    assert_eq!(on.code, 0, "{on:?}");
+    assert_eq!(state(&bus)["hint"], Value::Null);
+}
+
+#[test]
+fn the_demo_has_a_tray_to_play_with() {
+    let home = Home::new();
+    home.run(&["demo", "notify", "too early"]).refused(1, "The demo does not run");
+    let _demo = Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
+    let arrived = home.run(&["demo", "notify", "--app", "Signal", "--title", "Bob", "Lunch?"]);
+    assert!(arrived.code == 0 && arrived.out.contains("com.example.signal"), "{arrived:?}");
+    let demo = |args: &[&str]| {
+        let folder = home.path().join("demo");
+        let done: Done = kai(&folder).args(args).stdin(Stdio::null()).output().unwrap().into();
+        assert_eq!(done.code, 0, "{done:?}");
+        done
+    };
+    Desktop::wait("both to be heard", || {
+        demo(&["--json", "notifications", "list"]).json().as_array().unwrap().len() == 2
+    });
+    let found = demo(&["--json", "notifications", "search", "dentist"]).json();
+    assert_eq!(found[0]["app_label"], "Calendar", "what stood there before can be found");
+    let said = demo(&["notifications", "list"]).out;
+    assert!(said.contains("WhatsApp — Alice: Hey") && said.contains("Signal — Bob: Lunch?"), "{said}");
+    let text = found[0]["id"].as_str().unwrap().to_owned();
+    assert!(demo(&["notifications", "read", &text]).out.contains("Tomorrow at 9:30"));
+}
+
+#[test]
+fn on_a_phone_termux_is_asked_and_its_silence_is_told() {
+    let phone = Phone::new(&[]);
+    phone.program("termux-notification-list", r#"cat "$DIR/tray" 2> /dev/null || exit 0"#);
+    let tray = |entries: &str| std::fs::write(phone.programs.path().join("tray"), entries).unwrap();
+    let _daemon = phone.start();
+    let run = |args: &[&str]| -> Done { phone.command().args(args).output().unwrap().into() };
+    run(&["settings", "set", "notifications_enabled", "true"]).refused(1, "gave no answer");
+    let stood = r#"{"key":"1","packageName":"org.x","title":"stood","when":"292269055-12-02 17:47:04"}"#;
+    tray(&format!("[{stood}]"));
+    let back = run(&["--json", "notifications", "refresh"]).json();
+    assert_eq!((&back["enabled"], &back["bridge"]), (&true.into(), &"termux".into()));
+    let status = || run(&["--json", "status"]).json()["notifications"].clone();
+    Desktop::wait("it to listen", || status()["state"] == "listening");
+    tray(&format!(r#"[{stood},{{"key":"2","packageName":"org.x","title":"came","lines":["a","b"]}}]"#));
+    run(&["notifications", "refresh"]);
+    let listed = run(&["--json", "notifications", "list"]).json();
+    assert_eq!((listed.as_array().unwrap().len(), &listed[0]["preview"]), (1, &"a b".into()), "{listed}");
+    assert_eq!(run(&["--json", "notifications", "search", "stood"]).json()[0]["id"], "1");
+    tray("");
+    run(&["notifications", "refresh"]);
+    let said = run(&["status"]).out;
+    assert!(said.contains("Listener inactive — check notification access"), "{said}");
+    assert_eq!(status()["gaps"].as_array().unwrap().len(), 1);
+}
