@@ -439,6 +439,38 @@ mod tests {
         checked.await.unwrap();
     }
 
+    #[tokio::test]
+    async fn another_answer_takes_the_place_of_the_old_one_and_tools_that_ran_stay() {
+        let db = Db::in_memory(&[MIGRATION]).unwrap();
+        let call = assistant("");
+        let result =
+            Message::Tool { call: CallId("c1".to_owned()), tool: "t".to_owned(), result: "ok".to_owned() };
+        let answer = Message::Assistant { text: "Yes.".to_owned(), calls: vec![], signature: None };
+        for (name, said, left) in [
+            ("nothing was said", vec![&answer], None),
+            ("not answered", vec![&user("a")], Some(1)),
+            ("answered", vec![&user("a"), &answer], Some(1)),
+            ("answered with a tool", vec![&user("a"), &call, &result, &answer], Some(1)),
+            ("broke off while a tool ran", vec![&user("a"), &call], Some(1)),
+            ("broke off after a tool", vec![&user("a"), &call, &result], Some(3)),
+            ("broke off in the second", vec![&user("a"), &call, &result, &call], Some(3)),
+            ("the second question", vec![&user("a"), &answer, &user("b"), &answer], Some(3)),
+        ] {
+            let said: Vec<Message> = said.into_iter().cloned().collect();
+            let checked = db.write(move |tx| {
+                let id = create(tx, NOW)?;
+                append(tx, id, &said, None, NOW)?;
+                let before = reached(tx, id)?;
+                assert_eq!(reopen(tx, id)?, left.is_some(), "{name}");
+                assert_eq!(entries(tx, id)?.len(), left.unwrap_or(said.len()), "{name}");
+                let moved = left.is_some_and(|left| left != said.len());
+                assert_eq!(reached(tx, id)? != before, moved, "{name}");
+                Ok::<_, DbError>(())
+            });
+            checked.await.unwrap();
+        }
+    }
+
     #[test]
     fn a_title_is_one_short_line() {
         for (said, expected) in [

@@ -9,12 +9,12 @@ use kai_assistant::agent::conversation::{self, ConversationId, Which};
 use kai_assistant::db::DbError;
 use kai_assistant::heartbeat;
 use kai_assistant::settings::THEME;
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
 
 use super::signin::Session;
 use super::turns::Saying;
-use super::view::{self, Place, Stored, View};
+use super::view::{self, Place, Regions, Stored, View};
 use super::{Web, icons, live, page, reply};
 use crate::failure::Failure;
 use crate::models;
@@ -80,14 +80,16 @@ async fn show(web: &Web, session: Option<Session>, place: Place, untaken: Option
     let view = View::of(web, &place, &stored, &csrf);
     let blocks = view.blocks();
     let empty = if blocks.is_empty() {
-        beginning(web).await
+        beginning(web, &csrf).await
     } else {
         html! {}
     };
     let status = if untaken.is_some() { StatusCode::CONFLICT } else { StatusCode::OK };
     let body = body(&view, &blocks, &empty, untaken.as_ref(), web.app.home.is_demo());
     let title = format!("{} · Kai", title(&stored));
-    (status, page::frame(&title, &stored.values.of(&THEME), &html! {}, &body)).into_response()
+    // Without a script, a page looks again by itself for as long as there is something to wait for.
+    let head = html! { @if view.running() { noscript { meta http-equiv="refresh" content="2"; } } };
+    (status, page::frame(&title, &stored.values.of(&THEME), &head, &body)).into_response()
 }
 
 fn title(stored: &Stored) -> &str {
@@ -101,23 +103,19 @@ fn body(
     untaken: Option<&Untaken<'_>>,
     demo: bool,
 ) -> Markup {
-    let [banners, turn, controls, chats] = view.regions().map(|(id, region)| (id, region));
+    let Regions { banners, turn, controls, chats, state } = view.regions();
     html! {
         a class="skip" href="#chat-input" { "To the message field" }
         div class="app" data-chat=[view.place.chat.map(|id| id.0)] data-have=(live::sum(blocks)) {
-            (side(view, &chats.1))
-            header class="top" {
-                button class="round menu" type="button" popovertarget="side" aria-label="Conversations" { (icons::menu()) }
-                h1 { (title(view.stored)) }
-                @if demo { span class="tag" { "Demo" span class="roomy" { ": all is simulated" } } }
-                span class="tag offline" id="offline" role="status" {}
-                a class="round" href="/new" aria-label="New chat" title="New chat" { (icons::plus()) }
-            }
-            div id="banners" { (banners.1) }
+            (side(view, &chats))
+            (top(view, demo))
+            div id="banners" role="region" aria-label="What waits for you" aria-live="polite" { (banners) }
             main id="main" tabindex="-1" {
                 div class="column" {
-                    ol id="messages" role="log" aria-label="Messages" { @for block in blocks { (maud::PreEscaped(block)) } }
-                    div id="turn" { (turn.1) }
+                    div role="log" aria-label="Messages" {
+                        ol id="messages" { @for block in blocks { (PreEscaped(block)) } }
+                    }
+                    div id="turn" { (turn) }
                     (empty)
                 }
             }
@@ -125,9 +123,22 @@ fn body(
                 button class="round to-end js-only" type="button" id="to-end" aria-label="To the newest message" hidden {
                     (icons::down())
                 }
+                p id="state" class="seen-not" role="status" { (state) }
                 p id="toast" role="alert" { @if let Some(untaken) = untaken { (untaken.why) } }
-                (composer(view, &controls.1, untaken))
+                (composer(view, &controls, untaken))
             }
+        }
+    }
+}
+
+fn top(view: &View<'_>, demo: bool) -> Markup {
+    html! {
+        header class="top" {
+            button class="round menu" type="button" popovertarget="side" aria-label="Conversations" { (icons::menu()) }
+            h1 { (title(view.stored)) }
+            @if demo { span class="tag" { "Demo" span class="roomy" { ": all is simulated" } } }
+            span class="tag offline" id="offline" role="status" {}
+            a class="round" href="/new" aria-label="New chat" title="New chat" { (icons::plus()) }
         }
     }
 }
@@ -161,7 +172,7 @@ fn composer(view: &View<'_>, controls: &Markup, untaken: Option<&Untaken<'_>>) -
 }
 
 /// An empty conversation says what can be done, and what is missing for it.
-async fn beginning(web: &Web) -> Markup {
+async fn beginning(web: &Web, csrf: &str) -> Markup {
     let rows = models::rows(&web.app, &web.app.around).await.unwrap_or_default();
     let ideas = if web.app.home.is_demo() { DEMO_IDEAS } else { IDEAS };
     let ready = rows.iter().find(|row| row.ready);
@@ -176,7 +187,7 @@ async fn beginning(web: &Web) -> Markup {
                         @for idea in ideas { li { button type="button" data-idea { (idea) } } }
                     }
                 }
-                None => (no_model(rows.first().and_then(|row| row.why_not.as_deref()))),
+                None => (no_model(rows.first().and_then(|row| row.why_not.as_deref()), csrf)),
             }
         }
     }
@@ -186,15 +197,18 @@ const IDEAS: [&str; 3] = ["What day is it?", "Remember that I like green tea", "
 /// What the demo's script understands.
 const DEMO_IDEAS: [&str; 3] = ["When is Grandma’s dinner?", "Answer the dinner message", "What time is it?"];
 
-fn no_model(why_not: Option<&str>) -> Markup {
+fn no_model(why_not: Option<&str>, csrf: &str) -> Markup {
     html! {
         h2 { "No model is set up yet" }
         @if let Some(why) = why_not { p { (why) } }
         p class="quiet" { "Kai needs a language model to answer. In a terminal on the machine where Kai runs:" }
         pre { "kai models add ollama --model qwen3\nkai models add openai --key-stdin < key.txt" }
         @if cfg!(feature = "sms") {
-            p class="quiet" { "Just looking? A demo with a simulated phone and a scripted model, nothing of it real:" }
-            pre { "kai serve --demo" }
+            p class="quiet" { "Just looking? The demo has a simulated phone and a scripted model; nothing of it is real." }
+            form method="post" action="/demo" data-live {
+                input type="hidden" name="csrf" value=(csrf);
+                button class="primary" type="submit" data-testid="try-demo" { "Try the demo" }
+            }
         }
     }
 }

@@ -33,7 +33,7 @@ fn card(draft: &DraftRow, csrf: &str, zone: &TimeZone, unfolded: bool) -> Markup
             aria-label=(format!("Draft to {}", draft.to)) {
             header class="draft-head" {
                 strong class="draft-to" data-testid="draft-to" { (draft.to) }
-                span class="quiet" role="status" { (state(draft)) }
+                span class="quiet" { (state(draft)) }
             }
             @for remark in &draft.remarks { p class="remark" { (remark) } }
             (body(draft, folded))

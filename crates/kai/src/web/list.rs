@@ -15,11 +15,15 @@ use super::{Web, icons, reply};
 use crate::chats;
 use crate::failure::Failure;
 
+/// A page stays light however long somebody has lived with Kai.
+const SHOWN: usize = 60;
+
 /// The rows; the search above them belongs to the page.
 pub(super) fn rows(view: &View<'_>) -> Markup {
     let list = &view.stored.list;
     html! {
-        @for listed in list { (row(listed, view)) }
+        @for listed in list.iter().take(SHOWN) { (row(listed, view)) }
+        @if list.len() > SHOWN { li class="quiet none" { "A search finds the other " (list.len() - SHOWN) "." } }
         @if list.is_empty() {
             li class="quiet none" {
                 @if view.place.q.trim().is_empty() { "No conversations yet." } @else { "Nothing was found." }

@@ -172,8 +172,7 @@ impl Follower {
             patches.extend(patch);
             (self.blocks, self.made_from) = (Some(blocks), Some(from));
         }
-        for (id, region) in view.regions() {
-            let html = region.into_string();
+        for (id, html) in view.regions().named() {
             let now = hash(&html);
             if self.regions.insert(id, now) != Some(now) {
                 patches.push(json!({"id": id, "html": html}));

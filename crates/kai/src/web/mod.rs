@@ -10,6 +10,8 @@ mod banners;
 mod bin;
 mod chat;
 #[cfg(feature = "sms")]
+mod demo;
+#[cfg(feature = "sms")]
 mod drafts;
 mod guard;
 mod icons;
@@ -52,6 +54,8 @@ pub(crate) struct Web {
     /// How many pages are open and kept true.
     pages: Arc<watch::Sender<usize>>,
     stop: CancellationToken,
+    #[cfg(feature = "sms")]
+    demo: demo::Demo,
 }
 
 /// Serves until told to stop, then lets requests under way finish.
@@ -62,15 +66,26 @@ pub(crate) async fn serve(
     stop: CancellationToken,
 ) {
     let (turns, bin, pages) = (Arc::default(), Arc::default(), Arc::default());
-    let web = Web { app, address, turns, bin, pages, stop: stop.clone() };
+    let web = Web {
+        app,
+        address,
+        turns,
+        bin,
+        pages,
+        stop: stop.clone(),
+        #[cfg(feature = "sms")]
+        demo: demo::Demo::default(),
+    };
     let noticing = tokio::spawn(live::notice_others(web.clone()));
     #[cfg(feature = "sms")]
     tokio::spawn(crate::demo::story(Arc::clone(&web.app), web.pages.subscribe()));
-    let server = axum::serve(listener, router(web));
+    let server = axum::serve(listener, router(web.clone()));
     if let Err(error) = server.with_graceful_shutdown(stop.cancelled_owned()).await {
         tracing::error!(%error, "the page stopped");
     }
     noticing.abort();
+    #[cfg(feature = "sms")]
+    web.demo.end();
 }
 
 fn router(web: Web) -> Router {
@@ -104,6 +119,7 @@ fn features() -> Router<Web> {
     Router::new()
         .route("/drafts/{id}/tap", post(drafts::tap))
         .route("/drafts/{id}/discard", post(drafts::discard))
+        .route("/demo", post(demo::start))
 }
 
 #[cfg(not(feature = "sms"))]

@@ -33,6 +33,15 @@ pub(super) fn done_here(headers: &HeaderMap) -> Response {
     }
 }
 
+/// It was done, and is to be seen under another address, to which a form may not lead by itself.
+#[cfg(feature = "sms")]
+pub(super) fn done_elsewhere(headers: &HeaderMap, link: &str) -> Response {
+    if by_script(headers) {
+        return told(StatusCode::OK, &json!({"to": link}));
+    }
+    page::notice_back(StatusCode::OK, "It is ready", "Open it with the link below.", link)
+}
+
 pub(super) fn not_done(headers: &HeaderMap, sentence: &str) -> Response {
     if by_script(headers) {
         return told(StatusCode::CONFLICT, &json!({"error": sentence}));

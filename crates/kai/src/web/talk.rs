@@ -200,7 +200,6 @@ pub(super) fn turn(sight: Option<&Sight>, words: &Words) -> Markup {
         }
         @if let Some(note) = &sight.note { p class="quiet note" { (note) } }
         div class="waiting" {
-            span class="seen-not" role="status" { "Kai is answering" }
             span class="chip waits" data-testid="waiting-chip" aria-hidden="true" {
                 span class="pulse" {}
                 span class="waits-words" data-keep id="waits-words" {

@@ -88,6 +88,31 @@ pub(super) async fn stored(
     web.app.db.read(read).await
 }
 
+/// Everything that changes by itself but the messages.
+pub(super) struct Regions {
+    pub(super) banners: Markup,
+    pub(super) turn: Markup,
+    pub(super) controls: Markup,
+    pub(super) chats: Markup,
+    /// For those who hear the page.
+    pub(super) state: Markup,
+}
+
+impl Regions {
+    /// Each under the id of its element.
+    pub(super) fn named(self) -> [(&'static str, String); 5] {
+        let Self { banners, turn, controls, chats, state } = self;
+        let all = [
+            ("banners", banners),
+            ("turn", turn),
+            ("controls", controls),
+            ("chats", chats),
+            ("state", state),
+        ];
+        all.map(|(id, region)| (id, region.into_string()))
+    }
+}
+
 /// Everything a page is made of.
 pub(super) struct View<'a> {
     pub(super) place: &'a Place,
@@ -122,14 +147,14 @@ impl<'a> View<'a> {
         self.sight.as_ref().is_some_and(|sight| sight.ended.is_none())
     }
 
-    /// Everything that changes by itself but the messages, each under its id.
-    pub(super) fn regions(&self) -> [(&'static str, Markup); 4] {
-        [
-            ("banners", banners::all(self)),
-            ("turn", talk::turn(self.sight.as_ref(), self.words)),
-            ("controls", self.controls()),
-            ("chats", list::rows(self)),
-        ]
+    pub(super) fn regions(&self) -> Regions {
+        Regions {
+            banners: banners::all(self),
+            turn: talk::turn(self.sight.as_ref(), self.words),
+            controls: self.controls(),
+            chats: list::rows(self),
+            state: html! { @if self.running() { "Kai is answering" } },
+        }
     }
 
     /// Send, and Stop while there is something to stop: beside it, so that a double click on Send does not hit it.

@@ -95,7 +95,7 @@ fn the_waiting_row_shows_running_tools_and_stop_ends_them() {
     assert_eq!(browser.texts("tool-chip"), ["Web search"]);
     let row = browser
         .run("return [...document.querySelector('.waiting').children].map(e => e.dataset.testid ?? '')");
-    assert_eq!(row, json!(["", "waiting-chip", "tool-chip"]), "one row");
+    assert_eq!(row, json!(["waiting-chip", "tool-chip"]), "one row");
     let pulse = browser.run(
         "const dot = document.querySelector('.waits .pulse').getAnimations()[0]; const t = dot.effect.getTiming();
          const frames = dot.effect.getKeyframes();
@@ -166,6 +166,23 @@ fn without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed() {
     );
     assert_eq!(browser.run("return document.getElementById('chat-input').value"), "Hello?");
     assert!(browser.texts("message-user").is_empty());
+    #[cfg(feature = "sms")]
+    {
+        browser.click("try-demo");
+        browser.until("the demo", "return document.querySelector('.tag')?.innerText.startsWith('Demo')");
+        browser.until_live();
+        let there = browser.run("return location.host");
+        assert_ne!(there, daemon.address.as_str());
+        // A second click leads to the same one.
+        browser.open(&format!("http://{}/", daemon.address));
+        browser.until_live();
+        browser.click("try-demo");
+        browser.until("the demo", "return document.querySelector('.tag')?.innerText.startsWith('Demo')");
+        assert_eq!(browser.run("return location.host"), there);
+        daemon.stop("-TERM");
+        let gone = std::net::TcpStream::connect(there.as_str().unwrap());
+        assert!(gone.is_err(), "the demo ends with the Kai that started it");
+    }
 }
 
 #[test]
@@ -201,6 +218,9 @@ fn conversations_are_found_deleted_and_taken_back() {
     until_answered(&browser, 2);
     assert_eq!(browser.texts("message-user")[1], "And now?");
     assert_eq!(browser.complaints(), Vec::<String>::new());
+    // Signed out elsewhere, signed out here.
+    assert_eq!(home.run(&["link", "--revoke-all"]).code, 0);
+    browser.until_says("Sign in to Kai");
 }
 
 #[test]
