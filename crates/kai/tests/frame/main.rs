@@ -15,6 +15,7 @@ mod edition;
 mod heartbeat;
 mod keyring;
 mod kit;
+mod ledger;
 #[cfg(all(target_os = "linux", feature = "notifications"))]
 mod notifications;
 mod notify;

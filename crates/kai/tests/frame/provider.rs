@@ -94,6 +94,8 @@ const STREAM: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConn
 pub(crate) struct Asked {
     pub(crate) head: String,
     pub(crate) body: Value,
+    /// The body as it came.
+    pub(crate) raw: String,
 }
 
 #[derive(Default)]
@@ -188,7 +190,8 @@ fn read_request(stream: &mut TcpStream) -> Option<Asked> {
         let wanted = wanted.unwrap_or(0);
         if bytes.len() >= end + 4 + wanted {
             let body = serde_json::from_slice(&bytes[end + 4..]).unwrap_or(Value::Null);
-            return Some(Asked { head, body });
+            let raw = String::from_utf8_lossy(&bytes[end + 4..]).into_owned();
+            return Some(Asked { head, body, raw });
         }
     }
 }

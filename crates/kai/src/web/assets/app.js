@@ -68,8 +68,14 @@
 
   const atEnd = () => main.scrollHeight - main.scrollTop - main.clientHeight < 90;
   const toEnd = () => { main.scrollTop = main.scrollHeight; };
-  const mark = () => { el("to-end").hidden = atEnd(); };
+  let sticks = true;
+  const mark = () => {
+    sticks = atEnd();
+    el("to-end").hidden = sticks;
+  };
   main.addEventListener("scroll", mark, { passive: true });
+  // A keyboard that comes up, a banner that appears: who was at the end stays there.
+  new ResizeObserver(() => { if (sticks) toEnd(); }).observe(main);
   el("to-end").addEventListener("click", toEnd);
 
   // The seed's waiting chip: three words, one every 3 s; the style eases width and opacity.
@@ -101,7 +107,7 @@
   document.addEventListener("toggle", settle, true);
 
   const patch = (patches) => {
-    const stay = atEnd(), focused = document.activeElement;
+    const stay = sticks, focused = document.activeElement;
     for (const { id, html, from, blocks } of patches) {
       if (id) {
         fill(el(id), parsed(html));
