@@ -391,7 +391,7 @@ impl Driver<'_> {
     fn hands(&self, progress: &Progress, taint: Taint) -> Hands<'_> {
         let Self { db, clock, toolbox, face, kind, .. } = *self;
         let (conversation, elsewhere) = (progress.conversation.0, face.elsewhere());
-        Hands { db, clock, toolbox, face, run: Run { kind, conversation, taint, elsewhere } }
+        Hands { db, clock, toolbox, face, run: Run { kind, conversation, elsewhere, taint } }
     }
 }
 

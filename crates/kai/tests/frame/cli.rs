@@ -156,6 +156,10 @@ fn output_is_the_same_with_and_without_a_daemon() {
         &["status", "--json"],
     ];
     let (alone, served) = (Home::new(), Home::new());
+    // By day a daemon's heart beats, and its status says so.
+    for home in [&alone, &served] {
+        assert_eq!(home.run(&["settings", "set", "heartbeat_enabled", "false"]).code, 0);
+    }
     let daemon = served.start();
     // The daemon has made one link for its first line, which the other home must have too.
     assert_eq!(alone.run(&["link"]).code, 0);

@@ -67,7 +67,8 @@
   const chat = app.dataset.chat;
 
   const atEnd = () => main.scrollHeight - main.scrollTop - main.clientHeight < 90;
-  const toEnd = () => { main.scrollTop = main.scrollHeight; };
+  // A beginning is read from its top.
+  const toEnd = () => { main.scrollTop = messages.children.length ? main.scrollHeight : 0; };
   let sticks = true;
   const mark = () => {
     sticks = atEnd();
