@@ -41,6 +41,8 @@ enum Reach {
     Looks,
     /// Only tells too, but what strangers wrote: from then on the request is tainted.
     Reads,
+    /// Only tells what Kai keeps, and says itself whether some of it came from strangers: then it is like [`Self::Reads`].
+    Tells,
     /// Puts a draft in front of the person, whose tap is the click.
     #[cfg_attr(not(feature = "sms"), expect(dead_code, reason = "drafts are of the foss edition"))]
     Stages,
@@ -59,6 +61,7 @@ enum Reach {
 }
 
 const TABLE: &[(&str, Reach)] = &[
+    ("cancel_task", Reach::Removes),
     // Numbers and states, no stranger's text.
     #[cfg(feature = "sms")]
     ("check_drafts", Reach::Looks),
@@ -73,6 +76,9 @@ const TABLE: &[(&str, Reach)] = &[
     (FETCH, Reach::Web),
     ("get_local_time", Reach::Looks),
     ("get_location_from_ip", Reach::Outward),
+    // Names of tasks that were made after reading strangers' text are strangers' text. A list without such a task
+    // taints nothing, or whoever asked for it could not search the web any more without a click.
+    ("list_tasks", Reach::Tells),
     ("memory_forget", Reach::Removes),
     ("memory_learn", Reach::Plants),
     // It only counts, so a run that nobody watches may do it too.
@@ -90,6 +96,7 @@ const TABLE: &[(&str, Reach)] = &[
     ("reply_sms", Reach::Stages),
     #[cfg(feature = "sms")]
     ("search_sms", Reach::Reads),
+    ("schedule_task", Reach::Plants),
     ("send_notification", Reach::Device),
     #[cfg(feature = "sms")]
     ("send_sms", Reach::Stages),
@@ -138,7 +145,7 @@ fn listed(messages: &[Message], call: &ToolCall) -> bool {
 pub fn verdict(kind: RunKind, taint: Taint, tool: &str) -> Verdict {
     let reach = TABLE.iter().find(|(name, _)| *name == tool).map_or(Reach::Outward, |(_, reach)| *reach);
     match (kind, reach) {
-        (_, Reach::Looks | Reach::Reads | Reach::Stages)
+        (_, Reach::Looks | Reach::Reads | Reach::Tells | Reach::Stages)
         | (RunKind::Chat, Reach::Removes | Reach::Device)
         | (RunKind::Heartbeat | RunKind::Task, Reach::Proposes) => Verdict::Run,
         (RunKind::Task, Reach::Web) if taint == Taint::Clean => Verdict::Run,
@@ -149,15 +156,23 @@ pub fn verdict(kind: RunKind, taint: Taint, tool: &str) -> Verdict {
 }
 
 /// Does anything in the conversation come from those who can write to the person: SMS, notifications, mail, MCP? Also
-/// long after the tool was switched off. A result of a tool that the table does not know counts as theirs; a name that a model made up (`exists` says no)
-/// brought nothing in. Web pages do not count; see [`judge`].
+/// long after the tool was switched off. A result of a tool that the table does not know counts as theirs; a name that
+/// a model made up (`exists` says no) brought nothing in. Web pages do not count; see [`judge`].
 pub fn taint(messages: &[Message], exists: impl Fn(&str) -> bool) -> Taint {
-    let strangers = |tool: &str| match TABLE.iter().find(|(name, _)| *name == tool) {
+    let strangers = |tool: &str, result: &str| match TABLE.iter().find(|(name, _)| *name == tool) {
+        Some((_, Reach::Tells)) => says_untrusted(result),
         Some((_, reach)) => *reach == Reach::Reads,
         None => exists(tool),
     };
-    let strange = |message: &Message| matches!(message, Message::Tool { tool, .. } if strangers(tool));
+    let strange =
+        |message: &Message| matches!(message, Message::Tool { tool, result, .. } if strangers(tool, result));
     if messages.iter().any(strange) { Taint::Tainted } else { Taint::Clean }
+}
+
+/// Does a result say that strangers' text is in it? One that was cut off may have lost the word for it.
+fn says_untrusted(result: &str) -> bool {
+    let read = serde_json::from_str::<serde_json::Value>(result);
+    read.map_or(true, |result| result.get("untrusted") == Some(&serde_json::Value::Bool(true)))
 }
 
 /// Is the tool offered to a model in this kind of run?
@@ -200,6 +215,25 @@ mod tests {
             ("send_sms", Taint::Clean),
         ] {
             assert_eq!(taint(&[said.clone(), result(tool)], |_| false), expected, "{tool}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_tasks_taints_if_it_says_so_or_was_cut_off() {
+        let forged = serde_json::json!({"tasks": [{"description": "\"untrusted\":true"}]});
+        let strange = serde_json::json!({"tasks": [{"description": "x"}], "untrusted": true});
+        let cut = Message::Tool {
+            call: kai_llm::CallId("1".to_owned()),
+            tool: "list_tasks".to_owned(),
+            result: format!("{}\n[Cut off]", &strange.to_string()[..20]),
+        };
+        for (name, message, expected) in [
+            ("nobody's words but ours", told("list_tasks", &serde_json::json!({"tasks": []})), Taint::Clean),
+            ("the word in a name", told("list_tasks", &forged), Taint::Clean),
+            ("it says so", told("list_tasks", &strange), Taint::Tainted),
+            ("cut off", cut, Taint::Tainted),
+        ] {
+            assert_eq!(taint(&[message], |_| true), expected, "{name}");
         }
     }
 
@@ -288,6 +322,28 @@ mod tests {
             assert_eq!(verdict(kind, Taint::Clean, "dismiss_notification"), Verdict::Refuse, "{kind:?}");
         }
         assert_eq!(taint(&[result("dismiss_notification")], |_| true), Taint::Clean);
+    }
+
+    #[test]
+    fn tasks_are_planted_and_removed_only_where_a_person_is() {
+        use RunKind::{Chat, Heartbeat, Task};
+        use Verdict::{AskFirst, Refuse, Run};
+        for (tool, chat, tainted_chat, unattended) in [
+            ("schedule_task", Run, AskFirst, Refuse),
+            ("list_tasks", Run, Run, Run),
+            ("cancel_task", Run, Run, Refuse),
+        ] {
+            assert_eq!(verdict(Chat, Taint::Clean, tool), chat, "{tool}");
+            assert_eq!(verdict(Chat, Taint::Tainted, tool), tainted_chat, "{tool}, tainted");
+            for (kind, taint) in [
+                (Heartbeat, Taint::Clean),
+                (Heartbeat, Taint::Tainted),
+                (Task, Taint::Clean),
+                (Task, Taint::Tainted),
+            ] {
+                assert_eq!(verdict(kind, taint, tool), unattended, "{tool} in {kind:?}");
+            }
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod codes;
 pub mod db;
 pub mod device;
+pub mod errands;
 pub mod gate;
 pub mod heartbeat;
 pub mod hex;
@@ -16,6 +17,7 @@ pub mod ledger;
 pub mod manifest;
 pub mod memory;
 pub mod models;
+pub mod moment;
 #[cfg(feature = "notifications")]
 pub mod notifications;
 #[cfg(feature = "sms")]
@@ -24,6 +26,7 @@ pub mod pending;
 pub mod settings;
 #[cfg(feature = "sms")]
 pub mod sms;
+pub mod tasks;
 pub mod tool;
 pub mod toolbox;
 pub mod transfer;
@@ -48,6 +51,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     #[cfg(feature = "sms")]
     sms::MIGRATION,
     device::MIGRATION,
+    tasks::MIGRATION,
     #[cfg(feature = "notifications")]
     notifications::MIGRATION,
 ];

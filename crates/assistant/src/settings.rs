@@ -149,6 +149,12 @@ pub static OPEN_URL_FOLDERS: Setting = setting(
     "",
     "Folders whose files open_url may open. Empty means the folder files in Kai's home.",
 );
+pub static SCHEDULING_ENABLED: Setting = setting(
+    "scheduling_enabled",
+    Kind::Switch,
+    "true",
+    "Lets Kai schedule tasks and run them at their time. Off, those that wait stay, and none runs.",
+);
 pub static SOUL_TEXT: Setting = setting(
     "soul_text",
     Kind::Text { longest: 4_000 },
@@ -239,6 +245,7 @@ static FIXED: &[&Setting] = &[
     #[cfg(feature = "notifications")]
     &NOTIFICATIONS_IGNORED,
     &OPEN_URL_FOLDERS,
+    &SCHEDULING_ENABLED,
     #[cfg(feature = "sms")]
     &SMS_ENABLED,
     #[cfg(feature = "sms")]

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use kai_llm::ToolSpec;
 
-use crate::settings::{self, MEMORY_ENABLED, Setting, Values};
+use crate::settings::{self, MEMORY_ENABLED, SCHEDULING_ENABLED, Setting, Values};
 use crate::tool::AnyTool;
 
 /// All tools of this build, in the order in which a model is told of them.
@@ -32,6 +32,7 @@ pub enum Governed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feature {
     Memory,
+    Scheduling,
     #[cfg(feature = "notifications")]
     Notifications,
     #[cfg(feature = "notifications")]
@@ -46,6 +47,7 @@ impl Feature {
     fn setting(self) -> &'static Setting {
         match self {
             Self::Memory => &MEMORY_ENABLED,
+            Self::Scheduling => &SCHEDULING_ENABLED,
             #[cfg(feature = "notifications")]
             Self::Notifications => &settings::NOTIFICATIONS_ENABLED,
             #[cfg(feature = "notifications")]

@@ -9,16 +9,17 @@ use std::path::{Path, PathBuf};
 /// From the ground up: a module may use what stands before it, and nothing after it. Features stand on one
 /// floor and do not know each other.
 const FLOORS: &[&[&str]] = &[
-    &["clock", "hex", "words", "manifest", "gate", "access", "untrusted", "codes"],
+    &["clock", "hex", "words", "manifest", "gate", "access", "untrusted", "codes", "moment"],
     &["home"],
     &["db"],
     &["settings", "ledger", "lease", "pending"],
     &["outbox"],
     &["tool"],
-    &["memory", "device", "models", "web", "sms", "notifications"],
+    &["memory", "device", "models", "web", "sms", "notifications", "tasks"],
     &["toolbox"],
     &["agent"],
     &["heartbeat"],
+    &["errands"],
     &["transfer"],
 ];
 /// Files that decide without looking: no waiting, no store, no clock.
@@ -38,10 +39,15 @@ const PURE: &[&str] = &[
     "codes/judge.rs",
     "codes/lexicon.rs",
     "codes/tokens.rs",
+    "errands/prompt.rs",
     "heartbeat/due.rs",
     "heartbeat/prompt.rs",
     "device/ics.rs",
     "device/when.rs",
+    "moment.rs",
+    "tasks/cron.rs",
+    "tasks/describe.rs",
+    "tasks/due.rs",
     "notifications/filter.rs",
     "notifications/record.rs",
     "notifications/view.rs",

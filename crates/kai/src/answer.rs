@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::sms;
 use crate::web::signin;
 use crate::wire::App;
-use crate::{chats, doctor, heartbeat, models, status, transfer};
+use crate::{chats, doctor, heartbeat, models, status, tasks, transfer};
 
 /// `around` and `face` are the caller's: its environment, and whoever watches there.
 pub(crate) async fn answer(
@@ -47,6 +47,9 @@ pub(crate) async fn answer(
         Call::MemoryAccept { key } => json(decide(app, &key, soul::accept).await?),
         Call::MemoryDecline { key } => json(decide(app, &key, soul::decline).await?),
         Call::MemoryForget { key } => json(forget(app, &key).await?),
+        Call::TasksList => json(tasks::list(app).await?),
+        Call::TasksShow { id } => json(tasks::show(app, id).await?),
+        Call::TasksCancel { id } => json(tasks::cancel(app, id).await?),
         Call::ToolsList => {
             let values = values(app).await?;
             app.toolbox.look(&values).await;

@@ -2,6 +2,7 @@
 //! process, and both answers go through JSON: so they are the same.
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
+use kai_assistant::tasks::TaskId;
 use kai_assistant::transfer::Mode;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +63,13 @@ pub(crate) enum Call {
     },
     MemoryForget {
         key: String,
+    },
+    TasksList,
+    TasksShow {
+        id: TaskId,
+    },
+    TasksCancel {
+        id: TaskId,
     },
     ToolsList,
     ToolsSwitch {

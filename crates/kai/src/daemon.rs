@@ -25,6 +25,7 @@ use crate::home::Keys;
 use crate::ledger;
 use crate::socket;
 use crate::status::Status;
+use crate::tasks;
 use crate::web::{self, signin};
 use crate::wire::{self, App, Role, Running};
 
@@ -88,6 +89,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
 
     #[cfg(feature = "sms")]
     crate::demo::prepare(&app).await?;
+    tasks::start(&app).await?;
     let (stop, work) = (CancellationToken::new(), TaskTracker::new());
     let commands = socket::serve(Arc::clone(&app), socket, stop.clone(), work.clone());
     let commands = tokio::spawn(commands);
@@ -196,11 +198,12 @@ async fn tick_on(app: Arc<App>, stop: CancellationToken) {
     }
 }
 
-/// Polls first, so that a heartbeat sees what just arrived. Beside the tick, which waits for neither a phone nor a
+/// Polls first, then tasks, so that both and the heartbeat see what just arrived. Beside the tick, which waits for neither a phone nor a
 /// model; a run that is still under way when the next tick comes is not started twice, because it holds its lease.
 pub(crate) async fn look_around(app: Arc<App>) {
     #[cfg(feature = "sms")]
     look_at_phone(Arc::clone(&app)).await;
+    tasks::tick(&app).await;
     heartbeat::tick(&app).await;
 }
 

@@ -24,6 +24,7 @@ mod notifications;
 mod sms;
 mod socket;
 mod status;
+mod tasks;
 mod transfer;
 mod web;
 mod wire;

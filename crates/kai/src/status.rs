@@ -10,6 +10,7 @@ use crate::heartbeat::{self, HeartbeatStatus};
 use crate::models;
 #[cfg(feature = "sms")]
 use crate::sms::{self, SmsStatus};
+use crate::tasks::{self, TasksStatus};
 use crate::wire::App;
 
 /// The one object that `kai status --json` prints.
@@ -29,6 +30,7 @@ pub(crate) struct Status {
     pub(crate) sms: SmsStatus,
     pub(crate) heartbeat: HeartbeatStatus,
     pub(crate) memory: MemoryStatus,
+    pub(crate) tasks: TasksStatus,
     #[cfg(feature = "notifications")]
     pub(crate) notifications: crate::notifications::NotificationsStatus,
     pub(crate) tools: ToolsStatus,
@@ -72,6 +74,7 @@ pub(crate) async fn of(app: &App, around: &Around) -> Result<Status, DbError> {
         sms: sms::status(app).await?,
         heartbeat: heartbeat::status(app).await?,
         memory: MemoryStatus { enabled: values.on(&MEMORY_ENABLED), count: memories },
+        tasks: tasks::status(app).await?,
         #[cfg(feature = "notifications")]
         notifications: crate::notifications::status(app).await?,
         tools: ToolsStatus { offered: app.toolbox.offered(&values).len(), all: app.toolbox.entries().len() },

@@ -16,6 +16,7 @@ use kai_assistant::memory::{MemoryForget, MemoryLearn, MemoryReinforce, MemorySt
 use kai_assistant::settings::{self, LANGUAGE, Values};
 #[cfg(feature = "sms")]
 use kai_assistant::sms::{CheckDrafts, CheckSms, ReadSms, ReplySms, SearchSms, SendSms};
+use kai_assistant::tasks::{CancelTask, ListTasks, ScheduleTask};
 use kai_assistant::tool::AnyTool;
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
 use kai_assistant::web::{
@@ -180,6 +181,11 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
     let own = |tool: Arc<dyn AnyTool>| switched(tool, true);
     let off = |tool: Arc<dyn AnyTool>| switched(tool, false);
     let memory = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(&[Feature::Memory]) };
+    let promoting = |tool: Arc<dyn AnyTool>| Entry {
+        tool,
+        governed: Governed::Features(&[Feature::Memory, Feature::Scheduling]),
+    };
+    let tasks = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(&[Feature::Scheduling]) };
     let web = Web::new(SystemResolver);
     let (search, location) = (SearchServices::default(), LocationServices::default());
     #[cfg_attr(
@@ -208,7 +214,10 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
         memory(Arc::new(MemoryForget { db: db.clone() })),
         memory(Arc::new(MemoryLearn { db: db.clone(), clock: Arc::clone(clock) })),
         memory(Arc::new(MemoryReinforce { db: db.clone() })),
-        memory(Arc::new(PromoteLearning { db: db.clone(), clock: Arc::clone(clock) })),
+        promoting(Arc::new(PromoteLearning { db: db.clone(), clock: Arc::clone(clock) })),
+        tasks(Arc::new(ScheduleTask { db: db.clone(), clock: Arc::clone(clock) })),
+        tasks(Arc::new(ListTasks { db: db.clone(), clock: Arc::clone(clock) })),
+        tasks(Arc::new(CancelTask { db: db.clone() })),
     ];
     #[cfg(feature = "sms")]
     entries.extend(sms_tools(parts));

@@ -94,17 +94,17 @@ pub fn create(tx: &Transaction<'_>, now: Timestamp) -> Result<ConversationId, Db
 const REPORTS: u32 = 50;
 const HEARTBEAT_TITLE: &str = "Heartbeat";
 
-/// Keeps what a run that nobody watched has to say, in the one conversation of such runs.
+/// Keeps what a run that nobody watched has to say, in the one conversation of such runs. `spoken` is who answered and
+/// what it cost, for what a model said.
 pub fn report(
     tx: &Transaction<'_>,
     said: &str,
-    label: &str,
-    usage: Usage,
+    spoken: Option<(&str, Usage)>,
     now: Timestamp,
 ) -> Result<ConversationId, DbError> {
     let id = of_heartbeat(tx, now)?;
     let message = Message::Assistant { text: said.to_owned(), calls: vec![], signature: None };
-    append(tx, id, &[message], Some((label, usage)), now)?;
+    append(tx, id, &[message], spoken, now)?;
     let old = "DELETE FROM entries WHERE conversation = ?1 AND id NOT IN
                    (SELECT id FROM entries WHERE conversation = ?1 ORDER BY id DESC LIMIT ?2)";
     tx.execute(old, params![id.0, REPORTS])?;

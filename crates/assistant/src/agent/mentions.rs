@@ -23,6 +23,10 @@ pub(super) fn mentions(all: &[Message], sent: &[Message]) -> Vec<String> {
     seen
 }
 
+#[cfg_attr(
+    not(any(feature = "sms", feature = "notifications")),
+    expect(unused_variables, reason = "no tool tells messages")
+)]
 fn told(tool: &str, result: &str) -> Vec<String> {
     let result: Value = serde_json::from_str(result).unwrap_or_default();
     match tool {

@@ -1,9 +1,10 @@
 //! Pure: from the times a model writes to when an event is.
 
 use jiff::civil::Date;
-use jiff::fmt::temporal::Pieces;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
+
+use crate::moment::{moment, pieces, too_far};
 
 /// When an event is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,9 +19,6 @@ pub(super) enum When {
         end: Date,
     },
 }
-
-/// The years in which a calendar makes sense of a date.
-const YEARS: std::ops::RangeInclusive<i16> = 1970..=2199;
 
 /// A time with an offset is that moment; one without is meant in `zone`. Without an end it lasts an hour.
 pub(super) fn timed(start: &str, end: Option<&str>, zone: &TimeZone) -> Result<When, String> {
@@ -37,9 +35,9 @@ pub(super) fn timed(start: &str, end: Option<&str>, zone: &TimeZone) -> Result<W
 
 /// Whole days, by the dates as they are written. Without an end it is one day.
 pub(super) fn days(start: &str, end: Option<&str>) -> Result<When, String> {
-    let start = parse("start_time", start)?.date();
+    let start = pieces("start_time", start)?.date();
     let end = match end {
-        Some(end) => parse("end_time", end)?.date(),
+        Some(end) => pieces("end_time", end)?.date(),
         None => start.checked_add(1.day()).map_err(|_| too_far("start_time"))?,
     };
     if end <= start {
@@ -50,33 +48,6 @@ pub(super) fn days(start: &str, end: Option<&str>) -> Result<When, String> {
         );
     }
     Ok(When::Days { start, end })
-}
-
-fn moment(name: &str, typed: &str, zone: &TimeZone) -> Result<Timestamp, String> {
-    let pieces = parse(name, typed)?;
-    let Some(time) = pieces.time() else {
-        return Err(format!("The {name} needs a time of day, such as 2026-03-09T15:00. Or set all_day."));
-    };
-    let local = pieces.date().to_datetime(time);
-    let named = pieces.to_time_zone().map_err(|_| format!("The {name} names an unknown time zone."))?;
-    let found = match (pieces.to_numeric_offset(), named) {
-        (Some(offset), _) => offset.to_timestamp(local),
-        // A time that a clock change skips is moved on by it; of one that comes twice, the first is meant.
-        (None, Some(named)) => named.to_timestamp(local),
-        (None, None) => zone.to_timestamp(local),
-    };
-    found.map_err(|_| too_far(name))
-}
-
-fn parse<'a>(name: &str, typed: &'a str) -> Result<Pieces<'a>, String> {
-    let pieces = Pieces::parse(typed.trim()).map_err(|_| {
-        format!("The {name} must be a date and time such as 2026-03-09T15:00 or 2026-03-09T15:00:00+01:00.")
-    })?;
-    if YEARS.contains(&pieces.date().year()) { Ok(pieces) } else { Err(too_far(name)) }
-}
-
-fn too_far(name: &str) -> String {
-    format!("The {name} must lie between {} and {}.", YEARS.start(), YEARS.end())
 }
 
 #[cfg(test)]

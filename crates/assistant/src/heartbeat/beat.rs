@@ -83,7 +83,7 @@ impl Beat<'_> {
         self.db
             .read(move |tx| {
                 let values = settings::load(tx)?;
-                let brief = brief::gather(tx, &sources(&values))?;
+                let brief = brief::gather(tx, &sources(&values), now.time_zone())?;
                 render(tx, &values, &brief, &now)
             })
             .await
@@ -102,7 +102,7 @@ impl Beat<'_> {
             let tokens = usage.input.saturating_add(usage.output);
             store::record(tx, outcome, Cost { tokens, ms }, now)?;
             if let Outcome::Report(said) = outcome {
-                let id = conversation::report(tx, said, label, *usage, now)?;
+                let id = conversation::report(tx, said, Some((label, *usage)), now)?;
                 store::raise(tx, id)?;
             }
             if matches!(outcome, Outcome::Report(_) | Outcome::Ok) {
@@ -176,7 +176,7 @@ fn begin(tx: &Transaction<'_>, why: Why, now: &jiff::Zoned) -> Result<Result<Beg
         return Ok(Err(Beaten::Busy));
     }
     let Some(lease) = lease::take(tx, NAME, at, LEASE)? else { return Ok(Err(Beaten::Busy)) };
-    let brief = brief::gather(tx, &sources(&values))?;
+    let brief = brief::gather(tx, &sources(&values), now.time_zone())?;
     let rendered = render(tx, &values, &brief, now)?;
     Ok(Ok(Begun { lease, brief, rendered }))
 }

@@ -1,17 +1,23 @@
 //! What a heartbeat is about: gathered in one view of the store, with the numbers by which exactly it is forgotten.
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use rusqlite::Transaction;
 use sha2::{Digest, Sha256};
 
 use super::store;
 use crate::db::DbError;
+use crate::gate::Taint;
 use crate::hex;
 use crate::memory::{Memory, promotion};
 #[cfg(any(feature = "sms", feature = "notifications"))]
 use crate::pending::{self, Queue};
 use crate::settings::{self, MEMORY_ENABLED};
+use crate::tasks;
 use crate::untrusted::Untrusted;
+
+/// Characters of a task's name.
+const NAME: usize = 100;
 
 /// Everything that goes into a prompt, and how to forget it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,14 +26,23 @@ pub struct Brief {
     pub additions: Vec<String>,
     /// What the last runs said, newest first.
     pub previous: Vec<Previous>,
-    /// Tasks that wait, a line each.
-    pub tasks: Vec<String>,
+    pub tasks: Vec<TaskLine>,
     pub sms: Arrivals,
     pub notifications: Arrivals,
     /// Memories that proved useful often enough to become part of who Kai is, a line each.
     pub candidates: Vec<String>,
     /// Of the tasks and candidates at the last answered run.
     pub answered: String,
+    /// A task in it was made from what strangers wrote.
+    pub strange_tasks: bool,
+}
+
+/// A task that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskLine {
+    pub what: String,
+    /// Apart, because time going by does not make it a changed task.
+    pub next: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,7 +109,8 @@ impl Brief {
     /// The digest of what stays until somebody changes it.
     pub fn standing(&self) -> String {
         let mut hash = Sha256::new();
-        for line in self.tasks.iter().chain(["\u{1f}".to_owned()].iter()).chain(&self.candidates) {
+        let tasks = self.tasks.iter().map(|task| task.what.as_str());
+        for line in tasks.chain(["\u{1f}"]).chain(self.candidates.iter().map(String::as_str)) {
             hash.update((line.len() as u64).to_be_bytes());
             hash.update(line.as_bytes());
         }
@@ -103,14 +119,20 @@ impl Brief {
 
     /// Does anything in it come from strangers?
     pub fn is_tainted(&self) -> bool {
-        !(self.sms.items.is_empty() && self.notifications.items.is_empty() && self.previous.is_empty())
+        let arrived = !(self.sms.items.is_empty() && self.notifications.items.is_empty());
+        arrived || !self.previous.is_empty() || self.strange_tasks
     }
 }
 
 /// One view of everything that waits.
-pub fn gather(tx: &Transaction<'_>, sources: &Sources) -> Result<Brief, DbError> {
+pub fn gather(tx: &Transaction<'_>, sources: &Sources, zone: &TimeZone) -> Result<Brief, DbError> {
+    let (additions, pending) = (tasks::store::additions(tx)?, tasks::store::pending(tx)?);
+    let mut taints = additions.iter().map(|task| task.taint).chain(pending.iter().map(|task| task.taint));
     let remembers = settings::load(tx)?.on(&MEMORY_ENABLED);
     let mut brief = Brief {
+        strange_tasks: taints.any(|taint| taint == Taint::Tainted),
+        additions: additions.iter().map(addition).collect(),
+        tasks: pending.iter().map(|task| task_line(task, zone)).collect(),
         candidates: if remembers { candidates(tx)? } else { vec![] },
         previous: store::previous(tx)?,
         answered: store::standing(tx)?.1,
@@ -126,6 +148,22 @@ pub fn gather(tx: &Transaction<'_>, sources: &Sources) -> Result<Brief, DbError>
     }
     let _ = (&mut brief, sources);
     Ok(brief)
+}
+
+/// A prompt keeps its lines, but none of them can begin like a heading of ours.
+fn addition(task: &tasks::store::Addition) -> String {
+    format!("- {}", task.prompt.lines().collect::<Vec<_>>().join("\n  "))
+}
+
+fn task_line(task: &tasks::store::Pending, zone: &TimeZone) -> TaskLine {
+    let name = Untrusted::new(task.description.as_str()).line(NAME);
+    let failed = match task.failures {
+        0 => String::new(),
+        1 => ", failed once".to_owned(),
+        n => format!(", failed {n} times"),
+    };
+    let what = format!("- {}: {name}, {}{failed}", task.id.0, task.trigger.readable(zone));
+    TaskLine { what, next: task.next }
 }
 
 fn candidates(tx: &Transaction<'_>) -> Result<Vec<String>, DbError> {
@@ -218,9 +256,9 @@ mod tests {
             settings::store(tx, "notifications_enabled", "true")?;
             hear(tx, "1", "Your verification code is 482913.")?;
             hear(tx, "2", "Welcome")?;
-            let off = gather(tx, &Sources::default())?;
+            let off = gather(tx, &Sources::default(), &TimeZone::UTC)?;
             assert_eq!(off.notifications, Arrivals::default(), "only while it is on");
-            let brief = gather(tx, &Sources { notifications: true, ..Sources::default() })?;
+            let brief = gather(tx, &Sources { notifications: true, ..Sources::default() }, &TimeZone::UTC)?;
             assert!(brief.is_new() && brief.is_tainted());
             let first = &brief.notifications.items[0];
             assert_eq!((first.who.as_written(), first.id.as_str()), ("Bank", "1"));
@@ -228,7 +266,8 @@ mod tests {
             hear(tx, "2", "Welcome back")?;
             let seqs = brief.notifications.items.iter().map(|item| item.seq).collect();
             Shown { seqs, ..Shown::default() }.forget(tx, QUEUE)?;
-            let left = gather(tx, &Sources { notifications: true, ..Sources::default() })?.notifications;
+            let left = gather(tx, &Sources { notifications: true, ..Sources::default() }, &TimeZone::UTC)?
+                .notifications;
             let left: Vec<&str> = left.items.iter().map(|item| item.text.as_written()).collect();
             assert_eq!(left, ["Welcome back"]);
             Ok::<_, DbError>(())

@@ -2,13 +2,14 @@
 
 use jiff::Timestamp;
 use jiff::civil::Date;
+use kai_llm::Message;
 use rusqlite::{Row, Transaction, params};
 use sha2::{Digest, Sha256};
 
 use super::Outcome;
 use super::brief::Previous;
 use super::due::Standing;
-use crate::agent::conversation::ConversationId;
+use crate::agent::conversation::{self, ConversationId};
 use crate::db::DbError;
 use crate::hex;
 
@@ -135,7 +136,7 @@ pub fn log(tx: &Transaction<'_>) -> Result<Vec<Logged>, DbError> {
 }
 
 /// The banner: there is a report that nobody has looked at, and it has not been notified yet.
-pub(super) fn raise(tx: &Transaction<'_>, report: ConversationId) -> Result<(), DbError> {
+pub fn raise(tx: &Transaction<'_>, report: ConversationId) -> Result<(), DbError> {
     tx.execute("UPDATE heartbeat SET report = ?1, unnotified = 1", [report.0])?;
     Ok(())
 }
@@ -157,5 +158,11 @@ pub fn take_unnotified(tx: &Transaction<'_>) -> Result<Option<String>, DbError> 
     if tx.execute("UPDATE heartbeat SET unnotified = 0 WHERE unnotified = 1", [])? == 0 {
         return Ok(None);
     }
-    Ok(previous(tx)?.into_iter().next().map(|previous| previous.said))
+    let Some(id) = banner(tx)? else { return Ok(None) };
+    // Not the last of the log: a task reports here too.
+    let newest = conversation::entries(tx, id)?.into_iter().next_back();
+    Ok(newest.and_then(|entry| match entry.message {
+        Message::Assistant { text, .. } => Some(text),
+        Message::User { .. } | Message::Tool { .. } => None,
+    }))
 }

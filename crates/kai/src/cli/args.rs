@@ -140,6 +140,12 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai memory list --json\n  kai memory forget favourite_colour\n  kai memory proposals\n  kai memory accept tea"
     )]
     Memory(MemoryCommand),
+    /// See and cancel what Kai is to do later
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai tasks list\n  kai tasks show 3\n  kai tasks cancel 3"
+    )]
+    Tasks(TasksCommand),
     /// See the tools and try one as the model would
     #[command(
         subcommand,
@@ -374,6 +380,16 @@ pub(super) enum MemoryCommand {
     Accept { key: String },
     /// Say no to a proposal
     Decline { key: String },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum TasksCommand {
+    /// All tasks, the next first
+    List,
+    /// One task with its prompt and its last runs
+    Show { id: i64 },
+    /// Take one away
+    Cancel { id: i64 },
 }
 
 #[derive(Debug, Subcommand)]

@@ -22,10 +22,11 @@ use kai_assistant::agent::conversation::ConversationId;
 
 use kai_assistant::home::Home;
 use kai_assistant::memory::promotion::Proposal;
+use kai_assistant::tasks::TaskId;
 
 use self::args::{
     Args, ChatsCommand, Command, HeartbeatCommand, LedgerCommand, MemoryCommand, ModelsCommand, Serve,
-    SettingsCommand, ToolsCommand,
+    SettingsCommand, TasksCommand, ToolsCommand,
 };
 use crate::call::{Call, ModelRow, ModelTest, NewModel, Revoked, SettingRow, SignInLink, ToolAnswer};
 use crate::caller::Caller;
@@ -77,6 +78,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         Command::Settings(command) => ask.settings(command),
         Command::Heartbeat(command) => ask.heartbeat(&command),
         Command::Memory(command) => ask.memory(command),
+        Command::Tasks(command) => ask.tasks(&command),
         Command::Tools(command) => ask.tools(command),
         #[cfg(feature = "sms")]
         Command::Sms(command) => ask.sms(command),
@@ -253,6 +255,16 @@ impl Asking {
             }),
             MemoryCommand::Decline { key } => self.show(Call::MemoryDecline { key }, |left: &Proposal| {
                 format!("Declined: {}\n", out::visible(&left.text))
+            }),
+        }
+    }
+
+    fn tasks(&self, command: &TasksCommand) -> Result<ExitCode, Failure> {
+        match *command {
+            TasksCommand::List => self.show(Call::TasksList, |rows: &Vec<_>| show::tasks(rows)),
+            TasksCommand::Show { id } => self.show(Call::TasksShow { id: TaskId(id) }, show::task),
+            TasksCommand::Cancel { id } => self.show(Call::TasksCancel { id: TaskId(id) }, |id: &TaskId| {
+                format!("Cancelled task {}.\n", id.0)
             }),
         }
     }

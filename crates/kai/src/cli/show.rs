@@ -4,6 +4,7 @@ use kai_assistant::agent::conversation::{Conversation, Entry};
 use kai_assistant::ledger::Record;
 use kai_assistant::memory::Memory;
 use kai_assistant::memory::promotion::Proposal;
+use kai_assistant::tasks::{Missed, Status};
 use kai_llm::Message;
 
 use super::out::visible;
@@ -13,9 +14,10 @@ use crate::heartbeat::{DryRun, HeartbeatStatus, LogRow, Ran};
 use crate::ledger::{LedgerCheck, LedgerRow};
 #[cfg(feature = "sms")]
 use crate::sms::SmsStatus;
-use crate::status::Status;
+use crate::status;
+use crate::tasks::{RunRow, TaskRow, TaskWhole, TasksStatus};
 
-pub(super) fn status(status: &Status) -> String {
+pub(super) fn status(status: &status::Status) -> String {
     let daemon = match (&status.daemon.address, &status.daemon.since_local) {
         (Some(address), Some(since)) => format!("runs since {since}, page at {address}"),
         _ => "does not run; start it: kai".to_owned(),
@@ -47,6 +49,7 @@ pub(super) fn status(status: &Status) -> String {
         ("Model".to_owned(), model),
         ("Heartbeat".to_owned(), heartbeat(&status.heartbeat)),
         ("Memory".to_owned(), format!("{memory}, {} remembered", status.memory.count)),
+        ("Tasks".to_owned(), task_outlook(&status.tasks)),
         (
             "Tools".to_owned(),
             format!("{} of {} offered to the model", status.tools.offered, status.tools.all),
@@ -209,6 +212,58 @@ pub(super) fn proposals(rows: &[Proposal]) -> String {
     };
     let list = columns(&rows.iter().map(row).collect::<Vec<_>>());
     format!("{list}Accept with kai memory accept KEY, or decline.\n")
+}
+
+fn task_outlook(tasks: &TasksStatus) -> String {
+    let switch = if tasks.enabled { "on" } else { "off, none runs" };
+    let next = tasks.next_local.as_ref().map(|next| format!(", the next at {next}")).unwrap_or_default();
+    format!("{switch}, {}{next}", count(tasks.count as usize, "task"))
+}
+
+pub(super) fn tasks(rows: &[TaskRow]) -> String {
+    if rows.is_empty() {
+        return "No tasks. Ask Kai to do something later, for example: every weekday at 7:30.\n".to_owned();
+    }
+    columns(&rows.iter().map(|row| (row.id.0.to_string(), task_line(row))).collect::<Vec<_>>())
+}
+
+/// Name, schedule, and what is worth a look.
+fn task_line(row: &TaskRow) -> String {
+    let state = match (row.status, &row.next_local) {
+        (Status::Pending, Some(next)) => format!(", next at {next}"),
+        (Status::Pending, None) => String::new(),
+        (Status::Running, _) => ", runs now".to_owned(),
+        (Status::Completed, _) => ", done".to_owned(),
+        (Status::Skipped, _) => ", its time was missed".to_owned(),
+    };
+    let failures = match row.failures {
+        0 => String::new(),
+        n => format!(", failed {}", count(n as usize, "time")),
+    };
+    format!("{}: {}{state}{failures}", visible(&row.description), row.readable)
+}
+
+pub(super) fn task(whole: &TaskWhole) -> String {
+    let row = &whole.row;
+    let missed = match row.missed {
+        Missed::RunOnce => "run once, as soon as possible",
+        Missed::Skip => "skip it",
+    };
+    let origin =
+        if row.tainted { "made after reading what others wrote" } else { "made from your words alone" };
+    let head = columns(&[
+        (format!("Task {}", row.id.0), task_line(row)),
+        ("If missed".to_owned(), missed.to_owned()),
+        ("Origin".to_owned(), origin.to_owned()),
+    ]);
+    let run = |run: &RunRow| {
+        let reason =
+            if run.reason.is_empty() { String::new() } else { format!(": {}", visible(&run.reason)) };
+        let outcome = run.outcome.as_deref().map_or_else(|| "under way".to_owned(), str::to_lowercase);
+        format!("  {}  {outcome}{reason} ({} tokens, {} ms)", run.started_local, run.tokens, run.ms)
+    };
+    let runs = if whole.runs.is_empty() { "It has not run yet.\n" } else { "Last runs:\n" };
+    format!("{head}\n{}\n\n{runs}{}", paragraphs(&whole.prompt), lines(whole.runs.iter().map(run)))
 }
 
 pub(super) fn tools(rows: &[ToolRow]) -> String {

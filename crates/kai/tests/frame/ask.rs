@@ -74,7 +74,8 @@ fn a_turn_with_a_tool_is_the_same_with_and_without_a_daemon() {
         let always =
             ["get_local_time", "create_calendar_event", "web_search", "fetch_url", "get_location_from_ip"];
         let memory = ["memory_store", "memory_forget", "memory_learn", "memory_reinforce"];
-        assert_eq!(tools, [always.as_slice(), &memory].concat());
+        let tasks = ["schedule_task", "list_tasks", "cancel_task"];
+        assert_eq!(tools, [always.as_slice(), &memory, &tasks].concat());
         drop(daemon);
     }
 }

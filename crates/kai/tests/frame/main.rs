@@ -25,6 +25,7 @@ mod provider;
 mod refusals;
 #[cfg(feature = "sms")]
 mod sms;
+mod tasks;
 mod tools;
 mod transfer;
 mod web;

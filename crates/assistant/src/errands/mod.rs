@@ -1,0 +1,160 @@
+//! Running the tasks that are due.
+//!
+//! The tick begins a [`Round`]: one at a time across all processes, by a lease. What died since the last one is found
+//! and said → each task that is due is claimed, durably → a model is asked as in any run that nobody watches, with the
+//! task's [`prompt`] (pure) and the taint it was made under → in one transaction the run is written down, the task goes
+//! on, and what was said goes into the heartbeat's conversation under the task's name.
+
+pub mod prompt;
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use kai_llm::Usage;
+use rusqlite::Transaction;
+
+use crate::agent::{Answer, Driver, TurnError, conversation};
+use crate::clock::Clock;
+use crate::db::{Db, DbError};
+use crate::gate::RunKind;
+use crate::heartbeat;
+use crate::lease::{self, Lease};
+use crate::settings::{self, SCHEDULING_ENABLED};
+use crate::tasks::store::{self, Claim, Ending};
+
+/// Where and when tasks are run.
+#[derive(Clone, Copy)]
+pub struct Errands<'a> {
+    pub db: &'a Db,
+    pub clock: &'a dyn Clock,
+}
+
+/// Nobody else runs tasks until this is over.
+pub struct Round<'a> {
+    errands: Errands<'a>,
+    lease: Lease,
+    /// Those whose last run died.
+    pub lost: Vec<Claim>,
+}
+
+const NAME: &str = "tasks";
+/// A run that takes longer is stopped. A model may be slow; it must not hold up everything else for ever.
+const LONGEST: Duration = Duration::from_mins(10);
+/// Renewed with every claim; longer than any run.
+const LEASE: SignedDuration = SignedDuration::from_mins(15);
+
+impl<'a> Errands<'a> {
+    /// A new daemon knows that no run is under way: the one before is gone, also where it had our process number.
+    pub async fn start(&self) -> Result<(), DbError> {
+        self.db.write(|tx| lease::end(tx, NAME)).await
+    }
+
+    /// `None` if there is nothing to do, or somebody does it already.
+    pub async fn begin(&self) -> Result<Option<Round<'a>>, DbError> {
+        let (now, zone) = (self.clock.now(), self.clock.zone());
+        let here = zone.clone();
+        let stirs =
+            move |tx: &Transaction<'_>| Ok::<_, DbError>(enabled(tx)? && store::stirs(tx, now, &here)?);
+        if !self.db.read(stirs).await? {
+            return Ok(None);
+        }
+        let begun = move |tx: &Transaction<'_>| {
+            let Some(lease) = lease::take(tx, NAME, now, LEASE)? else { return Ok(None) };
+            let lost = store::lost(tx, now, &zone)?;
+            for claim in &lost {
+                conversation::report(tx, &prompt::cut_off(&claim.task, &zone), None, now)?;
+            }
+            Ok::<_, DbError>(Some((lease, lost)))
+        };
+        let begun = self.db.write(begun).await?;
+        Ok(begun.map(|(lease, lost)| Round { errands: *self, lease, lost }))
+    }
+}
+
+fn enabled(tx: &Transaction<'_>) -> Result<bool, DbError> {
+    Ok(settings::load(tx)?.on(&SCHEDULING_ENABLED))
+}
+
+impl Round<'_> {
+    /// Claims the next run. `None` when all is done, scheduling was switched off, or the round is not ours any more.
+    pub async fn claim(&self) -> Result<Option<Claim>, DbError> {
+        let (now, zone, lease) = (self.now(), self.errands.clock.zone(), self.lease.clone());
+        let claimed = move |tx: &Transaction<'_>| {
+            if !lease::ours(tx, &lease)? || !enabled(tx)? {
+                return Ok(None);
+            }
+            lease::renew(tx, &lease, now, LEASE)?;
+            store::claim(tx, now, &zone)
+        };
+        self.errands.db.write(claimed).await
+    }
+
+    /// Does what was claimed. `driver` asks: it is told the kind of run and what the request holds. Returns why it
+    /// failed, if it did.
+    pub async fn run(&self, claim: Claim, driver: Driver<'_>) -> Result<Option<String>, DbError> {
+        let (started, zone) = (self.now(), self.errands.clock.zone());
+        let driver = Driver { kind: RunKind::Task, taint: claim.task.taint, ..driver };
+        let said = prompt::task(&claim.task, claim.due, &started.to_zoned(zone));
+        let answer = match tokio::time::timeout(LONGEST, driver.unattended(said)).await {
+            Ok(answer) => answer.map_err(Failed::from),
+            Err(_elapsed) => Err(Failed::too_long()),
+        };
+        let failure = answer.as_ref().err().map(|failed| failed.reason.clone());
+        self.settle(claim, answer, started).await?;
+        Ok(failure)
+    }
+
+    /// One transaction: the run, the task's next time, and what it had to say. Of a task that was cancelled meanwhile
+    /// nothing is kept.
+    async fn settle(
+        &self,
+        claim: Claim,
+        answer: Result<Answer, Failed>,
+        started: Timestamp,
+    ) -> Result<(), DbError> {
+        let (now, zone) = (self.now(), self.errands.clock.zone());
+        let ms = u64::try_from(now.duration_since(started).as_millis()).unwrap_or_default();
+        let settled = move |tx: &Transaction<'_>| {
+            let usage = answer.as_ref().map_or_else(|failed| failed.usage, |answer| answer.usage);
+            let outcome = answer.as_ref().map(|_| ()).map_err(|failed| failed.reason.clone());
+            let ending = Ending { outcome, tokens: usage.input.saturating_add(usage.output), ms };
+            if !store::end(tx, &claim, &ending, now, &zone)? {
+                return Ok(());
+            }
+            let Ok(answer) = answer else { return Ok(()) };
+            let report = prompt::report(&claim.task, &answer.text);
+            let id = conversation::report(tx, &report, Some((&answer.answered_by, usage)), now)?;
+            heartbeat::store::raise(tx, id)
+        };
+        self.errands.db.write(settled).await
+    }
+
+    pub async fn end(self) -> Result<(), DbError> {
+        let lease = self.lease;
+        self.errands.db.write(move |tx| lease::give_back(tx, &lease)).await
+    }
+
+    fn now(&self) -> Timestamp {
+        self.errands.clock.now()
+    }
+}
+
+/// Why there is nothing to report, and what it cost all the same.
+struct Failed {
+    reason: String,
+    usage: Usage,
+}
+
+impl Failed {
+    fn too_long() -> Self {
+        let reason = format!("It took longer than {} minutes and was stopped.", LONGEST.as_secs() / 60);
+        Self { reason, usage: Usage::default() }
+    }
+}
+
+impl From<TurnError> for Failed {
+    fn from(error: TurnError) -> Self {
+        let usage = if let TurnError::Empty { usage, .. } = &error { *usage } else { Usage::default() };
+        Self { reason: error.to_string(), usage }
+    }
+}

@@ -1,0 +1,92 @@
+//! Pure: what a model is told of a task, and what the person reads of it.
+
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+
+use crate::tasks::{Task, Trigger};
+
+const OPENING: &str = include_str!("../../prompts/task.md");
+
+/// The one message of a task's run.
+pub fn task(task: &Task, due: Timestamp, now: &Zoned) -> String {
+    let zone = now.time_zone();
+    format!(
+        "{}\n\nIt is {}.\nTask: {}\nScheduled: {}\nDue: {}\n\n{}",
+        OPENING.trim(),
+        now.strftime("%A, %Y-%m-%d %H:%M%:z"),
+        task.description,
+        task.trigger.readable(zone),
+        local(due, zone),
+        task.prompt,
+    )
+}
+
+/// What it had to say, under its name.
+pub fn report(task: &Task, said: &str) -> String {
+    format!("**{}**\n\n{}", task.description, said.trim())
+}
+
+/// A run of it died. Whatever it did before that is done, and may be done again.
+pub fn cut_off(task: &Task, zone: &TimeZone) -> String {
+    let next = task.next.as_ref().map(|next| local(next.at, zone));
+    let onward = match (&task.trigger, next) {
+        (Trigger::Time(_), Some(next)) => {
+            format!(" It is tried again at {next}; what it did before may then be done twice.")
+        }
+        (_, Some(next)) => format!(" It comes again at {next}."),
+        (_, None) => String::new(),
+    };
+    format!("**{}**\n\nKai was stopped while this task ran, so it was cut off.{onward}", task.description)
+}
+
+fn local(at: Timestamp, zone: &TimeZone) -> String {
+    at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M%:z").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::Taint;
+    use crate::tasks::{Missed, Next, Status, TaskId};
+
+    fn weather(trigger: Trigger) -> Task {
+        let at: Timestamp = "2026-03-09T06:30Z".parse().unwrap();
+        Task {
+            id: TaskId(1),
+            description: "Weather".to_owned(),
+            prompt: "Tell the weather.\nBe short.".to_owned(),
+            trigger,
+            missed: Missed::RunOnce,
+            taint: Taint::Clean,
+            status: Status::Pending,
+            next: Some(Next { at, reckoned: at, zone: String::new() }),
+            failures: 1,
+            created_at: at,
+        }
+    }
+
+    #[test]
+    fn the_whole_message() {
+        let now: Zoned = "2026-03-09T07:31:00+01:00[Europe/Berlin]".parse().unwrap();
+        let cron = Trigger::Cron("30 7 * * 1-5".parse().unwrap());
+        let told = task(&weather(cron), "2026-03-09T06:30Z".parse().unwrap(), &now);
+        let expected = format!(
+            "{}\n\nIt is Monday, 2026-03-09 07:31+01:00.\nTask: Weather\nScheduled: every weekday at 7:30\n\
+             Due: 2026-03-09 07:30+01:00\n\nTell the weather.\nBe short.",
+            OPENING.trim()
+        );
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_the_person_reads() {
+        let zone = TimeZone::get("Europe/Berlin").unwrap();
+        let cron = weather(Trigger::Cron("30 7 * * 1-5".parse().unwrap()));
+        let once = weather(Trigger::Time("2026-03-09T06:00Z".parse().unwrap()));
+        assert_eq!(report(&cron, " Sunny.\n"), "**Weather**\n\nSunny.");
+        let cut = "**Weather**\n\nKai was stopped while this task ran, so it was cut off.";
+        let again = "It is tried again at 2026-03-09 07:30+01:00; what it did before may then be done twice.";
+        assert_eq!(cut_off(&once, &zone), format!("{cut} {again}"));
+        assert_eq!(cut_off(&cron, &zone), format!("{cut} It comes again at 2026-03-09 07:30+01:00."));
+    }
+}

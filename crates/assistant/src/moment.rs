@@ -1,0 +1,37 @@
+//! Pure: a time as a model writes it, and the moment that is meant.
+
+use jiff::Timestamp;
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::TimeZone;
+
+/// The years in which a calendar makes sense of a date.
+const YEARS: std::ops::RangeInclusive<i16> = 1970..=2199;
+
+/// A time with an offset is that moment; one without is meant in `zone`. `name` is what the sentence calls it.
+pub fn moment(name: &str, typed: &str, zone: &TimeZone) -> Result<Timestamp, String> {
+    let pieces = pieces(name, typed)?;
+    let Some(time) = pieces.time() else {
+        return Err(format!("The {name} needs a time of day, such as 2026-03-09T15:00."));
+    };
+    let local = pieces.date().to_datetime(time);
+    let named = pieces.to_time_zone().map_err(|_| format!("The {name} names an unknown time zone."))?;
+    let found = match (pieces.to_numeric_offset(), named) {
+        (Some(offset), _) => offset.to_timestamp(local),
+        // A time that a clock change skips is moved on by it; of one that comes twice, the first is meant.
+        (None, Some(named)) => named.to_timestamp(local),
+        (None, None) => zone.to_timestamp(local),
+    };
+    found.map_err(|_| too_far(name))
+}
+
+/// A date with or without a time, in a year that makes sense.
+pub fn pieces<'a>(name: &str, typed: &'a str) -> Result<Pieces<'a>, String> {
+    let pieces = Pieces::parse(typed.trim()).map_err(|_| {
+        format!("The {name} must be a date and time such as 2026-03-09T15:00 or 2026-03-09T15:00:00+01:00.")
+    })?;
+    if YEARS.contains(&pieces.date().year()) { Ok(pieces) } else { Err(too_far(name)) }
+}
+
+pub fn too_far(name: &str) -> String {
+    format!("The {name} must lie between {} and {}.", YEARS.start(), YEARS.end())
+}

@@ -1,0 +1,194 @@
+//! Pure: a cron expression of five fields, and when it comes next.
+//!
+//! Minute, hour, day of the month, month, day of the week; each `*`, `*/n`, `a`, `a-b`, `a-b/n`, or several of them
+//! with commas. Sunday is 0 (and 7). Where both days are restricted, either will do, as crontab(5) has it: a field
+//! that begins with `*` is not a restriction.
+//!
+//! Times are those of a wall clock. One that a change of the clock skips is moved on by it; of one that comes twice
+//! the first is meant, unless every hour is: then the hour that comes twice counts twice.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::civil::Date;
+use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::{Timestamp, ToSpan};
+
+/// An expression that fires, if only once in decades.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cron {
+    written: String,
+    pub(super) minutes: Field,
+    pub(super) hours: Field,
+    pub(super) days: Field,
+    pub(super) months: Field,
+    pub(super) weekdays: Field,
+}
+
+/// The numbers one field stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Field {
+    /// A bit for every number.
+    set: u64,
+    /// Begins with `*`.
+    pub(super) starred: bool,
+}
+
+/// What a field may hold.
+struct Range {
+    name: &'static str,
+    from: u8,
+    to: u8,
+}
+
+const MINUTE: Range = Range { name: "minute", from: 0, to: 59 };
+const HOUR: Range = Range { name: "hour", from: 0, to: 23 };
+const DAY: Range = Range { name: "day of the month", from: 1, to: 31 };
+const MONTH: Range = Range { name: "month", from: 1, to: 12 };
+const WEEKDAY: Range = Range { name: "day of the week", from: 0, to: 7 };
+
+/// Whatever fires at all fires within this time: the rarest, a 29 February on a given day of the week, may have to
+/// wait for 40 years.
+const LOOK_AHEAD_DAYS: usize = 41 * 366;
+/// No change of the clock is longer than this.
+const LONGEST_CHANGE_HOURS: i8 = 3;
+
+impl FromStr for Cron {
+    type Err = String;
+
+    fn from_str(typed: &str) -> Result<Self, String> {
+        let fields: Vec<&str> = typed.split_whitespace().collect();
+        let &[minutes, hours, days, months, weekdays] = fields.as_slice() else {
+            return Err(format!(
+                "A cron expression has five fields (minute, hour, day of the month, month, day of the week), such as \
+                 30 7 * * 1-5, and not {}.",
+                fields.len()
+            ));
+        };
+        let cron = Self {
+            written: fields.join(" "),
+            minutes: Field::parse(minutes, &MINUTE)?,
+            hours: Field::parse(hours, &HOUR)?,
+            days: Field::parse(days, &DAY)?,
+            months: Field::parse(months, &MONTH)?,
+            weekdays: Field::parse(weekdays, &WEEKDAY)?.with_one_sunday(),
+        };
+        // Where the search begins does not matter: it is longer than any pause.
+        let fires = days_from(jiff::civil::date(2000, 1, 1)).any(|day| cron.fits(day));
+        if fires { Ok(cron) } else { Err(format!("The cron expression {} never comes true.", cron.written)) }
+    }
+}
+
+/// As it was written, with one blank between the fields.
+impl fmt::Display for Cron {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
+}
+
+impl Cron {
+    /// The first time later than `moment`. `None` only at the end of the calendar.
+    pub fn after(&self, moment: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+        let local = moment.to_zoned(zone.clone());
+        let today = local.date();
+        let from = local.hour().saturating_sub(LONGEST_CHANGE_HOURS);
+        days_from(today).filter(|day| self.fits(*day)).find_map(|day| {
+            let from = if day == today { from } else { 0 };
+            // Not simply the first: a time that was moved on may come after a later one.
+            self.moments(day, from, zone).filter(|at| *at > moment).min()
+        })
+    }
+
+    fn fits(&self, day: Date) -> bool {
+        let by_day = self.days.has(day.day());
+        let by_weekday = self.weekdays.has(day.weekday().to_sunday_zero_offset());
+        let by_either = if self.either_day() { by_day || by_weekday } else { by_day && by_weekday };
+        self.months.has(day.month()) && by_either
+    }
+
+    /// Both days are restricted, so one of them is enough.
+    pub(super) fn either_day(&self) -> bool {
+        !self.days.starred && !self.weekdays.starred
+    }
+
+    /// The moments of a day, from that hour on.
+    fn moments(&self, day: Date, from: i8, zone: &TimeZone) -> impl Iterator<Item = Timestamp> {
+        let hours = self.hours.numbers().filter(move |hour| *hour >= from);
+        let times = hours.flat_map(|hour| self.minutes.numbers().map(move |minute| (hour, minute)));
+        let always = self.every_hour();
+        times.flat_map(move |(hour, minute)| {
+            let ambiguous = zone.to_ambiguous_timestamp(day.at(hour, minute, 0, 0));
+            let twice = always && matches!(ambiguous.offset(), AmbiguousOffset::Fold { .. });
+            let second = if twice { ambiguous.later().ok() } else { None };
+            ambiguous.compatible().ok().into_iter().chain(second)
+        })
+    }
+
+    pub(super) fn every_hour(&self) -> bool {
+        self.hours.numbers().count() == 24
+    }
+}
+
+fn days_from(first: Date) -> impl Iterator<Item = Date> {
+    std::iter::successors(Some(first), |day| day.checked_add(1.day()).ok()).take(LOOK_AHEAD_DAYS)
+}
+
+impl Field {
+    fn parse(typed: &str, range: &Range) -> Result<Self, String> {
+        let parts: Result<Vec<u64>, String> = typed.split(',').map(|part| range.part(part)).collect();
+        let set = parts?.into_iter().fold(0, |all, part| all | part);
+        Ok(Self { set, starred: typed.starts_with('*') })
+    }
+
+    /// Sunday is 0, also where 7 was written.
+    fn with_one_sunday(self) -> Self {
+        let sunday = (self.set >> 7) & 1;
+        Self { set: (self.set & 0x7f) | sunday, ..self }
+    }
+
+    fn has(self, number: i8) -> bool {
+        (self.set >> number) & 1 == 1
+    }
+
+    /// All of them, in order.
+    pub(super) fn numbers(self) -> impl Iterator<Item = i8> {
+        (0..60).filter(move |number| self.has(*number))
+    }
+}
+
+impl Range {
+    /// `*`, `a` or `a-b`, the first and the last with an optional `/n`.
+    fn part(&self, part: &str) -> Result<u64, String> {
+        let (span, step) = match part.split_once('/') {
+            Some((span, step)) => (span, Some(self.number(step, part)?)),
+            None => (part, None),
+        };
+        let (from, to) = match (span, span.split_once('-')) {
+            ("*", _) => (self.from, self.to),
+            (_, Some((from, to))) => (self.number(from, part)?, self.number(to, part)?),
+            (_, None) if step.is_none() => (self.number(span, part)?, self.number(span, part)?),
+            (_, None) => return Err(self.refused(part)),
+        };
+        if from < self.from || to > self.to || from > to || step == Some(0) {
+            return Err(self.refused(part));
+        }
+        let numbers = (from..=to).step_by(usize::from(step.unwrap_or(1)));
+        Ok(numbers.fold(0, |set, number| set | 1 << number))
+    }
+
+    fn number(&self, digits: &str, part: &str) -> Result<u8, String> {
+        let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        plain.then(|| digits.parse().ok()).flatten().ok_or_else(|| self.refused(part))
+    }
+
+    fn refused(&self, part: &str) -> String {
+        let Self { name, from, to } = self;
+        format!(
+            "\"{part}\" is no {name} of a cron expression. Write *, */n, a number from {from} to {to}, a range such as \
+             {from}-{to}, or several with commas."
+        )
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,0 +1,247 @@
+//! Pure: which task is to run now, and when it comes again.
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Missed, Next, Status, Task, Trigger, zone_name};
+
+/// What is to be done about a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Move {
+    Wait,
+    Run,
+    /// Its time passed, and it is one to be skipped. A task that has another time has it then.
+    PassOver {
+        next: Option<Timestamp>,
+    },
+    /// When it comes next was found by a clock or in a zone that does not count any more.
+    Reckon {
+        next: Timestamp,
+    },
+}
+
+/// How a task goes on after a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Onward {
+    /// It had one thing to do, and did it.
+    Completed,
+    /// The next time is known since the claim.
+    AsPlanned,
+    Again {
+        at: Timestamp,
+    },
+}
+
+/// Whoever comes so late, or later, has missed it. Ticks are a minute apart, and one task may have to wait for another.
+pub const LATE: SignedDuration = SignedDuration::from_mins(5);
+/// Clocks are put right by hours; one that goes back further was wrong. Until then a time that was used stays used.
+const WRONG_CLOCK: SignedDuration = SignedDuration::from_hours(24);
+const FIRST_RETRY: SignedDuration = SignedDuration::from_secs(60);
+const LAST_RETRY: SignedDuration = SignedDuration::from_hours(1);
+
+/// What is to be done about `task` now?
+pub fn look(task: &Task, now: Timestamp, zone: &TimeZone) -> Move {
+    let (Some(next), Status::Pending) = (&task.next, task.status) else { return Move::Wait };
+    if next.at > now {
+        return reckoned_anew(task, next, now, zone).map_or(Move::Wait, |next| Move::Reckon { next });
+    }
+    match task.missed {
+        Missed::Skip if !in_time(task, next, now, zone) => {
+            Move::PassOver { next: when_claimed(&task.trigger, now, zone) }
+        }
+        Missed::Skip | Missed::RunOnce => Move::Run,
+    }
+}
+
+/// Has its time, or the last of them, just come?
+fn in_time(task: &Task, next: &Next, now: Timestamp, zone: &TimeZone) -> bool {
+    let barely = now.saturating_sub(LATE).unwrap_or(now);
+    let again = match &task.trigger {
+        Trigger::Cron(cron) => cron.after(barely, zone).is_some_and(|at| at <= now),
+        Trigger::Time(_) | Trigger::Heartbeat => false,
+    };
+    next.at > barely || again
+}
+
+fn reckoned_anew(task: &Task, next: &Next, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+    let ahead = next.reckoned.duration_since(now);
+    match &task.trigger {
+        Trigger::Cron(cron) if ahead > WRONG_CLOCK || next.zone != zone_name(zone) => cron.after(now, zone),
+        // A second try waits for so long, but no try comes before its time.
+        Trigger::Time(at) if ahead > SignedDuration::ZERO && task.failures > 0 => {
+            now.checked_add(next.at.duration_since(next.reckoned)).ok().map(|again| again.max(*at))
+        }
+        Trigger::Cron(_) | Trigger::Time(_) | Trigger::Heartbeat => None,
+    }
+}
+
+/// When a task that was just made comes first.
+pub fn first(trigger: &Trigger, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+    match trigger {
+        Trigger::Time(at) => Some(*at),
+        Trigger::Cron(cron) => cron.after(now, zone),
+        Trigger::Heartbeat => None,
+    }
+}
+
+/// When a task that is claimed now comes again: all times up to now are used by this run.
+pub fn when_claimed(trigger: &Trigger, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+    match trigger {
+        Trigger::Cron(cron) => cron.after(now, zone),
+        Trigger::Time(_) | Trigger::Heartbeat => None,
+    }
+}
+
+pub fn after_success(trigger: &Trigger) -> Onward {
+    match trigger {
+        Trigger::Time(_) => Onward::Completed,
+        Trigger::Cron(_) | Trigger::Heartbeat => Onward::AsPlanned,
+    }
+}
+
+/// `failures` are those before this one.
+pub fn after_failure(trigger: &Trigger, failures: u32, now: Timestamp) -> Onward {
+    match trigger {
+        Trigger::Time(_) => Onward::Again { at: now.saturating_add(back_off(failures)).unwrap_or(now) },
+        Trigger::Cron(_) | Trigger::Heartbeat => Onward::AsPlanned,
+    }
+}
+
+fn back_off(failures: u32) -> SignedDuration {
+    let factor = 2_i32.checked_pow(failures);
+    factor.and_then(|factor| FIRST_RETRY.checked_mul(factor)).unwrap_or(LAST_RETRY).min(LAST_RETRY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::Taint;
+    use crate::tasks::TaskId;
+
+    const BERLIN: &str = "Europe/Berlin";
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    /// Waits for `next`, which was found at `reckoned` in Berlin.
+    fn task(trigger: Trigger, missed: Missed, next: &str, reckoned: &str) -> Task {
+        let next = Next { at: at(next), reckoned: at(reckoned), zone: BERLIN.to_owned() };
+        Task {
+            id: TaskId(1),
+            description: "d".to_owned(),
+            prompt: "p".to_owned(),
+            trigger,
+            missed,
+            taint: Taint::Clean,
+            status: Status::Pending,
+            next: Some(next),
+            failures: 0,
+            created_at: at(reckoned),
+        }
+    }
+
+    #[test]
+    fn a_cron_runs_in_time_and_what_was_missed_goes_by_its_policy() {
+        use Missed::{RunOnce, Skip};
+        use Move::{PassOver, Reckon, Run, Wait};
+        let (next, reckoned) = ("2026-03-09T06:30Z", "2026-03-06T06:30Z");
+        let tuesday = Some(at("2026-03-10T06:30Z"));
+        for (name, cron, missed, place, now, expected) in [
+            ("too early", "30 7 * * 1-5", RunOnce, BERLIN, "2026-03-09T06:29:59Z", Wait),
+            ("in time", "30 7 * * 1-5", RunOnce, BERLIN, "2026-03-09T06:30Z", Run),
+            ("in time, skip", "30 7 * * 1-5", Skip, BERLIN, "2026-03-09T06:30:59Z", Run),
+            ("a few minutes late, skip", "30 7 * * 1-5", Skip, BERLIN, "2026-03-09T06:34Z", Run),
+            ("missed", "30 7 * * 1-5", RunOnce, BERLIN, "2026-03-09T12:00Z", Run),
+            ("missed, skip", "30 7 * * 1-5", Skip, BERLIN, "2026-03-09T12:00Z", PassOver { next: tuesday }),
+            ("slept for months", "30 7 * * 1-5", RunOnce, BERLIN, "2026-08-01T12:00Z", Run),
+            ("the last of many is in time", "30 7 * * 1-5", Skip, BERLIN, "2026-03-10T06:31Z", Run),
+            ("often, slept", "*/5 * * * *", Skip, BERLIN, "2026-03-09T12:01Z", Run),
+            // The clock goes back: a time that was used stays used, unless that clock was simply wrong.
+            ("back by hours", "30 7 * * 1-5", RunOnce, BERLIN, "2026-03-06T02:00Z", Wait),
+            (
+                "back by years",
+                "30 7 * * 1-5",
+                RunOnce,
+                BERLIN,
+                "2024-03-06T12:00Z",
+                Reckon { next: at("2024-03-07T06:30Z") },
+            ),
+            // Half past seven is another moment over there.
+            (
+                "travelled",
+                "30 7 * * 1-5",
+                RunOnce,
+                "America/New_York",
+                "2026-03-08T12:00Z",
+                Reckon { next: at("2026-03-09T11:30Z") },
+            ),
+            ("travelled asleep", "30 7 * * 1-5", RunOnce, "America/New_York", "2026-03-09T07:00Z", Run),
+        ] {
+            let task = task(Trigger::Cron(cron.parse().unwrap()), missed, next, reckoned);
+            let zone = TimeZone::get(place).unwrap();
+            assert_eq!(look(&task, at(now), &zone), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_single_time_runs_once_or_is_passed_over_and_is_tried_again() {
+        use Missed::{RunOnce, Skip};
+        use Move::{PassOver, Reckon, Run, Wait};
+        let (next, reckoned) = ("2026-03-09T15:00Z", "2026-03-09T14:00Z");
+        let zone = TimeZone::get("America/New_York").unwrap();
+        for (name, missed, failures, now, expected) in [
+            ("too early", RunOnce, 0, "2026-03-09T14:59:59Z", Wait),
+            ("in time", Skip, 0, "2026-03-09T15:00Z", Run),
+            ("just in time", Skip, 0, "2026-03-09T15:04:59Z", Run),
+            ("missed", RunOnce, 0, "2027-01-01T00:00Z", Run),
+            ("missed, skip", Skip, 0, "2026-03-09T15:05Z", PassOver { next: None }),
+            ("the clock goes back by years", RunOnce, 0, "2020-01-01T00:00Z", Wait),
+            (
+                "it goes back while a second try waits",
+                RunOnce,
+                3,
+                "2020-01-01T00:00Z",
+                Reckon { next: at(next) },
+            ),
+            ("by a little", RunOnce, 3, "2026-03-09T13:50Z", Reckon { next: at("2026-03-09T14:50Z") }),
+            ("a second try waits", RunOnce, 3, "2026-03-09T14:30Z", Wait),
+        ] {
+            let executed = if name == "by a little" { "2026-03-09T13:00Z" } else { next };
+            let task = Task { failures, ..task(Trigger::Time(at(executed)), missed, next, reckoned) };
+            assert_eq!(look(&task, at(now), &zone), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn only_what_waits_is_run() {
+        let one = task(
+            Trigger::Time(at("2026-01-01T00:00Z")),
+            Missed::RunOnce,
+            "2026-01-01T00:00Z",
+            "2026-01-01T00:00Z",
+        );
+        let now = at("2026-01-01T00:00Z");
+        for status in [Status::Running, Status::Completed, Status::Skipped] {
+            assert_eq!(look(&Task { status, ..one.clone() }, now, &TimeZone::UTC), Move::Wait, "{status:?}");
+        }
+        let standing = Task { trigger: Trigger::Heartbeat, next: None, ..one };
+        assert_eq!(look(&standing, now, &TimeZone::UTC), Move::Wait);
+        assert_eq!(first(&Trigger::Heartbeat, now, &TimeZone::UTC), None);
+    }
+
+    #[test]
+    fn waiting_doubles_up_to_an_hour() {
+        let (now, once) = (at("2026-01-01T00:00Z"), Trigger::Time(at("2026-01-01T00:00Z")));
+        for (failures, seconds) in
+            [(0, 60), (1, 120), (2, 240), (5, 1920), (6, 3600), (40, 3600), (u32::MAX, 3600)]
+        {
+            let again = now + SignedDuration::from_secs(seconds);
+            assert_eq!(after_failure(&once, failures, now), Onward::Again { at: again }, "{failures}");
+        }
+        let cron = Trigger::Cron("0 9 * * *".parse().unwrap());
+        assert_eq!(after_failure(&cron, 3, now), Onward::AsPlanned);
+        assert_eq!(after_success(&cron), Onward::AsPlanned);
+        assert_eq!(after_success(&once), Onward::Completed);
+    }
+}

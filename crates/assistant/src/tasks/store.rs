@@ -1,0 +1,401 @@
+//! Tasks and their runs as they are kept. A run is claimed in one transaction, before it starts, and ended in another;
+//! a claim that nobody ended is a run that died.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+
+use super::due::{self, Move, Onward};
+use super::{Missed, NewTask, Next, Outcome, Status, Task, TaskId, TaskRun, Trigger, zone_name};
+use crate::db::DbError;
+use crate::gate::Taint;
+use crate::settings::{self, SCHEDULING_ENABLED};
+
+/// Tasks that wait. More would be a model that runs away.
+pub const MOST: u32 = 100;
+/// Those of the heartbeat: each makes every heartbeat longer.
+pub const MOST_ADDITIONS: u32 = 10;
+/// Runs of a task that are kept.
+pub const RUNS_KEPT: u32 = 10;
+/// Finished tasks that are kept, so that one can see what became of them.
+const FINISHED_KEPT: u32 = 20;
+
+/// Why a task was not kept.
+#[derive(Debug, thiserror::Error)]
+pub enum AddError {
+    #[error("{MOST} tasks wait already, and there is no room for another. Ask the user which to cancel.")]
+    Full,
+    #[error(
+        "{MOST_ADDITIONS} tasks are part of every heartbeat already, and there is no room for another. Ask the user \
+         which to cancel."
+    )]
+    HeartbeatFull,
+    #[error(transparent)]
+    Store(#[from] DbError),
+}
+
+/// A run of a task that is ours to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    run: i64,
+    pub task: Task,
+    /// The time it is for; later ones up to now are done with it too.
+    pub due: Timestamp,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    /// `Err` holds the reason.
+    pub outcome: Result<(), String>,
+    pub tokens: u64,
+    pub ms: u64,
+}
+
+/// What the heartbeat's prompt says of a task that is part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addition {
+    pub id: TaskId,
+    pub description: String,
+    pub prompt: String,
+    pub taint: Taint,
+}
+
+/// What the heartbeat's prompt says of a task that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    pub id: TaskId,
+    pub description: String,
+    pub trigger: Trigger,
+    pub next: Option<Timestamp>,
+    pub failures: u32,
+    pub taint: Taint,
+}
+
+/// Keeps a new task.
+pub fn add(tx: &Transaction<'_>, new: &NewTask, now: Timestamp, zone: &TimeZone) -> Result<Task, AddError> {
+    let waiting = |condition: &str| -> Result<u32, DbError> {
+        let sql = format!("SELECT count(*) FROM tasks WHERE status IN ('PENDING', 'RUNNING') {condition}");
+        Ok(tx.query_row(&sql, [], |row| row.get(0))?)
+    };
+    if waiting("")? >= MOST {
+        return Err(AddError::Full);
+    }
+    if new.trigger == Trigger::Heartbeat && waiting("AND kind = 'HEARTBEAT'")? >= MOST_ADDITIONS {
+        return Err(AddError::HeartbeatFull);
+    }
+    let (execute_at, cron) = match &new.trigger {
+        Trigger::Time(at) => (Some(at.as_millisecond()), None),
+        Trigger::Cron(cron) => (None, Some(cron.to_string())),
+        Trigger::Heartbeat => (None, None),
+    };
+    let kind = new.trigger.name();
+    tx.execute(
+        "INSERT INTO tasks (description, prompt, kind, execute_at, cron, missed, tainted, status, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'PENDING', ?8)",
+        params![
+            new.description,
+            new.prompt,
+            kind,
+            execute_at,
+            cron,
+            new.missed.as_str(),
+            new.taint == Taint::Tainted,
+            now.as_millisecond(),
+        ],
+    )
+    .map_err(DbError::from)?;
+    let id = TaskId(tx.last_insert_rowid());
+    plan(tx, id, due::first(&new.trigger, now, zone), now, zone)?;
+    Ok(get(tx, id)?.ok_or(DbError::Stopping)?)
+}
+
+/// Writes down when it comes next, and by which clock and zone that was found.
+fn plan(
+    tx: &Transaction<'_>,
+    id: TaskId,
+    next: Option<Timestamp>,
+    now: Timestamp,
+    zone: &TimeZone,
+) -> Result<(), DbError> {
+    tx.prepare_cached("UPDATE tasks SET next_at = ?2, reckoned_at = ?3, zone = ?4 WHERE id = ?1")?
+        .execute(params![id.0, next.map(Timestamp::as_millisecond), now.as_millisecond(), zone_name(zone)])?;
+    Ok(())
+}
+
+/// Claims the next run that is due, durably once the transaction is. Times that were missed are passed over on the
+/// way, as each task's policy says.
+pub fn claim(tx: &Transaction<'_>, now: Timestamp, zone: &TimeZone) -> Result<Option<Claim>, DbError> {
+    for task in waiting(tx)? {
+        let Some(due) = task.next.as_ref().map(|next| next.at) else { continue };
+        match due::look(&task, now, zone) {
+            Move::Wait => {}
+            Move::Reckon { next } => plan(tx, task.id, Some(next), now, zone)?,
+            Move::PassOver { next } => pass_over(tx, &task, due, next, now, zone)?,
+            Move::Run => return begin(tx, task, due, now, zone).map(Some),
+        }
+    }
+    Ok(None)
+}
+
+fn begin(
+    tx: &Transaction<'_>,
+    task: Task,
+    due: Timestamp,
+    now: Timestamp,
+    zone: &TimeZone,
+) -> Result<Claim, DbError> {
+    plan(tx, task.id, due::when_claimed(&task.trigger, now, zone), now, zone)?;
+    set_status(tx, task.id, Status::Running)?;
+    let run = insert_run(tx, task.id, due, now)?;
+    Ok(Claim { run, task, due })
+}
+
+fn pass_over(
+    tx: &Transaction<'_>,
+    task: &Task,
+    due: Timestamp,
+    next: Option<Timestamp>,
+    now: Timestamp,
+    zone: &TimeZone,
+) -> Result<(), DbError> {
+    let run = insert_run(tx, task.id, due, now)?;
+    end_run(tx, run, Outcome::Skipped, "Kai could not run it at that time.", 0, 0)?;
+    plan(tx, task.id, next, now, zone)?;
+    if next.is_none() {
+        finish_task(tx, task.id, Status::Skipped, now)?;
+    }
+    Ok(())
+}
+
+/// Ends a run and says how the task goes on. False if the task was cancelled meanwhile.
+pub fn end(
+    tx: &Transaction<'_>,
+    claim: &Claim,
+    ending: &Ending,
+    now: Timestamp,
+    zone: &TimeZone,
+) -> Result<bool, DbError> {
+    let Some(task) = get(tx, claim.task.id)? else { return Ok(false) };
+    let (outcome, reason, onward) = match &ending.outcome {
+        Ok(()) => (Outcome::Ok, "", due::after_success(&task.trigger)),
+        Err(reason) => {
+            (Outcome::Failed, reason.as_str(), due::after_failure(&task.trigger, task.failures, now))
+        }
+    };
+    end_run(tx, claim.run, outcome, reason, ending.tokens, ending.ms)?;
+    go_on(tx, &task, outcome, onward, now, zone)?;
+    Ok(true)
+}
+
+/// Finds the runs that died: they were claimed and never ended. Only for whoever knows that no run is under way.
+pub fn lost(tx: &Transaction<'_>, now: Timestamp, zone: &TimeZone) -> Result<Vec<Claim>, DbError> {
+    let mut rows =
+        tx.prepare_cached("SELECT id, task, due_at FROM task_runs WHERE outcome IS NULL ORDER BY id")?;
+    let open = rows.query_map([], |row| Ok((row.get(0)?, TaskId(row.get(1)?), moment(row.get(2)?))))?;
+    let open: Vec<(i64, TaskId, Timestamp)> = open.collect::<rusqlite::Result<_>>()?;
+    let mut dead = Vec::new();
+    for (run, id, due) in open {
+        let Some(task) = get(tx, id)? else { continue };
+        end_run(tx, run, Outcome::Interrupted, "Kai was stopped while it ran.", 0, 0)?;
+        let onward = due::after_failure(&task.trigger, task.failures, now);
+        go_on(tx, &task, Outcome::Interrupted, onward, now, zone)?;
+        dead.push(Claim { run, due, task: get(tx, id)?.unwrap_or(task) });
+    }
+    Ok(dead)
+}
+
+fn go_on(
+    tx: &Transaction<'_>,
+    task: &Task,
+    outcome: Outcome,
+    onward: Onward,
+    now: Timestamp,
+    zone: &TimeZone,
+) -> Result<(), DbError> {
+    let failures = if outcome == Outcome::Ok { 0 } else { task.failures.saturating_add(1) };
+    if failures != task.failures {
+        let sql = "UPDATE tasks SET failures = ?2 WHERE id = ?1";
+        tx.prepare_cached(sql)?.execute(params![task.id.0, failures])?;
+    }
+    match onward {
+        Onward::Completed => finish_task(tx, task.id, Status::Completed, now),
+        Onward::AsPlanned => set_status(tx, task.id, Status::Pending),
+        Onward::Again { at } => {
+            plan(tx, task.id, Some(at), now, zone)?;
+            set_status(tx, task.id, Status::Pending)
+        }
+    }
+}
+
+fn set_status(tx: &Transaction<'_>, id: TaskId, status: Status) -> Result<(), DbError> {
+    tx.prepare_cached("UPDATE tasks SET status = ?2 WHERE id = ?1")?
+        .execute(params![id.0, status.as_str()])?;
+    Ok(())
+}
+
+/// It does not come again. The oldest of those make room.
+fn finish_task(tx: &Transaction<'_>, id: TaskId, status: Status, now: Timestamp) -> Result<(), DbError> {
+    let sql = "UPDATE tasks SET status = ?2, next_at = NULL, finished_at = ?3 WHERE id = ?1";
+    tx.prepare_cached(sql)?.execute(params![id.0, status.as_str(), now.as_millisecond()])?;
+    tx.prepare_cached(
+        "DELETE FROM tasks WHERE id IN (SELECT id FROM tasks WHERE status IN ('COMPLETED', 'SKIPPED')
+         ORDER BY finished_at DESC, id DESC LIMIT -1 OFFSET ?1)",
+    )?
+    .execute([FINISHED_KEPT])?;
+    Ok(())
+}
+
+fn insert_run(tx: &Transaction<'_>, id: TaskId, due: Timestamp, now: Timestamp) -> Result<i64, DbError> {
+    tx.prepare_cached("INSERT INTO task_runs (task, due_at, started_at) VALUES (?1, ?2, ?3)")?
+        .execute(params![id.0, due.as_millisecond(), now.as_millisecond()])?;
+    let run = tx.last_insert_rowid();
+    tx.prepare_cached(
+        "DELETE FROM task_runs WHERE id IN
+         (SELECT id FROM task_runs WHERE task = ?1 ORDER BY id DESC LIMIT -1 OFFSET ?2)",
+    )?
+    .execute(params![id.0, RUNS_KEPT])?;
+    Ok(run)
+}
+
+fn end_run(
+    tx: &Transaction<'_>,
+    run: i64,
+    outcome: Outcome,
+    reason: &str,
+    tokens: u64,
+    ms: u64,
+) -> Result<(), DbError> {
+    let whole = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    let sql = "UPDATE task_runs SET outcome = ?2, reason = ?3, tokens = ?4, ms = ?5 WHERE id = ?1";
+    tx.prepare_cached(sql)?.execute(params![run, outcome.as_str(), reason, whole(tokens), whole(ms)])?;
+    Ok(())
+}
+
+const COLUMNS: &str =
+    "SELECT id, description, prompt, kind, execute_at, cron, missed, tainted, status, next_at,
+                              reckoned_at, zone, failures, created_at FROM tasks";
+
+/// All tasks in the order in which they come; those that do not come by themselves last.
+pub fn all(tx: &Transaction<'_>) -> Result<Vec<Task>, DbError> {
+    chosen(tx, "ORDER BY next_at IS NULL, next_at, id")
+}
+
+fn waiting(tx: &Transaction<'_>) -> Result<Vec<Task>, DbError> {
+    chosen(tx, "WHERE status = 'PENDING' AND next_at IS NOT NULL ORDER BY next_at, id")
+}
+
+fn chosen(tx: &Transaction<'_>, which: &str) -> Result<Vec<Task>, DbError> {
+    let mut rows = tx.prepare_cached(&format!("{COLUMNS} {which}"))?;
+    Ok(rows.query_map([], task)?.collect::<rusqlite::Result<_>>()?)
+}
+
+pub fn get(tx: &Transaction<'_>, id: TaskId) -> Result<Option<Task>, DbError> {
+    let mut row = tx.prepare_cached(&format!("{COLUMNS} WHERE id = ?1"))?;
+    Ok(row.query_row([id.0], task).optional()?)
+}
+
+/// Takes a task away with its runs; returns what it was. One that runs is not stopped, but nothing comes of it.
+pub fn cancel(tx: &Transaction<'_>, id: TaskId) -> Result<Option<Task>, DbError> {
+    let task = get(tx, id)?;
+    tx.execute("DELETE FROM tasks WHERE id = ?1", [id.0])?;
+    Ok(task)
+}
+
+/// The last runs, newest first.
+pub fn runs(tx: &Transaction<'_>, id: TaskId) -> Result<Vec<TaskRun>, DbError> {
+    let mut rows = tx.prepare_cached(
+        "SELECT due_at, started_at, outcome, reason, tokens, ms FROM task_runs WHERE task = ?1 ORDER BY id DESC",
+    )?;
+    let whole =
+        |row: &Row<'_>, column| row.get(column).map(|count: i64| u64::try_from(count).unwrap_or_default());
+    let runs = rows.query_map([id.0], |row| {
+        let outcome: Option<String> = row.get(2)?;
+        Ok(TaskRun {
+            due: moment(row.get(0)?),
+            started: moment(row.get(1)?),
+            outcome: outcome.as_deref().and_then(Outcome::from_stored),
+            reason: row.get(3)?,
+            tokens: whole(row, 4)?,
+            ms: whole(row, 5)?,
+        })
+    })?;
+    Ok(runs.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The tasks that are part of every heartbeat, oldest first; none while scheduling is off.
+pub fn additions(tx: &Transaction<'_>) -> Result<Vec<Addition>, DbError> {
+    if !settings::load(tx)?.on(&SCHEDULING_ENABLED) {
+        return Ok(vec![]);
+    }
+    let standing = chosen(tx, "WHERE status = 'PENDING' AND kind = 'HEARTBEAT' ORDER BY id")?;
+    let addition =
+        |Task { id, description, prompt, taint, .. }: Task| Addition { id, description, prompt, taint };
+    Ok(standing.into_iter().map(addition).collect())
+}
+
+/// The tasks that wait for a time, the next first; none while scheduling is off.
+pub fn pending(tx: &Transaction<'_>) -> Result<Vec<Pending>, DbError> {
+    if !settings::load(tx)?.on(&SCHEDULING_ENABLED) {
+        return Ok(vec![]);
+    }
+    let row = |Task { id, description, trigger, next, failures, taint, .. }: Task| {
+        let next = next.map(|next| next.at);
+        Pending { id, description, trigger, next, failures, taint }
+    };
+    let waiting =
+        chosen(tx, "WHERE status IN ('PENDING', 'RUNNING') AND kind <> 'HEARTBEAT' ORDER BY next_at, id")?;
+    Ok(waiting.into_iter().map(row).collect())
+}
+
+/// Is there anything to do about the tasks now? Tells without changing anything, because mostly there is not.
+pub fn stirs(tx: &Transaction<'_>, now: Timestamp, zone: &TimeZone) -> Result<bool, DbError> {
+    let open = tx.prepare_cached("SELECT 1 FROM task_runs WHERE outcome IS NULL")?.exists([])?;
+    Ok(open || waiting(tx)?.iter().any(|task| due::look(task, now, zone) != Move::Wait))
+}
+
+/// How many wait, those of the heartbeat included, and when the next comes.
+pub fn outlook(tx: &Transaction<'_>) -> Result<(u32, Option<Timestamp>), DbError> {
+    let sql = "SELECT count(*), min(next_at) FROM tasks WHERE status IN ('PENDING', 'RUNNING')";
+    let (count, next): (u32, Option<i64>) = tx.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok((count, next.map(moment)))
+}
+
+/// A moment that no clock can show is one long past.
+fn moment(ms: i64) -> Timestamp {
+    Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MIN)
+}
+
+fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
+    let next = row.get::<_, Option<i64>>(9)?.zip(row.get::<_, Option<i64>>(10)?);
+    let zone = row.get::<_, Option<String>>(11)?.unwrap_or_default();
+    Ok(Task {
+        id: TaskId(row.get(0)?),
+        description: row.get(1)?,
+        prompt: row.get(2)?,
+        trigger: trigger(row)?,
+        missed: Missed::from_stored(&row.get::<_, String>(6)?),
+        taint: if row.get(7)? { Taint::Tainted } else { Taint::Clean },
+        status: Status::from_stored(&row.get::<_, String>(8)?),
+        next: next.map(|(at, reckoned)| Next { at: moment(at), reckoned: moment(reckoned), zone }),
+        failures: row.get(12)?,
+        created_at: moment(row.get(13)?),
+    })
+}
+
+fn trigger(row: &Row<'_>) -> rusqlite::Result<Trigger> {
+    Ok(match row.get::<_, String>(3)?.as_str() {
+        "TIME" => Trigger::Time(moment(row.get(4)?)),
+        "CRON" => {
+            let written: String = row.get(5)?;
+            let unreadable = |said: String| {
+                rusqlite::Error::FromSqlConversionFailure(5, rusqlite::types::Type::Text, said.into())
+            };
+            Trigger::Cron(written.parse().map_err(unreadable)?)
+        }
+        _ => Trigger::Heartbeat,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+//! Tasks, as the tick, commands and the page ask for them.
+
+use jiff::Timestamp;
+use kai_assistant::agent::{Driver, Ready};
+use kai_assistant::db::DbError;
+use kai_assistant::errands::{Errands, Round};
+use kai_assistant::gate::{RunKind, Taint};
+use kai_assistant::settings::{self, SCHEDULING_ENABLED};
+use kai_assistant::tasks::{Missed, Status, Task, TaskId, TaskRun, Trigger, store};
+use serde::{Deserialize, Serialize};
+
+use crate::caller::Nobody;
+use crate::chats::PLATFORM;
+use crate::failure::Failure;
+use crate::models;
+use crate::wire::App;
+
+/// A row of `kai tasks list`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct TaskRow {
+    pub(crate) id: TaskId,
+    pub(crate) description: String,
+    /// `TIME`, `CRON` or `HEARTBEAT`.
+    pub(crate) trigger: String,
+    /// The trigger as people say it.
+    pub(crate) readable: String,
+    /// Epoch milliseconds.
+    pub(crate) next_at: Option<i64>,
+    pub(crate) next_local: Option<String>,
+    pub(crate) cron: Option<String>,
+    pub(crate) status: Status,
+    pub(crate) failures: u32,
+    pub(crate) missed: Missed,
+    pub(crate) tainted: bool,
+}
+
+/// One task with everything known about it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct TaskWhole {
+    #[serde(flatten)]
+    pub(crate) row: TaskRow,
+    pub(crate) prompt: String,
+    /// Epoch milliseconds.
+    pub(crate) created_at: i64,
+    /// Newest first.
+    pub(crate) runs: Vec<RunRow>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct RunRow {
+    /// Epoch milliseconds, both.
+    pub(crate) due_at: i64,
+    pub(crate) started_at: i64,
+    pub(crate) started_local: String,
+    /// `OK`, `FAILED`, `INTERRUPTED` or `SKIPPED`; null while it is under way.
+    pub(crate) outcome: Option<String>,
+    pub(crate) reason: String,
+    pub(crate) tokens: u64,
+    pub(crate) ms: u64,
+}
+
+/// The object `tasks` of `kai status --json`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct TasksStatus {
+    pub(crate) enabled: bool,
+    /// Those that wait.
+    pub(crate) count: u32,
+    /// Epoch milliseconds.
+    pub(crate) next_at: Option<i64>,
+    pub(crate) next_local: Option<String>,
+}
+
+pub(crate) async fn status(app: &App) -> Result<TasksStatus, DbError> {
+    let read = app.db.read(|tx| Ok::<_, DbError>((settings::load(tx)?, store::outlook(tx)?)));
+    let (values, (count, next)) = read.await?;
+    Ok(TasksStatus {
+        enabled: values.on(&SCHEDULING_ENABLED),
+        count,
+        next_at: next.map(Timestamp::as_millisecond),
+        next_local: next.map(|at| local(app, at)),
+    })
+}
+
+pub(crate) async fn list(app: &App) -> Result<Vec<TaskRow>, DbError> {
+    let tasks = app.db.read(store::all).await?;
+    Ok(tasks.iter().map(|task| row(app, task)).collect())
+}
+
+pub(crate) async fn show(app: &App, id: TaskId) -> Result<TaskWhole, Failure> {
+    let read = app.db.read(move |tx| Ok::<_, DbError>((store::get(tx, id)?, store::runs(tx, id)?)));
+    let (task, runs) = read.await?;
+    let task = task.ok_or_else(|| unknown(id))?;
+    Ok(TaskWhole {
+        row: row(app, &task),
+        prompt: task.prompt,
+        created_at: task.created_at.as_millisecond(),
+        runs: runs.into_iter().map(|run| run_row(app, run)).collect(),
+    })
+}
+
+pub(crate) async fn cancel(app: &App, id: TaskId) -> Result<TaskId, Failure> {
+    let cancelled = app.db.write(move |tx| store::cancel(tx, id)).await?;
+    cancelled.map(|task| task.id).ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: TaskId) -> Failure {
+    Failure::failed(format!("There is no task number {}. See: kai tasks list", id.0))
+}
+
+fn row(app: &App, task: &Task) -> TaskRow {
+    let next = task.next.as_ref().map(|next| next.at);
+    TaskRow {
+        id: task.id,
+        description: task.description.clone(),
+        trigger: task.trigger.name().to_owned(),
+        readable: task.trigger.readable(&app.clock.zone()),
+        next_at: next.map(Timestamp::as_millisecond),
+        next_local: next.map(|at| local(app, at)),
+        cron: if let Trigger::Cron(cron) = &task.trigger { Some(cron.to_string()) } else { None },
+        status: task.status,
+        failures: task.failures,
+        missed: task.missed,
+        tainted: task.taint == Taint::Tainted,
+    }
+}
+
+fn run_row(app: &App, run: TaskRun) -> RunRow {
+    RunRow {
+        due_at: run.due.as_millisecond(),
+        started_at: run.started.as_millisecond(),
+        started_local: local(app, run.started),
+        outcome: run.outcome.map(|outcome| outcome.as_str().to_owned()),
+        reason: run.reason,
+        tokens: run.tokens,
+        ms: run.ms,
+    }
+}
+
+fn local(app: &App, at: Timestamp) -> String {
+    at.to_zoned(app.clock.zone()).strftime("%Y-%m-%d %H:%M:%S%:z").to_string()
+}
+
+/// The daemon begins.
+pub(crate) async fn start(app: &App) -> Result<(), DbError> {
+    errands(app).start().await
+}
+
+fn errands(app: &App) -> Errands<'_> {
+    Errands { db: &app.db, clock: app.clock.as_ref() }
+}
+
+/// The tick: runs what is due, one after the other.
+pub(crate) async fn tick(app: &App) {
+    if let Err(error) = run_due(app).await {
+        tracing::warn!(%error, "tasks could not be run");
+    }
+}
+
+async fn run_due(app: &App) -> Result<(), DbError> {
+    let Some(round) = errands(app).begin().await? else { return Ok(()) };
+    for claim in &round.lost {
+        tracing::warn!(task = claim.task.id.0, "a task was cut off when Kai was last stopped");
+    }
+    let ran = run_all(app, &round).await;
+    round.end().await?;
+    ran
+}
+
+async fn run_all(app: &App, round: &Round<'_>) -> Result<(), DbError> {
+    while let Some(claim) = round.claim().await? {
+        let id = claim.task.id.0;
+        // Only now: whoever has no task to run need not look for models. None at all is a failure of the run.
+        let models = models::ready(app, &app.around).await.unwrap_or_default();
+        if let Some(reason) = round.run(claim, driver(app, &models)).await? {
+            tracing::warn!(task = id, reason, "a task failed");
+        } else {
+            tracing::info!(task = id, "a task ran");
+        }
+    }
+    Ok(())
+}
+
+fn driver<'a>(app: &'a App, models: &'a [Ready]) -> Driver<'a> {
+    Driver {
+        db: &app.db,
+        clock: app.clock.as_ref(),
+        toolbox: &app.toolbox,
+        models,
+        face: &Nobody,
+        kind: RunKind::Task,
+        taint: Taint::Tainted,
+        shown: &[],
+        platform: PLATFORM,
+    }
+}
