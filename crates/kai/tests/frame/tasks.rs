@@ -148,6 +148,8 @@ fn a_due_task_runs_with_few_tools_and_reports_under_its_name() {
 fn a_run_that_was_killed_is_said_and_not_simply_repeated() {
     let provider = Provider::start([Act::Hang]);
     let home = with_model(&provider);
+    // By day a heartbeat would ask about the task.
+    home.run(&["settings", "set", "heartbeat_enabled", "false"]);
     home.schedule_now();
     let mut daemon = home.start();
     provider.wait_for_requests(1);
