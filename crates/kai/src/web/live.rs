@@ -77,6 +77,7 @@ type Made = (Reached, Turned);
 #[derive(PartialEq, Eq)]
 enum Turned {
     Not,
+    Elsewhere,
     /// `None` while it runs.
     To(Option<Ended>),
 }
@@ -164,7 +165,11 @@ impl Follower {
         let Some(stored) = &self.stored else { return vec![] };
         let view = View::of(&self.web, &self.place, stored, &self.csrf);
         let mut patches = vec![];
-        let turn = view.sight.as_ref().map_or(Turned::Not, |sight| Turned::To(sight.ended.clone()));
+        let turn = match &view.sight {
+            Some(sight) => Turned::To(sight.ended.clone()),
+            None if view.answered_elsewhere() => Turned::Elsewhere,
+            None => Turned::Not,
+        };
         let from = (stored.reached, turn);
         if self.made_from.as_ref() != Some(&from) {
             let told = self.blocks.take();

@@ -18,6 +18,8 @@ pub(super) struct Telling<'a> {
     pub(super) zone: &'a TimeZone,
     /// The turn that runs, or that ended without an answer.
     pub(super) sight: Option<&'a Sight>,
+    /// The newest is being answered.
+    pub(super) waits: bool,
 }
 
 /// Something the person said and what came of it; a report has nothing said before it.
@@ -52,12 +54,8 @@ pub(super) fn blocks(entries: &[Entry], telling: &Telling<'_>) -> Vec<String> {
 }
 
 impl Telling<'_> {
-    fn running(&self) -> bool {
-        self.sight.is_some_and(|sight| sight.ended.is_none())
-    }
-
     fn exchange(&self, exchange: &Exchange<'_>, newest: bool) -> Markup {
-        let waits = newest && self.running();
+        let waits = newest && self.waits;
         let answered = exchange.replies.last().is_some_and(|reply| is_answer(&reply.message));
         html! {
             li class="exchange" {

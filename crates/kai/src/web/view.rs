@@ -5,6 +5,7 @@ use jiff::tz::TimeZone;
 use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Reached, Whole};
 use kai_assistant::db::DbError;
 use kai_assistant::heartbeat;
+use kai_assistant::lease;
 use kai_assistant::settings::Values;
 use kai_assistant::words::Words;
 use maud::{Markup, html};
@@ -38,6 +39,8 @@ pub(super) struct Place {
 pub(super) struct Stored {
     pub(super) chat: Option<Whole>,
     pub(super) reached: Reached,
+    /// Somebody answers in it: one of our turns, or a command.
+    pub(super) held: bool,
     pub(super) list: Vec<Conversation>,
     pub(super) heartbeat: Option<ConversationId>,
     #[cfg(feature = "sms")]
@@ -61,6 +64,7 @@ pub(super) async fn stored(
     let read = move |tx: &Transaction<'_>| {
         let (values, session) = signin::recognise(tx, Some(cookie), now)?;
         let reached = place.chat.map_or(Ok(Reached::default()), |id| conversation::reached(tx, id))?;
+        let held = place.chat.map_or(Ok(false), |id| lease::held(tx, &id.lease(), now))?;
         let chat = match (place.chat, known) {
             (Some(_), Some(before)) if before.reached == reached && before.chat.is_some() => before.chat,
             (Some(id), _) => conversation::whole(tx, id)?,
@@ -76,6 +80,7 @@ pub(super) async fn stored(
         let stored = Stored {
             chat,
             reached,
+            held,
             list,
             heartbeat,
             #[cfg(feature = "sms")]
@@ -147,10 +152,18 @@ impl<'a> View<'a> {
         self.sight.as_ref().is_some_and(|sight| sight.ended.is_none())
     }
 
+    /// A command answers in this conversation.
+    pub(super) fn answered_elsewhere(&self) -> bool {
+        let open =
+            |chat: &Whole| chat.entries.last().is_some_and(|last| !conversation::is_answer(&last.message));
+        self.stored.held && self.sight.is_none() && self.stored.chat.as_ref().is_some_and(open)
+    }
+
     pub(super) fn regions(&self) -> Regions {
+        let elsewhere = self.answered_elsewhere().then(Sight::default);
         Regions {
             banners: banners::all(self),
-            turn: talk::turn(self.sight.as_ref(), self.words),
+            turn: talk::turn(self.sight.as_ref().or(elsewhere.as_ref()), self.words),
             controls: self.controls(),
             chats: list::rows(self),
             state: html! { @if self.running() { "Kai is answering" } },
@@ -173,6 +186,7 @@ impl<'a> View<'a> {
     pub(super) fn blocks(&self) -> Vec<String> {
         let (Some(id), Some(chat)) = (self.place.chat, &self.stored.chat) else { return vec![] };
         let (csrf, words, zone, sight) = (self.csrf, self.words, &self.zone, self.sight.as_ref());
-        talk::blocks(&chat.entries, &Telling { id, csrf, words, zone, sight })
+        let waits = self.running() || self.answered_elsewhere();
+        talk::blocks(&chat.entries, &Telling { id, csrf, words, zone, sight, waits })
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::ask::with_model;
 use crate::browser::Browser;
-use crate::kit::Home;
+use crate::kit::{Home, kai};
 use crate::phone::Phone;
 use crate::provider::{Act, Provider};
 
@@ -221,6 +221,24 @@ fn conversations_are_found_deleted_and_taken_back() {
     // Signed out elsewhere, signed out here.
     assert_eq!(home.run(&["link", "--revoke-all"]).code, 0);
     browser.until_says("Sign in to Kai");
+}
+
+#[test]
+fn what_a_command_asks_is_waited_for_here_too() {
+    let provider = Provider::start([Act::says("One."), Act::Hang]);
+    let home = with_model(&provider);
+    let daemon = home.start();
+    assert_eq!(home.run(&["ask", "First"]).code, 0);
+    let browser = Browser::start();
+    browser.enter(&daemon);
+    let mut asking = kai(home.path()).args(["ask", "--last", "Second"]).spawn().unwrap();
+    browser.until_seen("waiting-chip");
+    assert_eq!(browser.texts("message-user"), ["First", "Second"]);
+    assert!(browser.texts("chat-stop").is_empty() && browser.texts("chat-error").is_empty());
+    asking.kill().unwrap();
+    asking.wait().unwrap();
+    browser.until_says("This was not answered.");
+    assert!(browser.texts("waiting-chip").is_empty());
 }
 
 #[test]
