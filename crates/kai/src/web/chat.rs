@@ -120,7 +120,7 @@ fn body(
                 }
             }
             div class="bottom" {
-                button class="round to-end js-only" type="button" id="to-end" aria-label="To the newest message" hidden {
+                button class="round to-end js-only" type="button" id="to-end" data-testid="to-end" aria-label="To the newest message" hidden {
                     (icons::down())
                 }
                 p id="state" class="seen-not" role="status" { (state) }

@@ -23,6 +23,7 @@ use super::Web;
 use super::signin::Session;
 use super::turns::Ended;
 use super::view::{self, Place, Stored, View};
+use crate::wire::App;
 
 /// What moves together is sent together; also as often as the eye wants to see an answer grow.
 const PACE: Duration = Duration::from_millis(60);
@@ -56,18 +57,18 @@ pub(super) async fn events(
 }
 
 /// Counts the pages that are open.
-struct Open(Arc<watch::Sender<usize>>);
+struct Open(Arc<App>);
 
 impl Open {
-    fn new(pages: Arc<watch::Sender<usize>>) -> Self {
-        pages.send_modify(|count| *count += 1);
-        Self(pages)
+    fn new(app: Arc<App>) -> Self {
+        app.pages.send_modify(|count| *count += 1);
+        Self(app)
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.send_modify(|count| *count -= 1);
+        self.0.pages.send_modify(|count| *count -= 1);
     }
 }
 
@@ -114,7 +115,7 @@ impl Follower {
             blocks: None,
             made_from: None,
             over: false,
-            _open: Open::new(Arc::clone(&web.pages)),
+            _open: Open::new(Arc::clone(&web.app)),
             session,
             web,
         }
@@ -218,7 +219,7 @@ fn hash(text: &str) -> u64 {
 
 /// Looks what other processes did, as long as somebody has a page open.
 pub(super) async fn notice_others(web: Web) {
-    let mut pages = web.pages.subscribe();
+    let mut pages = web.app.pages.subscribe();
     loop {
         tokio::select! {
             () = web.stop.cancelled() => return,

@@ -35,7 +35,6 @@ use axum::routing::{get, post};
 use bin::Bin;
 use kai_assistant::db::Migration;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use turns::Turns;
 
@@ -51,8 +50,6 @@ pub(crate) struct Web {
     address: SocketAddr,
     turns: Arc<Turns>,
     bin: Arc<Bin>,
-    /// How many pages are open and kept true.
-    pages: Arc<watch::Sender<usize>>,
     stop: CancellationToken,
     #[cfg(feature = "sms")]
     demo: demo::Demo,
@@ -65,20 +62,19 @@ pub(crate) async fn serve(
     address: SocketAddr,
     stop: CancellationToken,
 ) {
-    let (turns, bin, pages) = (Arc::default(), Arc::default(), Arc::default());
+    let (turns, bin) = (Arc::default(), Arc::default());
     let web = Web {
         app,
         address,
         turns,
         bin,
-        pages,
         stop: stop.clone(),
         #[cfg(feature = "sms")]
         demo: demo::Demo::default(),
     };
     let noticing = tokio::spawn(live::notice_others(web.clone()));
     #[cfg(feature = "sms")]
-    tokio::spawn(crate::demo::story(Arc::clone(&web.app), web.pages.subscribe()));
+    tokio::spawn(crate::demo::story(Arc::clone(&web.app), web.app.pages.subscribe()));
     let server = axum::serve(listener, router(web.clone()));
     if let Err(error) = server.with_graceful_shutdown(stop.cancelled_owned()).await {
         tracing::error!(%error, "the page stopped");

@@ -77,7 +77,7 @@ impl Telling<'_> {
         html! {
             footer class="foot quiet" {
                 span { "Answered by " (last.answered_by.as_deref().unwrap_or("Kai")) " · " (page::moment(last.at, self.zone)) }
-                button type="button" class="small js-only" data-copy { (icons::copy()) "Copy" }
+                button type="button" class="small js-only" data-copy data-testid="chat-copy" { (icons::copy()) "Copy" }
                 @if may_go_again { (self.again("Answer again")) }
             }
         }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::ask::with_model;
 use crate::browser::Browser;
-use crate::kit::{Home, kai};
+use crate::kit::{Daemon, Home, kai};
 use crate::phone::Phone;
 use crate::provider::{Act, Provider};
 
@@ -242,6 +242,25 @@ fn what_a_command_asks_is_waited_for_here_too() {
 }
 
 #[test]
+fn an_open_page_holds_up_no_stop_and_finds_the_next_daemon() {
+    let provider = Provider::start([Act::says("One.")]);
+    let home = with_model(&provider);
+    assert_eq!(home.run(&["ask", "First"]).code, 0);
+    let daemon = home.start();
+    let port = daemon.address.rsplit_once(':').unwrap().1.to_owned();
+    let browser = Browser::start();
+    browser.enter(&daemon);
+    let (code, took, log) = daemon.stop("-TERM");
+    assert!(code == Some(0) && took < Duration::from_millis(900), "{took:?} {log}");
+    browser.until_says("Reconnecting");
+    assert_eq!(home.run(&["ask", "--last", "While you were away"]).code, 0);
+    let _again = Daemon::start(kai(home.path()).args(["serve", "--port", &port]));
+    until_answered(&browser, 2);
+    assert_eq!(browser.texts("message-user"), ["First", "While you were away"]);
+    assert!(!browser.run("return document.body.innerText").as_str().unwrap().contains("Reconnecting"));
+}
+
+#[test]
 fn everything_can_be_done_with_the_keyboard() {
     let search = Act::calls("web_search", &json!({"query": "tea"}));
     let provider = Provider::start([search, Act::calls("get_local_time", &json!({})), Act::says("Tea.")]);
@@ -302,6 +321,14 @@ fn the_page_is_right_for_all_eyes_at_every_size() {
             check(&browser, &format!("chat at {width}, dark: {dark}"));
         }
     }
+    let (hidden, main) = ("document.getElementById('to-end').hidden", "document.getElementById('main')");
+    assert_eq!(browser.run(&format!("return {hidden}")), true, "a page opens at its end");
+    browser.run(&format!("{main}.scrollTop = 0"));
+    browser.until("the way back", &format!("return !{hidden}"));
+    browser.click("to-end");
+    browser.until("the end", &format!("return {hidden} && {main}.scrollTop > 0"));
+    browser.click("chat-copy");
+    browser.until_says("Copied.");
     browser.open(&format!("http://{}/settings/general", daemon.address));
     for (width, dark) in [(360, true), (1280, false)] {
         browser.look(width, 740, dark);

@@ -45,15 +45,17 @@
     return template.content;
   };
 
-  const say = (sentence) => {
-    const toast = el("toast");
-    if (toast) toast.textContent = sentence || "";
-    else if (sentence) alert(sentence);
+  const say = (sentence, kind = "trouble") => {
+    el("toast").textContent = sentence;
+    el("toast").dataset.kind = kind;
   };
 
-  const copied = async (text) => {
-    if (navigator.clipboard) return navigator.clipboard.writeText(text);
-    // Outside of loopback a plain page has no clipboard; this old way it has.
+  const copy = async (text) => {
+    try {
+      return await navigator.clipboard.writeText(text);
+    } catch {
+      // Outside of loopback a plain page has no clipboard; in the old way below it has.
+    }
     const area = document.createElement("textarea");
     area.value = text;
     document.body.append(area);
@@ -145,11 +147,12 @@
       if (events.readyState === EventSource.CLOSED) setTimeout(follow, 3000);
     });
   };
-  // A browser has few connections for one address, so a page that nobody sees gives its own back.
+  // A page that nobody sees gives its connection back: a browser has few for one address, and what Kai has to report
+  // is notified only while nobody looks.
   let away;
   document.addEventListener("visibilitychange", () => {
     clearTimeout(away);
-    if (document.hidden) away = setTimeout(() => events.close(), 60000);
+    if (document.hidden) away = setTimeout(() => events.close(), 10000);
     else if (events.readyState === EventSource.CLOSED) follow();
   });
 
@@ -204,8 +207,8 @@
       input.value = button.textContent;
       return composer.requestSubmit(composer.querySelector('[data-testid="chat-send"]'));
     }
-    await copied(button.closest(".exchange").querySelector(".answer").innerText);
-    say("Copied.");
+    await copy(button.closest(".exchange").querySelector(".answer").innerText);
+    say("Copied.", "fine");
     setTimeout(() => say(""), 1500);
   });
 
