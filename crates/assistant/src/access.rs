@@ -43,6 +43,11 @@ impl Known {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|(_, access)| access.clone())
     }
 
+    /// What was learned within the last minute; older than that it counts for nothing.
+    pub fn fresh(&self, now: Timestamp) -> Option<Access> {
+        if self.is_old(now) { None } else { self.last() }
+    }
+
     /// Is it time to ask? A clock that went back counts as time.
     pub fn is_old(&self, now: Timestamp) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -161,12 +161,17 @@ pub fn verdict(kind: RunKind, taint: Taint, tool: &str) -> Verdict {
 pub fn taint(messages: &[Message], exists: impl Fn(&str) -> bool) -> Taint {
     let strangers = |tool: &str, result: &str| match TABLE.iter().find(|(name, _)| *name == tool) {
         Some((_, Reach::Tells)) => says_untrusted(result),
-        Some((_, reach)) => *reach == Reach::Reads,
+        Some((_, reach)) => *reach == Reach::Reads && !told_nothing(result),
         None => exists(tool),
     };
     let strange =
         |message: &Message| matches!(message, Message::Tool { tool, result, .. } if strangers(tool, result));
     if messages.iter().any(strange) { Taint::Tainted } else { Taint::Clean }
+}
+
+/// A result that failed or lists nothing brought nothing in. Inside of a text the quotes would be escaped.
+fn told_nothing(result: &str) -> bool {
+    result.contains("\"success\":false") || result.contains("\"count\":0,")
 }
 
 /// Does a result say that strangers' text is in it? One that was cut off may have lost the word for it.

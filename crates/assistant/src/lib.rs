@@ -41,6 +41,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     memory::TAINT,
     models::MIGRATION,
     agent::conversation::MIGRATION,
+    agent::conversation::TAINT,
     ledger::MIGRATION,
     ledger::EDGES,
     lease::MIGRATION,

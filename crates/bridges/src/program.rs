@@ -74,7 +74,7 @@ pub(crate) async fn run<A: AsRef<OsStr>>(
     };
     let ended = ended.map_err(|why| Failed::CutShort(format!("{} {why}", name(program))))?;
     group.0 = None;
-    ended.judged(&name(program))
+    ended.judged(&name(program), terms)
 }
 
 /// How a program came to its end.
@@ -87,8 +87,12 @@ struct Ended {
 }
 
 impl Ended {
-    fn judged(self, name: &str) -> Result<String, Failed> {
+    fn judged(self, name: &str, terms: &Terms<'_>) -> Result<String, Failed> {
         match self.status.code() {
+            // Termux's own client ends well when it could not even reach the app, and only complains.
+            Some(0) if terms.input.is_some() && !self.err.trim().is_empty() => {
+                Err(Failed::CutShort(format!("{name} said: {}", self.said())))
+            }
             Some(0) if self.listened => Ok(self.out),
             Some(0) => Err(Failed::CutShort(format!("{name} ended before it had read everything"))),
             Some(code) if code <= KILLED => Err(Failed::Refused(format!("{name} failed: {}", self.said()))),

@@ -5,7 +5,7 @@ use kai_assistant::agent::turn::End;
 use kai_assistant::agent::{Answer, Driver, Face, Ready, TurnError};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{RunKind, Taint};
-use kai_assistant::lease;
+use kai_assistant::{heartbeat, lease};
 
 use crate::call::{Around, AskAnswer};
 use crate::failure::Failure;
@@ -74,7 +74,11 @@ pub(crate) const PLATFORM: &str =
     if cfg!(target_os = "android") { "Android (Termux)" } else { std::env::consts::OS };
 
 pub(crate) async fn show(app: &App, id: ConversationId) -> Result<Vec<Entry>, Failure> {
-    let entries = app.db.read(move |tx| {
+    let entries = app.db.write(move |tx| {
+        if conversation::is_heartbeat(tx, id)? {
+            // Now it was looked at.
+            heartbeat::store::lower(tx)?;
+        }
         Ok::<_, DbError>(if conversation::exists(tx, id)? {
             Some(conversation::entries(tx, id)?)
         } else {

@@ -9,6 +9,8 @@ use crate::db::{DbError, Migration};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "conversations/1", sql: include_str!("../../migrations/conversations.sql") };
+pub(crate) const TAINT: Migration =
+    Migration { name: "conversations/2", sql: include_str!("../../migrations/conversations2.sql") };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -121,6 +123,17 @@ fn of_heartbeat(tx: &Transaction<'_>, now: Timestamp) -> Result<ConversationId, 
         params![HEARTBEAT_TITLE, now.as_millisecond()],
     )?;
     Ok(ConversationId(tx.last_insert_rowid()))
+}
+
+/// From now on it counts as holding strangers' text, whatever becomes of the tool or memory that brought it in.
+pub fn mark_tainted(tx: &Transaction<'_>, id: ConversationId) -> Result<(), DbError> {
+    tx.prepare_cached("UPDATE conversations SET tainted = 1 WHERE id = ?1")?.execute([id.0])?;
+    Ok(())
+}
+
+pub fn is_tainted(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError> {
+    let sql = "SELECT 1 FROM conversations WHERE id = ?1 AND (tainted = 1 OR kind = 'heartbeat')";
+    Ok(tx.prepare_cached(sql)?.exists([id.0])?)
 }
 
 /// Is it the conversation of runs that nobody watched? What it holds derives from strangers' text.

@@ -66,12 +66,15 @@ pub enum TurnError {
     #[error("There is nothing in conversation {} that could be answered again.", .0.0)]
     NothingSaid(ConversationId),
     #[error("{label}: {error}")]
-    Model { label: String, error: ModelError },
+    Model { label: String, error: ModelError, usage: Usage },
     #[error("{label} gave an empty answer. Ask again, or try another model.")]
     Empty { label: String, usage: Usage },
     #[error("{0}")]
     Store(#[from] DbError),
 }
+
+/// Stands before the reports of a heartbeat when the person asks about them; not stored.
+const REPORTS: &str = "What did the heartbeats report?";
 
 /// A turn that says nothing for so long has died without a word.
 const LEASE: SignedDuration = SignedDuration::from_mins(15);
@@ -145,10 +148,23 @@ impl Progress {
 struct Held {
     db: Db,
     lease: Lease,
+    given_back: bool,
+}
+
+impl Held {
+    /// Before the answer is handed on: whoever speaks at once must not find the conversation busy.
+    async fn give_back(mut self) -> Result<(), DbError> {
+        let lease = self.lease.clone();
+        self.given_back = true;
+        self.db.write(move |tx| lease::give_back(tx, &lease)).await
+    }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
+        if self.given_back {
+            return;
+        }
         let (db, lease) = (self.db.clone(), self.lease.clone());
         // Also when a turn is cancelled, which leaves no chance to wait. Without a runtime the process ends, and
         // the lease with it.
@@ -173,9 +189,13 @@ impl Driver<'_> {
         if self.models.is_empty() {
             return Err(TurnError::NoModel);
         }
-        let (progress, step) = self.begin(which, said).await?;
+        let (mut progress, step) = self.begin(which, said).await?;
         self.face.shows(Event::Began { conversation: progress.conversation });
-        self.go_on(progress, step).await
+        let answer = self.go_on(&mut progress, step).await;
+        if let Some(held) = progress.lease.take() {
+            held.give_back().await?;
+        }
+        answer
     }
 
     /// A run that nobody watches and that belongs to no conversation: what was said in it is nowhere but in the
@@ -184,27 +204,31 @@ impl Driver<'_> {
         if self.models.is_empty() {
             return Err(TurnError::NoModel);
         }
-        let (progress, step) =
+        let (mut progress, step) =
             Progress::of(ConversationId(0), None, self.taint, vec![Message::User { text: said }]);
-        self.go_on(progress, step).await
+        self.go_on(&mut progress, step).await
     }
 
-    async fn go_on(&self, mut progress: Progress, mut step: Step) -> Result<Answer, TurnError> {
+    async fn go_on(&self, progress: &mut Progress, mut step: Step) -> Result<Answer, TurnError> {
         loop {
             step = match step {
                 Step::AskModel { offer } => {
-                    let reply = self.ask(&mut progress, offer).await?;
-                    self.keep_reply(&mut progress, reply).await?
+                    let reply = self.ask(progress, offer).await?;
+                    self.keep_reply(progress, reply).await?
                 }
                 Step::RunTools(calls) => {
-                    let results = self.run_all(&mut progress, &calls).await?;
+                    let results = self.run_all(progress, &calls).await?;
                     progress.turn.on_results(results)
                 }
                 Step::Done { text, .. } if text.trim().is_empty() => {
-                    return Err(TurnError::Empty { label: progress.answered_by, usage: progress.usage });
+                    return Err(TurnError::Empty {
+                        label: progress.answered_by.clone(),
+                        usage: progress.usage,
+                    });
                 }
                 Step::Done { text, end } => {
-                    let Progress { conversation, answered_by, usage, cut_off, .. } = progress;
+                    let Progress { conversation, usage, cut_off, .. } = *progress;
+                    let answered_by = progress.answered_by.clone();
                     return Ok(Answer { text, conversation, end, cut_off, answered_by, usage });
                 }
             };
@@ -224,13 +248,18 @@ impl Driver<'_> {
                 None => return Err(TurnError::NothingSaid(id)),
             }
             let history = conversation::entries(tx, id)?.into_iter().map(|entry| entry.message);
-            let history = history.collect::<Vec<_>>();
-            // Reports tell what strangers wrote, though no tool's result is among them.
-            let taint = if conversation::is_heartbeat(tx, id)? { Taint::Tainted } else { Taint::Clean };
+            let mut history = history.collect::<Vec<_>>();
+            if matches!(history.first(), Some(Message::Assistant { .. })) {
+                // No provider begins with an answer, and reports that nobody asked for would be left out.
+                history.insert(0, Message::User { text: REPORTS.to_owned() });
+            }
+            // Reports tell what strangers wrote, though no tool's result is among them; and an answer may tell what a
+            // memory said that was forgotten since.
+            let taint = if conversation::is_tainted(tx, id)? { Taint::Tainted } else { Taint::Clean };
             Ok((id, lease, history, taint))
         };
         let (conversation, lease, history, taint) = self.db.write(begun).await.map_err(|e: TurnError| e)?;
-        let held = Held { db: self.db.clone(), lease };
+        let held = Held { db: self.db.clone(), lease, given_back: false };
         Ok(Progress::of(conversation, Some(held), taint.max(self.taint), history))
     }
 
@@ -274,7 +303,10 @@ impl Driver<'_> {
                     (progress.asking, failures) = (other, 0);
                     self.models.get(other).map(again).into_iter().for_each(|event| self.face.shows(event));
                 }
-                Move::Stop => return Err(TurnError::Model { label: ready.label.clone(), error }),
+                Move::Stop => {
+                    let (label, usage) = (ready.label.clone(), progress.usage);
+                    return Err(TurnError::Model { label, error, usage });
+                }
             }
         }
     }
@@ -291,6 +323,8 @@ impl Driver<'_> {
         if hopeless(&request, ready.model.window()) {
             return Ok(Err(ModelError::TooLong));
         }
+        // It never goes down: what was read once may be in anything said since.
+        progress.taint = self.taint(progress, around);
         let mut seen = mentions::mentions(progress.turn.messages(), &request.messages);
         seen.extend(self.shown.iter().cloned());
         self.store_request(progress, ready, ready.model.body(&request), seen).await?;
@@ -341,11 +375,15 @@ impl Driver<'_> {
     ) -> Result<(), DbError> {
         let (id, now, model) = (progress.conversation, self.clock.now(), ready.label.clone());
         let lease = progress.lease.as_ref().map(|held| held.lease.clone());
+        let tainted = lease.is_some() && progress.taint == Taint::Tainted;
         let results = progress.unstored();
         let records = std::mem::take(&mut progress.records);
         let leaving = move |tx: &Transaction<'_>| {
             lease.iter().try_for_each(|lease| lease::renew(tx, lease, now, LEASE))?;
             conversation::append(tx, id, &results, None, now)?;
+            if tainted {
+                conversation::mark_tainted(tx, id)?;
+            }
             records.iter().try_for_each(|record| ledger::append(tx, record, now))?;
             ledger::request(tx, id.0, &model, &body, &seen, now)
         };
@@ -377,8 +415,9 @@ impl Driver<'_> {
     /// All calls of a round at once; results in call order.
     async fn run_all(&self, progress: &mut Progress, calls: &[ToolCall]) -> Result<Vec<String>, DbError> {
         let around = self.surroundings().await?;
+        progress.taint = self.taint(progress, &around);
         let messages = progress.turn.messages();
-        let hands = self.hands(progress, self.taint(progress, &around));
+        let hands = self.hands(progress, progress.taint);
         let ran = calls.iter().map(|call| {
             let verdict = gate::judge(self.kind, hands.run.taint, messages, call);
             hands.run(call, &around.values, verdict)

@@ -1,5 +1,7 @@
 //! One run: gather, ask, settle.
 
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 use kai_llm::Usage;
 use rusqlite::Transaction;
@@ -56,7 +58,9 @@ struct Begun {
 }
 
 const NAME: &str = "heartbeat";
-const LEASE: SignedDuration = SignedDuration::from_mins(15);
+/// A run takes no longer than this, whatever its model does.
+const LONGEST: Duration = Duration::from_hours(1);
+const LEASE: SignedDuration = SignedDuration::from_mins(65);
 
 impl Beat<'_> {
     /// Runs if it may. `driver` asks: it is told the kind of run and what the request holds.
@@ -73,7 +77,8 @@ impl Beat<'_> {
         let taint = if brief.is_tainted() { Taint::Tainted } else { Taint::Clean };
         let shown = [&rendered.sms.identities[..], &rendered.notifications.identities].concat();
         let driver = Driver { kind: RunKind::Heartbeat, taint, shown: &shown, ..driver };
-        let answer = driver.unattended(rendered.text.clone()).await;
+        let asking = driver.unattended(rendered.text.clone());
+        let answer = tokio::time::timeout(LONGEST, asking).await.map_err(|_| "It took longer than an hour.");
         self.settle(lease, Settled::of(&brief, rendered, answer), started).await
     }
 
@@ -134,13 +139,17 @@ impl Settled {
         }
     }
 
-    fn of(brief: &Brief, rendered: Rendered, answer: Result<Answer, TurnError>) -> Self {
+    fn of(brief: &Brief, rendered: Rendered, answer: Result<Result<Answer, TurnError>, &str>) -> Self {
         let (outcome, usage, label) = match answer {
-            Ok(answer) => (Outcome::of_answer(&answer.text), answer.usage, answer.answered_by),
-            Err(TurnError::Empty { label, usage }) => {
+            Ok(Ok(answer)) => (Outcome::of_answer(&answer.text), answer.usage, answer.answered_by),
+            Err(why) => (Outcome::Failed(why.to_owned()), Usage::default(), String::new()),
+            Ok(Err(TurnError::Model { label, error, usage })) => {
+                (Outcome::Failed(format!("{label}: {error}")), usage, label)
+            }
+            Ok(Err(TurnError::Empty { label, usage })) => {
                 (Outcome::Failed(format!("{label} gave an empty answer.")), usage, label)
             }
-            Err(error) => (Outcome::Failed(error.to_string()), Usage::default(), String::new()),
+            Ok(Err(error)) => (Outcome::Failed(error.to_string()), Usage::default(), String::new()),
         };
         Self { outcome, usage, label, standing: brief.standing(), rendered: Some(rendered) }
     }

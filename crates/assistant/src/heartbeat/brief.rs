@@ -12,6 +12,8 @@ use crate::hex;
 use crate::memory::{Memory, promotion};
 #[cfg(any(feature = "sms", feature = "notifications"))]
 use crate::pending::{self, Queue};
+#[cfg(feature = "sms")]
+use crate::settings::Values;
 use crate::settings::{self, MEMORY_ENABLED};
 use crate::tasks;
 use crate::untrusted::Untrusted;
@@ -140,7 +142,7 @@ pub fn gather(tx: &Transaction<'_>, sources: &Sources, zone: &TimeZone) -> Resul
     };
     #[cfg(feature = "sms")]
     if sources.sms {
-        brief.sms = sms(tx)?;
+        brief.sms = sms(tx, &settings::load(tx)?)?;
     }
     #[cfg(feature = "notifications")]
     if sources.notifications {
@@ -182,7 +184,7 @@ pub struct Sources {
 }
 
 #[cfg(feature = "sms")]
-fn sms(tx: &Transaction<'_>) -> Result<Arrivals, DbError> {
+fn sms(tx: &Transaction<'_>, values: &Values) -> Result<Arrivals, DbError> {
     use crate::sms::store::{QUEUE, Queued};
     let items = pending::waiting::<Queued>(tx, QUEUE)?.into_iter().map(|waiting| Arrival {
         seq: waiting.seq,
@@ -190,7 +192,8 @@ fn sms(tx: &Transaction<'_>) -> Result<Arrivals, DbError> {
         who: waiting.entry.address,
         title: Untrusted::default(),
         id: waiting.entry.id.0.to_string(),
-        text: waiting.entry.preview,
+        // Redaction may have been off when it was queued.
+        text: crate::sms::for_model(&waiting.entry.preview, values),
         sensitive: false,
     });
     Ok(Arrivals { items: items.collect(), dropped: pending::dropped(tx, QUEUE)? })

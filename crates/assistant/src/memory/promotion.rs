@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{Memory, MemoryKey, store};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
+use crate::gate::Taint;
 use crate::tool::{Run, Tool, ToolError};
 
 /// So often a memory must have been useful; and so often again after a no.
@@ -103,19 +104,25 @@ impl Tool for PromoteLearning {
     type Input = PromoteLearningInput;
     type Output = Proposed;
 
-    async fn run(&self, input: PromoteLearningInput, _: &Run) -> Result<Proposed, ToolError> {
+    async fn run(&self, input: PromoteLearningInput, run: &Run) -> Result<Proposed, ToolError> {
         let key = MemoryKey::new(&input.key).map_err(ToolError)?;
         let text = input.text.split_whitespace().collect::<Vec<_>>().join(" ");
         if text.is_empty() || text.chars().count() > LONGEST {
             return Err(ToolError(format!("\"text\" must be a sentence of at most {LONGEST} characters.")));
         }
-        let (now, row) = (self.clock.now(), key.clone());
-        self.db.write(move |tx| propose(tx, &row, &text, now)).await?;
+        let (now, row, taint) = (self.clock.now(), key.clone(), run.taint);
+        self.db.write(move |tx| propose(tx, &row, &text, taint, now)).await?;
         Ok(Proposed { key, message: "Proposed. Nothing is changed until the user accepts it." })
     }
 }
 
-fn propose(tx: &Transaction<'_>, key: &MemoryKey, text: &str, now: Timestamp) -> Result<(), ToolError> {
+fn propose(
+    tx: &Transaction<'_>,
+    key: &MemoryKey,
+    text: &str,
+    taint: Taint,
+    now: Timestamp,
+) -> Result<(), ToolError> {
     let memory = store::all(tx)?.into_iter().find(|memory| memory.key == *key);
     let memory =
         memory.ok_or_else(|| ToolError(format!("There is no memory under the key \"{}\".", key.as_str())))?;
@@ -125,6 +132,11 @@ fn propose(tx: &Transaction<'_>, key: &MemoryKey, text: &str, now: Timestamp) ->
     if memory.hits < ENOUGH {
         let hits = memory.hits;
         return Err(ToolError(format!("This memory was useful {hits} times; {ENOUGH} are needed.")));
+    }
+    let own = memory.content.split_whitespace().collect::<Vec<_>>().join(" ");
+    if taint == Taint::Tainted && text != own {
+        // Or a stranger's message could dictate what Kai is told for ever.
+        return Err(ToolError(format!("In this run \"text\" must be exactly what the memory says: {own}")));
     }
     if answered(tx, &memory)? {
         return Err(ToolError("This was proposed before; the user decides.".to_owned()));

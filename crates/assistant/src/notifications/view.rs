@@ -32,7 +32,19 @@ impl Eyes {
             Self::NoCodes => text.map(codes::redact),
         }
     }
+
+    /// The parts of one notification: the title may say what the number in the text is.
+    fn see_all<const N: usize>(self, parts: [&Untrusted; N]) -> [Untrusted; N] {
+        let joined = parts.map(Untrusted::as_written).join(BETWEEN);
+        let seen = self.see(&Untrusted::new(joined));
+        let mut split = seen.as_written().split(BETWEEN).map(Untrusted::new);
+        // Each part also alone, should a text hold what stands between them.
+        parts.map(|part| self.see(&split.next().unwrap_or_else(|| part.clone())))
+    }
 }
+
+/// A line of its own that no notification holds: control characters are taken out when one is kept.
+const BETWEEN: &str = "\n\u{1f}\n";
 
 /// Characters of a preview.
 const PREVIEW: usize = 200;
@@ -53,15 +65,16 @@ pub struct Item {
 
 impl Item {
     pub fn of(record: &Record, zone: &TimeZone, eyes: Eyes) -> Self {
+        let [title, gist] = eyes.see_all([&record.title, &record.gist()]);
         Self {
             id: record.id.clone(),
             package_name: record.package_name.clone(),
             app_label: eyes.see(&record.app_label),
-            title: eyes.see(&record.title),
+            title,
             posted_at: record.posted_at,
             posted_at_local: local(record.posted_at, zone),
             // Codes are hidden first: a cut through one would leave half of it.
-            preview: Untrusted::new(eyes.see(&record.gist()).line(PREVIEW)),
+            preview: Untrusted::new(gist.line(PREVIEW)),
             sensitive: record.sensitive,
         }
     }
@@ -101,11 +114,13 @@ pub struct Said {
 impl Whole {
     /// With so much of its conversation as fits into `room` bytes of JSON.
     pub fn of(record: &Record, zone: &TimeZone, eyes: Eyes, room: usize) -> Self {
-        let said = |message: &ChatMessage| Said {
-            sender: eyes.see(&message.sender),
-            text: eyes.see(&message.text),
-            time: message.time,
+        let said = |message: &ChatMessage| {
+            let [_, sender, text] = eyes.see_all([&record.title, &message.sender, &message.text]);
+            Said { sender, text, time: message.time }
         };
+        let none = Untrusted::default();
+        let subtext = record.subtext.as_ref();
+        let [title, below, text] = eyes.see_all([&record.title, subtext.unwrap_or(&none), &record.text]);
         let newest_first: Vec<Said> = record.messages.iter().rev().map(said).collect();
         let (mut messages, older) = fitting(newest_first, room);
         messages.reverse();
@@ -113,9 +128,9 @@ impl Whole {
             id: record.id.clone(),
             package_name: record.package_name.clone(),
             app_label: eyes.see(&record.app_label),
-            title: eyes.see(&record.title),
-            text: eyes.see(&record.text),
-            subtext: record.subtext.as_ref().map(|subtext| eyes.see(subtext)),
+            title,
+            text,
+            subtext: subtext.map(|_| below),
             category: record.category.clone(),
             posted_at: record.posted_at,
             posted_at_local: local(record.posted_at, zone),

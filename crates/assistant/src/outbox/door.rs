@@ -139,6 +139,8 @@ pub enum Refused {
 /// A phone answers long before this, or not at all.
 const LEASE: SignedDuration = SignedDuration::from_mins(3);
 /// The sent box is looked into for so long after an attempt.
+/// What was handed over is in the sent box by then; what comes later the person wrote themselves.
+const ON_ITS_WAY: SignedDuration = SignedDuration::from_mins(2);
 const SETTLING: SignedDuration = SignedDuration::from_hours(24);
 
 /// Opens for taps, and for nothing else.
@@ -210,11 +212,12 @@ impl Door {
         for (draft, attempt) in open {
             let since = to_the_second(attempt.at);
             let Some(sent) = sender.sent_since(since).await else { continue };
-            let same = |m: &&SentMessage| m.at >= since && same_message(m, &draft);
+            let until = attempt.at.saturating_add(ON_ITS_WAY).unwrap_or(attempt.at);
+            let same = |m: &&SentMessage| (since..=until).contains(&m.at) && same_message(m, &draft);
             let found = sent.iter().filter(same).count();
             let now = self.clock.now();
             let outcome = move |tx: &Transaction<'_>| {
-                if found <= usize::try_from(store::others_sent(tx, &draft, since)?).unwrap_or(usize::MAX) {
+                if found <= usize::try_from(store::others(tx, &draft, attempt)?).unwrap_or(usize::MAX) {
                     return Ok(false);
                 }
                 let seen = Status::Sent("It was found among the phone's sent messages.".to_owned());

@@ -5,6 +5,7 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::{Channel, Draft, DraftId, NewDraft, Status, origin_from, origin_name};
 use crate::db::DbError;
+use crate::gate::RunKind;
 use crate::ledger::{self, Record};
 
 /// More would be a model that runs away.
@@ -23,6 +24,9 @@ pub enum StageError {
 
 /// Puts a draft in front of the person. Finished ones make room; one that waits never does.
 pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Draft, StageError> {
+    if let Some(waiting) = again(tx, new)? {
+        return Ok(waiting);
+    }
     make_room(tx)?;
     let first_contact = !new.known_contact && !reached_before(tx, &new.to)?;
     tx.execute(
@@ -50,6 +54,17 @@ pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Dra
     };
     ledger::append(tx, &record, now)?;
     Ok(draft)
+}
+
+/// A run that nobody watches and that failed is run again; the draft it made is still there, and once is enough.
+fn again(tx: &Transaction<'_>, new: &NewDraft) -> Result<Option<Draft>, DbError> {
+    if new.origin == RunKind::Chat {
+        return Ok(None);
+    }
+    let open = |draft: &Draft| !matches!(draft.status, Status::Sent(_) | Status::Failed(_));
+    let same =
+        |draft: &Draft| (&draft.to, &draft.body, draft.in_reply_to) == (&new.to, &new.body, new.in_reply_to);
+    Ok(all(tx)?.into_iter().find(|draft| open(draft) && same(draft)))
 }
 
 fn make_room(tx: &Transaction<'_>) -> Result<(), StageError> {
@@ -171,10 +186,11 @@ pub(super) fn last_attempt(tx: &Transaction<'_>, draft: DraftId) -> Result<Optio
     Ok(row.query_row([draft.0], attempt).optional()?)
 }
 
-/// How many other attempts with this very message are known to have left at that moment or later: what they left in a
-/// sent box is not ours.
-pub(super) fn others_sent(tx: &Transaction<'_>, draft: &Draft, since: Timestamp) -> Result<u32, DbError> {
-    let sql =
-        "SELECT count(*) FROM attempts WHERE digest = ?1 AND outcome = 'sent' AND at >= ?2 AND draft <> ?3";
-    Ok(tx.query_row(sql, params![draft.digest(), since.as_millisecond(), draft.id.0], |row| row.get(0))?)
+/// How many other attempts with this very message were made about then and may have left: what they put into a sent box
+/// is not ours. In doubt the draft stays unknown.
+pub(super) fn others(tx: &Transaction<'_>, draft: &Draft, attempt: Attempt) -> Result<u32, DbError> {
+    let sql = "SELECT count(*) FROM attempts
+               WHERE digest = ?1 AND id <> ?2 AND abs(at - ?3) <= 120000 AND outcome IS NOT 'not_sent'";
+    Ok(tx
+        .query_row(sql, params![draft.digest(), attempt.id, attempt.at.as_millisecond()], |row| row.get(0))?)
 }

@@ -10,13 +10,12 @@ const SLACK: SignedDuration = SignedDuration::from_secs(5);
 /// `minutes` is the setting; 0 means never. Counted from the last try, whether it worked or not, so that a phone that
 /// fails is not asked every minute.
 pub fn is_due(sync: &Sync, minutes: u32, now: Timestamp) -> bool {
-    let Some(last) = sync.last_sync.max(sync.last_attempt) else { return minutes > 0 };
-    let since = now.duration_since(last);
     // A clock that went back: what it said before counts for nothing.
-    let clock_went_back = since < SignedDuration::ZERO;
+    let stamps = [sync.last_sync, sync.last_attempt].into_iter().flatten().filter(|at| *at <= now);
+    let Some(last) = stamps.max() else { return minutes > 0 };
     let worked = sync.last_error.is_none();
-    let passed = since + SLACK >= SignedDuration::from_mins(i64::from(minutes));
-    minutes > 0 && (passed || clock_went_back || (sync.mark.more && worked))
+    let passed = now.duration_since(last) + SLACK >= SignedDuration::from_mins(i64::from(minutes));
+    minutes > 0 && (passed || (sync.mark.more && worked))
 }
 
 #[cfg(test)]
@@ -40,6 +39,7 @@ mod tests {
             ("full", Some(100), Some(100), None, full.clone(), 15, 101, true),
             ("full, but failed since", Some(100), Some(101), Some("x"), full, 15, 102, false),
             ("clock went back", Some(100), Some(100), None, Mark::default(), 15, 50, true),
+            ("clock went back, failed since", Some(100), Some(50), Some("x"), Mark::default(), 15, 51, false),
         ] {
             let sync = Sync {
                 mark,

@@ -12,6 +12,8 @@ use crate::clock::Clock;
 /// A request to a model does not wait longer for the phone.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// Characters of a body.
+const LONGEST: usize = 40_000;
 const FIRST_PAGE: usize = 500;
 const PAGE: usize = 5_000;
 
@@ -63,11 +65,11 @@ impl Inbox {
     }
 
     pub async fn from(&self, from: From, limit: usize) -> Result<Vec<Sms>, ReadError> {
-        self.learn(self.reader.from(from, limit).await)
+        self.learn(self.reader.from(from, limit).await).map(Self::bounded)
     }
 
     pub async fn newest(&self, skip: usize, limit: usize) -> Result<Vec<Sms>, ReadError> {
-        self.learn(self.reader.newest(skip, limit).await)
+        self.learn(self.reader.newest(skip, limit).await).map(Self::bounded)
     }
 
     /// One message of the inbox.
@@ -107,6 +109,15 @@ impl Inbox {
                 return Ok(found);
             }
         }
+    }
+
+    /// No SMS is longer than what 255 parts hold; a body that is came from something else, and would hold up everyone.
+    fn bounded(rows: Vec<Sms>) -> Vec<Sms> {
+        let cut = |sms: Sms| match sms.body.as_written().char_indices().nth(LONGEST) {
+            Some((end, _)) => Sms { body: sms.body.map(|body| body[..end].to_owned()), ..sms },
+            None => sms,
+        };
+        rows.into_iter().map(cut).collect()
     }
 
     fn learn<T>(&self, answer: Result<T, ReadError>) -> Result<T, ReadError> {

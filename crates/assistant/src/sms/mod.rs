@@ -56,7 +56,7 @@ pub(crate) fn identity_name(id: i64, date: i64, from: &str) -> String {
 }
 
 /// What a model may read of a message: without its one-time codes, unless the person wants it otherwise.
-fn for_model(text: &Untrusted, values: &Values) -> Untrusted {
+pub(crate) fn for_model(text: &Untrusted, values: &Values) -> Untrusted {
     if values.on(&CODE_REDACTION_ENABLED) { text.map(codes::redact) } else { text.clone() }
 }
 

@@ -122,7 +122,8 @@ impl Tool for CheckSms {
             from: sms.address,
             date: sms.date,
             date_local: local(Timestamp::from_millisecond(sms.date).unwrap_or_default(), &zone),
-            preview: sms.preview,
+            // Redaction may have been off when it was queued.
+            preview: for_model(&sms.preview, &values),
             is_read: sms.read,
         });
         Ok(ListOutput::of(listed.collect(), dropped_note(&dropped), &values))
@@ -309,7 +310,7 @@ impl Tool for SendSms {
     type Output = DraftStaged;
 
     fn lacks(&self) -> Option<String> {
-        cannot_send(self.sending.as_deref())
+        cannot_send(self.sending.as_deref(), self.clock.now())
     }
 
     async fn run(&self, input: SendSmsInput, run: &Run) -> Result<DraftStaged, ToolError> {
@@ -363,7 +364,8 @@ impl Tool for ReplySms {
     type Output = DraftStaged;
 
     fn lacks(&self) -> Option<String> {
-        cannot_send(self.sending.as_deref()).or_else(|| Reading { inbox: self.inbox.as_ref() }.lacks())
+        cannot_send(self.sending.as_deref(), self.clock.now())
+            .or_else(|| Reading { inbox: self.inbox.as_ref() }.lacks())
     }
 
     async fn look(&self) {
@@ -390,15 +392,16 @@ impl Tool for ReplySms {
     }
 }
 
-fn cannot_send(sending: Option<&Known>) -> Option<String> {
+fn cannot_send(sending: Option<&Known>, now: Timestamp) -> Option<String> {
     let Some(known) = sending else {
         return Some(
             "No phone that can send SMS is connected. The user can see how to connect one: kai doctor"
                 .to_owned(),
         );
     };
-    // It cannot be asked without sending, so it counts as given until a send was refused.
-    match known.last() {
+    // It cannot be asked without sending, so it counts as given until a send is refused; and again a minute later, or
+    // nobody could ever find out that the person has allowed it since.
+    match known.fresh(now) {
         Some(Access::Denied(what_to_do)) => Some(what_to_do),
         _ => None,
     }

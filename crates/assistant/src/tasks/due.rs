@@ -102,7 +102,10 @@ pub fn after_success(trigger: &Trigger) -> Onward {
 /// `failures` are those before this one.
 pub fn after_failure(trigger: &Trigger, failures: u32, now: Timestamp) -> Onward {
     match trigger {
-        Trigger::Time(_) => Onward::Again { at: now.saturating_add(back_off(failures)).unwrap_or(now) },
+        // The clock may have gone back since it began, and no try comes before its time.
+        Trigger::Time(at) => {
+            Onward::Again { at: now.saturating_add(back_off(failures)).unwrap_or(now).max(*at) }
+        }
         Trigger::Cron(_) | Trigger::Heartbeat => Onward::AsPlanned,
     }
 }
@@ -239,6 +242,12 @@ mod tests {
             let again = now + SignedDuration::from_secs(seconds);
             assert_eq!(after_failure(&once, failures, now), Onward::Again { at: again }, "{failures}");
         }
+        let early = at("2025-12-31T00:00Z");
+        assert_eq!(
+            after_failure(&once, 0, early),
+            Onward::Again { at: now },
+            "the clock went back meanwhile"
+        );
         let cron = Trigger::Cron("0 9 * * *".parse().unwrap());
         assert_eq!(after_failure(&cron, 3, now), Onward::AsPlanned);
         assert_eq!(after_success(&cron), Onward::AsPlanned);

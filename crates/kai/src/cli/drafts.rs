@@ -118,7 +118,8 @@ impl Asking {
             "FAILED" => Button::Retry,
             _ => Button::SendAgain,
         };
-        if !std::io::stdin().is_terminal() {
+        // Who does not see it cannot approve it.
+        if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
             return Err(Failure::failed(
                 "Nothing was sent: sending needs a person at a terminal, or a tap on the page.",
             ));
@@ -216,7 +217,7 @@ fn draft(row: &DraftRow) -> String {
         visible(&row.to)
     );
     text.extend(row.remarks.iter().map(|remark| format!("! {}\n", visible(remark))));
-    text + &format!("{}:\n\n{}\n", show::count(row.segments, "SMS"), show::paragraphs(&row.body))
+    text + &format!("{}:\n\n{}\n", show::count(row.segments, "SMS"), show::paragraphs(&row.body_shown))
 }
 
 fn outcome(row: &DraftRow) -> String {

@@ -51,7 +51,9 @@ pub(crate) fn run() -> ExitCode {
 
 fn command(args: Args) -> Result<ExitCode, Failure> {
     if args.command.is_some() && args.serve.typed() {
-        return Err(Failure::usage("--port, --bind and --log-format stand behind serve: kai serve --port N"));
+        return Err(Failure::usage(
+            "--port, --bind, --demo and --log-format stand behind serve: kai serve --port N",
+        ));
     }
     let command = args.command.unwrap_or(Command::Serve(args.serve));
     if let Command::Completions { shell } = command {

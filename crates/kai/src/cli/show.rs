@@ -249,8 +249,11 @@ pub(super) fn task(whole: &TaskWhole) -> String {
         Missed::RunOnce => "run once, as soon as possible",
         Missed::Skip => "skip it",
     };
-    let origin =
-        if row.tainted { "made after reading what others wrote" } else { "made from your words alone" };
+    let origin = if row.tainted {
+        "made after reading what others wrote to you; it never reaches the web"
+    } else {
+        "made without anything that others wrote to you"
+    };
     let head = columns(&[
         (format!("Task {}", row.id.0), task_line(row)),
         ("If missed".to_owned(), missed.to_owned()),

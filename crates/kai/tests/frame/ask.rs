@@ -24,6 +24,8 @@ pub(crate) fn with_model(provider: &Provider) -> Home {
         "m",
     ]);
     assert_eq!(added.code, 0, "{added:?}");
+    // A daemon's own heartbeat would take its part of the script, depending on the hour.
+    home.run(&["settings", "set", "heartbeat_enabled", "false"]);
     home
 }
 

@@ -9,9 +9,7 @@ use crate::phone::Phone;
 use crate::provider::{Act, Provider};
 use crate::sms::{ALICE, draft, ready, wait_for};
 
-/// This model, which nobody else asks: by day a heartbeat would take a part of the script.
 fn use_model(phone: &Phone, provider: &Provider) {
-    assert_eq!(phone.run(&["settings", "set", "heartbeat_enabled", "false"]).code, 0);
     let address = ["--base-url", &provider.base_url, "--model", "m"];
     assert_eq!(phone.run(&[&["models", "add", "openai-compatible"], &address[..]].concat()).code, 0);
 }

@@ -156,7 +156,7 @@ fn output_is_the_same_with_and_without_a_daemon() {
         &["status", "--json"],
     ];
     let (alone, served) = (Home::new(), Home::new());
-    // By day a daemon's heart beats, and its status says so.
+    // During its hours the daemon's heartbeat would stand in the status of one of them.
     for home in [&alone, &served] {
         assert_eq!(home.run(&["settings", "set", "heartbeat_enabled", "false"]).code, 0);
     }

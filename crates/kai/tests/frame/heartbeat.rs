@@ -10,6 +10,7 @@ use crate::provider::{Act, Provider};
 fn nothing_new_asks_nobody_and_force_asks() {
     let provider = Provider::start([Act::says("**HEARTBEAT_OK**"), Act::says("The roof leaks.")]);
     let home = with_model(&provider);
+    home.run(&["settings", "set", "heartbeat_enabled", "true"]);
     let ran = home.run(&["heartbeat", "run"]);
     assert!(ran.code == 0 && ran.out.contains("Nothing is new"), "{ran:?}");
     assert!(provider.asked().is_empty());

@@ -215,7 +215,10 @@ impl Termux {
         }
         let terms = Terms { input: Some(text), ..Terms::within(self.patience) };
         match self.call(SEND, &["-n", &number], &terms).await {
-            Ok(said) => refusal(&said).map_or(Ok(()), |why| Err(refused(&why))),
+            Ok(said) if said.trim().is_empty() => Ok(()),
+            Ok(said) => {
+                Err(refusal(&said).map_or_else(|| SendError::Unsure(line(&said)), |why| refused(&why)))
+            }
             Err(Failed::Absent(_)) => Err(SendError::NotSent(absent(SEND))),
             Err(Failed::Refused(why)) => Err(SendError::NotSent(line(&why))),
             Err(Failed::CutShort(why)) => Err(SendError::Unsure(line(&why))),
