@@ -206,3 +206,32 @@ fn two_who_create_at_once_get_the_same_store() {
     });
     assert!(!home.dir.join("kai.db.new").exists());
 }
+
+#[tokio::test]
+async fn what_another_process_writes_is_noticed() {
+    let (_folder, home, key) = fresh();
+    let (ours, theirs) = (open(&home, &key).unwrap(), open(&home, &key).unwrap());
+    ours.notice_others().await.unwrap();
+    let mut changes = ours.changes();
+    changes.mark_unchanged();
+    let write = |db: &Db, value: &'static str| {
+        let db = db.clone();
+        async move {
+            let sql = "INSERT OR REPLACE INTO settings VALUES ('note', ?1)";
+            db.write(move |tx| Ok::<_, DbError>(tx.execute(sql, [value])?)).await.unwrap();
+        }
+    };
+    write(&theirs, "a").await;
+    assert!(!changes.has_changed().unwrap(), "nobody has looked");
+    ours.notice_others().await.unwrap();
+    assert!(changes.has_changed().unwrap());
+    changes.mark_unchanged();
+    ours.notice_others().await.unwrap();
+    assert!(!changes.has_changed().unwrap(), "nothing new");
+    ours.write(|tx| Ok::<_, DbError>(tx.execute("DELETE FROM settings WHERE key = 'none'", [])?))
+        .await
+        .unwrap();
+    assert!(!changes.has_changed().unwrap(), "a write that changed nothing is none");
+    write(&ours, "b").await;
+    assert!(changes.has_changed().unwrap());
+}

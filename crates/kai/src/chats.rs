@@ -2,7 +2,7 @@
 
 use kai_assistant::agent::conversation::{self, ConversationId, Entry, Which};
 use kai_assistant::agent::turn::End;
-use kai_assistant::agent::{Driver, Face, TurnError};
+use kai_assistant::agent::{Answer, Driver, Face, Ready, TurnError};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{RunKind, Taint};
 use kai_assistant::{heartbeat, lease};
@@ -24,18 +24,36 @@ pub(crate) async fn ask(
         return Err(Failure::usage("There is nothing to ask: the text is empty."));
     }
     let models = models::ready(app, around).await?;
-    let driver = Driver {
+    told(driver(app, &models, face).turn(chat, text).await)
+}
+
+/// What was said last, answered once more.
+pub(crate) async fn again(
+    app: &App,
+    around: &Around,
+    chat: ConversationId,
+    face: &dyn Face,
+) -> Result<AskAnswer, Failure> {
+    let models = models::ready(app, around).await?;
+    told(driver(app, &models, face).again(chat).await)
+}
+
+fn driver<'a>(app: &'a App, models: &'a [Ready], face: &'a dyn Face) -> Driver<'a> {
+    Driver {
         db: &app.db,
         clock: app.clock.as_ref(),
         toolbox: &app.toolbox,
-        models: &models,
+        models,
         face,
         kind: RunKind::Chat,
         taint: Taint::Clean,
         shown: &[],
         platform: PLATFORM,
-    };
-    let answer = driver.turn(chat, text).await.map_err(|error| Failure::failed(error.to_string()))?;
+    }
+}
+
+fn told(answer: Result<Answer, TurnError>) -> Result<AskAnswer, Failure> {
+    let answer = answer.map_err(|error| Failure::failed(error.to_string()))?;
     Ok(AskAnswer {
         text: answer.text,
         chat: answer.conversation,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kai_assistant::db::DbError;
+use kai_assistant::heartbeat::Why;
 use kai_assistant::pending;
 use kai_assistant::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED};
 use kai_assistant::sms::store::QUEUE;
@@ -12,12 +13,13 @@ use kai_bridges::simulated::Phone;
 use kai_llm::{CallId, Deltas, Message, Model, ModelError, Reply, Replying, Request, ToolCall, Usage};
 use rusqlite::Transaction;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use crate::call::ModelRow;
 use crate::failure::Failure;
 use crate::machine::{Machine, PhoneParts};
-use crate::sms;
 use crate::wire::App;
+use crate::{heartbeat, sms};
 
 pub(crate) const MODEL: &str = "demo (plays a script)";
 
@@ -54,6 +56,9 @@ pub(crate) async fn prepare(app: &App) -> Result<(), Failure> {
         pending::clear(tx, QUEUE).map(drop)
     };
     app.db.write(fresh).await.map_err(|error: DbError| error)?;
+    for draft in sms::drafts(app).await?.iter().filter(|draft| draft.status != "SENDING") {
+        sms::discard(app, draft.id).await?;
+    }
     sms::turn_reading_on(app).await?;
     #[cfg(feature = "notifications")]
     crate::notifications::prepare_demo(app).await?;
@@ -62,6 +67,33 @@ pub(crate) async fn prepare(app: &App) -> Result<(), Failure> {
     phone.receive("+15550123", "Are you free for dinner tonight? 8 at the usual place?", now);
     sms::poll(app).await.map(drop)
 }
+
+/// What happens by itself once somebody looks: a message comes in, the heartbeat sees it, and an answer is drafted.
+/// Ends when the demo does.
+pub(crate) async fn story(app: Arc<App>, mut pages: watch::Receiver<usize>) {
+    let Some(phone) = &app.demo else { return };
+    if pages.wait_for(|open| *open > 0).await.is_err() {
+        return;
+    }
+    tokio::time::sleep(ARRIVES).await;
+    phone.receive("+15550142", "Jonas here. I'd rather come at half past six, is that OK?", app.clock.now());
+    if let Err(failure) = sms::poll(&app).await {
+        tracing::warn!(failure = failure.message, "the demo's phone could not be polled");
+    }
+    for _ in 0..PATIENCE {
+        tokio::time::sleep(NOTICED).await;
+        // The tick's own run may be under way.
+        match heartbeat::run(&app, &app.around, Why::Asked).await {
+            Ok(ran) if ran.outcome == "busy" => {}
+            _ => return,
+        }
+    }
+}
+
+/// So long after the page was opened a message comes in, and so long after that the heartbeat sees it.
+const ARRIVES: Duration = Duration::from_secs(4);
+const NOTICED: Duration = Duration::from_secs(5);
+const PATIENCE: u32 = 5;
 
 /// Somebody writes to the simulated phone.
 pub(crate) fn receive(app: &App, from: &str, text: &str) -> Result<i64, Failure> {
@@ -104,7 +136,10 @@ impl Model for Script {
 fn next(request: &Request) -> Reply {
     let offered = |tool: &str| request.tools.iter().any(|spec| spec.name == tool);
     match request.messages.last() {
-        Some(Message::User { text }) if text.contains("\n## New SMS\n") => says(&noticed(text)),
+        Some(Message::User { text }) if text.contains(HEARTBEAT) => match asked_for_ok(text) {
+            Some(id) if offered("reply_sms") => call("reply_sms", &json!({"sms_id": id, "body": FINE})),
+            _ => says(&noticed(text)),
+        },
         Some(Message::User { text }) => match wish(text) {
             Some((tool, arguments)) if offered(tool) => call(tool, &arguments),
             Some(_) => says("I would need a tool that is off in the settings."),
@@ -116,10 +151,13 @@ fn next(request: &Request) -> Reply {
         Some(Message::Tool { tool, result, .. }) => {
             let result: Value = serde_json::from_str(result).unwrap_or_default();
             let wanted = request.messages.iter().rev().find_map(|message| match message {
-                Message::User { text } => Some(text.to_lowercase()),
+                Message::User { text } => Some(text.as_str()),
                 _ => None,
             });
-            after(tool, &result, &wanted.unwrap_or_default())
+            match wanted.unwrap_or_default() {
+                beat if beat.contains(HEARTBEAT) => says(&format!("{} {DRAFTED}", noticed(beat))),
+                wanted => after(tool, &result, wanted),
+            }
         }
         _ => says("Hello."),
     }
@@ -129,7 +167,9 @@ fn wish(text: &str) -> Option<(&'static str, Value)> {
     let text = text.to_lowercase();
     let about = |words: &[&str]| words.iter().any(|word| text.contains(word));
     if about(&["reply", "answer", "antwort"]) {
-        Some(("search_sms", json!({"query": "dinner"})))
+        Some(("search_sms", json!({"query": "dinner tonight"})))
+    } else if about(&["grandma", "birthday"]) {
+        Some(("search_sms", json!({"query": "Grandma"})))
     } else if about(&["sms", "message", "nachricht", "new"]) {
         Some(("check_sms", json!({})))
     } else {
@@ -140,14 +180,33 @@ fn wish(text: &str) -> Option<(&'static str, Value)> {
 fn after(tool: &str, result: &Value, wanted: &str) -> Reply {
     match tool {
         "check_sms" => says(&listed(result)),
+        "search_sms" if wanted.to_lowercase().contains("grandma") => says(
+            "Next week, at **7 pm at Lena's place**. Grandma turns 80.\n\n\
+             - Lena makes the lemon cake.\n\
+             - She asks whether anybody on your side does not eat nuts.\n\
+             - Jonas offers to share a car.",
+        ),
         "search_sms" => match result["messages"][0]["id"].as_i64() {
             Some(id) => call("reply_sms", &json!({"sms_id": id, "body": "Yes, see you at eight!"})),
             None => says(&format!("I found nobody to answer for: {wanted}")),
         },
-        "reply_sms" => says("I drafted an answer. It waits for your tap; nothing was sent."),
-        "get_local_time" => says(&format!("It is {}.", result["local_time"].as_str().unwrap_or("late"))),
+        "reply_sms" => says(DRAFTED),
+        "get_local_time" => {
+            says(&format!("It is {}.", result["display_datetime"].as_str().unwrap_or("late")))
+        }
         _ => says("Done."),
     }
+}
+
+/// The script knows a heartbeat by this.
+const HEARTBEAT: &str = "\n## New SMS\n";
+const DRAFTED: &str = "I drafted an answer. It waits for your tap; nothing was sent.";
+const FINE: &str = "Half past six is fine, see you then!";
+
+/// The message in a heartbeat's prompt that wants a word back.
+fn asked_for_ok(prompt: &str) -> Option<i64> {
+    let line = prompt.lines().find(|line| line.starts_with("- **") && line.ends_with("OK?"))?;
+    line.split_once("(id: ")?.1.split_once(')')?.0.parse().ok()
 }
 
 /// A heartbeat's report: who wrote.

@@ -196,6 +196,10 @@ const LONGEST: usize = 240;
 async fn notify(app: &App) -> Result<(), DbError> {
     let Some(notifier) = &app.notifier else { return Ok(()) };
     let Some(said) = app.db.write(store::take_unnotified).await? else { return Ok(()) };
+    if *app.pages.borrow() > 0 {
+        // Whoever looks at a page sees the banner.
+        return Ok(());
+    }
     let notification = Notification {
         title: "Heartbeat has something to report".to_owned(),
         message: shortened(&said),
@@ -223,6 +227,43 @@ fn shortened(said: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "sms")]
+    #[tokio::test]
+    async fn a_report_is_notified_only_while_nobody_looks() {
+        use std::sync::Arc;
+        use std::sync::atomic::{AtomicUsize, Ordering};
+
+        use kai_assistant::clock::ManualClock;
+        use kai_assistant::device::{Doing, Notifier};
+
+        #[derive(Default)]
+        struct Counting(AtomicUsize);
+        impl Notifier for Counting {
+            fn notify<'a>(&'a self, _: &'a Notification) -> Doing<'a> {
+                self.0.fetch_add(1, Ordering::Relaxed);
+                Box::pin(async { Ok(()) })
+            }
+        }
+
+        for (pages, notified) in [(0, 1), (1, 0)] {
+            let clock = Arc::new(ManualClock::at(jiff::Timestamp::from_second(1_800_000_000).unwrap()));
+            let phone = Arc::new(kai_bridges::simulated::Phone::new(clock.clone()));
+            let (mut app, _folder) = App::with_phone(clock.clone(), Arc::clone(&phone));
+            let counting = Arc::new(Counting::default());
+            app.notifier = Some(Arc::clone(&counting) as _);
+            app.pages.send_replace(pages);
+            crate::sms::turn_reading_on(&app).await.unwrap();
+            phone.receive("+15550123", "Dinner?", app.clock.now());
+            crate::sms::poll(&app).await.unwrap();
+            tick(&app).await;
+            assert!(app.db.read(store::banner).await.unwrap().is_some(), "the banner is up either way");
+            assert_eq!(counting.0.load(Ordering::Relaxed), notified, "{pages} pages are open");
+            app.pages.send_replace(0);
+            tick(&app).await;
+            assert_eq!(counting.0.load(Ordering::Relaxed), notified, "and never later");
+        }
+    }
 
     #[test]
     fn a_notification_is_short_and_plain() {

@@ -27,6 +27,7 @@ use kai_assistant::words::Words;
 #[cfg(feature = "sms")]
 use kai_bridges::simulated;
 use kai_llm::{Http, Limits};
+use tokio::sync::watch;
 
 use crate::around;
 use crate::call::Around;
@@ -65,6 +66,8 @@ pub(crate) struct App {
     /// The tray of the demo that runs.
     #[cfg(feature = "notifications")]
     pub(crate) tray: Option<Arc<kai_bridges::simulated::Tray>>,
+    /// How many pages are open, so that somebody looks at them.
+    pub(crate) pages: watch::Sender<usize>,
     /// Set in the daemon only.
     pub(crate) daemon: Option<Running>,
 }
@@ -125,6 +128,7 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
         notifications: machine.notifications,
         #[cfg(feature = "notifications")]
         tray: machine.tray,
+        pages: watch::Sender::default(),
         daemon: None,
     })
 }
@@ -304,6 +308,7 @@ impl App {
             notifications: None,
             #[cfg(feature = "notifications")]
             tray: None,
+            pages: watch::Sender::default(),
             daemon: None,
         }
     }

@@ -163,7 +163,7 @@ pub fn exists(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError>
 }
 
 /// The conversation last spoken in.
-fn newest(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError> {
+pub fn newest(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError> {
     // By what was said last, not by a clock that may have gone back.
     let sql = "SELECT c.id FROM conversations c LEFT JOIN entries e ON e.conversation = c.id
                WHERE c.kind = 'chat' GROUP BY c.id ORDER BY max(e.id) DESC, c.id DESC LIMIT 1";
@@ -296,16 +296,60 @@ fn chosen(tx: &Transaction<'_>, condition: &str, words: &[String]) -> Result<Vec
 pub fn all_whole(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
     let mut rows =
         tx.prepare_cached("SELECT id, title, kind, created_at, updated_at FROM conversations ORDER BY id")?;
-    let heads = rows.query_map([], |row| {
-        let (title, kind, created_at, updated_at) = (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
-        Ok((ConversationId(row.get(0)?), Whole { title, kind, created_at, updated_at, entries: vec![] }))
-    })?;
+    let heads = rows.query_map([], head)?;
     let heads: Vec<(ConversationId, Whole)> = heads.collect::<rusqlite::Result<_>>()?;
     heads.into_iter().map(|(id, whole)| Ok(Whole { entries: entries(tx, id)?, ..whole })).collect()
 }
 
+/// One conversation with everything in it; `None` if there is none of that number.
+pub fn whole(tx: &Transaction<'_>, id: ConversationId) -> Result<Option<Whole>, DbError> {
+    let sql = "SELECT id, title, kind, created_at, updated_at FROM conversations WHERE id = ?1";
+    let found = tx.prepare_cached(sql)?.query_row([id.0], head).optional()?;
+    found.map(|(id, whole)| Ok(Whole { entries: entries(tx, id)?, ..whole })).transpose()
+}
+
+fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
+    let (title, kind, created_at, updated_at) = (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
+    Ok((ConversationId(row.get(0)?), Whole { title, kind, created_at, updated_at, entries: vec![] }))
+}
+
+/// How far a conversation has come: another one whenever something was said in it or taken back. Cheaper than reading
+/// it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reached {
+    newest: i64,
+    count: i64,
+}
+
+pub fn reached(tx: &Transaction<'_>, id: ConversationId) -> Result<Reached, DbError> {
+    let sql = "SELECT coalesce(max(id), 0), count(*) FROM entries WHERE conversation = ?1";
+    let row = |row: &Row<'_>| Ok(Reached { newest: row.get(0)?, count: row.get(1)? });
+    Ok(tx.prepare_cached(sql)?.query_row([id.0], row)?)
+}
+
+/// Makes room for another answer to what the person said last; false if they said nothing. A finished answer goes with
+/// everything done for it. Of one that broke off, what tools brought stays, so that they do not run twice.
+pub fn reopen(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError> {
+    let said = entries(tx, id)?;
+    let Some(asked) = said.iter().rposition(|entry| matches!(entry.message, Message::User { .. })) else {
+        return Ok(false);
+    };
+    let finished = said.last().is_some_and(|entry| is_answer(&entry.message));
+    let brought = said.iter().rposition(|entry| matches!(entry.message, Message::Tool { .. }));
+    let last = if finished { asked } else { brought.map_or(asked, |brought| brought.max(asked)) };
+    let surplus = "DELETE FROM entries WHERE conversation = ?1 AND id NOT IN
+                       (SELECT id FROM entries WHERE conversation = ?1 ORDER BY id LIMIT ?2)";
+    tx.execute(surplus, params![id.0, i64::try_from(last + 1).unwrap_or(i64::MAX)])?;
+    Ok(true)
+}
+
+/// Did a model say this, and want nothing more?
+pub fn is_answer(message: &Message) -> bool {
+    matches!(message, Message::Assistant { text, calls, .. } if calls.is_empty() && !text.trim().is_empty())
+}
+
 /// Puts a conversation back as it was, under a new number.
-pub fn restore(tx: &Transaction<'_>, whole: &Whole) -> Result<(), DbError> {
+pub fn restore(tx: &Transaction<'_>, whole: &Whole) -> Result<ConversationId, DbError> {
     let kind = if whole.kind == "heartbeat" { "heartbeat" } else { "chat" };
     tx.execute(
         "INSERT INTO conversations (kind, title, created_at, updated_at) VALUES (?1, ?2, ?3, ?4)",
@@ -319,7 +363,7 @@ pub fn restore(tx: &Transaction<'_>, whole: &Whole) -> Result<(), DbError> {
     }
     let sql = "UPDATE conversations SET title = ?2, updated_at = ?3 WHERE id = ?1";
     tx.execute(sql, params![id.0, whole.title, whole.updated_at])?;
-    Ok(())
+    Ok(id)
 }
 
 pub fn delete_all(tx: &Transaction<'_>) -> Result<(), DbError> {
@@ -406,6 +450,38 @@ mod tests {
             Ok::<_, DbError>(())
         });
         checked.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn another_answer_takes_the_place_of_the_old_one_and_tools_that_ran_stay() {
+        let db = Db::in_memory(&[MIGRATION]).unwrap();
+        let call = assistant("");
+        let result =
+            Message::Tool { call: CallId("c1".to_owned()), tool: "t".to_owned(), result: "ok".to_owned() };
+        let answer = Message::Assistant { text: "Yes.".to_owned(), calls: vec![], signature: None };
+        for (name, said, left) in [
+            ("nothing was said", vec![&answer], None),
+            ("not answered", vec![&user("a")], Some(1)),
+            ("answered", vec![&user("a"), &answer], Some(1)),
+            ("answered with a tool", vec![&user("a"), &call, &result, &answer], Some(1)),
+            ("broke off while a tool ran", vec![&user("a"), &call], Some(1)),
+            ("broke off after a tool", vec![&user("a"), &call, &result], Some(3)),
+            ("broke off in the second", vec![&user("a"), &call, &result, &call], Some(3)),
+            ("the second question", vec![&user("a"), &answer, &user("b"), &answer], Some(3)),
+        ] {
+            let said: Vec<Message> = said.into_iter().cloned().collect();
+            let checked = db.write(move |tx| {
+                let id = create(tx, NOW)?;
+                append(tx, id, &said, None, NOW)?;
+                let before = reached(tx, id)?;
+                assert_eq!(reopen(tx, id)?, left.is_some(), "{name}");
+                assert_eq!(entries(tx, id)?.len(), left.unwrap_or(said.len()), "{name}");
+                let moved = left.is_some_and(|left| left != said.len());
+                assert_eq!(reached(tx, id)? != before, moved, "{name}");
+                Ok::<_, DbError>(())
+            });
+            checked.await.unwrap();
+        }
     }
 
     #[test]

@@ -63,6 +63,8 @@ pub enum TurnError {
     Unknown(ConversationId),
     #[error("Conversation {} is being answered right now. Wait for it, or start another.", .0.0)]
     Busy(ConversationId),
+    #[error("There is nothing in conversation {} that could be answered again.", .0.0)]
+    NothingSaid(ConversationId),
     #[error("{label}: {error}")]
     Model { label: String, error: ModelError, usage: Usage },
     #[error("{label} gave an empty answer. Ask again, or try another model.")]
@@ -175,6 +177,15 @@ impl Drop for Held {
 impl Driver<'_> {
     /// The user said something; returns the answer.
     pub async fn turn(&self, which: Which, said: String) -> Result<Answer, TurnError> {
+        self.answer(which, Some(said)).await
+    }
+
+    /// Answers once more what the user said last.
+    pub async fn again(&self, conversation: ConversationId) -> Result<Answer, TurnError> {
+        self.answer(Which::Id(conversation), None).await
+    }
+
+    async fn answer(&self, which: Which, said: Option<String>) -> Result<Answer, TurnError> {
         if self.models.is_empty() {
             return Err(TurnError::NoModel);
         }
@@ -224,13 +235,18 @@ impl Driver<'_> {
         }
     }
 
-    /// Takes the conversation and stores what the user said, in one step, before anything can go wrong.
-    async fn begin(&self, which: Which, said: String) -> Result<(Progress, Step), TurnError> {
+    /// Takes the conversation and stores what the user said, in one step, before anything can go wrong. `None` means
+    /// what was said last.
+    async fn begin(&self, which: Which, said: Option<String>) -> Result<(Progress, Step), TurnError> {
         let now = self.clock.now();
         let begun = move |tx: &Transaction<'_>| {
             let id = conversation::find_or_begin(tx, which, now)?.ok_or(TurnError::Unknown(which.id()))?;
             let lease = lease::take(tx, &id.lease(), now, LEASE)?.ok_or(TurnError::Busy(id))?;
-            conversation::append(tx, id, &[Message::User { text: said }], None, now)?;
+            match said {
+                Some(text) => conversation::append(tx, id, &[Message::User { text }], None, now)?,
+                None if conversation::reopen(tx, id)? => {}
+                None => return Err(TurnError::NothingSaid(id)),
+            }
             let history = conversation::entries(tx, id)?.into_iter().map(|entry| entry.message);
             let mut history = history.collect::<Vec<_>>();
             if matches!(history.first(), Some(Message::Assistant { .. })) {
@@ -413,7 +429,8 @@ impl Driver<'_> {
 
     fn hands(&self, progress: &Progress, taint: Taint) -> Hands<'_> {
         let Self { db, clock, toolbox, face, kind, .. } = *self;
-        Hands { db, clock, toolbox, face, run: Run { kind, conversation: progress.conversation.0, taint } }
+        let (conversation, elsewhere) = (progress.conversation.0, face.elsewhere());
+        Hands { db, clock, toolbox, face, run: Run { kind, conversation, elsewhere, taint } }
     }
 }
 

@@ -62,6 +62,10 @@ pub enum Event {
 /// Whoever shows a turn to a person: a terminal, a page.
 pub trait Face: Send + Sync {
     fn shows(&self, event: Event);
+    /// May the person sit at another machine than the one Kai runs on?
+    fn elsewhere(&self) -> bool {
+        false
+    }
     /// Does the person allow exactly this call? Nobody there means no.
     fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
 }

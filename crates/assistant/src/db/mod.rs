@@ -8,9 +8,11 @@ mod error;
 mod migrate;
 mod open;
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use tokio::sync::watch;
 
 pub use error::{DbError, OpenError};
 pub use migrate::Migration;
@@ -20,11 +22,14 @@ pub use open::open;
 #[derive(Clone)]
 pub struct Db {
     conn: Arc<Mutex<Connection>>,
+    changes: Arc<watch::Sender<u64>>,
+    /// What `SQLite` last said about commits of other connections.
+    others: Arc<AtomicI64>,
 }
 
 impl Db {
     fn new(conn: Connection) -> Self {
-        Self { conn: Arc::new(Mutex::new(conn)) }
+        Self { conn: Arc::new(Mutex::new(conn)), changes: Arc::default(), others: Arc::default() }
     }
 
     /// A database that lives in memory only, with the given tables.
@@ -94,14 +99,35 @@ impl Db {
     {
         // A panic in `work` rolls its transaction back, so the connection behind a poisoned lock is sound.
         let mut conn = self.conn.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = conn.total_changes();
         let tx = conn.transaction_with_behavior(behavior).map_err(DbError::from)?;
         let value = work(&tx)?;
         tx.commit().map_err(DbError::from)?;
+        if conn.total_changes() != before {
+            self.changes.send_modify(|count| *count += 1);
+        }
         if matches!(behavior, TransactionBehavior::Immediate) {
             // Counted by scripts/bench: each one waits for the disk.
             tracing::trace!("commit");
         }
         Ok(value)
+    }
+
+    /// Moves on whenever something was changed: through this handle and its clones at once, by other processes when
+    /// [`Db::notice_others`] finds it out.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Asks whether another process has changed something. Cheap: `SQLite` keeps a number for it.
+    pub async fn notice_others(&self) -> Result<(), DbError> {
+        let version =
+            self.read(|tx| Ok::<i64, DbError>(tx.query_row("PRAGMA data_version", [], |row| row.get(0))?));
+        let version = version.await?;
+        if self.others.swap(version, Ordering::Relaxed) != version {
+            self.changes.send_modify(|count| *count += 1);
+        }
+        Ok(())
     }
 
     /// Reads every page: `None` if all is whole, else what is not.

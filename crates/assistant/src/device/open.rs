@@ -38,6 +38,8 @@ pub struct OpenUrlInput {
 #[derive(Debug, Serialize)]
 pub struct Opened {
     opened: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
 }
 
 pub struct OpenUrl {
@@ -49,6 +51,8 @@ pub struct OpenUrl {
 
 const LACKS: &str = "This machine has no program that opens addresses. On a desktop, install xdg-utils; in Termux, \
                      termux-tools.";
+/// The page makes the card of the call itself; see `web/talk` in the binary.
+const CARD: &str = "The user has a card with this address in the chat and opens it with one click.";
 /// Longer ones are cut by browsers anyway.
 const LONGEST: usize = 8_000;
 
@@ -61,7 +65,7 @@ impl Tool for OpenUrl {
         self.opener.is_none().then(|| LACKS.to_owned())
     }
 
-    async fn run(&self, input: OpenUrlInput, _: &Run) -> Result<Opened, ToolError> {
+    async fn run(&self, input: OpenUrlInput, run: &Run) -> Result<Opened, ToolError> {
         let opener = self.opener.as_ref().ok_or_else(|| ToolError(LACKS.to_owned()))?;
         let folders = allowed(&self.db.read(settings::load).await?, &self.files);
         let target = understand(&input.url).and_then(|asked| match asked {
@@ -73,9 +77,12 @@ impl Tool for OpenUrl {
             Target::Web(url) => url.clone(),
             Target::File(path) => path.display().to_string(),
         };
+        if run.elsewhere && matches!(target, Target::Web(_)) {
+            return Ok(Opened { opened: name, note: Some(CARD) });
+        }
         let failed = |e| ToolError(format!("{name} could not be opened: {e}."));
         opener.open(&target).await.map_err(failed)?;
-        Ok(Opened { opened: name })
+        Ok(Opened { opened: name, note: None })
     }
 }
 

@@ -52,13 +52,16 @@ pub struct Run {
     pub kind: RunKind,
     /// The conversation it belongs to; 0 for none.
     pub conversation: i64,
+    /// The person may sit at another machine: what is opened here may be opened where nobody is.
+    pub elsewhere: bool,
     /// What the request held when the call was made; what is kept of it carries that along.
     pub taint: Taint,
 }
 
 impl Run {
     /// A person calls one tool by hand, in no conversation.
-    pub const BY_HAND: Self = Self { kind: RunKind::Chat, conversation: 0, taint: Taint::Clean };
+    pub const BY_HAND: Self =
+        Self { kind: RunKind::Chat, conversation: 0, taint: Taint::Clean, elsewhere: false };
 }
 
 /// A failure as a sentence for the model that says what to do next. It never ends the turn.

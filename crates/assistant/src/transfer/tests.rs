@@ -61,7 +61,7 @@ fn filled(memories: &[(String, String, u32)], said: &[String]) -> Db {
             key: Some(Key::new("sk-very-secret")),
         };
         models::store::keep(tx, &model)?;
-        conversation::restore(tx, &whole(said))
+        conversation::restore(tx, &whole(said)).map(drop)
     };
     db.write_now(fill).unwrap_or_else(|e: DbError| panic!("{e}"));
     db

@@ -8,10 +8,12 @@ use kai_assistant::hex;
 use sha2::{Digest, Sha256};
 
 const CSS: &str = include_str!("assets/app.css");
+const JS: &str = include_str!("assets/app.js");
 const ICON: &str = include_str!("assets/icon.svg");
 
 /// The address of the style sheet.
 pub(super) static STYLE: LazyLock<String> = LazyLock::new(|| named("app", CSS, "css"));
+pub(super) static SCRIPT: LazyLock<String> = LazyLock::new(|| named("app", JS, "js"));
 pub(super) static FAVICON: LazyLock<String> = LazyLock::new(|| named("icon", ICON, "svg"));
 
 fn named(stem: &str, content: &str, ending: &str) -> String {
@@ -24,6 +26,7 @@ pub(super) async fn serve(uri: Uri) -> Response {
     let asked = uri.path();
     let (content, kind) = match asked {
         _ if asked == *STYLE => (CSS, "text/css; charset=utf-8"),
+        _ if asked == *SCRIPT => (JS, "text/javascript; charset=utf-8"),
         _ if asked == *FAVICON => (ICON, "image/svg+xml"),
         _ => return StatusCode::NOT_FOUND.into_response(),
     };

@@ -3,43 +3,69 @@
 use axum::Form;
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use jiff::tz::TimeZone;
 use kai_assistant::outbox::DraftId;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{Web, page};
+use super::{Web, page, reply};
 use crate::failure::Failure;
 use crate::sms::{self, Button, DraftRow, TapCall};
 
-pub(super) fn banner(drafts: &[DraftRow], csrf: &str) -> Markup {
+/// `whole` is the long one that the person asked to see, where no script can unfold it.
+pub(super) fn banner(drafts: &[DraftRow], csrf: &str, zone: &TimeZone, whole: Option<i64>) -> Markup {
     html! {
         @if !drafts.is_empty() {
             section class="drafts" aria-label="Messages that wait for you" {
-                @for draft in drafts { (card(draft, csrf)) }
+                @for draft in drafts { (card(draft, csrf, zone, whole == Some(draft.id.0))) }
             }
         }
     }
 }
 
-fn card(draft: &DraftRow, csrf: &str) -> Markup {
+fn card(draft: &DraftRow, csrf: &str, zone: &TimeZone, unfolded: bool) -> Markup {
     let id = draft.id.0;
+    let folded = is_long(&draft.body_shown) && !unfolded;
     html! {
-        article class="card draft" data-testid="draft-card" data-draft=(id) data-status=(draft.status)
+        article class="card draft" id=(format!("draft-{id}")) data-testid="draft-card" data-draft=(id) data-status=(draft.status)
             aria-label=(format!("Draft to {}", draft.to)) {
             header class="draft-head" {
                 strong class="draft-to" data-testid="draft-to" { (draft.to) }
                 span class="quiet" { (state(draft)) }
             }
             @for remark in &draft.remarks { p class="remark" { (remark) } }
-            p class="draft-body" data-testid="draft-body" { (draft.body_shown) }
+            (body(draft, folded))
             p class="quiet" {
-                (sms_count(draft.segments)) " · from " (origin(draft)) " · " time { (draft.created_local) }
+                (sms_count(draft.segments)) " · from " (origin(draft)) " · " (page::moment(draft.created_at, zone))
                 @if let Some(answered) = draft.in_reply_to { " · answers SMS " (answered) }
             }
-            (buttons(draft, csrf))
+            (buttons(draft, csrf, folded))
         }
+    }
+}
+
+/// What does not fit at a glance is folded, and cannot be sent until it was looked at.
+const GLANCE: usize = 400;
+const GLANCE_LINES: usize = 8;
+
+fn is_long(text: &str) -> bool {
+    text.chars().count() > GLANCE || text.lines().count() > GLANCE_LINES
+}
+
+fn body(draft: &DraftRow, folded: bool) -> Markup {
+    let text = &draft.body_shown;
+    if !folded {
+        return html! { p class="draft-body" data-testid="draft-body" { (text) } };
+    }
+    let beginning = text.lines().next().unwrap_or_default().chars().take(120).collect::<String>();
+    html! {
+        details class="long" id=(format!("draft-{}-whole", draft.id.0)) data-testid="draft-whole" {
+            summary { span class="beginning" { (beginning) "…" } " " span class="more" { "Show the whole message" } }
+            p class="draft-body" data-testid="draft-body" { (text) }
+        }
+        noscript { p { a href=(format!("?whole={}", draft.id.0)) { "Show the whole message, to send it" } } }
     }
 }
 
@@ -66,7 +92,7 @@ fn state(draft: &DraftRow) -> String {
     }
 }
 
-fn buttons(draft: &DraftRow, csrf: &str) -> Markup {
+fn buttons(draft: &DraftRow, csrf: &str, folded: bool) -> Markup {
     let (tap, away) = match draft.status.as_str() {
         "PENDING" => (Some(("send", "Send", "draft-send")), Some(("Discard", "draft-discard"))),
         "FAILED" => (Some(("retry", "Retry", "draft-retry")), Some(("Discard", "draft-discard"))),
@@ -78,15 +104,16 @@ fn buttons(draft: &DraftRow, csrf: &str) -> Markup {
     html! {
         div class="choices" {
             @if let Some((button, label, testid)) = tap {
-                form method="post" action=(format!("/drafts/{id}/tap")) {
+                form method="post" action=(format!("/drafts/{id}/tap")) data-live {
                     input type="hidden" name="csrf" value=(csrf);
                     input type="hidden" name="shown" value=(draft.digest);
                     input type="hidden" name="attempts" value=(draft.attempts);
-                    button class="primary" type="submit" name="button" value=(button) data-testid=(testid) { (label) }
+                    button class="primary" type="submit" name="button" value=(button) data-testid=(testid)
+                        disabled[folded] { (label) }
                 }
             }
             @if let Some((label, testid)) = away {
-                form method="post" action=(format!("/drafts/{id}/discard")) {
+                form method="post" action=(format!("/drafts/{id}/discard")) data-live {
                     input type="hidden" name="csrf" value=(csrf);
                     button type="submit" data-testid=(testid) { (label) }
                 }
@@ -105,22 +132,21 @@ pub(super) struct TapForm {
 pub(super) async fn tap(
     State(web): State<Web>,
     Path(id): Path<i64>,
+    headers: HeaderMap,
     form: Result<Form<TapForm>, FormRejection>,
 ) -> Response {
-    let Ok(Form(TapForm { button, shown, attempts })) = form else {
-        return page::refused("The form was not filled in as this page does it.");
-    };
+    let Ok(Form(TapForm { button, shown, attempts })) = form else { return reply::misfilled(&headers) };
     let call = TapCall { id: DraftId(id), button, shown, attempts };
-    back(sms::tap(&web.app, call).await)
+    back(&headers, sms::tap(&web.app, call).await)
 }
 
-pub(super) async fn discard(State(web): State<Web>, Path(id): Path<i64>) -> Response {
-    back(sms::discard(&web.app, DraftId(id)).await)
+pub(super) async fn discard(State(web): State<Web>, Path(id): Path<i64>, headers: HeaderMap) -> Response {
+    back(&headers, sms::discard(&web.app, DraftId(id)).await)
 }
 
-fn back(done: Result<DraftRow, Failure>) -> Response {
+fn back(headers: &HeaderMap, done: Result<DraftRow, Failure>) -> Response {
     match done {
-        Ok(_) => Redirect::to("/").into_response(),
-        Err(failure) => page::notice_back(StatusCode::CONFLICT, "Nothing was done", &failure.message),
+        Ok(_) => reply::done_here(headers),
+        Err(failure) => reply::not_done(headers, &failure.message),
     }
 }

@@ -1,14 +1,30 @@
 //! The page: loopback unless told otherwise, signed in by a one-time link, and nothing but the user's.
 //!
 //! Every request passes [`guard`] first: host, origin, session, CSRF. A handler that runs can rely on them.
+//!
+//! [`chat`] sends whole pages that need no script; [`live`] keeps open ones true: whatever moves, in the store or in one
+//! of the [`turns`], the regions of a [`view`] that became different are sent.
 
 mod assets;
+mod banners;
+mod bin;
+mod chat;
+#[cfg(feature = "sms")]
+mod demo;
 #[cfg(feature = "sms")]
 mod drafts;
 mod guard;
+mod icons;
+mod list;
+mod live;
+mod markdown;
 mod page;
+mod reply;
 pub(crate) mod signin;
 mod status_page;
+mod talk;
+mod turns;
+mod view;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,9 +32,11 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
+use bin::Bin;
 use kai_assistant::db::Migration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use turns::Turns;
 
 use crate::wire::App;
 
@@ -30,6 +48,11 @@ pub(crate) const MIGRATION: Migration =
 pub(crate) struct Web {
     app: Arc<App>,
     address: SocketAddr,
+    turns: Arc<Turns>,
+    bin: Arc<Bin>,
+    stop: CancellationToken,
+    #[cfg(feature = "sms")]
+    demo: demo::Demo,
 }
 
 /// Serves until told to stop, then lets requests under way finish.
@@ -39,15 +62,43 @@ pub(crate) async fn serve(
     address: SocketAddr,
     stop: CancellationToken,
 ) {
-    let server = axum::serve(listener, router(Web { app, address }));
+    let (turns, bin) = (Arc::default(), Arc::default());
+    let web = Web {
+        app,
+        address,
+        turns,
+        bin,
+        stop: stop.clone(),
+        #[cfg(feature = "sms")]
+        demo: demo::Demo::default(),
+    };
+    let noticing = tokio::spawn(live::notice_others(web.clone()));
+    #[cfg(feature = "sms")]
+    tokio::spawn(crate::demo::story(Arc::clone(&web.app), web.app.pages.subscribe()));
+    let server = axum::serve(listener, router(web.clone()));
     if let Err(error) = server.with_graceful_shutdown(stop.cancelled_owned()).await {
         tracing::error!(%error, "the page stopped");
     }
+    noticing.abort();
+    #[cfg(feature = "sms")]
+    web.demo.end();
 }
 
 fn router(web: Web) -> Router {
     features()
-        .route("/", get(status_page::show))
+        .route("/", get(chat::current))
+        .route("/new", get(chat::fresh))
+        .route("/say", post(chat::say_first))
+        .route("/c/{id}", get(chat::one))
+        .route("/c/{id}/say", post(chat::say))
+        .route("/c/{id}/stop", post(chat::stop))
+        .route("/c/{id}/again", post(chat::again))
+        .route("/c/{id}/delete", post(list::delete))
+        .route("/undo", post(list::undo))
+        .route("/click", post(chat::click))
+        .route("/heartbeat/seen", post(chat::heartbeat_seen))
+        .route("/events", get(live::events))
+        .route("/settings/general", get(status_page::show))
         .route("/login", get(signin::login))
         .route("/sign-out", post(signin::sign_out))
         .route("/settings/theme", post(status_page::set_theme))
@@ -64,6 +115,7 @@ fn features() -> Router<Web> {
     Router::new()
         .route("/drafts/{id}/tap", post(drafts::tap))
         .route("/drafts/{id}/discard", post(drafts::discard))
+        .route("/demo", post(demo::start))
 }
 
 #[cfg(not(feature = "sms"))]

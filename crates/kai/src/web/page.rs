@@ -2,9 +2,11 @@
 
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use maud::{DOCTYPE, Markup, html};
 
-use super::assets::{FAVICON, STYLE};
+use super::assets::{FAVICON, SCRIPT, STYLE};
 
 /// A whole page. `theme` is the setting: system, light or dark.
 pub(super) fn frame(title: &str, theme: &str, head: &Markup, body: &Markup) -> Markup {
@@ -18,11 +20,18 @@ pub(super) fn frame(title: &str, theme: &str, head: &Markup, body: &Markup) -> M
                 title { (title) }
                 link rel="icon" href=(*FAVICON);
                 link rel="stylesheet" href=(*STYLE);
+                script src=(*SCRIPT) defer {}
                 (head)
             }
             body { (body) }
         }
     }
+}
+
+/// A moment, in epoch milliseconds, as a person reads it.
+pub(super) fn moment(at: i64, zone: &TimeZone) -> Markup {
+    let at = Timestamp::from_millisecond(at).unwrap_or_default().to_zoned(zone.clone());
+    html! { time datetime=(at.strftime("%Y-%m-%dT%H:%M:%S%:z")) { (at.strftime("%b %-d, %H:%M")) } }
 }
 
 /// The mark of Kai: a speech bubble that waits for a tap.
@@ -78,10 +87,14 @@ pub(super) fn refused(sentence: &str) -> Response {
 }
 
 /// Something was not done, and the way back.
-#[cfg(feature = "sms")]
-pub(super) fn notice_back(status: StatusCode, title: &str, sentence: &str) -> Response {
-    let text = html! { p { (sentence) } p { a href="/" { "Back" } } };
+pub(super) fn notice_back(status: StatusCode, title: &str, sentence: &str, back: &str) -> Response {
+    let text = html! { p { (sentence) } p { a href=(back) { "Back" } } };
     notice(status, title, &html! {}, &text)
+}
+
+pub(super) fn no_chat() -> Response {
+    let text = html! { p { "It may have been deleted. " a href="/" { "To the current chat" } } };
+    notice(StatusCode::NOT_FOUND, "There is no such conversation", &html! {}, &text)
 }
 
 pub(super) async fn not_found(uri: Uri) -> Response {

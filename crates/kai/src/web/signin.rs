@@ -46,6 +46,10 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    pub(super) fn token(&self) -> Token {
+        self.token.clone()
+    }
+
     /// Known only to pages served to this session.
     pub(crate) fn csrf(&self) -> String {
         hex::encode(&Sha256::digest(format!("csrf {}", self.token.0)))

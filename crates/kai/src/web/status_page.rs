@@ -1,4 +1,4 @@
-//! The start page: what is on, where it lies, how it looks.
+//! General settings: what is on, where it lies, how it looks.
 
 use axum::extract::State;
 use axum::extract::rejection::FormRejection;
@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::signin::Session;
-use super::{Web, page};
+use super::{Web, icons, page};
 use crate::status::{self, Status};
 
 pub(super) async fn show(
@@ -19,38 +19,24 @@ pub(super) async fn show(
     Extension(values): Extension<Values>,
 ) -> Response {
     let csrf = session.map(|s| s.csrf()).unwrap_or_default();
-    match gathered(&web, &csrf).await {
-        Ok((status, banner)) => render(&status, &banner, &values.of(&THEME), &csrf).into_response(),
+    match status::of(&web.app, &web.app.around).await {
+        Ok(status) => render(&status, &values.of(&THEME), &csrf).into_response(),
         Err(error) => page::trouble(&error.to_string()),
     }
 }
 
-/// What is shown: the state of things, and above it what waits for a tap.
-async fn gathered(web: &Web, csrf: &str) -> Result<(Status, Markup), DbError> {
-    let status = status::of(&web.app, &web.app.around).await?;
-    #[cfg(feature = "sms")]
-    let banner = super::drafts::banner(&crate::sms::drafts(&web.app).await?, csrf);
-    #[cfg(not(feature = "sms"))]
-    let banner = {
-        let _ = csrf;
-        html! {}
-    };
-    Ok((status, banner))
-}
-
-fn render(status: &Status, banner: &Markup, theme: &str, csrf: &str) -> Markup {
+fn render(status: &Status, theme: &str, csrf: &str) -> Markup {
     let body = html! {
-        header {
-            (page::mark())
-            h1 { "Kai" }
+        header class="settings" {
+            a class="round" href="/" aria-label="Back to the chat" title="Back to the chat" { (icons::back()) }
+            h1 { "Settings" }
             span class="quiet" { (status.version) " · " (status.edition) " edition" }
             form method="post" action="/sign-out" {
                 input type="hidden" name="csrf" value=(csrf);
                 button class="plain" type="submit" { "Sign out" }
             }
         }
-        main {
-            (banner)
+        main class="settings" {
             @if status.demo { p class="demo" { "This is a demo: the phone is simulated, and the model plays a script." } }
             p class="promise" { "Kai runs on this machine. Nothing leaves for another person without your tap." }
             div class="cards" {
@@ -64,7 +50,7 @@ fn render(status: &Status, banner: &Markup, theme: &str, csrf: &str) -> Markup {
             }
         }
     };
-    page::frame("Kai", theme, &html! {}, &body)
+    page::frame("Settings · Kai", theme, &html! {}, &body)
 }
 
 fn card(title: &str, content: &Markup) -> Markup {
@@ -194,7 +180,7 @@ pub(super) async fn set_theme(
     let stored: Result<(), DbError> =
         web.app.db.write(move |tx| settings::store(tx, &THEME.key, &value)).await;
     match stored {
-        Ok(()) => Redirect::to("/").into_response(),
+        Ok(()) => Redirect::to("/settings/general").into_response(),
         Err(error) => page::trouble(&error.to_string()),
     }
 }

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::kit::Daemon;
+
 pub(crate) struct Browser {
     driver: Child,
     address: String,
@@ -51,7 +53,10 @@ impl Browser {
             // Chromium refuses its own sandbox to root only.
             args.push("--no-sandbox");
         }
-        let wanted = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": {"args": args}}}});
+        let wanted = json!({"capabilities": {"alwaysMatch": {
+            "goog:chromeOptions": {"args": args},
+            "goog:loggingPrefs": {"browser": "ALL"},
+        }}});
         let begun = self.ask("POST", "/session", &wanted);
         begun["sessionId"].as_str().unwrap().clone_into(&mut self.session);
     }
@@ -78,6 +83,71 @@ impl Browser {
         self.post("window", &json!({"handle": tab}));
     }
 
+    /// Signs in and waits until the page is kept true.
+    pub(crate) fn enter(&self, daemon: &Daemon) {
+        self.open(&daemon.link);
+        self.until_live();
+    }
+
+    pub(crate) fn until_live(&self) {
+        self.until("the page to live", "return document.querySelector('.app')?.dataset.live === 'yes'");
+    }
+
+    /// The size of the window's inside, and whether the person likes it dark.
+    pub(crate) fn look(&self, width: u32, height: u32, dark: bool) {
+        let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        let command = |cmd: &str, params: Value| {
+            self.post("goog/cdp/execute", &json!({"cmd": cmd, "params": params}));
+        };
+        command("Emulation.setDeviceMetricsOverride", metrics);
+        let scheme = if dark { "dark" } else { "light" };
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        command("Emulation.setEmulatedMedia", json!({ "features": features }));
+    }
+
+    /// Types into an element; `\u{e007}` is Enter.
+    pub(crate) fn type_into(&self, testid: &str, text: &str) {
+        let id = self.element(testid);
+        self.post(&format!("element/{id}/value"), &json!({"text": text}));
+    }
+
+    /// Presses keys where the focus is.
+    pub(crate) fn press(&self, keys: &str) {
+        let strokes = keys.chars().flat_map(|key| {
+            let key = key.to_string();
+            [json!({"type": "keyDown", "value": key}), json!({"type": "keyUp", "value": key})]
+        });
+        let actions: Vec<Value> = strokes.collect();
+        self.post("actions", &json!({"actions": [{"type": "key", "id": "keyboard", "actions": actions}]}));
+    }
+
+    /// Waits until an element with this test id is there.
+    pub(crate) fn until_seen(&self, testid: &str) {
+        self.until(testid, &format!("return !!document.querySelector('[data-testid=\"{testid}\"]')"));
+    }
+
+    pub(crate) fn until_gone(&self, testid: &str) {
+        self.until(testid, &format!("return !document.querySelector('[data-testid=\"{testid}\"]')"));
+    }
+
+    /// Waits until the page has these words.
+    pub(crate) fn until_says(&self, words: &str) {
+        let words = Value::from(words);
+        self.until(&words.to_string(), &format!("return document.body.innerText.includes({words})"));
+    }
+
+    /// Errors on the console: scripts that failed, and everything that the content security policy forbade. That a
+    /// change was refused is no error.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        let logged = self.post("se/log", &json!({"type": "browser"}));
+        let lines = logged.as_array().unwrap().iter();
+        lines
+            .filter(|line| line["level"] == "SEVERE")
+            .map(|line| line["message"].as_str().unwrap().to_owned())
+            .filter(|message| !message.contains("status of 409"))
+            .collect()
+    }
+
     /// Runs script and returns what it returns.
     pub(crate) fn run(&self, script: &str) -> Value {
         self.post("execute/sync", &json!({"script": script, "args": []}))
@@ -93,11 +163,14 @@ impl Browser {
 
     /// Clicks as a person does, on what can be seen.
     pub(crate) fn click(&self, testid: &str) {
+        let id = self.element(testid);
+        self.post(&format!("element/{id}/click"), &json!({}));
+    }
+
+    fn element(&self, testid: &str) -> String {
         let using = json!({"using": "css selector", "value": format!("[data-testid=\"{testid}\"]")});
         let found = self.post("element", &using);
-        let id =
-            found.as_object().and_then(|o| o.values().next()).and_then(Value::as_str).unwrap().to_owned();
-        self.post(&format!("element/{id}/click"), &json!({}));
+        found.as_object().and_then(|o| o.values().next()).and_then(Value::as_str).unwrap().to_owned()
     }
 
     /// Waits until the page agrees.

@@ -5,6 +5,7 @@
 
 mod ask;
 #[cfg(feature = "sms")]
+mod banners;
 mod browser;
 mod bus;
 mod cli;
@@ -18,6 +19,7 @@ mod ledger;
 #[cfg(all(target_os = "linux", feature = "notifications"))]
 mod notifications;
 mod notify;
+mod page;
 mod phone;
 mod provider;
 mod refusals;

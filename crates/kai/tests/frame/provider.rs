@@ -14,6 +14,8 @@ pub(crate) enum Act {
     Raw(String),
     /// Headers, and then nothing until the caller hangs up.
     Hang,
+    /// A stream in pieces, with a pause before each but the first.
+    Slowly(Vec<String>, Duration),
 }
 
 impl Act {
@@ -36,6 +38,17 @@ impl Act {
         let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
         let usage = json!({"choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 7}});
         Self::stream(&[piece(a), piece(b), end, usage])
+    }
+
+    /// An answer whose pieces come this far apart.
+    pub(crate) fn says_slowly(pieces: &[&str], pause: Duration) -> Self {
+        let piece = |text: &&str| {
+            let event = json!({"choices": [{"index": 0, "delta": {"content": text}}]});
+            format!("data: {event}\n\n")
+        };
+        let mut pieces: Vec<String> = pieces.iter().map(piece).collect();
+        pieces.push("data: [DONE]\n\n".to_owned());
+        Self::Slowly(pieces, pause)
     }
 
     /// A call in `OpenAI`'s format.
@@ -73,6 +86,8 @@ impl Act {
         Self::status("200 OK", "text/event-stream", &body.concat())
     }
 }
+
+const STREAM: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
 
 /// One request as it came.
 #[derive(Clone)]
@@ -122,9 +137,15 @@ impl Provider {
         };
         match act {
             Act::Raw(bytes) => drop(stream.write_all(bytes.as_bytes())),
+            Act::Slowly(pieces, pause) => {
+                drop(stream.write_all(STREAM.as_bytes()));
+                for (n, piece) in pieces.iter().enumerate() {
+                    std::thread::sleep(if n == 0 { Duration::ZERO } else { pause });
+                    drop(stream.write_all(piece.as_bytes()));
+                }
+            }
             Act::Hang => {
-                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
-                drop(stream.write_all(head.as_bytes()));
+                drop(stream.write_all(STREAM.as_bytes()));
                 // Reads nothing more until the caller closes.
                 drop(stream.read(&mut [0; 16]));
                 self.state.lock().unwrap().hung_up += 1;

@@ -29,7 +29,7 @@ impl Phone {
     }
 
     /// What lies in the inbox: id, sender, text; received in that order, a second apart.
-    fn inbox(&self, messages: &[(i64, &str, &str)]) {
+    pub(crate) fn inbox(&self, messages: &[(i64, &str, &str)]) {
         let row = |(n, (id, from, text)): (usize, &(i64, &str, &str))| {
             json!({"_id": id, "type": "inbox", "read": false, "address": from, "number": from, "threadid": 1,
                    "received": format!("2026-03-09 12:{:02}:{:02}", n / 60, n % 60), "body": text})
@@ -43,11 +43,11 @@ impl Phone {
     }
 
     /// What `termux-sms-send` was given: `number|text` and a line end each.
-    fn left(&self) -> String {
+    pub(crate) fn left(&self) -> String {
         std::fs::read_to_string(self.programs.path().join("left")).unwrap_or_default()
     }
 
-    fn run(&self, args: &[&str]) -> Done {
+    pub(crate) fn run(&self, args: &[&str]) -> Done {
         self.command().args(args).output().unwrap().into()
     }
 
@@ -68,10 +68,10 @@ impl Phone {
     }
 }
 
-const ALICE: &str = "+15550100";
+pub(crate) const ALICE: &str = "+15550100";
 
 /// A phone that reads and drafts, with one message that was there before.
-fn ready() -> Phone {
+pub(crate) fn ready() -> Phone {
     let phone = Phone::with_sms();
     phone.inbox(&[(41, ALICE, "before")]);
     assert_eq!(phone.run(&["settings", "set", "sms_enabled", "true"]).out, "sms_enabled = true\n");
@@ -81,7 +81,7 @@ fn ready() -> Phone {
     phone
 }
 
-fn draft(phone: &Phone, to: &str, body: &str) -> i64 {
+pub(crate) fn draft(phone: &Phone, to: &str, body: &str) -> i64 {
     let arguments = json!({"to": to, "body": body}).to_string();
     phone.run(&["tools", "call", "send_sms", &arguments]).json()["draft_id"].as_i64().unwrap()
 }
@@ -312,7 +312,7 @@ fn local_now() -> String {
         .to_string()
 }
 
-fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
+pub(crate) fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
     for _ in 0..200 {
         if there() {
             return;
@@ -389,10 +389,7 @@ fn two_tabs_two_taps_one_message() {
         browser.until("an answer", "return !document.querySelector('[data-testid=\"draft-send\"]')");
     }
     assert_eq!(phone.left(), format!("{ALICE}\n"));
-    browser.open(&format!("http://{}/", daemon.address));
-    assert!(
-        browser.run("return document.body.innerText").as_str().unwrap().contains("was taken by the phone")
-    );
+    browser.until_says("was taken by the phone");
     browser.click("draft-discard");
     browser.until("the draft to go", "return !document.querySelector('[data-testid=\"draft-card\"]')");
 }

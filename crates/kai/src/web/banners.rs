@@ -1,0 +1,84 @@
+//! What stands at the top of every chat until the person has dealt with it: calls that wait for a click, drafts that
+//! wait for a tap, a heartbeat's report, a deletion that can be taken back.
+
+use crate::cli::out::visible;
+use kai_assistant::agent::conversation::ConversationId;
+use maud::{Markup, html};
+
+use super::bin::Deleted;
+use super::icons;
+use super::turns::Question;
+use super::view::View;
+
+pub(super) fn all(view: &View<'_>) -> Markup {
+    html! {
+        @if let Some(report) = view.stored.heartbeat { (heartbeat(report, view.csrf)) }
+        @for (chat, question) in &view.questions { (click_card(*chat, question, view)) }
+        (drafts(view))
+        @if let Some(deleted) = &view.deleted { (undo(deleted, view.csrf)) }
+    }
+}
+
+#[cfg(feature = "sms")]
+fn drafts(view: &View<'_>) -> Markup {
+    super::drafts::banner(&view.stored.drafts, view.csrf, &view.zone, view.place.whole)
+}
+
+#[cfg(not(feature = "sms"))]
+fn drafts(_: &View<'_>) -> Markup {
+    html! {}
+}
+
+fn heartbeat(report: ConversationId, csrf: &str) -> Markup {
+    html! {
+        section class="card bar" data-testid="heartbeat-banner" aria-label="Heartbeat" {
+            a href=(format!("/c/{}", report.0)) { (icons::heart()) "Heartbeat has something to report" }
+            form method="post" action="/heartbeat/seen" data-live {
+                input type="hidden" name="csrf" value=(csrf);
+                button class="round" type="submit" data-testid="heartbeat-dismiss" aria-label="Dismiss" title="Dismiss" {
+                    (icons::close())
+                }
+            }
+        }
+    }
+}
+
+/// A call that needs the person's yes: shown exactly, since that is what the click allows.
+fn click_card(chat: ConversationId, question: &Question, view: &View<'_>) -> Markup {
+    let title = view.words.tool_name(&question.tool);
+    let elsewhere = view.place.chat != Some(chat);
+    html! {
+        article class="card ask" data-testid="click-card" id=(format!("click-{}", &question.hash[..16]))
+            aria-label=(format!("Allow {title}?")) {
+            h2 { "Allow “" (title) "”?" }
+            p class="quiet" {
+                "This conversation has read what others wrote, so Kai asks before it does this."
+                @if elsewhere { " " a href=(format!("/c/{}", chat.0)) { "See the conversation" } }
+            }
+            p { code { (question.tool) } }
+            pre data-testid="click-call" { (visible(&question.arguments)) }
+            form class="choices" method="post" action="/click" data-live {
+                input type="hidden" name="csrf" value=(view.csrf);
+                input type="hidden" name="question" value=(question.hash);
+                button class="primary" type="submit" name="answer" value="allow" data-testid="click-allow" { "Allow once" }
+                button type="submit" name="answer" value="deny" data-testid="click-deny" { "Don’t allow" }
+            }
+        }
+    }
+}
+
+fn undo(deleted: &Deleted, csrf: &str) -> Markup {
+    html! {
+        section class="card bar" data-testid="undo-bar" aria-label="Deleted" {
+            span { "Deleted “" (deleted.title) "”." }
+            form class="choices" method="post" action="/undo" data-live {
+                input type="hidden" name="csrf" value=(csrf);
+                input type="hidden" name="number" value=(deleted.number);
+                button type="submit" name="act" value="restore" data-testid="undo" { "Undo" }
+                button class="round" type="submit" name="act" value="forget" aria-label="Dismiss" title="Dismiss" {
+                    (icons::close())
+                }
+            }
+        }
+    }
+}

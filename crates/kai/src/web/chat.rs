@@ -1,0 +1,310 @@
+//! The page of a conversation, complete as it is sent; the script only keeps it true.
+
+use axum::extract::rejection::FormRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Form};
+use kai_assistant::agent::conversation::{self, ConversationId, Which};
+use kai_assistant::db::DbError;
+use kai_assistant::heartbeat;
+use kai_assistant::settings::THEME;
+use maud::{Markup, PreEscaped, html};
+use serde::Deserialize;
+
+use super::signin::Session;
+use super::turns::Saying;
+use super::view::{self, Place, Regions, Stored, View};
+use super::{Web, icons, live, page, reply};
+use crate::failure::Failure;
+use crate::models;
+
+type Signed = Extension<Option<Session>>;
+
+/// What the address says besides the conversation.
+#[derive(Deserialize)]
+pub(super) struct Seeking {
+    #[serde(default)]
+    q: String,
+    whole: Option<i64>,
+}
+
+/// `/`: the conversation last spoken in.
+pub(super) async fn current(
+    State(web): State<Web>,
+    Extension(session): Signed,
+    Query(seeking): Query<Seeking>,
+) -> Response {
+    match web.app.db.read(conversation::newest).await {
+        Ok(chat) => show(&web, session, Place { chat, q: seeking.q, whole: seeking.whole }, None).await,
+        Err(error) => page::trouble(&DbError::to_string(&error)),
+    }
+}
+
+/// `/new`: one that begins when something is said.
+pub(super) async fn fresh(
+    State(web): State<Web>,
+    Extension(session): Signed,
+    Query(seeking): Query<Seeking>,
+) -> Response {
+    show(&web, session, Place { chat: None, q: seeking.q, whole: seeking.whole }, None).await
+}
+
+/// `/c/<id>`.
+pub(super) async fn one(
+    State(web): State<Web>,
+    Extension(session): Signed,
+    Path(id): Path<i64>,
+    Query(seeking): Query<Seeking>,
+) -> Response {
+    let place = Place { chat: Some(ConversationId(id)), q: seeking.q, whole: seeking.whole };
+    show(&web, session, place, None).await
+}
+
+/// What was typed and could not be taken, and why.
+struct Untaken<'a> {
+    text: &'a str,
+    why: &'a str,
+}
+
+async fn show(web: &Web, session: Option<Session>, place: Place, untaken: Option<Untaken<'_>>) -> Response {
+    let Some(session) = session else { return page::sign_in(&HeaderMap::new()) };
+    let stored = match view::stored(web, &place, &session, None).await {
+        Ok(stored) => stored,
+        Err(error) => return page::trouble(&error.to_string()),
+    };
+    if place.chat.is_some() && stored.chat.is_none() {
+        return page::no_chat();
+    }
+    let csrf = session.csrf();
+    let view = View::of(web, &place, &stored, &csrf);
+    let blocks = view.blocks();
+    let empty = if blocks.is_empty() {
+        beginning(web, &csrf).await
+    } else {
+        html! {}
+    };
+    let status = if untaken.is_some() { StatusCode::CONFLICT } else { StatusCode::OK };
+    let body = body(&view, &blocks, &empty, untaken.as_ref(), web.app.home.is_demo());
+    let title = format!("{} · Kai", title(&stored));
+    // Without a script, a page looks again by itself for as long as there is something to wait for.
+    let head = html! { @if view.running() { noscript { meta http-equiv="refresh" content="2"; } } };
+    (status, page::frame(&title, &stored.values.of(&THEME), &head, &body)).into_response()
+}
+
+fn title(stored: &Stored) -> &str {
+    stored.chat.as_ref().map_or("New chat", |chat| chat.title.as_str())
+}
+
+fn body(
+    view: &View<'_>,
+    blocks: &[String],
+    empty: &Markup,
+    untaken: Option<&Untaken<'_>>,
+    demo: bool,
+) -> Markup {
+    let Regions { banners, turn, controls, chats, state } = view.regions();
+    html! {
+        a class="skip" href="#chat-input" { "To the message field" }
+        div class="app" data-chat=[view.place.chat.map(|id| id.0)] data-have=(live::sum(blocks)) {
+            (side(view, &chats))
+            (top(view, demo))
+            div id="banners" role="region" aria-label="What waits for you" aria-live="polite" { (banners) }
+            main id="main" tabindex="-1" {
+                div class="column" {
+                    div role="log" aria-label="Messages" {
+                        ol id="messages" { @for block in blocks { (PreEscaped(block)) } }
+                    }
+                    div id="turn" { (turn) }
+                    (empty)
+                }
+            }
+            div class="bottom" {
+                button class="round to-end js-only" type="button" id="to-end" data-testid="to-end" aria-label="To the newest message" hidden {
+                    (icons::down())
+                }
+                p id="state" class="seen-not" role="status" { (state) }
+                p id="toast" role="alert" { @if let Some(untaken) = untaken { (untaken.why) } }
+                (composer(view, &controls, untaken))
+            }
+        }
+    }
+}
+
+fn top(view: &View<'_>, demo: bool) -> Markup {
+    html! {
+        header class="top" {
+            button class="round menu" type="button" popovertarget="side" aria-label="Conversations" { (icons::menu()) }
+            h1 { (title(view.stored)) }
+            @if demo { span class="tag" { "Demo" span class="roomy" { ": all is simulated" } } }
+            span class="tag offline" id="offline" role="status" {}
+            a class="round" href="/new" aria-label="New chat" title="New chat" { (icons::plus()) }
+        }
+    }
+}
+
+fn side(view: &View<'_>, chats: &Markup) -> Markup {
+    html! {
+        aside id="side" popover aria-label="Conversations" {
+            div class="brand" { (page::mark()) strong { "Kai" } a class="button" href="/new" { (icons::plus()) "New chat" } }
+            form class="search" method="get" role="search" {
+                label class="seen-not" for="q" { "Search conversations" }
+                input type="search" id="q" name="q" value=(view.place.q) placeholder="Search" autocomplete="off";
+                button class="round" type="submit" aria-label="Search" { (icons::search()) }
+            }
+            nav aria-label="Conversations" { ul id="chats" data-testid="conversation-list" { (chats) } }
+            a class="button wide" href="/settings/general" { (icons::gear()) "Settings" }
+        }
+    }
+}
+
+fn composer(view: &View<'_>, controls: &Markup, untaken: Option<&Untaken<'_>>) -> Markup {
+    let action = view.place.chat.map_or_else(|| "/say".to_owned(), |id| format!("/c/{}/say", id.0));
+    html! {
+        form id="composer" method="post" action=(action) {
+            input type="hidden" name="csrf" value=(view.csrf);
+            label class="seen-not" for="chat-input" { "Message to Kai" }
+            textarea id="chat-input" name="text" data-testid="chat-input" rows="1" placeholder="Message Kai" required
+                autocomplete="off" { @if let Some(untaken) = untaken { (untaken.text) } }
+            div id="controls" { (controls) }
+        }
+    }
+}
+
+/// An empty conversation says what can be done, and what is missing for it.
+async fn beginning(web: &Web, csrf: &str) -> Markup {
+    let rows = models::rows(&web.app, &web.app.around).await.unwrap_or_default();
+    let ideas = if web.app.home.is_demo() { DEMO_IDEAS } else { IDEAS };
+    let ready = rows.iter().find(|row| row.ready);
+    html! {
+        section class="empty" aria-label="Beginning" {
+            (page::mark())
+            @match ready {
+                Some(model) => {
+                    h2 { "What can I do for you?" }
+                    p class="quiet" { (model.name) " answers. Nothing leaves for another person without your tap." }
+                    ul class="ideas js-only" {
+                        @for idea in ideas { li { button type="button" data-idea { (idea) } } }
+                    }
+                }
+                None => (no_model(rows.first().and_then(|row| row.why_not.as_deref()), csrf)),
+            }
+        }
+    }
+}
+
+const IDEAS: [&str; 3] = ["What day is it?", "Remember that I like green tea", "What do you know about me?"];
+/// What the demo's script understands.
+const DEMO_IDEAS: [&str; 3] = ["When is Grandma’s dinner?", "Answer the dinner message", "What time is it?"];
+
+fn no_model(why_not: Option<&str>, csrf: &str) -> Markup {
+    html! {
+        h2 { "No model is set up yet" }
+        @if let Some(why) = why_not { p { (why) } }
+        p class="quiet" { "Kai needs a language model to answer. In a terminal on the machine where Kai runs:" }
+        pre { "kai models add ollama --model qwen3\nkai models add openai --key-stdin < key.txt" }
+        @if cfg!(feature = "sms") {
+            p class="quiet" { "Just looking? The demo has a simulated phone and a scripted model; nothing of it is real." }
+            form method="post" action="/demo" data-live {
+                input type="hidden" name="csrf" value=(csrf);
+                button class="primary" type="submit" data-testid="try-demo" { "Try the demo" }
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct SayForm {
+    text: String,
+}
+
+type Said = Result<Form<SayForm>, FormRejection>;
+
+pub(super) async fn say_first(
+    State(web): State<Web>,
+    Extension(session): Signed,
+    headers: HeaderMap,
+    form: Said,
+) -> Response {
+    said(&web, session, &headers, None, form).await
+}
+
+pub(super) async fn say(
+    State(web): State<Web>,
+    Extension(session): Signed,
+    Path(id): Path<i64>,
+    headers: HeaderMap,
+    form: Said,
+) -> Response {
+    said(&web, session, &headers, Some(ConversationId(id)), form).await
+}
+
+async fn said(
+    web: &Web,
+    session: Option<Session>,
+    headers: &HeaderMap,
+    chat: Option<ConversationId>,
+    form: Said,
+) -> Response {
+    let Ok(Form(SayForm { text })) = form else { return reply::misfilled(headers) };
+    // Forms carry line ends as CR LF.
+    let text = text.replace("\r\n", "\n");
+    let saying = Saying::Text(text.clone(), chat.map_or(Which::New, Which::Id));
+    match start(web, saying).await {
+        Ok(id) => reply::done(headers, &format!("/c/{}", id.0)),
+        Err(failure) if headers.contains_key("x-live") => reply::not_done(headers, &failure.message),
+        // What was typed must not be lost.
+        Err(failure) => {
+            let untaken = Untaken { text: &text, why: &failure.message };
+            show(web, session, Place { chat, ..Place::default() }, Some(untaken)).await
+        }
+    }
+}
+
+async fn start(web: &Web, saying: Saying) -> Result<ConversationId, Failure> {
+    web.turns.start(&web.app, saying, web.stop.clone()).await
+}
+
+pub(super) async fn again(State(web): State<Web>, Path(id): Path<i64>, headers: HeaderMap) -> Response {
+    match start(&web, Saying::Again(ConversationId(id))).await {
+        Ok(id) => reply::done(&headers, &format!("/c/{}", id.0)),
+        Err(failure) => reply::not_done(&headers, &failure.message),
+    }
+}
+
+pub(super) async fn stop(State(web): State<Web>, Path(id): Path<i64>, headers: HeaderMap) -> Response {
+    web.turns.stop(ConversationId(id));
+    reply::done(&headers, &format!("/c/{id}"))
+}
+
+#[derive(Deserialize)]
+pub(super) struct ClickForm {
+    question: String,
+    answer: Click,
+}
+
+#[derive(Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum Click {
+    Allow,
+    Deny,
+}
+
+pub(super) async fn click(
+    State(web): State<Web>,
+    headers: HeaderMap,
+    form: Result<Form<ClickForm>, FormRejection>,
+) -> Response {
+    let Ok(Form(ClickForm { question, answer })) = form else { return reply::misfilled(&headers) };
+    if web.turns.click(&question, answer == Click::Allow) {
+        return reply::done_here(&headers);
+    }
+    reply::not_done(&headers, "That was answered already, or is not asked any more.")
+}
+
+pub(super) async fn heartbeat_seen(State(web): State<Web>, headers: HeaderMap) -> Response {
+    match web.app.db.write(heartbeat::store::lower).await {
+        Ok(()) => reply::done_here(&headers),
+        Err(error) => reply::not_done(&headers, &error.to_string()),
+    }
+}

@@ -1,0 +1,65 @@
+//! One click to the demo: starts it beside this Kai, in its home and process of its own, and leads there. It ends when
+//! this Kai does.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use kai_assistant::home::Home;
+
+use super::{Web, reply};
+
+/// The demo that was started from here, if one was.
+#[derive(Clone, Default)]
+pub(super) struct Demo(Arc<Mutex<Option<Child>>>);
+
+impl Demo {
+    pub(super) fn end(&self) {
+        let child = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut child) = child {
+            // It may have ended by itself.
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+
+    /// A link into the demo; blocks until it runs.
+    fn link(&self, home: &Home) -> Option<String> {
+        if let Some(link) = fresh_link(home) {
+            return Some(link);
+        }
+        self.end();
+        let mut child = kai(home.dir.clone()).args(["serve", "--demo", "--port", "0"]).spawn().ok()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take()?).read_line(&mut line).ok()?;
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
+        line.trim().strip_prefix("Open ").map(str::to_owned)
+    }
+}
+
+/// Into one that runs already.
+fn fresh_link(home: &Home) -> Option<String> {
+    let demo = home.demo().ok().filter(|demo| demo.socket().exists())?;
+    let said = kai(demo.dir).args(["link", "--json"]).output().ok()?;
+    let link: serde_json::Value = serde_json::from_slice(&said.stdout).ok()?;
+    link["url"].as_str().filter(|_| link["daemon_running"] == true).map(str::to_owned)
+}
+
+fn kai(home: PathBuf) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "kai".into()));
+    command.arg("--home").arg(home).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+}
+
+pub(super) async fn start(State(web): State<Web>, headers: HeaderMap) -> Response {
+    let (demo, home) = (web.demo.clone(), web.app.home.clone());
+    let link = tokio::task::spawn_blocking(move || demo.link(&home)).await;
+    match link.ok().flatten() {
+        Some(link) => reply::done_elsewhere(&headers, &link),
+        None => reply::not_done(&headers, "The demo could not be started. In a terminal: kai serve --demo"),
+    }
+}

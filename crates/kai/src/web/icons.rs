@@ -1,0 +1,68 @@
+//! Icons, drawn by ourselves and put into the page, so that nothing is fetched for them.
+
+use maud::{Markup, html};
+
+fn drawn(path: &str) -> Markup {
+    html! { svg class="icon" viewBox="0 0 24 24" aria-hidden="true" { path d=(path) {} } }
+}
+
+/// A wrench: a tool runs.
+pub(super) fn build() -> Markup {
+    drawn("M14 7a4 4 0 0 1 5-4l-2.5 2.5 2 2L21 5a4 4 0 0 1-5.2 5L8 18a2 2 0 0 1-3-3l8-7.5z")
+}
+
+pub(super) fn send() -> Markup {
+    drawn("M12 20V5M5.5 11.5 12 5l6.5 6.5")
+}
+
+pub(super) fn stop() -> Markup {
+    drawn("M6.5 6.5h11v11h-11z")
+}
+
+pub(super) fn close() -> Markup {
+    drawn("M6 6l12 12M18 6 6 18")
+}
+
+pub(super) fn menu() -> Markup {
+    drawn("M4 7h16M4 12h16M4 17h10")
+}
+
+pub(super) fn plus() -> Markup {
+    drawn("M12 5v14M5 12h14")
+}
+
+pub(super) fn gear() -> Markup {
+    drawn("M4 8h9M18 8h2M4 16h2M11 16h9M15.5 5.5v5M8.5 13.5v5")
+}
+
+pub(super) fn heart() -> Markup {
+    drawn("M3 12h4l2.5-5 4 10 2.5-5h5")
+}
+
+pub(super) fn bin() -> Markup {
+    drawn("M5 7h14M10 7V4.5h4V7M7 7l1 12.5h8L17 7")
+}
+
+pub(super) fn copy() -> Markup {
+    drawn("M9 9h10v11H9zM5.5 15V4.5H15")
+}
+
+pub(super) fn again() -> Markup {
+    drawn("M19 12a7 7 0 1 1-2-5M17.5 3v4h-4")
+}
+
+pub(super) fn down() -> Markup {
+    drawn("M12 5v14M5.5 12.5 12 19l6.5-6.5")
+}
+
+pub(super) fn back() -> Markup {
+    drawn("M20 12H5M11.5 5.5 5 12l6.5 6.5")
+}
+
+pub(super) fn outward() -> Markup {
+    drawn("M13 5h6v6M19 5l-9 9M10 6H5v13h13v-5")
+}
+
+pub(super) fn search() -> Markup {
+    drawn("M11 17a6 6 0 1 1 0-12 6 6 0 0 1 0 12zM15.5 15.5 20 20")
+}

@@ -1,0 +1,111 @@
+//! The conversations at the side: found, opened, deleted, and taken back.
+
+use axum::Form;
+use axum::extract::rejection::FormRejection;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use kai_assistant::agent::conversation::{self, Conversation, ConversationId};
+use kai_assistant::db::DbError;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::view::View;
+use super::{Web, icons, reply};
+use crate::chats;
+use crate::failure::Failure;
+
+/// A page stays light however long somebody has lived with Kai.
+const SHOWN: usize = 60;
+
+/// The rows; the search above them belongs to the page.
+pub(super) fn rows(view: &View<'_>) -> Markup {
+    let list = &view.stored.list;
+    html! {
+        @for listed in list.iter().take(SHOWN) { (row(listed, view)) }
+        @if list.len() > SHOWN { li class="quiet none" { "A search finds the other " (list.len() - SHOWN) "." } }
+        @if list.is_empty() {
+            li class="quiet none" {
+                @if view.place.q.trim().is_empty() { "No conversations yet." } @else { "Nothing was found." }
+            }
+        }
+    }
+}
+
+fn row(listed: &Conversation, view: &View<'_>) -> Markup {
+    let id = listed.id;
+    let here = view.place.chat == Some(id);
+    html! {
+        li id=(format!("chat-{}", id.0)) class=[here.then_some("here")] {
+            a href=(format!("/c/{}", id.0)) aria-current=[here.then_some("page")] {
+                @if listed.kind == "heartbeat" {
+                    span class="badge" data-testid="heartbeat-badge" title="Heartbeat" { (icons::heart()) }
+                }
+                span class="chat-title" { (listed.title) }
+                @if view.busy.contains(&id) { span class="pulse" title="Is being answered" {} }
+            }
+            form method="post" action=(format!("/c/{}/delete", id.0)) data-live {
+                input type="hidden" name="csrf" value=(view.csrf);
+                button class="round" type="submit" data-testid="chat-delete" title="Delete"
+                    aria-label=(format!("Delete {}", listed.title)) { (icons::bin()) }
+            }
+        }
+    }
+}
+
+pub(super) async fn delete(State(web): State<Web>, Path(id): Path<i64>, headers: HeaderMap) -> Response {
+    let id = ConversationId(id);
+    match put_away(&web, id).await {
+        Ok(()) => reply::done(&headers, "/"),
+        Err(failure) => reply::not_done(&headers, &failure.message),
+    }
+}
+
+async fn put_away(web: &Web, id: ConversationId) -> Result<(), Failure> {
+    let whole = web.app.db.read(move |tx| conversation::whole(tx, id)).await?;
+    chats::delete(&web.app, id).await?;
+    web.turns.forget(id);
+    if let Some(whole) = whole {
+        web.bin.put(whole, web.app.clock.now());
+    }
+    // The bin is no part of the store, so pages would not hear of it.
+    web.turns.move_on();
+    Ok(())
+}
+
+#[derive(Deserialize)]
+pub(super) struct UndoForm {
+    number: u64,
+    act: UndoAct,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum UndoAct {
+    Restore,
+    Forget,
+}
+
+pub(super) async fn undo(
+    State(web): State<Web>,
+    headers: HeaderMap,
+    form: Result<Form<UndoForm>, FormRejection>,
+) -> Response {
+    let Ok(Form(UndoForm { number, act })) = form else { return reply::misfilled(&headers) };
+    let restored = match act {
+        UndoAct::Forget => {
+            web.bin.forget(number);
+            Ok(None)
+        }
+        UndoAct::Restore => match web.bin.take(number) {
+            Some(whole) => web.app.db.write(move |tx| conversation::restore(tx, &whole)).await.map(Some),
+            None => return reply::not_done(&headers, "It is too late: that conversation is gone."),
+        },
+    };
+    web.turns.move_on();
+    match restored {
+        Ok(Some(id)) => reply::done(&headers, &format!("/c/{}", id.0)),
+        Ok(None) => reply::done_here(&headers),
+        Err(error) => reply::not_done(&headers, &DbError::to_string(&error)),
+    }
+}

@@ -1,0 +1,251 @@
+//! `/events`: keeps an open page true. Whenever the store or a turn has moved, the page's regions are made anew, and
+//! those that became different are sent. There is nothing to miss: a page that was slow or away gets what is so now.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use kai_assistant::agent::conversation::{ConversationId, Reached};
+use kai_assistant::db::DbError;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::Web;
+use super::signin::Session;
+use super::turns::Ended;
+use super::view::{self, Place, Stored, View};
+use crate::wire::App;
+
+/// What moves together is sent together; also as often as the eye wants to see an answer grow.
+const PACE: Duration = Duration::from_millis(60);
+/// Commands in other processes write to the store too.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// What an open page shows.
+#[derive(Deserialize)]
+pub(super) struct Asked {
+    chat: Option<i64>,
+    #[serde(default)]
+    q: String,
+    whole: Option<i64>,
+    /// The messages it has, as [`sum`] of them.
+    #[serde(default)]
+    have: String,
+}
+
+pub(super) async fn events(
+    State(web): State<Web>,
+    Extension(session): Extension<Option<Session>>,
+    Query(asked): Query<Asked>,
+) -> Response {
+    let Some(session) = session else { return StatusCode::UNAUTHORIZED.into_response() };
+    let follower = Follower::new(web, session, asked);
+    let told = stream::unfold(follower, |mut follower| async move {
+        let event = follower.next().await?;
+        Some((Ok::<_, Infallible>(event), follower))
+    });
+    Sse::new(told).keep_alive(KeepAlive::default()).into_response()
+}
+
+/// Counts the pages that are open.
+struct Open(Arc<App>);
+
+impl Open {
+    fn new(app: Arc<App>) -> Self {
+        app.pages.send_modify(|count| *count += 1);
+        Self(app)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.pages.send_modify(|count| *count -= 1);
+    }
+}
+
+/// What the blocks of messages were made from.
+type Made = (Reached, Turned);
+
+#[derive(PartialEq, Eq)]
+enum Turned {
+    Not,
+    Elsewhere,
+    /// `None` while it runs.
+    To(Option<Ended>),
+}
+
+/// One open page, and what it was told.
+struct Follower {
+    web: Web,
+    session: Session,
+    csrf: String,
+    place: Place,
+    have: String,
+    store: watch::Receiver<u64>,
+    turns: watch::Receiver<u64>,
+    stored: Option<Stored>,
+    regions: BTreeMap<&'static str, u64>,
+    /// `None` before the first look.
+    blocks: Option<Vec<u64>>,
+    /// They are made anew only when this has changed.
+    made_from: Option<Made>,
+    over: bool,
+    _open: Open,
+}
+
+impl Follower {
+    fn new(web: Web, session: Session, asked: Asked) -> Self {
+        Self {
+            store: web.app.db.changes(),
+            turns: web.turns.moves(),
+            csrf: session.csrf(),
+            place: Place { chat: asked.chat.map(ConversationId), q: asked.q, whole: asked.whole },
+            have: asked.have,
+            stored: None,
+            regions: BTreeMap::new(),
+            blocks: None,
+            made_from: None,
+            over: false,
+            _open: Open::new(Arc::clone(&web.app)),
+            session,
+            web,
+        }
+    }
+
+    /// The next thing to tell; `None` when it is over.
+    async fn next(&mut self) -> Option<Event> {
+        while !self.over {
+            let first = self.stored.is_none();
+            let look_again = first || self.wait().await?;
+            if look_again && let Err(error) = self.look().await {
+                tracing::warn!(%error, "an open page could not be kept true");
+                return None;
+            }
+            if self.stored.as_ref().is_some_and(|stored| stored.signed_out) {
+                self.over = true;
+                return Some(Event::default().event("gone").data("-"));
+            }
+            let patches = self.patches();
+            if !patches.is_empty() || first {
+                return Some(Event::default().event("patch").data(Value::from(patches).to_string()));
+            }
+        }
+        None
+    }
+
+    /// Until something moves; true if it was the store.
+    async fn wait(&mut self) -> Option<bool> {
+        let stored = tokio::select! {
+            () = self.web.stop.cancelled() => return None,
+            moved = self.store.changed() => moved.map(|()| true).ok()?,
+            moved = self.turns.changed() => moved.map(|()| false).ok()?,
+        };
+        tokio::time::sleep(PACE).await;
+        let also = self.store.has_changed().ok()?;
+        self.store.mark_unchanged();
+        self.turns.mark_unchanged();
+        Some(stored || also)
+    }
+
+    async fn look(&mut self) -> Result<(), DbError> {
+        let known = self.stored.take();
+        self.stored = Some(view::stored(&self.web, &self.place, &self.session, known).await?);
+        Ok(())
+    }
+
+    fn patches(&mut self) -> Vec<Value> {
+        let Some(stored) = &self.stored else { return vec![] };
+        let view = View::of(&self.web, &self.place, stored, &self.csrf);
+        let mut patches = vec![];
+        let turn = match &view.sight {
+            Some(sight) => Turned::To(sight.ended.clone()),
+            None if view.answered_elsewhere() => Turned::Elsewhere,
+            None => Turned::Not,
+        };
+        let from = (stored.reached, turn);
+        if self.made_from.as_ref() != Some(&from) {
+            let told = self.blocks.take();
+            let (blocks, patch) = newer(&view.blocks(), told, &self.have);
+            patches.extend(patch);
+            (self.blocks, self.made_from) = (Some(blocks), Some(from));
+        }
+        for (id, html) in view.regions().named() {
+            let now = hash(&html);
+            if self.regions.insert(id, now) != Some(now) {
+                patches.push(json!({"id": id, "html": html}));
+            }
+        }
+        patches
+    }
+}
+
+/// From where on the page's messages are others, and what they are. `have` is what the page came with.
+fn newer(blocks: &[String], told: Option<Vec<u64>>, have: &str) -> (Vec<u64>, Option<Value>) {
+    let now: Vec<u64> = blocks.iter().map(|block| hash(block)).collect();
+    let told = told.unwrap_or_else(|| if have == sum_of(&now) { now.clone() } else { vec![] });
+    let same = now.iter().zip(&told).take_while(|(now, told)| now == told).count();
+    if same == now.len() && same == told.len() {
+        return (now, None);
+    }
+    let patch = json!({"from": same, "blocks": &blocks[same..]});
+    (now, Some(patch))
+}
+
+/// What a page says it has.
+pub(super) fn sum(blocks: &[String]) -> String {
+    sum_of(&blocks.iter().map(|block| hash(block)).collect::<Vec<_>>())
+}
+
+fn sum_of(blocks: &[u64]) -> String {
+    let mut all = DefaultHasher::new();
+    blocks.hash(&mut all);
+    format!("{:x}", all.finish())
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hash = DefaultHasher::new();
+    text.hash(&mut hash);
+    hash.finish()
+}
+
+/// Looks what other processes did, as long as somebody has a page open.
+pub(super) async fn notice_others(web: Web) {
+    let mut pages = web.app.pages.subscribe();
+    loop {
+        tokio::select! {
+            () = web.stop.cancelled() => return,
+            open = pages.wait_for(|count| *count > 0) => if open.is_err() { return },
+        }
+        if let Err(error) = web.app.db.notice_others().await {
+            tracing::warn!(%error, "the store could not be asked for changes");
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_new_is_sent() {
+        let blocks = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+        let (told, patch) = newer(&blocks(&["a", "b"]), None, "something else");
+        assert_eq!(patch.unwrap(), json!({"from": 0, "blocks": ["a", "b"]}));
+        let (_, patch) = newer(&blocks(&["a", "b"]), None, &sum(&blocks(&["a", "b"])));
+        assert_eq!(patch, None, "the page came with them");
+        let (_, patch) = newer(&blocks(&["a", "c", "d"]), Some(told.clone()), "");
+        assert_eq!(patch.unwrap(), json!({"from": 1, "blocks": ["c", "d"]}));
+        let (_, patch) = newer(&blocks(&["a"]), Some(told), "");
+        assert_eq!(patch.unwrap(), json!({"from": 1, "blocks": []}), "one is gone");
+    }
+}

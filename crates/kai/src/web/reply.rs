@@ -1,0 +1,88 @@
+//! How a change is answered: to a script, which shows what changed by itself, in JSON; to a form without one by leading
+//! back to a page.
+
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use serde_json::{Value, json};
+
+use super::page;
+
+fn by_script(headers: &HeaderMap) -> bool {
+    headers.contains_key("x-live")
+}
+
+fn told(status: StatusCode, what: &Value) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], what.to_string()).into_response()
+}
+
+/// It was done, and is to be seen at `to`.
+pub(super) fn done(headers: &HeaderMap, to: &str) -> Response {
+    if by_script(headers) {
+        told(StatusCode::OK, &json!({"to": to}))
+    } else {
+        Redirect::to(to).into_response()
+    }
+}
+
+/// It was done, and is to be seen wherever the person is.
+pub(super) fn done_here(headers: &HeaderMap) -> Response {
+    if by_script(headers) {
+        told(StatusCode::OK, &json!({}))
+    } else {
+        Redirect::to(&from(headers)).into_response()
+    }
+}
+
+/// It was done, and is to be seen under another address, to which a form may not lead by itself.
+#[cfg(feature = "sms")]
+pub(super) fn done_elsewhere(headers: &HeaderMap, link: &str) -> Response {
+    if by_script(headers) {
+        return told(StatusCode::OK, &json!({"to": link}));
+    }
+    page::notice_back(StatusCode::OK, "It is ready", "Open it with the link below.", link)
+}
+
+pub(super) fn not_done(headers: &HeaderMap, sentence: &str) -> Response {
+    if by_script(headers) {
+        return told(StatusCode::CONFLICT, &json!({"error": sentence}));
+    }
+    page::notice_back(StatusCode::CONFLICT, "Nothing was done", sentence, &from(headers))
+}
+
+pub(super) fn misfilled(headers: &HeaderMap) -> Response {
+    let sentence = "The form was not filled in as this page does it.";
+    if by_script(headers) {
+        return told(StatusCode::BAD_REQUEST, &json!({"error": sentence}));
+    }
+    page::refused(sentence)
+}
+
+/// The page that a form was on; the start where the browser does not say. Only ever a path of ours.
+fn from(headers: &HeaderMap) -> String {
+    let named = headers.get("referer").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let path = named
+        .split_once("://")
+        .and_then(|(_, rest)| rest.split_once('/'))
+        .map(|(_, path)| format!("/{path}"));
+    path.filter(|path| path.starts_with("/c/") && !path.contains("//")).unwrap_or_else(|| "/".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_leads_back_to_a_page_of_ours_only() {
+        for (referer, expected) in [
+            ("http://127.0.0.1:8787/c/5?q=tea", "/c/5?q=tea"),
+            ("http://127.0.0.1:8787/", "/"),
+            ("http://evil.test//other.test", "/"),
+            ("http://evil.test/c//other.test", "/"),
+            ("", "/"),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert("referer", referer.parse().unwrap());
+            assert_eq!(from(&headers), expected, "{referer}");
+        }
+    }
+}

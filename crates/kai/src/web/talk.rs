@@ -1,0 +1,212 @@
+//! A conversation as it is read: what the person said, the answer, and, folded away, what Kai did for it.
+
+use jiff::tz::TimeZone;
+use kai_assistant::agent::conversation::{ConversationId, Entry, is_answer};
+use kai_assistant::words::Words;
+use kai_llm::{Message, ToolCall};
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::turns::{Ended, Sight};
+use super::{icons, markdown, page};
+
+/// What is needed to show a conversation besides what was said.
+pub(super) struct Telling<'a> {
+    pub(super) id: ConversationId,
+    pub(super) csrf: &'a str,
+    pub(super) words: &'static Words,
+    pub(super) zone: &'a TimeZone,
+    /// The turn that runs, or that ended without an answer.
+    pub(super) sight: Option<&'a Sight>,
+    /// The newest is being answered.
+    pub(super) waits: bool,
+}
+
+/// Something the person said and what came of it; a report has nothing said before it.
+struct Exchange<'a> {
+    asked: Option<&'a Entry>,
+    replies: Vec<&'a Entry>,
+}
+
+fn exchanges(entries: &[Entry]) -> Vec<Exchange<'_>> {
+    let mut all: Vec<Exchange<'_>> = vec![];
+    for entry in entries {
+        let asked = matches!(entry.message, Message::User { .. });
+        let whole = |last: &Exchange<'_>| last.replies.last().is_some_and(|reply| is_answer(&reply.message));
+        match all.last_mut() {
+            Some(last) if !asked && !whole(last) => last.replies.push(entry),
+            _ if asked => all.push(Exchange { asked: Some(entry), replies: vec![] }),
+            _ => all.push(Exchange { asked: None, replies: vec![entry] }),
+        }
+    }
+    all
+}
+
+/// One block per exchange, oldest first.
+pub(super) fn blocks(entries: &[Entry], telling: &Telling<'_>) -> Vec<String> {
+    let all = exchanges(entries);
+    let count = all.len();
+    let block = |(n, exchange): (usize, &Exchange<'_>)| {
+        let newest = n + 1 == count;
+        telling.exchange(exchange, newest).into_string()
+    };
+    all.iter().enumerate().map(block).collect()
+}
+
+impl Telling<'_> {
+    fn exchange(&self, exchange: &Exchange<'_>, newest: bool) -> Markup {
+        let waits = newest && self.waits;
+        let answered = exchange.replies.last().is_some_and(|reply| is_answer(&reply.message));
+        html! {
+            li class="exchange" {
+                @if let Some(Entry { message: Message::User { text }, .. }) = exchange.asked {
+                    article class="said" data-testid="message-user" aria-label="You" { (text) }
+                }
+                (reply(exchange))
+                (opened(exchange))
+                @if !waits { (self.done(exchange)) }
+                @if answered { (self.foot(exchange, newest && !waits && exchange.asked.is_some())) }
+                @else if !waits { (self.unanswered(newest)) }
+            }
+        }
+    }
+
+    /// Who answered and when, and what can be done with the answer.
+    fn foot(&self, exchange: &Exchange<'_>, may_go_again: bool) -> Markup {
+        let Some(last) = exchange.replies.last() else { return html! {} };
+        html! {
+            footer class="foot quiet" {
+                span { "Answered by " (last.answered_by.as_deref().unwrap_or("Kai")) " · " (page::moment(last.at, self.zone)) }
+                button type="button" class="small js-only" data-copy data-testid="chat-copy" { (icons::copy()) "Copy" }
+                @if may_go_again { (self.again("Answer again")) }
+            }
+        }
+    }
+
+    fn again(&self, label: &str) -> Markup {
+        html! {
+            form method="post" action=(format!("/c/{}/again", self.id.0)) data-live {
+                input type="hidden" name="csrf" value=(self.csrf);
+                button type="submit" class="small" data-testid="chat-again" { (icons::again()) (label) }
+            }
+        }
+    }
+
+    fn unanswered(&self, newest: bool) -> Markup {
+        let ended = self.sight.filter(|_| newest).and_then(|sight| sight.ended.as_ref());
+        let shown = self.sight.filter(|_| newest).map(|sight| sight.answer.as_str()).unwrap_or_default();
+        html! {
+            @if !shown.is_empty() { article class="answer broken" { (markdown::render(shown)) } }
+            div class="trouble" data-testid="chat-error" {
+                p {
+                    @match ended {
+                        Some(Ended::Failed(why)) => (why),
+                        Some(Ended::Stopped) => "You stopped this answer.",
+                        None => "This was not answered.",
+                    }
+                }
+                @if newest { (self.again("Try again")) }
+            }
+        }
+    }
+
+    /// For those who want to check: every call and what it brought.
+    fn done(&self, exchange: &Exchange<'_>) -> Markup {
+        let calls = calls(exchange);
+        html! {
+            @if !calls.is_empty() {
+                details class="did" data-testid="what-kai-did" {
+                    summary data-testid="what-kai-did-summary" { "What Kai did (" (calls.len()) ")" }
+                    ol {
+                        @for (call, result) in calls {
+                            li {
+                                strong { (self.words.tool_name(&call.name)) } " " code { (call.name) }
+                                pre { (call.arguments) }
+                                @match result { Some(result) => pre { (result) }, None => p { "It did not come to an end." } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn reply(exchange: &Exchange<'_>) -> Markup {
+    let texts = exchange.replies.iter().filter_map(|reply| match &reply.message {
+        Message::Assistant { text, .. } if !text.trim().is_empty() => Some(text),
+        _ => None,
+    });
+    let texts: Vec<&String> = texts.collect();
+    html! {
+        @if !texts.is_empty() {
+            article class="answer" data-testid="message-assistant" aria-label="Kai" {
+                @for text in texts { (markdown::render(text)) }
+            }
+        }
+    }
+}
+
+/// `open_url`: the person's browser may be on another machine, so they open it themselves.
+fn opened(exchange: &Exchange<'_>) -> Markup {
+    let opened = calls(exchange).into_iter().filter(|(call, _)| call.name == "open_url");
+    let addresses: Vec<String> = opened.filter_map(|(_, result)| address(result?)).collect();
+    html! {
+        @for url in &addresses {
+            a class="card open" data-testid="open-card" href=(url) target="_blank" rel="noopener noreferrer" {
+                (icons::outward())
+                span { strong { "Open" } span class="quiet" { (url) } }
+            }
+        }
+    }
+}
+
+fn calls<'a>(exchange: &Exchange<'a>) -> Vec<(&'a ToolCall, Option<&'a str>)> {
+    let mut found: Vec<(&ToolCall, Option<&str>)> = vec![];
+    for reply in &exchange.replies {
+        match &reply.message {
+            Message::Assistant { calls, .. } => found.extend(calls.iter().map(|call| (call, None))),
+            Message::Tool { call: id, result, .. } => {
+                // Some models use the same id again, so the last one that lacks a result is meant.
+                let of_it =
+                    |(call, result): &&mut (&ToolCall, Option<&str>)| call.id == *id && result.is_none();
+                if let Some(open) = found.iter_mut().rev().find(of_it) {
+                    open.1 = Some(result);
+                }
+            }
+            Message::User { .. } => {}
+        }
+    }
+    found
+}
+
+/// Only web addresses, as the tool checked them: a file of this machine is opened by this machine.
+fn address(result: &str) -> Option<String> {
+    let result: Value = serde_json::from_str(result).ok()?;
+    let opened = result.get("opened")?.as_str().filter(|_| result["success"] == true)?;
+    (opened.starts_with("https://") || opened.starts_with("http://")).then(|| opened.to_owned())
+}
+
+/// The turn that runs: its answer so far, and the row that says it is waited for.
+pub(super) fn turn(sight: Option<&Sight>, words: &Words) -> Markup {
+    let Some(sight) = sight.filter(|sight| sight.ended.is_none()) else { return html! {} };
+    html! {
+        @if !sight.answer.is_empty() {
+            article class="answer coming" data-testid="message-assistant" aria-label="Kai" aria-busy="true" {
+                (markdown::render(&sight.answer))
+            }
+        }
+        @if let Some(note) = &sight.note { p class="quiet note" { (note) } }
+        div class="waiting" {
+            span class="chip waits" data-testid="waiting-chip" aria-hidden="true" {
+                span class="pulse" {}
+                span class="waits-words" data-keep id="waits-words" {
+                    span class="on" { "Thinking…" } span { "Working…" } span { "Brewing…" }
+                }
+            }
+            @for running in &sight.tools {
+                span class="chip tool" data-testid="tool-chip" { (icons::build()) (words.tool_name(&running.tool)) }
+            }
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! Turns that were started from the page. They belong to the daemon and not to a tab: closing the page stops nothing,
+//! and a page that opens in the middle sees how far it is.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use kai_assistant::agent::conversation::{ConversationId, Which};
+use kai_assistant::agent::{self, Face};
+use kai_assistant::hex;
+use kai_llm::ToolCall;
+use sha2::{Digest, Sha256};
+use tokio::sync::{oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::chats;
+use crate::failure::Failure;
+use crate::wire::App;
+
+/// A question waits so long for its click; then it is a no. Shorter than a turn may be silent.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// Every turn of the page that runs, or that ended without an answer.
+#[derive(Default)]
+pub(super) struct Turns {
+    known: Mutex<BTreeMap<ConversationId, Arc<Turn>>>,
+    moved: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct Turn {
+    cancel: CancellationToken,
+    sight: Mutex<Sight>,
+    clicks: Mutex<BTreeMap<String, oneshot::Sender<bool>>>,
+}
+
+/// What there is to see of a turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Sight {
+    /// Of the reply that is being written.
+    pub(super) answer: String,
+    pub(super) tools: Vec<RunningTool>,
+    /// Why it takes longer.
+    pub(super) note: Option<String>,
+    pub(super) questions: Vec<Question>,
+    /// `None` while it runs.
+    pub(super) ended: Option<Ended>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RunningTool {
+    call: String,
+    pub(super) tool: String,
+}
+
+/// How a turn ended that has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ended {
+    Stopped,
+    Failed(String),
+}
+
+/// A call that waits for one click.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Question {
+    /// Of exactly this call, and of this one asking.
+    pub(super) hash: String,
+    pub(super) tool: String,
+    pub(super) arguments: String,
+}
+
+/// What a turn is to answer.
+pub(super) enum Saying {
+    Text(String, Which),
+    /// What was said last in this conversation.
+    Again(ConversationId),
+}
+
+impl Turns {
+    /// Moves on whenever a turn does.
+    pub(super) fn moves(&self) -> watch::Receiver<u64> {
+        self.moved.subscribe()
+    }
+
+    /// Starts a turn and returns as soon as what was said is stored.
+    pub(super) async fn start(
+        self: &Arc<Self>,
+        app: &Arc<App>,
+        saying: Saying,
+        stop: CancellationToken,
+    ) -> Result<ConversationId, Failure> {
+        let (began, stored) = oneshot::channel();
+        let turn = Arc::new(Turn::default());
+        let (turns, id, began) = (Arc::clone(self), OnceLock::new(), Mutex::new(Some(began)));
+        let face = Arc::new(PageFace { turns, turn, id, began });
+        let running = tokio::spawn(run(face, Arc::clone(app), saying, stop));
+        match stored.await {
+            Ok(id) => Ok(id),
+            Err(_) => Err(Failure::failed(match running.await {
+                Ok(Some(Ended::Failed(message))) => message,
+                _ => "Kai is stopping.".to_owned(),
+            })),
+        }
+    }
+
+    fn end(&self, id: Option<ConversationId>, turn: &Arc<Turn>, ended: Option<Ended>) {
+        let Some(id) = id else { return };
+        let mut known = lock(&self.known);
+        match ended {
+            // Another one may have begun in the meantime.
+            None if known.get(&id).is_some_and(|there| Arc::ptr_eq(there, turn)) => drop(known.remove(&id)),
+            None => {}
+            Some(ended) => {
+                let mut sight = lock(&turn.sight);
+                (sight.tools, sight.questions, sight.note) = (vec![], vec![], None);
+                sight.ended = Some(ended);
+            }
+        }
+        drop(known);
+        self.move_on();
+    }
+
+    pub(super) fn move_on(&self) {
+        self.moved.send_modify(|count| *count += 1);
+    }
+
+    pub(super) fn sight(&self, id: ConversationId) -> Option<Sight> {
+        lock(&self.known).get(&id).map(|turn| lock(&turn.sight).clone())
+    }
+
+    pub(super) fn is_running(&self, id: ConversationId) -> bool {
+        self.sight(id).is_some_and(|sight| sight.ended.is_none())
+    }
+
+    /// What waits for a click, in whichever conversation.
+    pub(super) fn questions(&self) -> Vec<(ConversationId, Question)> {
+        let known = lock(&self.known);
+        let of = |(id, turn): (&ConversationId, &Arc<Turn>)| {
+            lock(&turn.sight)
+                .questions
+                .clone()
+                .into_iter()
+                .map(|question| (*id, question))
+                .collect::<Vec<_>>()
+        };
+        known.iter().flat_map(of).collect()
+    }
+
+    /// The person stops it. What was shown so far stays in sight until the next turn.
+    pub(super) fn stop(&self, id: ConversationId) {
+        if let Some(turn) = lock(&self.known).get(&id) {
+            turn.cancel.cancel();
+        }
+    }
+
+    /// The conversation is gone, and so is what was shown of its turn.
+    pub(super) fn forget(&self, id: ConversationId) {
+        lock(&self.known).remove(&id);
+    }
+
+    /// The first answer counts; false if there is no such question any more.
+    pub(super) fn click(&self, hash: &str, yes: bool) -> bool {
+        let known = lock(&self.known);
+        let answered = known.values().find_map(|turn| lock(&turn.clicks).remove(hash));
+        answered.is_some_and(|answer| answer.send(yes).is_ok())
+    }
+}
+
+/// One turn from its beginning to its end, whoever watches. `None` if there is an answer.
+async fn run(face: Arc<PageFace>, app: Arc<App>, saying: Saying, stop: CancellationToken) -> Option<Ended> {
+    let (watched, cancel) = (Arc::clone(&face), face.turn.cancel.clone());
+    // In a task of its own, so that a bug ends the turn like any other failure.
+    let task = tokio::spawn(async move {
+        tokio::select! {
+            outcome = answer(&app, saying, watched.as_ref()) => Some(outcome),
+            () = cancel.cancelled() => None,
+            () = stop.cancelled() => None,
+        }
+    });
+    let bug = || Some(Err(Failure::failed("Kai hit a bug of its own and gave up on this.")));
+    let ended = match task.await.unwrap_or_else(|_| bug()) {
+        Some(Ok(())) => None,
+        Some(Err(failure)) => Some(Ended::Failed(failure.message)),
+        None => Some(Ended::Stopped),
+    };
+    face.turns.end(face.id.get().copied(), &face.turn, ended.clone());
+    ended
+}
+
+async fn answer(app: &App, saying: Saying, face: &dyn Face) -> Result<(), Failure> {
+    match saying {
+        Saying::Text(text, which) => chats::ask(app, &app.around, text, which, face).await.map(drop),
+        Saying::Again(id) => chats::again(app, &app.around, id, face).await.map(drop),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Every open page at once.
+struct PageFace {
+    turns: Arc<Turns>,
+    turn: Arc<Turn>,
+    id: OnceLock<ConversationId>,
+    began: Mutex<Option<oneshot::Sender<ConversationId>>>,
+}
+
+impl PageFace {
+    fn begins(&self, id: ConversationId) {
+        let _ = self.id.set(id);
+        lock(&self.turns.known).insert(id, Arc::clone(&self.turn));
+        if let Some(began) = lock(&self.began).take() {
+            let _ = began.send(id);
+        }
+    }
+
+    /// Until it is answered; whoever stops waiting takes the question with them.
+    async fn asks(&self, call: &ToolCall) -> bool {
+        let hash = self.hash(call);
+        let (click, clicked) = oneshot::channel();
+        lock(&self.turn.clicks).insert(hash.clone(), click);
+        let (tool, arguments) = (call.name.clone(), call.arguments.clone());
+        self.changes(|sight| {
+            // What was said before the call is stored by now.
+            sight.answer.clear();
+            sight.questions.push(Question { hash: hash.clone(), tool, arguments });
+        });
+        let yes = matches!(tokio::time::timeout(PATIENCE, clicked).await, Ok(Ok(true)));
+        lock(&self.turn.clicks).remove(&hash);
+        self.changes(|sight| sight.questions.retain(|question| question.hash != hash));
+        yes
+    }
+
+    /// Of the exact call. The count makes two askings of the same call two questions.
+    fn hash(&self, call: &ToolCall) -> String {
+        let asked = lock(&self.turn.clicks).len() as u64;
+        let moment = *self.turns.moved.borrow();
+        let mut hash = Sha256::new();
+        hash.update(asked.to_be_bytes());
+        hash.update(moment.to_be_bytes());
+        for part in [&call.id.0, &call.name, &call.arguments] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part.as_bytes());
+        }
+        hex::encode(&hash.finalize())
+    }
+
+    fn changes(&self, change: impl FnOnce(&mut Sight)) {
+        change(&mut lock(&self.turn.sight));
+        self.turns.move_on();
+    }
+}
+
+impl Face for PageFace {
+    fn shows(&self, event: agent::Event) {
+        if let agent::Event::Began { conversation } = event {
+            self.begins(conversation);
+        }
+        self.changes(|sight| match event {
+            agent::Event::Began { .. } => {}
+            agent::Event::Delta { text } => {
+                sight.note = None;
+                sight.answer.push_str(&text);
+            }
+            agent::Event::Again { why, asking } => {
+                sight.answer.clear();
+                sight.note = Some(format!("{why} Asking {asking} now."));
+            }
+            agent::Event::ToolStarted { call, tool } => {
+                // What was said before the call is stored by now.
+                sight.answer.clear();
+                sight.tools.push(RunningTool { call, tool });
+            }
+            agent::Event::ToolFinished { call, .. } => sight.tools.retain(|running| running.call != call),
+        });
+    }
+
+    fn elsewhere(&self) -> bool {
+        true
+    }
+
+    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
+        Box::pin(self.asks(call))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kai_llm::CallId;
+
+    use super::*;
+
+    fn face() -> PageFace {
+        let face = PageFace {
+            turns: Arc::default(),
+            turn: Arc::default(),
+            id: OnceLock::new(),
+            began: Mutex::new(None),
+        };
+        face.begins(ConversationId(7));
+        face
+    }
+
+    fn call(arguments: &str) -> ToolCall {
+        let (name, arguments) = ("memory_store".to_owned(), arguments.to_owned());
+        ToolCall { id: CallId("1".to_owned()), name, arguments, signature: None }
+    }
+
+    #[tokio::test]
+    async fn the_first_click_counts_and_only_for_its_own_question() {
+        for yes in [true, false] {
+            let face = Arc::new(face());
+            let (one, other) = (Arc::clone(&face), Arc::clone(&face));
+            let first = tokio::spawn(async move { one.allows(&call("{}")).await });
+            let second = tokio::spawn(async move { other.allows(&call("{\"key\": 1}")).await });
+            let turns = &face.turns;
+            while turns.questions().len() < 2 {
+                tokio::task::yield_now().await;
+            }
+            let hash = |arguments: &str| {
+                let asked = turns.questions().into_iter().find(|(_, q)| q.arguments == arguments);
+                asked.unwrap().1.hash
+            };
+            let (plain, keyed) = (hash("{}"), hash("{\"key\": 1}"));
+            assert_ne!(plain, keyed);
+            assert!(!turns.click("made up", true));
+            assert!(turns.click(&plain, yes));
+            assert!(!turns.click(&plain, !yes), "it was answered");
+            assert_eq!(first.await.unwrap(), yes);
+            assert_eq!(turns.questions().len(), 1);
+            assert!(turns.click(&keyed, !yes));
+            assert_eq!(second.await.unwrap(), !yes);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_nobody_answers_is_a_no() {
+        let face = face();
+        assert!(!face.allows(&call("{}")).await);
+        assert!(face.turns.questions().is_empty());
+    }
+
+    #[test]
+    fn what_was_said_before_a_call_is_not_shown_twice() {
+        let face = face();
+        face.shows(agent::Event::Delta { text: "Let me see.".to_owned() });
+        let (call, tool) = ("1".to_owned(), "get_local_time".to_owned());
+        face.shows(agent::Event::ToolStarted { call: call.clone(), tool: tool.clone() });
+        let sight = face.turns.sight(ConversationId(7)).unwrap();
+        assert_eq!((sight.answer.as_str(), sight.tools.len()), ("", 1));
+        face.shows(agent::Event::ToolFinished { call, tool, success: true });
+        face.shows(agent::Event::Delta { text: "Noon.".to_owned() });
+        let sight = face.turns.sight(ConversationId(7)).unwrap();
+        assert_eq!((sight.answer.as_str(), sight.tools.len()), ("Noon.", 0));
+    }
+}

@@ -1,0 +1,192 @@
+//! What a page of the chat shows, as a function of the store and of the turns that run. A page is made of regions; the
+//! live updates are the regions that have become different.
+
+use jiff::tz::TimeZone;
+use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Reached, Whole};
+use kai_assistant::db::DbError;
+use kai_assistant::heartbeat;
+use kai_assistant::lease;
+use kai_assistant::settings::Values;
+use kai_assistant::words::Words;
+use maud::{Markup, html};
+use rusqlite::Transaction;
+use serde::Deserialize;
+
+use super::bin::Deleted;
+use super::signin::{self, Session};
+use super::talk::{self, Telling};
+use super::turns::{Question, Sight};
+use super::{Web, banners, icons, list};
+#[cfg(feature = "sms")]
+use crate::sms::{self, DraftRow};
+use crate::wire::App;
+
+/// What an address asks to see.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub(super) struct Place {
+    /// `None` for a conversation that has not begun.
+    #[serde(default)]
+    pub(super) chat: Option<ConversationId>,
+    /// Words to look for in the conversations.
+    #[serde(default)]
+    pub(super) q: String,
+    /// The long draft that the person wants to see whole.
+    #[serde(default)]
+    pub(super) whole: Option<i64>,
+}
+
+/// What the store says, read in one go.
+pub(super) struct Stored {
+    pub(super) chat: Option<Whole>,
+    pub(super) reached: Reached,
+    /// Somebody answers in it: one of our turns, or a command.
+    pub(super) held: bool,
+    pub(super) list: Vec<Conversation>,
+    pub(super) heartbeat: Option<ConversationId>,
+    #[cfg(feature = "sms")]
+    pub(super) drafts: Vec<DraftRow>,
+    pub(super) values: Values,
+    /// The session has ended in the meantime.
+    pub(super) signed_out: bool,
+}
+
+/// Reads what a place shows. `known` is what was read before: a conversation in which nothing was said since is not
+/// read again.
+pub(super) async fn stored(
+    web: &Web,
+    place: &Place,
+    session: &Session,
+    known: Option<Stored>,
+) -> Result<Stored, DbError> {
+    #[cfg(feature = "sms")]
+    let drafts = sms::drafts(&web.app).await?;
+    let (place, now, cookie) = (place.clone(), web.app.clock.now(), session.token());
+    let read = move |tx: &Transaction<'_>| {
+        let (values, session) = signin::recognise(tx, Some(cookie), now)?;
+        let reached = place.chat.map_or(Ok(Reached::default()), |id| conversation::reached(tx, id))?;
+        let held = place.chat.map_or(Ok(false), |id| lease::held(tx, &id.lease(), now))?;
+        let chat = match (place.chat, known) {
+            (Some(_), Some(before)) if before.reached == reached && before.chat.is_some() => before.chat,
+            (Some(id), _) => conversation::whole(tx, id)?,
+            (None, _) => None,
+        };
+        let list = if place.q.trim().is_empty() {
+            conversation::list(tx)?
+        } else {
+            conversation::search(tx, &place.q)?
+        };
+        let heartbeat = heartbeat::store::banner(tx)?;
+        let signed_out = session.is_none();
+        let stored = Stored {
+            chat,
+            reached,
+            held,
+            list,
+            heartbeat,
+            #[cfg(feature = "sms")]
+            drafts,
+            values,
+            signed_out,
+        };
+        Ok(stored)
+    };
+    web.app.db.read(read).await
+}
+
+/// Everything that changes by itself but the messages.
+pub(super) struct Regions {
+    pub(super) banners: Markup,
+    pub(super) turn: Markup,
+    pub(super) controls: Markup,
+    pub(super) chats: Markup,
+    /// For those who hear the page.
+    pub(super) state: Markup,
+}
+
+impl Regions {
+    /// Each under the id of its element.
+    pub(super) fn named(self) -> [(&'static str, String); 5] {
+        let Self { banners, turn, controls, chats, state } = self;
+        let all = [
+            ("banners", banners),
+            ("turn", turn),
+            ("controls", controls),
+            ("chats", chats),
+            ("state", state),
+        ];
+        all.map(|(id, region)| (id, region.into_string()))
+    }
+}
+
+/// Everything a page is made of.
+pub(super) struct View<'a> {
+    pub(super) place: &'a Place,
+    pub(super) stored: &'a Stored,
+    pub(super) csrf: &'a str,
+    pub(super) words: &'static Words,
+    pub(super) zone: TimeZone,
+    /// Conversations that are being answered.
+    pub(super) busy: Vec<ConversationId>,
+    pub(super) sight: Option<Sight>,
+    pub(super) questions: Vec<(ConversationId, Question)>,
+    pub(super) deleted: Option<Deleted>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn of(web: &Web, place: &'a Place, stored: &'a Stored, csrf: &'a str) -> Self {
+        let busy = stored.list.iter().map(|listed| listed.id).filter(|id| web.turns.is_running(*id));
+        Self {
+            place,
+            stored,
+            csrf,
+            words: App::words(&stored.values, &web.app.around),
+            zone: web.app.clock.zone(),
+            busy: busy.collect(),
+            sight: place.chat.and_then(|id| web.turns.sight(id)),
+            questions: web.turns.questions(),
+            deleted: web.bin.newest(web.app.clock.now()),
+        }
+    }
+
+    pub(super) fn running(&self) -> bool {
+        self.sight.as_ref().is_some_and(|sight| sight.ended.is_none())
+    }
+
+    /// A command answers in this conversation.
+    pub(super) fn answered_elsewhere(&self) -> bool {
+        let open =
+            |chat: &Whole| chat.entries.last().is_some_and(|last| !conversation::is_answer(&last.message));
+        self.stored.held && self.sight.is_none() && self.stored.chat.as_ref().is_some_and(open)
+    }
+
+    pub(super) fn regions(&self) -> Regions {
+        let elsewhere = self.answered_elsewhere().then(Sight::default);
+        Regions {
+            banners: banners::all(self),
+            turn: talk::turn(self.sight.as_ref().or(elsewhere.as_ref()), self.words),
+            controls: self.controls(),
+            chats: list::rows(self),
+            state: html! { @if self.running() { "Kai is answering" } },
+        }
+    }
+
+    /// Send, and Stop while there is something to stop: beside it, so that a double click on Send does not hit it.
+    fn controls(&self) -> Markup {
+        let running = self.place.chat.filter(|_| self.running());
+        html! {
+            @if let Some(id) = running {
+                button class="round" id="stop" type="submit" formaction=(format!("/c/{}/stop", id.0)) formnovalidate
+                    data-testid="chat-stop" aria-label="Stop" title="Stop" { (icons::stop()) }
+            }
+            button class="round primary" id="send" type="submit" data-testid="chat-send" aria-label="Send" title="Send"
+                disabled[running.is_some()] { (icons::send()) }
+        }
+    }
+
+    pub(super) fn blocks(&self) -> Vec<String> {
+        let (Some(id), Some(chat)) = (self.place.chat, &self.stored.chat) else { return vec![] };
+        let (csrf, words, zone, sight) = (self.csrf, self.words, &self.zone, self.sight.as_ref());
+        let waits = self.running() || self.answered_elsewhere();
+        talk::blocks(&chat.entries, &Telling { id, csrf, words, zone, sight, waits })
+    }
+}
