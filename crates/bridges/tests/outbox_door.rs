@@ -30,7 +30,13 @@ fn world() -> World {
     let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
     let phone = Arc::new(Phone::new(clock.clone()));
     let db = Db::in_memory(MIGRATIONS).unwrap();
-    let door = Door { db, clock: clock.clone(), sender: Some(phone.clone()), access: Arc::default() };
+    let door = Door {
+        db,
+        clock: clock.clone(),
+        sender: Some(phone.clone()),
+        access: Arc::default(),
+        under_way: Arc::default(),
+    };
     World { clock, phone, door }
 }
 

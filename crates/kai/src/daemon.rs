@@ -38,6 +38,9 @@ const TICK: Duration = Duration::from_mins(1);
 const GAP: SignedDuration = SignedDuration::from_secs(150);
 /// Page and socket get this long to finish what they are doing when asked to stop.
 const GRACE: Duration = Duration::from_secs(1);
+/// A phone is asked for no longer than this.
+#[cfg(feature = "sms")]
+const SEND_GRACE: Duration = Duration::from_secs(12);
 /// Where the page is unless told otherwise; a few more are tried if somebody else is there.
 const PORT: u16 = 8787;
 const PORTS_TRIED: u16 = 10;
@@ -106,6 +109,9 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     end.wait().await;
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     stop.cancel();
+    // A tap that was accepted is carried to its end, or its draft would have to say that it may have been sent.
+    #[cfg(feature = "sms")]
+    app.phone.door.rest(SEND_GRACE).await;
     // No new calls before the tracker is closed, or one could slip in after the wait.
     drop(commands.await);
     work.close();

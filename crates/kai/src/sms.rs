@@ -85,7 +85,13 @@ impl Phone {
         };
         let inbox = reader.map(|reader| Arc::new(Inbox::new(reader, Arc::clone(clock))));
         let poller = inbox.clone().map(|inbox| Poller { db: db.clone(), clock: Arc::clone(clock), inbox });
-        let door = Door { db: db.clone(), clock: Arc::clone(clock), sender, access: Arc::default() };
+        let door = Door {
+            db: db.clone(),
+            clock: Arc::clone(clock),
+            sender,
+            access: Arc::default(),
+            under_way: Arc::default(),
+        };
         Self { bridge, inbox, poller, door }
     }
 

@@ -69,6 +69,9 @@ pub struct Whole {
     pub created_at: i64,
     pub updated_at: i64,
     pub entries: Vec<Entry>,
+    /// Something that strangers wrote was in a request of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tainted: bool,
 }
 
 impl Whole {
@@ -294,8 +297,9 @@ fn chosen(tx: &Transaction<'_>, condition: &str, words: &[String]) -> Result<Vec
 
 /// Every conversation whole, oldest first.
 pub fn all_whole(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
-    let mut rows =
-        tx.prepare_cached("SELECT id, title, kind, created_at, updated_at FROM conversations ORDER BY id")?;
+    let mut rows = tx.prepare_cached(
+        "SELECT id, title, kind, created_at, updated_at, tainted FROM conversations ORDER BY id",
+    )?;
     let heads = rows.query_map([], head)?;
     let heads: Vec<(ConversationId, Whole)> = heads.collect::<rusqlite::Result<_>>()?;
     heads.into_iter().map(|(id, whole)| Ok(Whole { entries: entries(tx, id)?, ..whole })).collect()
@@ -303,14 +307,21 @@ pub fn all_whole(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
 
 /// One conversation with everything in it; `None` if there is none of that number.
 pub fn whole(tx: &Transaction<'_>, id: ConversationId) -> Result<Option<Whole>, DbError> {
-    let sql = "SELECT id, title, kind, created_at, updated_at FROM conversations WHERE id = ?1";
+    let sql = "SELECT id, title, kind, created_at, updated_at, tainted FROM conversations WHERE id = ?1";
     let found = tx.prepare_cached(sql)?.query_row([id.0], head).optional()?;
     found.map(|(id, whole)| Ok(Whole { entries: entries(tx, id)?, ..whole })).transpose()
 }
 
 fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
-    let (title, kind, created_at, updated_at) = (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
-    Ok((ConversationId(row.get(0)?), Whole { title, kind, created_at, updated_at, entries: vec![] }))
+    let whole = Whole {
+        title: row.get(1)?,
+        kind: row.get(2)?,
+        created_at: row.get(3)?,
+        updated_at: row.get(4)?,
+        tainted: row.get(5)?,
+        entries: vec![],
+    };
+    Ok((ConversationId(row.get(0)?), whole))
 }
 
 /// How far a conversation has come: another one whenever something was said in it or taken back. Cheaper than reading
@@ -352,8 +363,8 @@ pub fn is_answer(message: &Message) -> bool {
 pub fn restore(tx: &Transaction<'_>, whole: &Whole) -> Result<ConversationId, DbError> {
     let kind = if whole.kind == "heartbeat" { "heartbeat" } else { "chat" };
     tx.execute(
-        "INSERT INTO conversations (kind, title, created_at, updated_at) VALUES (?1, ?2, ?3, ?4)",
-        params![kind, whole.title, whole.created_at, whole.updated_at],
+        "INSERT INTO conversations (kind, title, created_at, updated_at, tainted) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![kind, whole.title, whole.created_at, whole.updated_at, whole.tainted],
     )?;
     let id = ConversationId(tx.last_insert_rowid());
     for entry in &whole.entries {
@@ -379,6 +390,22 @@ pub fn delete(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError>
 #[cfg(test)]
 mod tests {
     use kai_llm::{CallId, ToolCall};
+
+    /// Deleted and put back, or taken to another home: what strangers wrote in it is still theirs.
+    #[tokio::test]
+    async fn what_comes_back_is_as_tainted_as_it_was() {
+        let db = crate::db::Db::in_memory(crate::MIGRATIONS).unwrap();
+        let checked = db.write(|tx| {
+            let id = create(tx, Timestamp::UNIX_EPOCH)?;
+            mark_tainted(tx, id)?;
+            let kept = whole(tx, id)?.ok_or(DbError::Stopping)?;
+            delete(tx, id)?;
+            let back = restore(tx, &kept)?;
+            let clean = create(tx, Timestamp::UNIX_EPOCH)?;
+            Ok::<_, DbError>((is_tainted(tx, back)?, is_tainted(tx, clean)?))
+        });
+        assert_eq!(checked.await.unwrap(), (true, false));
+    }
 
     use super::*;
     use crate::db::Db;

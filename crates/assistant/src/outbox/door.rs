@@ -17,6 +17,8 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::Transaction;
@@ -138,9 +140,9 @@ pub enum Refused {
 
 /// A phone answers long before this, or not at all.
 const LEASE: SignedDuration = SignedDuration::from_mins(3);
-/// The sent box is looked into for so long after an attempt.
 /// What was handed over is in the sent box by then; what comes later the person wrote themselves.
 const ON_ITS_WAY: SignedDuration = SignedDuration::from_mins(2);
+/// The sent box is looked into for so long after an attempt.
 const SETTLING: SignedDuration = SignedDuration::from_hours(24);
 
 /// Opens for taps, and for nothing else.
@@ -151,6 +153,8 @@ pub struct Door {
     pub sender: Option<Arc<dyn Sender>>,
     /// What the last send learned about the permission to.
     pub access: Arc<Known>,
+    /// Messages that are being handed over right now.
+    pub under_way: Arc<AtomicUsize>,
 }
 
 impl Door {
@@ -158,8 +162,22 @@ impl Door {
     pub async fn tap(&self, tap: Tap) -> Result<Draft, Refused> {
         let sender = self.sender.clone().ok_or(Refused::NoPhone)?;
         let door = self.clone();
-        let sent = tokio::spawn(async move { door.send(tap, sender.as_ref()).await });
+        self.under_way.fetch_add(1, Ordering::SeqCst);
+        let sent = tokio::spawn(async move {
+            let _until_over = UnderWay(Arc::clone(&door.under_way));
+            door.send(tap, sender.as_ref()).await
+        });
         sent.await.unwrap_or(Err(Refused::Store(DbError::Stopping)))
+    }
+
+    /// Waits until nothing is being handed over, but not for ever. Whoever stops in the middle leaves a question.
+    pub async fn rest(&self, longest: Duration) {
+        let over = async {
+            while self.under_way.load(Ordering::SeqCst) > 0 {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        drop(tokio::time::timeout(longest, over).await);
     }
 
     async fn send(&self, tap: Tap, sender: &dyn Sender) -> Result<Draft, Refused> {
@@ -227,6 +245,15 @@ impl Door {
             settled += usize::from(self.db.write(outcome).await?);
         }
         Ok(settled)
+    }
+}
+
+/// Counted until it is dropped, also by a panic.
+struct UnderWay(Arc<AtomicUsize>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

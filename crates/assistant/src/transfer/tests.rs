@@ -84,7 +84,14 @@ fn whole(said: &[String]) -> Whole {
         said.iter().map(|text| entry(Message::User { text: text.clone() }, None)).collect();
     entries
         .push(entry(Message::Assistant { text: "a".into(), calls: vec![call], signature: None }, Some("m")));
-    Whole { title: "A title".into(), kind: "chat".into(), created_at: 3, updated_at: 9, entries }
+    Whole {
+        title: "A title".into(),
+        kind: "chat".into(),
+        created_at: 3,
+        updated_at: 9,
+        entries,
+        tainted: true,
+    }
 }
 
 proptest! {

@@ -305,6 +305,34 @@ fn killed_while_sending_it_asks_and_never_sends_again() {
     assert_eq!(phone.left(), format!("{ALICE}\n"));
 }
 
+/// A stop does not cut off a message that is on its way.
+#[test]
+fn a_clean_stop_waits_for_a_tap_that_was_accepted() {
+    let phone = ready();
+    draft(&phone, ALICE, "Hi");
+    phone.program("termux-sms-send", r#"cat > /dev/null; sleep 2; echo "$2" >> "$DIR/left""#);
+    let daemon = phone.start();
+    let cookie = daemon.sign_in();
+    let page = daemon.get("/", &cookie);
+    let tap = post_of(&page.text, &page.csrf());
+    let address = daemon.address.clone();
+    let waiting = std::thread::spawn(move || {
+        let head = format!("POST /drafts/1/tap HTTP/1.1\r\nHost: {address}\r\nCookie: {cookie}");
+        let kind = "Content-Type: application/x-www-form-urlencoded";
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        write!(stream, "{head}\r\n{kind}\r\nContent-Length: {}\r\n\r\n{tap}", tap.len()).unwrap();
+        drop(std::io::Read::read_to_string(&mut stream, &mut String::new()));
+    });
+    wait_for("the draft to be on its way", || {
+        phone.run(&["drafts", "list", "--json"]).json()[0]["status"] == "SENDING"
+    });
+    let (code, _, _) = daemon.stop("-TERM");
+    waiting.join().unwrap();
+    assert_eq!(code, Some(0));
+    assert_eq!(phone.left(), format!("{ALICE}\n"));
+    assert_eq!(phone.run(&["drafts", "list", "--json"]).json()[0]["status"], "SENT");
+}
+
 fn local_now() -> String {
     jiff::Timestamp::now()
         .to_zoned(jiff::tz::TimeZone::get("Europe/Berlin").unwrap())
