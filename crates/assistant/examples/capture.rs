@@ -14,8 +14,9 @@ use kai_assistant::notifications::capture::Capture;
 use kai_assistant::notifications::port::{Dismissing, Ear, Heard, Listener, Source};
 use kai_assistant::notifications::record::{NotificationId, Post};
 use kai_assistant::notifications::store;
-use kai_assistant::notifications::view::{Eyes, Wanted};
+use kai_assistant::notifications::view::Wanted;
 use kai_assistant::settings;
+use kai_assistant::tool::Eyes;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 

@@ -42,6 +42,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     models::MIGRATION,
     agent::conversation::MIGRATION,
     agent::conversation::TAINT,
+    agent::conversation::CODES_AND_STOPS,
     ledger::MIGRATION,
     ledger::EDGES,
     lease::MIGRATION,

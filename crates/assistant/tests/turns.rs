@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kai_assistant::MIGRATIONS;
-use kai_assistant::agent::conversation::{self, ConversationId, Which};
+use kai_assistant::agent::conversation::{self, Codes, ConversationId, Which};
 use kai_assistant::agent::turn::End;
 use kai_assistant::agent::{Answer, Driver, Event, Face, Ready, TurnError};
 use kai_assistant::clock::ManualClock;
@@ -112,8 +112,8 @@ impl Stage {
         Self { db, clock, toolbox, slow, face: Watcher::default(), conversation }
     }
 
-    async fn say(&self, models: &[Ready], said: &str) -> Result<Answer, TurnError> {
-        let driver = Driver {
+    fn driver<'a>(&'a self, models: &'a [Ready]) -> Driver<'a> {
+        Driver {
             db: &self.db,
             clock: self.clock.as_ref(),
             toolbox: &self.toolbox,
@@ -123,25 +123,16 @@ impl Stage {
             taint: Taint::Clean,
             shown: &[],
             platform: "test",
-        };
-        driver.turn(Which::Id(self.conversation), said.to_owned()).await
+        }
+    }
+
+    async fn say(&self, models: &[Ready], said: &str) -> Result<Answer, TurnError> {
+        self.driver(models).turn(Which::Id(self.conversation), said.to_owned()).await
     }
 
     async fn hello(&self, which: Which) -> Result<Answer, TurnError> {
         let models = [ready("m", &script([Act::text("x")]))];
-        let (db, clock, toolbox, face) = (&self.db, self.clock.as_ref(), &self.toolbox, &self.face);
-        let driver = Driver {
-            db,
-            clock,
-            toolbox,
-            models: &models,
-            face,
-            kind: RunKind::Chat,
-            taint: Taint::Clean,
-            shown: &[],
-            platform: "test",
-        };
-        driver.turn(which, "hello".to_owned()).await
+        self.driver(&models).turn(which, "hello".to_owned()).await
     }
 
     async fn messages(&self) -> Vec<Message> {
@@ -232,6 +223,52 @@ async fn a_cancelled_turn_stops_its_work_and_the_conversation_goes_on() {
     let users: Vec<&Message> =
         request.messages.iter().filter(|m| matches!(m, Message::User { .. })).collect();
     assert_eq!(users.len(), 2, "what the user typed before is kept: {:?}", request.messages);
+}
+
+/// Somebody who stops an answer has read its beginning; so it is kept, and not taken for the whole.
+#[tokio::test(start_paused = true)]
+async fn what_a_model_had_said_when_it_was_stopped_is_kept_until_it_is_asked_again() {
+    let stage = Stage::new().await;
+    let pace = Duration::from_millis(100);
+    let slowly = Act::text("one two three four").word_by_word(pace);
+    let model = script([slowly, Act::text("all of it")]);
+    let models = [ready("m", &model)];
+    let stopped = tokio::time::timeout(Duration::from_millis(150), stage.say(&models, "count")).await;
+    assert!(stopped.is_err());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let id = stage.conversation;
+    let said = stage.db.read(move |tx| conversation::entries(tx, id)).await.map_err(|e: DbError| e).unwrap();
+    let last = said.last().unwrap();
+    assert!(matches!(&last.message, Message::Assistant { text, .. } if text == "one two "), "{last:?}");
+    assert!(last.stopped && !last.is_answer() && last.answered_by.as_deref() == Some("m"));
+    stage.driver(&models).again(id).await.unwrap();
+    let texts: Vec<Message> = stage.messages().await;
+    assert_eq!(texts.len(), 2, "the beginning made room for the whole: {texts:?}");
+    let asked = model.requests().pop().unwrap();
+    assert_eq!(asked.messages.len(), 1, "{asked:?}");
+}
+
+/// What was said in a conversation, as the store holds it and as the model saw it in the next request.
+async fn told_after(codes: Codes) -> (String, String) {
+    let stage = Stage::new().await;
+    let id = stage.conversation;
+    let secret = "Your login code is 482913.";
+    stage.say(&[ready("m", &script([Act::text(secret)]))], "what is my code?").await.unwrap();
+    let set = stage.db.write(move |tx| conversation::show_codes(tx, id, codes)).await;
+    assert!(set.map_err(|e: DbError| e).unwrap());
+    let model = script([Act::text("ok")]);
+    stage.say(&[ready("m", &model)], "thanks").await.unwrap();
+    let asked = format!("{:?}", model.requests().pop().unwrap().messages);
+    (format!("{:?}", stage.messages().await), asked)
+}
+
+#[tokio::test(start_paused = true)]
+async fn codes_that_are_hidden_again_leave_in_no_request() {
+    for (codes, leaves) in [(Codes::Shown, true), (Codes::HiddenAgain, false)] {
+        let (kept, asked) = told_after(codes).await;
+        assert!(kept.contains("482913"), "the person still sees what was said");
+        assert_eq!(asked.contains("482913"), leaves, "{codes:?}: {asked}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

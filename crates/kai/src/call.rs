@@ -97,6 +97,11 @@ pub(crate) enum Call {
     ChatsDelete {
         id: ConversationId,
     },
+    #[cfg(any(feature = "sms", feature = "notifications"))]
+    ChatsCodes {
+        id: ConversationId,
+        show: bool,
+    },
     ModelsList,
     ModelsAdd(NewModel),
     ModelsTest {

@@ -5,6 +5,12 @@ use kai_assistant::agent::turn::End;
 use kai_assistant::agent::{Answer, Driver, Face, Ready, TurnError};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{RunKind, Taint};
+#[cfg(any(feature = "sms", feature = "notifications"))]
+use kai_assistant::{
+    agent::conversation::Codes,
+    ledger::{self, Record},
+    settings::{self, CODE_REDACTION_ENABLED},
+};
 use kai_assistant::{heartbeat, lease};
 
 use crate::call::{Around, AskAnswer};
@@ -99,3 +105,33 @@ pub(crate) async fn delete(app: &App, id: ConversationId) -> Result<Conversation
     });
     deleted.await.map_err(|error| Failure::failed(error.to_string()))
 }
+
+/// The person lets the model see one-time codes in a conversation, or takes that back; says what is so now.
+#[cfg(any(feature = "sms", feature = "notifications"))]
+pub(crate) async fn codes(app: &App, id: ConversationId, show: bool) -> Result<String, Failure> {
+    let now = app.clock.now();
+    let changed = app.db.write(move |tx| {
+        if !settings::load(tx)?.on(&CODE_REDACTION_ENABLED) {
+            return Ok(NOTHING_HIDDEN);
+        }
+        let (codes, said) = match (show, conversation::codes(tx, id)?) {
+            (true, _) => (Codes::Shown, CODES_SHOWN),
+            (false, Codes::Hidden) => (Codes::Hidden, CODES_HIDDEN),
+            (false, _) => (Codes::HiddenAgain, CODES_HIDDEN),
+        };
+        if !conversation::show_codes(tx, id, codes)? {
+            return Err(TurnError::Unknown(id));
+        }
+        ledger::append(tx, &Record::Codes { conversation: id.0, shown: show }, now)?;
+        Ok(said)
+    });
+    changed.await.map(str::to_owned).map_err(|error| Failure::failed(error.to_string()))
+}
+
+#[cfg(any(feature = "sms", feature = "notifications"))]
+const NOTHING_HIDDEN: &str = "Codes are hidden nowhere: the setting code_redaction_enabled is off.";
+#[cfg(any(feature = "sms", feature = "notifications"))]
+const CODES_SHOWN: &str = "The assistant sees one-time codes in this conversation from now on: what it reads anew comes with them. They go to the model that answers.";
+#[cfg(any(feature = "sms", feature = "notifications"))]
+const CODES_HIDDEN: &str =
+    "One-time codes are hidden from the assistant in this conversation, also those it was shown.";

@@ -8,14 +8,14 @@ use kai_assistant::db::{Db, DbError};
 use kai_assistant::notifications::capture::Capture;
 use kai_assistant::notifications::store::{self, Gap, Sync};
 use kai_assistant::notifications::toggle::{self, Toggle};
-use kai_assistant::notifications::view::{Eyes, Item, Wanted, Whole, local};
+use kai_assistant::notifications::view::{Item, Wanted, Whole, local};
 use kai_assistant::notifications::{
     CheckNotifications, DismissNotification, NotificationId, QUEUE, ReadNotification, Record,
     SearchNotifications, Shelf, Source,
 };
 use kai_assistant::pending;
 use kai_assistant::settings::{self, NOTIFICATIONS_ENABLED};
-use kai_assistant::tool::AnyTool;
+use kai_assistant::tool::{AnyTool, Eyes};
 use kai_assistant::toolbox::{Entry, Feature, Governed};
 use kai_bridges::simulated::Tray;
 use serde::{Deserialize, Serialize};

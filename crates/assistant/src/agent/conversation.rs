@@ -11,6 +11,8 @@ pub(crate) const MIGRATION: Migration =
     Migration { name: "conversations/1", sql: include_str!("../../migrations/conversations.sql") };
 pub(crate) const TAINT: Migration =
     Migration { name: "conversations/2", sql: include_str!("../../migrations/conversations2.sql") };
+pub(crate) const CODES_AND_STOPS: Migration =
+    Migration { name: "conversations/3", sql: include_str!("../../migrations/conversations3.sql") };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -40,6 +42,27 @@ impl Which {
     }
 }
 
+/// May the model see one-time codes in this conversation?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Codes {
+    #[default]
+    Hidden,
+    /// The person wants it.
+    Shown,
+    /// They wanted it once: what was said then may hold some.
+    HiddenAgain,
+}
+
+impl Codes {
+    fn of(stored: i64) -> Self {
+        match stored {
+            0 => Self::Hidden,
+            1 => Self::Shown,
+            _ => Self::HiddenAgain,
+        }
+    }
+}
+
 /// A line in the list of conversations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversation {
@@ -59,6 +82,17 @@ pub struct Entry {
     pub usage: Option<Usage>,
     /// Epoch milliseconds.
     pub at: i64,
+    /// The person stopped the model in the middle of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
+}
+
+impl Entry {
+    /// Did a model say this, to its end, and want nothing more?
+    pub fn is_answer(&self) -> bool {
+        let Message::Assistant { text, calls, .. } = &self.message else { return false };
+        !self.stopped && calls.is_empty() && !text.trim().is_empty()
+    }
 }
 
 /// A conversation with everything in it, to be taken along.
@@ -72,6 +106,9 @@ pub struct Whole {
     /// Something that strangers wrote was in a request of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tainted: bool,
+    /// Never taken to another home: there nobody clicked.
+    #[serde(skip)]
+    pub codes: Codes,
 }
 
 impl Whole {
@@ -139,6 +176,18 @@ pub fn is_tainted(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbEr
     Ok(tx.prepare_cached(sql)?.exists([id.0])?)
 }
 
+/// The person wants the model to see one-time codes in it, or does not want that any more; false if there is no such
+/// conversation.
+pub fn show_codes(tx: &Transaction<'_>, id: ConversationId, codes: Codes) -> Result<bool, DbError> {
+    Ok(tx.execute("UPDATE conversations SET codes = ?2 WHERE id = ?1", params![id.0, codes as i64])? > 0)
+}
+
+pub fn codes(tx: &Transaction<'_>, id: ConversationId) -> Result<Codes, DbError> {
+    let sql = "SELECT codes FROM conversations WHERE id = ?1";
+    let stored = tx.prepare_cached(sql)?.query_row([id.0], |row| row.get(0)).optional()?;
+    Ok(stored.map_or(Codes::Hidden, Codes::of))
+}
+
 /// Is it the conversation of runs that nobody watched? What it holds derives from strangers' text.
 pub fn is_heartbeat(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError> {
     let sql = "SELECT 1 FROM conversations WHERE id = ?1 AND kind = 'heartbeat'";
@@ -199,6 +248,30 @@ pub fn append(
     Ok(())
 }
 
+/// Keeps what a model had said when the person stopped it, unless the conversation is gone.
+pub fn append_stopped(
+    tx: &Transaction<'_>,
+    id: ConversationId,
+    said: &str,
+    answered_by: &str,
+    at: Timestamp,
+) -> Result<(), DbError> {
+    if !exists(tx, id)? {
+        return Ok(());
+    }
+    let message = Message::Assistant { text: said.to_owned(), calls: vec![], signature: None };
+    append(tx, id, &[message], Some((answered_by, Usage::default())), at)?;
+    mark_stopped(tx, id)
+}
+
+/// The newest thing said was not said to its end.
+fn mark_stopped(tx: &Transaction<'_>, id: ConversationId) -> Result<(), DbError> {
+    let sql =
+        "UPDATE entries SET stopped = 1 WHERE id = (SELECT max(id) FROM entries WHERE conversation = ?1)";
+    tx.execute(sql, [id.0])?;
+    Ok(())
+}
+
 fn to_sql_error(error: serde_json::Error) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(Box::new(error))
 }
@@ -238,7 +311,7 @@ fn title(text: &str) -> String {
 /// Everything said, oldest first.
 pub fn entries(tx: &Transaction<'_>, id: ConversationId) -> Result<Vec<Entry>, DbError> {
     let mut rows = tx.prepare_cached(
-        "SELECT message, answered_by, tokens_in, tokens_out, at FROM entries WHERE conversation = ?1 ORDER BY id",
+        "SELECT message, answered_by, tokens_in, tokens_out, at, stopped FROM entries WHERE conversation = ?1 ORDER BY id",
     )?;
     let entries = rows.query_map([id.0], entry)?;
     Ok(entries.collect::<rusqlite::Result<_>>()?)
@@ -251,7 +324,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     })?;
     let tokens = |column| row.get::<_, Option<i64>>(column).map(|n| n.and_then(|n| u64::try_from(n).ok()));
     let usage = tokens(2)?.zip(tokens(3)?).map(|(input, output)| Usage { input, output });
-    Ok(Entry { message, answered_by: row.get(1)?, usage, at: row.get(4)? })
+    Ok(Entry { message, answered_by: row.get(1)?, usage, at: row.get(4)?, stopped: row.get(5)? })
 }
 
 pub fn list(tx: &Transaction<'_>) -> Result<Vec<Conversation>, DbError> {
@@ -298,7 +371,7 @@ fn chosen(tx: &Transaction<'_>, condition: &str, words: &[String]) -> Result<Vec
 /// Every conversation whole, oldest first.
 pub fn all_whole(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
     let mut rows = tx.prepare_cached(
-        "SELECT id, title, kind, created_at, updated_at, tainted FROM conversations ORDER BY id",
+        "SELECT id, title, kind, created_at, updated_at, tainted, codes FROM conversations ORDER BY id",
     )?;
     let heads = rows.query_map([], head)?;
     let heads: Vec<(ConversationId, Whole)> = heads.collect::<rusqlite::Result<_>>()?;
@@ -307,7 +380,8 @@ pub fn all_whole(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
 
 /// One conversation with everything in it; `None` if there is none of that number.
 pub fn whole(tx: &Transaction<'_>, id: ConversationId) -> Result<Option<Whole>, DbError> {
-    let sql = "SELECT id, title, kind, created_at, updated_at, tainted FROM conversations WHERE id = ?1";
+    let sql =
+        "SELECT id, title, kind, created_at, updated_at, tainted, codes FROM conversations WHERE id = ?1";
     let found = tx.prepare_cached(sql)?.query_row([id.0], head).optional()?;
     found.map(|(id, whole)| Ok(Whole { entries: entries(tx, id)?, ..whole })).transpose()
 }
@@ -319,23 +393,30 @@ fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
         created_at: row.get(3)?,
         updated_at: row.get(4)?,
         tainted: row.get(5)?,
+        codes: Codes::of(row.get(6)?),
         entries: vec![],
     };
     Ok((ConversationId(row.get(0)?), whole))
 }
 
-/// How far a conversation has come: another one whenever something was said in it or taken back. Cheaper than reading
-/// it.
+/// How far a conversation has come: another one whenever something was said in it or taken back, or it counts as
+/// something else. Cheaper than reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reached {
     newest: i64,
     count: i64,
+    tainted: bool,
+    codes: Codes,
 }
 
 pub fn reached(tx: &Transaction<'_>, id: ConversationId) -> Result<Reached, DbError> {
-    let sql = "SELECT coalesce(max(id), 0), count(*) FROM entries WHERE conversation = ?1";
-    let row = |row: &Row<'_>| Ok(Reached { newest: row.get(0)?, count: row.get(1)? });
-    Ok(tx.prepare_cached(sql)?.query_row([id.0], row)?)
+    let sql = "SELECT coalesce(max(e.id), 0), count(e.id), c.tainted, c.codes
+               FROM conversations c LEFT JOIN entries e ON e.conversation = c.id WHERE c.id = ?1 GROUP BY c.id";
+    let row = |row: &Row<'_>| {
+        let codes = Codes::of(row.get(3)?);
+        Ok(Reached { newest: row.get(0)?, count: row.get(1)?, tainted: row.get(2)?, codes })
+    };
+    Ok(tx.prepare_cached(sql)?.query_row([id.0], row).optional()?.unwrap_or_default())
 }
 
 /// Makes room for another answer to what the person said last; false if they said nothing. A finished answer goes with
@@ -345,7 +426,7 @@ pub fn reopen(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError>
     let Some(asked) = said.iter().rposition(|entry| matches!(entry.message, Message::User { .. })) else {
         return Ok(false);
     };
-    let finished = said.last().is_some_and(|entry| is_answer(&entry.message));
+    let finished = said.last().is_some_and(Entry::is_answer);
     let brought = said.iter().rposition(|entry| matches!(entry.message, Message::Tool { .. }));
     let last = if finished { asked } else { brought.map_or(asked, |brought| brought.max(asked)) };
     let surplus = "DELETE FROM entries WHERE conversation = ?1 AND id NOT IN
@@ -354,23 +435,21 @@ pub fn reopen(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError>
     Ok(true)
 }
 
-/// Did a model say this, and want nothing more?
-pub fn is_answer(message: &Message) -> bool {
-    matches!(message, Message::Assistant { text, calls, .. } if calls.is_empty() && !text.trim().is_empty())
-}
-
 /// Puts a conversation back as it was, under a new number.
 pub fn restore(tx: &Transaction<'_>, whole: &Whole) -> Result<ConversationId, DbError> {
     let kind = if whole.kind == "heartbeat" { "heartbeat" } else { "chat" };
     tx.execute(
-        "INSERT INTO conversations (kind, title, created_at, updated_at, tainted) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![kind, whole.title, whole.created_at, whole.updated_at, whole.tainted],
+        "INSERT INTO conversations (kind, title, created_at, updated_at, tainted, codes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![kind, whole.title, whole.created_at, whole.updated_at, whole.tainted, whole.codes as i64],
     )?;
     let id = ConversationId(tx.last_insert_rowid());
     for entry in &whole.entries {
         let at = Timestamp::from_millisecond(entry.at).unwrap_or_default();
         let spoken = entry.answered_by.as_deref().map(|who| (who, entry.usage.unwrap_or_default()));
         append(tx, id, std::slice::from_ref(&entry.message), spoken, at)?;
+        if entry.stopped {
+            mark_stopped(tx, id)?;
+        }
     }
     let sql = "UPDATE conversations SET title = ?2, updated_at = ?3 WHERE id = ?1";
     tx.execute(sql, params![id.0, whole.title, whole.updated_at])?;
@@ -398,13 +477,14 @@ mod tests {
         let checked = db.write(|tx| {
             let id = create(tx, Timestamp::UNIX_EPOCH)?;
             mark_tainted(tx, id)?;
+            show_codes(tx, id, Codes::HiddenAgain)?;
             let kept = whole(tx, id)?.ok_or(DbError::Stopping)?;
             delete(tx, id)?;
             let back = restore(tx, &kept)?;
             let clean = create(tx, Timestamp::UNIX_EPOCH)?;
-            Ok::<_, DbError>((is_tainted(tx, back)?, is_tainted(tx, clean)?))
+            Ok::<_, DbError>((is_tainted(tx, back)?, is_tainted(tx, clean)?, codes(tx, back)?))
         });
-        assert_eq!(checked.await.unwrap(), (true, false));
+        assert_eq!(checked.await.unwrap(), (true, false, Codes::HiddenAgain));
     }
 
     use super::*;
@@ -432,7 +512,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_said_comes_back_whole() {
-        let db = Db::in_memory(&[MIGRATION]).unwrap();
+        let db = Db::in_memory(&[MIGRATION, TAINT, CODES_AND_STOPS]).unwrap();
         let result =
             Message::Tool { call: CallId("c1".to_owned()), tool: "t".to_owned(), result: "ok".to_owned() };
         let said = vec![user("hello"), assistant("hm"), result];
@@ -456,7 +536,7 @@ mod tests {
 
     #[tokio::test]
     async fn conversations_are_found_by_words_and_gone_when_deleted() {
-        let db = Db::in_memory(&[MIGRATION]).unwrap();
+        let db = Db::in_memory(&[MIGRATION, TAINT, CODES_AND_STOPS]).unwrap();
         let checked = db.write(|tx| {
             let tea = create(tx, NOW)?;
             append(tx, tea, &[user("Wann öffnet der Teeladen?"), assistant("Um neun.")], None, NOW)?;
@@ -481,7 +561,7 @@ mod tests {
 
     #[tokio::test]
     async fn another_answer_takes_the_place_of_the_old_one_and_tools_that_ran_stay() {
-        let db = Db::in_memory(&[MIGRATION]).unwrap();
+        let db = Db::in_memory(&[MIGRATION, TAINT, CODES_AND_STOPS]).unwrap();
         let call = assistant("");
         let result =
             Message::Tool { call: CallId("c1".to_owned()), tool: "t".to_owned(), result: "ok".to_owned() };

@@ -6,14 +6,17 @@
 //! Two commits a round: one before a request leaves (the results since the last one, and the ledger's record of
 //! the request), one when the reply is there (what the model said, and that its calls are about to run).
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use futures_util::future::try_join_all;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use kai_llm::{Message, ModelError, Reply, Request, ToolCall, ToolSpec, Usage, fit, repair, request_tokens};
 use rusqlite::Transaction;
 
-use super::conversation::{self, ConversationId, Which};
+use super::conversation::{self, Codes, ConversationId, Which};
 use super::fallback::{self, Move};
 use super::turn::{End, Offer, ROUNDS, Step, Turn};
+use super::unseen::without_codes;
 use super::{Event, Face, Hands, Ready, mentions, prompt};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
@@ -100,6 +103,7 @@ struct Progress {
     lease: Option<Held>,
     /// Of what it held before anything was read in it.
     taint: Taint,
+    codes_shown: bool,
     turn: Turn,
     /// Messages up to here are stored.
     stored: usize,
@@ -125,6 +129,7 @@ impl Progress {
             conversation,
             lease,
             taint,
+            codes_shown: false,
             turn,
             stored,
             records: vec![],
@@ -147,11 +152,25 @@ impl Progress {
 /// The conversation is ours until this is dropped.
 struct Held {
     db: Db,
+    conversation: ConversationId,
     lease: Lease,
     given_back: bool,
+    hearing: Mutex<Hearing>,
+}
+
+/// A reply that is coming in; the person may stop it any time.
+#[derive(Clone, Default)]
+struct Hearing {
+    from: String,
+    since: Timestamp,
+    text: String,
 }
 
 impl Held {
+    fn hearing(&self) -> MutexGuard<'_, Hearing> {
+        self.hearing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Before the answer is handed on: whoever speaks at once must not find the conversation busy.
     async fn give_back(mut self) -> Result<(), DbError> {
         let lease = self.lease.clone();
@@ -165,11 +184,18 @@ impl Drop for Held {
         if self.given_back {
             return;
         }
-        let (db, lease) = (self.db.clone(), self.lease.clone());
+        let (db, id, lease) = (self.db.clone(), self.conversation, self.lease.clone());
+        let Hearing { from, since, text } = self.hearing().clone();
+        let stopped = move |tx: &Transaction<'_>| {
+            if !text.trim().is_empty() {
+                conversation::append_stopped(tx, id, &text, &from, since)?;
+            }
+            lease::give_back(tx, &lease)
+        };
         // Also when a turn is cancelled, which leaves no chance to wait. Without a runtime the process ends, and
         // the lease with it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn_blocking(move || db.write_now(|tx| lease::give_back(tx, &lease)));
+            runtime.spawn_blocking(move || db.write_now(stopped));
         }
     }
 }
@@ -247,8 +273,8 @@ impl Driver<'_> {
                 None if conversation::reopen(tx, id)? => {}
                 None => return Err(TurnError::NothingSaid(id)),
             }
-            let history = conversation::entries(tx, id)?.into_iter().map(|entry| entry.message);
-            let mut history = history.collect::<Vec<_>>();
+            let codes = conversation::codes(tx, id)?;
+            let mut history = history(tx, id, codes)?;
             if matches!(history.first(), Some(Message::Assistant { .. })) {
                 // No provider begins with an answer, and reports that nobody asked for would be left out.
                 history.insert(0, Message::User { text: REPORTS.to_owned() });
@@ -256,11 +282,14 @@ impl Driver<'_> {
             // Reports tell what strangers wrote, though no tool's result is among them; and an answer may tell what a
             // memory said that was forgotten since.
             let taint = if conversation::is_tainted(tx, id)? { Taint::Tainted } else { Taint::Clean };
-            Ok((id, lease, history, taint))
+            Ok((id, lease, history, taint, codes))
         };
-        let (conversation, lease, history, taint) = self.db.write(begun).await.map_err(|e: TurnError| e)?;
-        let held = Held { db: self.db.clone(), lease, given_back: false };
-        Ok(Progress::of(conversation, Some(held), taint.max(self.taint), history))
+        let (conversation, lease, history, taint, codes) =
+            self.db.write(begun).await.map_err(|e: TurnError| e)?;
+        let held =
+            Held { db: self.db.clone(), conversation, lease, given_back: false, hearing: Mutex::default() };
+        let (progress, step) = Progress::of(conversation, Some(held), taint.max(self.taint), history);
+        Ok((Progress { codes_shown: codes == Codes::Shown, ..progress }, step))
     }
 
     async fn surroundings(&self) -> Result<Surroundings, DbError> {
@@ -328,7 +357,14 @@ impl Driver<'_> {
         let mut seen = mentions::mentions(progress.turn.messages(), &request.messages);
         seen.extend(self.shown.iter().cloned());
         self.store_request(progress, ready, ready.model.body(&request), seen).await?;
-        let deltas = |text: &str| self.face.shows(Event::Delta { text: text.to_owned() });
+        let held = progress.lease.as_ref();
+        let (from, since) = (ready.label.clone(), self.clock.now());
+        held.into_iter()
+            .for_each(|held| *held.hearing() = Hearing { from: from.clone(), since, text: String::new() });
+        let deltas = |text: &str| {
+            held.into_iter().for_each(|held| held.hearing().text.push_str(text));
+            self.face.shows(Event::Delta { text: text.to_owned() });
+        };
         Ok(ready.model.reply(&request, &deltas).await)
     }
 
@@ -402,6 +438,8 @@ impl Driver<'_> {
             Step::AskModel { .. } | Step::Done { .. } => vec![],
         };
         let (id, now, label) = (progress.conversation, self.clock.now(), progress.answered_by.clone());
+        // From here on it is a reply like any other, also if the turn is stopped before it is stored.
+        progress.lease.iter().for_each(|held| held.hearing().text.clear());
         let new = progress.unstored();
         let heard = move |tx: &Transaction<'_>| {
             let (reply, rest) = new.split_at(new.len().min(1));
@@ -430,8 +468,15 @@ impl Driver<'_> {
     fn hands(&self, progress: &Progress, taint: Taint) -> Hands<'_> {
         let Self { db, clock, toolbox, face, kind, .. } = *self;
         let (conversation, elsewhere) = (progress.conversation.0, face.elsewhere());
-        Hands { db, clock, toolbox, face, run: Run { kind, conversation, elsewhere, taint } }
+        let run = Run { kind, conversation, elsewhere, taint, codes_shown: progress.codes_shown };
+        Hands { db, clock, toolbox, face, run }
     }
+}
+
+/// Everything said, as the model may see it.
+fn history(tx: &Transaction<'_>, id: ConversationId, codes: Codes) -> Result<Vec<Message>, DbError> {
+    let said = conversation::entries(tx, id)?.into_iter().map(|entry| entry.message);
+    Ok(if codes == Codes::HiddenAgain { said.map(without_codes).collect() } else { said.collect() })
 }
 
 /// What the user just said is never cut, so it may be more than the model can hold. The estimate is a few times

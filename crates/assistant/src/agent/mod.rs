@@ -11,6 +11,7 @@ mod mentions;
 pub mod prompt;
 pub mod soul;
 pub mod turn;
+mod unseen;
 
 use std::pin::Pin;
 
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use drive::{Answer, Driver, TurnError};
 pub use hands::Hands;
+pub(crate) use unseen::without_codes;
 
 /// A model that is ready to be asked.
 pub struct Ready {

@@ -16,6 +16,8 @@ use crate::pending::{self, Queue};
 use crate::settings::Values;
 use crate::settings::{self, MEMORY_ENABLED};
 use crate::tasks;
+#[cfg(any(feature = "sms", feature = "notifications"))]
+use crate::tool::Eyes;
 use crate::untrusted::Untrusted;
 
 /// Characters of a task's name.
@@ -193,7 +195,7 @@ fn sms(tx: &Transaction<'_>, values: &Values) -> Result<Arrivals, DbError> {
         title: Untrusted::default(),
         id: waiting.entry.id.0.to_string(),
         // Redaction may have been off when it was queued.
-        text: crate::sms::for_model(&waiting.entry.preview, values),
+        text: Eyes::of_model(values).see(&waiting.entry.preview),
         sensitive: false,
     });
     Ok(Arrivals { items: items.collect(), dropped: pending::dropped(tx, QUEUE)? })
@@ -201,7 +203,7 @@ fn sms(tx: &Transaction<'_>, values: &Values) -> Result<Arrivals, DbError> {
 
 #[cfg(feature = "notifications")]
 fn notifications(tx: &Transaction<'_>) -> Result<Arrivals, DbError> {
-    use crate::notifications::view::{Eyes, Item};
+    use crate::notifications::view::Item;
     use crate::notifications::{QUEUE, Record};
     let eyes = Eyes::of_model(&crate::settings::load(tx)?);
     let items = pending::waiting::<Record>(tx, QUEUE)?.into_iter().map(|waiting| {

@@ -38,6 +38,8 @@ pub enum Record {
     ToolResult { conversation: i64, tool: String, success: bool, result_chars: usize },
     /// The person was asked about exactly this call, and said yes or no.
     Click { conversation: i64, tool: String, arguments: String, allowed: bool },
+    /// The person let the model see one-time codes in a conversation, or took that back.
+    Codes { conversation: i64, shown: bool },
     /// A message was drafted; the digest covers recipient, text and what it answers.
     Draft { draft: i64, channel: String, to: String, digest: String, conversation: i64 },
     /// The person tapped Send, Retry or Send again on exactly this.

@@ -7,14 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::port::Source;
-use super::view::{Eyes, Item, Wanted, Whole};
+use super::view::{Item, Wanted, Whole};
 use super::{NotificationId, QUEUE, Record, store};
 use crate::access::Access;
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::pending;
 use crate::settings;
-use crate::tool::{Run, Tool, ToolError, room};
+use crate::tool::{Eyes, Run, Tool, ToolError, room};
 
 /// What all of these tools need.
 #[derive(Clone)]
@@ -61,9 +61,9 @@ struct Bounds {
     eyes: Eyes,
 }
 
-fn bounds(tx: &Transaction<'_>) -> Result<Bounds, DbError> {
+fn bounds(tx: &Transaction<'_>, run: &Run) -> Result<Bounds, DbError> {
     let values = settings::load(tx)?;
-    Ok(Bounds { room: room::room(&values), eyes: Eyes::of_model(&values) })
+    Ok(Bounds { room: room::room(&values), eyes: Eyes::in_run(&values, run) })
 }
 
 #[derive(Debug, Serialize)]
@@ -103,10 +103,11 @@ impl Tool for CheckNotifications {
         self.0.look().await;
     }
 
-    async fn run(&self, _: CheckNotificationsInput, _: &Run) -> Result<Listing, ToolError> {
-        let read = self.0.db.read(|tx| {
+    async fn run(&self, _: CheckNotificationsInput, run: &Run) -> Result<Listing, ToolError> {
+        let run = *run;
+        let read = self.0.db.read(move |tx| {
             let dropped = pending::dropped(tx, QUEUE)?.iter().map(|(_, count)| *count as usize).sum();
-            Ok::<_, DbError>((pending::waiting(tx, QUEUE)?, dropped, bounds(tx)?))
+            Ok::<_, DbError>((pending::waiting(tx, QUEUE)?, dropped, bounds(tx, &run)?))
         });
         let (waiting, dropped, bounds) = read.await?;
         let records: Vec<Record> = waiting.into_iter().map(|waiting| waiting.entry).collect();
@@ -143,10 +144,12 @@ impl Tool for ReadNotification {
         self.0.look().await;
     }
 
-    async fn run(&self, input: ReadNotificationInput, _: &Run) -> Result<OneNotification, ToolError> {
+    async fn run(&self, input: ReadNotificationInput, run: &Run) -> Result<OneNotification, ToolError> {
         let (id, now) = (NotificationId::new(input.id.trim()), self.0.clock.now());
-        let wanted = id.clone();
-        let read = self.0.db.read(move |tx| Ok::<_, DbError>((store::find(tx, &wanted, now)?, bounds(tx)?)));
+        let (wanted, run) = (id.clone(), *run);
+        let found =
+            move |tx: &Transaction<'_>| Ok::<_, DbError>((store::find(tx, &wanted, now)?, bounds(tx, &run)?));
+        let read = self.0.db.read(found);
         let (record, Bounds { room, eyes }) = read.await?;
         let record = record.ok_or_else(|| unknown(&id))?;
         let room = room.saturating_sub(record.text.as_written().len());
@@ -186,13 +189,13 @@ impl Tool for SearchNotifications {
         self.0.look().await;
     }
 
-    async fn run(&self, input: SearchNotificationsInput, _: &Run) -> Result<Listing, ToolError> {
+    async fn run(&self, input: SearchNotificationsInput, run: &Run) -> Result<Listing, ToolError> {
         let wanted = Wanted::new(&input.query, input.package_name.as_deref());
         let wanted =
             wanted.ok_or_else(|| ToolError("Say what to search for: the query is empty.".to_owned()))?;
-        let now = self.0.clock.now();
+        let (now, run) = (self.0.clock.now(), *run);
         let read = self.0.db.read(move |tx| {
-            let bounds = bounds(tx)?;
+            let bounds = bounds(tx, &run)?;
             let found = store::newest(tx, now, HITS, |record| wanted.is_in(record, bounds.eyes))?;
             Ok::<_, DbError>((found, bounds))
         });

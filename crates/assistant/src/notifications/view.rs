@@ -6,41 +6,17 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use super::record::{ChatMessage, NotificationId, Record};
-use crate::codes;
-use crate::settings::{CODE_REDACTION_ENABLED, Values};
+use crate::tool::Eyes;
 use crate::tool::room::fitting;
 use crate::untrusted::Untrusted;
 
-/// Who looks, and what is kept from them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Eyes {
-    /// The person it was shown to, and a model for which the person wants nothing hidden.
-    All,
-    /// One-time codes are hidden.
-    NoCodes,
-}
-
-impl Eyes {
-    /// A model's, as the person wants it.
-    pub fn of_model(values: &Values) -> Self {
-        if values.on(&CODE_REDACTION_ENABLED) { Self::NoCodes } else { Self::All }
-    }
-
-    fn see(self, text: &Untrusted) -> Untrusted {
-        match self {
-            Self::All => text.clone(),
-            Self::NoCodes => text.map(codes::redact),
-        }
-    }
-
-    /// The parts of one notification: the title may say what the number in the text is.
-    fn see_all<const N: usize>(self, parts: [&Untrusted; N]) -> [Untrusted; N] {
-        let joined = parts.map(Untrusted::as_written).join(BETWEEN);
-        let seen = self.see(&Untrusted::new(joined));
-        let mut split = seen.as_written().split(BETWEEN).map(Untrusted::new);
-        // Each part also alone, should a text hold what stands between them.
-        parts.map(|part| self.see(&split.next().unwrap_or_else(|| part.clone())))
-    }
+/// The parts of one notification: the title may say what the number in the text is.
+fn seen<const N: usize>(eyes: Eyes, parts: [&Untrusted; N]) -> [Untrusted; N] {
+    let joined = parts.map(Untrusted::as_written).join(BETWEEN);
+    let seen = eyes.see(&Untrusted::new(joined));
+    let mut split = seen.as_written().split(BETWEEN).map(Untrusted::new);
+    // Each part also alone, should a text hold what stands between them.
+    parts.map(|part| eyes.see(&split.next().unwrap_or_else(|| part.clone())))
 }
 
 /// A line of its own that no notification holds: control characters are taken out when one is kept.
@@ -65,7 +41,7 @@ pub struct Item {
 
 impl Item {
     pub fn of(record: &Record, zone: &TimeZone, eyes: Eyes) -> Self {
-        let [title, gist] = eyes.see_all([&record.title, &record.gist()]);
+        let [title, gist] = seen(eyes, [&record.title, &record.gist()]);
         Self {
             id: record.id.clone(),
             package_name: record.package_name.clone(),
@@ -115,12 +91,12 @@ impl Whole {
     /// With so much of its conversation as fits into `room` bytes of JSON.
     pub fn of(record: &Record, zone: &TimeZone, eyes: Eyes, room: usize) -> Self {
         let said = |message: &ChatMessage| {
-            let [_, sender, text] = eyes.see_all([&record.title, &message.sender, &message.text]);
+            let [_, sender, text] = seen(eyes, [&record.title, &message.sender, &message.text]);
             Said { sender, text, time: message.time }
         };
         let none = Untrusted::default();
         let subtext = record.subtext.as_ref();
-        let [title, below, text] = eyes.see_all([&record.title, subtext.unwrap_or(&none), &record.text]);
+        let [title, below, text] = seen(eyes, [&record.title, subtext.unwrap_or(&none), &record.text]);
         let newest_first: Vec<Said> = record.messages.iter().rev().map(said).collect();
         let (mut messages, older) = fitting(newest_first, room);
         messages.reverse();
@@ -167,8 +143,8 @@ impl Wanted {
         if self.package_name.as_ref().is_some_and(|name| *name != record.package_name.to_lowercase()) {
             return false;
         }
-        let said = record.messages.iter().map(|m| eyes.see_all([&record.title, &m.sender, &m.text]));
-        let parts = eyes.see_all([&record.app_label, &record.title, &record.text]);
+        let said = record.messages.iter().map(|m| seen(eyes, [&record.title, &m.sender, &m.text]));
+        let parts = seen(eyes, [&record.app_label, &record.title, &record.text]);
         let texts = parts.into_iter().chain(said.flatten());
         let texts: Vec<String> = texts.map(|text| folded(text.as_written())).collect();
         self.words.iter().all(|word| texts.iter().any(|text| text.contains(word)))

@@ -20,9 +20,7 @@ use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::codes;
 use crate::db::Migration;
-use crate::settings::{CODE_REDACTION_ENABLED, Values};
 use crate::untrusted::Untrusted;
 
 pub use inbox::Inbox;
@@ -53,11 +51,6 @@ pub struct Sms {
 /// The identity of a message as the ledger names it.
 pub(crate) fn identity_name(id: i64, date: i64, from: &str) -> String {
     format!("sms {id} {date} {from}")
-}
-
-/// What a model may read of a message: without its one-time codes, unless the person wants it otherwise.
-pub(crate) fn for_model(text: &Untrusted, values: &Values) -> Untrusted {
-    if values.on(&CODE_REDACTION_ENABLED) { text.map(codes::redact) } else { text.clone() }
 }
 
 /// A moment as it is shown and told: local, with its offset.

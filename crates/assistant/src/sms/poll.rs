@@ -5,15 +5,16 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use rusqlite::Transaction;
 
+use super::due;
 use super::inbox::Inbox;
 use super::mark::{Mark, PER_POLL, Taken};
 use super::port::ReadError;
 use super::store::{self, PREVIEW};
-use super::{due, for_model};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::lease::{self, Lease};
 use crate::settings::{self, SMS_ENABLED, SMS_POLL_INTERVAL, Values};
+use crate::tool::Eyes;
 use crate::untrusted::Untrusted;
 
 #[derive(Clone)]
@@ -158,5 +159,5 @@ impl Poller {
 
 /// The line that waits in the queue. Codes go before the text is cut, or half of one could stay.
 fn preview(body: &Untrusted, values: &Values) -> Untrusted {
-    Untrusted::new(for_model(body, values).line(PREVIEW))
+    Untrusted::new(Eyes::of_model(values).see(body).line(PREVIEW))
 }

@@ -11,14 +11,14 @@ use super::inbox::Inbox;
 use super::port::ReadError;
 use super::search::Wanted;
 use super::store::{PREVIEW, QUEUE, Queued};
-use super::{Sms, SmsId, for_model, local, number};
+use super::{Sms, SmsId, local, number};
 use crate::access::{Access, Known};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::outbox::{self, Channel, Draft, NewDraft, door};
 use crate::pending;
 use crate::settings::{self, SMS_ENABLED, Values};
-use crate::tool::{Run, Tool, ToolError, room};
+use crate::tool::{Eyes, Run, Tool, ToolError, room};
 use crate::untrusted::Untrusted;
 
 /// What the tools that read have in common.
@@ -110,20 +110,20 @@ impl Tool for CheckSms {
         Reading { inbox: self.inbox.as_ref() }.look().await;
     }
 
-    async fn run(&self, _: CheckSmsInput, _: &Run) -> Result<ListOutput, ToolError> {
+    async fn run(&self, _: CheckSmsInput, run: &Run) -> Result<ListOutput, ToolError> {
         let queue = self.db.read(|tx| {
             let (waiting, dropped) = (pending::waiting::<Queued>(tx, QUEUE)?, pending::dropped(tx, QUEUE)?);
             Ok::<_, DbError>((waiting, dropped, settings::load(tx)?))
         });
         let (waiting, dropped, values) = queue.await?;
-        let zone = self.clock.zone();
+        let (zone, eyes) = (self.clock.zone(), Eyes::in_run(&values, run));
         let listed = waiting.into_iter().map(|waiting| waiting.entry).map(|sms| Listed {
             id: sms.id,
             from: sms.address,
             date: sms.date,
             date_local: local(Timestamp::from_millisecond(sms.date).unwrap_or_default(), &zone),
             // Redaction may have been off when it was queued.
-            preview: for_model(&sms.preview, &values),
+            preview: eyes.see(&sms.preview),
             is_read: sms.read,
         });
         Ok(ListOutput::of(listed.collect(), dropped_note(&dropped), &values))
@@ -179,11 +179,11 @@ impl Tool for ReadSms {
         Reading { inbox: self.inbox.as_ref() }.look().await;
     }
 
-    async fn run(&self, input: ReadSmsInput, _: &Run) -> Result<ReadSmsOutput, ToolError> {
+    async fn run(&self, input: ReadSmsInput, run: &Run) -> Result<ReadSmsOutput, ToolError> {
         let inbox = Reading { inbox: self.inbox.as_ref() }.inbox()?;
         let sms = inbox.message(input.id).await?.ok_or_else(|| unknown(input.id))?;
         let values = self.db.read(settings::load).await?;
-        let (body, note) = bounded(&for_model(&sms.body, &values), &values);
+        let (body, note) = bounded(&Eyes::in_run(&values, run).see(&sms.body), &values);
         Ok(ReadSmsOutput {
             id: sms.id,
             date: sms.date.as_millisecond(),
@@ -237,14 +237,14 @@ impl Tool for SearchSms {
         Reading { inbox: self.inbox.as_ref() }.look().await;
     }
 
-    async fn run(&self, input: SearchSmsInput, _: &Run) -> Result<ListOutput, ToolError> {
+    async fn run(&self, input: SearchSmsInput, run: &Run) -> Result<ListOutput, ToolError> {
         let inbox = Reading { inbox: self.inbox.as_ref() }.inbox()?;
         let wanted = Wanted::new(&input.query)
             .ok_or_else(|| ToolError("\"query\" must not be blank: say what to look for.".to_owned()))?;
         let values = self.db.read(settings::load).await?;
         // In what the model may read, or a search for digits would find out a code that it may not.
-        let eyes = values.clone();
-        let shown = move |sms: &Sms| Sms { body: for_model(&sms.body, &eyes), ..sms.clone() };
+        let eyes = Eyes::in_run(&values, run);
+        let shown = move |sms: &Sms| Sms { body: eyes.see(&sms.body), ..sms.clone() };
         let found = inbox.search(wanted, shown, MOST_FOUND).await?;
         let zone = self.clock.zone();
         let listed = found.into_iter().map(|sms| Listed {

@@ -4,6 +4,8 @@
 //! [`AnyTool`] erases the types once; no tool ever touches raw JSON.
 
 mod executor;
+#[cfg(any(feature = "sms", feature = "notifications"))]
+mod eyes;
 pub mod room;
 mod schema;
 
@@ -19,6 +21,8 @@ use crate::db::DbError;
 use crate::gate::{RunKind, Taint};
 
 pub use executor::{ToolResult, execute};
+#[cfg(any(feature = "sms", feature = "notifications"))]
+pub use eyes::Eyes;
 
 /// Something the model can ask for.
 pub trait Tool: Send + Sync + 'static {
@@ -56,12 +60,19 @@ pub struct Run {
     pub elsewhere: bool,
     /// What the request held when the call was made; what is kept of it carries that along.
     pub taint: Taint,
+    /// The person wants the model to see one-time codes in this conversation.
+    pub codes_shown: bool,
 }
 
 impl Run {
     /// A person calls one tool by hand, in no conversation.
-    pub const BY_HAND: Self =
-        Self { kind: RunKind::Chat, conversation: 0, taint: Taint::Clean, elsewhere: false };
+    pub const BY_HAND: Self = Self {
+        kind: RunKind::Chat,
+        conversation: 0,
+        taint: Taint::Clean,
+        elsewhere: false,
+        codes_shown: false,
+    };
 }
 
 /// A failure as a sentence for the model that says what to do next. It never ends the turn.

@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{Import, Mode, Outcome, PlainModel, Secrets, Section};
-use crate::agent::conversation::{self, Whole};
+use crate::agent;
+use crate::agent::conversation::{self, Codes, Whole};
 use crate::db::DbError;
 use crate::memory::{self, Memory};
 use crate::models::{self, ConfiguredModel};
@@ -20,8 +21,18 @@ pub(super) fn read(tx: &Transaction<'_>, section: Section) -> Result<Value, DbEr
         Section::Settings => json!(settings::load(tx)?.plain()),
         Section::Memory => json!(memory::store::all(tx)?),
         Section::Models => json!(models::store::all(tx)?.iter().map(plain).collect::<Vec<_>>()),
-        Section::Conversations => json!(conversation::all_whole(tx)?),
+        Section::Conversations => json!(without_codes(conversation::all_whole(tx)?)),
     })
+}
+
+/// An export leaves the house: codes that a conversation was shown stay behind.
+fn without_codes(mut all: Vec<Whole>) -> Vec<Whole> {
+    for whole in all.iter_mut().filter(|whole| whole.codes != Codes::Hidden) {
+        for entry in &mut whole.entries {
+            entry.message = agent::without_codes(entry.message.clone());
+        }
+    }
+    all
 }
 
 fn plain(model: &ConfiguredModel) -> PlainModel {

@@ -79,6 +79,7 @@ fn whole(said: &[String]) -> Whole {
         answered_by: answered_by.map(str::to_owned),
         usage: answered_by.map(|_| Usage { input: 1, output: 2 }),
         at: 5,
+        stopped: answered_by.is_some(),
     };
     let mut entries: Vec<Entry> =
         said.iter().map(|text| entry(Message::User { text: text.clone() }, None)).collect();
@@ -91,6 +92,7 @@ fn whole(said: &[String]) -> Whole {
         updated_at: 9,
         entries,
         tainted: true,
+        codes: conversation::Codes::Hidden,
     }
 }
 

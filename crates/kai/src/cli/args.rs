@@ -272,6 +272,21 @@ pub(super) enum ChatsCommand {
     Show { id: i64 },
     /// Delete one with everything said in it
     Delete { id: i64 },
+    /// Let the assistant see one-time codes in one conversation, or hide them again
+    #[cfg(any(feature = "sms", feature = "notifications"))]
+    Codes {
+        id: i64,
+        /// What the assistant is to see
+        #[arg(value_enum)]
+        what: ShowOrHide,
+    },
+}
+
+#[cfg(any(feature = "sms", feature = "notifications"))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum ShowOrHide {
+    Show,
+    Hide,
 }
 
 #[derive(Debug, Subcommand)]

@@ -168,6 +168,11 @@ impl Asking {
                 .show(Call::ChatsDelete { id: ConversationId(id) }, |id: &ConversationId| {
                     format!("Deleted conversation {}.\n", id.0)
                 }),
+            #[cfg(any(feature = "sms", feature = "notifications"))]
+            ChatsCommand::Codes { id, what } => {
+                let call = Call::ChatsCodes { id: ConversationId(id), show: what == args::ShowOrHide::Show };
+                self.show(call, |now: &String| format!("{now}\n"))
+            }
         }
     }
 

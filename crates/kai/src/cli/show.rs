@@ -179,6 +179,10 @@ fn happened(record: &Record) -> String {
         Record::Draft { draft, to, .. } => format!("draft {draft} to {} was made", visible(to)),
         Record::Tap { draft, .. } => format!("you tapped on draft {draft}"),
         Record::Sent { draft, outcome } => format!("draft {draft} is {}", visible(outcome)),
+        Record::Codes { conversation, shown } => {
+            let what = if *shown { "shown to" } else { "hidden from" };
+            format!("one-time codes are {what} the model in conversation {conversation}")
+        }
         Record::Discarded { draft, status } => format!("draft {draft} ({}) was taken away", visible(status)),
     }
 }
@@ -293,7 +297,8 @@ pub(super) fn entries(entries: &[Entry]) -> String {
             let called = calls
                 .iter()
                 .map(|call| format!("\n  [⚙ {} {}]", visible(&call.name), visible(&call.arguments)));
-            format!("Kai{who}: {}{}", paragraphs(text), called.collect::<String>())
+            let end = if entry.stopped { "\n  [stopped here]" } else { "" };
+            format!("Kai{who}: {}{end}{}", paragraphs(text), called.collect::<String>())
         }
         Message::Tool { tool, result, .. } => format!("  [{}] {}", visible(tool), visible(result)),
     };

@@ -184,6 +184,15 @@ impl Watcher for Terminal {
 const HELP: &str = "Type what you want. Ctrl-C stops an answer, Ctrl-D leaves.
   /new        start another conversation
   /help       this";
+#[cfg(any(feature = "sms", feature = "notifications"))]
+const HELP_CODES: &str = "  /codes      let the assistant see one-time codes in this conversation
+  /codes hide hide them again";
+
+fn help() {
+    out::note(HELP);
+    #[cfg(any(feature = "sms", feature = "notifications"))]
+    out::note(HELP_CODES);
+}
 
 pub(super) fn chat(caller: &Caller, mut chat: Which) -> Result<ExitCode, Failure> {
     let line = caller.line()?;
@@ -204,8 +213,12 @@ pub(super) fn chat(caller: &Caller, mut chat: Which) -> Result<ExitCode, Failure
         };
         match typed.trim() {
             "" => {}
-            "/help" => out::note(HELP),
+            "/help" => help(),
             "/new" => chat = Which::New,
+            #[cfg(any(feature = "sms", feature = "notifications"))]
+            "/codes" | "/codes show" => codes(&line, chat, true),
+            #[cfg(any(feature = "sms", feature = "notifications"))]
+            "/codes hide" => codes(&line, chat, false),
             text => chat = one_turn(&line, text, chat),
         }
     }
@@ -227,6 +240,19 @@ fn one_turn(line: &Line<'_>, text: &str, chat: Which) -> Which {
             // What was said is kept in the conversation that was begun for it, if one was.
             terminal.chat().map_or(chat, Which::Id)
         }
+    }
+}
+
+#[cfg(any(feature = "sms", feature = "notifications"))]
+fn codes(line: &Line<'_>, chat: Which, show: bool) {
+    let Which::Id(id) = chat else {
+        return out::note(
+            "Say something first: codes are shown in one conversation, and this one has not begun.",
+        );
+    };
+    match line.call::<String>(Call::ChatsCodes { id, show }, &Terminal::quiet().watching()) {
+        Ok(now) => out::note(&now),
+        Err(failure) => out::complain(&failure.message),
     }
 }
 

@@ -16,6 +16,8 @@ use super::signin::Session;
 use super::turns::Saying;
 use super::view::{self, Place, Regions, Stored, View};
 use super::{Web, icons, live, page, reply};
+#[cfg(feature = "sms")]
+use crate::chats;
 use crate::failure::Failure;
 use crate::models;
 
@@ -306,5 +308,34 @@ pub(super) async fn heartbeat_seen(State(web): State<Web>, headers: HeaderMap) -
     match web.app.db.write(heartbeat::store::lower).await {
         Ok(()) => reply::done_here(&headers),
         Err(error) => reply::not_done(&headers, &error.to_string()),
+    }
+}
+
+#[cfg(feature = "sms")]
+#[derive(Deserialize)]
+pub(super) struct CodesForm {
+    codes: CodesClick,
+}
+
+#[cfg(feature = "sms")]
+#[derive(Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum CodesClick {
+    Show,
+    Hide,
+}
+
+/// *Show codes to the assistant*, and the way back.
+#[cfg(feature = "sms")]
+pub(super) async fn codes(
+    State(web): State<Web>,
+    Path(id): Path<i64>,
+    headers: HeaderMap,
+    form: Result<Form<CodesForm>, FormRejection>,
+) -> Response {
+    let Ok(Form(CodesForm { codes })) = form else { return reply::misfilled(&headers) };
+    match chats::codes(&web.app, ConversationId(id), codes == CodesClick::Show).await {
+        Ok(_) => reply::done(&headers, &format!("/c/{id}")),
+        Err(failure) => reply::not_done(&headers, &failure.message),
     }
 }

@@ -66,3 +66,7 @@ pub(super) fn outward() -> Markup {
 pub(super) fn search() -> Markup {
     drawn("M11 17a6 6 0 1 1 0-12 6 6 0 0 1 0 12zM15.5 15.5 20 20")
 }
+
+pub(super) fn shield() -> Markup {
+    drawn("M12 3.5 19 6v6c0 4.5-3 7-7 8.5C8 19 5 16.5 5 12V6z")
+}

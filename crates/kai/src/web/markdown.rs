@@ -12,6 +12,9 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 static SAFE: LazyLock<Builder<'static>> = LazyLock::new(|| {
     let mut safe = Builder::default();
     safe.rm_tags(["img", "area", "map", "figure", "figcaption"])
+        // The button that copies a piece of code, and nothing else.
+        .add_tags(["button"])
+        .add_tag_attributes("button", ["type", "class", "data-copy", "data-testid"])
         .url_schemes(HashSet::from(["http", "https", "mailto"]))
         .url_relative(ammonia::UrlRelative::Deny)
         .link_rel(Some("noopener noreferrer"))
@@ -22,7 +25,7 @@ static SAFE: LazyLock<Builder<'static>> = LazyLock::new(|| {
 pub(super) fn render(text: &str) -> Markup {
     let parser = Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
     let mut written = String::with_capacity(text.len() * 3 / 2);
-    html::push_html(&mut written, parser.map(tamed));
+    html::push_html(&mut written, parser.map(tamed).flat_map(copyable));
     PreEscaped(SAFE.clean(&written).to_string())
 }
 
@@ -44,6 +47,15 @@ fn tamed(event: Event<'_>) -> Event<'_> {
         other => other,
     }
 }
+
+/// A piece of code is what people copy most.
+fn copyable(event: Event<'_>) -> impl Iterator<Item = Event<'_>> {
+    let before = matches!(event, Event::Start(Tag::CodeBlock(_))).then(|| Event::Html(COPY.into()));
+    before.into_iter().chain([event])
+}
+
+const COPY: &str =
+    "<button type=\"button\" class=\"small js-only\" data-copy data-testid=\"code-copy\">Copy</button>";
 
 /// The page has its own headings above.
 fn lower(level: HeadingLevel) -> HeadingLevel {

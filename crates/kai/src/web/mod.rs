@@ -23,6 +23,7 @@ mod reply;
 pub(crate) mod signin;
 mod status_page;
 mod talk;
+mod trust;
 mod turns;
 mod view;
 
@@ -116,6 +117,7 @@ fn features() -> Router<Web> {
         .route("/drafts/{id}/tap", post(drafts::tap))
         .route("/drafts/{id}/discard", post(drafts::discard))
         .route("/demo", post(demo::start))
+        .route("/c/{id}/codes", post(chat::codes))
 }
 
 #[cfg(not(feature = "sms"))]

@@ -1,7 +1,7 @@
 //! A conversation as it is read: what the person said, the answer, and, folded away, what Kai did for it.
 
 use jiff::tz::TimeZone;
-use kai_assistant::agent::conversation::{ConversationId, Entry, is_answer};
+use kai_assistant::agent::conversation::{ConversationId, Entry};
 use kai_assistant::words::Words;
 use kai_llm::{Message, ToolCall};
 use maud::{Markup, html};
@@ -22,6 +22,8 @@ pub(super) struct Telling<'a> {
     pub(super) waits: bool,
 }
 
+const STOPPED: &str = "You stopped this answer.";
+
 /// Something the person said and what came of it; a report has nothing said before it.
 struct Exchange<'a> {
     asked: Option<&'a Entry>,
@@ -32,7 +34,7 @@ fn exchanges(entries: &[Entry]) -> Vec<Exchange<'_>> {
     let mut all: Vec<Exchange<'_>> = vec![];
     for entry in entries {
         let asked = matches!(entry.message, Message::User { .. });
-        let whole = |last: &Exchange<'_>| last.replies.last().is_some_and(|reply| is_answer(&reply.message));
+        let whole = |last: &Exchange<'_>| last.replies.last().is_some_and(|reply| reply.is_answer());
         match all.last_mut() {
             Some(last) if !asked && !whole(last) => last.replies.push(entry),
             _ if asked => all.push(Exchange { asked: Some(entry), replies: vec![] }),
@@ -56,7 +58,7 @@ pub(super) fn blocks(entries: &[Entry], telling: &Telling<'_>) -> Vec<String> {
 impl Telling<'_> {
     fn exchange(&self, exchange: &Exchange<'_>, newest: bool) -> Markup {
         let waits = newest && self.waits;
-        let answered = exchange.replies.last().is_some_and(|reply| is_answer(&reply.message));
+        let answered = exchange.replies.last().is_some_and(|reply| reply.is_answer());
         html! {
             li class="exchange" {
                 @if let Some(Entry { message: Message::User { text }, .. }) = exchange.asked {
@@ -66,7 +68,7 @@ impl Telling<'_> {
                 (opened(exchange))
                 @if !waits { (self.done(exchange)) }
                 @if answered { (self.foot(exchange, newest && !waits && exchange.asked.is_some())) }
-                @else if !waits { (self.unanswered(newest)) }
+                @else if !waits { (self.unanswered(exchange, newest)) }
             }
         }
     }
@@ -92,16 +94,20 @@ impl Telling<'_> {
         }
     }
 
-    fn unanswered(&self, newest: bool) -> Markup {
-        let ended = self.sight.filter(|_| newest).and_then(|sight| sight.ended.as_ref());
-        let shown = self.sight.filter(|_| newest).map(|sight| sight.answer.as_str()).unwrap_or_default();
+    fn unanswered(&self, exchange: &Exchange<'_>, newest: bool) -> Markup {
+        let stopped = exchange.replies.last().is_some_and(|reply| reply.stopped);
+        let sight = self.sight.filter(|_| newest);
+        let ended = sight.and_then(|sight| sight.ended.as_ref());
+        // What was stopped is stored; until it is, and for what failed, it is only in sight.
+        let shown = sight.filter(|_| !stopped).map(|sight| sight.answer.as_str()).unwrap_or_default();
         html! {
             @if !shown.is_empty() { article class="answer broken" { (markdown::render(shown)) } }
             div class="trouble" data-testid="chat-error" {
                 p {
                     @match ended {
                         Some(Ended::Failed(why)) => (why),
-                        Some(Ended::Stopped) => "You stopped this answer.",
+                        Some(Ended::Stopped) => (STOPPED),
+                        None if stopped => (STOPPED),
                         None => "This was not answered.",
                     }
                 }

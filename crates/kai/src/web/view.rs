@@ -16,7 +16,7 @@ use super::bin::Deleted;
 use super::signin::{self, Session};
 use super::talk::{self, Telling};
 use super::turns::{Question, Sight};
-use super::{Web, banners, icons, list};
+use super::{Web, banners, icons, list, trust};
 #[cfg(feature = "sms")]
 use crate::sms::{self, DraftRow};
 use crate::wire::App;
@@ -154,8 +154,7 @@ impl<'a> View<'a> {
 
     /// A command answers in this conversation.
     pub(super) fn answered_elsewhere(&self) -> bool {
-        let open =
-            |chat: &Whole| chat.entries.last().is_some_and(|last| !conversation::is_answer(&last.message));
+        let open = |chat: &Whole| chat.entries.last().is_some_and(|last| !last.is_answer());
         self.stored.held && self.sight.is_none() && self.stored.chat.as_ref().is_some_and(open)
     }
 
@@ -163,7 +162,10 @@ impl<'a> View<'a> {
         let elsewhere = self.answered_elsewhere().then(Sight::default);
         Regions {
             banners: banners::all(self),
-            turn: talk::turn(self.sight.as_ref().or(elsewhere.as_ref()), self.words),
+            turn: html! {
+                (talk::turn(self.sight.as_ref().or(elsewhere.as_ref()), self.words))
+                (trust::line(self))
+            },
             controls: self.controls(),
             chats: list::rows(self),
             state: html! { @if self.running() { "Kai is answering" } },

@@ -64,6 +64,15 @@
     area.remove();
   };
 
+  // An answer without the buttons in it.
+  const said = (answer) => {
+    const buttons = [...answer.querySelectorAll("button")];
+    for (const button of buttons) button.hidden = true;
+    const text = answer.innerText;
+    for (const button of buttons) button.hidden = false;
+    return text;
+  };
+
   if (!app) return;
   const main = el("main"), messages = el("messages"), input = el("chat-input"), composer = el("composer");
   const chat = app.dataset.chat;
@@ -207,7 +216,8 @@
       input.value = button.textContent;
       return composer.requestSubmit(composer.querySelector('[data-testid="chat-send"]'));
     }
-    await copy(button.closest(".exchange").querySelector(".answer").innerText);
+    const code = button.nextElementSibling?.localName === "pre" && button.nextElementSibling;
+    await copy(code ? code.innerText : said(button.closest(".exchange").querySelector(".answer")));
     say("Copied.", "fine");
     setTimeout(() => say(""), 1500);
   });

@@ -1,0 +1,47 @@
+//! What a conversation has read, and what the assistant may see in it: a line under the messages.
+
+use kai_assistant::agent::conversation::Whole;
+#[cfg(any(feature = "sms", feature = "notifications"))]
+use kai_assistant::{agent::conversation::Codes, settings::CODE_REDACTION_ENABLED};
+use maud::{Markup, html};
+
+use super::icons;
+use super::view::View;
+
+/// Nothing, as long as nobody else's words are in it.
+pub(super) fn line(view: &View<'_>) -> Markup {
+    let Some(chat) = &view.stored.chat else { return html! {} };
+    let tainted = chat.tainted || chat.kind == "heartbeat";
+    html! {
+        @if tainted {
+            aside class="trust quiet" data-testid="taint" aria-label="What this conversation has read" {
+                (icons::shield())
+                p { "This conversation has read what others wrote, so Kai asks you before it looks something up, opens, runs, remembers or schedules anything in it." }
+                (codes(view, chat))
+            }
+        }
+    }
+}
+
+#[cfg(any(feature = "sms", feature = "notifications"))]
+fn codes(view: &View<'_>, chat: &Whole) -> Markup {
+    let Some(id) = view.place.chat.filter(|_| view.stored.values.on(&CODE_REDACTION_ENABLED)) else {
+        return html! {};
+    };
+    let (value, label) = match chat.codes {
+        Codes::Shown => ("hide", "Hide codes again"),
+        Codes::Hidden | Codes::HiddenAgain => ("show", "Show codes to the assistant"),
+    };
+    html! {
+        form method="post" action=(format!("/c/{}/codes", id.0)) data-live {
+            input type="hidden" name="csrf" value=(view.csrf);
+            @if chat.codes == Codes::Shown { p data-testid="codes-shown" { "It also sees one-time codes here." } }
+            button class="small" type="submit" name="codes" value=(value) data-testid="codes" { (label) }
+        }
+    }
+}
+
+#[cfg(not(any(feature = "sms", feature = "notifications")))]
+fn codes(_: &View<'_>, _: &Whole) -> Markup {
+    html! {}
+}
