@@ -65,7 +65,7 @@ pub(crate) async fn answer(
         Call::ChatsShow { id } => json(chats::show(app, id).await?),
         Call::ChatsDelete { id } => json(chats::delete(app, id).await?),
         #[cfg(any(feature = "sms", feature = "notifications"))]
-        Call::ChatsCodes { id, show } => json(chats::codes(app, id, show).await?),
+        Call::ChatsCodes { chat, show } => json(chats::codes(app, chat, show).await?),
         Call::ModelsList => json(models::rows(app, around).await?),
         Call::ModelsAdd(new) => json(models::add(app, around, new).await?),
         Call::ModelsTest { name } => json(models::test(app, around, name.as_deref()).await?),

@@ -99,7 +99,7 @@ pub(crate) enum Call {
     },
     #[cfg(any(feature = "sms", feature = "notifications"))]
     ChatsCodes {
-        id: ConversationId,
+        chat: Which,
         show: bool,
     },
     ModelsList,

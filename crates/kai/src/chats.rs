@@ -108,12 +108,14 @@ pub(crate) async fn delete(app: &App, id: ConversationId) -> Result<Conversation
 
 /// The person lets the model see one-time codes in a conversation, or takes that back; says what is so now.
 #[cfg(any(feature = "sms", feature = "notifications"))]
-pub(crate) async fn codes(app: &App, id: ConversationId, show: bool) -> Result<String, Failure> {
+pub(crate) async fn codes(app: &App, chat: Which, show: bool) -> Result<String, Failure> {
     let now = app.clock.now();
     let changed = app.db.write(move |tx| {
         if !settings::load(tx)?.on(&CODE_REDACTION_ENABLED) {
             return Ok(NOTHING_HIDDEN);
         }
+        let meant = if chat == Which::Newest { conversation::newest(tx)?.map(Which::Id) } else { Some(chat) };
+        let Some(Which::Id(id)) = meant else { return Ok(NOT_BEGUN) };
         let (codes, said) = match (show, conversation::codes(tx, id)?) {
             (true, _) => (Codes::Shown, CODES_SHOWN),
             (false, Codes::Hidden) => (Codes::Hidden, CODES_HIDDEN),
@@ -128,6 +130,9 @@ pub(crate) async fn codes(app: &App, id: ConversationId, show: bool) -> Result<S
     changed.await.map(str::to_owned).map_err(|error| Failure::failed(error.to_string()))
 }
 
+#[cfg(any(feature = "sms", feature = "notifications"))]
+const NOT_BEGUN: &str =
+    "Say something first: codes are shown in one conversation, and this one has not begun.";
 #[cfg(any(feature = "sms", feature = "notifications"))]
 const NOTHING_HIDDEN: &str = "Codes are hidden nowhere: the setting code_redaction_enabled is off.";
 #[cfg(any(feature = "sms", feature = "notifications"))]

@@ -18,7 +18,7 @@ use clap::{CommandFactory, Parser};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use kai_assistant::agent::conversation::ConversationId;
+use kai_assistant::agent::conversation::{ConversationId, Which};
 
 use kai_assistant::home::Home;
 use kai_assistant::memory::promotion::Proposal;
@@ -170,7 +170,10 @@ impl Asking {
                 }),
             #[cfg(any(feature = "sms", feature = "notifications"))]
             ChatsCommand::Codes { id, what } => {
-                let call = Call::ChatsCodes { id: ConversationId(id), show: what == args::ShowOrHide::Show };
+                let call = Call::ChatsCodes {
+                    chat: Which::Id(ConversationId(id)),
+                    show: what == args::ShowOrHide::Show,
+                };
                 self.show(call, |now: &String| format!("{now}\n"))
             }
         }

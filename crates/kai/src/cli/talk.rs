@@ -245,12 +245,7 @@ fn one_turn(line: &Line<'_>, text: &str, chat: Which) -> Which {
 
 #[cfg(any(feature = "sms", feature = "notifications"))]
 fn codes(line: &Line<'_>, chat: Which, show: bool) {
-    let Which::Id(id) = chat else {
-        return out::note(
-            "Say something first: codes are shown in one conversation, and this one has not begun.",
-        );
-    };
-    match line.call::<String>(Call::ChatsCodes { id, show }, &Terminal::quiet().watching()) {
+    match line.call::<String>(Call::ChatsCodes { chat, show }, &Terminal::quiet().watching()) {
         Ok(now) => out::note(&now),
         Err(failure) => out::complain(&failure.message),
     }

@@ -334,7 +334,7 @@ pub(super) async fn codes(
     form: Result<Form<CodesForm>, FormRejection>,
 ) -> Response {
     let Ok(Form(CodesForm { codes })) = form else { return reply::misfilled(&headers) };
-    match chats::codes(&web.app, ConversationId(id), codes == CodesClick::Show).await {
+    match chats::codes(&web.app, Which::Id(ConversationId(id)), codes == CodesClick::Show).await {
         Ok(_) => reply::done(&headers, &format!("/c/{id}")),
         Err(failure) => reply::not_done(&headers, &failure.message),
     }

@@ -14,7 +14,7 @@ pub(super) fn line(view: &View<'_>) -> Markup {
     let tainted = chat.tainted || chat.kind == "heartbeat";
     html! {
         @if tainted {
-            aside class="trust quiet" data-testid="taint" aria-label="What this conversation has read" {
+            aside class="trust quiet" id="trust" data-testid="taint" aria-label="What this conversation has read" {
                 (icons::shield())
                 p { "This conversation has read what others wrote, so Kai asks you before it looks something up, opens, runs, remembers or schedules anything in it." }
                 (codes(view, chat))

@@ -9,7 +9,7 @@ use crate::phone::Phone;
 use crate::provider::{Act, Provider};
 use crate::sms::{ALICE, draft, ready, wait_for};
 
-fn use_model(phone: &Phone, provider: &Provider) {
+pub(crate) fn use_model(phone: &Phone, provider: &Provider) {
     let address = ["--base-url", &provider.base_url, "--model", "m"];
     assert_eq!(phone.run(&[&["models", "add", "openai-compatible"], &address[..]].concat()).code, 0);
 }

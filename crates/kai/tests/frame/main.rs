@@ -9,6 +9,8 @@ mod banners;
 mod browser;
 mod bus;
 mod cli;
+#[cfg(feature = "sms")]
+mod codes;
 mod daemon;
 mod device;
 mod edition;

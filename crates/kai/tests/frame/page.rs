@@ -122,6 +122,37 @@ fn the_waiting_row_shows_running_tools_and_stop_ends_them() {
 }
 
 #[test]
+fn what_was_stopped_stays_where_it_was_and_code_is_copied_alone() {
+    let code = "Run this:\n\n```sh\nls -l\n```\n\nThat is <button data-copy>all</button>.";
+    let slowly = Act::says_slowly(&["One, ", "two, ", "three"], Duration::from_secs(2));
+    let provider = Provider::start([slowly, Act::says(code)]);
+    let home = with_model(&provider);
+    let daemon = home.start();
+    let browser = Browser::start();
+    browser.enter(&daemon);
+    say(&browser, "Count");
+    browser.until("the second", "return document.querySelector('.coming')?.innerText.includes('two')");
+    browser.click("chat-stop");
+    browser.until_says("You stopped this answer.");
+    drop(daemon);
+    let daemon = home.start();
+    browser.enter(&daemon);
+    browser.until_says("You stopped this answer.");
+    assert_eq!(browser.texts("message-assistant"), ["One, two,"]);
+    assert!(home.run(&["chats", "show", "1"]).out.contains("[stopped here]"));
+    browser.click("chat-again");
+    until_answered(&browser, 1);
+    assert_eq!(browser.texts("code-copy"), ["Copy"], "a model makes no buttons");
+    browser.run("window.copied = []; navigator.clipboard.writeText = async (text) => copied.push(text)");
+    browser.click("code-copy");
+    browser.click("chat-copy");
+    let copied = browser.run("return copied.map(text => text.trim())");
+    assert_eq!(copied, json!(["ls -l", "Run this:\n\nls -l\n\n\nThat is <button data-copy>all</button>."]));
+    check(&browser, "code");
+    browser.picture("code");
+}
+
+#[test]
 fn what_failed_says_why_and_can_be_tried_again_and_what_was_done_is_folded() {
     let refused = Act::status("401 Unauthorized", "application/json", r#"{"error":{"message":"bad key"}}"#);
     let provider = Provider::start([

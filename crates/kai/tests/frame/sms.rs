@@ -1,8 +1,9 @@
 //! SMS and drafts as a person and a script see them: the real binary, Termux's programs played by stand-ins, a real
 //! browser for the tap.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -53,6 +54,38 @@ impl Phone {
 
     /// A command on a terminal where `typed` is typed. What it prints comes with the terminal's line ends.
     fn on_terminal(&self, args: &[&str], typed: &str) -> Done {
+        let mut child = self.terminal(args);
+        child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+        child.wait_with_output().unwrap().into()
+    }
+
+    /// A chat on a terminal: types `line` until `said` is said, then leaves. An editor forgets what was typed before it
+    /// was there, so it is typed again.
+    pub(crate) fn chats_on_terminal(&self, args: &[&str], line: &str, said: &str) {
+        let mut child = self.terminal(args);
+        let (mut keyboard, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let heard = Arc::new(Mutex::new(vec![]));
+        let hearing = Arc::clone(&heard);
+        let reader = std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(length @ 1..) = screen.read(&mut piece) {
+                hearing.lock().unwrap().extend_from_slice(&piece[..length]);
+            }
+        });
+        wait_for(said, || {
+            keyboard.write_all(line.as_bytes()).unwrap();
+            std::thread::sleep(Duration::from_millis(300));
+            String::from_utf8_lossy(&heard.lock().unwrap()).contains(said)
+        });
+        wait_for("the end of the chat", || {
+            let _ = keyboard.write_all(b"\x04");
+            std::thread::sleep(Duration::from_millis(100));
+            child.try_wait().unwrap().is_some()
+        });
+        reader.join().unwrap();
+    }
+
+    fn terminal(&self, args: &[&str]) -> Child {
         let kai = self.command();
         let mut command = Command::new("script");
         command.env_clear();
@@ -61,10 +94,7 @@ impl Phone {
         }
         let line = [&[KAI], args].concat().join(" ");
         command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
-        child.wait_with_output().unwrap().into()
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 }
 
