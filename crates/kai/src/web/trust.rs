@@ -16,7 +16,7 @@ pub(super) fn line(view: &View<'_>) -> Markup {
         @if tainted {
             aside class="trust quiet" id="trust" data-testid="taint" aria-label="What this conversation has read" {
                 (icons::shield())
-                p { "This conversation has read what others wrote, so Kai asks you before it looks something up, opens, runs, remembers or schedules anything in it." }
+                p { "Kai has read what others wrote here, so it asks before it looks something up, opens, runs, remembers or schedules anything." }
                 (codes(view, chat))
             }
         }
