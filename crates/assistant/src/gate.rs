@@ -155,6 +155,11 @@ pub fn verdict(kind: RunKind, taint: Taint, tool: &str) -> Verdict {
     }
 }
 
+/// Every tool that has a row.
+pub fn tools() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|(tool, _)| *tool)
+}
+
 /// Does anything in the conversation come from those who can write to the person: SMS, notifications, mail, MCP? Also
 /// long after the tool was switched off. A result of a tool that the table does not know counts as theirs; a name that
 /// a model made up (`exists` says no) brought nothing in. Web pages do not count; see [`judge`].
@@ -242,73 +247,65 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "sms")]
-    #[test]
-    fn messages_are_read_and_drafted_in_every_run() {
-        for tool in ["check_sms", "read_sms", "search_sms", "send_sms", "reply_sms", "check_drafts"] {
-            for kind in [RunKind::Chat, RunKind::Heartbeat, RunKind::Task] {
-                for taint in [Taint::Clean, Taint::Tainted] {
-                    assert_eq!(verdict(kind, taint, tool), Verdict::Run, "{tool} in {kind:?}");
-                }
-            }
-        }
-    }
+    /// In a chat, a heartbeat and a task: clean, then tainted. Written by hand: it is what we promise.
+    const PROMISED: &[(&str, &str)] = &[
+        ("cancel_task", "run run  no no  no no"),
+        #[cfg(feature = "sms")]
+        ("check_drafts", "run run  run run  run run"),
+        #[cfg(feature = "notifications")]
+        ("check_notifications", "run run  run run  run run"),
+        #[cfg(feature = "sms")]
+        ("check_sms", "run run  run run  run run"),
+        ("create_calendar_event", "run run  no no  no no"),
+        #[cfg(feature = "notifications")]
+        ("dismiss_notification", "run run  no no  no no"),
+        ("execute_shell_command", "run ask  no no  no no"),
+        ("fetch_url", "run ask  no no  run no"),
+        ("get_local_time", "run run  run run  run run"),
+        ("get_location_from_ip", "run ask  no no  no no"),
+        ("list_tasks", "run run  run run  run run"),
+        ("memory_forget", "run run  no no  no no"),
+        ("memory_learn", "run ask  no no  no no"),
+        ("memory_reinforce", "run run  run run  run run"),
+        ("memory_store", "run ask  no no  no no"),
+        ("open_url", "run ask  no no  no no"),
+        ("promote_learning", "no no  run run  run run"),
+        #[cfg(feature = "notifications")]
+        ("read_notification", "run run  run run  run run"),
+        #[cfg(feature = "sms")]
+        ("read_sms", "run run  run run  run run"),
+        #[cfg(feature = "sms")]
+        ("reply_sms", "run run  run run  run run"),
+        ("schedule_task", "run ask  no no  no no"),
+        #[cfg(feature = "notifications")]
+        ("search_notifications", "run run  run run  run run"),
+        #[cfg(feature = "sms")]
+        ("search_sms", "run run  run run  run run"),
+        ("send_notification", "run run  no no  no no"),
+        #[cfg(feature = "sms")]
+        ("send_sms", "run run  run run  run run"),
+        ("set_alarm", "run run  no no  no no"),
+        ("shell_command", "run ask  no no  no no"),
+        ("web_search", "run ask  no no  run no"),
+    ];
 
     #[test]
     fn every_tool_in_every_run_clean_and_tainted() {
-        use RunKind::{Chat, Heartbeat, Task};
-        use Taint::{Clean, Tainted};
-        use Verdict::{AskFirst, Refuse, Run};
-        for (tool, kind, clean, tainted) in [
-            ("get_local_time", Chat, Run, Run),
-            ("get_local_time", Heartbeat, Run, Run),
-            ("get_local_time", Task, Run, Run),
-            ("memory_store", Chat, Run, AskFirst),
-            ("memory_store", Heartbeat, Refuse, Refuse),
-            ("memory_store", Task, Refuse, Refuse),
-            ("memory_forget", Chat, Run, Run),
-            ("memory_forget", Heartbeat, Refuse, Refuse),
-            ("memory_forget", Task, Refuse, Refuse),
-            ("promote_learning", Chat, Refuse, Refuse),
-            ("promote_learning", Heartbeat, Run, Run),
-            ("promote_learning", Task, Run, Run),
-            ("web_search", Chat, Run, AskFirst),
-            ("web_search", Heartbeat, Refuse, Refuse),
-            ("web_search", Task, Run, Refuse),
-            ("fetch_url", Chat, Run, AskFirst),
-            ("fetch_url", Heartbeat, Refuse, Refuse),
-            ("fetch_url", Task, Run, Refuse),
-            ("get_location_from_ip", Chat, Run, AskFirst),
-            ("get_location_from_ip", Heartbeat, Refuse, Refuse),
-            ("get_location_from_ip", Task, Refuse, Refuse),
-            ("memory_learn", Chat, Run, AskFirst),
-            ("memory_learn", Heartbeat, Refuse, Refuse),
-            ("memory_reinforce", Chat, Run, Run),
-            ("memory_reinforce", Heartbeat, Run, Run),
-            ("memory_reinforce", Task, Run, Run),
-            ("open_url", Chat, Run, AskFirst),
-            ("open_url", Heartbeat, Refuse, Refuse),
-            ("open_url", Task, Refuse, Refuse),
-            ("shell_command", Chat, Run, AskFirst),
-            ("shell_command", Heartbeat, Refuse, Refuse),
-            ("shell_command", Task, Refuse, Refuse),
-            ("execute_shell_command", Chat, Run, AskFirst),
-            ("execute_shell_command", Heartbeat, Refuse, Refuse),
-            ("execute_shell_command", Task, Refuse, Refuse),
-            ("send_notification", Chat, Run, Run),
-            ("send_notification", Heartbeat, Refuse, Refuse),
-            ("send_notification", Task, Refuse, Refuse),
-            ("create_calendar_event", Chat, Run, Run),
-            ("create_calendar_event", Heartbeat, Refuse, Refuse),
-            ("create_calendar_event", Task, Refuse, Refuse),
-            ("set_alarm", Chat, Run, Run),
-            ("set_alarm", Heartbeat, Refuse, Refuse),
-            ("set_alarm", Task, Refuse, Refuse),
-            ("something_new", Chat, Run, AskFirst),
-            ("something_new", Heartbeat, Refuse, Refuse),
-        ] {
-            assert_eq!(verdict(kind, Clean, tool), clean, "{tool} in {kind:?}");
-            assert_eq!(verdict(kind, Tainted, tool), tainted, "{tool} in {kind:?}, tainted");
+        let mut known: Vec<&str> = tools().collect();
+        known.sort_unstable();
+        let promised: Vec<&str> = PROMISED.iter().map(|(tool, _)| *tool).collect();
+        assert_eq!(known, promised, "every tool has a row in both");
+        let unknown = [("something_new", "run ask  no no  no no")];
+        for (tool, expected) in PROMISED.iter().chain(&unknown) {
+            let word = |(kind, taint)| match verdict(kind, taint, tool) {
+                Verdict::Run => "run",
+                Verdict::AskFirst => "ask",
+                Verdict::Refuse => "no",
+            };
+            let kinds = [RunKind::Chat, RunKind::Heartbeat, RunKind::Task];
+            let cases = kinds.into_iter().flat_map(|kind| [(kind, Taint::Clean), (kind, Taint::Tainted)]);
+            let words: Vec<&str> = cases.map(word).collect();
+            assert_eq!(words, expected.split_whitespace().collect::<Vec<_>>(), "{tool}");
         }
     }
 
@@ -327,28 +324,6 @@ mod tests {
             assert_eq!(verdict(kind, Taint::Clean, "dismiss_notification"), Verdict::Refuse, "{kind:?}");
         }
         assert_eq!(taint(&[result("dismiss_notification")], |_| true), Taint::Clean);
-    }
-
-    #[test]
-    fn tasks_are_planted_and_removed_only_where_a_person_is() {
-        use RunKind::{Chat, Heartbeat, Task};
-        use Verdict::{AskFirst, Refuse, Run};
-        for (tool, chat, tainted_chat, unattended) in [
-            ("schedule_task", Run, AskFirst, Refuse),
-            ("list_tasks", Run, Run, Run),
-            ("cancel_task", Run, Run, Refuse),
-        ] {
-            assert_eq!(verdict(Chat, Taint::Clean, tool), chat, "{tool}");
-            assert_eq!(verdict(Chat, Taint::Tainted, tool), tainted_chat, "{tool}, tainted");
-            for (kind, taint) in [
-                (Heartbeat, Taint::Clean),
-                (Heartbeat, Taint::Tainted),
-                (Task, Taint::Clean),
-                (Task, Taint::Tainted),
-            ] {
-                assert_eq!(verdict(kind, taint, tool), unattended, "{tool} in {kind:?}");
-            }
-        }
     }
 
     #[test]

@@ -1,0 +1,47 @@
+//! The table in docs/trust.md is made from the gate itself. `KAI_WRITE_DOCS=1 cargo test` writes it anew.
+
+#![cfg(all(feature = "sms", feature = "notifications"))]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use std::fs;
+use std::path::Path;
+
+use kai_assistant::gate::{RunKind, Taint, Verdict, tools, verdict};
+
+const BEGIN: &str = "<!-- the gate's table: written by tests/promises.rs -->\n";
+const END: &str = "<!-- the end of the gate's table -->\n";
+
+fn cell(kind: RunKind, tool: &str) -> &'static str {
+    let word = |taint| verdict(kind, taint, tool);
+    match (word(Taint::Clean), word(Taint::Tainted)) {
+        (Verdict::Run, Verdict::Run) => "yes",
+        (Verdict::Run, Verdict::AskFirst) => "yes; **asks** once strangers' text was read",
+        (Verdict::Run, Verdict::Refuse) => "only until private or strangers' text was read",
+        (Verdict::Refuse, Verdict::Refuse) => "–",
+        (clean, tainted) => panic!("{tool} in {kind:?}: no words for {clean:?} and then {tainted:?}"),
+    }
+}
+
+fn table() -> String {
+    let mut names: Vec<&str> = tools().collect();
+    names.sort_unstable();
+    let row = |tool: &&str| {
+        let cells = [RunKind::Chat, RunKind::Heartbeat, RunKind::Task].map(|kind| cell(kind, tool));
+        format!("| `{tool}` | {} |\n", cells.join(" | "))
+    };
+    let rows: String = names.iter().map(row).collect();
+    format!("| tool | in a chat | in a heartbeat | in a task |\n|---|---|---|---|\n{rows}")
+}
+
+#[test]
+fn the_table_in_the_docs_is_the_gates() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/trust.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let (head, rest) = text.split_once(BEGIN).unwrap();
+    let (written, tail) = rest.split_once(END).unwrap();
+    if std::env::var_os("KAI_WRITE_DOCS").is_some() {
+        fs::write(&path, format!("{head}{BEGIN}\n{}\n{END}{tail}", table())).unwrap();
+        return;
+    }
+    assert_eq!(written.trim(), table().trim(), "run this test with KAI_WRITE_DOCS=1");
+}
