@@ -15,6 +15,7 @@ use kai_assistant::db::{Db, DbError};
 use kai_assistant::errands::{Errands, Round};
 use kai_assistant::gate::{RunKind, Taint};
 use kai_assistant::heartbeat::{self, Beat, Beaten, Outcome as BeatOutcome, Why};
+use kai_assistant::memory::{self, Category, MemoryKey};
 use kai_assistant::settings;
 use kai_assistant::tasks::{
     ListTasks, Missed, NewTask, Outcome, Status, Task, TaskId, TaskRun, Trigger, store,
@@ -189,9 +190,16 @@ async fn the_web_is_for_tasks_that_no_stranger_had_a_hand_in() {
         Act::calls(&[("1", "list_tasks", "{}")]),
         Act::text("c"),
     ]);
+    let key = MemoryKey::new("diary").unwrap();
+    let kept = |tx: &rusqlite::Transaction<'_>| {
+        memory::store::keep(tx, &key, "I love Sam.", Category::General, Taint::Tainted, stage.clock.now())
+    };
+    stage.db.write_now(kept).map_err(|e: DbError| e).unwrap();
     stage.once("clean");
     stage.tick().await;
     assert_eq!(stage.offered(0), ["web_search", "list_tasks"]);
+    let asked = format!("{:?}", stage.model.requests()[0]);
+    assert!(!asked.contains("Sam"), "with the web in reach, nothing private is in its request: {asked}");
     stage.add("strange", Trigger::Time(stage.clock.now()), Taint::Tainted);
     stage.tick().await;
     assert_eq!(stage.offered(1), ["list_tasks"], "it is tainted from the start");

@@ -293,11 +293,14 @@ impl Driver<'_> {
     }
 
     async fn surroundings(&self) -> Result<Surroundings, DbError> {
+        // A task may search the web, and says itself what it needs: nothing private is in its request to be carried out.
+        let remembers = self.kind != RunKind::Task;
         let around: Surroundings = self
             .db
-            .read(|tx| {
+            .read(move |tx| {
                 let values = settings::load(tx)?;
-                let memories = if values.on(&MEMORY_ENABLED) { memory::store::all(tx)? } else { vec![] };
+                let remembers = remembers && values.on(&MEMORY_ENABLED);
+                let memories = if remembers { memory::store::all(tx)? } else { vec![] };
                 Ok::<_, DbError>(Surroundings { values, memories })
             })
             .await?;
