@@ -361,11 +361,14 @@ impl Driver<'_> {
         seen.extend(self.shown.iter().cloned());
         self.store_request(progress, ready, ready.model.body(&request), seen).await?;
         let held = progress.lease.as_ref();
-        let (from, since) = (ready.label.clone(), self.clock.now());
-        held.into_iter()
-            .for_each(|held| *held.hearing() = Hearing { from: from.clone(), since, text: String::new() });
+        if let Some(held) = held {
+            let (from, since) = (ready.label.clone(), self.clock.now());
+            *held.hearing() = Hearing { from, since, text: String::new() };
+        }
         let deltas = |text: &str| {
-            held.into_iter().for_each(|held| held.hearing().text.push_str(text));
+            if let Some(held) = held {
+                held.hearing().text.push_str(text);
+            }
             self.face.shows(Event::Delta { text: text.to_owned() });
         };
         Ok(ready.model.reply(&request, &deltas).await)
@@ -442,7 +445,9 @@ impl Driver<'_> {
         };
         let (id, now, label) = (progress.conversation, self.clock.now(), progress.answered_by.clone());
         // From here on it is a reply like any other, also if the turn is stopped before it is stored.
-        progress.lease.iter().for_each(|held| held.hearing().text.clear());
+        if let Some(held) = &progress.lease {
+            held.hearing().text.clear();
+        }
         let new = progress.unstored();
         let heard = move |tx: &Transaction<'_>| {
             let (reply, rest) = new.split_at(new.len().min(1));

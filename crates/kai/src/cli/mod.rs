@@ -18,7 +18,9 @@ use clap::{CommandFactory, Parser};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use kai_assistant::agent::conversation::{ConversationId, Which};
+use kai_assistant::agent::conversation::ConversationId;
+#[cfg(any(feature = "sms", feature = "notifications"))]
+use kai_assistant::agent::conversation::Which;
 
 use kai_assistant::home::Home;
 use kai_assistant::memory::promotion::Proposal;

@@ -9,6 +9,7 @@ mod assets;
 mod banners;
 mod bin;
 mod chat;
+mod connections;
 #[cfg(feature = "sms")]
 mod demo;
 #[cfg(feature = "sms")]
@@ -20,6 +21,7 @@ mod live;
 mod markdown;
 mod page;
 mod reply;
+
 pub(crate) mod signin;
 mod status_page;
 mod talk;
@@ -76,10 +78,7 @@ pub(crate) async fn serve(
     let noticing = tokio::spawn(live::notice_others(web.clone()));
     #[cfg(feature = "sms")]
     tokio::spawn(crate::demo::story(Arc::clone(&web.app), web.app.pages.subscribe()));
-    let server = axum::serve(listener, router(web.clone()));
-    if let Err(error) = server.with_graceful_shutdown(stop.cancelled_owned()).await {
-        tracing::error!(%error, "the page stopped");
-    }
+    connections::serve(listener, router(web.clone()), stop).await;
     noticing.abort();
     #[cfg(feature = "sms")]
     web.demo.end();
