@@ -27,6 +27,8 @@ mod provider;
 mod refusals;
 #[cfg(feature = "sms")]
 mod sms;
+#[cfg(all(target_os = "linux", feature = "sms", feature = "notifications"))]
+mod soak;
 mod tasks;
 mod tools;
 mod transfer;

@@ -16,6 +16,10 @@ pub(crate) enum Act {
     Hang,
     /// A stream in pieces, with a pause before each but the first.
     Slowly(Vec<String>, Duration),
+    /// Whatever these make of the request.
+    Answers(fn(&Asked) -> Act),
+    /// The same piece, until the caller hangs up or so many bytes are gone.
+    Floods(String, u64),
 }
 
 impl Act {
@@ -103,6 +107,7 @@ struct State {
     script: Vec<Act>,
     asked: Vec<Asked>,
     hung_up: usize,
+    flooded: u64,
 }
 
 #[derive(Clone)]
@@ -132,10 +137,24 @@ impl Provider {
         let Some(asked) = read_request(&mut stream) else { return };
         let act = {
             let mut state = self.state.lock().unwrap();
-            state.asked.push(asked);
+            state.asked.push(asked.clone());
             if state.script.len() > 1 { state.script.remove(0) } else { state.script[0].clone() }
         };
+        self.play(&mut stream, &asked, act);
+    }
+
+    fn play(&self, stream: &mut TcpStream, asked: &Asked, act: Act) {
         match act {
+            Act::Answers(of) => self.play(stream, asked, of(asked)),
+            Act::Floods(piece, bytes) => {
+                drop(stream.write_all(STREAM.as_bytes()));
+                let many = piece.repeat((1 << 20) / piece.len() + 1);
+                let mut left = bytes;
+                while left > 0 && stream.write_all(many.as_bytes()).is_ok() {
+                    left = left.saturating_sub(many.len() as u64);
+                }
+                self.state.lock().unwrap().flooded += bytes - left;
+            }
             Act::Raw(bytes) => drop(stream.write_all(bytes.as_bytes())),
             Act::Slowly(pieces, pause) => {
                 drop(stream.write_all(STREAM.as_bytes()));
@@ -151,6 +170,11 @@ impl Provider {
                 self.state.lock().unwrap().hung_up += 1;
             }
         }
+    }
+
+    /// Bytes that callers took of floods.
+    pub(crate) fn flooded(&self) -> u64 {
+        self.state.lock().unwrap().flooded
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {

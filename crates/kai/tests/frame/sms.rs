@@ -381,7 +381,7 @@ pub(crate) fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
 }
 
 /// The body that the first draft's Send button posts.
-fn post_of(page: &str, csrf: &str) -> String {
+pub(crate) fn post_of(page: &str, csrf: &str) -> String {
     let field = |name: &str| {
         let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\"")).unwrap();
         rest.split('"').next().unwrap().to_owned()

@@ -1,0 +1,229 @@
+//! A daemon that polls, captures, beats and sends, killed at any moment, on a disk that is full now and then. After every
+//! round the books must balance: nothing lost, nothing doubled, nothing sent by itself.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::books::{Account, Books, receipt};
+use super::{Dice, asked_for};
+use crate::banners::use_model;
+use crate::kit::Daemon;
+use crate::phone::Phone;
+use crate::provider::{Act, Provider};
+use crate::sms::{ALICE, ready};
+
+struct World {
+    phone: Phone,
+    books: Books,
+    dice: Dice,
+    /// Texts of all messages, oldest first: the inbox.
+    inbox: Vec<String>,
+    tray: Vec<Value>,
+    /// The home lies on a disk of its own, which can be full.
+    small_disk: bool,
+}
+
+/// Ids begin here; smaller ones were there before.
+const FIRST: u64 = 100;
+
+impl World {
+    fn new(provider: &Provider) -> Self {
+        let phone = ready();
+        use_model(&phone, provider);
+        phone.program("termux-notification-list", r#"cat "$DIR/tray""#);
+        let small_disk = on_a_small_disk(phone.home.path());
+        let world = Self {
+            phone,
+            books: Books::default(),
+            dice: Dice::new(7),
+            inbox: vec![],
+            tray: vec![],
+            small_disk,
+        };
+        world.lay_out();
+        let _daemon = world.phone.start();
+        let on = world.phone.run(&["settings", "set", "notifications_enabled", "true"]);
+        assert_eq!(on.code, 0, "{on:?}");
+        world.phone.run(&["notifications", "refresh"]);
+        world
+    }
+
+    /// Puts inbox and tray where the programs find them. Beside their place and renamed: nobody reads half a file.
+    fn lay_out(&self) {
+        let old = (41, ALICE, "before".to_owned());
+        let new = self
+            .inbox
+            .iter()
+            .zip(FIRST..)
+            .map(|(text, id)| (i64::try_from(id).unwrap(), ALICE, text.clone()));
+        let all: Vec<(i64, &str, String)> = std::iter::once(old).chain(new).collect();
+        let rows: Vec<(i64, &str, &str)> =
+            all.iter().map(|(id, from, text)| (*id, *from, text.as_str())).collect();
+        self.phone.inbox(&rows);
+        let folder = self.phone.programs.path();
+        std::fs::write(folder.join("tray.new"), Value::from(self.tray.clone()).to_string()).unwrap();
+        std::fs::rename(folder.join("tray.new"), folder.join("tray")).unwrap();
+    }
+
+    fn messages_arrive(&mut self) {
+        for _ in 0..self.dice.below(4) {
+            let id = FIRST + self.inbox.len() as u64;
+            self.inbox.push(format!("Hello, this is sms-{id}@ and more"));
+            self.books.arrived.insert(id);
+        }
+        self.lay_out();
+    }
+
+    /// A notification comes; it counts as taken only if the daemon said so.
+    fn notification_comes(&mut self) {
+        let id = self.tray.len() as u64;
+        let (title, text) = (format!("Alice {id}"), format!("note-{id}@ hello"));
+        self.tray.push(json!({"key": format!("0|org.chat|{id}"), "packageName": "org.chat", "title": title, "content": text}));
+        self.lay_out();
+        let looked = self.phone.run(&["notifications", "refresh", "--json"]);
+        let listening = looked.code == 0 && looked.json()["state"] == "listening";
+        if listening && self.phone.run(&["notifications", "list"]).out.contains(&format!("note-{id}@")) {
+            self.books.acknowledged.insert(id);
+        }
+    }
+
+    fn draft(&mut self, round: u64) {
+        let body = format!("Answer number {round}!");
+        let arguments = json!({"to": ALICE, "body": body}).to_string();
+        let staged = self.phone.run(&["tools", "call", "send_sms", &arguments]).json();
+        if let Some(id) = staged["draft_id"].as_i64() {
+            self.books.drafts.insert(id, super::books::Tapped { body, taps: 0 });
+        }
+    }
+
+    /// Two taps at once on the first draft that waits, as two tabs would. Both count as posted, whatever becomes of them.
+    fn tap(&mut self, daemon: &Arc<Daemon>, cookie: &str) {
+        let page = daemon.get("/", cookie);
+        let Some((_, card)) = page.text.split_once("data-status=\"PENDING\"") else { return };
+        let Some((_, form)) = card.split_once("action=\"/drafts/") else { return };
+        let id: i64 = form.split_once('/').unwrap().0.parse().unwrap();
+        let Some(draft) = self.books.drafts.get_mut(&id) else { return };
+        draft.taps += 2;
+        let body = crate::sms::post_of(form, &page.csrf());
+        for _ in 0..2 {
+            let (daemon, cookie, body) = (Arc::clone(daemon), cookie.to_owned(), body.clone());
+            // Killed in the middle, it answers nothing.
+            std::thread::spawn(move || {
+                let _ = std::panic::catch_unwind(|| {
+                    daemon.send("POST", &format!("/drafts/{id}/tap"), &[("Cookie", &cookie)], &body)
+                });
+            });
+        }
+    }
+
+    fn in_the_background(&self, args: &[&str]) -> Child {
+        let mut command = self.phone.command();
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    /// Everything at once, and then the end comes.
+    fn live_and_die(&mut self, round: u64) {
+        let daemon = Arc::new(self.phone.start());
+        let cookie = daemon.sign_in();
+        if round.is_multiple_of(3) {
+            self.draft(round);
+        }
+        self.messages_arrive();
+        let full = self.small_disk && self.dice.below(6) == 0;
+        if full {
+            fill(self.phone.home.path());
+        }
+        let mut commands = vec![self.in_the_background(&["sms", "poll"])];
+        if self.dice.below(2) == 0 {
+            self.notification_comes();
+        }
+        commands.push(self.in_the_background(&["heartbeat", "run"]));
+        if self.dice.below(2) == 0 && !full {
+            self.tap(&daemon, &cookie);
+        }
+        std::thread::sleep(Duration::from_millis(self.dice.below(500)));
+        let killed = Command::new("kill").args(["-9", &daemon.pid().to_string()]).status().unwrap();
+        assert!(killed.success());
+        for mut command in commands {
+            let _ = command.kill();
+            let _ = command.wait();
+        }
+        drop(daemon);
+        empty(self.phone.home.path());
+    }
+
+    /// Undisturbed, until nothing waits any more.
+    fn quiet_end(&mut self) -> Account {
+        let daemon = self.phone.start();
+        assert_eq!(self.phone.run(&["sms", "poll"]).code, 0);
+        for _ in 0..20 {
+            self.phone.run(&["heartbeat", "run"]);
+        }
+        drop(daemon);
+        let rounds = u64::MAX;
+        let account = self.books.balance(&self.phone, rounds);
+        assert_eq!((account.told, account.waiting), (self.books.arrived.len(), 0), "{account:?}");
+        account
+    }
+}
+
+#[test]
+#[ignore = "500 rounds of kill -9; scripts/soak runs it"]
+fn whenever_it_is_killed_the_books_balance() {
+    let rounds = asked_for("KAI_SOAK_KILLS", 500);
+    let provider = Provider::start([Act::Answers(receipt)]);
+    let mut world = World::new(&provider);
+    let began = Instant::now();
+    for round in 0..rounds {
+        world.live_and_die(round);
+        let account = world.books.balance(&world.phone, round);
+        if round % 50 == 49 {
+            println!("kills: {} of {rounds}, {account:?}", round + 1);
+        }
+    }
+    let Account { told, left, unknown, .. } = world.quiet_end();
+    println!(
+        "kills: {rounds} in {} s{}; {} messages arrived, {told} told exactly once; {} notifications taken, each told \
+         exactly once; {} drafts, {left} left by taps, {unknown} unknown; {} requests; lost 0, doubled 0, sent by itself 0",
+        began.elapsed().as_secs(),
+        if world.small_disk { ", the disk full in one of six" } else { ", no small disk on this machine" },
+        world.books.arrived.len(),
+        world.books.acknowledged.len(),
+        world.books.drafts.len(),
+        provider.asked().len(),
+    );
+    if world.small_disk {
+        let _ = Command::new("umount").arg(world.phone.home.path()).status();
+    }
+}
+
+/// A few megabytes for the home alone. Only in a mount namespace of our own, which `scripts/soak` makes.
+fn on_a_small_disk(home: &Path) -> bool {
+    if std::env::var_os("KAI_SOAK_NAMESPACE").is_none() {
+        return false;
+    }
+    let beside = home.with_extension("kept");
+    let copied = |from: &Path, to: &Path| Command::new("cp").arg("-a").arg(from.join(".")).arg(to).status();
+    std::fs::create_dir(&beside).unwrap();
+    assert!(copied(home, &beside).unwrap().success());
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", "size=24m,mode=700", "tmpfs"]).arg(home);
+    let there = mount.status().is_ok_and(|status| status.success());
+    assert!(copied(&beside, home).unwrap().success());
+    std::fs::remove_dir_all(&beside).unwrap();
+    there
+}
+
+fn fill(home: &Path) {
+    let filler = home.join("filler");
+    // Until nothing more goes in.
+    let _ = Command::new("sh").args(["-c", "cat /dev/zero > \"$0\" 2> /dev/null"]).arg(filler).status();
+}
+
+fn empty(home: &Path) {
+    let _ = std::fs::remove_file(home.join("filler"));
+}
