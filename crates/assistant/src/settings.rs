@@ -432,7 +432,7 @@ impl Values {
         setting.shown(&self.stored(setting))
     }
 
-    /// A secret, for whoever must use it.
+    /// What is stored as it is, if anything is: a secret, for whoever must use it.
     pub fn secret(&self, setting: &Setting) -> Option<Key> {
         Some(self.stored(setting)).filter(|key| !key.is_empty()).map(Key::new)
     }

@@ -1,5 +1,7 @@
 //! `kai doctor`: looks at everything once and names the next step for what is not right.
 
+mod work;
+
 use serde::{Deserialize, Serialize};
 
 use crate::call::Around;
@@ -59,6 +61,7 @@ pub(crate) async fn examine(app: &App, around: &Around) -> Vec<Check> {
     checks.push(notifications(app).await);
     #[cfg(feature = "sms")]
     checks.extend(phone(app).await);
+    checks.extend(work::examine(app, around).await);
     checks.extend(private(app));
     checks
 }
@@ -160,7 +163,8 @@ async fn phone(app: &App) -> Option<Check> {
         ));
     }
     let lacks = app.phone.inbox.as_ref().filter(|_| status.enabled).and_then(|inbox| inbox.lacks());
-    Some(match (lacks, &status.last_error) {
+    let denied = lacks.filter(|_| status.access == "denied");
+    Some(match (denied, &status.last_error) {
         (Some(lacks), _) => Check::broken("phone", "Kai cannot read its SMS", Some(lacks)),
         (None, Some(error)) => {
             Check::note("phone", format!("the last poll failed: {error}"), "Try it: kai sms poll")

@@ -13,6 +13,7 @@ mod cli;
 mod codes;
 mod daemon;
 mod device;
+mod doctor;
 mod edition;
 mod heartbeat;
 mod keyring;

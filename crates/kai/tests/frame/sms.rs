@@ -20,7 +20,7 @@ const SEND: &str = r#"text=$(cat; echo x); printf '%s|%s\n' "$2" "${text%x}" >> 
 
 impl Phone {
     /// One with SMS, and nothing in its inbox.
-    fn with_sms() -> Self {
+    pub(crate) fn with_sms() -> Self {
         let phone = Self::new(&[]);
         phone.program("termux-sms-list", LIST);
         phone.program("termux-sms-send", SEND);
