@@ -44,6 +44,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     agent::conversation::TAINT,
     ledger::MIGRATION,
     ledger::EDGES,
+    ledger::DAYS,
     lease::MIGRATION,
     pending::MIGRATION,
     heartbeat::MIGRATION,

@@ -7,7 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use sha2::{Digest, Sha256};
 
-use super::{Kept, Record, chained, kept};
+use super::read::each;
+use super::{Record, chained};
 use crate::db::DbError;
 use crate::hex;
 
@@ -24,7 +25,9 @@ pub fn verify(tx: &Transaction<'_>) -> Result<Verified, DbError> {
     let begin = edge(tx, "ledger_checkpoint")?;
     let (mut seq, mut hash) = begin.unwrap_or_default();
     let mut records = 0;
-    for row in rows(tx)? {
+    let mut rows = tx.prepare_cached("SELECT seq, at, record, hash FROM ledger ORDER BY seq")?;
+    for row in rows.query_map([], stored)? {
+        let row = row?;
         let broken = |what: &str| Ok(Verified::Broken { seq: row.seq, what: what.to_owned() });
         if row.seq != seq + 1 {
             return broken("a record before it is missing");
@@ -58,15 +61,11 @@ struct Stored {
     hash: Vec<u8>,
 }
 
-fn rows(tx: &Transaction<'_>) -> Result<Vec<Stored>, DbError> {
-    let mut rows = tx.prepare_cached("SELECT seq, at, record, hash FROM ledger ORDER BY seq")?;
-    let row = |row: &Row<'_>| {
-        Ok(Stored { seq: row.get(0)?, at: row.get(1)?, record: row.get(2)?, hash: row.get(3)? })
-    };
-    Ok(rows.query_map([], row)?.collect::<rusqlite::Result<_>>()?)
+fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
+    Ok(Stored { seq: row.get(0)?, at: row.get(1)?, record: row.get(2)?, hash: row.get(3)? })
 }
 
-fn edge(tx: &Transaction<'_>, table: &str) -> Result<Option<(i64, Vec<u8>)>, DbError> {
+pub(super) fn edge(tx: &Transaction<'_>, table: &str) -> Result<Option<(i64, Vec<u8>)>, DbError> {
     let sql = format!("SELECT seq, hash FROM {table}");
     Ok(tx.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
 }
@@ -115,14 +114,12 @@ pub fn prune(tx: &Transaction<'_>, days: u32, now: Timestamp) -> Result<usize, D
 }
 
 fn forget_bytes(tx: &Transaction<'_>) -> Result<(), DbError> {
-    let named: BTreeSet<String> = kept(tx)?
-        .into_iter()
-        .filter_map(|Kept { record, .. }| match record {
-            Record::Request { chunks, .. } => Some(chunks),
-            _ => None,
-        })
-        .flatten()
-        .collect();
+    let mut named = BTreeSet::new();
+    each(tx, |kept| {
+        if let Record::Request { chunks, .. } = kept.record {
+            named.extend(chunks);
+        }
+    })?;
     let mut all = tx.prepare_cached("SELECT hash FROM ledger_chunks")?;
     let hashes: Vec<Vec<u8>> = all.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     let mut delete = tx.prepare_cached("DELETE FROM ledger_chunks WHERE hash = ?1")?;
