@@ -11,6 +11,7 @@ mod daemon;
 #[cfg(feature = "sms")]
 mod demo;
 mod doctor;
+mod erase;
 mod failure;
 mod heartbeat;
 mod home;

@@ -24,6 +24,7 @@ pub(crate) mod signin;
 mod status_page;
 mod talk;
 mod turns;
+mod upload;
 mod view;
 
 use std::net::SocketAddr;
