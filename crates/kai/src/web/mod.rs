@@ -20,8 +20,8 @@ mod live;
 mod markdown;
 mod page;
 mod reply;
+mod settings;
 pub(crate) mod signin;
-mod status_page;
 mod talk;
 mod turns;
 mod upload;
@@ -87,6 +87,7 @@ pub(crate) async fn serve(
 
 fn router(web: Web) -> Router {
     features()
+        .merge(settings::routes())
         .route("/", get(chat::current))
         .route("/new", get(chat::fresh))
         .route("/say", post(chat::say_first))
@@ -95,14 +96,12 @@ fn router(web: Web) -> Router {
         .route("/c/{id}/stop", post(chat::stop))
         .route("/c/{id}/again", post(chat::again))
         .route("/c/{id}/delete", post(list::delete))
-        .route("/undo", post(list::undo))
+        .route("/undo", post(bin::undo))
         .route("/click", post(chat::click))
         .route("/heartbeat/seen", post(chat::heartbeat_seen))
         .route("/events", get(live::events))
-        .route("/settings/general", get(status_page::show))
         .route("/login", get(signin::login))
         .route("/sign-out", post(signin::sign_out))
-        .route("/settings/theme", post(status_page::set_theme))
         .route("/assets/{file}", get(assets::serve))
         .fallback(page::not_found)
         .method_not_allowed_fallback(page::wrong_method)

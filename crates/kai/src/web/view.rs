@@ -105,7 +105,7 @@ pub(super) struct Regions {
 
 impl Regions {
     /// Each under the id of its element.
-    pub(super) fn named(self) -> [(&'static str, String); 5] {
+    pub(super) fn named(self) -> Vec<(&'static str, String)> {
         let Self { banners, turn, controls, chats, state } = self;
         let all = [
             ("banners", banners),
@@ -114,7 +114,7 @@ impl Regions {
             ("chats", chats),
             ("state", state),
         ];
-        all.map(|(id, region)| (id, region.into_string()))
+        all.into_iter().map(|(id, region)| (id, region.into_string())).collect()
     }
 }
 
