@@ -3,6 +3,7 @@
 use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
 use kai_assistant::ledger;
+use kai_assistant::models::store::Move;
 use kai_assistant::models::{self, Candidate, ConfiguredModel, Origin, Surroundings, store};
 use kai_llm::{Key, Message, Preset, Request, connect, local, presets};
 
@@ -72,6 +73,7 @@ fn row(candidate: Candidate) -> ModelRow {
         }
         .to_owned(),
         local: candidate.local,
+        has_key: candidate.config.key.is_some(),
     }
 }
 
@@ -133,6 +135,16 @@ pub(crate) async fn remove(app: &App, name: String) -> Result<String, Failure> {
 pub(crate) async fn first(app: &App, name: String) -> Result<String, Failure> {
     let chosen = name.clone();
     if app.db.write(move |tx| store::first(tx, &chosen)).await? { Ok(name) } else { Err(not_added(&name)) }
+}
+
+/// One place up or down among those that were added.
+pub(crate) async fn shift(app: &App, name: String, way: Move) -> Result<String, Failure> {
+    let moved = name.clone();
+    if app.db.write(move |tx| store::shift(tx, &moved, way)).await? {
+        Ok(name)
+    } else {
+        Err(not_added(&name))
+    }
 }
 
 fn not_added(name: &str) -> Failure {

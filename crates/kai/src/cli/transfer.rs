@@ -107,7 +107,7 @@ fn passphrase_for(text: &str, how: How) -> Result<Option<String>, Failure> {
 
 fn told(verb: &str, outcomes: &[Outcome]) -> String {
     let line = |outcome: &Outcome| {
-        let Outcome { section, new, changed, same, removed, skipped, problem } = outcome;
+        let Outcome { section, new, changed, same, removed, skipped, problem, .. } = outcome;
         let counts =
             format!("{section}: {new} {verb} new, {changed} changed, {removed} removed, {same} the same");
         let head =

@@ -9,6 +9,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::agent::conversation::{self, Whole};
+use kai_assistant::models::{ConfiguredModel, store};
 use serde::Deserialize;
 
 use super::{Web, reply};
@@ -21,6 +22,8 @@ const MOST: usize = 5;
 /// Something that can be put back as it was.
 pub(super) enum Kept {
     Chat(Box<Whole>),
+    /// With its key, and where it stood.
+    Model(Box<ConfiguredModel>, usize),
 }
 
 impl Kept {
@@ -28,6 +31,7 @@ impl Kept {
     fn title(&self) -> &str {
         match self {
             Self::Chat(whole) => &whole.title,
+            Self::Model(model, _) => &model.name,
         }
     }
 
@@ -37,6 +41,11 @@ impl Kept {
             Self::Chat(whole) => {
                 let id = web.app.db.write(move |tx| conversation::restore(tx, &whole)).await?;
                 Ok(Some(format!("/c/{}", id.0)))
+            }
+            Self::Model(model, at) => {
+                let taken = Failure::failed("Another model has its name by now.");
+                let back = web.app.db.write(move |tx| store::restore(tx, &model, at)).await?;
+                if back { Ok(None) } else { Err(taken) }
             }
         }
     }

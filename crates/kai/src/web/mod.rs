@@ -51,6 +51,7 @@ pub(crate) struct Web {
     address: SocketAddr,
     turns: Arc<Turns>,
     bin: Arc<Bin>,
+    passing: Arc<settings::Passing>,
     stop: CancellationToken,
     #[cfg(feature = "sms")]
     demo: demo::Demo,
@@ -63,12 +64,13 @@ pub(crate) async fn serve(
     address: SocketAddr,
     stop: CancellationToken,
 ) {
-    let (turns, bin) = (Arc::default(), Arc::default());
+    let (turns, bin, passing) = (Arc::default(), Arc::default(), Arc::default());
     let web = Web {
         app,
         address,
         turns,
         bin,
+        passing,
         stop: stop.clone(),
         #[cfg(feature = "sms")]
         demo: demo::Demo::default(),

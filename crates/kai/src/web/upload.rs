@@ -53,7 +53,8 @@ mod tests {
     #[test]
     fn a_field_is_found_whatever_stands_in_the_others() {
         let file = "name=\"file\"; filename=\"a.json\"\r\nContent-Type: application/json";
-        let sent = body(&[("name=\"csrf\"", "abc"), (file, "{\"a\": 1}\r\n\r\nname=\"x\""), ("name=\"y\"", "")]);
+        let sent =
+            body(&[("name=\"csrf\"", "abc"), (file, "{\"a\": 1}\r\n\r\nname=\"x\""), ("name=\"y\"", "")]);
         for (name, expected) in [
             ("csrf", Some("abc")),
             ("file", Some("{\"a\": 1}\r\n\r\nname=\"x\"")),

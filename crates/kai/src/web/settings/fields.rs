@@ -4,7 +4,7 @@ use kai_assistant::settings::{Kind, Setting};
 use maud::{Markup, html};
 
 use super::Look;
-use super::parts::form;
+use super::parts::{form, plain};
 
 /// A choice among few.
 pub(super) struct Choice<'a> {
@@ -16,8 +16,17 @@ pub(super) struct Choice<'a> {
 }
 
 pub(super) fn choice(look: &Look<'_>, card: &str, choice: &Choice<'_>) -> Markup {
+    form(look, card, "/settings/set", "field", &buttons(look, choice))
+}
+
+/// One that changes more than its card: the page comes anew.
+pub(super) fn choice_on_page(look: &Look<'_>, card: &str, choice: &Choice<'_>) -> Markup {
+    plain(look, card, "/settings/set", "field", &buttons(look, choice))
+}
+
+fn buttons(look: &Look<'_>, choice: &Choice<'_>) -> Markup {
     let now = look.values.of(choice.setting);
-    let content = html! {
+    html! {
         input type="hidden" name="key" value=(choice.setting.key);
         span class="label" id=(choice.testid) { (choice.label) }
         div class="choices" role="group" aria-labelledby=(choice.testid) {
@@ -26,8 +35,7 @@ pub(super) fn choice(look: &Look<'_>, card: &str, choice: &Choice<'_>) -> Markup
                     data-testid=(format!("{}-{value}", choice.testid)) { (label) }
             }
         }
-    };
-    form(look, card, "/settings/set", "field", &content)
+    }
 }
 
 /// A field of one line. A secret is never shown, not even its length: only whether there is one.

@@ -16,7 +16,7 @@ use maud::{Markup, html};
 
 use super::fields::{Field, field};
 use super::form::Form;
-use super::parts::{Button, Region, button, fact, link};
+use super::parts::{Button, Region, button, fact};
 use super::passing::Checked;
 use super::{Look, Place};
 use crate::cli::out::visible;
@@ -45,7 +45,9 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let (wanted, wrong) = wanted(look.place, &app.clock.zone());
     let before = look.place.says("before").parse().ok();
     let reach = Reach { found: PAGE, looked: kept_ledger::LOOK };
-    let read = app.db.read(move |tx| Ok::<_, Failure>((ledger::piece(tx, &wanted, before, reach)?, ledger::extent(tx)?)));
+    let read = app
+        .db
+        .read(move |tx| Ok::<_, Failure>((ledger::piece(tx, &wanted, before, reach)?, ledger::extent(tx)?)));
     let (piece, extent) = read.await?;
     regions.push(Region::card("records", "Records", records(look, &piece, wrong)).testid("ledger-records"));
     regions.push(Region::card("ledger", "Is it whole?", whole(look, &extent)).testid("ledger-whole"));
@@ -71,7 +73,7 @@ const KINDS: &[(&str, &str)] = &[
 /// What the address asks for, and what of it makes no sense.
 fn wanted(place: &Place, zone: &TimeZone) -> (Wanted, Option<&'static str>) {
     let said = |name: &str| place.says(name).trim().to_owned();
-    let (chat, day) = (said("chat"), said("day"));
+    let (chat, day) = (said("conversation"), said("day"));
     let within = if day.is_empty() { None } else { day_in(&day, zone) };
     let conversation = chat.parse().ok();
     let wrong = match () {
@@ -117,15 +119,20 @@ fn records(look: &Look<'_>, piece: &Piece, wrong: Option<&str>) -> Markup {
             @for kept in &piece.kept { (line(look, kept, words, &zone)) }
         }
         div class="choices" {
-            @if paged { (link(&look.place.with("before", ""), "records", "ledger-newest", "To the newest")) }
+            @if paged { (to(&look.place.with("before", ""), "records", "ledger-newest", "To the newest")) }
             @if let Some(before) = piece.further {
-                (link(&look.place.with("before", &before.to_string()), "records", "ledger-older", "Older ones"))
+                (to(&look.place.with("before", &before.to_string()), "records", "ledger-older", "Older ones"))
             }
         }
     }
 }
 
-const FILTERS: [&str; 6] = ["kind", "name", "chat", "day", "text", "who"];
+/// Another page of the ledger, from its top: nothing is being typed here that it could lose.
+fn to(href: &str, card: &str, testid: &str, label: &str) -> Markup {
+    html! { a class="more" href=(format!("{href}#{card}")) data-testid=(testid) { (label) } }
+}
+
+const FILTERS: [&str; 6] = ["kind", "name", "conversation", "day", "text", "who"];
 
 /// A form that only asks, so it needs no proof: its answer is an address.
 fn filters(look: &Look<'_>, filtered: bool) -> Markup {
@@ -149,7 +156,7 @@ fn filters(look: &Look<'_>, filtered: bool) -> Markup {
                 }
             }
             (input("name", "Tool or model", "text"))
-            (input("chat", "Conversation", "text"))
+            (input("conversation", "Conversation", "text"))
             (input("day", "Day", "date"))
             (input("text", "Words in it", "text"))
             @if cfg!(any(feature = "sms", feature = "notifications")) {
@@ -177,7 +184,7 @@ fn line(look: &Look<'_>, kept: &Kept, words: &Words, zone: &TimeZone) -> Markup 
                 p class="quiet" {
                     (page::moment(kept.at.as_millisecond(), zone))
                     @if let Some(chat) = kept.record.conversation() { " · " a href=(format!("/c/{chat}")) { "conversation " (chat) } }
-                    " · " a href=(format!("{open}#record")) data-show data-testid="ledger-open" { "record " (seq) }
+                    " · " a href=(format!("{open}#record")) data-testid="ledger-open" { "record " (seq) }
                 }
             }
         }
@@ -229,7 +236,7 @@ fn said(record: &Record, words: &Words) -> (Markup, String, Option<String>) {
 /// All of one record; of a request also the bytes that left.
 async fn one(look: &Look<'_>, seq: i64) -> Result<Markup, Failure> {
     let app = &look.web.app;
-    let close = link(&look.place.opening("record", None), "records", "ledger-close", "Close");
+    let close = to(&look.place.opening("record", None), "records", "ledger-close", "Close");
     let Some(kept) = app.db.read(move |tx| ledger::one(tx, seq)).await? else {
         return Ok(html! { p { "There is no record " (seq) ". It may have been let go." } (close) });
     };
@@ -253,10 +260,7 @@ async fn one(look: &Look<'_>, seq: i64) -> Result<Markup, Failure> {
 
 /// Its fields as they are stored; the names of chunks say nothing to a person.
 fn facts(record: &Record) -> Vec<(String, String)> {
-    let fields = match serde_json::to_value(record) {
-        Ok(serde_json::Value::Object(fields)) => fields,
-        _ => return vec![],
-    };
+    let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(record) else { return vec![] };
     let plain = |value: serde_json::Value| match value {
         serde_json::Value::String(text) => text,
         serde_json::Value::Array(items) => {
@@ -283,7 +287,8 @@ async fn bytes(State(web): State<Web>, Path(seq): Path<i64>) -> Response {
     match kept_ledger::bytes(&web.app, seq).await {
         Ok(text) => {
             let kind = (header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned());
-            let name = (header::CONTENT_DISPOSITION, format!("attachment; filename=\"kai-request-{seq}.txt\""));
+            let name =
+                (header::CONTENT_DISPOSITION, format!("attachment; filename=\"kai-request-{seq}.txt\""));
             ([kind, name], text).into_response()
         }
         Err(failure) => page::notice_back(StatusCode::NOT_FOUND, "Not found", &failure.message, "/ledger"),
@@ -368,7 +373,8 @@ mod tests {
     fn a_record_tells_its_fields_but_no_names_of_chunks() {
         let (chunks, seen) = (vec!["abc".to_owned()], vec!["sms 4".to_owned(), "n".to_owned()]);
         let request = Record::Request { conversation: 3, model: "mine".to_owned(), bytes: 9, chunks, seen };
-        let told: Vec<String> = facts(&request).into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let told: Vec<String> =
+            facts(&request).into_iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(told, ["bytes=9", "conversation=3", "model=mine", "seen=sms 4; n", "what=request"]);
     }
 }

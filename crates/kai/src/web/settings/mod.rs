@@ -12,9 +12,16 @@
 //! to the [`super::bin`], and the strip at the bottom takes it back.
 
 mod agent;
+mod fields;
 mod form;
 mod general;
+mod ledger;
+mod models;
 mod parts;
+mod passing;
+mod phones;
+mod tools;
+mod transfer;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,6 +38,7 @@ use serde::Deserialize;
 use form::Form;
 use form::Told;
 use parts::Region;
+pub(super) use passing::Passing;
 
 use super::signin::{self, Session};
 use super::{Web, icons, page};
@@ -41,19 +49,27 @@ use crate::failure::Failure;
 #[serde(rename_all = "snake_case")]
 pub(super) enum Page {
     Agent,
+    Tools,
+    Models,
+    Phones,
     General,
+    Ledger,
 }
 
 /// Where the chat leads.
 pub(super) const FIRST: &str = Page::ALL[0].path();
 
 impl Page {
-    const ALL: &[Self] = &[Self::Agent, Self::General];
+    const ALL: &[Self] = &[Self::Agent, Self::Tools, Self::Models, Self::Phones, Self::General, Self::Ledger];
 
     /// As `/events` and forms know it.
     fn name(self) -> &'static str {
         match self {
             Self::Agent => "agent",
+            Self::Tools => "tools",
+            Self::Models => "models",
+            Self::Phones => "phones",
+            Self::Ledger => "ledger",
             Self::General => "general",
         }
     }
@@ -61,6 +77,10 @@ impl Page {
     const fn path(self) -> &'static str {
         match self {
             Self::Agent => "/settings/agent",
+            Self::Tools => "/settings/tools",
+            Self::Models => "/settings/models",
+            Self::Phones => "/settings/phones",
+            Self::Ledger => "/ledger",
             Self::General => "/settings/general",
         }
     }
@@ -68,6 +88,10 @@ impl Page {
     fn title(self) -> &'static str {
         match self {
             Self::Agent => "Agent",
+            Self::Tools => "Tools",
+            Self::Models => "Models",
+            Self::Phones => "Phones",
+            Self::Ledger => "Ledger",
             Self::General => "General",
         }
     }
@@ -75,6 +99,10 @@ impl Page {
     fn icon(self) -> Markup {
         match self {
             Self::Agent => icons::heart(),
+            Self::Tools => icons::build(),
+            Self::Models => icons::spark(),
+            Self::Phones => icons::phone(),
+            Self::Ledger => icons::book(),
             Self::General => icons::gear(),
         }
     }
@@ -82,6 +110,10 @@ impl Page {
     async fn regions(self, look: &Look<'_>) -> Result<Vec<Region>, Failure> {
         match self {
             Self::Agent => agent::regions(look).await,
+            Self::Tools => tools::regions(look).await,
+            Self::Models => models::regions(look).await,
+            Self::Phones => phones::regions(look).await,
+            Self::Ledger => ledger::regions(look).await,
             Self::General => general::regions(look).await,
         }
     }
@@ -92,7 +124,9 @@ pub(super) fn routes() -> Router<Web> {
         let show = move |web: State<Web>, session: Signed, query: Asked| show(page, web, session, query);
         router.route(page.path(), get(show))
     });
-    pages.merge(agent::routes()).route("/settings/set", post(form::set))
+    let own = [agent::routes(), models::routes(), general::routes(), ledger::routes()];
+    let all = own.into_iter().fold(pages, Router::merge);
+    all.route("/settings/set", post(form::set))
 }
 
 type Signed = Extension<Option<Session>>;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::models::store::{self, Move};
@@ -19,7 +20,7 @@ use crate::cli::out::visible;
 use crate::failure::Failure;
 use crate::models;
 use crate::web::bin::Kept;
-use crate::web::{Web, icons};
+use crate::web::{Web, icons, reply};
 
 pub(super) fn routes() -> Router<Web> {
     Router::new()
@@ -81,6 +82,7 @@ fn tags(row: &ModelRow) -> Vec<&'static str> {
     let from = match row.origin.as_str() {
         "environment" => Some("From the environment"),
         "found" => Some("Found on this machine"),
+        "demo" => Some("Plays a script"),
         _ => None,
     };
     let local = if row.local { "Stays on this machine" } else { "Leaves this machine" };
@@ -121,7 +123,7 @@ fn acts(look: &Look<'_>, row: &ModelRow, stands: Stands, trial: Option<&Trial>) 
         button(look, "models", action, &it)
     };
     html! {
-        @if !asking { (act("/settings/models/test", "Test", "model-test")) }
+        @if !asking && row.origin != "demo" { (act("/settings/models/test", "Test", "model-test")) }
         @if row.origin == "added" {
             (link(&change, "models", "model-change", if opened { "Leave as it is" } else { "Change" }))
             (act("/settings/models/remove", "Remove", "model-remove"))
@@ -136,7 +138,14 @@ fn acts(look: &Look<'_>, row: &ModelRow, stands: Stands, trial: Option<&Trial>) 
 fn changing(look: &Look<'_>, row: &ModelRow) -> Markup {
     let Some(preset) = preset(&row.preset) else { return html! {} };
     let key = if row.has_key { "Leave empty to keep the key it has" } else { "None yet" };
-    let shown = Fields { card: "models", preset, name: Some(&row.name), base_url: &row.base_url, model: &row.model, key };
+    let shown = Fields {
+        card: "models",
+        preset,
+        name: Some(&row.name),
+        base_url: &row.base_url,
+        model: &row.model,
+        key,
+    };
     fields(look, &shown)
 }
 
@@ -219,7 +228,7 @@ fn fields(look: &Look<'_>, shown: &Fields<'_>) -> Markup {
     form(look, card, "/settings/models/add", "fields", &content)
 }
 
-async fn add(form: Form) -> Response {
+async fn add(headers: HeaderMap, form: Form) -> Response {
     let typed = |field: &str| Some(form.field(field).trim().to_owned()).filter(|typed| !typed.is_empty());
     let new = NewModel {
         preset: form.field("preset").to_owned(),
@@ -230,10 +239,14 @@ async fn add(form: Form) -> Response {
     };
     let name = new.name.clone().unwrap_or_else(|| new.preset.clone());
     let done = form.call(Call::ModelsAdd(new)).await;
-    if done.is_ok() {
-        form.web.passing.forget_trial(&name);
+    match done {
+        Ok(()) => {
+            form.web.passing.forget_trial(&name);
+            // To the page anew: what was typed, a key perhaps, must not stay in its fields.
+            reply::done(&headers, "/settings/models#models")
+        }
+        Err(failure) => form.answer(Err(failure)).await,
     }
-    form.answer(done.map(|()| "It is set up. Test asks it for a word.")).await
 }
 
 /// Asks the model for a word. The page shows how it goes; nobody has to wait for it.

@@ -53,6 +53,13 @@ pub(super) fn form(look: &Look<'_>, card: &str, action: &str, class: &str, conte
     }
 }
 
+/// A form whose answer is a page, with and without a script.
+pub(super) fn plain(look: &Look<'_>, card: &str, action: &str, class: &str, content: &Markup) -> Markup {
+    html! {
+        form class=(class) method="post" action=(action) { (hidden(look.csrf, look.place.page, card)) (content) }
+    }
+}
+
 /// A button that does one thing.
 pub(super) struct Button<'a> {
     pub(super) label: &'a str,

@@ -17,7 +17,8 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     }
     let bridges = bridges(app);
     Ok(vec![
-        Region::card("phone", "What is connected", connected(&bridges, &abilities(app, look))).testid("phone-card"),
+        Region::card("phone", "What is connected", connected(&bridges, &abilities(app, look)))
+            .testid("phone-card"),
         Region::card("connect", "Connect a phone", connecting(look)).testid("connect-card"),
     ])
 }
@@ -89,7 +90,8 @@ fn called(bridge: &str) -> &'static str {
 
 fn abilities(app: &App, look: &Look<'_>) -> Vec<Ability> {
     let mut all = of_messages(app, look);
-    let shows = if app.notifier.is_some() { Stands::On } else { Stands::No("Nobody here shows notifications.") };
+    let shows =
+        if app.notifier.is_some() { Stands::On } else { Stands::No("Nobody here shows notifications.") };
     all.push(Ability { what: "Show you notifications and ring alarms", stands: shows });
     let opener = app.toolbox.entries().iter().find(|entry| entry.tool.name() == "open_url");
     let opens = opener.and_then(|entry| entry.tool.lacks()).map_or(Stands::On, Stands::Lacks);

@@ -23,7 +23,10 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let own = |entry: &&Entry| matches!(entry.governed, Governed::OwnSwitch { .. });
     let cards: Vec<Card> =
         app.toolbox.entries().iter().filter(own).map(|entry| card(entry, look, words)).collect();
-    Ok(vec![Region::bare("tools", grid(look, &cards)), Region::card("services", "What tools use", services(look))])
+    Ok(vec![
+        Region::bare("tools", grid(look, &cards)),
+        Region::card("services", "What tools use", services(look)),
+    ])
 }
 
 /// What a card shows.

@@ -15,14 +15,13 @@ use maud::{Markup, html};
 
 use super::Look;
 use super::form::{Form, hidden};
-use super::general::plain;
-use super::parts::{form, link};
+use super::parts::{form, link, plain};
 use super::passing::{File, Upload};
 use crate::call::ImportCall;
 use crate::cli::out::visible;
 use crate::failure::Failure;
 use crate::transfer;
-use crate::web::{Web, guard, page, upload};
+use crate::web::{Web, guard, page, reply, upload};
 
 /// So long a file waits for a yes.
 const LIFE: Duration = Duration::from_mins(15);
@@ -76,7 +75,7 @@ pub(super) fn export_form(look: &Look<'_>) -> Markup {
     };
     html! {
         p { "One file with what you choose. Keys and passwords are not in it, unless you give a passphrase that seals them." }
-        (plain(look, "export", "/settings/general/export", &html! {
+        (plain(look, "export", "/settings/general/export", "", &html! {
             (section_boxes("export", &Section::ALL.map(Section::name)))
             details class="field" {
                 summary { "With keys, sealed by a passphrase" }
@@ -257,7 +256,8 @@ async fn looked_at(web: &Web, bytes: &[u8]) -> Result<File, Failure> {
     if bytes.is_empty() {
         return Err(Failure::usage("Choose a file first: this one is empty, or none was chosen."));
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| Failure::failed("This file is no text, so it is no export of Kai."))?;
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Failure::failed("This file is no text, so it is no export of Kai."))?;
     let sealed = Export::parse(text).map_err(|error| Failure::failed(error.to_string()))?.secrets.is_some();
     let merged = import(web, text, vec![], Mode::Merge, None, Doing::Preview).await?;
     let replaced = import(web, text, vec![], Mode::Replace, None, Doing::Preview).await?;
@@ -279,7 +279,8 @@ async fn import(
     doing: Doing,
 ) -> Result<Vec<Outcome>, Failure> {
     let preview = doing == Doing::Preview;
-    transfer::import(&web.app, ImportCall { text: text.to_owned(), sections, mode, passphrase, preview }).await
+    transfer::import(&web.app, ImportCall { text: text.to_owned(), sections, mode, passphrase, preview })
+        .await
 }
 
 async fn take(form: Form) -> Response {
@@ -308,8 +309,7 @@ fn number(form: &Form) -> u64 {
     form.field("number").parse().unwrap_or_default()
 }
 
-async fn cancel(form: Form) -> Response {
+async fn cancel(headers: HeaderMap, form: Form) -> Response {
     form.web.passing.take_upload(number(&form));
-    form.web.turns.move_on();
-    form.answer(Ok("Nothing was changed.")).await
+    reply::done(&headers, "/settings/general#import")
 }
