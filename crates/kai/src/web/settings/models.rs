@@ -13,7 +13,7 @@ use maud::{Markup, html};
 
 use super::Look;
 use super::form::Form;
-use super::parts::{Button, Region, button, form, link};
+use super::parts::{Button, Region, button, form};
 use super::passing::Trial;
 use crate::call::{Call, ModelRow, NewModel};
 use crate::cli::out::visible;
@@ -33,7 +33,7 @@ pub(super) fn routes() -> Router<Web> {
 pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let rows = models::rows(&look.web.app, &look.web.app.around).await?;
     Ok(vec![
-        Region::card("models", "Models", list(look, &rows)),
+        Region::card("models", "Asked in this order", list(look, &rows)),
         Region::card("add", "Add a model", adding(look)),
     ])
 }
@@ -125,7 +125,7 @@ fn acts(look: &Look<'_>, row: &ModelRow, stands: Stands, trial: Option<&Trial>) 
     html! {
         @if !asking && row.origin != "demo" { (act("/settings/models/test", "Test", "model-test")) }
         @if row.origin == "added" {
-            (link(&change, "models", "model-change", if opened { "Leave as it is" } else { "Change" }))
+            a class="button" href=(format!("{change}#models")) data-show data-testid="model-change" { (if opened { "Leave as it is" } else { "Change" }) }
             (act("/settings/models/remove", "Remove", "model-remove"))
             @if stands.of > 1 {
                 (round("up", "Ask earlier", icons::send(), stands.at > 0))
