@@ -122,7 +122,7 @@ fn what_is_taken_along_holds_no_secrets_and_is_taken_in_after_a_preview() {
     upload(&browser, &daemon, &file);
     browser.until_seen("import-preview");
     let preview = browser.texts("outcome").join("\n");
-    for expected in ["Memories", "1 would be new", "tea", "theme: system → dark", "mine: m at http"] {
+    for expected in ["Memories", "Would be: 1 new", "tea", "theme: system → dark", "mine: m at http"] {
         assert!(preview.contains(expected), "{expected:?} in {preview}");
     }
     assert_eq!(to.run(&["memory", "list"]).out, "coffee  Never.\n", "a preview changes nothing");

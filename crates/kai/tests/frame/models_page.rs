@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::kit::Home;
+use crate::kit::{Home, kai};
 use crate::provider::{Act, Provider};
 use crate::tools_page::{at_every_size, open};
 
@@ -104,6 +104,16 @@ fn progress_is_shown_while_a_model_is_asked_in_every_open_page() {
     assert!(browser.texts("model-test").is_empty(), "it is not asked twice at once");
 }
 
+/// Gives a model a key, as the command does.
+fn keyed(home: &Home, name: &str, provider: &Provider) {
+    let file = home.path().join("key");
+    std::fs::write(&file, "sk-hidden").unwrap();
+    let address = ["--name", name, "--base-url", &provider.base_url, "--model", "m", "--key-stdin"];
+    let mut add = kai(home.path());
+    add.args(["models", "add", "openai-compatible"]).args(address);
+    assert!(add.stdin(std::fs::File::open(&file).unwrap()).output().unwrap().status.success());
+}
+
 #[test]
 fn the_order_is_changed_and_what_was_removed_comes_back_with_its_key() {
     let provider = Provider::start([Act::says("Yes.")]);
@@ -114,6 +124,7 @@ fn the_order_is_changed_and_what_was_removed_comes_back_with_its_key() {
         let address = ["--name", name, "--base-url", &provider.base_url, "--model", "m"];
         assert_eq!(home.run(&[&["models", "add", "openai-compatible"], &address[..]].concat()).code, 0);
     }
+    keyed(&home, "one", &provider);
     let daemon = home.start();
     let browser = Browser::start();
     browser.enter(&daemon);
@@ -133,6 +144,7 @@ fn the_order_is_changed_and_what_was_removed_comes_back_with_its_key() {
     let order: Vec<&str> =
         listed.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert_eq!(json!(order), names(&browser), "the command sees the same order");
+    assert_eq!(listed[order.iter().position(|name| *name == "one").unwrap()]["has_key"], true, "{listed}");
     assert!(order.iter().position(|name| *name == "one") < Some(2), "where it stood: {order:?}");
     // A command moves the open page.
     home.run(&["models", "first", hostile]);

@@ -14,8 +14,9 @@ use super::{Look, transfer};
 use crate::call::Call;
 use crate::erase;
 use crate::failure::Failure;
-use crate::status::{self, Status};
+use crate::status;
 use crate::web::{Web, page, signin};
+use crate::wire::App;
 
 pub(super) fn routes() -> Router<Web> {
     Router::new()
@@ -29,14 +30,13 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let app = &look.web.app;
     let now = app.clock.now();
     let living = app.db.read(move |tx| signin::living(tx, now)).await?;
-    let status = status::of(app, &app.around).await?;
     Ok(vec![
         Region::card("look", "Look and language", looks(look)),
         Region::card("signin", "Signing in", signing_in(look, living)),
         Region::card("export", "Take everything along", transfer::export_form(look)),
         Region::card("import", "Take a file in", transfer::import_form(look)).testid("import-card"),
-        Region::card("about", "About this Kai", about(&status)),
-        Region::card("erase", "Erase everything", erasing(look, &status)).testid("erase-card"),
+        Region::card("about", "About this Kai", about(app)),
+        Region::card("erase", "Erase everything", erasing(look)).testid("erase-card"),
     ])
 }
 
@@ -47,7 +47,7 @@ fn looks(look: &Look<'_>) -> Markup {
         // Not by the script: the look belongs to the page around the cards.
         (choice_on_page(look, "look", &Choice { setting: &THEME, label: "Theme", options: &themes, testid: "theme" }))
         (choice(look, "look", &Choice {
-            setting: &LANGUAGE, label: "Names of tools", options: &languages, testid: "language",
+            setting: &LANGUAGE, label: "Language of names", options: &languages, testid: "language",
         }))
     }
 }
@@ -80,32 +80,34 @@ fn signing_in(look: &Look<'_>, (sessions, links): (i64, i64)) -> Markup {
     }
 }
 
-fn about(status: &Status) -> Markup {
-    let key = match status.key.as_str() {
+fn about(app: &App) -> Markup {
+    let key = match app.key_place {
         "keyring" => "in the desktop keyring",
         "passphrase" => "locked with a passphrase",
         _ => "in a file that only you can read",
     };
-    let daemon = &status.daemon;
+    let daemon = status::daemon(app);
+    let permissions = app.manifest.permissions.join(", ");
     html! {
         p class="promise" { "Kai runs on this machine. Nothing leaves for another person without your tap." }
         dl class="facts" {
-            (fact("Version", &status.version))
-            (fact("Edition", &status.edition))
-            (fact("Home", &status.home))
+            (fact("Version", env!("CARGO_PKG_VERSION")))
+            (fact("Edition", app.manifest.edition))
+            (fact("Home", &app.home.dir.display().to_string()))
             (fact("Store", "encrypted"))
             (fact("Its key", key))
             (fact("Page", daemon.address.as_deref().unwrap_or("–")))
             (fact("Running since", daemon.since_local.as_deref().unwrap_or("–")))
-            @if !status.permissions.is_empty() { (fact("May", &status.permissions.join(", "))) }
+            @if !permissions.is_empty() { (fact("Permissions it may ask for", &permissions)) }
         }
     }
 }
 
-fn erasing(look: &Look<'_>, status: &Status) -> Markup {
+fn erasing(look: &Look<'_>) -> Markup {
+    let home = look.web.app.home.dir.display().to_string();
     html! {
         p {
-            "Deletes everything Kai keeps in " code { (status.home) } ": conversations, memories, settings, keys, the ledger. "
+            "Deletes everything Kai keeps in " code { (home) } ": conversations, memories, settings, keys, the ledger. "
             "Kai then ends. There is no way back."
         }
         (plain(look, "erase", "/settings/general/erase", "", &html! {

@@ -151,7 +151,7 @@ fn filters(look: &Look<'_>, filtered: bool) -> Markup {
             div {
                 label for="ledger-kind" { "What" }
                 select id="ledger-kind" data-testid="ledger-kind" name="kind" {
-                    option value="" { "Everything" }
+                    option value="" selected[said("kind").is_empty()] { "Everything" }
                     @for (kind, label) in KINDS { option value=(kind) selected[said("kind") == *kind] { (label) } }
                 }
             }
@@ -270,7 +270,13 @@ fn facts(record: &Record) -> Vec<(String, String)> {
         other => other.to_string(),
     };
     let told = fields.into_iter().filter(|(name, _)| name != "chunks");
-    told.map(|(name, value)| (name.replace('_', " "), plain(value))).collect()
+    told.map(|(name, value)| (named(&name), plain(value))).collect()
+}
+
+/// `result_chars` as people read it.
+fn named(field: &str) -> String {
+    let mut letters = field.chars().map(|c| if c == '_' { ' ' } else { c });
+    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
 fn as_it_left(seq: i64, sent: &str) -> Markup {
@@ -375,6 +381,6 @@ mod tests {
         let request = Record::Request { conversation: 3, model: "mine".to_owned(), bytes: 9, chunks, seen };
         let told: Vec<String> =
             facts(&request).into_iter().map(|(name, value)| format!("{name}={value}")).collect();
-        assert_eq!(told, ["bytes=9", "conversation=3", "model=mine", "seen=sms 4; n", "what=request"]);
+        assert_eq!(told, ["Bytes=9", "Conversation=3", "Model=mine", "Seen=sms 4; n", "What=request"]);
     }
 }

@@ -199,7 +199,7 @@ enum Tense {
 const NAMED: usize = 12;
 
 fn told(outcomes: &[Outcome], tense: Tense) -> Markup {
-    let be = if tense == Tense::Would { "would be" } else { "were" };
+    let be = if tense == Tense::Would { "Would be" } else { "Were" };
     html! {
         @if outcomes.is_empty() { p { "There is nothing in it that could be taken in." } }
         ul class="outcomes" {
@@ -209,10 +209,7 @@ fn told(outcomes: &[Outcome], tense: Tense) -> Markup {
                     strong { (title(section)) }
                     @match problem {
                         Some(why) => p class="remark" { "Left out, because it makes no sense: " (visible(why)) },
-                        None => p {
-                            (new) " " (be) " new, " (changed) " changed, " (removed) " removed; " (same)
-                            @if tense == Tense::Would { " are" } " the same."
-                        },
+                        None => p { (counted(be, &[(*new, "new"), (*changed, "changed"), (*removed, "removed"), (*same, "the same")])) },
                     }
                     (named(changes, "quiet", ""))
                     (named(skipped, "remark", "Left out: "))
@@ -220,6 +217,13 @@ fn told(outcomes: &[Outcome], tense: Tense) -> Markup {
             }
         }
     }
+}
+
+/// "Would be: 2 new, 1 the same", without what there is none of.
+fn counted(be: &str, counts: &[(usize, &str)]) -> String {
+    let some = counts.iter().filter(|(count, _)| *count > 0);
+    let some: Vec<String> = some.map(|(count, what)| format!("{count} {what}")).collect();
+    if some.is_empty() { "Nothing is in it.".to_owned() } else { format!("{be}: {}", some.join(", ")) }
 }
 
 fn named(things: &[String], class: &str, before: &str) -> Markup {
