@@ -9,6 +9,9 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::agent::conversation::{self, Whole};
+use kai_assistant::memory::store::{self as memory, Removed};
+use kai_assistant::tasks::store as tasks;
+use kai_assistant::tasks::{Task, TaskRun};
 use serde::Deserialize;
 
 use super::{Web, reply};
@@ -21,6 +24,15 @@ const MOST: usize = 5;
 /// Something that can be put back as it was.
 pub(super) enum Kept {
     Chat(Box<Whole>),
+    Memory(Removed),
+    Task(Box<Task>, Vec<TaskRun>),
+}
+
+/// Where a deletion is told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    InChats,
+    InSettings,
 }
 
 impl Kept {
@@ -28,6 +40,15 @@ impl Kept {
     fn title(&self) -> &str {
         match self {
             Self::Chat(whole) => &whole.title,
+            Self::Memory(removed) => removed.memory.key.as_str(),
+            Self::Task(task, _) => &task.description,
+        }
+    }
+
+    fn told(&self) -> Told {
+        match self {
+            Self::Chat(_) => Told::InChats,
+            Self::Memory(_) | Self::Task(..) => Told::InSettings,
         }
     }
 
@@ -36,9 +57,12 @@ impl Kept {
         match self {
             Self::Chat(whole) => {
                 let id = web.app.db.write(move |tx| conversation::restore(tx, &whole)).await?;
-                Ok(Some(format!("/c/{}", id.0)))
+                return Ok(Some(format!("/c/{}", id.0)));
             }
+            Self::Memory(removed) => web.app.db.write(move |tx| memory::put_back(tx, &removed)).await?,
+            Self::Task(task, runs) => web.app.db.write(move |tx| tasks::restore(tx, &task, &runs)).await?,
         }
+        Ok(None)
     }
 }
 
@@ -61,10 +85,11 @@ impl Bin {
         bin.drain(..surplus);
     }
 
-    pub(super) fn newest(&self, now: Timestamp) -> Option<Deleted> {
+    pub(super) fn newest(&self, told: Told, now: Timestamp) -> Option<Deleted> {
         let mut bin = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         bin.retain(|(_, at, _)| now.duration_since(*at) < LIFE);
-        bin.last().map(|(number, _, kept)| Deleted { number: *number, title: kept.title().to_owned() })
+        let newest = bin.iter().rfind(|(.., kept)| kept.told() == told);
+        newest.map(|(number, _, kept)| Deleted { number: *number, title: kept.title().to_owned() })
     }
 
     fn take(&self, number: u64, now: Timestamp) -> Option<Kept> {
