@@ -18,6 +18,7 @@ mod home;
 mod ledger;
 mod logs;
 mod machine;
+mod memory;
 mod models;
 #[cfg(feature = "notifications")]
 mod notifications;

@@ -13,11 +13,25 @@ use crate::demo;
 use crate::failure::Failure;
 use crate::wire::App;
 
+/// What the models are called that are known without looking for servers.
+pub(crate) async fn names(app: &App) -> Result<Vec<String>, DbError> {
+    #[cfg(feature = "sms")]
+    if app.home.is_demo() {
+        return Ok(vec![demo::MODEL.to_owned()]);
+    }
+    let (added, around) = (app.db.read(store::all).await?, surroundings(&app.around));
+    Ok(models::candidates(&added, &around).into_iter().map(|candidate| candidate.name).collect())
+}
+
+fn surroundings(around: &Around) -> Surroundings {
+    let keys = around.keys.iter().map(|(name, key)| (name.clone(), Key::new(key.as_str()))).collect();
+    Surroundings { keys, ollama: None }
+}
+
 /// All models that could be asked, in order.
 pub(crate) async fn candidates(app: &App, around: &Around) -> Result<Vec<Candidate>, DbError> {
     let added = app.db.read(store::all).await?;
-    let keys = around.keys.iter().map(|(name, key)| (name.clone(), Key::new(key.as_str()))).collect();
-    let mut around = Surroundings { keys, ollama: None };
+    let mut around = surroundings(around);
     let known = models::candidates(&added, &around);
     if known.iter().any(|candidate| candidate.why_not.is_none()) {
         return Ok(known);

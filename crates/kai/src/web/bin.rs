@@ -9,7 +9,10 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::agent::conversation::{self, Whole};
-use kai_assistant::models::{ConfiguredModel, store};
+use kai_assistant::memory::store::{self as memory, Removed};
+use kai_assistant::models::{ConfiguredModel, store as models};
+use kai_assistant::tasks::store as tasks;
+use kai_assistant::tasks::{Task, TaskRun};
 use serde::Deserialize;
 
 use super::{Web, reply};
@@ -22,8 +25,17 @@ const MOST: usize = 5;
 /// Something that can be put back as it was.
 pub(super) enum Kept {
     Chat(Box<Whole>),
+    Memory(Removed),
+    Task(Box<Task>, Vec<TaskRun>),
     /// With its key, and where it stood.
     Model(Box<ConfiguredModel>, usize),
+}
+
+/// Where a deletion is told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    InChats,
+    InSettings,
 }
 
 impl Kept {
@@ -31,7 +43,16 @@ impl Kept {
     fn title(&self) -> &str {
         match self {
             Self::Chat(whole) => &whole.title,
+            Self::Memory(removed) => removed.memory.key.as_str(),
+            Self::Task(task, _) => &task.description,
             Self::Model(model, _) => &model.name,
+        }
+    }
+
+    fn told(&self) -> Told {
+        match self {
+            Self::Chat(_) => Told::InChats,
+            Self::Memory(_) | Self::Task(..) | Self::Model(..) => Told::InSettings,
         }
     }
 
@@ -40,14 +61,18 @@ impl Kept {
         match self {
             Self::Chat(whole) => {
                 let id = web.app.db.write(move |tx| conversation::restore(tx, &whole)).await?;
-                Ok(Some(format!("/c/{}", id.0)))
+                return Ok(Some(format!("/c/{}", id.0)));
             }
+            Self::Memory(removed) => web.app.db.write(move |tx| memory::put_back(tx, &removed)).await?,
+            Self::Task(task, runs) => web.app.db.write(move |tx| tasks::restore(tx, &task, &runs)).await?,
             Self::Model(model, at) => {
-                let taken = Failure::failed("Another model has its name by now.");
-                let back = web.app.db.write(move |tx| store::restore(tx, &model, at)).await?;
-                if back { Ok(None) } else { Err(taken) }
+                let back = web.app.db.write(move |tx| models::restore(tx, &model, at)).await?;
+                if !back {
+                    return Err(Failure::failed("Another model has its name by now."));
+                }
             }
         }
+        Ok(None)
     }
 }
 
@@ -70,10 +95,11 @@ impl Bin {
         bin.drain(..surplus);
     }
 
-    pub(super) fn newest(&self, now: Timestamp) -> Option<Deleted> {
+    pub(super) fn newest(&self, told: Told, now: Timestamp) -> Option<Deleted> {
         let mut bin = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         bin.retain(|(_, at, _)| now.duration_since(*at) < LIFE);
-        bin.last().map(|(number, _, kept)| Deleted { number: *number, title: kept.title().to_owned() })
+        let newest = bin.iter().rfind(|(.., kept)| kept.told() == told);
+        newest.map(|(number, _, kept)| Deleted { number: *number, title: kept.title().to_owned() })
     }
 
     fn take(&self, number: u64, now: Timestamp) -> Option<Kept> {

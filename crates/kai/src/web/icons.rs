@@ -43,6 +43,10 @@ pub(super) fn bin() -> Markup {
     drawn("M5 7h14M10 7V4.5h4V7M7 7l1 12.5h8L17 7")
 }
 
+pub(super) fn pen() -> Markup {
+    drawn("M5 19l1-4L16 5l3 3L9 18zM14 7l3 3")
+}
+
 pub(super) fn copy() -> Markup {
     drawn("M9 9h10v11H9zM5.5 15V4.5H15")
 }

@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use rusqlite::Transaction;
 use serde::Deserialize;
 
-use super::bin::Deleted;
+use super::bin::{Deleted, Told};
 use super::signin::{self, Session};
 use super::talk::{self, Telling};
 use super::turns::{Question, Sight};
@@ -144,7 +144,7 @@ impl<'a> View<'a> {
             busy: busy.collect(),
             sight: place.chat.and_then(|id| web.turns.sight(id)),
             questions: web.turns.questions(),
-            deleted: web.bin.newest(web.app.clock.now()),
+            deleted: web.bin.newest(Told::InChats, web.app.clock.now()),
         }
     }
 

@@ -38,7 +38,7 @@ pub(crate) fn open(browser: &Browser, daemon: &Daemon, path: &str) {
 /// The page with its style and script, as it goes over the wire.
 pub(crate) fn weight(daemon: &Daemon, cookie: &str, path: &str) -> usize {
     let page = daemon.get(path, cookie).text;
-    let assets = page.split('"').filter(|part| part.starts_with("/assets/") && !part.ends_with(".svg"));
+    let assets = page.split('"').filter(|part| part.starts_with("/assets/app."));
     let assets: usize = assets.map(|asset| daemon.get(asset, cookie).text.len()).sum();
     page.len() + assets
 }

@@ -131,6 +131,20 @@
     }
     const body = new URLSearchParams(new FormData(form, button));
     const path = button?.getAttribute("formaction") || form.getAttribute("action");
+    const sent = [...form.elements].filter((field) => field.name && field.type !== "hidden" && field.type !== "submit");
+    const values = sent.map((field) => field.value);
+    // From here on it is the server's again, unless it is refused.
+    sent.forEach((field) => typed.delete(field));
+    const refused = (sentence) => {
+      sent.forEach((field, n) => {
+        // What was typed stays, to be mended; a slider goes back to what is so.
+        if (field.matches("[data-stops], select")) return reset(field);
+        field.value = values[n];
+        typed.add(field);
+      });
+      settle();
+      say(sentence, "trouble", form);
+    };
     form.dataset.busy = "yes";
     say("", "trouble", form);
     try {
@@ -138,20 +152,13 @@
       if (answer.status === 401) return location.reload();
       const json = answer.headers.get("content-type")?.includes("json");
       const told = json ? await answer.json() : { error: (await answer.text()).slice(0, 300) };
-      const fields = [...form.elements].filter((field) => field.name);
-      if (!answer.ok) {
-        // What was typed stays, to be mended; a slider goes back to what is so.
-        fields.filter((field) => field.type === "range").forEach(reset);
-        settle();
-        return say(told.error, "trouble", form);
-      }
-      fields.forEach((field) => typed.delete(field));
+      if (!answer.ok) return refused(told.error);
       if (told.said) say(told.said, "fine", form);
       chat?.sent(form, button, body);
       const here = location.pathname, elsewhere = path.endsWith("/delete") && path !== `${here}/delete`;
       if (told.to && told.to !== here && !elsewhere) location.assign(told.to);
     } catch {
-      say("Kai does not answer. Is it still running?", "trouble", form);
+      refused("Kai does not answer. Is it still running?");
     } finally {
       delete form.dataset.busy;
       if (form.dataset.again) {

@@ -95,6 +95,8 @@ impl Form {
 
     /// Tells what came of it: a sentence, which may be empty, or why not.
     pub(super) async fn answer(self, done: Result<&str, Failure>) -> Response {
+        // Not everything that a card shows is in the store.
+        self.web.turns.move_on();
         if reply::by_script(&self.headers) {
             return match done {
                 Ok(sentence) => reply::said(sentence),
@@ -125,19 +127,27 @@ impl Form {
 
 /// `/settings/set`: one setting, by its key, as `kai settings set` does it.
 pub(super) async fn set(form: Form) -> Response {
-    let done = set_field(&form, "value").await;
-    let said = if form.field("told").is_empty() { "" } else { "Saved." };
-    form.answer(done.map(|()| said)).await
+    let done = set_value(&form).await;
+    form.answer(done.map(|()| "")).await
 }
 
-async fn set_field(form: &Form, field: &str) -> Result<(), Failure> {
+/// `/settings/text`: what an editor holds. Kai's own words are no words of the person's: they may get better.
+pub(super) async fn set_text(form: Form) -> Response {
+    let (text, reset) = (form.field("value").trim(), !form.field("reset").is_empty());
+    let value = if reset || text == form.field("own").trim() { "" } else { text };
+    let done =
+        form.call(Call::SettingsSet { key: form.field("key").to_owned(), value: value.to_owned() }).await;
+    form.answer(done.map(|()| "Saved.")).await
+}
+
+async fn set_value(form: &Form) -> Result<(), Failure> {
     let key = form.field("key");
     let all = settings::catalogue(form.app().toolbox.settings());
     let setting = all.iter().find(|setting| setting.key == key);
     // A slider sends the number of its stop.
     let value = match (form.fields.get("stop"), setting) {
         (Some(stop), Some(setting)) => stop_value(setting, stop),
-        _ => form.field(field).to_owned(),
+        _ => form.field("value").to_owned(),
     };
     form.call(Call::SettingsSet { key: key.to_owned(), value }).await
 }

@@ -4,11 +4,11 @@
 //! - `regions(&Look) -> Result<Vec<Region>, Failure>`: the cards as they are now, made of what [`parts`] has. What is
 //!   unfolded comes from the address ([`Place::shows`], [`Place::open`]) and links change it ([`parts::link`]), so that
 //!   it works without a script and stays so when the cards are made anew;
-//! - `routes()`: its POSTs. A handler takes a [`Form`] and ends with [`Form::answer`]: done, or a sentence that stands
+//! - `routes()`: its POSTs. A handler takes a [`form::Form`] and ends with [`form::Form::answer`]: done, or a sentence that stands
 //!   in the card the form is in, with what was typed. Most need none: a switch, a slider or an editor of a setting posts
 //!   to `/settings/set`, which is `kai settings set`.
 //!
-//! Something that takes long is started with [`Form::start`] and seen in a region while it runs. Something deleted goes
+//! Something that takes long is started with [`form::Form::start`] and seen in a region while it runs. Something deleted goes
 //! to the [`super::bin`], and the strip at the bottom takes it back.
 
 mod agent;
@@ -34,8 +34,6 @@ use kai_assistant::settings::{THEME, Values};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-#[expect(unused_imports, reason = "named in the text above")]
-use form::Form;
 use form::Told;
 use parts::Region;
 pub(super) use passing::Passing;
@@ -124,9 +122,13 @@ pub(super) fn routes() -> Router<Web> {
         let show = move |web: State<Web>, session: Signed, query: Asked| show(page, web, session, query);
         router.route(page.path(), get(show))
     });
-    let own = [agent::routes(), models::routes(), general::routes(), ledger::routes()];
-    let all = own.into_iter().fold(pages, Router::merge);
-    all.route("/settings/set", post(form::set))
+    pages
+        .merge(agent::routes())
+        .merge(models::routes())
+        .merge(general::routes())
+        .merge(ledger::routes())
+        .route("/settings/set", post(form::set))
+        .route("/settings/text", post(form::set_text))
 }
 
 type Signed = Extension<Option<Session>>;
@@ -222,6 +224,10 @@ struct Look<'a> {
     place: &'a Place,
     csrf: &'a str,
     values: Values,
+    #[cfg_attr(
+        not(any(feature = "sms", feature = "notifications")),
+        expect(dead_code, reason = "there is no phone to ask")
+    )]
     asking: Asking,
     told: Option<&'a Told>,
 }

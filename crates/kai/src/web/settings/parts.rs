@@ -5,6 +5,7 @@ use maud::{Markup, html};
 
 use super::Look;
 use super::form::hidden;
+use crate::web::bin::Told;
 use crate::web::icons;
 
 /// A part of a page that is kept true.
@@ -150,7 +151,7 @@ pub(super) struct Editor<'a> {
     pub(super) setting: &'a Setting,
     pub(super) label: &'a str,
     pub(super) help: &'a str,
-    /// What is meant where nothing is typed.
+    /// What is meant while the person has set nothing.
     pub(super) own: &'a str,
     pub(super) testid: &'a str,
 }
@@ -159,12 +160,13 @@ pub(super) fn editor(look: &Look<'_>, card: &str, editor: &Editor<'_>) -> Markup
     let stored = look.values.of(editor.setting);
     let key = editor.setting.key.as_ref();
     let typed = look.told.filter(|told| told.typed(card, "key") == Some(key));
-    let text = typed.and_then(|told| told.typed(card, "value")).unwrap_or(&stored);
+    let meant = if stored.is_empty() { editor.own.trim() } else { &stored };
+    let text = typed.and_then(|told| told.typed(card, "value")).unwrap_or(meant);
     let longest = if let Kind::Text { longest } = editor.setting.kind { longest } else { 0 };
     let id = editor.testid;
     let content = html! {
         input type="hidden" name="key" value=(key);
-        input type="hidden" name="told" value="saved";
+        input type="hidden" name="own" value=(editor.own.trim());
         div class="between" {
             label for=(id) { (editor.label) }
             output class="quiet" for=(id) data-longest=(longest) data-testid=(format!("{id}-count")) {
@@ -172,26 +174,36 @@ pub(super) fn editor(look: &Look<'_>, card: &str, editor: &Editor<'_>) -> Markup
             }
         }
         p class="quiet" { (editor.help) }
-        textarea id=(id) data-testid=(id) name="value" rows="5" placeholder=(editor.own) autocomplete="off" { "\n" (text) }
+        textarea id=(id) data-testid=(id) name="value" rows="5" autocomplete="off" { "\n" (text) }
         div class="choices" {
-            button type="submit" class="primary" data-testid=(format!("{id}-save")) { "Save" }
+            button type="submit" data-testid=(format!("{id}-save")) { "Save" }
+            @if !stored.is_empty() {
+                button type="submit" class="plain" name="reset" value="yes" data-testid=(format!("{id}-reset")) {
+                    "Reset to Kai’s own"
+                }
+            }
         }
     };
-    html! {
-        (form(look, card, "/settings/set", "editor", &content))
-        @if !stored.is_empty() {
-            (button(look, card, "/settings/set", &Button {
-                label: "Reset to Kai’s own",
-                testid: &format!("{id}-reset"),
-                class: "",
-                fields: &[("key", key), ("value", ""), ("told", "saved")],
-            }))
-        }
-    }
+    form(look, card, "/settings/text", "editor", &content)
 }
 
 fn count(length: usize, longest: usize) -> String {
     format!("{length} / {longest}")
+}
+
+/// A button that is only an icon.
+pub(super) fn icon_button(testid: &str, name: &str, icon: &Markup) -> Markup {
+    html! { button class="round" type="submit" data-testid=(testid) aria-label=(name) title=(name) { (icon) } }
+}
+
+/// Turns while something is under way.
+pub(super) fn spinner(what: &str) -> Markup {
+    html! { span class="turning" role="status" data-testid="spinner" { (icons::again()) (what) } }
+}
+
+/// How many things, in words.
+pub(super) fn things(count: usize, one: &str, more: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {more}") }
 }
 
 /// A link that unfolds or folds a part, or opens something.
@@ -206,7 +218,7 @@ pub(super) fn fact(name: &str, value: &str) -> Markup {
 
 /// What was deleted a moment ago, at the bottom of the page.
 pub(super) fn undo(look: &Look<'_>) -> Markup {
-    let deleted = look.web.bin.newest(look.web.app.clock.now());
+    let deleted = look.web.bin.newest(Told::InSettings, look.web.app.clock.now());
     html! {
         @if let Some(deleted) = deleted {
             div class="card bar" data-testid="undo-bar" {

@@ -33,6 +33,10 @@ enum Stands {
     /// It works.
     On,
     /// It could, and is not wanted.
+    #[cfg_attr(
+        not(any(feature = "sms", feature = "notifications")),
+        expect(dead_code, reason = "what this edition has is always wanted")
+    )]
     Off,
     /// Something is missing, and what to do.
     Lacks(String),
