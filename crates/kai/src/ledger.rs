@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kai_assistant::db::DbError;
-use kai_assistant::ledger::{self, Kept, Piece, Reach, Record, Verified, Wanted};
+use kai_assistant::ledger::{self, Check, Kept, Piece, Reach, Reached, Record, Verified, Wanted};
 use kai_assistant::settings::{self, LEDGER_RETENTION_DAYS};
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
@@ -70,12 +70,25 @@ async fn show(app: &App, limit: usize) -> Result<Vec<LedgerRow>, DbError> {
 }
 
 pub(crate) async fn check(app: &App) -> Result<LedgerCheck, DbError> {
-    Ok(match app.db.read(ledger::verify).await? {
+    Ok(match verified(app).await? {
         Verified::Whole { records } => LedgerCheck { whole: true, records, broken_at: None, what: None },
         Verified::Broken { seq, what } => {
             LedgerCheck { whole: false, records: 0, broken_at: Some(seq), what: Some(what) }
         }
     })
+}
+
+/// Requests are long, and all their bytes are read.
+const CHECKED_AT_ONCE: usize = 500;
+
+async fn verified(app: &App) -> Result<Verified, DbError> {
+    let mut reached = Reached::default();
+    loop {
+        match app.db.read(move |tx| ledger::verify(tx, reached, CHECKED_AT_ONCE)).await? {
+            Check::On(further) => reached = further,
+            Check::Over(verified) => return Ok(verified),
+        }
+    }
 }
 
 /// So many records are looked at before others get their turn at the store.

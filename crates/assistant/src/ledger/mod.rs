@@ -14,7 +14,7 @@ use crate::db::{DbError, Migration};
 use crate::hex;
 
 pub use read::{Extent, Piece, Reach, Wanted, extent, one, piece};
-pub use verify::{Verified, prune, verify};
+pub use verify::{Check, Reached, Verified, prune, verify};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "ledger/1", sql: include_str!("../../migrations/ledger.sql") };

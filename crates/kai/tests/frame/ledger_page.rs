@@ -55,6 +55,7 @@ fn what_left_and_ran_is_filtered_opened_whole_and_checked() {
     browser.until_says("A day looks like");
     // The form leads to such an address.
     open(&browser, &daemon, "/ledger");
+    browser.click("ledger-filters");
     browser.type_into("ledger-text", "onerror");
     browser.click("ledger-filter");
     browser.until("the address", "return location.search.includes('text=onerror')");

@@ -204,6 +204,40 @@ fn the_phones_page_says_what_is_connected_what_it_lacks_and_how_to_connect_one()
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
+/// With what the demo has lived through; also the pictures of the documentation.
+#[cfg(feature = "sms")]
+#[test]
+fn the_demo_has_something_to_show_on_every_page() {
+    let home = Home::new();
+    let daemon = Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
+    let browser = Browser::start();
+    browser.look(1280, 800, false);
+    browser.enter(&daemon);
+    browser.until_seen("draft-card");
+    for (path, name, words) in [
+        ("/settings/tools", "demo-tools", "Web search"),
+        ("/settings/models", "demo-models", "Plays a script"),
+        ("/settings/phones", "demo-phones", "A simulated phone"),
+        ("/ledger", "demo-ledger", "bytes left for"),
+    ] {
+        open(&browser, &daemon, path);
+        browser.until_says(words);
+        browser.until_says("all is simulated");
+        for (width, height, dark, look) in [
+            (1280, 800, false, "desktop-light"),
+            (768, 900, true, "tablet-dark"),
+            (360, 740, false, "phone-light"),
+        ] {
+            browser.look(width, height, dark);
+            std::thread::sleep(Duration::from_millis(400));
+            check(&browser, &format!("{name} {look}"));
+            browser.picture(&format!("{name}-{look}"));
+        }
+        browser.look(1280, 800, false);
+    }
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
 #[test]
 fn every_page_of_the_settings_is_light_and_needs_no_script() {
     let home = Home::new();

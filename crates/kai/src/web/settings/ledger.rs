@@ -105,7 +105,10 @@ fn records(look: &Look<'_>, piece: &Piece, wrong: Option<&str>) -> Markup {
     let filtered = FILTERS.iter().any(|name| !look.place.says(name).is_empty());
     let paged = !look.place.says("before").is_empty();
     html! {
-        (filters(look, filtered))
+        details open[filtered] {
+            summary data-testid="ledger-filters" { (if cfg!(any(feature = "sms", feature = "notifications")) { "Filter, or ask who saw a message" } else { "Filter" }) }
+            (filters(look, filtered))
+        }
         @if let Some(wrong) = wrong { p class="remark" { (wrong) } }
         @if piece.kept.is_empty() {
             p class="quiet" data-testid="ledger-none" {

@@ -224,10 +224,6 @@ struct Look<'a> {
     place: &'a Place,
     csrf: &'a str,
     values: Values,
-    #[cfg_attr(
-        not(any(feature = "sms", feature = "notifications")),
-        expect(dead_code, reason = "there is no phone to ask")
-    )]
     asking: Asking,
     told: Option<&'a Told>,
 }
