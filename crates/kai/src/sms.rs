@@ -173,7 +173,6 @@ pub(crate) struct SmsStatus {
     pub(crate) last_poll: String,
     /// The same, with what failed.
     pub(crate) says: String,
-    pub(crate) polling: bool,
 }
 
 /// How it stands, the phone asked whether Kai may. What is off is not asked for.
@@ -189,12 +188,11 @@ pub(crate) async fn status(app: &App) -> Result<SmsStatus, DbError> {
 /// How it stands as far as it is known; nobody is asked.
 pub(crate) async fn known(app: &App) -> Result<SmsStatus, DbError> {
     let now = app.clock.now();
-    let read = app.db.read(move |tx| {
+    let read = app.db.read(|tx| {
         let dropped = pending::dropped(tx, QUEUE)?.iter().map(|(_, count)| count).sum::<u32>();
-        let counts = (pending::count(tx, QUEUE)?, dropped);
-        Ok::<_, DbError>((settings::load(tx)?, store::sync(tx)?, counts, poll::under_way(tx, now)?))
+        Ok::<_, DbError>((settings::load(tx)?, store::sync(tx)?, pending::count(tx, QUEUE)?, dropped))
     });
-    let (values, sync, (queued, dropped), polling) = read.await?;
+    let (values, sync, queued, dropped) = read.await?;
     let access = app.phone.inbox.as_ref().map_or("unsupported", |inbox| inbox.access().name());
     Ok(SmsStatus {
         supported: app.phone.inbox.is_some(),
@@ -206,13 +204,18 @@ pub(crate) async fn known(app: &App) -> Result<SmsStatus, DbError> {
         bridge: app.phone.bridge.map(str::to_owned),
         last_poll: last_poll(&sync, now),
         says: says(&sync, now),
-        polling,
         last_seen_id: sync.mark.top.map(|top| top.id),
         last_sync: sync.last_sync.map(Timestamp::as_millisecond),
         last_attempt: sync.last_attempt.map(Timestamp::as_millisecond),
         unread: sync.unread,
         last_error: sync.last_error,
     })
+}
+
+/// Does somebody poll right now?
+pub(crate) async fn polling(app: &App) -> Result<bool, DbError> {
+    let now = app.clock.now();
+    app.db.read(move |tx| poll::under_way(tx, now)).await
 }
 
 fn says(sync: &store::Sync, now: Timestamp) -> String {

@@ -126,9 +126,13 @@ struct Follower {
 }
 
 impl Follower {
-    fn new(web: Web, session: Session, asked: Asked, query: BTreeMap<String, String>) -> Self {
+    fn new(web: Web, session: Session, asked: Asked, mut query: BTreeMap<String, String>) -> Self {
         let watched = match asked.page {
-            Some(page) => Watched::Settings(settings::Place::new(page, query)),
+            Some(page) => {
+                // The rest is the page's own.
+                query.remove("page");
+                Watched::Settings(settings::Place::new(page, query))
+            }
             None => Watched::Chat(Box::new(Chat::new(asked))),
         };
         Self {

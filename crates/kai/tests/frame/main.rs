@@ -26,6 +26,9 @@ mod page;
 mod phone;
 mod provider;
 mod refusals;
+mod settings;
+#[cfg(feature = "sms")]
+mod settings_phone;
 #[cfg(feature = "sms")]
 mod sms;
 mod tasks;

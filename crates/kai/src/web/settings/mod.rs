@@ -196,18 +196,11 @@ impl Place {
     }
 }
 
-/// As the value of a query.
+/// As the name or value of a query.
 fn encoded(text: &str) -> String {
-    let mut all = String::new();
-    for &byte in text.as_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b',' | b':' => {
-                all.push(byte.into())
-            }
-            _ => all.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    all
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,:".contains(&byte);
+    let part = |byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(part).collect()
 }
 
 /// Does looking at a page ask the phone, which may take seconds? The first sight of a page does not wait for that; the

@@ -33,15 +33,16 @@ pub(super) async fn card(look: &Look<'_>) -> Result<Option<Region>, Failure> {
     let last = app.notifications.is_none();
     #[cfg(not(feature = "notifications"))]
     let last = true;
+    let polling = sms::polling(app).await?;
     let content = html! {
-        div class="part" { (reading(look, &status)) }
+        div class="part" { (reading(look, &status, polling)) }
         div class="part" { (sending(look, &status)) }
         @if last { div class="part" { (super::code_redaction(look, CARD)) } }
     };
     Ok(Some(Region::card(CARD, "SMS", content).testid("sms-card")))
 }
 
-fn reading(look: &Look<'_>, status: &SmsStatus) -> Markup {
+fn reading(look: &Look<'_>, status: &SmsStatus, polling: bool) -> Markup {
     let read = Switch {
         setting: &SMS_ENABLED,
         label: "Read incoming SMS",
@@ -57,7 +58,7 @@ fn reading(look: &Look<'_>, status: &SmsStatus) -> Markup {
     html! {
         (switch(look, CARD, &read))
         @if status.enabled && status.access == "denied" { (grant(look, "/settings/agent/sms/grant", "sms-grant")) }
-        @if status.enabled { (slider(look, CARD, &interval)) (polled(look, status)) }
+        @if status.enabled { (slider(look, CARD, &interval)) (polled(look, status, polling)) }
     }
 }
 
@@ -66,12 +67,12 @@ fn grant(look: &Look<'_>, action: &str, testid: &str) -> Markup {
 }
 
 /// What waits, how the last poll went, and the icon that polls now.
-fn polled(look: &Look<'_>, status: &SmsStatus) -> Markup {
+fn polled(look: &Look<'_>, status: &SmsStatus, polling: bool) -> Markup {
     let refresh = form(
         look,
         CARD,
         "/settings/agent/sms/poll",
-        if status.polling { "turning" } else { "" },
+        if polling { "turning" } else { "" },
         &icon_button("sms-refresh", "Refresh now", &icons::again()),
     );
     let dropped = things(status.dropped as usize, "older message was dropped", "older messages were dropped");
@@ -81,7 +82,7 @@ fn polled(look: &Look<'_>, status: &SmsStatus) -> Markup {
                 p data-testid="sms-queued" { (status.queued) " queued for the next heartbeat" }
                 @if status.dropped > 0 { p class="quiet" data-testid="sms-dropped" { (dropped) } }
                 p class="quiet" data-testid="sms-status" {
-                    @if status.polling { "Polling …" } @else { (status.last_poll) }
+                    @if polling { "Polling …" } @else { (status.last_poll) }
                 }
             }
             (refresh)
