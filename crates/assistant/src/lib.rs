@@ -45,6 +45,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     agent::conversation::CODES_AND_STOPS,
     ledger::MIGRATION,
     ledger::EDGES,
+    ledger::DAYS,
     lease::MIGRATION,
     pending::MIGRATION,
     heartbeat::MIGRATION,

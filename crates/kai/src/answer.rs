@@ -1,17 +1,15 @@
 //! Answers a call on an opened app. The daemon and a command without one both come through here.
 
-use kai_assistant::agent::soul::{self, SoulError};
+use kai_assistant::agent::soul;
 use kai_assistant::agent::{Face, Hands, conversation};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{self, RunKind, Taint};
 use kai_assistant::heartbeat::Why;
 use kai_assistant::ledger::{self, Record};
-use kai_assistant::memory::promotion::{self, Proposal};
-use kai_assistant::memory::{self, MemoryKey};
+use kai_assistant::memory::promotion;
 use kai_assistant::settings::{self, Setting, Values};
 use kai_assistant::tool::Run;
 use kai_llm::{CallId, ToolCall};
-use rusqlite::Transaction;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -21,7 +19,7 @@ use crate::failure::Failure;
 use crate::sms;
 use crate::web::signin;
 use crate::wire::App;
-use crate::{chats, doctor, heartbeat, models, status, tasks, transfer};
+use crate::{chats, doctor, heartbeat, memory, models, status, tasks, transfer};
 
 /// `around` and `face` are the caller's: its environment, and whoever watches there.
 pub(crate) async fn answer(
@@ -42,11 +40,11 @@ pub(crate) async fn answer(
         }
         Call::HeartbeatDryRun => json(heartbeat::dry_run(app).await?),
         Call::HeartbeatLog => json(heartbeat::log(app).await?),
-        Call::MemoryList => json(app.db.read(memory::store::all).await?),
+        Call::MemoryList => json(app.db.read(kai_assistant::memory::store::all).await?),
         Call::MemoryProposals => json(app.db.read(promotion::proposals).await?),
-        Call::MemoryAccept { key } => json(decide(app, &key, soul::accept).await?),
-        Call::MemoryDecline { key } => json(decide(app, &key, soul::decline).await?),
-        Call::MemoryForget { key } => json(forget(app, &key).await?),
+        Call::MemoryAccept { key } => json(memory::decide(app, &key, soul::accept).await?),
+        Call::MemoryDecline { key } => json(memory::decide(app, &key, soul::decline).await?),
+        Call::MemoryForget { key } => json(memory::forget(app, &key).await?),
         Call::TasksList => json(tasks::list(app).await?),
         Call::TasksShow { id } => json(tasks::show(app, id).await?),
         Call::TasksCancel { id } => json(tasks::cancel(app, id).await?),
@@ -154,26 +152,6 @@ async fn allow(app: &App, setting: &Setting, value: &str) -> Result<(), Failure>
 async fn revoke(app: &App) -> Result<Revoked, DbError> {
     let (sessions, links) = app.db.write(signin::revoke_all).await?;
     Ok(Revoked { sessions, links })
-}
-
-async fn forget(app: &App, key: &str) -> Result<MemoryKey, Failure> {
-    let key = MemoryKey::new(key).map_err(Failure::usage)?;
-    let gone = key.clone();
-    if app.db.write(move |tx| memory::store::forget(tx, &gone)).await? {
-        return Ok(key);
-    }
-    Err(Failure::failed(format!(
-        "There is no memory under the key \"{}\". See: kai memory list",
-        key.as_str()
-    )))
-}
-
-type Deciding = fn(&Transaction<'_>, &MemoryKey) -> Result<Proposal, SoulError>;
-
-/// The person's word on a proposal.
-async fn decide(app: &App, key: &str, word: Deciding) -> Result<Proposal, Failure> {
-    let key = MemoryKey::new(key).map_err(Failure::usage)?;
-    app.db.write(move |tx| word(tx, &key)).await.map_err(|error| Failure::failed(error.to_string()))
 }
 
 fn tools(app: &App, values: &Values, around: &Around) -> Vec<ToolRow> {

@@ -230,9 +230,11 @@ pub(crate) struct ModelRow {
     pub(crate) model: String,
     pub(crate) ready: bool,
     pub(crate) why_not: Option<String>,
-    /// "added", "environment" or "found".
+    /// "added", "environment", "found" or "demo".
     pub(crate) origin: String,
     pub(crate) local: bool,
+    /// Of the key itself nothing is ever told.
+    pub(crate) has_key: bool,
 }
 
 /// What `kai models test` found out about one model.

@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 use crate::call::Call;
 use crate::caller::Caller;
 use crate::cli::out;
+use crate::erase;
 use crate::failure::Failure;
 use crate::heartbeat;
 use crate::home::Keys;
@@ -52,10 +53,11 @@ pub(crate) struct Listen {
     pub(crate) port: Option<u16>,
 }
 
-/// Runs until SIGINT or SIGTERM.
-pub(crate) fn run(home: Home, keys: Keys, listen: Listen) -> Result<(), Failure> {
-    let lock = only_one(&home, keys)?;
-    let app = wire::open(home, keys, Role::Daemon)?;
+/// Runs until SIGINT or SIGTERM, or until its person wants everything erased.
+pub(crate) fn run(home: &Home, keys: Keys, listen: Listen) -> Result<(), Failure> {
+    let lock = only_one(home, keys)?;
+    let app = wire::open(home.clone(), keys, Role::Daemon)?;
+    let erase = app.erase.clone();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(8)
@@ -65,8 +67,15 @@ pub(crate) fn run(home: Home, keys: Keys, listen: Listen) -> Result<(), Failure>
         .map_err(|e| Failure::failed(format!("Kai could not start: {e}.")))?;
     let outcome = runtime.block_on(serve(app, listen));
     runtime.shutdown_timeout(Duration::from_millis(200));
+    let outcome = if erase.is_cancelled() { outcome.and_then(|()| erase_all(home)) } else { outcome };
     drop(lock);
     outcome
+}
+
+fn erase_all(home: &Home) -> Result<(), Failure> {
+    erase::everything(home)?;
+    out::line("Everything is erased.");
+    Ok(())
 }
 
 fn only_one(home: &Home, keys: Keys) -> Result<DaemonLock, Failure> {
@@ -106,7 +115,10 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     tracing::info!(home = %app.home.dir.display(), page = %shown(address), "ready");
 
-    end.wait().await;
+    tokio::select! {
+        () = end.wait() => {}
+        () = app.erase.cancelled() => {}
+    }
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     stop.cancel();
     // A tap that was accepted is carried to its end, or its draft would have to say that it may have been sent.

@@ -42,8 +42,9 @@ pub(crate) fn row() -> ModelRow {
         model: "script".to_owned(),
         ready: true,
         why_not: None,
-        origin: "added".to_owned(),
+        origin: "demo".to_owned(),
         local: true,
+        has_key: false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kai_assistant::db::DbError;
-use kai_assistant::ledger::{self, Kept, Record, Verified};
+use kai_assistant::ledger::{self, Check, Kept, Piece, Reach, Reached, Record, Verified, Wanted};
 use kai_assistant::settings::{self, LEDGER_RETENTION_DAYS};
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
@@ -64,12 +64,13 @@ fn row(app: &App, kept: Kept) -> LedgerRow {
 }
 
 async fn show(app: &App, limit: usize) -> Result<Vec<LedgerRow>, DbError> {
-    let kept = app.db.read(ledger::kept).await?;
-    Ok(kept.into_iter().rev().take(limit).map(|kept| row(app, kept)).collect())
+    let reach = Reach { found: limit, looked: limit };
+    let found: Piece = app.db.read(move |tx| ledger::piece(tx, &Wanted::default(), None, reach)).await?;
+    Ok(found.kept.into_iter().map(|kept| row(app, kept)).collect())
 }
 
-async fn check(app: &App) -> Result<LedgerCheck, DbError> {
-    Ok(match app.db.read(ledger::verify).await? {
+pub(crate) async fn check(app: &App) -> Result<LedgerCheck, DbError> {
+    Ok(match verified(app).await? {
         Verified::Whole { records } => LedgerCheck { whole: true, records, broken_at: None, what: None },
         Verified::Broken { seq, what } => {
             LedgerCheck { whole: false, records: 0, broken_at: Some(seq), what: Some(what) }
@@ -77,22 +78,43 @@ async fn check(app: &App) -> Result<LedgerCheck, DbError> {
     })
 }
 
-/// The requests that held the message: an SMS by its number, a notification by its id.
-async fn who(app: &App, id: &str) -> Result<Vec<LedgerRow>, DbError> {
-    let (sms, notification) = (format!("sms {id} "), format!("notification {id}"));
-    let names = |name: &String| name.starts_with(&sms) || *name == notification;
-    let saw = |kept: &Kept| matches!(&kept.record, Record::Request { seen, .. } if seen.iter().any(names));
-    let kept = app.db.read(ledger::kept).await?;
-    Ok(kept.into_iter().filter(saw).map(|kept| row(app, kept)).collect())
+/// Requests are long, and all their bytes are read.
+const CHECKED_AT_ONCE: usize = 500;
+
+async fn verified(app: &App) -> Result<Verified, DbError> {
+    let mut reached = Reached::default();
+    loop {
+        match app.db.read(move |tx| ledger::verify(tx, reached, CHECKED_AT_ONCE)).await? {
+            Check::On(further) => reached = further,
+            Check::Over(verified) => return Ok(verified),
+        }
+    }
 }
 
-async fn bytes(app: &App, seq: i64) -> Result<String, Failure> {
-    let found = app.db.read(move |tx| {
-        let kept = ledger::kept(tx)?.into_iter().find(|kept| kept.seq == seq);
-        match kept.map(|kept| kept.record) {
-            Some(Record::Request { chunks, .. }) => ledger::bytes_of(tx, &chunks).map(Some),
-            _ => Ok::<_, DbError>(None),
+/// So many records are looked at before others get their turn at the store.
+pub(crate) const LOOK: usize = 20_000;
+
+/// The requests that held the message, oldest first.
+async fn who(app: &App, id: &str) -> Result<Vec<LedgerRow>, DbError> {
+    let wanted = Wanted { seen: id.to_owned(), ..Wanted::default() };
+    let reach = Reach { found: LOOK, looked: LOOK };
+    let (mut rows, mut before) = (vec![], None);
+    loop {
+        let wanted = wanted.clone();
+        let found: Piece = app.db.read(move |tx| ledger::piece(tx, &wanted, before, reach)).await?;
+        rows.extend(found.kept.into_iter().map(|kept| row(app, kept)));
+        before = found.further;
+        if before.is_none() {
+            rows.reverse();
+            return Ok(rows);
         }
+    }
+}
+
+pub(crate) async fn bytes(app: &App, seq: i64) -> Result<String, Failure> {
+    let found = app.db.read(move |tx| match ledger::one(tx, seq)?.map(|kept| kept.record) {
+        Some(Record::Request { chunks, .. }) => ledger::bytes_of(tx, &chunks).map(Some),
+        _ => Ok::<_, DbError>(None),
     });
     let bytes = found.await?.ok_or_else(|| Failure::failed(format!("Record {seq} is no request.")))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

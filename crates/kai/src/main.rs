@@ -11,12 +11,14 @@ mod daemon;
 #[cfg(feature = "sms")]
 mod demo;
 mod doctor;
+mod erase;
 mod failure;
 mod heartbeat;
 mod home;
 mod ledger;
 mod logs;
 mod machine;
+mod memory;
 mod models;
 #[cfg(feature = "notifications")]
 mod notifications;

@@ -3,6 +3,7 @@
 use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
 use kai_assistant::ledger;
+use kai_assistant::models::store::Move;
 use kai_assistant::models::{self, Candidate, ConfiguredModel, Origin, Surroundings, store};
 use kai_llm::{Key, Message, Preset, Request, connect, local, presets};
 
@@ -12,11 +13,25 @@ use crate::demo;
 use crate::failure::Failure;
 use crate::wire::App;
 
+/// What the models are called that are known without looking for servers.
+pub(crate) async fn names(app: &App) -> Result<Vec<String>, DbError> {
+    #[cfg(feature = "sms")]
+    if app.home.is_demo() {
+        return Ok(vec![demo::MODEL.to_owned()]);
+    }
+    let (added, around) = (app.db.read(store::all).await?, surroundings(&app.around));
+    Ok(models::candidates(&added, &around).into_iter().map(|candidate| candidate.name).collect())
+}
+
+fn surroundings(around: &Around) -> Surroundings {
+    let keys = around.keys.iter().map(|(name, key)| (name.clone(), Key::new(key.as_str()))).collect();
+    Surroundings { keys, ollama: None }
+}
+
 /// All models that could be asked, in order.
 pub(crate) async fn candidates(app: &App, around: &Around) -> Result<Vec<Candidate>, DbError> {
     let added = app.db.read(store::all).await?;
-    let keys = around.keys.iter().map(|(name, key)| (name.clone(), Key::new(key.as_str()))).collect();
-    let mut around = Surroundings { keys, ollama: None };
+    let mut around = surroundings(around);
     let known = models::candidates(&added, &around);
     if known.iter().any(|candidate| candidate.why_not.is_none()) {
         return Ok(known);
@@ -72,6 +87,7 @@ fn row(candidate: Candidate) -> ModelRow {
         }
         .to_owned(),
         local: candidate.local,
+        has_key: candidate.config.key.is_some(),
     }
 }
 
@@ -133,6 +149,16 @@ pub(crate) async fn remove(app: &App, name: String) -> Result<String, Failure> {
 pub(crate) async fn first(app: &App, name: String) -> Result<String, Failure> {
     let chosen = name.clone();
     if app.db.write(move |tx| store::first(tx, &chosen)).await? { Ok(name) } else { Err(not_added(&name)) }
+}
+
+/// One place up or down among those that were added.
+pub(crate) async fn shift(app: &App, name: String, way: Move) -> Result<String, Failure> {
+    let moved = name.clone();
+    if app.db.write(move |tx| store::shift(tx, &moved, way)).await? {
+        Ok(name)
+    } else {
+        Err(not_added(&name))
+    }
 }
 
 fn not_added(name: &str) -> Failure {

@@ -1,8 +1,10 @@
 //! Notifications as commands, status, doctor and daemon ask for them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kai_assistant::access::Access;
 use kai_assistant::clock::Clock;
 use kai_assistant::db::{Db, DbError};
 use kai_assistant::notifications::capture::Capture;
@@ -182,7 +184,7 @@ async fn read(app: &App, id: String) -> Result<Whole, Failure> {
 }
 
 /// Looks now: at the access when it waits for that, else at the platform.
-async fn refresh(app: &App) -> Result<(), Failure> {
+pub(crate) async fn refresh(app: &App) -> Result<(), Failure> {
     let Some(source) = &app.notifications else { return Err(Failure::failed(UNSUPPORTED)) };
     toggle::come_back(&app.db, app.clock.as_ref(), source).await?;
     if !app.db.read(settings::load).await?.on(&NOTIFICATIONS_ENABLED) {
@@ -196,19 +198,65 @@ async fn refresh(app: &App) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The setting `notifications_enabled`: the same step as the page's toggle.
-pub(crate) async fn switch(app: &App, on: bool) -> Result<(), Failure> {
+/// An app that shows something, or is left alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AppRow {
+    pub(crate) package: String,
+    pub(crate) label: String,
+    pub(crate) ignored: bool,
+}
+
+/// The apps of the last day, and those that the person wants left alone.
+pub(crate) async fn apps(app: &App) -> Result<Vec<AppRow>, DbError> {
     let now = app.clock.now();
-    if !on {
-        app.db.write(move |tx| toggle::turn_off(tx, now)).await?;
-        if let Some(source) = &app.notifications {
-            source.changed();
-        }
-        return Ok(());
+    let read = app.db.read(move |tx| {
+        let ignored = store::rules(&settings::load(tx)?).ignored;
+        Ok::<_, DbError>((ignored, store::newest(tx, now, usize::MAX, |_| true)?))
+    });
+    let (ignored, records) = read.await?;
+    // The list is matched without regard to case.
+    let ignored: Vec<String> = ignored.iter().map(|package| package.to_lowercase()).collect();
+    let mut labels: BTreeMap<String, String> =
+        ignored.iter().map(|package| (package.clone(), package.clone())).collect();
+    for record in records.into_iter().rev() {
+        labels.insert(record.package_name.to_lowercase(), record.app_label.line(60));
+    }
+    let row =
+        |(package, label): (String, String)| AppRow { ignored: ignored.contains(&package), package, label };
+    Ok(labels.into_iter().map(row).collect())
+}
+
+/// "Open notification access": where the platform can ask the person, it does.
+pub(crate) async fn ask(app: &App) -> Result<(), Failure> {
+    if app.db.read(store::sync).await?.waiting_since.is_some() {
+        return turn(app, true).await.map(drop);
     }
     let source = app.notifications.as_ref().ok_or_else(|| Failure::failed(UNSUPPORTED))?;
-    match toggle::turn_on(&app.db, app.clock.as_ref(), source).await? {
+    match source.ask(app.clock.now()).await {
+        Access::Granted => Ok(()),
+        Access::Denied(todo) | Access::Silent(todo) => Err(Failure::failed(todo)),
+    }
+}
+
+/// Turns it, and says where it stands then: turned on without access, it waits.
+pub(crate) async fn turn(app: &App, on: bool) -> Result<Toggle, Failure> {
+    let now = app.clock.now();
+    if on {
+        let source = app.notifications.as_ref().ok_or_else(|| Failure::failed(UNSUPPORTED))?;
+        return Ok(toggle::turn_on(&app.db, app.clock.as_ref(), source).await?);
+    }
+    app.db.write(move |tx| toggle::turn_off(tx, now)).await?;
+    if let Some(source) = &app.notifications {
+        source.changed();
+    }
+    Ok(Toggle::Off { hint: None })
+}
+
+/// The setting `notifications_enabled`, for those who wait for no page: what is not on is a failure.
+pub(crate) async fn switch(app: &App, on: bool) -> Result<(), Failure> {
+    match turn(app, on).await? {
         Toggle::On => Ok(()),
+        Toggle::Off { .. } if !on => Ok(()),
         Toggle::Waiting { todo, .. } => Err(Failure::failed(format!(
             "Kai waits for access to notifications. {todo} When that is done: kai notifications refresh"
         ))),
@@ -218,7 +266,18 @@ pub(crate) async fn switch(app: &App, on: bool) -> Result<(), Failure> {
     }
 }
 
+/// How it stands, the platform asked whether Kai may. What is off is not asked for.
 pub(crate) async fn status(app: &App) -> Result<NotificationsStatus, DbError> {
+    if let Some(source) = &app.notifications
+        && app.db.read(settings::load).await?.on(&NOTIFICATIONS_ENABLED)
+    {
+        source.access(app.clock.now()).await;
+    }
+    known(app).await
+}
+
+/// How it stands as far as it is known; nobody is asked.
+pub(crate) async fn known(app: &App) -> Result<NotificationsStatus, DbError> {
     let now = app.clock.now();
     let read = app.db.read(move |tx| {
         let dropped = pending::dropped(tx, QUEUE)?.iter().map(|(_, count)| count).sum();
@@ -227,11 +286,8 @@ pub(crate) async fn status(app: &App) -> Result<NotificationsStatus, DbError> {
         Ok::<_, DbError>((on, store::sync(tx)?, store::gaps(tx, now)?, counts))
     });
     let (enabled, sync, gaps, (queued, dropped, kept)) = read.await?;
-    let access = match &app.notifications {
-        Some(source) if enabled => source.access(now).await.name(),
-        Some(source) => source.known().map_or("unknown", |access| access.name()),
-        None => "unknown",
-    };
+    let access = app.notifications.as_ref().and_then(|source| source.known());
+    let access = access.map_or("unknown", |access| access.name());
     Ok(NotificationsStatus {
         supported: app.notifications.is_some(),
         enabled,

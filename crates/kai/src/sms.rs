@@ -12,8 +12,8 @@ use kai_assistant::outbox::remarks::{Remark, remarks, spelled_out};
 use kai_assistant::outbox::segments::segments;
 use kai_assistant::outbox::{Draft, DraftId, Status, origin_name};
 use kai_assistant::pending;
-use kai_assistant::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED, Setting};
-use kai_assistant::sms::poll::{PollError, Polled};
+use kai_assistant::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED};
+use kai_assistant::sms::poll::{self, PollError, Polled};
 use kai_assistant::sms::port::ReadError;
 use kai_assistant::sms::search::Wanted;
 use kai_assistant::sms::store::{self, QUEUE, Queued};
@@ -169,32 +169,41 @@ pub(crate) struct SmsStatus {
     pub(crate) unread: u32,
     #[serde(rename = "lastError")]
     pub(crate) last_error: Option<String>,
-    /// "Last successful poll 5m ago", or what failed.
+    /// "Last successful poll 5m ago", or when it failed.
+    pub(crate) last_poll: String,
+    /// The same, with what failed.
     pub(crate) says: String,
 }
 
+/// How it stands, the phone asked whether Kai may. What is off is not asked for.
 pub(crate) async fn status(app: &App) -> Result<SmsStatus, DbError> {
+    if let Some(inbox) = &app.phone.inbox
+        && app.db.read(settings::load).await?.on(&SMS_ENABLED)
+    {
+        inbox.look().await;
+    }
+    known(app).await
+}
+
+/// How it stands as far as it is known; nobody is asked.
+pub(crate) async fn known(app: &App) -> Result<SmsStatus, DbError> {
+    let now = app.clock.now();
     let read = app.db.read(|tx| {
         let dropped = pending::dropped(tx, QUEUE)?.iter().map(|(_, count)| count).sum::<u32>();
         Ok::<_, DbError>((settings::load(tx)?, store::sync(tx)?, pending::count(tx, QUEUE)?, dropped))
     });
     let (values, sync, queued, dropped) = read.await?;
-    let enabled = values.on(&SMS_ENABLED);
-    let access = match &app.phone.inbox {
-        // A phone is not asked for what is off.
-        Some(inbox) if enabled => inbox.look().await.name(),
-        Some(inbox) => inbox.access().name(),
-        None => "unsupported",
-    };
+    let access = app.phone.inbox.as_ref().map_or("unsupported", |inbox| inbox.access().name());
     Ok(SmsStatus {
         supported: app.phone.inbox.is_some(),
-        enabled,
+        enabled: values.on(&SMS_ENABLED),
         send_enabled: values.on(&SMS_SEND_ENABLED),
         access: access.to_owned(),
         queued,
         dropped,
         bridge: app.phone.bridge.map(str::to_owned),
-        says: says(&sync, app.clock.now()),
+        last_poll: last_poll(&sync, now),
+        says: says(&sync, now),
         last_seen_id: sync.mark.top.map(|top| top.id),
         last_sync: sync.last_sync.map(Timestamp::as_millisecond),
         last_attempt: sync.last_attempt.map(Timestamp::as_millisecond),
@@ -203,9 +212,20 @@ pub(crate) async fn status(app: &App) -> Result<SmsStatus, DbError> {
     })
 }
 
+/// Does somebody poll right now?
+pub(crate) async fn polling(app: &App) -> Result<bool, DbError> {
+    let now = app.clock.now();
+    app.db.read(move |tx| poll::under_way(tx, now)).await
+}
+
 fn says(sync: &store::Sync, now: Timestamp) -> String {
+    let when = last_poll(sync, now);
+    sync.last_error.as_ref().map_or_else(|| when.clone(), |error| format!("{when}: {error}"))
+}
+
+fn last_poll(sync: &store::Sync, now: Timestamp) -> String {
     match (&sync.last_error, sync.last_attempt, sync.last_sync) {
-        (Some(error), Some(attempt), _) => format!("Last poll failed {}: {error}", ago(attempt, now)),
+        (Some(_), Some(attempt), _) => format!("Last poll failed {}", ago(attempt, now)),
         (_, _, Some(synced)) => format!("Last successful poll {}", ago(synced, now)),
         _ => "Not polled yet".to_owned(),
     }
@@ -304,7 +324,7 @@ pub(crate) async fn search(app: &App, text: &str) -> Result<Vec<SmsRow>, Failure
 
 /// The transition of the page's toggle: turning it on asks the phone, and what lies there counts as seen.
 pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
-    let stays = |failure: Failure| stays_off(&failure.message, &SMS_ENABLED);
+    let stays = |failure: Failure| stays_off(&failure.message, "Reading SMS");
     let poller = app.phone.poller().map_err(stays)?;
     if let Access::Denied(what_to_do) = app.phone.inbox()?.ask().await {
         let denied = ReadError::NotPermitted(what_to_do);
@@ -318,12 +338,34 @@ pub(crate) fn can_turn_sending_on(app: &App) -> Result<(), Failure> {
     if app.phone.door.sender.is_some() {
         return Ok(());
     }
-    Err(stays_off(&no_phone().message, &SMS_SEND_ENABLED))
+    Err(stays_off(&no_phone().message, "Sending SMS"))
 }
 
-fn stays_off(why: &str, setting: &Setting) -> Failure {
+fn stays_off(why: &str, what: &str) -> Failure {
     let end = if why.ends_with('.') { "" } else { "." };
-    Failure::failed(format!("{why}{end} {} stays off.", setting.key))
+    Failure::failed(format!("{why}{end} {what} stays off."))
+}
+
+/// "Grant permission" of reading: makes the platform ask. What arrived meanwhile is then polled.
+pub(crate) async fn grant(app: &App) -> Result<(), Failure> {
+    if let Access::Denied(what_to_do) = app.phone.inbox()?.ask().await {
+        return Err(read_failure(&ReadError::NotPermitted(what_to_do)));
+    }
+    poll(app).await.map(drop)
+}
+
+/// Whether the phone lets us send is not known any more.
+pub(crate) fn forget_denial(app: &App) {
+    let unknown = Access::Silent("The phone was not asked yet.".to_owned());
+    app.phone.door.access.learn(unknown, app.clock.now());
+}
+
+/// What stands against sending, as the phone last said: the platform asks when something is sent, and not before.
+pub(crate) fn sending_denied(app: &App) -> Option<String> {
+    match app.phone.door.access.last() {
+        Some(Access::Denied(what_to_do)) => Some(what_to_do),
+        _ => None,
+    }
 }
 
 /// A row of `kai drafts list`: everything a face needs to show it whole.

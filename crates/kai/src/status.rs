@@ -81,7 +81,7 @@ pub(crate) async fn of(app: &App, around: &Around) -> Result<Status, DbError> {
     })
 }
 
-fn daemon(app: &App) -> DaemonStatus {
+pub(crate) fn daemon(app: &App) -> DaemonStatus {
     let running = app.daemon.as_ref();
     let local =
         |at: jiff::Timestamp| at.to_zoned(app.clock.zone()).strftime("%Y-%m-%d %H:%M:%S%:z").to_string();

@@ -99,8 +99,16 @@ pub(crate) async fn show(app: &App, id: TaskId) -> Result<TaskWhole, Failure> {
 }
 
 pub(crate) async fn cancel(app: &App, id: TaskId) -> Result<TaskId, Failure> {
-    let cancelled = app.db.write(move |tx| store::cancel(tx, id)).await?;
-    cancelled.map(|task| task.id).ok_or_else(|| unknown(id))
+    take_away(app, id).await.map(|(task, _)| task.id)
+}
+
+/// Takes a task away; returns what would put it back.
+pub(crate) async fn take_away(app: &App, id: TaskId) -> Result<(Task, Vec<TaskRun>), Failure> {
+    let taken = app.db.write(move |tx| {
+        let runs = store::runs(tx, id)?;
+        Ok::<_, DbError>(store::cancel(tx, id)?.map(|task| (task, runs)))
+    });
+    taken.await?.ok_or_else(|| unknown(id))
 }
 
 fn unknown(id: TaskId) -> Failure {

@@ -28,6 +28,7 @@ use kai_assistant::words::Words;
 use kai_bridges::simulated;
 use kai_llm::{Http, Limits};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::around;
 use crate::call::Around;
@@ -70,6 +71,8 @@ pub(crate) struct App {
     pub(crate) pages: watch::Sender<usize>,
     /// Set in the daemon only.
     pub(crate) daemon: Option<Running>,
+    /// Cancelled when the person wants everything gone: the daemon then ends, and erases its home.
+    pub(crate) erase: CancellationToken,
 }
 
 /// What the daemon knows of itself.
@@ -130,6 +133,7 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
         tray: machine.tray,
         pages: watch::Sender::default(),
         daemon: None,
+        erase: CancellationToken::new(),
     })
 }
 
@@ -310,6 +314,7 @@ impl App {
             tray: None,
             pages: watch::Sender::default(),
             daemon: None,
+            erase: CancellationToken::new(),
         }
     }
 }

@@ -8,6 +8,9 @@ use crate::memory::MemoryKey;
 use crate::memory::promotion::{self, Proposal, Verdict};
 use crate::settings::{self, SOUL_TEXT};
 
+/// Who Kai is unless the person says it otherwise.
+pub const OWN: &str = SOUL;
+
 /// Why a proposal was not taken in.
 #[derive(Debug, thiserror::Error)]
 pub enum SoulError {

@@ -62,6 +62,11 @@ const NAME: &str = "heartbeat";
 const LONGEST: Duration = Duration::from_hours(1);
 const LEASE: SignedDuration = SignedDuration::from_mins(65);
 
+/// Does one run right now?
+pub fn under_way(tx: &Transaction<'_>, now: Timestamp) -> Result<bool, DbError> {
+    lease::held(tx, NAME, now)
+}
+
 impl Beat<'_> {
     /// Runs if it may. `driver` asks: it is told the kind of run and what the request holds.
     pub async fn run(&self, why: Why, driver: Driver<'_>) -> Result<Beaten, DbError> {

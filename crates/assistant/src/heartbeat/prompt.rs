@@ -7,7 +7,8 @@ use jiff::Zoned;
 
 use super::brief::{Arrival, Arrivals, Brief, Shown, TaskLine};
 
-const OPENING: &str = include_str!("../../prompts/heartbeat.md");
+/// What a heartbeat is told unless the person says it otherwise.
+pub const OPENING: &str = include_str!("../../prompts/heartbeat.md");
 /// The person's own opening may be as long as this.
 pub const OPENING_LIMIT: usize = 4_000;
 /// Tokens that the arrivals of one queue may take: with both queues full, a model with a small window still has room.

@@ -2,6 +2,7 @@
 //! chained to the one before by its hash.
 
 mod chunks;
+mod read;
 mod verify;
 
 use jiff::Timestamp;
@@ -12,12 +13,15 @@ use sha2::{Digest, Sha256};
 use crate::db::{DbError, Migration};
 use crate::hex;
 
-pub use verify::{Verified, prune, verify};
+pub use read::{Extent, Piece, Reach, Wanted, extent, one, piece};
+pub use verify::{Check, Reached, Verified, prune, verify};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "ledger/1", sql: include_str!("../../migrations/ledger.sql") };
 pub(crate) const EDGES: Migration =
     Migration { name: "ledger/2", sql: include_str!("../../migrations/ledger2.sql") };
+pub(crate) const DAYS: Migration =
+    Migration { name: "ledger/3", sql: include_str!("../../migrations/ledger3.sql") };
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,23 +128,11 @@ pub struct Kept {
     pub record: Record,
 }
 
-/// Everything recorded, oldest first.
-pub fn kept(tx: &Transaction<'_>) -> Result<Vec<Kept>, DbError> {
-    let mut rows = tx.prepare_cached("SELECT seq, at, record FROM ledger ORDER BY seq")?;
-    let kept = |row: &rusqlite::Row<'_>| {
-        let json: String = row.get(2)?;
-        let record = serde_json::from_str(&json).map_err(|e| {
-            rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, Box::new(e))
-        })?;
-        let at = Timestamp::from_millisecond(row.get(1)?).unwrap_or_default();
-        Ok(Kept { seq: row.get(0)?, at, record })
-    };
-    Ok(rows.query_map([], kept)?.collect::<rusqlite::Result<_>>()?)
-}
-
-/// The records alone.
+/// Every record there is, oldest first: for tests, whose ledgers are short.
 pub fn all(tx: &Transaction<'_>) -> Result<Vec<Record>, DbError> {
-    Ok(kept(tx)?.into_iter().map(|kept| kept.record).collect())
+    let mut all = vec![];
+    read::each(tx, |kept| all.push(kept.record))?;
+    Ok(all)
 }
 
 #[cfg(test)]

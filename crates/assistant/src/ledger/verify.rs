@@ -7,7 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use sha2::{Digest, Sha256};
 
-use super::{Kept, Record, chained, kept};
+use super::read::each;
+use super::{Record, chained};
 use crate::db::DbError;
 use crate::hex;
 
@@ -20,33 +21,69 @@ pub enum Verified {
     Broken { seq: i64, what: String },
 }
 
-pub fn verify(tx: &Transaction<'_>) -> Result<Verified, DbError> {
-    let begin = edge(tx, "ledger_checkpoint")?;
-    let (mut seq, mut hash) = begin.unwrap_or_default();
-    let mut records = 0;
-    for row in rows(tx)? {
-        let broken = |what: &str| Ok(Verified::Broken { seq: row.seq, what: what.to_owned() });
-        if row.seq != seq + 1 {
-            return broken("a record before it is missing");
+/// How far a check has come.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reached {
+    seq: i64,
+    hash: Vec<u8>,
+    records: usize,
+}
+
+/// A check goes on, or is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Check {
+    On(Reached),
+    Over(Verified),
+}
+
+/// Goes on with a check for at most so many records: a long ledger is checked in pieces, so that others get at the
+/// store between them. What is appended meanwhile is checked too; what is let go meanwhile counts no more.
+pub fn verify(tx: &Transaction<'_>, from: Reached, most: usize) -> Result<Check, DbError> {
+    let mut at = match edge(tx, "ledger_checkpoint")? {
+        Some((seq, hash)) if seq > from.seq => Reached { seq, hash, records: 0 },
+        _ => from,
+    };
+    let mut rows =
+        tx.prepare_cached("SELECT seq, at, record, hash FROM ledger WHERE seq > ?1 ORDER BY seq")?;
+    for (looked, row) in rows.query_map([at.seq], stored)?.enumerate() {
+        if looked == most {
+            return Ok(Check::On(at));
         }
-        let Ok(at) = Timestamp::from_millisecond(row.at) else { return broken("its time was altered") };
-        if chained(&hash, at, &row.record)[..] != row.hash {
-            return broken("it was altered, or one before it");
+        let row = row?;
+        if let Some(what) = broken(tx, &at, &row)? {
+            return Ok(Check::Over(Verified::Broken { seq: row.seq, what }));
         }
-        if let Some(what) = bytes_differ(tx, &row.record)? {
-            return broken(&what);
-        }
-        (seq, hash, records) = (row.seq, row.hash, records + 1);
+        at = Reached { seq: row.seq, hash: row.hash, records: at.records + 1 };
     }
+    ends(tx, &at).map(Check::Over)
+}
+
+/// What is wrong with a record that follows what was checked.
+fn broken(tx: &Transaction<'_>, before: &Reached, row: &Stored) -> Result<Option<String>, DbError> {
+    if row.seq != before.seq + 1 {
+        return Ok(Some("a record before it is missing".to_owned()));
+    }
+    let Ok(at) = Timestamp::from_millisecond(row.at) else {
+        return Ok(Some("its time was altered".to_owned()));
+    };
+    if chained(&before.hash, at, &row.record)[..] != row.hash {
+        return Ok(Some("it was altered, or one before it".to_owned()));
+    }
+    bytes_differ(tx, &row.record)
+}
+
+/// Is the last record the one that was noted as the end?
+fn ends(tx: &Transaction<'_>, at: &Reached) -> Result<Verified, DbError> {
+    let Reached { seq, hash, records } = at;
     match edge(tx, "ledger_head")? {
-        Some((last, _)) if last != seq => Ok(Verified::Broken {
+        Some((last, _)) if last != *seq => Ok(Verified::Broken {
             seq: last,
             what: "records at the end are missing, or came from elsewhere".to_owned(),
         }),
-        Some((_, end)) if end != hash => {
-            Ok(Verified::Broken { seq, what: "the end is not what was noted".to_owned() })
+        Some((_, end)) if end != *hash => {
+            Ok(Verified::Broken { seq: *seq, what: "the end is not what was noted".to_owned() })
         }
-        _ => Ok(Verified::Whole { records }),
+        _ => Ok(Verified::Whole { records: *records }),
     }
 }
 
@@ -58,15 +95,11 @@ struct Stored {
     hash: Vec<u8>,
 }
 
-fn rows(tx: &Transaction<'_>) -> Result<Vec<Stored>, DbError> {
-    let mut rows = tx.prepare_cached("SELECT seq, at, record, hash FROM ledger ORDER BY seq")?;
-    let row = |row: &Row<'_>| {
-        Ok(Stored { seq: row.get(0)?, at: row.get(1)?, record: row.get(2)?, hash: row.get(3)? })
-    };
-    Ok(rows.query_map([], row)?.collect::<rusqlite::Result<_>>()?)
+fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
+    Ok(Stored { seq: row.get(0)?, at: row.get(1)?, record: row.get(2)?, hash: row.get(3)? })
 }
 
-fn edge(tx: &Transaction<'_>, table: &str) -> Result<Option<(i64, Vec<u8>)>, DbError> {
+pub(super) fn edge(tx: &Transaction<'_>, table: &str) -> Result<Option<(i64, Vec<u8>)>, DbError> {
     let sql = format!("SELECT seq, hash FROM {table}");
     Ok(tx.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
 }
@@ -115,14 +148,12 @@ pub fn prune(tx: &Transaction<'_>, days: u32, now: Timestamp) -> Result<usize, D
 }
 
 fn forget_bytes(tx: &Transaction<'_>) -> Result<(), DbError> {
-    let named: BTreeSet<String> = kept(tx)?
-        .into_iter()
-        .filter_map(|Kept { record, .. }| match record {
-            Record::Request { chunks, .. } => Some(chunks),
-            _ => None,
-        })
-        .flatten()
-        .collect();
+    let mut named = BTreeSet::new();
+    each(tx, |kept| {
+        if let Record::Request { chunks, .. } = kept.record {
+            named.extend(chunks);
+        }
+    })?;
     let mut all = tx.prepare_cached("SELECT hash FROM ledger_chunks")?;
     let hashes: Vec<Vec<u8>> = all.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     let mut delete = tx.prepare_cached("DELETE FROM ledger_chunks WHERE hash = ?1")?;
@@ -137,6 +168,17 @@ mod tests {
     use super::*;
     use crate::db::Db;
     use crate::ledger::{append, request};
+
+    /// All of it, in pieces that are as small as pieces can be wrong.
+    fn whole(tx: &Transaction<'_>) -> Result<Verified, DbError> {
+        let mut reached = Reached::default();
+        loop {
+            match verify(tx, reached, 3)? {
+                Check::On(further) => reached = further,
+                Check::Over(verified) => return Ok(verified),
+            }
+        }
+    }
 
     fn click(n: usize) -> Record {
         Record::Click { conversation: 1, tool: format!("t{n}"), arguments: "{}".to_owned(), allowed: true }
@@ -160,7 +202,7 @@ mod tests {
         let db = filled().await;
         let changed = db.write(move |tx| {
             tx.execute_batch(change)?;
-            verify(tx)
+            whole(tx)
         });
         changed.await.unwrap()
     }
@@ -200,7 +242,7 @@ mod tests {
         let pruned = db.write(move |tx| {
             let gone = prune(tx, 5, now)?;
             let kept: i64 = tx.query_row("SELECT count(*) FROM ledger_chunks", [], |row| row.get(0))?;
-            Ok::<_, DbError>((gone, verify(tx)?, kept, prune(tx, 5, now)?))
+            Ok::<_, DbError>((gone, whole(tx)?, kept, prune(tx, 5, now)?))
         });
         let (gone, verified, chunks, again) = pruned.await.unwrap();
         assert_eq!((gone, verified, again), (10, Verified::Whole { records: 10 }, 0));
@@ -208,16 +250,30 @@ mod tests {
         let all = db.write(move |tx| {
             prune(tx, 0, now)?;
             append(tx, &click(1), now)?;
-            verify(tx)
+            whole(tx)
         });
         assert_eq!(all.await.map_err(|e: DbError| e).unwrap(), Verified::Whole { records: 1 });
         let db_hole = filled().await;
         let hole = db_hole.write(move |tx| {
             prune(tx, 5, now)?;
             tx.execute("DELETE FROM ledger WHERE seq = 11", [])?;
-            verify(tx)
+            whole(tx)
         });
         let found = hole.await.map_err(|e: DbError| e).unwrap();
         assert!(matches!(found, Verified::Broken { seq: 12, .. }), "the first after a checkpoint: {found:?}");
+    }
+
+    #[tokio::test]
+    async fn what_is_let_go_or_appended_between_two_pieces_breaks_nothing() {
+        let db = filled().await;
+        let now = Timestamp::from_second(10 * 86_400).unwrap();
+        let checked = db.write(move |tx| {
+            let Check::On(reached) = verify(tx, Reached::default(), 4)? else { panic!("over so soon") };
+            prune(tx, 5, now)?;
+            append(tx, &click(1), now)?;
+            verify(tx, reached, 100)
+        });
+        let over = checked.await.map_err(|e: DbError| e).unwrap();
+        assert_eq!(over, Check::Over(Verified::Whole { records: 11 }));
     }
 }

@@ -102,7 +102,7 @@ impl Category {
 }
 
 /// The content as it is kept: trimmed and bounded, or a sentence.
-fn content(typed: &str) -> Result<String, String> {
+pub fn content(typed: &str) -> Result<String, String> {
     let text = typed.trim();
     let length = text.chars().count();
     if text.is_empty() {

@@ -1,7 +1,7 @@
 //! The rows of what is remembered.
 
 use jiff::Timestamp;
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::{Category, Memory, MemoryKey};
 use crate::db::DbError;
@@ -59,9 +59,60 @@ pub fn clear(tx: &Transaction<'_>) -> Result<(), DbError> {
     Ok(())
 }
 
+/// Says it in other words; whose words it came from stays known. False if there is no such memory.
+pub fn rewrite(
+    tx: &Transaction<'_>,
+    key: &MemoryKey,
+    content: &str,
+    now: Timestamp,
+) -> Result<bool, DbError> {
+    let sql = "UPDATE memories SET content = ?2, updated_at = ?3 WHERE key = ?1";
+    Ok(tx.prepare_cached(sql)?.execute(params![key.as_str(), content, now.as_millisecond()])? > 0)
+}
+
 /// Deletes the memory under exactly that key; false if there was none.
 pub fn forget(tx: &Transaction<'_>, key: &MemoryKey) -> Result<bool, DbError> {
-    Ok(tx.prepare_cached("DELETE FROM memories WHERE key = ?1")?.execute([key.as_str()])? > 0)
+    Ok(remove(tx, key)?.is_some())
+}
+
+/// A memory that was deleted, with its place among the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Removed {
+    pub memory: Memory,
+    source: String,
+    created_at: i64,
+    updated_at: i64,
+}
+
+/// Deletes a memory so that it can be put back.
+pub fn remove(tx: &Transaction<'_>, key: &MemoryKey) -> Result<Option<Removed>, DbError> {
+    let sql = "DELETE FROM memories WHERE key = ?1
+               RETURNING key, content, category, hits, tainted, source, created_at, updated_at";
+    let row = |row: &Row<'_>| {
+        let (source, created_at, updated_at) = (row.get(5)?, row.get(6)?, row.get(7)?);
+        Ok(Removed { memory: memory(row)?, source, created_at, updated_at })
+    };
+    Ok(tx.prepare_cached(sql)?.query_row([key.as_str()], row).optional()?)
+}
+
+/// Puts it back where it was, unless something was remembered under its key meanwhile.
+pub fn put_back(tx: &Transaction<'_>, removed: &Removed) -> Result<(), DbError> {
+    let Removed { memory, source, created_at, updated_at } = removed;
+    tx.prepare_cached(
+        "INSERT OR IGNORE INTO memories (key, content, category, hits, tainted, source, created_at, updated_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?
+    .execute(params![
+        memory.key.as_str(),
+        memory.content,
+        memory.category.as_str(),
+        memory.hits,
+        memory.tainted,
+        source,
+        created_at,
+        updated_at
+    ])?;
+    Ok(())
 }
 
 /// Everything remembered, newest first.
@@ -69,16 +120,17 @@ pub fn all(tx: &Transaction<'_>) -> Result<Vec<Memory>, DbError> {
     let mut rows = tx.prepare_cached(
         "SELECT key, content, category, hits, tainted FROM memories ORDER BY updated_at DESC, key",
     )?;
-    let memories = rows.query_map([], |row| {
-        Ok(Memory {
-            key: MemoryKey(row.get(0)?),
-            content: row.get(1)?,
-            category: Category::from_stored(&row.get::<_, String>(2)?),
-            hits: row.get(3)?,
-            tainted: row.get(4)?,
-        })
-    })?;
-    Ok(memories.collect::<rusqlite::Result<_>>()?)
+    Ok(rows.query_map([], memory)?.collect::<rusqlite::Result<_>>()?)
+}
+
+fn memory(row: &Row<'_>) -> rusqlite::Result<Memory> {
+    Ok(Memory {
+        key: MemoryKey(row.get(0)?),
+        content: row.get(1)?,
+        category: Category::from_stored(&row.get::<_, String>(2)?),
+        hits: row.get(3)?,
+        tainted: row.get(4)?,
+    })
 }
 
 pub fn count(tx: &Transaction<'_>) -> Result<u32, DbError> {

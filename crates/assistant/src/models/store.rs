@@ -44,6 +44,51 @@ pub fn first(tx: &Transaction<'_>, name: &str) -> Result<bool, DbError> {
     Ok(tx.execute(sql, [name])? > 0)
 }
 
+/// Where a model goes among the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Move {
+    Up,
+    Down,
+}
+
+/// Changes places with the neighbour; at the end of the list there is none, and nothing happens. False for a model
+/// that is not there.
+pub fn shift(tx: &Transaction<'_>, name: &str, way: Move) -> Result<bool, DbError> {
+    let mut order: Vec<String> = all(tx)?.into_iter().map(|model| model.name).collect();
+    let Some(at) = order.iter().position(|known| known == name) else { return Ok(false) };
+    let to = match way {
+        Move::Up => at.checked_sub(1),
+        Move::Down => Some(at + 1).filter(|to| *to < order.len()),
+    };
+    if let Some(to) = to {
+        order.swap(at, to);
+        place(tx, &order)?;
+    }
+    Ok(true)
+}
+
+/// Gives the models their places anew, in this order.
+fn place(tx: &Transaction<'_>, order: &[String]) -> Result<(), DbError> {
+    for (position, name) in (1i64..).zip(order) {
+        tx.execute("UPDATE models SET position = ?1 WHERE name = ?2", params![position, name])?;
+    }
+    Ok(())
+}
+
+/// Puts back a model that was removed, with its key, where it stood; one that has been added under its name since then
+/// stays as it is. False if so.
+pub fn restore(tx: &Transaction<'_>, model: &ConfiguredModel, at: usize) -> Result<bool, DbError> {
+    let mut order: Vec<String> = all(tx)?.into_iter().map(|known| known.name).collect();
+    if order.contains(&model.name) {
+        return Ok(false);
+    }
+    keep(tx, model)?;
+    order.insert(at.min(order.len()), model.name.clone());
+    place(tx, &order)?;
+    Ok(true)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +116,45 @@ mod tests {
             assert_eq!(all[1].key, Some(Key::new("secret")));
             keep(tx, &ConfiguredModel { base_url: "elsewhere".into(), ..model("a", None) })?;
             assert_eq!(super::all(tx)?[1].key, None, "a key does not go to another server");
+            Ok::<_, DbError>(())
+        });
+        checked.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn places_are_changed_and_what_was_removed_comes_back_to_its_own() {
+        let db = Db::in_memory(&[super::super::MIGRATION]).unwrap();
+        let model = |name: &str| ConfiguredModel {
+            name: name.into(),
+            preset: "openai".into(),
+            base_url: "u".into(),
+            model: "m".into(),
+            key: Some(Key::new("secret")),
+        };
+        let names = |tx: &Transaction<'_>| {
+            let order = all(tx)?.into_iter().map(|model| model.name).collect::<String>();
+            Ok::<_, DbError>(order)
+        };
+        let checked = db.write(move |tx| {
+            for name in ["a", "b", "c"] {
+                keep(tx, &model(name))?;
+            }
+            for (name, way, expected) in [
+                ("c", Move::Up, "acb"),
+                ("c", Move::Up, "cab"),
+                ("c", Move::Up, "cab"),
+                ("c", Move::Down, "acb"),
+                ("b", Move::Down, "acb"),
+            ] {
+                assert!(shift(tx, name, way)?);
+                assert_eq!(names(tx)?, expected, "{name} {way:?}");
+            }
+            assert!(!shift(tx, "x", Move::Up)?);
+            remove(tx, "c")?;
+            assert!(restore(tx, &model("c"), 1)?);
+            assert_eq!((names(tx)?.as_str(), all(tx)?[1].key.clone()), ("acb", Some(Key::new("secret"))));
+            assert!(!restore(tx, &ConfiguredModel { model: "other".into(), ..model("c") }, 0)?);
+            assert_eq!(all(tx)?[1].model, "m", "the newer one stays");
             Ok::<_, DbError>(())
         });
         checked.await.unwrap();

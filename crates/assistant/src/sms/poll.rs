@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use rusqlite::Transaction;
 
 use super::due;
@@ -50,6 +50,11 @@ pub enum PollError {
 const NAME: &str = "sms/poll";
 /// A poll asks the phone three times at most, and each time has its own end.
 const LEASE: SignedDuration = SignedDuration::from_mins(2);
+
+/// Does somebody poll right now?
+pub fn under_way(tx: &Transaction<'_>, now: Timestamp) -> Result<bool, DbError> {
+    lease::held(tx, NAME, now)
+}
 
 impl Poller {
     /// One poll if it is due; `None` if it is not.

@@ -84,11 +84,7 @@ pub fn add(tx: &Transaction<'_>, new: &NewTask, now: Timestamp, zone: &TimeZone)
     if new.trigger == Trigger::Heartbeat && waiting("AND kind = 'HEARTBEAT'")? >= MOST_ADDITIONS {
         return Err(AddError::HeartbeatFull);
     }
-    let (execute_at, cron) = match &new.trigger {
-        Trigger::Time(at) => (Some(at.as_millisecond()), None),
-        Trigger::Cron(cron) => (None, Some(cron.to_string())),
-        Trigger::Heartbeat => (None, None),
-    };
+    let (execute_at, cron) = columns(&new.trigger);
     let kind = new.trigger.name();
     tx.execute(
         "INSERT INTO tasks (description, prompt, kind, execute_at, cron, missed, tainted, status, created_at)
@@ -108,6 +104,15 @@ pub fn add(tx: &Transaction<'_>, new: &NewTask, now: Timestamp, zone: &TimeZone)
     let id = TaskId(tx.last_insert_rowid());
     plan(tx, id, due::first(&new.trigger, now, zone), now, zone)?;
     Ok(get(tx, id)?.ok_or(DbError::Stopping)?)
+}
+
+/// A trigger as it is kept: the time of a TIME, the expression of a CRON.
+fn columns(trigger: &Trigger) -> (Option<i64>, Option<String>) {
+    match trigger {
+        Trigger::Time(at) => (Some(at.as_millisecond()), None),
+        Trigger::Cron(cron) => (None, Some(cron.to_string())),
+        Trigger::Heartbeat => (None, None),
+    }
 }
 
 /// Writes down when it comes next, and by which clock and zone that was found.
@@ -300,6 +305,43 @@ pub fn cancel(tx: &Transaction<'_>, id: TaskId) -> Result<Option<Task>, DbError>
     let task = get(tx, id)?;
     tx.execute("DELETE FROM tasks WHERE id = ?1", [id.0])?;
     Ok(task)
+}
+
+/// Puts a task back that was taken away, under its number, with the runs that had ended. One that ran then waits: who
+/// runs it still tells how it ended.
+pub fn restore(tx: &Transaction<'_>, task: &Task, runs: &[TaskRun]) -> Result<(), DbError> {
+    let (execute_at, cron) = columns(&task.trigger);
+    let status = if task.status == Status::Running { Status::Pending } else { task.status };
+    let finished = matches!(status, Status::Completed | Status::Skipped);
+    tx.execute(
+        "INSERT OR IGNORE INTO tasks (id, description, prompt, kind, execute_at, cron, missed, tainted, status, next_at,
+                                      reckoned_at, zone, failures, created_at, finished_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+        params![
+            task.id.0,
+            task.description,
+            task.prompt,
+            task.trigger.name(),
+            execute_at,
+            cron,
+            task.missed.as_str(),
+            task.taint == Taint::Tainted,
+            status.as_str(),
+            task.next.as_ref().map(|next| next.at.as_millisecond()),
+            task.next.as_ref().map(|next| next.reckoned.as_millisecond()),
+            task.next.as_ref().map(|next| &next.zone),
+            task.failures,
+            task.created_at.as_millisecond(),
+            finished.then(|| runs.first().map_or(task.created_at, |run| run.started).as_millisecond()),
+        ],
+    )?;
+    // They are told newest first, and kept oldest first.
+    for run in runs.iter().rev() {
+        let Some(outcome) = run.outcome else { continue };
+        let row = insert_run(tx, task.id, run.due, run.started)?;
+        end_run(tx, row, outcome, &run.reason, run.tokens, run.ms)?;
+    }
+    Ok(())
 }
 
 /// The last runs, newest first.

@@ -145,6 +145,9 @@ pub struct Outcome {
     pub same: usize,
     /// Taken away by [`Mode::Replace`].
     pub removed: usize,
+    /// What is new or changed, each in a line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<String>,
     /// Single things that were left out, with the reason.
     pub skipped: Vec<String>,
     /// The whole section was left out, because of this.
@@ -192,18 +195,23 @@ impl Outcome {
             changed: 0,
             same: 0,
             removed: 0,
+            changes: vec![],
             skipped: vec![],
             problem: None,
         }
     }
 
-    /// Compares what comes with what was there under the same name.
-    fn count<T: PartialEq>(&mut self, before: Option<&T>, comes: &T) {
+    /// Compares what comes with what was there under the same name; `told` says what it is.
+    fn count<T: PartialEq>(&mut self, before: Option<&T>, comes: &T, told: impl FnOnce() -> String) {
         match before {
+            Some(there) if there == comes => {
+                self.same += 1;
+                return;
+            }
             None => self.new += 1,
-            Some(there) if there == comes => self.same += 1,
             Some(_) => self.changed += 1,
         }
+        self.changes.push(told());
     }
 }
 

@@ -104,7 +104,14 @@ fn write_settings(
         };
         match setting.accept(value) {
             Ok(value) => {
-                outcome.count(before.get(key), &value);
+                let told = || {
+                    if settings::is_secret(key) {
+                        return format!("{key}: a key");
+                    }
+                    let was = before.get(key).map_or(setting.default.as_ref(), String::as_str);
+                    format!("{key}: {was} → {value}")
+                };
+                outcome.count(before.get(key), &value, told);
                 settings::store(tx, key, &value)?;
             }
             Err(refused) => outcome.skipped.push(refused.to_string()),
@@ -129,7 +136,7 @@ fn write_memories(
     for item in items.iter().rev() {
         match item.checked() {
             Ok(()) => {
-                outcome.count(before.get(&item.key), item);
+                outcome.count(before.get(&item.key), item, || item.key.as_str().to_owned());
                 memory::store::restore(tx, item, now)?;
             }
             Err(sentence) => outcome.skipped.push(sentence),
@@ -153,7 +160,8 @@ fn write_models(
         }
     }
     for item in items {
-        outcome.count(before.get(&item.name).map(plain).as_ref(), item);
+        let told = || format!("{}: {} at {}", item.name, item.model, item.base_url);
+        outcome.count(before.get(&item.name).map(plain).as_ref(), item, told);
         let PlainModel { name, preset, base_url, model } = item.clone();
         let key = secrets.model_keys.get(&name).map(|key| Key::new(key.as_str()));
         models::store::keep(tx, &ConfiguredModel { name, preset, base_url, model, key })?;
@@ -181,7 +189,7 @@ fn write_conversations(
             outcome.same += 1;
             continue;
         }
-        outcome.count(there, item);
+        outcome.count(there, item, || item.title.clone());
         conversation::restore(tx, item)?;
     }
     Ok(())

@@ -71,7 +71,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         Command::Serve(options) => {
             logs::start(options.log_format)?;
             let listen = Listen { bind: options.bind, port: options.port };
-            daemon::run(home_of(&options, ask.caller.home)?, keys, listen).map(|()| ExitCode::SUCCESS)
+            daemon::run(&home_of(&options, ask.caller.home)?, keys, listen).map(|()| ExitCode::SUCCESS)
         }
         Command::Status => ask.show(Call::Status, show::status),
         Command::Doctor => Ok(ask.doctor()),

@@ -6,13 +6,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use kai_assistant::home::{Home, KeyPlace};
+use kai_assistant::home::Home;
 use kai_assistant::transfer::{Export, Mode, Outcome};
 
 use super::{Asking, out};
 use crate::call::{Call, ImportCall};
+use crate::erase;
 use crate::failure::Failure;
-use crate::home::{ask_text, keyring};
+use crate::home::ask_text;
 
 pub(super) fn export(
     ask: &Asking,
@@ -106,7 +107,7 @@ fn passphrase_for(text: &str, how: How) -> Result<Option<String>, Failure> {
 
 fn told(verb: &str, outcomes: &[Outcome]) -> String {
     let line = |outcome: &Outcome| {
-        let Outcome { section, new, changed, same, removed, skipped, problem } = outcome;
+        let Outcome { section, new, changed, same, removed, skipped, problem, .. } = outcome;
         let counts =
             format!("{section}: {new} {verb} new, {changed} changed, {removed} removed, {same} the same");
         let head =
@@ -133,26 +134,8 @@ fn confirm(question: &str, expected: &str) -> Result<(), Failure> {
     if typed.trim() == expected { Ok(()) } else { Err(Failure::failed("Nothing was changed.")) }
 }
 
-/// What Kai makes in its home; nothing else in the folder is touched.
-const OURS: [&str; 12] = [
-    "kai.db",
-    "kai.db-wal",
-    "kai.db-shm",
-    "kai.db.new",
-    "kai.key",
-    "kai.key.new",
-    "kai.sock",
-    "kai.lock",
-    "copies",
-    "logs",
-    "files",
-    "kai.db-journal",
-];
-
 pub(super) fn erase(home: &Home) -> Result<ExitCode, Failure> {
-    let failed =
-        |e: std::io::Error| Failure::failed(format!("{} could not be erased: {e}.", home.dir.display()));
-    let Some(_lock) = home.lock_daemon().map_err(failed)? else {
+    let Some(_lock) = home.lock_daemon().map_err(|e| erase::failed(home, &e))? else {
         return Err(Failure::failed("Kai runs for this home. Stop it first."));
     };
     out::note(&format!(
@@ -162,20 +145,8 @@ pub(super) fn erase(home: &Home) -> Result<ExitCode, Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(Failure::usage("Erasing needs a typed confirmation, so it needs a terminal."));
     }
-    confirm("Type  erase everything  to go on: ", "erase everything")?;
-    if let (Ok(Some(file)), Some(ring)) = (home.read_key_file(), keyring())
-        && matches!(file.place, KeyPlace::Keyring)
-    {
-        drop(ring.remove(&file.home));
-    }
-    for name in OURS {
-        let path = home.dir.join(name);
-        let gone = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-        match gone {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(failed(e)),
-            _ => {}
-        }
-    }
+    confirm(&format!("Type  {}  to go on: ", erase::WORDS), erase::WORDS)?;
+    erase::everything(home)?;
     out::line("Everything is erased.");
     Ok(ExitCode::SUCCESS)
 }

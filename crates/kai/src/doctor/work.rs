@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kai_assistant::db::DbError;
-use kai_assistant::ledger::{self, Verified};
 use kai_assistant::settings::{
     self, HEARTBEAT_DAILY_TOKENS, HEARTBEAT_MODEL, Values, WEB_SEARCH_BACKEND, WEB_SEARCH_BRAVE_KEY,
     WEB_SEARCH_SEARXNG_URL, WEB_SEARCH_TAVILY_KEY,
@@ -13,13 +12,13 @@ use kai_assistant::settings::{
 use super::Check;
 use crate::call::{Around, ModelRow};
 use crate::wire::App;
-use crate::{heartbeat, models, tasks};
+use crate::{heartbeat, ledger, models, tasks};
 
 pub(super) async fn examine(app: &App, around: &Around) -> Vec<Check> {
     let trouble = |name: &str, error: &DbError| Some(Check::broken(name, error.to_string(), None));
     let rows = models::rows(app, around).await.unwrap_or_default();
     let values = app.db.read(settings::load).await.unwrap_or_default();
-    let mut checks = vec![
+    let checks = [
         clock(app.clock.now()),
         server(&rows).await,
         heart(app, &values, &rows).await.unwrap_or_else(|error| trouble("heartbeat", &error)),
@@ -27,9 +26,9 @@ pub(super) async fn examine(app: &App, around: &Around) -> Vec<Check> {
         whole_ledger(app).await.unwrap_or_else(|error| trouble("ledger", &error)),
         search(&values),
         crashed(app),
+        #[cfg(feature = "sms")]
+        drafts(app).await.unwrap_or_else(|error| trouble("drafts", &error)),
     ];
-    #[cfg(feature = "sms")]
-    checks.push(drafts(app).await.unwrap_or_else(|error| trouble("drafts", &error)));
     checks.into_iter().flatten().collect()
 }
 
@@ -95,14 +94,12 @@ async fn errands(app: &App) -> Result<Option<Check>, DbError> {
 }
 
 async fn whole_ledger(app: &App) -> Result<Option<Check>, DbError> {
-    Ok(Some(match app.db.read(ledger::verify).await? {
-        Verified::Whole { records } => Check::fine("ledger", format!("{records} records, whole")),
-        Verified::Broken { seq, what } => {
-            let next =
-                "Somebody changed it, or the disk did. Keep a copy of the home, and see: kai ledger verify";
-            Check::broken("ledger", format!("is broken at record {seq}: {what}"), Some(next.to_owned()))
-        }
-    }))
+    let found = ledger::check(app).await?;
+    let (Some(seq), Some(what)) = (found.broken_at, found.what) else {
+        return Ok(Some(Check::fine("ledger", format!("{} records, whole", found.records))));
+    };
+    let next = "Somebody changed it, or the disk did. Keep a copy of the home, and see: kai ledger verify";
+    Ok(Some(Check::broken("ledger", format!("is broken at record {seq}: {what}"), Some(next.to_owned()))))
 }
 
 fn search(values: &Values) -> Option<Check> {

@@ -1,16 +1,83 @@
-//! Conversations that were deleted a moment ago: gone from the store, kept in memory for those who want them back.
+//! What was deleted a moment ago: gone from the store, kept in memory for those who want it back.
 
 use std::sync::{Mutex, PoisonError};
 
+use axum::Form;
+use axum::extract::State;
+use axum::extract::rejection::FormRejection;
+use axum::http::HeaderMap;
+use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
-use kai_assistant::agent::conversation::Whole;
+use kai_assistant::agent::conversation::{self, Whole};
+use kai_assistant::memory::store::{self as memory, Removed};
+use kai_assistant::models::{ConfiguredModel, store as models};
+use kai_assistant::tasks::store as tasks;
+use kai_assistant::tasks::{Task, TaskRun};
+use serde::Deserialize;
+
+use super::{Web, reply};
+use crate::failure::Failure;
 
 /// So long a deletion can be taken back.
 const LIFE: SignedDuration = SignedDuration::from_secs(60);
 const MOST: usize = 5;
 
+/// Something that can be put back as it was.
+pub(super) enum Kept {
+    Chat(Box<Whole>),
+    Memory(Removed),
+    Task(Box<Task>, Vec<TaskRun>),
+    /// With its key, and where it stood.
+    Model(Box<ConfiguredModel>, usize),
+}
+
+/// Where a deletion is told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    InChats,
+    InSettings,
+}
+
+impl Kept {
+    /// What people call it.
+    fn title(&self) -> &str {
+        match self {
+            Self::Chat(whole) => &whole.title,
+            Self::Memory(removed) => removed.memory.key.as_str(),
+            Self::Task(task, _) => &task.description,
+            Self::Model(model, _) => &model.name,
+        }
+    }
+
+    fn told(&self) -> Told {
+        match self {
+            Self::Chat(_) => Told::InChats,
+            Self::Memory(_) | Self::Task(..) | Self::Model(..) => Told::InSettings,
+        }
+    }
+
+    /// Puts it back; returns where it is to be seen, if not where the person is.
+    async fn restore(self, web: &Web) -> Result<Option<String>, Failure> {
+        match self {
+            Self::Chat(whole) => {
+                let id = web.app.db.write(move |tx| conversation::restore(tx, &whole)).await?;
+                return Ok(Some(format!("/c/{}", id.0)));
+            }
+            Self::Memory(removed) => web.app.db.write(move |tx| memory::put_back(tx, &removed)).await?,
+            Self::Task(task, runs) => web.app.db.write(move |tx| tasks::restore(tx, &task, &runs)).await?,
+            Self::Model(model, at) => {
+                let back = web.app.db.write(move |tx| models::restore(tx, &model, at)).await?;
+                if !back {
+                    return Err(Failure::failed("Another model has its name by now."));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
 #[derive(Default)]
-pub(super) struct Bin(Mutex<Vec<(u64, Timestamp, Whole)>>);
+pub(super) struct Bin(Mutex<Vec<(u64, Timestamp, Kept)>>);
 
 /// What the page says about the newest deletion.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,27 +87,58 @@ pub(super) struct Deleted {
 }
 
 impl Bin {
-    pub(super) fn put(&self, whole: Whole, now: Timestamp) {
+    pub(super) fn put(&self, kept: Kept, now: Timestamp) {
         let mut bin = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let number = bin.last().map_or(1, |(number, ..)| number + 1);
-        bin.push((number, now, whole));
+        bin.push((number, now, kept));
         let surplus = bin.len().saturating_sub(MOST);
         bin.drain(..surplus);
     }
 
-    pub(super) fn newest(&self, now: Timestamp) -> Option<Deleted> {
+    pub(super) fn newest(&self, told: Told, now: Timestamp) -> Option<Deleted> {
         let mut bin = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         bin.retain(|(_, at, _)| now.duration_since(*at) < LIFE);
-        bin.last().map(|(number, _, whole)| Deleted { number: *number, title: whole.title.clone() })
+        let newest = bin.iter().rfind(|(.., kept)| kept.told() == told);
+        newest.map(|(number, _, kept)| Deleted { number: *number, title: kept.title().to_owned() })
     }
 
-    pub(super) fn take(&self, number: u64) -> Option<Whole> {
+    fn take(&self, number: u64, now: Timestamp) -> Option<Kept> {
         let mut bin = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        bin.retain(|(_, at, _)| now.duration_since(*at) < LIFE);
         let at = bin.iter().position(|(n, ..)| *n == number)?;
         Some(bin.remove(at).2)
     }
+}
 
-    pub(super) fn forget(&self, number: u64) {
-        drop(self.take(number));
+#[derive(Deserialize)]
+pub(super) struct UndoForm {
+    number: u64,
+    act: UndoAct,
+}
+
+#[derive(Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum UndoAct {
+    Restore,
+    Forget,
+}
+
+pub(super) async fn undo(
+    State(web): State<Web>,
+    headers: HeaderMap,
+    form: Result<Form<UndoForm>, FormRejection>,
+) -> Response {
+    let Ok(Form(UndoForm { number, act })) = form else { return reply::misfilled(&headers) };
+    let restored = match (web.bin.take(number, web.app.clock.now()), act) {
+        (_, UndoAct::Forget) => Ok(None),
+        (Some(kept), UndoAct::Restore) => kept.restore(&web).await,
+        (None, UndoAct::Restore) => Err(Failure::failed("It is too late: that is gone.")),
+    };
+    // The bin is no part of the store, so pages would not hear of it.
+    web.turns.move_on();
+    match restored {
+        Ok(Some(to)) => reply::done(&headers, &to),
+        Ok(None) => reply::done_here(&headers),
+        Err(failure) => reply::not_done(&headers, &failure.message),
     }
 }

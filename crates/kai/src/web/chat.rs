@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::signin::Session;
 use super::turns::Saying;
 use super::view::{self, Place, Regions, Stored, View};
-use super::{Web, icons, live, page, reply};
+use super::{Web, icons, live, page, reply, settings};
 #[cfg(feature = "sms")]
 use crate::chats;
 use crate::failure::Failure;
@@ -108,7 +108,7 @@ fn body(
     let Regions { banners, turn, controls, chats, state } = view.regions();
     html! {
         a class="skip" href="#chat-input" { "To the message field" }
-        div class="app" data-chat=[view.place.chat.map(|id| id.0)] data-have=(live::sum(blocks)) {
+        div class="app chat" data-chat=[view.place.chat.map(|id| id.0)] data-have=(live::sum(blocks)) {
             (side(view, &chats))
             (top(view, demo))
             div id="banners" role="region" aria-label="What waits for you" aria-live="polite" { (banners) }
@@ -155,7 +155,7 @@ fn side(view: &View<'_>, chats: &Markup) -> Markup {
                 button class="round" type="submit" aria-label="Search" { (icons::search()) }
             }
             nav aria-label="Conversations" { ul id="chats" data-testid="conversation-list" { (chats) } }
-            a class="button wide" href="/settings/general" { (icons::gear()) "Settings" }
+            a class="button wide" href=(settings::FIRST) { (icons::gear()) "Settings" }
         }
     }
 }
@@ -163,7 +163,7 @@ fn side(view: &View<'_>, chats: &Markup) -> Markup {
 fn composer(view: &View<'_>, controls: &Markup, untaken: Option<&Untaken<'_>>) -> Markup {
     let action = view.place.chat.map_or_else(|| "/say".to_owned(), |id| format!("/c/{}/say", id.0));
     html! {
-        form id="composer" method="post" action=(action) {
+        form id="composer" method="post" action=(action) data-live {
             input type="hidden" name="csrf" value=(view.csrf);
             label class="seen-not" for="chat-input" { "Message to Kai" }
             textarea id="chat-input" name="text" data-testid="chat-input" rows="1" placeholder="Message Kai" required
@@ -203,7 +203,9 @@ fn no_model(why_not: Option<&str>, csrf: &str) -> Markup {
     html! {
         h2 { "No model is set up yet" }
         @if let Some(why) = why_not { p { (why) } }
-        p class="quiet" { "Kai needs a language model to answer. In a terminal on the machine where Kai runs:" }
+        p class="quiet" { "Kai needs a language model to answer: one of your own machine, or a service you have a key for." }
+        a class="button primary" href="/settings/models" data-testid="set-up-model" { "Set one up" }
+        p class="quiet" { "Or in a terminal on the machine where Kai runs:" }
         pre { "kai models add ollama --model qwen3\nkai models add openai --key-stdin < key.txt" }
         @if cfg!(feature = "sms") {
             p class="quiet" { "Just looking? The demo has a simulated phone and a scripted model; nothing of it is real." }

@@ -7,18 +7,24 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
 use kai_assistant::settings::ALLOWED_HOSTS;
 
 use super::signin::{self, Session};
-use super::{Web, page};
+use super::{Web, page, upload};
 
 /// More than any form of ours.
 const BODY_LIMIT: usize = 1024 * 1024;
+/// The one form that sends a file. Years of conversations fit.
+pub(super) const IMPORT: &str = "/settings/general/import";
+const FILE_LIMIT: usize = 64 * 1024 * 1024;
+/// A browser reads no answer before it has sent all it wants to; so much more is taken from it, and thrown away.
+const PATIENCE: usize = 1024 * 1024 * 1024;
 
 const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -112,8 +118,9 @@ fn origin_fits(headers: &HeaderMap, host: &str) -> bool {
 /// Checks the CSRF token, from the header or from the form, and hands the body on.
 async fn confirmed(session: &Session, request: Request) -> Result<Request, Response> {
     let (parts, body) = request.into_parts();
-    let body =
-        to_bytes(body, BODY_LIMIT).await.map_err(|_| refuse(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE))?;
+    let is_file = parts.uri.path() == IMPORT;
+    let limit = if is_file { FILE_LIMIT } else { BODY_LIMIT };
+    let body = taken_in(body, limit).await.ok_or_else(|| too_large(is_file))?;
     let given = token(&parts.headers, &body);
     if given.is_none_or(|given| !session.csrf_is(&given)) {
         return Err(refuse(StatusCode::FORBIDDEN, NO_PROOF));
@@ -121,9 +128,38 @@ async fn confirmed(session: &Session, request: Request) -> Result<Request, Respo
     Ok(Request::from_parts(parts, Body::from(body)))
 }
 
+/// `None` for more than `limit`.
+async fn taken_in(body: Body, limit: usize) -> Option<Bytes> {
+    let mut pieces = body.into_data_stream();
+    let (mut kept, mut length) = (Vec::new(), 0);
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.ok()?;
+        length += piece.len();
+        match length {
+            _ if length <= limit => kept.extend_from_slice(&piece),
+            _ if length <= limit + PATIENCE => kept = Vec::new(),
+            _ => return None,
+        }
+    }
+    (length <= limit).then(|| kept.into())
+}
+
+fn too_large(is_file: bool) -> Response {
+    let status = StatusCode::PAYLOAD_TOO_LARGE;
+    if is_file {
+        let sentence = format!("Kai takes in files of up to {} MB. Nothing was changed.", FILE_LIMIT >> 20);
+        return page::notice_back(status, "That file is too large", &sentence, "/settings/general");
+    }
+    refuse(status, TOO_LARGE)
+}
+
 fn token(headers: &HeaderMap, body: &Bytes) -> Option<String> {
     if let Some(header) = headers.get("x-csrf-token") {
         return header.to_str().ok().map(str::to_owned);
+    }
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if let Some(given) = upload::field(kind, body, "csrf") {
+        return std::str::from_utf8(given).ok().map(str::to_owned);
     }
     // The token is hexadecimal, so no decoding of the form is needed to find it.
     let form = std::str::from_utf8(body).ok()?;

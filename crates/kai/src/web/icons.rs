@@ -43,6 +43,10 @@ pub(super) fn bin() -> Markup {
     drawn("M5 7h14M10 7V4.5h4V7M7 7l1 12.5h8L17 7")
 }
 
+pub(super) fn pen() -> Markup {
+    drawn("M5 19l1-4L16 5l3 3L9 18zM14 7l3 3")
+}
+
 pub(super) fn copy() -> Markup {
     drawn("M9 9h10v11H9zM5.5 15V4.5H15")
 }
@@ -69,4 +73,25 @@ pub(super) fn search() -> Markup {
 
 pub(super) fn shield() -> Markup {
     drawn("M12 3.5 19 6v6c0 4.5-3 7-7 8.5C8 19 5 16.5 5 12V6z")
+}
+
+pub(super) fn phone() -> Markup {
+    drawn(
+        "M8 3h8a1.5 1.5 0 0 1 1.5 1.5v15A1.5 1.5 0 0 1 16 21H8a1.5 1.5 0 0 1-1.5-1.5v-15A1.5 1.5 0 0 1 8 3zM10.5 18h3",
+    )
+}
+
+/// A model.
+pub(super) fn spark() -> Markup {
+    drawn("M12 3.5c.6 4.6 3.4 7.4 8 8-4.6.6-7.4 3.4-8 8-.6-4.6-3.4-7.4-8-8 4.6-.6 7.4-3.4 8-8z")
+}
+
+/// The ledger.
+pub(super) fn book() -> Markup {
+    drawn("M6 4h11.5v16H6.5A2 2 0 0 1 4.5 18V5.5A1.5 1.5 0 0 1 6 4zM4.5 18a2 2 0 0 1 2-2h11M8.5 8h5")
+}
+
+/// A finger on a button.
+pub(super) fn tap() -> Markup {
+    drawn("M9.5 13V6a1.7 1.7 0 0 1 3.4 0v5l4.3 1.2a2 2 0 0 1 1.4 2.3l-1 5H10l-4-5.2c-.8-1 .7-2.4 1.7-1.5z")
 }

@@ -1,15 +1,12 @@
 //! The conversations at the side: found, opened, deleted, and taken back.
 
-use axum::Form;
-use axum::extract::rejection::FormRejection;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use kai_assistant::agent::conversation::{self, Conversation, ConversationId};
-use kai_assistant::db::DbError;
 use maud::{Markup, html};
-use serde::Deserialize;
 
+use super::bin::Kept;
 use super::view::View;
 use super::{Web, icons, reply};
 use crate::chats;
@@ -66,46 +63,9 @@ async fn put_away(web: &Web, id: ConversationId) -> Result<(), Failure> {
     chats::delete(&web.app, id).await?;
     web.turns.forget(id);
     if let Some(whole) = whole {
-        web.bin.put(whole, web.app.clock.now());
+        web.bin.put(Kept::Chat(Box::new(whole)), web.app.clock.now());
     }
     // The bin is no part of the store, so pages would not hear of it.
     web.turns.move_on();
     Ok(())
-}
-
-#[derive(Deserialize)]
-pub(super) struct UndoForm {
-    number: u64,
-    act: UndoAct,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum UndoAct {
-    Restore,
-    Forget,
-}
-
-pub(super) async fn undo(
-    State(web): State<Web>,
-    headers: HeaderMap,
-    form: Result<Form<UndoForm>, FormRejection>,
-) -> Response {
-    let Ok(Form(UndoForm { number, act })) = form else { return reply::misfilled(&headers) };
-    let restored = match act {
-        UndoAct::Forget => {
-            web.bin.forget(number);
-            Ok(None)
-        }
-        UndoAct::Restore => match web.bin.take(number) {
-            Some(whole) => web.app.db.write(move |tx| conversation::restore(tx, &whole)).await.map(Some),
-            None => return reply::not_done(&headers, "It is too late: that conversation is gone."),
-        },
-    };
-    web.turns.move_on();
-    match restored {
-        Ok(Some(id)) => reply::done(&headers, &format!("/c/{}", id.0)),
-        Ok(None) => reply::done_here(&headers),
-        Err(error) => reply::not_done(&headers, &DbError::to_string(&error)),
-    }
 }

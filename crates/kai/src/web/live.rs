@@ -14,15 +14,15 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use kai_assistant::agent::conversation::{ConversationId, Reached};
-use kai_assistant::db::DbError;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::Web;
 use super::signin::Session;
 use super::turns::Ended;
 use super::view::{self, Place, Stored, View};
+use super::{Web, settings};
+use crate::failure::Failure;
 use crate::wire::App;
 
 /// What moves together is sent together; also as often as the eye wants to see an answer grow.
@@ -30,9 +30,14 @@ const PACE: Duration = Duration::from_millis(60);
 /// Commands in other processes write to the store too.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// How often a page is looked at though nothing moved.
+const AGES: Duration = Duration::from_secs(20);
+
 /// What an open page shows.
 #[derive(Deserialize)]
 pub(super) struct Asked {
+    /// One of the settings; none for the chat.
+    page: Option<settings::Page>,
     chat: Option<i64>,
     #[serde(default)]
     q: String,
@@ -46,9 +51,10 @@ pub(super) async fn events(
     State(web): State<Web>,
     Extension(session): Extension<Option<Session>>,
     Query(asked): Query<Asked>,
+    Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
     let Some(session) = session else { return StatusCode::UNAUTHORIZED.into_response() };
-    let follower = Follower::new(web, session, asked);
+    let follower = Follower::new(web, session, asked, query);
     let told = stream::unfold(follower, |mut follower| async move {
         let event = follower.next().await?;
         Some((Ok::<_, Infallible>(event), follower))
@@ -72,6 +78,23 @@ impl Drop for Open {
     }
 }
 
+/// What an open page is about.
+enum Watched {
+    Chat(Box<Chat>),
+    Settings(settings::Place),
+}
+
+/// A page of the chat: what was read for it, and which messages it has.
+struct Chat {
+    place: Place,
+    have: String,
+    stored: Option<Stored>,
+    /// `None` before the first look.
+    blocks: Option<Vec<u64>>,
+    /// They are made anew only when this has changed.
+    made_from: Option<Made>,
+}
+
 /// What the blocks of messages were made from.
 type Made = (Reached, Turned);
 
@@ -83,37 +106,40 @@ enum Turned {
     To(Option<Ended>),
 }
 
+/// The regions of a page now, and what has to be told of its messages.
+struct Sight {
+    regions: Vec<(&'static str, String)>,
+    patches: Vec<Value>,
+}
+
 /// One open page, and what it was told.
 struct Follower {
     web: Web,
     session: Session,
-    csrf: String,
-    place: Place,
-    have: String,
+    watched: Watched,
     store: watch::Receiver<u64>,
     turns: watch::Receiver<u64>,
-    stored: Option<Stored>,
+    /// The hashes of what it has; empty before the first look.
     regions: BTreeMap<&'static str, u64>,
-    /// `None` before the first look.
-    blocks: Option<Vec<u64>>,
-    /// They are made anew only when this has changed.
-    made_from: Option<Made>,
     over: bool,
     _open: Open,
 }
 
 impl Follower {
-    fn new(web: Web, session: Session, asked: Asked) -> Self {
+    fn new(web: Web, session: Session, asked: Asked, mut query: BTreeMap<String, String>) -> Self {
+        let watched = match asked.page {
+            Some(page) => {
+                // The rest is the page's own.
+                query.remove("page");
+                Watched::Settings(settings::Place::new(page, query))
+            }
+            None => Watched::Chat(Box::new(Chat::new(asked))),
+        };
         Self {
             store: web.app.db.changes(),
             turns: web.turns.moves(),
-            csrf: session.csrf(),
-            place: Place { chat: asked.chat.map(ConversationId), q: asked.q, whole: asked.whole },
-            have: asked.have,
-            stored: None,
+            watched,
             regions: BTreeMap::new(),
-            blocks: None,
-            made_from: None,
             over: false,
             _open: Open::new(Arc::clone(&web.app)),
             session,
@@ -124,17 +150,20 @@ impl Follower {
     /// The next thing to tell; `None` when it is over.
     async fn next(&mut self) -> Option<Event> {
         while !self.over {
-            let first = self.stored.is_none();
-            let look_again = first || self.wait().await?;
-            if look_again && let Err(error) = self.look().await {
-                tracing::warn!(%error, "an open page could not be kept true");
-                return None;
-            }
-            if self.stored.as_ref().is_some_and(|stored| stored.signed_out) {
-                self.over = true;
-                return Some(Event::default().event("gone").data("-"));
-            }
-            let patches = self.patches();
+            let first = self.regions.is_empty();
+            let moved = if first { Moved::Store } else { self.wait().await? };
+            let sight = match self.look(moved).await {
+                Ok(Some(sight)) => sight,
+                Ok(None) => {
+                    self.over = true;
+                    return Some(Event::default().event("gone").data("-"));
+                }
+                Err(failure) => {
+                    tracing::warn!(failure = failure.message, "an open page could not be kept true");
+                    return None;
+                }
+            };
+            let patches = self.patches(sight);
             if !patches.is_empty() || first {
                 return Some(Event::default().event("patch").data(Value::from(patches).to_string()));
             }
@@ -142,49 +171,80 @@ impl Follower {
         None
     }
 
-    /// Until something moves; true if it was the store.
-    async fn wait(&mut self) -> Option<bool> {
-        let stored = tokio::select! {
+    /// Until something moves, or time has made "just now" a minute ago.
+    async fn wait(&mut self) -> Option<Moved> {
+        let moved = tokio::select! {
             () = self.web.stop.cancelled() => return None,
-            moved = self.store.changed() => moved.map(|()| true).ok()?,
-            moved = self.turns.changed() => moved.map(|()| false).ok()?,
+            moved = self.store.changed() => moved.map(|()| Moved::Store).ok()?,
+            moved = self.turns.changed() => moved.map(|()| Moved::Turns).ok()?,
+            () = tokio::time::sleep(AGES) => return Some(Moved::Store),
         };
         tokio::time::sleep(PACE).await;
         let also = self.store.has_changed().ok()?;
         self.store.mark_unchanged();
         self.turns.mark_unchanged();
-        Some(stored || also)
+        Some(if also { Moved::Store } else { moved })
     }
 
-    async fn look(&mut self) -> Result<(), DbError> {
-        let known = self.stored.take();
-        self.stored = Some(view::stored(&self.web, &self.place, &self.session, known).await?);
-        Ok(())
-    }
-
-    fn patches(&mut self) -> Vec<Value> {
-        let Some(stored) = &self.stored else { return vec![] };
-        let view = View::of(&self.web, &self.place, stored, &self.csrf);
-        let mut patches = vec![];
-        let turn = match &view.sight {
-            Some(sight) => Turned::To(sight.ended.clone()),
-            None if view.answered_elsewhere() => Turned::Elsewhere,
-            None => Turned::Not,
-        };
-        let from = (stored.reached, turn);
-        if self.made_from.as_ref() != Some(&from) {
-            let told = self.blocks.take();
-            let (blocks, patch) = newer(&view.blocks(), told, &self.have);
-            patches.extend(patch);
-            (self.blocks, self.made_from) = (Some(blocks), Some(from));
+    /// `None` once the session has ended.
+    async fn look(&mut self, moved: Moved) -> Result<Option<Sight>, Failure> {
+        match &mut self.watched {
+            Watched::Chat(chat) => chat.look(&self.web, &self.session, moved).await,
+            Watched::Settings(place) => {
+                let regions = settings::named(&self.web, &self.session, place).await?;
+                Ok(regions.map(|regions| Sight { regions, patches: vec![] }))
+            }
         }
-        for (id, html) in view.regions().named() {
+    }
+
+    fn patches(&mut self, sight: Sight) -> Vec<Value> {
+        let mut patches = sight.patches;
+        for (id, html) in sight.regions {
             let now = hash(&html);
             if self.regions.insert(id, now) != Some(now) {
                 patches.push(json!({"id": id, "html": html}));
             }
         }
         patches
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moved {
+    Store,
+    Turns,
+}
+
+impl Chat {
+    fn new(asked: Asked) -> Self {
+        let place = Place { chat: asked.chat.map(ConversationId), q: asked.q, whole: asked.whole };
+        Self { place, have: asked.have, stored: None, blocks: None, made_from: None }
+    }
+
+    async fn look(&mut self, web: &Web, session: &Session, moved: Moved) -> Result<Option<Sight>, Failure> {
+        let stored = match self.stored.take() {
+            Some(stored) if moved == Moved::Turns => stored,
+            known => view::stored(web, &self.place, session, known).await?,
+        };
+        let stored = self.stored.insert(stored);
+        if stored.signed_out {
+            return Ok(None);
+        }
+        let csrf = session.csrf();
+        let view = View::of(web, &self.place, stored, &csrf);
+        let turn = match &view.sight {
+            Some(sight) => Turned::To(sight.ended.clone()),
+            None if view.answered_elsewhere() => Turned::Elsewhere,
+            None => Turned::Not,
+        };
+        let mut patches = vec![];
+        let from = (stored.reached, turn);
+        if self.made_from.as_ref() != Some(&from) {
+            let (blocks, patch) = newer(&view.blocks(), self.blocks.take(), &self.have);
+            patches.extend(patch);
+            (self.blocks, self.made_from) = (Some(blocks), Some(from));
+        }
+        Ok(Some(Sight { regions: view.regions().named(), patches }))
     }
 }
 

@@ -21,12 +21,12 @@ mod live;
 mod markdown;
 mod page;
 mod reply;
-
+mod settings;
 pub(crate) mod signin;
-mod status_page;
 mod talk;
 mod trust;
 mod turns;
+mod upload;
 mod view;
 
 use std::net::SocketAddr;
@@ -53,6 +53,7 @@ pub(crate) struct Web {
     address: SocketAddr,
     turns: Arc<Turns>,
     bin: Arc<Bin>,
+    passing: Arc<settings::Passing>,
     stop: CancellationToken,
     #[cfg(feature = "sms")]
     demo: demo::Demo,
@@ -65,12 +66,13 @@ pub(crate) async fn serve(
     address: SocketAddr,
     stop: CancellationToken,
 ) {
-    let (turns, bin) = (Arc::default(), Arc::default());
+    let (turns, bin, passing) = (Arc::default(), Arc::default(), Arc::default());
     let web = Web {
         app,
         address,
         turns,
         bin,
+        passing,
         stop: stop.clone(),
         #[cfg(feature = "sms")]
         demo: demo::Demo::default(),
@@ -86,6 +88,7 @@ pub(crate) async fn serve(
 
 fn router(web: Web) -> Router {
     features()
+        .merge(settings::routes())
         .route("/", get(chat::current))
         .route("/new", get(chat::fresh))
         .route("/say", post(chat::say_first))
@@ -94,14 +97,12 @@ fn router(web: Web) -> Router {
         .route("/c/{id}/stop", post(chat::stop))
         .route("/c/{id}/again", post(chat::again))
         .route("/c/{id}/delete", post(list::delete))
-        .route("/undo", post(list::undo))
+        .route("/undo", post(bin::undo))
         .route("/click", post(chat::click))
         .route("/heartbeat/seen", post(chat::heartbeat_seen))
         .route("/events", get(live::events))
-        .route("/settings/general", get(status_page::show))
         .route("/login", get(signin::login))
         .route("/sign-out", post(signin::sign_out))
-        .route("/settings/theme", post(status_page::set_theme))
         .route("/assets/{file}", get(assets::serve))
         .fallback(page::not_found)
         .method_not_allowed_fallback(page::wrong_method)

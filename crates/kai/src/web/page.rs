@@ -92,6 +92,22 @@ pub(super) fn notice_back(status: StatusCode, title: &str, sentence: &str, back:
     notice(status, title, &html! {}, &text)
 }
 
+/// A link is shown once, to whoever made it.
+pub(super) fn fresh_link(link: &str) -> Response {
+    let text = html! {
+        p { "It signs one browser in, once, within an hour. Open it there; on this one you are signed in already." }
+        p { code data-testid="fresh-link" { (link) } }
+        p { a href="/settings/general" { "Back" } }
+    };
+    notice(StatusCode::OK, "A fresh sign-in link", &html! {}, &text)
+}
+
+/// The last page of a Kai that its person erases.
+pub(super) fn erased(home: &str) -> Response {
+    let text = html! { p { "Kai ends now and deletes everything it kept in " code { (home) } ". This page leads nowhere any more." } };
+    notice(StatusCode::OK, "Everything is erased", &html! {}, &text)
+}
+
 pub(super) fn no_chat() -> Response {
     let text = html! { p { "It may have been deleted. " a href="/" { "To the current chat" } } };
     notice(StatusCode::NOT_FOUND, "There is no such conversation", &html! {}, &text)

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::page;
 
-fn by_script(headers: &HeaderMap) -> bool {
+pub(super) fn by_script(headers: &HeaderMap) -> bool {
     headers.contains_key("x-live")
 }
 
@@ -31,6 +31,11 @@ pub(super) fn done_here(headers: &HeaderMap) -> Response {
     } else {
         Redirect::to(&from(headers)).into_response()
     }
+}
+
+/// It was done, with a word about it to the script; an empty one is none.
+pub(super) fn said(sentence: &str) -> Response {
+    told(StatusCode::OK, &json!({"said": sentence}))
 }
 
 /// It was done, and is to be seen under another address, to which a form may not lead by itself.
@@ -58,13 +63,14 @@ pub(super) fn misfilled(headers: &HeaderMap) -> Response {
 }
 
 /// The page that a form was on; the start where the browser does not say. Only ever a path of ours.
-fn from(headers: &HeaderMap) -> String {
+pub(super) fn from(headers: &HeaderMap) -> String {
     let named = headers.get("referer").and_then(|value| value.to_str().ok()).unwrap_or_default();
     let path = named
         .split_once("://")
         .and_then(|(_, rest)| rest.split_once('/'))
         .map(|(_, path)| format!("/{path}"));
-    path.filter(|path| path.starts_with("/c/") && !path.contains("//")).unwrap_or_else(|| "/".to_owned())
+    let ours = |path: &String| ["/c/", "/settings/", "/ledger"].iter().any(|ours| path.starts_with(ours));
+    path.filter(|path| ours(path) && !path.contains("//")).unwrap_or_else(|| "/".to_owned())
 }
 
 #[cfg(test)]
@@ -75,6 +81,7 @@ mod tests {
     fn a_form_leads_back_to_a_page_of_ours_only() {
         for (referer, expected) in [
             ("http://127.0.0.1:8787/c/5?q=tea", "/c/5?q=tea"),
+            ("http://127.0.0.1:8787/settings/agent?show=log", "/settings/agent?show=log"),
             ("http://127.0.0.1:8787/", "/"),
             ("http://evil.test//other.test", "/"),
             ("http://evil.test/c//other.test", "/"),

@@ -111,6 +111,13 @@ pub(crate) fn revoke_all(tx: &Transaction<'_>) -> Result<(usize, usize), DbError
     Ok((tx.execute("DELETE FROM sessions", [])?, tx.execute("DELETE FROM signin_links", [])?))
 }
 
+/// How many browsers are signed in, and how many links wait to be used.
+pub(super) fn living(tx: &Transaction<'_>, now: Timestamp) -> Result<(i64, i64), DbError> {
+    let sql = "SELECT (SELECT count(*) FROM sessions WHERE expires_at > ?1),
+                      (SELECT count(*) FROM signin_links WHERE expires_at > ?1)";
+    Ok(tx.query_row(sql, [now.as_millisecond()], |row| Ok((row.get(0)?, row.get(1)?)))?)
+}
+
 /// Forgets what has ended.
 pub(crate) fn sweep(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     let now = now.as_millisecond();

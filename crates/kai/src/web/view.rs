@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use rusqlite::Transaction;
 use serde::Deserialize;
 
-use super::bin::Deleted;
+use super::bin::{Deleted, Told};
 use super::signin::{self, Session};
 use super::talk::{self, Telling};
 use super::turns::{Question, Sight};
@@ -105,7 +105,7 @@ pub(super) struct Regions {
 
 impl Regions {
     /// Each under the id of its element.
-    pub(super) fn named(self) -> [(&'static str, String); 5] {
+    pub(super) fn named(self) -> Vec<(&'static str, String)> {
         let Self { banners, turn, controls, chats, state } = self;
         let all = [
             ("banners", banners),
@@ -114,7 +114,7 @@ impl Regions {
             ("chats", chats),
             ("state", state),
         ];
-        all.map(|(id, region)| (id, region.into_string()))
+        all.into_iter().map(|(id, region)| (id, region.into_string())).collect()
     }
 }
 
@@ -144,7 +144,7 @@ impl<'a> View<'a> {
             busy: busy.collect(),
             sight: place.chat.and_then(|id| web.turns.sight(id)),
             questions: web.turns.questions(),
-            deleted: web.bin.newest(web.app.clock.now()),
+            deleted: web.bin.newest(Told::InChats, web.app.clock.now()),
         }
     }
 

@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use crate::browser::Browser;
-use crate::kit::{Daemon, Home, kai};
+use crate::kit::{Daemon, Home, kai, wait_for};
 use crate::page::check;
 use crate::phone::Phone;
 use crate::provider::{Act, Provider};
-use crate::sms::{ALICE, draft, ready, wait_for};
+use crate::sms::{ALICE, draft, ready};
 
 pub(crate) fn use_model(phone: &Phone, provider: &Provider) {
     let address = ["--base-url", &provider.base_url, "--model", "m"];

@@ -248,7 +248,7 @@ mod phones {
         let page = daemon.get("/", &cookie);
         let tap = crate::sms::post_of(&page.text, &page.csrf());
         daemon.send("POST", &format!("/drafts/{id}/tap"), &[("Cookie", &cookie)], &tap);
-        crate::sms::wait_for("the failure", || phone.run(&["drafts", "list"]).out.contains("FAILED"));
+        crate::kit::wait_for("the failure", || phone.run(&["drafts", "list"]).out.contains("FAILED"));
         told(&phone, "drafts", "could not be sent", &format!("kai drafts show {id}"));
     }
 }

@@ -62,6 +62,16 @@ impl Done {
     }
 }
 
+pub(crate) fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
+    for _ in 0..200 {
+        if there() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("{what} did not happen");
+}
+
 pub(crate) struct Home(pub(crate) TempDir);
 
 impl Home {

@@ -15,10 +15,13 @@ mod daemon;
 mod device;
 mod doctor;
 mod edition;
+mod general_page;
 mod heartbeat;
 mod keyring;
 mod kit;
 mod ledger;
+mod ledger_page;
+mod models_page;
 #[cfg(all(target_os = "linux", feature = "notifications"))]
 mod notifications;
 mod notify;
@@ -26,11 +29,15 @@ mod page;
 mod phone;
 mod provider;
 mod refusals;
+mod settings;
+#[cfg(feature = "sms")]
+mod settings_phone;
 #[cfg(feature = "sms")]
 mod sms;
-#[cfg(all(target_os = "linux", feature = "sms", feature = "notifications"))]
+#[cfg(target_os = "linux")]
 mod soak;
 mod tasks;
 mod tools;
+mod tools_page;
 mod transfer;
 mod web;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::kit::{Daemon, Done, Home, KAI, kai};
+use crate::kit::{Daemon, Done, Home, KAI, kai, wait_for};
 use crate::phone::Phone;
 use crate::provider::{Act, Provider};
 
@@ -368,16 +368,6 @@ fn local_now() -> String {
         .to_zoned(jiff::tz::TimeZone::get("Europe/Berlin").unwrap())
         .strftime("%Y-%m-%d %H:%M:%S")
         .to_string()
-}
-
-pub(crate) fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
-    for _ in 0..200 {
-        if there() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    panic!("{what} did not happen");
 }
 
 /// The body that the first draft's Send button posts.

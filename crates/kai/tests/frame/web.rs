@@ -110,16 +110,16 @@ fn a_foreign_host_is_not_answered() {
 fn a_foreign_origin_changes_nothing_even_with_cookie_and_token() {
     let home = Home::new();
     let (daemon, cookie, csrf) = signed_in(&home);
-    let body = format!("csrf={csrf}&theme=dark");
+    let body = format!("csrf={csrf}&key=theme&value=dark");
     for origin in ["http://evil.example", "null", "http://127.0.0.1:1", "https://evil.example:443"] {
         let headers = [("Cookie", cookie.as_str()), ("Origin", origin)];
-        assert_eq!(daemon.send("POST", "/settings/theme", &headers, &body).status, 403, "{origin}");
+        assert_eq!(daemon.send("POST", "/settings/set", &headers, &body).status, 403, "{origin}");
         assert_eq!(daemon.send("GET", "/", &headers, "").status, 403, "{origin}");
     }
     assert_eq!(theme(&home), "system");
     let own = format!("http://{}", daemon.address);
     let headers = [("Cookie", cookie.as_str()), ("Origin", own.as_str())];
-    assert_eq!(daemon.send("POST", "/settings/theme", &headers, &body).status, 303);
+    assert_eq!(daemon.send("POST", "/settings/set", &headers, &body).status, 303);
     assert_eq!(theme(&home), "dark");
 }
 
@@ -128,26 +128,30 @@ fn a_change_needs_session_and_token() {
     let home = Home::new();
     let (daemon, cookie, csrf) = signed_in(&home);
     let post =
-        |cookie: &str, body: &str| daemon.send("POST", "/settings/theme", &[("Cookie", cookie)], body).status;
-    assert_eq!(post("", &format!("csrf={csrf}&theme=dark")), 401, "no session");
-    assert_eq!(post(&cookie, "theme=dark"), 403, "no token");
-    assert_eq!(post(&cookie, "csrf=&theme=dark"), 403, "an empty token");
-    assert_eq!(post(&cookie, &format!("csrf={}&theme=dark", "0".repeat(64))), 403, "another's token");
+        |cookie: &str, body: &str| daemon.send("POST", "/settings/set", &[("Cookie", cookie)], body).status;
+    assert_eq!(post("", &format!("csrf={csrf}&key=theme&value=dark")), 401, "no session");
+    assert_eq!(post(&cookie, "key=theme&value=dark"), 403, "no token");
+    assert_eq!(post(&cookie, "csrf=&key=theme&value=dark"), 403, "an empty token");
+    assert_eq!(
+        post(&cookie, &format!("csrf={}&key=theme&value=dark", "0".repeat(64))),
+        403,
+        "another's token"
+    );
     assert_eq!(daemon.send("POST", "/sign-out", &[("Cookie", &cookie)], "a=b").status, 403);
     assert_eq!(theme(&home), "system");
     assert_eq!(
-        post(&cookie, &format!("csrf={csrf}&theme=blue")),
+        post(&cookie, &format!("csrf={csrf}&key=theme&value=blue")),
         400,
         "a value that the setting does not take"
     );
     let headers = [("Cookie", cookie.as_str()), ("X-CSRF-Token", csrf.as_str())];
     assert_eq!(
-        daemon.send("POST", "/settings/theme", &headers, "theme=light").status,
+        daemon.send("POST", "/settings/set", &headers, "key=theme&value=light").status,
         303,
         "a token in the header"
     );
     assert_eq!(theme(&home), "light");
-    let large = format!("csrf={csrf}&theme={}", "x".repeat(2_000_000));
+    let large = format!("csrf={csrf}&key=theme&value={}", "x".repeat(2_000_000));
     assert_eq!(post(&cookie, &large), 413);
 }
 
@@ -156,7 +160,9 @@ fn a_get_changes_nothing() {
     let home = Home::new();
     let (daemon, cookie, csrf) = signed_in(&home);
     for method in ["GET", "HEAD"] {
-        for path in [format!("/settings/theme?theme=dark&csrf={csrf}"), format!("/sign-out?csrf={csrf}")] {
+        for path in
+            [format!("/settings/set?key=theme&value=dark&csrf={csrf}"), format!("/sign-out?csrf={csrf}")]
+        {
             let answer = daemon.send(method, &path, &[("Cookie", &cookie), ("X-CSRF-Token", &csrf)], "");
             assert_eq!(answer.status, 405, "{method} {path}");
         }

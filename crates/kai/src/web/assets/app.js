@@ -3,9 +3,14 @@
 (() => {
   document.documentElement.classList.add("js");
   const el = (id) => document.getElementById(id);
+  const all = (selector) => document.querySelectorAll(selector);
   const app = document.querySelector(".app");
+  if (!app) return;
+  const main = el("main");
+  // Fields in which somebody typed what is not saved yet.
+  const typed = new WeakSet();
 
-  // Makes `old` like `now` and leaves what is the same alone: focus, what is unfolded, what moves.
+  // Makes `old` like `now` and leaves what is the same alone: focus, what is unfolded, what moves, what is being typed.
   const morph = (old, now) => {
     if (old.nodeType !== 1) {
       if (old.data !== now.data) old.data = now.data;
@@ -19,6 +24,7 @@
       if (old.getAttribute(name) !== value) old.setAttribute(name, value);
     }
     fill(old, now);
+    if (old.matches("input, textarea, select") && !typed.has(old) && old !== document.activeElement) reset(old);
   };
   const alike = (a, b) => a.nodeName === b.nodeName && !a.id && !b.id;
   const fill = (old, now) => {
@@ -44,105 +50,56 @@
     template.innerHTML = html;
     return template.content;
   };
-
-  const say = (sentence, kind = "trouble") => {
-    el("toast").textContent = sentence;
-    el("toast").dataset.kind = kind;
+  // A field as the server last said.
+  const reset = (field) => {
+    typed.delete(field);
+    if (field.localName === "select") field.value = [...field.options].find((option) => option.defaultSelected)?.value;
+    else if (field.value !== field.defaultValue) field.value = field.defaultValue;
   };
 
-  const copy = async (text) => {
-    try {
-      return await navigator.clipboard.writeText(text);
-    } catch {
-      // Outside of loopback a plain page has no clipboard; in the old way below it has.
-    }
-    const area = document.createElement("textarea");
-    area.value = text;
-    document.body.append(area);
-    area.select();
-    document.execCommand("copy");
-    area.remove();
+  // A sentence about a form: in its card, or where the page says such things.
+  const say = (sentence, kind = "trouble", form = null) => {
+    const place = form?.closest(".card")?.querySelector(".said") ?? el("toast");
+    place.textContent = sentence;
+    place.dataset.kind = kind;
   };
 
-  // An answer without the buttons in it.
-  const said = (answer) => {
-    const buttons = [...answer.querySelectorAll("button")];
-    for (const button of buttons) button.hidden = true;
-    const text = answer.innerText;
-    for (const button of buttons) button.hidden = false;
-    return text;
+  // What the server cannot know: what a slider or a field holds at this moment.
+  const label = (range) => {
+    const stop = range.dataset.stops.split("|")[range.value];
+    range.setAttribute("aria-valuetext", stop);
+    const shown = document.querySelector(`output[for="${range.id}"]`);
+    if (shown) shown.textContent = stop;
   };
-
-  if (!app) return;
-  const main = el("main"), messages = el("messages"), input = el("chat-input"), composer = el("composer");
-  const chat = app.dataset.chat;
-
-  const atEnd = () => main.scrollHeight - main.scrollTop - main.clientHeight < 90;
-  // A beginning is read from its top.
-  const toEnd = () => { main.scrollTop = messages.children.length ? main.scrollHeight : 0; };
-  let sticks = true;
-  const mark = () => {
-    sticks = atEnd();
-    el("to-end").hidden = sticks;
+  const count = (shown) => {
+    const length = [...el(shown.htmlFor.value).value].length;
+    shown.textContent = `${length} / ${shown.dataset.longest}`;
+    shown.classList.toggle("over", length > shown.dataset.longest);
   };
-  main.addEventListener("scroll", mark, { passive: true });
-  // A keyboard that comes up, a banner that appears: who was at the end stays there.
-  new ResizeObserver(() => { if (sticks) toEnd(); }).observe(main);
-  el("to-end").addEventListener("click", toEnd);
-
-  // The seed's waiting chip: three words, one every 3 s; the style eases width and opacity.
-  const cycle = (box) => {
-    if (box.dataset.turns) return;
-    box.dataset.turns = "yes";
-    let n = 0;
-    const show = () => {
-      [...box.children].forEach((word, i) => word.classList.toggle("on", i === n));
-      box.style.width = `${box.children[n].offsetWidth}px`;
-    };
-    show();
-    const timer = setInterval(() => {
-      if (!box.isConnected) return clearInterval(timer);
-      n = (n + 1) % box.children.length;
-      show();
-    }, 3000);
-  };
-
-  // What the server cannot know: what was unfolded, and so may be sent.
   const settle = () => {
-    for (const box of document.querySelectorAll(".waits-words")) cycle(box);
-    for (const long of document.querySelectorAll("details.long")) {
-      if (long.open) long.dataset.seen = "yes";
-      const tap = long.closest(".draft").querySelector("button.primary");
-      if (tap) tap.disabled = !long.dataset.seen;
-    }
+    all("input[data-stops]").forEach(label);
+    all("output[data-longest]").forEach(count);
+    chat?.settle();
   };
-  document.addEventListener("toggle", settle, true);
 
   const patch = (patches) => {
-    const stay = sticks, focused = document.activeElement;
+    const focused = document.activeElement, stay = chat?.sticks();
     for (const { id, html, from, blocks } of patches) {
-      if (id) {
-        fill(el(id), parsed(html));
-        continue;
-      }
-      while (messages.children.length > from + blocks.length) messages.lastElementChild.remove();
-      blocks.forEach((block, n) => {
-        const now = parsed(block).firstElementChild, old = messages.children[from + n];
-        if (old) morph(old, now);
-        else messages.append(now);
-      });
+      if (!id) chat.blocks(from, blocks);
+      else if (el(id)) fill(el(id), parsed(html));
     }
     settle();
-    if (stay) toEnd();
-    mark();
+    chat?.seen(stay);
     if (focused && focused !== document.body && !focused.isConnected) main.focus();
   };
 
   let events;
   const follow = () => {
+    events?.close();
     const where = new URLSearchParams(location.search);
-    if (chat) where.set("chat", chat);
-    where.set("have", app.dataset.have);
+    if (app.dataset.page) where.set("page", app.dataset.page);
+    if (app.dataset.chat) where.set("chat", app.dataset.chat);
+    if (app.dataset.have) where.set("have", app.dataset.have);
     events = new EventSource(`/events?${where}`);
     events.addEventListener("open", () => { el("offline").textContent = ""; });
     events.addEventListener("patch", (event) => {
@@ -150,7 +107,9 @@
       patch(JSON.parse(event.data));
     });
     events.addEventListener("gone", () => location.reload());
+    const mine = events;
     events.addEventListener("error", () => {
+      if (mine !== events) return;
       app.dataset.live = "no";
       el("offline").textContent = "Reconnecting …";
       if (events.readyState === EventSource.CLOSED) setTimeout(follow, 3000);
@@ -166,65 +125,197 @@
   });
 
   const send = async (form, button) => {
-    const said = form === composer && !button?.hasAttribute("formaction");
-    if (form.dataset.busy || (said && !input.value.trim())) return;
-    const text = input.value, body = new URLSearchParams(new FormData(form, button));
+    if (form.dataset.busy) {
+      form.dataset.again = "yes";
+      return;
+    }
+    const body = new URLSearchParams(new FormData(form, button));
     const path = button?.getAttribute("formaction") || form.getAttribute("action");
+    const sent = [...form.elements].filter((field) => field.name && field.type !== "hidden" && field.type !== "submit");
+    const values = sent.map((field) => field.value);
+    // From here on it is the server's again, unless it is refused.
+    sent.forEach((field) => typed.delete(field));
+    const refused = (sentence) => {
+      sent.forEach((field, n) => {
+        // What was typed stays, to be mended; a slider goes back to what is so.
+        if (field.matches("[data-stops], select")) return reset(field);
+        field.value = values[n];
+        typed.add(field);
+      });
+      settle();
+      say(sentence, "trouble", form);
+    };
     form.dataset.busy = "yes";
-    say("");
+    say("", "trouble", form);
     try {
       const answer = await fetch(path, { method: "POST", body, headers: { "x-live": "1" } });
       if (answer.status === 401) return location.reload();
       const json = answer.headers.get("content-type")?.includes("json");
       const told = json ? await answer.json() : { error: (await answer.text()).slice(0, 300) };
-      if (!answer.ok) return say(told.error);
-      if (said && input.value === text) {
-        input.value = "";
-        grow();
-      }
-      if (said) toEnd();
-      const elsewhere = path.endsWith("/delete") && path !== `/c/${chat}/delete`;
-      if (told.to && told.to !== `/c/${chat}` && !elsewhere) location.assign(told.to);
+      if (!answer.ok) return refused(told.error);
+      if (told.said) say(told.said, "fine", form);
+      chat?.sent(form, button, body);
+      const here = location.pathname, elsewhere = path.endsWith("/delete") && path !== `${here}/delete`;
+      if (told.to && told.to !== here && !elsewhere) location.assign(told.to);
     } catch {
-      say("Kai does not answer. Is it still running?");
+      refused("Kai does not answer. Is it still running?");
     } finally {
       delete form.dataset.busy;
+      if (form.dataset.again) {
+        delete form.dataset.again;
+        if (form.querySelector("input[data-stops]")) send(form);
+      }
     }
   };
   document.addEventListener("submit", (event) => {
     const form = event.target;
-    if (form !== composer && !form.hasAttribute("data-live")) return;
+    if (!form.hasAttribute("data-live")) return;
     event.preventDefault();
-    send(form, event.submitter);
+    if (!chat || chat.may(form, event.submitter)) send(form, event.submitter);
   });
 
-  const grow = () => {
-    input.style.height = "auto";
-    input.style.height = `${Math.min(input.scrollHeight, 200)}px`;
-  };
-  input.addEventListener("input", grow);
-  input.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing || matchMedia("(pointer: coarse)").matches) return;
+  // Sliders and choices send themselves, a moment after the last move.
+  const soon = new WeakMap();
+  document.addEventListener("input", ({ target }) => {
+    if (!target.closest("form[data-live]")) return;
+    typed.add(target);
+    settle();
+  });
+  document.addEventListener("change", ({ target }) => {
+    const { form } = target;
+    if (!target.matches("[data-stops], select") || !form?.hasAttribute("data-live")) return;
+    clearTimeout(soon.get(form));
+    soon.set(form, setTimeout(() => send(form), 250));
+  });
+  // A link that unfolds a part of this page changes what is followed, and nothing that is typed.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-show]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    const button = composer.querySelector('[data-testid="chat-send"]');
-    if (!button.disabled) composer.requestSubmit(button);
+    history.pushState(null, "", link.href);
+    follow();
   });
-  document.addEventListener("click", async (event) => {
-    const button = event.target.closest("[data-copy], [data-idea]");
-    if (!button) return;
-    if (button.hasAttribute("data-idea")) {
-      input.value = button.textContent;
-      return composer.requestSubmit(composer.querySelector('[data-testid="chat-send"]'));
-    }
-    const code = button.nextElementSibling?.localName === "pre" && button.nextElementSibling;
-    await copy(code ? code.innerText : said(button.closest(".exchange").querySelector(".answer")));
-    say("Copied.", "fine");
-    setTimeout(() => say(""), 1500);
-  });
+  if (app.dataset.page) addEventListener("popstate", follow);
+
+  // The chat: what is said sticks to its end, and a field takes what is said next.
+  const talk = () => {
+    const messages = el("messages"), input = el("chat-input"), composer = el("composer");
+    const atEnd = () => main.scrollHeight - main.scrollTop - main.clientHeight < 90;
+    // A beginning is read from its top.
+    const toEnd = () => { main.scrollTop = messages.children.length ? main.scrollHeight : 0; };
+    let sticks = true;
+    const mark = () => {
+      sticks = atEnd();
+      el("to-end").hidden = sticks;
+    };
+    main.addEventListener("scroll", mark, { passive: true });
+    // A keyboard that comes up, a banner that appears: who was at the end stays there.
+    new ResizeObserver(() => { if (sticks) toEnd(); }).observe(main);
+    el("to-end").addEventListener("click", toEnd);
+
+    // The seed's waiting chip: three words, one every 3 s; the style eases width and opacity.
+    const cycle = (box) => {
+      if (box.dataset.turns) return;
+      box.dataset.turns = "yes";
+      let n = 0;
+      const show = () => {
+        [...box.children].forEach((word, i) => word.classList.toggle("on", i === n));
+        box.style.width = `${box.children[n].offsetWidth}px`;
+      };
+      show();
+      const timer = setInterval(() => {
+        if (!box.isConnected) return clearInterval(timer);
+        n = (n + 1) % box.children.length;
+        show();
+      }, 3000);
+    };
+    // What was unfolded, and so may be sent.
+    const unfold = () => {
+      all(".waits-words").forEach(cycle);
+      for (const long of all("details.long")) {
+        if (long.open) long.dataset.seen = "yes";
+        const tap = long.closest(".draft").querySelector("button.primary");
+        if (tap) tap.disabled = !long.dataset.seen;
+      }
+    };
+    document.addEventListener("toggle", unfold, true);
+
+    const copy = async (text) => {
+      try {
+        return await navigator.clipboard.writeText(text);
+      } catch {
+        // Outside of loopback a plain page has no clipboard; in the old way below it has.
+      }
+      const area = document.createElement("textarea");
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    };
+    // An answer without the buttons in it.
+    const answered = (answer) => {
+      const buttons = [...answer.querySelectorAll("button")];
+      for (const button of buttons) button.hidden = true;
+      const text = answer.innerText;
+      for (const button of buttons) button.hidden = false;
+      return text;
+    };
+    const grow = () => {
+      input.style.height = "auto";
+      input.style.height = `${Math.min(input.scrollHeight, 200)}px`;
+    };
+    input.addEventListener("input", grow);
+    input.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing || matchMedia("(pointer: coarse)").matches) return;
+      event.preventDefault();
+      if (!el("send").disabled) composer.requestSubmit(el("send"));
+    });
+    document.addEventListener("click", async (event) => {
+      const button = event.target.closest("[data-copy], [data-idea]");
+      if (!button) return;
+      if (button.hasAttribute("data-idea")) {
+        input.value = button.textContent;
+        return composer.requestSubmit(el("send"));
+      }
+      const code = button.nextElementSibling?.localName === "pre" && button.nextElementSibling;
+      await copy(code ? code.innerText : answered(button.closest(".exchange").querySelector(".answer")));
+      say("Copied.", "fine");
+      setTimeout(() => say(""), 1500);
+    });
+    if (!matchMedia("(pointer: coarse)").matches) input.focus();
+
+    const isSaid = (form, button) => form === composer && !button?.hasAttribute("formaction");
+    return {
+      settle: unfold,
+      sticks: () => sticks,
+      seen: (stay) => {
+        if (stay) toEnd();
+        mark();
+      },
+      blocks: (from, blocks) => {
+        while (messages.children.length > from + blocks.length) messages.lastElementChild.remove();
+        blocks.forEach((block, n) => {
+          const now = parsed(block).firstElementChild, old = messages.children[from + n];
+          if (old) morph(old, now);
+          else messages.append(now);
+        });
+      },
+      // Nothing is said twice, nor is nothing.
+      may: (form, button) => !form.dataset.busy && (!isSaid(form, button) || input.value.trim()),
+      sent: (form, button, body) => {
+        if (!isSaid(form, button)) return;
+        if (input.value === body.get("text")) {
+          input.value = "";
+          grow();
+        }
+        toEnd();
+      },
+    };
+  };
+  const chat = el("messages") && talk();
 
   settle();
-  toEnd();
-  mark();
+  chat?.seen(true);
   follow();
-  if (!matchMedia("(pointer: coarse)").matches) input.focus();
 })();

@@ -1,11 +1,12 @@
 //! A provider and a phone that behave badly.
 
-use std::time::{Duration, Instant};
+#[cfg(feature = "sms")]
+use std::time::Duration;
+use std::time::Instant;
 
 use super::{asked_for, kilobytes};
 use crate::ask::with_model;
 use crate::provider::{Act, Provider};
-use crate::sms::ready;
 
 const MEGABYTE: u64 = 1 << 20;
 
@@ -47,10 +48,11 @@ fn whatever_a_provider_does_ends_in_a_sentence_and_little_memory() {
     }
 }
 
+#[cfg(feature = "sms")]
 #[test]
 #[ignore = "waits for a phone that hangs; scripts/soak runs it"]
 fn a_phone_that_hangs_is_given_up_and_leaves_no_process() {
-    let phone = ready();
+    let phone = crate::sms::ready();
     phone.program("termux-sms-list", r#"case "$*" in *--help*) exit 1;; esac; sleep 86477 & wait"#);
     let daemon = phone.start();
     let cookie = daemon.sign_in();
@@ -69,6 +71,7 @@ fn a_phone_that_hangs_is_given_up_and_leaves_no_process() {
     assert_eq!(running("86477"), Vec::<String>::new(), "left behind");
 }
 
+#[cfg(feature = "sms")]
 /// The command lines that hold a word.
 fn running(word: &str) -> Vec<String> {
     let all = std::fs::read_dir("/proc").unwrap().flatten();

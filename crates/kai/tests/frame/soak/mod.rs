@@ -3,8 +3,10 @@
 
 #![expect(clippy::print_stdout, reason = "the figures are what it is run for")]
 
+#[cfg(all(feature = "sms", feature = "notifications"))]
 mod books;
 mod faults;
+#[cfg(all(feature = "sms", feature = "notifications"))]
 mod kills;
 mod load;
 
@@ -12,9 +14,11 @@ use std::time::{Duration, Instant};
 
 use crate::kit::Daemon;
 
+#[cfg(all(feature = "sms", feature = "notifications"))]
 /// Small and repeatable: a soak that found something is run again with its seed.
 struct Dice(u64);
 
+#[cfg(all(feature = "sms", feature = "notifications"))]
 impl Dice {
     fn new(salt: u64) -> Self {
         let seed = std::env::var("KAI_SOAK_SEED").ok().and_then(|seed| seed.parse().ok());

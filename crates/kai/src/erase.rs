@@ -1,0 +1,50 @@
+//! Everything Kai keeps in a home, gone: for `kai erase`, and for a daemon that was asked to on its page.
+
+use std::fs;
+use std::io;
+
+use kai_assistant::home::{Home, KeyPlace};
+
+use crate::failure::Failure;
+use crate::home::keyring;
+
+/// What a person types to show that this is meant.
+pub(crate) const WORDS: &str = "erase everything";
+
+/// What Kai makes in its home; nothing else in the folder is touched.
+const OURS: [&str; 12] = [
+    "kai.db",
+    "kai.db-wal",
+    "kai.db-shm",
+    "kai.db.new",
+    "kai.key",
+    "kai.key.new",
+    "kai.sock",
+    "kai.lock",
+    "copies",
+    "logs",
+    "files",
+    "kai.db-journal",
+];
+
+/// The caller holds the lock of the daemon, so nobody works here any more.
+pub(crate) fn everything(home: &Home) -> Result<(), Failure> {
+    if let (Ok(Some(file)), Some(ring)) = (home.read_key_file(), keyring())
+        && matches!(file.place, KeyPlace::Keyring)
+    {
+        drop(ring.remove(&file.home));
+    }
+    for name in OURS {
+        let path = home.dir.join(name);
+        let gone = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        match gone {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(home, &e)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn failed(home: &Home, error: &io::Error) -> Failure {
+    Failure::failed(format!("{} could not be erased: {error}.", home.dir.display()))
+}

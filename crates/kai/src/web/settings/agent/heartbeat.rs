@@ -1,0 +1,215 @@
+//! The heartbeat: whether, how often, at which hours, with which model and words, and what came of it.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::response::Response;
+use axum::routing::post;
+use kai_assistant::heartbeat::prompt::OPENING;
+use kai_assistant::heartbeat::{Why, beat};
+use kai_assistant::settings::{
+    HEARTBEAT_ACTIVE_END, HEARTBEAT_ACTIVE_START, HEARTBEAT_ENABLED, HEARTBEAT_INTERVAL, HEARTBEAT_MODEL,
+    HEARTBEAT_PROMPT,
+};
+use maud::{Markup, html};
+
+use crate::call::Call;
+use crate::failure::Failure;
+use crate::heartbeat::{self, HeartbeatStatus, LogRow};
+use crate::models;
+use crate::web::settings::Look;
+use crate::web::settings::form::Form;
+use crate::web::settings::parts::{
+    Button, Editor, Region, Slider, Switch, button, editor, form, link, range, set_button, slider, spinner,
+    switch,
+};
+use crate::web::{Web, page};
+
+const CARD: &str = "heartbeat";
+/// Runs that are seen without asking for more.
+const FEW: usize = 5;
+
+pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
+    let (app, now) = (&look.web.app, look.web.app.clock.now());
+    let status = heartbeat::status(app).await?;
+    let running = app.db.read(move |tx| beat::under_way(tx, now)).await?;
+    let log = heartbeat::log(app).await?;
+    let dry_run = if look.place.shows("dry-run") { Some(dry_run(look).await?) } else { None };
+    let prompt = Editor {
+        setting: &HEARTBEAT_PROMPT,
+        label: "Prompt",
+        help: "What a heartbeat is told to do, in your own words. What arrived is added to it.",
+        own: OPENING,
+        testid: "heartbeat-prompt",
+    };
+    let content = html! {
+        div class="part" { (when(look, &status)) (model(look).await?) }
+        div class="part" { (editor(look, CARD, &prompt)) }
+        div class="part" {
+            (run_now(look, running))
+            (link(&look.place.turned("dry-run"), CARD, "heartbeat-dry-run", if dry_run.is_some() { "Hide the next prompt" } else { "Show what the next one would ask" }))
+            @if let Some(dry_run) = dry_run { (dry_run) }
+            (history(look, &log))
+        }
+    };
+    Ok(Region::card(CARD, "Heartbeat", content).testid("heartbeat-card"))
+}
+
+fn when(look: &Look<'_>, status: &HeartbeatStatus) -> Markup {
+    let enabled = Switch {
+        setting: &HEARTBEAT_ENABLED,
+        label: "Look by itself",
+        help: "Every so often Kai looks at what arrived, and tells you what needs you. When nothing is new, no model is asked.",
+        testid: "heartbeat-toggle",
+    };
+    let interval = Slider {
+        setting: &HEARTBEAT_INTERVAL,
+        label: "Every",
+        stops: &["5m", "10m", "15m", "30m", "45m", "1h", "2h", "4h"],
+        testid: "heartbeat-interval",
+    };
+    html! {
+        (switch(look, CARD, &enabled))
+        @if status.enabled { (slider(look, CARD, &interval)) (hours(look, status)) }
+    }
+}
+
+/// Two thumbs on one day. The hours in between are lit, across midnight too.
+fn hours(look: &Look<'_>, status: &HeartbeatStatus) -> Markup {
+    let names: Vec<String> = (0..=24).map(|hour| format!("{hour}:00")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (start, end) = (status.active_start as usize, status.active_end as usize);
+    let lit = |hour: usize| match start.cmp(&end) {
+        std::cmp::Ordering::Less => (start..end).contains(&hour),
+        std::cmp::Ordering::Equal => true,
+        std::cmp::Ordering::Greater => hour >= start || hour < end,
+    };
+    let content = html! {
+        div class="between" {
+            span class="name" { "Active hours" }
+            span {
+                @if start == end { "always" } @else {
+                    output for="heartbeat-start" { (names[start]) } " – " output for="heartbeat-end" { (names[end]) }
+                }
+            }
+        }
+        div class="pair" {
+            div class="hours" aria-hidden="true" { @for hour in 0..24 { i class=[lit(hour).then_some("on")] {} } }
+            label class="seen-not" for="heartbeat-start" { "Active from" }
+            (range("heartbeat-start", "start", start, &names))
+            label class="seen-not" for="heartbeat-end" { "Active until" }
+            (range("heartbeat-end", "end", end, &names))
+        }
+        (set_button())
+    };
+    form(look, CARD, "/settings/agent/heartbeat/hours", "slider", &content)
+}
+
+async fn model(look: &Look<'_>) -> Result<Markup, Failure> {
+    let chosen = look.values.of(&HEARTBEAT_MODEL);
+    let mut names = models::names(&look.web.app).await?;
+    if !chosen.is_empty() && !names.contains(&chosen) {
+        names.push(chosen.clone());
+    }
+    let content = html! {
+        input type="hidden" name="key" value=(HEARTBEAT_MODEL.key);
+        div class="between" {
+            label for="heartbeat-model" { "Model" }
+            select id="heartbeat-model" name="value" data-testid="heartbeat-model" autocomplete="off" {
+                option value="" selected[chosen.is_empty()] { "The first that answers" }
+                @for name in &names { option value=(name) selected[*name == chosen] { (name) } }
+            }
+        }
+        (set_button())
+    };
+    Ok(form(look, CARD, "/settings/set", "", &content))
+}
+
+fn run_now(look: &Look<'_>, running: bool) -> Markup {
+    html! {
+        @if running { (spinner("Looking at what arrived …")) }
+        @else {
+            (button(look, CARD, "/settings/agent/heartbeat/run", &Button {
+                label: "Run now", testid: "heartbeat-run", class: "", fields: &[],
+            }))
+        }
+    }
+}
+
+/// The prompt to the byte.
+async fn dry_run(look: &Look<'_>) -> Result<Markup, Failure> {
+    let dry = heartbeat::dry_run(&look.web.app).await?;
+    Ok(html! {
+        p class="quiet" data-testid="heartbeat-tokens" {
+            "About " (dry.tokens) " tokens, with " (dry.tools.len()) " tools: " (dry.tools.join(", "))
+        }
+        pre data-testid="heartbeat-preview" { "\n" (dry.prompt) }
+    })
+}
+
+fn history(look: &Look<'_>, log: &[LogRow]) -> Markup {
+    let whole = look.place.shows("log");
+    let shown = if whole { log.len() } else { FEW };
+    html! {
+        @if log.is_empty() { p class="quiet" { "It has not run yet." } }
+        ol class="items" data-testid="heartbeat-log" { @for row in log.iter().take(shown) { (logged(look, row)) } }
+        @if whole { (link(&look.place.turned("log"), CARD, "heartbeat-log-less", "Show fewer runs")) }
+        @else if log.len() > FEW {
+            (link(&look.place.turned("log"), CARD, "heartbeat-log-more", &format!("Show all {} runs", log.len())))
+        }
+    }
+}
+
+fn logged(look: &Look<'_>, row: &LogRow) -> Markup {
+    let came_to = match row.outcome.as_str() {
+        "report" => "Reported something",
+        "ok" => "Nothing needed you",
+        "nothing_new" => "Nothing new, no model was asked",
+        _ => "Failed",
+    };
+    html! {
+        li class="entry" data-outcome=(row.outcome) {
+            div class="between" {
+                span { (came_to) }
+                span class="quiet" {
+                    (page::moment(row.at, &look.web.app.clock.zone()))
+                    @if row.tokens > 0 { " · " (row.tokens) " tokens · " (row.ms / 1000) "." (row.ms % 1000 / 100) " s" }
+                }
+            }
+            @if let Some(reason) = &row.reason { p class="trouble-text" { (reason) } }
+        }
+    }
+}
+
+pub(super) fn routes() -> Router<Web> {
+    Router::new()
+        .route("/settings/agent/heartbeat/run", post(run))
+        .route("/settings/agent/heartbeat/hours", post(set_hours))
+}
+
+async fn run(form: Form) -> Response {
+    let app = Arc::clone(&form.web.app);
+    let running = async move {
+        let ran = heartbeat::run(&app, &app.around, Why::Asked).await?;
+        match ran.outcome.as_str() {
+            // These two leave no line in the log.
+            "not_due" | "busy" => Err(Failure::failed(ran.reason.unwrap_or_default())),
+            _ => Ok(()),
+        }
+    };
+    let started = form.start(running).await;
+    form.answer(started.map(|()| "")).await
+}
+
+async fn set_hours(form: Form) -> Response {
+    // The thumbs run over the same day, and a day that begins at 24 begins at 0.
+    let start = if form.field("start") == "24" { "0" } else { form.field("start") };
+    let set = |setting: &kai_assistant::settings::Setting, value: &str| {
+        form.call(Call::SettingsSet { key: setting.key.to_string(), value: value.to_owned() })
+    };
+    let done = match set(&HEARTBEAT_ACTIVE_START, start).await {
+        Ok(()) => set(&HEARTBEAT_ACTIVE_END, form.field("end")).await,
+        refused => refused,
+    };
+    form.answer(done.map(|()| "")).await
+}

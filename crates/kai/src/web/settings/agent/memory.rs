@@ -1,0 +1,164 @@
+//! What Kai remembers, who it is, and what it proposes to become.
+
+use axum::Router;
+use axum::response::Response;
+use axum::routing::post;
+use kai_assistant::agent::soul;
+use kai_assistant::db::DbError;
+use kai_assistant::hex;
+use kai_assistant::memory::promotion::{self, Proposal};
+use kai_assistant::memory::{Category, Memory, store};
+use kai_assistant::settings::{MEMORY_ENABLED, SOUL_TEXT};
+use maud::{Markup, html};
+
+use crate::call::Call;
+use crate::failure::Failure;
+use crate::memory;
+use crate::web::bin::Kept;
+use crate::web::settings::Look;
+use crate::web::settings::form::Form;
+use crate::web::settings::parts::{
+    Button, Editor, Region, Switch, button, editor, form, icon_button, link, switch, things,
+};
+use crate::web::{Web, icons};
+
+const CARD: &str = "memory";
+/// Memories that are seen without asking for more.
+const FEW: usize = 5;
+
+pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
+    let read = look.web.app.db.read(|tx| Ok::<_, DbError>((store::all(tx)?, promotion::proposals(tx)?)));
+    let (memories, proposals) = read.await?;
+    let enabled = Switch {
+        setting: &MEMORY_ENABLED,
+        label: "Remember things",
+        help: "Across conversations. Off, Kai keeps what it knows and does not use it.",
+        testid: "memory-toggle",
+    };
+    let soul = Editor {
+        setting: &SOUL_TEXT,
+        label: "Who Kai is",
+        help: "The beginning of everything that a model is told, in your own words.",
+        own: soul::OWN,
+        testid: "soul",
+    };
+    let content = html! {
+        div class="part" { (switch(look, CARD, &enabled)) (list(look, &memories)) }
+        @if !proposals.is_empty() {
+            div class="part" {
+                p class="name" { "Kai proposes to always keep in mind" }
+                ul class="items" { @for proposal in &proposals { (proposed(look, proposal)) } }
+            }
+        }
+        div class="part" { (editor(look, CARD, &soul)) }
+    };
+    Ok(Region::card(CARD, "Memory", content).testid("memory-card"))
+}
+
+fn list(look: &Look<'_>, memories: &[Memory]) -> Markup {
+    let whole = look.place.shows("memories");
+    let shown = if whole { memories.len() } else { FEW };
+    let all = things(memories.len(), "memory", "memories");
+    html! {
+        @if memories.is_empty() { p class="quiet" { "Nothing is remembered yet." } }
+        ul class="items" data-testid="memories" { @for memory in memories.iter().take(shown) { (row(look, memory)) } }
+        @if whole { (link(&look.place.turned("memories"), CARD, "memories-less", "Show the newest only")) }
+        @else if memories.len() > FEW {
+            (link(&look.place.turned("memories"), CARD, "memories-all", &format!("Show all {all}")))
+        }
+    }
+}
+
+fn row(look: &Look<'_>, memory: &Memory) -> Markup {
+    let key = memory.key.as_str();
+    let edited = look.place.open("memory") == Some(key);
+    let forget = html! {
+        input type="hidden" name="key" value=(key);
+        (icon_button("memory-delete", &format!("Forget {key}"), &icons::bin()))
+    };
+    html! {
+        li class="entry" id=(format!("memory-{}", hex::encode(key.as_bytes()))) data-testid="memory" {
+            div class="between" {
+                span class="name" { (key) }
+                span class="line" {
+                    @if let Some(kind) = kind(memory.category) { span class="tag" { (kind) } }
+                    @if memory.hits > 0 { span class="quiet" { "useful " (memory.hits) "×" } }
+                    a class="round" href=(format!("{}#{CARD}", look.place.opening("memory", (!edited).then_some(key))))
+                        data-show data-testid="memory-edit" aria-label=(format!("Edit {key}")) title="Edit" { (icons::pen()) }
+                    (form(look, CARD, "/settings/agent/memory/delete", "", &forget))
+                }
+            }
+            @if edited { (edit(look, memory)) } @else { p class="text" { (memory.content) } }
+            @if memory.tainted { p class="quiet" { "Comes from what others wrote." } }
+        }
+    }
+}
+
+fn kind(category: Category) -> Option<&'static str> {
+    match category {
+        Category::General => None,
+        Category::Learning => Some("Learned"),
+        Category::Error => Some("Mistake"),
+        Category::Preference => Some("Preference"),
+    }
+}
+
+fn edit(look: &Look<'_>, memory: &Memory) -> Markup {
+    let key = memory.key.as_str();
+    let typed = look.told.filter(|told| told.typed(CARD, "key") == Some(key));
+    let content = html! {
+        input type="hidden" name="key" value=(key);
+        label class="seen-not" for="memory-text" { "What Kai remembers as " (key) }
+        textarea id="memory-text" name="content" rows="3" data-testid="memory-text" autocomplete="off" {
+            "\n" (typed.and_then(|told| told.typed(CARD, "content")).unwrap_or(&memory.content))
+        }
+        div class="choices" { button type="submit" class="primary" data-testid="memory-save" { "Save" } }
+    };
+    form(look, CARD, "/settings/agent/memory/edit", "editor", &content)
+}
+
+fn proposed(look: &Look<'_>, proposal: &Proposal) -> Markup {
+    let key = proposal.key.as_str();
+    let answer = |action: &str, label: &str, testid: &str, class: &str| {
+        button(look, CARD, action, &Button { label, testid, class, fields: &[("key", key)] })
+    };
+    html! {
+        li class="entry" data-testid="proposal" {
+            p class="text" { (proposal.text) }
+            p class="quiet" { "From the memory “" (key) "”, which was useful " (proposal.hits) " times." }
+            div class="choices" {
+                (answer("/settings/agent/memory/accept", "Accept", "proposal-accept", "primary"))
+                (answer("/settings/agent/memory/decline", "Decline", "proposal-decline", ""))
+            }
+        }
+    }
+}
+
+pub(super) fn routes() -> Router<Web> {
+    Router::new()
+        .route("/settings/agent/memory/edit", post(rewrite))
+        .route("/settings/agent/memory/delete", post(delete))
+        .route("/settings/agent/memory/accept", post(accept))
+        .route("/settings/agent/memory/decline", post(decline))
+}
+
+async fn rewrite(form: Form) -> Response {
+    let done = memory::rewrite(form.app(), form.field("key"), form.field("content")).await;
+    form.answer(done.map(|()| "Saved.")).await
+}
+
+async fn delete(form: Form) -> Response {
+    let taken = memory::take_away(form.app(), form.field("key")).await;
+    let done = taken.map(|removed| form.web.bin.put(Kept::Memory(removed), form.app().clock.now()));
+    form.answer(done.map(|()| "")).await
+}
+
+async fn accept(form: Form) -> Response {
+    let done = form.call(Call::MemoryAccept { key: form.field("key").to_owned() }).await;
+    form.answer(done.map(|()| "It is part of who Kai is now.")).await
+}
+
+async fn decline(form: Form) -> Response {
+    let done = form.call(Call::MemoryDecline { key: form.field("key").to_owned() }).await;
+    form.answer(done.map(|()| "")).await
+}

@@ -1,0 +1,202 @@
+//! Notifications of other apps: what the person wants, what the platform allows, and which apps are left alone.
+
+use axum::Router;
+use axum::response::Response;
+use axum::routing::post;
+use kai_assistant::settings::{NOTIFICATIONS_DISMISS_ENABLED, NOTIFICATIONS_ENABLED, NOTIFICATIONS_IGNORED};
+use maud::{Markup, html};
+
+use crate::call::Call;
+use crate::failure::Failure;
+use crate::notifications::{self, Asked, NotificationsStatus};
+use crate::web::Web;
+use crate::web::settings::form::Form;
+use crate::web::settings::parts::{Button, Region, Switch, button, form, link, switch, switch_to, things};
+use crate::web::settings::{Asking, Look};
+
+const CARD: &str = "notifications";
+
+/// None where nothing can be heard.
+pub(super) async fn card(look: &Look<'_>) -> Result<Option<Region>, Failure> {
+    let app = &look.web.app;
+    let status = match look.asking {
+        Asking::Phone => notifications::status(app).await?,
+        Asking::No => notifications::known(app).await?,
+    };
+    if !status.supported {
+        return Ok(None);
+    }
+    let apps = if look.place.shows("apps") { Some(apps(look).await?) } else { None };
+    let dismiss = Switch {
+        setting: &NOTIFICATIONS_DISMISS_ENABLED,
+        label: "Allow dismissing",
+        help: "Kai may take a notification off your screen when you ask for it.",
+        testid: "notifications-dismiss-toggle",
+    };
+    let content = html! {
+        div class="part" { (reading(look, &status)) }
+        div class="part" {
+            @if status.enabled || status.queued > 0 { (queue(look, &status)) (gaps(&status)) }
+            (link(&look.place.turned("apps"), CARD, "notifications-manage", if apps.is_some() { "Close the list of apps" } else { "Manage apps" }))
+            @if let Some(apps) = apps { (apps) }
+        }
+        div class="part" { (switch(look, CARD, &dismiss)) (super::code_redaction(look, CARD)) }
+    };
+    Ok(Some(Region::card(CARD, "Notifications", content).testid("notifications-card")))
+}
+
+fn reading(look: &Look<'_>, status: &NotificationsStatus) -> Markup {
+    let read = Switch {
+        setting: &NOTIFICATIONS_ENABLED,
+        label: "Read notifications",
+        help: "Kai reads what other apps show you, as it comes.",
+        testid: "notifications-toggle",
+    };
+    let waiting = status.state == "waiting";
+    let locked_out = status.enabled && status.access != "granted" && status.state != "listening";
+    html! {
+        (switch_to(look, CARD, "/settings/agent/notifications/turn", status.enabled, &read))
+        @if status.enabled {
+            p data-testid="notifications-status" class=[(status.state != "listening").then_some("trouble-text")] {
+                @if status.state == "listening" { "Listener active" }
+                @else { "Listener inactive — check notification access" }
+            }
+        }
+        @if waiting { p data-testid="notifications-status" { "Waiting for access …" } }
+        @if let Some(hint) = &status.hint { p class="quiet" data-testid="notifications-hint" { (hint) } }
+        @if status.enabled && let Some(error) = &status.last_error { p class="trouble-text" { (error) } }
+        @if waiting || locked_out {
+            div class="choices" {
+                (button(look, CARD, "/settings/agent/notifications/access", &Button {
+                    label: "Open notification access", testid: "notifications-access", class: "primary", fields: &[],
+                }))
+                (button(look, CARD, "/settings/agent/notifications/refresh", &Button {
+                    label: "Check again", testid: "notifications-refresh", class: "", fields: &[],
+                }))
+            }
+        }
+    }
+}
+
+fn queue(look: &Look<'_>, status: &NotificationsStatus) -> Markup {
+    let dropped = things(status.dropped as usize, "older one was dropped", "older ones were dropped");
+    html! {
+        div class="between keep" {
+            div class="facts" {
+                p data-testid="notifications-queued" { (status.queued) " queued for the next heartbeat" }
+                @if status.dropped > 0 { p class="quiet" { (dropped) } }
+            }
+            @if status.queued > 0 {
+                (button(look, CARD, "/settings/agent/notifications/clear", &Button {
+                    label: "Clear queue", testid: "notifications-clear", class: "", fields: &[],
+                }))
+            }
+        }
+    }
+}
+
+/// Times in which nothing was heard, newest last.
+fn gaps(status: &NotificationsStatus) -> Markup {
+    html! {
+        @if !status.gaps.is_empty() {
+            details class="did" data-testid="notifications-gaps" {
+                summary { (things(status.gaps.len(), "time without notifications", "times without notifications")) }
+                ul {
+                    @for gap in &status.gaps {
+                        li { (gap.began_local) " – " (gap.ended_local.as_deref().unwrap_or("now")) ": " (gap.gap.why) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Our own list: neither a Linux desktop nor Termux has a picker that we could open.
+async fn apps(look: &Look<'_>) -> Result<Markup, Failure> {
+    let apps = notifications::apps(&look.web.app).await?;
+    let add = html! {
+        div class="between" {
+            label for="app-ignored" { "Leave another app alone" }
+        }
+        div class="line" {
+            input type="text" id="app-ignored" name="package" placeholder="Its package name, e.g. org.mozilla.firefox"
+                autocomplete="off" required data-testid="app-ignored";
+            input type="hidden" name="ignored" value="true";
+            button type="submit" data-testid="app-ignore" { "Add" }
+        }
+    };
+    Ok(html! {
+        p class="quiet" { "Apps that are off are left alone: Kai does not keep what they show." }
+        @if apps.is_empty() { p class="quiet" { "No app has shown anything in the last day." } }
+        ul class="items" { @for app in &apps { li { (app_switch(look, app)) } } }
+        (form(look, CARD, "/settings/agent/notifications/app", "editor", &add))
+    })
+}
+
+fn app_switch(look: &Look<'_>, app: &notifications::AppRow) -> Markup {
+    let content = html! {
+        input type="hidden" name="package" value=(app.package);
+        input type="hidden" name="ignored" value=(!app.ignored);
+        button class="switch" type="submit" role="switch" aria-checked=(!app.ignored) data-testid="app-toggle"
+            data-app=(app.package) {
+            span { (app.label) @if app.label != app.package { span class="quiet" { " " (app.package) } } }
+            span class="track" {}
+        }
+    };
+    form(look, CARD, "/settings/agent/notifications/app", "", &content)
+}
+
+pub(super) fn routes() -> Router<Web> {
+    Router::new()
+        .route("/settings/agent/notifications/turn", post(turn))
+        .route("/settings/agent/notifications/access", post(access))
+        .route("/settings/agent/notifications/refresh", post(refresh))
+        .route("/settings/agent/notifications/clear", post(clear))
+        .route("/settings/agent/notifications/app", post(ignore))
+}
+
+/// Waiting is no failure: the card says for what.
+async fn turn(form: Form) -> Response {
+    let turned = notifications::turn(form.app(), form.field("value") == "true").await;
+    form.answer(turned.map(|_| "")).await
+}
+
+/// Asking makes the platform show where access is given.
+async fn access(form: Form) -> Response {
+    let asked = notifications::ask(form.app()).await;
+    form.answer(asked.map(|()| "")).await
+}
+
+async fn refresh(form: Form) -> Response {
+    let web = form.web.clone();
+    let looking = async move {
+        let looked = notifications::refresh(&web.app).await;
+        web.turns.move_on();
+        looked
+    };
+    let started = form.start(looking).await;
+    form.answer(started.map(|()| "")).await
+}
+
+async fn clear(form: Form) -> Response {
+    let cleared = form.call(Call::Notifications(Asked::Clear)).await;
+    form.answer(cleared.map(|()| "")).await
+}
+
+async fn ignore(form: Form) -> Response {
+    let done = set_ignored(&form).await;
+    form.answer(done.map(|()| "")).await
+}
+
+async fn set_ignored(form: &Form) -> Result<(), Failure> {
+    let package = form.field("package").trim().to_owned();
+    let apps = notifications::apps(form.app()).await?;
+    let mut ignored: Vec<String> =
+        apps.into_iter().filter(|app| app.ignored && app.package != package).map(|app| app.package).collect();
+    if form.field("ignored") == "true" {
+        ignored.push(package);
+    }
+    let key = NOTIFICATIONS_IGNORED.key.to_string();
+    form.call(Call::SettingsSet { key, value: ignored.join(",") }).await?;
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! What Kai is to do later, and how it went before.
+
+use axum::Router;
+use axum::response::Response;
+use axum::routing::post;
+use kai_assistant::settings::SCHEDULING_ENABLED;
+use kai_assistant::tasks::{Status, TaskId};
+use maud::{Markup, html};
+
+use crate::failure::Failure;
+use crate::tasks::{self, RunRow, TaskRow, TaskWhole};
+use crate::web::bin::Kept;
+use crate::web::settings::Look;
+use crate::web::settings::form::Form;
+use crate::web::settings::parts::{Region, Switch, form, icon_button, link, switch, things};
+use crate::web::{Web, icons, page};
+
+const CARD: &str = "tasks";
+
+pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
+    let app = &look.web.app;
+    let tasks = tasks::list(app).await?;
+    let opened = look.place.open("task").and_then(|id| id.parse().ok()).map(TaskId);
+    // It may have been deleted while it is open.
+    let opened = match opened {
+        Some(id) => tasks::show(app, id).await.ok(),
+        None => None,
+    };
+    let enabled = Switch {
+        setting: &SCHEDULING_ENABLED,
+        label: "Plan and run tasks",
+        help: "Once, again and again, or with every heartbeat. Off, those that wait stay, and none runs.",
+        testid: "scheduling-toggle",
+    };
+    let content = html! {
+        (switch(look, CARD, &enabled))
+        @if tasks.is_empty() { p class="quiet" { "No tasks. Ask Kai to remind you of something, or to do it every Monday." } }
+        ul class="items" data-testid="tasks" {
+            @for task in &tasks { (row(look, task, opened.as_ref().filter(|opened| opened.row.id == task.id))) }
+        }
+    };
+    Ok(Region::card(CARD, "Tasks", content).testid("tasks-card"))
+}
+
+fn row(look: &Look<'_>, task: &TaskRow, opened: Option<&TaskWhole>) -> Markup {
+    let id = task.id.0.to_string();
+    let delete = html! {
+        input type="hidden" name="id" value=(id);
+        (icon_button("task-delete", &format!("Delete {}", task.description), &icons::bin()))
+    };
+    let (label, which) =
+        if opened.is_some() { ("Hide details", None) } else { ("Details", Some(id.as_str())) };
+    html! {
+        li class="entry" id=(format!("task-{id}")) data-testid="task" {
+            div class="between" {
+                span class="name" { (task.description) }
+                (form(look, CARD, "/settings/agent/tasks/delete", "", &delete))
+            }
+            p data-testid="task-when" { (sentence(&task.readable)) }
+            p class="quiet" { (standing(look, task)) }
+            (link(&look.place.opening("task", which), CARD, "task-details", label))
+            @if let Some(opened) = opened { (details(look, opened)) }
+        }
+    }
+}
+
+/// "every Monday at 8:00" as a line of its own.
+fn sentence(readable: &str) -> String {
+    let mut letters = readable.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn standing(look: &Look<'_>, task: &TaskRow) -> Markup {
+    let zone = look.web.app.clock.zone();
+    html! {
+        @match task.status {
+            Status::Running => "Runs now",
+            Status::Completed => "Done",
+            Status::Skipped => "Its time passed unused",
+            Status::Pending => @if let Some(next) = task.next_at { "Next: " (page::moment(next, &zone)) } @else { "Waits" },
+        }
+        @if task.failures > 0 { " · failed " (things(task.failures as usize, "time", "times")) }
+        @if task.tainted { " · planned after reading what others wrote" }
+    }
+}
+
+fn details(look: &Look<'_>, task: &TaskWhole) -> Markup {
+    html! {
+        div class="details" data-testid="task-runs" {
+            p class="quiet" { "What Kai is told" }
+            p class="text" { (task.prompt) }
+            p class="quiet" { @if task.runs.is_empty() { "It has not run yet." } @else { "Last runs" } }
+            ol class="items" { @for run in &task.runs { (ran(look, run)) } }
+        }
+    }
+}
+
+fn ran(look: &Look<'_>, run: &RunRow) -> Markup {
+    let outcome = match run.outcome.as_deref() {
+        None => "Runs now",
+        Some("OK") => "Done",
+        Some("FAILED") => "Failed",
+        Some("SKIPPED") => "Passed over",
+        Some(_) => "Cut off",
+    };
+    html! {
+        li class="entry" {
+            div class="between" {
+                span { (outcome) }
+                span class="quiet" {
+                    (page::moment(run.started_at, &look.web.app.clock.zone()))
+                    @if run.tokens > 0 { " · " (run.tokens) " tokens" }
+                }
+            }
+            @if !run.reason.is_empty() { p class="quiet text" { (run.reason) } }
+        }
+    }
+}
+
+pub(super) fn routes() -> Router<Web> {
+    Router::new().route("/settings/agent/tasks/delete", post(delete))
+}
+
+async fn delete(form: Form) -> Response {
+    let done = put_away(&form).await;
+    form.answer(done.map(|()| "")).await
+}
+
+async fn put_away(form: &Form) -> Result<(), Failure> {
+    let id = form.field("id").parse().map_err(|_| Failure::usage("A task has a number."))?;
+    let (task, runs) = tasks::take_away(form.app(), TaskId(id)).await?;
+    form.web.bin.put(Kept::Task(Box::new(task), runs), form.app().clock.now());
+    Ok(())
+}

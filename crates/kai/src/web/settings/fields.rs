@@ -1,0 +1,84 @@
+//! One-line fields and choices of settings: like [`super::parts`], for what is neither a switch nor a slider.
+
+use kai_assistant::settings::{Kind, Setting};
+use maud::{Markup, html};
+
+use super::Look;
+use super::parts::{form, plain};
+
+/// A choice among few.
+pub(super) struct Choice<'a> {
+    pub(super) setting: &'a Setting,
+    pub(super) label: &'a str,
+    /// The values it takes, and what people call them.
+    pub(super) options: &'a [(&'a str, &'a str)],
+    pub(super) testid: &'a str,
+}
+
+pub(super) fn choice(look: &Look<'_>, card: &str, choice: &Choice<'_>) -> Markup {
+    form(look, card, "/settings/set", "field", &buttons(look, choice))
+}
+
+/// One that changes more than its card: the page comes anew.
+pub(super) fn choice_on_page(look: &Look<'_>, card: &str, choice: &Choice<'_>) -> Markup {
+    plain(look, card, "/settings/set", "field", &buttons(look, choice))
+}
+
+fn buttons(look: &Look<'_>, choice: &Choice<'_>) -> Markup {
+    let now = look.values.of(choice.setting);
+    html! {
+        input type="hidden" name="key" value=(choice.setting.key);
+        span class="label" id=(choice.testid) { (choice.label) }
+        div class="choices" role="group" aria-labelledby=(choice.testid) {
+            @for (value, label) in choice.options {
+                button type="submit" name="value" value=(value) aria-pressed=(now == *value)
+                    data-testid=(format!("{}-{value}", choice.testid)) { (label) }
+            }
+        }
+    }
+}
+
+/// A field of one line. A secret is never shown, not even its length: only whether there is one.
+pub(super) struct Field<'a> {
+    pub(super) setting: &'a Setting,
+    pub(super) label: &'a str,
+    pub(super) testid: &'a str,
+}
+
+pub(super) fn field(look: &Look<'_>, card: &str, field: &Field<'_>) -> Markup {
+    let Field { setting, label, testid } = field;
+    let (kind, help) = (setting.kind, format!("{testid}-help"));
+    let stored = look.values.of(setting);
+    let typed = look.told.filter(|told| told.typed(card, "key") == Some(&setting.key));
+    let value = match kind {
+        Kind::Secret => "",
+        _ => typed.and_then(|told| told.typed(card, "value")).unwrap_or(&stored),
+    };
+    let content = html! {
+        input type="hidden" name="key" value=(setting.key);
+        input type="hidden" name="told" value="saved";
+        label for=(testid) { (label) }
+        div class="line" {
+            (input(kind, testid, &help, value))
+            button type="submit" data-testid=(format!("{testid}-save")) { "Save" }
+        }
+        p class="quiet" id=(help) {
+            (setting.help)
+            @if kind == Kind::Secret && stored == "set" { " One is stored; a new one takes its place." }
+        }
+    };
+    form(look, card, "/settings/set", "field", &content)
+}
+
+fn input(kind: Kind, id: &str, help: &str, value: &str) -> Markup {
+    let (type_, (from, to)) = match kind {
+        Kind::Whole { from, to } => ("number", (Some(from), Some(to))),
+        Kind::Secret => ("password", (None, None)),
+        _ => ("text", (None, None)),
+    };
+    let autocomplete = if kind == Kind::Secret { "new-password" } else { "off" };
+    html! {
+        input type=(type_) id=(id) data-testid=(id) name="value" value=(value) min=[from] max=[to]
+            aria-describedby=(help) autocomplete=(autocomplete) spellcheck="false";
+    }
+}

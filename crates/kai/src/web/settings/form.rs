@@ -1,0 +1,172 @@
+//! A form of a settings page: what it holds, and how its card tells what came of it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::extract::{FromRequest, Query, Request};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Redirect, Response};
+use kai_assistant::settings::{self, Kind, Setting};
+use maud::{Markup, html};
+
+use super::{Page, Place, render};
+use crate::answer::answer;
+use crate::call::Call;
+use crate::caller::Nobody;
+use crate::failure::Failure;
+use crate::web::signin::Session;
+use crate::web::{Web, page, reply};
+use crate::wire::App;
+
+/// What was sent, and from where.
+pub(super) struct Form {
+    pub(super) web: Web,
+    session: Session,
+    headers: HeaderMap,
+    fields: BTreeMap<String, String>,
+}
+
+/// What somebody without a script is told on the page that comes back, and what they had typed.
+pub(super) struct Told {
+    card: String,
+    sentence: String,
+    fields: BTreeMap<String, String>,
+}
+
+impl Told {
+    /// What was typed into a field and could not be taken.
+    pub(super) fn typed(&self, card: &str, field: &str) -> Option<&str> {
+        self.fields.get(field).filter(|_| self.card == card).map(String::as_str)
+    }
+
+    /// The sentence, if it is for this card.
+    pub(super) fn to(&self, card: &str) -> Option<&str> {
+        (self.card == card).then_some(self.sentence.as_str())
+    }
+}
+
+impl FromRequest<Web> for Form {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, web: &Web) -> Result<Self, Response> {
+        let headers = request.headers().clone();
+        let session = request.extensions().get::<Option<Session>>().cloned().flatten();
+        let session = session.ok_or_else(|| page::sign_in(&headers))?;
+        let fields = axum::Form::<BTreeMap<String, String>>::from_request(request, web).await;
+        let axum::Form(mut fields) = fields.map_err(|_| reply::misfilled(&headers))?;
+        for typed in fields.values_mut() {
+            // Forms carry line ends as CR LF.
+            *typed = typed.replace("\r\n", "\n");
+        }
+        Ok(Self { web: web.clone(), session, headers, fields })
+    }
+}
+
+/// What is done at once is told at once; what takes longer is seen in its region.
+const PATIENCE: Duration = Duration::from_millis(700);
+
+impl Form {
+    /// Empty if it was not sent.
+    pub(super) fn field(&self, name: &str) -> &str {
+        self.fields.get(name).map(String::as_str).unwrap_or_default()
+    }
+
+    pub(super) fn app(&self) -> &App {
+        &self.web.app
+    }
+
+    /// What a command would do, the same way.
+    pub(super) async fn call(&self, call: Call) -> Result<(), Failure> {
+        answer(self.app(), call, &self.app().around, &Nobody).await.map(drop)
+    }
+
+    /// Starts what may take minutes; the daemon goes on with it whoever waits. What fails at once is told.
+    pub(super) async fn start(
+        &self,
+        work: impl Future<Output = Result<(), Failure>> + Send + 'static,
+    ) -> Result<(), Failure> {
+        let begun = tokio::spawn(work);
+        match tokio::time::timeout(PATIENCE, begun).await {
+            Ok(Ok(done)) => done,
+            Ok(Err(_)) => Err(Failure::failed("Kai hit a bug of its own and gave up on this.")),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Tells what came of it: a sentence, which may be empty, or why not.
+    pub(super) async fn answer(self, done: Result<&str, Failure>) -> Response {
+        // Not everything that a card shows is in the store.
+        self.web.turns.move_on();
+        if reply::by_script(&self.headers) {
+            return match done {
+                Ok(sentence) => reply::said(sentence),
+                Err(failure) => reply::not_done(&self.headers, &failure.message),
+            };
+        }
+        let place = self.place();
+        let card = self.field("card").to_owned();
+        match done {
+            Ok(_) => Redirect::to(&format!("{}#{card}", place.address())).into_response(),
+            Err(failure) => {
+                let told = Told { card, sentence: failure.message, fields: self.fields };
+                let status = if failure.code == 2 { StatusCode::BAD_REQUEST } else { StatusCode::CONFLICT };
+                render(&self.web, &self.session, &place, status, Some(&told)).await
+            }
+        }
+    }
+
+    /// The page it is on, with what was unfolded there.
+    fn place(&self) -> Place {
+        let named = Page::ALL.iter().copied().find(|page| page.name() == self.field("page"));
+        let page = named.unwrap_or(Page::ALL[0]);
+        let from: Uri = reply::from(&self.headers).parse().unwrap_or_default();
+        let query = Query::try_from_uri(&from).map(|Query(query)| query).unwrap_or_default();
+        Place::new(page, if from.path() == page.path() { query } else { BTreeMap::new() })
+    }
+}
+
+/// `/settings/set`: one setting, by its key, as `kai settings set` does it.
+pub(super) async fn set(form: Form) -> Response {
+    let done = set_value(&form).await;
+    form.answer(done.map(|()| "")).await
+}
+
+/// `/settings/text`: what an editor holds. Kai's own words are no words of the person's: they may get better.
+pub(super) async fn set_text(form: Form) -> Response {
+    let (text, reset) = (form.field("value").trim(), !form.field("reset").is_empty());
+    let value = if reset || text == form.field("own").trim() { "" } else { text };
+    let done =
+        form.call(Call::SettingsSet { key: form.field("key").to_owned(), value: value.to_owned() }).await;
+    form.answer(done.map(|()| "Saved.")).await
+}
+
+async fn set_value(form: &Form) -> Result<(), Failure> {
+    let key = form.field("key");
+    let all = settings::catalogue(form.app().toolbox.settings());
+    let setting = all.iter().find(|setting| setting.key == key);
+    // A slider sends the number of its stop.
+    let value = match (form.fields.get("stop"), setting) {
+        (Some(stop), Some(setting)) => stop_value(setting, stop),
+        _ => form.field("value").to_owned(),
+    };
+    form.call(Call::SettingsSet { key: key.to_owned(), value }).await
+}
+
+fn stop_value(setting: &Setting, stop: &str) -> String {
+    match setting.kind {
+        Kind::Choice(values) => {
+            let value = stop.parse().ok().and_then(|at: usize| values.get(at));
+            value.map_or_else(|| stop.to_owned(), |value| (*value).to_owned())
+        }
+        _ => stop.to_owned(),
+    }
+}
+
+/// What every form carries: the proof that it is ours, and where what comes of it is told.
+pub(super) fn hidden(csrf: &str, page: Page, card: &str) -> Markup {
+    html! {
+        input type="hidden" name="csrf" value=(csrf);
+        input type="hidden" name="page" value=(page.name());
+        input type="hidden" name="card" value=(card);
+    }
+}

@@ -1,0 +1,395 @@
+//! The ledger: what left, what ran, what was tapped and clicked, as it was recorded.
+
+use std::ops::Range;
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use kai_assistant::ledger::{self, Extent, Kept, Piece, Reach, Record, Wanted};
+use kai_assistant::settings::LEDGER_RETENTION_DAYS;
+use kai_assistant::words::Words;
+use maud::{Markup, html};
+
+use super::fields::{Field, field};
+use super::form::Form;
+use super::parts::{Button, Region, button, fact};
+use super::passing::Checked;
+use super::{Look, Place};
+use crate::cli::out::visible;
+use crate::failure::Failure;
+use crate::ledger as kept_ledger;
+use crate::web::{Web, icons, page};
+use crate::wire::App;
+
+/// Records on one page.
+const PAGE: usize = 40;
+/// Characters of a record's text in the list, and of a request's bytes on its page.
+const BRIEF: usize = 160;
+const LONG: usize = 20_000;
+
+pub(super) fn routes() -> Router<Web> {
+    Router::new().route("/ledger/verify", post(verify)).route("/ledger/{seq}/bytes", get(bytes))
+}
+
+pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
+    let app = &look.web.app;
+    let opened = look.place.open("record").and_then(|seq| seq.parse().ok());
+    let mut regions = vec![];
+    if let Some(seq) = opened {
+        regions.push(Region::card("record", "One record", one(look, seq).await?).testid("ledger-record"));
+    }
+    let (wanted, wrong) = wanted(look.place, &app.clock.zone());
+    let before = look.place.says("before").parse().ok();
+    let reach = Reach { found: PAGE, looked: kept_ledger::LOOK };
+    let read = app
+        .db
+        .read(move |tx| Ok::<_, Failure>((ledger::piece(tx, &wanted, before, reach)?, ledger::extent(tx)?)));
+    let (piece, extent) = read.await?;
+    regions.push(Region::card("records", "Records", records(look, &piece, wrong)).testid("ledger-records"));
+    regions.push(Region::card("ledger", "Is it whole?", whole(look, &extent)).testid("ledger-whole"));
+    Ok(regions)
+}
+
+/// The kinds that this edition can record, and what people call them.
+const KINDS: &[(&str, &str)] = &[
+    ("request", "Requests to models"),
+    ("tool_call", "Tool calls"),
+    ("tool_result", "Results of tools"),
+    ("click", "Clicks"),
+    #[cfg(feature = "sms")]
+    ("codes", "Codes shown"),
+    #[cfg(feature = "sms")]
+    ("draft", "Drafts"),
+    #[cfg(feature = "sms")]
+    ("tap", "Taps on Send"),
+    #[cfg(feature = "sms")]
+    ("sent", "What became of a tap"),
+    #[cfg(feature = "sms")]
+    ("discarded", "Drafts taken away"),
+];
+
+/// What the address asks for, and what of it makes no sense.
+fn wanted(place: &Place, zone: &TimeZone) -> (Wanted, Option<&'static str>) {
+    let said = |name: &str| place.says(name).trim().to_owned();
+    let (chat, day) = (said("conversation"), said("day"));
+    let within = if day.is_empty() { None } else { day_in(&day, zone) };
+    let conversation = chat.parse().ok();
+    let wrong = match () {
+        () if !day.is_empty() && within.is_none() => Some("A day looks like 2026-11-15."),
+        () if !chat.is_empty() && conversation.is_none() => Some("A conversation has a number."),
+        () => None,
+    };
+    let wanted = Wanted {
+        kind: said("kind"),
+        name: said("name"),
+        conversation,
+        within,
+        text: said("text"),
+        seen: said("who"),
+    };
+    (wanted, wrong)
+}
+
+/// From midnight to midnight where the person is, in epoch milliseconds.
+fn day_in(day: &str, zone: &TimeZone) -> Option<Range<i64>> {
+    let day: Date = day.parse().ok()?;
+    let begin = |day: Date| Some(day.to_zoned(zone.clone()).ok()?.timestamp().as_millisecond());
+    Some(begin(day)?..begin(day.tomorrow().ok()?)?)
+}
+
+fn records(look: &Look<'_>, piece: &Piece, wrong: Option<&str>) -> Markup {
+    let words = App::words(&look.values, &look.web.app.around);
+    let zone = look.web.app.clock.zone();
+    let filtered = FILTERS.iter().any(|name| !look.place.says(name).is_empty());
+    let paged = !look.place.says("before").is_empty();
+    html! {
+        details open[filtered] {
+            summary data-testid="ledger-filters" { (if cfg!(any(feature = "sms", feature = "notifications")) { "Filter, or ask who saw a message" } else { "Filter" }) }
+            (filters(look, filtered))
+        }
+        @if let Some(wrong) = wrong { p class="remark" { (wrong) } }
+        @if piece.kept.is_empty() {
+            p class="quiet" data-testid="ledger-none" {
+                @if piece.further.is_some() { "Nothing was found so far." }
+                @else if !look.place.says("who").is_empty() { "No request held it." }
+                @else if filtered || paged { "Nothing was found." }
+                @else { "Nothing has left, run or been clicked yet." }
+            }
+        }
+        ol class="records" {
+            @for kept in &piece.kept { (line(look, kept, words, &zone)) }
+        }
+        div class="choices" {
+            @if paged { (to(&look.place.with("before", ""), "records", "ledger-newest", "To the newest")) }
+            @if let Some(before) = piece.further {
+                (to(&look.place.with("before", &before.to_string()), "records", "ledger-older", "Older ones"))
+            }
+        }
+    }
+}
+
+/// Another page of the ledger, from its top: nothing is being typed here that it could lose.
+fn to(href: &str, card: &str, testid: &str, label: &str) -> Markup {
+    html! { a class="more" href=(format!("{href}#{card}")) data-testid=(testid) { (label) } }
+}
+
+const FILTERS: [&str; 6] = ["kind", "name", "conversation", "day", "text", "who"];
+
+/// A form that only asks, so it needs no proof: its answer is an address.
+fn filters(look: &Look<'_>, filtered: bool) -> Markup {
+    let said = |name: &str| look.place.says(name);
+    let input = |name: &str, label: &str, kind: &str| {
+        let id = format!("ledger-{name}");
+        html! {
+            div {
+                label for=(id) { (label) }
+                input type=(kind) id=(id) data-testid=(id) name=(name) value=(said(name)) autocomplete="off";
+            }
+        }
+    };
+    html! {
+        form class="filters" method="get" action="/ledger" role="search" aria-label="Filter the ledger" {
+            div {
+                label for="ledger-kind" { "What" }
+                select id="ledger-kind" data-testid="ledger-kind" name="kind" {
+                    option value="" selected[said("kind").is_empty()] { "Everything" }
+                    @for (kind, label) in KINDS { option value=(kind) selected[said("kind") == *kind] { (label) } }
+                }
+            }
+            (input("name", "Tool or model", "text"))
+            (input("conversation", "Conversation", "text"))
+            (input("day", "Day", "date"))
+            (input("text", "Words in it", "text"))
+            @if cfg!(any(feature = "sms", feature = "notifications")) {
+                (input("who", "Who saw message", "text"))
+            }
+            div class="choices" {
+                button type="submit" data-testid="ledger-filter" { "Show" }
+                @if filtered { a class="more" href="/ledger" data-testid="ledger-all" { "Show everything" } }
+            }
+        }
+    }
+}
+
+/// One record as a line; its number leads to all of it.
+fn line(look: &Look<'_>, kept: &Kept, words: &Words, zone: &TimeZone) -> Markup {
+    let seq = kept.seq.to_string();
+    let (icon, said, more) = said(&kept.record, words);
+    let open = look.place.opening("record", Some(&seq));
+    html! {
+        li class="record" data-testid="ledger-line" data-kind=(kept.record.kind()) {
+            (icon)
+            div {
+                p { (visible(&said)) }
+                @if let Some(more) = more { p class="quiet brief" { (visible(&brief(&more))) } }
+                p class="quiet" {
+                    (page::moment(kept.at.as_millisecond(), zone))
+                    @if let Some(chat) = kept.record.conversation() { " · " a href=(format!("/c/{chat}")) { "conversation " (chat) } }
+                    " · " a href=(format!("{open}#record")) data-testid="ledger-open" { "record " (seq) }
+                }
+            }
+        }
+    }
+}
+
+fn brief(text: &str) -> String {
+    let mut shown: String = text.chars().take(BRIEF).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// What happened, in words, and what belongs to it.
+fn said(record: &Record, words: &Words) -> (Markup, String, Option<String>) {
+    let tool = |name: &str| words.tool_name(name);
+    match record {
+        Record::Request { model, bytes, seen, .. } => {
+            let held = match seen.len() {
+                0 => String::new(),
+                1 => ", with 1 message in it".to_owned(),
+                n => format!(", with {n} messages in it"),
+            };
+            (icons::outward(), format!("{bytes} bytes left for {model}{held}"), None)
+        }
+        Record::ToolCall { tool: name, arguments, .. } => {
+            (icons::build(), format!("The model called {}", tool(name)), Some(arguments.clone()))
+        }
+        Record::ToolResult { tool: name, success, result_chars, .. } => {
+            let came = if *success { "brought" } else { "failed with" };
+            (icons::build(), format!("{} {came} {result_chars} characters", tool(name)), None)
+        }
+        Record::Click { tool: name, arguments, allowed, .. } => {
+            let answer = if *allowed { "allowed" } else { "did not allow" };
+            (icons::tap(), format!("You {answer} {}", tool(name)), Some(arguments.clone()))
+        }
+        Record::Codes { shown, .. } => {
+            let what = if *shown { "showed" } else { "hid" };
+            (icons::shield(), format!("You {what} one-time codes"), None)
+        }
+        Record::Draft { draft, channel, to, .. } => {
+            (icons::copy(), format!("Draft {draft} was made for {to} ({channel})"), None)
+        }
+        Record::Tap { draft, .. } => (icons::tap(), format!("You tapped Send on draft {draft}"), None),
+        Record::Sent { draft, outcome } => (icons::send(), format!("Draft {draft}: {outcome}"), None),
+        Record::Discarded { draft, status } => {
+            (icons::bin(), format!("You took draft {draft} away ({status})"), None)
+        }
+    }
+}
+
+/// All of one record; of a request also the bytes that left.
+async fn one(look: &Look<'_>, seq: i64) -> Result<Markup, Failure> {
+    let app = &look.web.app;
+    let close = to(&look.place.opening("record", None), "records", "ledger-close", "Close");
+    let Some(kept) = app.db.read(move |tx| ledger::one(tx, seq)).await? else {
+        return Ok(html! { p { "There is no record " (seq) ". It may have been let go." } (close) });
+    };
+    let sent = match &kept.record {
+        Record::Request { .. } => Some(kept_ledger::bytes(app, seq).await?),
+        _ => None,
+    };
+    let words = App::words(&look.values, &app.around);
+    let at = kept.at.to_zoned(app.clock.zone()).strftime("%Y-%m-%d %H:%M:%S%:z").to_string();
+    Ok(html! {
+        p { (visible(&said(&kept.record, words).1)) "." }
+        dl class="facts" {
+            (fact("Record", &seq.to_string()))
+            (fact("When", &at))
+            @for (name, value) in facts(&kept.record) { (fact(&name, &visible(&value))) }
+        }
+        @if let Some(sent) = &sent { (as_it_left(seq, sent)) }
+        (close)
+    })
+}
+
+/// Its fields as they are stored; the names of chunks say nothing to a person.
+fn facts(record: &Record) -> Vec<(String, String)> {
+    let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(record) else { return vec![] };
+    let plain = |value: serde_json::Value| match value {
+        serde_json::Value::String(text) => text,
+        serde_json::Value::Array(items) => {
+            let text = |item: serde_json::Value| item.as_str().map(str::to_owned).unwrap_or_default();
+            items.into_iter().map(text).collect::<Vec<_>>().join("; ")
+        }
+        other => other.to_string(),
+    };
+    let told = fields.into_iter().filter(|(name, _)| name != "chunks");
+    told.map(|(name, value)| (named(&name), plain(value))).collect()
+}
+
+/// `result_chars` as people read it.
+fn named(field: &str) -> String {
+    let mut letters = field.chars().map(|c| if c == '_' { ' ' } else { c });
+    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
+}
+
+fn as_it_left(seq: i64, sent: &str) -> Markup {
+    let shown: String = sent.chars().take(LONG).collect();
+    html! {
+        h3 { "Exactly what left" }
+        pre data-testid="ledger-bytes" tabindex="0" aria-label="Exactly what left" { (visible(&shown)) }
+        @if shown.len() < sent.len() { p class="quiet" { "This is the beginning of " (sent.len()) " bytes." } }
+        a class="more" href=(format!("/ledger/{seq}/bytes")) data-testid="ledger-whole-bytes" { "All of it, as a file" }
+    }
+}
+
+async fn bytes(State(web): State<Web>, Path(seq): Path<i64>) -> Response {
+    match kept_ledger::bytes(&web.app, seq).await {
+        Ok(text) => {
+            let kind = (header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned());
+            let name =
+                (header::CONTENT_DISPOSITION, format!("attachment; filename=\"kai-request-{seq}.txt\""));
+            ([kind, name], text).into_response()
+        }
+        Err(failure) => page::notice_back(StatusCode::NOT_FOUND, "Not found", &failure.message, "/ledger"),
+    }
+}
+
+fn whole(look: &Look<'_>, extent: &Extent) -> Markup {
+    let checked = look.web.passing.checked();
+    let zone = look.web.app.clock.zone();
+    html! {
+        p {
+            (extent.records) @if extent.records == 1 { " record" } @else { " records" }
+            @if let Some(since) = extent.since { ", since " (page::moment(since, &zone)) } ". "
+            "Each is sealed by a hash over all before it."
+        }
+        @if let Some(last) = extent.checkpoint {
+            p class="quiet" data-testid="ledger-checkpoint" {
+                "Records up to " (last) " were let go because of their age; the chain begins at a checkpoint after them."
+            }
+        }
+        @match &checked {
+            Some(Checked::Checking) => p data-testid="ledger-checked" { span class="pulse" {} " Reading every record …" },
+            Some(Checked::Failed(why)) => p class="error" data-testid="ledger-checked" { (why) },
+            Some(Checked::At(at, check)) if check.whole => p data-testid="ledger-checked" {
+                "All " (check.records) " records were what they were, " (page::moment(at.as_millisecond(), &zone)) "."
+            },
+            Some(Checked::At(_, check)) => p class="error" data-testid="ledger-checked" {
+                "It is not what it was. At record " (check.broken_at.unwrap_or_default()) ": "
+                (check.what.as_deref().unwrap_or_default()) "."
+            },
+            None => {}
+        }
+        (button(look, "ledger", "/ledger/verify", &Button {
+            label: "Check every record", testid: "ledger-verify", class: "", fields: &[],
+        }))
+        (field(look, "ledger", &Field {
+            setting: &LEDGER_RETENTION_DAYS, label: "Days that records are kept", testid: "ledger-retention",
+        }))
+    }
+}
+
+async fn verify(form: Form) -> Response {
+    let web = form.web.clone();
+    let checking = async move {
+        if !web.passing.begin_check() {
+            return Ok(());
+        }
+        web.turns.move_on();
+        let done = match kept_ledger::check(&web.app).await {
+            Ok(check) => Checked::At(web.app.clock.now(), check),
+            Err(error) => Checked::Failed(error.to_string()),
+        };
+        web.passing.end_check(done);
+        web.turns.move_on();
+        Ok(())
+    };
+    let begun = form.start(checking).await;
+    form.answer(begun.map(|()| "")).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_from_midnight_to_midnight_there() {
+        let berlin = TimeZone::get("Europe/Berlin").unwrap();
+        let hours = |day: &str| day_in(day, &berlin).map(|span| (span.end - span.start) / 3_600_000);
+        for (day, expected) in [
+            ("2026-11-15", Some(24)),
+            ("2026-10-25", Some(25)),
+            ("2026-03-29", Some(23)),
+            ("2026-02-30", None),
+            ("yesterday", None),
+            ("", None),
+        ] {
+            assert_eq!(hours(day), expected, "{day}");
+        }
+    }
+
+    #[test]
+    fn a_record_tells_its_fields_but_no_names_of_chunks() {
+        let (chunks, seen) = (vec!["abc".to_owned()], vec!["sms 4".to_owned(), "n".to_owned()]);
+        let request = Record::Request { conversation: 3, model: "mine".to_owned(), bytes: 9, chunks, seen };
+        let told: Vec<String> =
+            facts(&request).into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(told, ["Bytes=9", "Conversation=3", "Model=mine", "Seen=sms 4; n", "What=request"]);
+    }
+}

@@ -1,0 +1,294 @@
+//! The models: which are asked in which order, whether they work, and how to add one.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use axum::routing::post;
+use kai_assistant::models::store::{self, Move};
+use kai_assistant::models::{ConfiguredModel, preset};
+use kai_llm::{Preset, presets};
+use maud::{Markup, html};
+
+use super::Look;
+use super::form::Form;
+use super::parts::{Button, Region, button, form};
+use super::passing::Trial;
+use crate::call::{Call, ModelRow, NewModel};
+use crate::cli::out::visible;
+use crate::failure::Failure;
+use crate::models;
+use crate::web::bin::Kept;
+use crate::web::{Web, icons, reply};
+
+pub(super) fn routes() -> Router<Web> {
+    Router::new()
+        .route("/settings/models/add", post(add))
+        .route("/settings/models/test", post(test))
+        .route("/settings/models/move", post(shift))
+        .route("/settings/models/remove", post(remove))
+}
+
+pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
+    let rows = models::rows(&look.web.app, &look.web.app.around).await?;
+    Ok(vec![
+        Region::card("models", "Asked in this order", list(look, &rows)),
+        Region::card("add", "Add a model", adding(look)),
+    ])
+}
+
+fn list(look: &Look<'_>, rows: &[ModelRow]) -> Markup {
+    let added = rows.iter().filter(|row| row.origin == "added").count();
+    html! {
+        @if rows.is_empty() {
+            p { "None is set up, so Kai cannot answer. Add one below." }
+        } @else {
+            p class="quiet" { "The first one is asked; if it cannot answer, the next one is." }
+            ol class="models" {
+                @for (at, row) in rows.iter().enumerate() { (model(look, row, Stands { at, of: added })) }
+            }
+        }
+    }
+}
+
+/// Where a model stands among those that were added.
+#[derive(Clone, Copy)]
+struct Stands {
+    at: usize,
+    of: usize,
+}
+
+fn model(look: &Look<'_>, row: &ModelRow, stands: Stands) -> Markup {
+    let name = visible(&row.name);
+    let trial = look.web.passing.trial(&row.name);
+    html! {
+        li class="model" data-testid="model" data-model=(name) {
+            div class="model-head" {
+                strong { (name) }
+                @if stands.at == 0 && row.ready { span class="tag" { "Asked first" } }
+                @for tag in tags(row) { span class="tag" { (tag) } }
+            }
+            p class="quiet" { (visible(&row.model)) " · " (visible(&row.base_url)) }
+            @if let Some(why) = &row.why_not { p class="remark" data-testid="model-why-not" { (why) } }
+            @if let Some(trial) = &trial { (told(trial)) }
+            div class="choices" { (acts(look, row, stands, trial.as_ref())) }
+            @if look.place.open("model") == Some(&row.name) { (changing(look, row)) }
+        }
+    }
+}
+
+fn tags(row: &ModelRow) -> Vec<&'static str> {
+    let from = match row.origin.as_str() {
+        "environment" => Some("From the environment"),
+        "found" => Some("Found on this machine"),
+        "demo" => Some("Plays a script"),
+        _ => None,
+    };
+    let local = if row.local { "Stays on this machine" } else { "Leaves this machine" };
+    let key = row.has_key.then_some("With a key");
+    from.into_iter().chain([local]).chain(key).collect()
+}
+
+/// What came of asking it for a word.
+fn told(trial: &Trial) -> Markup {
+    html! {
+        p class="trial" data-testid="model-trial" {
+            @match trial {
+                Trial::Asking => { span class="pulse" {} "Asking it for a word …" }
+                Trial::Asked(test) if test.works => {
+                    "It works: it said “" (visible(&test.says)) "” after " (test.ms) " ms."
+                }
+                Trial::Asked(test) => span class="error" { "It does not work. " (visible(&test.says)) },
+                Trial::Failed(why) => span class="error" { (visible(why)) },
+            }
+        }
+    }
+}
+
+fn acts(look: &Look<'_>, row: &ModelRow, stands: Stands, trial: Option<&Trial>) -> Markup {
+    let asking = matches!(trial, Some(Trial::Asking));
+    let opened = look.place.open("model") == Some(&row.name);
+    let change = look.place.opening("model", (!opened).then_some(&row.name));
+    let round = |way: &str, label: &str, icon: Markup, possible: bool| {
+        let content = html! {
+            input type="hidden" name="name" value=(row.name);
+            button class="round" type="submit" name="way" value=(way) disabled[!possible] title=(label)
+                data-testid=(format!("model-{way}")) aria-label=(format!("{label}: {}", visible(&row.name))) { (icon) }
+        };
+        form(look, "models", "/settings/models/move", "", &content)
+    };
+    let act = |action: &str, label: &str, testid: &str| {
+        let it = Button { label, testid, class: "", fields: &[("name", &row.name)] };
+        button(look, "models", action, &it)
+    };
+    html! {
+        @if !asking && row.origin != "demo" { (act("/settings/models/test", "Test", "model-test")) }
+        @if row.origin == "added" {
+            a class="button" href=(format!("{change}#models")) data-show data-testid="model-change" { (if opened { "Leave as it is" } else { "Change" }) }
+            (act("/settings/models/remove", "Remove", "model-remove"))
+            @if stands.of > 1 {
+                (round("up", "Ask earlier", icons::send(), stands.at > 0))
+                (round("down", "Ask later", icons::down(), stands.at + 1 < stands.of))
+            }
+        }
+    }
+}
+
+fn changing(look: &Look<'_>, row: &ModelRow) -> Markup {
+    let Some(preset) = preset(&row.preset) else { return html! {} };
+    let key = if row.has_key { "Leave empty to keep the key it has" } else { "None yet" };
+    let shown = Fields {
+        card: "models",
+        preset,
+        name: Some(&row.name),
+        base_url: &row.base_url,
+        model: &row.model,
+        key,
+    };
+    fields(look, &shown)
+}
+
+fn adding(look: &Look<'_>) -> Markup {
+    let chosen = look.place.open("preset").and_then(preset);
+    let near = |preset: &&Preset| preset.local || preset.base_url.is_none();
+    html! {
+        (choices(look, "On your machines", presets().iter().filter(near), chosen))
+        (choices(look, "Services on the internet", presets().iter().filter(|preset| !near(preset)), chosen))
+        @if let Some(preset) = chosen {
+            @let key = if preset.needs_key { "Your key for it" } else { "Only if the server wants one" };
+            (fields(look, &Fields { card: "add", preset, name: None, base_url: "", model: "", key }))
+        }
+    }
+}
+
+fn choices<'p>(
+    look: &Look<'_>,
+    title: &str,
+    presets: impl Iterator<Item = &'p Preset>,
+    chosen: Option<&Preset>,
+) -> Markup {
+    html! {
+        p class="label" { (title) }
+        ul class="presets" aria-label=(title) {
+            @for preset in presets {
+                @let here = chosen.is_some_and(|chosen| chosen.id == preset.id);
+                @let to = look.place.opening("preset", (!here).then_some(&preset.id));
+                li {
+                    a class="button" href=(format!("{to}#add")) data-show data-testid="preset" data-preset=(preset.id)
+                        aria-current=[here.then_some("true")] { (preset.name) }
+                }
+            }
+        }
+    }
+}
+
+/// What is asked about a model.
+struct Fields<'a> {
+    card: &'a str,
+    preset: &'a Preset,
+    /// `None` for a new one.
+    name: Option<&'a str>,
+    base_url: &'a str,
+    model: &'a str,
+    key: &'a str,
+}
+
+fn fields(look: &Look<'_>, shown: &Fields<'_>) -> Markup {
+    let Fields { card, preset, name, base_url, model, key } = *shown;
+    let typed = |field: &str| look.told.and_then(|told| told.typed(card, field));
+    let line = |field: &str, label: &str, value: &str, hint: &str| {
+        let id = format!("{card}-{field}");
+        html! {
+            label for=(id) { (label) }
+            input type="text" id=(id) data-testid=(id) name=(field) value=(typed(field).unwrap_or(value))
+                placeholder=(hint) autocomplete="off" spellcheck="false";
+        }
+    };
+    let (at, which) = (preset.base_url.as_deref(), preset.model.as_deref());
+    let key_id = format!("{card}-key");
+    let content = html! {
+        input type="hidden" name="preset" value=(preset.id);
+        @match name {
+            Some(name) => input type="hidden" name="name" value=(name);,
+            None => (line("name", "What you call it", "", &preset.id)),
+        }
+        (line("base_url", "Address", base_url, at.unwrap_or("http://host:port/v1")))
+        (line("model", "Model", model, which.unwrap_or("its name on the server")))
+        label for=(key_id) { "Key" }
+        // Never filled in: what is stored is not shown, not even its length.
+        input type="password" id=(key_id) data-testid=(key_id) name="key" placeholder=(key) autocomplete="new-password";
+        p class="quiet" { "What is left empty is as shown. A key is stored encrypted, and never shown again." }
+        div class="choices" {
+            button type="submit" class="primary" data-testid=(format!("{card}-save")) {
+                @if name.is_some() { "Save" } @else { "Add " (preset.name) }
+            }
+        }
+    };
+    form(look, card, "/settings/models/add", "fields", &content)
+}
+
+async fn add(headers: HeaderMap, form: Form) -> Response {
+    let typed = |field: &str| Some(form.field(field).trim().to_owned()).filter(|typed| !typed.is_empty());
+    let new = NewModel {
+        preset: form.field("preset").to_owned(),
+        name: typed("name"),
+        base_url: typed("base_url"),
+        model: typed("model"),
+        key: typed("key"),
+    };
+    let name = new.name.clone().unwrap_or_else(|| new.preset.clone());
+    let done = form.call(Call::ModelsAdd(new)).await;
+    match done {
+        Ok(()) => {
+            form.web.passing.forget_trial(&name);
+            // To the page anew: what was typed, a key perhaps, must not stay in its fields.
+            reply::done(&headers, "/settings/models#models")
+        }
+        Err(failure) => form.answer(Err(failure)).await,
+    }
+}
+
+/// Asks the model for a word. The page shows how it goes; nobody has to wait for it.
+async fn test(form: Form) -> Response {
+    let (web, name) = (form.web.clone(), form.field("name").to_owned());
+    let trying = async move {
+        if !web.passing.begin_trial(&name) {
+            return Ok(());
+        }
+        web.turns.move_on();
+        let app = Arc::clone(&web.app);
+        let tested = models::test(&app, &app.around, Some(&name)).await;
+        match tested.map(|tests| tests.into_iter().next()) {
+            Ok(Some(test)) => web.passing.end_trial(&name, Trial::Asked(test)),
+            Ok(None) => web.passing.forget_trial(&name),
+            Err(failure) => web.passing.end_trial(&name, Trial::Failed(failure.message)),
+        }
+        web.turns.move_on();
+        Ok(())
+    };
+    let begun = form.start(trying).await;
+    form.answer(begun.map(|()| "")).await
+}
+
+async fn shift(form: Form) -> Response {
+    let way = if form.field("way") == "up" { Move::Up } else { Move::Down };
+    let done = models::shift(form.app(), form.field("name").to_owned(), way).await;
+    form.answer(done.map(|_| "")).await
+}
+
+async fn remove(form: Form) -> Response {
+    let done = put_away(&form.web, form.field("name").to_owned()).await;
+    form.answer(done.map(|()| "")).await
+}
+
+async fn put_away(web: &Web, name: String) -> Result<(), Failure> {
+    let all: Vec<ConfiguredModel> = web.app.db.read(store::all).await?;
+    models::remove(&web.app, name.clone()).await?;
+    if let Some((at, model)) = all.into_iter().enumerate().find(|(_, model)| model.name == name) {
+        web.bin.put(Kept::Model(Box::new(model), at), web.app.clock.now());
+    }
+    web.passing.forget_trial(&name);
+    web.turns.move_on();
+    Ok(())
+}

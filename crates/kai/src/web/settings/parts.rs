@@ -1,0 +1,237 @@
+//! What cards are made of. Everything works without a script; with one it is quicker.
+
+use kai_assistant::settings::{Kind, Setting};
+use maud::{Markup, html};
+
+use super::Look;
+use super::form::hidden;
+use crate::web::bin::Told;
+use crate::web::icons;
+
+/// A part of a page that is kept true.
+pub(super) struct Region {
+    /// Of its element.
+    pub(super) id: &'static str,
+    pub(super) content: Markup,
+    title: Option<&'static str>,
+    testid: Option<&'static str>,
+}
+
+impl Region {
+    pub(super) fn card(id: &'static str, title: &'static str, content: Markup) -> Self {
+        Self { id, content, title: Some(title), testid: None }
+    }
+
+    pub(super) fn bare(id: &'static str, content: Markup) -> Self {
+        Self { id, content, title: None, testid: None }
+    }
+
+    pub(super) fn testid(self, testid: &'static str) -> Self {
+        Self { testid: Some(testid), ..self }
+    }
+
+    /// The element around it. What is said about a form of the card stands below it and outlives its changes.
+    pub(super) fn whole(self, look: &Look<'_>) -> Markup {
+        let Self { id, content, title, testid } = self;
+        let Some(title) = title else { return html! { div id=(id) { (content) } } };
+        html! {
+            section class="card" aria-label=(title) data-testid=[testid] {
+                h2 { (title) }
+                div class="parts" id=(id) { (content) }
+                p class="said" role="status" { @if let Some(told) = look.told.and_then(|told| told.to(id)) { (told) } }
+            }
+        }
+    }
+}
+
+/// A form of a card.
+pub(super) fn form(look: &Look<'_>, card: &str, action: &str, class: &str, content: &Markup) -> Markup {
+    html! {
+        form class=(class) method="post" action=(action) data-live {
+            (hidden(look.csrf, look.place.page, card))
+            (content)
+        }
+    }
+}
+
+/// A form whose answer is a page, with and without a script.
+pub(super) fn plain(look: &Look<'_>, card: &str, action: &str, class: &str, content: &Markup) -> Markup {
+    html! {
+        form class=(class) method="post" action=(action) { (hidden(look.csrf, look.place.page, card)) (content) }
+    }
+}
+
+/// A button that does one thing.
+pub(super) struct Button<'a> {
+    pub(super) label: &'a str,
+    pub(super) testid: &'a str,
+    pub(super) class: &'a str,
+    /// What it carries besides.
+    pub(super) fields: &'a [(&'a str, &'a str)],
+}
+
+pub(super) fn button(look: &Look<'_>, card: &str, action: &str, button: &Button<'_>) -> Markup {
+    let content = html! {
+        @for (name, value) in button.fields { input type="hidden" name=(name) value=(value); }
+        button type="submit" class=(button.class) data-testid=(button.testid) { (button.label) }
+    };
+    form(look, card, action, "", &content)
+}
+
+/// A switch of a setting: the whole row is the button. It shows what is so, and turns when that does.
+pub(super) struct Switch<'a> {
+    pub(super) setting: &'a Setting,
+    pub(super) label: &'a str,
+    pub(super) help: &'a str,
+    pub(super) testid: &'a str,
+}
+
+pub(super) fn switch(look: &Look<'_>, card: &str, switch: &Switch<'_>) -> Markup {
+    let on = look.values.on(switch.setting);
+    switch_to(look, card, "/settings/set", on, switch)
+}
+
+/// A switch that is more than its setting.
+pub(super) fn switch_to(look: &Look<'_>, card: &str, action: &str, on: bool, switch: &Switch<'_>) -> Markup {
+    let help = format!("{}-help", switch.testid);
+    let content = html! {
+        input type="hidden" name="key" value=(switch.setting.key);
+        input type="hidden" name="value" value=(!on);
+        button class="switch" type="submit" role="switch" aria-checked=(on) aria-describedby=(help)
+            data-testid=(switch.testid) { span { (switch.label) } span class="track" {} }
+        p class="quiet" id=(help) { (switch.help) }
+    };
+    form(look, card, action, "", &content)
+}
+
+/// A slider over the named stops of a setting.
+pub(super) struct Slider<'a> {
+    pub(super) setting: &'a Setting,
+    pub(super) label: &'a str,
+    /// One for each value that the setting takes, in order.
+    pub(super) stops: &'a [&'a str],
+    pub(super) testid: &'a str,
+}
+
+pub(super) fn slider(look: &Look<'_>, card: &str, slider: &Slider<'_>) -> Markup {
+    let value = look.values.of(slider.setting);
+    let at = match slider.setting.kind {
+        Kind::Choice(values) => values.iter().position(|it| *it == value).unwrap_or_default(),
+        _ => value.parse().unwrap_or_default(),
+    };
+    let content = html! {
+        input type="hidden" name="key" value=(slider.setting.key);
+        div class="between" {
+            label for=(slider.testid) { (slider.label) }
+            output for=(slider.testid) { (slider.stops.get(at).copied().unwrap_or_default()) }
+        }
+        (range(slider.testid, "stop", at, slider.stops))
+        div class="stops quiet" aria-hidden="true" { @for stop in slider.stops { span { (stop) } } }
+        (set_button())
+    };
+    form(look, card, "/settings/set", "slider", &content)
+}
+
+/// The slider itself; its id is its test id too.
+pub(super) fn range(id: &str, name: &str, at: usize, stops: &[&str]) -> Markup {
+    html! {
+        input type="range" id=(id) data-testid=(id) name=(name) min="0" max=(stops.len().saturating_sub(1)) step="1"
+            value=(at) data-stops=(stops.join("|")) aria-valuetext=(stops.get(at).copied().unwrap_or_default())
+            autocomplete="off";
+    }
+}
+
+/// For sliders and choices where no script sends them.
+pub(super) fn set_button() -> Markup {
+    html! { button type="submit" class="no-js" { "Set" } }
+}
+
+/// A field for a longer text of a setting, with a count of its characters.
+pub(super) struct Editor<'a> {
+    pub(super) setting: &'a Setting,
+    pub(super) label: &'a str,
+    pub(super) help: &'a str,
+    /// What is meant while the person has set nothing.
+    pub(super) own: &'a str,
+    pub(super) testid: &'a str,
+}
+
+pub(super) fn editor(look: &Look<'_>, card: &str, editor: &Editor<'_>) -> Markup {
+    let stored = look.values.of(editor.setting);
+    let key = editor.setting.key.as_ref();
+    let typed = look.told.filter(|told| told.typed(card, "key") == Some(key));
+    let meant = if stored.is_empty() { editor.own.trim() } else { &stored };
+    let text = typed.and_then(|told| told.typed(card, "value")).unwrap_or(meant);
+    let longest = if let Kind::Text { longest } = editor.setting.kind { longest } else { 0 };
+    let id = editor.testid;
+    let content = html! {
+        input type="hidden" name="key" value=(key);
+        input type="hidden" name="own" value=(editor.own.trim());
+        div class="between" {
+            label for=(id) { (editor.label) }
+            output class="quiet" for=(id) data-longest=(longest) data-testid=(format!("{id}-count")) {
+                (count(text.chars().count(), longest))
+            }
+        }
+        p class="quiet" { (editor.help) }
+        textarea id=(id) data-testid=(id) name="value" rows="5" autocomplete="off" { "\n" (text) }
+        div class="choices" {
+            button type="submit" data-testid=(format!("{id}-save")) { "Save" }
+            @if !stored.is_empty() {
+                button type="submit" class="plain" name="reset" value="yes" data-testid=(format!("{id}-reset")) {
+                    "Reset to Kai’s own"
+                }
+            }
+        }
+    };
+    form(look, card, "/settings/text", "editor", &content)
+}
+
+fn count(length: usize, longest: usize) -> String {
+    format!("{length} / {longest}")
+}
+
+/// A button that is only an icon.
+pub(super) fn icon_button(testid: &str, name: &str, icon: &Markup) -> Markup {
+    html! { button class="round" type="submit" data-testid=(testid) aria-label=(name) title=(name) { (icon) } }
+}
+
+/// Turns while something is under way.
+pub(super) fn spinner(what: &str) -> Markup {
+    html! { span class="turning" role="status" data-testid="spinner" { (icons::again()) (what) } }
+}
+
+/// How many things, in words.
+pub(super) fn things(count: usize, one: &str, more: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {more}") }
+}
+
+/// A link that unfolds or folds a part, or opens something.
+pub(super) fn link(href: &str, card: &str, testid: &str, label: &str) -> Markup {
+    html! { a class="more" href=(format!("{href}#{card}")) data-show data-testid=(testid) { (label) } }
+}
+
+/// A fact with its name.
+pub(super) fn fact(name: &str, value: &str) -> Markup {
+    html! { div class="fact" { dt { (name) } dd { (value) } } }
+}
+
+/// What was deleted a moment ago, at the bottom of the page.
+pub(super) fn undo(look: &Look<'_>) -> Markup {
+    let deleted = look.web.bin.newest(Told::InSettings, look.web.app.clock.now());
+    html! {
+        @if let Some(deleted) = deleted {
+            div class="card bar" data-testid="undo-bar" {
+                span { "Deleted “" (deleted.title) "”." }
+                form class="choices" method="post" action="/undo" data-live {
+                    input type="hidden" name="csrf" value=(look.csrf);
+                    input type="hidden" name="number" value=(deleted.number);
+                    button type="submit" name="act" value="restore" data-testid="undo" { "Undo" }
+                    button class="round" type="submit" name="act" value="forget" aria-label="Dismiss" title="Dismiss" {
+                        (icons::close())
+                    }
+                }
+            }
+        }
+    }
+}

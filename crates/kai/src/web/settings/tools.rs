@@ -1,0 +1,113 @@
+//! The tools that have a switch of their own, each a card that is the switch.
+
+use kai_assistant::settings::{
+    LOCATION_SERVICE, OPEN_URL_FOLDERS, TOOL_RESULT_LIMIT, WEB_SEARCH_BACKEND, WEB_SEARCH_BRAVE_KEY,
+    WEB_SEARCH_SEARXNG_URL, WEB_SEARCH_TAVILY_KEY,
+};
+use kai_assistant::toolbox::{Entry, Governed};
+use kai_assistant::words::Words;
+use maud::{Markup, html};
+
+use super::fields::{Choice, Field, choice, field};
+use super::parts::{Region, form};
+use super::{Asking, Look};
+use crate::failure::Failure;
+use crate::wire::App;
+
+pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
+    let app = &look.web.app;
+    if look.asking == Asking::Phone {
+        app.toolbox.look(&look.values).await;
+    }
+    let words = App::words(&look.values, &app.around);
+    let own = |entry: &&Entry| matches!(entry.governed, Governed::OwnSwitch { .. });
+    let cards: Vec<Card> =
+        app.toolbox.entries().iter().filter(own).map(|entry| card(entry, look, words)).collect();
+    Ok(vec![
+        Region::bare("tools", grid(look, &cards)),
+        Region::card("services", "What tools use", services(look)),
+    ])
+}
+
+/// What a card shows.
+struct Card {
+    tool: &'static str,
+    title: String,
+    about: String,
+    on: bool,
+    /// What this machine does not have for it, and what to do.
+    lacks: Option<String>,
+}
+
+fn card(entry: &Entry, look: &Look<'_>, words: &Words) -> Card {
+    let tool = entry.tool.name();
+    Card {
+        tool,
+        title: words.tool_name(tool),
+        about: words.tool_about(tool),
+        on: entry.enabled(&look.values),
+        lacks: entry.tool.lacks(),
+    }
+}
+
+fn grid(look: &Look<'_>, cards: &[Card]) -> Markup {
+    html! {
+        p class="lead quiet" {
+            "What Kai may do in a conversation. A switch counts from the next question on. Tools of memory, tasks and "
+            "messages come and go with their features, on the page " a href="/settings/agent" { "Agent" } "."
+        }
+        ul class="tools-grid" data-testid="tools-grid" aria-label="Tools" {
+            @for card in cards {
+                li class="tool-card" data-testid="tool-card" data-tool=(card.tool) { (toggle(look, card)) }
+            }
+        }
+    }
+}
+
+/// The whole card is the button.
+fn toggle(look: &Look<'_>, card: &Card) -> Markup {
+    let (name, about) = (format!("tool-{}", card.tool), format!("tool-{}-about", card.tool));
+    let content = html! {
+        input type="hidden" name="key" value=(format!("tool_enabled_{}", card.tool));
+        input type="hidden" name="value" value=(!card.on);
+        button type="submit" role="switch" aria-checked=(card.on) aria-labelledby=(name) aria-describedby=(about) {
+            strong id=(name) { (card.title) }
+            span class="track" {}
+            span class="about" id=(about) {
+                span { (card.about) }
+                @if let Some(lacks) = &card.lacks { span class="lacks" data-testid="tool-lacks" { (lacks) } }
+            }
+        }
+    };
+    form(look, "tools", "/settings/set", "", &content)
+}
+
+/// Who is asked by tools that ask somebody, and how much of an answer counts.
+fn services(look: &Look<'_>) -> Markup {
+    let search: [(&str, &str); 4] =
+        [("duckduckgo", "DuckDuckGo"), ("searxng", "SearXNG"), ("brave", "Brave"), ("tavily", "Tavily")];
+    let location = [("ipwho.is", "ipwho.is"), ("ipapi.co", "ipapi.co")];
+    let wanted = match look.values.of(&WEB_SEARCH_BACKEND).as_str() {
+        "searxng" => Some((&WEB_SEARCH_SEARXNG_URL, "Address of your SearXNG", "searxng-url")),
+        "brave" => Some((&WEB_SEARCH_BRAVE_KEY, "Key for Brave Search", "brave-key")),
+        "tavily" => Some((&WEB_SEARCH_TAVILY_KEY, "Key for Tavily", "tavily-key")),
+        _ => None,
+    };
+    html! {
+        (choice(look, "services", &Choice {
+            setting: &WEB_SEARCH_BACKEND, label: "Web search", options: &search, testid: "search-backend",
+        }))
+        @if let Some((setting, label, testid)) = wanted {
+            (field(look, "services", &Field { setting, label, testid }))
+        }
+        (choice(look, "services", &Choice {
+            setting: &LOCATION_SERVICE, label: "Location", options: &location, testid: "location-service",
+        }))
+        (field(look, "services", &Field {
+            setting: &OPEN_URL_FOLDERS, label: "Folders whose files may be opened", testid: "open-folders",
+        }))
+        (field(look, "services", &Field {
+            setting: &TOOL_RESULT_LIMIT, label: "Characters of a result that the model sees", testid: "result-limit",
+        }))
+    }
+}

@@ -1,0 +1,319 @@
+//! Export as a download, and import with a preview: a file is sent, what would become of it is shown section by section,
+//! and only a yes takes it in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::post;
+use kai_assistant::transfer::{Export, Mode, Outcome, Section};
+use maud::{Markup, html};
+
+use super::Look;
+use super::form::{Form, hidden};
+use super::parts::{form, link, plain};
+use super::passing::{File, Upload};
+use crate::call::ImportCall;
+use crate::cli::out::visible;
+use crate::failure::Failure;
+use crate::transfer;
+use crate::web::{Web, guard, page, reply, upload};
+
+/// So long a file waits for a yes.
+const LIFE: Duration = Duration::from_mins(15);
+const BACK: &str = "/settings/general";
+
+pub(super) fn routes() -> Router<Web> {
+    Router::new()
+        .route("/settings/general/export", post(export))
+        // The guard knows how much may come.
+        .route(guard::IMPORT, post(receive).layer(DefaultBodyLimit::disable()))
+        .route("/settings/general/import/take", post(take))
+        .route("/settings/general/import/cancel", post(cancel))
+}
+
+fn title(section: &str) -> &str {
+    match section {
+        "settings" => "Settings",
+        "memory" => "Memories",
+        "models" => "Models",
+        "conversations" => "Conversations",
+        other => other,
+    }
+}
+
+fn section_boxes(prefix: &str, sections: &[&str]) -> Markup {
+    html! {
+        fieldset class="boxes" {
+            legend class="seen-not" { "Sections" }
+            @for section in sections {
+                @let id = format!("{prefix}-{section}");
+                span {
+                    input type="checkbox" id=(id) data-testid=(id) name=(format!("section_{section}")) value="yes" checked;
+                    label for=(id) { (title(section)) }
+                }
+            }
+        }
+    }
+}
+
+fn chosen(form: &Form) -> Vec<String> {
+    let named = Section::ALL.map(Section::name).into_iter();
+    named.filter(|name| form.field(&format!("section_{name}")) == "yes").map(str::to_owned).collect()
+}
+
+pub(super) fn export_form(look: &Look<'_>) -> Markup {
+    let secret = |id: &str, label: &str| {
+        html! {
+            label for=(id) { (label) }
+            input type="password" id=(id) data-testid=(id) name=(id) autocomplete="new-password";
+        }
+    };
+    html! {
+        p { "One file with what you choose. Keys and passwords are not in it, unless you give a passphrase that seals them." }
+        (plain(look, "export", "/settings/general/export", "", &html! {
+            (section_boxes("export", &Section::ALL.map(Section::name)))
+            details class="field" {
+                summary { "With keys, sealed by a passphrase" }
+                div class="fields" { (secret("passphrase", "Passphrase")) (secret("again", "Once more")) }
+            }
+            div class="choices" { button type="submit" class="primary" data-testid="export" { "Download the file" } }
+        }))
+    }
+}
+
+async fn export(form: Form) -> Response {
+    match exported(&form).await {
+        Ok((name, text)) => {
+            let kind = (header::CONTENT_TYPE, "application/json; charset=utf-8".to_owned());
+            let kept = (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\""));
+            ([kind, kept], text).into_response()
+        }
+        Err(failure) => form.answer(Err(failure)).await,
+    }
+}
+
+/// The name of the file, and what is in it: the same as `kai export` writes.
+async fn exported(form: &Form) -> Result<(String, String), Failure> {
+    let sections = chosen(form);
+    if sections.is_empty() {
+        return Err(Failure::usage("Choose at least one section."));
+    }
+    let passphrase = Some(form.field("passphrase").to_owned()).filter(|words| !words.is_empty());
+    if form.field("passphrase") != form.field("again") {
+        return Err(Failure::usage("The two passphrases are not the same. Nothing was written."));
+    }
+    let app = form.app();
+    let taken = transfer::export(app, &sections, passphrase).await?;
+    let text = serde_json::to_string_pretty(&taken).map_err(|e| Failure::failed(e.to_string()))?;
+    let today = app.clock.now().to_zoned(app.clock.zone()).strftime("%Y-%m-%d").to_string();
+    Ok((format!("kai-{today}.json"), text))
+}
+
+pub(super) fn import_form(look: &Look<'_>) -> Markup {
+    let asked = look.place.says("import").parse().ok();
+    match asked.and_then(|number| look.web.passing.upload(number)) {
+        Some(Upload { number, file: File::Waiting { sealed, merged, replaced, .. } }) => {
+            let replaces = look.place.says("how") == "replace";
+            let outcomes = if replaces { replaced } else { merged };
+            preview(look, number, &Preview { replaces, sealed, outcomes: &outcomes })
+        }
+        Some(Upload { file: File::Taken(outcomes), .. }) => html! {
+            p data-testid="import-done" { "The file was taken in." }
+            (told(&outcomes, Tense::Done))
+            a class="more" href=(BACK) { "Take another file in" }
+        },
+        None => choose(look, asked.is_some()),
+    }
+}
+
+fn choose(look: &Look<'_>, gone: bool) -> Markup {
+    html! {
+        @if gone { p class="remark" { "That file does not wait any more. Choose it again." } }
+        p { "A file that Kai wrote. You see what would change before anything does." }
+        form method="post" action=(guard::IMPORT) enctype="multipart/form-data" class="field" {
+            (hidden(look.csrf, look.place.page, "import"))
+            label for="import-file" { "File" }
+            div class="line" {
+                input type="file" id="import-file" data-testid="import-file" name="file" accept="application/json,.json" required;
+                button type="submit" data-testid="import-look" { "Look at it" }
+            }
+        }
+    }
+}
+
+/// What a person sees before they say yes.
+struct Preview<'a> {
+    /// What is there now goes.
+    replaces: bool,
+    sealed: bool,
+    outcomes: &'a [Outcome],
+}
+
+fn preview(look: &Look<'_>, number: u64, shown: &Preview<'_>) -> Markup {
+    let Preview { replaces, sealed, outcomes } = *shown;
+    let sections: Vec<&str> = outcomes.iter().map(|outcome| outcome.section.as_str()).collect();
+    let mode = if replaces { "replace" } else { "merge" };
+    let other = if replaces { "Keep what is there, and add to it" } else { "Replace what is there instead" };
+    let number = number.to_string();
+    let content = html! {
+        input type="hidden" name="number" value=(number);
+        input type="hidden" name="mode" value=(mode);
+        @if sections.len() > 1 { (section_boxes("import", &sections)) }
+        @else { @for section in &sections { input type="hidden" name=(format!("section_{section}")) value="yes"; } }
+        @if sealed {
+            label for="import-passphrase" { "Passphrase of the keys in the file" }
+            input type="password" id="import-passphrase" data-testid="import-passphrase" name="passphrase" autocomplete="off";
+            p class="quiet" { "Without it, the keys are left out." }
+        }
+        div class="choices" {
+            @if !sections.is_empty() { button type="submit" class="primary" data-testid="import-take" { "Take this in" } }
+            button type="submit" formaction="/settings/general/import/cancel" data-testid="import-cancel" { "Cancel" }
+        }
+    };
+    html! {
+        div data-testid="import-preview" {
+            p {
+                @if replaces { "Each section of the file would take the place of what is there:" }
+                @else { "What is there would stay; what has the same name would be changed:" }
+            }
+            (told(outcomes, Tense::Would))
+        }
+        (link(&look.place.with("how", if replaces { "" } else { "replace" }), "import", "import-how", other))
+        (form(look, "import", "/settings/general/import/take", "fields", &content))
+    }
+}
+
+/// Did it happen, or would it?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tense {
+    Would,
+    Done,
+}
+
+/// So many single things are named.
+const NAMED: usize = 12;
+
+fn told(outcomes: &[Outcome], tense: Tense) -> Markup {
+    let be = if tense == Tense::Would { "Would be" } else { "Were" };
+    html! {
+        @if outcomes.is_empty() { p { "There is nothing in it that could be taken in." } }
+        ul class="outcomes" {
+            @for outcome in outcomes {
+                @let Outcome { section, new, changed, same, removed, changes, skipped, problem } = outcome;
+                li data-testid="outcome" data-section=(section) {
+                    strong { (title(section)) }
+                    @match problem {
+                        Some(why) => p class="remark" { "Left out, because it makes no sense: " (visible(why)) },
+                        None => p { (counted(be, &[(*new, "new"), (*changed, "changed"), (*removed, "removed"), (*same, "the same")])) },
+                    }
+                    (named(changes, "quiet", ""))
+                    (named(skipped, "remark", "Left out: "))
+                }
+            }
+        }
+    }
+}
+
+/// "Would be: 2 new, 1 the same", without what there is none of.
+fn counted(be: &str, counts: &[(usize, &str)]) -> String {
+    let some = counts.iter().filter(|(count, _)| *count > 0);
+    let some: Vec<String> = some.map(|(count, what)| format!("{count} {what}")).collect();
+    if some.is_empty() { "Nothing is in it.".to_owned() } else { format!("{be}: {}", some.join(", ")) }
+}
+
+fn named(things: &[String], class: &str, before: &str) -> Markup {
+    html! {
+        @if !things.is_empty() {
+            ul class=(class) {
+                @for thing in things.iter().take(NAMED) { li { (before) (visible(thing)) } }
+                @if things.len() > NAMED { li { "and " (things.len() - NAMED) " more" } }
+            }
+        }
+    }
+}
+
+/// The one form that sends a file.
+async fn receive(State(web): State<Web>, headers: HeaderMap, body: Bytes) -> Response {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    match looked_at(&web, upload::field(kind, &body, "file").unwrap_or_default()).await {
+        Ok(file) => {
+            let number = web.passing.put_upload(file);
+            let forgetting = web.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(LIFE).await;
+                forgetting.passing.take_upload(number);
+            });
+            Redirect::to(&format!("{BACK}?import={number}#import")).into_response()
+        }
+        Err(failure) => {
+            page::notice_back(StatusCode::CONFLICT, "Nothing was changed", &visible(&failure.message), BACK)
+        }
+    }
+}
+
+async fn looked_at(web: &Web, bytes: &[u8]) -> Result<File, Failure> {
+    if bytes.is_empty() {
+        return Err(Failure::usage("Choose a file first: this one is empty, or none was chosen."));
+    }
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Failure::failed("This file is no text, so it is no export of Kai."))?;
+    let sealed = Export::parse(text).map_err(|error| Failure::failed(error.to_string()))?.secrets.is_some();
+    let merged = import(web, text, vec![], Mode::Merge, None, Doing::Preview).await?;
+    let replaced = import(web, text, vec![], Mode::Replace, None, Doing::Preview).await?;
+    Ok(File::Waiting { text: Arc::from(text), sealed, merged, replaced })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    Preview,
+    Import,
+}
+
+async fn import(
+    web: &Web,
+    text: &str,
+    sections: Vec<String>,
+    mode: Mode,
+    passphrase: Option<String>,
+    doing: Doing,
+) -> Result<Vec<Outcome>, Failure> {
+    let preview = doing == Doing::Preview;
+    transfer::import(&web.app, ImportCall { text: text.to_owned(), sections, mode, passphrase, preview })
+        .await
+}
+
+async fn take(form: Form) -> Response {
+    let done = take_in(&form).await;
+    form.answer(done.map(|()| "")).await
+}
+
+async fn take_in(form: &Form) -> Result<(), Failure> {
+    let number = number(form);
+    let Some(Upload { file: File::Waiting { text, .. }, .. }) = form.web.passing.upload(number) else {
+        return Err(Failure::failed("That file does not wait any more. Choose it again."));
+    };
+    let sections = chosen(form);
+    if sections.is_empty() {
+        return Err(Failure::usage("Choose at least one section, or cancel."));
+    }
+    let mode = if form.field("mode") == "replace" { Mode::Replace } else { Mode::Merge };
+    let passphrase = Some(form.field("passphrase").to_owned()).filter(|words| !words.is_empty());
+    let outcomes = import(&form.web, &text, sections, mode, passphrase, Doing::Import).await?;
+    form.web.passing.taken_in(number, outcomes);
+    form.web.turns.move_on();
+    Ok(())
+}
+
+fn number(form: &Form) -> u64 {
+    form.field("number").parse().unwrap_or_default()
+}
+
+async fn cancel(headers: HeaderMap, form: Form) -> Response {
+    form.web.passing.take_upload(number(&form));
+    reply::done(&headers, "/settings/general#import")
+}
