@@ -20,6 +20,7 @@ mod machine;
 mod models;
 #[cfg(feature = "notifications")]
 mod notifications;
+mod shell;
 #[cfg(feature = "sms")]
 mod sms;
 mod socket;
