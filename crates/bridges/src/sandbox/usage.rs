@@ -19,9 +19,9 @@ pub(super) enum Written {
 
 const MB: u64 = 1024 * 1024;
 
-/// What was used too much of, if anything, as the rest of a sentence.
-pub(super) fn too_much(written: &Written) -> Option<String> {
-    let all = descendants(&parents(), getpid().as_raw_nonzero().get());
+/// What our descendants use too much of, if anything, as the rest of a sentence.
+pub(super) fn too_much(processes: &[Process], written: &Written) -> Option<String> {
+    let all = descendants(processes, getpid().as_raw_pid());
     if all.len() > PROCESSES {
         return Some(format!("it started more than {PROCESSES} processes"));
     }
@@ -56,22 +56,34 @@ fn pids() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// All processes with their parents.
-fn parents() -> Vec<(i32, i32)> {
-    let parent = |pid: i32| Some((pid, parent(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?));
-    pids().filter_map(parent).collect()
+/// One line of the table of processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) pid: i32,
+    pub(super) parent: i32,
+    /// It has ended, and its parent did not look after it yet.
+    pub(super) dead: bool,
+}
+
+/// All there are now.
+pub(super) fn processes() -> Vec<Process> {
+    let process = |pid: i32| process(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?);
+    pids().filter_map(process).collect()
 }
 
 /// The name of a program, in parentheses, may itself hold parentheses and blanks.
-fn parent(stat: &str) -> Option<i32> {
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+fn process(pid: i32, stat: &str) -> Option<Process> {
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let (state, parent) = (fields.next()?, fields.next()?);
+    Some(Process { pid, parent: parent.parse().ok()?, dead: matches!(state, "Z" | "X") })
 }
 
-fn descendants(parents: &[(i32, i32)], of: i32) -> Vec<i32> {
+/// Those that live, across generations.
+fn descendants(all: &[Process], of: i32) -> Vec<i32> {
     let (mut found, mut at) = (vec![of], 0);
     while let Some(parent) = found.get(at).copied() {
-        let children = parents.iter().filter(|(pid, its)| *its == parent && !found.contains(pid));
-        let children: Vec<i32> = children.map(|(pid, _)| *pid).collect();
+        let children = all.iter().filter(|it| it.parent == parent && !it.dead && !found.contains(&it.pid));
+        let children: Vec<i32> = children.map(|it| it.pid).collect();
         found.extend(children);
         at += 1;
     }
@@ -140,23 +152,27 @@ mod tests {
     #[test]
     fn a_parent_is_found_behind_any_name() {
         for (stat, expected) in [
-            ("7 (sh) S 3 7 7 0", Some(3)),
-            ("7 (a) S 9) R 4 1 1", Some(4)),
-            ("7 (a b (c)) Z 5", Some(5)),
+            ("7 (sh) S 3 7 7 0", Some((3, false))),
+            ("7 (a) S 9) R 4 1 1", Some((4, false))),
+            ("7 (a b (c)) Z 5", Some((5, true))),
             ("7 (sh", None),
             ("", None),
         ] {
-            assert_eq!(parent(stat), expected, "{stat}");
+            let read = process(7, stat).map(|it| (it.parent, it.dead));
+            assert_eq!(read, expected, "{stat}");
         }
     }
 
     #[test]
     fn descendants_are_found_across_generations_and_loops_end() {
-        let parents = [(1, 0), (2, 1), (3, 2), (4, 2), (5, 4), (6, 1), (7, 7), (0, 0)];
-        assert_eq!(descendants(&parents, 2), [3, 4, 5]);
-        assert_eq!(descendants(&parents, 5), []);
-        assert_eq!(descendants(&parents, 7), []);
-        assert_eq!(descendants(&parents, 0).len(), 6);
+        let table = [(1, 0), (2, 1), (3, 2), (4, 2), (5, 4), (6, 1), (7, 7), (0, 0)];
+        let mut all = table.map(|(pid, parent)| Process { pid, parent, dead: false });
+        assert_eq!(descendants(&all, 2), [3, 4, 5]);
+        assert_eq!(descendants(&all, 5), Vec::<i32>::new());
+        assert_eq!(descendants(&all, 7), Vec::<i32>::new());
+        assert_eq!(descendants(&all, 0).len(), 6);
+        all[4].dead = true;
+        assert_eq!(descendants(&all, 2), [3, 4]);
     }
 
     #[test]
@@ -175,7 +191,7 @@ mod tests {
         let mut line = [0; 1];
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        let all = descendants(&parents(), getpid().as_raw_nonzero().get());
+        let all = descendants(&processes(), getpid().as_raw_pid());
         assert!(all.contains(&pid), "{all:?}");
         assert!((500_000..600_000).contains(&deleted(&[pid])), "{}", deleted(&[pid]));
         assert!(memory(pid).unwrap() > 10_000);

@@ -23,6 +23,8 @@ mod page;
 mod phone;
 mod provider;
 mod refusals;
+#[cfg(target_os = "linux")]
+mod shell;
 #[cfg(feature = "sms")]
 mod sms;
 mod tasks;
