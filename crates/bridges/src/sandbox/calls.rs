@@ -280,8 +280,77 @@ fn unknown(strictness: Option<Strictness>) -> BpfProgram {
 /// As bubblewrap reads it.
 pub(super) fn bytes(program: &[sock_filter]) -> Vec<u8> {
     let step = |step: &sock_filter| {
-        let ([a, b], [c, d, e, f]) = (step.code.to_ne_bytes(), step.k.to_ne_bytes());
-        [a, b, step.jt, step.jf, c, d, e, f]
+        [&step.code.to_ne_bytes()[..], &[step.jt, step.jf], &step.k.to_ne_bytes()].concat()
     };
     program.iter().flat_map(step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, Permissions, set_permissions};
+    use std::io;
+    use std::net::UdpSocket;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixStream;
+    use std::path::Path;
+    use std::thread;
+
+    use rustix::fs::{MemfdFlags, memfd_create};
+    use rustix::process::{getpid, setpgid, test_kill_process};
+
+    use super::*;
+
+    /// What came of trying each, in a thread of its own that is refused so much: a filter is for ever.
+    fn tried(strictness: Option<Strictness>, file: &Path) -> [(&'static str, Option<i32>); 7] {
+        let file = file.to_owned();
+        let all = move || {
+            refuse(strictness).unwrap();
+            let open = Permissions::from_mode(0o600);
+            let code = |done: io::Result<()>| done.err().and_then(|error| error.raw_os_error());
+            [
+                ("a datagram", code(UdpSocket::bind("127.0.0.1:0").map(drop))),
+                ("a pair", code(UnixStream::pair().map(drop))),
+                ("a memfd", code(memfd_create("x", MemfdFlags::CLOEXEC).map(drop).map_err(Into::into))),
+                ("a mode by name", code(set_permissions(&file, open.clone()))),
+                (
+                    "a mode of an open file",
+                    code(File::open(&file).and_then(|file| file.set_permissions(open))),
+                ),
+                ("a group", code(setpgid(Some(getpid()), None).map_err(Into::into))),
+                ("a signal", code(test_kill_process(getpid()).map_err(Into::into))),
+            ]
+        };
+        thread::spawn(all).join().unwrap()
+    }
+
+    #[test]
+    fn each_sandbox_refuses_what_it_must() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let (no, unknown) = (Some(libc::EPERM), Some(libc::ENOSYS));
+        let strict =
+            |signals_are_kept_in, sees_a_folder| Some(Strictness { signals_are_kept_in, sees_a_folder });
+        for (strictness, expected) in [
+            (None, [no, no, unknown, None, None, None, None]),
+            (strict(true, false), [no, no, unknown, no, None, no, None]),
+            (strict(true, true), [no, no, unknown, no, no, no, None]),
+            (strict(false, false), [no, no, unknown, no, None, no, no]),
+        ] {
+            for ((what, got), expected) in tried(strictness, file.path()).into_iter().zip(expected) {
+                assert_eq!(got, expected, "{what}, {strictness:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_call_of_the_future_is_unknown() {
+        let head = unknown(None);
+        let last = &head[head.len() - 2];
+        assert_eq!(
+            (last.code, last.jt, last.jf, last.k),
+            (0x35, 0, 1, 463),
+            "at least 463: the next step; else one more"
+        );
+        assert_eq!(bytes(&head).len(), head.len() * 8);
+        assert!(filter(None).unwrap().len() < 4_096, "the kernel takes no more");
+    }
 }

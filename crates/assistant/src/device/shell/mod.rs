@@ -67,7 +67,7 @@ pub enum End {
 }
 
 /// Run a command in a shell and get its output. It runs in a sandbox: no network, no files of the user's (unless
-/// working_dir names a folder that the user allowed, which can then be read), and an empty scratch folder that is gone
+/// `working_dir` names a folder that the user allowed, which can then be read), and an empty scratch folder that is gone
 /// afterwards. Whatever is still running when the command ends is stopped.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ShellCommandInput {
