@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use crate::ask::with_model;
 use crate::kit::{Done, Home, KAI, kai};
 use crate::provider::{Act, Provider};
+use crate::refusals::skipped;
 
 /// A home whose commands run in one kind of sandbox.
 struct House {
@@ -116,15 +117,10 @@ fn ordinary_users_can_run_kai() -> bool {
     let works =
         || as_user(Command::new(KAI).arg("--version")).output().is_ok_and(|done| done.status.success());
     if root && !works() {
-        skipped("as an ordinary user: the folder of the build is closed to others");
+        skipped("commands as an ordinary user: the folder of the build is closed to others");
         return false;
     }
     root
-}
-
-/// Not by a macro, or it would be swallowed with what passing tests print.
-fn skipped(what: &str) {
-    writeln!(std::io::stderr(), "Commands were not tried {what}.").unwrap();
 }
 
 fn bubblewrap_works() -> bool {
@@ -146,7 +142,10 @@ fn bubblewrap_works() -> bool {
     let works = done.as_ref().is_ok_and(|done| done.status.success());
     if !works {
         let why = done.map(|done| String::from_utf8_lossy(&done.stderr).into_owned()).unwrap_or_default();
-        skipped(&format!("with bubblewrap: this machine does not let it make namespaces ({})", why.trim()));
+        skipped(&format!(
+            "commands in bubblewrap, which this machine does not let make namespaces: {}",
+            why.trim()
+        ));
     }
     works
 }
