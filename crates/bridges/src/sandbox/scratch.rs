@@ -55,7 +55,7 @@ mod tests {
         let deep = first.0.join("d/".repeat(400));
         fs::create_dir_all(&deep).unwrap();
         fs::write(deep.join("file"), "x").unwrap();
-        fs::set_permissions(first.0.join("d"), Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(first.0.join("d"), Permissions::from_mode(0o000)).unwrap();
         std::os::unix::fs::symlink("/", first.0.join("up")).unwrap();
         drop((first, second));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
