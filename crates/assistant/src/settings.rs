@@ -155,6 +155,12 @@ pub static SCHEDULING_ENABLED: Setting = setting(
     "true",
     "Lets Kai schedule tasks and run them at their time. Off, those that wait stay, and none runs.",
 );
+pub static SHELL_FOLDERS: Setting = setting(
+    "shell_folders",
+    Kind::Folders,
+    "",
+    "Folders that shell_command may look into, never write, when it is asked to run there. Empty means none.",
+);
 pub static SOUL_TEXT: Setting = setting(
     "soul_text",
     Kind::Text { longest: 4_000 },
@@ -246,6 +252,7 @@ static FIXED: &[&Setting] = &[
     &NOTIFICATIONS_IGNORED,
     &OPEN_URL_FOLDERS,
     &SCHEDULING_ENABLED,
+    &SHELL_FOLDERS,
     #[cfg(feature = "sms")]
     &SMS_ENABLED,
     #[cfg(feature = "sms")]

@@ -165,6 +165,7 @@ fn tools(app: &App, values: &Values, around: &Around) -> Vec<ToolRow> {
             name: name.to_owned(),
             enabled: entry.enabled(values),
             available: why_not.is_none(),
+            note: entry.tool.note(),
             why_not,
         }
     };

@@ -269,6 +269,8 @@ pub(crate) struct ToolRow {
     pub(crate) enabled: bool,
     pub(crate) available: bool,
     pub(crate) why_not: Option<String>,
+    /// What a person may want to know of how it works here.
+    pub(crate) note: Option<String>,
 }
 
 /// What one tool answered, as a model would read it.

@@ -4,9 +4,11 @@ mod work;
 
 use serde::{Deserialize, Serialize};
 
+use crate::answer;
 use crate::call::Around;
 use crate::failure::Failure;
 use crate::models;
+use crate::shell;
 use crate::wire::App;
 #[cfg(feature = "sms")]
 use crate::{machine, sms};
@@ -57,6 +59,7 @@ pub(crate) async fn examine(app: &App, around: &Around) -> Vec<Check> {
         daemon(app),
         model(app, around).await,
     ];
+    checks.push(shell(app).await);
     #[cfg(feature = "notifications")]
     checks.push(notifications(app).await);
     #[cfg(feature = "sms")]
@@ -143,6 +146,19 @@ async fn model(app: &App, around: &Around) -> Check {
             Check::note("model", format!("{} cannot be used", row.name), why)
         }
         None => Check::note("model", "none is set up", "Add one: kai models add --help"),
+    }
+}
+
+async fn shell(app: &App) -> Check {
+    let enabled = match answer::values(app).await {
+        Ok(values) => shell::enabled(&values),
+        Err(error) => return Check::broken("shell", error.to_string(), None),
+    };
+    match (shell::looked(app).await, enabled) {
+        (Ok(sandbox), true) => Check::fine("shell", format!("is on; commands run in a sandbox: {sandbox}")),
+        (Ok(sandbox), false) => Check::fine("shell", format!("is off; the sandbox would be: {sandbox}")),
+        (Err(why), true) => Check::broken("shell", "is on, and commands cannot be run", Some(why)),
+        (Err(why), false) => Check::note("shell", "is off, and commands could not be run", why),
     }
 }
 

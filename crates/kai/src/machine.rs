@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use kai_assistant::device::shell::Sandbox;
 use kai_assistant::device::{Notifier, Opener};
+use kai_assistant::home::Home;
 #[cfg(feature = "notifications")]
 use kai_assistant::notifications::{Listener, Source};
 #[cfg(feature = "sms")]
@@ -19,6 +21,8 @@ use kai_bridges::termux::Termux;
 pub(crate) struct Machine {
     pub(crate) opener: Option<Arc<dyn Opener>>,
     pub(crate) notifier: Option<Arc<dyn Notifier>>,
+    /// Keeps commands in.
+    pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
     /// Who tells of other apps' notifications.
     #[cfg(feature = "notifications")]
     pub(crate) notifications: Option<Arc<Source>>,
@@ -43,11 +47,12 @@ pub(crate) struct PhoneParts {
 }
 
 impl Machine {
-    pub(crate) fn found(values: &Values) -> Self {
+    pub(crate) fn found(values: &Values, home: &Home) -> Self {
         let mut termux = Programs::wanted(values);
         Self {
             opener: termux.having("termux-open-url").map(|it| it as _).or_else(desktop_opener),
             notifier: termux.having("termux-notification").map(|it| it as _).or_else(desktop_notifier),
+            sandbox: sandbox(home),
             #[cfg(feature = "notifications")]
             notifications: listener(&mut termux).map(|it| Arc::new(Source::new(it))),
             #[cfg(feature = "notifications")]
@@ -99,6 +104,19 @@ pub(crate) fn in_termux() -> bool {
 fn folder_of(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).find(|folder| folder.is_absolute() && folder.join(program).is_file())
+}
+
+/// It is tried out when somebody asks for it, since that takes a moment.
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[expect(clippy::unnecessary_wraps, reason = "other systems have none")]
+fn sandbox(home: &Home) -> Option<Arc<dyn Sandbox>> {
+    let bubblewrap = folder_of("bwrap").map(|folder| folder.join("bwrap"));
+    Some(Arc::new(kai_bridges::sandbox::Guarded::new(bubblewrap, std::env::temp_dir(), home.dir.clone())))
+}
+
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+fn sandbox(_: &Home) -> Option<Arc<dyn Sandbox>> {
+    None
 }
 
 #[cfg(target_os = "linux")]

@@ -22,6 +22,7 @@ mod memory;
 mod models;
 #[cfg(feature = "notifications")]
 mod notifications;
+mod shell;
 #[cfg(feature = "sms")]
 mod sms;
 mod socket;

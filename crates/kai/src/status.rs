@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::call::{Around, ModelRow};
 use crate::heartbeat::{self, HeartbeatStatus};
 use crate::models;
+use crate::shell::{self, ShellStatus};
 #[cfg(feature = "sms")]
 use crate::sms::{self, SmsStatus};
 use crate::tasks::{self, TasksStatus};
@@ -34,6 +35,7 @@ pub(crate) struct Status {
     #[cfg(feature = "notifications")]
     pub(crate) notifications: crate::notifications::NotificationsStatus,
     pub(crate) tools: ToolsStatus,
+    pub(crate) shell: ShellStatus,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -61,6 +63,7 @@ pub(crate) struct ToolsStatus {
 pub(crate) async fn of(app: &App, around: &Around) -> Result<Status, DbError> {
     let (values, memories) =
         app.db.read(|tx| Ok::<_, DbError>((settings::load(tx)?, memory::store::count(tx)?))).await?;
+    let shell = shell::status(app, &values).await;
     Ok(Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         edition: app.manifest.edition.to_owned(),
@@ -78,6 +81,7 @@ pub(crate) async fn of(app: &App, around: &Around) -> Result<Status, DbError> {
         #[cfg(feature = "notifications")]
         notifications: crate::notifications::status(app).await?,
         tools: ToolsStatus { offered: app.toolbox.offered(&values).len(), all: app.toolbox.entries().len() },
+        shell,
     })
 }
 

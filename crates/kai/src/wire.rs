@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use kai_assistant::clock::{Clock, SystemClock};
 use kai_assistant::db::{self, Db, Migration};
 use kai_assistant::device::alarm::{Mute, Ringer};
+use kai_assistant::device::shell::Sandbox;
 use kai_assistant::device::{
     CreateCalendarEvent, LocalTime, Notifier, OpenUrl, SendNotification, SetAlarm, ShellCommand,
 };
@@ -56,6 +57,8 @@ pub(crate) struct App {
     pub(crate) ringer: Option<Ringer>,
     /// Shows what Kai has to say when nobody looks at its page.
     pub(crate) notifier: Option<Arc<dyn Notifier>>,
+    /// Keeps commands in.
+    pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
     #[cfg(feature = "sms")]
     pub(crate) phone: Phone,
     /// The phone of the demo that runs.
@@ -97,8 +100,11 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let db = db::open(&home, &key, &migrations(), clock.now())?;
     // A demo never has a real phone, whoever opens it.
-    let machine =
-        if home.is_demo() { simulated(role, &clock) } else { Machine::found(&db.read_now(settings::load)?) };
+    let machine = if home.is_demo() {
+        simulated(role, &clock)
+    } else {
+        Machine::found(&db.read_now(settings::load)?, &home)
+    };
     let ringer = ringer(&db, &clock, &machine, role);
     #[cfg(feature = "sms")]
     let phone = Phone::new(machine.phone.clone(), &db, &clock);
@@ -123,6 +129,7 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
         around: around::here(),
         ringer: ringer.ok(),
         notifier: machine.notifier.clone(),
+        sandbox: machine.sandbox.clone(),
         #[cfg(feature = "sms")]
         phone,
         #[cfg(feature = "sms")]
@@ -214,7 +221,11 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
             clock: Arc::clone(clock),
             ringing: ringer.map(Ringer::waker),
         })),
-        off(Arc::new(ShellCommand)),
+        off(Arc::new(ShellCommand {
+            db: db.clone(),
+            sandbox: machine.sandbox.clone(),
+            home: home.dir.clone(),
+        })),
         own(Arc::new(WebSearch { db: db.clone(), web: web.clone(), services: search })),
         own(Arc::new(FetchUrl { db: db.clone(), web: web.clone() })),
         own(Arc::new(LocationFromIp { db: db.clone(), web, services: location })),
@@ -304,6 +315,7 @@ impl App {
             around: Around::default(),
             ringer: None,
             notifier: machine.notifier.clone(),
+            sandbox: machine.sandbox.clone(),
             #[cfg(feature = "sms")]
             phone,
             #[cfg(feature = "sms")]

@@ -1,7 +1,7 @@
 //! Tools about the machine Kai runs on, and the ports through which they reach it.
 //!
 //! A tool checks what it was asked (`when` and `ics` are pure) and then hands one plain value to a port: an
-//! [`Opener`] or a [`Notifier`]. Which ones there are is decided once, when Kai is put together; a tool that has
+//! [`Opener`], a [`Notifier`] or a [`shell::Sandbox`]. Which ones there are is decided once, when Kai is put together; a tool that has
 //! none says what it lacks and is not offered. Alarms wait in the store and are rung by the daemon
 //! ([`alarm::Ringer`]).
 
@@ -10,7 +10,7 @@ mod calendar;
 mod ics;
 mod notify;
 mod open;
-mod shell;
+pub mod shell;
 mod time;
 mod when;
 

@@ -27,7 +27,10 @@ pub async fn execute(
     within: &Run,
 ) -> ToolResult {
     let outcome = match tool.and_then(|tool| Ok((tool, parse(arguments)?))) {
-        Ok((tool, arguments)) => run(tool, arguments, within, time_limit(tool, values)).await,
+        Ok((tool, arguments)) => {
+            let limit = time_limit(tool, values, &arguments);
+            run(tool, arguments, within, limit).await
+        }
         Err(sentence) => Err(sentence),
     };
     let success = outcome.is_ok();
@@ -55,9 +58,15 @@ fn parse(arguments: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-fn time_limit(tool: &dyn AnyTool, values: &Values) -> Duration {
-    let default = tool.timeout().as_secs();
-    Duration::from_secs(values.number(&settings::tool_timeout(tool.name(), default)).into())
+/// More than a tool that keeps its own time needs to clean up after itself and say so.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// What the person set, or longer if the call itself may ask for that.
+fn time_limit(tool: &dyn AnyTool, values: &Values, arguments: &Map<String, Value>) -> Duration {
+    let set = values.number(&settings::tool_timeout(tool.name(), tool.timeout().as_secs()));
+    let Some(argument) = tool.time_argument() else { return Duration::from_secs(set.into()) };
+    let asked = arguments.get(argument).and_then(super::schema::whole).unwrap_or_default();
+    Duration::from_secs(asked.max(set.into())).saturating_add(GRACE)
 }
 
 async fn run(

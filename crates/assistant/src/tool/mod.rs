@@ -30,11 +30,18 @@ pub trait Tool: Send + Sync + 'static {
     /// Other names under which models ask for it.
     const ALIASES: &'static [&'static str] = &[];
     const TIMEOUT: Duration = Duration::from_secs(30);
+    /// The parameter in which a call may ask for its own number of seconds. Such a tool ends in time by itself.
+    const TIME_ARGUMENT: Option<&'static str> = None;
     type Input: DeserializeOwned + JsonSchema + Send;
     type Output: Serialize;
 
     /// What it needs and does not have here, as a sentence that says what to do. Then it is not offered.
     fn lacks(&self) -> Option<String> {
+        None
+    }
+
+    /// What a person may want to know of how it works here, in a few words.
+    fn note(&self) -> Option<String> {
         None
     }
 
@@ -93,6 +100,8 @@ pub trait AnyTool: Send + Sync {
     fn name(&self) -> &'static str;
     fn aliases(&self) -> &'static [&'static str];
     fn lacks(&self) -> Option<String>;
+    fn note(&self) -> Option<String>;
+    fn time_argument(&self) -> Option<&'static str>;
     fn timeout(&self) -> Duration;
     fn spec(&self) -> ToolSpec;
     fn look(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
@@ -111,6 +120,14 @@ impl<T: Tool> AnyTool for T {
 
     fn lacks(&self) -> Option<String> {
         Tool::lacks(self)
+    }
+
+    fn note(&self) -> Option<String> {
+        Tool::note(self)
+    }
+
+    fn time_argument(&self) -> Option<&'static str> {
+        T::TIME_ARGUMENT
     }
 
     fn timeout(&self) -> Duration {

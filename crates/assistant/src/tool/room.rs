@@ -31,17 +31,37 @@ pub fn fitting<T: Serialize>(items: Vec<T>, room: usize) -> (Vec<T>, usize) {
 pub fn beginning(text: &str, room: usize) -> (&str, bool) {
     let mut left = room;
     for (at, c) in text.char_indices() {
-        let size = match c {
-            '"' | '\\' | '\n' | '\r' | '\t' => 2,
-            c if c.is_control() => 6,
-            c => c.len_utf8(),
-        };
-        match left.checked_sub(size) {
+        match left.checked_sub(width(c)) {
             Some(rest) => left = rest,
             None => return (&text[..at], true),
         }
     }
     (text, false)
+}
+
+/// The end that fits into `room` bytes of a JSON string.
+pub fn ending(text: &str, room: usize) -> &str {
+    let mut left = room;
+    for (at, c) in text.char_indices().rev() {
+        match left.checked_sub(width(c)) {
+            Some(rest) => left = rest,
+            None => return &text[at + c.len_utf8()..],
+        }
+    }
+    text
+}
+
+/// Bytes of JSON that a string takes, without its quotes.
+pub fn size(text: &str) -> usize {
+    text.chars().map(width).sum()
+}
+
+fn width(c: char) -> usize {
+    match c {
+        '"' | '\\' | '\n' | '\r' | '\t' => 2,
+        c if c.is_control() => 6,
+        c => c.len_utf8(),
+    }
 }
 
 #[cfg(test)]
@@ -71,6 +91,17 @@ mod tests {
             assert_eq!(cut, expected, "{text:?} in {room}");
             let json = serde_json::to_string(cut.0).unwrap();
             assert!(json.len() - 2 <= room, "{json}");
+            assert!(size(cut.0) >= json.len() - 2, "{json}");
+        }
+        for (text, room, expected) in [
+            ("abc", 3, "abc"),
+            ("abcd", 3, "bcd"),
+            ("a\"b", 2, "b"),
+            ("äö", 3, "ö"),
+            ("", 0, ""),
+            ("a", 0, ""),
+        ] {
+            assert_eq!(ending(text, room), expected, "{text:?} in {room}");
         }
     }
 }

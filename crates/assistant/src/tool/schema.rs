@@ -100,6 +100,11 @@ fn value(wanted: &Value, given: Option<Value>) -> Option<Value> {
     (right && listed).then_some(fitted)
 }
 
+/// A number of things, however a model wrote it.
+pub(super) fn whole(given: &Value) -> Option<u64> {
+    integer(given)?.as_u64()
+}
+
 fn integer(given: &Value) -> Option<Value> {
     match given {
         Value::String(s) => s.trim().parse::<i64>().ok().map(Value::from),

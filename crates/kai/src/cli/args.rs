@@ -236,6 +236,9 @@ pub(super) enum Command {
         after_help = "Example:\n  kai completions bash > ~/.local/share/bash-completion/completions/kai"
     )]
     Completions { shell: Shell },
+    /// A part that Kai plays when it runs a command
+    #[command(name = "__sandbox", hide = true)]
+    Sandbox { part: String },
     #[cfg(debug_assertions)]
     #[command(name = "__panic", hide = true)]
     Panic,

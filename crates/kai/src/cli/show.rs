@@ -12,6 +12,7 @@ use crate::call::{ModelRow, ModelTest, SettingRow, ToolRow};
 use crate::doctor::{Check, Verdict};
 use crate::heartbeat::{DryRun, HeartbeatStatus, LogRow, Ran};
 use crate::ledger::{LedgerCheck, LedgerRow};
+use crate::shell::ShellStatus;
 #[cfg(feature = "sms")]
 use crate::sms::SmsStatus;
 use crate::status;
@@ -54,6 +55,7 @@ pub(super) fn status(status: &status::Status) -> String {
             "Tools".to_owned(),
             format!("{} of {} offered to the model", status.tools.offered, status.tools.all),
         ),
+        ("Shell".to_owned(), shell(&status.shell)),
     ];
     #[cfg(feature = "sms")]
     rows.push(("SMS".to_owned(), sms(&status.sms)));
@@ -76,6 +78,16 @@ fn sms(sms: &SmsStatus) -> String {
         "off".to_owned()
     };
     format!("through {bridge}. Reading {reading}. Drafting {}", switch(sms.send_enabled))
+}
+
+fn shell(shell: &ShellStatus) -> String {
+    match (shell.enabled, &shell.sandbox, &shell.why_not) {
+        (false, ..) => "off".to_owned(),
+        (true, Some(sandbox), _) => format!("on, sandbox: {sandbox}"),
+        (true, None, why) => {
+            format!("on, and cannot be used. {}", visible(why.as_deref().unwrap_or_default()))
+        }
+    }
 }
 
 pub(super) fn doctor(checks: &[Check]) -> String {
@@ -274,11 +286,12 @@ pub(super) fn task(whole: &TaskWhole) -> String {
 }
 
 pub(super) fn tools(rows: &[ToolRow]) -> String {
-    let rows: Vec<_> = rows
-        .iter()
-        .map(|row| (row.name.clone(), row.why_not.clone().unwrap_or_else(|| row.description.clone())))
-        .collect();
-    columns(&rows)
+    let says = |row: &ToolRow| match (&row.why_not, &row.note) {
+        (Some(why_not), _) => why_not.clone(),
+        (None, Some(note)) => format!("{} ({note})", row.description),
+        (None, None) => row.description.clone(),
+    };
+    columns(&rows.iter().map(|row| (row.name.clone(), says(row))).collect::<Vec<_>>())
 }
 
 pub(super) fn chats(rows: &[Conversation]) -> String {

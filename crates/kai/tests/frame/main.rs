@@ -32,6 +32,8 @@ mod refusals;
 mod settings;
 #[cfg(feature = "sms")]
 mod settings_phone;
+#[cfg(target_os = "linux")]
+mod shell;
 #[cfg(feature = "sms")]
 mod sms;
 #[cfg(target_os = "linux")]

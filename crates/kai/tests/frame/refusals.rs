@@ -137,7 +137,7 @@ fn a_full_disk_is_said_when_opening_and_when_writing() {
     assert!(done.out.contains("a  b") && !done.out.contains("big"), "what was there is there: {done:?}");
 }
 
-fn skipped(why: &str) {
+pub(crate) fn skipped(why: &str) {
     use std::io::Write;
     drop(writeln!(std::io::stderr(), "skipped: {why}"));
 }

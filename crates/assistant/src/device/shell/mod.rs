@@ -1,0 +1,201 @@
+//! `shell_command`: a command of the model's, run as a guest.
+//!
+//! What was asked is checked here (`place` says where it may run) and handed to a [`Sandbox`], which keeps the command
+//! away from everything of the person's. Without one, nothing is run. What was printed is fitted into the result by
+//! `printed`, so that the word about a time-out is never what gets cut off.
+
+mod place;
+mod printed;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::PortError;
+use crate::db::Db;
+use crate::settings::{self, SHELL_FOLDERS, Values};
+use crate::tool::{Run, Tool, ToolError, room};
+
+pub use printed::{Collector, Printed};
+
+/// Whatever runs a command without letting it touch anything of the person's.
+pub trait Sandbox: Send + Sync {
+    /// Tries it out, once: what keeps commands in, or why none can be run here.
+    fn look(&self) -> Looking<'_>;
+    /// What `look` found.
+    fn seen(&self) -> Option<&Found>;
+    /// Runs one command to its end. When nobody waits for it any more, it is ended with everything it started.
+    fn run<'a>(&'a self, job: &'a Job) -> Ending<'a>;
+}
+
+/// The name of what keeps commands in ("bubblewrap"), or a sentence that says why they are not run.
+pub type Found = Result<&'static str, String>;
+pub type Looking<'a> = Pin<Box<dyn Future<Output = &'a Found> + Send + 'a>>;
+pub type Ending<'a> = Pin<Box<dyn Future<Output = Result<Ran, PortError>> + Send + 'a>>;
+
+/// One command, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// For `sh -c`.
+    pub command: String,
+    pub env: BTreeMap<String, String>,
+    /// A folder of the person's that it may read, and in which it begins; else it begins in an empty one.
+    pub folder: Option<PathBuf>,
+    pub patience: Duration,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ran {
+    pub stdout: Printed,
+    pub stderr: Printed,
+    pub end: End,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum End {
+    /// By itself; 128 and the signal's number if a signal ended it.
+    Exited(i32),
+    TimedOut,
+    /// It wanted too much, as the rest of a sentence: "it used more than 1024 MB of memory".
+    Stopped(String),
+}
+
+/// Run a command in a shell and get its output. It runs in a sandbox: no network, no files of the user's (unless
+/// `working_dir` names a folder that the user allowed, which can then be read), and an empty scratch folder that is gone
+/// afterwards. Whatever is still running when the command ends is stopped.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct ShellCommandInput {
+    /// The command line, as for sh -c.
+    pub command: String,
+    /// Seconds the command may take, 1 to 120; 30 if left out.
+    pub timeout: Option<u32>,
+    /// A folder that the user allowed, to read and to begin in; an empty scratch folder if left out.
+    pub working_dir: Option<String>,
+    /// Environment variables to set.
+    pub env: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct ShellOutput {
+    stdout: String,
+    stderr: String,
+    exit_code: i32,
+    timed_out: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+pub struct ShellCommand {
+    pub db: Db,
+    pub sandbox: Option<Arc<dyn Sandbox>>,
+    /// Kai's own folder, which no command gets to see.
+    pub home: PathBuf,
+}
+
+const LACKS: &str = "Commands are run in a sandbox only, and there is none here. It needs Linux on x86_64 or aarch64, and \
+                     bubblewrap or a kernel with Landlock.";
+/// A shell takes its command as one argument, which Linux keeps below 128 KiB.
+const LONGEST_COMMAND: usize = 100_000;
+const LONGEST_ENV: usize = 32_000;
+const LONGEST_TIME: u32 = 120;
+/// What a shell says of a command that was killed.
+const KILLED: i32 = 137;
+
+impl Tool for ShellCommand {
+    const NAME: &'static str = "shell_command";
+    const ALIASES: &'static [&'static str] = &["execute_shell_command"];
+    const TIME_ARGUMENT: Option<&'static str> = Some("timeout");
+    type Input = ShellCommandInput;
+    type Output = ShellOutput;
+
+    fn lacks(&self) -> Option<String> {
+        match &self.sandbox {
+            None => Some(LACKS.to_owned()),
+            Some(sandbox) => sandbox.seen().and_then(|found| found.clone().err()),
+        }
+    }
+
+    fn note(&self) -> Option<String> {
+        let kept_in = self.sandbox.as_ref()?.seen()?.as_ref().ok()?;
+        Some(format!("sandbox: {kept_in}"))
+    }
+
+    async fn look(&self) {
+        if let Some(sandbox) = &self.sandbox {
+            sandbox.look().await;
+        }
+    }
+
+    async fn run(&self, input: ShellCommandInput, _: &Run) -> Result<ShellOutput, ToolError> {
+        let sandbox = self.sandbox.as_ref().ok_or_else(|| ToolError(LACKS.to_owned()))?;
+        let values = self.db.read(settings::load).await?;
+        let folder = input.working_dir.as_deref().map(str::trim).filter(|typed| !typed.is_empty());
+        let folder = folder.map(|typed| place::allowed(typed, &values.of(&SHELL_FOLDERS), &self.home));
+        let folder = folder.transpose().map_err(ToolError)?;
+        let job = Job { folder, ..check(input, &values).map_err(ToolError)? };
+        let failed = |e| ToolError(format!("The command could not be run: {e}."));
+        let ran = sandbox.run(&job).await.map_err(failed)?;
+        Ok(told(&ran, job.patience, room::room(&values)))
+    }
+}
+
+/// What was asked for, in bounds, or a sentence. Where it may run is not decided here. Pure.
+fn check(input: ShellCommandInput, values: &Values) -> Result<Job, String> {
+    let env = input.env.unwrap_or_default();
+    if input.command.trim().is_empty() {
+        return Err("The command must not be empty.".to_owned());
+    }
+    if input.command.len() > LONGEST_COMMAND {
+        return Err(format!("The command must be at most {LONGEST_COMMAND} bytes long."));
+    }
+    if input.command.contains('\0') || env.values().any(|value| value.contains('\0')) {
+        return Err("Neither the command nor a variable may hold a NUL character.".to_owned());
+    }
+    if env.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() > LONGEST_ENV {
+        return Err(format!("The env must be at most {LONGEST_ENV} bytes in all."));
+    }
+    if let Some(name) = env.keys().find(|name| !is_name(name)) {
+        let shown: String = name.chars().take(60).collect();
+        return Err(format!("{shown:?} is no name of a variable: letters, digits and _ are."));
+    }
+    let default = values.number(&settings::tool_timeout(ShellCommand::NAME, ShellCommand::TIMEOUT.as_secs()));
+    let seconds = match input.timeout {
+        None => default,
+        Some(seconds) if (1..=LONGEST_TIME).contains(&seconds) => seconds,
+        Some(_) => return Err(format!("The timeout must be from 1 to {LONGEST_TIME} seconds.")),
+    };
+    Ok(Job { command: input.command, env, folder: None, patience: Duration::from_secs(seconds.into()) })
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// The result that a model reads, within `room` bytes of JSON. Pure.
+fn told(ran: &Ran, patience: Duration, room: usize) -> ShellOutput {
+    let for_out = (room / 4 * 3).max(room.saturating_sub(ran.stderr.size()));
+    let for_err = room.saturating_sub(for_out.min(ran.stdout.size()));
+    let (exit_code, note) = match &ran.end {
+        End::Exited(code) => (*code, None),
+        End::TimedOut => (KILLED, Some(format!("The command was stopped after {} s.", patience.as_secs()))),
+        End::Stopped(why) => (KILLED, Some(format!("The command was stopped: {why}."))),
+    };
+    ShellOutput {
+        stdout: ran.stdout.fitted(for_out),
+        stderr: ran.stderr.fitted(for_err),
+        exit_code,
+        timed_out: ran.end == End::TimedOut,
+        note,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+use std::sync::Mutex;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::tool::{AnyTool, execute};
+
+/// Notes what it was given and ends as it is told.
+struct Stage {
+    found: Found,
+    end: End,
+    jobs: Mutex<Vec<Job>>,
+}
+
+impl Sandbox for Stage {
+    fn look(&self) -> Looking<'_> {
+        Box::pin(async { &self.found })
+    }
+
+    fn seen(&self) -> Option<&Found> {
+        Some(&self.found)
+    }
+
+    fn run<'a>(&'a self, job: &'a Job) -> Ending<'a> {
+        self.jobs.lock().unwrap().push(job.clone());
+        let mut out = printed::Collector::default();
+        out.add(b"hello\n");
+        let ran = Ran { stdout: out.printed(), stderr: Printed::default(), end: self.end.clone() };
+        Box::pin(async move {
+            if job.command == "wait" {
+                tokio::time::sleep(job.patience).await;
+            }
+            Ok(ran)
+        })
+    }
+}
+
+fn shell(found: Found, end: End) -> (ShellCommand, Arc<Stage>) {
+    let stage = Arc::new(Stage { found, end, jobs: Mutex::default() });
+    let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+    (ShellCommand { db, sandbox: Some(Arc::clone(&stage) as _), home: PathBuf::from("/kai") }, stage)
+}
+
+async fn called(tool: &ShellCommand, arguments: &Value) -> Value {
+    let result = execute(Ok(tool), &Values::default(), &arguments.to_string(), &Run::BY_HAND).await;
+    serde_json::from_str(&result.text).unwrap()
+}
+
+#[tokio::test]
+async fn what_is_out_of_bounds_never_reaches_the_sandbox() {
+    let (tool, stage) = shell(Ok("a stage"), End::Exited(0));
+    for (arguments, word) in [
+        (json!({}), "\"command\" must be a string"),
+        (json!({"command": " \n"}), "must not be empty"),
+        (json!({"command": "x".repeat(100_001)}), "at most 100000 bytes"),
+        (json!({"command": "echo a\0b"}), "NUL"),
+        (json!({"command": "id", "timeout": 0}), "from 1 to 120"),
+        (json!({"command": "id", "timeout": 121}), "from 1 to 120"),
+        (json!({"command": "id", "env": "A=b"}), "\"env\" must be a JSON object"),
+        (json!({"command": "id", "env": {"A": "b\0"}}), "NUL"),
+        (json!({"command": "id", "env": {"A=B": "c"}}), "no name of a variable"),
+        (json!({"command": "id", "env": {"": "c"}}), "no name of a variable"),
+        (json!({"command": "id", "env": {"1A": "c"}}), "no name of a variable"),
+        (json!({"command": "id", "env": {"A\nB": "c"}}), "no name of a variable"),
+        (json!({"command": "id", "env": {"A": "x".repeat(32_000)}}), "at most 32000 bytes"),
+        (json!({"command": "id", "working_dir": "/usr"}), "that the user allowed (none so far)"),
+    ] {
+        let said = called(&tool, &arguments).await;
+        assert!(said["error"].as_str().unwrap().contains(word), "{word}: {said}");
+    }
+    assert_eq!(*stage.jobs.lock().unwrap(), []);
+}
+
+#[tokio::test]
+async fn the_job_is_what_was_asked() {
+    let (tool, stage) = shell(Ok("a stage"), End::Exited(3));
+    tool.db.write(|tx| settings::store(tx, "shell_folders", "/usr")).await.unwrap();
+    let asked = json!({"command": "echo\nhi", "timeout": "5", "working_dir": " /usr/bin ", "env": {"LD_PRELOAD": "x"}});
+    let said = called(&tool, &asked).await;
+    assert_eq!(
+        said,
+        json!({"success": true, "stdout": "hello\n", "stderr": "", "exit_code": 3, "timed_out": false})
+    );
+    let env = BTreeMap::from([("LD_PRELOAD".to_owned(), "x".to_owned())]);
+    let folder = Some(std::fs::canonicalize("/usr/bin").unwrap());
+    let job = Job { command: "echo\nhi".to_owned(), env, folder, patience: Duration::from_secs(5) };
+    assert_eq!(*stage.jobs.lock().unwrap(), [job]);
+}
+
+#[tokio::test]
+async fn what_ended_it_is_said() {
+    for (end, code, timed_out, note) in [
+        (End::Exited(0), 0, false, Value::Null),
+        (End::TimedOut, 137, true, json!("The command was stopped after 30 s.")),
+        (End::Stopped("it was loud".to_owned()), 137, false, json!("The command was stopped: it was loud.")),
+    ] {
+        let (tool, _) = shell(Ok("a stage"), end);
+        let said = called(&tool, &json!({"command": "id"})).await;
+        assert_eq!((&said["exit_code"], &said["timed_out"]), (&json!(code), &json!(timed_out)));
+        assert_eq!(said["note"], note);
+    }
+}
+
+/// The call's own time counts where it is the longer one, and the tool has the first word about it.
+#[tokio::test(start_paused = true)]
+async fn its_own_time_extends_the_executors() {
+    let (tool, _) = shell(Ok("a stage"), End::TimedOut);
+    for seconds in [json!(120), json!("120"), json!(1), Value::Null] {
+        let said = called(&tool, &json!({"command": "wait", "timeout": seconds})).await;
+        assert_eq!(said["timed_out"], true, "{said}");
+    }
+}
+
+#[test]
+fn a_loud_command_leaves_room_for_what_matters() {
+    let loud = |byte: u8, size: usize| {
+        let mut printed = printed::Collector::default();
+        printed.add(&vec![byte; size]);
+        printed.printed()
+    };
+    for (out, err) in [(0, 20_000), (20_000, 0), (20_000, 20_000), (300_000, 10), (3_000, 3_000)] {
+        let ran = Ran { stdout: loud(b'o', out), stderr: loud(b'\n', err), end: End::TimedOut };
+        let told = told(&ran, Duration::from_secs(1), 7_700);
+        let json = serde_json::to_string(&told).unwrap();
+        assert!(json.len() <= 8_000 - 20, "{out} and {err}: {}", json.len());
+        assert!(json.len() > 5_000, "{out} and {err}: {}", json.len());
+        assert_eq!(told.stderr.is_empty(), err == 0);
+    }
+}
+
+#[tokio::test]
+async fn without_a_sandbox_nothing_is_run() {
+    let (none, stage) = shell(Err("It is broken.".to_owned()), End::Exited(0));
+    assert_eq!((AnyTool::lacks(&none), AnyTool::note(&none)), (Some("It is broken.".to_owned()), None));
+    assert_eq!(*stage.jobs.lock().unwrap(), []);
+    let bare = ShellCommand { sandbox: None, ..none };
+    assert_eq!(AnyTool::lacks(&bare).as_deref(), Some(LACKS));
+    assert_eq!(called(&bare, &json!({"command": "id"})).await["error"], LACKS);
+    let (good, _) = shell(Ok("a stage"), End::Exited(0));
+    assert_eq!((AnyTool::lacks(&good), AnyTool::note(&good)), (None, Some("sandbox: a stage".to_owned())));
+}

@@ -1,0 +1,356 @@
+//! Pure: which system calls a command is refused, and why.
+//!
+//! What is listed is refused with EPERM. What is newer than this list answers as if the kernel did not know it, so that
+//! nothing gets in that nobody has thought about; so do a few for which programs then take another way. The lists were
+//! made by going through all calls up to [`FIRST_UNKNOWN`].
+//!
+//! In bubblewrap's namespaces most of what a process could do to others cannot even be named. The built-in way shares
+//! the machine with them, and [`Strictness`] says what else has to be refused there.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch, apply_filter, sock_filter,
+};
+
+/// For a command that shares the machine with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Strictness {
+    /// Landlock lets no signal out (Linux 6.12).
+    pub(super) signals_are_kept_in: bool,
+    /// It can open files of the person's, to read.
+    pub(super) sees_a_folder: bool,
+}
+
+/// `mseal`, of Linux 6.10, was the last that was looked at. From here on the numbers are the same on every processor;
+/// those of the x32 mode, in which a list by number would be worthless, are larger still.
+const FIRST_UNKNOWN: i64 = 463;
+
+/// Answer as if the kernel did not know them. `clone3` hides its flags from us; the memory of a memfd is nobody's; the
+/// others tell what happens to files that cannot be read.
+const UNKNOWN: &[i64] = &[libc::SYS_clone3, libc::SYS_memfd_create, libc::SYS_memfd_secret];
+#[cfg(target_arch = "x86_64")]
+const UNKNOWN_BUILT_IN: &[i64] = &[libc::SYS_inotify_init, libc::SYS_inotify_init1];
+#[cfg(not(target_arch = "x86_64"))]
+const UNKNOWN_BUILT_IN: &[i64] = &[libc::SYS_inotify_init1];
+
+const REFUSED: &[i64] = &[
+    // Any socket: the network, the session bus, Kai itself.
+    libc::SYS_socket,
+    libc::SYS_socketpair,
+    // Does what it is told without system calls.
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    // Other processes' memory and files.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+    // The kernel's keyring.
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    // Other roots, mounts and namespaces, in which more is allowed.
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_chroot,
+    libc::SYS_pivot_root,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_open_by_handle_at,
+    // The kernel itself: much to break, nothing for a guest.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_fanotify_init,
+    libc::SYS_fanotify_mark,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_syslog,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_adjtimex,
+    libc::SYS_clock_adjtime,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_vhangup,
+    libc::SYS_personality,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_modify_ldt,
+];
+
+const REFUSED_BUILT_IN: &[i64] = &[
+    // Out of the group that is killed as one.
+    libc::SYS_setsid,
+    libc::SYS_setpgid,
+    // Memory and queues that outlive a process and belong to all of a user's.
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    // What Landlock does not look at: rights and dates of any file of the user's, by its name.
+    libc::SYS_fchmodat,
+    libc::SYS_fchmodat2,
+    libc::SYS_fchownat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utimes,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_futimesat,
+];
+
+/// The same of an open file: harmless as long as only files of the command's own can be opened.
+const REFUSED_WITH_FOLDER: &[i64] =
+    &[libc::SYS_fchmod, libc::SYS_fchown, libc::SYS_fsetxattr, libc::SYS_fremovexattr, libc::SYS_utimensat];
+
+/// Signals to anybody of the same user, Kai included.
+const SIGNALS: &[i64] = &[
+    libc::SYS_kill,
+    libc::SYS_tkill,
+    libc::SYS_tgkill,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
+    libc::SYS_pidfd_send_signal,
+];
+
+/// Calls that are refused only with such an argument.
+#[derive(Clone, Copy)]
+enum With {
+    Is(u8, u32),
+    IsNot(u8, u32),
+    /// A pointer that leads somewhere.
+    Some(u8),
+    /// All bits of a mask.
+    Bits(u8, u32),
+}
+
+const REFUSED_WITH: &[(i64, With)] = &[
+    // Words put into a terminal as if they had been typed there.
+    (libc::SYS_ioctl, With::Is(1, 0x5412)),
+    (libc::SYS_ioctl, With::Is(1, 0x541c)),
+    // New namespaces: mount, cgroup, uts, ipc, user, pid, net.
+    (libc::SYS_clone, With::Bits(0, 0x0002_0000)),
+    (libc::SYS_clone, With::Bits(0, 0x0200_0000)),
+    (libc::SYS_clone, With::Bits(0, 0x0400_0000)),
+    (libc::SYS_clone, With::Bits(0, 0x0800_0000)),
+    (libc::SYS_clone, With::Bits(0, 0x1000_0000)),
+    (libc::SYS_clone, With::Bits(0, 0x2000_0000)),
+    (libc::SYS_clone, With::Bits(0, 0x4000_0000)),
+];
+
+const REFUSED_BUILT_IN_WITH: &[(i64, With)] = &[
+    // The limits and the share of the processor of anybody but itself.
+    (libc::SYS_prlimit64, With::IsNot(0, 0)),
+    (libc::SYS_sched_setaffinity, With::IsNot(0, 0)),
+    (libc::SYS_sched_setattr, With::IsNot(0, 0)),
+    (libc::SYS_sched_setparam, With::IsNot(0, 0)),
+    (libc::SYS_sched_setscheduler, With::IsNot(0, 0)),
+    (libc::SYS_setpriority, With::IsNot(0, 0)),
+    (libc::SYS_setpriority, With::IsNot(1, 0)),
+    (libc::SYS_ioprio_set, With::IsNot(0, 1)),
+    (libc::SYS_ioprio_set, With::IsNot(1, 0)),
+    // Everything is one group: `timeout` would end the shell that started it.
+    (libc::SYS_kill, With::Is(0, 0)),
+    // Signals by way of a file that belongs to somebody else: F_SETOWN, F_SETOWN_EX, FIOSETOWN, SIOCSPGRP.
+    (libc::SYS_fcntl, With::Is(1, 8)),
+    (libc::SYS_fcntl, With::Is(1, 15)),
+    (libc::SYS_ioctl, With::Is(1, 0x8901)),
+    (libc::SYS_ioctl, With::Is(1, 0x8902)),
+    // Dates of a file by its name; without one it is an open file.
+    (libc::SYS_utimensat, With::Some(1)),
+    // Attributes of an open file: FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR.
+    (libc::SYS_ioctl, With::Is(1, 0x4008_6602)),
+    (libc::SYS_ioctl, With::Is(1, 0x401c_5820)),
+];
+
+/// Refuses them to this process from now on, and to all that it starts.
+pub(super) fn refuse(strictness: Option<Strictness>) -> Result<(), String> {
+    apply_filter(&filter(strictness)?).map_err(|e| format!("seccomp: {e}"))
+}
+
+/// The program that the kernel runs before every system call.
+pub(super) fn filter(strictness: Option<Strictness>) -> Result<BpfProgram, String> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
+    for (call, with) in conditional(strictness) {
+        rules.entry(call).or_default().push(rule(with).map_err(|e| e.to_string())?);
+    }
+    // Without any rule of its own it is refused in any case.
+    rules.extend(listed(strictness).map(|call| (call, vec![])));
+    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|e| e.to_string())?;
+    let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch).map_err(|e| e.to_string())?;
+    let refusing: BpfProgram = filter.try_into().map_err(|e: seccompiler::BackendError| e.to_string())?;
+    let mut program = unknown(strictness);
+    program.extend(refusing);
+    Ok(program)
+}
+
+fn listed(strictness: Option<Strictness>) -> impl Iterator<Item = i64> {
+    let when = |wanted: bool, calls: &'static [i64]| if wanted { calls } else { &[] };
+    let built_in = when(strictness.is_some(), REFUSED_BUILT_IN);
+    let folder = when(strictness.is_some_and(|it| it.sees_a_folder), REFUSED_WITH_FOLDER);
+    let signals = when(strictness.is_some_and(|it| !it.signals_are_kept_in), SIGNALS);
+    [REFUSED, built_in, folder, signals].into_iter().flatten().copied()
+}
+
+fn conditional(strictness: Option<Strictness>) -> impl Iterator<Item = (i64, With)> {
+    let built_in = if strictness.is_some() { REFUSED_BUILT_IN_WITH } else { &[] };
+    REFUSED_WITH.iter().chain(built_in).copied()
+}
+
+fn rule(with: With) -> Result<SeccompRule, seccompiler::BackendError> {
+    use SeccompCmpArgLen::{Dword, Qword};
+    let condition = match with {
+        With::Is(at, value) => SeccompCondition::new(at, Dword, SeccompCmpOp::Eq, value.into()),
+        With::IsNot(at, value) => SeccompCondition::new(at, Dword, SeccompCmpOp::Ne, value.into()),
+        With::Some(at) => SeccompCondition::new(at, Qword, SeccompCmpOp::Ne, 0),
+        With::Bits(at, mask) => {
+            SeccompCondition::new(at, Dword, SeccompCmpOp::MaskedEq(mask.into()), mask.into())
+        }
+    };
+    SeccompRule::new(vec![condition?])
+}
+
+/// The beginning of the program: loads the call's number and compares it, one by one.
+fn unknown(strictness: Option<Strictness>) -> BpfProgram {
+    const LOAD: u16 = 0x20;
+    const IF_EQUAL: u16 = 0x15;
+    const IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const ERRNO: u32 = 0x0005_0000;
+    let built_in = if strictness.is_some() { UNKNOWN_BUILT_IN } else { &[] };
+    let named = UNKNOWN.iter().chain(built_in).map(|call| (IF_EQUAL, *call));
+    let step = |code, jf, k: u32| sock_filter { code, jt: 0, jf, k };
+    let mut program = vec![step(LOAD, 0, 0)];
+    for (test, call) in named.chain([(IF_AT_LEAST, FIRST_UNKNOWN)]) {
+        program.push(step(test, 1, u32::try_from(call).unwrap_or(u32::MAX)));
+        program.push(step(RETURN, 0, ERRNO | libc::ENOSYS.unsigned_abs()));
+    }
+    program
+}
+
+/// As bubblewrap reads it.
+pub(super) fn bytes(program: &[sock_filter]) -> Vec<u8> {
+    let step = |step: &sock_filter| {
+        [&step.code.to_ne_bytes()[..], &[step.jt, step.jf], &step.k.to_ne_bytes()].concat()
+    };
+    program.iter().flat_map(step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, Permissions, set_permissions};
+    use std::io;
+    use std::net::UdpSocket;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixStream;
+    use std::path::Path;
+    use std::thread;
+
+    use rustix::fs::{MemfdFlags, memfd_create};
+    use rustix::process::{getpid, setpgid, test_kill_process};
+
+    use super::*;
+
+    /// What came of trying each, in a thread of its own that is refused so much: a filter is for ever.
+    fn tried(strictness: Option<Strictness>, file: &Path) -> [(&'static str, Option<i32>); 7] {
+        let file = file.to_owned();
+        let all = move || {
+            refuse(strictness).unwrap();
+            let open = Permissions::from_mode(0o600);
+            let code = |done: io::Result<()>| done.err().and_then(|error| error.raw_os_error());
+            [
+                ("a datagram", code(UdpSocket::bind("127.0.0.1:0").map(drop))),
+                ("a pair", code(UnixStream::pair().map(drop))),
+                ("a memfd", code(memfd_create("x", MemfdFlags::CLOEXEC).map(drop).map_err(Into::into))),
+                ("a mode by name", code(set_permissions(&file, open.clone()))),
+                (
+                    "a mode of an open file",
+                    code(File::open(&file).and_then(|file| file.set_permissions(open))),
+                ),
+                ("a group", code(setpgid(Some(getpid()), None).map_err(Into::into))),
+                ("a signal", code(test_kill_process(getpid()).map_err(Into::into))),
+            ]
+        };
+        thread::spawn(all).join().unwrap()
+    }
+
+    #[test]
+    fn each_sandbox_refuses_what_it_must() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let (no, unknown) = (Some(libc::EPERM), Some(libc::ENOSYS));
+        let strict =
+            |signals_are_kept_in, sees_a_folder| Some(Strictness { signals_are_kept_in, sees_a_folder });
+        for (strictness, expected) in [
+            (None, [no, no, unknown, None, None, None, None]),
+            (strict(true, false), [no, no, unknown, no, None, no, None]),
+            (strict(true, true), [no, no, unknown, no, no, no, None]),
+            (strict(false, false), [no, no, unknown, no, None, no, no]),
+        ] {
+            for ((what, got), expected) in tried(strictness, file.path()).into_iter().zip(expected) {
+                assert_eq!(got, expected, "{what}, {strictness:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_call_of_the_future_is_unknown() {
+        let head = unknown(None);
+        let last = &head[head.len() - 2];
+        assert_eq!(
+            (last.code, last.jt, last.jf, last.k),
+            (0x35, 0, 1, 463),
+            "at least 463: the next step; else one more"
+        );
+        assert_eq!(bytes(&head).len(), head.len() * 8);
+        assert!(filter(None).unwrap().len() < 4_096, "the kernel takes no more");
+    }
+}
