@@ -63,7 +63,7 @@ fn what_left_and_ran_is_filtered_opened_whole_and_checked() {
     assert_eq!(kinds(&browser), ["tool_call"]);
     browser.click("ledger-open");
     browser.until_seen("ledger-record");
-    browser.until_says("arguments");
+    browser.until_says("Arguments");
     // The exact bytes of the first request.
     open(&browser, &daemon, "/ledger?open=record:1");
     let left = provider.asked()[0].raw.clone();
@@ -96,8 +96,8 @@ fn a_long_ledger_is_read_page_by_page_and_says_how_long_it_is_kept() {
     browser.click("ledger-newest");
     browser.until("the newest", "return !location.search.includes('before=')");
     browser.until_live();
-    browser.run("document.querySelector('[data-testid=ledger-retention]').value = ''");
-    browser.type_into("ledger-retention", "30");
+    // Control and A mark what is there, so that it is typed over.
+    browser.type_into("ledger-retention", "\u{e009}a\u{e000}30");
     browser.click("ledger-retention-save");
     browser.until_says("Saved.");
     assert_eq!(home.run(&["settings", "get", "ledger_retention_days"]).out, "30\n");
