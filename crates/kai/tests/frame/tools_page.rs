@@ -218,7 +218,7 @@ fn the_demo_has_something_to_show_on_every_page() {
         ("/settings/tools", "demo-tools", "Web search"),
         ("/settings/models", "demo-models", "Plays a script"),
         ("/settings/phones", "demo-phones", "A simulated phone"),
-        ("/ledger", "demo-ledger", "bytes left for"),
+        ("/ledger", "demo-ledger", "bytes went to"),
     ] {
         open(&browser, &daemon, path);
         browser.until_says(words);
