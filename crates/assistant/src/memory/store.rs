@@ -136,3 +136,34 @@ fn memory(row: &Row<'_>) -> rusqlite::Result<Memory> {
 pub fn count(tx: &Transaction<'_>) -> Result<u32, DbError> {
     Ok(tx.query_row("SELECT count(*) FROM memories", [], |row| row.get(0))?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::Db;
+
+    #[tokio::test]
+    async fn a_memory_that_was_taken_away_comes_back_to_its_place() {
+        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+        let checked = db.write(|tx| {
+            let key = |name: &str| MemoryKey::new(name).unwrap();
+            let at = |seconds| Timestamp::from_second(seconds).unwrap();
+            for (name, seconds) in [("a", 1), ("b", 2), ("c", 3)] {
+                keep(tx, &key(name), "x", Category::Preference, Taint::Tainted, at(seconds))?;
+            }
+            reinforce(tx, &key("b"))?;
+            let before = all(tx)?;
+            let removed = remove(tx, &key("b"))?.unwrap();
+            assert_eq!(all(tx)?.len(), 2);
+            put_back(tx, &removed)?;
+            assert_eq!(all(tx)?, before);
+            // Something newer under its key is not overwritten.
+            rewrite(tx, &key("b"), "newer", at(9))?;
+            put_back(tx, &removed)?;
+            assert_eq!((all(tx)?[0].content.as_str(), all(tx)?[0].tainted), ("newer", true));
+            assert_eq!((rewrite(tx, &key("z"), "x", at(9))?, remove(tx, &key("z"))?), (false, None));
+            Ok::<_, DbError>(())
+        });
+        checked.await.unwrap();
+    }
+}

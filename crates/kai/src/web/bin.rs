@@ -142,3 +142,46 @@ pub(super) async fn undo(
         Err(failure) => reply::not_done(&headers, &failure.message),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kai_assistant::gate::Taint;
+    use kai_assistant::tasks::{Missed, Status, TaskId, Trigger};
+
+    use super::*;
+
+    fn kept(name: &str) -> Kept {
+        let task = Task {
+            id: TaskId(1),
+            description: name.to_owned(),
+            prompt: String::new(),
+            trigger: Trigger::Heartbeat,
+            missed: Missed::RunOnce,
+            taint: Taint::Clean,
+            status: Status::Pending,
+            next: None,
+            failures: 0,
+            created_at: Timestamp::UNIX_EPOCH,
+        };
+        Kept::Task(Box::new(task), vec![])
+    }
+
+    #[test]
+    fn a_deletion_can_be_taken_back_once_and_for_a_minute() {
+        let at = |seconds| Timestamp::from_second(seconds).unwrap();
+        let bin = Bin::default();
+        bin.put(kept("first"), at(0));
+        bin.put(kept("second"), at(30));
+        let newest = |now| bin.newest(Told::InSettings, now).map(|deleted| deleted.title);
+        assert_eq!(newest(at(59)).as_deref(), Some("second"));
+        assert_eq!(bin.newest(Told::InChats, at(59)), None);
+        assert!(bin.take(1, at(60)).is_none(), "too late");
+        assert!(bin.take(2, at(89)).is_some());
+        assert!(bin.take(2, at(89)).is_none(), "once");
+        assert_eq!(newest(at(89)), None);
+        for n in 0..10 {
+            bin.put(kept(&n.to_string()), at(100));
+        }
+        assert_eq!(bin.0.lock().unwrap().len(), MOST);
+    }
+}

@@ -56,6 +56,8 @@ impl Browser {
         let wanted = json!({"capabilities": {"alwaysMatch": {
             "goog:chromeOptions": {"args": args},
             "goog:loggingPrefs": {"browser": "ALL"},
+            // A page that has to wait for a connection is a defect, not patience.
+            "timeouts": {"pageLoad": 30_000},
         }}});
         let begun = self.ask("POST", "/session", &wanted);
         begun["sessionId"].as_str().unwrap().clone_into(&mut self.session);

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::ask::with_model;
 use crate::browser::Browser;
 use crate::provider::{Act, Provider};
-use crate::tools_page::{at_every_size, open};
+use crate::tools_page::{at_every_size, open, weight};
 
 const HOSTILE: &str = "<img src=x onerror=alert(1)> \u{202e}gnp.exe";
 
@@ -63,7 +63,7 @@ fn what_left_and_ran_is_filtered_opened_whole_and_checked() {
     assert_eq!(kinds(&browser), ["tool_call"]);
     browser.click("ledger-open");
     browser.until_seen("ledger-record");
-    browser.until_says("arguments");
+    browser.until_says("Arguments");
     // The exact bytes of the first request.
     open(&browser, &daemon, "/ledger?open=record:1");
     let left = provider.asked()[0].raw.clone();
@@ -88,19 +88,23 @@ fn a_long_ledger_is_read_page_by_page_and_says_how_long_it_is_kept() {
     let browser = Browser::start();
     browser.enter(&daemon);
     open(&browser, &daemon, "/ledger");
-    assert_eq!(kinds(&browser).len(), 40);
+    assert_eq!(kinds(&browser).len(), 25);
     browser.click("ledger-older");
     browser.until("older ones", "return location.search.includes('before=')");
     browser.until_live();
-    assert_eq!(kinds(&browser).len(), 8);
+    assert_eq!(kinds(&browser).len(), 23);
     browser.click("ledger-newest");
     browser.until("the newest", "return !location.search.includes('before=')");
     browser.until_live();
-    browser.run("document.querySelector('[data-testid=ledger-retention]').value = ''");
-    browser.type_into("ledger-retention", "30");
+    // Control and A mark what is there, so that it is typed over.
+    browser.type_into("ledger-retention", "\u{e009}a\u{e000}30");
     browser.click("ledger-retention-save");
     browser.until_says("Saved.");
     assert_eq!(home.run(&["settings", "get", "ledger_retention_days"]).out, "30\n");
+    let path = home.run(&["link"]).out.trim().split_once(&daemon.address).unwrap().1.to_owned();
+    let cookie = daemon.get(&path, "").header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let bytes = weight(&daemon, &cookie, "/ledger");
+    assert!(bytes <= 60_000, "a full page weighs {bytes}");
     let cookie_free = daemon.get("/ledger/1/bytes", "");
     assert_eq!(cookie_free.status, 401);
     assert_eq!(browser.complaints(), Vec::<String>::new());

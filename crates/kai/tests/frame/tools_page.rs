@@ -204,6 +204,30 @@ fn the_phones_page_says_what_is_connected_what_it_lacks_and_how_to_connect_one()
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
+/// A browser has six connections for one address, and keeps pages that were left for the way back.
+#[test]
+fn going_through_many_pages_holds_up_nobody() {
+    let home = Home::new();
+    let daemon = home.start();
+    let browser = Browser::start();
+    browser.enter(&daemon);
+    for _ in 0..3 {
+        for path in
+            ["/settings/tools", "/settings/models", "/settings/phones", "/settings/general", "/ledger"]
+        {
+            open(&browser, &daemon, path);
+        }
+    }
+    browser.run("history.back()");
+    browser.until("the page before", "return location.pathname === '/settings/general'");
+    browser.until_live();
+    assert_eq!(home.run(&["settings", "set", "language", "de"]).code, 0);
+    browser.until(
+        "it to be kept true",
+        "return document.querySelector('[data-testid=language-de]').ariaPressed === 'true'",
+    );
+}
+
 /// With what the demo has lived through; also the pictures of the documentation.
 #[cfg(feature = "sms")]
 #[test]
@@ -218,7 +242,7 @@ fn the_demo_has_something_to_show_on_every_page() {
         ("/settings/tools", "demo-tools", "Web search"),
         ("/settings/models", "demo-models", "Plays a script"),
         ("/settings/phones", "demo-phones", "A simulated phone"),
-        ("/ledger", "demo-ledger", "bytes left for"),
+        ("/ledger", "demo-ledger", "bytes went to"),
     ] {
         open(&browser, &daemon, path);
         browser.until_says(words);

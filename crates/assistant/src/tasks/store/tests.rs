@@ -144,6 +144,38 @@ fn a_task_that_is_cancelled_while_it_runs_leaves_nothing() {
 }
 
 #[test]
+fn a_task_that_was_taken_away_comes_back_as_it_was() {
+    let mut stage = Stage::new("2026-03-02T08:00:30Z", "Europe/Berlin");
+    let id = stage.add(&new("review", cron("0 9 * * *"), Missed::RunOnce));
+    for ending in [OK, failed("no model")] {
+        stage.pass(SignedDuration::from_hours(24));
+        let claim = stage.claim().unwrap();
+        stage.end(&claim, &ending);
+    }
+    let seen = || stage.db.read_now(|tx| Ok::<_, DbError>((get(tx, id)?, runs(tx, id)?))).unwrap();
+    let before = seen();
+    let put_back = |(task, runs): &(Option<Task>, Vec<TaskRun>)| {
+        stage.db.write_now(|tx| cancel(tx, id)).unwrap();
+        assert_eq!(seen(), (None, vec![]));
+        stage.db.write_now(|tx| restore(tx, task.as_ref().unwrap(), runs)).unwrap();
+    };
+    put_back(&before);
+    assert_eq!(seen(), before);
+    // Taken away while it runs: the run ends as if nothing had been.
+    let later = Stage {
+        db: stage.db.clone(),
+        zone: stage.zone.clone(),
+        now: stage.now + SignedDuration::from_hours(24),
+    };
+    let claim = later.claim().unwrap();
+    put_back(&seen());
+    assert_eq!(seen().0.unwrap().status, Status::Pending);
+    assert!(later.lost().is_empty(), "and it counts as no run that died");
+    assert!(later.end(&claim, &OK));
+    assert_eq!(seen().0.unwrap().failures, 0);
+}
+
+#[test]
 fn there_is_room_for_so_many_and_no_more() {
     let stage = Stage::new("2026-03-09T14:00Z", "UTC");
     let add = |trigger: Trigger| {

@@ -57,11 +57,14 @@
     else if (field.value !== field.defaultValue) field.value = field.defaultValue;
   };
 
-  // A sentence about a form: in its card, or where the page says such things.
+  // A sentence about a form: what was refused stays in it or in its card; what went well passes by.
   const say = (sentence, kind = "trouble", form = null) => {
-    const place = form?.closest(".card")?.querySelector(".said") ?? el("toast");
+    const card = form?.querySelector(".said") ?? form?.closest(".card")?.querySelector(":scope > .said");
+    const place = kind === "trouble" && card ? card : el("toast");
     place.textContent = sentence;
     place.dataset.kind = kind;
+    if (kind === "fine") setTimeout(() => { if (place.textContent === sentence) place.textContent = ""; }, 4000);
+    else if (sentence && place === card) place.scrollIntoView({ block: "nearest" });
   };
 
   // What the server cannot know: what a slider or a field holds at this moment.
@@ -123,6 +126,9 @@
     if (document.hidden) away = setTimeout(() => events.close(), 10000);
     else if (events.readyState === EventSource.CLOSED) follow();
   });
+  // Nor does one that was left and is only kept for the way back.
+  addEventListener("pagehide", () => events.close());
+  addEventListener("pageshow", (event) => { if (event.persisted) follow(); });
 
   const send = async (form, button) => {
     if (form.dataset.busy) {
@@ -281,7 +287,6 @@
       const code = button.nextElementSibling?.localName === "pre" && button.nextElementSibling;
       await copy(code ? code.innerText : answered(button.closest(".exchange").querySelector(".answer")));
       say("Copied.", "fine");
-      setTimeout(() => say(""), 1500);
     });
     if (!matchMedia("(pointer: coarse)").matches) input.focus();
 

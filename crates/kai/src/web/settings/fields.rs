@@ -56,7 +56,6 @@ pub(super) fn field(look: &Look<'_>, card: &str, field: &Field<'_>) -> Markup {
     };
     let content = html! {
         input type="hidden" name="key" value=(setting.key);
-        input type="hidden" name="told" value="saved";
         label for=(testid) { (label) }
         div class="line" {
             (input(kind, testid, &help, value))
@@ -67,7 +66,7 @@ pub(super) fn field(look: &Look<'_>, card: &str, field: &Field<'_>) -> Markup {
             @if kind == Kind::Secret && stored == "set" { " One is stored; a new one takes its place." }
         }
     };
-    form(look, card, "/settings/set", "field", &content)
+    form(look, card, "/settings/text", "field", &content)
 }
 
 fn input(kind: Kind, id: &str, help: &str, value: &str) -> Markup {

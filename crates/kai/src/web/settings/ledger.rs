@@ -26,7 +26,7 @@ use crate::web::{Web, icons, page};
 use crate::wire::App;
 
 /// Records on one page.
-const PAGE: usize = 40;
+const PAGE: usize = 25;
 /// Characters of a record's text in the list, and of a request's bytes on its page.
 const BRIEF: usize = 160;
 const LONG: usize = 20_000;
@@ -214,7 +214,7 @@ fn said(record: &Record, words: &Words) -> (Markup, String, Option<String>) {
                 1 => ", with 1 message in it".to_owned(),
                 n => format!(", with {n} messages in it"),
             };
-            (icons::outward(), format!("{bytes} bytes left for {model}{held}"), None)
+            (icons::outward(), format!("{bytes} bytes went to {model}{held}"), None)
         }
         Record::ToolCall { tool: name, arguments, .. } => {
             (icons::build(), format!("The model called {}", tool(name)), Some(arguments.clone()))

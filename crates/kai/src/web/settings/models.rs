@@ -32,10 +32,12 @@ pub(super) fn routes() -> Router<Web> {
 
 pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let rows = models::rows(&look.web.app, &look.web.app.around).await?;
-    Ok(vec![
-        Region::card("models", "Asked in this order", list(look, &rows)),
-        Region::card("add", "Add a model", adding(look)),
-    ])
+    let mut regions = vec![Region::card("models", "Asked in this order", list(look, &rows))];
+    // The demo asks nobody but its script.
+    if !look.web.app.home.is_demo() {
+        regions.push(Region::card("add", "Add a model", adding(look)));
+    }
+    Ok(regions)
 }
 
 fn list(look: &Look<'_>, rows: &[ModelRow]) -> Markup {

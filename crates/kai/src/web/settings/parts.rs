@@ -100,6 +100,7 @@ pub(super) fn switch_to(look: &Look<'_>, card: &str, action: &str, on: bool, swi
         button class="switch" type="submit" role="switch" aria-checked=(on) aria-describedby=(help)
             data-testid=(switch.testid) { span { (switch.label) } span class="track" {} }
         p class="quiet" id=(help) { (switch.help) }
+        (said())
     };
     form(look, card, action, "", &content)
 }
@@ -127,6 +128,7 @@ pub(super) fn slider(look: &Look<'_>, card: &str, slider: &Slider<'_>) -> Markup
         }
         (range(slider.testid, "stop", at, slider.stops))
         div class="stops quiet" aria-hidden="true" { @for stop in slider.stops { span { (stop) } } }
+        (said())
         (set_button())
     };
     form(look, card, "/settings/set", "slider", &content)
@@ -139,6 +141,11 @@ pub(super) fn range(id: &str, name: &str, at: usize, stops: &[&str]) -> Markup {
             value=(at) data-stops=(stops.join("|")) aria-valuetext=(stops.get(at).copied().unwrap_or_default())
             autocomplete="off";
     }
+}
+
+/// Where the script says why a form was refused: right below it. Elsewhere the card says it.
+pub(super) fn said() -> Markup {
+    html! { p class="said" role="status" data-keep {} }
 }
 
 /// For sliders and choices where no script sends them.
@@ -183,6 +190,7 @@ pub(super) fn editor(look: &Look<'_>, card: &str, editor: &Editor<'_>) -> Markup
                 }
             }
         }
+        (said())
     };
     form(look, card, "/settings/text", "editor", &content)
 }

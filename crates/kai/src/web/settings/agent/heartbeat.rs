@@ -20,8 +20,8 @@ use crate::models;
 use crate::web::settings::Look;
 use crate::web::settings::form::Form;
 use crate::web::settings::parts::{
-    Button, Editor, Region, Slider, Switch, button, editor, form, link, range, set_button, slider, spinner,
-    switch,
+    Button, Editor, Region, Slider, Switch, button, editor, form, link, range, said, set_button, slider,
+    spinner, switch,
 };
 use crate::web::{Web, page};
 
@@ -100,6 +100,7 @@ fn hours(look: &Look<'_>, status: &HeartbeatStatus) -> Markup {
             label class="seen-not" for="heartbeat-end" { "Active until" }
             (range("heartbeat-end", "end", end, &names))
         }
+        (said())
         (set_button())
     };
     form(look, CARD, "/settings/agent/heartbeat/hours", "slider", &content)

@@ -18,7 +18,7 @@ use crate::web::bin::Kept;
 use crate::web::settings::Look;
 use crate::web::settings::form::Form;
 use crate::web::settings::parts::{
-    Button, Editor, Region, Switch, button, editor, form, icon_button, link, switch, things,
+    Button, Editor, Region, Switch, button, editor, form, icon_button, link, said, switch, things,
 };
 use crate::web::{Web, icons};
 
@@ -112,7 +112,8 @@ fn edit(look: &Look<'_>, memory: &Memory) -> Markup {
         textarea id="memory-text" name="content" rows="3" data-testid="memory-text" autocomplete="off" {
             "\n" (typed.and_then(|told| told.typed(CARD, "content")).unwrap_or(&memory.content))
         }
-        div class="choices" { button type="submit" class="primary" data-testid="memory-save" { "Save" } }
+        div class="choices" { button type="submit" data-testid="memory-save" { "Save" } }
+        (said())
     };
     form(look, CARD, "/settings/agent/memory/edit", "editor", &content)
 }

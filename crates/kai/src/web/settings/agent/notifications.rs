@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::notifications::{self, Asked, NotificationsStatus};
 use crate::web::Web;
 use crate::web::settings::form::Form;
-use crate::web::settings::parts::{Button, Region, Switch, button, form, link, switch, switch_to, things};
+use crate::web::settings::parts::{Button, Region, Switch, button, form, switch, switch_to, things};
 use crate::web::settings::{Asking, Look};
 
 const CARD: &str = "notifications";
@@ -37,7 +37,10 @@ pub(super) async fn card(look: &Look<'_>) -> Result<Option<Region>, Failure> {
         div class="part" { (reading(look, &status)) }
         div class="part" {
             @if status.enabled || status.queued > 0 { (queue(look, &status)) (gaps(&status)) }
-            (link(&look.place.turned("apps"), CARD, "notifications-manage", if apps.is_some() { "Close the list of apps" } else { "Manage apps" }))
+            div class="choices" {
+                a class="button" href=(format!("{}#{CARD}", look.place.turned("apps"))) data-show
+                    data-testid="notifications-manage" aria-expanded=(apps.is_some()) { "Manage apps" }
+            }
             @if let Some(apps) = apps { (apps) }
         }
         div class="part" { (switch(look, CARD, &dismiss)) (super::code_redaction(look, CARD)) }
