@@ -101,7 +101,9 @@ mod tests {
         let more = printed(&[&vec![b'a'; KEPT], &vec![b'b'; KEPT], b"c"]);
         assert_eq!((more.head.len(), more.tail.len(), more.left_out), (KEPT, KEPT, 1));
         let mut endless = Collector::default();
-        (0..2_000).for_each(|_| endless.add(&[b'x'; 10_000]));
+        for _ in 0..2_000 {
+            endless.add(&[b'x'; 10_000]);
+        }
         assert!(endless.head.len() == KEPT && endless.tail.len() == KEPT);
         assert!(endless.tail.capacity() <= 4 * KEPT);
         assert_eq!(endless.printed().left_out, 20_000_000 - 2 * KEPT as u64);
