@@ -43,7 +43,7 @@ pub async fn execute(
 }
 
 /// Empty and `null` mean "no arguments".
-fn parse(arguments: &str) -> Result<Map<String, Value>, String> {
+pub(super) fn parse(arguments: &str) -> Result<Map<String, Value>, String> {
     if arguments.trim().is_empty() {
         return Ok(Map::new());
     }

@@ -4,6 +4,8 @@
 //! [`AnyTool`] erases the types once; no tool ever touches raw JSON.
 
 mod executor;
+#[cfg(test)]
+mod fuzz;
 pub mod room;
 mod schema;
 

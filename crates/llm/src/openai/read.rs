@@ -59,12 +59,11 @@ impl Completion {
             Some(other) => other.to_string(),
         };
         let new = New { index, id: id.as_deref(), name: name.as_deref(), piece: &piece };
-        let call = match self.place_of(&new) {
-            Some(place) => &mut self.draft.calls[place],
-            None => {
-                self.indices.push(index);
-                self.draft.call(None, "")?
-            }
+        let call = if let Some(place) = self.place_of(&new) {
+            &mut self.draft.calls[place]
+        } else {
+            self.indices.push(index);
+            self.draft.call(None, "")?
         };
         if let (true, Some(id)) = (call.id.0.is_empty(), id) {
             call.id.0 = id;
