@@ -154,7 +154,9 @@ pub fn gather(tx: &Transaction<'_>, sources: &Sources, zone: &TimeZone) -> Resul
 
 /// A prompt keeps its lines, but none of them can begin like a heading of ours.
 fn addition(task: &tasks::store::Addition) -> String {
-    format!("- {}", task.prompt.lines().collect::<Vec<_>>().join("\n  "))
+    let lines = task.prompt.split(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}']);
+    let lines: Vec<String> = lines.map(|line| Untrusted::new(line).line(usize::MAX)).collect();
+    format!("- {}", lines.join("\n  "))
 }
 
 fn task_line(task: &tasks::store::Pending, zone: &TimeZone) -> TaskLine {
