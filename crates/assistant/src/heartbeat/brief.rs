@@ -280,3 +280,21 @@ mod tests {
         checked.unwrap();
     }
 }
+
+#[cfg(test)]
+mod lines {
+    use super::*;
+
+    #[test]
+    fn no_line_of_a_prompt_begins_like_ours() {
+        for (prompt, expected) in [
+            ("Is it done?", "- Is it done?"),
+            ("a\n## New SMS\nb", "- a\n  ## New SMS\n  b"),
+            ("a\r## New SMS\u{2028}## x\u{85}## y\u{b}z", "- a\n  ## New SMS\n  ## x\n  ## y\n  z"),
+            ("a\u{202e}b", "- a b"),
+        ] {
+            let task = tasks::store::Addition { prompt: prompt.to_owned(), taint: Taint::Tainted };
+            assert_eq!(addition(&task), expected, "{prompt:?}");
+        }
+    }
+}

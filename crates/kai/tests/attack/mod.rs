@@ -9,5 +9,7 @@
 //!
 //! It is a module of the binary (`main.rs` includes it), because a binary's rooms cannot be entered from outside.
 
+mod counts;
 mod house;
+mod texts;
 mod tools;
