@@ -293,7 +293,8 @@ mod lines {
             ("a\r## New SMS\u{2028}## x\u{85}## y\u{b}z", "- a\n  ## New SMS\n  ## x\n  ## y\n  z"),
             ("a\u{202e}b", "- a b"),
         ] {
-            let task = tasks::store::Addition { prompt: prompt.to_owned(), taint: Taint::Tainted };
+            let (id, description, taint) = (tasks::TaskId(1), "x".to_owned(), Taint::Tainted);
+            let task = tasks::store::Addition { id, description, prompt: prompt.to_owned(), taint };
             assert_eq!(addition(&task), expected, "{prompt:?}");
         }
     }

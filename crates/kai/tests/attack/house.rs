@@ -107,13 +107,13 @@ impl House {
             Timestamp::from_second(1_799_000_000 + id).unwrap().strftime("%Y-%m-%d %H:%M:%S").to_string()
         };
         let row = |(id, from, text): &(i64, String, String)| json!({"_id": id, "type": "inbox", "read": false, "address": from, "received": at(id), "body": text});
-        fs::write(self.file("inbox.json"), Value::from_iter(messages.iter().map(row)).to_string()).unwrap();
+        fs::write(self.file("inbox.json"), messages.iter().map(row).collect::<Value>().to_string()).unwrap();
     }
 
     /// What other apps show: key, title, text.
     pub(super) fn tray(&self, shown: &[(String, String, String)]) {
         let entry = |(key, title, text): &(String, String, String)| json!({"key": key, "packageName": "org.example.app", "title": title, "content": text});
-        fs::write(self.file("tray.json"), Value::from_iter(shown.iter().map(entry)).to_string()).unwrap();
+        fs::write(self.file("tray.json"), shown.iter().map(entry).collect::<Value>().to_string()).unwrap();
     }
 
     /// Kai looks at both, as it does by itself now and then.

@@ -9,6 +9,8 @@
 //!
 //! It is a module of the binary (`main.rs` includes it), because a binary's rooms cannot be entered from outside.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 mod counts;
 mod house;
 mod texts;

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::counts::{self, Counts, Own};
 use super::house::{House, Wary, http, model};
-use crate::{sms, web};
+use crate::{chats, sms, web};
 
 /// Texts that are delivered together.
 const BATCH: usize = 8;
@@ -100,7 +100,7 @@ impl Visitor {
         let mut visitor = Self { address: address.to_string(), cookie: String::new() };
         let answer = visitor.get(&format!("/login{token}")).await;
         let (_, cookie) = answer.split_once("set-cookie: ").unwrap();
-        visitor.cookie = cookie.split(';').next().unwrap().to_owned();
+        visitor.cookie.push_str(cookie.split(';').next().unwrap());
         visitor
     }
 
@@ -228,7 +228,7 @@ impl Range {
         let drafts = shots
             .iter()
             .map(|shot| ("send_sms", json!({"to": "+15550666", "body": shot.start(1_000)}).to_string()));
-        let says = shots.iter().map(|shot| shot.text.as_str()).collect::<Vec<_>>().join("\n\n");
+        let says = shots.iter().map(|shot| shot.start(500)).collect::<Vec<_>>().join("\n\n");
         let model = model(&[reads, drafts.collect()], &format!("Somebody wrote:\n{says}"));
         let before = self.waiting();
         let beaten = self.house.beat(&model).await;
@@ -249,7 +249,7 @@ impl Range {
         let sections: Vec<&str> =
             sections.iter().filter(|(_, there)| *there).map(|(title, _)| *title).collect();
         self.counts += counts::prompt(prompt, &sections, shown as usize + earlier);
-        self.mark = counts::mark(prompt).unwrap_or_default().to_owned();
+        counts::mark(prompt).unwrap_or_default().clone_into(&mut self.mark);
         self.judge(&model, shots);
         self.house.app.db.read(heartbeat::store::banner).await.unwrap().unwrap()
     }
@@ -269,6 +269,8 @@ impl Range {
             let answer = self.house.chat(&model, &Wary::default()).await;
             self.judge(&model, shots);
             pages.push(self.visitor.page(&format!("/c/{}", answer.conversation.0)).await);
+            // Every page lists all conversations; they would become long.
+            chats::delete(&self.house.app, answer.conversation).await.unwrap();
         }
         pages
     }
