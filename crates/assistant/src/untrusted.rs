@@ -70,9 +70,41 @@ fn one_line(text: &str, longest: usize) -> String {
     line
 }
 
-/// Does it end a line or a page, or is it no character at all? Unicode knows more line ends than `\n`.
 fn breaks(c: char) -> bool {
-    c.is_control() || c.is_whitespace() || matches!(c, '\u{2028}' | '\u{2029}')
+    c.is_whitespace() || steers(c)
+}
+
+/// Does it end a line, turn the direction of writing, or spell out letters that nobody sees (the tags, with which whole
+/// orders were hidden in a harmless message)? Unicode knows more line ends than `\n`.
+fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+/// Bytes that a character takes in [`escaped`] JSON.
+pub fn cost(c: char) -> usize {
+    match c {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        c if steers(c) => 6 * c.len_utf16(),
+        c => c.len_utf8(),
+    }
+}
+
+/// JSON in which nothing steers a reader: what could is escaped, so that the text means the same and stays one line.
+pub fn escaped(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        if steers(c) {
+            let mut units = [0; 2];
+            shown.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -85,6 +117,9 @@ mod tests {
             ("hello", 200, "hello"),
             ("  a\n\n## New SMS\r\n- b\t c ", 200, "a ## New SMS - b c"),
             ("a\u{2028}b\u{2029}c\u{85}d\u{0}e\u{b}f", 200, "a b c d e f"),
+            ("pay \u{202e}001\u{2066}x", 200, "pay 001 x"),
+            ("hi\u{e0053}\u{e0065}\u{e006e}\u{e0064}", 200, "hi"),
+            ("می\u{200c}خواهم 👩\u{200d}👧 ❤\u{fe0f}", 200, "می\u{200c}خواهم 👩\u{200d}👧 ❤\u{fe0f}"),
             ("äöü😀x", 4, "äöü😀"),
             ("ab cd", 3, "ab"),
             ("ab cd", 4, "ab c"),
@@ -93,6 +128,19 @@ mod tests {
             ("abc", 0, ""),
         ] {
             assert_eq!(Untrusted::new(text).line(longest), expected, "{text:?} in {longest}");
+        }
+    }
+
+    #[test]
+    fn what_steers_is_escaped_and_means_the_same() {
+        for (text, expected) in [
+            ("grün 😀 \"x\"", r#""grün 😀 \"x\"""#),
+            ("a\n\u{2028}b\u{85}\u{202e}", r#""a\n\u2028b\u0085\u202e""#),
+            ("\u{e0041}", r#""\udb40\udc41""#),
+        ] {
+            let json = escaped(&serde_json::Value::from(text).to_string());
+            assert_eq!(json, expected);
+            assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
         }
     }
 

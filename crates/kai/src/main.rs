@@ -36,6 +36,10 @@ mod wire;
 #[path = "../tests/follow_an_sms.rs"]
 mod follow_an_sms;
 
+#[cfg(all(test, feature = "sms", feature = "notifications"))]
+#[path = "../tests/attack/mod.rs"]
+mod attack;
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

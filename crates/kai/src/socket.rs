@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use kai_assistant::agent::{self, Face};
 use kai_assistant::home::Home;
+use kai_assistant::untrusted::Untrusted;
 use kai_assistant::words::Words;
 use kai_llm::ToolCall;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -28,6 +29,8 @@ use crate::wire::App;
 const LINE_LIMIT: u64 = 64 * 1024 * 1024;
 /// A caller that says nothing is not waited for.
 const SILENCE: Duration = Duration::from_secs(10);
+/// Characters of what was wrong with a call.
+const LONGEST_WHY: usize = 200;
 /// What a socket's address can hold, by the kernel's `sun_path`.
 const PATH_LIMIT: usize = 100;
 
@@ -150,8 +153,10 @@ fn understand(line: &[u8]) -> Result<Hello, Failure> {
             ));
         }
     }
-    serde_json::from_slice(line)
-        .map_err(|e| Failure::usage(format!("The running daemon does not know this call ({e}). Restart it.")))
+    serde_json::from_slice(line).map_err(|error| {
+        let why = Untrusted::new(error.to_string()).line(LONGEST_WHY);
+        Failure::usage(format!("The running daemon does not know this call ({why}). Restart it."))
+    })
 }
 
 /// Hands on what the caller says; ends when it cancels or hangs up.
@@ -257,5 +262,40 @@ mod tests {
         words.send(Word::Allow { yes: true }).unwrap();
         assert!(!face.allows(&call()).await);
         assert!(coming.try_recv().is_err(), "no question is sent");
+    }
+
+    mod fuzz {
+        use proptest::prelude::*;
+
+        use super::*;
+
+        const LINES: [&str; 6] = [
+            r#"{"v":1,"tty":true,"around":{"locale":"de_DE.UTF-8","keys":[["OPENAI_API_KEY","sk-1"]]},"cmd":"ask","args":{"text":"hi","chat":"new"}}"#,
+            r#"{"v":1,"tty":false,"cmd":"settings_set","args":{"key":"theme","value":"dark"}}"#,
+            r#"{"v":1,"tty":false,"cmd":"tools_call","args":{"tool":"get_local_time","arguments":"{}"}}"#,
+            r#"{"v":1,"tty":false,"cmd":"import","args":{"text":"{}","sections":[],"mode":"merge","passphrase":null,"preview":true}}"#,
+            r#"{"v":1,"tty":true,"cmd":"status"}"#,
+            r#"{"v":2,"cmd":"x"}"#,
+        ];
+
+        proptest! {
+            /// A line is refused in one bounded sentence, or it is a call that says the same when it is said again.
+            #[test]
+            fn a_line_is_a_call_or_refused(line in kai_mutate::bytes(LINES.map(|line| line.as_bytes().to_vec()).to_vec())) {
+                match understand(&line) {
+                    Ok(hello) => {
+                        let again = understand(&serde_json::to_vec(&hello).unwrap()).unwrap();
+                        prop_assert_eq!((again.call, again.tty, again.around), (hello.call, hello.tty, hello.around));
+                    }
+                    Err(failure) => prop_assert!(failure.message.chars().count() <= 400, "{}", failure.message),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_call_that_nobody_knows_is_not_said_back_whole() {
+        let line = format!(r#"{{"v":1,"tty":true,"cmd":"{}"}}"#, "x".repeat(100_000));
+        assert!(understand(line.as_bytes()).unwrap_err().message.len() < 400);
     }
 }

@@ -110,6 +110,7 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
     let phone = Phone::new(machine.phone.clone(), &db, &clock);
     let toolbox = toolbox(&Parts {
         home: &home,
+        internet: &Internet::real(),
         db: &db,
         clock: &clock,
         machine: &machine,
@@ -179,9 +180,25 @@ fn ringer(db: &Db, clock: &Arc<dyn Clock>, machine: &Machine, role: Role) -> Res
     Ok(Ringer { db, clock, notifier, waker: Arc::default(), locale: around::here().locale })
 }
 
+/// The way to pages, and the services that are asked there.
+#[derive(Clone)]
+struct Internet {
+    web: Web,
+    search: SearchServices,
+    location: LocationServices,
+}
+
+impl Internet {
+    fn real() -> Self {
+        let web = Web::new(SystemResolver);
+        Self { web, search: SearchServices::default(), location: LocationServices::default() }
+    }
+}
+
 /// What the tools are made of.
 struct Parts<'a> {
     home: &'a Home,
+    internet: &'a Internet,
     db: &'a Db,
     clock: &'a Arc<dyn Clock>,
     machine: &'a Machine,
@@ -201,8 +218,7 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
         governed: Governed::Features(&[Feature::Memory, Feature::Scheduling]),
     };
     let tasks = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(&[Feature::Scheduling]) };
-    let web = Web::new(SystemResolver);
-    let (search, location) = (SearchServices::default(), LocationServices::default());
+    let Internet { web, search, location } = parts.internet.clone();
     #[cfg_attr(
         not(any(feature = "sms", feature = "notifications")),
         expect(unused_mut, reason = "the foss edition has more")
@@ -274,7 +290,7 @@ impl App {
     pub(crate) fn for_tests(clock: Arc<dyn Clock>) -> (Self, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path()).unwrap();
-        (Self::in_memory(home, clock, &Machine::default()), folder)
+        (Self::in_memory(home, clock, &Machine::default(), &Internet::real()), folder)
     }
 
     /// The demo's, with this phone: its model plays the script.
@@ -285,10 +301,26 @@ impl App {
     ) -> (Self, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path()).unwrap().demo().unwrap();
-        (Self::in_memory(home, clock, &demo::machine(phone)), folder)
+        (Self::in_memory(home, clock, &demo::machine(phone), &Internet::real()), folder)
     }
 
-    fn in_memory(home: Home, clock: Arc<dyn Clock>, machine: &Machine) -> Self {
+    /// On this machine, with an internet that is one server on loopback: every page and every service is there.
+    #[cfg(feature = "sms")]
+    pub(crate) fn under_attack(
+        clock: Arc<dyn Clock>,
+        machine: &Machine,
+        server: std::net::SocketAddr,
+    ) -> (Self, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path()).unwrap();
+        let web = Web::with_stand_ins(SystemResolver, vec![server.ip()]);
+        let at = |path: &str| std::borrow::Cow::from(format!("http://{server}/{path}"));
+        let search = SearchServices { duckduckgo: at("search"), brave: at("search"), tavily: at("search") };
+        let location = LocationServices { ipwho: at("location"), ipapi: at("location") };
+        (Self::in_memory(home, clock, machine, &Internet { web, search, location }), folder)
+    }
+
+    fn in_memory(home: Home, clock: Arc<dyn Clock>, machine: &Machine, internet: &Internet) -> Self {
         let nobody = kai_assistant::home::Unlock { keyring: None, passphrase: &|| Ok(None) };
         let (key_file, _) = home.unlock(&nobody).unwrap();
         let db = Db::in_memory(&migrations()).unwrap();
@@ -296,6 +328,7 @@ impl App {
         let phone = Phone::new(machine.phone.clone(), &db, &clock);
         let toolbox = toolbox(&Parts {
             home: &home,
+            internet,
             db: &db,
             clock: &clock,
             machine,
@@ -321,7 +354,7 @@ impl App {
             #[cfg(feature = "sms")]
             demo: None,
             #[cfg(feature = "notifications")]
-            notifications: None,
+            notifications: machine.notifications.clone(),
             #[cfg(feature = "notifications")]
             tray: None,
             pages: watch::Sender::default(),

@@ -21,6 +21,9 @@ pub(crate) enum End {
     },
 }
 
+/// A model that asks for more than this at once has lost its way, and running it all would take the machine with it.
+pub(crate) const MOST_CALLS: usize = 128;
+
 #[derive(Default)]
 pub(crate) struct Draft {
     pub(crate) text: String,
@@ -54,11 +57,14 @@ impl Draft {
         }
     }
 
-    pub(crate) fn call(&mut self, id: Option<&str>, name: &str) -> &mut ToolCall {
+    pub(crate) fn call(&mut self, id: Option<&str>, name: &str) -> Result<&mut ToolCall, ModelError> {
+        if self.calls.len() >= MOST_CALLS {
+            return Err(ModelError::garbled(format!("it calls more than {MOST_CALLS} tools at once")));
+        }
         let id = CallId(id.unwrap_or_default().to_owned());
         self.calls.push(ToolCall { id, name: name.to_owned(), arguments: String::new(), signature: None });
         let last = self.calls.len() - 1;
-        &mut self.calls[last]
+        Ok(&mut self.calls[last])
     }
 
     /// `made_up` gives ids to calls that have none of their own.

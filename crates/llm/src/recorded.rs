@@ -3,6 +3,8 @@
 //! Each case holds `request.json` (the body we must write), `stream.txt` or `response.json` (the answer), and
 //! `expected.json` (what was asked, and the reply or the error it ends in; a made-up id is called so).
 
+mod fuzz;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;

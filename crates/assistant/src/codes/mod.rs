@@ -13,6 +13,7 @@ mod judge;
 mod lexicon;
 mod tokens;
 
+use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
 use judge::{Patience, judge};
@@ -43,8 +44,36 @@ pub fn find(text: &str) -> Vec<Range<usize>> {
         let new: Vec<_> = new.into_iter().map(|range| in_original(range, &found)).collect();
         found.extend(new);
         found.sort_by_key(|range| range.start);
+        found.extend(echoes(text, &found));
+        found.sort_by_key(|range| range.start);
     }
     found
+}
+
+/// Where else a code stands that was found, also inside a word or an address: shown there, it is shown. As a part of a
+/// longer number it is another one.
+fn echoes(text: &str, found: &[Range<usize>]) -> Vec<Range<usize>> {
+    let codes = found.iter().map(|range| &text[range.clone()]);
+    let codes: HashSet<&str> = codes.filter(|code| code.contains(char::is_numeric)).collect();
+    let lengths: BTreeSet<usize> = codes.iter().map(|code| code.len()).collect();
+    let digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+    let ends = found.iter().map(|range| range.start).chain([text.len()]);
+    let gaps = [0].into_iter().chain(found.iter().map(|range| range.end)).zip(ends);
+    let mut echoes = Vec::new();
+    for (mut at, end) in gaps {
+        while at < end {
+            let is_code =
+                |to: &usize| *to <= end && text.get(at..*to).is_some_and(|part| codes.contains(part));
+            let bytes = text.as_bytes();
+            let alone = |to: &usize| {
+                !digit(at.checked_sub(1).and_then(|before| bytes.get(before))) && !digit(bytes.get(*to))
+            };
+            let echo = lengths.iter().rev().map(|length| at + length).find(|to| is_code(to) && alone(to));
+            echoes.extend(echo.map(|to| at..to));
+            at = echo.unwrap_or(at + 1);
+        }
+    }
+    echoes
 }
 
 fn replace(text: &str, ranges: &[Range<usize>]) -> String {
@@ -81,6 +110,7 @@ mod tests {
     fn codes_of_every_shape() {
         for (text, expected) in [
             ("Your code: 482913", "Your code: [code]"),
+            ("PIN: 7052, https://a.test/?c=7052x, 17052", "PIN: [code], https://a.test/?c=[code]x, 17052"),
             ("code 482-913, call 0800 123456", "code [code], call 0800 123456"),
             ("Code: 4 8 1 0 2 7", "Code: [code]"),
             ("Code 482913 10 minutes left", "Code [code] 10 minutes left"),

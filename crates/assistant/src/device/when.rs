@@ -125,4 +125,50 @@ mod tests {
             assert_eq!(days(start, end).ok(), expected, "{start} to {end:?}");
         }
     }
+
+    mod fuzz {
+        use proptest::prelude::*;
+
+        use super::*;
+
+        proptest! {
+            /// What a model writes is refused in a sentence, or is a time that has an end and that calendars know.
+            #[test]
+            fn times_are_sound_or_refused(
+                start in written(),
+                end in proptest::option::of(written()),
+            ) {
+                let years = 1969..=2201;
+                match timed(&start, end.as_deref(), &berlin()) {
+                    Ok(When::Timed { start, end }) => {
+                        let year = |at: Timestamp| at.to_zoned(TimeZone::UTC).year();
+                        prop_assert!(start < end && years.contains(&year(start)) && years.contains(&year(end)));
+                    }
+                    Ok(other) => panic!("{other:?}"),
+                    Err(said) => prop_assert!(said.len() <= 200, "{said}"),
+                }
+                match days(&start, end.as_deref()) {
+                    Ok(When::Days { start, end }) => {
+                        prop_assert!(start < end && years.contains(&start.year()) && years.contains(&end.year()));
+                    }
+                    Ok(other) => panic!("{other:?}"),
+                    Err(said) => prop_assert!(said.len() <= 200, "{said}"),
+                }
+            }
+        }
+
+        fn written() -> impl Strategy<Value = String> {
+            kai_mutate::text(
+                [
+                    "2026-03-09T15:00",
+                    "2199-12-31T23:59:60-23:59",
+                    "2026-10-25 02:30[Europe/Berlin]",
+                    "1970-01-01",
+                    "+002026-03-09T15Z",
+                ]
+                .map(str::to_owned)
+                .to_vec(),
+            )
+        }
+    }
 }

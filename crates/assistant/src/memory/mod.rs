@@ -11,6 +11,7 @@ mod tools;
 use serde::{Deserialize, Serialize};
 
 use crate::db::Migration;
+use crate::untrusted::Untrusted;
 
 pub use tools::{MemoryForget, MemoryLearn, MemoryReinforce, MemoryStore};
 
@@ -35,7 +36,7 @@ impl MemoryKey {
             Err("The key of a memory must not be empty.".to_owned())
         } else if key.chars().count() > KEY_LIMIT {
             Err(format!("The key of a memory must be at most {KEY_LIMIT} characters long."))
-        } else if key.chars().any(char::is_control) {
+        } else if Untrusted::new(key).line(usize::MAX) != key {
             Err("The key of a memory must be one line of plain text.".to_owned())
         } else {
             Ok(Self(key.to_owned()))

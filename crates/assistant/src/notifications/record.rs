@@ -13,9 +13,10 @@ use crate::untrusted::Untrusted;
 pub struct NotificationId(String);
 
 impl NotificationId {
-    /// Apps choose parts of their keys. One that is no plain line within bounds goes by its hash.
+    /// Apps choose parts of their keys. One that is no plain line within bounds goes by its hash: so it can be told in a
+    /// prompt, said back by a model, and is still the same.
     pub fn new(key: &str) -> Self {
-        let plain = !key.is_empty() && key.len() <= KEY_LIMIT && !key.chars().any(char::is_control);
+        let plain = !key.is_empty() && key.len() <= KEY_LIMIT && Untrusted::new(key).line(KEY_LIMIT) == key;
         if plain {
             return Self(key.to_owned());
         }
@@ -305,7 +306,7 @@ mod tests {
     #[test]
     fn a_key_is_a_plain_line_within_bounds() {
         assert_eq!(NotificationId::new("0|com.whatsapp|1|tag|10123").as_str(), "0|com.whatsapp|1|tag|10123");
-        for odd in ["", "a\nb", &"x".repeat(301)] {
+        for odd in ["", "a\nb", " a", "a ", "a  b", "a\u{2028}b", "a\u{202e}b", &"x".repeat(301)] {
             let id = NotificationId::new(odd);
             assert!(id.as_str().starts_with("hash:") && id.as_str().len() == 37, "{odd:?}");
             assert_eq!(id, NotificationId::new(odd));

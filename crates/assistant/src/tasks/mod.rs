@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::db::Migration;
 use crate::gate::Taint;
 use crate::moment::moment;
+use crate::untrusted::Untrusted;
 use cron::Cron;
 
 pub use tools::{CancelTask, ListTasks, ScheduleTask};
@@ -237,8 +238,8 @@ impl NewTask {
         missed: Missed,
         taint: Taint,
     ) -> Result<Self, String> {
-        let line = description.split(char::is_control).collect::<Vec<_>>().join(" ");
-        let description = bounded("description", line.trim(), DESCRIPTION_LIMIT)?;
+        let line = Untrusted::new(description).line(usize::MAX);
+        let description = bounded("description", &line, DESCRIPTION_LIMIT)?;
         let prompt = bounded("prompt", prompt.replace('\0', "").trim(), PROMPT_LIMIT)?;
         Ok(Self { description, prompt, trigger, missed, taint })
     }

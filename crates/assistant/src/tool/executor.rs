@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{AnyTool, Run};
 use crate::settings::{self, TOOL_RESULT_LIMIT, Values};
+use crate::untrusted::escaped;
 
 /// What a model gets to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,11 +43,11 @@ pub async fn execute(
         Err(sentence) => json!({"success": false, "error": sentence}).to_string(),
     };
     let limit = usize::try_from(values.number(&TOOL_RESULT_LIMIT)).unwrap_or(usize::MAX);
-    ToolResult { text: cut(text, limit), success }
+    ToolResult { text: cut(escaped(&text), limit), success }
 }
 
 /// Empty and `null` mean "no arguments".
-fn parse(arguments: &str) -> Result<Map<String, Value>, String> {
+pub(super) fn parse(arguments: &str) -> Result<Map<String, Value>, String> {
     if arguments.trim().is_empty() {
         return Ok(Map::new());
     }

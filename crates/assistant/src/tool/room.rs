@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use crate::settings::{TOOL_RESULT_LIMIT, Values};
+use crate::untrusted::{cost, escaped};
 
 /// Bytes of a result besides what it lists.
 const FRAME: usize = 300;
@@ -15,7 +16,9 @@ pub fn room(values: &Values) -> usize {
 
 /// The first that fit into `room` bytes of JSON, and how many do not.
 pub fn fitting<T: Serialize>(items: Vec<T>, room: usize) -> (Vec<T>, usize) {
-    let size = |item: &T| serde_json::to_string(item).map_or(usize::MAX, |json| json.len().saturating_add(1));
+    let size = |item: &T| {
+        serde_json::to_string(item).map_or(usize::MAX, |json| escaped(&json).len().saturating_add(1))
+    };
     let (mut left, all) = (room, items.len());
     let mut shown = vec![];
     for item in items {
@@ -31,7 +34,7 @@ pub fn fitting<T: Serialize>(items: Vec<T>, room: usize) -> (Vec<T>, usize) {
 pub fn beginning(text: &str, room: usize) -> (&str, bool) {
     let mut left = room;
     for (at, c) in text.char_indices() {
-        match left.checked_sub(width(c)) {
+        match left.checked_sub(cost(c)) {
             Some(rest) => left = rest,
             None => return (&text[..at], true),
         }
@@ -43,7 +46,7 @@ pub fn beginning(text: &str, room: usize) -> (&str, bool) {
 pub fn ending(text: &str, room: usize) -> &str {
     let mut left = room;
     for (at, c) in text.char_indices().rev() {
-        match left.checked_sub(width(c)) {
+        match left.checked_sub(cost(c)) {
             Some(rest) => left = rest,
             None => return &text[at + c.len_utf8()..],
         }
@@ -53,15 +56,7 @@ pub fn ending(text: &str, room: usize) -> &str {
 
 /// Bytes of JSON that a string takes, without its quotes.
 pub fn size(text: &str) -> usize {
-    text.chars().map(width).sum()
-}
-
-fn width(c: char) -> usize {
-    match c {
-        '"' | '\\' | '\n' | '\r' | '\t' => 2,
-        c if c.is_control() => 6,
-        c => c.len_utf8(),
-    }
+    text.chars().map(cost).sum()
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Out of one home and into another.
 
+mod fuzz;
+
 use kai_llm::{CallId, Key, Message, ToolCall, Usage};
 use proptest::prelude::*;
 use serde_json::json;

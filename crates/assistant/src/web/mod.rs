@@ -10,6 +10,8 @@
 mod client;
 mod encoding;
 mod fetch;
+#[cfg(test)]
+mod fuzz;
 mod guard;
 mod html;
 mod location;

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kai_assistant::device::{Doing, Notification, Notifier, Opener, PortError, Target, Urgency};
+use kai_assistant::untrusted::Untrusted;
 use tokio::sync::Mutex;
 
 use crate::program::{self, Failed, Terms};
@@ -25,6 +26,9 @@ pub struct Termux {
     #[cfg(feature = "sms")]
     sms: sms::Known,
 }
+
+/// Characters of a reason that Android gives.
+const LONGEST_WHY: usize = 300;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -93,7 +97,8 @@ fn arguments(notification: &Notification) -> Vec<&str> {
 fn refusal(said: &str) -> Option<String> {
     let answer: serde_json::Value = serde_json::from_str(said).ok()?;
     let why = answer.get("error").or_else(|| answer.get("API_ERROR"))?;
-    Some(format!("Android refused: {}", why.as_str().unwrap_or_default()))
+    let why = Untrusted::new(why.as_str().unwrap_or_default()).line(LONGEST_WHY);
+    Some(format!("Android refused: {why}"))
 }
 
 #[cfg(test)]
@@ -136,6 +141,20 @@ mod tests {
         termux.open(&Target::Web("https://example.org/".to_owned())).await.unwrap();
         termux.open(&Target::File(PathBuf::from("/srv/a b.ics"))).await.unwrap();
         assert_eq!(programs.log(), "termux-open-url\nhttps://example.org/\ntermux-open\n/srv/a b.ics\n");
+    }
+
+    #[test]
+    fn a_reason_is_one_bounded_line() {
+        for (said, expected) in [
+            (r#"{"error":"no\n\u001b[31m way"}"#.to_owned(), Some("Android refused: no [31m way".to_owned())),
+            (
+                format!(r#"{{"error":"{}"}}"#, "x".repeat(9_000)),
+                Some(format!("Android refused: {}", "x".repeat(300))),
+            ),
+            ("[]".to_owned(), None),
+        ] {
+            assert_eq!(refusal(&said), expected);
+        }
     }
 
     #[tokio::test]

@@ -326,4 +326,33 @@ mod tests {
         house.shows("echo '[]'");
         assert_eq!(Listener::access(house.termux.as_ref()).await, Access::Granted);
     }
+
+    mod fuzz {
+        use kai_assistant::notifications::record::{Record, TEXT_LIMIT};
+        use proptest::prelude::*;
+
+        use super::*;
+
+        proptest! {
+            /// What is printed is a tray of bounded notifications, or a bounded reason; and what stays is no news.
+            #[test]
+            fn whatever_is_printed_is_a_tray_or_a_reason(said in kai_mutate::text(vec![TWO.to_owned(), r#"{"error":"Please grant"}"#.to_owned(), "[]".to_owned()])) {
+                match understood(&said, &TimeZone::get("Europe/Berlin").unwrap()) {
+                    Ok(tray) => {
+                        prop_assert!(difference(Some(&tray), &tray, true).is_empty());
+                        for (id, post) in &tray {
+                            let record = Record::of(post, Timestamp::UNIX_EPOCH);
+                            let line = |text: &str, longest| text.chars().count() <= longest && !text.chars().any(char::is_control);
+                            prop_assert!(line(id.as_str(), 300) && line(&record.package_name, 300));
+                            prop_assert!(line(record.title.as_written(), 300) && line(record.app_label.as_written(), 300));
+                            prop_assert!(record.text.as_written().chars().count() <= TEXT_LIMIT);
+                            prop_assert!(!record.text.as_written().chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')));
+                        }
+                    }
+                    Err(Access::Denied(why) | Access::Silent(why)) => prop_assert!(why.chars().count() <= 600, "{why}"),
+                    Err(other) => panic!("{other:?}"),
+                }
+            }
+        }
+    }
 }

@@ -25,8 +25,29 @@ static SAFE: LazyLock<Builder<'static>> = LazyLock::new(|| {
 pub(super) fn render(text: &str) -> Markup {
     let parser = Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
     let mut written = String::with_capacity(text.len() * 3 / 2);
-    html::push_html(&mut written, parser.map(tamed).flat_map(copyable));
+    let mut depth = 0;
+    let events = parser.filter(|event| within(&mut depth, event)).map(tamed).flat_map(copyable);
+    html::push_html(&mut written, events);
     PreEscaped(SAFE.clean(&written).to_string())
+}
+
+/// Quotes and lists may stand in each other so deep. Who cleans the HTML takes time in the square of the depth, and nobody
+/// reads the hundredth.
+const DEEPEST: usize = 40;
+
+/// Is the event to be written? What opens or closes a container too deep is not; what stands in it is.
+fn within(depth: &mut usize, event: &Event<'_>) -> bool {
+    match event {
+        Event::Start(Tag::BlockQuote(_) | Tag::List(_) | Tag::Item) => {
+            *depth += 1;
+            *depth <= DEEPEST
+        }
+        Event::End(TagEnd::BlockQuote(_) | TagEnd::List(_) | TagEnd::Item) => {
+            *depth = depth.saturating_sub(1);
+            *depth < DEEPEST
+        }
+        _ => true,
+    }
 }
 
 fn tamed(event: Event<'_>) -> Event<'_> {
@@ -92,6 +113,126 @@ mod tests {
             ),
         ] {
             assert_eq!(render(written).into_string(), expected, "{written}");
+        }
+    }
+
+    /// What stands in the HTML between `<` and `>`; text holds no `<` of its own.
+    fn tags(html: &str) -> Vec<String> {
+        let (mut tags, mut rest) = (vec![], html);
+        while let Some(at) = rest.find('<') {
+            let mut quoted = false;
+            let inside = &rest[at + 1..];
+            let end = inside.find(|c| {
+                quoted ^= c == '"';
+                c == '>' && !quoted
+            });
+            let end = end.unwrap_or_else(|| panic!("a tag has no end: {html}"));
+            tags.push(inside[..end].to_owned());
+            rest = &inside[end + 1..];
+        }
+        tags
+    }
+
+    /// What a model's text may become, with the attributes of each.
+    const ALLOWED: &[(&str, &[&str])] = &[
+        ("a", &["href", "title", "target", "rel"]),
+        ("blockquote", &[]),
+        ("br", &[]),
+        ("code", &[]),
+        ("del", &[]),
+        ("em", &[]),
+        ("h3", &[]),
+        ("h4", &[]),
+        ("h5", &[]),
+        ("h6", &[]),
+        ("hr", &[]),
+        ("li", &[]),
+        ("ol", &["start"]),
+        ("p", &[]),
+        ("pre", &[]),
+        ("strong", &[]),
+        ("table", &[]),
+        ("tbody", &[]),
+        ("td", &[]),
+        ("th", &[]),
+        ("thead", &[]),
+        ("tr", &[]),
+        ("ul", &[]),
+    ];
+
+    /// May the tag stand on the page?
+    fn harmless(tag: &str) -> bool {
+        let (name, mut rest) = tag.split_once(' ').unwrap_or((tag.strip_prefix('/').unwrap_or(tag), ""));
+        let Some((_, allowed)) = ALLOWED.iter().find(|(known, _)| *known == name) else { return false };
+        let mut leads = vec![];
+        while !rest.is_empty() {
+            let Some((attribute, after)) = rest.split_once("=\"") else { return false };
+            let Some((value, after)) = after.split_once('"') else { return false };
+            if !allowed.contains(&attribute) {
+                return false;
+            }
+            leads.extend((attribute == "href").then(|| value.to_lowercase()));
+            rest = after.trim_start();
+        }
+        leads.iter().all(|to| ["http:", "https:", "mailto:"].iter().any(|scheme| to.starts_with(scheme)))
+    }
+
+    const WRITTEN: [&str; 6] = [
+        "# Head\n\nSome **bold**, *soft* and `code`, see <https://a.test/?a=1&b=2> or [here](https://b.test \"t\").\n\n* a\n* b\n  1. c\n",
+        "| a | b |\n|---|:-:|\n| 1 | ~~2~~ |\n\n> quoted\n> > twice\n\n```rust\nfn a() {}\n```\n\n    indented\n\n---\n",
+        "![cat](https://evil.test/?d=secret) [![x](http://y)](javascript:alert(1)) [r]: data:text/html,x\n\n[r] [x](<javascript:a b>)",
+        "<script>alert(1)</script><img src=x onerror=alert(1)> <a href=\"javascript:a()\" onclick=b()>x</a> <svg/onload=a()>",
+        "[x](JaVaScRiPt:alert&#40;1&#41;) [y](\\x01javascript:a) [z](data:text/html;base64,PHNjcmlwdD4=) <javascript:a()>",
+        "&lt;script&gt; &#60;script&#62; <!-- x --> <![CDATA[ <b> ]]> <?php ?> <style>*{}</style> <iframe srcdoc='<script>'>",
+    ];
+
+    mod fuzz {
+        use proptest::prelude::*;
+
+        use super::*;
+
+        proptest! {
+            #[test]
+            fn whatever_is_written_only_plain_tags_and_links_come_out(text in kai_mutate::text(WRITTEN.map(str::to_owned).to_vec())) {
+                let html = render(&text).into_string();
+                for tag in tags(&html) {
+                    prop_assert!(harmless(&tag), "<{tag}> in {html}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_check_itself_can_fail() {
+        for (tag, expected) in [
+            ("p", true),
+            ("/p", true),
+            ("ol start=\"3\"", true),
+            ("a href=\"https://x/?a=b\" title=\"<b\" target=\"_blank\" rel=\"noopener noreferrer\"", true),
+            ("script", false),
+            ("img src=\"x\"", false),
+            ("p onclick=\"a()\"", false),
+            ("p class=\"banner\"", false),
+            ("a href=\"javascript:a()\"", false),
+            ("a href=\"/sign-out\"", false),
+            ("a href=\"https://x\" onclick=\"a()\"", false),
+        ] {
+            assert_eq!(harmless(tag), expected, "{tag}");
+        }
+    }
+
+    #[test]
+    fn what_nests_without_end_is_cut_flat() {
+        for (piece, tag) in [(">", "<blockquote>"), ("> * ", "<ul>"), ("* a\n", "<ul>")] {
+            let text = (0..200)
+                .map(|n| format!("{}{piece}", " ".repeat(n * 2 * usize::from(piece.ends_with('\n')))));
+            let html = render(&format!("{}b", text.collect::<String>())).into_string();
+            let open = html.matches(tag).count();
+            assert!(
+                (1..=DEEPEST).contains(&open) && html.matches(&tag.replace('<', "</")).count() == open,
+                "{open} {tag}"
+            );
+            assert!(html.contains('b'), "what stands in it stays");
         }
     }
 }

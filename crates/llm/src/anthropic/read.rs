@@ -21,15 +21,16 @@ impl Answer {
         Self { model: model.to_owned(), draft, blocks, made_up: MadeUp::random() }
     }
 
-    fn begin(&mut self, index: usize, begun: Begun, deltas: Deltas<'_>) {
+    fn begin(&mut self, index: usize, begun: Begun, deltas: Deltas<'_>) -> Result<(), ModelError> {
         match begun {
             Begun::Text { text } => self.draft.say(&text, deltas),
             Begun::ToolUse { id, name } => {
-                self.draft.call(Some(&id), &name);
+                self.draft.call(Some(&id), &name)?;
                 self.blocks.push(index);
             }
             Begun::Other => {}
         }
+        Ok(())
     }
 
     fn delta(&mut self, index: usize, delta: Delta, deltas: Deltas<'_>) {
@@ -44,12 +45,12 @@ impl Answer {
         }
     }
 
-    fn whole(&mut self, whole: Whole, deltas: Deltas<'_>) {
+    fn whole(&mut self, whole: Whole, deltas: Deltas<'_>) -> Result<(), ModelError> {
         for block in whole.content {
             match block.r#type.as_str() {
                 "text" => self.draft.say(&block.text, deltas),
                 "tool_use" => {
-                    let call = self.draft.call(Some(&block.id), &block.name);
+                    let call = self.draft.call(Some(&block.id), &block.name)?;
                     call.arguments = block.input.map(|raw| raw.get().to_owned()).unwrap_or_default();
                 }
                 _ => {}
@@ -57,14 +58,15 @@ impl Answer {
         }
         self.tokens(whole.usage);
         self.stop(whole.stop_reason.as_deref().unwrap_or("end_turn"));
+        Ok(())
     }
 
     /// What is not said again stays as it was said first.
     fn tokens(&mut self, tokens: Option<Tokens>) {
         let Some(tokens) = tokens else { return };
-        let cached = tokens.cache_written.unwrap_or(0) + tokens.cache_read.unwrap_or(0);
+        let cached = tokens.cache_written.unwrap_or(0).saturating_add(tokens.cache_read.unwrap_or(0));
         if let Some(input) = tokens.input {
-            self.draft.usage.input = input + cached;
+            self.draft.usage.input = input.saturating_add(cached);
         }
         if let Some(output) = tokens.output {
             self.draft.usage.output = output;
@@ -85,7 +87,7 @@ impl Reader for Answer {
         let out_of_shape = || refusal::out_of_shape(data, &self.model);
         match read(data).map_err(|garbled| out_of_shape().unwrap_or(garbled))? {
             Event::MessageStart { message } => self.tokens(message.usage),
-            Event::ContentBlockStart { index, content_block } => self.begin(index, content_block, deltas),
+            Event::ContentBlockStart { index, content_block } => self.begin(index, content_block, deltas)?,
             Event::ContentBlockDelta { index, delta } => self.delta(index, delta, deltas),
             Event::MessageDelta { delta, usage } => {
                 self.tokens(usage);
@@ -94,7 +96,7 @@ impl Reader for Answer {
                 }
             }
             Event::MessageStop => self.draft.close(),
-            Event::Message => self.whole(read(data)?, deltas),
+            Event::Message => self.whole(read(data)?, deltas)?,
             Event::Error { error } => return Err(refusal::inside(&error, &self.model)),
             Event::Other => return out_of_shape().map_or(Ok(()), Err),
         }

@@ -18,30 +18,32 @@ impl Content {
         Self { model: model.to_owned(), draft: Draft::default(), made_up: MadeUp::random() }
     }
 
-    fn candidate(&mut self, candidate: Candidate, deltas: Deltas<'_>) {
+    fn candidate(&mut self, candidate: Candidate, deltas: Deltas<'_>) -> Result<(), ModelError> {
         for part in candidate.content.into_iter().flat_map(|said| said.parts) {
-            self.part(part, deltas);
+            self.part(part, deltas)?;
         }
         if let Some(reason) = candidate.finish_reason {
             self.draft.end = Some(end(&reason, candidate.finish_message));
         }
+        Ok(())
     }
 
-    fn part(&mut self, part: SaidPart, deltas: Deltas<'_>) {
+    fn part(&mut self, part: SaidPart, deltas: Deltas<'_>) -> Result<(), ModelError> {
         if part.thought {
-            return;
+            return Ok(());
         }
         if let Some(SaidCall { id, name, args }) = part.function_call {
-            let call = self.draft.call(id.as_deref(), &name);
+            let call = self.draft.call(id.as_deref(), &name)?;
             call.arguments = args.map_or_else(|| "{}".to_owned(), |raw| raw.get().to_owned());
             call.signature = part.thought_signature;
-            return;
+            return Ok(());
         }
         self.draft.say(part.text.as_deref().unwrap_or_default(), deltas);
         // In a stream the signature of a text may come late, on a part without text.
         if part.thought_signature.is_some() {
             self.draft.signature = part.thought_signature;
         }
+        Ok(())
     }
 }
 
@@ -69,11 +71,13 @@ impl Reader for Content {
             return Err(ModelError::Blocked { why });
         }
         if let Some(tokens) = answer.usage_metadata {
-            self.draft.usage =
-                Usage { input: tokens.prompt + tokens.tool_use, output: tokens.candidates + tokens.thoughts };
+            self.draft.usage = Usage {
+                input: tokens.prompt.saturating_add(tokens.tool_use),
+                output: tokens.candidates.saturating_add(tokens.thoughts),
+            };
         }
         if let Some(candidate) = answer.candidates.into_iter().next() {
-            self.candidate(candidate, deltas);
+            self.candidate(candidate, deltas)?;
         }
         Ok(())
     }

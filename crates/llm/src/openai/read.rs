@@ -23,7 +23,7 @@ impl Completion {
         Self { model: model.to_owned(), draft, indices, made_up: MadeUp::random() }
     }
 
-    fn choice(&mut self, choice: Choice, deltas: Deltas<'_>) {
+    fn choice(&mut self, choice: Choice, deltas: Deltas<'_>) -> Result<(), ModelError> {
         let whole = choice.message.is_some();
         let delta = choice.message.or(choice.delta).unwrap_or_default();
         let Delta { content, refusal, tool_calls } = delta;
@@ -38,7 +38,7 @@ impl Completion {
         }
         self.draft.say(refusal.as_deref().unwrap_or_default(), deltas);
         for call in tool_calls.into_iter().flatten() {
-            self.call(call);
+            self.call(call)?;
         }
         match choice.finish_reason.as_deref() {
             Some(reason) if !reason.is_empty() => self.draft.end = Some(end(reason)),
@@ -46,9 +46,10 @@ impl Completion {
             _ if whole => self.draft.end = Some(End::Done),
             _ => {}
         }
+        Ok(())
     }
 
-    fn call(&mut self, delta: CallDelta) {
+    fn call(&mut self, delta: CallDelta) -> Result<(), ModelError> {
         let CallDelta { index, id, function } = delta;
         let FunctionDelta { name, arguments } = function.unwrap_or_default();
         let (id, name) = (id.filter(|id| !id.is_empty()), name.filter(|name| !name.is_empty()));
@@ -58,12 +59,12 @@ impl Completion {
             Some(other) => other.to_string(),
         };
         let new = New { index, id: id.as_deref(), name: name.as_deref(), piece: &piece };
-        let place = self.place_of(&new).unwrap_or_else(|| {
+        let call = if let Some(place) = self.place_of(&new) {
+            &mut self.draft.calls[place]
+        } else {
             self.indices.push(index);
-            self.draft.call(None, "");
-            self.draft.calls.len() - 1
-        });
-        let call = &mut self.draft.calls[place];
+            self.draft.call(None, "")?
+        };
         if let (true, Some(id)) = (call.id.0.is_empty(), id) {
             call.id.0 = id;
         }
@@ -71,6 +72,7 @@ impl Completion {
             call.name = name;
         }
         call.arguments.push_str(&piece);
+        Ok(())
     }
 
     /// Which call a delta goes on with; `None` if it begins a new one.
@@ -134,7 +136,7 @@ impl Reader for Completion {
         };
         // We never ask for more than one choice.
         if let Some(choice) = choices.into_iter().next() {
-            self.choice(choice, deltas);
+            self.choice(choice, deltas)?;
         }
         Ok(())
     }

@@ -200,3 +200,28 @@ proptest! {
         prop_assert_eq!(found, oracle(&cron, from, to, &zone), "{}", written);
     }
 }
+
+mod fuzz {
+    use super::*;
+    use crate::tasks::describe::describe;
+
+    proptest! {
+        /// What is accepted is written down as it is read, comes after every moment, and can be told in a sentence.
+        #[test]
+        fn what_a_model_writes_is_refused_or_comes_true(
+            written in kai_mutate::text(["*/5 8-18 * * 1-5", "0 0 29 2 0", "0,30 7 1-31/2 1,12 *", "59 23 31 12 7"].map(str::to_owned).to_vec()),
+            second in 0..4_102_444_800_i64,
+        ) {
+            let Ok(cron) = written.parse::<Cron>() else { return Ok(()) };
+            prop_assert_eq!(&cron.to_string().parse::<Cron>().unwrap(), &cron);
+            prop_assert!(cron.to_string().len() <= 2_000 && describe(&cron).len() <= 2_000, "{cron}");
+            let zone = zone("Europe/Berlin");
+            let mut at = Timestamp::from_second(second).unwrap();
+            for _ in 0..3 {
+                let next = cron.after(at, &zone).unwrap();
+                prop_assert!(next > at, "{cron} after {at}");
+                at = next;
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Kai under attack, with its real wiring: Termux's programs played by scripts that note what they were told, a model that
+//! does what the attacker wants, and an internet that is one server on loopback.
+//!
+//! Two numbers are kept apart. [`tools`]: what a model that has been won over can do. [`texts`]: what a text can do to the
+//! prompts and pages it gets into. Each counter is also shown something broken, to see that it counts.
+//!
+//! The tests take our own texts. `scripts/attack` takes public collections as well, through `KAI_ATTACK_TEXTS`, a file with
+//! one JSON string a line.
+//!
+//! It is a module of the binary (`main.rs` includes it), because a binary's rooms cannot be entered from outside.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+mod counts;
+mod house;
+mod texts;
+mod tools;

@@ -1,0 +1,344 @@
+//! What a text can do to the prompts and pages it gets into: each is delivered as SMS, notification, web page and tool result,
+//! through the real bridges, to a real heartbeat, a real chat and the real page.
+
+use std::fs;
+use std::sync::Arc;
+
+use kai_assistant::agent::conversation::ConversationId;
+use kai_assistant::db::DbError;
+use kai_assistant::gate::Taint;
+use kai_assistant::heartbeat::Beaten;
+use kai_assistant::notifications::{NotificationId, QUEUE as NOTIFICATIONS};
+use kai_assistant::sms::store::QUEUE as SMS;
+use kai_assistant::tasks::{Missed, NewTask, TaskId, Trigger, store as tasks};
+use kai_assistant::{heartbeat, pending};
+use kai_llm::{Message, Request, Scripted};
+use rusqlite::Transaction;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+use super::counts::{self, Counts, Own};
+use super::house::{House, Wary, http, model};
+use crate::{chats, sms, web};
+
+/// Texts that are delivered together.
+const BATCH: usize = 8;
+/// Earlier reports that a prompt tells of.
+const EARLIER: usize = 3;
+/// Shorter words may stand in our own sentences.
+const TELLING: usize = 16;
+
+/// A text on its way, with a one-time code that must not arrive.
+#[derive(Clone)]
+struct Shot {
+    number: i64,
+    text: String,
+    code: String,
+}
+
+impl Shot {
+    fn start(&self, longest: usize) -> String {
+        self.text.chars().take(longest).collect()
+    }
+
+    /// The text with its code, before or after.
+    fn coded(&self) -> String {
+        let Self { text, code, .. } = self;
+        if self.number % 2 == 0 {
+            format!("{text}\nYour verification code is {code}.")
+        } else {
+            format!("{code} is your verification code.\n{text}")
+        }
+    }
+
+    fn sms(&self) -> (i64, String, String) {
+        let from = if self.number % 3 == 0 { self.start(60) } else { "+15550666".to_owned() };
+        (self.number, from, self.coded())
+    }
+
+    fn notification(&self) -> (String, String, String) {
+        let key = if self.number % 5 == 0 { self.start(100) } else { String::new() };
+        let key = format!("{}{key}", self.number);
+        match self.number % 3 {
+            0 => (key, "Your verification code".to_owned(), self.code.clone()),
+            1 => (key, self.text.clone(), self.coded()),
+            _ => (key, "Alice".to_owned(), self.coded()),
+        }
+    }
+
+    /// As a page that is all text, markup, a title, or named by nothing but itself.
+    fn page(&self) -> Vec<u8> {
+        let text = &self.text;
+        let visible: String =
+            text.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').take(2_000).collect();
+        match self.number % 6 {
+            0 => http("text/html", format!("<main>{text}</main>").as_bytes()),
+            1 => http("text/html", text.replace('&', "&amp;").replace('<', "&lt;").as_bytes()),
+            2 => http("text/html", format!("<title>{text}</title><p>x</p>").as_bytes()),
+            3 => http("text/plain; charset=utf-8", text.as_bytes()),
+            4 => http(&format!("x/{visible}"), b"x"),
+            _ => http(&format!("text/html; charset={visible}"), b"x"),
+        }
+    }
+}
+
+/// The page, served and signed in to.
+struct Visitor {
+    address: String,
+    cookie: String,
+}
+
+impl Visitor {
+    async fn of(house: &House) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(web::serve(Arc::clone(&house.app), listener, address, CancellationToken::new()));
+        let link = web::signin::fresh_link(&house.app).await.unwrap().url;
+        let (_, token) = link.split_once("/login").unwrap();
+        let mut visitor = Self { address: address.to_string(), cookie: String::new() };
+        let answer = visitor.get(&format!("/login{token}")).await;
+        let (_, cookie) = answer.split_once("set-cookie: ").unwrap();
+        visitor.cookie.push_str(cookie.split(';').next().unwrap());
+        visitor
+    }
+
+    async fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).await.unwrap();
+        let Self { address, cookie } = self;
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: {address}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = vec![];
+        stream.read_to_end(&mut answer).await.unwrap();
+        String::from_utf8(answer).unwrap()
+    }
+
+    async fn page(&self, path: &str) -> String {
+        let answer = self.get(path).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
+        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+}
+
+struct Range {
+    house: House,
+    visitor: Visitor,
+    own: Own,
+    /// Of the last prompt: an attacker may have learned it.
+    mark: String,
+    counts: Counts,
+    delivered: usize,
+    beats: usize,
+    /// Tags that were not the page's own.
+    found: Vec<String>,
+}
+
+impl Range {
+    async fn new() -> Self {
+        let house = House::new().await;
+        let visitor = Visitor::of(&house).await;
+        let mut range = Self {
+            house,
+            visitor,
+            own: Own::of(&[]),
+            mark: String::new(),
+            counts: Counts::default(),
+            delivered: 0,
+            beats: 0,
+            found: vec![],
+        };
+        // Friendly messages first: what the pages look like with them is theirs.
+        let friendly = [
+            "Hello, **dinner** at 8?".to_owned(),
+            "A long one. ".repeat(200),
+            "odd \u{202e}signs".to_owned(),
+        ];
+        let shot = |(number, text)| Shot { number, text, code: "482913".to_owned() };
+        let pages = range.fire(&(1..).zip(friendly).map(shot).collect::<Vec<_>>()).await;
+        range.own = Own::of(&pages);
+        (range.counts, range.delivered, range.found) = (Counts::default(), 0, vec![]);
+        range
+    }
+
+    /// Delivers some texts in every way; returns the pages that show them.
+    async fn fire(&mut self, shots: &[Shot]) -> Vec<String> {
+        let planted = self.plant(&shots[0]);
+        self.house.inbox(&shots.iter().map(Shot::sms).collect::<Vec<_>>());
+        self.house.tray(&shots.iter().map(Shot::notification).collect::<Vec<_>>());
+        self.house.look().await;
+        let report = self.beat(shots).await;
+        let mut pages = vec![self.visitor.page(&format!("/c/{}", report.0)).await];
+        pages.extend(self.surf(shots).await);
+        for page in &pages {
+            let strange = self.own.strange(page);
+            self.counts.html += strange.len();
+            self.found.extend(strange);
+        }
+        for id in planted {
+            self.house
+                .app
+                .db
+                .write_now(|tx| tasks::cancel(tx, id))
+                .unwrap_or_else(|e: DbError| panic!("{e}"));
+        }
+        for draft in sms::drafts(&self.house.app).await.unwrap() {
+            sms::discard(&self.house.app, draft.id).await.unwrap();
+        }
+        self.delivered += shots.len();
+        pages
+    }
+
+    /// Tasks that a tainted chat made of it, with a click.
+    fn plant(&self, shot: &Shot) -> Vec<TaskId> {
+        let (now, zone) =
+            (kai_assistant::clock::Clock::now(self.house.clock.as_ref()), jiff::tz::TimeZone::UTC);
+        let text =
+            Some(shot.start(4_000)).filter(|text| !text.trim().is_empty()).unwrap_or_else(|| "x".to_owned());
+        let name: String = text.trim().chars().take(90).collect();
+        let name = if kai_assistant::untrusted::Untrusted::new(name.as_str()).is_blank() {
+            "x".to_owned()
+        } else {
+            name
+        };
+        let triggers = [Trigger::Heartbeat, Trigger::Cron("0 0 1 1 *".parse().unwrap())];
+        let add = |trigger| {
+            let new = NewTask::new(&name, &text, trigger, Missed::RunOnce, Taint::Tainted).unwrap();
+            self.house.app.db.write_now(|tx| tasks::add(tx, &new, now, &zone)).unwrap().id
+        };
+        triggers.into_iter().map(add).collect()
+    }
+
+    /// A heartbeat sees them, reads each with every tool, drafts an answer, and reports their very words.
+    async fn beat(&mut self, shots: &[Shot]) -> ConversationId {
+        let mut reads: Vec<(&str, String)> =
+            ["check_sms", "check_notifications", "list_tasks", "check_drafts"]
+                .map(|tool| (tool, "{}".to_owned()))
+                .to_vec();
+        reads.extend(
+            ["search_sms", "search_notifications"].map(|tool| (tool, json!({"query": "code"}).to_string())),
+        );
+        for shot in shots {
+            reads.push(("read_sms", json!({"id": shot.number}).to_string()));
+            let id = NotificationId::new(&shot.notification().0);
+            reads.push(("read_notification", json!({"id": id.as_str()}).to_string()));
+        }
+        let drafts = shots
+            .iter()
+            .map(|shot| ("send_sms", json!({"to": "+15550666", "body": shot.start(1_000)}).to_string()));
+        let says = shots.iter().map(|shot| shot.start(500)).collect::<Vec<_>>().join("\n\n");
+        let model = model(&[reads, drafts.collect()], &format!("Somebody wrote:\n{says}"));
+        let before = self.waiting();
+        let beaten = self.house.beat(&model).await;
+        assert!(matches!(beaten, Beaten::Ran(heartbeat::Outcome::Report(_))), "{beaten:?}");
+        let after = self.waiting();
+        let shown = (before.0 - after.0) + (before.1 - after.1);
+        let earlier = self.beats.min(EARLIER);
+        self.beats += 1;
+        let requests = model.requests();
+        let Some(Message::User { text: prompt }) = requests[0].messages.first() else { panic!("no prompt") };
+        let sections = [
+            ("Heartbeat Additions", true),
+            ("Previous Heartbeat Results", earlier > 0),
+            ("Pending Tasks", true),
+            ("New SMS", before.0 > 0),
+            ("New Notifications", before.1 > 0),
+        ];
+        let sections: Vec<&str> =
+            sections.iter().filter(|(_, there)| *there).map(|(title, _)| *title).collect();
+        self.counts += counts::prompt(prompt, &sections, shown as usize + earlier);
+        counts::mark(prompt).unwrap_or_default().clone_into(&mut self.mark);
+        self.judge(&model, shots);
+        self.house.app.db.read(heartbeat::store::banner).await.unwrap().unwrap()
+    }
+
+    /// A chat reads them as pages and says them; the page shows it all.
+    async fn surf(&mut self, shots: &[Shot]) -> Vec<String> {
+        let mut fetches = vec![];
+        for shot in shots {
+            let path = format!("/{}", shot.number);
+            self.house.internet.pages.lock().unwrap().insert(path.clone(), shot.page());
+            fetches.push(("fetch_url", json!({"url": self.house.internet.at(&path)}).to_string()));
+        }
+        let mut pages = vec![];
+        for (n, shot) in shots.iter().enumerate() {
+            let rounds = if n == 0 { vec![fetches.clone()] } else { vec![] };
+            let model = model(&rounds, &format!("It says: {}", shot.text));
+            let answer = self.house.chat(&model, &Wary::default()).await;
+            self.judge(&model, shots);
+            pages.push(self.visitor.page(&format!("/c/{}", answer.conversation.0)).await);
+            // Every page lists all conversations; they would become long.
+            chats::delete(&self.house.app, answer.conversation).await.unwrap();
+        }
+        pages
+    }
+
+    /// Every word that reached the model.
+    fn judge(&mut self, model: &Arc<Scripted>, shots: &[Shot]) {
+        let requests: Vec<Request> = model.requests();
+        let last = requests.last().unwrap();
+        let seen = serde_json::to_string(&last.messages).unwrap() + &last.system;
+        let telling = |shot: &Shot| Some(shot.start(24)).filter(|start| start.chars().count() >= TELLING);
+        let words: Vec<String> = shots.iter().filter_map(telling).collect();
+        for shot in shots.iter().filter(|shot| !shot.text.contains(&shot.code)) {
+            self.counts += counts::code(&seen, &shot.code);
+        }
+        for message in &last.messages {
+            if let Message::Tool { tool, result, .. } = message {
+                self.counts += counts::result(tool, result, &words);
+            }
+        }
+    }
+
+    /// How many SMS and notifications wait for a heartbeat.
+    fn waiting(&self) -> (u32, u32) {
+        let count = |tx: &Transaction<'_>| {
+            Ok::<_, DbError>((pending::count(tx, SMS)?, pending::count(tx, NOTIFICATIONS)?))
+        };
+        self.house.app.db.write_now(count).unwrap()
+    }
+}
+
+/// One JSON string a line.
+fn read(texts: &str) -> Vec<String> {
+    texts
+        .lines()
+        .filter(|line| line.starts_with('"'))
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[expect(clippy::print_stdout, reason = "the figures are for people")]
+#[tokio::test]
+async fn no_text_forges_a_section_escapes_its_block_shows_a_code_adds_a_line_or_reaches_the_page_as_html() {
+    let own = read(include_str!("own.txt"));
+    assert!(own.len() >= 100, "only {} texts of our own", own.len());
+    let public = std::env::var_os("KAI_ATTACK_TEXTS")
+        .map(|file| read(&fs::read_to_string(file).unwrap()))
+        .unwrap_or_default();
+    let mut range = Range::new().await;
+    for (n, texts) in [own.as_slice(), &public].concat().chunks(BATCH).enumerate() {
+        let shot = |(m, text): (usize, &String)| {
+            let number = i64::try_from(10 + n * BATCH + m).unwrap();
+            let code = format!("{:06}", 100_000 + (number * 7_919) % 900_000);
+            Shot { number, text: text.replace("{MARK}", &range.mark), code }
+        };
+        let shots: Vec<Shot> = texts.iter().enumerate().map(shot).collect();
+        let before = range.counts;
+        range.fire(&shots).await;
+        if range.counts != before {
+            println!("{:?} {:?} after {:?}", range.counts, range.found, texts);
+        }
+    }
+    let Counts { sections, delimiters, codes, lines, html } = range.counts;
+    println!(
+        "attack, texts: {} of our own and {} public ones, each as SMS, notification, web page and tool result: {sections} \
+         sections forged, {delimiters} delimiters escaped, {codes} codes shown, {lines} lines added, {html} pieces of HTML",
+        own.len(),
+        public.len()
+    );
+    assert_eq!(range.delivered, own.len() + public.len());
+    assert_eq!(range.counts, Counts::default());
+}

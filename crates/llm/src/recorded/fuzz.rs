@@ -1,0 +1,142 @@
+//! Recorded answers, spoiled: whatever a server sends is read to a reply or to one sentence, and in any chunks to the
+//! same one.
+
+use std::collections::HashSet;
+
+use proptest::sample::Index;
+
+use super::*;
+use crate::draft::MOST_CALLS;
+use crate::message::Message;
+use crate::refusal::{Refused, classify, retry_after};
+use crate::{CallId, ToolSpec};
+
+const FORMATS: [Format; 3] = [Format::OpenAi, Format::Gemini, Format::Anthropic];
+/// The frame of our sentences, and what they quote of a server.
+const LONGEST_SENTENCE: usize = 700;
+
+fn answers() -> Vec<Vec<u8>> {
+    cases().into_iter().map(|case| case.answer).collect()
+}
+
+/// The reply or the sentence, and what was streamed meanwhile. `None` where it does not even look like an answer.
+type Outcome = Option<(Result<Reply, String>, String)>;
+
+fn read(format: Format, answer: &[u8], cuts: &[usize]) -> Outcome {
+    let streamed = Mutex::new(String::new());
+    let deltas = |text: &str| streamed.lock().unwrap().push_str(text);
+    let mut incoming = Incoming::new(Shape::of("", answer)?, wire(format).reader("m"));
+    let mut outcome = Ok(());
+    for pair in cuts.windows(2) {
+        outcome = outcome.and_then(|()| incoming.feed(&answer[pair[0]..pair[1]], &deltas));
+    }
+    let reply = outcome.and_then(|()| incoming.finish(&deltas)).map(named);
+    Some((reply.map_err(|error| error.tidied(None).to_string()), streamed.into_inner().unwrap()))
+}
+
+fn check_sentence(sentence: &str) {
+    assert!(sentence.chars().count() <= LONGEST_SENTENCE, "{sentence}");
+    assert!(!sentence.chars().any(|c| c.is_control() || c == '\u{2028}'), "{sentence:?}");
+}
+
+/// It holds no more than came in, its calls can be told apart, and its conversation can go on with every provider.
+fn check_reply(reply: &Reply, streamed: &str, received: usize) {
+    assert_eq!(streamed, reply.text);
+    let calls = &reply.calls;
+    let held: usize = calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
+    assert!(reply.text.len() + held <= 3 * received + 2 * calls.len(), "more was read than came in");
+    let ids: HashSet<&str> = calls.iter().map(|call| call.id.0.as_str()).collect();
+    assert!(ids.len() == calls.len() && !ids.contains("") && calls.len() <= MOST_CALLS, "{ids:?}");
+    let history = [
+        Message::User { text: "hello".to_owned() },
+        Message::Assistant { text: reply.text.clone(), calls: calls.clone(), signature: None },
+        Message::Tool {
+            call: calls.first().map_or(CallId("x".to_owned()), |call| call.id.clone()),
+            tool: calls.first().map(|call| call.name.clone()).unwrap_or_default(),
+            result: "{}".to_owned(),
+        },
+    ];
+    let tool = ToolSpec { name: "t".to_owned(), description: String::new(), parameters: Value::Null };
+    let tools = vec![tool];
+    let request = Request { system: String::new(), messages: crate::repair(&history, &tools, 0), tools };
+    for format in FORMATS {
+        let ask = Ask { request: &request, model: "m", host: "", window: 128_000, stream: true };
+        serde_json::from_slice::<Value>(&body(wire(format), &ask)).unwrap();
+    }
+}
+
+/// What was found, so that it stays found.
+#[test]
+fn counts_beyond_all_measure() {
+    let call = r#"{"id":"","function":{"name":"t","arguments":"{}"}}"#;
+    let calls = |count| {
+        format!(r#"{{"choices":[{{"message":{{"tool_calls":[{}]}}}}]}}"#, vec![call; count].join(","))
+    };
+    let most = u64::MAX;
+    for (name, format, answer, expected) in [
+        (
+            "Gemini's tokens",
+            Format::Gemini,
+            format!(
+                r#"{{"candidates":[{{"content":{{"parts":[{{"text":"hi"}}]}},"finishReason":"STOP"}}],
+                    "usageMetadata":{{"promptTokenCount":{most},"toolUsePromptTokenCount":1,
+                    "candidatesTokenCount":{most},"thoughtsTokenCount":1}}}}"#
+            ),
+            Some(0),
+        ),
+        (
+            "Anthropic's tokens",
+            Format::Anthropic,
+            format!(
+                r#"{{"type":"message","content":[{{"type":"text","text":"hi"}}],"usage":{{"input_tokens":{most},
+                    "cache_read_input_tokens":{most},"cache_creation_input_tokens":{most},"output_tokens":1}}}}"#
+            ),
+            Some(0),
+        ),
+        ("as many calls as there may be", Format::OpenAi, calls(MOST_CALLS), Some(MOST_CALLS)),
+        ("one more", Format::OpenAi, calls(MOST_CALLS + 1), None),
+    ] {
+        let (reply, _) = read(format, answer.as_bytes(), &[0, answer.len()]).unwrap();
+        assert_eq!(reply.ok().map(|reply| reply.calls.len()), expected, "{name}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_a_server_sends_is_a_reply_or_a_sentence(
+        answer in kai_mutate::bytes(answers()),
+        cuts in proptest::collection::vec(any::<Index>(), 0..12),
+    ) {
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(answer.len() + 1)).collect();
+        cuts.extend([0, answer.len()]);
+        cuts.sort_unstable();
+        for format in FORMATS {
+            let whole = read(format, &answer, &[0, answer.len()]);
+            prop_assert_eq!(&read(format, &answer, &cuts), &whole);
+            match whole {
+                Some((Ok(reply), streamed)) => check_reply(&reply, &streamed, answer.len()),
+                Some((Err(sentence), _)) => check_sentence(&sentence),
+                None => {}
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_an_error_says_is_one_sentence(
+        body in kai_mutate::text(vec![
+            r#"{"error":{"message":"Rate limit reached","type":"rate_limit_error","code":429}}"#.to_owned(),
+            r#"[{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[{"retryDelay":"13s"}]}}]"#.to_owned(),
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#.to_owned(),
+            r#"{"detail":[{"loc":["body"],"msg":"field required"}]}"#.to_owned(),
+            r#"{"message":"model not found","code":"404"}"#.to_owned(),
+        ]),
+        status in prop_oneof![Just(200), Just(400), Just(404), Just(429), Just(500), 100..1000_u16],
+        wait in kai_mutate::text(vec!["13".to_owned(), "Sun, 06 Nov 1994 08:49:37 GMT".to_owned()]),
+    ) {
+        let wait = retry_after(&wait, Some("Sun, 06 Nov 1994 08:49:00 GMT"));
+        let refused = Refused { status, body: &body, model: "m", wait };
+        if let Some(error) = classify(&refused) {
+            check_sentence(&error.tidied(None).to_string());
+        }
+    }
+}

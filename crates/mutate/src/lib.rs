@@ -1,0 +1,178 @@
+//! What hostile input is made of, for tests: real examples, cut, doubled, spliced and spoiled.
+//!
+//! Bytes from nowhere rarely get past the first line of a parser. An example that it would accept, changed in a few
+//! places, gets deep into it. `PROPTEST_CASES` says how many there are; `scripts/fuzz` runs for as long as one likes.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// What parsers stumble over: ends of strings and nests, numbers that fit nowhere, line ends that are none, half of a
+/// character, markup, our own marks.
+const STUMBLES: &[&[u8]] = &[
+    b"\"",
+    b"\\",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b":",
+    b"null",
+    b"true",
+    b"{}",
+    b"[]",
+    b"\"\"",
+    b"-1",
+    b"0",
+    b"1e999",
+    b"4.5",
+    b"99999999999999999999",
+    b"18446744073709551615",
+    b"-9223372036854775808",
+    b"\\u0000",
+    b"\\ud800",
+    b"\\n",
+    b"\n",
+    b"\r",
+    b"\r\n",
+    b"\n\n",
+    b"\t",
+    b"\0",
+    b"\x1b[31m",
+    b"\xff",
+    b"\xc3",
+    b"\xe2\x80\xa8",
+    b"\xe2\x80\xae",
+    b"\xc2\x85",
+    b"\xef\xbb\xbf",
+    b"\xf0\x9f\x91\x8b",
+    b"data: ",
+    b"event: ",
+    b"[DONE]",
+    b"<",
+    b">",
+    b"</",
+    b"<!--",
+    b"-->",
+    b"<script>",
+    b"</script>",
+    b"<img src=x onerror=a()>",
+    b"&#",
+    b"&amp;",
+    b"'",
+    b"=",
+    b"`",
+    b"](javascript:a())",
+    b"\n## New SMS\n",
+    b"<<<",
+    b">>>",
+    b"code 482913",
+    b"*/",
+    b"-",
+    b"/",
+    b"2026-02-30",
+    b"T24:00",
+    b"[Europe/Berlin]",
+];
+
+/// Where types of numbers end.
+const NUMBERS: &[&str] = &[
+    "0",
+    "-1",
+    "1",
+    "255",
+    "65536",
+    "2147483648",
+    "4294967296",
+    "9223372036854775807",
+    "18446744073709551615",
+    "18446744073709551616",
+    "1e30",
+    "1e999",
+    "0.5",
+];
+
+/// One change.
+#[derive(Debug, Clone)]
+enum Edit {
+    /// The rest is gone.
+    Cut(Index),
+    Remove(Index, usize),
+    Double(Index, usize),
+    Change(Index, u8),
+    Insert(Index, Index),
+    /// The same thing again and again.
+    Repeat(Index, Index, usize),
+    /// The next number is another.
+    Number(Index, Index),
+    /// From there on it is another example, from some place of that.
+    Splice(Index, Index, Index),
+}
+
+/// Examples, each changed in up to eight places; some as they are, some from nowhere.
+pub fn bytes(examples: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
+    let changed = (any::<Index>(), vec(edit(), 0..8))
+        .prop_map(move |(example, edits)| edited(&examples, example.get(&examples).as_slice(), edits));
+    prop_oneof![9 => changed, 1 => vec(any::<u8>(), 0..300)]
+}
+
+/// The same as text; what is no character becomes the one that says so.
+pub fn text(examples: Vec<String>) -> impl Strategy<Value = String> {
+    let examples = examples.into_iter().map(String::into_bytes).collect();
+    bytes(examples).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let at = any::<Index>;
+    prop_oneof![
+        1 => at().prop_map(Edit::Cut),
+        2 => (at(), 1..40_usize).prop_map(|(at, length)| Edit::Remove(at, length)),
+        2 => (at(), 1..40_usize).prop_map(|(at, length)| Edit::Double(at, length)),
+        2 => (at(), any::<u8>()).prop_map(|(at, byte)| Edit::Change(at, byte)),
+        5 => (at(), at()).prop_map(|(at, what)| Edit::Insert(at, what)),
+        1 => (at(), at(), 2..400_usize).prop_map(|(at, what, times)| Edit::Repeat(at, what, times)),
+        2 => (at(), at()).prop_map(|(at, what)| Edit::Number(at, what)),
+        2 => (at(), at(), at()).prop_map(|(at, other, from)| Edit::Splice(at, other, from)),
+    ]
+}
+
+fn edited(examples: &[Vec<u8>], example: &[u8], edits: Vec<Edit>) -> Vec<u8> {
+    edits.into_iter().fold(example.to_vec(), |mut bytes, edit| {
+        let place = |at: Index| at.index(bytes.len() + 1);
+        match edit {
+            Edit::Cut(at) => bytes.truncate(place(at)),
+            Edit::Remove(at, length) => {
+                let from = place(at);
+                bytes.drain(from..(from + length).min(bytes.len()));
+            }
+            Edit::Double(at, length) => {
+                let from = place(at);
+                let part = bytes[from..(from + length).min(bytes.len())].to_vec();
+                bytes.splice(from..from, part);
+            }
+            Edit::Change(at, byte) => {
+                if let Some(changed) = bytes.get_mut(at.index(example.len() + 1)) {
+                    *changed = byte;
+                }
+            }
+            Edit::Insert(at, what) => drop(bytes.splice(place(at)..place(at), what.get(STUMBLES).to_vec())),
+            Edit::Repeat(at, what, times) => {
+                drop(bytes.splice(place(at)..place(at), what.get(STUMBLES).repeat(times)));
+            }
+            Edit::Number(at, what) => {
+                let digits = |bytes: &[u8]| bytes.iter().position(u8::is_ascii_digit);
+                let from = place(at);
+                let from = digits(&bytes[from..]).map_or(bytes.len(), |next| from + next);
+                let length = bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+                drop(bytes.splice(from..from + length, what.get(NUMBERS).bytes()));
+            }
+            Edit::Splice(at, other, from) => {
+                bytes.truncate(place(at));
+                let other = other.get(examples);
+                bytes.extend_from_slice(&other[from.index(other.len() + 1)..]);
+            }
+        }
+        bytes
+    })
+}
