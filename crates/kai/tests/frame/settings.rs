@@ -228,6 +228,8 @@ fn a_heartbeat_is_run_seen_and_looked_into() {
     }
     let rows = "return document.querySelectorAll('[data-testid=heartbeat-log] > li').length";
     browser.until("five", &format!("{rows} === 5"));
+    // Five are there before the sixth has come.
+    browser.until_seen("heartbeat-log-more");
     browser.click("heartbeat-log-more");
     browser.until("all", &format!("{rows} === 7"));
     assert_eq!(browser.run("return location.search"), "?show=dry-run,log");
