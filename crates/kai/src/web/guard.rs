@@ -6,6 +6,7 @@
 //! 4. Change: anything but GET and HEAD needs the session's CSRF token.
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
@@ -20,9 +21,12 @@ use super::{Web, page, upload};
 
 /// More than any form of ours.
 const BODY_LIMIT: usize = 1024 * 1024;
+const BODY_TIME: Duration = Duration::from_secs(20);
 /// The one form that sends a file. Years of conversations fit.
 pub(super) const IMPORT: &str = "/settings/general/import";
 const FILE_LIMIT: usize = 64 * 1024 * 1024;
+/// It may come over a slow network.
+const FILE_TIME: Duration = Duration::from_mins(5);
 /// A browser reads no answer before it has sent all it wants to; so much more is taken from it, and thrown away.
 const PATIENCE: usize = 1024 * 1024 * 1024;
 
@@ -75,6 +79,7 @@ const FOREIGN_HOST: &str =
 const FOREIGN_ORIGIN: &str = "This request comes from another site and was not carried out.";
 const NO_PROOF: &str =
     "This change does not come from Kai's own page and was not carried out. Reload the page and try again.";
+const TOO_SLOW: &str = "The rest of this request did not come in time, so nothing was changed.";
 const TOO_LARGE: &str = "This request is larger than anything Kai's page sends.";
 
 fn refuse(status: StatusCode, sentence: &'static str) -> Response {
@@ -119,8 +124,10 @@ fn origin_fits(headers: &HeaderMap, host: &str) -> bool {
 async fn confirmed(session: &Session, request: Request) -> Result<Request, Response> {
     let (parts, body) = request.into_parts();
     let is_file = parts.uri.path() == IMPORT;
-    let limit = if is_file { FILE_LIMIT } else { BODY_LIMIT };
-    let body = taken_in(body, limit).await.ok_or_else(|| too_large(is_file))?;
+    let (limit, time) = if is_file { (FILE_LIMIT, FILE_TIME) } else { (BODY_LIMIT, BODY_TIME) };
+    let taken = tokio::time::timeout(time, taken_in(body, limit)).await;
+    let taken = taken.map_err(|_late| refuse(StatusCode::REQUEST_TIMEOUT, TOO_SLOW))?;
+    let body = taken.ok_or_else(|| too_large(is_file))?;
     let given = token(&parts.headers, &body);
     if given.is_none_or(|given| !session.csrf_is(&given)) {
         return Err(refuse(StatusCode::FORBIDDEN, NO_PROOF));
