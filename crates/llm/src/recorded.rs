@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::draft::MOST_CALLS;
 use crate::format::{Ask, Format, body, wire};
 use crate::ids::is_made_up;
 use crate::incoming::{Incoming, Shape};
@@ -125,6 +126,42 @@ fn answers_are_read_whole_and_byte_by_byte() {
     for case in cases {
         case.check(&[]);
         case.check(&vec![1; case.answer.len()]);
+    }
+}
+
+/// Found by fuzzing.
+#[test]
+fn counts_beyond_all_measure() {
+    let call = r#"{"id":"","function":{"name":"t","arguments":"{}"}}"#;
+    let calls = |count| {
+        format!(r#"{{"choices":[{{"message":{{"tool_calls":[{}]}}}}]}}"#, vec![call; count].join(","))
+    };
+    let most = u64::MAX;
+    for (name, format, answer, expected) in [
+        (
+            "Gemini's tokens",
+            Format::Gemini,
+            format!(
+                r#"{{"candidates":[{{"content":{{"parts":[{{"text":"hi"}}]}},"finishReason":"STOP"}}],
+                    "usageMetadata":{{"promptTokenCount":{most},"toolUsePromptTokenCount":1,
+                    "candidatesTokenCount":{most},"thoughtsTokenCount":1}}}}"#
+            ),
+            Some(0),
+        ),
+        (
+            "Anthropic's tokens",
+            Format::Anthropic,
+            format!(
+                r#"{{"type":"message","content":[{{"type":"text","text":"hi"}}],"usage":{{"input_tokens":{most},
+                    "cache_read_input_tokens":{most},"cache_creation_input_tokens":{most},"output_tokens":1}}}}"#
+            ),
+            Some(0),
+        ),
+        ("as many calls as there may be", Format::OpenAi, calls(MOST_CALLS), Some(MOST_CALLS)),
+        ("one more", Format::OpenAi, calls(MOST_CALLS + 1), None),
+    ] {
+        let (reply, _) = fuzz::read(format, answer.as_bytes(), &[0, answer.len()]).unwrap();
+        assert_eq!(reply.ok().map(|reply| reply.calls.len()), expected, "{name}");
     }
 }
 
