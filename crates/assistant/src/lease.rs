@@ -3,8 +3,10 @@
 //! It ends when it is given back, when its time is over, or when the process that held it is gone, so that a
 //! crash blocks nothing for long.
 
+use std::sync::LazyLock;
+
 use jiff::{SignedDuration, Timestamp};
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use crate::db::{DbError, Migration};
 use crate::hex;
@@ -31,7 +33,7 @@ pub fn take(
     }
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|_| DbError::Stopping)?;
-    let lease = Lease { name: name.to_owned(), holder: hex::encode(&random) };
+    let lease = Lease { name: name.to_owned(), holder: format!("{}-{}", *LIFE, hex::encode(&random)) };
     tx.prepare_cached("INSERT OR REPLACE INTO leases (name, holder, pid, until) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![lease.name, lease.holder, std::process::id(), until(now, life)])?;
     Ok(Some(lease))
@@ -39,18 +41,18 @@ pub fn take(
 
 /// Has somebody living taken `name`?
 pub fn held(tx: &Transaction<'_>, name: &str, now: Timestamp) -> Result<bool, DbError> {
-    let mut row = tx.prepare_cached("SELECT pid, until FROM leases WHERE name = ?1")?;
-    let found: Option<(i32, i64)> = row.query_row([name], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    Ok(found.is_some_and(|(pid, until)| until > now.as_millisecond() && alive(pid)))
+    let mut row = tx.prepare_cached("SELECT holder, pid, until FROM leases WHERE name = ?1")?;
+    Ok(row.query_row([name], |row| living(row, now)).optional()?.unwrap_or(false))
 }
 
 /// Has somebody living taken anything whose name begins like this?
 pub fn any_held(tx: &Transaction<'_>, beginning: &str, now: Timestamp) -> Result<bool, DbError> {
-    let mut rows = tx.prepare_cached("SELECT pid, until FROM leases WHERE substr(name, 1, ?2) = ?1")?;
+    let mut rows =
+        tx.prepare_cached("SELECT holder, pid, until FROM leases WHERE substr(name, 1, ?2) = ?1")?;
     let length = i64::try_from(beginning.chars().count()).unwrap_or(i64::MAX);
-    let leases = rows.query_map(params![beginning, length], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let leases: Vec<(i32, i64)> = leases.collect::<rusqlite::Result<_>>()?;
-    Ok(leases.into_iter().any(|(pid, until)| until > now.as_millisecond() && alive(pid)))
+    let leases = rows.query_map(params![beginning, length], |row| living(row, now))?;
+    let leases: Vec<bool> = leases.collect::<rusqlite::Result<_>>()?;
+    Ok(leases.contains(&true))
 }
 
 /// Holds on for another `life`.
@@ -91,6 +93,21 @@ fn until(now: Timestamp, life: SignedDuration) -> i64 {
     now.saturating_add(life).unwrap_or(now).as_millisecond()
 }
 
+/// This life of this process. In a container that is started again, every life has the same number.
+static LIFE: LazyLock<String> = LazyLock::new(|| {
+    let mut random = [0; 8];
+    // Without randomness no lease is taken either.
+    let _ = getrandom::fill(&mut random);
+    hex::encode(&random)
+});
+
+/// Has whoever holds this still time, and is it there?
+fn living(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<bool> {
+    let (holder, pid, until): (String, i32, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    let ours = u32::try_from(pid).is_ok_and(|pid| pid == std::process::id());
+    Ok(until > now.as_millisecond() && if ours { holder.starts_with(LIFE.as_str()) } else { alive(pid) })
+}
+
 /// A process that we may not signal is there all the same.
 fn alive(pid: i32) -> bool {
     let Some(pid) = rustix::process::Pid::from_raw(pid) else { return false };
@@ -122,6 +139,8 @@ mod tests {
             take(tx, "x", at(0), MINUTE)?.unwrap();
             tx.execute("UPDATE leases SET pid = 999999999", [])?;
             assert!(take(tx, "x", at(1), MINUTE)?.is_some(), "the dead hold nothing");
+            tx.execute("UPDATE leases SET holder = 'before-1'", [])?;
+            assert!(take(tx, "x", at(2), MINUTE)?.is_some(), "nor does whoever had our number before");
             Ok::<_, DbError>(())
         });
         checked.await.unwrap();
