@@ -25,6 +25,7 @@ const FLOORS: &[&[&str]] = &[
 /// Files that decide without looking: no waiting, no store, no clock.
 const PURE: &[&str] = &[
     "tool/schema.rs",
+    "tool/eyes.rs",
     "settings.rs",
     "manifest.rs",
     "gate.rs",
@@ -59,6 +60,7 @@ const PURE: &[&str] = &[
     "agent/turn.rs",
     "agent/prompt.rs",
     "agent/fallback.rs",
+    "agent/unseen.rs",
 ];
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
