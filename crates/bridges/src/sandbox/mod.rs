@@ -127,19 +127,18 @@ impl Guarded {
 
     /// The first way that works.
     async fn choose(&self) -> Chosen {
-        let absent = || "bubblewrap is not installed".to_owned();
         let without = match self.bubblewrap.clone().map(Way::Bubblewrap) {
             Some(way) => match self.try_out(&way).await {
                 Ok(()) => return Chosen { way, found: Ok("bubblewrap") },
                 Err(why) => format!("bubblewrap does not work here ({why})"),
             },
-            None => absent(),
+            None => "bubblewrap is not installed".to_owned(),
         };
         let found = match self.try_out(&Way::BuiltIn).await {
             Ok(()) => Ok("built in (Landlock and seccomp)"),
             Err(why) => Err(format!(
-                "Commands are run in a sandbox only, and there is none here: {without}, and neither does the one that is \
-                 built in ({why}). Install bubblewrap, or use Linux 6.2 or newer with Landlock."
+                "Commands are run in a sandbox only, and there is none here: {without}, and the built-in one does not \
+                 work ({why}). Install bubblewrap, or use Linux 6.2 or newer with Landlock."
             )),
         };
         Chosen { way: Way::BuiltIn, found }
