@@ -1,14 +1,16 @@
 //! Starts the platform's own programs: never through a shell, never with our terminal, never for ever.
 
 use std::ffi::OsStr;
-use std::io;
+use std::fs::File;
+use std::io::{self, Seek, Write};
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::{Child, Command};
 
 /// Why a program did not do what it was started for. Each holds a sentence without its end.
 #[derive(Debug, PartialEq, Eq)]
@@ -63,12 +65,14 @@ pub(crate) async fn run<A: AsRef<OsStr>>(
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     // Scripts that forget to quote an argument would find our files in it.
     command.current_dir("/");
-    if terms.input.is_some() {
-        command.stdin(Stdio::piped());
+    let input = terms.input.map(Input::lying_ready).transpose().map_err(|e| failed(program, &e))?;
+    if let Some(input) = &input {
+        command.stdin(input.handed_over().map_err(|e| failed(program, &e))?);
     }
     let mut child = command.spawn().map_err(|e| failed(program, &e))?;
     let mut group = Group(pid(&child));
-    let Ok(ended) = tokio::time::timeout(terms.patience, end_of(&mut child, terms)).await else {
+    let ending = end_of(&mut child, terms, input);
+    let Ok(ended) = tokio::time::timeout(terms.patience, ending).await else {
         let seconds = terms.patience.as_secs();
         return Err(Failed::CutShort(format!("{} did not answer within {seconds} s", name(program))));
     };
@@ -106,15 +110,39 @@ impl Ended {
     }
 }
 
-async fn end_of(child: &mut Child, terms: &Terms<'_>) -> Result<Ended, String> {
-    let (to, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let (listened, out, err, status) = tokio::try_join!(
-        told(to, terms.input),
-        text(out, terms.longest_answer),
-        text(err, SHORT_ANSWER),
-        async { child.wait().await.map_err(|e| format!("was lost: {e}")) },
-    )?;
-    Ok(Ended { status, out, err, listened })
+async fn end_of(child: &mut Child, terms: &Terms<'_>, input: Option<Input>) -> Result<Ended, String> {
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let (out, err, status) =
+        tokio::try_join!(text(out, terms.longest_answer), text(err, SHORT_ANSWER), async {
+            child.wait().await.map_err(|e| format!("was lost: {e}"))
+        },)?;
+    Ok(Ended { status, out, err, listened: input.is_none_or(|mut input| input.was_read()) })
+}
+
+/// What a program reads. It lies ready, whole, before the program starts: into a pipe it would be written afterwards,
+/// and if we died in between, the program would take nothing for the text that a person has seen and send that.
+struct Input {
+    /// In memory alone; its place is shared with the program.
+    file: File,
+    length: u64,
+}
+
+impl Input {
+    fn lying_ready(text: &str) -> io::Result<Self> {
+        let mut file = File::from(memfd_create("input", MemfdFlags::CLOEXEC)?);
+        file.write_all(text.as_bytes())?;
+        file.rewind()?;
+        Ok(Self { file, length: text.len() as u64 })
+    }
+
+    fn handed_over(&self) -> io::Result<Stdio> {
+        self.file.try_clone().map(Stdio::from)
+    }
+
+    /// To its end?
+    fn was_read(&mut self) -> bool {
+        self.file.stream_position().is_ok_and(|place| place >= self.length)
+    }
 }
 
 /// Starts a program that outlives us. A failure within its first steps is told.
@@ -141,17 +169,6 @@ fn prepared<A: AsRef<OsStr>>(program: &Path, args: &[A]) -> Command {
 
 fn pid(child: &Child) -> Option<Pid> {
     child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw)
-}
-
-/// Writes what the program shall read, then closes its input. One that does not care to read is judged by its end,
-/// so a closed pipe is no failure here.
-async fn told(to: Option<ChildStdin>, input: Option<&str>) -> Result<bool, String> {
-    let (Some(mut to), Some(input)) = (to, input) else { return Ok(true) };
-    let written = async {
-        to.write_all(input.as_bytes()).await?;
-        to.shutdown().await
-    };
-    Ok(written.await.is_ok())
 }
 
 async fn text(from: Option<impl AsyncRead + Unpin>, longest: u64) -> Result<String, String> {
@@ -281,6 +298,16 @@ mod tests {
             let terms = Terms { input: Some(text), longest_answer: 1024 * 1024, ..PATIENT };
             assert_eq!(run(&echo, &NOTHING, &terms).await.as_deref(), Ok(text));
         }
+    }
+
+    /// Killed between the start of a program and the first byte, we would leave it with an empty pipe.
+    #[tokio::test]
+    async fn what_a_program_is_told_is_there_before_it_starts() {
+        let programs = Programs::new();
+        let look = programs.write("p", "[ -p /dev/stdin ] && exit 9; cat /dev/stdin > \"$LOG\"; cat");
+        let terms = Terms { input: Some("all of it"), ..PATIENT };
+        assert!(run(&look, &NOTHING, &terms).await.is_ok());
+        assert_eq!(programs.log(), "all of it");
     }
 
     #[tokio::test]

@@ -162,6 +162,11 @@ mod tests {
 
     /// May the tag stand on the page?
     fn harmless(tag: &str) -> bool {
+        // Ours, to the letter; a model cannot write one, since its HTML stays text.
+        let copy = "button type=\"button\" class=\"small js-only\" data-copy=\"\" data-testid=\"code-copy\"";
+        if tag == copy || tag == "/button" {
+            return true;
+        }
         let (name, mut rest) = tag.split_once(' ').unwrap_or((tag.strip_prefix('/').unwrap_or(tag), ""));
         let Some((_, allowed)) = ALLOWED.iter().find(|(known, _)| *known == name) else { return false };
         let mut leads = vec![];

@@ -155,6 +155,7 @@ impl Range {
             "Hello, **dinner** at 8?".to_owned(),
             "A long one. ".repeat(200),
             "odd \u{202e}signs".to_owned(),
+            "Like this:\n\n```sh\nls -l\n```\n".to_owned(),
         ];
         let shot = |(number, text)| Shot { number, text, code: "482913".to_owned() };
         let pages = range.fire(&(1..).zip(friendly).map(shot).collect::<Vec<_>>()).await;
