@@ -8,12 +8,17 @@ use kai_assistant::hex;
 use sha2::{Digest, Sha256};
 
 const CSS: &str = include_str!("assets/app.css");
-const JS: &str = include_str!("assets/app.js");
 const ICON: &str = include_str!("assets/icon.svg");
+
+/// Without what only we read: comments on lines of their own, and indentation. Nothing in it is quoted across lines.
+static JS: LazyLock<String> = LazyLock::new(|| {
+    let lines = include_str!("assets/app.js").lines().map(str::trim);
+    lines.filter(|line| !line.starts_with("//")).collect::<Vec<_>>().join("\n")
+});
 
 /// The address of the style sheet.
 pub(super) static STYLE: LazyLock<String> = LazyLock::new(|| named("app", CSS, "css"));
-pub(super) static SCRIPT: LazyLock<String> = LazyLock::new(|| named("app", JS, "js"));
+pub(super) static SCRIPT: LazyLock<String> = LazyLock::new(|| named("app", &JS, "js"));
 pub(super) static FAVICON: LazyLock<String> = LazyLock::new(|| named("icon", ICON, "svg"));
 
 fn named(stem: &str, content: &str, ending: &str) -> String {
@@ -26,7 +31,7 @@ pub(super) async fn serve(uri: Uri) -> Response {
     let asked = uri.path();
     let (content, kind) = match asked {
         _ if asked == *STYLE => (CSS, "text/css; charset=utf-8"),
-        _ if asked == *SCRIPT => (JS, "text/javascript; charset=utf-8"),
+        _ if asked == *SCRIPT => (JS.as_str(), "text/javascript; charset=utf-8"),
         _ if asked == *FAVICON => (ICON, "image/svg+xml"),
         _ => return StatusCode::NOT_FOUND.into_response(),
     };
