@@ -1,6 +1,6 @@
 //! `kai sms` and `kai drafts` on the terminal. A tap on the terminal is a typed `y` below the whole draft.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Subcommand;
@@ -8,7 +8,7 @@ use kai_assistant::outbox::DraftId;
 use kai_assistant::sms::SmsId;
 
 use super::out::visible;
-use super::{Asking, show};
+use super::{Asking, show, yes};
 use crate::call::Call;
 use crate::caller::Caller;
 use crate::demo;
@@ -158,12 +158,8 @@ fn wrong_state(row: &DraftRow) -> Failure {
 
 fn asked(row: &DraftRow) -> bool {
     let again =
-        if row.status == "UNKNOWN" { " It may have been sent already. Send it again?" } else { " Send it?" };
-    let mut stderr = std::io::stderr();
-    drop(write!(stderr, "{}\n{} [y/N] ", draft(row).trim_end(), again.trim_start()));
-    let mut typed = String::new();
-    drop(std::io::stdin().read_line(&mut typed));
-    matches!(typed.trim(), "y" | "Y" | "yes")
+        if row.status == "UNKNOWN" { "It may have been sent already. Send it again?" } else { "Send it?" };
+    yes::given(&format!("{}\n{again}", draft(row).trim_end()))
 }
 
 fn polled(polled: &SmsPolled) -> String {
