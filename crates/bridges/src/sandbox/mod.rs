@@ -138,8 +138,8 @@ impl Guarded {
         let found = match self.try_out(&Way::BuiltIn).await {
             Ok(()) => Ok("built in (Landlock and seccomp)"),
             Err(why) => Err(format!(
-                "Commands are run in a sandbox only, and there is none here: {without}, and neither does the one that is \
-                 built in ({why}). Install bubblewrap, or use Linux 6.2 or newer with Landlock."
+                "Commands are run in a sandbox only, and there is none here: {without}, and the one that is \
+                 built in does not work ({why}). Install bubblewrap, or use Linux 6.2 or newer with Landlock."
             )),
         };
         Chosen { way: Way::BuiltIn, found }

@@ -198,6 +198,7 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai export kai.json\n  kai export memory.json --section memory\n  kai export all.json --secrets   (asks for a passphrase that seals them)"
     )]
     Export {
+        /// Where to write it; a file that is there already is left alone
         file: PathBuf,
         /// Only this section (settings, memory, models, conversations); may be given several times
         #[arg(long = "section", value_name = "NAME")]
@@ -211,6 +212,7 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai import kai.json             (shows what would happen, then asks)\n  kai import kai.json --preview\n  kai import kai.json --replace --yes"
     )]
     Import {
+        /// The file
         file: PathBuf,
         /// Only this section; may be given several times
         #[arg(long = "section", value_name = "NAME")]
