@@ -82,6 +82,15 @@ fn a_tap_on_what_has_just_moved_under_the_finger_sends_nothing() {
     browser
         .until("only the third", "return document.querySelectorAll('[data-testid=draft-card]').length === 1");
     assert_eq!(browser.run("return !!document.elementFromPoint(...window.finger).closest('button')"), false);
+    // One that comes below others is brought into view.
+    let last_is_seen = "const all = document.querySelectorAll('[data-testid=draft-send]');
+         const [tap, box] = [all[all.length - 1], document.getElementById('banners')].map((e) => e.getBoundingClientRect());
+         return all.length === 3 && tap.bottom <= box.bottom";
+    browser.look(400, 600, false);
+    draft(&phone, ALICE, "Fourth");
+    browser.until("the fourth", "return document.querySelectorAll('[data-testid=draft-card]').length === 2");
+    draft(&phone, ALICE, "Fifth");
+    browser.until("the fifth in sight", last_is_seen);
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 

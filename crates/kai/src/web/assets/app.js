@@ -88,6 +88,11 @@
   // A tap is meant for what was seen under the finger: what has just come or moved takes none for a moment. Keys do.
   const moved = new WeakMap();
   const places = () => new Map([...all("#banners .primary")].map((tap) => [tap, JSON.stringify(tap.getBoundingClientRect())]));
+  // What waits for a tap is not hidden below what was dealt with.
+  const reveal = (before) => {
+    const fresh = [...places().keys()].find((tap) => !before.has(tap));
+    fresh?.closest(".card").scrollIntoView({ block: "nearest" });
+  };
   const hold = (before) => places().forEach((place, tap) => {
     if (place !== before.get(tap)) {
       clearTimeout(moved.get(tap));
@@ -110,6 +115,7 @@
     }
     settle();
     chat?.seen(stay);
+    reveal(before);
     hold(before);
     if (focused && focused !== document.body && !focused.isConnected) main.focus();
   };
@@ -340,5 +346,6 @@
 
   settle();
   chat?.seen(true);
+  reveal(new Map());
   follow();
 })();
