@@ -253,7 +253,7 @@ pub(super) struct WhichChat {
     #[arg(long, conflicts_with = "chat")]
     last: bool,
     /// Go on with this conversation
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = number)]
     chat: Option<i64>,
 }
 
@@ -274,12 +274,19 @@ pub(super) enum ChatsCommand {
     /// Conversations in which all these words were said
     Search { text: String },
     /// Everything said in one
-    Show { id: i64 },
+    Show {
+        #[arg(value_parser = number)]
+        id: i64,
+    },
     /// Delete one with everything said in it
-    Delete { id: i64 },
+    Delete {
+        #[arg(value_parser = number)]
+        id: i64,
+    },
     /// Let the assistant see one-time codes in one conversation, or hide them again
     #[cfg(any(feature = "sms", feature = "notifications"))]
     Codes {
+        #[arg(value_parser = number)]
         id: i64,
         /// What the assistant is to see
         #[arg(value_enum)]
@@ -385,7 +392,10 @@ pub(super) enum LedgerCommand {
     /// Which requests held a message: the number of an SMS, or the id of a notification
     Who { id: String },
     /// The exact bytes of a request
-    Bytes { seq: i64 },
+    Bytes {
+        #[arg(value_parser = number)]
+        seq: i64,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -407,9 +417,15 @@ pub(super) enum TasksCommand {
     /// All tasks, the next first
     List,
     /// One task with its prompt and its last runs
-    Show { id: i64 },
+    Show {
+        #[arg(value_parser = number)]
+        id: i64,
+    },
     /// Take one away
-    Cancel { id: i64 },
+    Cancel {
+        #[arg(value_parser = number)]
+        id: i64,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -458,6 +474,11 @@ pub(super) fn setting_value(key: &str, value: Option<String>) -> Result<String, 
         (None, true) => key_from_stdin(),
         (None, false) => Err(Failure::usage(format!("Say the value too: kai settings set {key} VALUE"))),
     }
+}
+
+/// The number of something, as its list shows it.
+pub(super) fn number(typed: &str) -> Result<i64, &'static str> {
+    typed.parse().map_err(|_| "it is a number, the one that the list shows first")
 }
 
 /// Arguments as typed, or from stdin.

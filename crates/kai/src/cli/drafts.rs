@@ -8,7 +8,7 @@ use kai_assistant::outbox::DraftId;
 use kai_assistant::sms::SmsId;
 
 use super::out::visible;
-use super::{Asking, show, yes};
+use super::{Asking, args, show, yes};
 use crate::call::Call;
 use crate::caller::Caller;
 use crate::demo;
@@ -22,7 +22,10 @@ pub(super) enum SmsCommand {
     /// What arrived and waits for the next heartbeat
     List,
     /// One message whole, for your own eyes
-    Read { id: i64 },
+    Read {
+        #[arg(value_parser = args::number)]
+        id: i64,
+    },
     /// Search the inbox by sender and text
     Search { text: String },
 }
@@ -32,15 +35,30 @@ pub(super) enum DraftsCommand {
     /// All drafts with what became of them
     List,
     /// One draft whole
-    Show { id: i64 },
+    Show {
+        #[arg(value_parser = args::number)]
+        id: i64,
+    },
     /// Show a draft whole, ask, and send it
-    Send { id: i64 },
+    Send {
+        #[arg(value_parser = args::number)]
+        id: i64,
+    },
     /// Take a draft away without sending it
-    Discard { id: i64 },
+    Discard {
+        #[arg(value_parser = args::number)]
+        id: i64,
+    },
     /// Try again to send a draft that failed
-    Retry { id: i64 },
+    Retry {
+        #[arg(value_parser = args::number)]
+        id: i64,
+    },
     /// Take away a draft that was sent, or may have been
-    Dismiss { id: i64 },
+    Dismiss {
+        #[arg(value_parser = args::number)]
+        id: i64,
+    },
 }
 
 #[derive(Debug, Subcommand)]
