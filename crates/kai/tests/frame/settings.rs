@@ -227,7 +227,8 @@ fn a_heartbeat_is_run_seen_and_looked_into() {
         home.run(&["heartbeat", "run"]);
     }
     let rows = "return document.querySelectorAll('[data-testid=heartbeat-log] > li').length";
-    browser.until("five", &format!("{rows} === 5"));
+    browser.until_seen("heartbeat-log-more");
+    assert_eq!(browser.run(rows), 5);
     browser.click("heartbeat-log-more");
     browser.until("all", &format!("{rows} === 7"));
     assert_eq!(browser.run("return location.search"), "?show=dry-run,log");
