@@ -110,7 +110,8 @@ fn find(app: &App, key: &str) -> Result<Setting, Failure> {
         return Ok(found.clone());
     }
     let near = all.iter().map(|s| s.key.as_ref()).min_by_key(|k| strsim::levenshtein(k, key));
-    let hint = near.filter(|k| strsim::levenshtein(k, key) <= 4).map(|k| format!(" Did you mean {k}?"));
+    let slip = (key.chars().count() / 3).min(4);
+    let hint = near.filter(|k| strsim::levenshtein(k, key) <= slip).map(|k| format!(" Did you mean {k}?"));
     let hint = hint.unwrap_or_default();
     Err(Failure::usage(format!("There is no setting called {key}.{hint} All of them: kai settings list")))
 }

@@ -27,7 +27,9 @@ pub(crate) async fn ask(
     face: &dyn Face,
 ) -> Result<AskAnswer, Failure> {
     if text.trim().is_empty() {
-        return Err(Failure::usage("There is nothing to ask: the text is empty."));
+        return Err(Failure::usage(
+            "There is nothing to ask: the text is empty. For example: kai ask \"What day is it?\"",
+        ));
     }
     let models = models::ready(app, around).await?;
     told(driver(app, &models, face).turn(chat, text).await)

@@ -116,7 +116,8 @@ pub(crate) async fn bytes(app: &App, seq: i64) -> Result<String, Failure> {
         Some(Record::Request { chunks, .. }) => ledger::bytes_of(tx, &chunks).map(Some),
         _ => Ok::<_, DbError>(None),
     });
-    let bytes = found.await?.ok_or_else(|| Failure::failed(format!("Record {seq} is no request.")))?;
+    let none = || format!("Record {seq} is no request that left. See which are: kai ledger show");
+    let bytes = found.await?.ok_or_else(|| Failure::failed(none()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

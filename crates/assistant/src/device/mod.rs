@@ -36,7 +36,7 @@ pub type Doing<'a> = Pin<Box<dyn Future<Output = Result<(), PortError>> + Send +
 #[error("{0}")]
 pub struct PortError(pub String);
 
-const NO_NOTIFIER: &str = "This machine shows no notifications to Kai. On a desktop, start Kai inside the session, so \
+const NO_NOTIFIER: &str = "Kai cannot show notifications on this machine. On a desktop, start Kai inside the session, so \
                            that it finds its D-Bus; in Termux, install Termux:API.";
 
 /// One line of plain text within bounds, or a sentence.

@@ -27,6 +27,11 @@ impl Passphrase {
         self.0.is_empty()
     }
 
+    /// Short enough that somebody with the disk could try them all.
+    pub fn is_short(&self) -> bool {
+        self.0.chars().count() < 12
+    }
+
     pub fn same_as(&self, other: &Self) -> bool {
         self.0 == other.0
     }

@@ -198,6 +198,7 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai export kai.json\n  kai export memory.json --section memory\n  kai export all.json --secrets   (asks for a passphrase that seals them)"
     )]
     Export {
+        /// Where to write it; a file that is there already is left alone
         file: PathBuf,
         /// Only this section (settings, memory, models, conversations); may be given several times
         #[arg(long = "section", value_name = "NAME")]
@@ -211,6 +212,7 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai import kai.json             (shows what would happen, then asks)\n  kai import kai.json --preview\n  kai import kai.json --replace --yes"
     )]
     Import {
+        /// The file
         file: PathBuf,
         /// Only this section; may be given several times
         #[arg(long = "section", value_name = "NAME")]
@@ -251,7 +253,7 @@ pub(super) struct WhichChat {
     #[arg(long, conflicts_with = "chat")]
     last: bool,
     /// Go on with this conversation
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = number)]
     chat: Option<i64>,
 }
 
@@ -272,12 +274,19 @@ pub(super) enum ChatsCommand {
     /// Conversations in which all these words were said
     Search { text: String },
     /// Everything said in one
-    Show { id: i64 },
+    Show {
+        #[arg(value_parser = number)]
+        id: i64,
+    },
     /// Delete one with everything said in it
-    Delete { id: i64 },
+    Delete {
+        #[arg(value_parser = number)]
+        id: i64,
+    },
     /// Let the assistant see one-time codes in one conversation, or hide them again
     #[cfg(any(feature = "sms", feature = "notifications"))]
     Codes {
+        #[arg(value_parser = number)]
         id: i64,
         /// What the assistant is to see
         #[arg(value_enum)]
@@ -383,7 +392,10 @@ pub(super) enum LedgerCommand {
     /// Which requests held a message: the number of an SMS, or the id of a notification
     Who { id: String },
     /// The exact bytes of a request
-    Bytes { seq: i64 },
+    Bytes {
+        #[arg(value_parser = number)]
+        seq: i64,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -405,9 +417,15 @@ pub(super) enum TasksCommand {
     /// All tasks, the next first
     List,
     /// One task with its prompt and its last runs
-    Show { id: i64 },
+    Show {
+        #[arg(value_parser = number)]
+        id: i64,
+    },
     /// Take one away
-    Cancel { id: i64 },
+    Cancel {
+        #[arg(value_parser = number)]
+        id: i64,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -456,6 +474,11 @@ pub(super) fn setting_value(key: &str, value: Option<String>) -> Result<String, 
         (None, true) => key_from_stdin(),
         (None, false) => Err(Failure::usage(format!("Say the value too: kai settings set {key} VALUE"))),
     }
+}
+
+/// The number of something, as its list shows it.
+pub(super) fn number(typed: &str) -> Result<i64, &'static str> {
+    typed.parse().map_err(|_| "it is a number, the one that the list shows first")
 }
 
 /// Arguments as typed, or from stdin.

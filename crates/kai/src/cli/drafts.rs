@@ -1,6 +1,6 @@
 //! `kai sms` and `kai drafts` on the terminal. A tap on the terminal is a typed `y` below the whole draft.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Subcommand;
@@ -8,7 +8,7 @@ use kai_assistant::outbox::DraftId;
 use kai_assistant::sms::SmsId;
 
 use super::out::visible;
-use super::{Asking, show};
+use super::{Asking, args, show, yes};
 use crate::call::Call;
 use crate::caller::Caller;
 use crate::demo;
@@ -22,7 +22,10 @@ pub(super) enum SmsCommand {
     /// What arrived and waits for the next heartbeat
     List,
     /// One message whole, for your own eyes
-    Read { id: i64 },
+    Read {
+        #[arg(value_parser = args::number)]
+        id: i64,
+    },
     /// Search the inbox by sender and text
     Search { text: String },
 }
@@ -32,15 +35,30 @@ pub(super) enum DraftsCommand {
     /// All drafts with what became of them
     List,
     /// One draft whole
-    Show { id: i64 },
+    Show {
+        #[arg(value_parser = args::number)]
+        id: i64,
+    },
     /// Show a draft whole, ask, and send it
-    Send { id: i64 },
+    Send {
+        #[arg(value_parser = args::number)]
+        id: i64,
+    },
     /// Take a draft away without sending it
-    Discard { id: i64 },
+    Discard {
+        #[arg(value_parser = args::number)]
+        id: i64,
+    },
     /// Try again to send a draft that failed
-    Retry { id: i64 },
+    Retry {
+        #[arg(value_parser = args::number)]
+        id: i64,
+    },
     /// Take away a draft that was sent, or may have been
-    Dismiss { id: i64 },
+    Dismiss {
+        #[arg(value_parser = args::number)]
+        id: i64,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -158,12 +176,8 @@ fn wrong_state(row: &DraftRow) -> Failure {
 
 fn asked(row: &DraftRow) -> bool {
     let again =
-        if row.status == "UNKNOWN" { " It may have been sent already. Send it again?" } else { " Send it?" };
-    let mut stderr = std::io::stderr();
-    drop(write!(stderr, "{}\n{} [y/N] ", draft(row).trim_end(), again.trim_start()));
-    let mut typed = String::new();
-    drop(std::io::stdin().read_line(&mut typed));
-    matches!(typed.trim(), "y" | "Y" | "yes")
+        if row.status == "UNKNOWN" { "It may have been sent already. Send it again?" } else { "Send it?" };
+    yes::given(&format!("{}\n{again}", draft(row).trim_end()))
 }
 
 fn polled(polled: &SmsPolled) -> String {

@@ -69,5 +69,8 @@ fn good(passphrase: Passphrase) -> Result<Passphrase, Failure> {
     if passphrase.is_empty() {
         return Err(Failure::usage("The passphrase is empty. Nothing was changed."));
     }
+    if passphrase.is_short() {
+        out::note("A short passphrase can be guessed by who has the disk. Four words or more are better.");
+    }
     Ok(passphrase)
 }

@@ -11,6 +11,7 @@ pub(crate) mod out;
 mod show;
 mod talk;
 mod transfer;
+mod yes;
 
 use std::process::ExitCode;
 
@@ -54,7 +55,7 @@ pub(crate) fn run() -> ExitCode {
 fn command(args: Args) -> Result<ExitCode, Failure> {
     if args.command.is_some() && args.serve.typed() {
         return Err(Failure::usage(
-            "--port, --bind, --demo and --log-format stand behind serve: kai serve --port N",
+            "--port, --bind, --demo and --log-format are options of serve: kai serve --port N",
         ));
     }
     let command = args.command.unwrap_or(Command::Serve(args.serve));

@@ -287,7 +287,7 @@ pub(super) fn task(whole: &TaskWhole) -> String {
 
 pub(super) fn tools(rows: &[ToolRow]) -> String {
     let says = |row: &ToolRow| match (&row.why_not, &row.note) {
-        (Some(why_not), _) => why_not.clone(),
+        (Some(why_not), _) => format!("– not offered: {why_not}"),
         (None, Some(note)) => format!("{} ({note})", row.description),
         (None, None) => row.description.clone(),
     };

@@ -1,6 +1,6 @@
 //! `kai ask` and `kai chat`: a turn on the terminal.
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ use rustyline::history::MemHistory;
 use rustyline::{Config, Editor};
 
 use super::markdown::Markdown;
-use super::out;
+use super::{out, yes};
 use crate::call::{AskAnswer, Call, Event, ToolState};
 use crate::caller::{Caller, Line, Watcher};
 use crate::failure::Failure;
@@ -156,6 +156,12 @@ impl Watcher for Terminal {
                 out::note(&format!("[⚙ {title}]"));
             }
             Event::Tool { title, state: ToolState::Failed, .. } => out::note(&format!("[✗ {title} failed]")),
+            #[cfg(feature = "sms")]
+            Event::Tool { tool, state: ToolState::Done, .. }
+                if matches!(tool.as_str(), "send_sms" | "reply_sms") =>
+            {
+                out::note("[✎ A draft waits for you: kai drafts list, then kai drafts send ID]");
+            }
             Event::Again { why, asking } => {
                 self.end();
                 out::note(&format!("{why} Asking {asking} …"));
@@ -173,11 +179,7 @@ impl Watcher for Terminal {
             return false;
         }
         self.end();
-        let mut stderr = std::io::stderr();
-        drop(write!(stderr, "Allow {} {}? [y/N] ", out::visible(tool), out::visible(arguments)));
-        let mut typed = String::new();
-        drop(std::io::stdin().read_line(&mut typed));
-        matches!(typed.trim(), "y" | "Y" | "yes")
+        yes::given(&format!("Allow {} {}?", out::visible(tool), out::visible(arguments)))
     }
 }
 
@@ -219,9 +221,15 @@ pub(super) fn chat(caller: &Caller, mut chat: Which) -> Result<ExitCode, Failure
             "/codes" | "/codes show" => codes(&line, chat, true),
             #[cfg(any(feature = "sms", feature = "notifications"))]
             "/codes hide" => codes(&line, chat, false),
+            word if is_command(word) => out::complain(&format!("There is no command {word}. See: /help")),
             text => chat = one_turn(&line, text, chat),
         }
     }
+}
+
+/// One word behind a slash; a path has more than one.
+fn is_command(typed: &str) -> bool {
+    typed.strip_prefix('/').is_some_and(|word| word.chars().all(|c| c.is_ascii_alphabetic()))
 }
 
 /// A turn that fails ends in a sentence, not in the end of the chat.

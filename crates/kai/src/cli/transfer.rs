@@ -26,7 +26,10 @@ pub(super) fn export(
     let text = serde_json::to_string_pretty(&taken).map_err(|e| Failure::failed(e.to_string()))?;
     write_new(file, text.as_bytes())?;
     let names: Vec<&str> = taken.sections.keys().map(String::as_str).collect();
-    out::line(&format!("Wrote {} to {}.", names.join(", "), out::visible(&file.display().to_string())));
+    let wrote = serde_json::json!({"file": file.display().to_string(), "sections": names});
+    ask.print(&wrote, |_| {
+        format!("Wrote {} to {}.\n", names.join(", "), out::visible(&file.display().to_string()))
+    });
     Ok(ExitCode::SUCCESS)
 }
 
@@ -80,15 +83,15 @@ pub(super) fn import(ask: &Asking, file: &Path, sections: &[String], how: How) -
     };
     let expected: Vec<Outcome> = ask.caller.ask(call(true))?;
     if how.preview {
-        ask.print(&expected, |outcomes| told("would be", outcomes));
+        ask.print(&expected, |outcomes| WOULD.to_owned() + &told(outcomes));
         return Ok(ExitCode::SUCCESS);
     }
     if !how.yes {
-        out::note(told("would be", &expected).trim_end());
+        out::note((WOULD.to_owned() + &told(&expected)).trim_end());
         confirm("Take this in? [y/N] ", "y")?;
     }
     let done: Vec<Outcome> = ask.caller.ask(call(false))?;
-    ask.print(&done, |outcomes| told("are", outcomes));
+    ask.print(&done, |outcomes| told(outcomes));
     Ok(ExitCode::from(u8::from(done.iter().any(|outcome| outcome.problem.is_some()))))
 }
 
@@ -105,11 +108,12 @@ fn passphrase_for(text: &str, how: How) -> Result<Option<String>, Failure> {
     ask_text("Passphrase of the secrets in the file: ").ok_or_else(needed).map(Some)
 }
 
-fn told(verb: &str, outcomes: &[Outcome]) -> String {
+const WOULD: &str = "This would happen; nothing is changed yet:\n";
+
+fn told(outcomes: &[Outcome]) -> String {
     let line = |outcome: &Outcome| {
         let Outcome { section, new, changed, same, removed, skipped, problem, .. } = outcome;
-        let counts =
-            format!("{section}: {new} {verb} new, {changed} changed, {removed} removed, {same} the same");
+        let counts = format!("{section}: {new} new, {changed} changed, {removed} removed, {same} the same");
         let head =
             problem.as_ref().map_or(counts, |why| format!("{section}: left out, it makes no sense ({why})"));
         let rest = skipped.iter().map(|why| format!("\n  left out: {why}"));

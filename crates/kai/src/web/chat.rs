@@ -203,7 +203,7 @@ fn no_model(why_not: Option<&str>, csrf: &str) -> Markup {
     html! {
         h2 { "No model is set up yet" }
         @if let Some(why) = why_not { p { (why) } }
-        p class="quiet" { "Kai needs a language model to answer: one of your own machine, or a service you have a key for." }
+        p class="quiet" { "Kai needs a language model to answer: one on your own machine, or a service you have a key for." }
         a class="button primary" href="/settings/models" data-testid="set-up-model" { "Set one up" }
         p class="quiet" { "Or in a terminal on the machine where Kai runs:" }
         pre { "kai models add ollama --model qwen3\nkai models add openai --key-stdin < key.txt" }

@@ -10,7 +10,7 @@ use kai_assistant::outbox::DraftId;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{Web, page, reply};
+use super::{Web, icons, page, reply};
 use crate::failure::Failure;
 use crate::sms::{self, Button, DraftRow, TapCall};
 
@@ -34,6 +34,7 @@ fn card(draft: &DraftRow, csrf: &str, zone: &TimeZone, unfolded: bool) -> Markup
             header class="draft-head" {
                 strong class="draft-to" data-testid="draft-to" { (draft.to) }
                 span class="quiet" { (state(draft)) }
+                @if draft.status == "SENT" { (dismiss(draft, csrf)) }
             }
             @for remark in &draft.remarks { p class="remark" { (remark) } }
             (body(draft, folded))
@@ -92,31 +93,38 @@ fn state(draft: &DraftRow) -> String {
     }
 }
 
+/// Not where the next draft has its Send: who clears away what was sent, click by click, shall not send one.
+fn dismiss(draft: &DraftRow, csrf: &str) -> Markup {
+    html! {
+        form class="away" method="post" action=(format!("/drafts/{}/discard", draft.id.0)) data-live {
+            input type="hidden" name="csrf" value=(csrf);
+            button class="round" type="submit" data-testid="draft-discard" aria-label="Dismiss" title="Dismiss" {
+                (icons::close())
+            }
+        }
+    }
+}
+
 fn buttons(draft: &DraftRow, csrf: &str, folded: bool) -> Markup {
-    let (tap, away) = match draft.status.as_str() {
-        "PENDING" => (Some(("send", "Send", "draft-send")), Some(("Discard", "draft-discard"))),
-        "FAILED" => (Some(("retry", "Retry", "draft-retry")), Some(("Discard", "draft-discard"))),
-        "UNKNOWN" => (Some(("send_again", "Send again", "draft-retry")), Some(("Dismiss", "draft-discard"))),
-        "SENT" => (None, Some(("Dismiss", "draft-discard"))),
-        _ => (None, None),
+    let ((button, label, testid), away) = match draft.status.as_str() {
+        "PENDING" => (("send", "Send", "draft-send"), "Discard"),
+        "FAILED" => (("retry", "Retry", "draft-retry"), "Discard"),
+        "UNKNOWN" => (("send_again", "Send again", "draft-retry"), "Dismiss"),
+        _ => return html! {},
     };
     let id = draft.id.0;
     html! {
         div class="choices" {
-            @if let Some((button, label, testid)) = tap {
-                form method="post" action=(format!("/drafts/{id}/tap")) data-live {
-                    input type="hidden" name="csrf" value=(csrf);
-                    input type="hidden" name="shown" value=(draft.digest);
-                    input type="hidden" name="attempts" value=(draft.attempts);
-                    button class="primary" type="submit" name="button" value=(button) data-testid=(testid)
-                        disabled[folded] { (label) }
-                }
+            form method="post" action=(format!("/drafts/{id}/tap")) data-live {
+                input type="hidden" name="csrf" value=(csrf);
+                input type="hidden" name="shown" value=(draft.digest);
+                input type="hidden" name="attempts" value=(draft.attempts);
+                button class="primary" type="submit" name="button" value=(button) data-testid=(testid)
+                    disabled[folded] { (label) }
             }
-            @if let Some((label, testid)) = away {
-                form method="post" action=(format!("/drafts/{id}/discard")) data-live {
-                    input type="hidden" name="csrf" value=(csrf);
-                    button type="submit" data-testid=(testid) { (label) }
-                }
+            form method="post" action=(format!("/drafts/{id}/discard")) data-live {
+                input type="hidden" name="csrf" value=(csrf);
+                button type="submit" data-testid="draft-discard" { (away) }
             }
         }
     }

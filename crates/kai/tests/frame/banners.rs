@@ -49,6 +49,51 @@ fn a_draft_staged_elsewhere_appears_and_shows_what_becomes_of_it() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
+/// The next draft comes to where the last one was; the finger may be there still.
+#[test]
+fn a_tap_on_what_has_just_moved_under_the_finger_sends_nothing() {
+    let phone = ready();
+    let first = draft(&phone, ALICE, "First");
+    draft(&phone, ALICE, "Second");
+    draft(&phone, ALICE, "Third");
+    let daemon = phone.start();
+    let browser = Browser::start();
+    browser.enter(&daemon);
+    browser.run(
+        "new MutationObserver((_, watch) => {
+             const send = document.querySelector('[data-testid=draft-send][data-moved]');
+             if (!send) return;
+             watch.disconnect();
+             send.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, detail: 1 }));
+         }).observe(document.getElementById('banners'), { subtree: true, attributes: true, childList: true })",
+    );
+    phone.run(&["drafts", "discard", &first.to_string()]);
+    browser.until_says("That moved just as you tapped");
+    assert_eq!(phone.left(), "");
+    browser.click("draft-send");
+    browser.until_says("was taken by the phone");
+    assert_eq!(phone.left(), format!("{ALICE}|Second\n"));
+    // Who clears away what was sent finds no Send at the same place.
+    browser.run(
+        "const { x, y } = document.querySelector('[data-testid=draft-discard]').getBoundingClientRect();
+         window.finger = [x + 20, y + 20]",
+    );
+    browser.click("draft-discard");
+    browser
+        .until("only the third", "return document.querySelectorAll('[data-testid=draft-card]').length === 1");
+    assert_eq!(browser.run("return !!document.elementFromPoint(...window.finger).closest('button')"), false);
+    // One that comes below others is brought into view.
+    let last_is_seen = "const all = document.querySelectorAll('[data-testid=draft-send]');
+         const [tap, box] = [all[all.length - 1], document.getElementById('banners')].map((e) => e.getBoundingClientRect());
+         return all.length === 3 && tap.bottom <= box.bottom";
+    browser.look(400, 600, false);
+    draft(&phone, ALICE, "Fourth");
+    browser.until("the fourth", "return document.querySelectorAll('[data-testid=draft-card]').length === 2");
+    draft(&phone, ALICE, "Fifth");
+    browser.until("the fifth in sight", last_is_seen);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
 #[test]
 fn a_long_draft_must_be_unfolded_before_it_can_be_sent() {
     let phone = ready();

@@ -164,7 +164,14 @@ impl Browser {
     }
 
     /// Clicks as a person does, on what can be seen.
+    /// Clicks when the page would take it: what has just moved under the finger takes nothing for a moment.
     pub(crate) fn click(&self, testid: &str) {
+        let moving = format!("return !document.querySelector('[data-testid=\"{testid}\"][data-moved]')");
+        self.until("a steady button", &moving);
+        self.click_at_once(testid);
+    }
+
+    pub(crate) fn click_at_once(&self, testid: &str) {
         let id = self.element(testid);
         self.post(&format!("element/{id}/click"), &json!({}));
     }

@@ -52,11 +52,27 @@ impl Phone {
         self.command().args(args).output().unwrap().into()
     }
 
-    /// A command on a terminal where `typed` is typed. What it prints comes with the terminal's line ends.
+    /// A command on a terminal where `typed` is typed when it asks. What it prints comes with the terminal's line ends.
     fn on_terminal(&self, args: &[&str], typed: &str) -> Done {
+        self.typed_ahead(args, "", typed)
+    }
+
+    /// The same, with something typed before anything was asked.
+    fn typed_ahead(&self, args: &[&str], ahead: &str, typed: &str) -> Done {
         let mut child = self.terminal(args);
-        child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
-        child.wait_with_output().unwrap().into()
+        let (mut keyboard, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        keyboard.write_all(ahead.as_bytes()).unwrap();
+        let (mut heard, mut piece) = (vec![], [0; 4096]);
+        while let Ok(length @ 1..) = screen.read(&mut piece) {
+            let asks = |heard: &[u8]| String::from_utf8_lossy(heard).contains("[y/N] ");
+            let asked = asks(&heard);
+            heard.extend_from_slice(&piece[..length]);
+            if !asked && asks(&heard) {
+                keyboard.write_all(typed.as_bytes()).unwrap();
+            }
+        }
+        let done: Done = child.wait_with_output().unwrap().into();
+        Done { out: String::from_utf8_lossy(&heard).into_owned(), ..done }
     }
 
     /// A chat on a terminal: types `line` until `said` is said, then leaves. An editor forgets what was typed before it
@@ -178,6 +194,11 @@ fn a_draft_is_sent_by_a_typed_yes_and_by_nothing_else() {
     phone.run(&["drafts", "send", "1"]).refused(1, "needs a person at a terminal");
     let no = phone.on_terminal(&["drafts", "send", "1"], "n\n");
     assert!(no.code == 1 && no.out.contains("Nothing was sent"), "{no:?}");
+    let ahead = phone.typed_ahead(&["drafts", "send", "1"], "y\n", "n\n");
+    assert!(
+        ahead.code == 1 && ahead.out.contains("Nothing was sent"),
+        "not seen, so not approved: {ahead:?}"
+    );
     assert_eq!(phone.left(), "");
     let yes = phone.on_terminal(&["drafts", "send", "1"], "y\n");
     assert!(yes.code == 0 && yes.out.contains("The phone took the message to +155501990"), "{yes:?}");

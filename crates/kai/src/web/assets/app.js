@@ -85,14 +85,38 @@
     chat?.settle();
   };
 
+  // A tap is meant for what was seen under the finger: what has just come or moved takes none for a moment. Keys do.
+  const moved = new WeakMap();
+  const places = () => new Map([...all("#banners .primary")].map((tap) => [tap, JSON.stringify(tap.getBoundingClientRect())]));
+  // What waits for a tap is not hidden below what was dealt with.
+  const reveal = (before) => {
+    const fresh = [...places().keys()].find((tap) => !before.has(tap));
+    fresh?.closest(".card").scrollIntoView({ block: "nearest" });
+  };
+  const hold = (before) => places().forEach((place, tap) => {
+    if (place !== before.get(tap)) {
+      clearTimeout(moved.get(tap));
+      moved.set(tap, setTimeout(() => { moved.delete(tap); delete tap.dataset.moved; }, 700));
+    }
+    tap.toggleAttribute("data-moved", moved.has(tap));
+  });
+  document.addEventListener("click", (event) => {
+    if (!event.detail || !moved.has(event.target.closest("button"))) return;
+    event.preventDefault();
+    event.stopPropagation();
+    say("That moved just as you tapped, so nothing was done. Tap again if you mean it.", "fine");
+  }, true);
+
   const patch = (patches) => {
-    const focused = document.activeElement, stay = chat?.sticks();
+    const focused = document.activeElement, stay = chat?.sticks(), before = places();
     for (const { id, html, from, blocks } of patches) {
       if (!id) chat.blocks(from, blocks);
       else if (el(id)) fill(el(id), parsed(html));
     }
     settle();
     chat?.seen(stay);
+    reveal(before);
+    hold(before);
     if (focused && focused !== document.body && !focused.isConnected) main.focus();
   };
 
@@ -322,5 +346,6 @@
 
   settle();
   chat?.seen(true);
+  reveal(new Map());
   follow();
 })();

@@ -33,8 +33,8 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     Ok(vec![
         Region::card("look", "Look and language", looks(look)),
         Region::card("signin", "Signing in", signing_in(look, living)),
-        Region::card("export", "Take everything along", transfer::export_form(look)),
-        Region::card("import", "Take a file in", transfer::import_form(look)).testid("import-card"),
+        Region::card("export", "Export", transfer::export_form(look)),
+        Region::card("import", "Import", transfer::import_form(look)).testid("import-card"),
         Region::card("about", "About this Kai", about(app)),
         Region::card("erase", "Erase everything", erasing(look)).testid("erase-card"),
     ])

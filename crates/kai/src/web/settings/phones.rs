@@ -94,8 +94,11 @@ fn called(bridge: &str) -> &'static str {
 
 fn abilities(app: &App, look: &Look<'_>) -> Vec<Ability> {
     let mut all = of_messages(app, look);
-    let shows =
-        if app.notifier.is_some() { Stands::On } else { Stands::No("Nobody here shows notifications.") };
+    let shows = if app.notifier.is_some() {
+        Stands::On
+    } else {
+        Stands::No("There is no program here that shows notifications.")
+    };
     all.push(Ability { what: "Show you notifications and ring alarms", stands: shows });
     let opener = app.toolbox.entries().iter().find(|entry| entry.tool.name() == "open_url");
     let opens = opener.and_then(|entry| entry.tool.lacks()).map_or(Stands::On, Stands::Lacks);
@@ -135,7 +138,7 @@ mod foss {
     }
 
     #[cfg(feature = "sms")]
-    const NO_PHONE: &str = "No phone that could is connected.";
+    const NO_PHONE: &str = "No phone is connected that can do this.";
 
     #[cfg(feature = "sms")]
     pub(super) fn reading(app: &App, look: &Look<'_>) -> Stands {
@@ -205,7 +208,8 @@ fn connecting(look: &Look<'_>) -> Markup {
         h3 { "On an Android phone: Termux" }
         ol class="steps" {
             li { "Install Termux and the app Termux:API, both from the same place, for example F-Droid." }
-            li { "In Termux, install its programs: " code { "pkg install termux-api" } }
+            li { "In Termux, install what Kai needs: " code { "pkg install termux-api rust clang perl make" } }
+            li { "In Kai’s sources there, build it: " code { "cargo install --locked --path crates/kai" } }
             li { "Run Kai there: " code { "kai" } ", and open the link that it prints in the phone’s browser." }
             @if cfg!(feature = "sms") {
                 li { "Turn on what Kai may read on the page " a href="/settings/agent" { "Agent" } ". Android then asks you for each permission." }
