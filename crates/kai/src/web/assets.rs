@@ -26,7 +26,7 @@ fn named(stem: &str, content: &str, ending: &str) -> String {
 fn lean(written: &str) -> String {
     let comment = |line: &str| line.starts_with("//") || (line.starts_with("/*") && line.ends_with("*/"));
     let lines = written.lines().map(str::trim).filter(|line| !line.is_empty() && !comment(line));
-    lines.map(|line| format!("{line}\n")).collect()
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 pub(super) async fn serve(uri: Uri) -> Response {
