@@ -1,9 +1,10 @@
 //! A daemon that polls, captures, beats and sends, killed at any moment, on a disk that is full now and then. After every
 //! round the books must balance: nothing lost, nothing doubled, nothing sent by itself.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -101,7 +102,7 @@ impl World {
     }
 
     /// Two taps at once on the first draft that waits, as two tabs would. Both count as posted, whatever becomes of them.
-    fn tap(&mut self, daemon: &Arc<Daemon>, cookie: &str) {
+    fn tap(&mut self, daemon: &Daemon, cookie: &str) {
         let page = daemon.get("/", cookie);
         let Some((_, card)) = page.text.split_once("data-status=\"PENDING\"") else { return };
         let Some((_, form)) = card.split_once("action=\"/drafts/") else { return };
@@ -109,14 +110,14 @@ impl World {
         let Some(draft) = self.books.drafts.get_mut(&id) else { return };
         draft.taps += 2;
         let body = crate::sms::post_of(form, &page.csrf());
+        let (host, length) = (&daemon.address, body.len());
+        let request = format!(
+            "POST /drafts/{id}/tap HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nConnection: close\r\n\
+             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
         for _ in 0..2 {
-            let (daemon, cookie, body) = (Arc::clone(daemon), cookie.to_owned(), body.clone());
-            // Killed in the middle, it answers nothing.
-            std::thread::spawn(move || {
-                let _ = std::panic::catch_unwind(|| {
-                    daemon.send("POST", &format!("/drafts/{id}/tap"), &[("Cookie", &cookie)], &body)
-                });
-            });
+            let (address, request) = (daemon.address.clone(), request.clone());
+            std::thread::spawn(move || posted(&address, &request));
         }
     }
 
@@ -127,7 +128,7 @@ impl World {
 
     /// Everything at once, and then the end comes.
     fn live_and_die(&mut self, round: u64) {
-        let daemon = Arc::new(self.phone.start());
+        let mut daemon = self.phone.start();
         let cookie = daemon.sign_in();
         if round.is_multiple_of(3) {
             self.draft(round);
@@ -146,13 +147,11 @@ impl World {
             self.tap(&daemon, &cookie);
         }
         std::thread::sleep(Duration::from_millis(self.dice.below(500)));
-        let killed = Command::new("kill").args(["-9", &daemon.pid().to_string()]).status().unwrap();
-        assert!(killed.success());
+        daemon.kill();
         for mut command in commands {
             let _ = command.kill();
             let _ = command.wait();
         }
-        drop(daemon);
         empty(self.phone.home.path());
     }
 
@@ -198,6 +197,14 @@ fn whenever_it_is_killed_the_books_balance() {
     );
     if world.small_disk {
         let _ = Command::new("umount").arg(world.phone.home.path()).status();
+    }
+}
+
+/// Whoever is killed in the middle answers nothing.
+fn posted(address: &str, request: &str) {
+    let Ok(mut stream) = TcpStream::connect(address) else { return };
+    if stream.write_all(request.as_bytes()).is_ok() {
+        let _ = stream.read_to_end(&mut vec![]);
     }
 }
 
