@@ -2,7 +2,7 @@
 //! live updates are the regions that have become different.
 
 use jiff::tz::TimeZone;
-use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Reached, Whole};
+use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Reached, Whole};
 use kai_assistant::db::DbError;
 use kai_assistant::heartbeat;
 use kai_assistant::lease;
@@ -158,12 +158,17 @@ impl<'a> View<'a> {
         self.stored.held && self.sight.is_none() && self.stored.chat.as_ref().is_some_and(open)
     }
 
+    fn coming(&self) -> Option<&Sight> {
+        let newest = self.stored.chat.as_ref().and_then(|chat| chat.entries.last());
+        coming(self.sight.as_ref(), newest)
+    }
+
     pub(super) fn regions(&self) -> Regions {
         let elsewhere = self.answered_elsewhere().then(Sight::default);
         Regions {
             banners: banners::all(self),
             turn: html! {
-                (talk::turn(self.sight.as_ref().or(elsewhere.as_ref()), self.words))
+                (talk::turn(self.coming().or(elsewhere.as_ref()), self.words))
                 (trust::line(self))
             },
             controls: self.controls(),
@@ -190,5 +195,32 @@ impl<'a> View<'a> {
         let (csrf, words, zone, sight) = (self.csrf, self.words, &self.zone, self.sight.as_ref());
         let waits = self.running() || self.answered_elsewhere();
         talk::blocks(&chat.entries, &Telling { id, csrf, words, zone, sight, waits })
+    }
+}
+
+/// What is still being said. An answer is stored a moment before its turn is over, and must not be there twice.
+fn coming<'a>(sight: Option<&'a Sight>, newest: Option<&Entry>) -> Option<&'a Sight> {
+    sight.filter(|_| !newest.is_some_and(Entry::is_answer))
+}
+
+#[cfg(test)]
+mod tests {
+    use kai_llm::Message;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_that_is_stored_is_not_coming_any_more() {
+        let entry = |message| Entry { message, answered_by: None, usage: None, at: 0, stopped: false };
+        let asked = entry(Message::User { text: "Count".to_owned() });
+        let text = "One.".to_owned();
+        let answered = entry(Message::Assistant { text: text.clone(), calls: vec![], signature: None });
+        let stopped = Entry { stopped: true, ..answered.clone() };
+        let sight = Sight { answer: text, ..Sight::default() };
+        for (newest, comes) in
+            [(None, true), (Some(&asked), true), (Some(&stopped), true), (Some(&answered), false)]
+        {
+            assert_eq!(coming(Some(&sight), newest).is_some(), comes, "{newest:?}");
+        }
     }
 }
