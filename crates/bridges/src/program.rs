@@ -97,7 +97,8 @@ impl Ended {
             Some(0) if terms.input.is_some() && !self.err.trim().is_empty() => {
                 Err(Failed::CutShort(format!("{name} said: {}", self.said())))
             }
-            Some(0) if self.listened => Ok(self.out),
+            // One that has something to say need not have listened: it may say why it will not.
+            Some(0) if self.listened || !self.out.trim().is_empty() => Ok(self.out),
             Some(0) => Err(Failed::CutShort(format!("{name} ended before it had read everything"))),
             Some(code) if code <= KILLED => Err(Failed::Refused(format!("{name} failed: {}", self.said()))),
             Some(_) | None => Err(Failed::CutShort(format!("{name} was killed: {}", self.said()))),
