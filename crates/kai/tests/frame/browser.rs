@@ -20,18 +20,9 @@ pub(crate) struct Browser {
 impl Browser {
     pub(crate) fn start() -> Self {
         let profile = tempfile::tempdir().unwrap();
-        let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap_or_else(|e| panic!("chromedriver is missing (package chromium-driver): {e}"));
-        let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
-        let port = lines.map_while(Result::ok).find_map(|line| {
-            let (_, rest) = line.split_once("started successfully on port ")?;
-            Some(rest.trim_end_matches('.').to_owned())
-        });
-        let address = format!("127.0.0.1:{}", port.unwrap());
+        // The port that it chose may be taken by somebody else in that very moment; then it ends.
+        let (driver, port) = (0..10).find_map(|_| driver()).unwrap();
+        let address = format!("127.0.0.1:{port}");
         let mut browser = Self { driver, address, session: String::new(), profile };
         browser.begin();
         browser
@@ -265,4 +256,23 @@ impl Drop for Browser {
         drop(self.driver.kill());
         drop(self.driver.wait());
     }
+}
+
+/// Chromium's driver and its port; `None` if it did not come so far.
+fn driver() -> Option<(Child, String)> {
+    let mut driver = Command::new("chromedriver")
+        .arg("--port=0")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|e| panic!("chromedriver is missing (package chromium-driver): {e}"));
+    let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
+    let port = lines.map_while(Result::ok).find_map(|line| {
+        let (_, rest) = line.split_once("started successfully on port ")?;
+        Some(rest.trim_end_matches('.').to_owned())
+    });
+    if port.is_none() {
+        let _ = driver.wait();
+    }
+    port.map(|port| (driver, port))
 }
