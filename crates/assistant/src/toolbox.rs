@@ -73,30 +73,22 @@ impl Entry {
 
     /// Why a model is not offered this tool now, with what to do about it.
     pub fn why_not(&self, values: &Values) -> Option<String> {
-        let (name, switch) = (self.tool.name(), self.switch(values));
         // What is lacking comes first: turning the tool on would not help.
         self.tool.lacks().or_else(|| {
+            let (name, command) = (self.tool.name(), self.turned_on_by(values));
             let off = !self.enabled(values);
-            off.then(|| {
-                format!("The tool {name} is off. The user can turn it on: kai settings set {switch} true")
-            })
+            off.then(|| format!("The tool {name} is off. The user can turn it on: {command}"))
         })
     }
 
-    /// Who turns it on and off, as a sentence.
-    pub fn governor(&self, values: &Values) -> String {
-        let key = self.switch(values);
-        format!("kai settings set {key} true|false turns it on and off.")
-    }
-
-    /// The switch that is off, if one is; else the first.
-    fn switch(&self, values: &Values) -> String {
+    /// The command that turns it on. Of the features that govern a tool, it is the first that is off, if one is.
+    pub fn turned_on_by(&self, values: &Values) -> String {
         match self.governed {
-            Governed::OwnSwitch { .. } => format!("tool_enabled_{}", self.tool.name()),
+            Governed::OwnSwitch { .. } => format!("kai tools enable {}", self.tool.name()),
             Governed::Features(features) => {
                 let off = features.iter().find(|feature| !values.on(feature.setting()));
                 let key = off.or(features.first()).map(|feature| feature.setting().key.to_string());
-                key.unwrap_or_default()
+                format!("kai settings set {} true", key.unwrap_or_default())
             }
         }
     }

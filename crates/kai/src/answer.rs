@@ -181,7 +181,8 @@ async fn switch_tool(app: &App, name: &str, on: bool) -> Result<SettingRow, Fail
     }
     Err(Failure::usage(match app.toolbox.entries().iter().find(|entry| entry.tool.name() == name) {
         Some(entry) => {
-            format!("{name} has no switch of its own: {}", entry.governor(&values(app).await?))
+            let command = entry.turned_on_by(&values(app).await?).replace(" true", " true|false");
+            format!("{name} has no switch of its own; its feature turns it on and off: {command}")
         }
         None => format!("There is no tool called {name}. See: kai tools list"),
     }))

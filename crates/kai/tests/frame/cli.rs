@@ -82,20 +82,21 @@ fn a_tool_that_is_off_is_neither_offered_nor_run() {
     assert_eq!(available("memory_store"), (true, true, None));
     home.run(&["settings", "set", "memory_enabled", "false"]);
     home.run(&["settings", "set", "tool_enabled_get_local_time", "off"]);
-    for (tool, switch) in
-        [("memory_store", "memory_enabled"), ("get_local_time", "tool_enabled_get_local_time")]
-    {
+    for (tool, command) in [
+        ("memory_store", "kai settings set memory_enabled true"),
+        ("get_local_time", "kai tools enable get_local_time"),
+    ] {
         let (enabled, offered, why) = available(tool);
-        assert!(!enabled && !offered && why.unwrap().contains(switch), "{tool}");
+        assert!(!enabled && !offered && why.unwrap().ends_with(command), "{tool}");
         let refused = home.run(&["tools", "call", tool, r#"{"key":"a","content":"b"}"#]);
         assert_eq!(refused.code, 1);
-        assert!(refused.json()["error"].as_str().unwrap().contains(switch), "{refused:?}");
+        assert!(refused.json()["error"].as_str().unwrap().ends_with(command), "{refused:?}");
     }
     assert_eq!(home.run(&["tools", "enable", "get_local_time"]).out, "get_local_time is on.\n");
     assert_eq!(available("get_local_time"), (true, true, None));
     home.run(&["tools", "disable", "get_local_time"]);
     assert!(!available("get_local_time").0);
-    home.run(&["tools", "disable", "memory_store"]).refused(2, "memory_enabled");
+    home.run(&["tools", "disable", "memory_store"]).refused(2, "kai settings set memory_enabled true|false");
     home.run(&["tools", "disable", "nothing"]).refused(2, "kai tools list");
     let list = home.run(&["settings", "list"]).out;
     assert!(!list.contains("tool_enabled_memory_store"), "memory tools have no switch of their own");
