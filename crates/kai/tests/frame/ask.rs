@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::kit::{Done, Home, kai};
-use crate::provider::{Act, Provider};
+use crate::kit::{Done, Home, kai, wait_for};
+use crate::provider::{Act, Asked, Provider};
 
 /// A home whose only model is this server.
 pub(crate) fn with_model(provider: &Provider) -> Home {
@@ -227,6 +227,26 @@ fn a_chat_is_several_turns_and_fails_softly() {
     assert_eq!(home.run(&["chats", "search", "FAIL"]).out, "1  hi\n");
     assert_eq!(home.run(&["chats", "delete", "1"]).code, 0);
     home.run(&["chats", "delete", "1"]).refused(1, "no conversation");
+}
+
+#[test]
+fn what_is_typed_while_an_answer_runs_is_said_next() {
+    let slow = Act::says_slowly(&["One", "."], Duration::from_secs(1));
+    let provider = Provider::start([slow, Act::says("Two."), Act::says("Three.")]);
+    let home = with_model(&provider);
+    let mut chat = home.terminal("chat");
+    let mut keyboard = chat.stdin.take().unwrap();
+    keyboard.write_all(b"first\n").unwrap();
+    provider.wait_for_requests(1);
+    keyboard.write_all(b"second\nthird\n").unwrap();
+    provider.wait_for_requests(3);
+    let last = |asked: &Asked| asked.body["messages"].as_array().unwrap().last().unwrap()["content"].clone();
+    let said: Vec<_> = provider.asked().iter().map(last).collect();
+    assert_eq!(said, ["first", "second", "third"]);
+    wait_for("the end of the chat", || {
+        drop(keyboard.write_all(b"\x04"));
+        chat.try_wait().unwrap().is_some()
+    });
 }
 
 /// Whatever a server does, it ends in one sentence with the cause and the next step; the words are kept.

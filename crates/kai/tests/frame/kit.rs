@@ -91,6 +91,17 @@ impl Home {
     pub(crate) fn start(&self) -> Daemon {
         Daemon::start(kai(self.path()).args(["serve", "--port", "0"]))
     }
+
+    /// A command on a terminal of its own; its input is what is typed there.
+    pub(crate) fn terminal(&self, arguments: &str) -> Child {
+        let mut script = Command::new("script");
+        script.args(["-qec", &format!("{KAI} {arguments}"), "/dev/null"]).env_clear();
+        script
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("KAI_HOME", self.path())
+            .env("SHELL", "/bin/sh");
+        script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
 }
 
 /// A running daemon, killed when the test is over.

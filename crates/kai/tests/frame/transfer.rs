@@ -1,20 +1,12 @@
 //! Out of one home, into another, and gone.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
 
-use crate::kit::{Done, Home, KAI};
+use crate::kit::{Done, Home};
 
 /// Runs a command on a terminal of its own and types at it.
 fn on_terminal(home: &Home, arguments: &str, typed: &str) -> Done {
-    let mut script = Command::new("script");
-    script.args(["-qec", &format!("{KAI} {arguments}"), "/dev/null"]).env_clear();
-    script
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("KAI_HOME", home.path())
-        .env("SHELL", "/bin/sh");
-    let mut child =
-        script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = home.terminal(arguments);
     let mut input = child.stdin.take().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(400));
     for line in typed.lines() {
