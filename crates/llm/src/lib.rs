@@ -10,6 +10,8 @@ mod config;
 mod draft;
 mod error;
 mod format;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod gemini;
 mod http;
 mod ids;

@@ -3,8 +3,6 @@
 //! Each case holds `request.json` (the body we must write), `stream.txt` or `response.json` (the answer), and
 //! `expected.json` (what was asked, and the reply or the error it ends in; a made-up id is called so).
 
-mod fuzz;
-
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
@@ -15,7 +13,7 @@ use serde_json::Value;
 
 use crate::draft::MOST_CALLS;
 use crate::format::{Ask, Format, body, wire};
-use crate::ids::is_made_up;
+use crate::fuzz::{named, read};
 use crate::incoming::{Incoming, Shape};
 use crate::{ModelError, Reply, Request};
 
@@ -52,6 +50,11 @@ fn cases() -> Vec<Case> {
         entries.map(|entry| load(&entry.unwrap().path(), format)).collect::<Vec<_>>()
     };
     formats.into_iter().flat_map(folders).collect()
+}
+
+/// What came back, of all cases.
+pub(crate) fn answers() -> Vec<Vec<u8>> {
+    cases().into_iter().map(|case| case.answer).collect()
 }
 
 fn load(folder: &Path, format: Format) -> Case {
@@ -99,14 +102,6 @@ impl Case {
             (outcome, _) => panic!("{}, cut {cuts:?}: {outcome:?}", self.name),
         }
     }
-}
-
-fn named(mut reply: Reply) -> Reply {
-    let made_up = reply.calls.iter_mut().filter(|call| is_made_up(&call.id));
-    for (at, call) in made_up.enumerate() {
-        call.id.0 = format!("made up {}", at + 1);
-    }
-    reply
 }
 
 #[test]
@@ -160,7 +155,7 @@ fn counts_beyond_all_measure() {
         ("as many calls as there may be", Format::OpenAi, calls(MOST_CALLS), Some(MOST_CALLS)),
         ("one more", Format::OpenAi, calls(MOST_CALLS + 1), None),
     ] {
-        let (reply, _) = fuzz::read(format, answer.as_bytes(), &[0, answer.len()]).unwrap();
+        let (reply, _) = read(format, answer.as_bytes(), [answer.as_bytes()].into_iter()).unwrap();
         assert_eq!(reply.ok().map(|reply| reply.calls.len()), expected, "{name}");
     }
 }

@@ -3,6 +3,10 @@
 //! Bytes from nowhere rarely get past the first line of a parser. An example that it would accept, changed in a few
 //! places, gets deep into it. `PROPTEST_CASES` says how many there are; `scripts/fuzz` runs for as long as one likes.
 
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -112,6 +116,7 @@ enum Edit {
 
 /// Examples, each changed in up to eight places; some as they are, some from nowhere.
 pub fn bytes(examples: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
+    lay_out(&examples);
     let changed = (any::<Index>(), vec(edit(), 0..8))
         .prop_map(move |(example, edits)| edited(&examples, example.get(&examples).as_slice(), edits));
     prop_oneof![9 => changed, 1 => vec(any::<u8>(), 0..300)]
@@ -121,6 +126,18 @@ pub fn bytes(examples: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
 pub fn text(examples: Vec<String>) -> impl Strategy<Value = String> {
     let examples = examples.into_iter().map(String::into_bytes).collect();
     bytes(examples).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Where `KAI_SEEDS` names a folder, the examples go there: what `fuzz/` begins with.
+#[expect(clippy::disallowed_methods, reason = "a tool for tests")]
+fn lay_out(examples: &[Vec<u8>]) {
+    let Some(folder) = std::env::var_os("KAI_SEEDS").map(PathBuf::from) else { return };
+    for example in examples {
+        let mut hasher = DefaultHasher::new();
+        example.hash(&mut hasher);
+        // A folder that is not there is no test's fault.
+        drop(fs::write(folder.join(format!("{:016x}", hasher.finish())), example));
+    }
 }
 
 fn edit() -> impl Strategy<Value = Edit> {

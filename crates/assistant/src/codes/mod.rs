@@ -9,6 +9,8 @@
 //!
 //! Every look around is bounded, so hostile text costs time in proportion to its length.
 
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod judge;
 mod lexicon;
 mod tokens;

@@ -1,7 +1,8 @@
 //! What models write as arguments, spoiled: it is refused in one sentence, or fitted to what the tool takes, and then
 //! stays as it is however often it is written and read.
 
-use proptest::prelude::*;
+#![expect(clippy::unwrap_used, reason = "a check may fail loudly")]
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -42,42 +43,65 @@ impl Tool for EveryKind {
     }
 }
 
-const WRITTEN: [&str; 5] = [
-    r#"{"id":42,"to":"+15550100","count":3,"share":0.5,"loud":true,"tags":["a","b"],"kind":"Small"}"#,
-    r#"{"id":"42","to":4915112345678,"count":"7","share":"1e3","loud":"false","tags":[7,8],"kind":"Large"}"#,
-    r#"{"id":42.0,"to":"x","count":null,"loud":null}"#,
-    "null",
-    "",
-];
-
 fn again(fields: &Map<String, Value>) -> Map<String, Value> {
     parse(&Value::Object(fields.clone()).to_string()).unwrap()
 }
 
-proptest! {
-    #[test]
-    fn accepted_arguments_stay_as_they_are(written in kai_mutate::text(WRITTEN.map(str::to_owned).to_vec())) {
-        let (_, schema) = describe::<EveryKindInput>();
-        let Ok(arguments) = parse(&written) else { return Ok(()) };
-        match fit(&schema, arguments) {
-            Ok(fitted) => {
-                prop_assert_eq!(&again(&fitted), &fitted, "written and read");
-                prop_assert_eq!(&fit(&schema, fitted.clone()).unwrap(), &fitted, "fitted again");
-            }
-            Err(said) => prop_assert!(said.chars().count() <= 200, "{said}"),
-        }
-    }
+/// Any bytes as what a model wrote for a tool.
+pub fn arguments(bytes: &[u8]) {
+    let written = String::from_utf8_lossy(bytes);
+    check_fitting(&written);
+    check_result(&written);
+}
 
-    #[test]
-    fn every_call_has_a_result_that_can_be_read(written in kai_mutate::text(WRITTEN.map(str::to_owned).to_vec())) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let result = runtime.block_on(execute(Ok(&EveryKind), &Values::default(), &written, &Run::BY_HAND));
-        prop_assert!(result.text.chars().count() <= 8_100);
-        if let Ok(read) = serde_json::from_str::<Value>(&result.text) {
-            prop_assert_eq!(&read["success"], &Value::Bool(result.success));
-            prop_assert!(result.success || read["error"].is_string());
-        } else {
-            prop_assert!(result.text.contains("\n[Cut off: "), "{}", result.text);
+fn check_fitting(written: &str) {
+    let (_, schema) = describe::<EveryKindInput>();
+    let Ok(arguments) = parse(written) else { return };
+    match fit(&schema, arguments) {
+        Ok(fitted) => {
+            assert_eq!(&again(&fitted), &fitted, "written and read");
+            assert_eq!(&fit(&schema, fitted.clone()).unwrap(), &fitted, "fitted again");
+        }
+        Err(said) => assert!(said.chars().count() <= 200, "{said}"),
+    }
+}
+
+/// Every call has a result that can be read.
+fn check_result(written: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let result = runtime.block_on(execute(Ok(&EveryKind), &Values::default(), written, &Run::BY_HAND));
+    assert!(result.text.chars().count() <= 8_100);
+    if let Ok(read) = serde_json::from_str::<Value>(&result.text) {
+        assert_eq!(&read["success"], &Value::Bool(result.success));
+        assert!(result.success || read["error"].is_string());
+    } else {
+        assert!(result.text.contains("\n[Cut off: "), "{}", result.text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const WRITTEN: [&str; 5] = [
+        r#"{"id":42,"to":"+15550100","count":3,"share":0.5,"loud":true,"tags":["a","b"],"kind":"Small"}"#,
+        r#"{"id":"42","to":4915112345678,"count":"7","share":"1e3","loud":"false","tags":[7,8],"kind":"Large"}"#,
+        r#"{"id":42.0,"to":"x","count":null,"loud":null}"#,
+        "null",
+        "",
+    ];
+
+    proptest! {
+        #[test]
+        fn accepted_arguments_stay_as_they_are(written in kai_mutate::text(WRITTEN.map(str::to_owned).to_vec())) {
+            check_fitting(&written);
+        }
+
+        #[test]
+        fn every_call_has_a_result_that_can_be_read(written in kai_mutate::text(WRITTEN.map(str::to_owned).to_vec())) {
+            check_result(&written);
         }
     }
 }

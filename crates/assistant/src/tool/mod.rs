@@ -6,8 +6,8 @@
 mod executor;
 #[cfg(any(feature = "sms", feature = "notifications"))]
 mod eyes;
-#[cfg(test)]
-mod fuzz;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 pub mod room;
 mod schema;
 

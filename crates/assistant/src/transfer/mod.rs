@@ -4,6 +4,8 @@
 //! is ignored, and nothing is written before all that can be read has been. Secrets are only in the file when
 //! asked for, and then sealed with a passphrase.
 
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod store;
 
 use std::collections::BTreeMap;

@@ -1,13 +1,11 @@
 //! Out of one home and into another.
 
-mod fuzz;
-
 use kai_llm::{CallId, Key, Message, ToolCall, Usage};
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::fuzz::{home, put, take};
 use super::*;
-use crate::MIGRATIONS;
 use crate::agent::conversation::{self, Entry, Whole};
 use crate::db::Db;
 use crate::memory::{Category, MemoryKey};
@@ -16,27 +14,8 @@ use crate::settings::{self, THEME};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-fn home() -> Db {
-    Db::in_memory(MIGRATIONS).unwrap()
-}
-
-fn take(db: &Db, passphrase: Option<&Passphrase>) -> Export {
-    db.write_now(|tx| export(tx, &Section::ALL, passphrase, NOW)).unwrap()
-}
-
-fn put(
-    db: &Db,
-    export: &Export,
-    mode: Mode,
-    passphrase: Option<&Passphrase>,
-) -> Result<Vec<Outcome>, TransferError> {
-    let settings = settings::catalogue([]);
-    let all = Import { export, sections: &[], mode, passphrase, settings: &settings };
-    db.write_now(|tx| import(tx, &all))
-}
-
 /// Something in every section.
-fn filled(memories: &[(String, String, u32)], said: &[String]) -> Db {
+pub(super) fn filled(memories: &[(String, String, u32)], said: &[String]) -> Db {
     let db = home();
     let fill = |tx: &Transaction<'_>| {
         settings::store(tx, "theme", "dark")?;

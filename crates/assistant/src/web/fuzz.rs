@@ -1,7 +1,8 @@
 //! Pages and answers of search services, spoiled: whatever comes, what is told of it is bounded, plain and marked as a
 //! stranger's.
 
-use proptest::prelude::*;
+#![expect(clippy::unwrap_used, reason = "a check may fail loudly")]
+
 use reqwest::Url;
 
 use super::client::Page;
@@ -9,20 +10,6 @@ use super::fetch::{fitted, understood};
 use super::html::{Piece, pieces};
 use super::readable::readable;
 use super::results::{self, Hit, MOST, Unreadable};
-
-const PAGE: &str = "<!DOCTYPE html><html lang=en><head><meta charset=\"utf-8\"><title>A &amp; B</title><style>p{}</style>\
-    <script>if (a < b) {}</script></head><body><nav><a href='/x?a=1&amp;b=2'>Home</a></nav><main><h1>Head</h1><p class=\"x y\">\
-    One <b>two</b>&nbsp;three &#x20ac; &#128075;<br/>four</p><pre>\n a\n  b\n</pre><ul><li>1<li>2</ul><table><tr><td>c<td>d</table>\
-    <div hidden>no</div><p style='display: none'>no</p><textarea>t</textarea><!-- no --></main><footer>f</footer></body></html>";
-const FOUND: &str = "<div class=\"result results_links web-result \"><h2 class=\"result__title\"><a rel=\"nofollow\" \
-    class=\"result__a\" href=\"//duckduckgo.com/l/?uddg=https%3A%2F%2Fa.test%2F&amp;rut=1\">A <b>title</b></a></h2>\
-    <a class=\"result__snippet\" href=\"https://a.test/\">A snippet</a></div><div class=\"result result--ad\"><a class=\"result__a\" \
-    href=\"https://duckduckgo.com/y.js?ad=1\">Ad</a></div><div class=\"no-results\"></div>";
-const JSON: [&str; 3] = [
-    r#"{"results":[{"title":"A","url":"https://a.test","content":"s","score":1}],"unresponsive_engines":[["x","t"]]}"#,
-    r#"{"type":"search","web":{"results":[{"title":"A","url":"https://a.test/","description":"<strong>s</strong>"}]}}"#,
-    r#"{"query":"q","answer":null,"results":[{"title":"A","url":"https://a.test/","content":"s"}]}"#,
-];
 
 fn is_a_line(text: &str, longest: usize) -> bool {
     text.chars().count() <= longest
@@ -43,52 +30,103 @@ fn check_hits(found: Result<Vec<Hit>, Unreadable>) {
     }
 }
 
-proptest! {
-    #[test]
-    fn a_page_becomes_no_more_than_it_was(page in kai_mutate::text(vec![PAGE.to_owned(), FOUND.to_owned()])) {
-        let (mut count, mut held) = (0, 0);
-        for piece in pieces(&page) {
-            count += 1;
-            if let Piece::Text(text) = piece {
-                held += text.len();
-            }
-        }
-        prop_assert!(count <= page.len() + 1 && held <= page.len(), "{count} pieces, {held} bytes of text");
-        let read = readable(&page);
-        prop_assert!(read.text.len() <= 4 * page.len(), "{} from {}", read.text.len(), page.len());
-        prop_assert!(!read.text.contains('\0'));
-        prop_assert!(read.title.is_none_or(|title| is_a_line(&title, 301)));
-    }
+/// Any bytes as a page.
+pub fn page(bytes: &[u8]) {
+    check_page(&String::from_utf8_lossy(bytes));
+}
 
-    /// Whatever a server sends, under whatever name: a result that fits and says whose text it is, or a sentence in
-    /// which the stranger has no say.
-    #[test]
-    fn an_answer_is_a_marked_result_or_our_own_sentence(
-        body in kai_mutate::bytes(vec![PAGE.into(), JSON[0].into(), b"plain \xfcext".to_vec()]),
-        kind in kai_mutate::text(vec!["text/html; charset=utf-8".to_owned(), "application/ld+json".to_owned(), "image/png".to_owned()]),
-        status in prop_oneof![4 => Just(200_u16), 1 => 100..600_u16],
-        cut in any::<bool>(),
-    ) {
-        let url: Url = "https://a.test/".parse().unwrap();
-        match understood(&Page { url: url.clone(), status, content_type: kind, body, cut }) {
-            Ok(read) => {
-                let told = fitted(url.into(), read.title, read.text, cut, 8_000);
-                let result = serde_json::to_string(&told).unwrap();
-                let marked = result.ends_with("\"untrusted\":true}");
-                prop_assert!(result.chars().count() <= 8_000 && marked);
-            }
-            Err(said) => prop_assert!(is_a_line(&said.0, 200), "{:?}", said.0),
+/// Any bytes as a server's answer: the kind of its content on the first line, then the content.
+pub fn answer(bytes: &[u8]) {
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
+    let (kind, body) = bytes.split_at(end);
+    for (status, cut) in [(200, false), (200, true), (404, false)] {
+        check_answer(body.to_vec(), String::from_utf8_lossy(kind).into_owned(), status, cut);
+    }
+}
+
+/// Any bytes as what a search service found.
+pub fn found(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    for read in [results::duckduckgo, results::searxng, results::brave, results::tavily] {
+        check_hits(read(&text));
+    }
+}
+
+/// A page becomes no more than it was.
+fn check_page(page: &str) {
+    let (mut count, mut held) = (0, 0);
+    for piece in pieces(page) {
+        count += 1;
+        if let Piece::Text(text) = piece {
+            held += text.len();
         }
     }
+    assert!(count <= page.len() + 1 && held <= page.len(), "{count} pieces, {held} bytes of text");
+    let read = readable(page);
+    assert!(read.text.len() <= 4 * page.len(), "{} from {}", read.text.len(), page.len());
+    assert!(!read.text.contains('\0'));
+    assert!(read.title.is_none_or(|title| is_a_line(&title, 301)));
+}
 
-    #[test]
-    fn results_are_few_plain_and_have_addresses(
-        page in kai_mutate::text(vec![FOUND.to_owned(), FOUND.repeat(3)]),
-        json in kai_mutate::text(JSON.map(str::to_owned).to_vec()),
-    ) {
-        check_hits(results::duckduckgo(&page));
-        for read in [results::searxng, results::brave, results::tavily] {
-            check_hits(read(&json));
+/// Whatever a server sends, under whatever name: a result that fits and says whose text it is, or a sentence in which
+/// the stranger has no say.
+fn check_answer(body: Vec<u8>, content_type: String, status: u16, cut: bool) {
+    let url: Url = "https://a.test/".parse().unwrap();
+    match understood(&Page { url: url.clone(), status, content_type, body, cut }) {
+        Ok(read) => {
+            let told = fitted(url.into(), read.title, read.text, cut, 8_000);
+            let result = serde_json::to_string(&told).unwrap();
+            assert!(result.chars().count() <= 8_000 && result.ends_with("\"untrusted\":true}"), "{result}");
+        }
+        Err(said) => assert!(is_a_line(&said.0, 200), "{:?}", said.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PAGE: &str = "<!DOCTYPE html><html lang=en><head><meta charset=\"utf-8\"><title>A &amp; B</title><style>p{}</style>\
+        <script>if (a < b) {}</script></head><body><nav><a href='/x?a=1&amp;b=2'>Home</a></nav><main><h1>Head</h1><p class=\"x y\">\
+        One <b>two</b>&nbsp;three &#x20ac; &#128075;<br/>four</p><pre>\n a\n  b\n</pre><ul><li>1<li>2</ul><table><tr><td>c<td>d</table>\
+        <div hidden>no</div><p style='display: none'>no</p><textarea>t</textarea><!-- no --></main><footer>f</footer></body></html>";
+    const FOUND: &str = "<div class=\"result results_links web-result \"><h2 class=\"result__title\"><a rel=\"nofollow\" \
+        class=\"result__a\" href=\"//duckduckgo.com/l/?uddg=https%3A%2F%2Fa.test%2F&amp;rut=1\">A <b>title</b></a></h2>\
+        <a class=\"result__snippet\" href=\"https://a.test/\">A snippet</a></div><div class=\"result result--ad\"><a class=\"result__a\" \
+        href=\"https://duckduckgo.com/y.js?ad=1\">Ad</a></div><div class=\"no-results\"></div>";
+    const JSON: [&str; 3] = [
+        r#"{"results":[{"title":"A","url":"https://a.test","content":"s","score":1}],"unresponsive_engines":[["x","t"]]}"#,
+        r#"{"type":"search","web":{"results":[{"title":"A","url":"https://a.test/","description":"<strong>s</strong>"}]}}"#,
+        r#"{"query":"q","answer":null,"results":[{"title":"A","url":"https://a.test/","content":"s"}]}"#,
+    ];
+
+    proptest! {
+        #[test]
+        fn a_page_becomes_no_more_than_it_was(page in kai_mutate::text(vec![PAGE.to_owned(), FOUND.to_owned()])) {
+            check_page(&page);
+        }
+
+        #[test]
+        fn an_answer_is_a_marked_result_or_our_own_sentence(
+            body in kai_mutate::bytes(vec![PAGE.into(), JSON[0].into(), b"plain \xfcext".to_vec()]),
+            kind in kai_mutate::text(["text/html; charset=utf-8", "application/ld+json", "image/png"].map(str::to_owned).to_vec()),
+            status in prop_oneof![4 => Just(200_u16), 1 => 100..600_u16],
+            cut in any::<bool>(),
+        ) {
+            check_answer(body, kind, status, cut);
+        }
+
+        #[test]
+        fn results_are_few_plain_and_have_addresses(
+            page in kai_mutate::text(vec![FOUND.to_owned(), FOUND.repeat(3)]),
+            json in kai_mutate::text(JSON.map(str::to_owned).to_vec()),
+        ) {
+            check_hits(results::duckduckgo(&page));
+            for read in [results::searxng, results::brave, results::tavily] {
+                check_hits(read(&json));
+            }
         }
     }
 }

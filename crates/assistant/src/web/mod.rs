@@ -10,8 +10,8 @@
 mod client;
 mod encoding;
 mod fetch;
-#[cfg(test)]
-mod fuzz;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod guard;
 mod html;
 mod location;

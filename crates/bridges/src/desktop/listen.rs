@@ -14,7 +14,7 @@ use zbus::fdo::MonitoringProxy;
 use zbus::message::{Flags, Header, Type};
 use zbus::{Connection, MatchRule, Message, MessageStream};
 
-use super::overheard::{Add, Hints, Notify, Overheard, added, parsed, removed};
+use super::overheard::{Add, Arguments, Hints, Overheard, added, parsed, removed};
 use super::whose::{Whose, label};
 
 /// The notifications of the desktop on one session bus.
@@ -200,7 +200,7 @@ async fn called(
     match (header.interface()?.as_str(), header.member()?.as_str()) {
         (FREEDESKTOP, "Notify") => {
             let call = (sender.to_owned(), header.primary().serial_num().get());
-            overheard.called(call.clone(), &notify(message)?, &app);
+            overheard.called(call.clone(), &body.deserialize::<Arguments>().ok()?.into(), &app);
             // Where nobody will reply, it goes by the number of the call.
             let unanswered = header.primary().flags().contains(Flags::NO_REPLY_EXPECTED);
             if unanswered { overheard.replied(&call, sender, call.1) } else { None }
@@ -220,13 +220,6 @@ async fn called(
         (PORTAL, "RemoveNotification") => Some(removed(None, &body.deserialize::<String>().ok()?, &app)),
         _ => None,
     }
-}
-
-fn notify(message: &Message) -> Option<Notify> {
-    type Arguments = (String, u32, String, String, String, Vec<String>, Hints, i32);
-    let (app_name, _replaces, _icon, summary, body, _actions, hints, _expires): Arguments =
-        message.body().deserialize().ok()?;
-    Some(Notify { app_name, summary, body, hints })
 }
 
 /// The call that this is the reply to.

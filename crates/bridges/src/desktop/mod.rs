@@ -12,6 +12,14 @@ mod overheard;
 #[cfg(feature = "notifications")]
 mod whose;
 
+/// What `fuzz/` drives.
+#[cfg(fuzzing)]
+pub mod fuzz {
+    pub fn notify(bytes: &[u8]) {
+        super::overheard::fuzz::check_bytes(bytes);
+    }
+}
+
 pub use keyring::SecretService;
 #[cfg(feature = "notifications")]
 pub use listen::DesktopListener;

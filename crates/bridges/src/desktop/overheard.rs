@@ -3,6 +3,9 @@
 //! The number of a notification stands only in the desktop's reply to the call that posted it, so a call waits here for
 //! its reply; a call that failed was never shown and is forgotten.
 
+#[cfg(any(test, fuzzing))]
+pub(super) mod fuzz;
+
 use std::collections::{HashMap, VecDeque};
 
 use kai_assistant::notifications::NotificationId;
@@ -25,6 +28,15 @@ pub(super) struct Notify {
     pub(super) summary: String,
     pub(super) body: String,
     pub(super) hints: Hints,
+}
+
+/// How they stand on the wire: who, which is replaced, icon, summary, body, actions, hints, for how long.
+pub(super) type Arguments = (String, u32, String, String, String, Vec<String>, Hints, i32);
+
+impl From<Arguments> for Notify {
+    fn from((app_name, _, _, summary, body, _, hints, _): Arguments) -> Self {
+        Self { app_name, summary, body, hints }
+    }
 }
 
 /// `AddNotification` of org.gtk.Notifications or of the portal.
@@ -199,6 +211,7 @@ fn truth(hints: &Hints, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::fuzz::call;
     use super::*;
 
     fn hints(pairs: &[(&str, Variant<'static>)]) -> Hints {
@@ -217,10 +230,6 @@ mod tests {
 
     fn program(name: &str) -> App {
         App { name: Some(name.to_owned()), hands_on: false }
-    }
-
-    fn call(serial: u32) -> CallId {
-        (":1.9".to_owned(), serial)
     }
 
     fn hear(notify: &Notify, app: &App) -> Option<Post> {
@@ -309,90 +318,5 @@ mod tests {
         assert_eq!(removed(None, "done", &program("org.app.X")), Heard::Closed(post.id));
         let backend = App { hands_on: true, ..program("xdg-desktop-portal") };
         assert_eq!(added(&gtk, &backend), None);
-    }
-
-    mod fuzz {
-        use kai_assistant::notifications::record::{Record, TEXT_LIMIT};
-        use proptest::prelude::*;
-
-        use super::*;
-
-        const WORDS: [&str; 6] = [
-            "Signal",
-            "org.signal.Signal.desktop",
-            "<b>Dinner</b> &amp; co <img src='x' alt=\"a &lt;b&gt;\"/>",
-            "im.received",
-            "1",
-            "",
-        ];
-
-        fn word() -> impl Strategy<Value = String> {
-            kai_mutate::text(WORDS.map(str::to_owned).to_vec())
-        }
-
-        fn value() -> impl Strategy<Value = Variant<'static>> {
-            prop_oneof![
-                3 => word().prop_map(|word| Variant::from(word.replace('\0', ""))),
-                1 => any::<bool>().prop_map(Variant::from),
-                1 => any::<u32>().prop_map(Variant::from),
-                1 => any::<f64>().prop_map(Variant::from),
-                1 => proptest::collection::vec(any::<u8>(), 0..20).prop_map(Variant::from),
-            ]
-        }
-
-        fn name() -> impl Strategy<Value = String> {
-            let known = [
-                "desktop-entry",
-                "category",
-                "x-kde-display-appname",
-                "x-kde-origin-name",
-                "resident",
-                "transient",
-                "value",
-                "title",
-                "body",
-                "markup-body",
-            ];
-            prop_oneof![4 => proptest::sample::select(known.to_vec()).prop_map(str::to_owned), 1 => word()]
-        }
-
-        fn check(heard: Heard) {
-            let Heard::Posted(post) = heard else { panic!("{heard:?}") };
-            let record = Record::of(&post, jiff::Timestamp::UNIX_EPOCH);
-            let line = |text: &str| text.chars().count() <= 300 && !text.chars().any(char::is_control);
-            assert!(
-                [
-                    record.id.as_str(),
-                    &record.package_name,
-                    record.title.as_written(),
-                    record.app_label.as_written()
-                ]
-                .into_iter()
-                .all(line),
-                "{record:?}"
-            );
-            assert!(record.text.as_written().chars().count() <= TEXT_LIMIT);
-        }
-
-        proptest! {
-            /// Whatever an app says in whatever type: a bounded notification, or none.
-            #[test]
-            fn any_arguments_become_a_bounded_notification_or_none(
-                words in [word(), word(), word(), word()],
-                fields in proptest::collection::hash_map(name(), value(), 0..8),
-            ) {
-                let owned = |(name, value): (String, Variant<'static>)| Some((name, OwnedVariant::try_from(value).ok()?));
-                let fields: Hints = fields.into_iter().filter_map(owned).collect();
-                let [app_name, summary, body, id] = words;
-                prop_assert!(stripped(&body).len() <= body.len() + body.matches('<').count());
-                let again = fields.iter().filter_map(|(name, value)| Some((name.clone(), value.try_clone().ok()?))).collect();
-                let told = added(&Add { app_id: Some(app_name.clone()), id, fields: again }, &App::default());
-                told.into_iter().for_each(check);
-                let mut overheard = Overheard::on("0123456789abcdef");
-                overheard.called(call(1), &Notify { app_name, summary, body, hints: fields }, &App::default());
-                overheard.replied(&call(1), ":1.5", 7).into_iter().for_each(check);
-                prop_assert!(overheard.calls.is_empty() && overheard.order.is_empty(), "nothing waits any more");
-            }
-        }
     }
 }

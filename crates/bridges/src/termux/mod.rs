@@ -8,6 +8,18 @@ mod notifications;
 #[cfg(feature = "sms")]
 mod sms;
 
+/// What `fuzz/` drives.
+#[cfg(fuzzing)]
+pub mod fuzz {
+    pub fn messages(bytes: &[u8]) {
+        super::sms::fuzz(&String::from_utf8_lossy(bytes));
+    }
+
+    pub fn tray(bytes: &[u8]) {
+        super::notifications::fuzz::check(&String::from_utf8_lossy(bytes));
+    }
+}
+
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -4,6 +4,9 @@
 //! Without notification access it does not answer at all, and opens Android's page for it; so the less it answers, the
 //! less it is asked.
 
+#[cfg(any(test, fuzzing))]
+pub(super) mod fuzz;
+
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::time::Duration;
@@ -187,13 +190,9 @@ mod tests {
     use kai_assistant::notifications::store;
     use kai_assistant::{db::Db, settings};
 
+    use super::fuzz::TWO;
     use super::*;
     use crate::program::fake::Programs;
-
-    const TWO: &str = r#"[
-        {"id":7,"tag":"","key":"0|org.signal|7|null|10123","group":"","packageName":"org.signal","title":"Alice",
-         "content":"Dinner?","when":"2026-11-15 00:30:00","lines":["a","b"]},
-        {"id":8,"key":"k8","packageName":"org.x","when":"292269055-12-02 17:47:04"}]"#;
 
     fn tray(said: &str) -> Tray {
         understood(said, &TimeZone::get("Europe/Berlin").unwrap()).unwrap()
@@ -325,34 +324,5 @@ mod tests {
         );
         house.shows("echo '[]'");
         assert_eq!(Listener::access(house.termux.as_ref()).await, Access::Granted);
-    }
-
-    mod fuzz {
-        use kai_assistant::notifications::record::{Record, TEXT_LIMIT};
-        use proptest::prelude::*;
-
-        use super::*;
-
-        proptest! {
-            /// What is printed is a tray of bounded notifications, or a bounded reason; and what stays is no news.
-            #[test]
-            fn whatever_is_printed_is_a_tray_or_a_reason(said in kai_mutate::text(vec![TWO.to_owned(), r#"{"error":"Please grant"}"#.to_owned(), "[]".to_owned()])) {
-                match understood(&said, &TimeZone::get("Europe/Berlin").unwrap()) {
-                    Ok(tray) => {
-                        prop_assert!(difference(Some(&tray), &tray, true).is_empty());
-                        for (id, post) in &tray {
-                            let record = Record::of(post, Timestamp::UNIX_EPOCH);
-                            let line = |text: &str, longest| text.chars().count() <= longest && !text.chars().any(char::is_control);
-                            prop_assert!(line(id.as_str(), 300) && line(&record.package_name, 300));
-                            prop_assert!(line(record.title.as_written(), 300) && line(record.app_label.as_written(), 300));
-                            prop_assert!(record.text.as_written().chars().count() <= TEXT_LIMIT);
-                            prop_assert!(!record.text.as_written().chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')));
-                        }
-                    }
-                    Err(Access::Denied(why) | Access::Silent(why)) => prop_assert!(why.chars().count() <= 600, "{why}"),
-                    Err(other) => panic!("{other:?}"),
-                }
-            }
-        }
     }
 }

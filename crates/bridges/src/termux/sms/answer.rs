@@ -1,5 +1,8 @@
 //! What `termux-sms-list` prints, and what it means. Pure.
 
+#[cfg(any(test, fuzzing))]
+pub(super) mod fuzz;
+
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -191,42 +194,6 @@ mod tests {
     use super::*;
 
     const UTC: TimeZone = TimeZone::UTC;
-
-    mod fuzz {
-        use proptest::prelude::*;
-
-        use super::*;
-
-        const PRINTED: [&str; 4] = [
-            r#"[{"threadid":7,"type":"inbox","read":true,"sender":"Alice","address":"+15550100","number":"+15550100","received":"2026-11-15 00:30:00","body":"hi","_id":42}]"#,
-            r#"[{"_id":1,"type":"sent","received":"2026-10-25 02:30:00","body":"a"},{"_id":2,"type":"inbox","number":"30303","received":"٢٠٢٦-٠٧-٠١ ١٢:٠٠:٠٠","body":null}]"#,
-            r#"{"error":"Please grant the following permission: android.permission.READ_SMS"}"#,
-            "[]",
-        ];
-
-        proptest! {
-            /// What is printed is a list of messages within the calendar, or an error in one line that quotes nobody.
-            #[test]
-            fn whatever_is_printed_is_a_list_or_an_error(printed in kai_mutate::text(PRINTED.map(str::to_owned).to_vec())) {
-                let berlin = TimeZone::get("Europe/Berlin").unwrap();
-                match read(&printed, Folder::Inbox, &berlin) {
-                    Ok(answer) => {
-                        prop_assert!(answer.rows.len() <= answer.printed && answer.printed <= printed.len());
-                        prop_assert!(answer.printed > 0 || printed.trim().starts_with('['), "an empty list must be one");
-                        for row in answer.rows {
-                            prop_assert!(row.at.first <= row.at.last);
-                            prop_assert_eq!(whole_second(row.at.first), row.at.first);
-                            let sms = row.into_sms();
-                            prop_assert!(sms.body.as_written().len() + sms.address.as_written().len() <= printed.len());
-                        }
-                    }
-                    Err(ReadError::Failed(said) | ReadError::NotPermitted(said)) => {
-                        prop_assert!(said.chars().count() <= 420 && !said.chars().any(char::is_control), "{said:?}");
-                    }
-                }
-            }
-        }
-    }
 
     fn rows(printed: &str) -> Vec<Sms> {
         read(printed, Folder::Inbox, &UTC).unwrap().rows.into_iter().map(Row::into_sms).collect()

@@ -9,6 +9,8 @@ mod number;
 #[cfg(test)]
 mod tests;
 
+#[cfg(fuzzing)]
+pub(super) use answer::fuzz::check as fuzz;
 use std::pin::Pin;
 use std::sync::Arc;
 

@@ -1,0 +1,56 @@
+//! Messages, spoiled: what was found once is nowhere in what is shown, and looking again finds nothing more.
+
+use std::ops::Range;
+
+use super::{find, redact};
+
+/// Any bytes as a message.
+pub fn message(bytes: &[u8]) {
+    check(&String::from_utf8_lossy(bytes));
+}
+
+fn check(text: &str) {
+    let (found, shown) = (find(text), redact(text));
+    assert!(found.iter().all(|range| range.start < range.end));
+    assert!(found.windows(2).all(|pair| pair[0].end <= pair[1].start));
+    let codes = found.iter().map(|range| &text[range.clone()]);
+    for code in codes.filter(|code| code.contains(char::is_numeric)) {
+        assert!(places(&shown, code).is_empty(), "{code} is still in: {shown}");
+    }
+    assert_eq!(redact(&shown), shown);
+}
+
+/// Every place where the code stands and is no part of a longer number.
+fn places(text: &str, code: &str) -> Vec<Range<usize>> {
+    let is_free = |at: &usize| {
+        let before = text[..*at].chars().next_back().is_some_and(|c| c.is_ascii_digit());
+        let after = text[at + code.len()..].chars().next().is_some_and(|c| c.is_ascii_digit());
+        !before && !after
+    };
+    text.match_indices(code).map(|(at, _)| at).filter(is_free).map(|at| at..at + code.len()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// All messages of all sets.
+    fn messages() -> Vec<String> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/codes");
+        let sets = fs::read_dir(folder).unwrap().map(|set| fs::read_to_string(set.unwrap().path()).unwrap());
+        let text = |line: &str| line.split('\t').nth(1).map(|text| text.replace("\\n", "\n"));
+        sets.flat_map(|set| set.lines().filter_map(text).collect::<Vec<_>>()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn no_code_that_was_found_is_shown(text in kai_mutate::text(messages())) {
+            check(&text);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Files from elsewhere, spoiled: they are refused, or what they bring in goes out again and comes in as the same.
+
+#![expect(clippy::unwrap_used, reason = "a check may fail loudly")]
+
+use super::*;
+use crate::MIGRATIONS;
+use crate::db::Db;
+use crate::settings;
+
+/// Any bytes as a file to import.
+pub fn file(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    check(&text, Mode::Merge);
+    check(&text, Mode::Replace);
+}
+
+fn check(text: &str, mode: Mode) {
+    let Ok(export) = Export::parse(text) else { return };
+    let first = home();
+    let outcomes = put(&first, &export, mode, None).unwrap();
+    assert!(outcomes.len() <= Section::ALL.len());
+    let taken = take(&first, None);
+    let second = home();
+    let again = put(&second, &taken, mode, None).unwrap();
+    assert!(again.iter().all(|o| o.problem.is_none() && o.skipped.is_empty()), "{again:?}");
+    assert_eq!(take(&second, None).sections, taken.sections);
+}
+
+pub(super) fn home() -> Db {
+    Db::in_memory(MIGRATIONS).unwrap()
+}
+
+pub(super) fn take(db: &Db, passphrase: Option<&Passphrase>) -> Export {
+    db.write_now(|tx| export(tx, &Section::ALL, passphrase, Timestamp::UNIX_EPOCH)).unwrap()
+}
+
+pub(super) fn put(
+    db: &Db,
+    export: &Export,
+    mode: Mode,
+    passphrase: Option<&Passphrase>,
+) -> Result<Vec<Outcome>, TransferError> {
+    let settings = settings::catalogue([]);
+    let all = Import { export, sections: &[], mode, passphrase, settings: &settings };
+    db.write_now(|tx| import(tx, &all))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::transfer::tests::filled;
+
+    const SHORT: &str = r#"{"kai_export":1,"sections":{"settings":{"theme":"dark"}}}"#;
+
+    fn example() -> String {
+        let memory = |key: &str, hits| (key.to_owned(), "Likes tea".to_owned(), hits);
+        let full =
+            filled(&[memory("tea", 3), memory("coffee", 7)], &["hello".to_owned(), "again".to_owned()]);
+        serde_json::to_string(&take(&full, None)).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_taken_in_goes_out_and_comes_in_again(
+            text in kai_mutate::text(vec![example(), SHORT.to_owned()]),
+            replace in any::<bool>(),
+        ) {
+            check(&text, if replace { Mode::Replace } else { Mode::Merge });
+        }
+    }
+}
