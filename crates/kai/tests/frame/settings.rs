@@ -136,6 +136,17 @@ fn sliders_are_moved_with_the_keyboard() {
         "the slider",
         "return document.querySelector('[data-testid=heartbeat-interval]').value === '0'",
     );
+    // A day's budget is chosen, and one that is not on the list stays visible.
+    assert_eq!(home.run(&["settings", "set", "heartbeat_daily_tokens", "1234"]).code, 0);
+    browser.until(
+        "the budget",
+        "return document.querySelector('[data-testid=heartbeat-tokens]').value === '1234'",
+    );
+    browser.run(
+        "const s = document.querySelector('[data-testid=heartbeat-tokens]'); s.value = '0';
+         s.dispatchEvent(new Event('change', {bubbles: true}))",
+    );
+    stored("heartbeat_daily_tokens", "0");
     // A model is chosen, and one that is gone stays visible.
     assert_eq!(home.run(&["settings", "set", "heartbeat_model", "gone"]).code, 0);
     browser.until(

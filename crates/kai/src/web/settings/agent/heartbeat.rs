@@ -8,8 +8,8 @@ use axum::routing::post;
 use kai_assistant::heartbeat::prompt::OPENING;
 use kai_assistant::heartbeat::{Why, beat};
 use kai_assistant::settings::{
-    HEARTBEAT_ACTIVE_END, HEARTBEAT_ACTIVE_START, HEARTBEAT_ENABLED, HEARTBEAT_INTERVAL, HEARTBEAT_MODEL,
-    HEARTBEAT_PROMPT,
+    HEARTBEAT_ACTIVE_END, HEARTBEAT_ACTIVE_START, HEARTBEAT_DAILY_TOKENS, HEARTBEAT_ENABLED,
+    HEARTBEAT_INTERVAL, HEARTBEAT_MODEL, HEARTBEAT_PROMPT, Setting,
 };
 use maud::{Markup, html};
 
@@ -43,7 +43,7 @@ pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
         testid: "heartbeat-prompt",
     };
     let content = html! {
-        div class="part" { (when(look, &status)) (model(look).await?) }
+        div class="part" { (when(look, &status)) (model(look).await?) (budget(look, &status)) }
         div class="part" { (editor(look, CARD, &prompt)) }
         div class="part" {
             (run_now(look, running))
@@ -107,23 +107,45 @@ fn hours(look: &Look<'_>, status: &HeartbeatStatus) -> Markup {
 }
 
 async fn model(look: &Look<'_>) -> Result<Markup, Failure> {
-    let chosen = look.values.of(&HEARTBEAT_MODEL);
-    let mut names = models::names(&look.web.app).await?;
-    if !chosen.is_empty() && !names.contains(&chosen) {
-        names.push(chosen.clone());
+    let mut options = vec![(String::new(), "The first that answers".to_owned())];
+    options.extend(models::names(&look.web.app).await?.into_iter().map(|name| (name.clone(), name)));
+    Ok(choice(look, &HEARTBEAT_MODEL, "Model", "heartbeat-model", options))
+}
+
+/// What a day may cost, and what it has cost so far.
+fn budget(look: &Look<'_>, status: &HeartbeatStatus) -> Markup {
+    let options = [("100000", "100,000"), ("500000", "500,000"), ("2000000", "2,000,000"), ("0", "no limit")]
+        .map(|(value, name)| (value.to_owned(), name.to_owned()));
+    let used = status.tokens_today;
+    html! {
+        (choice(look, &HEARTBEAT_DAILY_TOKENS, "Tokens a day", "heartbeat-tokens", options.to_vec()))
+        p class="quiet" { "Used today: " (used) }
+    }
+}
+
+/// One of these values; the one that is set stays visible if it is none of them.
+fn choice(
+    look: &Look<'_>,
+    setting: &Setting,
+    label: &str,
+    testid: &str,
+    mut options: Vec<(String, String)>,
+) -> Markup {
+    let chosen = look.values.of(setting);
+    if options.iter().all(|(value, _)| *value != chosen) {
+        options.push((chosen.clone(), chosen.clone()));
     }
     let content = html! {
-        input type="hidden" name="key" value=(HEARTBEAT_MODEL.key);
+        input type="hidden" name="key" value=(setting.key);
         div class="between" {
-            label for="heartbeat-model" { "Model" }
-            select id="heartbeat-model" name="value" data-testid="heartbeat-model" autocomplete="off" {
-                option value="" selected[chosen.is_empty()] { "The first that answers" }
-                @for name in &names { option value=(name) selected[*name == chosen] { (name) } }
+            label for=(testid) { (label) }
+            select id=(testid) name="value" data-testid=(testid) autocomplete="off" {
+                @for (value, name) in &options { option value=(value) selected[*value == chosen] { (name) } }
             }
         }
         (set_button())
     };
-    Ok(form(look, CARD, "/settings/set", "", &content))
+    form(look, CARD, "/settings/set", "", &content)
 }
 
 fn run_now(look: &Look<'_>, running: bool) -> Markup {
