@@ -16,6 +16,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 
 use crate::answer::{answer, values};
 use crate::call::{Call, Event, Hello, VERSION, Word};
+use crate::cli::waiting::Waiting;
 use crate::failure::Failure;
 use crate::home::Keys;
 use crate::wire::{App, Role};
@@ -40,9 +41,11 @@ pub(crate) trait Watcher: Send + Sync + 'static {
 impl Caller {
     pub(crate) fn ask<T: DeserializeOwned>(&self, call: Call) -> Result<T, Failure> {
         let value = if let Some(stream) = socket::connect(&self.home) {
+            let _sign = Waiting::start("Working");
             over(stream, call)?
         } else {
             let app = wire::open(self.home.clone(), self.keys, Role::Command)?;
+            let _sign = Waiting::start("Working");
             runtime()?.block_on(answer(&app, call, &app.around, &Nobody))?
         };
         serde_json::from_value(value).map_err(|_| other_version())

@@ -11,6 +11,7 @@ pub(crate) mod out;
 mod show;
 mod talk;
 mod transfer;
+pub(crate) mod waiting;
 mod yes;
 
 use std::process::ExitCode;

@@ -66,6 +66,11 @@ pub(crate) fn note(text: &str) {
     drop(writeln!(io::stderr(), "{}", lines.join("\n")));
 }
 
+/// Replaces the current line on stderr, which must be a terminal, and stays on it.
+pub(crate) fn sign(text: &str) {
+    drop(write!(io::stderr(), "\r\u{1b}[K{text}"));
+}
+
 /// The text with control and direction-changing characters spelled out; line breaks become blanks.
 pub(crate) fn visible(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {

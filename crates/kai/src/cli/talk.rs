@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kai_assistant::agent::conversation::{ConversationId, Entry, Which};
 use kai_llm::Message;
@@ -11,6 +11,7 @@ use rustyline::history::MemHistory;
 use rustyline::{Config, Editor};
 
 use super::markdown::Markdown;
+use super::waiting::Waiting;
 use super::{out, yes};
 use crate::call::{AskAnswer, Call, Event, ToolState};
 use crate::caller::{Caller, Line, Watcher};
@@ -97,11 +98,28 @@ struct Shown {
     midway: bool,
     /// The conversation in which what was said is stored.
     chat: Option<ConversationId>,
+    /// From the moment when it is stored until the turn is over.
+    waiting: Option<Waiting>,
+}
+
+impl Shown {
+    fn make_way(&self) {
+        if let Some(waiting) = &self.waiting {
+            waiting.make_way(self.midway);
+        }
+    }
+
+    /// A question stands there until it is answered.
+    fn hold(&self) {
+        if let Some(waiting) = &self.waiting {
+            waiting.make_way(true);
+        }
+    }
 }
 
 impl Terminal {
     pub(super) fn new(silent: bool) -> Self {
-        let shown = Shown { markdown: Markdown::new(), midway: false, chat: None };
+        let shown = Shown { markdown: Markdown::new(), ..Shown::default() };
         Self {
             silent,
             quiet: false,
@@ -119,25 +137,44 @@ impl Terminal {
         Arc::new(self.clone())
     }
 
-    fn chat(&self) -> Option<ConversationId> {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner).chat
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn began(&self, chat: ConversationId) {
+        let mut shown = self.shown();
+        shown.chat = Some(chat);
+        shown.waiting = Some(Waiting::start("Waiting for an answer (Ctrl-C stops)"));
     }
 
     fn write(&self, text: &str) {
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = self.shown();
         let text = if self.colour { shown.markdown.push(text) } else { out::plain(text) };
         shown.midway = if text.is_empty() { shown.midway } else { !text.ends_with('\n') };
+        shown.make_way();
         out::text(&text);
     }
 
     /// Finishes the line, so that what comes next stands on its own.
-    fn end(&self) {
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+    fn end_line(&self) {
+        let mut shown = self.shown();
         let rest = if self.colour { shown.markdown.finish() } else { String::new() };
         let midway = std::mem::take(&mut shown.midway) || !rest.is_empty();
+        shown.make_way();
         if !self.silent && midway {
             out::text(&format!("{rest}\n"));
         }
+    }
+
+    /// The turn is over.
+    fn end(&self) {
+        self.end_line();
+        self.shown().waiting = None;
+    }
+
+    fn note(&self, text: &str) {
+        self.end_line();
+        out::note(text);
     }
 }
 
@@ -147,25 +184,17 @@ impl Watcher for Terminal {
             return;
         }
         match event {
-            Event::Began { chat } => {
-                self.shown.lock().unwrap_or_else(PoisonError::into_inner).chat = Some(*chat);
-            }
+            Event::Began { chat } => self.began(*chat),
             Event::Delta { text } if !self.silent => self.write(text),
-            Event::Tool { title, state: ToolState::Running, .. } => {
-                self.end();
-                out::note(&format!("[⚙ {title}]"));
-            }
-            Event::Tool { title, state: ToolState::Failed, .. } => out::note(&format!("[✗ {title} failed]")),
+            Event::Tool { title, state: ToolState::Running, .. } => self.note(&format!("[⚙ {title}]")),
+            Event::Tool { title, state: ToolState::Failed, .. } => self.note(&format!("[✗ {title} failed]")),
             #[cfg(feature = "sms")]
             Event::Tool { tool, state: ToolState::Done, .. }
                 if matches!(tool.as_str(), "send_sms" | "reply_sms") =>
             {
-                out::note("[✎ A draft waits for you: kai drafts list, then kai drafts send ID]");
+                self.note("[✎ A draft waits for you: kai drafts list, then kai drafts send ID]");
             }
-            Event::Again { why, asking } => {
-                self.end();
-                out::note(&format!("{why} Asking {asking} …"));
-            }
+            Event::Again { why, asking } => self.note(&format!("{why} Asking {asking} …")),
             Event::Delta { .. }
             | Event::Tool { .. }
             | Event::Confirm { .. }
@@ -178,8 +207,11 @@ impl Watcher for Terminal {
         if !std::io::stdin().is_terminal() {
             return false;
         }
-        self.end();
-        yes::given(&format!("Allow {} {}?", out::visible(tool), out::visible(arguments)))
+        self.end_line();
+        self.shown().hold();
+        let yes = yes::given(&format!("Allow {} {}?", out::visible(tool), out::visible(arguments)));
+        self.shown().make_way();
+        yes
     }
 }
 
@@ -246,7 +278,7 @@ fn one_turn(line: &Line<'_>, text: &str, chat: Which) -> Which {
         Err(failure) => {
             out::complain(&failure.message);
             // What was said is kept in the conversation that was begun for it, if one was.
-            terminal.chat().map_or(chat, Which::Id)
+            terminal.shown().chat.map_or(chat, Which::Id)
         }
     }
 }

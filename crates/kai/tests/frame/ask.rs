@@ -249,6 +249,23 @@ fn what_is_typed_while_an_answer_runs_is_said_next() {
     });
 }
 
+/// On a terminal a line says that Kai is at it, and goes when the answer comes. Into a pipe it says nothing.
+#[test]
+fn waiting_is_seen_on_a_terminal_only() {
+    let slow = || Act::says_slowly(&["", "Done."], Duration::from_millis(2_500));
+    let provider = Provider::start([slow(), slow()]);
+    let home = with_model(&provider);
+    let mut asking = home.terminal("ask hello");
+    let keyboard = asking.stdin.take();
+    let screen = Done::from(asking.wait_with_output().unwrap()).out;
+    drop(keyboard);
+    let (sign, answer) = (screen.find("Waiting for an answer (Ctrl-C stops) … 2 s"), screen.find("Done."));
+    assert!(sign.is_some() && sign < answer, "{screen:?}");
+    assert!(screen.contains("\r\u{1b}[KDone."), "the line is cleared: {screen:?}");
+    let piped = home.run(&["ask", "again"]);
+    assert_eq!((piped.out.as_str(), piped.err.as_str()), ("Done.\n", ""));
+}
+
 /// Whatever a server does, it ends in one sentence with the cause and the next step; the words are kept.
 #[test]
 fn bad_servers_end_in_a_sentence() {

@@ -46,6 +46,9 @@ fn an_answer_streams_in_and_can_do_nothing() {
         "return document.querySelector('.coming')?.innerText.startsWith('It is **no')",
     );
     assert_eq!(browser.texts("message-user"), ["What time is it?"]);
+    let colours = "const style = (it) => getComputedStyle(document.querySelector(it));
+        return ['color', 'fontSize'].every((it) => style('[data-testid=message-user]')[it] === style('body')[it])";
+    assert_eq!(browser.run(colours), true, "what the person says is no complaint");
     // Leaving the page stops nothing, and whoever comes in the middle sees how far it is.
     let first = browser.tab();
     browser.open("about:blank");

@@ -123,7 +123,7 @@ fn polls_are_seen_as_they_happen_and_a_lost_permission_is_granted_again() {
     browser.until_text("sms-status", "Last poll failed just now");
     assert!(browser.texts("sms-error")[0].contains(HOSTILE), "{:?}", browser.texts("sms-error"));
     let colour = "return getComputedStyle(document.querySelector('[data-testid=sms-error]')).color ===
-                  getComputedStyle(document.querySelector('.said')).color";
+                  getComputedStyle(document.querySelector('.told')).color";
     assert_eq!(browser.run(colour), true, "the colour of errors");
     check(&browser, "a failed poll");
     // Taken away, and given again.

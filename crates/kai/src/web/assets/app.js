@@ -59,7 +59,7 @@
 
   // A sentence about a form: what was refused stays in it or in its card; what went well passes by.
   const say = (sentence, kind = "trouble", form = null) => {
-    const card = form?.querySelector(".said") ?? form?.closest(".card")?.querySelector(":scope > .said");
+    const card = form?.querySelector(".told") ?? form?.closest(".card")?.querySelector(":scope > .told");
     const place = kind === "trouble" && card ? card : el("toast");
     place.textContent = sentence;
     place.dataset.kind = kind;

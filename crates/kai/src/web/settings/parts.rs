@@ -38,7 +38,7 @@ impl Region {
             section class="card" aria-label=(title) data-testid=[testid] {
                 h2 { (title) }
                 div class="parts" id=(id) { (content) }
-                p class="said" role="status" { @if let Some(told) = look.told.and_then(|told| told.to(id)) { (told) } }
+                p class="told" role="status" { @if let Some(told) = look.told.and_then(|told| told.to(id)) { (told) } }
             }
         }
     }
@@ -145,7 +145,7 @@ pub(super) fn range(id: &str, name: &str, at: usize, stops: &[&str]) -> Markup {
 
 /// Where the script says why a form was refused: right below it. Elsewhere the card says it.
 pub(super) fn said() -> Markup {
-    html! { p class="said" role="status" data-keep {} }
+    html! { p class="told" role="status" data-keep {} }
 }
 
 /// For sliders and choices where no script sends them.

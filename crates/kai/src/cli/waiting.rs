@@ -1,0 +1,93 @@
+//! A line on the terminal that says that Kai is still at it, and for how long. It comes after a second, and goes before
+//! anything else is printed. Where nobody sits at a terminal there is none.
+
+use std::io::{self, IsTerminal};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::out;
+
+const TICK: Duration = Duration::from_secs(1);
+
+/// Stands there until it is dropped.
+pub(crate) struct Waiting {
+    shared: Arc<Shared>,
+    ticking: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    over: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    seconds: u32,
+    /// The line stands on the terminal.
+    shown: bool,
+    /// Something else stands on the current line.
+    held: bool,
+    over: bool,
+}
+
+impl Waiting {
+    /// `what` is waited for, such as "Waiting for an answer".
+    pub(crate) fn start(what: &'static str) -> Self {
+        let shared = Arc::new(Shared::default());
+        let ticking = io::stderr().is_terminal().then(|| {
+            let shared = Arc::clone(&shared);
+            std::thread::spawn(move || shared.tick(what))
+        });
+        Self { shared, ticking }
+    }
+
+    /// Something is about to be printed. While what is printed has not ended its line, it is `midway`, and nothing may
+    /// be written behind it.
+    pub(crate) fn make_way(&self, midway: bool) {
+        let mut state = self.shared.state();
+        state.clear();
+        (state.seconds, state.held) = (0, midway);
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tick(&self, what: &str) {
+        let mut state = self.state();
+        while !state.over {
+            let (now, waited) = self.over.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner);
+            state = now;
+            if waited.timed_out() && !state.over && !state.held {
+                state.seconds += 1;
+                state.shown = true;
+                out::sign(&format!("{what} … {} s", state.seconds));
+            }
+        }
+    }
+}
+
+impl State {
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            out::sign("");
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        state.over = true;
+        state.clear();
+        drop(state);
+        self.shared.over.notify_all();
+        if let Some(ticking) = self.ticking.take() {
+            drop(ticking.join());
+        }
+    }
+}
