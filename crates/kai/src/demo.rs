@@ -81,14 +81,19 @@ pub(crate) async fn story(app: Arc<App>, mut pages: watch::Receiver<usize>) {
     if let Err(failure) = sms::poll(&app).await {
         tracing::warn!(failure = failure.message, "the demo's phone could not be polled");
     }
+    tokio::time::sleep(NOTICED).await;
+    drop(look(&app).await);
+}
+
+/// A heartbeat. The tick's own may be under way; then it is waited for.
+async fn look(app: &App) -> Result<(), Failure> {
     for _ in 0..PATIENCE {
-        tokio::time::sleep(NOTICED).await;
-        // The tick's own run may be under way.
-        match heartbeat::run(&app, &app.around, Why::Asked).await {
-            Ok(ran) if ran.outcome == "busy" => {}
-            _ => return,
+        if heartbeat::run(app, &app.around, Why::Asked).await?.outcome != "busy" {
+            break;
         }
+        tokio::time::sleep(NOTICED).await;
     }
+    Ok(())
 }
 
 /// So long after the page was opened a message comes in, and so long after that the heartbeat sees it.
@@ -96,10 +101,13 @@ const ARRIVES: Duration = Duration::from_secs(4);
 const NOTICED: Duration = Duration::from_secs(5);
 const PATIENCE: u32 = 5;
 
-/// Somebody writes to the simulated phone.
-pub(crate) fn receive(app: &App, from: &str, text: &str) -> Result<i64, Failure> {
+/// Somebody writes to the simulated phone, and Kai looks at it at once: who plays does not wait for half an hour.
+pub(crate) async fn receive(app: &App, from: &str, text: &str) -> Result<i64, Failure> {
     let phone = app.demo.as_ref().ok_or_else(not_running)?;
-    Ok(phone.receive(from, text, app.clock.now()).0)
+    let id = phone.receive(from, text, app.clock.now()).0;
+    sms::poll(app).await?;
+    look(app).await?;
+    Ok(id)
 }
 
 pub(crate) fn not_running() -> Failure {

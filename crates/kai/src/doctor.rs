@@ -140,7 +140,9 @@ async fn model(app: &App, around: &Around) -> Check {
         Err(error) => return Check::broken("model", error.to_string(), None),
     };
     match rows.iter().find(|row| row.ready).or(rows.first()) {
-        Some(row) if row.ready => Check::fine("model", format!("{} ({})", row.name, row.model)),
+        Some(row) if row.ready => {
+            Check::fine("model", format!("{} ({}); kai models test asks it", row.name, row.model))
+        }
         Some(row) => {
             let why = row.why_not.clone().unwrap_or_default();
             Check::note("model", format!("{} cannot be used", row.name), why)
@@ -198,7 +200,8 @@ fn no_phone(wanted: bool) -> Option<Check> {
         return Some(Check::note("phone", "Termux's SMS programs are not here", install));
     }
     let says = "SMS are on, but no phone is connected";
-    wanted.then(|| Check::broken("phone", says, Some("Run Kai in Termux on the phone.".to_owned())))
+    let next = "Run Kai in Termux on the phone, or turn them off: kai settings set sms_enabled false";
+    wanted.then(|| Check::broken("phone", says, Some(next.to_owned())))
 }
 
 #[cfg(feature = "notifications")]

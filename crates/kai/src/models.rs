@@ -58,7 +58,7 @@ pub(crate) async fn ready(app: &App, around: &Around) -> Result<Vec<Ready>, Fail
         }
     }
     if ready.is_empty() {
-        let nothing = "No model is set up. Add one, for example: kai models add ollama --model qwen3, or: kai models add openai --key-stdin. All presets: kai models add --help";
+        let nothing = "No model is set up. Add one on the page under Settings, Models, or: kai models add ollama --model qwen3, kai models add openai --key-stdin (all presets: kai models add --help)";
         return Err(Failure::failed(why_not.unwrap_or_else(|| nothing.to_owned())));
     }
     Ok(ready)

@@ -64,7 +64,7 @@ pub(crate) async fn answer(app: &App, call: SmsCall) -> Result<Value, Failure> {
         SmsCall::Draft { id } => json(draft(app, id).await?),
         SmsCall::Tap(call) => json(tap(app, call).await?),
         SmsCall::Discard { id } => json(discard(app, id).await?),
-        SmsCall::Arrive { from, text } => json(demo::receive(app, &from, &text)?),
+        SmsCall::Arrive { from, text } => json(demo::receive(app, &from, &text).await?),
     }
 }
 

@@ -18,6 +18,9 @@ pub enum Next {
 /// A pause that a service asks for is kept up to this; after that it is quicker to ask another model.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
+/// How often one model is asked before it is given up.
+pub const TRIES: u32 = 3;
+
 /// `failures`: how many attempts at this model failed in a row, this one included.
 pub fn after(error: &ModelError, failures: u32) -> Next {
     match error {

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
+use kai_llm::retry::TRIES;
 use kai_llm::{Message, ModelError, Reply, Request, ToolCall, ToolSpec, Usage, fit, repair, request_tokens};
 use rusqlite::Transaction;
 
@@ -324,16 +325,17 @@ impl Driver<'_> {
             };
             failures += 1;
             let next = fallback::after(&error, failures, progress.asking, &local);
-            let again =
-                |asking: &Ready| Event::Again { why: error.to_string(), asking: asking.label.clone() };
+            let again = |asking: String| Event::Again { why: error.to_string(), asking };
             match next {
                 Move::Again(pause) => {
-                    self.face.shows(again(ready));
+                    let nth = format!("{} again, try {} of {TRIES}", ready.label, failures + 1);
+                    self.face.shows(again(nth));
                     tokio::time::sleep(pause).await;
                 }
                 Move::Other(other) => {
                     (progress.asking, failures) = (other, 0);
-                    self.models.get(other).map(again).into_iter().for_each(|event| self.face.shows(event));
+                    let label = self.models.get(other).map(|other| other.label.clone());
+                    self.face.shows(again(label.unwrap_or_default()));
                 }
                 Move::Stop => {
                     let (label, usage) = (ready.label.clone(), progress.usage);

@@ -94,7 +94,7 @@ impl Asking {
         match command {
             DemoCommand::Sms { from, text } => ask
                 .show(Call::Sms(SmsCall::Arrive { from, text }), |id: &i64| {
-                    format!("It arrived as SMS {id}.\n")
+                    format!("It arrived as SMS {id}, and Kai has looked at it: its report is on the demo's page.\n")
                 }),
             #[cfg(feature = "notifications")]
             DemoCommand::Notify { app, title, text } => super::notifications::arrive(&ask, app, title, text),

@@ -192,7 +192,12 @@ impl Asking {
             ModelsCommand::Add { preset, name, base_url, model, key_stdin } => {
                 let key = if key_stdin { Some(args::key_from_stdin()?) } else { None };
                 let new = NewModel { preset, name, base_url, model, key };
-                self.show(Call::ModelsAdd(new), |row: &ModelRow| show::models(std::slice::from_ref(row)))
+                self.show(Call::ModelsAdd(new), |row: &ModelRow| {
+                    if row.ready {
+                        out::note("Added. Try it: kai models test");
+                    }
+                    show::models(std::slice::from_ref(row))
+                })
             }
             ModelsCommand::Test { name } => {
                 let tests: Vec<ModelTest> = self.caller.ask(Call::ModelsTest { name })?;

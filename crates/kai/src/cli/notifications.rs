@@ -55,7 +55,10 @@ pub(super) fn run(ask: &Asking, command: NotificationsCommand) -> Result<ExitCod
 /// Something comes in, in the demo.
 pub(super) fn arrive(ask: &Asking, app: String, title: String, text: String) -> Result<ExitCode, Failure> {
     ask.show(Call::Notifications(Asked::Arrive { app, title, text }), |id: &String| {
-        format!("It arrived as {}.\n", visible(id))
+        format!(
+            "It arrived as {}. The next heartbeat sees it; \"Run now\" on the demo's page does not wait.\n",
+            visible(id)
+        )
     })
 }
 

@@ -2,6 +2,7 @@
 //! this Kai does.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,9 +50,18 @@ fn fresh_link(home: &Home) -> Option<String> {
     link["url"].as_str().filter(|_| link["daemon_running"] == true).map(str::to_owned)
 }
 
+/// This very program, also when a newer one lies in its place by now.
+const OURSELVES: &str = "/proc/self/exe";
+
 fn kai(home: PathBuf) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "kai".into()));
-    command.arg("--home").arg(home).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut command = Command::new(OURSELVES);
+    command
+        .arg0("kai")
+        .arg("--home")
+        .arg(home)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     command
 }
 

@@ -266,7 +266,7 @@ impl Face for PageFace {
             }
             agent::Event::Again { why, asking } => {
                 sight.answer.clear();
-                sight.note = Some(format!("{why} Asking {asking} now."));
+                sight.note = Some(format!("{why} Asking {asking} …"));
             }
             agent::Event::ToolStarted { call, tool } => {
                 // What was said before the call is stored by now.

@@ -317,6 +317,10 @@ fn bad_servers_end_in_a_sentence() {
                 let last = done.err.lines().last().unwrap();
                 assert!(last.starts_with("kai: mine: ") && last.contains(word), "{name}: {last}");
                 assert!(last.ends_with('.') && done.out.is_empty(), "{name}: {done:?}");
+                let before: Vec<&str> = done.err.lines().rev().skip(1).collect();
+                let counted =
+                    |(at, line): (usize, &&str)| line.ends_with(&format!(" again, try {} of 3 …", 3 - at));
+                assert!(before.iter().enumerate().all(counted), "{name}: {done:?}");
                 assert_eq!(home.run(&["chats", "show", "1"]).out, "You: precious words\n", "{name}");
             });
         }

@@ -12,7 +12,11 @@ pub(crate) const KAI: &str = env!("CARGO_BIN_EXE_kai");
 
 /// The binary in an environment that holds nothing of the developer's own.
 pub(crate) fn kai(home: &Path) -> Command {
-    let mut command = Command::new(KAI);
+    program(Path::new(KAI), home)
+}
+
+pub(crate) fn program(path: &Path, home: &Path) -> Command {
+    let mut command = Command::new(path);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("KAI_HOME", home).env("TZ", "Europe/Berlin");
     command

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::ask::with_model;
 use crate::browser::Browser;
-use crate::kit::{Daemon, Home, kai};
+use crate::kit::{Daemon, Home, KAI, kai, program};
 use crate::phone::Phone;
 use crate::provider::{Act, Provider};
 
@@ -191,7 +191,11 @@ fn what_failed_says_why_and_can_be_tried_again_and_what_was_done_is_folded() {
 #[test]
 fn without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed() {
     let home = Home::new();
-    let daemon = home.start();
+    // A newer program may lie in the place of the one that runs.
+    let replaced = home.path().join("kai");
+    std::fs::copy(KAI, &replaced).unwrap();
+    let daemon = Daemon::start(program(&replaced, home.path()).args(["serve", "--port", "0"]));
+    std::fs::remove_file(&replaced).unwrap();
     let browser = Browser::start();
     browser.enter(&daemon);
     browser.until_says("kai models add");
