@@ -356,7 +356,7 @@ impl Kind {
             }
             #[cfg(feature = "notifications")]
             Self::Apps => "package names separated by commas (letters, digits, dots, _ and -)".to_owned(),
-            Self::Folders => "absolute folders separated by colons, without ..".to_owned(),
+            Self::Folders => "absolute folders separated by colons; `..` may not be in them".to_owned(),
             Self::Text { longest } => format!("text of at most {longest} characters"),
             Self::WebAddress => {
                 "an address like https://example.org, without a password, or nothing".to_owned()

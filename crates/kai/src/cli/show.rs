@@ -106,13 +106,22 @@ pub(super) fn doctor(checks: &[Check]) -> String {
     lines(checks.iter().flat_map(line))
 }
 
+/// All but the time limits of tools that nobody changed: there is one for each tool, and they bury the rest.
 pub(super) fn settings(rows: &[SettingRow]) -> String {
+    let is_plain_limit = |row: &&SettingRow| row.key.starts_with("tool_timeout_") && row.value == row.default;
+    let (limits, shown): (Vec<&SettingRow>, Vec<&SettingRow>) = rows.iter().partition(is_plain_limit);
     let entry = |row: &SettingRow| {
         let value = if row.value.is_empty() { "\"\"".to_owned() } else { visible(&row.value) };
         let changed = if row.value == row.default { "" } else { "  (changed)" };
         [format!("{} = {value}{changed}", row.key), format!("    {} Takes {}.", row.help, row.allowed)]
     };
-    lines(rows.iter().flat_map(entry))
+    let rest = match limits.len() {
+        0 => None,
+        count => {
+            Some(format!("And {count} time limits of tools, tool_timeout_NAME: kai settings list --json"))
+        }
+    };
+    lines(shown.into_iter().flat_map(entry).chain(rest))
 }
 
 fn heartbeat(beat: &HeartbeatStatus) -> String {

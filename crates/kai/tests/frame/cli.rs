@@ -100,6 +100,10 @@ fn a_tool_that_is_off_is_neither_offered_nor_run() {
     home.run(&["tools", "disable", "nothing"]).refused(2, "kai tools list");
     let list = home.run(&["settings", "list"]).out;
     assert!(!list.contains("tool_enabled_memory_store"), "memory tools have no switch of their own");
+    assert!(!list.contains("\ntool_timeout_") && list.contains("time limits of tools"), "they bury nothing");
+    home.run(&["settings", "set", "tool_timeout_get_local_time", "7"]);
+    let list = home.run(&["settings", "list"]).out;
+    assert!(list.contains("tool_timeout_get_local_time = 7  (changed)"), "{list}");
 }
 
 #[test]

@@ -140,10 +140,10 @@ fn sliders_are_moved_with_the_keyboard() {
     assert_eq!(home.run(&["settings", "set", "heartbeat_daily_tokens", "1234"]).code, 0);
     browser.until(
         "the budget",
-        "return document.querySelector('[data-testid=heartbeat-tokens]').value === '1234'",
+        "return document.querySelector('[data-testid=heartbeat-budget]').value === '1234'",
     );
     browser.run(
-        "const s = document.querySelector('[data-testid=heartbeat-tokens]'); s.value = '0';
+        "const s = document.querySelector('[data-testid=heartbeat-budget]'); s.value = '0';
          s.dispatchEvent(new Event('change', {bubbles: true}))",
     );
     stored("heartbeat_daily_tokens", "0");

@@ -43,7 +43,7 @@ pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
         testid: "heartbeat-prompt",
     };
     let content = html! {
-        div class="part" { (when(look, &status)) (model(look).await?) (budget(look, &status)) }
+        div class="part" { (when(look, &status)) (model(look).await?) (budget(look)) }
         div class="part" { (editor(look, CARD, &prompt)) }
         div class="part" {
             (run_now(look, running))
@@ -112,15 +112,11 @@ async fn model(look: &Look<'_>) -> Result<Markup, Failure> {
     Ok(choice(look, &HEARTBEAT_MODEL, "Model", "heartbeat-model", options))
 }
 
-/// What a day may cost, and what it has cost so far.
-fn budget(look: &Look<'_>, status: &HeartbeatStatus) -> Markup {
+/// What a day may cost.
+fn budget(look: &Look<'_>) -> Markup {
     let options = [("100000", "100,000"), ("500000", "500,000"), ("2000000", "2,000,000"), ("0", "no limit")]
         .map(|(value, name)| (value.to_owned(), name.to_owned()));
-    let used = status.tokens_today;
-    html! {
-        (choice(look, &HEARTBEAT_DAILY_TOKENS, "Tokens a day", "heartbeat-tokens", options.to_vec()))
-        p class="quiet" { "Used today: " (used) }
-    }
+    choice(look, &HEARTBEAT_DAILY_TOKENS, "Tokens a day", "heartbeat-budget", options.to_vec())
 }
 
 /// One of these values; the one that is set stays visible if it is none of them.
