@@ -176,6 +176,9 @@ pub(crate) enum Event {
         tool: String,
         title: String,
         state: ToolState,
+        /// Why it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
     /// May exactly this call run? Answered by [`Word::Allow`].
     Confirm {

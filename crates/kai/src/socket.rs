@@ -204,15 +204,17 @@ impl Face for Over {
 
 /// A turn's event in the words of the socket.
 pub(crate) fn told(event: agent::Event, language: &Words) -> Event {
-    let tool =
-        |call, tool: String, state| Event::Tool { call, title: language.tool_name(&tool), tool, state };
+    let tool = |call, tool: String, state, why| {
+        let title = language.tool_name(&tool);
+        Event::Tool { call, title, tool, state, why }
+    };
     match event {
         agent::Event::Began { conversation } => Event::Began { chat: conversation },
         agent::Event::Delta { text } => Event::Delta { text },
         agent::Event::Again { why, asking } => Event::Again { why, asking },
-        agent::Event::ToolStarted { call, tool: name } => tool(call, name, ToolState::Running),
-        agent::Event::ToolFinished { call, tool: name, success } => {
-            tool(call, name, if success { ToolState::Done } else { ToolState::Failed })
+        agent::Event::ToolStarted { call, tool: name } => tool(call, name, ToolState::Running, None),
+        agent::Event::ToolFinished { call, tool: name, failed } => {
+            tool(call, name, if failed.is_none() { ToolState::Done } else { ToolState::Failed }, failed)
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::ledger::{self, Record};
 use crate::settings::Values;
 use crate::tool::{self, Run, ToolResult};
 use crate::toolbox::Toolbox;
+use crate::untrusted::Untrusted;
 
 /// What running a call needs.
 #[derive(Clone, Copy)]
@@ -41,7 +42,8 @@ impl Hands<'_> {
         let (id, name) = (call.id.0.clone(), call.name.clone());
         self.face.shows(Event::ToolStarted { call: id.clone(), tool: name.clone() });
         let ToolResult { text, success } = tool::execute(tool, values, &call.arguments, &self.run).await;
-        self.face.shows(Event::ToolFinished { call: id, tool: name.clone(), success });
+        let failed = (!success).then(|| why(&text));
+        self.face.shows(Event::ToolFinished { call: id, tool: name.clone(), failed });
         let (conversation, result_chars) = (self.run.conversation, text.chars().count());
         Ok((text, Record::ToolResult { conversation, tool: name, success, result_chars }))
     }
@@ -61,6 +63,15 @@ impl Hands<'_> {
         }
     }
 }
+
+/// The sentence in a result that says what went wrong.
+fn why(result: &str) -> String {
+    let read: serde_json::Value = serde_json::from_str(result).unwrap_or_default();
+    Untrusted::new(read["error"].as_str().unwrap_or_default()).line(LONGEST_WHY)
+}
+
+/// Characters of it that are shown; the model reads it whole.
+const LONGEST_WHY: usize = 300;
 
 fn refusal(verdict: Verdict, tool: &str) -> String {
     match verdict {

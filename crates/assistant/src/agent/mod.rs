@@ -37,27 +37,18 @@ pub struct Ready {
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Event {
     /// What was said is stored in this conversation.
-    Began {
-        conversation: ConversationId,
-    },
+    Began { conversation: ConversationId },
     /// Text of the answer, as it comes.
-    Delta {
-        text: String,
-    },
+    Delta { text: String },
     /// What was shown of this reply so far does not count: it is asked again.
-    Again {
-        why: String,
-        asking: String,
-    },
+    Again { why: String, asking: String },
     /// A call runs now (the seed's `TOOL_EXECUTING`); it exists only as this event.
-    ToolStarted {
-        call: String,
-        tool: String,
-    },
+    ToolStarted { call: String, tool: String },
     ToolFinished {
         call: String,
         tool: String,
-        success: bool,
+        /// Why it failed, if it did.
+        failed: Option<String>,
     },
 }
 

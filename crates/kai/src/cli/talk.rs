@@ -187,7 +187,10 @@ impl Watcher for Terminal {
             Event::Began { chat } => self.began(*chat),
             Event::Delta { text } if !self.silent => self.write(text),
             Event::Tool { title, state: ToolState::Running, .. } => self.note(&format!("[⚙ {title}]")),
-            Event::Tool { title, state: ToolState::Failed, .. } => self.note(&format!("[✗ {title} failed]")),
+            Event::Tool { title, state: ToolState::Failed, why, .. } => {
+                let why = why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+                self.note(&format!("[✗ {title} failed{why}]"));
+            }
             #[cfg(feature = "sms")]
             Event::Tool { tool, state: ToolState::Done, .. }
                 if matches!(tool.as_str(), "send_sms" | "reply_sms") =>

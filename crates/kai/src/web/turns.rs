@@ -350,7 +350,7 @@ mod tests {
         face.shows(agent::Event::ToolStarted { call: call.clone(), tool: tool.clone() });
         let sight = face.turns.sight(ConversationId(7)).unwrap();
         assert_eq!((sight.answer.as_str(), sight.tools.len()), ("", 1));
-        face.shows(agent::Event::ToolFinished { call, tool, success: true });
+        face.shows(agent::Event::ToolFinished { call, tool, failed: None });
         face.shows(agent::Event::Delta { text: "Noon.".to_owned() });
         let sight = face.turns.sight(ConversationId(7)).unwrap();
         assert_eq!((sight.answer.as_str(), sight.tools.len()), ("Noon.", 0));
