@@ -18,6 +18,7 @@ use kai_assistant::sms::port::ReadError;
 use kai_assistant::sms::search::Wanted;
 use kai_assistant::sms::store::{self, QUEUE, Queued};
 use kai_assistant::sms::{Inbox, Poller, Sms, SmsId, local};
+use kai_assistant::untrusted::Untrusted;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -384,6 +385,8 @@ pub(crate) struct DraftRow {
     pub(crate) created_at: i64,
     pub(crate) created_local: String,
     pub(crate) in_reply_to: Option<i64>,
+    /// The beginning of the message that is answered, as it was written.
+    pub(crate) quoted: Option<Untrusted>,
     pub(crate) segments: usize,
     pub(crate) remarks: Vec<String>,
     /// What a tap on this sight carries.
@@ -404,6 +407,7 @@ fn draft_row(app: &App, draft: &Draft) -> DraftRow {
         created_at: draft.created_at.as_millisecond(),
         created_local: local(draft.created_at, &app.clock.zone()),
         in_reply_to: draft.in_reply_to,
+        quoted: draft.quoted.clone(),
         segments: segments(&draft.body).count,
         remarks: remarks(draft).into_iter().map(Remark::sentence).collect(),
         digest: draft.digest(),

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use kai_assistant::outbox::DraftId;
+use kai_assistant::outbox::remarks::spelled_out;
 use kai_assistant::sms::SmsId;
+use kai_assistant::untrusted::Untrusted;
 
 use super::out::visible;
 use super::{Asking, args, show, yes};
@@ -204,6 +206,9 @@ fn message(sms: &SmsWhole) -> String {
     format!("From {} at {} ({read})\n\n{}\n", visible(&sms.from), sms.date_local, show::paragraphs(&sms.body))
 }
 
+/// So much of an answered message fits into a list.
+const LISTED: usize = 120;
+
 fn drafts(rows: &[DraftRow]) -> String {
     if rows.is_empty() {
         return "No drafts.\n".to_owned();
@@ -215,7 +220,11 @@ fn drafts(rows: &[DraftRow]) -> String {
             format!("{:<8} to {}: {}{reason}", row.status, visible(&row.to), visible(&row.body)),
         )
     };
-    show::columns(&rows.iter().map(row).collect::<Vec<_>>())
+    let answered = |row: &DraftRow| {
+        row.quoted.as_ref().map(|quoted| (String::new(), format!("> {}", visible(&quoted.line(LISTED)))))
+    };
+    let lines = rows.iter().flat_map(|draft| [row(draft)].into_iter().chain(answered(draft)));
+    show::columns(&lines.collect::<Vec<_>>())
 }
 
 /// Everything: nothing of what would be sent is left out.
@@ -231,7 +240,15 @@ fn draft(row: &DraftRow) -> String {
         visible(&row.to)
     );
     text.extend(row.remarks.iter().map(|remark| format!("! {}\n", visible(remark))));
+    text.extend(row.quoted.as_ref().map(quote));
     text + &format!("{}:\n\n{}\n", show::count(row.segments, "SMS"), show::paragraphs(&row.body_shown))
+}
+
+/// What is answered, each of its lines marked, so that it cannot look like the draft below it.
+fn quote(quoted: &Untrusted) -> String {
+    let shown = spelled_out(quoted.as_written());
+    let lines = shown.lines().map(|line| format!("> {}\n", visible(line)));
+    ["They wrote:\n".to_owned()].into_iter().chain(lines).collect()
 }
 
 fn outcome(row: &DraftRow) -> String {
