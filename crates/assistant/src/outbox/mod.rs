@@ -114,6 +114,14 @@ impl Status {
 }
 
 impl Draft {
+    /// Where it came from, in one word: a chat without a conversation was a call by hand.
+    pub fn came_from(&self) -> &'static str {
+        match (self.origin, self.conversation) {
+            (RunKind::Chat, 0) => "command",
+            (origin, _) => origin_name(origin),
+        }
+    }
+
     /// The hash of what is shown and what is sent. A tap carries it, so that nobody approves one thing and sends
     /// another. Each part is preceded by its length, so that no two drafts run together to the same bytes.
     pub fn digest(&self) -> String {
@@ -127,8 +135,8 @@ impl Draft {
     }
 }
 
-/// Where a draft came from, in one word.
-pub fn origin_name(origin: RunKind) -> &'static str {
+/// Who had it made, as it is stored.
+fn origin_name(origin: RunKind) -> &'static str {
     match origin {
         RunKind::Chat => "chat",
         RunKind::Heartbeat => "heartbeat",

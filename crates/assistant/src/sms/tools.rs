@@ -28,7 +28,7 @@ struct Reading<'a> {
 }
 
 const NO_PHONE: &str =
-    "No phone that can read SMS is connected. The user can see how to connect one: kai doctor";
+    "No phone that can read SMS is connected. The user can run Kai in Termux on the phone: docs/sms.md";
 
 impl<'a> Reading<'a> {
     fn lacks(&self) -> Option<String> {
@@ -397,7 +397,7 @@ impl Tool for ReplySms {
 fn cannot_send(sending: Option<&Known>, now: Timestamp) -> Option<String> {
     let Some(known) = sending else {
         return Some(
-            "No phone that can send SMS is connected. The user can see how to connect one: kai doctor"
+            "No phone that can send SMS is connected. The user can run Kai in Termux on the phone: docs/sms.md"
                 .to_owned(),
         );
     };

@@ -15,7 +15,7 @@ use crate::call::Call;
 use crate::caller::Caller;
 use crate::demo;
 use crate::failure::Failure;
-use crate::sms::{Button, DraftRow, SmsCall, SmsPolled, SmsRow, SmsWhole, TapCall};
+use crate::sms::{Button, CONNECT, DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SmsCommand {
@@ -106,14 +106,23 @@ impl Asking {
     pub(super) fn sms(&self, command: SmsCommand) -> Result<ExitCode, Failure> {
         match command {
             SmsCommand::Poll => self.show(Call::Sms(SmsCall::Poll), polled),
-            SmsCommand::List => self.show(Call::Sms(SmsCall::List), |rows: &Vec<_>| {
-                messages(rows, "Nothing waits for the next heartbeat.")
-            }),
+            SmsCommand::List => self.queue(),
             SmsCommand::Read { id } => self.show(Call::Sms(SmsCall::Read { id: SmsId(id) }), message),
             SmsCommand::Search { text } => self.show(Call::Sms(SmsCall::Search { text }), |rows: &Vec<_>| {
                 messages(rows, "Nothing was found.")
             }),
         }
+    }
+
+    /// An empty list says why it is empty.
+    fn queue(&self) -> Result<ExitCode, Failure> {
+        let rows: Vec<SmsRow> = self.caller.ask(Call::Sms(SmsCall::List))?;
+        let why = match rows.as_slice() {
+            [] if !self.json => nothing_waits(&self.caller.ask(Call::Sms(SmsCall::Known))?),
+            _ => String::new(),
+        };
+        self.print(&rows, |rows| messages(rows, &why));
+        Ok(ExitCode::SUCCESS)
     }
 
     pub(super) fn drafts(&self, command: &DraftsCommand) -> Result<ExitCode, Failure> {
@@ -188,6 +197,19 @@ fn polled(polled: &SmsPolled) -> String {
     format!("{first}{} new{more}. {} waiting.\n", show::count(polled.fresh, "message"), polled.queued)
 }
 
+fn nothing_waits(sms: &SmsStatus) -> String {
+    if !sms.supported {
+        return format!("No phone is connected, so nothing arrives. {CONNECT}");
+    }
+    if !sms.enabled {
+        return "Reading SMS is off, so nothing arrives. Turn it on: kai settings set sms_enabled true"
+            .to_owned();
+    }
+    let told = || format!("{}. ", visible(&sms.says).trim_end_matches('.'));
+    let trouble = sms.last_error.as_ref().map(|_| told()).unwrap_or_default();
+    format!("{trouble}Nothing waits for the next heartbeat. Older messages: kai sms search TEXT")
+}
+
 fn messages(rows: &[SmsRow], none: &str) -> String {
     if rows.is_empty() {
         return format!("{none}\n");
@@ -231,7 +253,7 @@ fn drafts(rows: &[DraftRow]) -> String {
 fn draft(row: &DraftRow) -> String {
     let reply = row.in_reply_to.map(|id| format!(", answers SMS {id}")).unwrap_or_default();
     let mut text = format!(
-        "Draft {} ({}{}) from {}, {}{reply}\nTo: {}\n",
+        "Draft {} ({}{}) from a {}, {}{reply}\nTo: {}\n",
         row.id.0,
         row.status,
         row.reason.as_deref().map(|why| format!(": {}", visible(why))).unwrap_or_default(),

@@ -44,7 +44,7 @@ fn card(draft: &DraftRow, csrf: &str, zone: &TimeZone, unfolded: bool) -> Markup
             @if let Some(quoted) = &draft.quoted { (quote(quoted, id)) }
             (body(draft, folded))
             p class="quiet" {
-                (sms_count(draft.segments)) " · from " (origin(draft)) " · " (page::moment(draft.created_at, zone))
+                (sms_count(draft.segments)) " · from a " (draft.origin) " · " (page::moment(draft.created_at, zone))
                 @if let Some(answered) = draft.in_reply_to { " · answers SMS " (answered) }
             }
             (buttons(draft, csrf, folded))
@@ -100,14 +100,6 @@ fn quote(quoted: &Untrusted, id: i64) -> Markup {
 
 fn sms_count(segments: usize) -> String {
     if segments == 1 { "1 SMS".to_owned() } else { format!("{segments} SMS") }
-}
-
-fn origin(draft: &DraftRow) -> &str {
-    match draft.origin.as_str() {
-        "heartbeat" => "a heartbeat",
-        "task" => "a task",
-        _ => "a chat",
-    }
 }
 
 fn state(draft: &DraftRow) -> String {
