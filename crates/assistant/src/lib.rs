@@ -52,6 +52,8 @@ pub const MIGRATIONS: &[db::Migration] = &[
     #[cfg(feature = "sms")]
     outbox::MIGRATION,
     #[cfg(feature = "sms")]
+    outbox::QUOTES,
+    #[cfg(feature = "sms")]
     sms::MIGRATION,
     device::MIGRATION,
     tasks::MIGRATION,

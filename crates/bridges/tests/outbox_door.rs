@@ -15,8 +15,12 @@ use kai_assistant::db::{Db, DbError};
 use kai_assistant::gate::RunKind;
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::outbox::door::{self, Act, Door, Refused, Tap};
-use kai_assistant::outbox::store::{self, CAPACITY, StageError};
+use kai_assistant::outbox::store::{self, CAPACITY, QUOTED, StageError};
 use kai_assistant::outbox::{Channel, Draft, DraftId, NewDraft, Status};
+use kai_assistant::settings::Values;
+use kai_assistant::sms::{CheckDrafts, Inbox, ReplySms};
+use kai_assistant::tool::{Run, execute};
+use kai_assistant::untrusted::Untrusted;
 use kai_bridges::simulated::{Fate, Phone};
 use proptest::prelude::*;
 
@@ -46,6 +50,7 @@ fn new(body: &str) -> NewDraft {
         to: "+15550100".to_owned(),
         body: body.to_owned(),
         in_reply_to: None,
+        quoted: None,
         known_contact: false,
         origin: RunKind::Chat,
         conversation: 0,
@@ -249,6 +254,51 @@ async fn a_run_that_is_run_again_drafts_once() {
     assert_ne!(stage(RunKind::Chat, "Yes").await.unwrap().id, first.id, "a person may want it twice");
     world.door.tap(tap_on(&first).unwrap()).await.unwrap();
     assert_ne!(stage(RunKind::Task, "No way").await.unwrap().id, first.id);
+}
+
+/// The person sees what is answered; the model, the ledger and the tap do not carry it.
+#[tokio::test]
+async fn what_is_answered_stands_beside_the_draft_and_nowhere_else() {
+    let world = world();
+    let (db, clock) = (world.door.db.clone(), world.clock.clone());
+    let words = format!("Code 482913.\r\nComing?{}", " x".repeat(QUOTED));
+    let now = kai_assistant::clock::Clock::now(clock.as_ref());
+    let sms_id = world.phone.receive("+15550100", &words, now).0;
+    let inbox = Some(Arc::new(Inbox::new(world.phone.clone(), clock.clone())));
+    let reply = ReplySms { db: db.clone(), clock: clock.clone(), inbox, sending: Some(Arc::default()) };
+    let arguments = serde_json::json!({"sms_id": sms_id, "body": "Yes"}).to_string();
+    let mut told = execute(Ok(&reply), &Values::default(), &arguments, &Run::BY_HAND).await.text;
+    let draft = world.drafts().await.remove(0);
+    let quoted = draft.quoted.clone().unwrap();
+    assert!(quoted.as_written().starts_with("Code 482913.\nComing? x"), "{}", quoted.as_written());
+    assert!(quoted.as_written().ends_with('…'));
+    assert_eq!(quoted.as_written().chars().count(), QUOTED + 1);
+    assert!(matches!(world.tap(tap_on(&draft).unwrap()).await, Some(Ok(_))));
+    assert_eq!(world.draft(draft.id).await.unwrap().quoted, Some(quoted), "as long as the draft is there");
+
+    told += &execute(Ok(&CheckDrafts { db: db.clone(), clock }), &Values::default(), "{}", &Run::BY_HAND)
+        .await
+        .text;
+    let ledger: Vec<Record> = db.read(ledger::all).await.unwrap();
+    told += &serde_json::to_string(&ledger).unwrap();
+    assert!(told.contains("in_reply_to") && told.contains("SENT"), "{told}");
+    assert!(!told.contains("482913") && !told.contains("Coming"), "{told}");
+
+    world.door.discard(draft.id).await.unwrap();
+    let kept = db.read(|tx| {
+        let sql = "SELECT count(*) FROM drafts WHERE quoted IS NOT NULL";
+        Ok::<_, DbError>(tx.query_row(sql, [], |row| row.get::<_, u32>(0))?)
+    });
+    assert_eq!(kept.await.unwrap(), 0, "it goes with its draft");
+}
+
+#[tokio::test]
+async fn a_message_without_words_is_not_quoted() {
+    let world = world();
+    let now = kai_assistant::clock::Clock::now(world.clock.as_ref());
+    let blank = NewDraft { quoted: Some(Untrusted::new(" \n ")), ..new("Hi") };
+    let staged = world.door.db.write(move |tx| store::stage(tx, &blank, now)).await.unwrap();
+    assert_eq!(staged.quoted, None);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use kai_assistant::db::DbError;
 use kai_assistant::device::{Notification, Urgency};
 use kai_assistant::gate::{self, RunKind, Taint};
 use kai_assistant::heartbeat::due::Due;
-use kai_assistant::heartbeat::{Beat, Beaten, Outcome, Why, beat, due, store};
+use kai_assistant::heartbeat::{Beat, Beaten, Next, Outcome, Why, beat, due, store};
 use kai_assistant::settings::{self, HEARTBEAT_MODEL};
 use kai_assistant::untrusted::Untrusted;
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,8 @@ pub(crate) struct Ran {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct DryRun {
     pub(crate) prompt: String,
+    /// If nothing is new, no model is asked.
+    pub(crate) is_new: bool,
     pub(crate) tools: Vec<String>,
     /// An estimate, of prompt and tools.
     pub(crate) tokens: usize,
@@ -160,7 +162,7 @@ async fn chosen_models(app: &App, around: &Around) -> Result<Vec<Ready>, DbError
 
 /// What the next run would ask with; nothing changes.
 pub(crate) async fn dry_run(app: &App) -> Result<DryRun, DbError> {
-    let prompt = Beat { db: &app.db, clock: app.clock.as_ref() }.dry_run().await?.text;
+    let Next { text: prompt, is_new } = Beat { db: &app.db, clock: app.clock.as_ref() }.dry_run().await?;
     let values = app.db.read(settings::load).await?;
     app.toolbox.look(&values).await;
     let mut tools = app.toolbox.offered(&values);
@@ -171,7 +173,8 @@ pub(crate) async fn dry_run(app: &App) -> Result<DryRun, DbError> {
         tools,
     };
     let tokens = kai_llm::request_tokens(&request);
-    Ok(DryRun { prompt, tools: request.tools.into_iter().map(|tool| tool.name).collect(), tokens })
+    let tools = request.tools.into_iter().map(|tool| tool.name).collect();
+    Ok(DryRun { prompt, is_new, tools, tokens })
 }
 
 /// The tick: beats if it is due, and tells the person if there is something to tell.

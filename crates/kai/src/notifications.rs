@@ -46,6 +46,8 @@ pub(crate) enum Asked {
     },
     Clear,
     Refresh,
+    /// How it stands, without asking the platform.
+    Known,
     /// An app of the demo shows something.
     Arrive {
         app: String,
@@ -94,7 +96,7 @@ pub(crate) struct GapRow {
 
 /// A Termux call may take so long until it is given up.
 const LOOK: Duration = Duration::from_secs(12);
-const UNSUPPORTED: &str =
+pub(crate) const UNSUPPORTED: &str =
     "No notifications can be read on this machine: there is neither a desktop's session bus nor Termux:API.";
 
 /// The tools, in the order in which a model is told of them.
@@ -124,6 +126,7 @@ pub(crate) async fn answer(app: &App, asked: Asked) -> Result<Value, Failure> {
             refresh(app).await?;
             json(status(app).await?)
         }
+        Asked::Known => json(known(app).await?),
         Asked::Arrive { app: name, title, text } => {
             let tray = app.tray.as_ref().ok_or_else(crate::demo::not_running)?;
             json(tray.post(&name, &title, &text))

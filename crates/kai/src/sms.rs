@@ -10,7 +10,7 @@ use kai_assistant::db::{Db, DbError};
 use kai_assistant::outbox::door::{self, Act, Door, Tap};
 use kai_assistant::outbox::remarks::{Remark, remarks, spelled_out};
 use kai_assistant::outbox::segments::segments;
-use kai_assistant::outbox::{Draft, DraftId, Status, origin_name};
+use kai_assistant::outbox::{Draft, DraftId, Status};
 use kai_assistant::pending;
 use kai_assistant::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED};
 use kai_assistant::sms::poll::{self, PollError, Polled};
@@ -18,6 +18,7 @@ use kai_assistant::sms::port::ReadError;
 use kai_assistant::sms::search::Wanted;
 use kai_assistant::sms::store::{self, QUEUE, Queued};
 use kai_assistant::sms::{Inbox, Poller, Sms, SmsId, local};
+use kai_assistant::untrusted::Untrusted;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -33,6 +34,8 @@ use crate::wire::App;
 pub(crate) enum SmsCall {
     Poll,
     List,
+    /// How it stands, without asking the phone.
+    Known,
     Read {
         id: SmsId,
     },
@@ -58,6 +61,7 @@ pub(crate) async fn answer(app: &App, call: SmsCall) -> Result<Value, Failure> {
     match call {
         SmsCall::Poll => json(poll(app).await?),
         SmsCall::List => json(list(app).await?),
+        SmsCall::Known => json(known(app).await?),
         SmsCall::Read { id } => json(read(app, id).await?),
         SmsCall::Search { text } => json(search(app, &text).await?),
         SmsCall::Drafts => json(drafts(app).await?),
@@ -109,11 +113,12 @@ impl Phone {
     }
 }
 
+/// What to do where no phone is.
+pub(crate) const CONNECT: &str = "Run Kai in Termux on the phone, with Termux:API (docs/sms.md), or try kai serve --demo, \
+                                  which simulates one.";
+
 fn no_phone() -> Failure {
-    Failure::failed(
-        "No phone that can read SMS is connected. On the phone, run Kai in Termux with Termux:API installed. See: \
-         kai doctor",
-    )
+    Failure::failed(format!("No phone that can read SMS is connected. {CONNECT}"))
 }
 
 /// One line of `kai sms list` and `search`: the items of the tools.
@@ -338,7 +343,7 @@ pub(crate) fn can_turn_sending_on(app: &App) -> Result<(), Failure> {
     if app.phone.door.sender.is_some() {
         return Ok(());
     }
-    Err(stays_off(&no_phone().message, "Sending SMS"))
+    Err(stays_off(&format!("No phone that can send SMS is connected. {CONNECT}"), "Sending SMS"))
 }
 
 fn stays_off(why: &str, what: &str) -> Failure {
@@ -384,6 +389,8 @@ pub(crate) struct DraftRow {
     pub(crate) created_at: i64,
     pub(crate) created_local: String,
     pub(crate) in_reply_to: Option<i64>,
+    /// The beginning of the message that is answered, as it was written.
+    pub(crate) quoted: Option<Untrusted>,
     pub(crate) segments: usize,
     pub(crate) remarks: Vec<String>,
     /// What a tap on this sight carries.
@@ -400,10 +407,11 @@ fn draft_row(app: &App, draft: &Draft) -> DraftRow {
         body_shown: spelled_out(&draft.body),
         status: draft.status.name().to_owned(),
         reason: draft.status.reason().map(str::to_owned),
-        origin: origin_name(draft.origin).to_owned(),
+        origin: draft.came_from().to_owned(),
         created_at: draft.created_at.as_millisecond(),
         created_local: local(draft.created_at, &app.clock.zone()),
         in_reply_to: draft.in_reply_to,
+        quoted: draft.quoted.clone(),
         segments: segments(&draft.body).count,
         remarks: remarks(draft).into_iter().map(Remark::sentence).collect(),
         digest: draft.digest(),

@@ -26,7 +26,8 @@ impl Hands<'_> {
     /// The ledger's record that a call is about to run; stored before it does.
     pub fn announced(&self, call: &ToolCall) -> Record {
         let (tool, arguments) = (call.name.clone(), call.arguments.clone());
-        Record::ToolCall { conversation: self.run.conversation, tool, arguments }
+        let conversation = self.run.conversation;
+        Record::ToolCall { conversation, tool, arguments, by_hand: self.run.is_by_hand() }
     }
 
     /// Runs it as the gate said, or says why not. The record is what came of it.

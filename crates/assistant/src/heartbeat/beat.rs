@@ -50,6 +50,13 @@ pub struct Beat<'a> {
     pub clock: &'a dyn Clock,
 }
 
+/// What the next run would ask with, and whether it would ask at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Next {
+    pub text: String,
+    pub is_new: bool,
+}
+
 /// Everything that a run needs of the store, in one view.
 struct Begun {
     lease: Lease,
@@ -88,13 +95,14 @@ impl Beat<'_> {
     }
 
     /// The exact prompt of the next run at this moment; nothing changes.
-    pub async fn dry_run(&self) -> Result<Rendered, DbError> {
+    pub async fn dry_run(&self) -> Result<Next, DbError> {
         let now = self.clock.now().to_zoned(self.clock.zone());
         self.db
             .read(move |tx| {
                 let values = settings::load(tx)?;
                 let brief = brief::gather(tx, &sources(&values), now.time_zone())?;
-                render(tx, &values, &brief, &now)
+                let text = render(tx, &values, &brief, &now)?.text;
+                Ok(Next { text, is_new: brief.is_new() })
             })
             .await
     }

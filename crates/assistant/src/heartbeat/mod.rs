@@ -12,7 +12,7 @@ pub mod store;
 
 use crate::db::Migration;
 
-pub use beat::{Beat, Beaten, Why};
+pub use beat::{Beat, Beaten, Next, Why};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "heartbeat/1", sql: include_str!("../../migrations/heartbeat.sql") };

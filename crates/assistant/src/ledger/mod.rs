@@ -36,8 +36,14 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         seen: Vec<String>,
     },
-    /// A model called a tool; stored before it runs.
-    ToolCall { conversation: i64, tool: String, arguments: String },
+    /// A model called a tool, or the person did by hand; stored before it runs.
+    ToolCall {
+        conversation: i64,
+        tool: String,
+        arguments: String,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_hand: bool,
+    },
     /// What came of a call: it ran, failed or was refused.
     ToolResult { conversation: i64, tool: String, success: bool, result_chars: usize },
     /// The person was asked about exactly this call, and said yes or no.
@@ -162,6 +168,19 @@ mod tests {
             Ok::<_, DbError>(())
         });
         checked.await.unwrap();
+    }
+
+    #[test]
+    fn a_call_by_hand_says_so_and_others_are_written_as_ever() {
+        let old = r#"{"what":"tool_call","conversation":0,"tool":"t","arguments":"{}"}"#;
+        let read: Record = serde_json::from_str(old).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), old);
+        let Record::ToolCall { by_hand: false, conversation, tool, arguments } = read else {
+            panic!("{read:?}")
+        };
+        let by_hand = Record::ToolCall { by_hand: true, conversation, tool, arguments };
+        let written = serde_json::to_string(&by_hand).unwrap();
+        assert_eq!(serde_json::from_str::<Record>(&written).unwrap(), by_hand);
     }
 
     #[tokio::test]

@@ -214,7 +214,7 @@ mod tests {
 
     fn call(tool: &str, conversation: i64) -> Record {
         let arguments = r#"{"text":"Grüße"}"#.to_owned();
-        Record::ToolCall { conversation, tool: tool.to_owned(), arguments }
+        Record::ToolCall { conversation, tool: tool.to_owned(), arguments, by_hand: false }
     }
 
     fn request(model: &str, seen: &[&str]) -> Record {

@@ -122,7 +122,9 @@ impl Act {
 /// Why a tap did nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    #[error("No phone that can send is connected, so nothing was sent. See: kai doctor")]
+    #[error(
+        "No phone that can send is connected, so nothing was sent. Run Kai in Termux on the phone: docs/sms.md"
+    )]
     NoPhone,
     #[error("There is no draft number {}. See: kai drafts list", .0.0)]
     Unknown(DraftId),

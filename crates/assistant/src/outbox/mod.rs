@@ -17,9 +17,12 @@ use sha2::{Digest, Sha256};
 use crate::db::Migration;
 use crate::gate::RunKind;
 use crate::hex;
+use crate::untrusted::Untrusted;
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "outbox/1", sql: include_str!("../../migrations/outbox.sql") };
+pub(crate) const QUOTES: Migration =
+    Migration { name: "outbox/2", sql: include_str!("../../migrations/outbox2.sql") };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -48,6 +51,8 @@ pub struct NewDraft {
     pub body: String,
     /// The message that is answered.
     pub in_reply_to: Option<i64>,
+    /// What it says; kept only to be shown beside the draft.
+    pub quoted: Option<Untrusted>,
     /// The answered message came from there, or something did before.
     pub known_contact: bool,
     pub origin: RunKind,
@@ -63,6 +68,8 @@ pub struct Draft {
     pub to: String,
     pub body: String,
     pub in_reply_to: Option<i64>,
+    /// The beginning of what is answered, for the person's eyes: no part of the digest, the ledger or a tool's result.
+    pub quoted: Option<Untrusted>,
     /// Nothing was ever exchanged with this number, as far as we know.
     pub first_contact: bool,
     pub origin: RunKind,
@@ -107,6 +114,14 @@ impl Status {
 }
 
 impl Draft {
+    /// Where it came from, in one word: a chat without a conversation was a call by hand.
+    pub fn came_from(&self) -> &'static str {
+        match (self.origin, self.conversation) {
+            (RunKind::Chat, 0) => "command",
+            (origin, _) => origin_name(origin),
+        }
+    }
+
     /// The hash of what is shown and what is sent. A tap carries it, so that nobody approves one thing and sends
     /// another. Each part is preceded by its length, so that no two drafts run together to the same bytes.
     pub fn digest(&self) -> String {
@@ -120,8 +135,8 @@ impl Draft {
     }
 }
 
-/// Where a draft came from, in one word.
-pub fn origin_name(origin: RunKind) -> &'static str {
+/// Who had it made, as it is stored.
+fn origin_name(origin: RunKind) -> &'static str {
     match origin {
         RunKind::Chat => "chat",
         RunKind::Heartbeat => "heartbeat",
@@ -149,6 +164,7 @@ mod tests {
             to: "+15550100".to_owned(),
             body: "Hi".to_owned(),
             in_reply_to: None,
+            quoted: None,
             first_contact: false,
             origin: RunKind::Chat,
             conversation: 0,
@@ -167,6 +183,8 @@ mod tests {
         }
         let sent = Draft { status: Status::Sent(String::new()), attempts: 1, ..draft.clone() };
         assert_eq!(sent.digest(), draft.digest(), "what is shown is the same");
+        let quoting = Draft { quoted: Some(Untrusted::new("Dinner?")), ..draft.clone() };
+        assert_eq!(quoting.digest(), draft.digest(), "what is quoted is not sent");
         assert_eq!(draft.digest().len(), 64);
     }
 }

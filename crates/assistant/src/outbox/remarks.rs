@@ -121,6 +121,7 @@ mod tests {
             to: to.to_owned(),
             body: body.to_owned(),
             in_reply_to: None,
+            quoted: None,
             first_contact: false,
             origin: RunKind::Chat,
             conversation: 0,

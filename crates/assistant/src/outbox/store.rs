@@ -7,6 +7,7 @@ use super::{Channel, Draft, DraftId, NewDraft, Status, origin_from, origin_name}
 use crate::db::DbError;
 use crate::gate::RunKind;
 use crate::ledger::{self, Record};
+use crate::untrusted::Untrusted;
 
 /// More would be a model that runs away.
 pub const CAPACITY: u32 = 20;
@@ -30,13 +31,15 @@ pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Dra
     make_room(tx)?;
     let first_contact = !new.known_contact && !reached_before(tx, &new.to)?;
     tx.execute(
-        "INSERT INTO drafts (channel, recipient, body, in_reply_to, first_contact, origin, conversation, created_at, status)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'PENDING')",
+        "INSERT INTO drafts
+             (channel, recipient, body, in_reply_to, quoted, first_contact, origin, conversation, created_at, status)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'PENDING')",
         params![
             new.channel.as_str(),
             new.to,
             new.body,
             new.in_reply_to,
+            new.quoted.as_ref().and_then(quotation),
             first_contact,
             origin_name(new.origin),
             new.conversation,
@@ -54,6 +57,18 @@ pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Dra
     };
     ledger::append(tx, &record, now)?;
     Ok(draft)
+}
+
+/// So much of an answered message stands beside its draft.
+pub const QUOTED: usize = 500;
+
+/// As much as is kept, with a sign that there was more; nothing of a message that says nothing.
+fn quotation(text: &Untrusted) -> Option<String> {
+    let text = text.as_written().replace("\r\n", "\n");
+    let text = text.trim();
+    let kept: String = text.chars().take(QUOTED).collect();
+    let more = if kept.len() < text.len() { "…" } else { "" };
+    (!kept.is_empty()).then_some(kept + more)
 }
 
 /// A run that nobody watches and that failed is run again; the draft it made is still there, and once is enough.
@@ -91,7 +106,7 @@ fn reached_before(tx: &Transaction<'_>, to: &str) -> Result<bool, DbError> {
 
 const COLUMNS: &str =
     "SELECT id, channel, recipient, body, in_reply_to, first_contact, origin, conversation, created_at,
-                              status, reason, attempts FROM drafts";
+                              status, reason, attempts, quoted FROM drafts";
 
 /// All drafts, oldest first.
 pub fn all(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
@@ -112,6 +127,7 @@ fn draft(row: &Row<'_>) -> rusqlite::Result<Draft> {
         to: row.get(2)?,
         body: row.get(3)?,
         in_reply_to: row.get(4)?,
+        quoted: row.get::<_, Option<String>>(12)?.map(Untrusted::new),
         first_contact: row.get(5)?,
         origin: origin_from(&row.get::<_, String>(6)?),
         conversation: row.get(7)?,

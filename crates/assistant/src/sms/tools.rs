@@ -28,7 +28,7 @@ struct Reading<'a> {
 }
 
 const NO_PHONE: &str =
-    "No phone that can read SMS is connected. The user can see how to connect one: kai doctor";
+    "No phone that can read SMS is connected. The user can run Kai in Termux on the phone: docs/sms.md";
 
 impl<'a> Reading<'a> {
     fn lacks(&self) -> Option<String> {
@@ -321,6 +321,7 @@ impl Tool for SendSms {
             to,
             body: text(&input.body)?,
             in_reply_to: None,
+            quoted: None,
             known_contact,
             origin: run.kind,
             conversation: run.conversation,
@@ -384,6 +385,7 @@ impl Tool for ReplySms {
             to,
             body,
             in_reply_to: Some(sms.id.0),
+            quoted: Some(sms.body),
             known_contact: true,
             origin: run.kind,
             conversation: run.conversation,
@@ -395,7 +397,7 @@ impl Tool for ReplySms {
 fn cannot_send(sending: Option<&Known>, now: Timestamp) -> Option<String> {
     let Some(known) = sending else {
         return Some(
-            "No phone that can send SMS is connected. The user can see how to connect one: kai doctor"
+            "No phone that can send SMS is connected. The user can run Kai in Termux on the phone: docs/sms.md"
                 .to_owned(),
         );
     };

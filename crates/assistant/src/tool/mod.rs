@@ -82,6 +82,11 @@ impl Run {
         elsewhere: false,
         codes_shown: false,
     };
+
+    /// Every chat has a conversation, and a run that nobody watches is of another kind.
+    pub fn is_by_hand(&self) -> bool {
+        self.kind == RunKind::Chat && self.conversation == 0
+    }
 }
 
 /// A failure as a sentence for the model that says what to do next. It never ends the turn.

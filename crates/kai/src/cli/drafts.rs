@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use kai_assistant::outbox::DraftId;
+use kai_assistant::outbox::remarks::spelled_out;
 use kai_assistant::sms::SmsId;
+use kai_assistant::untrusted::Untrusted;
 
 use super::out::visible;
 use super::{Asking, args, show, yes};
@@ -13,7 +15,7 @@ use crate::call::Call;
 use crate::caller::Caller;
 use crate::demo;
 use crate::failure::Failure;
-use crate::sms::{Button, DraftRow, SmsCall, SmsPolled, SmsRow, SmsWhole, TapCall};
+use crate::sms::{Button, CONNECT, DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SmsCommand {
@@ -104,14 +106,23 @@ impl Asking {
     pub(super) fn sms(&self, command: SmsCommand) -> Result<ExitCode, Failure> {
         match command {
             SmsCommand::Poll => self.show(Call::Sms(SmsCall::Poll), polled),
-            SmsCommand::List => self.show(Call::Sms(SmsCall::List), |rows: &Vec<_>| {
-                messages(rows, "Nothing waits for the next heartbeat.")
-            }),
+            SmsCommand::List => self.queue(),
             SmsCommand::Read { id } => self.show(Call::Sms(SmsCall::Read { id: SmsId(id) }), message),
             SmsCommand::Search { text } => self.show(Call::Sms(SmsCall::Search { text }), |rows: &Vec<_>| {
                 messages(rows, "Nothing was found.")
             }),
         }
+    }
+
+    /// An empty list says why it is empty.
+    fn queue(&self) -> Result<ExitCode, Failure> {
+        let rows: Vec<SmsRow> = self.caller.ask(Call::Sms(SmsCall::List))?;
+        let why = match rows.as_slice() {
+            [] if !self.json => nothing_waits(&self.caller.ask(Call::Sms(SmsCall::Known))?),
+            _ => String::new(),
+        };
+        self.print(&rows, |rows| messages(rows, &why));
+        Ok(ExitCode::SUCCESS)
     }
 
     pub(super) fn drafts(&self, command: &DraftsCommand) -> Result<ExitCode, Failure> {
@@ -186,6 +197,19 @@ fn polled(polled: &SmsPolled) -> String {
     format!("{first}{} new{more}. {} waiting.\n", show::count(polled.fresh, "message"), polled.queued)
 }
 
+fn nothing_waits(sms: &SmsStatus) -> String {
+    if !sms.supported {
+        return format!("No phone is connected, so nothing arrives. {CONNECT}");
+    }
+    if !sms.enabled {
+        return "Reading SMS is off, so nothing arrives. Turn it on: kai settings set sms_enabled true"
+            .to_owned();
+    }
+    let told = || format!("{}. ", visible(&sms.says).trim_end_matches('.'));
+    let trouble = sms.last_error.as_ref().map(|_| told()).unwrap_or_default();
+    format!("{trouble}Nothing waits for the next heartbeat. Older messages: kai sms search TEXT")
+}
+
 fn messages(rows: &[SmsRow], none: &str) -> String {
     if rows.is_empty() {
         return format!("{none}\n");
@@ -204,6 +228,9 @@ fn message(sms: &SmsWhole) -> String {
     format!("From {} at {} ({read})\n\n{}\n", visible(&sms.from), sms.date_local, show::paragraphs(&sms.body))
 }
 
+/// So much of an answered message fits into a list.
+const LISTED: usize = 120;
+
 fn drafts(rows: &[DraftRow]) -> String {
     if rows.is_empty() {
         return "No drafts.\n".to_owned();
@@ -215,14 +242,18 @@ fn drafts(rows: &[DraftRow]) -> String {
             format!("{:<8} to {}: {}{reason}", row.status, visible(&row.to), visible(&row.body)),
         )
     };
-    show::columns(&rows.iter().map(row).collect::<Vec<_>>())
+    let answered = |row: &DraftRow| {
+        row.quoted.as_ref().map(|quoted| (String::new(), format!("> {}", visible(&quoted.line(LISTED)))))
+    };
+    let lines = rows.iter().flat_map(|draft| [row(draft)].into_iter().chain(answered(draft)));
+    show::columns(&lines.collect::<Vec<_>>())
 }
 
 /// Everything: nothing of what would be sent is left out.
 fn draft(row: &DraftRow) -> String {
     let reply = row.in_reply_to.map(|id| format!(", answers SMS {id}")).unwrap_or_default();
     let mut text = format!(
-        "Draft {} ({}{}) from {}, {}{reply}\nTo: {}\n",
+        "Draft {} ({}{}) from a {}, {}{reply}\nTo: {}\n",
         row.id.0,
         row.status,
         row.reason.as_deref().map(|why| format!(": {}", visible(why))).unwrap_or_default(),
@@ -231,7 +262,15 @@ fn draft(row: &DraftRow) -> String {
         visible(&row.to)
     );
     text.extend(row.remarks.iter().map(|remark| format!("! {}\n", visible(remark))));
+    text.extend(row.quoted.as_ref().map(quote));
     text + &format!("{}:\n\n{}\n", show::count(row.segments, "SMS"), show::paragraphs(&row.body_shown))
+}
+
+/// What is answered, each of its lines marked, so that it cannot look like the draft below it.
+fn quote(quoted: &Untrusted) -> String {
+    let shown = spelled_out(quoted.as_written());
+    let lines = shown.lines().map(|line| format!("> {}\n", visible(line)));
+    ["They wrote:\n".to_owned()].into_iter().chain(lines).collect()
 }
 
 fn outcome(row: &DraftRow) -> String {

@@ -37,7 +37,7 @@ use crate::caller::Caller;
 use crate::daemon::{self, Listen};
 use crate::doctor::{self, Check};
 use crate::failure::Failure;
-use crate::heartbeat::Ran;
+use crate::heartbeat::{DryRun, Ran};
 use crate::home::{self, Keys};
 use crate::ledger::{LedgerCall, LedgerCheck};
 use crate::logs;
@@ -238,7 +238,12 @@ impl Asking {
                 let failed = matches!(ran.outcome.as_str(), "failed" | "not_due" | "busy");
                 Ok(ExitCode::from(u8::from(failed)))
             }
-            HeartbeatCommand::DryRun => self.show(Call::HeartbeatDryRun, show::dry_run),
+            HeartbeatCommand::DryRun => self.show(Call::HeartbeatDryRun, |dry: &DryRun| {
+                if !dry.is_new {
+                    out::note("Nothing is new, so no model would be asked now. kai heartbeat run --force would ask this:");
+                }
+                show::dry_run(dry)
+            }),
             HeartbeatCommand::Log => self.show(Call::HeartbeatLog, |rows: &Vec<_>| show::heartbeat_log(rows)),
         }
     }

@@ -9,7 +9,7 @@ use super::out::visible;
 use super::{Asking, show};
 use crate::call::Call;
 use crate::failure::Failure;
-use crate::notifications::{Asked, GapRow, NotificationsStatus};
+use crate::notifications::{Asked, GapRow, NotificationsStatus, UNSUPPORTED};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum NotificationsCommand {
@@ -37,9 +37,7 @@ pub(super) enum NotificationsCommand {
 pub(super) fn run(ask: &Asking, command: NotificationsCommand) -> Result<ExitCode, Failure> {
     let call = |asked| Call::Notifications(asked);
     match command {
-        NotificationsCommand::List { all } => {
-            ask.show(call(Asked::List { all }), |items: &Vec<Item>| list(items, "No notifications wait.\n"))
-        }
+        NotificationsCommand::List { all } => listed(ask, all),
         NotificationsCommand::Read { id } => ask.show(call(Asked::Read { id }), one),
         NotificationsCommand::Search { text, app } => {
             let asked = Asked::Search { text, package_name: app };
@@ -50,6 +48,31 @@ pub(super) fn run(ask: &Asking, command: NotificationsCommand) -> Result<ExitCod
         }),
         NotificationsCommand::Refresh => ask.show(call(Asked::Refresh), |status| sentence(status) + "\n"),
     }
+}
+
+/// An empty list says why it is empty.
+fn listed(ask: &Asking, all: bool) -> Result<ExitCode, Failure> {
+    let items: Vec<Item> = ask.caller.ask(Call::Notifications(Asked::List { all }))?;
+    let why = match items.as_slice() {
+        [] if !ask.json => nothing_there(&ask.caller.ask(Call::Notifications(Asked::Known))?, all),
+        _ => String::new(),
+    };
+    ask.print(&items, |items| list(items, &why));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn nothing_there(status: &NotificationsStatus, all: bool) -> String {
+    let none = if all { "No notifications of the last day are kept" } else { "No notifications wait" };
+    let why = match status.state.as_str() {
+        _ if !status.supported => UNSUPPORTED.to_owned(),
+        "off" => "Reading notifications is off, so none arrive. Turn it on: \
+                  kai settings set notifications_enabled true"
+            .to_owned(),
+        "listening" if all => format!("{none}."),
+        "listening" => format!("{none}. Those of the last day: kai notifications list --all"),
+        _ => format!("{none}. Notifications: {}", sentence(status)),
+    };
+    why + "\n"
 }
 
 /// Something comes in, in the demo.

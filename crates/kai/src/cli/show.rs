@@ -186,8 +186,10 @@ fn happened(record: &Record) -> String {
                 if seen.is_empty() { String::new() } else { format!(", {}", count(seen.len(), "message")) };
             format!("{bytes} bytes left for {}{held}{}", visible(model), within(*conversation))
         }
-        Record::ToolCall { conversation, tool, arguments } => {
-            format!("{} was called {}{}", visible(tool), visible(arguments), within(*conversation))
+        Record::ToolCall { conversation, tool, arguments, by_hand } => {
+            let tool = visible(tool);
+            let called = if *by_hand { format!("you called {tool}") } else { format!("{tool} was called") };
+            format!("{called} {}{}", visible(arguments), within(*conversation))
         }
         Record::ToolResult { tool, success, result_chars, .. } => {
             let how = if *success { "worked" } else { "failed" };

@@ -7,6 +7,8 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use jiff::tz::TimeZone;
 use kai_assistant::outbox::DraftId;
+use kai_assistant::outbox::remarks::spelled_out;
+use kai_assistant::untrusted::Untrusted;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -32,14 +34,17 @@ fn card(draft: &DraftRow, csrf: &str, zone: &TimeZone, unfolded: bool) -> Markup
         article class="card draft" id=(format!("draft-{id}")) data-testid="draft-card" data-draft=(id) data-status=(draft.status)
             aria-label=(format!("Draft to {}", draft.to)) {
             header class="draft-head" {
-                strong class="draft-to" data-testid="draft-to" { (draft.to) }
-                span class="quiet" { (state(draft)) }
+                div class="draft-who" {
+                    strong class="draft-to" data-testid="draft-to" { (draft.to) }
+                    span class="quiet" { (state(draft)) }
+                }
                 @if draft.status == "SENT" { (dismiss(draft, csrf)) }
             }
             @for remark in &draft.remarks { p class="remark" { (remark) } }
+            @if let Some(quoted) = &draft.quoted { (quote(quoted, id)) }
             (body(draft, folded))
             p class="quiet" {
-                (sms_count(draft.segments)) " · from " (origin(draft)) " · " (page::moment(draft.created_at, zone))
+                (sms_count(draft.segments)) " · from a " (draft.origin) " · " (page::moment(draft.created_at, zone))
                 @if let Some(answered) = draft.in_reply_to { " · answers SMS " (answered) }
             }
             (buttons(draft, csrf, folded))
@@ -70,16 +75,31 @@ fn body(draft: &DraftRow, folded: bool) -> Markup {
     }
 }
 
-fn sms_count(segments: usize) -> String {
-    if segments == 1 { "1 SMS".to_owned() } else { format!("{segments} SMS") }
+/// A quotation shows a few lines of itself; whoever taps without the rest taps on what they saw of the draft.
+const QUOTED: usize = 160;
+const QUOTED_LINES: usize = 3;
+
+/// What is answered, above the answer. Whatever it says, it stays in its own frame.
+fn quote(quoted: &Untrusted, id: i64) -> Markup {
+    let text = spelled_out(quoted.as_written());
+    let shown: String =
+        text.lines().take(QUOTED_LINES).collect::<Vec<_>>().join("\n").chars().take(QUOTED).collect();
+    let whole = html! { blockquote class="quoted" data-testid="draft-quoted" { (text) } };
+    html! {
+        p class="quiet" { "They wrote:" }
+        @if shown.len() == text.len() {
+            (whole)
+        } @else {
+            details class="quotes" id=(format!("draft-{id}-quoted")) data-testid="draft-quoted-whole" {
+                summary { span class="quoted beginning" { (shown) "…" } span class="more" { "Show more of it" } }
+                (whole)
+            }
+        }
+    }
 }
 
-fn origin(draft: &DraftRow) -> &str {
-    match draft.origin.as_str() {
-        "heartbeat" => "a heartbeat",
-        "task" => "a task",
-        _ => "a chat",
-    }
+fn sms_count(segments: usize) -> String {
+    if segments == 1 { "1 SMS".to_owned() } else { format!("{segments} SMS") }
 }
 
 fn state(draft: &DraftRow) -> String {

@@ -54,8 +54,12 @@ impl Shot {
     }
 
     fn sms(&self) -> (i64, String, String) {
-        let from = if self.number % 3 == 0 { self.start(60) } else { "+15550666".to_owned() };
+        let from = if self.is_answerable() { "+15550666".to_owned() } else { self.start(60) };
         (self.number, from, self.coded())
+    }
+
+    fn is_answerable(&self) -> bool {
+        self.number % 3 != 0
     }
 
     fn notification(&self) -> (String, String, String) {
@@ -131,6 +135,8 @@ struct Range {
     mark: String,
     counts: Counts,
     delivered: usize,
+    /// Messages that stood above the draft that answers them.
+    quoted: usize,
     beats: usize,
     /// Tags that were not the page's own.
     found: Vec<String>,
@@ -147,6 +153,7 @@ impl Range {
             mark: String::new(),
             counts: Counts::default(),
             delivered: 0,
+            quoted: 0,
             beats: 0,
             found: vec![],
         };
@@ -160,7 +167,7 @@ impl Range {
         let shot = |(number, text)| Shot { number, text, code: "482913".to_owned() };
         let pages = range.fire(&(1..).zip(friendly).map(shot).collect::<Vec<_>>()).await;
         range.own = Own::of(&pages);
-        (range.counts, range.delivered, range.found) = (Counts::default(), 0, vec![]);
+        (range.counts, range.delivered, range.quoted, range.found) = (Counts::default(), 0, 0, vec![]);
         range
     }
 
@@ -172,6 +179,7 @@ impl Range {
         self.house.look().await;
         let report = self.beat(shots).await;
         let mut pages = vec![self.visitor.page(&format!("/c/{}", report.0)).await];
+        self.quoted += pages[0].matches("data-testid=\"draft-quoted\"").count();
         pages.extend(self.surf(shots).await);
         for page in &pages {
             let strange = self.own.strange(page);
@@ -226,11 +234,14 @@ impl Range {
             let id = NotificationId::new(&shot.notification().0);
             reads.push(("read_notification", json!({"id": id.as_str()}).to_string()));
         }
-        let drafts = shots
-            .iter()
-            .map(|shot| ("send_sms", json!({"to": "+15550666", "body": shot.start(1_000)}).to_string()));
+        let drafts = shots.iter().flat_map(|shot| {
+            let own = json!({"to": "+15550666", "body": shot.start(1_000)});
+            let reply = json!({"sms_id": shot.number, "body": format!("Yes, {}.", shot.number)});
+            [("send_sms", own.to_string()), ("reply_sms", reply.to_string())]
+        });
+        let fates = vec![("check_drafts", "{}".to_owned())];
         let says = shots.iter().map(|shot| shot.start(500)).collect::<Vec<_>>().join("\n\n");
-        let model = model(&[reads, drafts.collect()], &format!("Somebody wrote:\n{says}"));
+        let model = model(&[reads, drafts.collect(), fates], &format!("Somebody wrote:\n{says}"));
         let before = self.waiting();
         let beaten = self.house.beat(&model).await;
         assert!(matches!(beaten, Beaten::Ran(heartbeat::Outcome::Report(_))), "{beaten:?}");
@@ -320,6 +331,7 @@ async fn no_text_forges_a_section_escapes_its_block_shows_a_code_adds_a_line_or_
         .map(|file| read(&fs::read_to_string(file).unwrap()))
         .unwrap_or_default();
     let mut range = Range::new().await;
+    let mut answerable = 0;
     for (n, texts) in [own.as_slice(), &public].concat().chunks(BATCH).enumerate() {
         let shot = |(m, text): (usize, &String)| {
             let number = i64::try_from(10 + n * BATCH + m).unwrap();
@@ -327,6 +339,7 @@ async fn no_text_forges_a_section_escapes_its_block_shows_a_code_adds_a_line_or_
             Shot { number, text: text.replace("{MARK}", &range.mark), code }
         };
         let shots: Vec<Shot> = texts.iter().enumerate().map(shot).collect();
+        answerable += shots.iter().filter(|shot| shot.is_answerable()).count();
         let before = range.counts;
         range.fire(&shots).await;
         if range.counts != before {
@@ -341,5 +354,6 @@ async fn no_text_forges_a_section_escapes_its_block_shows_a_code_adds_a_line_or_
         public.len()
     );
     assert_eq!(range.delivered, own.len() + public.len());
+    assert_eq!(range.quoted, answerable, "each stands above its answer");
     assert_eq!(range.counts, Counts::default());
 }

@@ -49,6 +49,46 @@ fn a_draft_staged_elsewhere_appears_and_shows_what_becomes_of_it() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
+/// Nobody approves blind: what is answered stands above the answer, in a frame that it cannot leave.
+#[test]
+fn a_draft_shows_what_it_answers() {
+    let phone = ready();
+    let hostile = "Hi <b>you</b> \u{202e}001$";
+    let long = format!("{} the end", "A long story.\n".repeat(20));
+    phone.inbox(&[(41, ALICE, "before"), (42, ALICE, hostile), (43, ALICE, &long)]);
+    for id in [42, 43] {
+        let arguments = json!({"sms_id": id, "body": format!("Yes, {id}")}).to_string();
+        assert_eq!(phone.run(&["tools", "call", "reply_sms", &arguments]).code, 0);
+    }
+    let daemon = phone.start();
+    let browser = Browser::start();
+    browser.look(360, 740, false);
+    browser.enter(&daemon);
+    browser.until_seen("draft-quoted");
+    assert_eq!(browser.texts("draft-body"), ["Yes, 42", "Yes, 43"]);
+    assert_eq!(browser.texts("draft-quoted")[0], "Hi <b>you</b> \\u{202e}001$");
+    assert!(
+        browser.texts("draft-quoted-whole")[0].starts_with("A long story.\nA long story.\nA long story.…\n")
+    );
+    let seen = "return document.querySelectorAll('[data-testid=draft-quoted]')[1].checkVisibility()";
+    assert_eq!(browser.run(seen), false, "folded to a few lines");
+    let disabled = "return document.querySelectorAll('[data-testid=draft-send]')[1].disabled";
+    assert_eq!(browser.run(disabled), false, "only the answer has to be unfolded before it is sent");
+    browser.run("document.querySelector('[data-testid=draft-quoted-whole] summary').click()");
+    browser.until("the whole", seen);
+    assert!(browser.texts("draft-quoted")[1].ends_with("the end"), "{:?}", browser.texts("draft-quoted"));
+    check(&browser, "quotations");
+    browser.picture("quotes");
+
+    browser.click("draft-send");
+    browser.until_says("was taken by the phone");
+    let row = "const top = (name) => document.querySelector(name).getBoundingClientRect();
+               const to = top('[data-testid=draft-to]'), away = top('.away button');
+               return away.top < to.bottom && to.top < away.bottom && away.left > to.right";
+    assert_eq!(browser.run(row), true, "the way to dismiss it stays in the first row");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
 /// The next draft comes to where the last one was; the finger may be there still.
 #[test]
 fn a_tap_on_what_has_just_moved_under_the_finger_sends_nothing() {

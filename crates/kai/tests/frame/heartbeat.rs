@@ -49,6 +49,10 @@ fn a_run_that_cannot_be_answered_says_why() {
     let dry = home.run(&["heartbeat", "dry-run", "--json"]).json();
     assert!(dry["prompt"].as_str().unwrap().contains("HEARTBEAT_OK"), "{dry}");
     assert!(dry["tokens"].as_u64().unwrap() > 100);
+    assert_eq!(dry["is_new"], false);
+    let dry = home.run(&["heartbeat", "dry-run"]);
+    assert!(dry.err.starts_with("Nothing is new, so no model would be asked now."), "{dry:?}");
+    assert!(dry.out.contains("HEARTBEAT_OK"), "{dry:?}");
     assert_eq!(home.run(&["heartbeat", "log", "--json"]).json().as_array().unwrap().len(), 1);
 }
 
@@ -63,9 +67,9 @@ fn a_proposal_waits_for_the_person() {
     for _ in 0..5 {
         home.run(&["tools", "call", "memory_reinforce", r#"{"key": "tea"}"#]);
     }
-    assert!(
-        home.run(&["heartbeat", "dry-run"]).out.contains("## Promotion Candidates\n- tea: Likes green tea.")
-    );
+    let dry = home.run(&["heartbeat", "dry-run"]);
+    assert!(dry.out.contains("## Promotion Candidates\n- tea: Likes green tea."), "{dry:?}");
+    assert_eq!(dry.err, "", "something is new");
     assert_eq!(home.run(&["heartbeat", "run"]).out, "I proposed something.\n");
     assert!(home.run(&["memory", "proposals"]).out.contains("Offer green tea. (5 times useful)"));
     assert_eq!(home.run(&["settings", "get", "soul_text"]).out, "\n");

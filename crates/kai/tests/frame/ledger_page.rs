@@ -39,6 +39,7 @@ fn what_left_and_ran_is_filtered_opened_whole_and_checked() {
     home.run(&["ask", "And now?"]);
     browser.until("the newest", "return document.querySelectorAll('[data-testid=ledger-line]').length === 6");
     at_every_size(&browser, "ledger");
+    browser.until_says("The model called");
     for (query, expected) in [
         ("kind=tool_call", vec!["tool_call"]),
         ("name=mine", vec!["request"; 4]),
@@ -89,6 +90,7 @@ fn a_long_ledger_is_read_page_by_page_and_says_how_long_it_is_kept() {
     browser.enter(&daemon);
     open(&browser, &daemon, "/ledger");
     assert_eq!(kinds(&browser).len(), 25);
+    browser.until_says("You called");
     browser.click("ledger-older");
     browser.until("older ones", "return location.search.includes('before=')");
     browser.until_live();

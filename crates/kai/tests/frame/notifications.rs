@@ -271,6 +271,9 @@ fn without_a_desktop_it_stays_off_and_says_why() {
     let tools = home.run(&["--json", "tools", "list"]).json();
     let check = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "check_notifications").unwrap();
     assert_eq!(check["available"], false);
+    let listed = home.run(&["notifications", "list"]);
+    assert!(listed.code == 0 && listed.out.contains("neither a desktop's session bus"), "{listed:?}");
+    assert_eq!(home.run(&["--json", "notifications", "list"]).out, "[]\n");
 
     let (mut bus, home) = (Bus::start(), Home::new());
     home.run(&["status"]);
@@ -279,13 +282,25 @@ fn without_a_desktop_it_stays_off_and_says_why() {
     waits.refused(1, "Kai waits for access to notifications.");
     let state = |bus: &Bus| bus.run(&home, &["--json", "status"]).json()["notifications"].clone();
     assert_eq!((&state(&bus)["state"], &state(&bus)["enabled"]), (&"waiting".into(), &false.into()));
+    let listed = |bus: &Bus| bus.run(&home, &["notifications", "list"]).out;
+    assert!(
+        listed(&bus).starts_with("No notifications wait. Notifications: waiting for access"),
+        "{}",
+        listed(&bus)
+    );
     let back = bus.run(&home, &["--json", "notifications", "refresh"]).json();
     assert_eq!(back["state"], "off");
     assert!(back["hint"].as_str().unwrap().contains("session bus"), "{back}");
+    assert!(
+        listed(&bus).ends_with("Turn it on: kai settings set notifications_enabled true\n"),
+        "{}",
+        listed(&bus)
+    );
     bus.restart();
     let on = bus.run(&home, &["settings", "set", "notifications_enabled", "true"]);
     assert_eq!(on.code, 0, "{on:?}");
     assert_eq!(state(&bus)["hint"], Value::Null);
+    assert!(listed(&bus).contains("nothing is heard while Kai does not run"), "{}", listed(&bus));
 }
 
 #[test]

@@ -184,6 +184,30 @@ fn a_message_is_polled_read_searched_and_answered() {
 }
 
 #[test]
+fn an_answer_shows_what_it_answers_and_who_had_it_made() {
+    let phone = ready();
+    phone.inbox(&[(42, ALICE, "Dinner\nat 8?")]);
+    phone.run(&["tools", "call", "reply_sms", r#"{"sms_id": 42, "body": "Yes!"}"#]);
+    let shown = phone.run(&["drafts", "show", "1"]).out;
+    assert!(shown.contains("They wrote:\n> Dinner\n> at 8?\n1 SMS:\n\nYes!\n"), "{shown}");
+    let listed = phone.run(&["drafts", "list"]).out;
+    assert_eq!(listed, format!("1  PENDING  to {ALICE}: Yes!\n   > Dinner at 8?\n"));
+    assert_eq!(phone.run(&["drafts", "list", "--json"]).json()[0]["quoted"], "Dinner\nat 8?");
+    let asked = phone.on_terminal(&["drafts", "send", "1"], "n\n").out.replace("\r\n", "\n");
+    assert!(asked.contains("> Dinner\n> at 8?\n1 SMS:\n\nYes!\n"), "{asked}");
+    assert!(shown.contains(" from a command, "), "no chat: {shown}");
+    let told = phone.run(&["ledger", "show"]).out;
+    assert!(told.contains("you called reply_sms") && !told.contains("was called"), "{told}");
+    assert_eq!(phone.run(&["ledger", "verify"]).code, 0);
+    let ledger = phone.run(&["ledger", "show", "--json"]).out;
+    assert!(ledger.contains("reply_sms") && !ledger.contains("at 8?"), "{ledger}");
+    let file = phone.programs.path().join("export.json");
+    assert_eq!(phone.run(&["export", file.to_str().unwrap()]).code, 0);
+    let export = std::fs::read_to_string(file).unwrap();
+    assert!(export.contains("sms_enabled") && !export.contains("at 8?"), "{export}");
+}
+
+#[test]
 fn a_draft_is_sent_by_a_typed_yes_and_by_nothing_else() {
     let phone = ready();
     let id = draft(&phone, "+1 (555) 0199-0", "-n $(id) `x` \\t \"grün\" 😀\nsecond line");
@@ -206,7 +230,7 @@ fn a_draft_is_sent_by_a_typed_yes_and_by_nothing_else() {
     phone.run(&["drafts", "send", "1"]).refused(1, "sent already");
     phone.run(&["drafts", "discard", "1"]).refused(1, "sent already");
     let row = phone.run(&["drafts", "list", "--json"]).json()[0].clone();
-    assert_eq!((&row["id"], &row["status"], &row["origin"]), (&json!(id), &json!("SENT"), &json!("chat")));
+    assert_eq!((&row["id"], &row["status"], &row["origin"]), (&json!(id), &json!("SENT"), &json!("command")));
     assert_eq!(
         (&row["channel"], &row["reason"], &row["in_reply_to"]),
         (&json!("sms"), &json!(null), &json!(null))
@@ -283,11 +307,41 @@ fn whatever_the_programs_do_ends_in_a_sentence_and_moves_nothing() {
 #[test]
 fn without_a_phone_there_is_no_sms() {
     let home = Home::new();
-    home.run(&["settings", "set", "sms_enabled", "true"]).refused(1, "stays off");
-    home.run(&["settings", "set", "sms_send_enabled", "true"]).refused(1, "stays off");
+    let next = "Run Kai in Termux on the phone, with Termux:API (docs/sms.md), or try kai serve --demo";
+    for (key, cannot, stays) in [
+        ("sms_enabled", "No phone that can read SMS", "Reading SMS stays off."),
+        ("sms_send_enabled", "No phone that can send SMS", "Sending SMS stays off."),
+    ] {
+        let refused = home.run(&["settings", "set", key, "true"]);
+        refused.refused(1, next);
+        assert!(refused.err.contains(cannot) && refused.err.contains(stays), "{refused:?}");
+    }
+    let listed = home.run(&["sms", "list"]).out;
+    assert!(listed.starts_with("No phone is connected") && listed.contains(next), "{listed}");
+    assert_eq!(home.run(&["sms", "list", "--json"]).out, "[]\n");
     let status = home.run(&["status", "--json"]).json()["sms"].clone();
     assert_eq!((&status["supported"], &status["access"]), (&json!(false), &json!("unsupported")));
     home.run(&["settings", "set", "sms_poll_interval", "7"]).refused(2, "0, 5, 15, 30, 60");
+}
+
+#[test]
+fn an_empty_list_says_why() {
+    let phone = ready();
+    let list = || phone.run(&["sms", "list"]).out;
+    assert_eq!(list(), "Nothing waits for the next heartbeat. Older messages: kai sms search TEXT\n");
+    phone.program(
+        "termux-sms-list",
+        "case \"$*\" in *--help*) exit 1;; esac; echo the app is gone >&2; exit 1",
+    );
+    phone.run(&["sms", "poll"]).refused(1, "the app is gone");
+    assert!(list().starts_with("Last poll failed just now: "), "{}", list());
+    phone.run(&["settings", "set", "sms_enabled", "false"]);
+    assert!(
+        list().ends_with("off, so nothing arrives. Turn it on: kai settings set sms_enabled true\n"),
+        "{}",
+        list()
+    );
+    assert_eq!(phone.run(&["sms", "list", "--json"]).out, "[]\n");
 }
 
 #[test]

@@ -216,8 +216,9 @@ fn said(record: &Record, words: &Words) -> (Markup, String, Option<String>) {
             };
             (icons::outward(), format!("{bytes} bytes went to {model}{held}"), None)
         }
-        Record::ToolCall { tool: name, arguments, .. } => {
-            (icons::build(), format!("The model called {}", tool(name)), Some(arguments.clone()))
+        Record::ToolCall { tool: name, arguments, by_hand, .. } => {
+            let who = if *by_hand { "You" } else { "The model" };
+            (icons::build(), format!("{who} called {}", tool(name)), Some(arguments.clone()))
         }
         Record::ToolResult { tool: name, success, result_chars, .. } => {
             let came = if *success { "brought" } else { "failed with" };
