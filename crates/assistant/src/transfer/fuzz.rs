@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a check may fail loudly")]
 
 use super::*;
-use crate::MIGRATIONS;
 use crate::db::Db;
 use crate::settings;
 
@@ -27,7 +26,7 @@ fn check(text: &str, mode: Mode) {
 }
 
 pub(super) fn home() -> Db {
-    Db::in_memory(MIGRATIONS).unwrap()
+    Db::in_memory(crate::MIGRATIONS).unwrap()
 }
 
 pub(super) fn take(db: &Db, passphrase: Option<&Passphrase>) -> Export {
