@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use super::record::{ChatMessage, NotificationId, Record};
+use crate::codes;
 use crate::tool::Eyes;
 use crate::tool::room::fitting;
 use crate::untrusted::Untrusted;
@@ -143,12 +144,22 @@ impl Wanted {
         if self.package_name.as_ref().is_some_and(|name| *name != record.package_name.to_lowercase()) {
             return false;
         }
-        let said = record.messages.iter().map(|m| seen(eyes, [&record.title, &m.sender, &m.text]));
-        let parts = seen(eyes, [&record.app_label, &record.title, &record.text]);
-        let texts = parts.into_iter().chain(said.flatten());
-        let texts: Vec<String> = texts.map(|text| folded(text.as_written())).collect();
-        self.words.iter().all(|word| texts.iter().any(|text| text.contains(word)))
+        let holds = |texts: &[String], word: &str| texts.iter().any(|text| text.contains(word));
+        let written = texts(record, Eyes::All);
+        let possible = |word: &String| holds(&written, word) || codes::lies_on_a_mark(word);
+        if !self.words.iter().all(possible) {
+            return false;
+        }
+        let seen = if eyes == Eyes::All { written } else { texts(record, eyes) };
+        self.words.iter().all(|word| holds(&seen, word))
     }
+}
+
+/// All that a record says, as those eyes see it.
+fn texts(record: &Record, eyes: Eyes) -> Vec<String> {
+    let said = record.messages.iter().map(|m| seen(eyes, [&record.title, &m.sender, &m.text]));
+    let parts = seen(eyes, [&record.app_label, &record.title, &record.text]);
+    parts.into_iter().chain(said.flatten()).map(|text| folded(text.as_written())).collect()
 }
 
 /// Through upper case to lower case, letter by letter, so that `ß` and `SS` are the same, and so are `ς` and `Σ`.

@@ -84,9 +84,13 @@ impl Inbox {
         shown: impl Fn(&Sms) -> Sms + Send + Sync + 'static,
         most: usize,
     ) -> Result<Vec<Sms>, ReadError> {
-        let holds =
-            move |sms: &Sms| wanted.is_in(sms.address.as_written()) || wanted.is_in(sms.body.as_written());
-        let look = Arc::new(move |rows: &[Sms]| rows.iter().map(&shown).filter(&holds).collect::<Vec<_>>());
+        let look = Arc::new(move |rows: &[Sms]| {
+            let parts = |sms: &Sms, found: fn(&Wanted, &str) -> bool| {
+                found(&wanted, sms.address.as_written()) || found(&wanted, sms.body.as_written())
+            };
+            let possible = rows.iter().filter(|sms| parts(sms, Wanted::may_be_seen_in));
+            possible.map(&shown).filter(|sms| parts(sms, Wanted::is_in)).collect::<Vec<_>>()
+        });
         let (mut found, mut skip): (Vec<Sms>, usize) = (vec![], 0);
         loop {
             // A short first page answers most questions; then in strides, since each costs a call.

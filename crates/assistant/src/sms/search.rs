@@ -1,6 +1,7 @@
 //! Does a message hold what is looked for? Pure.
 
 use super::number::digits;
+use crate::codes;
 
 /// What to look for, prepared once.
 #[derive(Debug)]
@@ -20,6 +21,11 @@ impl Wanted {
         (!query.is_empty()).then(|| Self { text: folded(query), number })
     }
 
+    /// Whether it may be in the text once codes are hidden in it: `false` is certain.
+    pub fn may_be_seen_in(&self, text: &str) -> bool {
+        codes::lies_on_a_mark(&self.text) || self.is_in(text)
+    }
+
     /// Upper and lower case are the same, in every script; a number is found however it is spaced.
     pub fn is_in(&self, text: &str) -> bool {
         folded(text).contains(&self.text)
@@ -27,9 +33,9 @@ impl Wanted {
     }
 }
 
-/// Through upper case to lower case, so that `ß` and `SS` are the same too.
+/// Through upper case to lower case, letter by letter, so that `ß` and `SS` are the same, and so are `ς` and `Σ`.
 fn folded(text: &str) -> String {
-    text.to_uppercase().to_lowercase()
+    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
 /// The text with what people write between digits taken out.
@@ -39,7 +45,25 @@ fn squeezed(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// What the quick look leaves out, the long one would not have found.
+        #[test]
+        fn what_is_seen_was_thought_possible(
+            text in "(Your code is [0-9]{4,6}|ΟΔΟΣ|Tea|code|[a-eß\\[\\]]{1,4}|[0-9]{2,5})( ?(code|OTP: [0-9]{6}|[0-9]{3}|ςΣ|\\[|\\])){0,4}",
+            from in 0..40_usize,
+            length in 1..12_usize,
+        ) {
+            let shown = codes::redact(&text);
+            let query: String = shown.chars().skip(from).take(length).collect();
+            let Some(wanted) = Wanted::new(&query) else { return Ok(()) };
+            prop_assert!(wanted.is_in(&shown));
+            prop_assert!(wanted.may_be_seen_in(&text), "{query:?} in {shown:?}, which is {text:?}");
+        }
+    }
 
     #[test]
     fn found_as_a_person_would_find_it() {
