@@ -66,7 +66,7 @@ impl Telling<'_> {
                 }
                 (reply(exchange))
                 (opened(exchange))
-                @if !waits { (self.done(exchange)) }
+                @if answered || !waits { (self.done(exchange)) }
                 @if answered { (self.foot(exchange, newest && !waits && exchange.asked.is_some())) }
                 @else if !waits { (self.unanswered(exchange, newest)) }
             }
