@@ -21,7 +21,7 @@ fn check(text: &str) {
 }
 
 /// Every place where the code stands and is no part of a longer number.
-fn places(text: &str, code: &str) -> Vec<Range<usize>> {
+pub(super) fn places(text: &str, code: &str) -> Vec<Range<usize>> {
     let is_free = |at: &usize| {
         let before = text[..*at].chars().next_back().is_some_and(|c| c.is_ascii_digit());
         let after = text[at + code.len()..].chars().next().is_some_and(|c| c.is_ascii_digit());

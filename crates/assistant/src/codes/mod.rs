@@ -13,6 +13,8 @@
 pub mod fuzz;
 mod judge;
 mod lexicon;
+#[cfg(test)]
+mod score;
 mod tokens;
 
 use std::collections::{BTreeSet, HashSet};

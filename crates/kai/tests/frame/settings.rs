@@ -136,28 +136,19 @@ fn sliders_are_moved_with_the_keyboard() {
         "the slider",
         "return document.querySelector('[data-testid=heartbeat-interval]').value === '0'",
     );
-    // A day's budget is chosen, and one that is not on the list stays visible.
-    assert_eq!(home.run(&["settings", "set", "heartbeat_daily_tokens", "1234"]).code, 0);
-    browser.until(
-        "the budget",
-        "return document.querySelector('[data-testid=heartbeat-budget]').value === '1234'",
-    );
-    browser.run(
-        "const s = document.querySelector('[data-testid=heartbeat-budget]'); s.value = '0';
-         s.dispatchEvent(new Event('change', {bubbles: true}))",
-    );
-    stored("heartbeat_daily_tokens", "0");
-    // A model is chosen, and one that is gone stays visible.
-    assert_eq!(home.run(&["settings", "set", "heartbeat_model", "gone"]).code, 0);
-    browser.until(
-        "the model",
-        "return document.querySelector('[data-testid=heartbeat-model]').value === 'gone'",
-    );
-    browser.run(
-        "const s = document.querySelector('[data-testid=heartbeat-model]'); s.value = '';
-         s.dispatchEvent(new Event('change', {bubbles: true}))",
-    );
-    stored("heartbeat_model", "");
+    // A day's budget and a model are chosen, and what is not on the list stays visible.
+    for (key, testid, elsewhere, chosen) in [
+        ("heartbeat_daily_tokens", "heartbeat-budget", "1234", "0"),
+        ("heartbeat_model", "heartbeat-model", "gone", ""),
+    ] {
+        assert_eq!(home.run(&["settings", "set", key, elsewhere]).code, 0);
+        let select = format!("document.querySelector('[data-testid={testid}]')");
+        browser.until(key, &format!("return {select}.value === '{elsewhere}'"));
+        browser.run(&format!(
+            "{select}.value = '{chosen}'; {select}.dispatchEvent(new Event('change', {{bubbles: true}}))"
+        ));
+        stored(key, chosen);
+    }
     browser.fine();
 }
 

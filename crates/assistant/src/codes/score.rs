@@ -1,14 +1,14 @@
 //! How well one-time codes are found: every `tests/codes/*.tsv` is a set of messages with the codes in them. Measures
 //! how many codes are redacted exactly, and in how many messages something else is.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 #![expect(clippy::print_stdout, reason = "the figures are for people")]
 
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-use kai_assistant::codes::find;
+use super::find;
+use super::fuzz::places;
 
 /// Of a hundred codes at most one may stay, and of a hundred messages at most one may lose something else.
 const FEWEST_FOUND: usize = 99;
@@ -52,16 +52,6 @@ impl Score {
             self.failures.push(format!("missed {missed:?}, wrong {wrong:?}: {line}"));
         }
     }
-}
-
-/// Every place where the code stands and is no part of a longer number.
-fn places(text: &str, code: &str) -> Vec<Range<usize>> {
-    let is_free = |at: &usize| {
-        let before = text[..*at].chars().next_back().is_some_and(|c| c.is_ascii_digit());
-        let after = text[at + code.len()..].chars().next().is_some_and(|c| c.is_ascii_digit());
-        !before && !after
-    };
-    text.match_indices(code).map(|(at, _)| at).filter(is_free).map(|at| at..at + code.len()).collect()
 }
 
 #[test]
