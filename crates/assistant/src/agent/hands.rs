@@ -65,10 +65,10 @@ impl Hands<'_> {
     }
 }
 
-/// The sentence in a result that says what went wrong.
+/// The sentence in a result that says what went wrong; of one that was cut off, its beginning.
 fn why(result: &str) -> String {
     let read: serde_json::Value = serde_json::from_str(result).unwrap_or_default();
-    Untrusted::new(read["error"].as_str().unwrap_or_default()).line(LONGEST_WHY)
+    Untrusted::new(read["error"].as_str().unwrap_or(result)).line(LONGEST_WHY)
 }
 
 /// Characters of it that are shown; the model reads it whole.
@@ -80,5 +80,17 @@ fn refusal(verdict: Verdict, tool: &str) -> String {
             format!("The user did not allow {tool}. Go on without it, or say why it is needed.")
         }
         Verdict::Run | Verdict::Refuse => format!("{tool} is not available in this kind of run."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_always_says_something_in_one_short_line() {
+        assert_eq!(why(r#"{"error":"No\nphone.","success":false}"#), "No phone.");
+        assert!(why("{\"error\":\"Too mu\n[Cut off: 9 of 99 characters]").starts_with("{\"error\":\"Too mu"));
+        assert!(why(&"x".repeat(9_000)).chars().count() <= LONGEST_WHY + 1);
     }
 }
