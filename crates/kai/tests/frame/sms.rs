@@ -530,8 +530,9 @@ fn the_demo_is_a_world_of_its_own() {
     assert_eq!(home.run(&["demo", "sms", "--from", "+15550177", "Are you there?"]).code, 0);
     let found = demo(&["sms", "search", "you there", "--json"]).json();
     assert_eq!(found[0]["from"], "+15550177");
-    let looked = demo(&["heartbeat", "log", "--json"]).json();
-    assert_eq!(looked[0]["outcome"], "report", "{looked}");
+    // It may be the daemon's first heartbeat that saw it, and not the one that the command had made.
+    let told = demo(&["chats", "search", "+15550177", "--json"]).json();
+    assert_eq!(told.as_array().map(Vec::len), Some(1), "{told}");
     assert_eq!(demo(&["sms", "list", "--json"]).json(), json!([]), "and nothing waits any more");
     let asked = demo(&["ask", "please answer the dinner message"]);
     assert!(asked.out.contains("waits for your tap"), "{asked:?}");
