@@ -174,7 +174,7 @@ fn task_line(task: &tasks::store::Pending, zone: &TimeZone) -> TaskLine {
 
 fn candidates(tx: &Transaction<'_>) -> Result<Vec<String>, DbError> {
     let line = |memory: &Memory| {
-        let content = memory.content.split_whitespace().collect::<Vec<_>>().join(" ");
+        let content = Untrusted::new(memory.content.as_str()).line(usize::MAX);
         format!("- {}: {content} ({} times useful)", memory.key.as_str(), memory.hits)
     };
     Ok(promotion::candidates(tx)?.iter().map(line).collect())

@@ -8,6 +8,7 @@ use kai_assistant::agent::conversation::ConversationId;
 use kai_assistant::db::DbError;
 use kai_assistant::gate::Taint;
 use kai_assistant::heartbeat::Beaten;
+use kai_assistant::memory::{Category, Memory, MemoryKey, store as memories};
 use kai_assistant::notifications::{NotificationId, QUEUE as NOTIFICATIONS};
 use kai_assistant::sms::store::QUEUE as SMS;
 use kai_assistant::tasks::{Missed, NewTask, TaskId, Trigger, store as tasks};
@@ -29,6 +30,10 @@ const BATCH: usize = 8;
 const EARLIER: usize = 3;
 /// Shorter words may stand in our own sentences.
 const TELLING: usize = 16;
+
+/// The key of what is remembered, and the sections of a system prompt with a memory.
+const PLANTED: &str = "planted";
+const SYSTEM: [&str; 4] = ["Honesty", "Tools", "What you remember", "Context"];
 
 /// A text on its way, with a one-time code that must not arrive.
 #[derive(Clone)]
@@ -177,7 +182,9 @@ impl Range {
         self.house.inbox(&shots.iter().map(Shot::sms).collect::<Vec<_>>());
         self.house.tray(&shots.iter().map(Shot::notification).collect::<Vec<_>>());
         self.house.look().await;
+        self.remember(&shots[0]);
         let report = self.beat(shots).await;
+        self.forget();
         let mut pages = vec![self.visitor.page(&format!("/c/{}", report.0)).await];
         self.quoted += pages[0].matches("data-testid=\"draft-quoted\"").count();
         pages.extend(self.surf(shots).await);
@@ -218,6 +225,25 @@ impl Range {
             self.house.app.db.write_now(|tx| tasks::add(tx, &new, now, &zone)).unwrap().id
         };
         triggers.into_iter().map(add).collect()
+    }
+
+    /// What a tainted chat stored of it, with a click.
+    fn remember(&self, shot: &Shot) {
+        let memory = Memory {
+            key: MemoryKey::new(PLANTED).unwrap(),
+            content: shot.start(4_000),
+            category: Category::Preference,
+            hits: 0,
+            tainted: true,
+        };
+        let now = kai_assistant::clock::Clock::now(self.house.clock.as_ref());
+        self.house.app.db.write_now(|tx| memories::restore(tx, &memory, now)).unwrap();
+    }
+
+    /// Before the chats: in one that remembers a stranger's words, nothing is fetched without a click.
+    fn forget(&self) {
+        let key = MemoryKey::new(PLANTED).unwrap();
+        self.house.app.db.write_now(|tx| memories::forget(tx, &key)).unwrap();
     }
 
     /// A heartbeat sees them, reads each with every tool, drafts an answer, and reports their very words.
@@ -262,6 +288,7 @@ impl Range {
             sections.iter().filter(|(_, there)| *there).map(|(title, _)| *title).collect();
         self.counts += counts::prompt(prompt, &sections, shown as usize + earlier);
         counts::mark(prompt).unwrap_or_default().clone_into(&mut self.mark);
+        self.counts += counts::prompt(&requests[0].system, &SYSTEM, 1);
         self.judge(&model, shots);
         self.house.app.db.read(heartbeat::store::banner).await.unwrap().unwrap()
     }
