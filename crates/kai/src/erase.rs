@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-use kai_assistant::home::{Home, KeyPlace};
+use kai_assistant::home::{DEMO, Home, KeyPlace};
 
 use crate::failure::Failure;
 use crate::home::keyring;
@@ -12,7 +12,7 @@ use crate::home::keyring;
 pub(crate) const WORDS: &str = "erase everything";
 
 /// What Kai makes in its home; nothing else in the folder is touched.
-const OURS: [&str; 12] = [
+const OURS: [&str; 13] = [
     "kai.db",
     "kai.db-wal",
     "kai.db-shm",
@@ -25,10 +25,23 @@ const OURS: [&str; 12] = [
     "logs",
     "files",
     "kai.db-journal",
+    DEMO,
 ];
 
-/// The caller holds the lock of the daemon, so nobody works here any more.
+/// The caller holds the lock of the daemon, so nobody works here any more. The demo's home has a lock of its own.
 pub(crate) fn everything(home: &Home) -> Result<(), Failure> {
+    if let Some(demo) = home.old_demo() {
+        let Some(_lock) = demo.lock_daemon().map_err(|e| failed(&demo, &e))? else {
+            return Err(Failure::failed("The demo still runs in this home. Stop it, then erase again."));
+        };
+        one(&demo)?;
+        // It stays if somebody else put something into it.
+        drop(fs::remove_dir(&demo.dir));
+    }
+    one(home)
+}
+
+fn one(home: &Home) -> Result<(), Failure> {
     if let (Ok(Some(file)), Some(ring)) = (home.read_key_file(), keyring())
         && matches!(file.place, KeyPlace::Keyring)
     {

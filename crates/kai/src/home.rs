@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use kai_assistant::home::{Home, KeyFile, Keyring, Passphrase, StoreKey, Unlock};
 
+use crate::cli::out;
 use crate::failure::Failure;
 
 /// `--home`, else `$KAI_HOME`, else the data folder of the user.
@@ -13,7 +14,12 @@ pub(crate) fn find(typed: Option<&Path>) -> Result<Home, Failure> {
         Failure::store("No home folder is known: set HOME or KAI_HOME, or name a folder with --home DIR.")
     })?;
     let unusable = |cause| Failure::store(format!("The home {} cannot be used: {cause}.", dir.display()));
+    // A folder that was typed wrongly would look like a Kai that has forgotten everything.
+    let is_new = typed.is_some() && !dir.exists();
     let home = Home::at(&dir).map_err(unusable)?;
+    if is_new {
+        out::note(&format!("{} was not there: this is a new, empty home.", home.dir.display()));
+    }
     if home.foreign_owner() {
         let name = home.dir.display();
         return Err(Failure::store(format!(

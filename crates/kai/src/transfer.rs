@@ -26,9 +26,11 @@ pub(crate) async fn import(app: &App, call: ImportCall) -> Result<Vec<Outcome>, 
     let known = settings::catalogue(app.toolbox.settings());
     let passphrase = call.passphrase.map(Passphrase::new);
     let (mode, preview) = (call.mode, call.preview);
+    let (now, zone) = (app.clock.now(), app.clock.zone());
     let taken = app.db.write(move |tx| {
         let passphrase = passphrase.as_ref();
-        let all = Import { export: &export, sections: &chosen, mode, passphrase, settings: &known };
+        let (settings, zone) = (&known, &zone);
+        let all = Import { export: &export, sections: &chosen, mode, passphrase, settings, now, zone };
         let outcomes = transfer::import(tx, &all)?;
         // An error rolls everything back, which is what a preview wants.
         if preview { Err(Ended::Previewed(outcomes)) } else { Ok(outcomes) }

@@ -30,7 +30,7 @@ pub struct DaemonLock(
 );
 
 /// The file that marks a demo's home.
-const DEMO: &str = "this-is-a-demo";
+pub const DEMO: &str = "this-is-a-demo";
 
 impl Home {
     /// Uses `dir`, making it (for its owner alone) if it is not there.
@@ -63,6 +63,11 @@ impl Home {
 
     pub fn logs(&self) -> PathBuf {
         self.dir.join("logs")
+    }
+
+    /// The demo's home in this one, if there was a demo.
+    pub fn old_demo(&self) -> Option<Self> {
+        Some(Self { dir: self.dir.join("demo") }).filter(Self::is_demo)
     }
 
     /// The home that demo mode uses: its own store, key and socket.

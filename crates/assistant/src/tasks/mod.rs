@@ -243,6 +243,15 @@ impl NewTask {
         let prompt = bounded("prompt", prompt.replace('\0', "").trim(), PROMPT_LIMIT)?;
         Ok(Self { description, prompt, trigger, missed, taint })
     }
+
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Is that task this one? Whoever asks for both would have it done twice.
+    pub fn is_like(&self, task: &Task) -> bool {
+        (&self.description, &self.prompt, &self.trigger) == (&task.description, &task.prompt, &task.trigger)
+    }
 }
 
 fn bounded(what: &str, text: &str, longest: usize) -> Result<String, String> {

@@ -40,7 +40,8 @@ pub(super) fn put(
     passphrase: Option<&Passphrase>,
 ) -> Result<Vec<Outcome>, TransferError> {
     let settings = settings::catalogue([]);
-    let all = Import { export, sections: &[], mode, passphrase, settings: &settings };
+    let (now, zone) = (Timestamp::UNIX_EPOCH, &TimeZone::UTC);
+    let all = Import { export, sections: &[], mode, passphrase, settings: &settings, now, zone };
     db.write_now(|tx| import(tx, &all))
 }
 

@@ -7,10 +7,12 @@
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod store;
+mod tasks;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,17 +30,19 @@ pub enum Section {
     Settings,
     Memory,
     Models,
+    Tasks,
     Conversations,
 }
 
 impl Section {
-    pub const ALL: [Self; 4] = [Self::Settings, Self::Memory, Self::Models, Self::Conversations];
+    pub const ALL: [Self; 5] = [Self::Settings, Self::Memory, Self::Models, Self::Tasks, Self::Conversations];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Settings => "settings",
             Self::Memory => "memory",
             Self::Models => "models",
+            Self::Tasks => "tasks",
             Self::Conversations => "conversations",
         }
     }
@@ -166,6 +170,9 @@ pub struct Import<'a> {
     pub passphrase: Option<&'a Passphrase>,
     /// All settings there are, to check values against.
     pub settings: &'a [Setting],
+    /// What tasks go by: when and where it is taken in.
+    pub now: Timestamp,
+    pub zone: &'a TimeZone,
 }
 
 /// Takes the file in, in the caller's transaction: a preview is an import that is rolled back.

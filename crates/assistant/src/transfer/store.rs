@@ -8,7 +8,7 @@ use rusqlite::Transaction;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Import, Mode, Outcome, PlainModel, Secrets, Section};
+use super::{Import, Mode, Outcome, PlainModel, Secrets, Section, tasks};
 use crate::agent;
 use crate::agent::conversation::{self, Codes, Whole};
 use crate::db::DbError;
@@ -21,6 +21,7 @@ pub(super) fn read(tx: &Transaction<'_>, section: Section) -> Result<Value, DbEr
         Section::Settings => json!(settings::load(tx)?.plain()),
         Section::Memory => json!(memory::store::all(tx)?),
         Section::Models => json!(models::store::all(tx)?.iter().map(plain).collect::<Vec<_>>()),
+        Section::Tasks => json!(tasks::read(tx)?),
         Section::Conversations => json!(without_codes(conversation::all_whole(tx)?)),
     })
 }
@@ -64,6 +65,7 @@ pub(super) fn write(
         Section::Models => {
             read_as(section, value, |out, items: Vec<_>| write_models(tx, out, &items, secrets, import.mode))
         }
+        Section::Tasks => read_as(section, value, |out, items: Vec<_>| tasks::write(tx, out, &items, import)),
         Section::Conversations => {
             read_as(section, value, |out, items: Vec<_>| write_conversations(tx, out, &items, import.mode))
         }

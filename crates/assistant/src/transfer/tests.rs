@@ -8,9 +8,11 @@ use super::fuzz::{home, put, take};
 use super::*;
 use crate::agent::conversation::{self, Entry, Whole};
 use crate::db::Db;
+use crate::gate::Taint;
 use crate::memory::{Category, MemoryKey};
 use crate::models::{self, ConfiguredModel};
 use crate::settings::{self, THEME};
+use crate::tasks::{self, Asked, Missed, NewTask};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -42,6 +44,17 @@ pub(super) fn filled(memories: &[(String, String, u32)], said: &[String]) -> Db 
             key: Some(Key::new("sk-very-secret")),
         };
         models::store::keep(tx, &model)?;
+        for (nth, when) in ["2026-03-09T15:00Z", "*/5 8-18 * * 1-5", ""].into_iter().enumerate() {
+            let asked = Asked {
+                execute_at: Some(when).filter(|_| nth == 0),
+                cron: Some(when).filter(|_| nth == 1),
+                on_heartbeat: nth == 2,
+            };
+            let trigger = asked.trigger(NOW, &TimeZone::UTC).unwrap();
+            let (name, prompt, taint) = (format!("Look {nth}"), format!("Look\nat {nth}."), Taint::Tainted);
+            let new = NewTask::new(&name, &prompt, trigger, Missed::Skip, taint).unwrap();
+            tasks::store::add(tx, &new, NOW, &TimeZone::UTC).unwrap();
+        }
         conversation::restore(tx, &whole(said)).map(drop)
     };
     db.write_now(fill).unwrap_or_else(|e: DbError| panic!("{e}"));
@@ -161,6 +174,36 @@ fn merge_keeps_what_is_there_and_replace_does_not() {
             .collect();
         keys.sort();
         assert_eq!(keys, expected, "{mode:?}");
+    }
+}
+
+#[test]
+fn tasks_are_taken_in_once_and_what_cannot_come_any_more_is_said() {
+    let task = |name: &str, when: Value| {
+        let mut task = json!({"description": name, "prompt": "Do it."});
+        task.as_object_mut().unwrap().extend(when.as_object().unwrap().clone());
+        task
+    };
+    let sections = json!({"tasks": [
+        task("Daily", json!({"cron": "0 8 * * *"})),
+        task("Daily", json!({"cron": "0 8 * * *"})),
+        task("Dentist", json!({"execute_at": "1969-03-09T15:00Z"})),
+        task("Never", json!({})),
+        task("Both", json!({"cron": "0 8 * * *", "on_heartbeat": true})),
+        task("", json!({"on_heartbeat": true})),
+    ]});
+    let file = Export::parse(&json!({"kai_export": 1, "sections": sections}).to_string()).unwrap();
+    for (mode, removed, left) in [(Mode::Merge, 0, 4), (Mode::Replace, 3, 1)] {
+        let to = filled(&[], &[]);
+        let outcome = put(&to, &file, mode, None).unwrap().remove(0);
+        assert_eq!((outcome.new, outcome.same, outcome.removed), (1, 1, removed), "{outcome:?}");
+        assert_eq!(outcome.changes, ["Daily: every day at 8:00"]);
+        let said = outcome.skipped.join("\n");
+        for why in ["Dentist: The execute_at", "Never: Say when", "Both: Give only one", "must not be empty"]
+        {
+            assert!(said.contains(why), "{why}: {said}");
+        }
+        assert_eq!(to.write_now(tasks::store::all).unwrap_or_else(|e: DbError| panic!("{e}")).len(), left);
     }
 }
 

@@ -200,7 +200,7 @@ pub(super) enum Command {
     Export {
         /// Where to write it; a file that is there already is left alone
         file: PathBuf,
-        /// Only this section (settings, memory, models, conversations); may be given several times
+        /// Only this section (settings, memory, models, tasks, conversations); may be given several times
         #[arg(long = "section", value_name = "NAME")]
         sections: Vec<String>,
         /// Take keys of models along, sealed with a passphrase

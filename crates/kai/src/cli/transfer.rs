@@ -112,17 +112,26 @@ const WOULD: &str = "This would happen; nothing is changed yet:\n";
 
 fn told(outcomes: &[Outcome]) -> String {
     let line = |outcome: &Outcome| {
-        let Outcome { section, new, changed, same, removed, skipped, problem, .. } = outcome;
+        let Outcome { section, new, changed, same, removed, changes, skipped, problem } = outcome;
         let counts = format!("{section}: {new} new, {changed} changed, {removed} removed, {same} the same");
         let head =
             problem.as_ref().map_or(counts, |why| format!("{section}: left out, it makes no sense ({why})"));
-        let rest = skipped.iter().map(|why| format!("\n  left out: {why}"));
-        out::visible(&head) + &rest.collect::<String>() + "\n"
+        let head = out::visible(&head) + "\n";
+        [head].into_iter().chain(named(changes, "")).chain(named(skipped, "left out: ")).collect::<String>()
     };
     match outcomes {
         [] => "There is nothing in it that could be taken in.\n".to_owned(),
         some => some.iter().map(line).collect(),
     }
+}
+
+/// So many of one section are named.
+const NAMED: usize = 20;
+
+fn named<'a>(all: &'a [String], before: &'a str) -> impl Iterator<Item = String> + 'a {
+    let more = all.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| format!("  {before}… and {more} more\n"));
+    all.iter().take(NAMED).map(move |one| format!("  {before}{}\n", out::visible(one))).chain(more)
 }
 
 /// Asks on the terminal and goes on only for exactly `expected`.

@@ -1,8 +1,8 @@
 //! `kai ask`, `kai chat`, `kai models`: turns with a scripted server, as a person would have them.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -147,11 +147,9 @@ fn ctrl_c_cancels_closes_the_connection_and_keeps_the_words() {
             .spawn()
             .unwrap();
         provider.wait_for_requests(1);
-        let began = Instant::now();
         Command::new("kill").args(["-INT", &asking.id().to_string()]).status().unwrap();
         let done = Done::from(asking.wait_with_output().unwrap());
         done.refused(1, "Cancelled");
-        assert!(began.elapsed() < Duration::from_secs(2));
         provider.wait_for_hang_ups(1);
         let next = home.run(&["ask", "--last", "go on"]);
         assert_eq!((next.code, next.out.as_str()), (0, "Now.\n"), "{next:?}");
@@ -175,8 +173,7 @@ fn a_daemon_that_stops_ends_the_turn_with_a_sentence() {
         .spawn()
         .unwrap();
     provider.wait_for_requests(1);
-    let (code, took, _) = daemon.stop("-TERM");
-    assert!(code == Some(0) && took < Duration::from_secs(2), "{code:?} {took:?}");
+    assert_eq!(daemon.stop("-TERM").0, Some(0));
     Done::from(asking.wait_with_output().unwrap()).refused(1, "stopping");
 }
 
@@ -231,14 +228,15 @@ fn a_chat_is_several_turns_and_fails_softly() {
 
 #[test]
 fn what_is_typed_while_an_answer_runs_is_said_next() {
-    let slow = Act::says_slowly(&["One", "."], Duration::from_secs(1));
-    let provider = Provider::start([slow, Act::says("Two."), Act::says("Three.")]);
+    let first = Act::says_in_steps(&["One", "."]);
+    let provider = Provider::start([first, Act::says("Two."), Act::says("Three.")]);
     let home = with_model(&provider);
     let mut chat = home.terminal("chat");
     let mut keyboard = chat.stdin.take().unwrap();
     keyboard.write_all(b"first\n").unwrap();
     provider.wait_for_requests(1);
     keyboard.write_all(b"second\nthird\n").unwrap();
+    provider.go_on(2);
     provider.wait_for_requests(3);
     let last = |asked: &Asked| asked.body["messages"].as_array().unwrap().last().unwrap()["content"].clone();
     let said: Vec<_> = provider.asked().iter().map(last).collect();
@@ -252,18 +250,31 @@ fn what_is_typed_while_an_answer_runs_is_said_next() {
 /// On a terminal a line says that Kai is at it, and goes when the answer comes. Into a pipe it says nothing.
 #[test]
 fn waiting_is_seen_on_a_terminal_only() {
-    let slow = || Act::says_slowly(&["", "Done."], Duration::from_millis(2_500));
-    let provider = Provider::start([slow(), slow()]);
+    let provider = Provider::start([Act::says_in_steps(&["", "Done."])]);
     let home = with_model(&provider);
     let mut asking = home.terminal("ask hello");
-    let keyboard = asking.stdin.take();
-    let screen = Done::from(asking.wait_with_output().unwrap()).out;
+    let (keyboard, mut screen) = (asking.stdin.take(), asking.stdout.take().unwrap());
+    let mut seen = vec![];
+    let shows = |seen: &[u8], words: &str| String::from_utf8_lossy(seen).contains(words);
+    while !shows(&seen, "Waiting for an answer (Ctrl-C stops) … 2 s") {
+        let mut piece = [0; 4096];
+        let length = screen.read(&mut piece).unwrap();
+        assert_ne!(length, 0, "{}", String::from_utf8_lossy(&seen));
+        seen.extend_from_slice(&piece[..length]);
+    }
+    provider.go_on(2);
+    screen.read_to_end(&mut seen).unwrap();
     drop(keyboard);
-    let (sign, answer) = (screen.find("Waiting for an answer (Ctrl-C stops) … 2 s"), screen.find("Done."));
-    assert!(sign.is_some() && sign < answer, "{screen:?}");
-    assert!(screen.contains("\r\u{1b}[KDone."), "the line is cleared: {screen:?}");
+    let cleared = shows(&seen, "\r\u{1b}[KDone.");
+    assert!(asking.wait().unwrap().success() && cleared, "{:?}", String::from_utf8_lossy(&seen));
+    let answering = std::thread::spawn(move || {
+        provider.wait_for_requests(2);
+        std::thread::sleep(Duration::from_millis(2_500));
+        provider.go_on(2);
+    });
     let piped = home.run(&["ask", "again"]);
     assert_eq!((piped.out.as_str(), piped.err.as_str()), ("Done.\n", ""));
+    answering.join().unwrap();
 }
 
 /// Whatever a server does, it ends in one sentence with the cause and the next step; the words are kept.

@@ -175,7 +175,7 @@ impl Browser {
 
     /// Waits until the page agrees.
     pub(crate) fn until(&self, what: &str, script: &str) {
-        let end = Instant::now() + Duration::from_secs(20);
+        let end = Instant::now() + Duration::from_secs(40);
         while self.run(script) != Value::Bool(true) {
             assert!(
                 Instant::now() < end,

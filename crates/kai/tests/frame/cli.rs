@@ -7,6 +7,25 @@ use serde_json::json;
 use crate::kit::{Done, Home, kai};
 
 #[test]
+fn a_home_that_was_not_there_is_said() {
+    let folder = Home::new();
+    let typed = folder.path().join("kia");
+    let asked = || -> Done {
+        kai(folder.path())
+            .args(["--home", typed.to_str().unwrap(), "memory", "list"])
+            .output()
+            .unwrap()
+            .into()
+    };
+    let first = asked();
+    assert!(
+        first.code == 0 && first.err.contains("kia was not there: this is a new, empty home."),
+        "{first:?}"
+    );
+    assert_eq!(asked().err, "", "once");
+}
+
+#[test]
 fn settings_are_listed_read_changed_and_refused_with_the_allowed_values() {
     let home = Home::new();
     let listed = home.run(&["settings", "list", "--json"]).json();

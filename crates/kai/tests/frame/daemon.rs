@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::time::Duration;
 
-use crate::kit::{Daemon, Home, kai};
+use crate::kit::{CUT_OFF, Daemon, Home, kai};
 
 #[test]
 fn stops_cleanly_and_quickly_with_nothing_lost() {
@@ -13,10 +13,9 @@ fn stops_cleanly_and_quickly_with_nothing_lost() {
         let home = Home::new();
         let daemon = home.start();
         home.run(&["tools", "call", "memory_store", r#"{"key": "a", "content": "b"}"#]);
-        let (code, took, log) = daemon.stop(signal);
+        let (code, log) = daemon.stop(signal);
         assert_eq!(code, Some(0), "{signal}: {log}");
-        assert!(took < Duration::from_secs(2), "{signal} took {took:?}");
-        assert!(log.contains("stopped"), "{log}");
+        assert!(log.contains("stopped") && !log.contains(CUT_OFF), "{log}");
         assert!(!home.path().join("kai.sock").exists(), "the socket is put away");
         assert!(!home.path().join("kai.db-wal").exists(), "the log is folded in");
         assert_eq!(home.run(&["memory", "list"]).out, "a  b\n");
@@ -30,9 +29,8 @@ fn a_browser_that_holds_the_line_does_not_hold_up_the_stop() {
     let mut idle = std::net::TcpStream::connect(&daemon.address).unwrap();
     idle.write_all(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n").unwrap();
     let socket = UnixStream::connect(home.path().join("kai.sock")).unwrap();
-    let (code, took, log) = daemon.stop("-TERM");
+    let (code, log) = daemon.stop("-TERM");
     assert_eq!(code, Some(0), "{log}");
-    assert!(took < Duration::from_secs(2), "took {took:?}");
     drop((idle, socket));
 }
 
@@ -84,7 +82,7 @@ fn the_log_is_structured_and_tells_no_secret() {
     let (token, cookie) = (daemon.token(), daemon.sign_in());
     daemon.get("/", &cookie);
     home.run(&["tools", "call", "memory_store", r#"{"key": "pin", "content": "the heron stands"}"#]);
-    let (_, _, log) = daemon.stop("-TERM");
+    let (_, log) = daemon.stop("-TERM");
     for line in log.lines() {
         serde_json::from_str::<serde_json::Value>(line).unwrap_or_else(|e| panic!("{e}: {line}"));
     }

@@ -179,7 +179,7 @@ fn a_burst_is_heard_whole_and_quickly() {
     let posted = began.elapsed();
     Desktop::wait("all of them", || scene.status()["kept"] == 500);
     let heard = began.elapsed();
-    assert!(heard < posted + Duration::from_secs(2), "posted in {posted:?}, heard after {heard:?}");
+    assert!(heard < posted + Duration::from_secs(10), "posted in {posted:?}, heard after {heard:?}");
     let status = scene.status();
     assert_eq!((&status["queued"], &status["dropped"]), (&100.into(), &400.into()));
     let all = scene.json(&["notifications", "list", "--all"]);

@@ -57,7 +57,7 @@ impl Desktop {
     pub(crate) fn wait(what: &str, done: impl Fn() -> bool) {
         let start = Instant::now();
         while !done() {
-            assert!(start.elapsed() < Duration::from_secs(10), "waited in vain for {what}");
+            assert!(start.elapsed() < Duration::from_secs(30), "waited in vain for {what}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -135,7 +135,7 @@ fn an_alarm_rings_on_the_desktop_and_stays() {
     let asked = Instant::now();
     Desktop::wait("the alarm", || desktop.displayed() == 1);
     let took = asked.elapsed();
-    assert!(took > Duration::from_secs(1) && took < Duration::from_secs(3), "rang after {took:?}");
+    assert!(took > Duration::from_secs(1) && took < Duration::from_secs(10), "rang after {took:?}");
     std::thread::sleep(Duration::from_secs(1));
     let shown = desktop.shown();
     assert_eq!(shown.len(), 1, "{shown:?}");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::ask::with_model;
 use crate::browser::Browser;
-use crate::kit::{Daemon, Home, KAI, kai, program};
+use crate::kit::{CUT_OFF, Daemon, Home, KAI, kai, program};
 use crate::phone::Phone;
 use crate::provider::{Act, Provider};
 
@@ -34,8 +34,7 @@ fn until_answered(browser: &Browser, count: usize) {
 #[test]
 fn an_answer_streams_in_and_can_do_nothing() {
     let pieces = ["It is **no", "on**.\n\n<img src=x onerror=\"alert(1)\">", "\n\n[a](javascript:alert(1))"];
-    let provider =
-        Provider::start([Act::says_slowly(&pieces, Duration::from_millis(700)), Act::says("Yes.")]);
+    let provider = Provider::start([Act::says_in_steps(&pieces), Act::says("Yes.")]);
     let home = with_model(&provider);
     let daemon = home.start();
     let browser = Browser::start();
@@ -55,6 +54,7 @@ fn an_answer_streams_in_and_can_do_nothing() {
     let second = browser.new_tab();
     browser.open(&format!("http://{}/", daemon.address));
     browser.until_seen("chat-stop");
+    provider.go_on(pieces.len());
     until_answered(&browser, 1);
     browser.switch_to(&first);
     browser.open(&format!("http://{}/", daemon.address));
@@ -130,13 +130,13 @@ fn the_waiting_row_shows_running_tools_and_stop_ends_them() {
 #[test]
 fn what_was_stopped_stays_where_it_was_and_code_is_copied_alone() {
     let code = "Run this:\n\n```sh\nls -l\n```\n\nThat is <button data-copy>all</button>.";
-    let slowly = Act::says_slowly(&["One, ", "two, ", "three"], Duration::from_secs(2));
-    let provider = Provider::start([slowly, Act::says(code)]);
+    let provider = Provider::start([Act::says_in_steps(&["One, ", "two, ", "three"]), Act::says(code)]);
     let home = with_model(&provider);
     let daemon = home.start();
     let browser = Browser::start();
     browser.enter(&daemon);
     say(&browser, "Count");
+    provider.go_on(1);
     browser.until("the second", "return document.querySelector('.coming')?.innerText.includes('two')");
     browser.click("chat-stop");
     browser.until_says("You stopped this answer.");
@@ -291,8 +291,8 @@ fn an_open_page_holds_up_no_stop_and_finds_the_next_daemon() {
     let port = daemon.address.rsplit_once(':').unwrap().1.to_owned();
     let browser = Browser::start();
     browser.enter(&daemon);
-    let (code, took, log) = daemon.stop("-TERM");
-    assert!(code == Some(0) && took < Duration::from_millis(900), "{took:?} {log}");
+    let (code, log) = daemon.stop("-TERM");
+    assert!(code == Some(0) && !log.contains(CUT_OFF), "{log}");
     browser.until_says("Reconnecting");
     assert_eq!(home.run(&["ask", "--last", "While you were away"]).code, 0);
     let _again = Daemon::start(kai(home.path()).args(["serve", "--port", &port]));

@@ -14,8 +14,8 @@ pub(crate) enum Act {
     Raw(String),
     /// Headers, and then nothing until the caller hangs up.
     Hang,
-    /// A stream in pieces, with a pause before each but the first.
-    Slowly(Vec<String>, Duration),
+    /// A stream in pieces; each but the first waits for [`Provider::go_on`].
+    Steps(Vec<String>),
     /// Whatever these make of the request.
     #[cfg(feature = "sms")]
     Answers(fn(&Asked) -> Act),
@@ -45,15 +45,15 @@ impl Act {
         Self::stream(&[piece(a), piece(b), end, usage])
     }
 
-    /// An answer whose pieces come this far apart.
-    pub(crate) fn says_slowly(pieces: &[&str], pause: Duration) -> Self {
+    /// An answer whose pieces come as [`Provider::go_on`] says; its end is one more.
+    pub(crate) fn says_in_steps(pieces: &[&str]) -> Self {
         let piece = |text: &&str| {
             let event = json!({"choices": [{"index": 0, "delta": {"content": text}}]});
             format!("data: {event}\n\n")
         };
         let mut pieces: Vec<String> = pieces.iter().map(piece).collect();
         pieces.push("data: [DONE]\n\n".to_owned());
-        Self::Slowly(pieces, pause)
+        Self::Steps(pieces)
     }
 
     /// A call in `OpenAI`'s format.
@@ -103,12 +103,17 @@ pub(crate) struct Asked {
     pub(crate) raw: String,
 }
 
+/// Hundredths of a second that the server, and those who look at it, wait for something.
+const PATIENCE: usize = 3_000;
+
 #[derive(Default)]
 struct State {
     script: Vec<Act>,
     asked: Vec<Asked>,
     hung_up: usize,
     flooded: u64,
+    /// Pieces that may still be said.
+    steps: usize,
 }
 
 #[derive(Clone)]
@@ -160,10 +165,12 @@ impl Provider {
                 self.state.lock().unwrap().flooded += bytes - left;
             }
             Act::Raw(bytes) => drop(stream.write_all(bytes.as_bytes())),
-            Act::Slowly(pieces, pause) => {
+            Act::Steps(pieces) => {
                 drop(stream.write_all(STREAM.as_bytes()));
                 for (n, piece) in pieces.iter().enumerate() {
-                    std::thread::sleep(if n == 0 { Duration::ZERO } else { pause });
+                    if n > 0 && !self.may_go_on() {
+                        return;
+                    }
                     drop(stream.write_all(piece.as_bytes()));
                 }
             }
@@ -174,6 +181,25 @@ impl Provider {
                 self.state.lock().unwrap().hung_up += 1;
             }
         }
+    }
+
+    /// So many more pieces of [`Act::says_in_steps`] are said.
+    pub(crate) fn go_on(&self, pieces: usize) {
+        self.state.lock().unwrap().steps += pieces;
+    }
+
+    /// Waits for the next step; false if nobody asks for it any more.
+    fn may_go_on(&self) -> bool {
+        for _ in 0..PATIENCE {
+            let mut state = self.state.lock().unwrap();
+            if state.steps > 0 {
+                state.steps -= 1;
+                return true;
+            }
+            drop(state);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        false
     }
 
     /// Bytes that callers took of floods.
@@ -195,7 +221,7 @@ impl Provider {
     }
 
     fn wait(&self, otherwise: &str, done: impl Fn(&State) -> bool) {
-        for _ in 0..500 {
+        for _ in 0..PATIENCE {
             if done(&self.state.lock().unwrap()) {
                 return;
             }

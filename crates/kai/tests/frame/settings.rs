@@ -1,7 +1,5 @@
 //! The settings as a person uses them, in a real browser: every switch, slider and editor, and what comes of it.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::ask::with_model;
@@ -202,8 +200,8 @@ fn what_is_typed_is_counted_kept_saved_and_refused_in_words() {
 
 #[test]
 fn a_heartbeat_is_run_seen_and_looked_into() {
-    let slow = Act::says_slowly(&["The roof ", "leaks."], Duration::from_secs(2));
-    let provider = Provider::start([slow]);
+    let pieces = ["The roof ", "leaks."];
+    let provider = Provider::start([Act::says_in_steps(&pieces), Act::says("The roof leaks.")]);
     let home = with_model(&provider);
     remember(&home, "tea", "Likes green tea.");
     for _ in 0..5 {
@@ -223,6 +221,7 @@ fn a_heartbeat_is_run_seen_and_looked_into() {
     assert!(browser.texts("heartbeat-tokens")[0].contains(&format!("{} tokens", dry()["tokens"])));
     browser.click("heartbeat-run");
     browser.until_seen("spinner");
+    provider.go_on(pieces.len());
     browser.until_gone("spinner");
     browser.until_says("Reported something");
     for _ in 0..6 {

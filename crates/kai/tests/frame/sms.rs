@@ -431,7 +431,7 @@ fn a_clean_stop_waits_for_a_tap_that_was_accepted() {
     wait_for("the draft to be on its way", || {
         phone.run(&["drafts", "list", "--json"]).json()[0]["status"] == "SENDING"
     });
-    let (code, _, _) = daemon.stop("-TERM");
+    let (code, _) = daemon.stop("-TERM");
     waiting.join().unwrap();
     assert_eq!(code, Some(0));
     assert_eq!(phone.left(), format!("{ALICE}\n"));

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::kit::{Done, Home};
+use crate::kit::{Daemon, Done, Home, kai};
 
 /// Runs a command on a terminal of its own and types at it.
 fn on_terminal(home: &Home, arguments: &str, typed: &str) -> Done {
@@ -26,8 +26,7 @@ fn with_key(home: &Home) {
     let key = home.path().join("key");
     std::fs::write(&key, "sk-very-secret").unwrap();
     let input = std::fs::File::open(&key).unwrap();
-    let added =
-        crate::kit::kai(home.path()).args(["models", "add", "openai", "--key-stdin"]).stdin(input).output();
+    let added = kai(home.path()).args(["models", "add", "openai", "--key-stdin"]).stdin(input).output();
     assert_eq!(Done::from(added.unwrap()).code, 0);
 }
 
@@ -36,6 +35,8 @@ fn a_file_goes_from_home_to_home_with_a_preview_between() {
     let (from, to) = (Home::new(), Home::new());
     remember(&from, "tea", "Likes green tea.");
     from.run(&["settings", "set", "theme", "dark"]);
+    let daily = r#"{"description": "Plants", "prompt": "Water them.", "cron": "0 8 * * *"}"#;
+    assert_eq!(from.run(&["tools", "call", "schedule_task", daily]).code, 0);
     with_key(&from);
     let file = from.path().join("kai.json");
     let file = file.to_str().unwrap();
@@ -54,13 +55,14 @@ fn a_file_goes_from_home_to_home_with_a_preview_between() {
     assert_eq!(to.run(&["import", file, "--yes"]).code, 0);
     assert_eq!(to.run(&["memory", "list"]).out, "tea  Likes green tea.\n");
     assert_eq!(to.run(&["settings", "get", "theme"]).out, "dark\n");
+    assert_eq!(to.run(&["tasks", "list", "--json"]).json()[0]["cron"], "0 8 * * *");
     drop(daemon);
 
     remember(&to, "coffee", "Never.");
     assert_eq!(to.run(&["import", file, "--replace", "--section", "memory", "--yes"]).code, 0);
     assert_eq!(to.run(&["memory", "list"]).out, "tea  Likes green tea.\n");
     to.run(&["import", file, "--section", "poems", "--yes"])
-        .refused(2, "settings, memory, models, conversations");
+        .refused(2, "settings, memory, models, tasks, conversations");
 }
 
 #[test]
@@ -81,6 +83,12 @@ fn bad_files_are_said_and_change_nothing() {
     assert!(partly.code == 1 && partly.out.contains("memory: left out"), "{partly:?}");
     assert_eq!(home.run(&["settings", "get", "theme"]).out, "dark\n", "the good section is taken in");
     assert_eq!(home.run(&["memory", "list"]).out, "a  b\n");
+    let hostile = r#"{"kai_export": 1, "sections": {"settings": {"\u001b[2Jx": "y"}, "memory": [], "tasks": [
+        {"description": "\u001b[2Ja\nb", "prompt": "c", "on_heartbeat": true}, {"description": "\u001b]d", "prompt": "e"}]}}"#;
+    std::fs::write(&file, hostile).unwrap();
+    let shown = home.run(&["import", name, "--preview"]).out;
+    assert!(!shown.contains('\u{1b}') && shown.contains("a b: with every heartbeat"), "{shown:?}");
+    assert!(shown.contains("left out: \\u{1b}[2Jx: unknown here"), "{shown:?}");
 }
 
 #[test]
@@ -105,6 +113,10 @@ fn erasing_needs_the_typed_words_and_a_stopped_daemon() {
     let home = Home::new();
     remember(&home, "a", "b");
     std::fs::write(home.path().join("notes.txt"), "mine").unwrap();
+    let demo = Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
+    let early = on_terminal(&home, "erase", "erase everything\n");
+    assert!(early.code == 1 && early.out.contains("The demo still runs"), "{early:?}");
+    drop(demo);
     home.run(&["erase"]).refused_last(2, "needs a terminal");
     let daemon = home.start();
     home.run(&["erase"]).refused(1, "Stop it first");

@@ -41,6 +41,7 @@ fn title(section: &str) -> &str {
         "settings" => "Settings",
         "memory" => "Memories",
         "models" => "Models",
+        "tasks" => "Tasks",
         "conversations" => "Conversations",
         other => other,
     }

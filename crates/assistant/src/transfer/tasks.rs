@@ -1,0 +1,106 @@
+//! The tasks that still come, in the words of the tool that makes them.
+
+use jiff::tz::TimeZone;
+use rusqlite::Transaction;
+use serde::{Deserialize, Serialize};
+
+use super::{Import, Mode, Outcome};
+use crate::db::DbError;
+use crate::gate::Taint;
+use crate::tasks::store::{self, AddError};
+use crate::tasks::{Asked, Missed, NewTask, Status, Task, Trigger};
+
+/// A task without what became of it so far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PlainTask {
+    description: String,
+    prompt: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    execute_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cron: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    on_heartbeat: bool,
+    #[serde(default)]
+    missed: Missed,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    tainted: bool,
+}
+
+/// Those that wait or run. What is finished is not taken along: it would not come again.
+pub(super) fn read(tx: &Transaction<'_>) -> Result<Vec<PlainTask>, DbError> {
+    Ok(coming(tx)?.iter().map(plain).collect())
+}
+
+fn coming(tx: &Transaction<'_>) -> Result<Vec<Task>, DbError> {
+    let comes = |task: &Task| matches!(task.status, Status::Pending | Status::Running);
+    Ok(store::all(tx)?.into_iter().filter(comes).collect())
+}
+
+fn plain(task: &Task) -> PlainTask {
+    let (execute_at, cron) = match &task.trigger {
+        Trigger::Time(at) => (Some(at.to_string()), None),
+        Trigger::Cron(cron) => (None, Some(cron.to_string())),
+        Trigger::Heartbeat => (None, None),
+    };
+    PlainTask {
+        description: task.description.clone(),
+        prompt: task.prompt.clone(),
+        execute_at,
+        cron,
+        on_heartbeat: task.trigger == Trigger::Heartbeat,
+        missed: task.missed,
+        tainted: task.taint == Taint::Tainted,
+    }
+}
+
+/// One that is there stays as it is, with its runs; one whose time has passed is left out, since it may have run where it
+/// comes from.
+pub(super) fn write(
+    tx: &Transaction<'_>,
+    outcome: &mut Outcome,
+    items: &[PlainTask],
+    import: &Import<'_>,
+) -> Result<(), DbError> {
+    let mut wanted = vec![];
+    for item in items {
+        match checked(item, import) {
+            Ok(new) => wanted.push(new),
+            Err(why) => outcome.skipped.push(format!("{}: {why}", item.description)),
+        }
+    }
+    if import.mode == Mode::Replace {
+        for task in coming(tx)?.iter().filter(|task| !wanted.iter().any(|new| new.is_like(task))) {
+            store::cancel(tx, task.id)?;
+            outcome.removed += 1;
+        }
+    }
+    for new in &wanted {
+        if coming(tx)?.iter().any(|task| new.is_like(task)) {
+            outcome.same += 1;
+            continue;
+        }
+        match store::add(tx, new, import.now, import.zone) {
+            Ok(task) => outcome.count(None, &task, || told(&task, import.zone)),
+            Err(AddError::Store(error)) => return Err(error),
+            Err(full) => outcome.skipped.push(format!("{}: {full}", new.description())),
+        }
+    }
+    Ok(())
+}
+
+/// As the tool checks it.
+fn checked(item: &PlainTask, import: &Import<'_>) -> Result<NewTask, String> {
+    let asked = Asked {
+        execute_at: item.execute_at.as_deref(),
+        cron: item.cron.as_deref(),
+        on_heartbeat: item.on_heartbeat,
+    };
+    let trigger = asked.trigger(import.now, import.zone)?;
+    let taint = if item.tainted { Taint::Tainted } else { Taint::Clean };
+    NewTask::new(&item.description, &item.prompt, trigger, item.missed, taint)
+}
+
+fn told(task: &Task, zone: &TimeZone) -> String {
+    format!("{}: {}", task.description, task.trigger.readable(zone))
+}
