@@ -23,10 +23,6 @@ pub(super) fn status(status: &status::Status) -> String {
         (Some(address), Some(since)) => format!("runs since {since}, page at {address}"),
         _ => "does not run; start it: kai".to_owned(),
     };
-    let permissions = match status.permissions.as_slice() {
-        [] => String::new(),
-        declared => format!(", declares {}", declared.join(", ")),
-    };
     let model = match &status.model {
         Some(row) if row.ready => format!("{} ({})", visible(&row.name), visible(&row.model)),
         Some(row) => {
@@ -44,7 +40,7 @@ pub(super) fn status(status: &status::Status) -> String {
         expect(unused_mut, reason = "the foss edition has more")
     )]
     let mut rows = vec![
-        ("Kai".to_owned(), format!("{} ({} edition{permissions})", status.version, status.edition)),
+        ("Kai".to_owned(), format!("{} ({} edition)", status.version, status.edition)),
         ("Home".to_owned(), format!("{} (encrypted, key: {})", visible(&status.home), status.key)),
         ("Daemon".to_owned(), daemon),
         ("Model".to_owned(), model),
