@@ -32,7 +32,7 @@ pub fn take(
         return Ok(None);
     }
     let mut random = [0; 8];
-    getrandom::fill(&mut random).map_err(|_| DbError::Stopping)?;
+    getrandom::fill(&mut random).map_err(|_| DbError::NoRandomness)?;
     let lease = Lease { name: name.to_owned(), holder: format!("{}-{}", *LIFE, hex::encode(&random)) };
     tx.prepare_cached("INSERT OR REPLACE INTO leases (name, holder, pid, until) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![lease.name, lease.holder, std::process::id(), until(now, life)])?;

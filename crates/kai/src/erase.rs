@@ -12,11 +12,14 @@ use crate::home::keyring;
 pub(crate) const WORDS: &str = "erase everything";
 
 /// What Kai makes in its home; nothing else in the folder is touched.
-const OURS: [&str; 13] = [
+const OURS: [&str; 16] = [
     "kai.db",
     "kai.db-wal",
     "kai.db-shm",
     "kai.db.new",
+    "kai.db.new-journal",
+    "kai.db.new-wal",
+    "kai.db.new-shm",
     "kai.key",
     "kai.key.new",
     "kai.sock",

@@ -88,9 +88,9 @@ fn why_not(due: Due) -> &'static str {
 pub(crate) async fn status(app: &App) -> Result<HeartbeatStatus, DbError> {
     let now = app.clock.now().to_zoned(app.clock.zone());
     let today = now.date();
-    let read = app.db.write(move |tx| {
-        store::begin_day(tx, today)?;
-        Ok::<_, DbError>((settings::load(tx)?, store::standing(tx)?.0, store::log(tx)?, store::banner(tx)?))
+    let read = app.db.read(move |tx| {
+        let standing = store::standing(tx, today)?;
+        Ok::<_, DbError>((settings::load(tx)?, standing, store::log(tx)?, store::banner(tx)?))
     });
     let (values, standing, log, banner) = read.await?;
     let rules = beat::rules(&values);

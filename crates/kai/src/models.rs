@@ -28,6 +28,14 @@ fn surroundings(around: &Around) -> Surroundings {
     Surroundings { keys, ollama: None }
 }
 
+/// The demo asks nobody outside, whatever keys lie around.
+fn no_demo(app: &App) -> Result<(), Failure> {
+    if app.home.is_demo() {
+        return Err(Failure::failed("This is the demo: its model plays a script, and no other can be used."));
+    }
+    Ok(())
+}
+
 /// All models that could be asked, in order.
 pub(crate) async fn candidates(app: &App, around: &Around) -> Result<Vec<Candidate>, DbError> {
     let added = app.db.read(store::all).await?;
@@ -92,6 +100,7 @@ fn row(candidate: Candidate) -> ModelRow {
 }
 
 pub(crate) async fn add(app: &App, around: &Around, new: NewModel) -> Result<ModelRow, Failure> {
+    no_demo(app)?;
     let preset = models::preset(&new.preset).ok_or_else(|| unknown_preset(&new.preset))?;
     let key = new.key.as_deref().map(Key::new);
     let added = ConfiguredModel {
@@ -167,6 +176,7 @@ fn not_added(name: &str) -> Failure {
 
 /// Asks each model (or the named one) for a word and says in words what is wrong.
 pub(crate) async fn test(app: &App, around: &Around, name: Option<&str>) -> Result<Vec<ModelTest>, Failure> {
+    no_demo(app)?;
     let mut candidates = candidates(app, around).await?;
     candidates.retain(|candidate| name.is_none_or(|name| candidate.name == name));
     if candidates.is_empty() {

@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use kai_assistant::access::{Access, Known};
 use kai_assistant::clock::Clock;
 use kai_assistant::db::{Db, DbError};
+use kai_assistant::legible::spelled_out;
 use kai_assistant::outbox::door::{self, Act, Door, Tap};
-use kai_assistant::outbox::remarks::{Remark, remarks, spelled_out};
+use kai_assistant::outbox::remarks::{Remark, remarks};
 use kai_assistant::outbox::segments::segments;
 use kai_assistant::outbox::{Draft, DraftId, Status};
 use kai_assistant::pending;
@@ -421,7 +422,7 @@ fn draft_row(app: &App, draft: &Draft) -> DraftRow {
 
 pub(crate) async fn drafts(app: &App) -> Result<Vec<DraftRow>, DbError> {
     let now = app.clock.now();
-    let drafts = app.db.write(move |tx| door::drafts(tx, now)).await?;
+    let drafts = app.db.read(move |tx| door::drafts(tx, now)).await?;
     Ok(drafts.iter().map(|draft| draft_row(app, draft)).collect())
 }
 

@@ -77,6 +77,18 @@ pub enum TurnError {
     Store(#[from] DbError),
 }
 
+impl TurnError {
+    /// What it cost all the same.
+    pub fn usage(&self) -> Usage {
+        match self {
+            Self::Model { usage, .. } | Self::Empty { usage, .. } => *usage,
+            Self::NoModel | Self::Unknown(_) | Self::Busy(_) | Self::NothingSaid(_) | Self::Store(_) => {
+                Usage::default()
+            }
+        }
+    }
+}
+
 /// Stands before the reports of a heartbeat when the person asks about them; not stored.
 const REPORTS: &str = "What did the heartbeats report?";
 

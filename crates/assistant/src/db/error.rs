@@ -17,6 +17,8 @@ pub enum DbError {
     Damaged,
     #[error("Kai is stopping, so this was not done.")]
     Stopping,
+    #[error("This machine gave no random numbers, so this was not done. Try again in a moment.")]
+    NoRandomness,
     #[error("The store refused: {0}")]
     Other(rusqlite::Error),
 }

@@ -154,7 +154,6 @@ impl Failed {
 
 impl From<TurnError> for Failed {
     fn from(error: TurnError) -> Self {
-        let usage = if let TurnError::Empty { usage, .. } = &error { *usage } else { Usage::default() };
-        Self { reason: error.to_string(), usage }
+        Self { reason: error.to_string(), usage: error.usage() }
     }
 }

@@ -156,13 +156,7 @@ impl Settled {
         let (outcome, usage, label) = match answer {
             Ok(Ok(answer)) => (Outcome::of_answer(&answer.text), answer.usage, answer.answered_by),
             Err(why) => (Outcome::Failed(why.to_owned()), Usage::default(), String::new()),
-            Ok(Err(TurnError::Model { label, error, usage })) => {
-                (Outcome::Failed(format!("{label}: {error}")), usage, label)
-            }
-            Ok(Err(TurnError::Empty { label, usage })) => {
-                (Outcome::Failed(format!("{label} gave an empty answer.")), usage, label)
-            }
-            Ok(Err(error)) => (Outcome::Failed(error.to_string()), Usage::default(), String::new()),
+            Ok(Err(error)) => (Outcome::Failed(error.to_string()), error.usage(), String::new()),
         };
         Self { outcome, usage, label, standing: brief.standing(), rendered: Some(rendered) }
     }
@@ -189,7 +183,7 @@ fn begin(tx: &Transaction<'_>, why: Why, now: &jiff::Zoned) -> Result<Result<Beg
     let at = now.timestamp();
     store::begin_day(tx, now.date())?;
     let values = settings::load(tx)?;
-    let (standing, _) = store::standing(tx)?;
+    let standing = store::standing(tx, now.date())?;
     if let Some(not) = refused(why, &rules(&values), &standing, now) {
         return Ok(Err(Beaten::NotDue(not)));
     }

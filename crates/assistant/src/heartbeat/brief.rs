@@ -139,7 +139,7 @@ pub fn gather(tx: &Transaction<'_>, sources: &Sources, zone: &TimeZone) -> Resul
         tasks: pending.iter().map(|task| task_line(task, zone)).collect(),
         candidates: if remembers { candidates(tx)? } else { vec![] },
         previous: store::previous(tx)?,
-        answered: store::standing(tx)?.1,
+        answered: store::seen(tx)?,
         ..Brief::default()
     };
     #[cfg(feature = "sms")]

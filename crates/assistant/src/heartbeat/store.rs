@@ -28,23 +28,29 @@ pub struct Logged {
     pub ms: u64,
 }
 
-/// Where it stands today, and the digest of what the last answered run saw.
-pub fn standing(tx: &Transaction<'_>) -> Result<(Standing, String), DbError> {
+/// Where it stands. Yesterday's tokens do not count today.
+pub fn standing(tx: &Transaction<'_>, today: Date) -> Result<Standing, DbError> {
     let row = |row: &Row<'_>| {
         let moment = |ms: Option<i64>| ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
-        let standing = Standing {
+        let is_today = row.get::<_, String>(4)? == today.to_string();
+        let spent = u64::try_from(row.get::<_, i64>(3)?).unwrap_or_default();
+        Ok(Standing {
             last_done: moment(row.get(0)?),
             last_try: moment(row.get(1)?),
             failures: row.get(2)?,
-            spent: u64::try_from(row.get::<_, i64>(3)?).unwrap_or_default(),
-        };
-        Ok((standing, row.get(4)?))
+            spent: if is_today { spent } else { 0 },
+        })
     };
-    let sql = "SELECT last_done, last_try, failures, spent, answered FROM heartbeat";
+    let sql = "SELECT last_done, last_try, failures, spent, day FROM heartbeat";
     Ok(tx.prepare_cached(sql)?.query_row([], row)?)
 }
 
-/// Yesterday's tokens do not count today.
+/// The digest of what the last answered run saw.
+pub fn seen(tx: &Transaction<'_>) -> Result<String, DbError> {
+    Ok(tx.prepare_cached("SELECT answered FROM heartbeat")?.query_row([], |row| row.get(0))?)
+}
+
+/// Before a run adds to what was spent: today's count begins anew.
 pub fn begin_day(tx: &Transaction<'_>, today: Date) -> Result<(), DbError> {
     let today = today.to_string();
     tx.execute("UPDATE heartbeat SET day = ?1, spent = 0 WHERE day <> ?1", [today])?;

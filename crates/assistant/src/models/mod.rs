@@ -4,6 +4,7 @@
 pub mod store;
 
 use kai_llm::{Config, Key, Preset, presets};
+use url::{Host, Url};
 
 use crate::db::Migration;
 
@@ -135,16 +136,13 @@ fn by_itself(preset: &Preset, model: Option<String>, key: Option<Key>, origin: O
 
 /// Does this address stay on this machine?
 fn is_local(base_url: &str) -> bool {
-    let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    let name = if host.starts_with('[') {
-        host.split(']').next().map_or(host, |h| h.trim_start_matches('['))
-    } else {
-        host.split(':').next().unwrap_or_default()
-    };
-    name.eq_ignore_ascii_case("localhost")
-        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    // Read as the client reads it, or the two could mean different machines.
+    match Url::parse(base_url).ok().as_ref().and_then(Url::host) {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
 }
 
 #[cfg(test)]

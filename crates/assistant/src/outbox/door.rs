@@ -24,7 +24,7 @@ use jiff::{SignedDuration, Timestamp};
 use rusqlite::Transaction;
 
 use super::store::{self, Attempt};
-use super::{Draft, DraftId, Status};
+use super::{Draft, DraftId, Status, number};
 use crate::access::{Access, Known};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
@@ -301,10 +301,9 @@ fn bury(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
         if lease::held(tx, &lease_of(draft.id), now)? {
             continue;
         }
-        let died = Status::Unknown("Kai was stopped while sending it. It may have been sent.".to_owned());
         match store::last_attempt(tx, draft.id)? {
-            Some(attempt) => record(tx, attempt, &died, now)?,
-            None => store::set_status(tx, draft.id, &died)?,
+            Some(attempt) => record(tx, attempt, &died(), now)?,
+            None => store::set_status(tx, draft.id, &died())?,
         }
     }
     Ok(())
@@ -323,10 +322,19 @@ fn unsettled(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<(Draft, Attempt
     Ok(open)
 }
 
-/// All drafts as they are now: one that died while being sent shows as unknown.
+/// All drafts as they are now: one that died while being sent shows as unknown. Only looks; whoever acts writes it down.
 pub fn drafts(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<Draft>, DbError> {
-    bury(tx, now)?;
-    store::all(tx)
+    let mut all = store::all(tx)?;
+    for draft in all.iter_mut().filter(|draft| draft.status == Status::Sending) {
+        if !lease::held(tx, &lease_of(draft.id), now)? {
+            draft.status = died();
+        }
+    }
+    Ok(all)
+}
+
+fn died() -> Status {
+    Status::Unknown("Kai was stopped while sending it. It may have been sent.".to_owned())
 }
 
 fn to_the_second(at: Timestamp) -> Timestamp {
@@ -335,9 +343,5 @@ fn to_the_second(at: Timestamp) -> Timestamp {
 
 /// Phones trim what they send, and write numbers in their own way.
 fn same_message(sent: &SentMessage, draft: &Draft) -> bool {
-    let digits = |number: &str| number.chars().filter(char::is_ascii_digit).collect::<String>();
-    let (one, other) = (digits(&sent.to), digits(&draft.to));
-    let tail = one.len().min(other.len()).min(8);
-    let same_number = tail > 0 && one[one.len() - tail..] == other[other.len() - tail..];
-    same_number && sent.body.trim() == draft.body.trim()
+    number::same(&sent.to, &draft.to) && sent.body.trim() == draft.body.trim()
 }

@@ -6,6 +6,7 @@
 //! lived to see it, unknown.
 
 pub mod door;
+pub(crate) mod number;
 pub mod remarks;
 pub mod segments;
 pub mod store;

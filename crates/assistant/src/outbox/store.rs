@@ -47,7 +47,8 @@ pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Dra
         ],
     )
     .map_err(DbError::from)?;
-    let draft = get(tx, DraftId(tx.last_insert_rowid()))?.ok_or(DbError::Stopping)?;
+    let draft = get(tx, DraftId(tx.last_insert_rowid()))?
+        .ok_or(DbError::Other(rusqlite::Error::QueryReturnedNoRows))?;
     let record = Record::Draft {
         draft: draft.id.0,
         channel: draft.channel.as_str().to_owned(),

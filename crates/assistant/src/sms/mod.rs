@@ -8,7 +8,6 @@
 pub mod due;
 pub mod inbox;
 pub mod mark;
-mod number;
 pub mod poll;
 pub mod port;
 pub mod search;

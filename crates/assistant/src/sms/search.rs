@@ -1,7 +1,7 @@
 //! Does a message hold what is looked for? Pure.
 
-use super::number::digits;
 use crate::codes;
+use crate::outbox::number::digits;
 
 /// What to look for, prepared once.
 #[derive(Debug)]

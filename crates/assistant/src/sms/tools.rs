@@ -11,11 +11,11 @@ use super::inbox::Inbox;
 use super::port::ReadError;
 use super::search::Wanted;
 use super::store::{PREVIEW, QUEUE, Queued};
-use super::{Sms, SmsId, local, number};
+use super::{Sms, SmsId, local};
 use crate::access::{Access, Known};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
-use crate::outbox::{self, Channel, Draft, NewDraft, door};
+use crate::outbox::{self, Channel, Draft, NewDraft, door, number};
 use crate::pending;
 use crate::settings::{self, SMS_ENABLED, Values};
 use crate::tool::{Eyes, Run, Tool, ToolError, room};
@@ -462,7 +462,7 @@ impl Tool for CheckDrafts {
 
     async fn run(&self, _: CheckDraftsInput, _: &Run) -> Result<CheckDraftsOutput, ToolError> {
         let now = self.clock.now();
-        let drafts = self.db.write(move |tx| door::drafts(tx, now)).await?;
+        let drafts = self.db.read(move |tx| door::drafts(tx, now)).await?;
         let fate = |draft: Draft| DraftFate {
             id: draft.id.0,
             status: draft.status.name(),

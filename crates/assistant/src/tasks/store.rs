@@ -103,7 +103,7 @@ pub fn add(tx: &Transaction<'_>, new: &NewTask, now: Timestamp, zone: &TimeZone)
     .map_err(DbError::from)?;
     let id = TaskId(tx.last_insert_rowid());
     plan(tx, id, due::first(&new.trigger, now, zone), now, zone)?;
-    Ok(get(tx, id)?.ok_or(DbError::Stopping)?)
+    Ok(get(tx, id)?.ok_or(DbError::Other(rusqlite::Error::QueryReturnedNoRows))?)
 }
 
 /// A trigger as it is kept: the time of a TIME, the expression of a CRON.

@@ -30,7 +30,10 @@ pub(super) fn home() -> Db {
 }
 
 pub(super) fn take(db: &Db, passphrase: Option<&Passphrase>) -> Export {
-    db.write_now(|tx| export(tx, &Section::ALL, passphrase, Timestamp::UNIX_EPOCH)).unwrap()
+    let (taken, secrets) = db
+        .write_now(|tx| Ok::<_, DbError>((export(tx, &Section::ALL, Timestamp::UNIX_EPOCH)?, secrets(tx)?)))
+        .unwrap();
+    passphrase.map_or(Ok(taken.clone()), |words| taken.sealed(&secrets, words)).unwrap()
 }
 
 pub(super) fn put(
@@ -41,8 +44,9 @@ pub(super) fn put(
 ) -> Result<Vec<Outcome>, TransferError> {
     let settings = settings::catalogue([]);
     let (now, zone) = (Timestamp::UNIX_EPOCH, &TimeZone::UTC);
-    let all = Import { export, sections: &[], mode, passphrase, settings: &settings, now, zone };
-    db.write_now(|tx| import(tx, &all))
+    let secrets = &export.opened(passphrase)?;
+    let all = Import { export, sections: &[], mode, secrets, settings: &settings, now, zone };
+    Ok(db.write_now(|tx| import(tx, &all))?)
 }
 
 #[cfg(test)]

@@ -75,35 +75,26 @@ struct PlainModel {
 }
 
 /// What is sealed: keys of models, by the model's name, and settings that are secrets.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Secrets {
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Secrets {
     #[serde(default)]
     model_keys: BTreeMap<String, String>,
     #[serde(default)]
     settings: BTreeMap<String, String>,
 }
 
-/// Takes the sections along; with a passphrase also what is secret in them.
-pub fn export(
-    tx: &Transaction<'_>,
-    sections: &[Section],
-    passphrase: Option<&Passphrase>,
-    now: Timestamp,
-) -> Result<Export, TransferError> {
+/// Takes the sections along, without what is secret in them.
+pub fn export(tx: &Transaction<'_>, sections: &[Section], now: Timestamp) -> Result<Export, DbError> {
     let mut taken = BTreeMap::new();
     for section in sections {
         taken.insert(section.name().to_owned(), store::read(tx, *section)?);
     }
-    let secrets = match passphrase {
-        Some(words) => Some(seal(&store::secrets(tx)?, words)?),
-        None => None,
-    };
-    Ok(Export { kai_export: VERSION, exported_at: now.as_millisecond(), sections: taken, secrets })
+    Ok(Export { kai_export: VERSION, exported_at: now.as_millisecond(), sections: taken, secrets: None })
 }
 
-fn seal(secrets: &Secrets, passphrase: &Passphrase) -> Result<Sealed, TransferError> {
-    let plain = serde_json::to_vec(secrets).map_err(|e| TransferError::Unreadable(e.to_string()))?;
-    Sealed::seal(&plain, passphrase).map_err(|e| TransferError::Unreadable(e.to_string()))
+/// What is secret here, to be sealed.
+pub fn secrets(tx: &Transaction<'_>) -> Result<Secrets, DbError> {
+    store::secrets(tx)
 }
 
 /// Why nothing was taken along or in.
@@ -129,6 +120,23 @@ impl Export {
         let fields: serde_json::Map<String, Value> = serde_json::from_str(text).map_err(unreadable)?;
         let export: Self = serde_json::from_value(Value::Object(fields)).map_err(unreadable)?;
         if export.kai_export > VERSION { Err(TransferError::Newer(export.kai_export)) } else { Ok(export) }
+    }
+
+    /// With the secrets in it. A passphrase is slow on purpose: nobody else shall wait for it, so no store is held.
+    pub fn sealed(self, secrets: &Secrets, passphrase: &Passphrase) -> Result<Self, TransferError> {
+        let unreadable = |e: &dyn std::fmt::Display| TransferError::Unreadable(e.to_string());
+        let plain = serde_json::to_vec(secrets).map_err(|e| unreadable(&e))?;
+        let sealed = Sealed::seal(&plain, passphrase).map_err(|e| unreadable(&e))?;
+        Ok(Self { secrets: Some(sealed), ..self })
+    }
+
+    /// The secrets in it; without a passphrase none. As slow as [`Export::sealed`].
+    pub fn opened(&self, passphrase: Option<&Passphrase>) -> Result<Secrets, TransferError> {
+        let (Some(sealed), Some(passphrase)) = (&self.secrets, passphrase) else {
+            return Ok(Secrets::default());
+        };
+        let plain = sealed.open(passphrase).map_err(|_| TransferError::WrongPassphrase)?;
+        serde_json::from_slice(&plain).map_err(|e| TransferError::Unreadable(e.to_string()))
     }
 }
 
@@ -166,8 +174,8 @@ pub struct Import<'a> {
     /// Only these; empty means all of the file.
     pub sections: &'a [Section],
     pub mode: Mode,
-    /// Opens the secrets; `None` leaves them out.
-    pub passphrase: Option<&'a Passphrase>,
+    /// Those of the file, opened.
+    pub secrets: &'a Secrets,
     /// All settings there are, to check values against.
     pub settings: &'a [Setting],
     /// What tasks go by: when and where it is taken in.
@@ -176,24 +184,15 @@ pub struct Import<'a> {
 }
 
 /// Takes the file in, in the caller's transaction: a preview is an import that is rolled back.
-pub fn import(tx: &Transaction<'_>, import: &Import<'_>) -> Result<Vec<Outcome>, TransferError> {
-    let secrets = opened(import)?;
+pub fn import(tx: &Transaction<'_>, import: &Import<'_>) -> Result<Vec<Outcome>, DbError> {
     let wanted = |section: &Section| import.sections.is_empty() || import.sections.contains(section);
     let mut outcomes = Vec::new();
     for section in Section::ALL.into_iter().filter(wanted) {
         if let Some(value) = import.export.sections.get(section.name()) {
-            outcomes.push(store::write(tx, section, value, &secrets, import)?);
+            outcomes.push(store::write(tx, section, value, import)?);
         }
     }
     Ok(outcomes)
-}
-
-fn opened(import: &Import<'_>) -> Result<Secrets, TransferError> {
-    let (Some(sealed), Some(passphrase)) = (&import.export.secrets, import.passphrase) else {
-        return Ok(Secrets::default());
-    };
-    let plain = sealed.open(passphrase).map_err(|_| TransferError::WrongPassphrase)?;
-    serde_json::from_slice(&plain).map_err(|e| TransferError::Unreadable(e.to_string()))
 }
 
 impl Outcome {

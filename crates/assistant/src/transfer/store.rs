@@ -52,18 +52,15 @@ pub(super) fn write(
     tx: &Transaction<'_>,
     section: Section,
     value: &Value,
-    secrets: &Secrets,
     import: &Import<'_>,
 ) -> Result<Outcome, DbError> {
     match section {
-        Section::Settings => {
-            read_as(section, value, |out, items| write_settings(tx, out, &items, secrets, import))
-        }
+        Section::Settings => read_as(section, value, |out, items| write_settings(tx, out, &items, import)),
         Section::Memory => {
             read_as(section, value, |out, items: Vec<_>| write_memories(tx, out, &items, import))
         }
         Section::Models => {
-            read_as(section, value, |out, items: Vec<_>| write_models(tx, out, &items, secrets, import.mode))
+            read_as(section, value, |out, items: Vec<_>| write_models(tx, out, &items, import))
         }
         Section::Tasks => read_as(section, value, |out, items: Vec<_>| tasks::write(tx, out, &items, import)),
         Section::Conversations => {
@@ -89,7 +86,6 @@ fn write_settings(
     tx: &Transaction<'_>,
     outcome: &mut Outcome,
     items: &BTreeMap<String, String>,
-    secrets: &Secrets,
     import: &Import<'_>,
 ) -> Result<(), DbError> {
     let before = settings::load(tx)?.plain();
@@ -99,7 +95,7 @@ fn write_settings(
     }
     // A secret in the open was not written by us, and is not taken in.
     let open = items.iter().filter(|(key, _)| !settings::is_secret(key));
-    for (key, value) in open.chain(&secrets.settings) {
+    for (key, value) in open.chain(&import.secrets.settings) {
         let Some(setting) = import.settings.iter().find(|setting| setting.key == *key) else {
             outcome.skipped.push(format!("{key}: unknown here"));
             continue;
@@ -151,11 +147,10 @@ fn write_models(
     tx: &Transaction<'_>,
     outcome: &mut Outcome,
     items: &[PlainModel],
-    secrets: &Secrets,
-    mode: Mode,
+    import: &Import<'_>,
 ) -> Result<(), DbError> {
     let before: BTreeMap<_, _> = models::store::all(tx)?.into_iter().map(|m| (m.name.clone(), m)).collect();
-    if mode == Mode::Replace {
+    if import.mode == Mode::Replace {
         outcome.removed = before.keys().filter(|name| items.iter().all(|item| item.name != **name)).count();
         for name in before.keys() {
             models::store::remove(tx, name)?;
@@ -165,7 +160,7 @@ fn write_models(
         let told = || format!("{}: {} at {}", item.name, item.model, item.base_url);
         outcome.count(before.get(&item.name).map(plain).as_ref(), item, told);
         let PlainModel { name, preset, base_url, model } = item.clone();
-        let key = secrets.model_keys.get(&name).map(|key| Key::new(key.as_str()));
+        let key = import.secrets.model_keys.get(&name).map(|key| Key::new(key.as_str()));
         models::store::keep(tx, &ConfiguredModel { name, preset, base_url, model, key })?;
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use super::encoding;
 use super::html::{Piece, Tag, pieces};
+use crate::untrusted::Untrusted;
 
 /// A page as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,9 +45,7 @@ pub(super) fn charset(page: &[u8]) -> Option<String> {
 
 /// Text on one line, of at most so many characters.
 pub(super) fn one_line(text: &str, longest: usize) -> String {
-    let words: Vec<&str> =
-        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();
-    let line = words.join(" ");
+    let line = Untrusted::new(text).line(usize::MAX);
     match line.char_indices().nth(longest) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,

@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use kai_assistant::legible::spelled_out;
 use kai_assistant::outbox::DraftId;
-use kai_assistant::outbox::remarks::spelled_out;
 use kai_assistant::sms::SmsId;
 use kai_assistant::untrusted::Untrusted;
 

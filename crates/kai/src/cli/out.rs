@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use kai_assistant::legible::is_invisible;
+pub(crate) use kai_assistant::legible::visible;
 use serde::Serialize;
 
 /// Prints text that is ours or has been made [`visible`].
@@ -40,7 +42,7 @@ pub(crate) fn complain(sentence: &str) {
 /// JSON whose text cannot steer a terminal: what is invisible is escaped, which changes nothing of its meaning.
 pub(crate) fn escaped(json: &str) -> String {
     json.chars().fold(String::with_capacity(json.len()), |mut shown, c| {
-        if (c.is_control() && c != '\n') || invisible(c) {
+        if is_invisible(c) {
             let mut units = [0; 2];
             shown.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
         } else {
@@ -71,33 +73,14 @@ pub(crate) fn sign(text: &str) {
     drop(write!(io::stderr(), "\r\u{1b}[K{text}"));
 }
 
-/// The text with control and direction-changing characters spelled out; line breaks become blanks.
-pub(crate) fn visible(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
-        match c {
-            '\n' | '\r' | '\t' => shown.push(' '),
-            c if c.is_control() || invisible(c) => shown.extend(c.escape_unicode()),
-            c => shown.push(c),
-        }
-        shown
-    })
-}
-
-/// Zero-width and bidirectional characters, with which text can be made to look like other text.
-fn invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{061c}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn nothing_can_steer_the_terminal() {
-        assert_eq!(visible("a\u{1b}[31mb\nc\u{202e}d"), "a\\u{1b}[31mb c\\u{202e}d");
         let json = "{\n  \"a\": \"x\u{9b}\u{202e}y\u{7f}\"\n}";
         assert_eq!(escaped(json), "{\n  \"a\": \"x\\u009b\\u202ey\\u007f\"\n}");
         assert_eq!(plain("a\u{1b}[2J\tb\n\u{9b}c"), "a[2J\tb\nc");
-        assert_eq!(visible("grün 😀 \u{9b}"), "grün 😀 \\u{9b}");
     }
 }

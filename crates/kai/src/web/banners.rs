@@ -1,8 +1,8 @@
 //! What stands at the top of every chat until the person has dealt with it: calls that wait for a click, drafts that
 //! wait for a tap, a heartbeat's report, a deletion that can be taken back.
 
-use crate::cli::out::visible;
 use kai_assistant::agent::conversation::ConversationId;
+use kai_assistant::legible::visible;
 use maud::{Markup, html};
 
 use super::bin::Deleted;

@@ -10,6 +10,7 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::post;
+use kai_assistant::legible::visible;
 use kai_assistant::transfer::{Export, Mode, Outcome, Section};
 use maud::{Markup, html};
 
@@ -18,7 +19,6 @@ use super::form::{Form, hidden};
 use super::parts::{form, link, plain};
 use super::passing::{File, Upload};
 use crate::call::ImportCall;
-use crate::cli::out::visible;
 use crate::failure::Failure;
 use crate::transfer;
 use crate::web::{Web, guard, page, reply, upload};

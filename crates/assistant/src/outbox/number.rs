@@ -7,7 +7,7 @@ const FEWEST: usize = 3;
 const MOST: usize = 15;
 
 /// The number to send to, without separators, or a sentence.
-pub(super) fn recipient(typed: &str) -> Result<String, String> {
+pub(crate) fn recipient(typed: &str) -> Result<String, String> {
     let typed = typed.trim();
     let (plus, rest) = typed.strip_prefix('+').map_or(("", typed), |rest| ("+", rest));
     let digits: String = rest.chars().filter(|c| !SEPARATORS.contains(*c)).collect();
@@ -22,7 +22,7 @@ pub(super) fn recipient(typed: &str) -> Result<String, String> {
 }
 
 /// Do two numbers reach the same phone, as far as one can tell? `0171 5550100` and `+49 171 5550100` do.
-pub(super) fn same(one: &str, other: &str) -> bool {
+pub(crate) fn same(one: &str, other: &str) -> bool {
     let (one, other) = (digits(one), digits(other));
     // Shorter numbers must be the same whole; longer ones may differ in how their country is written.
     let tail = one.len().min(other.len());
@@ -30,7 +30,7 @@ pub(super) fn same(one: &str, other: &str) -> bool {
 }
 
 /// The digits that count: without separators, and without what stands for "abroad" or "this country".
-pub(super) fn digits(number: &str) -> String {
+pub(crate) fn digits(number: &str) -> String {
     let digits: String = number.chars().filter(char::is_ascii_digit).collect();
     digits.trim_start_matches('0').to_owned()
 }
@@ -73,6 +73,7 @@ mod tests {
             ("+491715550100", "00491715550100", true),
             ("+15550100123", "+15550100123", true),
             ("+15550100123", "+15550100124", false),
+            ("+4915155501001", "+4917155501001", false),
             ("12345", "12345", true),
             ("12345", "912345", false),
             ("", "", false),
