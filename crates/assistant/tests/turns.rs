@@ -55,7 +55,7 @@ impl Tool for Slow {
 struct Watcher {
     events: Mutex<Vec<Event>>,
     asked: Mutex<Vec<String>>,
-    yes: bool,
+    yes: Option<bool>,
 }
 
 impl Face for Watcher {
@@ -63,7 +63,7 @@ impl Face for Watcher {
         self.events.lock().unwrap().push(event);
     }
 
-    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
+    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
         self.asked.lock().unwrap().push(call.arguments.clone());
         Box::pin(async { self.yes })
     }
@@ -182,7 +182,7 @@ async fn five_calls_of_300_ms_cost_one_round_of_300_ms() {
 #[tokio::test(start_paused = true)]
 async fn a_loop_ends_in_an_answer_that_sees_every_result_and_no_tool() {
     let mut stage = Stage::new().await;
-    stage.face.yes = true;
+    stage.face.yes = Some(true);
     let rounds = (0..20).map(|n| {
         let arguments = format!("{{\"number\": {n}}}");
         Act::calls(&[(&format!("c{n}"), "slow", &arguments)])
@@ -383,7 +383,7 @@ async fn figures_of_a_server_cannot_break_us_and_a_cut_answer_is_said() {
 #[tokio::test(start_paused = true)]
 async fn the_next_model_stays_for_the_turn_and_a_larger_one_gets_what_is_long() {
     let mut stage = Stage::new().await;
-    stage.face.yes = true;
+    stage.face.yes = Some(true);
     let broken = Arc::new(Scripted::by(|_| Act::fails(ModelError::Overloaded)));
     let calls = |n: i64| Act::calls(&[(&format!("c{n}"), "slow", &format!("{{\"number\": {n}}}"))]);
     let good = script([calls(1), calls(2), Act::text("done")]);
@@ -398,7 +398,7 @@ async fn the_next_model_stays_for_the_turn_and_a_larger_one_gets_what_is_long() 
 /// `slow` is not in the gate's table, so what it brings in counts as a stranger's.
 #[tokio::test(start_paused = true)]
 async fn after_strangers_text_planting_a_memory_needs_a_click() {
-    for yes in [false, true] {
+    for yes in [None, Some(false), Some(true)] {
         let mut stage = Stage::new().await;
         stage.face.yes = yes;
         let plant = "{\"key\": \"k\", \"content\": \"planted\"}";
@@ -412,14 +412,13 @@ async fn after_strangers_text_planting_a_memory_needs_a_click() {
         assert_eq!(*stage.face.asked.lock().unwrap(), [plant], "asked once, about exactly the tainted call");
         let kept = results(&stage.messages().await);
         assert!(kept[0].1.contains("\"success\":true"), "before, no click was needed");
-        assert_eq!(kept[2].1.contains("\"success\":true"), yes);
-        assert_eq!(kept[2].1.contains("did not allow"), !yes);
-        let clicks: Vec<bool> = stage
-            .ledger()
-            .await
-            .into_iter()
-            .filter_map(|r| if let Record::Click { allowed, .. } = r { Some(allowed) } else { None })
-            .collect();
+        assert_eq!(kept[2].1.contains("\"success\":true"), yes == Some(true));
+        assert_eq!(kept[2].1.contains("did not allow"), yes == Some(false), "nobody said no");
+        let said = |record| match record {
+            Record::Click { allowed, unanswered, .. } => Some((!unanswered).then_some(allowed)),
+            _ => None,
+        };
+        let clicks: Vec<Option<bool>> = stage.ledger().await.into_iter().filter_map(said).collect();
         assert_eq!(clicks, [yes]);
     }
 }

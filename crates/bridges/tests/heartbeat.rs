@@ -95,8 +95,8 @@ struct Nobody;
 impl Face for Nobody {
     fn shows(&self, _: Event) {}
 
-    fn allows<'a>(&'a self, _: &'a ToolCall) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
-        Box::pin(async { false })
+    fn allows<'a>(&'a self, _: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
+        Box::pin(async { None })
     }
 }
 

@@ -34,8 +34,8 @@ pub(crate) struct Caller {
 /// Whoever sits at this end and watches a turn: is told, and may be asked.
 pub(crate) trait Watcher: Send + Sync + 'static {
     fn sees(&self, event: &Event);
-    /// Asks the person; blocks.
-    fn allows(&self, tool: &str, arguments: &str) -> bool;
+    /// Asks the person; blocks. `None` where none is.
+    fn allows(&self, tool: &str, arguments: &str) -> Option<bool>;
 }
 
 impl Caller {
@@ -137,7 +137,7 @@ async fn there(
                     yes = ask_person(watcher, tool, arguments) => yes,
                     _ = tokio::signal::ctrl_c() => return Err(Failure::failed("Cancelled.")),
                 };
-                let word = Word::Allow { yes };
+                let word = Word::Allow { yes: yes.unwrap_or(false) };
                 to.write_all(&json_line(&word)?).await.map_err(|e| broken(&e))?;
             }
             event => watcher.sees(&event),
@@ -146,9 +146,9 @@ async fn there(
 }
 
 /// The person may take their time; meanwhile everything else goes on.
-async fn ask_person(watcher: &Arc<dyn Watcher>, tool: String, arguments: String) -> bool {
+async fn ask_person(watcher: &Arc<dyn Watcher>, tool: String, arguments: String) -> Option<bool> {
     let watcher = Arc::clone(watcher);
-    tokio::task::spawn_blocking(move || watcher.allows(&tool, &arguments)).await.unwrap_or(false)
+    tokio::task::spawn_blocking(move || watcher.allows(&tool, &arguments)).await.unwrap_or_default()
 }
 
 /// A watcher in our own process.
@@ -162,7 +162,7 @@ impl Face for Here<'_> {
         self.watcher.sees(&socket::told(event, self.language));
     }
 
-    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
+    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
         Box::pin(ask_person(self.watcher, call.name.clone(), call.arguments.clone()))
     }
 }
@@ -173,8 +173,8 @@ pub(crate) struct Nobody;
 impl Face for Nobody {
     fn shows(&self, _: agent::Event) {}
 
-    fn allows<'a>(&'a self, _: &'a ToolCall) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
-        Box::pin(async { false })
+    fn allows<'a>(&'a self, _: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
+        Box::pin(async { None })
     }
 }
 

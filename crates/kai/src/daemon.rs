@@ -95,7 +95,12 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     let socket = socket::listen(&app.home)
         .map_err(|e| Failure::failed(format!("{} cannot be opened: {e}.", app.home.socket().display())))?;
     let origin = format!("http://{}", shown(address));
-    app.daemon = Some(Running { pid: std::process::id(), address: origin.clone(), since: app.clock.now() });
+    let (pid, since) = (std::process::id(), app.clock.now());
+    let running = Running { pid, address: origin.clone(), bound: address, since };
+    if running.is_open() {
+        out::note(&format!("The page listens on {address}, unencrypted: {}", web::ON_A_NETWORK));
+    }
+    app.daemon = Some(running);
     let app = Arc::new(app);
     app.db.write(move |tx| remember(tx, PAGE, &origin)).await?;
 
@@ -113,7 +118,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
 
     out::line(&format!("Open {}", signin::fresh_link(&app).await?.url));
     let _ = sd_notify::notify(&[NotifyState::Ready]);
-    tracing::info!(home = %app.home.dir.display(), page = %shown(address), "ready");
+    tracing::info!(home = %app.home.dir.display(), page = %address, "ready");
 
     tokio::select! {
         () = end.wait() => {}

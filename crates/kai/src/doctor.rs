@@ -236,6 +236,11 @@ async fn notifications(app: &App) -> Check {
 
 fn daemon(app: &App) -> Check {
     match &app.daemon {
+        Some(running) if running.is_open() => Check::note(
+            "daemon",
+            format!("runs, and its page can be reached from the network ({})", running.bound),
+            format!("It is not encrypted: {}", crate::web::ON_A_NETWORK),
+        ),
         Some(running) => Check::fine("daemon", format!("runs, page at {}", running.address)),
         None => Check::note("daemon", "does not run, so there is no page", "Start it: kai"),
     }

@@ -188,16 +188,19 @@ impl Face for Over {
         drop(self.events.send(told(event, self.language)));
     }
 
-    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
+    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
         Box::pin(async move {
             if !self.tty {
-                return false;
+                return None;
             }
             // One question at a time, so that an answer cannot be taken for another's.
             let mut words = self.words.lock().await;
             let (tool, arguments) = (call.name.clone(), call.arguments.clone());
             drop(self.events.send(Event::Confirm { tool, arguments }));
-            matches!(words.recv().await, Some(Word::Allow { yes: true }))
+            match words.recv().await {
+                Some(Word::Allow { yes }) => Some(yes),
+                Some(Word::Cancel) | None => None,
+            }
         })
     }
 }
@@ -240,10 +243,10 @@ mod tests {
     #[tokio::test]
     async fn only_a_yes_to_exactly_this_call_allows_it() {
         for (said, expected) in [
-            (Some(Word::Allow { yes: true }), true),
-            (Some(Word::Allow { yes: false }), false),
-            (Some(Word::Cancel), false),
-            (None, false),
+            (Some(Word::Allow { yes: true }), Some(true)),
+            (Some(Word::Allow { yes: false }), Some(false)),
+            (Some(Word::Cancel), None),
+            (None, None),
         ] {
             let (face, mut coming, words) = over(true);
             match said {
@@ -262,7 +265,7 @@ mod tests {
     async fn where_nobody_sits_nobody_is_asked() {
         let (face, mut coming, words) = over(false);
         words.send(Word::Allow { yes: true }).unwrap();
-        assert!(!face.allows(&call()).await);
+        assert_eq!(face.allows(&call()).await, None);
         assert!(coming.try_recv().is_err(), "no question is sent");
     }
 

@@ -43,6 +43,8 @@ pub(crate) struct DaemonStatus {
     pub(crate) running: bool,
     pub(crate) pid: Option<u32>,
     pub(crate) address: Option<String>,
+    /// What it listens on.
+    pub(crate) bound: Option<String>,
     /// Epoch milliseconds.
     pub(crate) since: Option<i64>,
     pub(crate) since_local: Option<String>,
@@ -93,6 +95,7 @@ pub(crate) fn daemon(app: &App) -> DaemonStatus {
         running: running.is_some(),
         pid: running.map(|r| r.pid),
         address: running.map(|r| r.address.clone()),
+        bound: running.map(|r| r.bound.to_string()),
         since: running.map(|r| r.since.as_millisecond()),
         since_local: running.map(|r| local(r.since)),
     }

@@ -1,5 +1,6 @@
 //! The only constructor: puts a home, its store and the features together.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -82,8 +83,18 @@ pub(crate) struct App {
 #[derive(Debug, Clone)]
 pub(crate) struct Running {
     pub(crate) pid: u32,
+    /// Where a person opens its page.
     pub(crate) address: String,
+    /// What it listens on.
+    pub(crate) bound: SocketAddr,
     pub(crate) since: Timestamp,
+}
+
+impl Running {
+    /// Can other machines reach the page?
+    pub(crate) fn is_open(&self) -> bool {
+        !self.bound.ip().is_loopback()
+    }
 }
 
 /// Who opens the store.
@@ -309,7 +320,7 @@ impl App {
     pub(crate) fn under_attack(
         clock: Arc<dyn Clock>,
         machine: &Machine,
-        server: std::net::SocketAddr,
+        server: SocketAddr,
     ) -> (Self, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path()).unwrap();

@@ -37,9 +37,10 @@ impl Hands<'_> {
         values: &Values,
         verdict: Verdict,
     ) -> Result<(String, Record), DbError> {
-        let allowed = self.allowed(call, verdict).await?;
-        let tool =
-            if allowed { self.toolbox.usable(&call.name, values) } else { Err(refusal(verdict, &call.name)) };
+        let tool = match self.refused(call, verdict).await? {
+            None => self.toolbox.usable(&call.name, values),
+            Some(why) => Err(why),
+        };
         let (id, name) = (call.id.0.clone(), call.name.clone());
         self.face.shows(Event::ToolStarted { call: id.clone(), tool: name.clone() });
         let ToolResult { text, success } = tool::execute(tool, values, &call.arguments, &self.run).await;
@@ -49,18 +50,29 @@ impl Hands<'_> {
         Ok((text, Record::ToolResult { conversation, tool: name, success, result_chars }))
     }
 
-    async fn allowed(&self, call: &ToolCall, verdict: Verdict) -> Result<bool, DbError> {
+    /// Why it may not run, if it may not.
+    async fn refused(&self, call: &ToolCall, verdict: Verdict) -> Result<Option<String>, DbError> {
         match verdict {
-            Verdict::Run => Ok(true),
-            Verdict::Refuse => Ok(false),
+            Verdict::Run => Ok(None),
+            Verdict::Refuse => Ok(Some(format!("{} is not available in this kind of run.", call.name))),
             Verdict::AskFirst => {
-                let allowed = self.face.allows(call).await;
-                let (tool, arguments, now) = (call.name.clone(), call.arguments.clone(), self.clock.now());
-                let click = Record::Click { conversation: self.run.conversation, tool, arguments, allowed };
+                let said = self.face.allows(call).await;
+                let click = self.click(call, said);
+                let now = self.clock.now();
                 // Before the call runs: a click that is not written down was not given.
                 self.db.write(move |tx| ledger::append(tx, &click, now)).await?;
-                Ok(allowed)
+                Ok(refusal(said, &call.name))
             }
+        }
+    }
+
+    fn click(&self, call: &ToolCall, said: Option<bool>) -> Record {
+        Record::Click {
+            conversation: self.run.conversation,
+            tool: call.name.clone(),
+            arguments: call.arguments.clone(),
+            allowed: said == Some(true),
+            unanswered: said.is_none(),
         }
     }
 }
@@ -74,12 +86,16 @@ fn why(result: &str) -> String {
 /// Characters of it that are shown; the model reads it whole.
 const LONGEST_WHY: usize = 300;
 
-fn refusal(verdict: Verdict, tool: &str) -> String {
-    match verdict {
-        Verdict::AskFirst => {
-            format!("The user did not allow {tool}. Go on without it, or say why it is needed.")
+fn refusal(said: Option<bool>, tool: &str) -> Option<String> {
+    match said {
+        Some(true) => None,
+        Some(false) => {
+            Some(format!("The user did not allow {tool}. Go on without it, or say why it is needed."))
         }
-        Verdict::Run | Verdict::Refuse => format!("{tool} is not available in this kind of run."),
+        None => Some(format!(
+            "{tool} needs the user's yes here, and nobody was there to give it. Go on without it; they can give it on \
+             the page or on a terminal."
+        )),
     }
 }
 

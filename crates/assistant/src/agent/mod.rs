@@ -59,6 +59,6 @@ pub trait Face: Send + Sync {
     fn elsewhere(&self) -> bool {
         false
     }
-    /// Does the person allow exactly this call? Nobody there means no.
-    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
+    /// Does the person allow exactly this call? `None` means that nobody said anything, and so no.
+    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>>;
 }

@@ -46,8 +46,15 @@ pub enum Record {
     },
     /// What came of a call: it ran, failed or was refused.
     ToolResult { conversation: i64, tool: String, success: bool, result_chars: usize },
-    /// The person was asked about exactly this call, and said yes or no.
-    Click { conversation: i64, tool: String, arguments: String, allowed: bool },
+    /// Exactly this call needed the person's yes: they said yes or no, or nobody was there to say anything.
+    Click {
+        conversation: i64,
+        tool: String,
+        arguments: String,
+        allowed: bool,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unanswered: bool,
+    },
     /// The person let the model see one-time codes in a conversation, or took that back.
     Codes { conversation: i64, shown: bool },
     /// A message was drafted; the digest covers recipient, text and what it answers.
@@ -193,6 +200,7 @@ mod tests {
                     tool: "t".into(),
                     arguments: "{}".into(),
                     allowed: true,
+                    unanswered: false,
                 };
                 for _ in 0..2 {
                     append(tx, &click, Timestamp::UNIX_EPOCH)?;

@@ -181,7 +181,13 @@ mod tests {
     }
 
     fn click(n: usize) -> Record {
-        Record::Click { conversation: 1, tool: format!("t{n}"), arguments: "{}".to_owned(), allowed: true }
+        Record::Click {
+            conversation: 1,
+            tool: format!("t{n}"),
+            arguments: "{}".to_owned(),
+            allowed: true,
+            unanswered: false,
+        }
     }
 
     async fn filled() -> Db {

@@ -191,9 +191,13 @@ fn happened(record: &Record) -> String {
             let how = if *success { "worked" } else { "failed" };
             format!("{} {how}, {result_chars} characters", visible(tool))
         }
-        Record::Click { tool, arguments, allowed, .. } => {
-            let said = if *allowed { "allowed" } else { "did not allow" };
-            format!("you {said} {} {}", visible(tool), visible(arguments))
+        Record::Click { tool, arguments, allowed, unanswered, .. } => {
+            let said = match (allowed, unanswered) {
+                (true, _) => "you allowed",
+                (false, true) => "nobody was there to allow",
+                (false, false) => "you did not allow",
+            };
+            format!("{said} {} {}", visible(tool), visible(arguments))
         }
         Record::Draft { draft, to, .. } => format!("draft {draft} to {} was made", visible(to)),
         Record::Tap { draft, .. } => format!("you tapped on draft {draft}"),

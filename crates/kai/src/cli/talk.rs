@@ -206,15 +206,15 @@ impl Watcher for Terminal {
         }
     }
 
-    fn allows(&self, tool: &str, arguments: &str) -> bool {
+    fn allows(&self, tool: &str, arguments: &str) -> Option<bool> {
         if !std::io::stdin().is_terminal() {
-            return false;
+            return None;
         }
         self.end_line();
         self.shown().hold();
         let yes = yes::given(&format!("Allow {} {}?", out::visible(tool), out::visible(arguments)));
         self.shown().make_way();
-        yes
+        Some(yes)
     }
 }
 

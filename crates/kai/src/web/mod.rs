@@ -59,6 +59,10 @@ pub(crate) struct Web {
     demo: demo::Demo,
 }
 
+/// Of a page that other machines can reach.
+pub(crate) const ON_A_NETWORK: &str = "whoever is on that network can read along and take the session. Safer: a tunnel, \
+                                       or HTTPS in front of it (README, \"From another device\").";
+
 /// Serves until told to stop, then lets requests under way finish.
 pub(crate) async fn serve(
     app: Arc<App>,

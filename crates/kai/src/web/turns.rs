@@ -217,7 +217,7 @@ impl PageFace {
     }
 
     /// Until it is answered; whoever stops waiting takes the question with them.
-    async fn asks(&self, call: &ToolCall) -> bool {
+    async fn asks(&self, call: &ToolCall) -> Option<bool> {
         let hash = self.hash(call);
         let (click, clicked) = oneshot::channel();
         lock(&self.turn.clicks).insert(hash.clone(), click);
@@ -227,10 +227,10 @@ impl PageFace {
             sight.answer.clear();
             sight.questions.push(Question { hash: hash.clone(), tool, arguments });
         });
-        let yes = matches!(tokio::time::timeout(PATIENCE, clicked).await, Ok(Ok(true)));
+        let said = tokio::time::timeout(PATIENCE, clicked).await.ok().and_then(Result::ok);
         lock(&self.turn.clicks).remove(&hash);
         self.changes(|sight| sight.questions.retain(|question| question.hash != hash));
-        yes
+        said
     }
 
     /// Of the exact call. The count makes two askings of the same call two questions.
@@ -281,7 +281,7 @@ impl Face for PageFace {
         true
     }
 
-    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
+    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
         Box::pin(self.asks(call))
     }
 }
@@ -328,17 +328,17 @@ mod tests {
             assert!(!turns.click("made up", true));
             assert!(turns.click(&plain, yes));
             assert!(!turns.click(&plain, !yes), "it was answered");
-            assert_eq!(first.await.unwrap(), yes);
+            assert_eq!(first.await.unwrap(), Some(yes));
             assert_eq!(turns.questions().len(), 1);
             assert!(turns.click(&keyed, !yes));
-            assert_eq!(second.await.unwrap(), !yes);
+            assert_eq!(second.await.unwrap(), Some(!yes));
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_question_nobody_answers_is_a_no() {
+    async fn a_question_nobody_answers_is_no_word_of_theirs() {
         let face = face();
-        assert!(!face.allows(&call("{}")).await);
+        assert_eq!(face.allows(&call("{}")).await, None);
         assert!(face.turns.questions().is_empty());
     }
 

@@ -228,9 +228,9 @@ pub(super) struct Wary {
 impl Face for Wary {
     fn shows(&self, _: Event) {}
 
-    fn allows<'a>(&'a self, _: &'a ToolCall) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
+    fn allows<'a>(&'a self, _: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
         *self.asked.lock().unwrap() += 1;
-        Box::pin(async { false })
+        Box::pin(async { Some(false) })
     }
 }
 

@@ -152,3 +152,21 @@ fn a_port_that_is_taken_is_said_and_the_usual_one_moves_up() {
     let port: u16 = moved.address.rsplit_once(':').unwrap().1.parse().unwrap();
     assert!((8788..8798).contains(&port), "{port}");
 }
+
+/// Who puts the page on a network is told what that means, and every look at Kai says so.
+#[test]
+fn a_page_on_the_network_is_said_to_be_one() {
+    let home = Home::new();
+    let daemon = Daemon::start(kai(home.path()).args(["serve", "--bind", "0.0.0.0", "--port", "0"]));
+    let status = home.run(&["status", "--json"]).json();
+    let (page, bound) = (&status["daemon"]["address"], &status["daemon"]["bound"]);
+    assert!(page.as_str().unwrap().starts_with("http://127.0.0.1:"), "{status}");
+    assert!(bound.as_str().unwrap().starts_with("0.0.0.0:"), "{status}");
+    let checks = home.run(&["doctor"]).out;
+    assert!(checks.contains("can be reached from the network"), "{checks}");
+    let (_, log) = daemon.stop("-TERM");
+    assert!(log.contains("The page listens on 0.0.0.0:") && log.contains("page=0.0.0.0:"), "{log}");
+    let daemon = home.start();
+    assert!(!home.run(&["doctor"]).out.contains("from the network"));
+    assert!(!daemon.stop("-TERM").1.contains("The page listens on"));
+}

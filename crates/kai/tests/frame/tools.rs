@@ -65,7 +65,7 @@ fn after_a_search_an_address_that_nobody_listed_is_not_fetched_without_a_click()
         .map(|message| message["content"].as_str().unwrap().to_owned())
         .collect();
     assert!(results[0].contains("\"untrusted\":true"), "{results:?}");
-    assert!(results[1].contains("The user did not allow fetch_url"), "{results:?}");
+    assert!(results[1].contains("fetch_url needs the user"), "{results:?}");
     assert!(results[2].contains("not an address of the public internet"), "listed, so tried: {results:?}");
 }
 

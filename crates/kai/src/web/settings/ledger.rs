@@ -224,9 +224,13 @@ fn said(record: &Record, words: &Words) -> (Markup, String, Option<String>) {
             let came = if *success { "brought" } else { "failed with" };
             (icons::build(), format!("{} {came} {result_chars} characters", tool(name)), None)
         }
-        Record::Click { tool: name, arguments, allowed, .. } => {
-            let answer = if *allowed { "allowed" } else { "did not allow" };
-            (icons::tap(), format!("You {answer} {}", tool(name)), Some(arguments.clone()))
+        Record::Click { tool: name, arguments, allowed, unanswered, .. } => {
+            let said = match (allowed, unanswered) {
+                (true, _) => "You allowed",
+                (false, true) => "Nobody was there to allow",
+                (false, false) => "You did not allow",
+            };
+            (icons::tap(), format!("{said} {}", tool(name)), Some(arguments.clone()))
         }
         Record::Codes { shown, .. } => {
             let what = if *shown { "showed" } else { "hid" };
