@@ -49,7 +49,7 @@ impl Face for Nobody {
     fn shows(&self, _: Event) {}
 
     fn allows<'a>(&'a self, _: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
-        Box::pin(async { true })
+        Box::pin(async { Some(true) })
     }
 }
 

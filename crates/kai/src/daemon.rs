@@ -85,8 +85,13 @@ fn only_one(home: &Home, keys: Keys) -> Result<DaemonLock, Failure> {
     lock.ok_or_else(|| {
         let there: Result<Status, _> = Caller { home: home.clone(), keys }.ask(Call::Status);
         let at = there.ok().and_then(|s| s.daemon.address).map(|a| format!(" at {a}")).unwrap_or_default();
-        Failure::failed(format!("Kai already runs for this home{at}. A sign-in link for it: kai link"))
+        Failure::failed(format!("Kai already runs for this home{at}. A sign-in link for it: {}", link(home)))
     })
+}
+
+/// The command for a sign-in link to this home's page.
+pub(crate) fn link(home: &Home) -> &'static str {
+    if home.is_demo() { "kai link --demo" } else { "kai link" }
 }
 
 async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {

@@ -44,6 +44,10 @@ pub(super) struct Args {
     /// Read the passphrase of a locked home from this open file descriptor
     #[arg(long, global = true, value_name = "N")]
     pub(super) passphrase_fd: Option<u32>,
+    /// The demo: a simulated phone and a scripted model, in a home of its own inside the home
+    #[cfg(feature = "sms")]
+    #[arg(long, global = true)]
+    pub(super) demo: bool,
     #[command(flatten)]
     pub(super) serve: Serve,
     #[command(subcommand)]
@@ -58,10 +62,6 @@ pub(super) struct Serve {
     /// Address of the page; anything but loopback is plain HTTP that others on the network can read
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub(super) bind: IpAddr,
-    /// Show Kai with a simulated phone and a scripted model, in a home of its own
-    #[cfg(feature = "sms")]
-    #[arg(long)]
-    pub(super) demo: bool,
     /// How log lines on stderr look; `KAI_LOG` says how many (error, warn, info, debug)
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(super) log_format: Format,
@@ -70,14 +70,7 @@ pub(super) struct Serve {
 impl Serve {
     /// Was anything of it typed?
     pub(super) fn typed(&self) -> bool {
-        *self
-            != Self {
-                port: None,
-                bind: IpAddr::V4(Ipv4Addr::LOCALHOST),
-                #[cfg(feature = "sms")]
-                demo: false,
-                log_format: Format::Text,
-            }
+        *self != Self { port: None, bind: IpAddr::V4(Ipv4Addr::LOCALHOST), log_format: Format::Text }
     }
 }
 

@@ -87,8 +87,7 @@ impl Asking {
     /// In the demo's own home, whichever home was named.
     pub(super) fn demo(self, command: DemoCommand) -> Result<ExitCode, Failure> {
         let Caller { home, keys } = self.caller;
-        let home =
-            if home.is_demo() { home } else { home.demo().map_err(|e| Failure::store(e.to_string()))? };
+        let home = super::demo_in(home, false)?;
         if !home.socket().exists() {
             return Err(demo::not_running());
         }

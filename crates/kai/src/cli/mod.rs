@@ -29,7 +29,7 @@ use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::tasks::TaskId;
 
 use self::args::{
-    Args, ChatsCommand, Command, HeartbeatCommand, LedgerCommand, MemoryCommand, ModelsCommand, Serve,
+    Args, ChatsCommand, Command, HeartbeatCommand, LedgerCommand, MemoryCommand, ModelsCommand,
     SettingsCommand, TasksCommand, ToolsCommand,
 };
 use crate::call::{Call, ModelRow, ModelTest, NewModel, Revoked, SettingRow, SignInLink, ToolAnswer};
@@ -56,7 +56,7 @@ pub(crate) fn run() -> ExitCode {
 fn command(args: Args) -> Result<ExitCode, Failure> {
     if args.command.is_some() && args.serve.typed() {
         return Err(Failure::usage(
-            "--port, --bind, --demo and --log-format are options of serve: kai serve --port N",
+            "--port, --bind and --log-format are options of serve: kai serve --port N",
         ));
     }
     let command = args.command.unwrap_or(Command::Serve(args.serve));
@@ -70,13 +70,15 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         return crate::shell::play(part);
     }
     let home = home::find(args.home.as_deref())?;
+    #[cfg(feature = "sms")]
+    let home = if args.demo { demo_in(home, matches!(command, Command::Serve(_)))? } else { home };
     let keys = Keys { passphrase_fd: args.passphrase_fd };
     let ask = Asking { caller: Caller { home, keys }, json: args.json };
     match command {
         Command::Serve(options) => {
             logs::start(options.log_format)?;
             let listen = Listen { bind: options.bind, port: options.port };
-            daemon::run(&home_of(&options, ask.caller.home)?, keys, listen).map(|()| ExitCode::SUCCESS)
+            daemon::run(&ask.caller.home, keys, listen).map(|()| ExitCode::SUCCESS)
         }
         Command::Status => ask.show(Call::Status, show::status),
         Command::Doctor => Ok(ask.doctor()),
@@ -114,19 +116,16 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
     }
 }
 
-/// A demo has a home of its own inside the one that was named.
+/// A demo has a home of its own inside the one that was named. Only who starts it makes one.
 #[cfg(feature = "sms")]
-fn home_of(options: &Serve, home: Home) -> Result<Home, Failure> {
-    if options.demo && !home.is_demo() {
-        return home.demo().map_err(|e| Failure::store(format!("The demo's home cannot be made: {e}.")));
+fn demo_in(home: Home, starts: bool) -> Result<Home, Failure> {
+    if home.is_demo() {
+        Ok(home)
+    } else if starts {
+        home.demo().map_err(|e| Failure::store(format!("The demo's home cannot be made: {e}.")))
+    } else {
+        home.old_demo().ok_or_else(crate::demo::not_running)
     }
-    Ok(home)
-}
-
-#[cfg(not(feature = "sms"))]
-#[expect(clippy::unnecessary_wraps, reason = "the foss edition may fail here")]
-fn home_of(_: &Serve, home: Home) -> Result<Home, Failure> {
-    Ok(home)
 }
 
 /// Somebody to ask and a way to show it.

@@ -70,7 +70,7 @@ struct Untaken<'a> {
 }
 
 async fn show(web: &Web, session: Option<Session>, place: Place, untaken: Option<Untaken<'_>>) -> Response {
-    let Some(session) = session else { return page::sign_in(&HeaderMap::new()) };
+    let Some(session) = session else { return page::sign_in(&HeaderMap::new(), &web.app.home) };
     let stored = match view::stored(web, &place, &session, None).await {
         Ok(stored) => stored,
         Err(error) => return page::trouble(&error.to_string()),

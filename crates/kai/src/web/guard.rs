@@ -64,7 +64,7 @@ async fn admit(web: &Web, mut request: Request) -> Result<Request, Response> {
     let open = path == "/login" || path.starts_with("/assets/");
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
     match &session {
-        None if changes || !open => return Err(page::sign_in(request.headers())),
+        None if changes || !open => return Err(page::sign_in(request.headers(), &web.app.home)),
         Some(session) if changes => request = confirmed(session, request).await?,
         _ => {}
     }

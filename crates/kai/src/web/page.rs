@@ -4,9 +4,11 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use kai_assistant::home::Home;
 use maud::{DOCTYPE, Markup, html};
 
 use super::assets::{FAVICON, SCRIPT, STYLE};
+use crate::daemon;
 
 /// A whole page. `theme` is the setting: system, light or dark.
 pub(super) fn frame(title: &str, theme: &str, head: &Markup, body: &Markup) -> Markup {
@@ -52,7 +54,7 @@ fn notice(status: StatusCode, title: &str, head: &Markup, text: &Markup) -> Resp
 }
 
 /// For everyone without a session.
-pub(super) fn sign_in(headers: &HeaderMap) -> Response {
+pub(super) fn sign_in(headers: &HeaderMap, home: &Home) -> Response {
     let asked = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
     // A link clicked on another site arrives without our cookie; coming from our own page, it brings it.
     let arrived =
@@ -62,17 +64,17 @@ pub(super) fn sign_in(headers: &HeaderMap) -> Response {
         StatusCode::UNAUTHORIZED,
         "Sign in to Kai",
         &head,
-        &html! { p { "On the machine where Kai runs, type " code { "kai link" } " and open the link it prints." } },
+        &html! { p { "On the machine where Kai runs, type " code { (daemon::link(home)) } " and open the link it prints." } },
     )
 }
 
-pub(super) fn used_link() -> Response {
+pub(super) fn used_link(home: &Home) -> Response {
     notice(
         StatusCode::FORBIDDEN,
         "This link does not work any more",
         &html! {},
         &html! {
-            p { "A sign-in link works once, and for an hour. Type " code { "kai link" } " for a fresh one." }
+            p { "A sign-in link works once, and for an hour. Type " code { (daemon::link(home)) } " for a fresh one." }
         },
     )
 }

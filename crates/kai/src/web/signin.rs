@@ -158,7 +158,7 @@ pub(super) async fn login(
     let token = query.split('&').find_map(|field| field.strip_prefix("token=")).unwrap_or_default();
     match enter(&web, Token(token.to_owned())).await {
         Ok(Some(cookie)) => ([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response(),
-        Ok(None) => page::used_link(),
+        Ok(None) => page::used_link(&web.app.home),
         Err(failure) => page::trouble(&failure.message),
     }
 }

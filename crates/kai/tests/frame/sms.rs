@@ -521,7 +521,8 @@ fn two_tabs_two_taps_one_message() {
 fn the_demo_is_a_world_of_its_own() {
     let home = Home::new();
     home.run(&["demo", "sms", "Hi"]).refused(1, "kai serve --demo");
-    let _daemon = Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
+    home.run(&["drafts", "list", "--demo"]).refused(1, "kai serve --demo");
+    let daemon = Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
     let inside = home.path().join("demo");
     let demo = |args: &[&str]| {
         let done: Done = kai(&inside).args(args).output().unwrap().into();
@@ -537,7 +538,12 @@ fn the_demo_is_a_world_of_its_own() {
     let asked = demo(&["ask", "please answer the dinner message"]);
     assert!(asked.out.contains("waits for your tap"), "{asked:?}");
     assert_eq!(demo(&["drafts", "list", "--json"]).json()[0]["status"], "PENDING");
-    let status = demo(&["status", "--json"]).json();
+    let link = home.run(&["link", "--demo"]).out;
+    assert!(link.contains(&daemon.address), "{link}");
+    home.run(&["serve", "--demo"]).refused(1, "kai link --demo");
+    let sign_in = daemon.get("/", "").text;
+    assert!(sign_in.contains("kai link --demo"), "{sign_in}");
+    let status = home.run(&["status", "--demo", "--json"]).json();
     assert_eq!((&status["demo"], &status["sms"]["bridge"]), (&json!(true), &json!("simulated")));
     assert_eq!(home.run(&["status", "--json"]).json()["demo"], false, "the real home is not touched");
     assert_eq!(home.run(&["drafts", "list"]).out, "No drafts.\n");

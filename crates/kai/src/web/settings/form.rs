@@ -51,7 +51,7 @@ impl FromRequest<Web> for Form {
     async fn from_request(request: Request, web: &Web) -> Result<Self, Response> {
         let headers = request.headers().clone();
         let session = request.extensions().get::<Option<Session>>().cloned().flatten();
-        let session = session.ok_or_else(|| page::sign_in(&headers))?;
+        let session = session.ok_or_else(|| page::sign_in(&headers, &web.app.home))?;
         let fields = axum::Form::<BTreeMap<String, String>>::from_request(request, web).await;
         let axum::Form(mut fields) = fields.map_err(|_| reply::misfilled(&headers))?;
         for typed in fields.values_mut() {

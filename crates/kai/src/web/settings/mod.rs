@@ -261,7 +261,7 @@ async fn show(
     Extension(session): Signed,
     Query(query): Asked,
 ) -> Response {
-    let Some(session) = session else { return page::sign_in(&HeaderMap::new()) };
+    let Some(session) = session else { return page::sign_in(&HeaderMap::new(), &web.app.home) };
     render(&web, &session, &Place::new(page, query), StatusCode::OK, None).await
 }
 
@@ -279,7 +279,7 @@ async fn render(
             let theme = look.values.of(&THEME);
             (status, page::frame(&title, &theme, &html! {}, &body(&look, regions))).into_response()
         }
-        Ok(None) => page::sign_in(&HeaderMap::new()),
+        Ok(None) => page::sign_in(&HeaderMap::new(), &web.app.home),
         Err(failure) => page::trouble(&failure.message),
     }
 }
