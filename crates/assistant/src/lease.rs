@@ -1,9 +1,12 @@
 //! A lease: one thing at a time across all processes of a home. A row in the store, not a lock in memory.
 //!
 //! It ends when it is given back, when its time is over, or when the process that held it is gone, so that a
-//! crash blocks nothing for long.
+//! crash blocks nothing for long. In its own process it is held as long as somebody has the [`Lease`], whatever the
+//! clock says: a machine may sleep through its time, and whoever fails to give it back has dropped it.
 
-use std::sync::LazyLock;
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
@@ -18,7 +21,29 @@ pub(crate) const MIGRATION: Migration =
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     name: String,
-    holder: String,
+    holder: Arc<Holder>,
+}
+
+/// Known in this process until nobody has it any more.
+#[derive(Debug, PartialEq, Eq)]
+struct Holder(String);
+
+impl Holder {
+    fn new(name: String) -> Arc<Self> {
+        known().insert(name.clone());
+        Arc::new(Self(name))
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        known().remove(&self.0);
+    }
+}
+
+fn known() -> MutexGuard<'static, BTreeSet<String>> {
+    static KNOWN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Takes `name` for `life`, or `None` if somebody living has it.
@@ -33,9 +58,10 @@ pub fn take(
     }
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|_| DbError::NoRandomness)?;
-    let lease = Lease { name: name.to_owned(), holder: format!("{}-{}", *LIFE, hex::encode(&random)) };
+    let holder = Holder::new(format!("{}/{}", *LIFE, hex::encode(&random)));
+    let lease = Lease { name: name.to_owned(), holder };
     tx.prepare_cached("INSERT OR REPLACE INTO leases (name, holder, pid, until) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![lease.name, lease.holder, std::process::id(), until(now, life)])?;
+        .execute(params![lease.name, lease.holder.0, std::process::id(), until(now, life)])?;
     Ok(Some(lease))
 }
 
@@ -64,7 +90,7 @@ pub fn renew(
 ) -> Result<(), DbError> {
     tx.prepare_cached("UPDATE leases SET until = ?3 WHERE name = ?1 AND holder = ?2")?.execute(params![
         lease.name,
-        lease.holder,
+        lease.holder.0,
         until(now, life)
     ])?;
     Ok(())
@@ -80,12 +106,12 @@ pub fn end(tx: &Transaction<'_>, name: &str) -> Result<(), DbError> {
 pub fn ours(tx: &Transaction<'_>, lease: &Lease) -> Result<bool, DbError> {
     let mut row = tx.prepare_cached("SELECT holder FROM leases WHERE name = ?1")?;
     let holder: Option<String> = row.query_row([&lease.name], |row| row.get(0)).optional()?;
-    Ok(holder.is_some_and(|holder| holder == lease.holder))
+    Ok(holder.is_some_and(|holder| holder == lease.holder.0))
 }
 
 pub fn give_back(tx: &Transaction<'_>, lease: &Lease) -> Result<(), DbError> {
     tx.prepare_cached("DELETE FROM leases WHERE name = ?1 AND holder = ?2")?
-        .execute(params![lease.name, lease.holder])?;
+        .execute(params![lease.name, lease.holder.0])?;
     Ok(())
 }
 
@@ -93,19 +119,31 @@ fn until(now: Timestamp, life: SignedDuration) -> i64 {
     now.saturating_add(life).unwrap_or(now).as_millisecond()
 }
 
-/// This life of this process. In a container that is started again, every life has the same number.
-static LIFE: LazyLock<String> = LazyLock::new(|| {
-    let mut random = [0; 8];
-    // Without randomness no lease is taken either.
-    let _ = getrandom::fill(&mut random);
-    hex::encode(&random)
-});
+/// This life of this process.
+static LIFE: LazyLock<String> =
+    LazyLock::new(|| life(std::process::id()).unwrap_or_else(|| UNKNOWN_LIFE.to_owned()));
+/// Where the system does not tell.
+const UNKNOWN_LIFE: &str = "?";
+
+/// What tells a process from the next one that gets its number: when it began, and since which start of the machine.
+fn life(pid: u32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name before it may hold anything, blanks and parentheses too.
+    let began = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?;
+    let machine = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    Some(format!("{began}-{}", machine.trim()))
+}
 
 /// Has whoever holds this still time, and is it there?
 fn living(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<bool> {
     let (holder, pid, until): (String, i32, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-    let ours = u32::try_from(pid).is_ok_and(|pid| pid == std::process::id());
-    Ok(until > now.as_millisecond() && if ours { holder.starts_with(LIFE.as_str()) } else { alive(pid) })
+    let Ok(number) = u32::try_from(pid) else { return Ok(false) };
+    if number == std::process::id() {
+        return Ok(known().contains(&holder));
+    }
+    let of = holder.split_once('/').map_or("", |(life, _)| life);
+    let same = of == UNKNOWN_LIFE || life(number).is_some_and(|life| life == of);
+    Ok(until > now.as_millisecond() && alive(pid) && same)
 }
 
 /// A process that we may not signal is there all the same.
@@ -129,20 +167,45 @@ mod tests {
             let first = take(tx, "x", at(0), MINUTE)?.unwrap();
             assert_eq!(take(tx, "x", at(59), MINUTE)?, None);
             assert!(take(tx, "y", at(0), MINUTE)?.is_some(), "another name is another thing");
-            renew(tx, &first, at(59), MINUTE)?;
-            assert_eq!(take(tx, "x", at(100), MINUTE)?, None);
-            let second = take(tx, "x", at(119), MINUTE)?.unwrap();
+            assert_eq!(take(tx, "x", at(9_999), MINUTE)?, None, "a machine may have slept; the holder lives");
             give_back(tx, &first)?;
-            assert!(held(tx, "x", at(120))?, "who lost it cannot give it away");
-            give_back(tx, &second)?;
-            assert!(!held(tx, "x", at(120))?);
-            take(tx, "x", at(0), MINUTE)?.unwrap();
-            tx.execute("UPDATE leases SET pid = 999999999", [])?;
-            assert!(take(tx, "x", at(1), MINUTE)?.is_some(), "the dead hold nothing");
-            tx.execute("UPDATE leases SET holder = 'before-1'", [])?;
-            assert!(take(tx, "x", at(2), MINUTE)?.is_some(), "nor does whoever had our number before");
+            let second = take(tx, "x", at(60), MINUTE)?.unwrap();
+            give_back(tx, &first)?;
+            assert!(held(tx, "x", at(61))?, "who lost it cannot give it away");
+            drop(second);
+            assert!(!held(tx, "x", at(61))?, "nor does it stay with somebody who dropped it");
+            let _third = take(tx, "x", at(62), MINUTE)?.unwrap();
+            tx.execute("UPDATE leases SET holder = 'before/1'", [])?;
+            assert!(!held(tx, "x", at(63))?, "whoever had our number before is gone");
             Ok::<_, DbError>(())
         });
         checked.await.unwrap();
+    }
+
+    /// What other processes hold: as long as they are there, are who they were, and have time.
+    #[tokio::test]
+    async fn others_hold_it_while_they_live_and_have_time() {
+        let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let (pid, began) = (other.id(), life(other.id()).unwrap());
+        let db = Db::in_memory(&[MIGRATION]).unwrap();
+        let checked = db.write(move |tx| {
+            let at = |seconds| Timestamp::from_second(seconds).unwrap();
+            let holds = |pid: u32, holder: &str, seconds| {
+                tx.execute(
+                    "INSERT OR REPLACE INTO leases (name, holder, pid, until) VALUES ('x', ?1, ?2, 60000)",
+                    params![holder, pid],
+                )?;
+                held(tx, "x", at(seconds))
+            };
+            assert!(holds(pid, &format!("{began}/1"), 59)?);
+            assert!(!holds(pid, &format!("{began}/1"), 60)?, "its time is over");
+            assert!(!holds(pid, "1-of-another-start/1", 59)?, "another process got its number");
+            assert!(holds(pid, "?/1", 59)?, "where nobody can tell, it counts");
+            assert!(!holds(999_999_999, &format!("{began}/1"), 59)?, "the dead hold nothing");
+            Ok::<_, DbError>(())
+        });
+        let checked = checked.await;
+        other.kill().and_then(|()| other.wait()).unwrap();
+        checked.unwrap();
     }
 }

@@ -22,22 +22,45 @@ pub(crate) fn hides_something(text: &str) -> bool {
     looked_at(text).any(|(_, hidden)| hidden)
 }
 
-/// Every character, and whether it cannot be seen. Joiners and variation selectors beside a picture make another picture
-/// of it, which can be seen; anywhere else they could spell out whole sentences that nobody reads.
+/// Every character, and whether it cannot be seen. Joiners and variation selectors that make another picture of a picture
+/// can be seen by what they make; anywhere else they could spell out whole sentences that nobody reads.
 fn looked_at(text: &str) -> impl Iterator<Item = (char, bool)> {
-    let befores = std::iter::once(None).chain(text.chars().map(Some));
-    text.chars().zip(befores).map(|(c, before)| {
-        let of_picture = matches!(c, '\u{200d}' | '\u{fe0e}' | '\u{fe0f}') && before.is_some_and(is_picture);
-        (c, is_invisible(c) && !of_picture)
+    let afters = text.chars().skip(1).map(Some).chain([None]);
+    let mut before = Before::Other;
+    text.chars().zip(afters).map(move |(c, after)| {
+        let shows = match c {
+            '\u{fe0e}' => before == Before::Picture,
+            '\u{fe0f}' => before == Before::Picture || (before == Before::Key && after == Some('\u{20e3}')),
+            '\u{200d}' => before != Before::Key && before != Before::Other && after.is_some_and(is_picture),
+            _ => !is_invisible(c),
+        };
+        before = match c {
+            '\u{fe0e}' | '\u{fe0f}' if shows => Before::Styled,
+            '0'..='9' | '#' | '*' => Before::Key,
+            c if is_picture(c) => Before::Picture,
+            _ => Before::Other,
+        };
+        (c, !shows)
     })
+}
+
+/// What stands before a character, as far as it decides whether the next can be seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Picture,
+    /// A picture, or a key, that was told how to look.
+    Styled,
+    /// What the keys of a phone show.
+    Key,
+    Other,
 }
 
 fn is_picture(c: char) -> bool {
     matches!(
         c,
-        '\u{23}' | '\u{2a}' | '0'..='9' | '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}'
-            | '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{27bf}' | '\u{2900}'..='\u{297f}' | '\u{2b00}'..='\u{2bff}'
-            | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}'
+        '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{21ff}'
+            | '\u{2300}'..='\u{27bf}' | '\u{2900}'..='\u{297f}' | '\u{2b00}'..='\u{2bff}' | '\u{3030}'
+            | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}'
     )
 }
 
@@ -63,6 +86,15 @@ mod tests {
     fn nothing_stays_hidden() {
         assert_eq!(spelled_out("a\u{202e}b\u{200b}\nc\u{7}"), "a\\u{202e}b\\u{200b}\nc\\u{7}");
         assert_eq!(spelled_out("grün 😀 ❤\u{fe0f} 1\u{fe0f}\u{20e3}"), "grün 😀 ❤\u{fe0f} 1\u{fe0f}\u{20e3}");
+        assert_eq!(
+            spelled_out("❤\u{fe0f}\u{200d}🔥 👩🏽\u{200d}🚀 ☎\u{fe0e}"),
+            "❤\u{fe0f}\u{200d}🔥 👩🏽\u{200d}🚀 ☎\u{fe0e}"
+        );
+        let in_a_number = "5\u{200d}5\u{fe0f}0\u{fe0e} ❤\u{fe0f}\u{fe0f} 🔥\u{200d}x";
+        assert_eq!(
+            spelled_out(in_a_number),
+            "5\\u{200d}5\\u{fe0f}0\\u{fe0e} ❤\u{fe0f}\\u{fe0f} 🔥\\u{200d}x"
+        );
         let smuggled = "Yes\u{e0150}\u{fe05}a\u{200d}b\u{2800}";
         assert_eq!(spelled_out(smuggled), "Yes\\u{e0150}\\u{fe05}a\\u{200d}b\\u{2800}");
     }

@@ -254,10 +254,8 @@ async fn what_died_is_said_before_anything_else_is_done() {
     let id = stage.once("Weather");
     let round = stage.errands().begin().await.unwrap().unwrap();
     let _claim = round.claim().await.unwrap().unwrap();
-    // The process dies here: the claim stays, and so does the lease until a new daemon starts.
+    // The process dies here: the claim stays, the lease does not.
     drop(round);
-    assert!(stage.errands().begin().await.unwrap().is_none(), "one round at a time");
-    stage.errands().start().await.unwrap();
     assert!(stage.tick().await.is_empty(), "found, and not run again at once");
     assert_eq!(stage.task(id).1[0].outcome, Some(Outcome::Interrupted));
     assert!(
@@ -268,6 +266,20 @@ async fn what_died_is_said_before_anything_else_is_done() {
     stage.clock.advance(SignedDuration::from_mins(1));
     assert_eq!(stage.tick().await, [None]);
     assert_eq!(stage.reports().len(), 2);
+}
+
+/// A laptop that is closed in the middle of a run wakes hours later, with the run still under way.
+#[tokio::test]
+async fn a_run_that_sleeps_is_not_taken_for_dead() {
+    let stage = Stage::new([Act::text("Sunny.")]);
+    let id = stage.once("Weather");
+    let round = stage.errands().begin().await.unwrap().unwrap();
+    let claim = round.claim().await.unwrap().unwrap();
+    stage.clock.advance(SignedDuration::from_hours(3));
+    assert!(stage.errands().begin().await.unwrap().is_none(), "one round at a time");
+    assert_eq!(round.run(claim, stage.driver()).await.unwrap(), None);
+    round.end().await.unwrap();
+    assert_eq!((stage.task(id).0.status, stage.reports().len()), (Status::Completed, 1));
 }
 
 #[tokio::test]

@@ -132,6 +132,10 @@ async fn world_where_a_call_costs(costs: Option<u64>) -> World {
 
 impl World {
     async fn beat(&self, why: Why) -> Beaten {
+        self.try_to_beat(why).await.unwrap()
+    }
+
+    async fn try_to_beat(&self, why: Why) -> Result<Beaten, DbError> {
         let db = &self.poller.db;
         let driver = Driver {
             db,
@@ -144,7 +148,7 @@ impl World {
             shown: &[],
             platform: "test",
         };
-        Beat { db, clock: self.clock.as_ref() }.run(why, driver).await.unwrap()
+        Beat { db, clock: self.clock.as_ref() }.run(why, driver).await
     }
 
     fn asked(&self) -> usize {
@@ -187,6 +191,20 @@ impl World {
             self.poller.db.write(|tx| Ok::<_, DbError>(tx.execute("UPDATE leases SET pid = 999999999", [])?));
         dead.await.unwrap();
     }
+}
+
+/// A full disk at the end of a run must not keep the next ones away.
+#[tokio::test]
+async fn a_run_that_could_not_be_written_down_holds_up_nobody() {
+    let world = world().await;
+    let break_it = "CREATE TRIGGER full BEFORE INSERT ON heartbeat_log
+                    BEGIN SELECT RAISE(ABORT, 'the disk is full'); END";
+    let change =
+        |sql: &'static str| world.poller.db.write(move |tx| Ok::<_, DbError>(tx.execute_batch(sql)?));
+    change(break_it).await.unwrap();
+    assert!(world.try_to_beat(Why::Forced).await.is_err());
+    change("DROP TRIGGER full").await.unwrap();
+    assert_eq!(world.beat(Why::Forced).await, Beaten::Ran(Outcome::Ok));
 }
 
 /// Who stands in the list of a prompt.

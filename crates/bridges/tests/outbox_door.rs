@@ -18,6 +18,7 @@ use kai_assistant::outbox::door::{self, Act, Door, Refused, Tap};
 use kai_assistant::outbox::store::{self, CAPACITY, QUOTED, StageError};
 use kai_assistant::outbox::{Channel, Draft, DraftId, NewDraft, Status};
 use kai_assistant::settings::Values;
+use kai_assistant::sms::poll::Poller;
 use kai_assistant::sms::{CheckDrafts, Inbox, ReplySms};
 use kai_assistant::tool::{Run, execute};
 use kai_assistant::untrusted::Untrusted;
@@ -226,6 +227,75 @@ async fn an_earlier_message_of_the_same_words_settles_nothing() {
     assert_eq!((again.status.name(), world.phone.sent_count()), ("SENT", 2), "the person may send it again");
 }
 
+/// The same words to the same person, as answers to two messages; and other words, which take nothing from each other.
+#[tokio::test]
+async fn what_another_draft_put_into_the_sent_box_settles_nothing() {
+    let world = world();
+    let now = kai_assistant::clock::Clock::now(world.clock.as_ref());
+    let stage = |to: &str, body: &str, answers| {
+        let new = NewDraft { to: to.to_owned(), in_reply_to: Some(answers), ..new(body) };
+        world.door.db.write(move |tx| store::stage(tx, &new, now))
+    };
+    let first = stage("+491715550100", "Yes", 41).await.unwrap();
+    let second = stage("01715550100", "Yes", 42).await.unwrap();
+    let other = stage("+491715550100", "No", 43).await.unwrap();
+    world.phone.next_send(Fate::UnsureAndNotSent("No answer.".to_owned()));
+    world.door.tap(tap_on(&second).unwrap()).await.unwrap();
+    world.door.tap(tap_on(&first).unwrap()).await.unwrap();
+    world.phone.next_send(Fate::UnsureButSent("No answer.".to_owned()));
+    world.door.tap(tap_on(&other).unwrap()).await.unwrap();
+    assert_eq!(world.door.settle().await.unwrap(), 1);
+    assert_eq!(world.draft(second.id).await.unwrap().status.name(), "UNKNOWN", "it never left");
+    assert_eq!(world.draft(other.id).await.unwrap().status.name(), "SENT");
+}
+
+/// What the store says of itself would have the person send it again.
+#[tokio::test]
+async fn who_cannot_write_down_that_it_left_says_so() {
+    for (fate, word) in [
+        (None, "The phone was given the message"),
+        (Some(Fate::UnsureButSent("No answer.".to_owned())), "The phone was given the message"),
+        (Some(Fate::Fails("No signal.".to_owned())), "The store refused"),
+    ] {
+        let world = world();
+        let draft = world.stage("Hi").await.unwrap();
+        let refuse = "CREATE TRIGGER full BEFORE UPDATE OF outcome ON attempts
+                      BEGIN SELECT RAISE(ABORT, 'the disk is full'); END";
+        world.door.db.write(move |tx| Ok::<_, DbError>(tx.execute_batch(refuse)?)).await.unwrap();
+        if let Some(fate) = fate {
+            world.phone.next_send(fate);
+        }
+        let said = world.door.tap(tap_on(&draft).unwrap()).await.unwrap_err().to_string();
+        assert!(said.contains(word), "{said}");
+        assert_eq!(world.draft(draft.id).await.unwrap().status.name(), "UNKNOWN", "nobody sends it any more");
+    }
+}
+
+/// Phones give the id of a deleted message away again.
+#[tokio::test]
+async fn an_answer_goes_to_the_one_who_was_shown() {
+    let world = world();
+    let (db, clock) = (world.door.db.clone(), world.clock.clone());
+    let now = kai_assistant::clock::Clock::now(clock.as_ref());
+    let inbox = Arc::new(Inbox::new(world.phone.clone(), clock.clone()));
+    let poller = Poller { db: db.clone(), clock: clock.clone(), inbox: inbox.clone() };
+    poller.turn_on().await.unwrap();
+    let shown = world.phone.receive("+15550100", "Where is the key?", now);
+    poller.poll().await.unwrap();
+    let reply = ReplySms { db, clock, inbox: Some(inbox), sending: Some(Arc::default()) };
+    let arguments = serde_json::json!({"sms_id": shown.0, "body": "Under the mat."}).to_string();
+    let values = Values::default();
+    let answer = || execute(Ok(&reply), &values, &arguments, &Run::BY_HAND);
+    assert!(world.phone.delete(shown));
+    assert_eq!(world.phone.receive("+15559999", "Hello!", now), shown, "the same number for another");
+    let refused = answer().await;
+    assert!(!refused.success && refused.text.contains("somebody else"), "{}", refused.text);
+    assert!(world.phone.delete(shown));
+    assert_eq!(world.phone.receive("+15550100", "And now?", now), shown);
+    assert!(answer().await.success, "the same person, whatever they wrote since");
+    assert_eq!(world.drafts().await[0].to, "+15550100");
+}
+
 #[tokio::test]
 async fn what_the_person_writes_hours_later_settles_nothing() {
     let world = world();
@@ -252,8 +322,10 @@ async fn a_run_that_is_run_again_drafts_once() {
     assert_eq!(stage(RunKind::Heartbeat, "Yes").await.unwrap().id, first.id);
     assert_ne!(stage(RunKind::Heartbeat, "No").await.unwrap().id, first.id, "another text is another draft");
     assert_ne!(stage(RunKind::Chat, "Yes").await.unwrap().id, first.id, "a person may want it twice");
+    world.phone.next_send(Fate::UnsureAndNotSent("No answer.".to_owned()));
     world.door.tap(tap_on(&first).unwrap()).await.unwrap();
-    assert_ne!(stage(RunKind::Task, "No way").await.unwrap().id, first.id);
+    let next = stage(RunKind::Heartbeat, "Yes").await.unwrap();
+    assert_eq!((next.id == first.id, next.status), (false, Status::Pending), "that one waits no more");
 }
 
 /// The person sees what is answered; the model, the ledger and the tap do not carry it.

@@ -111,7 +111,6 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
 
     #[cfg(feature = "sms")]
     crate::demo::prepare(&app).await?;
-    tasks::start(&app).await?;
     let (stop, work) = (CancellationToken::new(), TaskTracker::new());
     let commands = socket::serve(Arc::clone(&app), socket, stop.clone(), work.clone());
     let commands = tokio::spawn(commands);
@@ -262,7 +261,7 @@ async fn ring_on(app: Arc<App>, stop: CancellationToken) {
     }
 }
 
-/// One tick: for now the sweeps. Returns the gap since the last one, if there was one.
+/// One tick: the sweeps. Returns the gap since the last one, if there was one.
 async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
     let now = app.clock.now();
     let today = now.to_zoned(app.clock.zone()).date().to_string();
@@ -272,7 +271,7 @@ async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
             let last = last.and_then(|ms| Timestamp::from_millisecond(ms).ok());
             remember(tx, LAST_TICK, &now.as_millisecond().to_string())?;
             signin::sweep(tx, now)?;
-            if recall(tx, LAST_SWEEP)?.as_deref() != Some(today.as_str()) {
+            if is_believed(tx, last, now)? && recall(tx, LAST_SWEEP)?.as_deref() != Some(today.as_str()) {
                 remember(tx, LAST_SWEEP, &today)?;
                 ledger::sweep(tx, now)?;
             }
@@ -283,12 +282,33 @@ async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
         .await
 }
 
+/// Is it as late as the clock says? One that is suddenly far ahead may be wrong, and what it would let go of is gone for
+/// good; after a day it is believed.
+fn is_believed(tx: &Transaction<'_>, last: Option<Timestamp>, now: Timestamp) -> Result<bool, DbError> {
+    if last.is_some_and(|last| now.duration_since(last) > LEAP) {
+        remember(tx, LEAPT, &now.as_millisecond().to_string())?;
+        return Ok(false);
+    }
+    let leapt = recall(tx, LEAPT)?.and_then(|ms| ms.parse().ok());
+    let Some(leapt) = leapt.and_then(|ms| Timestamp::from_millisecond(ms).ok()) else { return Ok(true) };
+    let since = now.duration_since(leapt);
+    let is_over = since < SignedDuration::ZERO || since >= BELIEVED;
+    if is_over {
+        tx.execute("DELETE FROM daemon WHERE fact = ?1", [LEAPT])?;
+    }
+    Ok(is_over)
+}
+
 /// The time since the last tick if some were missed. A clock that went back missed nothing.
 fn missed(last: Option<Timestamp>, now: Timestamp) -> Option<SignedDuration> {
     last.map(|last| now.duration_since(last)).filter(|gap| *gap > GAP)
 }
 
 const LAST_TICK: &str = "last_tick";
+/// When the clock was suddenly far ahead.
+const LEAPT: &str = "clock_leapt";
+const LEAP: SignedDuration = SignedDuration::from_hours(7 * 24);
+const BELIEVED: SignedDuration = SignedDuration::from_hours(24);
 /// The day on which old records were let go.
 const LAST_SWEEP: &str = "last_sweep";
 const PAGE: &str = "page";
@@ -326,6 +346,32 @@ mod tests {
             ("clock back", Some(8200), 1000, None),
         ] {
             assert_eq!(missed(last.map(at), at(now)), expected, "{name}");
+        }
+    }
+
+    /// A clock that is wrong for a moment takes nothing along that is kept for a year.
+    #[tokio::test]
+    async fn a_clock_that_leaps_is_not_believed_at_once() {
+        let began = Timestamp::from_second(1_800_000_000).unwrap();
+        let day = SignedDuration::from_hours(24);
+        for (name, then, kept) in [
+            ("wrong for some ticks", &[400 * day, 400 * day + SignedDuration::from_mins(1), day][..], 1),
+            ("really so late", &[400 * day, 401 * day][..], 0),
+            ("day by day", &(1..=400).map(|n| n * day).collect::<Vec<_>>(), 0),
+        ] {
+            let clock = Arc::new(ManualClock::at(began));
+            let (app, _folder) = App::for_tests(clock.clone());
+            let made = |tx: &Transaction<'_>| {
+                let record = kai_assistant::ledger::Record::Codes { conversation: 1, shown: true };
+                kai_assistant::ledger::append(tx, &record, began)
+            };
+            app.db.write(made).await.unwrap();
+            tick(&app).await.unwrap();
+            for after in then {
+                clock.set(began + *after);
+                tick(&app).await.unwrap();
+            }
+            assert_eq!(app.db.read(kai_assistant::ledger::all).await.unwrap().len(), kept, "{name}");
         }
     }
 

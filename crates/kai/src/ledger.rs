@@ -45,6 +45,8 @@ pub(crate) struct LedgerRow {
 pub(crate) struct LedgerCheck {
     pub(crate) whole: bool,
     pub(crate) records: usize,
+    /// Older ones, let go by their age (`ledger_retention_days`).
+    pub(crate) let_go: i64,
     pub(crate) broken_at: Option<i64>,
     pub(crate) what: Option<String>,
 }
@@ -71,9 +73,11 @@ async fn show(app: &App, limit: usize) -> Result<Vec<LedgerRow>, DbError> {
 
 pub(crate) async fn check(app: &App) -> Result<LedgerCheck, DbError> {
     Ok(match verified(app).await? {
-        Verified::Whole { records } => LedgerCheck { whole: true, records, broken_at: None, what: None },
+        Verified::Whole { records, let_go } => {
+            LedgerCheck { whole: true, records, let_go, broken_at: None, what: None }
+        }
         Verified::Broken { seq, what } => {
-            LedgerCheck { whole: false, records: 0, broken_at: Some(seq), what: Some(what) }
+            LedgerCheck { whole: false, records: 0, let_go: 0, broken_at: Some(seq), what: Some(what) }
         }
     })
 }

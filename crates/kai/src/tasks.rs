@@ -148,11 +148,6 @@ fn local(app: &App, at: Timestamp) -> String {
     at.to_zoned(app.clock.zone()).strftime("%Y-%m-%d %H:%M:%S%:z").to_string()
 }
 
-/// The daemon begins.
-pub(crate) async fn start(app: &App) -> Result<(), DbError> {
-    errands(app).start().await
-}
-
 fn errands(app: &App) -> Errands<'_> {
     Errands { db: &app.db, clock: app.clock.as_ref() }
 }

@@ -44,11 +44,6 @@ const LONGEST: Duration = Duration::from_mins(10);
 const LEASE: SignedDuration = SignedDuration::from_mins(15);
 
 impl<'a> Errands<'a> {
-    /// A new daemon knows that no run is under way: the one before is gone, also where it had our process number.
-    pub async fn start(&self) -> Result<(), DbError> {
-        self.db.write(|tx| lease::end(tx, NAME)).await
-    }
-
     /// `None` if there is nothing to do, or somebody does it already.
     pub async fn begin(&self) -> Result<Option<Round<'a>>, DbError> {
         let (now, zone) = (self.clock.now(), self.clock.zone());

@@ -15,8 +15,8 @@ use crate::hex;
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verified {
-    /// So many records, each what it was.
-    Whole { records: usize },
+    /// So many records, each what it was; and before them so many that were let go by their age.
+    Whole { records: usize, let_go: i64 },
     /// The first place where it is not, and what is wrong there.
     Broken { seq: i64, what: String },
 }
@@ -83,7 +83,10 @@ fn ends(tx: &Transaction<'_>, at: &Reached) -> Result<Verified, DbError> {
         Some((_, end)) if end != *hash => {
             Ok(Verified::Broken { seq: *seq, what: "the end is not what was noted".to_owned() })
         }
-        _ => Ok(Verified::Whole { records: *records }),
+        _ => {
+            let let_go = edge(tx, "ledger_checkpoint")?.map_or(0, |(seq, _)| seq);
+            Ok(Verified::Whole { records: *records, let_go })
+        }
     }
 }
 
@@ -215,7 +218,7 @@ mod tests {
 
     #[tokio::test]
     async fn whatever_is_changed_is_found() {
-        assert_eq!(after("").await, Verified::Whole { records: 20 });
+        assert_eq!(after("").await, Verified::Whole { records: 20, let_go: 0 });
         for (name, change, seq) in [
             ("altered", "UPDATE ledger SET record = replace(record, 't3', 't4') WHERE seq = 7", 7),
             ("another time", "UPDATE ledger SET at = at + 1 WHERE seq = 7", 7),
@@ -251,14 +254,14 @@ mod tests {
             Ok::<_, DbError>((gone, whole(tx)?, kept, prune(tx, 5, now)?))
         });
         let (gone, verified, chunks, again) = pruned.await.unwrap();
-        assert_eq!((gone, verified, again), (10, Verified::Whole { records: 10 }, 0));
+        assert_eq!((gone, verified, again), (10, Verified::Whole { records: 10, let_go: 10 }, 0));
         assert!(chunks < 10 && chunks > 0, "{chunks}");
         let all = db.write(move |tx| {
             prune(tx, 0, now)?;
             append(tx, &click(1), now)?;
             whole(tx)
         });
-        assert_eq!(all.await.map_err(|e: DbError| e).unwrap(), Verified::Whole { records: 1 });
+        assert_eq!(all.await.map_err(|e: DbError| e).unwrap(), Verified::Whole { records: 1, let_go: 20 });
         let db_hole = filled().await;
         let hole = db_hole.write(move |tx| {
             prune(tx, 5, now)?;
@@ -280,6 +283,6 @@ mod tests {
             verify(tx, reached, 100)
         });
         let over = checked.await.map_err(|e: DbError| e).unwrap();
-        assert_eq!(over, Check::Over(Verified::Whole { records: 11 }));
+        assert_eq!(over, Check::Over(Verified::Whole { records: 11, let_go: 10 }));
     }
 }

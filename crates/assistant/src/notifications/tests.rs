@@ -28,6 +28,8 @@ use crate::untrusted::Untrusted;
 /// A platform in a test's hand.
 struct Puppet {
     access: Mutex<Access>,
+    /// Where the person turns it off while the platform is asked.
+    turned_off: Mutex<Option<Db>>,
     dismissed: Mutex<Vec<NotificationId>>,
     /// Told as soon as somebody listens.
     script: Vec<Heard>,
@@ -39,6 +41,9 @@ impl Listener for Puppet {
     }
 
     fn access(&self) -> Pin<Box<dyn Future<Output = Access> + Send + '_>> {
+        if let Some(db) = self.turned_off.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            db.write_now(|tx| toggle::turn_off(tx, START.parse().unwrap())).unwrap();
+        }
         Box::pin(async { self.access.lock().unwrap_or_else(PoisonError::into_inner).clone() })
     }
 
@@ -72,7 +77,12 @@ impl House {
     async fn with(access: Access, script: Vec<Heard>) -> Self {
         let db = Db::in_memory(crate::MIGRATIONS).unwrap();
         let clock = Arc::new(ManualClock::at(START.parse().unwrap()));
-        let puppet = Arc::new(Puppet { access: Mutex::new(access), dismissed: Mutex::default(), script });
+        let puppet = Arc::new(Puppet {
+            access: Mutex::new(access),
+            turned_off: Mutex::default(),
+            dismissed: Mutex::default(),
+            script,
+        });
         let source = Arc::new(Source::new(puppet.clone()));
         let house = Self { db, clock, puppet, source };
         house.set(&NOTIFICATIONS_ENABLED.key, "true").await;
@@ -350,6 +360,22 @@ async fn turning_it_on_waits_for_access_and_comes_back_with_or_without() {
     toggle::look_while_waiting(db, clock, source).await.unwrap();
     toggle::come_back(db, clock, source).await.unwrap();
     assert_eq!(state().await, (true, false, false), "what is revoked later stays on");
+}
+
+/// The platform takes seconds to answer; meanwhile the person has changed their mind.
+#[tokio::test]
+async fn who_turns_it_off_while_it_is_looked_at_has_the_last_word() {
+    for answer in [Access::Granted, Access::Denied("Allow it.".to_owned())] {
+        let house = House::with(Access::Denied("Allow it.".to_owned()), vec![]).await;
+        let (db, clock, source) = (&house.db, house.clock.as_ref(), house.source.as_ref());
+        toggle::turn_on(db, clock, source).await.unwrap();
+        house.clock.advance(SignedDuration::from_secs(61));
+        *house.puppet.access.lock().unwrap() = answer;
+        *house.puppet.turned_off.lock().unwrap() = Some(db.clone());
+        toggle::look_while_waiting(db, clock, source).await.unwrap();
+        assert!(!house.read(settings::load).await.on(&NOTIFICATIONS_ENABLED));
+        assert_eq!(house.sync().await.waiting_since, None);
+    }
 }
 
 #[tokio::test]

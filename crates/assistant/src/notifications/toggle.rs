@@ -60,7 +60,8 @@ pub fn next(happened: Happened, since: Option<i64>, access: &Access, now: Timest
 
 /// The person turned it on.
 pub async fn turn_on(db: &Db, clock: &dyn Clock, source: &Source) -> Result<Toggle, DbError> {
-    step(db, clock, source, Happened::TurnedOn).await
+    let entered = step(db, clock, source, Happened::TurnedOn).await?;
+    Ok(entered.unwrap_or(Toggle::Off { hint: None }))
 }
 
 /// The person wants to know whether it works now. Without effect unless it waits.
@@ -85,7 +86,13 @@ pub fn turn_off(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     enter(tx, &Toggle::Off { hint: None })
 }
 
-async fn step(db: &Db, clock: &dyn Clock, source: &Source, happened: Happened) -> Result<Toggle, DbError> {
+/// Where it stands now; `None` if nobody waits for an answer any more.
+async fn step(
+    db: &Db,
+    clock: &dyn Clock,
+    source: &Source,
+    happened: Happened,
+) -> Result<Option<Toggle>, DbError> {
     // Asking may open the system's page under the person's fingers, so a mere look asks no more than once a minute.
     let access = match happened {
         Happened::Looked => source.access(clock.now()).await,
@@ -95,9 +102,13 @@ async fn step(db: &Db, clock: &dyn Clock, source: &Source, happened: Happened) -
     let toggle = db
         .write(move |tx| {
             let since = store::sync(tx)?.waiting_since;
+            if happened != Happened::TurnedOn && since.is_none() {
+                // While the system was asked, the person turned it off, or it was settled otherwise.
+                return Ok(None);
+            }
             let toggle = next(happened, since, &access, now);
             enter(tx, &toggle)?;
-            Ok::<_, DbError>(toggle)
+            Ok::<_, DbError>(Some(toggle))
         })
         .await?;
     if happened != Happened::Looked {

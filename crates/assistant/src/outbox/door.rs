@@ -28,7 +28,7 @@ use super::{Draft, DraftId, Status, number};
 use crate::access::{Access, Known};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
-use crate::lease;
+use crate::lease::{self, Lease};
 use crate::ledger::{self, Record};
 
 /// A person's approval of one message, for one attempt. Only the door can make one, and a sender takes it by value.
@@ -134,6 +134,11 @@ pub enum Refused {
     Sending,
     #[error("The draft was sent already.")]
     Sent,
+    #[error(
+        "The phone was given the message, but that could not be written down (is the disk full?). It may have been sent: \
+         look at the phone before you send it again."
+    )]
+    Unwritten,
     #[error("The draft is {0}; that cannot be done with it.")]
     NotNow(&'static str),
     #[error(transparent)]
@@ -184,7 +189,7 @@ impl Door {
 
     async fn send(&self, tap: Tap, sender: &dyn Sender) -> Result<Draft, Refused> {
         let now = self.clock.now();
-        let (approved, attempt) = self.db.write(move |tx| open(tx, &tap, now)).await?;
+        let (approved, attempt, _lease) = self.db.write(move |tx| open(tx, &tap, now)).await?;
         let outcome = sender.send(approved).await;
         self.learn(&outcome);
         let status = match outcome {
@@ -192,8 +197,11 @@ impl Door {
             Err(SendError::NotPermitted(why) | SendError::NotSent(why)) => Status::Failed(why),
             Err(SendError::Unsure(why)) => Status::Unknown(why),
         };
+        let may_have_left = !matches!(status, Status::Failed(_));
         let now = self.clock.now();
-        self.db.write(move |tx| close(tx, attempt, &status, now)).await
+        let closed = self.db.write(move |tx| close(tx, attempt, &status, now)).await;
+        // The store would say that nothing was changed, and somebody would send it again.
+        closed.map_err(|error| if may_have_left { Refused::Unwritten } else { error })
     }
 
     fn learn(&self, outcome: &Result<(), SendError>) {
@@ -237,7 +245,7 @@ impl Door {
             let found = sent.iter().filter(same).count();
             let now = self.clock.now();
             let outcome = move |tx: &Transaction<'_>| {
-                if found <= usize::try_from(store::others(tx, &draft, attempt)?).unwrap_or(usize::MAX) {
+                if found <= store::others(tx, &draft, attempt)? {
                     return Ok(false);
                 }
                 let seen = Status::Sent("It was found among the phone's sent messages.".to_owned());
@@ -260,7 +268,7 @@ impl Drop for UnderWay {
 }
 
 /// Compares and sets: of two taps at once the second one finds the draft SENDING.
-fn open(tx: &Transaction<'_>, tap: &Tap, now: Timestamp) -> Result<(Approved, Attempt), Refused> {
+fn open(tx: &Transaction<'_>, tap: &Tap, now: Timestamp) -> Result<(Approved, Attempt, Lease), Refused> {
     bury(tx, now)?;
     let draft = store::get(tx, tap.draft)?.ok_or(Refused::Unknown(tap.draft))?;
     match (&draft.status, tap.act) {
@@ -273,10 +281,10 @@ fn open(tx: &Transaction<'_>, tap: &Tap, now: Timestamp) -> Result<(Approved, At
         return Err(Refused::Changed);
     }
     // Only for `bury`: the row itself is what makes the second tap lose.
-    lease::take(tx, &lease_of(draft.id), now, LEASE)?.ok_or(Refused::Sending)?;
+    let lease = lease::take(tx, &lease_of(draft.id), now, LEASE)?.ok_or(Refused::Sending)?;
     ledger::append(tx, &Record::Tap { draft: draft.id.0, digest: draft.digest() }, now)?;
     let attempt = store::begin(tx, &draft, now)?;
-    Ok((Approved { to: draft.to, body: draft.body }, attempt))
+    Ok((Approved { to: draft.to, body: draft.body }, attempt, lease))
 }
 
 fn close(tx: &Transaction<'_>, attempt: Attempt, status: &Status, now: Timestamp) -> Result<Draft, Refused> {

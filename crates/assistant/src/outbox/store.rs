@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use super::{Channel, Draft, DraftId, NewDraft, Status, origin_from, origin_name};
+use super::{Channel, Draft, DraftId, NewDraft, Status, number, origin_from, origin_name};
 use crate::db::DbError;
 use crate::gate::RunKind;
 use crate::ledger::{self, Record};
@@ -72,12 +72,12 @@ fn quotation(text: &Untrusted) -> Option<String> {
     (!kept.is_empty()).then_some(kept + more)
 }
 
-/// A run that nobody watches and that failed is run again; the draft it made is still there, and once is enough.
+/// A run that nobody watches and that failed is run again; the draft it made still waits, and once is enough.
 fn again(tx: &Transaction<'_>, new: &NewDraft) -> Result<Option<Draft>, DbError> {
     if new.origin == RunKind::Chat {
         return Ok(None);
     }
-    let open = |draft: &Draft| !matches!(draft.status, Status::Sent(_) | Status::Failed(_));
+    let open = |draft: &Draft| draft.status == Status::Pending;
     let same =
         |draft: &Draft| (&draft.to, &draft.body, draft.in_reply_to) == (&new.to, &new.body, new.in_reply_to);
     Ok(all(tx)?.into_iter().find(|draft| open(draft) && same(draft)))
@@ -203,11 +203,20 @@ pub(super) fn last_attempt(tx: &Transaction<'_>, draft: DraftId) -> Result<Optio
     Ok(row.query_row([draft.0], attempt).optional()?)
 }
 
-/// How many other attempts with this very message were made about then and may have left: what they put into a sent box
-/// is not ours. In doubt the draft stays unknown.
-pub(super) fn others(tx: &Transaction<'_>, draft: &Draft, attempt: Attempt) -> Result<u32, DbError> {
-    let sql = "SELECT count(*) FROM attempts
-               WHERE digest = ?1 AND id <> ?2 AND abs(at - ?3) <= 120000 AND outcome IS NOT 'not_sent'";
-    Ok(tx
-        .query_row(sql, params![draft.digest(), attempt.id, attempt.at.as_millisecond()], |row| row.get(0))?)
+/// How many other attempts with the same words to the same phone were made about then and may have left, whatever they
+/// answered: what they put into a sent box is not ours. In doubt the draft stays unknown.
+pub(super) fn others(tx: &Transaction<'_>, draft: &Draft, attempt: Attempt) -> Result<usize, DbError> {
+    let mut rows = tx.prepare_cached(
+        "SELECT a.recipient, d.body FROM attempts a LEFT JOIN drafts d ON d.id = a.draft
+         WHERE a.id <> ?1 AND abs(a.at - ?2) <= 120000 AND a.outcome IS NOT 'not_sent'",
+    )?;
+    let about_then = rows.query_map(params![attempt.id, attempt.at.as_millisecond()], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?))
+    })?;
+    let about_then: Vec<(String, Option<String>)> = about_then.collect::<rusqlite::Result<_>>()?;
+    // Of a draft that is gone nobody knows what it said.
+    let rivals = about_then.iter().filter(|(to, body)| {
+        number::same(to, &draft.to) && body.as_ref().is_none_or(|body| body.trim() == draft.body.trim())
+    });
+    Ok(rivals.count())
 }

@@ -35,6 +35,13 @@ impl Queued {
     }
 }
 
+/// Does a message of somebody else wait under the id of this one? Phones give the id of a deleted message away again, and
+/// whoever was told of the one must not be handed the other.
+pub fn is_another(tx: &Transaction<'_>, sms: &Sms) -> Result<bool, DbError> {
+    let waiting = pending::waiting::<Queued>(tx, QUEUE)?;
+    Ok(waiting.iter().any(|one| one.entry.id == sms.id && one.entry.address != sms.address))
+}
+
 /// How the last poll went.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sync {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::inbox::Inbox;
 use super::port::ReadError;
 use super::search::Wanted;
-use super::store::{PREVIEW, QUEUE, Queued};
+use super::store::{self, PREVIEW, QUEUE, Queued};
 use super::{Sms, SmsId, local};
 use crate::access::{Access, Known};
 use crate::clock::Clock;
@@ -181,7 +181,7 @@ impl Tool for ReadSms {
 
     async fn run(&self, input: ReadSmsInput, run: &Run) -> Result<ReadSmsOutput, ToolError> {
         let inbox = Reading { inbox: self.inbox.as_ref() }.inbox()?;
-        let sms = inbox.message(input.id).await?.ok_or_else(|| unknown(input.id))?;
+        let sms = meant(&self.db, inbox, input.id).await?;
         let values = self.db.read(settings::load).await?;
         let (body, note) = bounded(&Eyes::in_run(&values, run).see(&sms.body), &values);
         Ok(ReadSmsOutput {
@@ -203,6 +203,19 @@ fn bounded(body: &Untrusted, values: &Values) -> (Untrusted, Option<String>) {
     let note =
         cut.then(|| format!("Only the beginning of {} characters.", body.as_written().chars().count()));
     (Untrusted::new(shown), note)
+}
+
+/// The message of that id, unless the id was given to somebody else's meanwhile.
+async fn meant(db: &Db, inbox: &Inbox, id: SmsId) -> Result<Sms, ToolError> {
+    let sms = inbox.message(id).await?.ok_or_else(|| unknown(id))?;
+    let found = sms.clone();
+    if db.read(move |tx| store::is_another(tx, &found)).await? {
+        return Err(ToolError(format!(
+            "The phone has given the id {} to a message of somebody else. Say so, and use the number itself.",
+            id.0
+        )));
+    }
+    Ok(sms)
 }
 
 fn unknown(id: SmsId) -> ToolError {
@@ -376,7 +389,7 @@ impl Tool for ReplySms {
     async fn run(&self, input: ReplySmsInput, run: &Run) -> Result<DraftStaged, ToolError> {
         let inbox = Reading { inbox: self.inbox.as_ref() }.inbox()?;
         let body = text(&input.body)?;
-        let sms = inbox.message(input.sms_id).await?.ok_or_else(|| unknown(input.sms_id))?;
+        let sms = meant(&self.db, inbox, input.sms_id).await?;
         let to = number::recipient(sms.address.as_written()).map_err(|_| {
             ToolError("The sender of this SMS has no number that could be answered.".to_owned())
         })?;

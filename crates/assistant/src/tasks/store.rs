@@ -173,7 +173,13 @@ fn pass_over(
     Ok(())
 }
 
-/// Ends a run and says how the task goes on. False if the task was cancelled meanwhile.
+/// Somebody who thought that it had died has written that down, and said so.
+fn is_ended(tx: &Transaction<'_>, run: i64) -> Result<bool, DbError> {
+    let sql = "SELECT 1 FROM task_runs WHERE id = ?1 AND outcome IS NOT NULL";
+    Ok(tx.prepare_cached(sql)?.exists([run])?)
+}
+
+/// Ends a run and says how the task goes on. False if the task was cancelled meanwhile, or the run counts as dead.
 pub fn end(
     tx: &Transaction<'_>,
     claim: &Claim,
@@ -182,6 +188,9 @@ pub fn end(
     zone: &TimeZone,
 ) -> Result<bool, DbError> {
     let Some(task) = get(tx, claim.task.id)? else { return Ok(false) };
+    if is_ended(tx, claim.run)? {
+        return Ok(false);
+    }
     let (outcome, reason, onward) = match &ending.outcome {
         Ok(()) => (Outcome::Ok, "", due::after_success(&task.trigger)),
         Err(reason) => {
@@ -312,6 +321,13 @@ pub fn cancel(tx: &Transaction<'_>, id: TaskId) -> Result<Option<Task>, DbError>
 pub fn restore(tx: &Transaction<'_>, task: &Task, runs: &[TaskRun]) -> Result<(), DbError> {
     let (execute_at, cron) = columns(&task.trigger);
     let status = if task.status == Status::Running { Status::Pending } else { task.status };
+    // What was to be done once was claimed by a run whose word may be lost by now.
+    let next = match (&task.trigger, task.status) {
+        (Trigger::Time(at), Status::Running) => {
+            Some(Next { at: *at, reckoned: task.created_at, zone: String::new() })
+        }
+        _ => task.next.clone(),
+    };
     let finished = matches!(status, Status::Completed | Status::Skipped);
     tx.execute(
         "INSERT OR IGNORE INTO tasks (id, description, prompt, kind, execute_at, cron, missed, tainted, status, next_at,
@@ -327,9 +343,9 @@ pub fn restore(tx: &Transaction<'_>, task: &Task, runs: &[TaskRun]) -> Result<()
             task.missed.as_str(),
             task.taint == Taint::Tainted,
             status.as_str(),
-            task.next.as_ref().map(|next| next.at.as_millisecond()),
-            task.next.as_ref().map(|next| next.reckoned.as_millisecond()),
-            task.next.as_ref().map(|next| &next.zone),
+            next.as_ref().map(|next| next.at.as_millisecond()),
+            next.as_ref().map(|next| next.reckoned.as_millisecond()),
+            next.as_ref().map(|next| &next.zone),
             task.failures,
             task.created_at.as_millisecond(),
             finished.then(|| runs.first().map_or(task.created_at, |run| run.started).as_millisecond()),

@@ -215,6 +215,13 @@ pub(super) fn ledger_check(check: &LedgerCheck) -> String {
         (Some(seq), Some(what)) => {
             format!("The ledger is not what it was: record {seq}: {}.\n", visible(what))
         }
+        _ if check.let_go > 0 => {
+            let old = check.let_go;
+            format!(
+                "All {} are what they were; {old} older were let go by their age.\n",
+                count(check.records, "record")
+            )
+        }
         _ => format!("All {} are what they were.\n", count(check.records, "record")),
     }
 }

@@ -175,6 +175,29 @@ fn a_task_that_was_taken_away_comes_back_as_it_was() {
     assert_eq!(seen().0.unwrap().failures, 0);
 }
 
+/// Taken away while it runs, and put back when that run's word is lost: it comes again.
+#[test]
+fn what_was_to_be_done_once_is_not_lost_by_undo() {
+    let stage = Stage::new("2026-03-09T14:00Z", "UTC");
+    let id = stage.add(&new("once", Trigger::Time(stage.now), Missed::RunOnce));
+    let claim = stage.claim().unwrap();
+    let running = stage.db.write_now(|tx| cancel(tx, id)).unwrap().unwrap();
+    assert!(!stage.end(&claim, &OK));
+    stage.db.write_now(|tx| restore(tx, &running, &[])).unwrap();
+    assert_eq!(stage.claim().unwrap().task.id, id);
+}
+
+#[test]
+fn a_run_that_was_given_up_has_no_more_to_say() {
+    let stage = Stage::new("2026-03-09T14:00Z", "UTC");
+    let id = stage.add(&new("once", Trigger::Time(stage.now), Missed::RunOnce));
+    let claim = stage.claim().unwrap();
+    assert_eq!(stage.lost().len(), 1);
+    assert!(!stage.end(&claim, &OK));
+    let outcome = stage.db.read_now(|tx| runs(tx, id)).unwrap()[0].outcome;
+    assert_eq!(outcome, Some(Outcome::Interrupted));
+}
+
 #[test]
 fn there_is_room_for_so_many_and_no_more() {
     let stage = Stage::new("2026-03-09T14:00Z", "UTC");
