@@ -361,7 +361,7 @@ mod tests {
         ] {
             let clock = Arc::new(ManualClock::at(began));
             let (app, _folder) = App::for_tests(clock.clone());
-            let made = |tx: &Transaction<'_>| {
+            let made = move |tx: &Transaction<'_>| {
                 let record = kai_assistant::ledger::Record::Codes { conversation: 1, shown: true };
                 kai_assistant::ledger::append(tx, &record, began)
             };
