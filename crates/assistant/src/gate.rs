@@ -17,7 +17,7 @@ pub enum RunKind {
     Task,
 }
 
-/// Has anything in this request come from SMS, notifications, mail or MCP?
+/// Has anything in this request come from SMS or notifications?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Taint {
     Clean,
@@ -160,7 +160,7 @@ pub fn tools() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|(tool, _)| *tool)
 }
 
-/// Does anything in the conversation come from those who can write to the person: SMS, notifications, mail, MCP? Also
+/// Does anything in the conversation come from those who can write to the person: SMS, notifications? Also
 /// long after the tool was switched off. A result of a tool that the table does not know counts as theirs; a name that
 /// a model made up (`exists` says no) brought nothing in. Web pages do not count; see [`judge`].
 pub fn taint(messages: &[Message], exists: impl Fn(&str) -> bool) -> Taint {

@@ -1,10 +1,11 @@
-//! The table in docs/trust.md is made from the gate itself. `KAI_WRITE_DOCS=1 cargo test` writes it anew.
+//! What the docs say: the table in docs/trust.md is made from the gate itself (`KAI_WRITE_DOCS=1 cargo test` writes it anew),
+//! and the files that they name are there.
 
 #![cfg(all(feature = "sms", feature = "notifications"))]
 #![expect(clippy::disallowed_methods, reason = "who runs it says whether to write")]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kai_assistant::gate::{RunKind, Taint, Verdict, tools, verdict};
 
@@ -44,4 +45,40 @@ fn the_table_in_the_docs_is_the_gates() {
         return;
     }
     assert_eq!(written.trim(), table().trim(), "run this test with KAI_WRITE_DOCS=1");
+}
+
+/// A file that a document names as its evidence is there.
+#[test]
+fn the_files_that_the_docs_name_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files = vec![];
+    for part in ["llm", "assistant", "bridges", "kai", "mutate"] {
+        sources(&root.join("crates").join(part), &mut files);
+    }
+    let docs = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages =
+        ["README.md", "SECURITY.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|page| root.join(page));
+    let pages = pages.into_iter().chain(docs.filter(|path| path.extension().is_some_and(|it| it == "md")));
+    let mut named = 0;
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        let quoted = text.split('`').skip(1).step_by(2).filter(|word| word.ends_with(".rs"));
+        for name in quoted.filter(|name| !name.contains(['{', ' ', '*'])) {
+            named += 1;
+            let there = files.iter().any(|file| file.ends_with(name.trim_start_matches("crates/")));
+            assert!(there, "{} names {name}, which is not there", page.display());
+        }
+    }
+    assert!(named > 30, "only {named} names were found");
+}
+
+fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("target") {
+            sources(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
 }

@@ -254,7 +254,7 @@ async fn told_after(codes: Codes) -> (String, String) {
     let id = stage.conversation;
     let secret = "Your login code is 482913.";
     stage.say(&[ready("m", &script([Act::text(secret)]))], "what is my code?").await.unwrap();
-    let set = stage.db.write(move |tx| conversation::show_codes(tx, id, codes)).await;
+    let set = stage.db.write(move |tx| conversation::set_codes(tx, id, codes)).await;
     assert!(set.map_err(|e: DbError| e).unwrap());
     let model = script([Act::text("ok")]);
     stage.say(&[ready("m", &model)], "thanks").await.unwrap();

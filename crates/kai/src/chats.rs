@@ -123,7 +123,7 @@ pub(crate) async fn codes(app: &App, chat: Which, show: bool) -> Result<String, 
             (false, Codes::Hidden) => (Codes::Hidden, CODES_HIDDEN),
             (false, _) => (Codes::HiddenAgain, CODES_HIDDEN),
         };
-        if !conversation::show_codes(tx, id, codes)? {
+        if !conversation::set_codes(tx, id, codes)? {
             return Err(TurnError::Unknown(id));
         }
         ledger::append(tx, &Record::Codes { conversation: id.0, shown: show }, now)?;

@@ -1,4 +1,4 @@
-//! A model that plays a script: for tests, and for demo mode.
+//! A model that plays a script: for tests.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

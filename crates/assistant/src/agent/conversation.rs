@@ -178,7 +178,7 @@ pub fn is_tainted(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbEr
 
 /// The person wants the model to see one-time codes in it, or does not want that any more; false if there is no such
 /// conversation.
-pub fn show_codes(tx: &Transaction<'_>, id: ConversationId, codes: Codes) -> Result<bool, DbError> {
+pub fn set_codes(tx: &Transaction<'_>, id: ConversationId, codes: Codes) -> Result<bool, DbError> {
     Ok(tx.execute("UPDATE conversations SET codes = ?2 WHERE id = ?1", params![id.0, codes as i64])? > 0)
 }
 
@@ -477,7 +477,7 @@ mod tests {
         let checked = db.write(|tx| {
             let id = create(tx, Timestamp::UNIX_EPOCH)?;
             mark_tainted(tx, id)?;
-            show_codes(tx, id, Codes::HiddenAgain)?;
+            set_codes(tx, id, Codes::HiddenAgain)?;
             let kept = whole(tx, id)?.ok_or(DbError::Stopping)?;
             delete(tx, id)?;
             let back = restore(tx, &kept)?;

@@ -10,8 +10,6 @@ use crate::untrusted::{Untrusted, block};
 
 /// What a heartbeat is told unless the person says it otherwise.
 pub const OPENING: &str = include_str!("../../prompts/heartbeat.md");
-/// The person's own opening may be as long as this.
-pub const OPENING_LIMIT: usize = 4_000;
 /// Tokens that the arrivals of one queue may take: with both queues full, a model with a small window still has room.
 const BUDGET: usize = 2_500;
 /// Characters of one arrival's text, sender and title.

@@ -60,12 +60,12 @@ pub fn proposals(tx: &Transaction<'_>) -> Result<Vec<Proposal>, DbError> {
 }
 
 /// The person's word on a proposal; `None` if there is none under that key.
-pub fn settle(tx: &Transaction<'_>, key: &MemoryKey, accepted: Verdict) -> Result<Option<Proposal>, DbError> {
+pub fn settle(tx: &Transaction<'_>, key: &MemoryKey, said: Verdict) -> Result<Option<Proposal>, DbError> {
     let Some(proposal) = proposals(tx)?.into_iter().find(|proposal| proposal.key == *key) else {
         return Ok(None);
     };
-    let state = match accepted {
-        Verdict::Accepted => "accepted",
+    let state = match said {
+        Verdict::Accepted => "said",
         Verdict::Declined => "declined",
     };
     tx.execute("UPDATE promotions SET state = ?2 WHERE key = ?1", [key.as_str(), state])?;

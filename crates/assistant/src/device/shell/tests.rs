@@ -1,3 +1,5 @@
+//! The tool against a sandbox in a test's hand: what is asked of it, and what a model is told.
+
 use std::sync::Mutex;
 
 use serde_json::{Value, json};

@@ -3,17 +3,16 @@
 //! What was typed becomes once what is meant ([`Setting::accept`]); after that a value is known to be good. A
 //! stored value that this version no longer understands counts as the default.
 
+mod kept;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use kai_llm::Key;
-use rusqlite::Transaction;
 
-use crate::db::{DbError, Migration};
-
-pub(crate) const MIGRATION: Migration =
-    Migration { name: "settings/1", sql: include_str!("../migrations/settings.sql") };
+pub(crate) use kept::MIGRATION;
+pub use kept::{clear, load, store};
 
 /// One setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -467,29 +466,6 @@ impl Values {
     pub fn number(&self, setting: &Setting) -> u32 {
         self.of(setting).parse().unwrap_or_default()
     }
-}
-
-pub fn load(tx: &Transaction<'_>) -> Result<Values, DbError> {
-    let mut rows = tx.prepare_cached("SELECT key, value FROM settings")?;
-    let pairs = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(Values(pairs.collect::<rusqlite::Result<_>>()?))
-}
-
-/// Stores a value that [`Setting::accept`] made.
-pub fn store(tx: &Transaction<'_>, key: &str, value: &str) -> Result<(), DbError> {
-    tx.execute(
-        "INSERT INTO settings (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = ?2",
-        [key, value],
-    )?;
-    Ok(())
-}
-
-/// Everything back to its default; secrets stay.
-pub fn clear(tx: &Transaction<'_>) -> Result<(), DbError> {
-    for key in load(tx)?.plain().keys() {
-        tx.execute("DELETE FROM settings WHERE key = ?1", [key])?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
