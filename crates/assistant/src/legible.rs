@@ -18,7 +18,8 @@ pub fn spelled_out(text: &str) -> String {
     shown
 }
 
-pub(crate) fn hides_something(text: &str) -> bool {
+/// Is there anything in it that cannot be seen?
+pub fn hides_something(text: &str) -> bool {
     looked_at(text).any(|(_, hidden)| hidden)
 }
 

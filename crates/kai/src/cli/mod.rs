@@ -24,6 +24,7 @@ use kai_assistant::agent::conversation::ConversationId;
 #[cfg(any(feature = "sms", feature = "notifications"))]
 use kai_assistant::agent::conversation::Which;
 
+#[cfg(feature = "sms")]
 use kai_assistant::home::Home;
 use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::tasks::TaskId;
