@@ -65,7 +65,7 @@ pub fn settle(tx: &Transaction<'_>, key: &MemoryKey, said: Verdict) -> Result<Op
         return Ok(None);
     };
     let state = match said {
-        Verdict::Accepted => "said",
+        Verdict::Accepted => "accepted",
         Verdict::Declined => "declined",
     };
     tx.execute("UPDATE promotions SET state = ?2 WHERE key = ?1", [key.as_str(), state])?;
