@@ -15,7 +15,8 @@ pub(crate) fn find(typed: Option<&Path>) -> Result<Home, Failure> {
     })?;
     let unusable = |cause| Failure::store(format!("The home {} cannot be used: {cause}.", dir.display()));
     // A folder that was typed wrongly would look like a Kai that has forgotten everything.
-    let is_new = typed.is_some() && !dir.exists();
+    let is_named = typed.is_some() || set("KAI_HOME").is_some();
+    let is_new = is_named && !dir.exists();
     let home = Home::at(&dir).map_err(unusable)?;
     if is_new {
         out::note(&format!("{} was not there: this is a new, empty home.", home.dir.display()));
@@ -30,8 +31,11 @@ pub(crate) fn find(typed: Option<&Path>) -> Result<Home, Failure> {
     Ok(home)
 }
 
+fn set(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
 fn from_environment() -> Option<PathBuf> {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("KAI_HOME")
         .or_else(|| Some(set("XDG_DATA_HOME")?.join("kai")))
         .or_else(|| Some(set("HOME")?.join(".local/share/kai")))

@@ -23,6 +23,8 @@ fn a_home_that_was_not_there_is_said() {
         "{first:?}"
     );
     assert_eq!(asked().err, "", "once");
+    let by_name = Done::from(kai(&folder.path().join("aik")).args(["memory", "list"]).output().unwrap());
+    assert!(by_name.err.contains("aik was not there"), "{by_name:?}");
 }
 
 #[test]
