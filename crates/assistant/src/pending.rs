@@ -5,7 +5,7 @@ use rusqlite::{Transaction, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::db::{DbError, Migration};
+use crate::db::{self, DbError, Migration};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "pending/1", sql: include_str!("../migrations/pending.sql") };
@@ -42,8 +42,7 @@ pub fn push<E: Serialize>(
     entry: &E,
     again: Again,
 ) -> Result<bool, DbError> {
-    let json = serde_json::to_string(entry)
-        .map_err(|e| DbError::Other(rusqlite::Error::ToSqlConversionFailure(Box::new(e))))?;
+    let json = db::json(entry)?;
     if again == Again::Renew {
         tx.prepare_cached("DELETE FROM pending WHERE queue = ?1 AND identity = ?2")?
             .execute(params![queue.0, identity])?;

@@ -84,6 +84,12 @@ fn steers(c: char) -> bool {
         )
 }
 
+/// As it is compared when somebody searches: through upper case to lower case, letter by letter, so that `ß` and `SS` are
+/// the same, and so are `ς` and `Σ`.
+pub fn folded(text: &str) -> String {
+    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}
+
 /// Strangers' lines between two that carry a mark they cannot guess.
 pub fn block(mark: &str, lines: &[String]) -> String {
     format!(

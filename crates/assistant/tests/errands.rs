@@ -22,7 +22,7 @@ use kai_assistant::tasks::{
 };
 use kai_assistant::tool::{AnyTool, Run, Tool, ToolError};
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
-use kai_llm::{Act, Message, Model, ModelError, Request, Scripted, ToolCall};
+use kai_llm::{Act, Message, ModelError, Scripted, ToolCall};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -53,22 +53,6 @@ impl Face for Nobody {
     }
 }
 
-struct Shared(Arc<Scripted>);
-
-impl Model for Shared {
-    fn body(&self, request: &Request) -> Vec<u8> {
-        self.0.body(request)
-    }
-
-    fn reply<'a>(&'a self, request: &'a Request, deltas: kai_llm::Deltas<'a>) -> kai_llm::Replying<'a> {
-        self.0.reply(request, deltas)
-    }
-
-    fn window(&self) -> usize {
-        self.0.window()
-    }
-}
-
 struct Stage {
     db: Db,
     clock: Arc<ManualClock>,
@@ -88,7 +72,7 @@ impl Stage {
             Entry { tool: list, governed: Governed::Features(&[Feature::Scheduling]) },
         ]);
         let model = Arc::new(Scripted::new(acts));
-        let ready = Ready { label: "m".to_owned(), local: true, model: Box::new(Shared(Arc::clone(&model))) };
+        let ready = Ready { label: "m".to_owned(), local: true, model: Box::new(Arc::clone(&model)) };
         Self { db, clock, toolbox, models: vec![ready], model }
     }
 

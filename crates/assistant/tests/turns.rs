@@ -19,7 +19,7 @@ use kai_assistant::ledger::{self, Record};
 use kai_assistant::memory::{self, Category, MemoryKey, MemoryStore};
 use kai_assistant::tool::{AnyTool, Run, Tool, ToolError};
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
-use kai_llm::{Act, Message, Model, ModelError, Reply, Request, Scripted, ToolCall};
+use kai_llm::{Act, Message, Model, ModelError, Reply, Scripted, ToolCall};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -66,23 +66,6 @@ impl Face for Watcher {
     fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
         self.asked.lock().unwrap().push(call.arguments.clone());
         Box::pin(async { self.yes })
-    }
-}
-
-/// Lets a test keep the model it hands over.
-struct Shared(Arc<Scripted>);
-
-impl Model for Shared {
-    fn body(&self, request: &Request) -> Vec<u8> {
-        self.0.body(request)
-    }
-
-    fn reply<'a>(&'a self, request: &'a Request, deltas: kai_llm::Deltas<'a>) -> kai_llm::Replying<'a> {
-        self.0.reply(request, deltas)
-    }
-
-    fn window(&self) -> usize {
-        self.0.window()
     }
 }
 
@@ -148,7 +131,7 @@ impl Stage {
 }
 
 fn ready(label: &str, model: &Arc<Scripted>) -> Ready {
-    Ready { label: label.to_owned(), local: false, model: Box::new(Shared(Arc::clone(model))) }
+    Ready { label: label.to_owned(), local: false, model: Box::new(Arc::clone(model)) }
 }
 
 fn script(acts: impl IntoIterator<Item = Act>) -> Arc<Scripted> {

@@ -1,7 +1,7 @@
 //! A model that plays a script: for tests.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::model::{Deltas, Replying};
@@ -144,6 +144,21 @@ impl Model for Scripted {
 
     fn window(&self) -> usize {
         self.window
+    }
+}
+
+/// So that a test can keep the model it hands over.
+impl Model for Arc<Scripted> {
+    fn body(&self, request: &Request) -> Vec<u8> {
+        (**self).body(request)
+    }
+
+    fn reply<'a>(&'a self, request: &'a Request, deltas: Deltas<'a>) -> Replying<'a> {
+        (**self).reply(request, deltas)
+    }
+
+    fn window(&self) -> usize {
+        (**self).window()
     }
 }
 

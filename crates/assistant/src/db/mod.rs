@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use serde::Serialize;
 use tokio::sync::watch;
 
 pub use error::{DbError, OpenError};
@@ -149,4 +150,10 @@ impl Db {
         });
         folded.await.map_err(|_| DbError::Stopping)?.map_err(DbError::from)
     }
+}
+
+/// A value as it is kept in a column.
+pub(crate) fn json(value: &impl Serialize) -> Result<String, DbError> {
+    serde_json::to_string(value)
+        .map_err(|e| DbError::Other(rusqlite::Error::ToSqlConversionFailure(Box::new(e))))
 }

@@ -10,7 +10,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::db::{DbError, Migration};
+use crate::db::{self, DbError, Migration};
 use crate::hex;
 
 pub use read::{Extent, Piece, Reach, Wanted, extent, one, piece};
@@ -100,8 +100,7 @@ pub fn request(
 pub fn append(tx: &Transaction<'_>, record: &Record, now: Timestamp) -> Result<(), DbError> {
     let last: Option<Vec<u8>> =
         tx.prepare_cached("SELECT hash FROM ledger_head")?.query_row([], |row| row.get(0)).optional()?;
-    let json = serde_json::to_string(record)
-        .map_err(|e| DbError::Other(rusqlite::Error::ToSqlConversionFailure(Box::new(e))))?;
+    let json = db::json(record)?;
     let hash = chained(&last.unwrap_or_default(), now, &json);
     tx.prepare_cached("INSERT INTO ledger (at, record, hash) VALUES (?1, ?2, ?3)")?.execute(params![
         now.as_millisecond(),

@@ -7,6 +7,7 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::{Kept, Record};
 use crate::db::DbError;
+use crate::untrusted::folded;
 
 /// Which records somebody wants to see; what is empty does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -104,8 +105,8 @@ impl Record {
             Self::Sent { outcome, .. } => vec![outcome],
             Self::Discarded { status, .. } => vec![status],
         };
-        let text = text.to_lowercase();
-        fields.iter().any(|field| field.to_lowercase().contains(&text))
+        let text = folded(text);
+        fields.iter().any(|field| folded(field).contains(&text))
     }
 }
 
@@ -259,7 +260,7 @@ mod tests {
             ("a conversation", Wanted { conversation: Some(8), ..any() }, vec![3]),
             ("a time", Wanted { within: Some(100_000..300_000), ..any() }, vec![3, 2]),
             ("an empty time", Wanted { within: Some(900_000..901_000), ..any() }, vec![]),
-            ("other letters", Wanted { text: "GRÜSSE".into(), ..any() }, vec![]),
+            ("two spellings", Wanted { text: "GRÜSSE".into(), ..any() }, vec![3, 1]),
             ("text, whatever its case", Wanted { text: "gRÜßE".into(), ..any() }, vec![3, 1]),
             ("an SMS and not one whose number begins like it", Wanted { seen: "4".into(), ..any() }, vec![2]),
             ("a notification", Wanted { seen: "n4".into(), ..any() }, vec![2]),

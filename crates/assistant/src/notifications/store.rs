@@ -11,7 +11,7 @@ use super::filter::{self, Rules};
 use super::port::Heard;
 use super::record::{LIFE, NotificationId, Post, Record, plausible};
 use crate::access::Access;
-use crate::db::DbError;
+use crate::db::{DbError, json};
 use crate::pending::{self, Again};
 use crate::settings::{self, NOTIFICATIONS_ENABLED, NOTIFICATIONS_IGNORED, Values};
 
@@ -143,11 +143,6 @@ fn put(tx: &Transaction<'_>, record: &Record) -> Result<(), DbError> {
     let values = params![record.id.as_str(), record.package_name, record.posted_at, json(record)?];
     tx.prepare_cached(sql)?.execute(values)?;
     Ok(())
-}
-
-fn json(value: &impl Serialize) -> Result<String, DbError> {
-    serde_json::to_string(value)
-        .map_err(|e| DbError::Other(rusqlite::Error::ToSqlConversionFailure(Box::new(e))))
 }
 
 fn close(tx: &Transaction<'_>, id: &NotificationId) -> Result<(), DbError> {

@@ -9,7 +9,7 @@ use super::record::{ChatMessage, NotificationId, Record};
 use crate::codes;
 use crate::tool::Eyes;
 use crate::tool::room::fitting;
-use crate::untrusted::Untrusted;
+use crate::untrusted::{Untrusted, folded};
 
 /// The parts of one notification: the title may say what the number in the text is.
 fn seen<const N: usize>(eyes: Eyes, parts: [&Untrusted; N]) -> [Untrusted; N] {
@@ -160,11 +160,6 @@ fn texts(record: &Record, eyes: Eyes) -> Vec<String> {
     let said = record.messages.iter().map(|m| seen(eyes, [&record.title, &m.sender, &m.text]));
     let parts = seen(eyes, [&record.app_label, &record.title, &record.text]);
     parts.into_iter().chain(said.flatten()).map(|text| folded(text.as_written())).collect()
-}
-
-/// Through upper case to lower case, letter by letter, so that `ß` and `SS` are the same, and so are `ς` and `Σ`.
-fn folded(text: &str) -> String {
-    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
 /// A time where the person is.

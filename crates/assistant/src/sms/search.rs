@@ -2,6 +2,7 @@
 
 use crate::codes;
 use crate::outbox::number::digits;
+use crate::untrusted::folded;
 
 /// What to look for, prepared once.
 #[derive(Debug)]
@@ -31,11 +32,6 @@ impl Wanted {
         folded(text).contains(&self.text)
             || self.number.as_ref().is_some_and(|number| squeezed(text).contains(number.as_str()))
     }
-}
-
-/// Through upper case to lower case, letter by letter, so that `ß` and `SS` are the same, and so are `ς` and `Σ`.
-fn folded(text: &str) -> String {
-    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
 /// The text with what people write between digits taken out.

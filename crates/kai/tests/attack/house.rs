@@ -20,7 +20,7 @@ use kai_assistant::heartbeat::{Beat, Beaten, Why};
 use kai_assistant::notifications::Source;
 use kai_assistant::tasks::{Missed, NewTask, Trigger, store as tasks};
 use kai_bridges::termux::Termux;
-use kai_llm::{Act, Deltas, Model, Replying, Request, Scripted, ToolCall};
+use kai_llm::{Act, Scripted, ToolCall};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -183,25 +183,8 @@ fn program(phone: &TempDir, name: &str, script: &str) {
     assert!(writer.wait().unwrap().success());
 }
 
-/// A model that can still be asked what it saw.
-struct Shared(Arc<Scripted>);
-
-impl Model for Shared {
-    fn body(&self, request: &Request) -> Vec<u8> {
-        self.0.body(request)
-    }
-
-    fn reply<'a>(&'a self, request: &'a Request, deltas: Deltas<'a>) -> Replying<'a> {
-        self.0.reply(request, deltas)
-    }
-
-    fn window(&self) -> usize {
-        self.0.window()
-    }
-}
-
 fn ready(model: &Arc<Scripted>) -> Ready {
-    Ready { label: "attacker".to_owned(), local: true, model: Box::new(Shared(Arc::clone(model))) }
+    Ready { label: "attacker".to_owned(), local: true, model: Box::new(Arc::clone(model)) }
 }
 
 /// Calls these tools, a round each, then says something.
