@@ -66,7 +66,7 @@ pub(crate) async fn ready(app: &App, around: &Around) -> Result<Vec<Ready>, Fail
         }
     }
     if ready.is_empty() {
-        let nothing = "No model is set up. Add one on the page under Settings, Models, or: kai models add ollama --model qwen3, kai models add openai --key-stdin (all presets: kai models add --help)";
+        let nothing = "No model is set up. Add one on the page under Settings, Models, or: kai models add ollama --model qwen3, kai models add openai (all presets: kai models add --help)";
         return Err(Failure::failed(why_not.unwrap_or_else(|| nothing.to_owned())));
     }
     Ok(ready)

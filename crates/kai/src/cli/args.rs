@@ -8,10 +8,11 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
-use kai_assistant::settings;
+use kai_assistant::{models, settings};
 
 #[cfg(feature = "sms")]
 use super::drafts::{DemoCommand, DraftsCommand, SmsCommand};
+use super::out;
 use crate::failure::Failure;
 use crate::logs::Format;
 
@@ -119,7 +120,7 @@ pub(super) enum Command {
     /// Set up language models
     #[command(
         subcommand,
-        after_help = "Examples:\n  kai models add ollama --model qwen3\n  kai models add openai --key-stdin < key.txt\n  kai models add openai-compatible --base-url http://127.0.0.1:8080/v1 --model any\n  kai models test"
+        after_help = "Examples:\n  kai models add ollama --model qwen3\n  kai models add openai      (asks for the key)\n  kai models add gemini --key-stdin < key.txt\n  kai models add openai-compatible --base-url http://127.0.0.1:8080/v1 --model any\n  kai models test"
     )]
     Models(ModelsCommand),
     /// See and change settings
@@ -319,7 +320,7 @@ pub(super) enum ModelsCommand {
         /// Which of its models [default: the preset's choice]
         #[arg(long)]
         model: Option<String>,
-        /// Read the key from standard input (it never stands in a command line)
+        /// Read the key from standard input; on a terminal it is asked for anyway (it never stands in a command line)
         #[arg(long)]
         key_stdin: bool,
     },
@@ -338,6 +339,32 @@ fn presets_help() -> String {
         format!("  {:<18} {} ({model}{key})", preset.id, preset.name)
     };
     format!("Presets:\n{}", kai_llm::presets().iter().map(line).collect::<Vec<_>>().join("\n"))
+}
+
+/// The key of a model: asked for on a terminal, else from standard input if that was typed. `None` if there is none.
+pub(super) fn model_key(
+    preset: &str,
+    base_url: Option<&str>,
+    key_stdin: bool,
+) -> Result<Option<String>, Failure> {
+    if !std::io::stdin().is_terminal() {
+        return if key_stdin { key_from_stdin().map(Some) } else { Ok(None) };
+    }
+    let Some(preset) = models::preset(preset) else { return Ok(None) };
+    // A server of the person's own may want one, but not on this machine.
+    let own = preset.base_url.is_none() && base_url.is_some_and(|url| !models::is_local(url));
+    if !(key_stdin || preset.needs_key || own) {
+        return Ok(None);
+    }
+    let name = if own { base_url.unwrap_or_default() } else { &preset.name };
+    let typed = secret(&format!("Key for {}: ", out::visible(name)))?;
+    Ok(Some(typed.trim().to_owned()).filter(|key| !key.is_empty()))
+}
+
+/// Asks on the terminal without showing what is typed.
+fn secret(question: &str) -> Result<String, Failure> {
+    rpassword::prompt_password(question)
+        .map_err(|e| Failure::usage(format!("The key could not be read: {e}.")))
 }
 
 /// The key of a model from standard input: one line, nothing around it.
@@ -469,8 +496,7 @@ pub(super) fn setting_value(key: &str, value: Option<String>) -> Result<String, 
              kai settings set {key}"
         ))),
         (Some(value), _) => Ok(value),
-        (None, true) if std::io::stdin().is_terminal() => rpassword::prompt_password(format!("{key}: "))
-            .map_err(|e| Failure::usage(format!("The key could not be read: {e}."))),
+        (None, true) if std::io::stdin().is_terminal() => secret(&format!("{key}: ")),
         (None, true) => key_from_stdin(),
         (None, false) => Err(Failure::usage(format!("Say the value too: kai settings set {key} VALUE"))),
     }

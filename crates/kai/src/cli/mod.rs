@@ -26,6 +26,7 @@ use kai_assistant::agent::conversation::Which;
 
 use kai_assistant::home::Home;
 use kai_assistant::memory::promotion::Proposal;
+use kai_assistant::models;
 use kai_assistant::tasks::TaskId;
 
 use self::args::{
@@ -190,14 +191,8 @@ impl Asking {
         match command {
             ModelsCommand::List => self.show(Call::ModelsList, |rows: &Vec<_>| show::models(rows)),
             ModelsCommand::Add { preset, name, base_url, model, key_stdin } => {
-                let key = if key_stdin { Some(args::key_from_stdin()?) } else { None };
-                let new = NewModel { preset, name, base_url, model, key };
-                self.show(Call::ModelsAdd(new), |row: &ModelRow| {
-                    if row.ready {
-                        out::note("Added. Try it: kai models test");
-                    }
-                    show::models(std::slice::from_ref(row))
-                })
+                let key = args::model_key(&preset, base_url.as_deref(), key_stdin)?;
+                self.add_model(NewModel { preset, name, base_url, model, key })
             }
             ModelsCommand::Test { name } => {
                 let tests: Vec<ModelTest> = self.caller.ask(Call::ModelsTest { name })?;
@@ -211,6 +206,23 @@ impl Asking {
                 format!("{} is asked first.\n", out::visible(name))
             }),
         }
+    }
+
+    fn add_model(&self, new: NewModel) -> Result<ExitCode, Failure> {
+        let row: ModelRow = self.caller.ask(Call::ModelsAdd(new))?;
+        if models::is_unencrypted(&row.base_url) {
+            out::note(&format!(
+                "Careful: {} is not encrypted. What you say{} can be read by others on the way there. Use https if \
+                 the server has it.",
+                row.base_url,
+                if row.has_key { ", and the key," } else { "" }
+            ));
+        }
+        if row.ready && !self.json {
+            out::note("Added. Try it: kai models test");
+        }
+        self.print(&row, |row| show::models(std::slice::from_ref(row)));
+        Ok(ExitCode::SUCCESS)
     }
 
     fn settings(&self, command: SettingsCommand) -> Result<ExitCode, Failure> {

@@ -4,6 +4,7 @@ use kai_assistant::agent::conversation::{Conversation, Entry};
 use kai_assistant::ledger::Record;
 use kai_assistant::memory::Memory;
 use kai_assistant::memory::promotion::Proposal;
+use kai_assistant::models::is_unencrypted;
 use kai_assistant::tasks::{Missed, Status};
 use kai_llm::Message;
 
@@ -337,10 +338,15 @@ pub(super) fn models(rows: &[ModelRow]) -> String {
     let row = |row: &ModelRow| {
         let from = match row.origin.as_str() {
             "environment" => ", key from the environment",
-            "found" => ", found on this machine",
+            "found" => ", found by itself",
             _ => "",
         };
-        let about = format!("{} at {}{from}", visible(&row.model), visible(&row.base_url));
+        let leaves = match (row.local, is_unencrypted(&row.base_url)) {
+            (true, _) => "on this machine",
+            (false, false) => "leaves this machine",
+            (false, true) => "leaves this machine, unencrypted",
+        };
+        let about = format!("{} at {}{from} ({leaves})", visible(&row.model), visible(&row.base_url));
         let state = row
             .why_not
             .as_deref()

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kai_assistant::db::DbError;
+use kai_assistant::models::is_unencrypted;
 use kai_assistant::settings::{
     self, HEARTBEAT_DAILY_TOKENS, HEARTBEAT_MODEL, Values, WEB_SEARCH_BACKEND, WEB_SEARCH_BRAVE_KEY,
     WEB_SEARCH_SEARXNG_URL, WEB_SEARCH_TAVILY_KEY,
@@ -21,6 +22,7 @@ pub(super) async fn examine(app: &App, around: &Around) -> Vec<Check> {
     let checks = [
         clock(app.clock.now()),
         server(&rows).await,
+        unencrypted(&rows),
         heart(app, &values, &rows).await.unwrap_or_else(|error| trouble("heartbeat", &error)),
         errands(app).await.unwrap_or_else(|error| trouble("tasks", &error)),
         whole_ledger(app).await.unwrap_or_else(|error| trouble("ledger", &error)),
@@ -57,6 +59,17 @@ async fn server(rows: &[ModelRow]) -> Option<Check> {
     let says = format!("nobody answers at {host}:{port}, where {} should be", row.name);
     let next = format!("Start the server, or give another address: kai models add {} --help", row.preset);
     Some(Check::broken("model server", says, Some(next)))
+}
+
+/// What goes to a model elsewhere should not be read by everybody on the way.
+fn unencrypted(rows: &[ModelRow]) -> Option<Check> {
+    let row = rows.iter().find(|row| row.ready && is_unencrypted(&row.base_url))?;
+    let says = format!("what goes to {} is not encrypted: {}", row.name, row.base_url);
+    let next = format!(
+        "Give it an https address, if it has one: kai models add {} --name {} --model {} --base-url https://…",
+        row.preset, row.name, row.model
+    );
+    Some(Check::note("encryption", says, next))
 }
 
 async fn heart(app: &App, values: &Values, rows: &[ModelRow]) -> Result<Option<Check>, DbError> {

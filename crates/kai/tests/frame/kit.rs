@@ -110,6 +110,19 @@ impl Home {
             .env("SHELL", "/bin/sh");
         script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
+
+    /// Runs a command on a terminal of its own and types at it, line by line.
+    pub(crate) fn type_at(&self, arguments: &str, typed: &str) -> Done {
+        let mut child = self.terminal(arguments);
+        let mut input = child.stdin.take().unwrap();
+        std::thread::sleep(Duration::from_millis(400));
+        for line in typed.lines() {
+            drop(writeln!(input, "{line}"));
+            std::thread::sleep(Duration::from_millis(400));
+        }
+        drop(input);
+        child.wait_with_output().unwrap().into()
+    }
 }
 
 /// A running daemon, killed when the test is over.

@@ -1,21 +1,6 @@
 //! Out of one home, into another, and gone.
 
-use std::io::Write;
-
 use crate::kit::{Daemon, Done, Home, kai};
-
-/// Runs a command on a terminal of its own and types at it.
-fn on_terminal(home: &Home, arguments: &str, typed: &str) -> Done {
-    let mut child = home.terminal(arguments);
-    let mut input = child.stdin.take().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(400));
-    for line in typed.lines() {
-        drop(writeln!(input, "{line}"));
-        std::thread::sleep(std::time::Duration::from_millis(400));
-    }
-    drop(input);
-    child.wait_with_output().unwrap().into()
-}
 
 fn remember(home: &Home, key: &str, content: &str) {
     let arguments = format!("{{\"key\": \"{key}\", \"content\": \"{content}\"}}");
@@ -98,13 +83,13 @@ fn secrets_travel_only_under_a_passphrase() {
     let file = from.path().join("kai.json");
     let name = file.to_str().unwrap();
     from.run(&["export", name, "--secrets"]).refused(2, "needs a terminal");
-    let written = on_terminal(&from, &format!("export {name} --secrets"), "sesame\nsesame\n");
+    let written = from.type_at(&format!("export {name} --secrets"), "sesame\nsesame\n");
     assert_eq!(written.code, 0, "{written:?}");
     assert!(!std::fs::read_to_string(&file).unwrap().contains("sk-very-secret"));
     to.run(&["import", name, "--yes"]).refused(1, "--no-secrets");
-    let wrong = on_terminal(&to, &format!("import {name} --yes"), "wrong\n");
+    let wrong = to.type_at(&format!("import {name} --yes"), "wrong\n");
     assert!(wrong.code == 1 && wrong.out.contains("does not open"), "{wrong:?}");
-    assert_eq!(on_terminal(&to, &format!("import {name} --yes"), "sesame\n").code, 0);
+    assert_eq!(to.type_at(&format!("import {name} --yes"), "sesame\n").code, 0);
     assert_eq!(to.run(&["models", "list", "--json"]).json()[0]["ready"], true, "the key came along");
 }
 
@@ -114,16 +99,16 @@ fn erasing_needs_the_typed_words_and_a_stopped_daemon() {
     remember(&home, "a", "b");
     std::fs::write(home.path().join("notes.txt"), "mine").unwrap();
     let demo = Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
-    let early = on_terminal(&home, "erase", "erase everything\n");
+    let early = home.type_at("erase", "erase everything\n");
     assert!(early.code == 1 && early.out.contains("The demo still runs"), "{early:?}");
     drop(demo);
     home.run(&["erase"]).refused_last(2, "needs a terminal");
     let daemon = home.start();
     home.run(&["erase"]).refused(1, "Stop it first");
     drop(daemon);
-    let other = on_terminal(&home, "erase", "yes\n");
+    let other = home.type_at("erase", "yes\n");
     assert!(other.code == 1 && home.path().join("kai.db").exists(), "{other:?}");
-    let erased = on_terminal(&home, "erase", "erase everything\n");
+    let erased = home.type_at("erase", "erase everything\n");
     assert_eq!(erased.code, 0, "{erased:?}");
     let left: Vec<_> = std::fs::read_dir(home.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, ["notes.txt"], "only what is Kai's is gone");
