@@ -144,7 +144,7 @@ impl World {
             shown: &[],
             platform: "test",
         };
-        Beat { db, clock: self.clock.as_ref() }.run(why, driver).await.unwrap()
+        Beat { db, clock: self.clock.as_ref() }.run(why, Ok(driver)).await.unwrap()
     }
 
     fn asked(&self) -> usize {

@@ -33,7 +33,7 @@ pub(crate) async fn answer(
         Call::Doctor => json(doctor::examine(app, around).await),
         Call::SettingsList => json(settings_list(app).await?),
         Call::SettingsGet { key } => json(row(&find(app, &key)?, &values(app).await?)),
-        Call::SettingsSet { key, value } => json(set(app, &key, &value).await?),
+        Call::SettingsSet { key, value } => json(set(app, around, &key, &value).await?),
         Call::HeartbeatRun { force } => {
             let why = if force { Why::Forced } else { Why::Asked };
             json(heartbeat::run(app, around, why).await?)
@@ -53,7 +53,7 @@ pub(crate) async fn answer(
             app.toolbox.look(&values).await;
             json(tools(app, &values, around))
         }
-        Call::ToolsSwitch { tool, on } => json(switch_tool(app, &tool, on).await?),
+        Call::ToolsSwitch { tool, on } => json(switch_tool(app, around, &tool, on).await?),
         Call::ToolsTry { tool, arguments } => json(call_tool(app, tool, arguments, face).await),
         Call::Link => json(signin::fresh_link(app).await?),
         Call::RevokeLinks => json(revoke(app).await?),
@@ -67,7 +67,7 @@ pub(crate) async fn answer(
         Call::ModelsList => json(models::rows(app, around).await?),
         Call::ModelsAdd(new) => json(models::add(app, around, new).await?),
         Call::ModelsTest { name } => json(models::test(app, around, name.as_deref()).await?),
-        Call::ModelsRemove { name } => json(models::remove(app, name).await?),
+        Call::ModelsRemove { name } => json(models::let_go(app, name).await?),
         Call::Export { sections, passphrase } => json(transfer::export(app, &sections, passphrase).await?),
         Call::Import(call) => json(transfer::import(app, call).await?),
         Call::ModelsFirst { name } => json(models::first(app, name).await?),
@@ -116,9 +116,12 @@ fn find(app: &App, key: &str) -> Result<Setting, Failure> {
     Err(Failure::usage(format!("There is no setting called {key}.{hint} All of them: kai settings list")))
 }
 
-async fn set(app: &App, key: &str, typed: &str) -> Result<SettingRow, Failure> {
+async fn set(app: &App, around: &Around, key: &str, typed: &str) -> Result<SettingRow, Failure> {
     let setting = find(app, key)?;
     let value = setting.accept(typed).map_err(|refused| Failure::usage(refused.to_string()))?;
+    if setting.key == settings::HEARTBEAT_MODEL.key {
+        models::can_be_chosen(app, around, &value).await?;
+    }
     #[cfg(feature = "notifications")]
     if setting.key == settings::NOTIFICATIONS_ENABLED.key {
         crate::notifications::switch(app, value == "true").await?;
@@ -174,10 +177,10 @@ fn tools(app: &App, values: &Values, around: &Around) -> Vec<ToolRow> {
 }
 
 /// Turns a tool's own switch; a tool that its feature governs has none.
-async fn switch_tool(app: &App, name: &str, on: bool) -> Result<SettingRow, Failure> {
+async fn switch_tool(app: &App, around: &Around, name: &str, on: bool) -> Result<SettingRow, Failure> {
     let key = format!("tool_enabled_{name}");
     if settings::catalogue(app.toolbox.settings()).iter().any(|setting| setting.key == key) {
-        return set(app, &key, if on { "true" } else { "false" }).await;
+        return set(app, around, &key, if on { "true" } else { "false" }).await;
     }
     Err(Failure::usage(match app.toolbox.entries().iter().find(|entry| entry.tool.name() == name) {
         Some(entry) => {

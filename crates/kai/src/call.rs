@@ -240,6 +240,14 @@ pub(crate) struct ModelRow {
     pub(crate) has_key: bool,
 }
 
+/// What `kai models remove` did.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ModelRemoved {
+    pub(crate) removed: String,
+    /// Heartbeats were to ask it, and now ask the others in their order.
+    pub(crate) heartbeat_reset: bool,
+}
+
 /// What `kai models test` found out about one model.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ModelTest {

@@ -33,7 +33,9 @@ use self::args::{
     Args, ChatsCommand, Command, HeartbeatCommand, LedgerCommand, MemoryCommand, ModelsCommand, Serve,
     SettingsCommand, TasksCommand, ToolsCommand,
 };
-use crate::call::{Call, ModelRow, ModelTest, NewModel, Revoked, SettingRow, SignInLink, ToolAnswer};
+use crate::call::{
+    Call, ModelRemoved, ModelRow, ModelTest, NewModel, Revoked, SettingRow, SignInLink, ToolAnswer,
+};
 use crate::caller::Caller;
 use crate::daemon::{self, Listen};
 use crate::doctor::{self, Check};
@@ -199,9 +201,14 @@ impl Asking {
                 self.print(&tests, |tests| show::model_tests(tests));
                 Ok(ExitCode::from(u8::from(tests.iter().any(|test| !test.works))))
             }
-            ModelsCommand::Remove { name } => self.show(Call::ModelsRemove { name }, |name: &String| {
-                format!("Removed {}.\n", out::visible(name))
-            }),
+            ModelsCommand::Remove { name } => {
+                let gone: ModelRemoved = self.caller.ask(Call::ModelsRemove { name })?;
+                if gone.heartbeat_reset {
+                    out::note("Heartbeats were to ask it. They ask the others now, in their order.");
+                }
+                self.print(&gone, |gone| format!("Removed {}.\n", out::visible(&gone.removed)));
+                Ok(ExitCode::SUCCESS)
+            }
             ModelsCommand::First { name } => self.show(Call::ModelsFirst { name }, |name: &String| {
                 format!("{} is asked first.\n", out::visible(name))
             }),

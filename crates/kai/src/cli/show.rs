@@ -130,9 +130,10 @@ fn heartbeat(beat: &HeartbeatStatus) -> String {
         None => ", none yet".to_owned(),
     };
     let over = if beat.due == "over_budget" { "; today's tokens are spent" } else { "" };
+    let lacks = beat.lacks.as_deref().map(|lacks| format!("; {}", visible(lacks))).unwrap_or_default();
     let report = beat.report.map(|id| format!("; a report waits: kai chats show {id}")).unwrap_or_default();
     let (every, start, end) = (beat.interval, beat.active_start, beat.active_end);
-    format!("every {every} min from {start} to {end} h{last}{over}{report}")
+    format!("every {every} min from {start} to {end} h{last}{over}{report}{lacks}")
 }
 
 pub(super) fn ran(ran: &Ran) -> String {

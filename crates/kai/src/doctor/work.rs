@@ -78,13 +78,8 @@ async fn heart(app: &App, values: &Values, rows: &[ModelRow]) -> Result<Option<C
     let failed = status.last.as_ref().filter(|last| last.outcome == "failed");
     Ok(Some(if !status.enabled {
         Check::fine("heartbeat", "is off (kai settings set heartbeat_enabled true)")
-    } else if !wanted.is_empty() && !rows.iter().any(|row| row.name == wanted) {
-        let next = "Name one of kai models list, or none: kai settings set heartbeat_model \"\"".to_owned();
-        Check::broken(
-            "heartbeat",
-            format!("is to ask a model called {wanted}, and there is none"),
-            Some(next),
-        )
+    } else if let Some(lack) = heartbeat::lacks(&wanted, rows) {
+        Check::broken("heartbeat", lack.says, Some(lack.next))
     } else if !rows.iter().any(|row| row.ready) {
         let next = "Set up a model, or turn it off: kai settings set heartbeat_enabled false";
         Check::note("heartbeat", "has no model to ask", next)
