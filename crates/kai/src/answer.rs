@@ -31,6 +31,10 @@ pub(crate) async fn answer(
     match call {
         Call::Status => json(status::of(app, around).await?),
         Call::Doctor => json(doctor::examine(app, around).await),
+        Call::Stop => {
+            app.stop.cancel();
+            json(())
+        }
         Call::SettingsList => json(settings_list(app).await?),
         Call::SettingsGet { key } => json(row(&find(app, &key)?, &values(app).await?)),
         Call::SettingsSet { key, value } => json(set(app, around, &key, &value).await?),

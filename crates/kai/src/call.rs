@@ -40,6 +40,8 @@ pub(crate) struct Around {
 pub(crate) enum Call {
     Status,
     Doctor,
+    /// The daemon is to end.
+    Stop,
     SettingsList,
     SettingsGet {
         key: String,

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
+use kai_assistant::home::Home;
 use kai_assistant::{models, settings};
 
 #[cfg(feature = "sms")]
@@ -82,11 +83,37 @@ impl Serve {
     }
 }
 
+/// Whose daemon.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct Stop {
+    /// The demo of this home
+    #[cfg(feature = "sms")]
+    #[arg(long)]
+    demo: bool,
+}
+
+impl Stop {
+    /// `None` where there never was a demo.
+    #[cfg(feature = "sms")]
+    pub(super) fn at(self, home: Home) -> Option<Home> {
+        if self.demo && !home.is_demo() { home.old_demo() } else { Some(home) }
+    }
+
+    #[cfg(not(feature = "sms"))]
+    #[expect(clippy::unnecessary_wraps, reason = "the foss edition may have none")]
+    pub(super) fn at(self, home: Home) -> Option<Home> {
+        Some(home)
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Run the daemon and the page (the default)
     #[command(after_help = "Examples:\n  kai serve --port 9000\n  kai serve --log-format json 2> kai.log")]
     Serve(Serve),
+    /// Stop the daemon, as Ctrl-C does
+    #[command(after_help = "Examples:\n  kai stop\n  kai --home ~/try stop")]
+    Stop(Stop),
     /// Show what is on and where it lies
     #[command(after_help = "Examples:\n  kai status\n  kai status --json")]
     Status,
@@ -232,7 +259,9 @@ pub(super) enum Command {
         no_secrets: bool,
     },
     /// Delete everything in this home, for good
-    #[command(after_help = "Asks for a typed confirmation on the terminal. The daemon must not run.")]
+    #[command(
+        after_help = "Asks for a typed confirmation on the terminal. The daemon must not run: kai stop"
+    )]
     Erase,
     /// Print a completion script for a shell
     #[command(

@@ -9,6 +9,7 @@ mod markdown;
 mod notifications;
 pub(crate) mod out;
 mod show;
+mod stop;
 mod talk;
 mod transfer;
 pub(crate) mod waiting;
@@ -81,6 +82,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
             let listen = Listen { bind: options.bind, port: options.port };
             daemon::run(&home_of(&options, ask.caller.home)?, keys, listen).map(|()| ExitCode::SUCCESS)
         }
+        Command::Stop(which) => stop::stop(ask, which),
         Command::Status => ask.show(Call::Status, show::status),
         Command::Doctor => Ok(ask.doctor()),
         Command::Ask { words, chat } => talk::ask(&ask.caller, &words, chat.meant(), ask.json),

@@ -149,7 +149,7 @@ fn confirm(question: &str, expected: &str) -> Result<(), Failure> {
 
 pub(super) fn erase(home: &Home) -> Result<ExitCode, Failure> {
     let Some(_lock) = home.lock_daemon().map_err(|e| erase::failed(home, &e))? else {
-        return Err(Failure::failed("Kai runs for this home. Stop it first."));
+        return Err(Failure::failed("Kai runs for this home. Stop it first: kai stop"));
     };
     out::note(&format!(
         "This deletes everything Kai keeps in {}: conversations, memories, settings, keys. There is no way back.",
