@@ -13,6 +13,9 @@ use kai_assistant::{
 };
 use kai_assistant::{heartbeat, lease};
 
+#[cfg(any(feature = "sms", feature = "notifications"))]
+use serde::{Deserialize, Serialize};
+
 use crate::call::{Around, AskAnswer};
 use crate::failure::Failure;
 use crate::models;
@@ -108,16 +111,31 @@ pub(crate) async fn delete(app: &App, id: ConversationId) -> Result<Conversation
     deleted.await.map_err(|error| Failure::failed(error.to_string()))
 }
 
+/// What `kai chats codes` says: whether the model sees one-time codes in a conversation now.
+#[cfg(any(feature = "sms", feature = "notifications"))]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct CodesAnswer {
+    /// None where none has begun.
+    pub(crate) id: Option<ConversationId>,
+    pub(crate) shown: bool,
+    pub(crate) says: String,
+}
+
 /// The person lets the model see one-time codes in a conversation, or takes that back; says what is so now.
 #[cfg(any(feature = "sms", feature = "notifications"))]
-pub(crate) async fn codes(app: &App, chat: Which, show: bool) -> Result<String, Failure> {
+pub(crate) async fn codes(app: &App, chat: Which, show: bool) -> Result<CodesAnswer, Failure> {
     let now = app.clock.now();
+    let is = |id, shown, says: &str| CodesAnswer { id, shown, says: says.to_owned() };
     let changed = app.db.write(move |tx| {
+        let meant = match chat {
+            Which::Newest => conversation::newest(tx)?,
+            Which::Id(id) => Some(id),
+            Which::New => None,
+        };
         if !settings::load(tx)?.on(&CODE_REDACTION_ENABLED) {
-            return Ok(NOTHING_HIDDEN);
+            return Ok(is(meant, true, NOTHING_HIDDEN));
         }
-        let meant = if chat == Which::Newest { conversation::newest(tx)?.map(Which::Id) } else { Some(chat) };
-        let Some(Which::Id(id)) = meant else { return Ok(NOT_BEGUN) };
+        let Some(id) = meant else { return Ok(is(None, false, NOT_BEGUN)) };
         let (codes, said) = match (show, conversation::codes(tx, id)?) {
             (true, _) => (Codes::Shown, CODES_SHOWN),
             (false, Codes::Hidden) => (Codes::Hidden, CODES_HIDDEN),
@@ -127,9 +145,9 @@ pub(crate) async fn codes(app: &App, chat: Which, show: bool) -> Result<String, 
             return Err(TurnError::Unknown(id));
         }
         ledger::append(tx, &Record::Codes { conversation: id.0, shown: show }, now)?;
-        Ok(said)
+        Ok(is(Some(id), show, said))
     });
-    changed.await.map(str::to_owned).map_err(|error| Failure::failed(error.to_string()))
+    changed.await.map_err(|error| Failure::failed(error.to_string()))
 }
 
 #[cfg(any(feature = "sms", feature = "notifications"))]

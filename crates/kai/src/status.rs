@@ -90,7 +90,7 @@ pub(crate) async fn of(app: &App, around: &Around) -> Result<Status, DbError> {
 pub(crate) fn daemon(app: &App) -> DaemonStatus {
     let running = app.daemon.as_ref();
     let local =
-        |at: jiff::Timestamp| at.to_zoned(app.clock.zone()).strftime("%Y-%m-%d %H:%M:%S%:z").to_string();
+        |at: jiff::Timestamp| at.to_zoned(app.clock.zone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
     DaemonStatus {
         running: running.is_some(),
         pid: running.map(|r| r.pid),

@@ -160,7 +160,7 @@ pub struct Outcome {
     /// Taken away by [`Mode::Replace`].
     pub removed: usize,
     /// What is new or changed, each in a line.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub changes: Vec<String>,
     /// Single things that were left out, with the reason.
     pub skipped: Vec<String>,

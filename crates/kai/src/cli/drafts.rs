@@ -8,6 +8,7 @@ use kai_assistant::legible::spelled_out;
 use kai_assistant::outbox::DraftId;
 use kai_assistant::sms::SmsId;
 use kai_assistant::untrusted::Untrusted;
+use serde_json::json;
 
 use super::out::visible;
 use super::{Asking, args, show, yes};
@@ -94,10 +95,15 @@ impl Asking {
         }
         let ask = Self { caller: Caller { home, keys }, json: self.json };
         match command {
-            DemoCommand::Sms { from, text } => ask
-                .show(Call::Sms(SmsCall::Arrive { from, text }), |id: &i64| {
-                    format!("It arrived as SMS {id}, and Kai has looked at it: its report is on the demo's page.\n")
-                }),
+            DemoCommand::Sms { from, text } => ask.tell(
+                Call::Sms(SmsCall::Arrive { from, text }),
+                |id: &i64| json!({"id": id}),
+                |id| {
+                    format!(
+                        "It arrived as SMS {id}, and Kai has looked at it: its report is on the demo's page.\n"
+                    )
+                },
+            ),
             #[cfg(feature = "notifications")]
             DemoCommand::Notify { app, title, text } => super::notifications::arrive(&ask, app, title, text),
         }
@@ -167,8 +173,11 @@ impl Asking {
         if !fitting.contains(&row.status.as_str()) {
             return Err(wrong_state(&row));
         }
-        let said = format!("{verb} draft {}.\n", id.0);
-        self.show(Call::Sms(SmsCall::Discard { id }), |_: &DraftRow| said)
+        self.tell(
+            Call::Sms(SmsCall::Discard { id }),
+            |_: &DraftRow| json!({"id": id, (verb.to_lowercase()): true}),
+            |_| format!("{verb} draft {}.\n", id.0),
+        )
     }
 }
 

@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use kai_assistant::agent::conversation::ConversationId;
 #[cfg(any(feature = "sms", feature = "notifications"))]
@@ -38,6 +39,8 @@ use crate::call::{
     Call, ModelRemoved, ModelRow, ModelTest, NewModel, Revoked, SettingRow, SignInLink, ToolAnswer,
 };
 use crate::caller::Caller;
+#[cfg(any(feature = "sms", feature = "notifications"))]
+use crate::chats::CodesAnswer;
 use crate::daemon::{self, Listen};
 use crate::doctor::{self, Check};
 use crate::failure::Failure;
@@ -151,6 +154,18 @@ impl Asking {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// For an answer that is one bare value: as JSON it is an object, so that more can be said in it one day.
+    fn tell<T: DeserializeOwned>(
+        &self,
+        call: Call,
+        object: impl FnOnce(&T) -> Value,
+        text: impl FnOnce(&T) -> String,
+    ) -> Result<ExitCode, Failure> {
+        let answer: T = self.caller.ask(call)?;
+        self.print(&object(&answer), |_| text(&answer));
+        Ok(ExitCode::SUCCESS)
+    }
+
     fn print<T: Serialize>(&self, answer: &T, text: impl FnOnce(&T) -> String) {
         if self.json { out::json(answer) } else { out::text(&text(answer)) }
     }
@@ -176,17 +191,18 @@ impl Asking {
             }
             ChatsCommand::Show { id } => self
                 .show(Call::ChatsShow { id: ConversationId(id) }, |entries: &Vec<_>| show::entries(entries)),
-            ChatsCommand::Delete { id } => self
-                .show(Call::ChatsDelete { id: ConversationId(id) }, |id: &ConversationId| {
-                    format!("Deleted conversation {}.\n", id.0)
-                }),
+            ChatsCommand::Delete { id } => self.tell(
+                Call::ChatsDelete { id: ConversationId(id) },
+                |id: &ConversationId| json!({"id": id, "deleted": true}),
+                |id| format!("Deleted conversation {}.\n", id.0),
+            ),
             #[cfg(any(feature = "sms", feature = "notifications"))]
             ChatsCommand::Codes { id, what } => {
                 let call = Call::ChatsCodes {
                     chat: Which::Id(ConversationId(id)),
                     show: what == args::ShowOrHide::Show,
                 };
-                self.show(call, |now: &String| format!("{now}\n"))
+                self.show(call, |now: &CodesAnswer| format!("{}\n", now.says))
             }
         }
     }
@@ -211,9 +227,11 @@ impl Asking {
                 self.print(&gone, |gone| format!("Removed {}.\n", out::visible(&gone.removed)));
                 Ok(ExitCode::SUCCESS)
             }
-            ModelsCommand::First { name } => self.show(Call::ModelsFirst { name }, |name: &String| {
-                format!("{} is asked first.\n", out::visible(name))
-            }),
+            ModelsCommand::First { name } => self.tell(
+                Call::ModelsFirst { name },
+                |name: &String| json!({"first": name}),
+                |name| format!("{} is asked first.\n", out::visible(name)),
+            ),
         }
     }
 
@@ -292,9 +310,11 @@ impl Asking {
     fn memory(&self, command: MemoryCommand) -> Result<ExitCode, Failure> {
         match command {
             MemoryCommand::List => self.show(Call::MemoryList, |memories: &Vec<_>| show::memories(memories)),
-            MemoryCommand::Forget { key } => self.show(Call::MemoryForget { key }, |key: &String| {
-                format!("Forgot \"{}\".\n", out::visible(key))
-            }),
+            MemoryCommand::Forget { key } => self.tell(
+                Call::MemoryForget { key },
+                |key: &String| json!({"forgotten": key}),
+                |key| format!("Forgot \"{}\".\n", out::visible(key)),
+            ),
             MemoryCommand::Proposals => {
                 self.show(Call::MemoryProposals, |rows: &Vec<_>| show::proposals(rows))
             }
@@ -311,9 +331,11 @@ impl Asking {
         match *command {
             TasksCommand::List => self.show(Call::TasksList, |rows: &Vec<_>| show::tasks(rows)),
             TasksCommand::Show { id } => self.show(Call::TasksShow { id: TaskId(id) }, show::task),
-            TasksCommand::Cancel { id } => self.show(Call::TasksCancel { id: TaskId(id) }, |id: &TaskId| {
-                format!("Cancelled task {}.\n", id.0)
-            }),
+            TasksCommand::Cancel { id } => self.tell(
+                Call::TasksCancel { id: TaskId(id) },
+                |id: &TaskId| json!({"id": id, "cancelled": true}),
+                |id| format!("Cancelled task {}.\n", id.0),
+            ),
         }
     }
 

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use kai_assistant::notifications::view::{Item, Whole};
+use serde_json::json;
 
 use super::out::visible;
 use super::{Asking, show};
@@ -43,9 +44,11 @@ pub(super) fn run(ask: &Asking, command: NotificationsCommand) -> Result<ExitCod
             let asked = Asked::Search { text, package_name: app };
             ask.show(call(asked), |items: &Vec<Item>| list(items, "Nothing found.\n"))
         }
-        NotificationsCommand::Clear => ask.show(call(Asked::Clear), |gone: &usize| {
-            format!("Removed {} from the queue.\n", show::count(*gone, "notification"))
-        }),
+        NotificationsCommand::Clear => ask.tell(
+            call(Asked::Clear),
+            |gone: &usize| json!({"cleared": gone}),
+            |gone| format!("Removed {} from the queue.\n", show::count(*gone, "notification")),
+        ),
         NotificationsCommand::Refresh => ask.show(call(Asked::Refresh), |status| sentence(status) + "\n"),
     }
 }
@@ -77,12 +80,16 @@ fn nothing_there(status: &NotificationsStatus, all: bool) -> String {
 
 /// Something comes in, in the demo.
 pub(super) fn arrive(ask: &Asking, app: String, title: String, text: String) -> Result<ExitCode, Failure> {
-    ask.show(Call::Notifications(Asked::Arrive { app, title, text }), |id: &String| {
-        format!(
-            "It arrived as {}. The next heartbeat sees it; \"Run now\" on the demo's page does not wait.\n",
-            visible(id)
-        )
-    })
+    ask.tell(
+        Call::Notifications(Asked::Arrive { app, title, text }),
+        |id: &String| json!({"id": id}),
+        |id| {
+            format!(
+                "It arrived as {}. The next heartbeat sees it; \"Run now\" on the demo's page does not wait.\n",
+                visible(id)
+            )
+        },
+    )
 }
 
 fn list(items: &[Item], none: &str) -> String {

@@ -21,7 +21,7 @@ use crate::tasks::{RunRow, TaskRow, TaskWhole, TasksStatus};
 
 pub(super) fn status(status: &status::Status) -> String {
     let daemon = match (&status.daemon.address, &status.daemon.since_local) {
-        (Some(address), Some(since)) => format!("runs since {since}, page at {address}"),
+        (Some(address), Some(since)) => format!("runs since {}, page at {address}", spoken(since)),
         _ => "does not run; start it: kai".to_owned(),
     };
     let model = match &status.model {
@@ -241,7 +241,8 @@ pub(super) fn proposals(rows: &[Proposal]) -> String {
 
 fn task_outlook(tasks: &TasksStatus) -> String {
     let switch = if tasks.enabled { "on" } else { "off, none runs" };
-    let next = tasks.next_local.as_ref().map(|next| format!(", the next at {next}")).unwrap_or_default();
+    let next =
+        tasks.next_local.as_ref().map(|next| format!(", the next at {}", spoken(next))).unwrap_or_default();
     format!("{switch}, {}{next}", count(tasks.count as usize, "task"))
 }
 
@@ -255,7 +256,7 @@ pub(super) fn tasks(rows: &[TaskRow]) -> String {
 /// Name, schedule, and what is worth a look.
 fn task_line(row: &TaskRow) -> String {
     let state = match (row.status, &row.next_local) {
-        (Status::Pending, Some(next)) => format!(", next at {next}"),
+        (Status::Pending, Some(next)) => format!(", next at {}", spoken(next)),
         (Status::Pending, None) => String::new(),
         (Status::Running, _) => ", runs now".to_owned(),
         (Status::Completed, _) => ", done".to_owned(),
@@ -288,7 +289,7 @@ pub(super) fn task(whole: &TaskWhole) -> String {
         let reason =
             if run.reason.is_empty() { String::new() } else { format!(": {}", visible(&run.reason)) };
         let outcome = run.outcome.as_deref().map_or_else(|| "under way".to_owned(), str::to_lowercase);
-        format!("  {}  {outcome}{reason} ({} tokens, {} ms)", run.started_local, run.tokens, run.ms)
+        format!("  {}  {outcome}{reason} ({} tokens, {} ms)", spoken(&run.started_local), run.tokens, run.ms)
     };
     let runs = if whole.runs.is_empty() { "It has not run yet.\n" } else { "Last runs:\n" };
     format!("{head}\n{}\n\n{runs}{}", paragraphs(&whole.prompt), lines(whole.runs.iter().map(run)))
@@ -369,6 +370,11 @@ pub(super) fn model_tests(tests: &[ModelTest]) -> String {
         (visible(&test.name), says)
     };
     columns(&tests.iter().map(row).collect::<Vec<_>>())
+}
+
+/// A local time as people write it.
+fn spoken(local: &str) -> String {
+    local.replacen('T', " ", 1)
 }
 
 pub(super) fn count(n: usize, thing: &str) -> String {

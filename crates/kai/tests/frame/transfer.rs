@@ -34,6 +34,8 @@ fn a_file_goes_from_home_to_home_with_a_preview_between() {
     let preview = to.run(&["import", file, "--preview", "--json"]);
     assert_eq!(preview.json()[1]["section"], "memory", "{preview:?}");
     assert_eq!(preview.json()[1]["new"], 1);
+    let sections = preview.json();
+    assert!(sections.as_array().unwrap().iter().all(|section| section["changes"].is_array()), "{preview:?}");
     assert_eq!(to.run(&["memory", "list"]).out, "Kai remembers nothing yet.\n", "a preview changes nothing");
     to.run(&["import", file]).refused_last(2, "needs a yes");
     let daemon = to.start();
