@@ -9,8 +9,10 @@ use kai_assistant::ledger::{self, Record};
 use kai_assistant::memory::promotion;
 use kai_assistant::settings::{self, Setting, Values};
 use kai_assistant::tool::Run;
+use kai_assistant::toolbox::Entry;
 use kai_llm::{CallId, ToolCall};
 use serde::Serialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::call::{Around, Call, Revoked, SettingRow, ToolAnswer, ToolRow};
@@ -58,7 +60,7 @@ pub(crate) async fn answer(
             json(tools(app, &values, around))
         }
         Call::ToolsSwitch { tool, on } => json(switch_tool(app, around, &tool, on).await?),
-        Call::ToolsTry { tool, arguments } => json(call_tool(app, tool, arguments, face).await),
+        Call::ToolsTry { tool, arguments } => json(call_tool(app, tool, arguments, face).await?),
         Call::Link => json(signin::fresh_link(app).await?),
         Call::RevokeLinks => json(revoke(app).await?),
         Call::Ask { text, chat } => json(chats::ask(app, around, text, chat, face).await?),
@@ -164,7 +166,7 @@ async fn revoke(app: &App) -> Result<Revoked, DbError> {
 
 fn tools(app: &App, values: &Values, around: &Around) -> Vec<ToolRow> {
     let words = App::words(values, around);
-    let row = |entry: &kai_assistant::toolbox::Entry| {
+    let row = |entry: &Entry| {
         let name = entry.tool.name();
         let why_not = entry.why_not(values);
         ToolRow {
@@ -186,23 +188,41 @@ async fn switch_tool(app: &App, around: &Around, name: &str, on: bool) -> Result
     if settings::catalogue(app.toolbox.settings()).iter().any(|setting| setting.key == key) {
         return set(app, around, &key, if on { "true" } else { "false" }).await;
     }
-    Err(Failure::usage(match app.toolbox.entries().iter().find(|entry| entry.tool.name() == name) {
-        Some(entry) => {
-            let command = entry.turned_on_by(&values(app).await?).replace(" true", " true|false");
-            format!("{name} has no switch of its own; its feature turns it on and off: {command}")
-        }
-        None => format!("There is no tool called {name}. See: kai tools list"),
+    let entry = app.toolbox.entries().iter().find(|entry| entry.tool.name() == name);
+    let entry = entry.ok_or_else(|| no_tool(name))?;
+    let command = entry.turned_on_by(&values(app).await?).replace(" true", " true|false");
+    Err(Failure::usage(format!(
+        "{name} has no switch of its own; its feature turns it on and off: {command}"
+    )))
+}
+
+/// One call as a model would make it: same gate, same cut, in a fresh run that nothing has tainted. What cannot be a
+/// call is wrong usage; a failure of the store is a result too, so that there is JSON either way.
+async fn call_tool(
+    app: &App,
+    tool: String,
+    arguments: String,
+    face: &dyn Face,
+) -> Result<ToolAnswer, Failure> {
+    let is_called =
+        |entry: &Entry| entry.tool.name() == tool || entry.tool.aliases().contains(&tool.as_str());
+    if !app.toolbox.entries().iter().any(is_called) {
+        return Err(no_tool(&tool));
+    }
+    if !arguments.trim().is_empty()
+        && let Err(error) = serde_json::from_str::<IgnoredAny>(&arguments)
+    {
+        return Err(Failure::usage(format!("The arguments are not valid JSON: {error}.")));
+    }
+    let call = ToolCall { id: CallId("cli".to_owned()), name: tool, arguments, signature: None };
+    Ok(run_recorded(app, &call, face).await.unwrap_or_else(|error| {
+        let text = serde_json::json!({"success": false, "error": error.to_string()}).to_string();
+        ToolAnswer { text, success: false }
     }))
 }
 
-/// One call as a model would make it: same gate, same cut, in a fresh run that nothing has tainted. A failure of
-/// the store is a result too, so that there is JSON either way.
-async fn call_tool(app: &App, tool: String, arguments: String, face: &dyn Face) -> ToolAnswer {
-    let call = ToolCall { id: CallId("cli".to_owned()), name: tool, arguments, signature: None };
-    run_recorded(app, &call, face).await.unwrap_or_else(|error| {
-        let text = serde_json::json!({"success": false, "error": error.to_string()}).to_string();
-        ToolAnswer { text, success: false }
-    })
+fn no_tool(name: &str) -> Failure {
+    Failure::usage(format!("There is no tool called {name}. See: kai tools list"))
 }
 
 async fn run_recorded(app: &App, call: &ToolCall, face: &dyn Face) -> Result<ToolAnswer, DbError> {

@@ -273,9 +273,14 @@ impl Asking {
         match command {
             HeartbeatCommand::Run { force } => {
                 let ran: Ran = self.caller.ask(Call::HeartbeatRun { force: *force })?;
+                if let Some(why) = show::did_not_run(&ran) {
+                    if self.json {
+                        out::json(&ran);
+                    }
+                    return Err(Failure::failed(why));
+                }
                 self.print(&ran, show::ran);
-                let failed = matches!(ran.outcome.as_str(), "failed" | "not_due" | "busy");
-                Ok(ExitCode::from(u8::from(failed)))
+                Ok(ExitCode::SUCCESS)
             }
             HeartbeatCommand::DryRun => self.show(Call::HeartbeatDryRun, |dry: &DryRun| {
                 if !dry.is_new {

@@ -137,13 +137,20 @@ fn heartbeat(beat: &HeartbeatStatus) -> String {
 }
 
 pub(super) fn ran(ran: &Ran) -> String {
-    let reason = ran.reason.as_deref().map(visible).unwrap_or_default();
     match ran.outcome.as_str() {
         "report" => format!("{}\n", paragraphs(ran.report.as_deref().unwrap_or_default())),
-        "ok" => "Nothing needs your attention.\n".to_owned(),
         "nothing_new" => "Nothing is new, so no model was asked. (--force asks anyway.)\n".to_owned(),
-        "failed" => format!("No answer: {reason}\n"),
-        _ => format!("{reason}\n"),
+        _ => "Nothing needs your attention.\n".to_owned(),
+    }
+}
+
+/// Why there was no run, or none that was answered.
+pub(super) fn did_not_run(ran: &Ran) -> Option<String> {
+    let reason = ran.reason.clone().unwrap_or_default();
+    match ran.outcome.as_str() {
+        "failed" => Some(format!("No answer: {reason}")),
+        "not_due" | "busy" => Some(reason),
+        _ => None,
     }
 }
 
@@ -297,11 +304,22 @@ pub(super) fn task(whole: &TaskWhole) -> String {
 
 pub(super) fn tools(rows: &[ToolRow]) -> String {
     let says = |row: &ToolRow| match (&row.why_not, &row.note) {
-        (Some(why_not), _) => format!("– not offered: {why_not}"),
+        (Some(why_not), _) => format!("– not offered: {}", to_you(why_not)),
         (None, Some(note)) => format!("{} ({note})", row.description),
         (None, None) => row.description.clone(),
     };
     columns(&rows.iter().map(|row| (row.name.clone(), says(row))).collect::<Vec<_>>())
+}
+
+/// A sentence that was made for the model, said to the person it speaks of.
+fn to_you(said: &str) -> String {
+    let mut parts = said.split("The user can ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |said, part| {
+        let mut letters = part.chars();
+        let capital = letters.next().map(char::to_uppercase).into_iter().flatten();
+        said + &capital.chain(letters).collect::<String>()
+    })
 }
 
 pub(super) fn chats(rows: &[Conversation]) -> String {
@@ -388,4 +406,19 @@ pub(super) fn columns(rows: &[(String, String)]) -> String {
 
 fn lines(lines: impl Iterator<Item = String>) -> String {
     lines.map(|line| line + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_model_is_told_is_said_to_the_person() {
+        for (said, expected) in [
+            ("It is off. The user can turn it on: kai x", "It is off. Turn it on: kai x"),
+            ("There is no desktop here.", "There is no desktop here."),
+        ] {
+            assert_eq!(to_you(said), expected);
+        }
+    }
 }

@@ -42,8 +42,7 @@ fn nothing_new_asks_nobody_and_force_asks() {
 #[test]
 fn a_run_that_cannot_be_answered_says_why() {
     let home = Home::new();
-    let failed = home.run(&["heartbeat", "run", "--force"]);
-    assert!(failed.code == 1 && failed.out.contains("No model is set up"), "{failed:?}");
+    home.run(&["heartbeat", "run", "--force"]).refused(1, "No answer: No model is set up");
     assert_eq!(home.run(&["heartbeat", "log", "--json"]).json()[0]["outcome"], "failed");
     home.run(&["settings", "set", "heartbeat_interval", "7"]).refused(2, "5, 10, 15");
     home.run(&["settings", "set", "heartbeat_active_end", "25"]).refused(2, "0 to 24");
@@ -55,6 +54,8 @@ fn a_run_that_cannot_be_answered_says_why() {
     assert!(dry.err.starts_with("Nothing is new, so no model would be asked now."), "{dry:?}");
     assert!(dry.out.contains("HEARTBEAT_OK"), "{dry:?}");
     assert_eq!(home.run(&["heartbeat", "log", "--json"]).json().as_array().unwrap().len(), 1);
+    let scripted = home.run(&["heartbeat", "run", "--force", "--json"]);
+    assert_eq!((scripted.code, &scripted.json()["outcome"]), (1, &json!("failed")));
 }
 
 #[test]
