@@ -210,7 +210,7 @@ impl Outcome {
     }
 
     /// Compares what comes with what was there under the same name; `told` says what it is.
-    fn count<T: PartialEq>(&mut self, before: Option<&T>, comes: &T, told: impl FnOnce() -> String) {
+    fn count<T: PartialEq + ?Sized>(&mut self, before: Option<&T>, comes: &T, told: impl FnOnce() -> String) {
         match before {
             Some(there) if there == comes => {
                 self.same += 1;

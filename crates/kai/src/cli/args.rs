@@ -223,10 +223,10 @@ pub(super) enum Command {
     Key(KeyCommand),
     /// Write what you keep in Kai to a JSON file
     #[command(
-        after_help = "Examples:\n  kai export kai.json\n  kai export memory.json --section memory\n  kai export all.json --secrets   (asks for a passphrase that seals them)"
+        after_help = "The file is not encrypted.\n\nExamples:\n  kai export kai.json\n  kai export - | gpg -c > kai.json.gpg\n  kai export memory.json --section memory\n  kai export all.json --secrets   (asks for a passphrase that seals them)"
     )]
     Export {
-        /// Where to write it; a file that is there already is left alone
+        /// Where to write it, `-` for standard output; a file that is there already is left alone
         file: PathBuf,
         /// Only this section (settings, memory, models, tasks, conversations); may be given several times
         #[arg(long = "section", value_name = "NAME")]

@@ -27,7 +27,15 @@ fn a_file_goes_from_home_to_home_with_a_preview_between() {
     let file = file.to_str().unwrap();
     let written = from.run(&["export", file]);
     assert_eq!(written.code, 0, "{written:?}");
+    assert!(written.err.contains("not encrypted") && written.err.contains("conversations"), "{written:?}");
     let text = std::fs::read_to_string(file).unwrap();
+    let printed = from.run(&["export", "-"]);
+    assert_eq!((printed.code, printed.err.as_str()), (0, ""), "the file and nothing else");
+    assert_eq!(
+        printed.json()["sections"],
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()["sections"]
+    );
+    assert!(!std::path::Path::new("-").exists());
     assert!(text.contains("green tea") && !text.contains("sk-very-secret"));
     from.run(&["export", file]).refused(1, "is there already");
 
@@ -37,7 +45,7 @@ fn a_file_goes_from_home_to_home_with_a_preview_between() {
     let sections = preview.json();
     assert!(sections.as_array().unwrap().iter().all(|section| section["changes"].is_array()), "{preview:?}");
     assert_eq!(to.run(&["memory", "list"]).out, "Kai remembers nothing yet.\n", "a preview changes nothing");
-    to.run(&["import", file]).refused_last(2, "needs a yes");
+    to.run(&["import", file]).refused_last(2, "or add --yes");
     let daemon = to.start();
     assert_eq!(to.run(&["import", file, "--yes"]).code, 0);
     assert_eq!(to.run(&["memory", "list"]).out, "tea  Likes green tea.\n");
@@ -50,6 +58,20 @@ fn a_file_goes_from_home_to_home_with_a_preview_between() {
     assert_eq!(to.run(&["memory", "list"]).out, "tea  Likes green tea.\n");
     to.run(&["import", file, "--section", "poems", "--yes"])
         .refused(2, "settings, memory, models, tasks, conversations");
+}
+
+#[test]
+fn what_is_as_it_was_is_not_told_as_news() {
+    let (from, to) = (Home::new(), Home::new());
+    from.run(&["tools", "disable", "get_local_time"]);
+    from.run(&["tools", "enable", "get_local_time"]);
+    from.run(&["settings", "set", "theme", "dark"]);
+    let file = from.path().join("kai.json");
+    let file = file.to_str().unwrap();
+    assert_eq!(from.run(&["export", file, "--section", "settings"]).code, 0);
+    let preview = to.run(&["import", file, "--preview", "--json"]).json();
+    assert_eq!((&preview[0]["same"], &preview[0]["new"]), (&1.into(), &1.into()), "{preview}");
+    assert_eq!(preview[0]["changes"], serde_json::json!(["theme: system → dark"]));
 }
 
 #[test]
