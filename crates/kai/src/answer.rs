@@ -64,8 +64,10 @@ pub(crate) async fn answer(
         Call::Link => json(signin::fresh_link(app).await?),
         Call::RevokeLinks => json(revoke(app).await?),
         Call::Ask { text, chat } => json(chats::ask(app, around, text, chat, face).await?),
-        Call::ChatsList => json(app.db.read(conversation::list).await?),
-        Call::ChatsSearch { text } => json(app.db.read(move |tx| conversation::search(tx, &text)).await?),
+        Call::ChatsList => json(chats::rows(app, app.db.read(conversation::list).await?)),
+        Call::ChatsSearch { text } => {
+            json(chats::rows(app, app.db.read(move |tx| conversation::search(tx, &text)).await?))
+        }
         Call::ChatsShow { id } => json(chats::show(app, id).await?),
         Call::ChatsDelete { id } => json(chats::delete(app, id).await?),
         #[cfg(any(feature = "sms", feature = "notifications"))]

@@ -1,6 +1,7 @@
 //! Turns and conversations, as commands and the page ask for them.
 
-use kai_assistant::agent::conversation::{self, ConversationId, Entry, Which};
+use jiff::Timestamp;
+use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Which};
 use kai_assistant::agent::turn::End;
 use kai_assistant::agent::{Answer, Driver, Face, Ready, TurnError};
 use kai_assistant::db::DbError;
@@ -13,7 +14,6 @@ use kai_assistant::{
 };
 use kai_assistant::{heartbeat, lease};
 
-#[cfg(any(feature = "sms", feature = "notifications"))]
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Around, AskAnswer};
@@ -83,6 +83,25 @@ fn told(answer: Result<Answer, TurnError>) -> Result<AskAnswer, Failure> {
 
 pub(crate) const PLATFORM: &str =
     if cfg!(target_os = "android") { "Android (Termux)" } else { std::env::consts::OS };
+
+/// A row of `kai chats list`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ChatRow {
+    #[serde(flatten)]
+    pub(crate) conversation: Conversation,
+    /// When something was last said in it.
+    pub(crate) updated_local: String,
+}
+
+pub(crate) fn rows(app: &App, all: Vec<Conversation>) -> Vec<ChatRow> {
+    let zone = app.clock.zone();
+    let row = |conversation: Conversation| {
+        let at = Timestamp::from_millisecond(conversation.updated_at).unwrap_or_default();
+        let updated_local = at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+        ChatRow { conversation, updated_local }
+    };
+    all.into_iter().map(row).collect()
+}
 
 pub(crate) async fn show(app: &App, id: ConversationId) -> Result<Vec<Entry>, Failure> {
     let entries = app.db.write(move |tx| {

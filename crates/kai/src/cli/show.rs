@@ -1,6 +1,6 @@
 //! Answers as text for people.
 
-use kai_assistant::agent::conversation::{Conversation, Entry};
+use kai_assistant::agent::conversation::Entry;
 use kai_assistant::ledger::Record;
 use kai_assistant::memory::Memory;
 use kai_assistant::memory::promotion::Proposal;
@@ -10,6 +10,7 @@ use kai_llm::Message;
 
 use super::out::visible;
 use crate::call::{ModelRow, ModelTest, SettingRow, ToolRow};
+use crate::chats::ChatRow;
 use crate::doctor::{Check, Verdict};
 use crate::heartbeat::{DryRun, HeartbeatStatus, LogRow, Ran};
 use crate::ledger::{LedgerCheck, LedgerRow};
@@ -322,11 +323,16 @@ fn to_you(said: &str) -> String {
     })
 }
 
-pub(super) fn chats(rows: &[Conversation]) -> String {
+pub(super) fn chats(rows: &[ChatRow]) -> String {
     if rows.is_empty() {
         return "No conversations.\n".to_owned();
     }
-    columns(&rows.iter().map(|row| (row.id.0.to_string(), visible(&row.title))).collect::<Vec<_>>())
+    let row = |row: &ChatRow| {
+        // To the minute, which tells them apart well enough.
+        let minute = row.updated_local.get(..16).map(spoken).unwrap_or_default();
+        (row.conversation.id.0.to_string(), format!("{minute}  {}", visible(&row.conversation.title)))
+    };
+    columns(&rows.iter().map(row).collect::<Vec<_>>())
 }
 
 pub(super) fn entries(entries: &[Entry]) -> String {

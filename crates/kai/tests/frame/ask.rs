@@ -87,6 +87,11 @@ fn json_holds_the_answer_and_what_it_cost() {
     let provider = Provider::start([Act::says("Hello.")]);
     let home = with_model(&provider);
     let answer = home.run(&["ask", "hi", "--json"]).json();
+    let row = home.run(&["chats", "list", "--json"]).json()[0].clone();
+    let at = row["updated_local"].as_str().unwrap();
+    let moment: jiff::Timestamp = at.parse().unwrap();
+    assert_eq!(moment.as_second(), row["updated_at"].as_i64().unwrap() / 1000);
+    assert_eq!(home.run(&["chats", "list"]).out, format!("1  {}  hi\n", at[..16].replace('T', " ")));
     let expected = json!({
         "text": "Hello.", "chat": 1, "answered_by": "mine", "end": "answered", "cut_off": false, "tokens_in": 11, "tokens_out": 7,
     });
