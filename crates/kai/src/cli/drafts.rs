@@ -21,44 +21,63 @@ use crate::sms::{Button, CONNECT, DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatu
 #[derive(Debug, Subcommand)]
 pub(super) enum SmsCommand {
     /// Look at the phone's inbox now
+    #[command(after_help = "Example:\n  kai sms poll")]
     Poll,
     /// What arrived and waits for the next heartbeat
+    #[command(after_help = "Examples:\n  kai sms list\n  kai sms list --json")]
     List,
     /// One message whole, for your own eyes
+    #[command(after_help = "Example:\n  kai sms read 4711")]
     Read {
+        /// The number that `kai sms list` shows first
         #[arg(value_parser = args::number)]
         id: i64,
     },
     /// Search the inbox by sender and text
-    Search { text: String },
+    #[command(after_help = "Example:\n  kai sms search dinner")]
+    Search {
+        /// What the sender or the text holds
+        text: String,
+    },
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DraftsCommand {
     /// All drafts with what became of them
+    #[command(after_help = "Examples:\n  kai drafts list\n  kai drafts list --json")]
     List,
     /// One draft whole
+    #[command(after_help = "Example:\n  kai drafts show 3")]
     Show {
+        /// The number that `kai drafts list` shows first
         #[arg(value_parser = args::number)]
         id: i64,
     },
     /// Show a draft whole, ask, and send it
+    #[command(after_help = "Example:\n  kai drafts send 3")]
     Send {
+        /// The number that `kai drafts list` shows first
         #[arg(value_parser = args::number)]
         id: i64,
     },
     /// Take a draft away without sending it
+    #[command(after_help = "Example:\n  kai drafts discard 3")]
     Discard {
+        /// The number that `kai drafts list` shows first
         #[arg(value_parser = args::number)]
         id: i64,
     },
     /// Try again to send a draft that failed
+    #[command(after_help = "Example:\n  kai drafts retry 3")]
     Retry {
+        /// The number that `kai drafts list` shows first
         #[arg(value_parser = args::number)]
         id: i64,
     },
     /// Take away a draft that was sent, or may have been
+    #[command(after_help = "Example:\n  kai drafts dismiss 3")]
     Dismiss {
+        /// The number that `kai drafts list` shows first
         #[arg(value_parser = args::number)]
         id: i64,
     },
@@ -67,19 +86,27 @@ pub(super) enum DraftsCommand {
 #[derive(Debug, Subcommand)]
 pub(super) enum DemoCommand {
     /// An SMS arrives on the simulated phone
+    #[command(
+        after_help = "Examples:\n  kai demo sms \"Are you coming?\"\n  kai demo sms --from +15550177 \"Are you there?\""
+    )]
     Sms {
         /// The number it comes from
         #[arg(long, default_value = "+15550100")]
         from: String,
+        /// What it says
         text: String,
     },
     /// An app of the simulated phone shows a notification
     #[cfg(feature = "notifications")]
+    #[command(after_help = "Example:\n  kai demo notify --app Signal --title Bob \"Lunch?\"")]
     Notify {
+        /// The app that shows it
         #[arg(long, default_value = "WhatsApp")]
         app: String,
+        /// Its first line, such as who wrote
         #[arg(long, default_value = "Alice")]
         title: String,
+        /// What it says
         text: String,
     },
 }

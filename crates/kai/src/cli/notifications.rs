@@ -15,23 +15,34 @@ use crate::notifications::{Asked, GapRow, NotificationsStatus, UNSUPPORTED};
 #[derive(Debug, Subcommand)]
 pub(super) enum NotificationsCommand {
     /// Those that wait for the next heartbeat, oldest first
+    #[command(after_help = "Examples:\n  kai notifications list\n  kai notifications list --all")]
     List {
         /// All that are kept, newest first: those of the last day
         #[arg(long)]
         all: bool,
     },
     /// One in full
-    Read { id: String },
+    #[command(after_help = "Example:\n  kai notifications read '0|org.example.chat|7|null|10123'")]
+    Read {
+        /// The id that `kai notifications list` shows below it
+        id: String,
+    },
     /// Search those of the last day, newest first
+    #[command(
+        after_help = "Examples:\n  kai notifications search dinner\n  kai notifications search dinner --app com.whatsapp"
+    )]
     Search {
+        /// What the app, the title or the text holds
         text: String,
         /// Only those of this app
         #[arg(long, value_name = "PACKAGE")]
         app: Option<String>,
     },
     /// Empty the queue; what is kept can still be searched
+    #[command(after_help = "Example:\n  kai notifications clear")]
     Clear,
     /// Look now, and say how it stands
+    #[command(after_help = "Example:\n  kai notifications refresh")]
     Refresh,
 }
 
