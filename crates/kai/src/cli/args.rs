@@ -100,7 +100,7 @@ impl Stop {
     }
 
     #[cfg(not(feature = "sms"))]
-    #[expect(clippy::unnecessary_wraps, reason = "the foss edition may have none")]
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "the foss edition has a demo")]
     pub(super) fn at(self, home: Home) -> Option<Home> {
         Some(home)
     }
