@@ -297,7 +297,7 @@ async fn the_heartbeat_tells_of_tasks_and_runs_only_for_what_changed() {
     let dry = beat.dry_run().await.unwrap().text;
     let line = "## Pending Tasks\n- 1: Weather, every weekday at 7:30 (next: 2026-03-10 07:30+00:00)";
     assert!(dry.contains(line) && !dry.contains("Additions"), "{dry}");
-    let ran = async || beat.run(Why::Asked, stage.driver()).await.unwrap();
+    let ran = async || beat.run(Why::Asked, Ok(stage.driver())).await.unwrap();
     assert_eq!(ran().await, Beaten::Ran(BeatOutcome::Ok));
     stage.clock.advance(SignedDuration::from_hours(48));
     let round = stage.errands().begin().await.unwrap().unwrap();

@@ -148,7 +148,7 @@ impl World {
             shown: &[],
             platform: "test",
         };
-        Beat { db, clock: self.clock.as_ref() }.run(why, driver).await
+        Beat { db, clock: self.clock.as_ref() }.run(why, Ok(driver)).await
     }
 
     fn asked(&self) -> usize {

@@ -9,8 +9,10 @@ use kai_assistant::ledger::{self, Record};
 use kai_assistant::memory::promotion;
 use kai_assistant::settings::{self, Setting, Values};
 use kai_assistant::tool::Run;
+use kai_assistant::toolbox::Entry;
 use kai_llm::{CallId, ToolCall};
 use serde::Serialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::call::{Around, Call, Revoked, SettingRow, ToolAnswer, ToolRow};
@@ -31,9 +33,13 @@ pub(crate) async fn answer(
     match call {
         Call::Status => json(status::of(app, around).await?),
         Call::Doctor => json(doctor::examine(app, around).await),
+        Call::Stop => {
+            app.stop.cancel();
+            json(())
+        }
         Call::SettingsList => json(settings_list(app).await?),
         Call::SettingsGet { key } => json(row(&find(app, &key)?, &values(app).await?)),
-        Call::SettingsSet { key, value } => json(set(app, &key, &value).await?),
+        Call::SettingsSet { key, value } => json(set(app, around, &key, &value).await?),
         Call::HeartbeatRun { force } => {
             let why = if force { Why::Forced } else { Why::Asked };
             json(heartbeat::run(app, around, why).await?)
@@ -53,13 +59,15 @@ pub(crate) async fn answer(
             app.toolbox.look(&values).await;
             json(tools(app, &values, around))
         }
-        Call::ToolsSwitch { tool, on } => json(switch_tool(app, &tool, on).await?),
-        Call::ToolsTry { tool, arguments } => json(call_tool(app, tool, arguments, face).await),
+        Call::ToolsSwitch { tool, on } => json(switch_tool(app, around, &tool, on).await?),
+        Call::ToolsTry { tool, arguments } => json(call_tool(app, tool, arguments, face).await?),
         Call::Link => json(signin::fresh_link(app).await?),
         Call::RevokeLinks => json(revoke(app).await?),
         Call::Ask { text, chat } => json(chats::ask(app, around, text, chat, face).await?),
-        Call::ChatsList => json(app.db.read(conversation::list).await?),
-        Call::ChatsSearch { text } => json(app.db.read(move |tx| conversation::search(tx, &text)).await?),
+        Call::ChatsList => json(chats::rows(app, app.db.read(conversation::list).await?)),
+        Call::ChatsSearch { text } => {
+            json(chats::rows(app, app.db.read(move |tx| conversation::search(tx, &text)).await?))
+        }
         Call::ChatsShow { id } => json(chats::show(app, id).await?),
         Call::ChatsDelete { id } => json(chats::delete(app, id).await?),
         #[cfg(any(feature = "sms", feature = "notifications"))]
@@ -67,7 +75,7 @@ pub(crate) async fn answer(
         Call::ModelsList => json(models::rows(app, around).await?),
         Call::ModelsAdd(new) => json(models::add(app, around, new).await?),
         Call::ModelsTest { name } => json(models::test(app, around, name.as_deref()).await?),
-        Call::ModelsRemove { name } => json(models::remove(app, name).await?),
+        Call::ModelsRemove { name } => json(models::let_go(app, name).await?),
         Call::Export { sections, passphrase } => json(transfer::export(app, &sections, passphrase).await?),
         Call::Import(call) => json(transfer::import(app, call).await?),
         Call::ModelsFirst { name } => json(models::first(app, name).await?),
@@ -116,9 +124,12 @@ fn find(app: &App, key: &str) -> Result<Setting, Failure> {
     Err(Failure::usage(format!("There is no setting called {key}.{hint} All of them: kai settings list")))
 }
 
-async fn set(app: &App, key: &str, typed: &str) -> Result<SettingRow, Failure> {
+async fn set(app: &App, around: &Around, key: &str, typed: &str) -> Result<SettingRow, Failure> {
     let setting = find(app, key)?;
     let value = setting.accept(typed).map_err(|refused| Failure::usage(refused.to_string()))?;
+    if setting.key == settings::HEARTBEAT_MODEL.key {
+        models::can_be_chosen(app, around, &value).await?;
+    }
     #[cfg(feature = "notifications")]
     if setting.key == settings::NOTIFICATIONS_ENABLED.key {
         crate::notifications::switch(app, value == "true").await?;
@@ -157,7 +168,7 @@ async fn revoke(app: &App) -> Result<Revoked, DbError> {
 
 fn tools(app: &App, values: &Values, around: &Around) -> Vec<ToolRow> {
     let words = App::words(values, around);
-    let row = |entry: &kai_assistant::toolbox::Entry| {
+    let row = |entry: &Entry| {
         let name = entry.tool.name();
         let why_not = entry.why_not(values);
         ToolRow {
@@ -174,28 +185,46 @@ fn tools(app: &App, values: &Values, around: &Around) -> Vec<ToolRow> {
 }
 
 /// Turns a tool's own switch; a tool that its feature governs has none.
-async fn switch_tool(app: &App, name: &str, on: bool) -> Result<SettingRow, Failure> {
+async fn switch_tool(app: &App, around: &Around, name: &str, on: bool) -> Result<SettingRow, Failure> {
     let key = format!("tool_enabled_{name}");
     if settings::catalogue(app.toolbox.settings()).iter().any(|setting| setting.key == key) {
-        return set(app, &key, if on { "true" } else { "false" }).await;
+        return set(app, around, &key, if on { "true" } else { "false" }).await;
     }
-    Err(Failure::usage(match app.toolbox.entries().iter().find(|entry| entry.tool.name() == name) {
-        Some(entry) => {
-            let command = entry.turned_on_by(&values(app).await?).replace(" true", " true|false");
-            format!("{name} has no switch of its own; its feature turns it on and off: {command}")
-        }
-        None => format!("There is no tool called {name}. See: kai tools list"),
+    let entry = app.toolbox.entries().iter().find(|entry| entry.tool.name() == name);
+    let entry = entry.ok_or_else(|| no_tool(name))?;
+    let command = entry.turned_on_by(&values(app).await?).replace(" true", " true|false");
+    Err(Failure::usage(format!(
+        "{name} has no switch of its own; its feature turns it on and off: {command}"
+    )))
+}
+
+/// One call as a model would make it: same gate, same cut, in a fresh run that nothing has tainted. What cannot be a
+/// call is wrong usage; a failure of the store is a result too, so that there is JSON either way.
+async fn call_tool(
+    app: &App,
+    tool: String,
+    arguments: String,
+    face: &dyn Face,
+) -> Result<ToolAnswer, Failure> {
+    let is_called =
+        |entry: &Entry| entry.tool.name() == tool || entry.tool.aliases().contains(&tool.as_str());
+    if !app.toolbox.entries().iter().any(is_called) {
+        return Err(no_tool(&tool));
+    }
+    if !arguments.trim().is_empty()
+        && let Err(error) = serde_json::from_str::<IgnoredAny>(&arguments)
+    {
+        return Err(Failure::usage(format!("The arguments are not valid JSON: {error}.")));
+    }
+    let call = ToolCall { id: CallId("cli".to_owned()), name: tool, arguments, signature: None };
+    Ok(run_recorded(app, &call, face).await.unwrap_or_else(|error| {
+        let text = serde_json::json!({"success": false, "error": error.to_string()}).to_string();
+        ToolAnswer { text, success: false }
     }))
 }
 
-/// One call as a model would make it: same gate, same cut, in a fresh run that nothing has tainted. A failure of
-/// the store is a result too, so that there is JSON either way.
-async fn call_tool(app: &App, tool: String, arguments: String, face: &dyn Face) -> ToolAnswer {
-    let call = ToolCall { id: CallId("cli".to_owned()), name: tool, arguments, signature: None };
-    run_recorded(app, &call, face).await.unwrap_or_else(|error| {
-        let text = serde_json::json!({"success": false, "error": error.to_string()}).to_string();
-        ToolAnswer { text, success: false }
-    })
+fn no_tool(name: &str) -> Failure {
+    Failure::usage(format!("There is no tool called {name}. See: kai tools list"))
 }
 
 async fn run_recorded(app: &App, call: &ToolCall, face: &dyn Face) -> Result<ToolAnswer, DbError> {

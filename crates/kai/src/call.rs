@@ -40,6 +40,8 @@ pub(crate) struct Around {
 pub(crate) enum Call {
     Status,
     Doctor,
+    /// The daemon is to end.
+    Stop,
     SettingsList,
     SettingsGet {
         key: String,
@@ -238,6 +240,14 @@ pub(crate) struct ModelRow {
     pub(crate) local: bool,
     /// Of the key itself nothing is ever told.
     pub(crate) has_key: bool,
+}
+
+/// What `kai models remove` did.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ModelRemoved {
+    pub(crate) removed: String,
+    /// Heartbeats were to ask it, and now ask the others in their order.
+    pub(crate) heartbeat_reset: bool,
 }
 
 /// What `kai models test` found out about one model.

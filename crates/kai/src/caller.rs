@@ -51,6 +51,12 @@ impl Caller {
         serde_json::from_value(value).map_err(|_| other_version())
     }
 
+    /// The daemon's own answer; `None` where none can be reached.
+    pub(crate) fn ask_daemon<T: DeserializeOwned>(&self, call: Call) -> Result<Option<T>, Failure> {
+        let Some(stream) = socket::connect(&self.home) else { return Ok(None) };
+        serde_json::from_value(over(stream, call)?).map(Some).map_err(|_| other_version())
+    }
+
     /// For calls that are watched, one after the other.
     pub(crate) fn line(&self) -> Result<Line<'_>, Failure> {
         Ok(Line { caller: self, app: OnceCell::new(), runtime: Some(runtime()?) })

@@ -1,6 +1,7 @@
 //! Turns and conversations, as commands and the page ask for them.
 
-use kai_assistant::agent::conversation::{self, ConversationId, Entry, Which};
+use jiff::Timestamp;
+use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Which};
 use kai_assistant::agent::turn::End;
 use kai_assistant::agent::{Answer, Driver, Face, Ready, TurnError};
 use kai_assistant::db::DbError;
@@ -12,6 +13,8 @@ use kai_assistant::{
     settings::{self, CODE_REDACTION_ENABLED},
 };
 use kai_assistant::{heartbeat, lease};
+
+use serde::{Deserialize, Serialize};
 
 use crate::call::{Around, AskAnswer};
 use crate::failure::Failure;
@@ -81,6 +84,25 @@ fn told(answer: Result<Answer, TurnError>) -> Result<AskAnswer, Failure> {
 pub(crate) const PLATFORM: &str =
     if cfg!(target_os = "android") { "Android (Termux)" } else { std::env::consts::OS };
 
+/// A row of `kai chats list`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ChatRow {
+    #[serde(flatten)]
+    pub(crate) conversation: Conversation,
+    /// When something was last said in it.
+    pub(crate) updated_local: String,
+}
+
+pub(crate) fn rows(app: &App, all: Vec<Conversation>) -> Vec<ChatRow> {
+    let zone = app.clock.zone();
+    let row = |conversation: Conversation| {
+        let at = Timestamp::from_millisecond(conversation.updated_at).unwrap_or_default();
+        let updated_local = at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+        ChatRow { conversation, updated_local }
+    };
+    all.into_iter().map(row).collect()
+}
+
 pub(crate) async fn show(app: &App, id: ConversationId) -> Result<Vec<Entry>, Failure> {
     let entries = app.db.write(move |tx| {
         if conversation::is_heartbeat(tx, id)? {
@@ -108,16 +130,31 @@ pub(crate) async fn delete(app: &App, id: ConversationId) -> Result<Conversation
     deleted.await.map_err(|error| Failure::failed(error.to_string()))
 }
 
+/// What `kai chats codes` says: whether the model sees one-time codes in a conversation now.
+#[cfg(any(feature = "sms", feature = "notifications"))]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct CodesAnswer {
+    /// None where none has begun.
+    pub(crate) id: Option<ConversationId>,
+    pub(crate) shown: bool,
+    pub(crate) says: String,
+}
+
 /// The person lets the model see one-time codes in a conversation, or takes that back; says what is so now.
 #[cfg(any(feature = "sms", feature = "notifications"))]
-pub(crate) async fn codes(app: &App, chat: Which, show: bool) -> Result<String, Failure> {
+pub(crate) async fn codes(app: &App, chat: Which, show: bool) -> Result<CodesAnswer, Failure> {
     let now = app.clock.now();
+    let is = |id, shown, says: &str| CodesAnswer { id, shown, says: says.to_owned() };
     let changed = app.db.write(move |tx| {
+        let meant = match chat {
+            Which::Newest => conversation::newest(tx)?,
+            Which::Id(id) => Some(id),
+            Which::New => None,
+        };
         if !settings::load(tx)?.on(&CODE_REDACTION_ENABLED) {
-            return Ok(NOTHING_HIDDEN);
+            return Ok(is(meant, true, NOTHING_HIDDEN));
         }
-        let meant = if chat == Which::Newest { conversation::newest(tx)?.map(Which::Id) } else { Some(chat) };
-        let Some(Which::Id(id)) = meant else { return Ok(NOT_BEGUN) };
+        let Some(id) = meant else { return Ok(is(None, false, NOT_BEGUN)) };
         let (codes, said) = match (show, conversation::codes(tx, id)?) {
             (true, _) => (Codes::Shown, CODES_SHOWN),
             (false, Codes::Hidden) => (Codes::Hidden, CODES_HIDDEN),
@@ -127,9 +164,9 @@ pub(crate) async fn codes(app: &App, chat: Which, show: bool) -> Result<String, 
             return Err(TurnError::Unknown(id));
         }
         ledger::append(tx, &Record::Codes { conversation: id.0, shown: show }, now)?;
-        Ok(said)
+        Ok(is(Some(id), show, said))
     });
-    changed.await.map(str::to_owned).map_err(|error| Failure::failed(error.to_string()))
+    changed.await.map_err(|error| Failure::failed(error.to_string()))
 }
 
 #[cfg(any(feature = "sms", feature = "notifications"))]

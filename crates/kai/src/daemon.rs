@@ -53,7 +53,7 @@ pub(crate) struct Listen {
     pub(crate) port: Option<u16>,
 }
 
-/// Runs until SIGINT or SIGTERM, or until its person wants everything erased.
+/// Runs until SIGINT, SIGTERM or `kai stop`, or until its person wants everything erased.
 pub(crate) fn run(home: &Home, keys: Keys, listen: Listen) -> Result<(), Failure> {
     let lock = only_one(home, keys)?;
     let app = wire::open(home.clone(), keys, Role::Daemon)?;
@@ -127,6 +127,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     tokio::select! {
         () = end.wait() => {}
         () = app.erase.cancelled() => {}
+        () = app.stop.cancelled() => {}
     }
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     stop.cancel();

@@ -102,7 +102,7 @@ fn key(app: &App) -> Check {
 }
 
 async fn store(app: &App) -> Check {
-    let next = "Stop Kai and put back a backup, or a file from the folder `copies`.".to_owned();
+    let next = "Stop Kai (kai stop) and put back a backup, or a file from the folder `copies`.".to_owned();
     match app.db.damage().await {
         Ok(None) => Check::fine("store", "opens and is whole"),
         Ok(Some(damage)) => Check::broken("store", format!("is damaged: {damage}"), Some(next)),

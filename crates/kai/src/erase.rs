@@ -35,7 +35,7 @@ const OURS: [&str; 16] = [
 pub(crate) fn everything(home: &Home) -> Result<(), Failure> {
     if let Some(demo) = home.old_demo() {
         let Some(_lock) = demo.lock_daemon().map_err(|e| failed(&demo, &e))? else {
-            return Err(Failure::failed("The demo still runs in this home. Stop it, then erase again."));
+            return Err(Failure::failed("The demo still runs in this home. Stop it first: kai stop --demo"));
         };
         one(&demo)?;
         // It stays if somebody else put something into it.

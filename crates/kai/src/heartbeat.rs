@@ -10,7 +10,7 @@ use kai_assistant::settings::{self, HEARTBEAT_MODEL};
 use kai_assistant::untrusted::Untrusted;
 use serde::{Deserialize, Serialize};
 
-use crate::call::Around;
+use crate::call::{Around, ModelRow};
 use crate::caller::Nobody;
 use crate::chats::PLATFORM;
 use crate::failure::Failure;
@@ -63,6 +63,8 @@ pub(crate) struct HeartbeatStatus {
     /// The conversation of a report that nobody has looked at.
     pub(crate) report: Option<i64>,
     pub(crate) tokens_today: u64,
+    /// What is wrong with the model that it is to ask.
+    pub(crate) lacks: Option<String>,
 }
 
 fn due_name(due: Due) -> &'static str {
@@ -103,6 +105,7 @@ pub(crate) async fn status(app: &App) -> Result<HeartbeatStatus, DbError> {
         last: log.into_iter().next().map(|logged| log_row(app, logged)),
         report: banner.map(|id| id.0),
         tokens_today: standing.spent,
+        lacks: None,
     })
 }
 
@@ -126,7 +129,8 @@ pub(crate) async fn log(app: &App) -> Result<Vec<LogRow>, DbError> {
 /// One run, if it may.
 pub(crate) async fn run(app: &App, around: &Around, why: Why) -> Result<Ran, Failure> {
     let models = chosen_models(app, around).await?;
-    let beaten = Beat { db: &app.db, clock: app.clock.as_ref() }.run(why, driver(app, &models)).await?;
+    let driver = models.as_ref().map(|models| driver(app, models)).map_err(Clone::clone);
+    let beaten = Beat { db: &app.db, clock: app.clock.as_ref() }.run(why, driver).await?;
     let (outcome, reason, report) = match beaten {
         Beaten::Ran(Outcome::Report(said)) => ("report", None, Some(said)),
         Beaten::Ran(Outcome::Failed(why)) => ("failed", Some(why), None),
@@ -153,11 +157,49 @@ fn driver<'a>(app: &'a App, models: &'a [Ready]) -> Driver<'a> {
 
 /// The models in their order, or the one that heartbeats are to ask. None is a failure of the run, which is logged,
 /// and not of the command.
-async fn chosen_models(app: &App, around: &Around) -> Result<Vec<Ready>, DbError> {
+async fn chosen_models(app: &App, around: &Around) -> Result<Result<Vec<Ready>, String>, DbError> {
     let wanted = app.db.read(settings::load).await?.of(&HEARTBEAT_MODEL);
-    let mut ready = models::ready(app, around).await.unwrap_or_default();
-    ready.retain(|model| wanted.is_empty() || model.label == wanted);
-    Ok(ready)
+    if !wanted.is_empty()
+        && let Some(lack) = lacks(&wanted, &models::rows(app, around).await?)
+    {
+        return Ok(Err(lack.sentence()));
+    }
+    let ready = models::ready(app, around).await.map_err(|failure| failure.message);
+    Ok(ready.map(|mut ready| {
+        ready.retain(|model| wanted.is_empty() || model.label == wanted);
+        ready
+    }))
+}
+
+/// What is wrong with the model that heartbeats are to ask, and the next step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lack {
+    pub(crate) says: String,
+    pub(crate) next: String,
+}
+
+impl Lack {
+    pub(crate) fn sentence(&self) -> String {
+        format!("The heartbeat {}. {}", self.says, self.next)
+    }
+}
+
+/// Is the chosen one there, and can it be asked? Where none is chosen, the usual order is asked.
+pub(crate) fn lacks(wanted: &str, rows: &[ModelRow]) -> Option<Lack> {
+    if wanted.is_empty() {
+        return None;
+    }
+    let other = "Name one of kai models list, or none: kai settings set heartbeat_model \"\"";
+    match rows.iter().find(|row| row.name == wanted) {
+        None => Some(Lack {
+            says: format!("is to ask a model called {wanted}, and there is none"),
+            next: other.to_owned(),
+        }),
+        Some(row) => row.why_not.as_ref().map(|why| Lack {
+            says: format!("is to ask {wanted}, which cannot be used"),
+            next: format!("{why} {other}"),
+        }),
+    }
 }
 
 /// What the next run would ask with; nothing changes.

@@ -5,9 +5,10 @@ use kai_assistant::db::DbError;
 use kai_assistant::ledger;
 use kai_assistant::models::store::Move;
 use kai_assistant::models::{self, Candidate, ConfiguredModel, Origin, Surroundings, store};
+use kai_assistant::settings::{self, HEARTBEAT_MODEL};
 use kai_llm::{Key, Message, Preset, Request, connect, local, presets};
 
-use crate::call::{Around, ModelRow, ModelTest, NewModel};
+use crate::call::{Around, ModelRemoved, ModelRow, ModelTest, NewModel};
 #[cfg(feature = "sms")]
 use crate::demo;
 use crate::failure::Failure;
@@ -66,7 +67,7 @@ pub(crate) async fn ready(app: &App, around: &Around) -> Result<Vec<Ready>, Fail
         }
     }
     if ready.is_empty() {
-        let nothing = "No model is set up. Add one on the page under Settings, Models, or: kai models add ollama --model qwen3, kai models add openai --key-stdin (all presets: kai models add --help)";
+        let nothing = "No model is set up. Add one on the page under Settings, Models, or: kai models add ollama --model qwen3, kai models add openai (all presets: kai models add --help)";
         return Err(Failure::failed(why_not.unwrap_or_else(|| nothing.to_owned())));
     }
     Ok(ready)
@@ -153,6 +154,45 @@ async fn model(preset: &Preset, new: &NewModel) -> Result<String, Failure> {
 pub(crate) async fn remove(app: &App, name: String) -> Result<String, Failure> {
     let gone = name.clone();
     if app.db.write(move |tx| store::remove(tx, &gone)).await? { Ok(name) } else { Err(not_added(&name)) }
+}
+
+/// Removes a model for good. Heartbeats that were to ask it ask the others again, unless one of that name is still
+/// there, from the environment.
+pub(crate) async fn let_go(app: &App, name: String) -> Result<ModelRemoved, Failure> {
+    let (gone, around) = (name.clone(), surroundings(&app.around));
+    let reset = app.db.write(move |tx| {
+        if !store::remove(tx, &gone)? {
+            return Ok(None);
+        }
+        let left = models::candidates(&store::all(tx)?, &around);
+        let reset =
+            settings::load(tx)?.of(&HEARTBEAT_MODEL) == gone && left.iter().all(|model| model.name != gone);
+        if reset {
+            settings::store(tx, &HEARTBEAT_MODEL.key, "")?;
+        }
+        Ok::<_, DbError>(Some(reset))
+    });
+    let heartbeat_reset = reset.await?.ok_or_else(|| not_added(&name))?;
+    Ok(ModelRemoved { removed: name, heartbeat_reset })
+}
+
+/// A model that heartbeats are to ask: one that there is, or none for the usual order.
+pub(crate) async fn can_be_chosen(app: &App, around: &Around, name: &str) -> Result<(), Failure> {
+    if name.is_empty() {
+        return Ok(());
+    }
+    let rows = rows(app, around).await?;
+    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+    match names.as_slice() {
+        names if names.contains(&name) => Ok(()),
+        [] => Err(Failure::usage(format!(
+            "There is no model called {name}, nor any other. Add one: kai models add --help"
+        ))),
+        names => Err(Failure::usage(format!(
+            "There is no model called {name}. There are: {}. An empty one (\"\") means the usual order.",
+            names.join(", ")
+        ))),
+    }
 }
 
 pub(crate) async fn first(app: &App, name: String) -> Result<String, Failure> {

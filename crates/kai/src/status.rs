@@ -2,7 +2,7 @@
 
 use kai_assistant::db::DbError;
 use kai_assistant::memory;
-use kai_assistant::settings::{self, MEMORY_ENABLED};
+use kai_assistant::settings::{self, HEARTBEAT_MODEL, MEMORY_ENABLED};
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Around, ModelRow};
@@ -66,6 +66,8 @@ pub(crate) async fn of(app: &App, around: &Around) -> Result<Status, DbError> {
     let (values, memories) =
         app.db.read(|tx| Ok::<_, DbError>((settings::load(tx)?, memory::store::count(tx)?))).await?;
     let shell = shell::status(app, &values).await;
+    let models = models::rows(app, around).await?;
+    let lacks = heartbeat::lacks(&values.of(&HEARTBEAT_MODEL), &models).map(|lack| lack.sentence());
     Ok(Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         edition: app.manifest.edition.to_owned(),
@@ -74,10 +76,10 @@ pub(crate) async fn of(app: &App, around: &Around) -> Result<Status, DbError> {
         demo: app.home.is_demo(),
         key: app.key_place.to_owned(),
         daemon: daemon(app),
-        model: models::rows(app, around).await?.into_iter().next(),
+        model: models.into_iter().next(),
         #[cfg(feature = "sms")]
         sms: sms::status(app).await?,
-        heartbeat: heartbeat::status(app).await?,
+        heartbeat: HeartbeatStatus { lacks, ..heartbeat::status(app).await? },
         memory: MemoryStatus { enabled: values.on(&MEMORY_ENABLED), count: memories },
         tasks: tasks::status(app).await?,
         #[cfg(feature = "notifications")]
@@ -90,7 +92,7 @@ pub(crate) async fn of(app: &App, around: &Around) -> Result<Status, DbError> {
 pub(crate) fn daemon(app: &App) -> DaemonStatus {
     let running = app.daemon.as_ref();
     let local =
-        |at: jiff::Timestamp| at.to_zoned(app.clock.zone()).strftime("%Y-%m-%d %H:%M:%S%:z").to_string();
+        |at: jiff::Timestamp| at.to_zoned(app.clock.zone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
     DaemonStatus {
         running: running.is_some(),
         pid: running.map(|r| r.pid),

@@ -145,7 +145,7 @@ fn run_row(app: &App, run: TaskRun) -> RunRow {
 }
 
 fn local(app: &App, at: Timestamp) -> String {
-    at.to_zoned(app.clock.zone()).strftime("%Y-%m-%d %H:%M:%S%:z").to_string()
+    at.to_zoned(app.clock.zone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
 fn errands(app: &App) -> Errands<'_> {

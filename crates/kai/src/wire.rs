@@ -77,6 +77,8 @@ pub(crate) struct App {
     pub(crate) daemon: Option<Running>,
     /// Cancelled when the person wants everything gone: the daemon then ends, and erases its home.
     pub(crate) erase: CancellationToken,
+    /// Cancelled when the daemon is to end.
+    pub(crate) stop: CancellationToken,
 }
 
 /// What the daemon knows of itself.
@@ -153,6 +155,7 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
         pages: watch::Sender::default(),
         daemon: None,
         erase: CancellationToken::new(),
+        stop: CancellationToken::new(),
     })
 }
 
@@ -371,6 +374,7 @@ impl App {
             pages: watch::Sender::default(),
             daemon: None,
             erase: CancellationToken::new(),
+            stop: CancellationToken::new(),
         }
     }
 }

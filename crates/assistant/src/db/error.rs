@@ -13,7 +13,9 @@ pub enum DbError {
     Busy,
     #[error("The store cannot be written (read-only disk or folder), so nothing was changed.")]
     ReadOnly,
-    #[error("The store is damaged. Stop Kai and put back a copy from the `copies` folder of its home.")]
+    #[error(
+        "The store is damaged. Stop Kai (kai stop) and put back a copy from the `copies` folder of its home."
+    )]
     Damaged,
     #[error("Kai is stopping, so this was not done.")]
     Stopping,

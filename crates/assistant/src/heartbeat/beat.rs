@@ -75,8 +75,9 @@ pub fn under_way(tx: &Transaction<'_>, now: Timestamp) -> Result<bool, DbError> 
 }
 
 impl Beat<'_> {
-    /// Runs if it may. `driver` asks: it is told the kind of run and what the request holds.
-    pub async fn run(&self, why: Why, driver: Driver<'_>) -> Result<Beaten, DbError> {
+    /// Runs if it may. `driver` asks: it is told the kind of run and what the request holds. Where nobody can be
+    /// asked it is the reason, which only a run that would ask comes to.
+    pub async fn run(&self, why: Why, driver: Result<Driver<'_>, String>) -> Result<Beaten, DbError> {
         let (now, started) = (self.clock.now().to_zoned(self.clock.zone()), self.clock.now());
         let begun = match self.db.write(move |tx| begin(tx, why, &now)).await? {
             Ok(begun) => begun,
@@ -86,6 +87,10 @@ impl Beat<'_> {
         if why != Why::Forced && !brief.is_new() {
             return self.settle(lease, Settled::nothing_new(&brief), started).await;
         }
+        let driver = match driver {
+            Ok(driver) => driver,
+            Err(why) => return self.settle(lease, Settled::of(&brief, rendered, Err(&why)), started).await,
+        };
         let taint = if brief.is_tainted() { Taint::Tainted } else { Taint::Clean };
         let shown = [&rendered.sms.identities[..], &rendered.notifications.identities].concat();
         let driver = Driver { kind: RunKind::Heartbeat, taint, shown: &shown, ..driver };

@@ -92,7 +92,8 @@ fn from_added(added: &ConfiguredModel, around: &Surroundings) -> Candidate {
             added.preset
         )),
         Some(preset) if preset.needs_key && key.is_none() => Some(format!(
-            "It has no key. Add it again with --key-stdin, or set {}.",
+            "It has no key. Add it again, which asks for the key (kai models add {}), or set {}.",
+            preset.id,
             preset.key_env.first().map_or("its key in the environment", String::as_str)
         )),
         Some(_) => None,
@@ -135,7 +136,7 @@ fn by_itself(preset: &Preset, model: Option<String>, key: Option<Key>, origin: O
 }
 
 /// Does this address stay on this machine?
-fn is_local(base_url: &str) -> bool {
+pub fn is_local(base_url: &str) -> bool {
     // Read as the client reads it, or the two could mean different machines.
     match Url::parse(base_url).ok().as_ref().and_then(Url::host) {
         Some(Host::Domain(name)) => name == "localhost",
@@ -143,6 +144,11 @@ fn is_local(base_url: &str) -> bool {
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     }
+}
+
+/// Can what is said to this address, and its key, be read on the way?
+pub fn is_unencrypted(base_url: &str) -> bool {
+    !is_local(base_url) && Url::parse(base_url).is_ok_and(|url| url.scheme() == "http")
 }
 
 #[cfg(test)]
@@ -188,17 +194,17 @@ mod tests {
     }
 
     #[test]
-    fn local_means_this_machine() {
-        for (url, expected) in [
-            ("http://127.0.0.1:11434/v1", true),
-            ("http://localhost:8080", true),
-            ("http://[::1]:8080/v1", true),
-            ("https://api.openai.com/v1", false),
-            ("http://localhost.evil.example/v1", false),
-            ("http://127.0.0.1@evil.example/v1", false),
-            ("http://192.168.1.5:11434", false),
+    fn local_means_this_machine_and_plain_http_is_read_on_the_way_to_others() {
+        for (url, local, unencrypted) in [
+            ("http://127.0.0.1:11434/v1", true, false),
+            ("http://localhost:8080", true, false),
+            ("http://[::1]:8080/v1", true, false),
+            ("https://api.openai.com/v1", false, false),
+            ("http://localhost.evil.example/v1", false, true),
+            ("http://127.0.0.1@evil.example/v1", false, true),
+            ("HTTP://192.168.1.5:11434", false, true),
         ] {
-            assert_eq!(is_local(url), expected, "{url}");
+            assert_eq!((is_local(url), is_unencrypted(url)), (local, unencrypted), "{url}");
         }
     }
 }

@@ -160,7 +160,7 @@ pub struct Outcome {
     /// Taken away by [`Mode::Replace`].
     pub removed: usize,
     /// What is new or changed, each in a line.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub changes: Vec<String>,
     /// Single things that were left out, with the reason.
     pub skipped: Vec<String>,
@@ -210,7 +210,7 @@ impl Outcome {
     }
 
     /// Compares what comes with what was there under the same name; `told` says what it is.
-    fn count<T: PartialEq>(&mut self, before: Option<&T>, comes: &T, told: impl FnOnce() -> String) {
+    fn count<T: PartialEq + ?Sized>(&mut self, before: Option<&T>, comes: &T, told: impl FnOnce() -> String) {
         match before {
             Some(there) if there == comes => {
                 self.same += 1;

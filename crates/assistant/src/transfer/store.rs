@@ -102,14 +102,17 @@ fn write_settings(
         };
         match setting.accept(value) {
             Ok(value) => {
+                let default = setting.default.as_ref();
                 let told = || {
                     if settings::is_secret(key) {
                         return format!("{key}: a key");
                     }
-                    let was = before.get(key).map_or(setting.default.as_ref(), String::as_str);
+                    let was = before.get(key).map_or(default, String::as_str);
                     format!("{key}: {was} → {value}")
                 };
-                outcome.count(before.get(key), &value, told);
+                // Who has set nothing has the default, and gets nothing new by it.
+                let was = before.get(key).map(String::as_str).or((value == default).then_some(default));
+                outcome.count(was, value.as_str(), told);
                 settings::store(tx, key, &value)?;
             }
             Err(refused) => outcome.skipped.push(refused.to_string()),

@@ -8,10 +8,12 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
-use kai_assistant::settings;
+use kai_assistant::home::Home;
+use kai_assistant::{models, settings};
 
 #[cfg(feature = "sms")]
 use super::drafts::{DemoCommand, DraftsCommand, SmsCommand};
+use super::out;
 use crate::failure::Failure;
 use crate::logs::Format;
 
@@ -74,17 +76,43 @@ impl Serve {
     }
 }
 
+/// Whose daemon.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct Stop {
+    /// The demo of this home
+    #[cfg(feature = "sms")]
+    #[arg(long)]
+    demo: bool,
+}
+
+impl Stop {
+    /// `None` where there never was a demo.
+    #[cfg(feature = "sms")]
+    pub(super) fn at(self, home: Home) -> Option<Home> {
+        if self.demo && !home.is_demo() { home.old_demo() } else { Some(home) }
+    }
+
+    #[cfg(not(feature = "sms"))]
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "the foss edition has a demo")]
+    pub(super) fn at(self, home: Home) -> Option<Home> {
+        Some(home)
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Run the daemon and the page (the default)
     #[command(after_help = "Examples:\n  kai serve --port 9000\n  kai serve --log-format json 2> kai.log")]
     Serve(Serve),
+    /// Stop the daemon, as Ctrl-C does
+    #[command(after_help = "Examples:\n  kai stop\n  kai --home ~/try stop")]
+    Stop(Stop),
     /// Show what is on and where it lies
     #[command(after_help = "Examples:\n  kai status\n  kai status --json")]
     Status,
     /// Look for what is wrong and name the next step
     #[command(
-        after_help = "Exit code 0 when all is well, 1 when something is broken, 3 when the store cannot be opened."
+        after_help = "Examples:\n  kai doctor\n  kai doctor --json\n\nExit code 0 when all is well, 1 when something is broken, 3 when the store cannot be opened."
     )]
     Doctor,
     /// Ask something; one turn
@@ -112,7 +140,7 @@ pub(super) enum Command {
     /// Set up language models
     #[command(
         subcommand,
-        after_help = "Examples:\n  kai models add ollama --model qwen3\n  kai models add openai --key-stdin < key.txt\n  kai models add openai-compatible --base-url http://127.0.0.1:8080/v1 --model any\n  kai models test"
+        after_help = "Examples:\n  kai models add ollama --model qwen3\n  kai models add openai      (asks for the key)\n  kai models add gemini --key-stdin < key.txt\n  kai models add openai-compatible --base-url http://127.0.0.1:8080/v1 --model any\n  kai models test"
     )]
     Models(ModelsCommand),
     /// See and change settings
@@ -188,10 +216,10 @@ pub(super) enum Command {
     Key(KeyCommand),
     /// Write what you keep in Kai to a JSON file
     #[command(
-        after_help = "Examples:\n  kai export kai.json\n  kai export memory.json --section memory\n  kai export all.json --secrets   (asks for a passphrase that seals them)"
+        after_help = "The file is not encrypted.\n\nExamples:\n  kai export kai.json\n  kai export - | gpg -c > kai.json.gpg\n  kai export memory.json --section memory\n  kai export all.json --secrets   (asks for a passphrase that seals them)"
     )]
     Export {
-        /// Where to write it; a file that is there already is left alone
+        /// Where to write it, `-` for standard output; a file that is there already is left alone
         file: PathBuf,
         /// Only this section (settings, memory, models, tasks, conversations); may be given several times
         #[arg(long = "section", value_name = "NAME")]
@@ -224,13 +252,18 @@ pub(super) enum Command {
         no_secrets: bool,
     },
     /// Delete everything in this home, for good
-    #[command(after_help = "Asks for a typed confirmation on the terminal. The daemon must not run.")]
+    #[command(
+        after_help = "Example:\n  kai erase\n\nAsks for a typed confirmation on the terminal. The daemon must not run: kai stop"
+    )]
     Erase,
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  kai completions bash > ~/.local/share/bash-completion/completions/kai"
     )]
-    Completions { shell: Shell },
+    Completions {
+        /// For which shell
+        shell: Shell,
+    },
     /// A part that Kai plays when it runs a command
     #[command(name = "__sandbox", hide = true)]
     Sandbox { part: String },
@@ -263,22 +296,33 @@ impl WhichChat {
 #[derive(Debug, Subcommand)]
 pub(super) enum ChatsCommand {
     /// All conversations, newest first
+    #[command(after_help = "Examples:\n  kai chats list\n  kai chats list --json")]
     List,
     /// Conversations in which all these words were said
-    Search { text: String },
+    #[command(after_help = "Example:\n  kai chats search \"green tea\"")]
+    Search {
+        /// The words
+        text: String,
+    },
     /// Everything said in one
+    #[command(after_help = "Example:\n  kai chats show 7")]
     Show {
+        /// The number that `kai chats list` shows first
         #[arg(value_parser = number)]
         id: i64,
     },
     /// Delete one with everything said in it
+    #[command(after_help = "Example:\n  kai chats delete 7")]
     Delete {
+        /// The number that `kai chats list` shows first
         #[arg(value_parser = number)]
         id: i64,
     },
     /// Let the assistant see one-time codes in one conversation, or hide them again
     #[cfg(any(feature = "sms", feature = "notifications"))]
+    #[command(after_help = "Examples:\n  kai chats codes 7 show\n  kai chats codes 7 hide")]
     Codes {
+        /// The number that `kai chats list` shows first
         #[arg(value_parser = number)]
         id: i64,
         /// What the assistant is to see
@@ -297,40 +341,91 @@ pub(super) enum ShowOrHide {
 #[derive(Debug, Subcommand)]
 pub(super) enum ModelsCommand {
     /// The models in the order in which they are asked
+    #[command(after_help = "Examples:\n  kai models list\n  kai models list --json")]
     List,
     /// Add a model, or change the one of that name
-    #[command(after_help = presets_help())]
+    #[command(after_help = models_help())]
     Add {
-        /// Which service or server
+        /// Which service or server; they are listed below
         preset: String,
         /// What to call it [default: the preset's name]
         #[arg(long)]
         name: Option<String>,
-        /// Address of the server, needed for openai-compatible
+        /// Address of the server [default: the preset's]
         #[arg(long)]
         base_url: Option<String>,
         /// Which of its models [default: the preset's choice]
         #[arg(long)]
         model: Option<String>,
-        /// Read the key from standard input (it never stands in a command line)
+        /// Read the key from standard input; on a terminal it is asked for anyway (it never stands in a command line)
         #[arg(long)]
         key_stdin: bool,
     },
     /// Ask each model, or the named one, for a word and say what is wrong
-    Test { name: Option<String> },
+    #[command(after_help = "Examples:\n  kai models test\n  kai models test ollama")]
+    Test {
+        /// The name that `kai models list` shows first [default: all of them]
+        name: Option<String>,
+    },
     /// Forget a model and its key
-    Remove { name: String },
+    #[command(after_help = "Example:\n  kai models remove openai")]
+    Remove {
+        /// The name that `kai models list` shows first
+        name: String,
+    },
     /// Ask this one first
-    First { name: String },
+    #[command(after_help = "Example:\n  kai models first ollama")]
+    First {
+        /// The name that `kai models list` shows first
+        name: String,
+    },
 }
 
-fn presets_help() -> String {
+fn models_help() -> String {
     let line = |preset: &kai_llm::Preset| {
         let key = preset.key_env.first().map(|name| format!(", key also from ${name}")).unwrap_or_default();
-        let model = preset.model.as_deref().unwrap_or("needs --model");
+        let model = match (&preset.base_url, &preset.model) {
+            (None, _) => "needs --base-url and --model",
+            (_, None) => "needs --model",
+            (_, Some(model)) => model,
+        };
         format!("  {:<18} {} ({model}{key})", preset.id, preset.name)
     };
-    format!("Presets:\n{}", kai_llm::presets().iter().map(line).collect::<Vec<_>>().join("\n"))
+    let presets = kai_llm::presets().iter().map(line).collect::<Vec<_>>().join("\n");
+    format!("{ADD_EXAMPLES}\n\nPresets:\n{presets}")
+}
+
+const ADD_EXAMPLES: &str = "\
+Examples:
+  kai models add openai          (asks for the key)
+  kai models add gemini --key-stdin < key.txt
+  kai models add ollama --model qwen3
+  kai models add openai-compatible --base-url http://127.0.0.1:8080/v1 --model any";
+
+/// The key of a model: asked for on a terminal, else from standard input if that was typed. `None` if there is none.
+pub(super) fn model_key(
+    preset: &str,
+    base_url: Option<&str>,
+    key_stdin: bool,
+) -> Result<Option<String>, Failure> {
+    if !std::io::stdin().is_terminal() {
+        return if key_stdin { key_from_stdin().map(Some) } else { Ok(None) };
+    }
+    let Some(preset) = models::preset(preset) else { return Ok(None) };
+    // A server of the person's own may want one, but not on this machine.
+    let own = preset.base_url.is_none() && base_url.is_some_and(|url| !models::is_local(url));
+    if !(key_stdin || preset.needs_key || own) {
+        return Ok(None);
+    }
+    let name = if own { base_url.unwrap_or_default() } else { &preset.name };
+    let typed = secret(&format!("Key for {}: ", out::visible(name)))?;
+    Ok(Some(typed.trim().to_owned()).filter(|key| !key.is_empty()))
+}
+
+/// Asks on the terminal without showing what is typed.
+fn secret(question: &str) -> Result<String, Failure> {
+    rpassword::prompt_password(question)
+        .map_err(|e| Failure::usage(format!("The key could not be read: {e}.")))
 }
 
 /// The key of a model from standard input: one line, nothing around it.
@@ -348,11 +443,20 @@ pub(super) fn key_from_stdin() -> Result<String, Failure> {
 #[derive(Debug, Subcommand)]
 pub(super) enum SettingsCommand {
     /// All settings with their values
+    #[command(after_help = "Examples:\n  kai settings list\n  kai settings list --json")]
     List,
     /// Print one value
-    Get { key: String },
+    #[command(after_help = "Example:\n  kai settings get theme")]
+    Get {
+        /// The key that `kai settings list` shows first
+        key: String,
+    },
     /// Change one value
+    #[command(
+        after_help = "Examples:\n  kai settings set theme dark\n  kai settings set heartbeat_model \"\"\n  kai settings set web_search_brave_key      (asks for it)"
+    )]
     Set {
+        /// The key that `kai settings list` shows first
         key: String,
         /// Left out for a secret: then it is asked for, or read from stdin
         value: Option<String>,
@@ -362,30 +466,42 @@ pub(super) enum SettingsCommand {
 #[derive(Debug, Subcommand)]
 pub(super) enum HeartbeatCommand {
     /// Run one now, whatever the hour; without anything new, no model is asked
+    #[command(after_help = "Examples:\n  kai heartbeat run\n  kai heartbeat run --force")]
     Run {
         /// Ask a model in any case
         #[arg(long)]
         force: bool,
     },
     /// Show the exact prompt of the next run, and change nothing
+    #[command(after_help = "Example:\n  kai heartbeat dry-run")]
     DryRun,
     /// What the last runs came to, newest first
+    #[command(after_help = "Examples:\n  kai heartbeat log\n  kai heartbeat log --json")]
     Log,
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LedgerCommand {
     /// The newest records, newest first
+    #[command(after_help = "Examples:\n  kai ledger show\n  kai ledger show --limit 500 --json")]
     Show {
+        /// How many
         #[arg(long, default_value_t = 50)]
         limit: usize,
     },
     /// Look for a record that was altered, dropped or exchanged
+    #[command(after_help = "Example:\n  kai ledger verify")]
     Verify,
-    /// Which requests held a message: the number of an SMS, or the id of a notification
-    Who { id: String },
+    /// Which requests held a message
+    #[command(after_help = "Example:\n  kai ledger who 4711")]
+    Who {
+        /// The number of an SMS, or the id of a notification, as their lists show it
+        id: String,
+    },
     /// The exact bytes of a request
+    #[command(after_help = "Example:\n  kai ledger bytes 17")]
     Bytes {
+        /// The number that `kai ledger show` shows first
         #[arg(value_parser = number)]
         seq: i64,
     },
@@ -394,28 +510,47 @@ pub(super) enum LedgerCommand {
 #[derive(Debug, Subcommand)]
 pub(super) enum MemoryCommand {
     /// Everything Kai remembers, newest first
+    #[command(after_help = "Examples:\n  kai memory list\n  kai memory list --json")]
     List,
     /// Delete one memory
-    Forget { key: String },
+    #[command(after_help = "Example:\n  kai memory forget favourite_colour")]
+    Forget {
+        /// The key that `kai memory list` shows first
+        key: String,
+    },
     /// What Kai proposes to make a part of itself
+    #[command(after_help = "Example:\n  kai memory proposals")]
     Proposals,
     /// Add a proposal to the soul, the beginning of every prompt
-    Accept { key: String },
+    #[command(after_help = "Example:\n  kai memory accept tea")]
+    Accept {
+        /// The key that `kai memory proposals` shows first
+        key: String,
+    },
     /// Say no to a proposal
-    Decline { key: String },
+    #[command(after_help = "Example:\n  kai memory decline tea")]
+    Decline {
+        /// The key that `kai memory proposals` shows first
+        key: String,
+    },
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TasksCommand {
     /// All tasks, the next first
+    #[command(after_help = "Examples:\n  kai tasks list\n  kai tasks list --json")]
     List,
     /// One task with its prompt and its last runs
+    #[command(after_help = "Example:\n  kai tasks show 3")]
     Show {
+        /// The number that `kai tasks list` shows first
         #[arg(value_parser = number)]
         id: i64,
     },
     /// Take one away
+    #[command(after_help = "Example:\n  kai tasks cancel 3")]
     Cancel {
+        /// The number that `kai tasks list` shows first
         #[arg(value_parser = number)]
         id: i64,
     },
@@ -424,13 +559,26 @@ pub(super) enum TasksCommand {
 #[derive(Debug, Subcommand)]
 pub(super) enum ToolsCommand {
     /// All tools, and why one is not offered
+    #[command(after_help = "Examples:\n  kai tools list\n  kai tools list --json")]
     List,
     /// Offer a tool to the model
-    Enable { tool: String },
+    #[command(after_help = "Example:\n  kai tools enable shell_command")]
+    Enable {
+        /// The name that `kai tools list` shows first
+        tool: String,
+    },
     /// Do not offer a tool to the model
-    Disable { tool: String },
+    #[command(after_help = "Example:\n  kai tools disable open_url")]
+    Disable {
+        /// The name that `kai tools list` shows first
+        tool: String,
+    },
     /// Run one tool and print the result a model would get
+    #[command(
+        after_help = "Examples:\n  kai tools call get_local_time\n  kai tools call memory_forget '{\"key\": \"tea\"}'\n  kai tools call memory_store - < tea.json"
+    )]
     Call {
+        /// The name that `kai tools list` shows first
         tool: String,
         /// A JSON object; `-` reads it from stdin
         #[arg(default_value = "{}")]
@@ -441,9 +589,14 @@ pub(super) enum ToolsCommand {
 #[derive(Debug, Subcommand)]
 pub(super) enum KeyCommand {
     /// Say where the key lies (never the key)
+    #[command(after_help = "Example:\n  kai key show")]
     Show,
     /// Move the key to the file, the desktop keyring, or lock it with a passphrase
-    Move { to: KeyDestination },
+    #[command(after_help = "Examples:\n  kai key move passphrase\n  kai key move keyring")]
+    Move {
+        /// Where it is to lie
+        to: KeyDestination,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -462,8 +615,7 @@ pub(super) fn setting_value(key: &str, value: Option<String>) -> Result<String, 
              kai settings set {key}"
         ))),
         (Some(value), _) => Ok(value),
-        (None, true) if std::io::stdin().is_terminal() => rpassword::prompt_password(format!("{key}: "))
-            .map_err(|e| Failure::usage(format!("The key could not be read: {e}."))),
+        (None, true) if std::io::stdin().is_terminal() => secret(&format!("{key}: ")),
         (None, true) => key_from_stdin(),
         (None, false) => Err(Failure::usage(format!("Say the value too: kai settings set {key} VALUE"))),
     }
@@ -484,4 +636,41 @@ pub(super) fn given(arguments: String) -> Result<String, Failure> {
         .read_to_string(&mut text)
         .map_err(|e| Failure::usage(format!("Standard input could not be read: {e}.")))?;
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Arg, Command, CommandFactory};
+
+    use super::*;
+
+    /// All commands that people can see, with what is typed for them.
+    fn walk(command: &Command, typed: &str, seen: &mut Vec<(String, Command)>) {
+        seen.push((typed.to_owned(), command.clone()));
+        for one in command.get_subcommands().filter(|one| !one.is_hide_set()) {
+            walk(one, &format!("{typed} {}", one.get_name()), seen);
+        }
+    }
+
+    #[test]
+    fn every_command_has_an_example_and_every_argument_a_word() {
+        let mut seen = vec![];
+        walk(&Args::command(), "kai", &mut seen);
+        assert!(seen.len() > 40, "{}", seen.len());
+        for (typed, command) in seen {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Example") && help.contains(&format!("  {typed}")), "{typed}: {help:?}");
+            assert!(command.get_about().is_some(), "{typed}");
+            let silent = |arg: &&Arg| arg.get_help().is_none();
+            let silent: Vec<_> = command.get_arguments().filter(silent).map(Arg::get_id).collect();
+            assert!(silent.is_empty(), "{typed}: {silent:?}");
+        }
+    }
+
+    #[test]
+    fn a_preset_says_what_it_needs() {
+        let help = models_help();
+        assert!(help.contains("OpenAI (needs --base-url and --model)"), "{help}");
+        assert!(help.contains("LM Studio (needs --model)") && help.contains("OpenAI (gpt-"), "{help}");
+    }
 }

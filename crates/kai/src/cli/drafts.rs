@@ -8,6 +8,7 @@ use kai_assistant::legible::spelled_out;
 use kai_assistant::outbox::DraftId;
 use kai_assistant::sms::SmsId;
 use kai_assistant::untrusted::Untrusted;
+use serde_json::json;
 
 use super::out::visible;
 use super::{Asking, args, show, yes};
@@ -20,44 +21,63 @@ use crate::sms::{Button, CONNECT, DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatu
 #[derive(Debug, Subcommand)]
 pub(super) enum SmsCommand {
     /// Look at the phone's inbox now
+    #[command(after_help = "Example:\n  kai sms poll")]
     Poll,
     /// What arrived and waits for the next heartbeat
+    #[command(after_help = "Examples:\n  kai sms list\n  kai sms list --json")]
     List,
     /// One message whole, for your own eyes
+    #[command(after_help = "Example:\n  kai sms read 4711")]
     Read {
+        /// The number that `kai sms list` shows first
         #[arg(value_parser = args::number)]
         id: i64,
     },
     /// Search the inbox by sender and text
-    Search { text: String },
+    #[command(after_help = "Example:\n  kai sms search dinner")]
+    Search {
+        /// What the sender or the text holds
+        text: String,
+    },
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DraftsCommand {
     /// All drafts with what became of them
+    #[command(after_help = "Examples:\n  kai drafts list\n  kai drafts list --json")]
     List,
     /// One draft whole
+    #[command(after_help = "Example:\n  kai drafts show 3")]
     Show {
+        /// The number that `kai drafts list` shows first
         #[arg(value_parser = args::number)]
         id: i64,
     },
     /// Show a draft whole, ask, and send it
+    #[command(after_help = "Example:\n  kai drafts send 3")]
     Send {
+        /// The number that `kai drafts list` shows first
         #[arg(value_parser = args::number)]
         id: i64,
     },
     /// Take a draft away without sending it
+    #[command(after_help = "Example:\n  kai drafts discard 3")]
     Discard {
+        /// The number that `kai drafts list` shows first
         #[arg(value_parser = args::number)]
         id: i64,
     },
     /// Try again to send a draft that failed
+    #[command(after_help = "Example:\n  kai drafts retry 3")]
     Retry {
+        /// The number that `kai drafts list` shows first
         #[arg(value_parser = args::number)]
         id: i64,
     },
     /// Take away a draft that was sent, or may have been
+    #[command(after_help = "Example:\n  kai drafts dismiss 3")]
     Dismiss {
+        /// The number that `kai drafts list` shows first
         #[arg(value_parser = args::number)]
         id: i64,
     },
@@ -66,19 +86,27 @@ pub(super) enum DraftsCommand {
 #[derive(Debug, Subcommand)]
 pub(super) enum DemoCommand {
     /// An SMS arrives on the simulated phone
+    #[command(
+        after_help = "Examples:\n  kai demo sms \"Are you coming?\"\n  kai demo sms --from +15550177 \"Are you there?\""
+    )]
     Sms {
         /// The number it comes from
         #[arg(long, default_value = "+15550100")]
         from: String,
+        /// What it says
         text: String,
     },
     /// An app of the simulated phone shows a notification
     #[cfg(feature = "notifications")]
+    #[command(after_help = "Example:\n  kai demo notify --app Signal --title Bob \"Lunch?\"")]
     Notify {
+        /// The app that shows it
         #[arg(long, default_value = "WhatsApp")]
         app: String,
+        /// Its first line, such as who wrote
         #[arg(long, default_value = "Alice")]
         title: String,
+        /// What it says
         text: String,
     },
 }
@@ -93,10 +121,15 @@ impl Asking {
         }
         let ask = Self { caller: Caller { home, keys }, json: self.json };
         match command {
-            DemoCommand::Sms { from, text } => ask
-                .show(Call::Sms(SmsCall::Arrive { from, text }), |id: &i64| {
-                    format!("It arrived as SMS {id}, and Kai has looked at it: its report is on the demo's page.\n")
-                }),
+            DemoCommand::Sms { from, text } => ask.tell(
+                Call::Sms(SmsCall::Arrive { from, text }),
+                |id: &i64| json!({"id": id}),
+                |id| {
+                    format!(
+                        "It arrived as SMS {id}, and Kai has looked at it: its report is on the demo's page.\n"
+                    )
+                },
+            ),
             #[cfg(feature = "notifications")]
             DemoCommand::Notify { app, title, text } => super::notifications::arrive(&ask, app, title, text),
         }
@@ -166,8 +199,11 @@ impl Asking {
         if !fitting.contains(&row.status.as_str()) {
             return Err(wrong_state(&row));
         }
-        let said = format!("{verb} draft {}.\n", id.0);
-        self.show(Call::Sms(SmsCall::Discard { id }), |_: &DraftRow| said)
+        self.tell(
+            Call::Sms(SmsCall::Discard { id }),
+            |_: &DraftRow| json!({"id": id, (verb.to_lowercase()): true}),
+            |_| format!("{verb} draft {}.\n", id.0),
+        )
     }
 }
 

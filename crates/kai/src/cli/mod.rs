@@ -9,6 +9,7 @@ mod markdown;
 mod notifications;
 pub(crate) mod out;
 mod show;
+mod stop;
 mod talk;
 mod transfer;
 pub(crate) mod waiting;
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use kai_assistant::agent::conversation::ConversationId;
 #[cfg(any(feature = "sms", feature = "notifications"))]
@@ -27,14 +29,19 @@ use kai_assistant::agent::conversation::Which;
 #[cfg(feature = "sms")]
 use kai_assistant::home::Home;
 use kai_assistant::memory::promotion::Proposal;
+use kai_assistant::models;
 use kai_assistant::tasks::TaskId;
 
 use self::args::{
     Args, ChatsCommand, Command, HeartbeatCommand, LedgerCommand, MemoryCommand, ModelsCommand,
     SettingsCommand, TasksCommand, ToolsCommand,
 };
-use crate::call::{Call, ModelRow, ModelTest, NewModel, Revoked, SettingRow, SignInLink, ToolAnswer};
+use crate::call::{
+    Call, ModelRemoved, ModelRow, ModelTest, NewModel, Revoked, SettingRow, SignInLink, ToolAnswer,
+};
 use crate::caller::Caller;
+#[cfg(any(feature = "sms", feature = "notifications"))]
+use crate::chats::CodesAnswer;
 use crate::daemon::{self, Listen};
 use crate::doctor::{self, Check};
 use crate::failure::Failure;
@@ -81,6 +88,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
             let listen = Listen { bind: options.bind, port: options.port };
             daemon::run(&ask.caller.home, keys, listen).map(|()| ExitCode::SUCCESS)
         }
+        Command::Stop(which) => stop::stop(ask, which),
         Command::Status => ask.show(Call::Status, show::status),
         Command::Doctor => Ok(ask.doctor()),
         Command::Ask { words, chat } => talk::ask(&ask.caller, &words, chat.meant(), ask.json),
@@ -146,6 +154,18 @@ impl Asking {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// For an answer that is one bare value: as JSON it is an object, so that more can be said in it one day.
+    fn tell<T: DeserializeOwned>(
+        &self,
+        call: Call,
+        object: impl FnOnce(&T) -> Value,
+        text: impl FnOnce(&T) -> String,
+    ) -> Result<ExitCode, Failure> {
+        let answer: T = self.caller.ask(call)?;
+        self.print(&object(&answer), |_| text(&answer));
+        Ok(ExitCode::SUCCESS)
+    }
+
     fn print<T: Serialize>(&self, answer: &T, text: impl FnOnce(&T) -> String) {
         if self.json { out::json(answer) } else { out::text(&text(answer)) }
     }
@@ -171,17 +191,18 @@ impl Asking {
             }
             ChatsCommand::Show { id } => self
                 .show(Call::ChatsShow { id: ConversationId(id) }, |entries: &Vec<_>| show::entries(entries)),
-            ChatsCommand::Delete { id } => self
-                .show(Call::ChatsDelete { id: ConversationId(id) }, |id: &ConversationId| {
-                    format!("Deleted conversation {}.\n", id.0)
-                }),
+            ChatsCommand::Delete { id } => self.tell(
+                Call::ChatsDelete { id: ConversationId(id) },
+                |id: &ConversationId| json!({"id": id, "deleted": true}),
+                |id| format!("Deleted conversation {}.\n", id.0),
+            ),
             #[cfg(any(feature = "sms", feature = "notifications"))]
             ChatsCommand::Codes { id, what } => {
                 let call = Call::ChatsCodes {
                     chat: Which::Id(ConversationId(id)),
                     show: what == args::ShowOrHide::Show,
                 };
-                self.show(call, |now: &String| format!("{now}\n"))
+                self.show(call, |now: &CodesAnswer| format!("{}\n", now.says))
             }
         }
     }
@@ -190,27 +211,45 @@ impl Asking {
         match command {
             ModelsCommand::List => self.show(Call::ModelsList, |rows: &Vec<_>| show::models(rows)),
             ModelsCommand::Add { preset, name, base_url, model, key_stdin } => {
-                let key = if key_stdin { Some(args::key_from_stdin()?) } else { None };
-                let new = NewModel { preset, name, base_url, model, key };
-                self.show(Call::ModelsAdd(new), |row: &ModelRow| {
-                    if row.ready {
-                        out::note("Added. Try it: kai models test");
-                    }
-                    show::models(std::slice::from_ref(row))
-                })
+                let key = args::model_key(&preset, base_url.as_deref(), key_stdin)?;
+                self.add_model(NewModel { preset, name, base_url, model, key })
             }
             ModelsCommand::Test { name } => {
                 let tests: Vec<ModelTest> = self.caller.ask(Call::ModelsTest { name })?;
                 self.print(&tests, |tests| show::model_tests(tests));
                 Ok(ExitCode::from(u8::from(tests.iter().any(|test| !test.works))))
             }
-            ModelsCommand::Remove { name } => self.show(Call::ModelsRemove { name }, |name: &String| {
-                format!("Removed {}.\n", out::visible(name))
-            }),
-            ModelsCommand::First { name } => self.show(Call::ModelsFirst { name }, |name: &String| {
-                format!("{} is asked first.\n", out::visible(name))
-            }),
+            ModelsCommand::Remove { name } => {
+                let gone: ModelRemoved = self.caller.ask(Call::ModelsRemove { name })?;
+                if gone.heartbeat_reset {
+                    out::note("Heartbeats were to ask it. They ask the others now, in their order.");
+                }
+                self.print(&gone, |gone| format!("Removed {}.\n", out::visible(&gone.removed)));
+                Ok(ExitCode::SUCCESS)
+            }
+            ModelsCommand::First { name } => self.tell(
+                Call::ModelsFirst { name },
+                |name: &String| json!({"first": name}),
+                |name| format!("{} is asked first.\n", out::visible(name)),
+            ),
         }
+    }
+
+    fn add_model(&self, new: NewModel) -> Result<ExitCode, Failure> {
+        let row: ModelRow = self.caller.ask(Call::ModelsAdd(new))?;
+        if models::is_unencrypted(&row.base_url) {
+            out::note(&format!(
+                "Careful: {} is not encrypted. What you say{} can be read by others on the way there. Use https if \
+                 the server has it.",
+                row.base_url,
+                if row.has_key { ", and the key," } else { "" }
+            ));
+        }
+        if row.ready && !self.json {
+            out::note("Added. Try it: kai models test");
+        }
+        self.print(&row, |row| show::models(std::slice::from_ref(row)));
+        Ok(ExitCode::SUCCESS)
     }
 
     fn settings(&self, command: SettingsCommand) -> Result<ExitCode, Failure> {
@@ -234,9 +273,14 @@ impl Asking {
         match command {
             HeartbeatCommand::Run { force } => {
                 let ran: Ran = self.caller.ask(Call::HeartbeatRun { force: *force })?;
+                if let Some(why) = show::did_not_run(&ran) {
+                    if self.json {
+                        out::json(&ran);
+                    }
+                    return Err(Failure::failed(why));
+                }
                 self.print(&ran, show::ran);
-                let failed = matches!(ran.outcome.as_str(), "failed" | "not_due" | "busy");
-                Ok(ExitCode::from(u8::from(failed)))
+                Ok(ExitCode::SUCCESS)
             }
             HeartbeatCommand::DryRun => self.show(Call::HeartbeatDryRun, |dry: &DryRun| {
                 if !dry.is_new {
@@ -271,9 +315,11 @@ impl Asking {
     fn memory(&self, command: MemoryCommand) -> Result<ExitCode, Failure> {
         match command {
             MemoryCommand::List => self.show(Call::MemoryList, |memories: &Vec<_>| show::memories(memories)),
-            MemoryCommand::Forget { key } => self.show(Call::MemoryForget { key }, |key: &String| {
-                format!("Forgot \"{}\".\n", out::visible(key))
-            }),
+            MemoryCommand::Forget { key } => self.tell(
+                Call::MemoryForget { key },
+                |key: &String| json!({"forgotten": key}),
+                |key| format!("Forgot \"{}\".\n", out::visible(key)),
+            ),
             MemoryCommand::Proposals => {
                 self.show(Call::MemoryProposals, |rows: &Vec<_>| show::proposals(rows))
             }
@@ -290,9 +336,11 @@ impl Asking {
         match *command {
             TasksCommand::List => self.show(Call::TasksList, |rows: &Vec<_>| show::tasks(rows)),
             TasksCommand::Show { id } => self.show(Call::TasksShow { id: TaskId(id) }, show::task),
-            TasksCommand::Cancel { id } => self.show(Call::TasksCancel { id: TaskId(id) }, |id: &TaskId| {
-                format!("Cancelled task {}.\n", id.0)
-            }),
+            TasksCommand::Cancel { id } => self.tell(
+                Call::TasksCancel { id: TaskId(id) },
+                |id: &TaskId| json!({"id": id, "cancelled": true}),
+                |id| format!("Cancelled task {}.\n", id.0),
+            ),
         }
     }
 

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use kai_assistant::notifications::view::{Item, Whole};
+use serde_json::json;
 
 use super::out::visible;
 use super::{Asking, show};
@@ -14,23 +15,34 @@ use crate::notifications::{Asked, GapRow, NotificationsStatus, UNSUPPORTED};
 #[derive(Debug, Subcommand)]
 pub(super) enum NotificationsCommand {
     /// Those that wait for the next heartbeat, oldest first
+    #[command(after_help = "Examples:\n  kai notifications list\n  kai notifications list --all")]
     List {
         /// All that are kept, newest first: those of the last day
         #[arg(long)]
         all: bool,
     },
     /// One in full
-    Read { id: String },
+    #[command(after_help = "Example:\n  kai notifications read '0|org.example.chat|7|null|10123'")]
+    Read {
+        /// The id that `kai notifications list` shows below it
+        id: String,
+    },
     /// Search those of the last day, newest first
+    #[command(
+        after_help = "Examples:\n  kai notifications search dinner\n  kai notifications search dinner --app com.whatsapp"
+    )]
     Search {
+        /// What the app, the title or the text holds
         text: String,
         /// Only those of this app
         #[arg(long, value_name = "PACKAGE")]
         app: Option<String>,
     },
     /// Empty the queue; what is kept can still be searched
+    #[command(after_help = "Example:\n  kai notifications clear")]
     Clear,
     /// Look now, and say how it stands
+    #[command(after_help = "Example:\n  kai notifications refresh")]
     Refresh,
 }
 
@@ -43,9 +55,11 @@ pub(super) fn run(ask: &Asking, command: NotificationsCommand) -> Result<ExitCod
             let asked = Asked::Search { text, package_name: app };
             ask.show(call(asked), |items: &Vec<Item>| list(items, "Nothing found.\n"))
         }
-        NotificationsCommand::Clear => ask.show(call(Asked::Clear), |gone: &usize| {
-            format!("Removed {} from the queue.\n", show::count(*gone, "notification"))
-        }),
+        NotificationsCommand::Clear => ask.tell(
+            call(Asked::Clear),
+            |gone: &usize| json!({"cleared": gone}),
+            |gone| format!("Removed {} from the queue.\n", show::count(*gone, "notification")),
+        ),
         NotificationsCommand::Refresh => ask.show(call(Asked::Refresh), |status| sentence(status) + "\n"),
     }
 }
@@ -77,12 +91,16 @@ fn nothing_there(status: &NotificationsStatus, all: bool) -> String {
 
 /// Something comes in, in the demo.
 pub(super) fn arrive(ask: &Asking, app: String, title: String, text: String) -> Result<ExitCode, Failure> {
-    ask.show(Call::Notifications(Asked::Arrive { app, title, text }), |id: &String| {
-        format!(
-            "It arrived as {}. The next heartbeat sees it; \"Run now\" on the demo's page does not wait.\n",
-            visible(id)
-        )
-    })
+    ask.tell(
+        Call::Notifications(Asked::Arrive { app, title, text }),
+        |id: &String| json!({"id": id}),
+        |id| {
+            format!(
+                "It arrived as {}. The next heartbeat sees it; \"Run now\" on the demo's page does not wait.\n",
+                visible(id)
+            )
+        },
+    )
 }
 
 fn list(items: &[Item], none: &str) -> String {

@@ -1,14 +1,16 @@
 //! Answers as text for people.
 
-use kai_assistant::agent::conversation::{Conversation, Entry};
+use kai_assistant::agent::conversation::Entry;
 use kai_assistant::ledger::Record;
 use kai_assistant::memory::Memory;
 use kai_assistant::memory::promotion::Proposal;
+use kai_assistant::models::is_unencrypted;
 use kai_assistant::tasks::{Missed, Status};
 use kai_llm::Message;
 
 use super::out::visible;
 use crate::call::{ModelRow, ModelTest, SettingRow, ToolRow};
+use crate::chats::ChatRow;
 use crate::doctor::{Check, Verdict};
 use crate::heartbeat::{DryRun, HeartbeatStatus, LogRow, Ran};
 use crate::ledger::{LedgerCheck, LedgerRow};
@@ -20,7 +22,7 @@ use crate::tasks::{RunRow, TaskRow, TaskWhole, TasksStatus};
 
 pub(super) fn status(status: &status::Status) -> String {
     let daemon = match (&status.daemon.address, &status.daemon.since_local) {
-        (Some(address), Some(since)) => format!("runs since {since}, page at {address}"),
+        (Some(address), Some(since)) => format!("runs since {}, page at {address}", spoken(since)),
         _ => "does not run; start it: kai".to_owned(),
     };
     let model = match &status.model {
@@ -129,19 +131,27 @@ fn heartbeat(beat: &HeartbeatStatus) -> String {
         None => ", none yet".to_owned(),
     };
     let over = if beat.due == "over_budget" { "; today's tokens are spent" } else { "" };
+    let lacks = beat.lacks.as_deref().map(|lacks| format!("; {}", visible(lacks))).unwrap_or_default();
     let report = beat.report.map(|id| format!("; a report waits: kai chats show {id}")).unwrap_or_default();
     let (every, start, end) = (beat.interval, beat.active_start, beat.active_end);
-    format!("every {every} min from {start} to {end} h{last}{over}{report}")
+    format!("every {every} min from {start} to {end} h{last}{over}{report}{lacks}")
 }
 
 pub(super) fn ran(ran: &Ran) -> String {
-    let reason = ran.reason.as_deref().map(visible).unwrap_or_default();
     match ran.outcome.as_str() {
         "report" => format!("{}\n", paragraphs(ran.report.as_deref().unwrap_or_default())),
-        "ok" => "Nothing needs your attention.\n".to_owned(),
         "nothing_new" => "Nothing is new, so no model was asked. (--force asks anyway.)\n".to_owned(),
-        "failed" => format!("No answer: {reason}\n"),
-        _ => format!("{reason}\n"),
+        _ => "Nothing needs your attention.\n".to_owned(),
+    }
+}
+
+/// Why there was no run, or none that was answered.
+pub(super) fn did_not_run(ran: &Ran) -> Option<String> {
+    let reason = ran.reason.clone().unwrap_or_default();
+    match ran.outcome.as_str() {
+        "failed" => Some(format!("No answer: {reason}")),
+        "not_due" | "busy" => Some(reason),
+        _ => None,
     }
 }
 
@@ -250,7 +260,8 @@ pub(super) fn proposals(rows: &[Proposal]) -> String {
 
 fn task_outlook(tasks: &TasksStatus) -> String {
     let switch = if tasks.enabled { "on" } else { "off, none runs" };
-    let next = tasks.next_local.as_ref().map(|next| format!(", the next at {next}")).unwrap_or_default();
+    let next =
+        tasks.next_local.as_ref().map(|next| format!(", the next at {}", spoken(next))).unwrap_or_default();
     format!("{switch}, {}{next}", count(tasks.count as usize, "task"))
 }
 
@@ -264,7 +275,7 @@ pub(super) fn tasks(rows: &[TaskRow]) -> String {
 /// Name, schedule, and what is worth a look.
 fn task_line(row: &TaskRow) -> String {
     let state = match (row.status, &row.next_local) {
-        (Status::Pending, Some(next)) => format!(", next at {next}"),
+        (Status::Pending, Some(next)) => format!(", next at {}", spoken(next)),
         (Status::Pending, None) => String::new(),
         (Status::Running, _) => ", runs now".to_owned(),
         (Status::Completed, _) => ", done".to_owned(),
@@ -297,7 +308,7 @@ pub(super) fn task(whole: &TaskWhole) -> String {
         let reason =
             if run.reason.is_empty() { String::new() } else { format!(": {}", visible(&run.reason)) };
         let outcome = run.outcome.as_deref().map_or_else(|| "under way".to_owned(), str::to_lowercase);
-        format!("  {}  {outcome}{reason} ({} tokens, {} ms)", run.started_local, run.tokens, run.ms)
+        format!("  {}  {outcome}{reason} ({} tokens, {} ms)", spoken(&run.started_local), run.tokens, run.ms)
     };
     let runs = if whole.runs.is_empty() { "It has not run yet.\n" } else { "Last runs:\n" };
     format!("{head}\n{}\n\n{runs}{}", paragraphs(&whole.prompt), lines(whole.runs.iter().map(run)))
@@ -305,18 +316,34 @@ pub(super) fn task(whole: &TaskWhole) -> String {
 
 pub(super) fn tools(rows: &[ToolRow]) -> String {
     let says = |row: &ToolRow| match (&row.why_not, &row.note) {
-        (Some(why_not), _) => format!("– not offered: {why_not}"),
+        (Some(why_not), _) => format!("– not offered: {}", to_you(why_not)),
         (None, Some(note)) => format!("{} ({note})", row.description),
         (None, None) => row.description.clone(),
     };
     columns(&rows.iter().map(|row| (row.name.clone(), says(row))).collect::<Vec<_>>())
 }
 
-pub(super) fn chats(rows: &[Conversation]) -> String {
+/// A sentence that was made for the model, said to the person it speaks of.
+fn to_you(said: &str) -> String {
+    let mut parts = said.split("The user can ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |said, part| {
+        let mut letters = part.chars();
+        let capital = letters.next().map(char::to_uppercase).into_iter().flatten();
+        said + &capital.chain(letters).collect::<String>()
+    })
+}
+
+pub(super) fn chats(rows: &[ChatRow]) -> String {
     if rows.is_empty() {
         return "No conversations.\n".to_owned();
     }
-    columns(&rows.iter().map(|row| (row.id.0.to_string(), visible(&row.title))).collect::<Vec<_>>())
+    let row = |row: &ChatRow| {
+        // To the minute, which tells them apart well enough.
+        let minute = row.updated_local.get(..16).map(spoken).unwrap_or_default();
+        (row.conversation.id.0.to_string(), format!("{minute}  {}", visible(&row.conversation.title)))
+    };
+    columns(&rows.iter().map(row).collect::<Vec<_>>())
 }
 
 pub(super) fn entries(entries: &[Entry]) -> String {
@@ -348,10 +375,15 @@ pub(super) fn models(rows: &[ModelRow]) -> String {
     let row = |row: &ModelRow| {
         let from = match row.origin.as_str() {
             "environment" => ", key from the environment",
-            "found" => ", found on this machine",
+            "found" => ", found by itself",
             _ => "",
         };
-        let about = format!("{} at {}{from}", visible(&row.model), visible(&row.base_url));
+        let leaves = match (row.local, is_unencrypted(&row.base_url)) {
+            (true, _) => "on this machine",
+            (false, false) => "leaves this machine",
+            (false, true) => "leaves this machine, unencrypted",
+        };
+        let about = format!("{} at {}{from} ({leaves})", visible(&row.model), visible(&row.base_url));
         let state = row
             .why_not
             .as_deref()
@@ -375,6 +407,11 @@ pub(super) fn model_tests(tests: &[ModelTest]) -> String {
     columns(&tests.iter().map(row).collect::<Vec<_>>())
 }
 
+/// A local time as people write it.
+fn spoken(local: &str) -> String {
+    local.replacen('T', " ", 1)
+}
+
 pub(super) fn count(n: usize, thing: &str) -> String {
     if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") }
 }
@@ -386,4 +423,19 @@ pub(super) fn columns(rows: &[(String, String)]) -> String {
 
 fn lines(lines: impl Iterator<Item = String>) -> String {
     lines.map(|line| line + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_model_is_told_is_said_to_the_person() {
+        for (said, expected) in [
+            ("It is off. The user can turn it on: kai x", "It is off. Turn it on: kai x"),
+            ("There is no desktop here.", "There is no desktop here."),
+        ] {
+            assert_eq!(to_you(said), expected);
+        }
+    }
 }

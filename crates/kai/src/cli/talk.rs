@@ -15,6 +15,8 @@ use super::waiting::Waiting;
 use super::{out, yes};
 use crate::call::{AskAnswer, Call, Event, ToolState};
 use crate::caller::{Caller, Line, Watcher};
+#[cfg(any(feature = "sms", feature = "notifications"))]
+use crate::chats::CodesAnswer;
 use crate::failure::Failure;
 
 /// More than this is no question any more.
@@ -288,8 +290,8 @@ fn one_turn(line: &Line<'_>, text: &str, chat: Which) -> Which {
 
 #[cfg(any(feature = "sms", feature = "notifications"))]
 fn codes(line: &Line<'_>, chat: Which, show: bool) {
-    match line.call::<String>(Call::ChatsCodes { chat, show }, &Terminal::quiet().watching()) {
-        Ok(now) => out::note(&now),
+    match line.call::<CodesAnswer>(Call::ChatsCodes { chat, show }, &Terminal::quiet().watching()) {
+        Ok(now) => out::note(&now.says),
         Err(failure) => out::complain(&failure.message),
     }
 }

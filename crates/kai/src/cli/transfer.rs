@@ -23,9 +23,17 @@ pub(super) fn export(
 ) -> Result<ExitCode, Failure> {
     let passphrase = if secrets { Some(new_passphrase()?) } else { None };
     let taken: Export = ask.caller.ask(Call::Export { sections, passphrase })?;
+    if file == Path::new("-") {
+        out::json(&taken);
+        return Ok(ExitCode::SUCCESS);
+    }
     let text = serde_json::to_string_pretty(&taken).map_err(|e| Failure::failed(e.to_string()))?;
     write_new(file, text.as_bytes())?;
     let names: Vec<&str> = taken.sections.keys().map(String::as_str).collect();
+    out::note(&format!(
+        "The file is not encrypted: whoever gets it can read its {} in plain text.",
+        names.join(", ")
+    ));
     let wrote = serde_json::json!({"file": file.display().to_string(), "sections": names});
     ask.print(&wrote, |_| {
         format!("Wrote {} to {}.\n", names.join(", "), out::visible(&file.display().to_string()))
@@ -137,9 +145,7 @@ fn named<'a>(all: &'a [String], before: &'a str) -> impl Iterator<Item = String>
 /// Asks on the terminal and goes on only for exactly `expected`.
 fn confirm(question: &str, expected: &str) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() {
-        return Err(Failure::usage(
-            "This needs a yes: run it on a terminal, or give --yes where there is one.",
-        ));
+        return Err(Failure::usage("This needs a yes: run it on a terminal, or add --yes."));
     }
     drop(write!(std::io::stderr(), "{question}"));
     let mut typed = String::new();
@@ -149,7 +155,7 @@ fn confirm(question: &str, expected: &str) -> Result<(), Failure> {
 
 pub(super) fn erase(home: &Home) -> Result<ExitCode, Failure> {
     let Some(_lock) = home.lock_daemon().map_err(|e| erase::failed(home, &e))? else {
-        return Err(Failure::failed("Kai runs for this home. Stop it first."));
+        return Err(Failure::failed("Kai runs for this home. Stop it first: kai stop"));
     };
     out::note(&format!(
         "This deletes everything Kai keeps in {}: conversations, memories, settings, keys. There is no way back.",

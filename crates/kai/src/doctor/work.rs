@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kai_assistant::db::DbError;
+use kai_assistant::models::is_unencrypted;
 use kai_assistant::settings::{
     self, HEARTBEAT_DAILY_TOKENS, HEARTBEAT_MODEL, Values, WEB_SEARCH_BACKEND, WEB_SEARCH_BRAVE_KEY,
     WEB_SEARCH_SEARXNG_URL, WEB_SEARCH_TAVILY_KEY,
@@ -21,6 +22,7 @@ pub(super) async fn examine(app: &App, around: &Around) -> Vec<Check> {
     let checks = [
         clock(app.clock.now()),
         server(&rows).await,
+        unencrypted(&rows),
         heart(app, &values, &rows).await.unwrap_or_else(|error| trouble("heartbeat", &error)),
         errands(app).await.unwrap_or_else(|error| trouble("tasks", &error)),
         whole_ledger(app).await.unwrap_or_else(|error| trouble("ledger", &error)),
@@ -59,19 +61,25 @@ async fn server(rows: &[ModelRow]) -> Option<Check> {
     Some(Check::broken("model server", says, Some(next)))
 }
 
+/// What goes to a model elsewhere should not be read by everybody on the way.
+fn unencrypted(rows: &[ModelRow]) -> Option<Check> {
+    let row = rows.iter().find(|row| row.ready && is_unencrypted(&row.base_url))?;
+    let says = format!("what goes to {} is not encrypted: {}", row.name, row.base_url);
+    let next = format!(
+        "Give it an https address, if it has one: kai models add {} --name {} --model {} --base-url https://…",
+        row.preset, row.name, row.model
+    );
+    Some(Check::note("encryption", says, next))
+}
+
 async fn heart(app: &App, values: &Values, rows: &[ModelRow]) -> Result<Option<Check>, DbError> {
     let (status, wanted) = (heartbeat::status(app).await?, values.of(&HEARTBEAT_MODEL));
     let budget = u64::from(values.number(&HEARTBEAT_DAILY_TOKENS));
     let failed = status.last.as_ref().filter(|last| last.outcome == "failed");
     Ok(Some(if !status.enabled {
         Check::fine("heartbeat", "is off (kai settings set heartbeat_enabled true)")
-    } else if !wanted.is_empty() && !rows.iter().any(|row| row.name == wanted) {
-        let next = "Name one of kai models list, or none: kai settings set heartbeat_model \"\"".to_owned();
-        Check::broken(
-            "heartbeat",
-            format!("is to ask a model called {wanted}, and there is none"),
-            Some(next),
-        )
+    } else if let Some(lack) = heartbeat::lacks(&wanted, rows) {
+        Check::broken("heartbeat", lack.says, Some(lack.next))
     } else if !rows.iter().any(|row| row.ready) {
         let next = "Set up a model, or turn it off: kai settings set heartbeat_enabled false";
         Check::note("heartbeat", "has no model to ask", next)

@@ -153,7 +153,7 @@ impl House {
         self.clock.advance(SignedDuration::from_hours(1));
         let models = [ready(model)];
         let beat = Beat { db: &self.app.db, clock: self.clock.as_ref() };
-        beat.run(Why::Forced, self.driver(&models, &Nobody, RunKind::Heartbeat)).await.unwrap()
+        beat.run(Why::Forced, Ok(self.driver(&models, &Nobody, RunKind::Heartbeat))).await.unwrap()
     }
 
     /// A task that was made in a request of that taint comes due.

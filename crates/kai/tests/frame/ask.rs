@@ -87,6 +87,11 @@ fn json_holds_the_answer_and_what_it_cost() {
     let provider = Provider::start([Act::says("Hello.")]);
     let home = with_model(&provider);
     let answer = home.run(&["ask", "hi", "--json"]).json();
+    let row = home.run(&["chats", "list", "--json"]).json()[0].clone();
+    let at = row["updated_local"].as_str().unwrap();
+    let moment: jiff::Timestamp = at.parse().unwrap();
+    assert_eq!(moment.as_second(), row["updated_at"].as_i64().unwrap() / 1000);
+    assert_eq!(home.run(&["chats", "list"]).out, format!("1  {}  hi\n", at[..16].replace('T', " ")));
     let expected = json!({
         "text": "Hello.", "chat": 1, "answered_by": "mine", "end": "answered", "cut_off": false, "tokens_in": 11, "tokens_out": 7,
     });
@@ -221,7 +226,8 @@ fn a_chat_is_several_turns_and_fails_softly() {
     let listed = home.run(&["chats", "list", "--json"]).json();
     let titles: Vec<&str> = listed.as_array().unwrap().iter().map(|c| c["title"].as_str().unwrap()).collect();
     assert_eq!(titles, ["else", "hi"]);
-    assert_eq!(home.run(&["chats", "search", "FAIL"]).out, "1  hi\n");
+    let found = home.run(&["chats", "search", "FAIL"]).out;
+    assert!(found.starts_with("1  ") && found.ends_with("  hi\n") && found.lines().count() == 1, "{found}");
     assert_eq!(home.run(&["chats", "delete", "1"]).code, 0);
     home.run(&["chats", "delete", "1"]).refused(1, "no conversation");
 }
@@ -336,6 +342,55 @@ fn bad_servers_end_in_a_sentence() {
             });
         }
     });
+}
+
+#[test]
+fn on_a_terminal_the_key_is_asked_for_and_not_shown() {
+    for (arguments, question, typed, ready) in [
+        ("models add openai", "Key for OpenAI: ", "sk-typed-key\n", true),
+        ("models add gemini --key-stdin", "Key for Google Gemini: ", "sk-typed-key\n", true),
+        ("models add openai", "Key for OpenAI: ", "\n", false),
+        (
+            "models add openai-compatible --base-url https://models.example/v1 --model m",
+            "Key for https://models.example/v1: ",
+            "\n",
+            true,
+        ),
+        ("models add openai-compatible --base-url http://127.0.0.1:9/v1 --model m", "", "", true),
+        ("models add ollama --model m", "", "", true),
+    ] {
+        let home = Home::new();
+        let added = home.type_at(arguments, typed);
+        assert_eq!(added.code, 0, "{arguments}: {added:?}");
+        assert!(added.out.contains(question) && !added.out.contains("sk-typed"), "{arguments}: {added:?}");
+        assert_eq!(added.out.contains("Key for "), !question.is_empty(), "{arguments}: {added:?}");
+        assert_eq!(added.out.contains("kai models add openai), or set OPENAI_API_KEY"), !ready, "{added:?}");
+        let row = home.run(&["models", "list", "--json"]).json()[0].clone();
+        let keyed = typed.contains("sk-typed-key");
+        assert_eq!((&row["ready"], &row["has_key"]), (&json!(ready), &json!(keyed)), "{arguments}");
+    }
+}
+
+#[test]
+fn where_words_go_and_whether_others_can_read_them_is_said() {
+    for (base_url, leaves, careful) in [
+        ("http://127.0.0.1:9/v1", "(on this machine)", false),
+        ("https://models.example/v1", "(leaves this machine)", false),
+        ("http://models.example/v1", "(leaves this machine, unencrypted)", true),
+    ] {
+        let home = Home::new();
+        let typed =
+            ["models", "add", "openai-compatible", "--base-url", base_url, "--model", "m", "--key-stdin"];
+        let added = piped(&home, &typed, "sk-1");
+        assert_eq!(
+            added.err.contains("What you say, and the key, can be read by others"),
+            careful,
+            "{added:?}"
+        );
+        assert!(added.code == 0 && home.run(&["models", "list"]).out.contains(leaves), "{added:?}");
+        let noted = home.run(&["doctor"]).out.contains("note  encryption     what goes to openai-compatible");
+        assert_eq!(noted, careful, "{base_url}");
+    }
 }
 
 #[test]

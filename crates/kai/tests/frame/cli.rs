@@ -4,7 +4,9 @@ use std::process::Stdio;
 
 use serde_json::json;
 
+use crate::ask::with_model;
 use crate::kit::{Done, Home, kai};
+use crate::provider::{Act, Provider};
 
 #[test]
 fn a_home_that_was_not_there_is_said() {
@@ -92,6 +94,61 @@ fn a_memory_goes_through_all_floors() {
     home.run(&["memory", "forget", "tea"]).refused(1, "no memory under the key");
 }
 
+/// A bare value could never be told more of.
+#[test]
+fn json_is_an_object_with_names_also_where_there_is_little_to_say() {
+    let provider = Provider::start([Act::says("Hello.")]);
+    let home = with_model(&provider);
+    home.run(&["ask", "hi"]);
+    home.run(&["tools", "call", "memory_store", r#"{"key": "tea", "content": "Green."}"#]);
+    let daily = r#"{"description": "Plants", "prompt": "Water them.", "cron": "0 8 * * *"}"#;
+    assert_eq!(home.run(&["tools", "call", "schedule_task", daily]).code, 0);
+    for (command, expected) in [
+        (&["memory", "forget", "tea"][..], json!({"forgotten": "tea"})),
+        (&["tasks", "cancel", "1"], json!({"id": 1, "cancelled": true})),
+        (&["chats", "delete", "1"], json!({"id": 1, "deleted": true})),
+        (&["models", "first", "mine"], json!({"first": "mine"})),
+        (&["models", "remove", "mine"], json!({"removed": "mine", "heartbeat_reset": false})),
+    ] {
+        assert_eq!(home.run(&[command, &["--json"]].concat()).json(), expected, "{command:?}");
+    }
+}
+
+/// Every `…_local` of every answer is written alike.
+#[test]
+fn local_times_in_json_are_written_alike() {
+    fn locals(value: &serde_json::Value, found: &mut Vec<(String, String)>) {
+        match value {
+            serde_json::Value::Object(fields) => {
+                for (key, value) in fields {
+                    if let (true, Some(at)) = (key.ends_with("_local"), value.as_str()) {
+                        found.push((key.clone(), at.to_owned()));
+                    }
+                    locals(value, found);
+                }
+            }
+            serde_json::Value::Array(items) => items.iter().for_each(|item| locals(item, found)),
+            _ => {}
+        }
+    }
+    let home = Home::new();
+    home.run(&["heartbeat", "run"]);
+    let daily = r#"{"description": "Plants", "prompt": "Water them.", "cron": "0 8 * * *"}"#;
+    home.run(&["tools", "call", "schedule_task", daily]);
+    let _daemon = home.start();
+    let mut found = vec![];
+    for command in [&["status"][..], &["tasks", "list"], &["heartbeat", "log"], &["ledger", "show"]] {
+        locals(&home.run(&[command, &["--json"]].concat()).json(), &mut found);
+    }
+    for key in ["since_local", "next_local", "at_local"] {
+        assert!(found.iter().any(|(name, _)| name == key), "{key} in {found:?}");
+    }
+    for (key, at) in found {
+        let marks: String = at.chars().filter(|c| !c.is_ascii_digit()).collect();
+        assert!(at.len() == 25 && matches!(marks.as_str(), "--T::+:"), "{key}: {at}");
+    }
+}
+
 #[test]
 fn a_tool_that_is_off_is_neither_offered_nor_run() {
     let home = Home::new();
@@ -118,6 +175,8 @@ fn a_tool_that_is_off_is_neither_offered_nor_run() {
     home.run(&["tools", "disable", "get_local_time"]);
     assert!(!available("get_local_time").0);
     home.run(&["tools", "disable", "memory_store"]).refused(2, "kai settings set memory_enabled true|false");
+    let told = home.run(&["tools", "list"]).out;
+    assert!(told.contains("memory_store is off. Turn it on: kai settings set") && !told.contains("The user"));
     home.run(&["tools", "disable", "nothing"]).refused(2, "kai tools list");
     let list = home.run(&["settings", "list"]).out;
     assert!(!list.contains("tool_enabled_memory_store"), "memory tools have no switch of their own");
@@ -151,15 +210,14 @@ fn bad_arguments_of_a_tool_are_answered_in_words() {
         ("{}", "The parameter \\\"content\\\" must be a string, but it is missing."),
         (r#"{"key": null, "content": "x"}"#, "must be a string, but it is null"),
         ("[]", "must be a JSON object"),
-        ("{\"key\":", "not valid JSON"),
         (r#"{"key": "  ", "content": "x"}"#, "must not be empty"),
     ] {
         let refused = home.run(&["tools", "call", "memory_store", arguments]);
         assert_eq!(refused.code, 1, "{arguments}");
         assert!(refused.out.contains(word) && refused.json()["success"] == false, "{arguments}: {refused:?}");
     }
-    let unknown = home.run(&["tools", "call", "rm_rf"]);
-    assert!(unknown.code == 1 && unknown.out.contains("no tool called rm_rf"), "{unknown:?}");
+    home.run(&["tools", "call", "memory_store", "{\"key\":"]).refused(2, "not valid JSON");
+    home.run(&["tools", "call", "rm_rf"]).refused(2, "no tool called rm_rf. See: kai tools list");
 }
 
 /// The same list of commands on equal homes, one with a daemon and one without: word for word the same.

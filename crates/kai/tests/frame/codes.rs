@@ -75,7 +75,8 @@ fn in_a_terminal_it_is_a_word_of_the_chat_and_an_export_holds_no_code() {
     assert_eq!(phone.run(&["export", export]).code, 0);
     let taken = std::fs::read_to_string(export).unwrap();
     assert!(taken.contains("read it") && taken.contains("[code]") && !taken.contains("482913"), "{taken}");
-    phone.run(&["chats", "codes", "1", "hide"]);
+    let hidden = phone.run(&["chats", "codes", "1", "hide", "--json"]).json();
+    assert_eq!((&hidden["id"], &hidden["shown"]), (&json!(1), &json!(false)), "{hidden}");
     phone.run(&["ask", "--last", "read it"]);
     assert!(!newest_request(&provider).contains("482913"));
     phone.run(&["chats", "codes", "99", "show"]).refused(1, "no conversation number 99");

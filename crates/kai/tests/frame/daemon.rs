@@ -23,6 +23,36 @@ fn stops_cleanly_and_quickly_with_nothing_lost() {
 }
 
 #[test]
+fn kai_stop_is_over_when_the_daemon_is_gone() {
+    let home = Home::new();
+    let nobody = home.run(&["stop"]);
+    assert_eq!((nobody.code, nobody.out.as_str()), (0, "Kai does not run.\n"), "{nobody:?}");
+    let daemon = home.start();
+    assert_eq!(home.run(&["stop", "--json"]).json(), serde_json::json!({"stopped": true}));
+    assert!(!home.path().join("kai.sock").exists() && !home.path().join("kai.db-wal").exists());
+    let (code, log) = daemon.ended();
+    assert!(code == Some(0) && log.contains("stopped") && !log.contains(CUT_OFF), "{log}");
+    let again = home.start();
+    assert_eq!(home.run(&["stop"]).out, "Kai has stopped.\n", "the next one can start at once");
+    assert_eq!(again.ended().0, Some(0));
+}
+
+#[cfg(feature = "sms")]
+#[test]
+fn the_demo_is_stopped_by_its_own_name() {
+    let home = Home::new();
+    assert_eq!(home.run(&["stop", "--demo"]).out, "Kai does not run.\n");
+    let real = home.start();
+    let demo = Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
+    assert_eq!(home.run(&["stop"]).out, "Kai has stopped.\n");
+    assert_eq!(real.ended().0, Some(0));
+    let which = home.run(&["stop"]).out;
+    assert_eq!(which, "Kai does not run. The demo does; stop it with: kai stop --demo\n");
+    assert_eq!(home.run(&["stop", "--demo"]).out, "Kai has stopped.\n");
+    assert_eq!(demo.ended().0, Some(0));
+}
+
+#[test]
 fn a_browser_that_holds_the_line_does_not_hold_up_the_stop() {
     let home = Home::new();
     let daemon = home.start();

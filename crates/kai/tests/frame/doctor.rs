@@ -47,6 +47,14 @@ fn prepared() -> Home {
     home
 }
 
+/// A setting as another home had it.
+pub(crate) fn take_in(home: &Home, key: &str, value: &str) {
+    let file = home.path().join("setting.json");
+    let export = serde_json::json!({"kai_export": 1, "sections": {"settings": {key: value}}});
+    std::fs::write(&file, export.to_string()).unwrap();
+    assert_eq!(home.run(&["import", file.to_str().unwrap(), "--yes"]).code, 0);
+}
+
 fn open_to(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
@@ -77,7 +85,7 @@ const STATES: &[State] = &[
     ("no model for heartbeats", |_| (), "heartbeat", "has no model to ask", "heartbeat_enabled false"),
     (
         "a heartbeat's model that is not there",
-        |home| assert_eq!(home.run(&["settings", "set", "heartbeat_model", "claud"]).code, 0),
+        |home| take_in(home, "heartbeat_model", "claud"),
         "heartbeat",
         "called claud",
         "kai models list",

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::ask::with_model;
+use crate::doctor::take_in;
 use crate::kit::Home;
 use crate::provider::{Act, Provider};
 
@@ -41,8 +42,7 @@ fn nothing_new_asks_nobody_and_force_asks() {
 #[test]
 fn a_run_that_cannot_be_answered_says_why() {
     let home = Home::new();
-    let failed = home.run(&["heartbeat", "run", "--force"]);
-    assert!(failed.code == 1 && failed.out.contains("No model is set up"), "{failed:?}");
+    home.run(&["heartbeat", "run", "--force"]).refused(1, "No answer: No model is set up");
     assert_eq!(home.run(&["heartbeat", "log", "--json"]).json()[0]["outcome"], "failed");
     home.run(&["settings", "set", "heartbeat_interval", "7"]).refused(2, "5, 10, 15");
     home.run(&["settings", "set", "heartbeat_active_end", "25"]).refused(2, "0 to 24");
@@ -54,6 +54,46 @@ fn a_run_that_cannot_be_answered_says_why() {
     assert!(dry.err.starts_with("Nothing is new, so no model would be asked now."), "{dry:?}");
     assert!(dry.out.contains("HEARTBEAT_OK"), "{dry:?}");
     assert_eq!(home.run(&["heartbeat", "log", "--json"]).json().as_array().unwrap().len(), 1);
+    let scripted = home.run(&["heartbeat", "run", "--force", "--json"]);
+    assert_eq!((scripted.code, &scripted.json()["outcome"]), (1, &json!("failed")));
+}
+
+#[test]
+fn the_model_of_heartbeats_is_one_that_there_is() {
+    let home = Home::new();
+    let choose = |name: &str| home.run(&["settings", "set", "heartbeat_model", name]);
+    choose("nosuch").refused(2, "nor any other. Add one");
+    let local = ["openai-compatible", "--base-url", "http://127.0.0.1:9/v1", "--model", "m"];
+    for name in ["first", "second"] {
+        home.run(&[&["models", "add", "--name", name][..], &local].concat());
+    }
+    choose("nosuch").refused(2, "There are: first, second.");
+    assert_eq!((choose("").code, choose("first").code), (0, 0));
+    let other = home.run(&["models", "remove", "second"]);
+    assert_eq!((other.out.as_str(), other.err.as_str()), ("Removed second.\n", ""));
+    assert_eq!(home.run(&["settings", "get", "heartbeat_model"]).out, "first\n");
+    let chosen = home.run(&["models", "remove", "first"]);
+    assert!(chosen.err.contains("They ask the others now"), "{chosen:?}");
+    assert_eq!(home.run(&["settings", "get", "heartbeat_model"]).out, "\n");
+}
+
+/// A model that is gone, or cannot be asked, has one sentence wherever it is told.
+#[test]
+fn a_chosen_model_that_cannot_be_asked_is_said_everywhere() {
+    let none = "is to ask a model called gone, and there is none. Name one of kai models list";
+    let unready = "is to ask openai, which cannot be used. It has no key.";
+    for (wanted, sentence) in [("gone", none), ("openai", unready)] {
+        let home = Home::new();
+        home.run(&["models", "add", "openai"]);
+        take_in(&home, "heartbeat_model", wanted);
+        let ran = home.run(&["heartbeat", "run", "--force", "--json"]);
+        assert!(ran.code == 1 && ran.json()["reason"].as_str().unwrap().contains(sentence), "{ran:?}");
+        let log = home.run(&["heartbeat", "log"]).out;
+        let status = home.run(&["status"]).out;
+        assert!(log.contains(sentence) && status.contains(sentence), "{log} {status}");
+        let doctor = home.run(&["doctor"]).out;
+        assert!(doctor.contains(&sentence[..sentence.find('.').unwrap()]), "{doctor}");
+    }
 }
 
 #[test]

@@ -110,6 +110,19 @@ impl Home {
             .env("SHELL", "/bin/sh");
         script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
+
+    /// Runs a command on a terminal of its own and types at it, line by line.
+    pub(crate) fn type_at(&self, arguments: &str, typed: &str) -> Done {
+        let mut child = self.terminal(arguments);
+        let mut input = child.stdin.take().unwrap();
+        std::thread::sleep(Duration::from_millis(400));
+        for line in typed.lines() {
+            drop(writeln!(input, "{line}"));
+            std::thread::sleep(Duration::from_millis(400));
+        }
+        drop(input);
+        child.wait_with_output().unwrap().into()
+    }
 }
 
 /// A running daemon, killed when the test is over.
@@ -145,15 +158,20 @@ impl Daemon {
     }
 
     /// Sends a signal and waits, but not for ever; returns the exit code and what stood in the log.
-    pub(crate) fn stop(mut self, signal: &str) -> (Option<i32>, String) {
-        let asked = Instant::now();
+    pub(crate) fn stop(self, signal: &str) -> (Option<i32>, String) {
         let sent = Command::new("kill").args([signal, &self.pid().to_string()]).status().unwrap();
         assert!(sent.success());
+        self.ended()
+    }
+
+    /// Somebody asked it to stop.
+    pub(crate) fn ended(mut self) -> (Option<i32>, String) {
+        let asked = Instant::now();
         let code = self.child.wait().unwrap().code();
         let took = asked.elapsed();
         let mut log = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
-        assert!(took < Duration::from_secs(20), "{signal} took {took:?}: {log}");
+        assert!(took < Duration::from_secs(20), "it took {took:?}: {log}");
         (code, log)
     }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::ask::with_model;
 use crate::browser::Browser;
+use crate::doctor::take_in;
 use crate::kit::{Daemon, Home, wait_for};
 use crate::page::check;
 use crate::provider::{Act, Provider};
@@ -139,7 +140,7 @@ fn sliders_are_moved_with_the_keyboard() {
         ("heartbeat_daily_tokens", "heartbeat-budget", "1234", "0"),
         ("heartbeat_model", "heartbeat-model", "gone", ""),
     ] {
-        assert_eq!(home.run(&["settings", "set", key, elsewhere]).code, 0);
+        take_in(&home, key, elsewhere);
         let select = format!("document.querySelector('[data-testid={testid}]')");
         browser.until(key, &format!("return {select}.value === '{elsewhere}'"));
         browser.run(&format!(

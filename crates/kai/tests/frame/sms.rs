@@ -237,6 +237,9 @@ fn a_draft_is_sent_by_a_typed_yes_and_by_nothing_else() {
     );
     assert_eq!(phone.run(&["drafts", "dismiss", "1"]).out, "Dismissed draft 1.\n");
     phone.run(&["drafts", "show", "1"]).refused(1, "no draft number 1");
+    draft(&phone, ALICE, "Never mind");
+    let gone = phone.run(&["drafts", "discard", "2", "--json"]).json();
+    assert_eq!(gone, json!({"id": 2, "discarded": true}), "and not that it waits");
 }
 
 #[test]
@@ -528,8 +531,9 @@ fn the_demo_is_a_world_of_its_own() {
         let done: Done = kai(&inside).args(args).output().unwrap().into();
         done
     };
-    assert_eq!(home.run(&["demo", "sms", "--from", "+15550177", "Are you there?"]).code, 0);
+    let arrived = home.run(&["demo", "sms", "--from", "+15550177", "Are you there?", "--json"]).json();
     let found = demo(&["sms", "search", "you there", "--json"]).json();
+    assert_eq!(arrived, json!({"id": found[0]["id"]}));
     assert_eq!(found[0]["from"], "+15550177");
     // It may be the daemon's first heartbeat that saw it, and not the one that the command had made.
     let told = demo(&["chats", "search", "+15550177", "--json"]).json();

@@ -1,0 +1,64 @@
+//! `kai stop`: asks the daemon of a home to end, and waits until it is gone.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use kai_assistant::home::Home;
+
+use super::args::Stop;
+use super::{Asking, out};
+use crate::call::Call;
+use crate::caller::Caller;
+use crate::failure::Failure;
+
+/// It is looked at so often, and so many times. A message that is being sent is carried to its end first.
+const PAUSE: Duration = Duration::from_millis(50);
+const LOOKS: u32 = 500;
+
+pub(super) fn stop(ask: Asking, which: Stop) -> Result<ExitCode, Failure> {
+    let Asking { caller: Caller { home, keys }, json } = ask;
+    let other = demo_runs(&home);
+    let stopped = which.at(home).map_or(Ok(false), |home| end(&Caller { home, keys }))?;
+    match (json, stopped) {
+        (true, _) => out::json(&serde_json::json!({"stopped": stopped})),
+        (false, true) => out::line("Kai has stopped."),
+        (false, false) => out::line(&format!("Kai does not run.{other}")),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// False if there was nothing to end.
+fn end(caller: &Caller) -> Result<bool, Failure> {
+    if is_gone(&caller.home)? {
+        return Ok(false);
+    }
+    let mut asked = None::<()>;
+    for _ in 0..LOOKS {
+        // One that is just starting cannot be asked yet.
+        if asked.is_none() {
+            asked = caller.ask_daemon(Call::Stop)?;
+        }
+        std::thread::sleep(PAUSE);
+        if is_gone(&caller.home)? {
+            return Ok(true);
+        }
+    }
+    Err(Failure::failed(match asked {
+        Some(()) => "Kai was asked to stop, and has not after 25 seconds. Its log may say why.",
+        None => {
+            "Kai runs for this home and cannot be reached, so it was not asked to stop. Its log may say why."
+        }
+    }))
+}
+
+/// Whoever works for a home holds its lock to the very end.
+fn is_gone(home: &Home) -> Result<bool, Failure> {
+    let unusable = |e| Failure::store(format!("The home {} cannot be used: {e}.", home.dir.display()));
+    home.lock_daemon().map(|free| free.is_some()).map_err(unusable)
+}
+
+/// Who started the demo may mean that.
+fn demo_runs(home: &Home) -> &'static str {
+    let runs = home.old_demo().is_some_and(|demo| is_gone(&demo).is_ok_and(|gone| !gone));
+    if runs { " The demo does; stop it with: kai stop --demo" } else { "" }
+}
