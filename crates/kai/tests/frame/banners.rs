@@ -188,6 +188,7 @@ fn a_call_waits_for_one_click_and_the_first_one_counts() {
         browser.type_into("chat-input", "Anything new?\u{e007}");
         browser.until_seen("click-card");
         assert!(browser.texts("click-call")[0].contains("Pay to +15550666."), "the exact call");
+        assert_eq!(browser.texts("waiting-chip"), ["Waits for your answer above."]);
         check(&browser, "a click card");
         browser.picture("click");
         let stale = browser.run("return document.querySelector('[name=question]').value");

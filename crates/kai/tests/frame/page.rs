@@ -109,10 +109,20 @@ fn the_waiting_row_shows_running_tools_and_stop_ends_them() {
     );
     let frames = json!([["scale(0.6)", "0.4"], ["scale(1)", "1"]]);
     assert_eq!(pulse, json!([800, "alternate", Value::Null, frames]), "infinity is no JSON");
+    browser.run(
+        "const seen = (word) => { const { opacity, visibility } = getComputedStyle(word); return visibility === 'visible' && opacity > 0; };
+         window.most = 0;
+         const look = () => {
+             window.most = Math.max(window.most, [...document.querySelectorAll('.waits-words > span')].filter(seen).length);
+             requestAnimationFrame(look);
+         };
+         look()",
+    );
     let word = "return document.querySelector('.waits-words .on').innerText";
     for expected in ["Thinking…", "Working…", "Brewing…", "Thinking…"] {
         browser.until(expected, &format!("{word} === '{expected}'"));
     }
+    assert_eq!(browser.run("return window.most"), 1, "one word at a time");
     assert!(browser.texts("message-assistant").is_empty(), "results are not shown in the chat");
     browser.picture("waiting");
     browser.click("chat-stop");
