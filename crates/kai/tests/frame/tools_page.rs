@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 use crate::ask::with_model;
 use crate::browser::Browser;
+#[cfg(feature = "sms")]
+use crate::kit;
 use crate::kit::{Daemon, Home, kai};
 use crate::page::check;
 use crate::phone::Phone;
@@ -239,14 +241,18 @@ fn the_demo_has_something_to_show_on_every_page() {
     browser.enter(&daemon);
     browser.until_seen("draft-card");
     for (path, name, words) in [
-        ("/settings/tools", "demo-tools", "Web search"),
-        ("/settings/models", "demo-models", "Plays a script"),
+        ("/settings/tools", "demo-tools", "Not in the demo: nothing here touches your machine."),
+        ("/settings/models", "demo-models", "In your own Kai models are added here."),
         ("/settings/phones", "demo-phones", "A simulated phone"),
         ("/ledger", "demo-ledger", "bytes went to"),
     ] {
         open(&browser, &daemon, path);
         browser.until_says(words);
         browser.until_says("all is simulated");
+        let said = browser.run("return document.body.innerText");
+        for advice in ["xdg-utils", "bubblewrap", "Termux:API."] {
+            assert!(!said.as_str().unwrap().contains(advice), "{advice} would change nothing on {path}");
+        }
         for (width, height, dark, look) in [
             (1280, 800, false, "desktop-light"),
             (768, 900, true, "tablet-dark"),
@@ -260,6 +266,14 @@ fn the_demo_has_something_to_show_on_every_page() {
         browser.look(1280, 800, false);
     }
     assert_eq!(browser.complaints(), Vec::<String>::new());
+    // Nor does a command look for what the demo leaves alone, whether it runs or not.
+    let doctor = || kit::Done::from(kai(&home.path().join("demo")).arg("doctor").output().unwrap());
+    let awake = doctor().out;
+    assert!(awake.contains("ok    shell          Not in the demo"), "{awake}");
+    drop(daemon);
+    let asleep = doctor();
+    assert!(asleep.code == 0 && asleep.out.contains("kai serve --demo"), "{asleep:?}");
+    assert!(!asleep.out.contains("BAD") && !asleep.out.contains("Termux"), "{asleep:?}");
 }
 
 #[test]

@@ -34,9 +34,12 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let rows = models::rows(&look.web.app, &look.web.app.around).await?;
     let mut regions = vec![Region::card("models", "Asked in this order", list(look, &rows))];
     // The demo asks nobody but its script.
-    if !look.web.app.home.is_demo() {
-        regions.push(Region::card("add", "Add a model", adding(look)));
-    }
+    let add = if look.web.app.home.is_demo() {
+        html! { p { "This is the demo: its model plays a script. In your own Kai models are added here." } }
+    } else {
+        adding(look)
+    };
+    regions.push(Region::card("add", "Add a model", add));
     Ok(regions)
 }
 
