@@ -206,6 +206,31 @@ fn the_phones_page_says_what_is_connected_what_it_lacks_and_how_to_connect_one()
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
+/// What somebody aims at stays where it is, on whichever page they are.
+#[test]
+fn the_menu_is_one_row_whose_pages_keep_their_places() {
+    let home = Home::new();
+    let daemon = home.start();
+    let browser = Browser::start();
+    browser.look(360, 740, false);
+    browser.enter(&daemon);
+    let mut widths = vec![];
+    for path in ["/settings/agent", "/settings/models", "/settings/general", "/ledger"] {
+        open(&browser, &daemon, path);
+        let rows = "return new Set([...document.querySelectorAll('.pages a')].map((e) => {
+            const { top, bottom } = e.getBoundingClientRect(); return Math.round((top + bottom) / 2); })).size";
+        assert_eq!(browser.run(rows), 1, "{path}");
+        widths.push(
+            browser.run("return [...document.querySelectorAll('.pages li')].map((e) => e.offsetWidth)"),
+        );
+        let seen = "const { left, right } = document.querySelector('.pages [aria-current]').getBoundingClientRect();
+            return left > document.querySelector('.to-chat').getBoundingClientRect().right && right <= innerWidth";
+        assert_eq!(browser.run(seen), true, "{path} is in sight");
+    }
+    assert!(widths.iter().all(|page| *page == widths[0]), "{widths:?}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
 /// A browser has six connections for one address, and keeps pages that were left for the way back.
 #[test]
 fn going_through_many_pages_holds_up_nobody() {
@@ -299,6 +324,8 @@ fn every_page_of_the_settings_is_light_and_needs_no_script() {
         let bytes = weight(&daemon, &cookie, path);
         assert!(bytes <= 60_000, "{path} weighs {bytes}");
     }
+    let first = daemon.get("/settings", &cookie);
+    assert_eq!((first.status, first.header("location")), (303, Some("/settings/agent")));
     let headers = [("Cookie", cookie.as_str()), ("Referer", "http://127.0.0.1/settings/tools")];
     let body = format!("csrf={csrf}&page=tools&card=tools&key=tool_enabled_fetch_url&value=false");
     let turned = daemon.send("POST", "/settings/set", &headers, &body);

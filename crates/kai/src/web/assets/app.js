@@ -402,6 +402,11 @@
   const chat = el("messages") && talk();
 
   settle();
+  // Of pages in one row, the one that is open is in sight.
+  const pages = document.querySelector(".pages"), here = pages?.querySelector("[aria-current]");
+  if (here) new ResizeObserver(() => {
+    pages.scrollLeft = here.offsetLeft - (pages.clientWidth - here.offsetWidth) / 2;
+  }).observe(pages);
   chat?.rest(true);
   reveal(new Map());
   follow();
