@@ -202,6 +202,8 @@ fn the_phones_page_says_what_is_connected_what_it_lacks_and_how_to_connect_one()
             "sending to be ready",
             "return [...document.querySelectorAll('[data-testid=ability]')].some(e => e.innerText.startsWith('Send SMS') && e.innerText.includes('Ready'))",
         );
+        open(&browser, &daemon, "/settings/general");
+        browser.until_says("READ_SMS");
     }
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
