@@ -138,6 +138,14 @@ fn on_a_small_screen_one_draft_is_whole_and_the_others_are_lines() {
         check(&browser, "folded drafts");
         browser.picture(&format!("folded-{}", if dark { "dark" } else { "light" }));
     }
+    // Held across, there is no room for a whole one.
+    browser.look(740, 300, false);
+    browser.until("lines only", "return !document.querySelector('.fold[open]')");
+    check(&browser, "a low screen");
+    browser.picture("low");
+    browser.look(360, 740, false);
+    browser.until("the first again", "return document.querySelectorAll('.fold[open]').length === 1");
+    assert_eq!(open_and_whole(&browser), json!([[true, false, false], [true]]));
     // What was just unfolded under the finger takes no tap yet; what comes in folds nothing.
     unfold(&browser, 1);
     let held = "return document.querySelectorAll('[data-testid=draft-send]')[1].hasAttribute('data-moved')";

@@ -130,12 +130,18 @@
     draft.closest(".card").scrollIntoView({ block: "nearest" });
     hold(before);
   });
+  const refold = () => {
+    const before = places();
+    fold();
+    hold(before);
+  };
+  addEventListener("resize", refold);
   little.addEventListener("change", () => {
     for (const draft of all(".fold")) {
       draft.open = true;
       delete draft.dataset.asked;
     }
-    fold();
+    refold();
   });
 
   const patch = (patches) => {
