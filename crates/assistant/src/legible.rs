@@ -18,6 +18,7 @@ pub fn spelled_out(text: &str) -> String {
     shown
 }
 
+#[cfg(feature = "sms")]
 pub(crate) fn hides_something(text: &str) -> bool {
     looked_at(text).any(|(_, hidden)| hidden)
 }
