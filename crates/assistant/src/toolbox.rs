@@ -12,6 +12,8 @@ pub struct Toolbox {
     entries: Vec<Entry>,
     /// What a model is told of each, made once: every request needs them all.
     specs: OnceLock<Vec<ToolSpec>>,
+    /// Why it is kept from the machine, where it is.
+    apart: Option<&'static str>,
 }
 
 pub struct Entry {
@@ -71,16 +73,6 @@ impl Entry {
         }
     }
 
-    /// Why a model is not offered this tool now, with what to do about it.
-    pub fn why_not(&self, values: &Values) -> Option<String> {
-        // What is lacking comes first: turning the tool on would not help.
-        self.tool.lacks().or_else(|| {
-            let (name, command) = (self.tool.name(), self.turned_on_by(values));
-            let off = !self.enabled(values);
-            off.then(|| format!("The tool {name} is off. The user can turn it on: {command}"))
-        })
-    }
-
     /// The command that turns it on. Of the features that govern a tool, it is the first that is off, if one is.
     pub fn turned_on_by(&self, values: &Values) -> String {
         match self.governed {
@@ -105,7 +97,30 @@ impl Entry {
 
 impl Toolbox {
     pub fn new(entries: Vec<Entry>) -> Self {
-        Self { entries, specs: OnceLock::new() }
+        Self { entries, specs: OnceLock::new(), apart: None }
+    }
+
+    /// A toolbox that is kept from the machine on purpose: what its tools lack there is for nobody to install.
+    #[must_use]
+    pub fn apart(self, why: &'static str) -> Self {
+        Self { apart: Some(why), ..self }
+    }
+
+    /// What a tool cannot do without and is not there, with what to do about it.
+    pub fn lacks(&self, entry: &Entry) -> Option<String> {
+        let lacks = entry.tool.lacks()?;
+        let of_machine = matches!(entry.governed, Governed::OwnSwitch { .. });
+        Some(self.apart.filter(|_| of_machine).map_or(lacks, str::to_owned))
+    }
+
+    /// Why a model is not offered this tool now, with what to do about it.
+    pub fn why_not(&self, entry: &Entry, values: &Values) -> Option<String> {
+        // What is lacking comes first: turning the tool on would not help.
+        self.lacks(entry).or_else(|| {
+            let (name, command) = (entry.tool.name(), entry.turned_on_by(values));
+            let off = !entry.enabled(values);
+            off.then(|| format!("The tool {name} is off. The user can turn it on: {command}"))
+        })
     }
 
     pub fn entries(&self) -> &[Entry] {
@@ -127,7 +142,7 @@ impl Toolbox {
     pub fn offered(&self, values: &Values) -> Vec<ToolSpec> {
         let specs = self.specs.get_or_init(|| self.entries.iter().map(|entry| entry.tool.spec()).collect());
         let all = self.entries.iter().zip(specs);
-        all.filter(|(entry, _)| entry.why_not(values).is_none()).map(|(_, spec)| spec.clone()).collect()
+        all.filter(|(entry, _)| self.why_not(entry, values).is_none()).map(|(_, spec)| spec.clone()).collect()
     }
 
     pub fn has(&self, name: &str) -> bool {
@@ -139,6 +154,6 @@ impl Toolbox {
         let called = |entry: &&Entry| entry.tool.name() == name || entry.tool.aliases().contains(&name);
         let entry = self.entries.iter().find(called);
         let entry = entry.ok_or_else(|| format!("There is no tool called {name}."))?;
-        entry.why_not(values).map_or(Ok(entry.tool.as_ref()), Err)
+        self.why_not(entry, values).map_or(Ok(entry.tool.as_ref()), Err)
     }
 }

@@ -170,7 +170,7 @@ fn tools(app: &App, values: &Values, around: &Around) -> Vec<ToolRow> {
     let words = App::words(values, around);
     let row = |entry: &Entry| {
         let name = entry.tool.name();
-        let why_not = entry.why_not(values);
+        let why_not = app.toolbox.why_not(entry, values);
         ToolRow {
             title: words.tool_name(name),
             description: words.tool_about(name),

@@ -61,12 +61,22 @@ pub(crate) async fn examine(app: &App, around: &Around) -> Vec<Check> {
     ];
     checks.push(shell(app).await);
     #[cfg(feature = "notifications")]
-    checks.push(notifications(app).await);
+    if !is_demo_asleep(app) {
+        checks.push(notifications(app).await);
+    }
     #[cfg(feature = "sms")]
-    checks.extend(phone(app).await);
+    if !is_demo_asleep(app) {
+        checks.extend(phone(app).await);
+    }
     checks.extend(work::examine(app, around).await);
     checks.extend(private(app));
     checks
+}
+
+/// The phone and the tray of a demo live in its daemon; without it there is nothing to look for on this machine.
+#[cfg(any(feature = "sms", feature = "notifications"))]
+fn is_demo_asleep(app: &App) -> bool {
+    app.home.is_demo() && app.daemon.is_none()
 }
 
 /// What can be said when the store does not open.
@@ -157,6 +167,7 @@ async fn shell(app: &App) -> Check {
         Err(error) => return Check::broken("shell", error.to_string(), None),
     };
     match (shell::looked(app).await, enabled) {
+        (Err(why), _) if app.home.is_demo() => Check::fine("shell", why),
         (Ok(sandbox), true) => Check::fine("shell", format!("is on; commands run in a sandbox: {sandbox}")),
         (Ok(sandbox), false) => Check::fine("shell", format!("is off; the sandbox would be: {sandbox}")),
         (Err(why), true) => Check::broken("shell", "is on, and commands cannot be run", Some(why)),
@@ -242,6 +253,7 @@ fn daemon(app: &App) -> Check {
             format!("It is not encrypted: {}", crate::web::ON_A_NETWORK),
         ),
         Some(running) => Check::fine("daemon", format!("runs, page at {}", running.address)),
+        None if app.home.is_demo() => Check::note("daemon", "does not run", "Start it: kai serve --demo"),
         None => Check::note("daemon", "does not run, so there is no page", "Start it: kai"),
     }
 }

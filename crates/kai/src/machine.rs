@@ -16,6 +16,9 @@ use kai_assistant::settings::{BRIDGE_TERMUX, Values};
 use kai_assistant::sms::port::SmsReader;
 use kai_bridges::termux::Termux;
 
+/// What a demo says of everything that its machine would lack.
+pub(crate) const NOT_IN_DEMO: &str = "Not in the demo: nothing here touches your machine.";
+
 /// What is not there is `None`, and the tools that need it say so.
 #[derive(Clone, Default)]
 pub(crate) struct Machine {

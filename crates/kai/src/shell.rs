@@ -8,6 +8,7 @@ use kai_assistant::tool::Tool;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::machine::NOT_IN_DEMO;
 use crate::wire::App;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,10 +33,12 @@ pub(crate) async fn status(app: &App, values: &Values) -> ShellStatus {
     ShellStatus { enabled, sandbox: found.clone().ok(), why_not: found.err() }
 }
 
+const NO_SANDBOX: &str = "Commands are not run on this system: Kai has no sandbox for it.";
+
 /// The name of the sandbox, or why there is none.
 pub(crate) async fn looked(app: &App) -> Result<String, String> {
-    let none = || "Commands are not run on this system: Kai has no sandbox for it.".to_owned();
-    let sandbox = app.sandbox.as_ref().ok_or_else(none)?;
+    let none = if app.home.is_demo() { NOT_IN_DEMO } else { NO_SANDBOX };
+    let sandbox = app.sandbox.as_ref().ok_or(none)?;
     sandbox.look().await.clone().map(str::to_owned)
 }
 

@@ -36,7 +36,7 @@ use crate::around;
 use crate::call::Around;
 use crate::failure::Failure;
 use crate::home::Keys;
-use crate::machine::Machine;
+use crate::machine::{Machine, NOT_IN_DEMO};
 #[cfg(feature = "sms")]
 use crate::{demo, sms::Phone};
 
@@ -272,7 +272,8 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
     entries.extend(sms_tools(parts));
     #[cfg(feature = "notifications")]
     entries.extend(crate::notifications::entries(db, clock, machine.notifications.as_ref()));
-    Toolbox::new(entries)
+    let toolbox = Toolbox::new(entries);
+    if home.is_demo() { toolbox.apart(NOT_IN_DEMO) } else { toolbox }
 }
 
 #[cfg(feature = "sms")]

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use kai_assistant::hex;
 use sha2::{Digest, Sha256};
 
-static CSS: LazyLock<String> = LazyLock::new(|| lean(include_str!("assets/app.css")));
+static CSS: LazyLock<String> = LazyLock::new(|| dense(&lean(include_str!("assets/app.css"))));
 static JS: LazyLock<String> = LazyLock::new(|| lean(include_str!("assets/app.js")));
 const ICON: &str = include_str!("assets/icon.svg");
 
@@ -27,6 +27,14 @@ fn lean(written: &str) -> String {
     let comment = |line: &str| line.starts_with("//") || (line.starts_with("/*") && line.ends_with("*/"));
     let lines = written.lines().map(str::trim).filter(|line| !line.is_empty() && !comment(line));
     lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// Spaces that are there for people.
+const AIRY: [(&str, &str); 5] = [(" { ", "{"), ("; }", "}"), ("; ", ";"), (": ", ":"), (", ", ",")];
+
+/// A style sheet without them.
+fn dense(style: &str) -> String {
+    AIRY.iter().fold(style.to_owned(), |style, (airy, dense)| style.replace(airy, dense))
 }
 
 pub(super) async fn serve(uri: Uri) -> Response {
@@ -51,6 +59,11 @@ mod tests {
             lean("/* Tokens. */\na {\n  b: c;\n}\n\n  // why\n  let url = 1; // here\n"),
             "a {\nb: c;\n}\nlet url = 1; // here\n"
         );
+        assert_eq!(dense("a > b, c { d: e f; g: \"h i\"; }\n"), "a > b,c{d:e f;g:\"h i\"}\n");
+        let told = include_str!("assets/app.css").split('"').skip(1).step_by(2);
+        for text in told {
+            assert!(AIRY.iter().all(|(airy, _)| !text.contains(airy)), "{text:?} would be changed");
+        }
         for whole in [include_str!("assets/app.css"), include_str!("assets/app.js")] {
             let (open, closed) = (whole.matches("/*").count(), whole.matches("*/").count());
             assert_eq!(open, closed);

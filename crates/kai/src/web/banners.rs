@@ -12,7 +12,7 @@ use super::view::View;
 
 pub(super) fn all(view: &View<'_>) -> Markup {
     html! {
-        @if let Some(report) = view.stored.heartbeat { (heartbeat(report, view.csrf)) }
+        @if let Some(report) = view.stored.heartbeat { (heartbeat(report, view)) }
         @for (chat, question) in &view.questions { (click_card(*chat, question, view)) }
         (drafts(view))
         @if let Some(deleted) = &view.deleted { (undo(deleted, view.csrf)) }
@@ -29,12 +29,14 @@ fn drafts(_: &View<'_>) -> Markup {
     html! {}
 }
 
-fn heartbeat(report: ConversationId, csrf: &str) -> Markup {
+/// Where its conversation is open, the script says that it was seen as soon as it is; looking alone changes nothing.
+fn heartbeat(report: ConversationId, view: &View<'_>) -> Markup {
+    let here = view.place.chat == Some(report);
     html! {
         section class="card bar" data-testid="heartbeat-banner" aria-label="Heartbeat" {
             a href=(format!("/c/{}", report.0)) { (icons::heart()) "Heartbeat has something to report" }
-            form method="post" action="/heartbeat/seen" data-live {
-                input type="hidden" name="csrf" value=(csrf);
+            form method="post" action="/heartbeat/seen" data-live data-here[here] {
+                input type="hidden" name="csrf" value=(view.csrf);
                 button class="round" type="submit" data-testid="heartbeat-dismiss" aria-label="Dismiss" title="Dismiss" {
                     (icons::close())
                 }

@@ -30,24 +30,39 @@ pub(super) fn banner(drafts: &[DraftRow], csrf: &str, zone: &TimeZone, whole: Op
 fn card(draft: &DraftRow, csrf: &str, zone: &TimeZone, unfolded: bool) -> Markup {
     let id = draft.id.0;
     let folded = is_long(&draft.body_shown) && !unfolded;
+    let content = html! {
+        @for remark in &draft.remarks { p class="remark" { (remark) } }
+        @if let Some(quoted) = &draft.quoted { (quote(quoted, id)) }
+        (body(draft, folded))
+        p class="quiet" {
+            (sms_count(draft.segments)) " · from a " (draft.origin) " · " (page::moment(draft.created_at, zone))
+            @if let Some(answered) = draft.in_reply_to { span class="roomy" { " · answers SMS " (answered) } }
+        }
+        (buttons(draft, csrf, folded))
+    };
     html! {
         article class="card draft" id=(format!("draft-{id}")) data-testid="draft-card" data-draft=(id) data-status=(draft.status)
             aria-label=(format!("Draft to {}", draft.to)) {
-            header class="draft-head" {
-                div class="draft-who" {
-                    strong class="draft-to" data-testid="draft-to" { (draft.to) }
-                    span class="quiet" { (state(draft)) }
+            @if draft.status == "SENT" {
+                header class="draft-head" { (who(draft)) (dismiss(draft, csrf)) }
+                (content)
+            } @else {
+                // Open for whoever has no script; where there is little room, the script folds all but the first.
+                details class="fold" id=(format!("draft-{id}-fold")) open {
+                    summary class="draft-head" data-testid="draft-fold" { (who(draft)) }
+                    (content)
                 }
-                @if draft.status == "SENT" { (dismiss(draft, csrf)) }
             }
-            @for remark in &draft.remarks { p class="remark" { (remark) } }
-            @if let Some(quoted) = &draft.quoted { (quote(quoted, id)) }
-            (body(draft, folded))
-            p class="quiet" {
-                (sms_count(draft.segments)) " · from a " (draft.origin) " · " (page::moment(draft.created_at, zone))
-                @if let Some(answered) = draft.in_reply_to { " · answers SMS " (answered) }
-            }
-            (buttons(draft, csrf, folded))
+        }
+    }
+}
+
+/// To whom, and how it stands: all that is seen of a draft that is folded to a line.
+fn who(draft: &DraftRow) -> Markup {
+    html! {
+        div class="draft-who" {
+            strong class="draft-to" data-testid="draft-to" { (draft.to) } " "
+            span class="quiet" { (state(draft)) }
         }
     }
 }
@@ -84,9 +99,10 @@ fn quote(quoted: &Untrusted, id: i64) -> Markup {
     let text = spelled_out(quoted.as_written());
     let shown: String =
         text.lines().take(QUOTED_LINES).collect::<Vec<_>>().join("\n").chars().take(QUOTED).collect();
-    let whole = html! { blockquote class="quoted" data-testid="draft-quoted" { (text) } };
+    let whole =
+        html! { blockquote class="quoted" data-testid="draft-quoted" aria-label="They wrote" { (text) } };
     html! {
-        p class="quiet" { "They wrote:" }
+        p class="quiet roomy" { "They wrote:" }
         @if shown.len() == text.len() {
             (whole)
         } @else {

@@ -206,8 +206,12 @@ pub(super) fn turn(sight: Option<&Sight>, words: &Words) -> Markup {
         div class="waiting" {
             span class="chip waits" data-testid="waiting-chip" aria-hidden="true" {
                 span class="pulse" {}
-                span class="waits-words" data-keep id="waits-words" {
-                    span class="on" { "Thinking…" } span { "Working…" } span { "Brewing…" }
+                @if sight.questions.is_empty() {
+                    span class="waits-words" data-keep id="waits-words" {
+                        span class="on" { "Thinking…" } span { "Working…" } span { "Brewing…" }
+                    }
+                } @else {
+                    span id="waits-for-you" { "Waits for your answer above." }
                 }
             }
             @for running in &sight.tools {

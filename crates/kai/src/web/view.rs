@@ -152,6 +152,11 @@ impl<'a> View<'a> {
         self.sight.as_ref().is_some_and(|sight| sight.ended.is_none())
     }
 
+    /// The turn waits for the person's click.
+    fn asks(&self) -> bool {
+        self.sight.as_ref().is_some_and(|sight| !sight.questions.is_empty())
+    }
+
     /// A command answers in this conversation.
     pub(super) fn answered_elsewhere(&self) -> bool {
         let open = |chat: &Whole| chat.entries.last().is_some_and(|last| !last.is_answer());
@@ -173,7 +178,7 @@ impl<'a> View<'a> {
             },
             controls: self.controls(),
             chats: list::rows(self),
-            state: html! { @if self.running() { "Kai is answering" } },
+            state: html! { @if self.running() { (if self.asks() { "Kai waits for your answer" } else { "Kai is answering" }) } },
         }
     }
 

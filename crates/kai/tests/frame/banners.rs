@@ -1,6 +1,6 @@
 //! What waits for the person, in a real browser: drafts, clicks, the heartbeat's report, and the demo's story.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::kit::{Daemon, Home, kai, wait_for};
@@ -65,8 +65,10 @@ fn a_draft_shows_what_it_answers() {
     browser.look(360, 740, false);
     browser.enter(&daemon);
     browser.until_seen("draft-quoted");
-    assert_eq!(browser.texts("draft-body"), ["Yes, 42", "Yes, 43"]);
+    assert_eq!(browser.texts("draft-body")[0], "Yes, 42");
     assert_eq!(browser.texts("draft-quoted")[0], "Hi <b>you</b> \\u{202e}001$");
+    unfold(&browser, 1);
+    assert_eq!(browser.texts("draft-body")[1], "Yes, 43");
     assert!(
         browser.texts("draft-quoted-whole")[0].starts_with("A long story.\nA long story.\nA long story.…\n")
     );
@@ -80,12 +82,97 @@ fn a_draft_shows_what_it_answers() {
     check(&browser, "quotations");
     browser.picture("quotes");
 
+    unfold(&browser, 0);
     browser.click("draft-send");
     browser.until_says("was taken by the phone");
     let row = "const box = (name) => document.querySelector(name).getBoundingClientRect();
                const middle = (name) => box(name).top + box(name).height / 2;
                return Math.abs(middle('[data-testid=draft-to]') - middle('.away button')) < 4";
     assert_eq!(browser.run(row), true, "the way to dismiss it stays in the first row");
+    let line = "return document.querySelector('[data-status=SENT]').offsetHeight < 60";
+    assert_eq!(browser.run(line), true, "and there is no other");
+    check(&browser, "what was sent");
+    browser.picture("sent");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// Taps on the line of a draft that is folded.
+fn unfold(browser: &Browser, which: usize) {
+    browser.run(&format!("document.querySelectorAll('[data-testid=draft-fold]')[{which}].click()"));
+}
+
+/// Which drafts are unfolded; and of each tap that could be made now, whether all of its draft is in sight.
+fn open_and_whole(browser: &Browser) -> Value {
+    browser.run(
+        "const box = document.getElementById('banners').getBoundingClientRect();
+         const inside = (e) => { const it = e.getBoundingClientRect(); return it.top >= box.top && it.bottom <= box.bottom; };
+         const taps = [...document.querySelectorAll('[data-testid=draft-send]')].filter((e) => e.checkVisibility());
+         return [[...document.querySelectorAll('.fold')].map((e) => e.open),
+             taps.map((e) => inside(e) && inside(e.closest('.draft').querySelector('[data-testid=draft-body]')))]",
+    )
+}
+
+/// On a phone what waits leaves room for what is said.
+#[test]
+fn on_a_small_screen_one_draft_is_whole_and_the_others_are_lines() {
+    let phone = ready();
+    for body in ["First", "Second", "Third"] {
+        draft(&phone, ALICE, body);
+    }
+    let daemon = phone.start();
+    let browser = Browser::start();
+    browser.look(1280, 800, false);
+    browser.enter(&daemon);
+    assert_eq!(open_and_whole(&browser)[0], json!([true, true, true]), "there is room for all");
+    browser.look(360, 740, false);
+    browser.until("lines", "return document.querySelectorAll('.fold[open]').length === 1");
+    assert_eq!(open_and_whole(&browser), json!([[true, false, false], [true]]));
+    let share = "return document.querySelector('.drafts').offsetHeight / innerHeight";
+    assert!(browser.run(share).as_f64().unwrap() < 0.42, "{}", browser.run(share));
+    assert!(
+        browser.texts("draft-fold")[1].contains(ALICE)
+            && browser.texts("draft-fold")[1].contains("waits for your tap")
+    );
+    for dark in [false, true] {
+        browser.look(360, 740, dark);
+        check(&browser, "folded drafts");
+        browser.picture(&format!("folded-{}", if dark { "dark" } else { "light" }));
+    }
+    // Held across, there is no room for a whole one.
+    browser.look(740, 300, false);
+    browser.until("lines only", "return !document.querySelector('.fold[open]')");
+    check(&browser, "a low screen");
+    browser.picture("low");
+    browser.look(360, 740, false);
+    browser.until("the first again", "return document.querySelectorAll('.fold[open]').length === 1");
+    assert_eq!(open_and_whole(&browser), json!([[true, false, false], [true]]));
+    // What was just unfolded under the finger takes no tap yet; what comes in folds nothing.
+    unfold(&browser, 1);
+    let held = "return document.querySelectorAll('[data-testid=draft-send]')[1].hasAttribute('data-moved')";
+    assert_eq!(browser.run(held), true);
+    assert_eq!(open_and_whole(&browser), json!([[false, true, false], [true]]));
+    let long = "word ".repeat(70);
+    draft(&phone, "+15550199", &long);
+    browser.until("the fourth", "return document.querySelectorAll('.fold').length === 4");
+    assert_eq!(open_and_whole(&browser), json!([[false, true, false, false], [true]]), "as it was left");
+    unfold(&browser, 3);
+    assert_eq!(
+        open_and_whole(&browser),
+        json!([[false, false, false, true], [true]]),
+        "it makes itself room"
+    );
+    browser.picture("unfolded");
+    // One that does not fit beside what is said is a line too, until somebody wants it.
+    for id in phone.run(&["drafts", "list", "--json"]).json().as_array().unwrap().iter().take(3) {
+        phone.run(&["drafts", "discard", &id["id"].to_string()]);
+    }
+    browser.until("the long one alone", "return document.querySelectorAll('.fold').length === 1");
+    browser.open(&format!("http://{}/", daemon.address));
+    browser.until_live();
+    assert_eq!(open_and_whole(&browser), json!([[false], []]));
+    unfold(&browser, 0);
+    browser.click("draft-send");
+    wait_for("it to leave", || phone.left().contains("word word"));
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
@@ -126,7 +213,7 @@ fn a_tap_on_what_has_just_moved_under_the_finger_sends_nothing() {
     let last_is_seen = "const all = document.querySelectorAll('[data-testid=draft-send]');
          const [tap, box] = [all[all.length - 1], document.getElementById('banners')].map((e) => e.getBoundingClientRect());
          return all.length === 3 && tap.bottom <= box.bottom";
-    browser.look(400, 600, false);
+    browser.look(700, 600, false);
     draft(&phone, ALICE, "Fourth");
     browser.until("the fourth", "return document.querySelectorAll('[data-testid=draft-card]').length === 2");
     draft(&phone, ALICE, "Fifth");
@@ -188,6 +275,7 @@ fn a_call_waits_for_one_click_and_the_first_one_counts() {
         browser.type_into("chat-input", "Anything new?\u{e007}");
         browser.until_seen("click-card");
         assert!(browser.texts("click-call")[0].contains("Pay to +15550666."), "the exact call");
+        assert_eq!(browser.texts("waiting-chip"), ["Waits for your answer above."]);
         check(&browser, "a click card");
         browser.picture("click");
         let stale = browser.run("return document.querySelector('[name=question]').value");
@@ -228,27 +316,59 @@ fn a_question_goes_when_its_turn_is_stopped() {
 }
 
 #[test]
-fn a_report_raises_a_banner_that_stays_until_it_is_dismissed() {
-    let provider = Provider::start([Act::says("**Alice** asks about dinner.")]);
+fn a_report_raises_a_banner_that_stays_until_it_is_read_or_dismissed() {
+    let long = format!("**Alice** asks about dinner.\n\n{}", "And so on. ".repeat(200));
+    let provider = Provider::start([Act::says(&long), Act::says("Alice asks again.")]);
     let phone = ready();
     use_model(&phone, &provider);
     phone.inbox(&[(41, ALICE, "before"), (42, ALICE, "Dinner?")]);
     phone.run(&["sms", "poll"]);
+    draft(&phone, ALICE, "At eight?");
     let daemon = phone.start();
     let browser = Browser::start();
+    browser.look(360, 740, false);
     browser.enter(&daemon);
+    let report = || phone.run(&["status", "--json"]).json()["heartbeat"]["report"].clone();
     assert_eq!(phone.run(&["heartbeat", "run", "--force"]).code, 0);
     browser.until_seen("heartbeat-banner");
     assert!(browser.texts("heartbeat-banner")[0].contains("Heartbeat has something to report"));
     assert_eq!(browser.texts("heartbeat-badge").len(), 1, "its conversation is marked in the list");
     check(&browser, "a report");
+    // Asking for the page alone changes nothing: not every browser that asks has a person before it.
+    let cookie = { phone.run(&["link"]).out.trim().split_once(&daemon.address).unwrap().1.to_owned() };
+    let cookie = daemon.get(&cookie, "").header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    assert!(daemon.get(&format!("/c/{}", report()), &cookie).text.contains("heartbeat-banner"));
+    assert_ne!(report(), json!(null));
     browser.run("document.querySelector('[data-testid=heartbeat-banner] a').click()");
     browser.until_says("asks about dinner.");
     browser.until_live();
-    assert_eq!(browser.texts("heartbeat-banner").len(), 1, "it stays");
+    browser.until_gone("heartbeat-banner");
+    assert_eq!(report(), json!(null), "it was read");
+    let begins = "const at = (e) => e.getBoundingClientRect(), main = at(document.getElementById('main'));
+         const top = at([...document.querySelectorAll('.answer')].at(-1)).top;
+         return top >= main.top && top < main.bottom - 50";
+    assert_eq!(browser.run(begins), true, "from its beginning");
+    browser.picture("report");
+    // The next one comes below what is read now: it is not read yet.
+    browser.until("the place to rest", "return !document.getElementById('to-end').hidden");
+    phone.inbox(&[(41, ALICE, "before"), (42, ALICE, "Dinner?"), (43, ALICE, "Well?")]);
+    phone.run(&["sms", "poll"]);
+    assert_eq!(phone.run(&["heartbeat", "run", "--force"]).code, 0);
+    browser.until_seen("heartbeat-banner");
+    browser.until("the second", "return document.querySelectorAll('.answer').length === 2");
+    assert_ne!(report(), json!(null), "nobody has scrolled there");
+    browser.click("to-end");
+    browser.until_gone("heartbeat-banner");
+    // Elsewhere it stays until it is dismissed.
+    browser.open(&format!("http://{}/new", daemon.address));
+    browser.until_live();
+    phone.inbox(&[(41, ALICE, "before"), (43, ALICE, "Well?"), (44, ALICE, "Hello?")]);
+    phone.run(&["sms", "poll"]);
+    assert_eq!(phone.run(&["heartbeat", "run", "--force"]).code, 0);
+    browser.until_seen("heartbeat-banner");
     browser.click("heartbeat-dismiss");
     browser.until_gone("heartbeat-banner");
-    assert_eq!(phone.run(&["status", "--json"]).json()["heartbeat"]["report"], json!(null));
+    assert_eq!(report(), json!(null));
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 

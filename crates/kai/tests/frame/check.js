@@ -48,5 +48,7 @@ for (const e of document.querySelectorAll("body *")) {
   if (ratio < (large ? 3 : 4.5)) wrong.push(`contrast ${ratio.toFixed(2)}: ${told(e)}`);
 }
 // Nothing sticks out to the side.
+const box = document.getElementById("banners");
+if (box && box.scrollWidth > box.clientWidth) wrong.push(`what waits is ${box.scrollWidth} px wide`);
 if (document.documentElement.scrollWidth > innerWidth) wrong.push(`${document.documentElement.scrollWidth} px wide`);
 return wrong;

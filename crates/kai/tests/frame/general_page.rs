@@ -47,6 +47,9 @@ fn theme_and_language_are_chosen_and_all_is_seen_at_every_size() {
     browser.until_says(env!("CARGO_PKG_VERSION"));
     let edition = if cfg!(feature = "foss") { "foss" } else { "store" };
     browser.until_says(edition);
+    let said = browser.run("return document.body.innerText");
+    assert!(!said.as_str().unwrap().contains("Permissions"), "those are Android’s");
+    browser.until_says("The file is not encrypted");
     at_every_size(&browser, "general");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

@@ -91,6 +91,20 @@ fn a_long_ledger_is_read_page_by_page_and_says_how_long_it_is_kept() {
     open(&browser, &daemon, "/ledger");
     assert_eq!(kinds(&browser).len(), 25);
     browser.until_says("You called");
+    browser.click("ledger-open");
+    browser.until_seen("ledger-record");
+    assert!(!browser.texts("ledger-record")[0].contains("Conversation"), "it was in none");
+    open(&browser, &daemon, "/ledger?kind=tool_result&open=record:1");
+    let uneven = "const tops = (what, side) => new Set([...document.querySelectorAll(`.filters ${what}`)]
+            .map((e) => Math.round(e.getBoundingClientRect()[side]))).size;
+        return [tops('label', 'top'), tops(':is(input, select)', 'top'), tops(':is(input, select)', 'bottom')]";
+    browser.look(1280, 800, false);
+    assert_eq!(browser.run(uneven), json!([2, 2, 2]), "two rows");
+    let apart = "const [first, second] = ['name', 'text'].map((it) => document.getElementById(`ledger-${it}`).getBoundingClientRect());
+        return second.top - first.bottom < 44";
+    assert_eq!(browser.run(apart), true, "one close below the other");
+    at_every_size(&browser, "filters");
+    open(&browser, &daemon, "/ledger");
     browser.click("ledger-older");
     browser.until("older ones", "return location.search.includes('before=')");
     browser.until_live();

@@ -66,6 +66,7 @@ fn a_model_is_added_tested_and_answers_and_its_key_is_never_seen_again() {
     let held = browser
         .run("return [...document.querySelectorAll('input[type=password]')].map(e => e.value).join('')");
     assert_eq!(held, "", "nor in a field");
+    assert!(browser.texts("model-unencrypted").is_empty(), "it stays on this machine");
     act(&browser, "mine", "model-test");
     browser.until_says("It works: it said “OK”");
     assert!(provider.asked()[0].head.contains("Bearer sk-hidden-4711"), "a real request with the key");
@@ -102,6 +103,29 @@ fn progress_is_shown_while_a_model_is_asked_in_every_open_page() {
     browser.until_says("Asking it for a word");
     provider.wait_for_requests(1);
     assert!(browser.texts("model-test").is_empty(), "it is not asked twice at once");
+}
+
+#[test]
+fn a_model_that_others_can_listen_to_is_marked() {
+    let home = Home::new();
+    let daemon = home.start();
+    let browser = Browser::start();
+    browser.enter(&daemon);
+    for (name, address, marked) in [("safe", "https://192.0.2.1/v1", 0), ("open", "HTTP://192.0.2.1/v1", 1)] {
+        open(&browser, &daemon, "/settings/models");
+        choose(&browser, "openai-compatible");
+        for (field, text) in [("name", name), ("base_url", address), ("model", "m")] {
+            browser.type_into(&format!("add-{field}"), text);
+        }
+        browser.click("add-save");
+        browser
+            .until("it to be there", &format!("return !!document.querySelector('[data-model=\"{name}\"]')"));
+        assert_eq!(browser.texts("model-unencrypted").len(), marked, "{name}");
+    }
+    browser.until_says("Leaves this machine unencrypted");
+    browser.until_live();
+    at_every_size(&browser, "unencrypted");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
 /// Gives a model a key, as the command does.

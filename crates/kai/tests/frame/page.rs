@@ -109,10 +109,20 @@ fn the_waiting_row_shows_running_tools_and_stop_ends_them() {
     );
     let frames = json!([["scale(0.6)", "0.4"], ["scale(1)", "1"]]);
     assert_eq!(pulse, json!([800, "alternate", Value::Null, frames]), "infinity is no JSON");
+    browser.run(
+        "const seen = (word) => { const { opacity, visibility } = getComputedStyle(word); return visibility === 'visible' && opacity > 0; };
+         window.most = 0;
+         const look = () => {
+             window.most = Math.max(window.most, [...document.querySelectorAll('.waits-words > span')].filter(seen).length);
+             requestAnimationFrame(look);
+         };
+         look()",
+    );
     let word = "return document.querySelector('.waits-words .on').innerText";
     for expected in ["Thinking…", "Working…", "Brewing…", "Thinking…"] {
         browser.until(expected, &format!("{word} === '{expected}'"));
     }
+    assert_eq!(browser.run("return window.most"), 1, "one word at a time");
     assert!(browser.texts("message-assistant").is_empty(), "results are not shown in the chat");
     browser.picture("waiting");
     browser.click("chat-stop");
@@ -362,9 +372,13 @@ fn the_page_is_right_for_all_eyes_at_every_size() {
         }
     }
     let (hidden, main) = ("document.getElementById('to-end').hidden", "document.getElementById('main')");
-    assert_eq!(browser.run(&format!("return {hidden}")), true, "a page opens at its end");
-    browser.run(&format!("{main}.scrollTop = 0"));
-    browser.until("the way back", &format!("return !{hidden}"));
+    let begins = format!(
+        "const top = document.querySelector('.answer').getBoundingClientRect().top - {main}.getBoundingClientRect().top;
+         return top >= 0 && top < 100 && {main}.scrollTop > 0 && !{hidden}"
+    );
+    browser.look(360, 740, false);
+    browser.open(&format!("http://{}/", daemon.address));
+    browser.until("a page to open where its newest answer begins", &begins);
     browser.click("to-end");
     browser.until("the end", &format!("return {hidden} && {main}.scrollTop > 0"));
     browser.click("chat-copy");

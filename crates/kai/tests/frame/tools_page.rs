@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 use crate::ask::with_model;
 use crate::browser::Browser;
+#[cfg(feature = "sms")]
+use crate::kit;
 use crate::kit::{Daemon, Home, kai};
 use crate::page::check;
 use crate::phone::Phone;
@@ -200,7 +202,34 @@ fn the_phones_page_says_what_is_connected_what_it_lacks_and_how_to_connect_one()
             "sending to be ready",
             "return [...document.querySelectorAll('[data-testid=ability]')].some(e => e.innerText.startsWith('Send SMS') && e.innerText.includes('Ready'))",
         );
+        open(&browser, &daemon, "/settings/general");
+        browser.until_says("READ_SMS");
     }
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// What somebody aims at stays where it is, on whichever page they are.
+#[test]
+fn the_menu_is_one_row_whose_pages_keep_their_places() {
+    let home = Home::new();
+    let daemon = home.start();
+    let browser = Browser::start();
+    browser.look(360, 740, false);
+    browser.enter(&daemon);
+    let mut widths = vec![];
+    for path in ["/settings/agent", "/settings/models", "/settings/general", "/ledger"] {
+        open(&browser, &daemon, path);
+        let rows = "return new Set([...document.querySelectorAll('.pages a')].map((e) => {
+            const { top, bottom } = e.getBoundingClientRect(); return Math.round((top + bottom) / 2); })).size";
+        assert_eq!(browser.run(rows), 1, "{path}");
+        widths.push(
+            browser.run("return [...document.querySelectorAll('.pages li')].map((e) => e.offsetWidth)"),
+        );
+        let seen = "const { left, right } = document.querySelector('.pages [aria-current]').getBoundingClientRect();
+            return left > document.querySelector('.to-chat').getBoundingClientRect().right && right <= innerWidth";
+        assert_eq!(browser.run(seen), true, "{path} is in sight");
+    }
+    assert!(widths.iter().all(|page| *page == widths[0]), "{widths:?}");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
@@ -239,14 +268,18 @@ fn the_demo_has_something_to_show_on_every_page() {
     browser.enter(&daemon);
     browser.until_seen("draft-card");
     for (path, name, words) in [
-        ("/settings/tools", "demo-tools", "Web search"),
-        ("/settings/models", "demo-models", "Plays a script"),
+        ("/settings/tools", "demo-tools", "Not in the demo: nothing here touches your machine."),
+        ("/settings/models", "demo-models", "In your own Kai models are added here."),
         ("/settings/phones", "demo-phones", "A simulated phone"),
         ("/ledger", "demo-ledger", "bytes went to"),
     ] {
         open(&browser, &daemon, path);
         browser.until_says(words);
         browser.until_says("all is simulated");
+        let said = browser.run("return document.body.innerText");
+        for advice in ["xdg-utils", "bubblewrap", "Termux:API."] {
+            assert!(!said.as_str().unwrap().contains(advice), "{advice} would change nothing on {path}");
+        }
         for (width, height, dark, look) in [
             (1280, 800, false, "desktop-light"),
             (768, 900, true, "tablet-dark"),
@@ -260,6 +293,14 @@ fn the_demo_has_something_to_show_on_every_page() {
         browser.look(1280, 800, false);
     }
     assert_eq!(browser.complaints(), Vec::<String>::new());
+    // Nor does a command look for what the demo leaves alone, whether it runs or not.
+    let doctor = || kit::Done::from(kai(&home.path().join("demo")).arg("doctor").output().unwrap());
+    let awake = doctor().out;
+    assert!(awake.contains("ok    shell          Not in the demo"), "{awake}");
+    drop(daemon);
+    let asleep = doctor();
+    assert!(asleep.code == 0 && asleep.out.contains("kai serve --demo"), "{asleep:?}");
+    assert!(!asleep.out.contains("BAD") && !asleep.out.contains("Termux"), "{asleep:?}");
 }
 
 #[test]
@@ -285,6 +326,8 @@ fn every_page_of_the_settings_is_light_and_needs_no_script() {
         let bytes = weight(&daemon, &cookie, path);
         assert!(bytes <= 60_000, "{path} weighs {bytes}");
     }
+    let first = daemon.get("/settings", &cookie);
+    assert_eq!((first.status, first.header("location")), (303, Some("/settings/agent")));
     let headers = [("Cookie", cookie.as_str()), ("Referer", "http://127.0.0.1/settings/tools")];
     let body = format!("csrf={csrf}&page=tools&card=tools&key=tool_enabled_fetch_url&value=false");
     let turned = daemon.send("POST", "/settings/set", &headers, &body);

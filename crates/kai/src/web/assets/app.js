@@ -17,11 +17,10 @@
       return;
     }
     if (old.hasAttribute("data-keep")) return;
-    for (const { name } of [...old.attributes]) {
-      if (!now.hasAttribute(name) && !(name === "open" && old.localName === "details")) old.removeAttribute(name);
-    }
-    for (const { name, value } of now.attributes) {
-      if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+    // What is unfolded, and by whom, is the person's.
+    if (old.localName !== "details") {
+      for (const { name } of [...old.attributes]) if (!now.hasAttribute(name)) old.removeAttribute(name);
+      for (const { name, value } of now.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
     }
     fill(old, now);
     if (old.matches("input, textarea, select") && !typed.has(old) && old !== document.activeElement) reset(old);
@@ -82,6 +81,7 @@
   const settle = () => {
     all("input[data-stops]").forEach(label);
     all("output[data-longest]").forEach(count);
+    fold();
     chat?.settle();
   };
 
@@ -107,6 +107,43 @@
     say("That moved just as you tapped, so nothing was done. Tap again if you mean it.", "fine");
   }, true);
 
+  // Where there is little room, the first draft is whole, if it fits with its buttons, and each other one is a line. A
+  // tap on a line unfolds it and folds the others.
+  const little = matchMedia("(max-width: 599px), (max-height: 429px)");
+  const fits = (draft) => {
+    const box = el("banners"), top = box.getBoundingClientRect().top - box.scrollTop;
+    return draft.closest(".card").getBoundingClientRect().bottom - top <= box.clientHeight;
+  };
+  const fold = () => {
+    const drafts = [...all(".fold")], asked = drafts.some((draft) => draft.dataset.asked);
+    if (!little.matches) return;
+    drafts.forEach((draft, n) => { if (!draft.dataset.asked) draft.open = !asked && n === 0; });
+    if (!asked && drafts.length && !fits(drafts[0])) drafts[0].open = false;
+  };
+  document.addEventListener("click", (event) => {
+    const line = event.target.closest(".fold > summary");
+    if (!line || !little.matches) return;
+    event.preventDefault();
+    const before = places(), draft = line.parentElement, open = !draft.open;
+    for (const other of all(".fold")) other.open = open && other === draft;
+    draft.dataset.asked = "yes";
+    draft.closest(".card").scrollIntoView({ block: "nearest" });
+    hold(before);
+  });
+  const refold = () => {
+    const before = places();
+    fold();
+    hold(before);
+  };
+  addEventListener("resize", refold);
+  little.addEventListener("change", () => {
+    for (const draft of all(".fold")) {
+      draft.open = true;
+      delete draft.dataset.asked;
+    }
+    refold();
+  });
+
   const patch = (patches) => {
     const focused = document.activeElement, stay = chat?.sticks(), before = places();
     for (const { id, html, from, blocks } of patches) {
@@ -114,7 +151,7 @@
       else if (el(id)) fill(el(id), parsed(html));
     }
     settle();
-    chat?.seen(stay);
+    chat?.rest(stay);
     reveal(before);
     hold(before);
     if (focused && focused !== document.body && !focused.isConnected) main.focus();
@@ -233,14 +270,40 @@
     const atEnd = () => main.scrollHeight - main.scrollTop - main.clientHeight < 90;
     // A beginning is read from its top.
     const toEnd = () => { main.scrollTop = messages.children.length ? main.scrollHeight : 0; };
-    let sticks = true;
-    const mark = () => {
-      sticks = atEnd();
-      el("to-end").hidden = sticks;
+    // How far below the top of what can be seen the newest answer begins, if there is one yet.
+    const begins = () => {
+      const answer = el("turn").querySelector(".answer") ?? messages.lastElementChild?.querySelector(".answer");
+      return answer && answer.getBoundingClientRect().top - main.getBoundingClientRect().top;
     };
+    let sticks = true, reads = true;
+    const mark = () => {
+      const at = begins();
+      sticks = atEnd();
+      reads = at == null || (at > -8 && at < main.clientHeight);
+      el("to-end").hidden = sticks;
+      if (at != null && reads) noticed();
+    };
+    // What is being said is followed to its end. What is said is read from its beginning by who has not left that.
+    const rest = () => {
+      const at = begins();
+      if (at == null || !reads || document.querySelector(".waiting")) toEnd();
+      else main.scrollTop += at - 16;
+    };
+    // A report that is in sight needs no banner any more. That is said once, whatever comes of it.
+    const told = new WeakSet();
+    const noticed = () => {
+      const form = document.querySelector("form[data-here]");
+      if (!form || document.hidden || told.has(form)) return;
+      told.add(form);
+      send(form);
+    };
+    document.addEventListener("visibilitychange", mark);
     main.addEventListener("scroll", mark, { passive: true });
     // A keyboard that comes up, a banner that appears: who was at the end stays there.
-    new ResizeObserver(() => { if (sticks) toEnd(); }).observe(main);
+    new ResizeObserver(() => {
+      if (sticks) rest();
+      mark();
+    }).observe(main);
     el("to-end").addEventListener("click", toEnd);
 
     // The seed's waiting chip: three words, one every 3 s; the style eases width and opacity.
@@ -318,8 +381,8 @@
     return {
       settle: unfold,
       sticks: () => sticks,
-      seen: (stay) => {
-        if (stay) toEnd();
+      rest: (stay) => {
+        if (stay) rest();
         mark();
       },
       blocks: (from, blocks) => {
@@ -345,7 +408,12 @@
   const chat = el("messages") && talk();
 
   settle();
-  chat?.seen(true);
+  // Of pages in one row, the one that is open is in sight.
+  const pages = document.querySelector(".pages"), here = pages?.querySelector("[aria-current]");
+  if (here) new ResizeObserver(() => {
+    pages.scrollLeft = here.offsetLeft - (pages.clientWidth - here.offsetWidth) / 2;
+  }).observe(pages);
+  chat?.rest(true);
   reveal(new Map());
   follow();
 })();

@@ -14,6 +14,7 @@ use super::{Look, transfer};
 use crate::call::Call;
 use crate::erase;
 use crate::failure::Failure;
+use crate::machine;
 use crate::status;
 use crate::web::{Web, page, signin};
 use crate::wire::App;
@@ -98,7 +99,8 @@ fn about(app: &App) -> Markup {
             (fact("Its key", key))
             (fact("Page", daemon.address.as_deref().unwrap_or("–")))
             (fact("Running since", daemon.since_local.as_deref().unwrap_or("–")))
-            @if !permissions.is_empty() { (fact("Permissions it may ask for", &permissions)) }
+            // Only Android has these.
+            @if machine::in_termux() && !permissions.is_empty() { (fact("Permissions it may ask for", &permissions)) }
         }
     }
 }

@@ -272,7 +272,7 @@ async fn one(look: &Look<'_>, seq: i64) -> Result<Markup, Failure> {
     })
 }
 
-/// Its fields as they are stored; the names of chunks say nothing to a person.
+/// Its fields as they are stored; the names of chunks say nothing to a person, nor does it that it was in no conversation.
 fn facts(record: &Record) -> Vec<(String, String)> {
     let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(record) else { return vec![] };
     let plain = |value: serde_json::Value| match value {
@@ -283,7 +283,9 @@ fn facts(record: &Record) -> Vec<(String, String)> {
         }
         other => other.to_string(),
     };
-    let told = fields.into_iter().filter(|(name, _)| name != "chunks");
+    let nowhere = record.conversation().is_none();
+    let told =
+        fields.into_iter().filter(|(name, _)| name != "chunks" && !(nowhere && name == "conversation"));
     told.map(|(name, value)| (named(&name), plain(value))).collect()
 }
 

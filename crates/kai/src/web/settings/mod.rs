@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use kai_assistant::settings::{THEME, Values};
@@ -123,6 +123,7 @@ pub(super) fn routes() -> Router<Web> {
         router.route(page.path(), get(show))
     });
     pages
+        .route("/settings", get(async || Redirect::to(FIRST)))
         .merge(agent::routes())
         .merge(models::routes())
         .merge(general::routes())

@@ -34,9 +34,12 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let rows = models::rows(&look.web.app, &look.web.app.around).await?;
     let mut regions = vec![Region::card("models", "Asked in this order", list(look, &rows))];
     // The demo asks nobody but its script.
-    if !look.web.app.home.is_demo() {
-        regions.push(Region::card("add", "Add a model", adding(look)));
-    }
+    let add = if look.web.app.home.is_demo() {
+        html! { p { "This is the demo: its model plays a script. In your own Kai models are added here." } }
+    } else {
+        adding(look)
+    };
+    regions.push(Region::card("add", "Add a model", add));
     Ok(regions)
 }
 
@@ -72,12 +75,23 @@ fn model(look: &Look<'_>, row: &ModelRow, stands: Stands) -> Markup {
                 @for tag in tags(row) { span class="tag" { (tag) } }
             }
             p class="quiet" { (visible(&row.model)) " · " (visible(&row.base_url)) }
+            @if is_open(row) {
+                p class="remark" data-testid="model-unencrypted" {
+                    "Whoever is on the way to it can read what you ask and what it answers"
+                    @if row.has_key { ", and its key" } ". If it has an address with https://, use that."
+                }
+            }
             @if let Some(why) = &row.why_not { p class="remark" data-testid="model-why-not" { (why) } }
             @if let Some(trial) = &trial { (told(trial)) }
             div class="choices" { (acts(look, row, stands, trial.as_ref())) }
             @if look.place.open("model") == Some(&row.name) { (changing(look, row)) }
         }
     }
+}
+
+/// Can whoever is on the way read what it is asked?
+fn is_open(row: &ModelRow) -> bool {
+    !row.local && row.base_url.trim_start().to_ascii_lowercase().starts_with("http:")
 }
 
 fn tags(row: &ModelRow) -> Vec<&'static str> {
@@ -87,7 +101,11 @@ fn tags(row: &ModelRow) -> Vec<&'static str> {
         "demo" => Some("Plays a script"),
         _ => None,
     };
-    let local = if row.local { "Stays on this machine" } else { "Leaves this machine" };
+    let local = match (row.local, is_open(row)) {
+        (true, _) => "Stays on this machine",
+        (false, false) => "Leaves this machine",
+        (false, true) => "Leaves this machine unencrypted",
+    };
     let key = row.has_key.then_some("With a key");
     from.into_iter().chain([local]).chain(key).collect()
 }

@@ -7,6 +7,7 @@ use super::fields::{Choice, choice};
 use super::parts::Region;
 use super::{Asking, Look};
 use crate::failure::Failure;
+use crate::machine::NOT_IN_DEMO;
 use crate::web::icons;
 use crate::wire::App;
 
@@ -94,14 +95,15 @@ fn called(bridge: &str) -> &'static str {
 
 fn abilities(app: &App, look: &Look<'_>) -> Vec<Ability> {
     let mut all = of_messages(app, look);
-    let shows = if app.notifier.is_some() {
-        Stands::On
+    let opener = app.toolbox.entries().iter().find(|entry| entry.tool.name() == "open_url");
+    let (shows, opens) = if app.home.is_demo() {
+        (Stands::No(NOT_IN_DEMO), Stands::No(NOT_IN_DEMO))
     } else {
-        Stands::No("There is no program here that shows notifications.")
+        let mute = Stands::No("There is no program here that shows notifications.");
+        let shows = if app.notifier.is_some() { Stands::On } else { mute };
+        (shows, opener.and_then(|entry| app.toolbox.lacks(entry)).map_or(Stands::On, Stands::Lacks))
     };
     all.push(Ability { what: "Show you notifications and ring alarms", stands: shows });
-    let opener = app.toolbox.entries().iter().find(|entry| entry.tool.name() == "open_url");
-    let opens = opener.and_then(|entry| entry.tool.lacks()).map_or(Stands::On, Stands::Lacks);
     all.push(Ability { what: "Open links and files", stands: opens });
     all
 }

@@ -46,7 +46,7 @@ fn card(entry: &Entry, look: &Look<'_>, words: &Words) -> Card {
         title: words.tool_name(tool),
         about: words.tool_about(tool),
         on: entry.enabled(&look.values),
-        lacks: entry.tool.lacks(),
+        lacks: look.web.app.toolbox.lacks(entry),
     }
 }
 

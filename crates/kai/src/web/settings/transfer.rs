@@ -76,6 +76,9 @@ pub(super) fn export_form(look: &Look<'_>) -> Markup {
     };
     html! {
         p { "One file with what you choose. Keys and passwords are not in it, unless you give a passphrase that seals them." }
+        p class="remark" {
+            "The file is not encrypted: conversations and memories are plain text in it. Keep it where only you can read it."
+        }
         (plain(look, "export", "/settings/general/export", "", &html! {
             (section_boxes("export", &Section::ALL.map(Section::name)))
             details class="field" {
