@@ -11,7 +11,7 @@ use kai_assistant::device::shell::Sandbox;
 use kai_assistant::device::{
     CreateCalendarEvent, LocalTime, Notifier, OpenUrl, SendNotification, SetAlarm, ShellCommand,
 };
-use kai_assistant::home::{Home, HomeId};
+use kai_assistant::home::{Home, HomeId, KeyFile};
 use kai_assistant::manifest::{MANIFEST, Manifest};
 use kai_assistant::memory::promotion::PromoteLearning;
 use kai_assistant::memory::{MemoryForget, MemoryLearn, MemoryReinforce, MemoryStore};
@@ -119,11 +119,28 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
         Machine::found(&db.read_now(settings::load)?, &home)
     };
     let ringer = ringer(&db, &clock, &machine, role);
+    let around = around::here();
+    Ok(put_together(Opened { home, key_file, db, clock, machine, ringer, around }, &Internet::real()))
+}
+
+/// A store that is open, and the machine around it.
+struct Opened {
+    home: Home,
+    key_file: KeyFile,
+    db: Db,
+    clock: Arc<dyn Clock>,
+    machine: Machine,
+    ringer: Result<Ringer, Mute>,
+    around: Around,
+}
+
+fn put_together(opened: Opened, internet: &Internet) -> App {
+    let Opened { home, key_file, db, clock, machine, ringer, around } = opened;
     #[cfg(feature = "sms")]
     let phone = Phone::new(machine.phone.clone(), &db, &clock);
     let toolbox = toolbox(&Parts {
         home: &home,
-        internet: &Internet::real(),
+        internet,
         db: &db,
         clock: &clock,
         machine: &machine,
@@ -131,19 +148,19 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
         #[cfg(feature = "sms")]
         phone: &phone,
     });
-    Ok(App {
+    App {
         home,
-        home_id: key_file.home.clone(),
         key_place: key_file.place.name(),
+        home_id: key_file.home,
         toolbox,
         db,
         clock,
         manifest: MANIFEST,
         http: Http::new(Limits::default()),
-        around: around::here(),
+        around,
         ringer: ringer.ok(),
-        notifier: machine.notifier.clone(),
-        sandbox: machine.sandbox.clone(),
+        notifier: machine.notifier,
+        sandbox: machine.sandbox,
         #[cfg(feature = "sms")]
         phone,
         #[cfg(feature = "sms")]
@@ -156,7 +173,7 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
         daemon: None,
         erase: CancellationToken::new(),
         stop: CancellationToken::new(),
-    })
+    }
 }
 
 impl App {
@@ -305,7 +322,7 @@ impl App {
     pub(crate) fn for_tests(clock: Arc<dyn Clock>) -> (Self, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path()).unwrap();
-        (Self::in_memory(home, clock, &Machine::default(), &Internet::real()), folder)
+        (Self::in_memory(home, clock, Machine::default(), &Internet::real()), folder)
     }
 
     /// The demo's, with this phone: its model plays the script.
@@ -316,14 +333,14 @@ impl App {
     ) -> (Self, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path()).unwrap().demo().unwrap();
-        (Self::in_memory(home, clock, &demo::machine(phone), &Internet::real()), folder)
+        (Self::in_memory(home, clock, demo::machine(phone), &Internet::real()), folder)
     }
 
     /// On this machine, with an internet that is one server on loopback: every page and every service is there.
     #[cfg(feature = "sms")]
     pub(crate) fn under_attack(
         clock: Arc<dyn Clock>,
-        machine: &Machine,
+        machine: Machine,
         server: SocketAddr,
     ) -> (Self, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
@@ -335,47 +352,11 @@ impl App {
         (Self::in_memory(home, clock, machine, &Internet { web, search, location }), folder)
     }
 
-    fn in_memory(home: Home, clock: Arc<dyn Clock>, machine: &Machine, internet: &Internet) -> Self {
+    fn in_memory(home: Home, clock: Arc<dyn Clock>, machine: Machine, internet: &Internet) -> Self {
         let nobody = kai_assistant::home::Unlock { keyring: None, passphrase: &|| Ok(None) };
         let (key_file, _) = home.unlock(&nobody).unwrap();
         let db = Db::in_memory(&migrations()).unwrap();
-        #[cfg(feature = "sms")]
-        let phone = Phone::new(machine.phone.clone(), &db, &clock);
-        let toolbox = toolbox(&Parts {
-            home: &home,
-            internet,
-            db: &db,
-            clock: &clock,
-            machine,
-            ringer: Err(Mute::NoDaemon),
-            #[cfg(feature = "sms")]
-            phone: &phone,
-        });
-        Self {
-            home,
-            home_id: key_file.home,
-            key_place: "file",
-            db,
-            clock,
-            toolbox,
-            manifest: MANIFEST,
-            http: Http::new(Limits::default()),
-            around: Around::default(),
-            ringer: None,
-            notifier: machine.notifier.clone(),
-            sandbox: machine.sandbox.clone(),
-            #[cfg(feature = "sms")]
-            phone,
-            #[cfg(feature = "sms")]
-            demo: None,
-            #[cfg(feature = "notifications")]
-            notifications: machine.notifications.clone(),
-            #[cfg(feature = "notifications")]
-            tray: None,
-            pages: watch::Sender::default(),
-            daemon: None,
-            erase: CancellationToken::new(),
-            stop: CancellationToken::new(),
-        }
+        let (ringer, around) = (Err(Mute::NoDaemon), Around::default());
+        put_together(Opened { home, key_file, db, clock, machine, ringer, around }, internet)
     }
 }

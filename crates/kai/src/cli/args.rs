@@ -8,7 +8,6 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
-use kai_assistant::home::Home;
 use kai_assistant::{models, settings};
 
 #[cfg(feature = "sms")]
@@ -76,29 +75,6 @@ impl Serve {
     }
 }
 
-/// Whose daemon.
-#[derive(Debug, Clone, Copy, clap::Args)]
-pub(super) struct Stop {
-    /// The demo of this home
-    #[cfg(feature = "sms")]
-    #[arg(long)]
-    demo: bool,
-}
-
-impl Stop {
-    /// `None` where there never was a demo.
-    #[cfg(feature = "sms")]
-    pub(super) fn at(self, home: Home) -> Option<Home> {
-        if self.demo && !home.is_demo() { home.old_demo() } else { Some(home) }
-    }
-
-    #[cfg(not(feature = "sms"))]
-    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "the foss edition has a demo")]
-    pub(super) fn at(self, home: Home) -> Option<Home> {
-        Some(home)
-    }
-}
-
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Run the daemon and the page (the default)
@@ -106,7 +82,7 @@ pub(super) enum Command {
     Serve(Serve),
     /// Stop the daemon, as Ctrl-C does
     #[command(after_help = "Examples:\n  kai stop\n  kai --home ~/try stop")]
-    Stop(Stop),
+    Stop,
     /// Show what is on and where it lies
     #[command(after_help = "Examples:\n  kai status\n  kai status --json")]
     Status,

@@ -88,7 +88,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
             let listen = Listen { bind: options.bind, port: options.port };
             daemon::run(&ask.caller.home, keys, listen).map(|()| ExitCode::SUCCESS)
         }
-        Command::Stop(which) => stop::stop(ask, which),
+        Command::Stop => stop::stop(&ask),
         Command::Status => ask.show(Call::Status, show::status),
         Command::Doctor => Ok(ask.doctor()),
         Command::Ask { words, chat } => talk::ask(&ask.caller, &words, chat.meant(), ask.json),

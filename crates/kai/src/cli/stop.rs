@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use kai_assistant::home::Home;
 
-use super::args::Stop;
 use super::{Asking, out};
 use crate::call::Call;
 use crate::caller::Caller;
@@ -15,11 +14,10 @@ use crate::failure::Failure;
 const PAUSE: Duration = Duration::from_millis(50);
 const LOOKS: u32 = 500;
 
-pub(super) fn stop(ask: Asking, which: Stop) -> Result<ExitCode, Failure> {
-    let Asking { caller: Caller { home, keys }, json } = ask;
-    let other = demo_runs(&home);
-    let stopped = which.at(home).map_or(Ok(false), |home| end(&Caller { home, keys }))?;
-    match (json, stopped) {
+pub(super) fn stop(ask: &Asking) -> Result<ExitCode, Failure> {
+    let other = demo_runs(&ask.caller.home);
+    let stopped = end(&ask.caller)?;
+    match (ask.json, stopped) {
         (true, _) => out::json(&serde_json::json!({"stopped": stopped})),
         (false, true) => out::line("Kai has stopped."),
         (false, false) => out::line(&format!("Kai does not run.{other}")),

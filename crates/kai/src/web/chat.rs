@@ -206,7 +206,7 @@ fn no_model(why_not: Option<&str>, csrf: &str) -> Markup {
         p class="quiet" { "Kai needs a language model to answer: one on your own machine, or a service you have a key for." }
         a class="button primary" href="/settings/models" data-testid="set-up-model" { "Set one up" }
         p class="quiet" { "Or in a terminal on the machine where Kai runs:" }
-        pre { "kai models add ollama --model qwen3\nkai models add openai --key-stdin < key.txt" }
+        pre { "kai models add ollama --model qwen3\nkai models add openai" }
         @if cfg!(feature = "sms") {
             p class="quiet" { "Just looking? The demo has a simulated phone and a scripted model; nothing of it is real." }
             form method="post" action="/demo" data-live {

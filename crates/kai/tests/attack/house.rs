@@ -71,7 +71,7 @@ impl House {
             ..Machine::default()
         };
         let internet = Internet::start().await;
-        let (app, home) = App::under_attack(clock.clone(), &machine, internet.address);
+        let (app, home) = App::under_attack(clock.clone(), machine, internet.address);
         let house = Self { app: Arc::new(app), clock, internet, phone, _home: home };
         house.inbox(&[]);
         house.tray(&[]);

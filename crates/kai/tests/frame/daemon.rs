@@ -41,7 +41,7 @@ fn kai_stop_is_over_when_the_daemon_is_gone() {
 #[test]
 fn the_demo_is_stopped_by_its_own_name() {
     let home = Home::new();
-    assert_eq!(home.run(&["stop", "--demo"]).out, "Kai does not run.\n");
+    home.run(&["stop", "--demo"]).refused(1, "The demo does not run");
     let real = home.start();
     let demo = Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
     assert_eq!(home.run(&["stop"]).out, "Kai has stopped.\n");
