@@ -69,9 +69,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
     }
     let command = args.command.unwrap_or(Command::Serve(args.serve));
     if let Command::Completions { shell } = command {
-        let mut script = Vec::new();
-        clap_complete::generate(shell, &mut Args::command(), "kai", &mut script);
-        out::raw(&script);
+        completions(shell);
         return Ok(ExitCode::SUCCESS);
     }
     if let Command::Sandbox { part } = &command {
@@ -123,6 +121,12 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
             ["what a bug looks like"].get(1).map_or_else(|| panic!("on purpose"), |_| Ok(ExitCode::SUCCESS))
         }
     }
+}
+
+fn completions(shell: clap_complete::Shell) {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "kai", &mut script);
+    out::raw(&script);
 }
 
 /// A demo has a home of its own inside the one that was named. Only who starts it makes one.
