@@ -7,6 +7,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::legible::visible;
+use kai_assistant::models::is_unencrypted;
 use kai_assistant::models::store::{self, Move};
 use kai_assistant::models::{ConfiguredModel, preset};
 use kai_llm::{Preset, presets};
@@ -75,7 +76,7 @@ fn model(look: &Look<'_>, row: &ModelRow, stands: Stands) -> Markup {
                 @for tag in tags(row) { span class="tag" { (tag) } }
             }
             p class="quiet" { (visible(&row.model)) " · " (visible(&row.base_url)) }
-            @if is_open(row) {
+            @if is_unencrypted(&row.base_url) {
                 p class="remark" data-testid="model-unencrypted" {
                     "Whoever is on the way to it can read what you ask and what it answers"
                     @if row.has_key { ", and its key" } ". If it has an address with https://, use that."
@@ -89,11 +90,6 @@ fn model(look: &Look<'_>, row: &ModelRow, stands: Stands) -> Markup {
     }
 }
 
-/// Can whoever is on the way read what it is asked?
-fn is_open(row: &ModelRow) -> bool {
-    !row.local && row.base_url.trim_start().to_ascii_lowercase().starts_with("http:")
-}
-
 fn tags(row: &ModelRow) -> Vec<&'static str> {
     let from = match row.origin.as_str() {
         "environment" => Some("From the environment"),
@@ -101,7 +97,7 @@ fn tags(row: &ModelRow) -> Vec<&'static str> {
         "demo" => Some("Plays a script"),
         _ => None,
     };
-    let local = match (row.local, is_open(row)) {
+    let local = match (row.local, is_unencrypted(&row.base_url)) {
         (true, _) => "Stays on this machine",
         (false, false) => "Leaves this machine",
         (false, true) => "Leaves this machine unencrypted",
