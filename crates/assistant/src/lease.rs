@@ -81,19 +81,27 @@ pub fn any_held(tx: &Transaction<'_>, beginning: &str, now: Timestamp) -> Result
     Ok(leases.contains(&true))
 }
 
-/// Holds on for another `life`.
+/// Holds on for another `life`; false if somebody else took it over meanwhile, and nothing may be done under it any
+/// more.
+#[must_use = "a lease that was taken over protects nothing"]
 pub fn renew(
     tx: &Transaction<'_>,
     lease: &Lease,
     now: Timestamp,
     life: SignedDuration,
-) -> Result<(), DbError> {
+) -> Result<bool, DbError> {
     tx.prepare_cached("UPDATE leases SET until = ?3 WHERE name = ?1 AND holder = ?2")?.execute(params![
         lease.name,
         lease.holder.0,
         until(now, life)
     ])?;
-    Ok(())
+    Ok(!taken_over(tx, lease)?)
+}
+
+/// Has somebody else taken it? One that was given back and that nobody took since is not taken over.
+pub fn taken_over(tx: &Transaction<'_>, lease: &Lease) -> Result<bool, DbError> {
+    let mut row = tx.prepare_cached("SELECT 1 FROM leases WHERE name = ?1 AND holder <> ?2")?;
+    Ok(row.exists(params![lease.name, lease.holder.0])?)
 }
 
 /// Whoever held it does not need it any more.

@@ -44,12 +44,15 @@ pub const MIGRATIONS: &[db::Migration] = &[
     agent::conversation::MIGRATION,
     agent::conversation::TAINT,
     agent::conversation::CODES_AND_STOPS,
+    agent::reports::MIGRATION,
     ledger::MIGRATION,
     ledger::EDGES,
     ledger::DAYS,
     lease::MIGRATION,
     pending::MIGRATION,
+    pending::SHOWING,
     heartbeat::MIGRATION,
+    heartbeat::BANNER,
     #[cfg(feature = "sms")]
     outbox::MIGRATION,
     #[cfg(feature = "sms")]

@@ -1,5 +1,6 @@
 //! The bounded queues of what waits for the next heartbeat. The oldest gives way when one is full, and every drop is
-//! counted; only what was shown is forgotten, by a number that is never used twice.
+//! counted; only what was shown is forgotten, by a number that is never used twice. What arrived was shown, waits, was
+//! dropped or was cleared by the person, and is counted in one of these only.
 
 use rusqlite::{Transaction, params};
 use serde::Serialize;
@@ -9,6 +10,8 @@ use crate::db::{self, DbError, Migration};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "pending/1", sql: include_str!("../migrations/pending.sql") };
+pub(crate) const SHOWING: Migration =
+    Migration { name: "pending/showing", sql: include_str!("../migrations/pending-showing.sql") };
 
 /// The name of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,16 +62,43 @@ pub fn push<E: Serialize>(
 }
 
 fn make_room(tx: &Transaction<'_>, queue: Queue) -> Result<(), DbError> {
+    let sql = "DELETE FROM pending WHERE seq = (SELECT min(seq) FROM pending WHERE queue = ?1)
+               RETURNING seq, source, showing";
     while count(tx, queue)? > CAPACITY {
-        let (seq, source): (i64, String) = tx
-            .prepare_cached("SELECT seq, source FROM pending WHERE queue = ?1 ORDER BY seq LIMIT 1")?
-            .query_row([queue.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        tx.prepare_cached("DELETE FROM pending WHERE seq = ?1")?.execute([seq])?;
+        let (seq, source, showing): (i64, String, bool) = tx
+            .prepare_cached(sql)?
+            .query_row([queue.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         tx.prepare_cached(
             "INSERT INTO pending_dropped (queue, source, count) VALUES (?1, ?2, 1)
              ON CONFLICT (queue, source) DO UPDATE SET count = count + 1",
         )?
         .execute(params![queue.0, source])?;
+        if showing {
+            tx.prepare_cached("INSERT INTO pending_pushed (seq, queue, source) VALUES (?1, ?2, ?3)")?
+                .execute(params![seq, queue.0, source])?;
+        }
+    }
+    Ok(())
+}
+
+/// A heartbeat begins to show these. What an earlier one was showing when it died was not shown.
+pub fn show(tx: &Transaction<'_>, queue: Queue, seqs: &[i64]) -> Result<(), DbError> {
+    tx.execute("DELETE FROM pending_pushed WHERE queue = ?1", [queue.0])?;
+    tx.execute("UPDATE pending SET showing = 0 WHERE queue = ?1 AND showing = 1", [queue.0])?;
+    let mut mark = tx.prepare_cached("UPDATE pending SET showing = 1 WHERE queue = ?1 AND seq = ?2")?;
+    seqs.iter().try_for_each(|seq| mark.execute(params![queue.0, seq]).map(drop))?;
+    Ok(())
+}
+
+/// The heartbeat that showed these was answered: those that made room meanwhile were not dropped after all.
+pub fn shown(tx: &Transaction<'_>, queue: Queue, seqs: &[i64]) -> Result<(), DbError> {
+    let mut pushed =
+        tx.prepare_cached("DELETE FROM pending_pushed WHERE queue = ?1 AND seq = ?2 RETURNING source")?;
+    for seq in seqs {
+        let sources = pushed.query_map(params![queue.0, seq], |row| row.get(0))?;
+        let sources: Vec<String> = sources.collect::<rusqlite::Result<_>>()?;
+        let drops: Vec<(String, u32)> = sources.into_iter().map(|source| (source, 1)).collect();
+        told(tx, queue, &drops)?;
     }
     Ok(())
 }
@@ -109,6 +139,7 @@ pub fn forget(tx: &Transaction<'_>, queue: Queue, shown: &[i64]) -> Result<usize
 /// The person empties the queue, drops and all. Returns how many waited.
 pub fn clear(tx: &Transaction<'_>, queue: Queue) -> Result<usize, DbError> {
     tx.execute("DELETE FROM pending_dropped WHERE queue = ?1", [queue.0])?;
+    tx.execute("DELETE FROM pending_pushed WHERE queue = ?1", [queue.0])?;
     Ok(tx.execute("DELETE FROM pending WHERE queue = ?1", [queue.0])?)
 }
 
@@ -141,7 +172,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_oldest_gives_way_and_every_drop_is_counted() {
-        let db = Db::in_memory(&[MIGRATION]).unwrap();
+        let db = Db::in_memory(&[MIGRATION, SHOWING]).unwrap();
         let checked = db.write(|tx| {
             for n in 0..150_u32 {
                 let source = if n % 2 == 0 { "even" } else { "odd" };
@@ -163,7 +194,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_what_was_shown_is_forgotten() {
-        let db = Db::in_memory(&[MIGRATION]).unwrap();
+        let db = Db::in_memory(&[MIGRATION, SHOWING]).unwrap();
         let checked = db.write(|tx| {
             for n in 0..3_u32 {
                 push(tx, Q, &n.to_string(), "", &n, Again::Skip)?;
@@ -178,6 +209,49 @@ mod tests {
             assert_eq!((clear(tx, Q)?, count(tx, Q)?), (2, 0));
             push(tx, Q, "4", "", &4, Again::Skip)?;
             assert!(waiting::<u32>(tx, Q)?.iter().all(|w| !shown.contains(&w.seq)), "no number twice");
+            Ok::<_, DbError>(())
+        });
+        checked.await.unwrap();
+    }
+
+    /// Whatever happens to a run, each thing that arrived counts once.
+    #[tokio::test]
+    async fn what_made_room_while_it_was_shown_is_dropped_only_if_the_run_was_not_answered() {
+        let db = Db::in_memory(&[MIGRATION, SHOWING]).unwrap();
+        let checked = db.write(|tx| {
+            for (name, answered, cleared, dropped_after) in [
+                ("answered", true, false, 0),
+                ("failed", false, false, 20),
+                ("cleared meanwhile", true, true, 0),
+            ] {
+                clear(tx, Q)?;
+                let arrive = |numbers: std::ops::Range<u32>| {
+                    numbers
+                        .map(|n| push(tx, Q, &n.to_string(), "", &n, Again::Skip))
+                        .collect::<Result<Vec<_>, _>>()
+                };
+                arrive(0..100)?;
+                let seqs: Vec<i64> = waiting::<u32>(tx, Q)?.iter().map(|w| w.seq).collect();
+                show(tx, Q, &seqs)?;
+                arrive(100..120)?;
+                if cleared {
+                    assert_eq!(clear(tx, Q)?, 100, "{name}");
+                }
+                if answered {
+                    shown(tx, Q, &seqs)?;
+                    forget(tx, Q, &seqs)?;
+                }
+                let dropped: u32 = dropped(tx, Q)?.iter().map(|(_, count)| count).sum();
+                assert_eq!(dropped, dropped_after, "{name}");
+                // The next run shows what is there now, and owes nothing to the one before.
+                show(tx, Q, &[])?;
+                shown(tx, Q, &seqs)?;
+                assert_eq!(
+                    super::dropped(tx, Q)?.iter().map(|(_, count)| count).sum::<u32>(),
+                    dropped_after,
+                    "{name}"
+                );
+            }
             Ok::<_, DbError>(())
         });
         checked.await.unwrap();

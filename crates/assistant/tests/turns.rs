@@ -10,19 +10,23 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kai_assistant::MIGRATIONS;
 use kai_assistant::agent::conversation::{self, Codes, ConversationId, Which};
+use kai_assistant::agent::reports::{self, Report};
 use kai_assistant::agent::turn::End;
 use kai_assistant::agent::{Answer, Driver, Event, Face, Ready, TurnError};
-use kai_assistant::clock::ManualClock;
+use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::db::{Db, DbError};
 use kai_assistant::gate::{RunKind, Taint};
+use kai_assistant::lease;
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::memory::{self, Category, MemoryKey, MemoryStore};
 use kai_assistant::tool::{AnyTool, Run, Tool, ToolError};
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
 use kai_llm::{Act, Message, Model, ModelError, Reply, Scripted, ToolCall};
+use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 /// Take a while, then tell the number.
 #[derive(Deserialize, JsonSchema)]
@@ -439,4 +443,220 @@ async fn a_conversation_goes_on_with_another_model_and_other_tools() {
         request.messages.iter().any(|m| matches!(m, Message::Assistant { calls, .. } if !calls.is_empty()));
     assert!(!calls && results(&request.messages).is_empty(), "calls of tools that are gone are not sent");
     assert_eq!(results(&stage.messages().await).len(), 1, "but nothing is lost of what is kept");
+}
+
+/// A report as a heartbeat or a task makes it.
+fn report(said: &str, at: Timestamp) -> Report {
+    Report { said: said.to_owned(), spoken: None, at, raises: true }
+}
+
+impl Stage {
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, DbError> + Send + 'static,
+    ) -> T {
+        self.db.write(work).await.unwrap()
+    }
+
+    async fn reports(&self, said: &'static str) {
+        let at = self.clock.now();
+        self.write(move |tx| reports::keep(tx, &report(said, at))).await;
+    }
+
+    /// What was said in a conversation: `?` for the person, `!` for a report, `<` for a result.
+    async fn told(&self, id: ConversationId) -> Vec<String> {
+        let entries = self.write(move |tx| conversation::entries(tx, id)).await;
+        let line = |entry: conversation::Entry| match entry.message {
+            Message::User { text } => format!("? {text}"),
+            Message::Assistant { text, .. } if entry.report => format!("! {text}"),
+            Message::Assistant { text, .. } => text,
+            Message::Tool { call, .. } => format!("< {}", call.0),
+        };
+        entries.into_iter().map(line).collect()
+    }
+
+    /// The heartbeat's conversation, with a first report in it.
+    async fn heartbeat(&self) -> ConversationId {
+        self.reports("old").await;
+        self.write(|tx| Ok(reports::banner(tx)?.unwrap())).await
+    }
+}
+
+/// Told from outside while the model thinks.
+struct Thinking {
+    asked: Arc<Notify>,
+    goes_on: Arc<Notify>,
+    says: Reply,
+}
+
+impl Model for Thinking {
+    fn body(&self, request: &kai_llm::Request) -> Vec<u8> {
+        serde_json::to_vec(request).unwrap()
+    }
+
+    fn reply<'a>(&'a self, _: &'a kai_llm::Request, deltas: kai_llm::Deltas<'a>) -> kai_llm::Replying<'a> {
+        Box::pin(async move {
+            deltas("half ");
+            self.asked.notify_one();
+            self.goes_on.notified().await;
+            Ok(self.says.clone())
+        })
+    }
+
+    fn window(&self) -> usize {
+        100_000
+    }
+}
+
+fn thinking(says: &str) -> (Ready, Arc<Notify>, Arc<Notify>) {
+    let (asked, goes_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let says = Reply { text: says.to_owned(), ..Reply::default() };
+    let model = Thinking { asked: asked.clone(), goes_on: goes_on.clone(), says };
+    (Ready { label: "m".to_owned(), local: true, model: Box::new(model) }, asked, goes_on)
+}
+
+/// However a turn ends, a report that came meanwhile comes after it: once, and with the banner.
+#[tokio::test]
+async fn a_report_waits_for_the_turn_that_runs_in_its_conversation() {
+    for (name, stop, dies, told) in [
+        ("answered", false, false, vec!["! old", "? why?", "because", "! new"]),
+        ("stopped", true, false, vec!["! old", "? why?", "half ", "! new"]),
+        ("died", true, true, vec!["! old", "? why?", "! new"]),
+    ] {
+        let stage = Stage::new().await;
+        let id = stage.heartbeat().await;
+        stage.write(reports::lower).await;
+        let (model, asked, goes_on) = thinking("because");
+        let models = [model];
+        let driver = stage.driver(&models);
+        let mut turn = Box::pin(driver.turn(Which::Id(id), "why?".to_owned()));
+        tokio::select! {
+            _ = &mut turn => panic!("{name}: it waits"),
+            () = asked.notified() => {}
+        }
+        stage.reports("new").await;
+        assert_eq!(stage.told(id).await, ["! old", "? why?"], "{name}: no turn finds a report in its way");
+        assert_eq!(stage.write(reports::banner).await, None, "{name}: nothing to look at yet");
+        if !stop {
+            goes_on.notify_one();
+            turn.await.unwrap();
+        } else if dies {
+            // Nobody of that process is left to say anything.
+            std::mem::forget(turn);
+            stage.write(|tx| Ok(tx.execute("UPDATE leases SET pid = 999999999", [])?)).await;
+            let now = stage.clock.now();
+            stage.write(move |tx| reports::land(tx, now)).await;
+        } else {
+            drop(turn);
+            // What a dropped turn leaves is written beside us; the lease is given back in the same transaction.
+            while stage.write(move |tx| lease::any_held(tx, "turn/", Timestamp::UNIX_EPOCH)).await {
+                tokio::task::yield_now().await;
+            }
+        }
+        assert_eq!(stage.told(id).await, told, "{name}");
+        assert_eq!(stage.write(reports::banner).await, Some(id), "{name}: it is raised when it is there");
+        assert_eq!(stage.write(reports::take_unnotified).await.as_deref(), Some("new"), "{name}");
+        let now = stage.clock.now();
+        stage.write(move |tx| reports::land(tx, now)).await;
+        assert_eq!(stage.told(id).await, told, "{name}: once is enough");
+    }
+}
+
+/// *Answer again* makes room for another answer, not for what was reported since.
+#[tokio::test]
+async fn answering_again_leaves_reports_alone() {
+    let stage = Stage::new().await;
+    let id = stage.heartbeat().await;
+    let model = script([Act::text("one"), Act::text("two")]);
+    let models = [ready("m", &model)];
+    stage.driver(&models).turn(Which::Id(id), "why?".to_owned()).await.unwrap();
+    stage.reports("new").await;
+    assert_eq!(stage.told(id).await, ["! old", "? why?", "one", "! new"]);
+    stage.driver(&models).again(id).await.unwrap();
+    assert_eq!(stage.told(id).await, ["! old", "! new", "? why?", "two"]);
+    let request = model.requests().pop().unwrap();
+    assert_eq!(request.messages.last(), Some(&Message::User { text: "why?".to_owned() }), "{request:?}");
+}
+
+/// The cap counts reports, and nothing else goes.
+#[tokio::test]
+async fn what_the_person_said_about_reports_is_never_trimmed() {
+    let stage = Stage::new().await;
+    let id = stage.heartbeat().await;
+    let models = [ready("m", &script([Act::text("because")]))];
+    stage.driver(&models).turn(Which::Id(id), "why?".to_owned()).await.unwrap();
+    for _ in 0..60 {
+        stage.reports("again").await;
+    }
+    let told = stage.told(id).await;
+    assert_eq!((told.len(), &told[..2]), (52, &["? why?".to_owned(), "because".to_owned()][..]));
+}
+
+/// A draft that was staged exists, whatever the person stops afterwards.
+#[tokio::test(start_paused = true)]
+async fn what_a_call_brought_before_the_stop_is_kept() {
+    let stage = Stage::new().await;
+    let calls = Act::calls(&[
+        ("c1", "slow", "{\"number\": 1}"),
+        ("c2", "memory_store", "{\"key\": \"k\", \"content\": \"mine\"}"),
+    ]);
+    let model = script([calls, Act::text("ok")]);
+    let models = [ready("m", &model)];
+    // The slow one takes 300 ms, the other comes to its end at once.
+    let stopped = tokio::time::timeout(Duration::from_millis(250), stage.say(&models, "both")).await;
+    assert!(stopped.is_err());
+    while stage.write(move |tx| lease::any_held(tx, "turn/", Timestamp::UNIX_EPOCH)).await {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(stage.told(stage.conversation).await, ["? both", "", "< c2"]);
+    let ran: Vec<Record> = stage.ledger().await;
+    let ran = ran
+        .iter()
+        .filter(|record| matches!(record, Record::ToolResult { tool, .. } if tool == "memory_store"));
+    assert_eq!(ran.count(), 1, "the ledger knows too");
+    stage.say(&models, "and now?").await.unwrap();
+    let told = results(&model.requests().pop().unwrap().messages);
+    let of = |call: &str| told.iter().find(|(id, _)| id == call).unwrap().1.clone();
+    assert!(of("c2").contains("\"success\":true"), "{told:?}");
+    assert!(of("c1").contains("may have taken effect"), "{told:?}");
+}
+
+/// A turn that was silent for longer than its lease lives, in a process that slept, has lost its conversation.
+#[tokio::test]
+async fn a_turn_whose_conversation_was_taken_over_writes_nothing_more() {
+    for stop in [false, true] {
+        let stage = Stage::new().await;
+        let id = stage.conversation;
+        let (model, asked, goes_on) = thinking("too late");
+        let models = [model];
+        let mut turn = Box::pin(stage.say(&models, "first"));
+        tokio::select! {
+            _ = &mut turn => panic!("it waits"),
+            () = asked.notified() => {}
+        }
+        stage.write(|tx| Ok(tx.execute("UPDATE leases SET holder = 'another/1'", [])?)).await;
+        stage
+            .write(move |tx| {
+                let said = Message::User { text: "second".to_owned() };
+                conversation::append(tx, id, &[said], None, Timestamp::UNIX_EPOCH)
+            })
+            .await;
+        if stop {
+            drop(turn);
+            // The writes of one connection stand in line; a few more leave no doubt.
+            for _ in 0..50 {
+                stage.write(|_| Ok(())).await;
+                tokio::task::yield_now().await;
+            }
+        } else {
+            goes_on.notify_one();
+            let failed = turn.await.unwrap_err();
+            assert!(matches!(failed, TurnError::TakenOver(_)), "{failed}");
+        }
+        assert_eq!(stage.told(id).await, ["? first", "? second"], "stopped: {stop}");
+        let holder = |tx: &Transaction<'_>| {
+            Ok(tx.query_row("SELECT holder FROM leases", [], |row| row.get::<_, String>(0))?)
+        };
+        assert_eq!(stage.write(holder).await, "another/1", "and what it lost it does not give away");
+    }
 }

@@ -343,6 +343,8 @@ enum Happens {
     Arrive(u8),
     Poll,
     Beat(Fate),
+    /// So many arrive while the model thinks, and are polled.
+    BeatWhile(Fate, u8),
     Toggle,
     Clear,
     Wait(u8),
@@ -361,7 +363,8 @@ fn happens() -> impl Strategy<Value = Happens> {
         5 => (1..20_u8).prop_map(Happens::Arrive),
         1 => (50..200_u8).prop_map(Happens::Arrive),
         5 => Just(Happens::Poll),
-        5 => fate.prop_map(Happens::Beat),
+        5 => fate.clone().prop_map(Happens::Beat),
+        3 => (fate, 1..250_u8).prop_map(|(fate, many)| Happens::BeatWhile(fate, many)),
         1 => Just(Happens::Toggle),
         1 => Just(Happens::Clear),
         2 => (0..90_u8).prop_map(Happens::Wait),
@@ -396,6 +399,7 @@ async fn play(world: &World, accounts: &mut Accounts, event: Happens) {
         },
         Happens::Poll => {}
         Happens::Beat(fate) => beat(world, accounts, fate).await,
+        Happens::BeatWhile(fate, many) => beat_while(world, accounts, fate, many).await,
         Happens::Toggle => {
             if accounts.off {
                 world.poller.turn_on().await.unwrap();
@@ -411,6 +415,39 @@ async fn play(world: &World, accounts: &mut Accounts, event: Happens) {
         }
         Happens::Wait(minutes) => world.later(i64::from(minutes)),
     }
+}
+
+/// A beat during which messages come in: those that it shows may have to make room for them.
+async fn beat_while(world: &World, accounts: &mut Accounts, fate: Fate, many: u8) {
+    let (poller, phone, clock) = (world.poller.clone(), world.phone.clone(), world.clock.clone());
+    let (from, off, captured) = (accounts.arrived, accounts.off, Arc::new(Mutex::new((0, 0))));
+    let counted = Arc::clone(&captured);
+    *world.puppet.meanwhile.lock().unwrap() = Some(Box::new(move || {
+        let mut counted = counted.lock().unwrap();
+        for _ in 0..many {
+            counted.0 += 1;
+            phone.receive(&(from + counted.0).to_string(), "text", clock.now());
+        }
+        let poller = poller.clone();
+        let poll = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let mut fresh = 0;
+            while !off {
+                let polled = runtime.block_on(poller.poll()).unwrap();
+                fresh += polled.fresh;
+                if !polled.more {
+                    break;
+                }
+            }
+            fresh
+        };
+        counted.1 += std::thread::spawn(poll).join().unwrap();
+    }));
+    beat(world, accounts, fate).await;
+    *world.puppet.meanwhile.lock().unwrap() = None;
+    let (arrived, fresh) = *captured.lock().unwrap();
+    accounts.arrived += arrived;
+    accounts.captured += fresh;
 }
 
 async fn beat(world: &World, accounts: &mut Accounts, fate: Fate) {

@@ -1,7 +1,8 @@
 //! Turns and conversations, as commands and the page ask for them.
 
 use jiff::Timestamp;
-use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Which};
+use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Which, Whole};
+use kai_assistant::agent::reports;
 use kai_assistant::agent::turn::End;
 use kai_assistant::agent::{Answer, Driver, Face, Ready, TurnError};
 use kai_assistant::db::DbError;
@@ -104,8 +105,10 @@ pub(crate) fn rows(app: &App, all: Vec<Conversation>) -> Vec<ChatRow> {
 }
 
 pub(crate) async fn show(app: &App, id: ConversationId) -> Result<Vec<Entry>, Failure> {
+    let now = app.clock.now();
     let entries = app.db.write(move |tx| {
         if conversation::is_heartbeat(tx, id)? {
+            reports::land(tx, now)?;
             // Now it was looked at.
             heartbeat::store::lower(tx)?;
         }
@@ -118,14 +121,20 @@ pub(crate) async fn show(app: &App, id: ConversationId) -> Result<Vec<Entry>, Fa
     entries.await?.ok_or_else(|| Failure::failed(TurnError::Unknown(id).to_string()))
 }
 
-/// Not while it is being answered: the answer would have nowhere to go.
 pub(crate) async fn delete(app: &App, id: ConversationId) -> Result<ConversationId, Failure> {
+    take_away(app, id).await.map(|_| id)
+}
+
+/// Deletes a conversation and returns it as it was. Not while it is being answered: the answer would have nowhere to go.
+pub(crate) async fn take_away(app: &App, id: ConversationId) -> Result<Whole, Failure> {
     let now = app.clock.now();
     let deleted = app.db.write(move |tx| {
         if lease::held(tx, &id.lease(), now)? {
             return Err(TurnError::Busy(id));
         }
-        if conversation::delete(tx, id)? { Ok(id) } else { Err(TurnError::Unknown(id)) }
+        let whole = conversation::whole(tx, id)?.ok_or(TurnError::Unknown(id))?;
+        conversation::delete(tx, id)?;
+        Ok(whole)
     });
     deleted.await.map_err(|error| Failure::failed(error.to_string()))
 }

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use crate::{CallId, Message, ToolCall, ToolSpec, ids};
 
 /// Stands in for the result of a call that was never finished.
-const CANCELLED: &str = r#"{"success":false,"error":"This call was cancelled before it gave a result."}"#;
+const CANCELLED: &str = r#"{"success":false,"error":"This call was stopped before it gave a result. It may have taken effect: check before you repeat it."}"#;
 
 /// Stands in for a result, or a user's message, that is blank.
 const NO_OUTPUT: &str = "(no output)";

@@ -85,6 +85,9 @@ pub struct Entry {
     /// The person stopped the model in the middle of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
+    /// A run that nobody watched had this to say; it belongs to no turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub report: bool,
 }
 
 impl Entry {
@@ -109,6 +112,9 @@ pub struct Whole {
     /// Never taken to another home: there nobody clicked.
     #[serde(skip)]
     pub codes: Codes,
+    /// There is a report in it that nobody has looked at; likewise never taken along.
+    #[serde(skip)]
+    pub unseen: bool,
 }
 
 impl Whole {
@@ -128,39 +134,6 @@ pub fn create(tx: &Transaction<'_>, now: Timestamp) -> Result<ConversationId, Db
     tx.execute(
         "INSERT INTO conversations (kind, title, created_at, updated_at) VALUES ('chat', ?1, ?2, ?2)",
         params![UNTITLED, now.as_millisecond()],
-    )?;
-    Ok(ConversationId(tx.last_insert_rowid()))
-}
-
-/// Messages that the heartbeat's conversation keeps.
-const REPORTS: u32 = 50;
-const HEARTBEAT_TITLE: &str = "Heartbeat";
-
-/// Keeps what a run that nobody watched has to say, in the one conversation of such runs. `spoken` is who answered and
-/// what it cost, for what a model said.
-pub fn report(
-    tx: &Transaction<'_>,
-    said: &str,
-    spoken: Option<(&str, Usage)>,
-    now: Timestamp,
-) -> Result<ConversationId, DbError> {
-    let id = of_heartbeat(tx, now)?;
-    let message = Message::Assistant { text: said.to_owned(), calls: vec![], signature: None };
-    append(tx, id, &[message], spoken, now)?;
-    let old = "DELETE FROM entries WHERE conversation = ?1 AND id NOT IN
-                   (SELECT id FROM entries WHERE conversation = ?1 ORDER BY id DESC LIMIT ?2)";
-    tx.execute(old, params![id.0, REPORTS])?;
-    Ok(id)
-}
-
-fn of_heartbeat(tx: &Transaction<'_>, now: Timestamp) -> Result<ConversationId, DbError> {
-    let there = "SELECT id FROM conversations WHERE kind = 'heartbeat' ORDER BY id LIMIT 1";
-    if let Some(id) = tx.query_row(there, [], |row| row.get(0)).optional()? {
-        return Ok(ConversationId(id));
-    }
-    tx.execute(
-        "INSERT INTO conversations (kind, title, created_at, updated_at) VALUES ('heartbeat', ?1, ?2, ?2)",
-        params![HEARTBEAT_TITLE, now.as_millisecond()],
     )?;
     Ok(ConversationId(tx.last_insert_rowid()))
 }
@@ -272,6 +245,14 @@ fn mark_stopped(tx: &Transaction<'_>, id: ConversationId) -> Result<(), DbError>
     Ok(())
 }
 
+/// The newest thing said is a report.
+pub(super) fn mark_report(tx: &Transaction<'_>, id: ConversationId) -> Result<(), DbError> {
+    let sql =
+        "UPDATE entries SET report = 1 WHERE id = (SELECT max(id) FROM entries WHERE conversation = ?1)";
+    tx.prepare_cached(sql)?.execute([id.0])?;
+    Ok(())
+}
+
 fn to_sql_error(error: serde_json::Error) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(Box::new(error))
 }
@@ -311,7 +292,8 @@ fn title(text: &str) -> String {
 /// Everything said, oldest first.
 pub fn entries(tx: &Transaction<'_>, id: ConversationId) -> Result<Vec<Entry>, DbError> {
     let mut rows = tx.prepare_cached(
-        "SELECT message, answered_by, tokens_in, tokens_out, at, stopped FROM entries WHERE conversation = ?1 ORDER BY id",
+        "SELECT message, answered_by, tokens_in, tokens_out, at, stopped, report
+         FROM entries WHERE conversation = ?1 ORDER BY id",
     )?;
     let entries = rows.query_map([id.0], entry)?;
     Ok(entries.collect::<rusqlite::Result<_>>()?)
@@ -324,7 +306,8 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     })?;
     let tokens = |column| row.get::<_, Option<i64>>(column).map(|n| n.and_then(|n| u64::try_from(n).ok()));
     let usage = tokens(2)?.zip(tokens(3)?).map(|(input, output)| Usage { input, output });
-    Ok(Entry { message, answered_by: row.get(1)?, usage, at: row.get(4)?, stopped: row.get(5)? })
+    let (answered_by, at) = (row.get(1)?, row.get(4)?);
+    Ok(Entry { message, answered_by, usage, at, stopped: row.get(5)?, report: row.get(6)? })
 }
 
 pub fn list(tx: &Transaction<'_>) -> Result<Vec<Conversation>, DbError> {
@@ -371,7 +354,7 @@ fn chosen(tx: &Transaction<'_>, condition: &str, words: &[String]) -> Result<Vec
 /// Every conversation whole, oldest first.
 pub fn all_whole(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
     let mut rows = tx.prepare_cached(
-        "SELECT id, title, kind, created_at, updated_at, tainted, codes FROM conversations ORDER BY id",
+        "SELECT id, title, kind, created_at, updated_at, tainted, codes, unseen FROM conversations ORDER BY id",
     )?;
     let heads = rows.query_map([], head)?;
     let heads: Vec<(ConversationId, Whole)> = heads.collect::<rusqlite::Result<_>>()?;
@@ -380,8 +363,7 @@ pub fn all_whole(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
 
 /// One conversation with everything in it; `None` if there is none of that number.
 pub fn whole(tx: &Transaction<'_>, id: ConversationId) -> Result<Option<Whole>, DbError> {
-    let sql =
-        "SELECT id, title, kind, created_at, updated_at, tainted, codes FROM conversations WHERE id = ?1";
+    let sql = "SELECT id, title, kind, created_at, updated_at, tainted, codes, unseen FROM conversations WHERE id = ?1";
     let found = tx.prepare_cached(sql)?.query_row([id.0], head).optional()?;
     found.map(|(id, whole)| Ok(Whole { entries: entries(tx, id)?, ..whole })).transpose()
 }
@@ -394,6 +376,7 @@ fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
         updated_at: row.get(4)?,
         tainted: row.get(5)?,
         codes: Codes::of(row.get(6)?),
+        unseen: row.get(7)?,
         entries: vec![],
     };
     Ok((ConversationId(row.get(0)?), whole))
@@ -420,19 +403,41 @@ pub fn reached(tx: &Transaction<'_>, id: ConversationId) -> Result<Reached, DbEr
 }
 
 /// Makes room for another answer to what the person said last; false if they said nothing. A finished answer goes with
-/// everything done for it. Of one that broke off, what tools brought stays, so that they do not run twice.
+/// everything done for it. Of one that broke off, what tools brought stays, so that they do not run twice. Reports stay
+/// in any case.
 pub fn reopen(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError> {
     let said = entries(tx, id)?;
     let Some(asked) = said.iter().rposition(|entry| matches!(entry.message, Message::User { .. })) else {
         return Ok(false);
     };
-    let finished = said.last().is_some_and(Entry::is_answer);
-    let brought = said.iter().rposition(|entry| matches!(entry.message, Message::Tool { .. }));
-    let last = if finished { asked } else { brought.map_or(asked, |brought| brought.max(asked)) };
-    let surplus = "DELETE FROM entries WHERE conversation = ?1 AND id NOT IN
+    let own: Vec<usize> = (asked..said.len()).filter(|at| !said[*at].report).collect();
+    let finished = own.last().is_some_and(|last| said[*last].is_answer());
+    let brought = own.iter().rposition(|at| matches!(said[*at].message, Message::Tool { .. }));
+    let kept = if finished { 1 } else { brought.map_or(1, |brought| brought + 1) };
+    let is_reported = own.len() < said.len() - asked;
+    // What was reported since the question stays, and the question moves behind it: it is asked anew.
+    let stays = if is_reported { asked } else { asked + kept };
+    let surplus = "DELETE FROM entries WHERE conversation = ?1 AND report = 0 AND id NOT IN
                        (SELECT id FROM entries WHERE conversation = ?1 ORDER BY id LIMIT ?2)";
-    tx.execute(surplus, params![id.0, i64::try_from(last + 1).unwrap_or(i64::MAX)])?;
+    tx.execute(surplus, params![id.0, i64::try_from(stays).unwrap_or(i64::MAX)])?;
+    if is_reported {
+        own[..kept].iter().try_for_each(|at| put(tx, id, &said[*at]))?;
+    }
     Ok(true)
+}
+
+/// Adds an entry as it was.
+fn put(tx: &Transaction<'_>, id: ConversationId, entry: &Entry) -> Result<(), DbError> {
+    let at = Timestamp::from_millisecond(entry.at).unwrap_or_default();
+    let spoken = entry.answered_by.as_deref().map(|who| (who, entry.usage.unwrap_or_default()));
+    append(tx, id, std::slice::from_ref(&entry.message), spoken, at)?;
+    if entry.stopped {
+        mark_stopped(tx, id)?;
+    }
+    if entry.report {
+        mark_report(tx, id)?;
+    }
+    Ok(())
 }
 
 /// Puts a conversation back as it was, under a new number.
@@ -443,16 +448,9 @@ pub fn restore(tx: &Transaction<'_>, whole: &Whole) -> Result<ConversationId, Db
         params![kind, whole.title, whole.created_at, whole.updated_at, whole.tainted, whole.codes as i64],
     )?;
     let id = ConversationId(tx.last_insert_rowid());
-    for entry in &whole.entries {
-        let at = Timestamp::from_millisecond(entry.at).unwrap_or_default();
-        let spoken = entry.answered_by.as_deref().map(|who| (who, entry.usage.unwrap_or_default()));
-        append(tx, id, std::slice::from_ref(&entry.message), spoken, at)?;
-        if entry.stopped {
-            mark_stopped(tx, id)?;
-        }
-    }
-    let sql = "UPDATE conversations SET title = ?2, updated_at = ?3 WHERE id = ?1";
-    tx.execute(sql, params![id.0, whole.title, whole.updated_at])?;
+    whole.entries.iter().try_for_each(|entry| put(tx, id, entry))?;
+    let sql = "UPDATE conversations SET title = ?2, updated_at = ?3, unseen = ?4 WHERE id = ?1";
+    tx.execute(sql, params![id.0, whole.title, whole.updated_at, whole.unseen])?;
     Ok(id)
 }
 
@@ -512,7 +510,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_said_comes_back_whole() {
-        let db = Db::in_memory(&[MIGRATION, TAINT, CODES_AND_STOPS]).unwrap();
+        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
         let result =
             Message::Tool { call: CallId("c1".to_owned()), tool: "t".to_owned(), result: "ok".to_owned() };
         let said = vec![user("hello"), assistant("hm"), result];
@@ -536,7 +534,7 @@ mod tests {
 
     #[tokio::test]
     async fn conversations_are_found_by_words_and_gone_when_deleted() {
-        let db = Db::in_memory(&[MIGRATION, TAINT, CODES_AND_STOPS]).unwrap();
+        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
         let checked = db.write(|tx| {
             let tea = create(tx, NOW)?;
             append(tx, tea, &[user("Wann öffnet der Teeladen?"), assistant("Um neun.")], None, NOW)?;
@@ -561,7 +559,7 @@ mod tests {
 
     #[tokio::test]
     async fn another_answer_takes_the_place_of_the_old_one_and_tools_that_ran_stay() {
-        let db = Db::in_memory(&[MIGRATION, TAINT, CODES_AND_STOPS]).unwrap();
+        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
         let call = assistant("");
         let result =
             Message::Tool { call: CallId("c1".to_owned()), tool: "t".to_owned(), result: "ok".to_owned() };

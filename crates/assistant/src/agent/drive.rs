@@ -1,12 +1,14 @@
 //! Does what a turn decides: asks, runs tools, stores, tells the face.
 //!
 //! Dropping a turn under way cancels it: the connection closes, tools stop, and what is stored stays a
-//! conversation (a call without a result is repaired in the copy of the next request).
+//! conversation (a call without a result is repaired in the copy of the next request). The results of calls that had
+//! come to their end are stored all the same: what they did is done.
 //!
 //! Two commits a round: one before a request leaves (the results since the last one, and the ledger's record of
 //! the request), one when the reply is there (what the model said, and that its calls are about to run).
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
@@ -18,7 +20,7 @@ use super::conversation::{self, Codes, ConversationId, Which};
 use super::fallback::{self, Move};
 use super::turn::{End, Offer, ROUNDS, Step, Turn};
 use super::unseen::without_codes;
-use super::{Event, Face, Hands, Ready, mentions, prompt};
+use super::{Event, Face, Hands, Ready, mentions, prompt, reports};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::gate::{self, RunKind, Taint};
@@ -67,6 +69,12 @@ pub enum TurnError {
     Unknown(ConversationId),
     #[error("Conversation {} is being answered right now. Wait for it, or start another.", .0.0)]
     Busy(ConversationId),
+    #[error(
+        "Another Kai process took over conversation {} while this turn was silent, so nothing more of it was kept. \
+         Look there, or ask again.",
+        .0.0
+    )]
+    TakenOver(ConversationId),
     #[error("There is nothing in conversation {} that could be answered again.", .0.0)]
     NothingSaid(ConversationId),
     #[error("{label}: {error}")]
@@ -82,9 +90,12 @@ impl TurnError {
     pub fn usage(&self) -> Usage {
         match self {
             Self::Model { usage, .. } | Self::Empty { usage, .. } => *usage,
-            Self::NoModel | Self::Unknown(_) | Self::Busy(_) | Self::NothingSaid(_) | Self::Store(_) => {
-                Usage::default()
-            }
+            Self::NoModel
+            | Self::Unknown(_)
+            | Self::Busy(_)
+            | Self::TakenOver(_)
+            | Self::NothingSaid(_)
+            | Self::Store(_) => Usage::default(),
         }
     }
 }
@@ -120,7 +131,7 @@ struct Progress {
     turn: Turn,
     /// Messages up to here are stored.
     stored: usize,
-    records: Vec<Record>,
+    finished: Finished,
     /// Place of the model that is asked; one that failed is not asked again in this turn.
     asking: usize,
     answered_by: String,
@@ -138,6 +149,7 @@ impl Progress {
     ) -> (Self, Step) {
         let stored = history.len();
         let (turn, step) = Turn::start(history, ROUNDS);
+        let finished = lease.as_ref().map(|held| held.finished.clone()).unwrap_or_default();
         let progress = Self {
             conversation,
             lease,
@@ -145,7 +157,7 @@ impl Progress {
             codes_shown: false,
             turn,
             stored,
-            records: vec![],
+            finished,
             asking: 0,
             answered_by: String::new(),
             usage: Usage::default(),
@@ -162,6 +174,36 @@ impl Progress {
     }
 }
 
+/// What the calls of a round brought, as far as they have come, by their place in it. Whichever transaction runs first
+/// takes it: the next request's, or the one that ends the turn.
+#[derive(Clone, Default)]
+struct Finished(Arc<Mutex<BTreeMap<usize, Ended>>>);
+
+/// A call that came to its end.
+struct Ended {
+    result: Message,
+    record: Record,
+    at: Timestamp,
+}
+
+impl Finished {
+    fn add(&self, place: usize, ended: Ended) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(place, ended);
+    }
+
+    /// Stores everything that is not stored yet: the results in `conversation`, if there is one, and in the ledger.
+    fn store(&self, tx: &Transaction<'_>, conversation: Option<ConversationId>) -> Result<(), DbError> {
+        let ended = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for Ended { result, record, at } in ended.into_values() {
+            if let Some(id) = conversation {
+                conversation::append(tx, id, &[result], None, at)?;
+            }
+            ledger::append(tx, &record, at)?;
+        }
+        Ok(())
+    }
+}
+
 /// The conversation is ours until this is dropped.
 struct Held {
     db: Db,
@@ -169,6 +211,7 @@ struct Held {
     lease: Lease,
     given_back: bool,
     hearing: Mutex<Hearing>,
+    finished: Finished,
 }
 
 /// A reply that is coming in; the person may stop it any time.
@@ -185,10 +228,30 @@ impl Held {
     }
 
     /// Before the answer is handed on: whoever speaks at once must not find the conversation busy.
-    async fn give_back(mut self) -> Result<(), DbError> {
-        let lease = self.lease.clone();
+    async fn give_back(mut self, now: Timestamp) -> Result<(), DbError> {
         self.given_back = true;
-        self.db.write(move |tx| lease::give_back(tx, &lease)).await
+        let end = self.end(String::new(), now);
+        self.db.write(end).await
+    }
+
+    /// Ends the turn in one transaction: what was not stored yet, the lease, and the reports that waited for it. `said`
+    /// is what a model had said when it was stopped.
+    fn end(
+        &self,
+        said: String,
+        now: Timestamp,
+    ) -> impl FnOnce(&Transaction<'_>) -> Result<(), DbError> + Send + 'static {
+        let (id, lease, finished) = (self.conversation, self.lease.clone(), self.finished.clone());
+        let Hearing { from, since, .. } = self.hearing().clone();
+        move |tx| {
+            let ours = conversation::exists(tx, id)? && !lease::taken_over(tx, &lease)?;
+            finished.store(tx, ours.then_some(id))?;
+            if ours && !said.trim().is_empty() {
+                conversation::append_stopped(tx, id, &said, &from, since)?;
+            }
+            lease::give_back(tx, &lease)?;
+            reports::land(tx, now)
+        }
     }
 }
 
@@ -197,18 +260,12 @@ impl Drop for Held {
         if self.given_back {
             return;
         }
-        let (db, id, lease) = (self.db.clone(), self.conversation, self.lease.clone());
-        let Hearing { from, since, text } = self.hearing().clone();
-        let stopped = move |tx: &Transaction<'_>| {
-            if !text.trim().is_empty() {
-                conversation::append_stopped(tx, id, &text, &from, since)?;
-            }
-            lease::give_back(tx, &lease)
-        };
+        let Hearing { since, text, .. } = self.hearing().clone();
+        let (db, end) = (self.db.clone(), self.end(text, since));
         // Also when a turn is cancelled, which leaves no chance to wait. Without a runtime the process ends, and
         // the lease with it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn_blocking(move || db.write_now(stopped));
+            runtime.spawn_blocking(move || db.write_now(end));
         }
     }
 }
@@ -232,7 +289,7 @@ impl Driver<'_> {
         self.face.shows(Event::Began { conversation: progress.conversation });
         let answer = self.go_on(&mut progress, step).await;
         if let Some(held) = progress.lease.take() {
-            held.give_back().await?;
+            held.give_back(self.clock.now()).await?;
         }
         answer
     }
@@ -280,6 +337,8 @@ impl Driver<'_> {
         let now = self.clock.now();
         let begun = move |tx: &Transaction<'_>| {
             let id = conversation::find_or_begin(tx, which, now)?.ok_or(TurnError::Unknown(which.id()))?;
+            // What a turn that died left waiting comes before what is said now.
+            reports::land(tx, now)?;
             let lease = lease::take(tx, &id.lease(), now, LEASE)?.ok_or(TurnError::Busy(id))?;
             match said {
                 Some(text) => conversation::append(tx, id, &[Message::User { text }], None, now)?,
@@ -299,8 +358,8 @@ impl Driver<'_> {
         };
         let (conversation, lease, history, taint, codes) =
             self.db.write(begun).await.map_err(|e: TurnError| e)?;
-        let held =
-            Held { db: self.db.clone(), conversation, lease, given_back: false, hearing: Mutex::default() };
+        let (db, hearing, finished) = (self.db.clone(), Mutex::default(), Finished::default());
+        let held = Held { db, conversation, lease, given_back: false, hearing, finished };
         let (progress, step) = Progress::of(conversation, Some(held), taint.max(self.taint), history);
         Ok((Progress { codes_shown: codes == Codes::Shown, ..progress }, step))
     }
@@ -364,7 +423,7 @@ impl Driver<'_> {
         ready: &Ready,
         around: &Surroundings,
         offer: Offer,
-    ) -> Result<Result<Reply, ModelError>, DbError> {
+    ) -> Result<Result<Reply, ModelError>, TurnError> {
         let request = fit(&self.request(progress, around, offer, &ready.label), ready.model.window());
         if hopeless(&request, ready.model.window()) {
             return Ok(Err(ModelError::TooLong));
@@ -428,26 +487,25 @@ impl Driver<'_> {
         ready: &Ready,
         body: Vec<u8>,
         seen: Vec<String>,
-    ) -> Result<(), DbError> {
+    ) -> Result<(), TurnError> {
         let (id, now, model) = (progress.conversation, self.clock.now(), ready.label.clone());
         let lease = progress.lease.as_ref().map(|held| held.lease.clone());
         let tainted = lease.is_some() && progress.taint == Taint::Tainted;
-        let results = progress.unstored();
-        let records = std::mem::take(&mut progress.records);
+        progress.stored = progress.turn.messages().len();
+        let finished = progress.finished.clone();
         let leaving = move |tx: &Transaction<'_>| {
-            lease.iter().try_for_each(|lease| lease::renew(tx, lease, now, LEASE))?;
-            conversation::append(tx, id, &results, None, now)?;
+            still_ours(tx, lease.as_ref(), id, now)?;
+            finished.store(tx, lease.is_some().then_some(id))?;
             if tainted {
                 conversation::mark_tainted(tx, id)?;
             }
-            records.iter().try_for_each(|record| ledger::append(tx, record, now))?;
-            ledger::request(tx, id.0, &model, &body, &seen, now)
+            Ok(ledger::request(tx, id.0, &model, &body, &seen, now)?)
         };
         self.db.write(leaving).await
     }
 
     /// Stores what the model said, and that its calls are about to run, before any of them does.
-    async fn keep_reply(&self, progress: &mut Progress, reply: Reply) -> Result<Step, DbError> {
+    async fn keep_reply(&self, progress: &mut Progress, reply: Reply) -> Result<Step, TurnError> {
         let (usage, hands) = (reply.usage, self.hands(progress, progress.taint));
         progress.usage.input = progress.usage.input.saturating_add(usage.input);
         progress.usage.output = progress.usage.output.saturating_add(usage.output);
@@ -463,11 +521,13 @@ impl Driver<'_> {
             held.hearing().text.clear();
         }
         let new = progress.unstored();
+        let lease = progress.lease.as_ref().map(|held| held.lease.clone());
         let heard = move |tx: &Transaction<'_>| {
+            still_ours(tx, lease.as_ref(), id, now)?;
             let (reply, rest) = new.split_at(new.len().min(1));
             conversation::append(tx, id, reply, Some((&label, usage)), now)?;
             conversation::append(tx, id, rest, None, now)?;
-            announced.iter().try_for_each(|record| ledger::append(tx, record, now))
+            announced.iter().try_for_each(|record| ledger::append(tx, record, now)).map_err(TurnError::from)
         };
         self.db.write(heard).await.map(|()| step)
     }
@@ -478,13 +538,17 @@ impl Driver<'_> {
         progress.taint = self.taint(progress, &around);
         let messages = progress.turn.messages();
         let hands = self.hands(progress, progress.taint);
-        let ran = calls.iter().map(|call| {
+        let (hands, values, finished) = (&hands, &around.values, &progress.finished);
+        let ran = calls.iter().enumerate().map(|(place, call)| async move {
             let verdict = gate::judge(self.kind, hands.run.taint, messages, call);
-            hands.run(call, &around.values, verdict)
+            let (result, record) = hands.run(call, values, verdict).await?;
+            let (id, tool) = (call.id.clone(), call.name.clone());
+            let told = Message::Tool { call: id, tool, result: result.clone() };
+            // Not when all have come to their end: the person may stop the turn before that.
+            finished.add(place, Ended { result: told, record, at: self.clock.now() });
+            Ok::<_, DbError>(result)
         });
-        let (results, records): (Vec<_>, Vec<_>) = try_join_all(ran).await?.into_iter().unzip();
-        progress.records.extend(records);
-        Ok(results)
+        try_join_all(ran).await
     }
 
     fn hands(&self, progress: &Progress, taint: Taint) -> Hands<'_> {
@@ -492,6 +556,19 @@ impl Driver<'_> {
         let (conversation, elsewhere) = (progress.conversation.0, face.elsewhere());
         let run = Run { kind, conversation, elsewhere, taint, codes_shown: progress.codes_shown };
         Hands { db, clock, toolbox, face, run }
+    }
+}
+
+/// Holds on to the conversation, or ends the turn: nobody writes into one that somebody else answers by now.
+fn still_ours(
+    tx: &Transaction<'_>,
+    lease: Option<&Lease>,
+    id: ConversationId,
+    now: Timestamp,
+) -> Result<(), TurnError> {
+    match lease {
+        Some(lease) if !lease::renew(tx, lease, now, LEASE)? => Err(TurnError::TakenOver(id)),
+        _ => Ok(()),
     }
 }
 

@@ -1,7 +1,8 @@
 //! The loop: asks a model, runs the tools it calls, asks again, answers.
 //!
 //! [`turn`] decides and `drive` does; [`prompt`] is a pure function; [`conversation`] keeps everything said,
-//! so that a turn that was cut off is still a conversation that any model can go on with.
+//! so that a turn that was cut off is still a conversation that any model can go on with. [`reports`] keeps what runs
+//! that nobody watches have to say, out of every turn's way.
 
 pub mod conversation;
 mod drive;
@@ -9,6 +10,7 @@ mod fallback;
 mod hands;
 mod mentions;
 pub mod prompt;
+pub mod reports;
 pub mod soul;
 pub mod turn;
 mod unseen;

@@ -13,11 +13,11 @@ use jiff::{SignedDuration, Timestamp};
 use kai_llm::Usage;
 use rusqlite::Transaction;
 
-use crate::agent::{Answer, Driver, TurnError, conversation};
+use crate::agent::reports::{self, Report};
+use crate::agent::{Answer, Driver, TurnError};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::gate::RunKind;
-use crate::heartbeat;
 use crate::lease::{self, Lease};
 use crate::settings::{self, SCHEDULING_ENABLED};
 use crate::tasks::store::{self, Claim, Ending};
@@ -57,7 +57,8 @@ impl<'a> Errands<'a> {
             let Some(lease) = lease::take(tx, NAME, now, LEASE)? else { return Ok(None) };
             let lost = store::lost(tx, now, &zone)?;
             for claim in &lost {
-                conversation::report(tx, &prompt::cut_off(&claim.task, &zone), None, now)?;
+                let said = prompt::cut_off(&claim.task, &zone);
+                reports::keep(tx, &Report { said, spoken: None, at: now, raises: false })?;
             }
             Ok::<_, DbError>(Some((lease, lost)))
         };
@@ -75,10 +76,9 @@ impl Round<'_> {
     pub async fn claim(&self) -> Result<Option<Claim>, DbError> {
         let (now, zone, lease) = (self.now(), self.errands.clock.zone(), self.lease.clone());
         let claimed = move |tx: &Transaction<'_>| {
-            if !lease::ours(tx, &lease)? || !enabled(tx)? {
+            if !lease::ours(tx, &lease)? || !lease::renew(tx, &lease, now, LEASE)? || !enabled(tx)? {
                 return Ok(None);
             }
-            lease::renew(tx, &lease, now, LEASE)?;
             store::claim(tx, now, &zone)
         };
         self.errands.db.write(claimed).await
@@ -117,9 +117,11 @@ impl Round<'_> {
                 return Ok(());
             }
             let Ok(answer) = answer else { return Ok(()) };
-            let report = prompt::report(&claim.task, &answer.text);
-            let id = conversation::report(tx, &report, Some((&answer.answered_by, usage)), now)?;
-            heartbeat::store::raise(tx, id)
+            let said = prompt::report(&claim.task, &answer.text);
+            reports::keep(
+                tx,
+                &Report { said, spoken: Some((answer.answered_by, usage)), at: now, raises: true },
+            )
         };
         self.errands.db.write(settled).await
     }

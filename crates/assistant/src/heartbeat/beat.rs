@@ -7,11 +7,13 @@ use kai_llm::Usage;
 use rusqlite::Transaction;
 
 use super::Outcome;
+#[cfg(any(feature = "sms", feature = "notifications"))]
+use super::brief::Still;
 use super::brief::{self, Brief, Sources};
 use super::due::{self, Due, Rules, Standing};
 use super::prompt::{self, Parts, Rendered};
 use super::store::{self, Cost};
-use crate::agent::conversation;
+use crate::agent::reports::{self, Report};
 use crate::agent::{Answer, Driver, TurnError};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
@@ -125,8 +127,8 @@ impl Beat<'_> {
             let tokens = usage.input.saturating_add(usage.output);
             store::record(tx, outcome, Cost { tokens, ms }, now)?;
             if let Outcome::Report(said) = outcome {
-                let id = conversation::report(tx, said, Some((label, *usage)), now)?;
-                store::raise(tx, id)?;
+                let (said, spoken) = (said.clone(), Some((label.clone(), *usage)));
+                reports::keep(tx, &Report { said, spoken, at: now, raises: true })?;
             }
             if matches!(outcome, Outcome::Report(_) | Outcome::Ok) {
                 settled.forget(tx)?;
@@ -172,13 +174,9 @@ impl Settled {
         let Some(rendered) = &self.rendered else { return Ok(()) };
         let sources = sources(&settings::load(tx)?);
         #[cfg(feature = "sms")]
-        if sources.sms {
-            rendered.sms.forget(tx, crate::sms::store::QUEUE)?;
-        }
+        rendered.sms.answered(tx, crate::sms::store::QUEUE, Still::of(sources.sms))?;
         #[cfg(feature = "notifications")]
-        if sources.notifications {
-            rendered.notifications.forget(tx, crate::notifications::QUEUE)?;
-        }
+        rendered.notifications.answered(tx, crate::notifications::QUEUE, Still::of(sources.notifications))?;
         let _ = (rendered, sources);
         Ok(())
     }
@@ -199,6 +197,10 @@ fn begin(tx: &Transaction<'_>, why: Why, now: &jiff::Zoned) -> Result<Result<Beg
     let Some(lease) = lease::take(tx, NAME, at, LEASE)? else { return Ok(Err(Beaten::Busy)) };
     let brief = brief::gather(tx, &sources(&values), now.time_zone())?;
     let rendered = render(tx, &values, &brief, now)?;
+    #[cfg(feature = "sms")]
+    rendered.sms.begin(tx, crate::sms::store::QUEUE)?;
+    #[cfg(feature = "notifications")]
+    rendered.notifications.begin(tx, crate::notifications::QUEUE)?;
     Ok(Ok(Begun { lease, brief, rendered }))
 }
 

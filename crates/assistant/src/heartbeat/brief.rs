@@ -232,11 +232,36 @@ pub struct Shown {
     pub dropped: Vec<(String, u32)>,
 }
 
+#[cfg(any(feature = "sms", feature = "notifications"))]
 impl Shown {
-    #[cfg(any(feature = "sms", feature = "notifications"))]
-    pub(super) fn forget(&self, tx: &Transaction<'_>, queue: Queue) -> Result<(), DbError> {
+    /// A run begins that shows these.
+    pub(super) fn begin(&self, tx: &Transaction<'_>, queue: Queue) -> Result<(), DbError> {
+        pending::show(tx, queue, &self.seqs)
+    }
+
+    /// The run was answered. Where the feature was turned off meanwhile, what waits stays.
+    pub(super) fn answered(&self, tx: &Transaction<'_>, queue: Queue, still: Still) -> Result<(), DbError> {
+        pending::shown(tx, queue, &self.seqs)?;
+        if still == Still::Off {
+            return Ok(());
+        }
         pending::forget(tx, queue, &self.seqs)?;
         pending::told(tx, queue, &self.dropped)
+    }
+}
+
+/// Is the feature on when its run ends?
+#[cfg(any(feature = "sms", feature = "notifications"))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Still {
+    On,
+    Off,
+}
+
+#[cfg(any(feature = "sms", feature = "notifications"))]
+impl Still {
+    pub(super) fn of(on: bool) -> Self {
+        if on { Self::On } else { Self::Off }
     }
 }
 
@@ -272,7 +297,7 @@ mod tests {
             assert!(first.text.as_written().contains("[code]"), "{}", first.text.as_written());
             hear(tx, "2", "Welcome back")?;
             let seqs = brief.notifications.items.iter().map(|item| item.seq).collect();
-            Shown { seqs, ..Shown::default() }.forget(tx, QUEUE)?;
+            Shown { seqs, ..Shown::default() }.answered(tx, QUEUE, Still::On)?;
             let left = gather(tx, &Sources { notifications: true, ..Sources::default() }, &TimeZone::UTC)?
                 .notifications;
             let left: Vec<&str> = left.items.iter().map(|item| item.text.as_written()).collect();

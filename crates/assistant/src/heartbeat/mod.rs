@@ -16,6 +16,8 @@ pub use beat::{Beat, Beaten, Next, Why};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "heartbeat/1", sql: include_str!("../../migrations/heartbeat.sql") };
+pub(crate) const BANNER: Migration =
+    Migration { name: "heartbeat/banner", sql: include_str!("../../migrations/heartbeat-banner.sql") };
 
 /// What a run came to.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,16 +2,16 @@
 
 use jiff::Timestamp;
 use jiff::civil::Date;
-use kai_llm::Message;
 use rusqlite::{Row, Transaction, params};
 use sha2::{Digest, Sha256};
 
 use super::Outcome;
 use super::brief::Previous;
 use super::due::Standing;
-use crate::agent::conversation::{self, ConversationId};
 use crate::db::DbError;
 use crate::hex;
+
+pub use crate::agent::reports::{banner, lower, take_unnotified};
 
 /// Runs that are kept.
 const KEPT: u32 = 50;
@@ -139,36 +139,4 @@ pub fn log(tx: &Transaction<'_>) -> Result<Vec<Logged>, DbError> {
         })
     };
     Ok(rows.query_map([KEPT], row)?.collect::<rusqlite::Result<_>>()?)
-}
-
-/// The banner: there is a report that nobody has looked at, and it has not been notified yet.
-pub fn raise(tx: &Transaction<'_>, report: ConversationId) -> Result<(), DbError> {
-    tx.execute("UPDATE heartbeat SET report = ?1, unnotified = 1", [report.0])?;
-    Ok(())
-}
-
-/// The conversation of the report that nobody has looked at.
-pub fn banner(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError> {
-    let raised: Option<i64> = tx.query_row("SELECT report FROM heartbeat", [], |row| row.get(0))?;
-    Ok(raised.map(ConversationId))
-}
-
-/// The person has seen it.
-pub fn lower(tx: &Transaction<'_>) -> Result<(), DbError> {
-    tx.execute("UPDATE heartbeat SET report = NULL, unnotified = 0", [])?;
-    Ok(())
-}
-
-/// The report to notify, if it was not yet; asked once, since a notification too few is better than one a minute.
-pub fn take_unnotified(tx: &Transaction<'_>) -> Result<Option<String>, DbError> {
-    if tx.execute("UPDATE heartbeat SET unnotified = 0 WHERE unnotified = 1", [])? == 0 {
-        return Ok(None);
-    }
-    let Some(id) = banner(tx)? else { return Ok(None) };
-    // Not the last of the log: a task reports here too.
-    let newest = conversation::entries(tx, id)?.into_iter().next_back();
-    Ok(newest.and_then(|entry| match entry.message {
-        Message::Assistant { text, .. } => Some(text),
-        Message::User { .. } | Message::Tool { .. } => None,
-    }))
 }

@@ -74,6 +74,7 @@ fn whole(said: &[String]) -> Whole {
         usage: answered_by.map(|_| Usage { input: 1, output: 2 }),
         at: 5,
         stopped: answered_by.is_some(),
+        report: answered_by.is_some(),
     };
     let mut entries: Vec<Entry> =
         said.iter().map(|text| entry(Message::User { text: text.clone() }, None)).collect();
@@ -87,6 +88,7 @@ fn whole(said: &[String]) -> Whole {
         entries,
         tainted: true,
         codes: conversation::Codes::Hidden,
+        unseen: false,
     }
 }
 

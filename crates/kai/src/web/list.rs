@@ -3,7 +3,7 @@
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
-use kai_assistant::agent::conversation::{self, Conversation, ConversationId};
+use kai_assistant::agent::conversation::{Conversation, ConversationId};
 use maud::{Markup, html};
 
 use super::bin::Kept;
@@ -59,12 +59,9 @@ pub(super) async fn delete(State(web): State<Web>, Path(id): Path<i64>, headers:
 }
 
 async fn put_away(web: &Web, id: ConversationId) -> Result<(), Failure> {
-    let whole = web.app.db.read(move |tx| conversation::whole(tx, id)).await?;
-    chats::delete(&web.app, id).await?;
+    let whole = chats::take_away(&web.app, id).await?;
     web.turns.forget(id);
-    if let Some(whole) = whole {
-        web.bin.put(Kept::Chat(Box::new(whole)), web.app.clock.now());
-    }
+    web.bin.put(Kept::Chat(Box::new(whole)), web.app.clock.now());
     // The bin is no part of the store, so pages would not hear of it.
     web.turns.move_on();
     Ok(())

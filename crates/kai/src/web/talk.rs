@@ -30,11 +30,18 @@ struct Exchange<'a> {
     replies: Vec<&'a Entry>,
 }
 
+impl Exchange<'_> {
+    fn is_report(&self) -> bool {
+        self.replies.first().is_some_and(|reply| reply.report)
+    }
+}
+
 fn exchanges(entries: &[Entry]) -> Vec<Exchange<'_>> {
     let mut all: Vec<Exchange<'_>> = vec![];
     for entry in entries {
         let asked = matches!(entry.message, Message::User { .. });
-        let whole = |last: &Exchange<'_>| last.replies.last().is_some_and(|reply| reply.is_answer());
+        let whole =
+            |last: &Exchange<'_>| entry.report || last.replies.last().is_some_and(|reply| reply.is_answer());
         match all.last_mut() {
             Some(last) if !asked && !whole(last) => last.replies.push(entry),
             _ if asked => all.push(Exchange { asked: Some(entry), replies: vec![] }),
@@ -47,11 +54,10 @@ fn exchanges(entries: &[Entry]) -> Vec<Exchange<'_>> {
 /// One block per exchange, oldest first.
 pub(super) fn blocks(entries: &[Entry], telling: &Telling<'_>) -> Vec<String> {
     let all = exchanges(entries);
-    let count = all.len();
-    let block = |(n, exchange): (usize, &Exchange<'_>)| {
-        let newest = n + 1 == count;
-        telling.exchange(exchange, newest).into_string()
-    };
+    // What was reported since is no answer to what the person said last.
+    let newest = all.iter().rposition(|exchange| !exchange.is_report());
+    let block =
+        |(n, exchange): (usize, &Exchange<'_>)| telling.exchange(exchange, newest == Some(n)).into_string();
     all.iter().enumerate().map(block).collect()
 }
 

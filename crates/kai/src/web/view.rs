@@ -159,12 +159,12 @@ impl<'a> View<'a> {
 
     /// A command answers in this conversation.
     pub(super) fn answered_elsewhere(&self) -> bool {
-        let open = |chat: &Whole| chat.entries.last().is_some_and(|last| !last.is_answer());
+        let open = |chat: &Whole| newest(&chat.entries).is_some_and(|last| !last.is_answer());
         self.stored.held && self.sight.is_none() && self.stored.chat.as_ref().is_some_and(open)
     }
 
     fn coming(&self) -> Option<&Sight> {
-        let newest = self.stored.chat.as_ref().and_then(|chat| chat.entries.last());
+        let newest = self.stored.chat.as_ref().and_then(|chat| newest(&chat.entries));
         coming(self.sight.as_ref(), newest)
     }
 
@@ -203,6 +203,11 @@ impl<'a> View<'a> {
     }
 }
 
+/// The newest thing that the person and Kai said to each other; a report is no part of that.
+fn newest(entries: &[Entry]) -> Option<&Entry> {
+    entries.iter().rfind(|entry| !entry.report)
+}
+
 /// What is still being said. An answer is stored a moment before its turn is over, and must not be there twice.
 fn coming<'a>(sight: Option<&'a Sight>, newest: Option<&Entry>) -> Option<&'a Sight> {
     sight.filter(|_| !newest.is_some_and(Entry::is_answer))
@@ -216,7 +221,8 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_stored_is_not_coming_any_more() {
-        let entry = |message| Entry { message, answered_by: None, usage: None, at: 0, stopped: false };
+        let entry =
+            |message| Entry { message, answered_by: None, usage: None, at: 0, stopped: false, report: false };
         let asked = entry(Message::User { text: "Count".to_owned() });
         let text = "One.".to_owned();
         let answered = entry(Message::Assistant { text: text.clone(), calls: vec![], signature: None });
@@ -227,5 +233,7 @@ mod tests {
         {
             assert_eq!(coming(Some(&sight), newest).is_some(), comes, "{newest:?}");
         }
+        let report = Entry { report: true, ..answered };
+        assert_eq!(newest(&[asked.clone(), report]), Some(&asked), "a report answers nothing");
     }
 }

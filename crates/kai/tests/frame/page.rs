@@ -447,3 +447,41 @@ fn without_a_script_every_form_still_works() {
         "nobody is told anything without a session"
     );
 }
+
+/// A report comes while Kai answers in the heartbeat's conversation: the answer goes on, and the report stands after it.
+#[test]
+fn a_report_does_not_get_in_the_way_of_an_answer() {
+    let pieces = ["The rain", " of last night."];
+    let provider = Provider::start([
+        Act::says("The roof leaks."),
+        Act::says_in_steps(&pieces),
+        Act::says("The cellar is wet."),
+        Act::says("The storm."),
+    ]);
+    let home = with_model(&provider);
+    assert_eq!(home.run(&["heartbeat", "run", "--force"]).code, 0);
+    let id = home.run(&["status", "--json"]).json()["heartbeat"]["report"].as_i64().unwrap();
+    let daemon = home.start();
+    let browser = Browser::start();
+    browser.enter(&daemon);
+    browser.open(&format!("http://{}/c/{id}", daemon.address));
+    browser.until_live();
+    say(&browser, "Why?");
+    let coming = "return document.querySelector('.coming')?.innerText === 'The rain'";
+    browser.until("the beginning", coming);
+    assert_eq!(home.run(&["heartbeat", "run", "--force"]).out, "The cellar is wet.\n");
+    // The run is settled, and the page still shows the answer that comes, and nothing that looks like one.
+    assert_eq!(browser.run(coming), true);
+    browser.until_seen("chat-stop");
+    assert_eq!(browser.texts("message-assistant"), ["The roof leaks.", "The rain"]);
+    provider.go_on(pieces.len());
+    until_answered(&browser, 3);
+    let said = ["The roof leaks.", "The rain of last night.", "The cellar is wet."];
+    assert_eq!(browser.texts("message-assistant"), said);
+    browser.picture("report-after-answer");
+    browser.click("chat-again");
+    browser.until_says("The storm.");
+    until_answered(&browser, 3);
+    assert_eq!(browser.texts("message-assistant"), ["The roof leaks.", "The cellar is wet.", "The storm."]);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}

@@ -1,0 +1,182 @@
+//! What runs that nobody watches have to say. It is kept in one conversation, the heartbeat's, where the person can ask
+//! about it.
+//!
+//! While somebody answers in that conversation, a report waits in a table of its own. It lands in the transaction that
+//! ends the turn, or, if the turn died, with whatever comes first: the next turn, the next report or the next tick. So
+//! no turn ever finds a report between its question and its answer.
+
+use jiff::Timestamp;
+use kai_llm::{Message, Usage};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+
+use super::conversation::{self, ConversationId};
+use crate::db::{DbError, Migration};
+use crate::lease;
+
+pub(crate) const MIGRATION: Migration =
+    Migration { name: "reports/1", sql: include_str!("../../migrations/reports.sql") };
+
+/// Something to tell the person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    pub said: String,
+    /// Who answered and what it cost, if a model said it.
+    pub spoken: Option<(String, Usage)>,
+    pub at: Timestamp,
+    /// The person is told of it: by the banner, and by a notification while no page is open.
+    pub raises: bool,
+}
+
+/// Reports that the conversation keeps. What the person and the model say to each other there is not counted.
+const KEPT: u32 = 50;
+const TITLE: &str = "Heartbeat";
+
+/// Keeps a report. It is in the conversation at once unless somebody answers there right now.
+pub fn keep(tx: &Transaction<'_>, report: &Report) -> Result<(), DbError> {
+    let (by, usage) = report.spoken.clone().unzip();
+    let usage = usage.unwrap_or_default();
+    let tokens = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    tx.prepare_cached(
+        "INSERT INTO reports_waiting (said, answered_by, tokens_in, tokens_out, at, raises)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute(params![
+        report.said,
+        by,
+        tokens(usage.input),
+        tokens(usage.output),
+        report.at.as_millisecond(),
+        report.raises
+    ])?;
+    land(tx, report.at)
+}
+
+/// Puts what waits into the conversation, unless somebody answers there.
+pub fn land(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
+    let waiting = waiting(tx)?;
+    if waiting.is_empty() {
+        return Ok(());
+    }
+    let (id, before) = conversation(tx, now)?;
+    if lease::held(tx, &id.lease(), now)? {
+        return Ok(());
+    }
+    for Report { said, spoken, at, raises } in waiting {
+        let message = Message::Assistant { text: said, calls: vec![], signature: None };
+        let spoken = spoken.as_ref().map(|(by, usage)| (by.as_str(), *usage));
+        conversation::append(tx, id, &[message], spoken, at)?;
+        conversation::mark_report(tx, id)?;
+        if raises {
+            tx.execute("UPDATE conversations SET unseen = 1, unnotified = 1 WHERE id = ?1", [id.0])?;
+        }
+    }
+    tx.execute("DELETE FROM reports_waiting", [])?;
+    // A report that waited is older than what was said meanwhile.
+    tx.execute(
+        "UPDATE conversations SET updated_at = max(updated_at, ?2) WHERE id = ?1",
+        params![id.0, before],
+    )?;
+    trim(tx, id)
+}
+
+fn waiting(tx: &Transaction<'_>) -> Result<Vec<Report>, DbError> {
+    let sql = "SELECT said, answered_by, tokens_in, tokens_out, at, raises FROM reports_waiting ORDER BY id";
+    let mut rows = tx.prepare_cached(sql)?;
+    let row = |row: &Row<'_>| {
+        let tokens = |column| row.get::<_, i64>(column).map(|n| u64::try_from(n).unwrap_or_default());
+        let usage = Usage { input: tokens(2)?, output: tokens(3)? };
+        Ok(Report {
+            said: row.get(0)?,
+            spoken: row.get::<_, Option<String>>(1)?.map(|by| (by, usage)),
+            at: Timestamp::from_millisecond(row.get(4)?).unwrap_or_default(),
+            raises: row.get(5)?,
+        })
+    };
+    Ok(rows.query_map([], row)?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The conversation of reports, and when something was last said in it.
+fn conversation(tx: &Transaction<'_>, now: Timestamp) -> Result<(ConversationId, i64), DbError> {
+    let there = "SELECT id, updated_at FROM conversations WHERE kind = 'heartbeat' ORDER BY id LIMIT 1";
+    if let Some((id, at)) = tx.query_row(there, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()? {
+        return Ok((ConversationId(id), at));
+    }
+    tx.execute(
+        "INSERT INTO conversations (kind, title, created_at, updated_at) VALUES ('heartbeat', ?1, ?2, ?2)",
+        params![TITLE, now.as_millisecond()],
+    )?;
+    Ok((ConversationId(tx.last_insert_rowid()), 0))
+}
+
+/// Only reports go: what the person said, and what they were answered, stays.
+fn trim(tx: &Transaction<'_>, id: ConversationId) -> Result<(), DbError> {
+    let old = "DELETE FROM entries WHERE conversation = ?1 AND report = 1 AND id NOT IN
+                   (SELECT id FROM entries WHERE conversation = ?1 AND report = 1 ORDER BY id DESC LIMIT ?2)";
+    tx.execute(old, params![id.0, KEPT])?;
+    Ok(())
+}
+
+/// The conversation with a report that nobody has looked at.
+pub fn banner(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError> {
+    let sql = "SELECT id FROM conversations WHERE unseen = 1 ORDER BY id LIMIT 1";
+    Ok(tx.query_row(sql, [], |row| row.get(0)).optional()?.map(ConversationId))
+}
+
+/// The person has seen them.
+pub fn lower(tx: &Transaction<'_>) -> Result<(), DbError> {
+    tx.execute("UPDATE conversations SET unseen = 0, unnotified = 0 WHERE unseen = 1 OR unnotified = 1", [])?;
+    Ok(())
+}
+
+/// The newest report, if the person was not notified of it yet. It counts as notified from now on.
+pub fn take_unnotified(tx: &Transaction<'_>) -> Result<Option<String>, DbError> {
+    let sql = "UPDATE conversations SET unnotified = 0 WHERE unnotified = 1 RETURNING id";
+    let ids: Vec<i64> = tx.prepare(sql)?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let Some(id) = ids.first() else { return Ok(None) };
+    let reports = conversation::entries(tx, ConversationId(*id))?.into_iter().filter(|entry| entry.report);
+    Ok(reports.last().and_then(|entry| match entry.message {
+        Message::Assistant { text, .. } => Some(text),
+        Message::User { .. } | Message::Tool { .. } => None,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::Db;
+
+    /// Homes of older versions: which entry is a report is found by its place, and the banner moves along.
+    #[test]
+    fn what_an_older_version_reported_is_known_as_a_report() {
+        let new = |migration: &&Migration| ["reports/1", "heartbeat/banner"].contains(&migration.name);
+        let old: Vec<Migration> = crate::MIGRATIONS.iter().filter(|step| !new(step)).copied().collect();
+        let db = Db::in_memory(&old).unwrap();
+        let checked = db.write_now(|tx| {
+            tx.execute_batch(
+                r#"INSERT INTO conversations (id, kind, title, created_at, updated_at)
+                       VALUES (1, 'chat', 'Tea', 0, 0), (2, 'heartbeat', 'Heartbeat', 0, 0);
+                   INSERT INTO entries (conversation, message, at) VALUES
+                       (1, '{"role":"assistant","text":"in a chat"}', 0),
+                       (2, '{"role":"assistant","text":"one"}', 0),
+                       (2, '{"role":"assistant","text":"two"}', 0),
+                       (2, '{"role":"user","text":"why?"}', 0),
+                       (2, '{"role":"assistant","text":"","calls":[{"id":"c","name":"t","arguments":"{}"}]}', 0),
+                       (2, '{"role":"tool","call":"c","tool":"t","result":"x"}', 0),
+                       (2, '{"role":"assistant","text":"because"}', 0),
+                       (2, '{"role":"assistant","text":"three"}', 0);
+                   UPDATE heartbeat SET report = 2, unnotified = 1"#,
+            )?;
+            for step in crate::MIGRATIONS.iter().filter(new) {
+                tx.execute_batch(step.sql)?;
+            }
+            let read = "SELECT json_extract(message, '$.text') FROM entries WHERE report = 1 ORDER BY id";
+            let reports: Vec<String> =
+                tx.prepare(read)?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+            assert_eq!(reports, ["one", "two", "three"]);
+            assert_eq!(banner(tx)?, Some(ConversationId(2)));
+            assert_eq!(take_unnotified(tx)?.as_deref(), Some("three"));
+            Ok::<_, DbError>(())
+        });
+        checked.unwrap();
+    }
+}
