@@ -46,12 +46,11 @@ const BLOCKED: &[&str] = &[
 /// `None`: it is kept.
 pub fn dropped(post: &Post, rules: &Rules) -> Option<Dropped> {
     let package = post.package_name.trim().to_lowercase();
-    let ignored = |name: &String| name.trim().to_lowercase() == package;
     let ongoing = post.ongoing == Some(true) || post.foreground_service == Some(true);
     [
         (!rules.on, Dropped::Off),
         (BLOCKED.contains(&package.as_str()), Dropped::Blocked),
-        (rules.ignored.iter().any(ignored), Dropped::Ignored),
+        (is_ignored(post, rules), Dropped::Ignored),
         (ongoing, Dropped::Ongoing),
         (post.visibility == Some(Visibility::Secret), Dropped::Secret),
         (post.group_summary == Some(true), Dropped::Summary),
@@ -59,6 +58,15 @@ pub fn dropped(post: &Post, rules: &Rules) -> Option<Dropped> {
     ]
     .into_iter()
     .find_map(|(applies, why)| applies.then_some(why))
+}
+
+/// By any name it goes by. One whose sender nobody could name may be of any app on the list, and is left alone as well:
+/// an app that is to be left alone never comes through.
+fn is_ignored(post: &Post, rules: &Rules) -> bool {
+    let plain = |name: &String| name.trim().to_lowercase();
+    let ignored: Vec<String> = rules.ignored.iter().map(plain).collect();
+    let mut names = post.other_names.iter().chain([&post.package_name]).map(plain);
+    names.any(|name| ignored.contains(&name)) || (post.sender_unknown && !ignored.is_empty())
 }
 
 fn says_nothing(post: &Post) -> bool {
@@ -100,6 +108,12 @@ mod tests {
             ("its face", post("com.android.systemui", "t", "x"), Some(Dropped::Blocked)),
             ("a desktop's face", post("org.gnome.Shell", "t", "x"), Some(Dropped::Blocked)),
             ("not wanted", post("Org.Noisy", "t", "x"), Some(Dropped::Ignored)),
+            (
+                "not wanted, by another name",
+                Post { other_names: vec!["ORG.noisy".to_owned()], ..plain() },
+                Some(Dropped::Ignored),
+            ),
+            ("perhaps not wanted", Post { sender_unknown: true, ..plain() }, Some(Dropped::Ignored)),
             ("ongoing", Post { ongoing: Some(true), ..plain() }, Some(Dropped::Ongoing)),
             ("a service", Post { foreground_service: Some(true), ..plain() }, Some(Dropped::Ongoing)),
             ("secret", Post { visibility: Some(Visibility::Secret), ..plain() }, Some(Dropped::Secret)),

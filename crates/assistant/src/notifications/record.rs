@@ -33,6 +33,10 @@ impl NotificationId {
 pub struct Post {
     pub id: NotificationId,
     pub package_name: String,
+    /// Other names by which the person may have said that its app is to be left alone.
+    pub other_names: Vec<String>,
+    /// Its sender was gone before anybody could say who it was: it may be any app.
+    pub sender_unknown: bool,
     pub app_label: Option<Untrusted>,
     pub title: Untrusted,
     pub text: Untrusted,
@@ -77,6 +81,8 @@ impl Post {
         Self {
             id,
             package_name: package_name.to_owned(),
+            other_names: vec![],
+            sender_unknown: false,
             app_label: None,
             title: Untrusted::new(title),
             text: Untrusted::new(text),

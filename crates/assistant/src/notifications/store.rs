@@ -173,6 +173,30 @@ pub fn sweep(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     Ok(())
 }
 
+/// Before anybody listens in this life of the daemon: whoever listened in the last one, and could not say that they
+/// stopped, was killed. The gap begins when they were last known to listen.
+pub fn begin(tx: &Transaction<'_>) -> Result<(), DbError> {
+    let sync = sync(tx)?;
+    if !sync.listening {
+        return Ok(());
+    }
+    if let Some(began) = last_alive(&sync) {
+        open_gap(tx, began, WAS_AWAY)?;
+    }
+    set_sync(tx, &Sync { listening: false, ..sync })
+}
+
+fn last_alive(sync: &Sync) -> Option<i64> {
+    sync.alive_at.map(|alive| alive.max(sync.last_sync_at.unwrap_or(alive)))
+}
+
+fn open_gap(tx: &Transaction<'_>, began: i64, why: &str) -> Result<(), DbError> {
+    let sql = "INSERT INTO notification_gaps (began, why)
+               SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM notification_gaps WHERE ended IS NULL)";
+    tx.execute(sql, params![began, why])?;
+    Ok(())
+}
+
 /// The daemon's tick: sweeps, and notes that we still listen.
 pub fn tick(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     sweep(tx, now)?;
@@ -192,12 +216,12 @@ fn alive(now: Timestamp) -> (i64, i64) {
 fn bound(tx: &Transaction<'_>, sync: &mut Sync, at: Timestamp) -> Result<(), DbError> {
     sweep(tx, at)?;
     let now = at.as_millisecond();
-    let ended = tx.execute("UPDATE notification_gaps SET ended = ?1 WHERE ended IS NULL", [now])?;
-    if let (0, true, Some(last)) = (ended, sync.listening, sync.alive_at) {
+    if let (true, Some(began)) = (sync.listening, last_alive(sync)) {
         // Whoever listened before us was killed and could not say so.
-        let sql = "INSERT INTO notification_gaps (began, ended, why) VALUES (?1, ?2, ?3)";
-        tx.execute(sql, params![last.max(sync.last_sync_at.unwrap_or(last)), now, WAS_AWAY])?;
+        open_gap(tx, began, WAS_AWAY)?;
     }
+    // A clock that went back makes a gap short, and never ends it before it began.
+    tx.execute("UPDATE notification_gaps SET ended = max(began, ?1) WHERE ended IS NULL", [now])?;
     sync.listening = true;
     sync.alive_at = Some(now);
     sync.last_attempt_at = Some(now);
@@ -214,16 +238,14 @@ fn unbound(tx: &Transaction<'_>, sync: &mut Sync, access: &Access, at: Timestamp
     sync.last_attempt_at = Some(at.as_millisecond());
     sync.listening = false;
     sync.last_error = (*access != Access::Granted).then(|| why.clone());
-    let sql = "INSERT INTO notification_gaps (began, why)
-               SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM notification_gaps WHERE ended IS NULL)";
-    tx.execute(sql, params![at.as_millisecond(), why])?;
-    Ok(())
+    open_gap(tx, at.as_millisecond(), &why)
 }
 
 /// The person turned it off: that nothing is heard from now on is no gap.
 pub fn turned_off(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     sweep(tx, now)?;
-    tx.execute("UPDATE notification_gaps SET ended = ?1 WHERE ended IS NULL", [now.as_millisecond()])?;
+    let ended = now.as_millisecond();
+    tx.execute("UPDATE notification_gaps SET ended = max(began, ?1) WHERE ended IS NULL", [ended])?;
     let sync = sync(tx)?;
     set_sync(tx, &Sync { listening: false, alive_at: None, last_error: None, ..sync })
 }

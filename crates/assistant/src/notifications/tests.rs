@@ -330,6 +330,34 @@ async fn gaps_are_remembered() {
     assert!(!house.sync().await.listening);
 }
 
+/// The tick of a new life comes before its listener is bound, and must not speak for the one that died.
+#[tokio::test]
+async fn the_gap_after_a_crash_is_as_long_as_it_was_whatever_the_clock_says() {
+    for (name, away, expected) in [("four hours", 240, 240), ("the clock went back", -30, 0)] {
+        let house = House::new().await;
+        let start: Timestamp = START.parse().unwrap();
+        let write = |work: fn(&rusqlite::Transaction<'_>, Timestamp) -> Result<(), DbError>| {
+            let now = house.clock.now();
+            let db = house.db.clone();
+            async move { db.write(move |tx| work(tx, now)).await.unwrap() }
+        };
+        house.hear(vec![Heard::Bound { standing: vec![] }]).await;
+        house.clock.advance(SignedDuration::from_mins(1));
+        write(store::tick).await;
+        let died = house.clock.now();
+        house.clock.set(died + SignedDuration::from_mins(away));
+        write(|tx, _| store::begin(tx)).await;
+        write(store::tick).await;
+        assert!(!house.sync().await.listening, "{name}: nobody listens yet");
+        house.hear(vec![Heard::Bound { standing: vec![] }]).await;
+        write(store::tick).await;
+        let gaps = house.gaps().await;
+        let [gap] = gaps.as_slice() else { panic!("{name}: {gaps:?} since {start}") };
+        assert_eq!(gap.began, died.as_millisecond(), "{name}");
+        assert_eq!(gap.ended.unwrap() - gap.began, expected * 60_000, "{name}");
+    }
+}
+
 #[tokio::test]
 async fn turning_it_on_waits_for_access_and_comes_back_with_or_without() {
     let denied = || Access::Denied("Allow it in the settings.".to_owned());

@@ -14,7 +14,7 @@ use zbus::fdo::MonitoringProxy;
 use zbus::message::{Flags, Header, Type};
 use zbus::{Connection, MatchRule, Message, MessageStream};
 
-use super::overheard::{Add, Arguments, Hints, Overheard, added, parsed, removed};
+use super::overheard::{Add, Arguments, Hints, Notify, Overheard, added, parsed, removed};
 use super::whose::{Whose, label};
 
 /// The notifications of the desktop on one session bus.
@@ -24,6 +24,9 @@ pub struct DesktopListener {
 }
 
 const FREEDESKTOP: &str = "org.freedesktop.Notifications";
+const BUS: &str = "org.freedesktop.DBus";
+/// Tells who appears on the bus and who is gone.
+const OWNERS: &str = "NameOwnerChanged";
 const GTK: &str = "org.gtk.Notifications";
 const PORTAL: &str = "org.freedesktop.portal.Notification";
 /// A bus that does not answer is not waited for.
@@ -148,9 +151,10 @@ fn rules() -> zbus::Result<Vec<MatchRule<'static>>> {
         MatchRule::builder().msg_type(Type::MethodCall).interface(interface).member(member).build()
     };
     let closed = MatchRule::builder().msg_type(Type::Signal).interface(FREEDESKTOP).build();
+    let owners = MatchRule::builder().msg_type(Type::Signal).interface(BUS).member(OWNERS).build();
     let replies = MatchRule::builder().msg_type(Type::MethodReturn).sender(FREEDESKTOP).build();
     let errors = MatchRule::builder().msg_type(Type::Error).build();
-    calls.into_iter().map(call).chain([closed, replies, errors]).collect()
+    calls.into_iter().map(call).chain([closed, owners, replies, errors]).collect()
 }
 
 fn lost(error: &zbus::Error) -> Access {
@@ -184,6 +188,15 @@ async fn understood(message: &Message, overheard: &mut Overheard, whose: &mut Wh
             let (number, _reason): (u32, u32) = message.body().deserialize().ok()?;
             Some(overheard.closed(sender, number))
         }
+        Type::Signal if sender == BUS && header.member()?.as_str() == OWNERS => {
+            let (name, before, now): (String, String, String) = message.body().deserialize().ok()?;
+            match (before.is_empty(), now.is_empty()) {
+                (true, false) if name.starts_with(':') => whose.appeared(&name),
+                (false, true) if name.starts_with(':') => whose.vanished(&name),
+                _ => {}
+            }
+            None
+        }
         Type::Signal => None,
     }
 }
@@ -195,29 +208,33 @@ async fn called(
     whose: &mut Whose,
 ) -> Option<Heard> {
     let sender = header.sender()?.as_str();
-    let app = whose.app(sender).await;
     let body = message.body();
     match (header.interface()?.as_str(), header.member()?.as_str()) {
         (FREEDESKTOP, "Notify") => {
             let call = (sender.to_owned(), header.primary().serial_num().get());
-            overheard.called(call.clone(), &body.deserialize::<Arguments>().ok()?.into(), &app);
+            let notify = Notify::from(body.deserialize::<Arguments>().ok()?);
+            overheard.called(call.clone(), &notify, &whose.app(sender, &notify.app_name).await);
             // Where nobody will reply, it goes by the number of the call.
             let unanswered = header.primary().flags().contains(Flags::NO_REPLY_EXPECTED);
             if unanswered { overheard.replied(&call, sender, call.1) } else { None }
         }
         (GTK, "AddNotification") => {
             let (app_id, id, fields): (String, String, Hints) = body.deserialize().ok()?;
+            let app = whose.app(sender, &app_id).await;
             labelled(added(&Add { app_id: Some(app_id), id, fields }, &app))
         }
         (GTK, "RemoveNotification") => {
             let (app_id, id): (String, String) = body.deserialize().ok()?;
-            Some(removed(Some(&app_id), &id, &app))
+            Some(removed(Some(&app_id), &id, &whose.app(sender, &app_id).await))
         }
         (PORTAL, "AddNotification") => {
             let (id, fields): (String, Hints) = body.deserialize().ok()?;
-            labelled(added(&Add { app_id: None, id, fields }, &app))
+            labelled(added(&Add { app_id: None, id, fields }, &whose.app(sender, "").await))
         }
-        (PORTAL, "RemoveNotification") => Some(removed(None, &body.deserialize::<String>().ok()?, &app)),
+        (PORTAL, "RemoveNotification") => {
+            let id = body.deserialize::<String>().ok()?;
+            Some(removed(None, &id, &whose.app(sender, "").await))
+        }
         _ => None,
     }
 }

@@ -124,7 +124,13 @@ fn posted(id: NotificationId, notify: &Notify, app: &App) -> Option<Post> {
         return None;
     }
     let named = Some(notify.app_name.trim().to_lowercase()).filter(|name| !name.is_empty());
-    let package = entry.filter(|entry| !entry.is_empty()).or_else(|| app.name.clone()).or(named);
+    let entry = entry.filter(|entry| !entry.is_empty());
+    // One that names its desktop file is known by that, whoever carries it.
+    let (other_names, sender_unknown) = match &entry {
+        Some(_) => (vec![], false),
+        None => (app.perhaps.iter().cloned().chain(named.clone()).collect(), app.name.is_none()),
+    };
+    let package = entry.or_else(|| app.name.clone()).or(named);
     let package = package.unwrap_or_else(|| "unknown".to_owned());
     let category = text(hints, "category").unwrap_or_default();
     let label = text(hints, "x-kde-display-appname").unwrap_or_else(|| notify.app_name.clone());
@@ -135,6 +141,8 @@ fn posted(id: NotificationId, notify: &Notify, app: &App) -> Option<Post> {
         category: meaning(&category).map(str::to_owned),
         ongoing: Some(goes_on),
         sensitive: keeps_passwords(&package),
+        other_names,
+        sender_unknown,
         ..Post::new(id, &package, start(&notify.summary), &stripped(start(&notify.body)))
     })
 }
@@ -149,7 +157,8 @@ pub(super) fn added(add: &Add, app: &App) -> Option<Heard> {
     let body = plain.or_else(|| text(&add.fields, "markup-body").map(|body| stripped(&body)));
     let title = text(&add.fields, "title").unwrap_or_default();
     let post = Post::new(gtk_key(&package, &add.id), &package, &title, &body.unwrap_or_default());
-    Some(Heard::Posted(Box::new(Post { sensitive: keeps_passwords(&package), ..post })))
+    let sender_unknown = add.app_id.as_ref().is_none_or(String::is_empty) && app.name.is_none();
+    Some(Heard::Posted(Box::new(Post { sensitive: keeps_passwords(&package), sender_unknown, ..post })))
 }
 
 pub(super) fn removed(app_id: Option<&str>, id: &str, app: &App) -> Heard {
@@ -229,7 +238,7 @@ mod tests {
     }
 
     fn program(name: &str) -> App {
-        App { name: Some(name.to_owned()), hands_on: false }
+        App { name: Some(name.to_owned()), ..App::default() }
     }
 
     fn hear(notify: &Notify, app: &App) -> Option<Post> {
@@ -261,8 +270,22 @@ mod tests {
             ("what it calls itself, if that is all", "Signal", App::default(), "signal"),
             ("nothing at all", "", App::default(), "unknown"),
         ] {
-            assert_eq!(hear(&notify(app, &[]), &program).unwrap().package_name, expected, "{name}");
+            let post = hear(&notify(app, &[]), &program).unwrap();
+            assert_eq!(post.package_name, expected, "{name}");
+            assert_eq!(post.sender_unknown, program.name.is_none(), "{name}");
         }
+        let perhaps = App { perhaps: vec!["gdbus".to_owned()], ..program("notify-send") };
+        let post = hear(&notify("Mail", &[]), &perhaps).unwrap();
+        assert_eq!(
+            (post.package_name.as_str(), post.other_names),
+            ("notify-send", vec!["gdbus".to_owned(), "mail".to_owned()])
+        );
+        let entry = ("desktop-entry", Variant::from("org.mail"));
+        let post = hear(&notify("Mail", &[entry]), &App::default()).unwrap();
+        assert_eq!(
+            (post.package_name.as_str(), post.other_names.len(), post.sender_unknown),
+            ("org.mail", 0, false)
+        );
     }
 
     #[test]

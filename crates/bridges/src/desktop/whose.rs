@@ -1,8 +1,13 @@
 //! Which app is behind a connection of the session bus: as the bus and the kernel say, not as it says itself.
+//!
+//! A program like notify-send is gone a moment after it posted, and then nobody can say who it was. So the bus is asked as
+//! soon as a connection appears. Where that was too late all the same, what a sender calls itself leads to the programs
+//! that were known to call themselves so; and where nobody ever did, it is said that the sender is unknown.
 
 use std::collections::HashMap;
 use std::path::Path;
 
+use tokio::task::JoinHandle;
 use zbus::Connection;
 use zbus::fdo::DBusProxy;
 use zbus::names::BusName;
@@ -14,41 +19,97 @@ pub(super) struct App {
     pub(super) name: Option<String>,
     /// It hands on what others posted, which was heard already.
     pub(super) hands_on: bool,
+    /// Other programs that it may be: they call themselves the same.
+    pub(super) perhaps: Vec<String>,
 }
 
-/// Looks senders up, and remembers a few: unique names are never given twice.
+/// Looks senders up, and remembers those that are there: unique names are never given twice.
 pub(super) struct Whose {
     bus: DBusProxy<'static>,
-    known: HashMap<String, App>,
+    known: HashMap<String, Lookup>,
+    names: Names,
 }
 
-const REMEMBERED: usize = 200;
+enum Lookup {
+    UnderWay(JoinHandle<App>),
+    Done(App),
+}
+
+/// Beyond so many, those that went away without a word are forgotten with the rest.
+const REMEMBERED: usize = 2_000;
 
 impl Whose {
     /// A monitor may not speak, so this needs a connection of its own.
     pub(super) async fn on(bus: &Connection) -> zbus::Result<Self> {
-        Ok(Self { bus: DBusProxy::new(bus).await?, known: HashMap::new() })
+        Ok(Self { bus: DBusProxy::new(bus).await?, known: HashMap::new(), names: Names::default() })
     }
 
-    /// Asked at once: a program like notify-send is gone in a moment, and then nothing is known of it.
-    pub(super) async fn app(&mut self, sender: &str) -> App {
-        if let Some(app) = self.known.get(sender) {
-            return app.clone();
-        }
-        let app = match self.pid(sender).await {
-            Some(pid) => of_process(Path::new("/proc").join(pid.to_string()).as_path()),
-            None => App::default(),
-        };
+    /// A connection appeared: whoever it is may be gone in a moment.
+    pub(super) fn appeared(&mut self, sender: &str) {
         if self.known.len() >= REMEMBERED {
             self.known.clear();
         }
-        self.known.insert(sender.to_owned(), app.clone());
-        app
+        let (bus, name) = (self.bus.clone(), sender.to_owned());
+        let asking = tokio::spawn(async move { looked_up(&bus, &name).await });
+        self.known.insert(sender.to_owned(), Lookup::UnderWay(asking));
     }
 
-    async fn pid(&self, sender: &str) -> Option<u32> {
-        let name = BusName::try_from(sender).ok()?;
-        self.bus.get_connection_unix_process_id(name).await.ok()
+    /// It is gone, and with it everything it posted.
+    pub(super) fn vanished(&mut self, sender: &str) {
+        self.known.remove(sender);
+    }
+
+    /// Who posts under this connection, and calls itself `called`.
+    pub(super) async fn app(&mut self, sender: &str, called: &str) -> App {
+        if !self.known.contains_key(sender) {
+            self.appeared(sender);
+        }
+        let app = match self.known.remove(sender) {
+            Some(Lookup::Done(app)) => app,
+            Some(Lookup::UnderWay(asking)) => asking.await.unwrap_or_default(),
+            None => App::default(),
+        };
+        self.known.insert(sender.to_owned(), Lookup::Done(app.clone()));
+        self.names.complete(app, called)
+    }
+}
+
+async fn looked_up(bus: &DBusProxy<'static>, sender: &str) -> App {
+    let Ok(name) = BusName::try_from(sender) else { return App::default() };
+    match bus.get_connection_unix_process_id(name).await {
+        Ok(pid) => of_process(Path::new("/proc").join(pid.to_string()).as_path()),
+        Err(_) => App::default(),
+    }
+}
+
+/// Which programs were known to post under a name of their own choice, newest last.
+#[derive(Debug, Default)]
+struct Names(HashMap<String, Vec<String>>);
+
+/// Names that are remembered, and programs of one name.
+const NAMES: usize = 500;
+const PROGRAMS: usize = 5;
+
+impl Names {
+    /// Learns from a sender that is known; names one that is gone. Pure.
+    fn complete(&mut self, app: App, called: &str) -> App {
+        let called = called.trim().to_lowercase();
+        let Some(name) = &app.name else {
+            let mut perhaps = self.0.get(&called).cloned().unwrap_or_default();
+            return App { name: perhaps.pop(), perhaps, ..app };
+        };
+        if called.is_empty() {
+            return app;
+        }
+        if self.0.len() >= NAMES && !self.0.contains_key(&called) {
+            self.0.clear();
+        }
+        let programs = self.0.entry(called).or_default();
+        programs.retain(|program| program != name);
+        programs.push(name.clone());
+        let surplus = programs.len().saturating_sub(PROGRAMS);
+        programs.drain(..surplus);
+        app
     }
 }
 
@@ -58,7 +119,7 @@ fn of_process(folder: &Path) -> App {
     let program = program.map(|name| name.trim_end_matches(" (deleted)").to_owned());
     let groups = std::fs::read_to_string(folder.join("cgroup")).unwrap_or_default();
     let hands_on = program.as_ref().is_some_and(|name| name.starts_with("xdg-desktop-portal"));
-    App { name: sandboxed(&groups).or(program), hands_on }
+    App { name: sandboxed(&groups).or(program), hands_on, perhaps: vec![] }
 }
 
 /// The name that flatpak or snap gave to the group of a process. Pure.
@@ -110,6 +171,27 @@ mod tests {
         let own = of_process(Path::new("/proc/self"));
         assert!(own.name.is_some() && !own.hands_on, "{own:?}");
         assert_eq!(of_process(Path::new("/proc/nobody")), App::default());
+    }
+
+    #[test]
+    fn one_that_is_gone_is_who_called_itself_so_before() {
+        let mut names = Names::default();
+        let is = |name: &str| App { name: Some(name.to_owned()), ..App::default() };
+        let unknown = App::default;
+        assert_eq!(names.complete(unknown(), "Mail"), unknown(), "nobody ever called itself so");
+        assert_eq!(names.complete(is("notify-send"), " MAIL "), is("notify-send"));
+        assert_eq!(names.complete(unknown(), "Mail"), is("notify-send"));
+        assert_eq!(names.complete(unknown(), "Post"), unknown());
+        names.complete(is("thunderbird"), "Mail");
+        let both = App { perhaps: vec!["notify-send".to_owned()], ..is("thunderbird") };
+        assert_eq!(names.complete(unknown(), "Mail"), both);
+        names.complete(is("gdbus"), "");
+        assert_eq!(names.complete(unknown(), ""), unknown(), "no name is no name");
+        for n in 0..2 * NAMES {
+            names.complete(is(&n.to_string()), &n.to_string());
+            names.complete(is(&n.to_string()), "all");
+        }
+        assert!(names.0.len() <= NAMES && names.0["all"].len() <= PROGRAMS, "there is an end");
     }
 
     #[test]

@@ -216,9 +216,16 @@ fn a_restart_of_dunst_and_of_the_bus_are_survived() {
     assert!(gaps[0]["ended"].is_i64() && gaps[0]["why"].as_str().unwrap().contains("bus"), "{gaps}");
 }
 
+/// Epoch milliseconds.
+fn now() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    i64::try_from(since.as_millis()).unwrap()
+}
+
 #[test]
 fn what_was_heard_survives_a_kill() {
     let mut scene = Scene::start();
+    let mut died = vec![];
     for round in 0..5 {
         for n in 0..10 {
             scene.post(&[&format!("Round {round} post {n}"), "x"]);
@@ -226,6 +233,7 @@ fn what_was_heard_survives_a_kill() {
         // The last one is there, so all before it were written.
         scene.wait_for(&format!("Round {round} post 9"));
         scene.daemon.take().unwrap().kill();
+        died.push(now());
         scene.start_kai();
         scene.wait_until_listening();
         let titles = scene.titles();
@@ -234,8 +242,62 @@ fn what_was_heard_survives_a_kill() {
     let gaps = scene.status()["gaps"].clone();
     assert_eq!(gaps.as_array().unwrap().len(), 5, "{gaps}");
     assert_eq!(gaps[0]["why"], "Kai did not run");
+    for (gap, died) in gaps.as_array().unwrap().iter().zip(died) {
+        let (began, ended) = (gap["began"].as_i64().unwrap(), gap["ended"].as_i64().unwrap());
+        assert!(began <= died && died <= ended, "killed at {died}: {gap}");
+    }
     let damage = scene.run(&["doctor"]);
     assert!(damage.out.contains("opens and is whole"), "{damage:?}");
+}
+
+impl Scene {
+    /// Posts while Kai stands still, so that every sender is gone before Kai can ask who it was.
+    fn post_unheard(&self, posts: usize, args: &[&str]) {
+        let signal = |signal: &str| {
+            let pid = self.daemon.as_ref().unwrap().pid().to_string();
+            assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        };
+        signal("-STOP");
+        for n in 0..posts {
+            self.post(&[args, &[&format!("Post {n}"), "x"]].concat());
+        }
+        signal("-CONT");
+    }
+
+    /// Everything before this is heard when it is: one that names its desktop file is known, sender or not.
+    fn mark(&self, title: &str) {
+        self.post(&["-h", "string:desktop-entry:org.mark", title, "x"]);
+        self.wait_for(title);
+    }
+}
+
+/// Whoever posts and is gone is still who it was: the list holds, and so does the limit per app.
+#[test]
+fn a_sender_that_is_gone_passes_neither_the_list_nor_the_limit() {
+    let scene = Scene::start();
+    let packages = || {
+        let all = scene.json(&["notifications", "list", "--all"]);
+        let mut counts = std::collections::BTreeMap::new();
+        for item in all.as_array().unwrap() {
+            *counts.entry(item["package_name"].as_str().unwrap().to_owned()).or_insert(0) += 1;
+        }
+        counts
+    };
+    // Seen once while it was there: under its own name it is found again.
+    scene.post(&["-a", "Chatty", "First", "x"]);
+    scene.wait_for("First");
+    let program = packages().into_keys().next().unwrap();
+    scene.post_unheard(60, &["-a", "Chatty"]);
+    scene.mark("limit");
+    assert_eq!(packages(), [(program.clone(), 50), ("org.mark".to_owned(), 1)].into(), "one app, one limit");
+
+    assert_eq!(scene.run(&["settings", "set", "notifications_ignored", &program]).code, 0);
+    scene.json(&["notifications", "clear"]);
+    scene.post(&["-a", "Chatty", "Known", "x"]);
+    scene.post_unheard(30, &["-a", "Chatty"]);
+    scene.post_unheard(30, &["-a", "Never heard of"]);
+    scene.mark("list");
+    assert_eq!(scene.titles(), ["list"], "nothing of an app that is left alone");
 }
 
 #[test]
