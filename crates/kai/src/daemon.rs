@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use kai_assistant::agent::reports;
 use kai_assistant::db::{DbError, Migration};
 use kai_assistant::device::alarm::Next;
 use kai_assistant::home::{DaemonLock, Home};
@@ -12,6 +13,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use sd_notify::NotifyState;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -42,6 +44,8 @@ const GRACE: Duration = Duration::from_secs(1);
 /// A phone is asked for no longer than this.
 #[cfg(feature = "sms")]
 const SEND_GRACE: Duration = Duration::from_secs(12);
+/// A notifier is waited for no longer than this.
+const RING_GRACE: Duration = Duration::from_secs(12);
 /// Where the page is unless told otherwise; a few more are tried if somebody else is there.
 const PORT: u16 = 8787;
 const PORTS_TRIED: u16 = 10;
@@ -109,6 +113,9 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     let app = Arc::new(app);
     app.db.write(move |tx| remember(tx, PAGE, &origin)).await?;
 
+    // Before the first tick, which would speak for a listener that died.
+    #[cfg(feature = "notifications")]
+    app.db.write(kai_assistant::notifications::store::begin).await?;
     #[cfg(feature = "sms")]
     crate::demo::prepare(&app).await?;
     let (stop, work) = (CancellationToken::new(), TaskTracker::new());
@@ -116,7 +123,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     let commands = tokio::spawn(commands);
     work.spawn(web::serve(Arc::clone(&app), page, address, stop.clone()));
     work.spawn(tick_on(Arc::clone(&app), stop.clone()));
-    work.spawn(ring_on(Arc::clone(&app), stop.clone()));
+    let ringing = tokio::spawn(ring_on(Arc::clone(&app), stop.clone()));
     #[cfg(feature = "notifications")]
     work.spawn(crate::notifications::listen_on(Arc::clone(&app), stop.clone()));
 
@@ -134,6 +141,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     // A tap that was accepted is carried to its end, or its draft would have to say that it may have been sent.
     #[cfg(feature = "sms")]
     app.phone.door.rest(SEND_GRACE).await;
+    ring_out(&app, ringing).await;
     // No new calls before the tracker is closed, or one could slip in after the wait.
     drop(commands.await);
     work.close();
@@ -227,10 +235,13 @@ async fn tick_on(app: Arc<App>, stop: CancellationToken) {
 }
 
 /// Polls first, then tasks, so that both and the heartbeat see what just arrived. Beside the tick, which waits for neither a phone nor a
-/// model; a run that is still under way when the next tick comes is not started twice, because it holds its lease.
+/// model; a run that is still under way when the next tick comes is not started twice, because it holds its lease. Nor
+/// is a phone looked at twice at a time: behind one that hangs, nobody queues.
 pub(crate) async fn look_around(app: Arc<App>) {
     #[cfg(feature = "sms")]
-    look_at_phone(Arc::clone(&app)).await;
+    if let Ok(_alone) = app.phone.looking.try_lock() {
+        look_at_phone(Arc::clone(&app)).await;
+    }
     tasks::tick(&app).await;
     heartbeat::tick(&app).await;
 }
@@ -246,6 +257,17 @@ pub(crate) async fn look_at_phone(app: Arc<App>) {
         Ok(Some(brought)) => tracing::info!(fresh = brought.fresh, more = brought.more, "polled the phone"),
         Ok(None) => {}
         Err(error) => tracing::warn!(%error, "a poll failed"),
+    }
+}
+
+/// An alarm that was taken is rung to its end. One whose notifier does not come to an end rings at the next start.
+async fn ring_out(app: &App, ringing: JoinHandle<()>) {
+    if tokio::time::timeout(RING_GRACE, ringing).await.is_ok() {
+        return;
+    }
+    let Some(ringer) = &app.ringer else { return };
+    if let Err(error) = ringer.put_back().await {
+        tracing::warn!(%error, "an alarm that did not finish ringing could not be put back");
     }
 }
 
@@ -278,6 +300,8 @@ async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
             }
             #[cfg(feature = "notifications")]
             kai_assistant::notifications::store::tick(tx, now)?;
+            // What waited for a turn that died.
+            reports::land(tx, now)?;
             Ok(missed(last, now))
         })
         .await
@@ -391,5 +415,55 @@ mod tests {
         clock.advance(SignedDuration::from_hours(3));
         assert_eq!(tick(&app).await.unwrap(), Some(SignedDuration::from_hours(3)));
         assert_eq!(waiting(&app).await, 0, "the link had ended and was swept");
+    }
+
+    /// The phone hangs at the first look: later ones neither wait behind it nor keep tasks and heartbeats waiting.
+    #[cfg(feature = "sms")]
+    #[tokio::test(start_paused = true)]
+    async fn nobody_queues_behind_a_phone_that_hangs() {
+        let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+        let phone = Arc::new(kai_bridges::simulated::Phone::new(clock.clone()));
+        let (app, _folder) = App::with_phone(clock.clone(), Arc::clone(&phone));
+        let app = Arc::new(app);
+        crate::sms::turn_reading_on(&app).await.unwrap();
+        clock.advance(SignedDuration::from_mins(30));
+        for _ in 0..5 {
+            phone.hang_next_read();
+        }
+        let mut looks = vec![];
+        looks.push(tokio::spawn(look_around(Arc::clone(&app))));
+        while phone.hung_count() == 0 {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..3 {
+            look_around(Arc::clone(&app)).await;
+        }
+        assert_eq!(phone.hung_count(), 1, "one at a time");
+        let beats = app.db.read(kai_assistant::heartbeat::store::log).await.unwrap().len();
+        assert!(beats > 0, "and heartbeats go on");
+        looks.iter().for_each(JoinHandle::abort);
+    }
+
+    /// The first tick of a new life comes before its listener is bound.
+    #[cfg(feature = "notifications")]
+    #[tokio::test]
+    async fn a_crash_shows_as_the_hours_that_were_missed() {
+        use kai_assistant::notifications::port::Heard;
+        use kai_assistant::notifications::store;
+        let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+        let (app, _folder) = App::for_tests(clock.clone());
+        let bound = || {
+            let (db, now) = (app.db.clone(), app.clock.now());
+            async move { db.write(move |tx| store::hear(tx, [(now, &Heard::Bound { standing: vec![] })])).await }
+        };
+        bound().await.unwrap();
+        tick(&app).await.unwrap();
+        clock.advance(SignedDuration::from_hours(4));
+        app.db.write(store::begin).await.unwrap();
+        tick(&app).await.unwrap();
+        bound().await.unwrap();
+        let gaps = crate::notifications::known(&app).await.unwrap().gaps;
+        let missed: Vec<i64> = gaps.iter().map(|row| row.gap.ended.unwrap() - row.gap.began).collect();
+        assert_eq!(missed, [4 * 3_600_000]);
     }
 }

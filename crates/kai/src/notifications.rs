@@ -16,10 +16,11 @@ use kai_assistant::notifications::{
     SearchNotifications, Shelf, Source,
 };
 use kai_assistant::pending;
-use kai_assistant::settings::{self, NOTIFICATIONS_ENABLED};
+use kai_assistant::settings::{self, NOTIFICATIONS_ENABLED, NOTIFICATIONS_IGNORED};
 use kai_assistant::tool::{AnyTool, Eyes};
 use kai_assistant::toolbox::{Entry, Feature, Governed};
 use kai_bridges::simulated::Tray;
+use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -229,6 +230,30 @@ pub(crate) async fn apps(app: &App) -> Result<Vec<AppRow>, DbError> {
     Ok(labels.into_iter().map(row).collect())
 }
 
+/// What the person wants of an app.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AppWish {
+    Heard,
+    Ignored,
+}
+
+/// Switches one app and leaves the rest of the list as it is, in one transaction: two switches at once are two.
+pub(crate) async fn switch_app(app: &App, package: String, wish: AppWish) -> Result<(), Failure> {
+    let switched = move |tx: &Transaction<'_>| {
+        let package = package.trim().to_lowercase();
+        let mut ignored = store::rules(&settings::load(tx)?).ignored;
+        ignored.retain(|other| other.to_lowercase() != package);
+        if wish == AppWish::Ignored {
+            ignored.push(package);
+        }
+        match NOTIFICATIONS_IGNORED.accept(&ignored.join(",")) {
+            Ok(list) => settings::store(tx, &NOTIFICATIONS_IGNORED.key, &list).map(Ok),
+            Err(refused) => Ok(Err(Failure::usage(refused.to_string()))),
+        }
+    };
+    app.db.write(switched).await.map_err(|error: DbError| error)?
+}
+
 /// "Open notification access": where the platform can ask the person, it does.
 pub(crate) async fn ask(app: &App) -> Result<(), Failure> {
     if app.db.read(store::sync).await?.waiting_since.is_some() {
@@ -336,6 +361,25 @@ pub(crate) async fn listen_on(app: Arc<App>, stop: CancellationToken) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two switches on two pages, or two quick ones on one: neither takes the other back.
+    #[tokio::test]
+    async fn switches_of_the_app_list_at_once_all_count() {
+        use kai_assistant::clock::ManualClock;
+        let (app, _folder) = App::for_tests(Arc::new(ManualClock::at(jiff::Timestamp::UNIX_EPOCH)));
+        let switch = |n: u32, wish| switch_app(&app, format!("Org.App{n}"), wish);
+        for done in futures_util::future::join_all((0..20).map(|n| switch(n, AppWish::Ignored))).await {
+            done.unwrap();
+        }
+        let ignored = || async { store::rules(&app.db.read(settings::load).await.unwrap()).ignored.len() };
+        assert_eq!(ignored().await, 20);
+        switch(3, AppWish::Ignored).await.unwrap();
+        assert_eq!(ignored().await, 20, "once is enough");
+        for done in futures_util::future::join_all((0..20).map(|n| switch(n, AppWish::Heard))).await {
+            done.unwrap();
+        }
+        assert_eq!(ignored().await, 0);
+    }
 
     #[test]
     fn how_it_stands() {

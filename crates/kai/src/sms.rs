@@ -80,6 +80,8 @@ pub(crate) struct Phone {
     pub(crate) inbox: Option<Arc<Inbox>>,
     pub(crate) poller: Option<Poller>,
     pub(crate) door: Door,
+    /// Held by the tick that looks at it.
+    pub(crate) looking: tokio::sync::Mutex<()>,
 }
 
 impl Phone {
@@ -97,7 +99,7 @@ impl Phone {
             access: Arc::default(),
             under_way: Arc::default(),
         };
-        Self { bridge, inbox, poller, door }
+        Self { bridge, inbox, poller, door, looking: tokio::sync::Mutex::default() }
     }
 
     /// What is known about the permission to send; `None` where nothing can.

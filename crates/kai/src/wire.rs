@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kai_assistant::clock::{Clock, SystemClock};
 use kai_assistant::db::{self, Db, Migration};
-use kai_assistant::device::alarm::{Mute, Ringer};
+use kai_assistant::device::alarm::{Mute, Ringer, Ringing};
 use kai_assistant::device::shell::Sandbox;
 use kai_assistant::device::{
     CreateCalendarEvent, LocalTime, Notifier, OpenUrl, SendNotification, SetAlarm, ShellCommand,
@@ -208,7 +208,8 @@ fn ringer(db: &Db, clock: &Arc<dyn Clock>, machine: &Machine, role: Role) -> Res
     }
     let notifier = machine.notifier.clone().ok_or(Mute::NoNotifier)?;
     let (db, clock) = (db.clone(), Arc::clone(clock));
-    Ok(Ringer { db, clock, notifier, waker: Arc::default(), locale: around::here().locale })
+    let (waker, locale, ringing) = (Arc::default(), around::here().locale, Ringing::default());
+    Ok(Ringer { db, clock, notifier, waker, locale, ringing })
 }
 
 /// The way to pages, and the services that are asked there.

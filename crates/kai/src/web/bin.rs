@@ -1,6 +1,6 @@
 //! What was deleted a moment ago: gone from the store, kept in memory for those who want it back.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use axum::Form;
 use axum::extract::State;
@@ -76,8 +76,16 @@ impl Kept {
     }
 }
 
+/// What was deleted within the last minute, newest last.
 #[derive(Default)]
-pub(super) struct Bin(Mutex<Vec<(u64, Timestamp, Kept)>>);
+pub(super) struct Bin(Mutex<Heap>);
+
+#[derive(Default)]
+struct Heap {
+    /// Numbers ever given: an undo that comes late must not bring back something else.
+    given: u64,
+    kept: Vec<(u64, Timestamp, Kept)>,
+}
 
 /// What the page says about the newest deletion.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,25 +96,30 @@ pub(super) struct Deleted {
 
 impl Bin {
     pub(super) fn put(&self, kept: Kept, now: Timestamp) {
-        let mut bin = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = bin.last().map_or(1, |(number, ..)| number + 1);
-        bin.push((number, now, kept));
-        let surplus = bin.len().saturating_sub(MOST);
-        bin.drain(..surplus);
+        let mut heap = self.heap();
+        heap.given += 1;
+        let number = heap.given;
+        heap.kept.push((number, now, kept));
+        let surplus = heap.kept.len().saturating_sub(MOST);
+        heap.kept.drain(..surplus);
     }
 
     pub(super) fn newest(&self, told: Told, now: Timestamp) -> Option<Deleted> {
-        let mut bin = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        bin.retain(|(_, at, _)| now.duration_since(*at) < LIFE);
-        let newest = bin.iter().rfind(|(.., kept)| kept.told() == told);
+        let mut heap = self.heap();
+        heap.kept.retain(|(_, at, _)| now.duration_since(*at) < LIFE);
+        let newest = heap.kept.iter().rfind(|(.., kept)| kept.told() == told);
         newest.map(|(number, _, kept)| Deleted { number: *number, title: kept.title().to_owned() })
     }
 
     fn take(&self, number: u64, now: Timestamp) -> Option<Kept> {
-        let mut bin = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        bin.retain(|(_, at, _)| now.duration_since(*at) < LIFE);
-        let at = bin.iter().position(|(n, ..)| *n == number)?;
-        Some(bin.remove(at).2)
+        let mut heap = self.heap();
+        heap.kept.retain(|(_, at, _)| now.duration_since(*at) < LIFE);
+        let at = heap.kept.iter().position(|(n, ..)| *n == number)?;
+        Some(heap.kept.remove(at).2)
+    }
+
+    fn heap(&self) -> MutexGuard<'_, Heap> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -179,9 +192,11 @@ mod tests {
         assert!(bin.take(2, at(89)).is_some());
         assert!(bin.take(2, at(89)).is_none(), "once");
         assert_eq!(newest(at(89)), None);
+        bin.put(kept("third"), at(99));
+        assert!(bin.take(1, at(99)).is_none(), "a number means one thing for ever");
         for n in 0..10 {
             bin.put(kept(&n.to_string()), at(100));
         }
-        assert_eq!(bin.0.lock().unwrap().len(), MOST);
+        assert_eq!(bin.heap().kept.len(), MOST);
     }
 }

@@ -4,8 +4,8 @@
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -16,30 +16,62 @@ use super::{Web, reply};
 
 /// The demo that was started from here, if one was.
 #[derive(Clone, Default)]
-pub(super) struct Demo(Arc<Mutex<Option<Child>>>);
+pub(super) struct Demo {
+    /// Held until the demo runs: two clicks lead to one demo.
+    starting: Arc<Mutex<()>>,
+    process: Arc<Mutex<Process>>,
+}
 
-impl Demo {
-    pub(super) fn end(&self) {
-        let child = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(mut child) = child {
+#[derive(Default)]
+struct Process {
+    child: Option<Child>,
+    /// This Kai ends, and starts nothing any more.
+    over: bool,
+}
+
+impl Process {
+    fn end(&mut self) {
+        if let Some(mut child) = self.child.take() {
             // It may have ended by itself.
             drop(child.kill());
             drop(child.wait());
         }
     }
 
+    /// Starts another one and returns what it prints.
+    fn start(&mut self, home: &Home) -> Option<ChildStdout> {
+        self.end();
+        if self.over {
+            return None;
+        }
+        let child = kai(home.dir.clone()).args(["serve", "--demo", "--port", "0"]).spawn().ok()?;
+        self.child.insert(child).stdout.take()
+    }
+}
+
+impl Demo {
+    /// For good; also one that is being started.
+    pub(super) fn end(&self) {
+        let mut process = lock(&self.process);
+        process.over = true;
+        process.end();
+    }
+
     /// A link into the demo; blocks until it runs.
     fn link(&self, home: &Home) -> Option<String> {
+        let _alone = lock(&self.starting);
         if let Some(link) = fresh_link(home) {
             return Some(link);
         }
-        self.end();
-        let mut child = kai(home.dir.clone()).args(["serve", "--demo", "--port", "0"]).spawn().ok()?;
+        let printed = lock(&self.process).start(home)?;
         let mut line = String::new();
-        BufReader::new(child.stdout.take()?).read_line(&mut line).ok()?;
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
+        BufReader::new(printed).read_line(&mut line).ok()?;
         line.trim().strip_prefix("Open ").map(str::to_owned)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Into one that runs already.

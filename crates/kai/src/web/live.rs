@@ -117,7 +117,7 @@ struct Follower {
     web: Web,
     session: Session,
     watched: Watched,
-    store: watch::Receiver<u64>,
+    store: Moves,
     turns: watch::Receiver<u64>,
     /// The hashes of what it has; empty before the first look.
     regions: BTreeMap<&'static str, u64>,
@@ -136,7 +136,7 @@ impl Follower {
             None => Watched::Chat(Box::new(Chat::new(asked))),
         };
         Self {
-            store: web.app.db.changes(),
+            store: Moves::of(web.app.db.changes()),
             turns: web.turns.moves(),
             watched,
             regions: BTreeMap::new(),
@@ -175,15 +175,13 @@ impl Follower {
     async fn wait(&mut self) -> Option<Moved> {
         let moved = tokio::select! {
             () = self.web.stop.cancelled() => return None,
-            moved = self.store.changed() => moved.map(|()| Moved::Store).ok()?,
+            moved = self.store.counter.changed() => moved.map(|()| Moved::Store).ok()?,
             moved = self.turns.changed() => moved.map(|()| Moved::Turns).ok()?,
             () = tokio::time::sleep(AGES) => return Some(Moved::Store),
         };
         tokio::time::sleep(PACE).await;
-        let also = self.store.has_changed().ok()?;
-        self.store.mark_unchanged();
-        self.turns.mark_unchanged();
-        Some(if also { Moved::Store } else { moved })
+        self.turns.borrow_and_update();
+        Some(if self.store.take() { Moved::Store } else { moved })
     }
 
     /// `None` once the session has ended.
@@ -206,6 +204,25 @@ impl Follower {
             }
         }
         patches
+    }
+}
+
+/// A counter, and how far it had come when it was last looked at.
+struct Moves {
+    counter: watch::Receiver<u64>,
+    seen: u64,
+}
+
+impl Moves {
+    fn of(counter: watch::Receiver<u64>) -> Self {
+        let seen = *counter.borrow();
+        Self { counter, seen }
+    }
+
+    /// Has it moved since the last time? Looking and marking are one step: what moves in between is seen next time.
+    fn take(&mut self) -> bool {
+        let now = *self.counter.borrow_and_update();
+        std::mem::replace(&mut self.seen, now) != now
     }
 }
 
@@ -295,6 +312,25 @@ pub(super) async fn notice_others(web: Web) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Nothing that moves while it is looked at is lost: it counts now, or wakes the next wait.
+    #[test]
+    fn a_move_is_seen_now_or_next_time() {
+        const MOVES: u64 = 200_000;
+        let counter = watch::Sender::new(0);
+        let mut moves = Moves::of(counter.subscribe());
+        assert!(!moves.take());
+        std::thread::scope(|scope| {
+            let mover = scope.spawn(|| (0..MOVES).for_each(|_| counter.send_modify(|count| *count += 1)));
+            while !mover.is_finished() {
+                let before = moves.seen;
+                assert_eq!(moves.take(), moves.seen != before);
+            }
+        });
+        assert!(moves.take() || moves.seen == MOVES);
+        assert_eq!(moves.seen, MOVES);
+        assert!(!moves.take() && !moves.counter.has_changed().unwrap());
+    }
 
     #[test]
     fn only_what_is_new_is_sent() {

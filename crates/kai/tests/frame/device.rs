@@ -213,6 +213,31 @@ fn an_alarm_does_not_ring_twice_though_its_ring_kills_the_daemon() {
     assert_eq!(daemon.stop("-TERM").0, Some(0), "it had nothing left to ring");
 }
 
+/// Stopping Kai while a slow phone shows an alarm: it is waited for, and the alarm rings once.
+#[test]
+fn an_alarm_that_rings_when_kai_stops_is_not_lost() {
+    let phone = Phone::new(&[]);
+    let slow = format!("touch \"$DIR/rings\"; while [ ! -e \"$DIR/go\" ]; do sleep 0.05; done; {NOTE}");
+    phone.program("termux-notification", &slow);
+    let daemon = phone.start();
+    assert_eq!(phone.call("set_alarm", &json!({"duration_seconds": 1, "label": "Tea"})).code, 0);
+    let file = |name: &str| phone.programs.path().join(name);
+    wait_for("the ring to begin", || file("rings").exists());
+    let go = file("go");
+    let later = std::thread::spawn(move || {
+        // Longer than anything else is waited for at a stop.
+        std::thread::sleep(Duration::from_secs(2));
+        std::fs::write(go, "").unwrap();
+    });
+    assert_eq!(daemon.stop("-TERM").0, Some(0));
+    later.join().unwrap();
+    assert!(phone.log().contains("Tea"), "{}", phone.log());
+    let _again = phone.start();
+    assert_eq!(phone.call("set_alarm", &json!({"duration_seconds": 1, "label": "Cake"})).code, 0);
+    let log = phone.wait_for("Cake");
+    assert_eq!(log.matches("Tea").count(), 1, "{log}");
+}
+
 #[test]
 fn an_alarm_that_nobody_could_show_is_tried_again() {
     let phone = Phone::new(&[]);

@@ -218,3 +218,55 @@ fn a_session_outlives_the_daemon() {
     let again = home.start();
     assert_eq!(again.get("/", &cookie).status, 200);
 }
+
+/// Two clicks at once lead into one demo, and it ends with the Kai that started it.
+#[cfg(feature = "sms")]
+#[test]
+fn two_posts_to_the_demo_start_one() {
+    let home = Home::new();
+    let (daemon, cookie, csrf) = signed_in(&home);
+    let daemon = Arc::new(daemon);
+    let start = Arc::new(std::sync::Barrier::new(3));
+    let posts: Vec<_> = (0..3)
+        .map(|_| {
+            let (daemon, start) = (Arc::clone(&daemon), Arc::clone(&start));
+            let (cookie, body) = (cookie.clone(), format!("csrf={csrf}"));
+            std::thread::spawn(move || {
+                start.wait();
+                daemon.send("POST", "/demo", &[("Cookie", &cookie)], &body)
+            })
+        })
+        .collect();
+    let answers: Vec<_> = posts.into_iter().map(|post| post.join().unwrap()).collect();
+    let host = |answer: &crate::kit::Answer| {
+        let (_, to) = answer.text.split_once("href=\"http://").unwrap_or_else(|| panic!("{}", answer.text));
+        to.split('/').next().unwrap().to_owned()
+    };
+    let hosts: Vec<String> = answers.iter().map(host).collect();
+    assert!(hosts.iter().all(|host| *host == hosts[0]), "{hosts:?}");
+    assert_eq!(Arc::into_inner(daemon).unwrap().stop("-TERM").0, Some(0));
+    assert!(std::net::TcpStream::connect(&hosts[0]).is_err(), "nothing is left behind");
+}
+
+/// The heartbeat's conversation is deleted: its banner goes with it, and comes back with it.
+#[test]
+fn no_banner_leads_to_a_conversation_that_is_gone() {
+    use crate::provider::{Act, Provider};
+    let provider = Provider::start([Act::says("The roof leaks.")]);
+    let home = crate::ask::with_model(&provider);
+    assert_eq!(home.run(&["heartbeat", "run", "--force"]).out, "The roof leaks.\n");
+    let (daemon, cookie, csrf) = signed_in(&home);
+    let banner = || daemon.get("/new", &cookie).text.contains("heartbeat-banner");
+    assert!(banner());
+    let id = home.run(&["status", "--json"]).json()["heartbeat"]["report"].as_i64().unwrap();
+    let post = |path: &str, body: &str| {
+        let body = format!("csrf={csrf}{body}");
+        assert_eq!(daemon.send("POST", path, &[("Cookie", &cookie)], &body).status, 303, "{path}");
+    };
+    post(&format!("/c/{id}/delete"), "");
+    assert_eq!(daemon.get(&format!("/c/{id}"), &cookie).status, 404);
+    assert!(!banner());
+    assert!(home.run(&["status", "--json"]).json()["heartbeat"]["report"].is_null());
+    post("/undo", "&number=1&act=restore");
+    assert!(banner(), "as it was");
+}

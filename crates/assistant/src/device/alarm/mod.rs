@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::db::Db;
 use crate::tool::{Run, Tool, ToolError};
 
-pub use ring::{Next, Ringer, Waker};
+pub use ring::{Next, Ringer, Ringing, Waker};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
@@ -23,7 +23,7 @@ pub struct AlarmId(i64);
 
 /// One that has not rung.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Alarm {
+pub struct Alarm {
     id: AlarmId,
     due: Timestamp,
     label: String,

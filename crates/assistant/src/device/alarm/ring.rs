@@ -3,9 +3,10 @@
 //! An alarm is taken out of the store, durably, before it rings: whatever kills us after the ring, it does not
 //! ring again. The price is that a kill in the few milliseconds between the two loses it; the other order would
 //! ring twice after every crash that the ring itself brings about. An alarm whose ring failed is put back and tried
-//! again, for then we know that nobody heard it.
+//! again, for then we know that nobody heard it. So is one that was still ringing when Kai was told to stop: better heard
+//! twice than not at all.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -38,6 +39,24 @@ pub struct Ringer {
     pub waker: Arc<Waker>,
     /// For the words of the alarm, unless the person chose a language.
     pub locale: String,
+    pub ringing: Ringing,
+}
+
+/// Alarms that were taken out of the store and of which nobody knows yet whether they rang.
+#[derive(Debug, Default)]
+pub struct Ringing(Mutex<Vec<Alarm>>);
+
+impl Ringing {
+    fn alarms(&self) -> MutexGuard<'_, Vec<Alarm>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// False if it was put back meanwhile.
+    fn is_over_for(&self, alarm: &Alarm) -> bool {
+        let mut alarms = self.alarms();
+        let place = alarms.iter().position(|other| other.id == alarm.id);
+        place.map(|place| alarms.remove(place)).is_some()
+    }
 }
 
 /// When to look again.
@@ -77,6 +96,12 @@ impl Ringer {
         Next { due: outcome.map_or(before.due, |(due, _)| due), failures }
     }
 
+    /// Kai stops, and what rings right now may not come to its end: it rings again at the next start.
+    pub async fn put_back(&self) -> Result<(), DbError> {
+        let silent = std::mem::take(&mut *self.ringing.alarms());
+        self.db.write(move |tx| silent.iter().try_for_each(|alarm| store::put_back(tx, alarm))).await
+    }
+
     /// Until the next is due, another one was set, or it is time to try again.
     pub async fn wait(&self, next: Next) {
         let now = self.clock.now();
@@ -100,6 +125,7 @@ impl Ringer {
             return Ok((next, true));
         }
         let taken = self.db.write(move |tx| store::take_due(tx, now)).await?;
+        self.ringing.alarms().clone_from(&taken);
         let words = Words::chosen(&language, &self.locale);
         let rings = taken.into_iter().map(|alarm| self.ring(alarm, now, &zone, words));
         let silent: Vec<Alarm> = join_all(rings).await.into_iter().flatten().collect();
@@ -113,6 +139,9 @@ impl Ringer {
     /// The alarm again if it did not ring.
     async fn ring(&self, alarm: Alarm, now: Timestamp, zone: &TimeZone, words: &Words) -> Option<Alarm> {
         let rung = self.notifier.notify(&notification(&alarm, now, zone, words)).await;
+        if !self.ringing.is_over_for(&alarm) {
+            return None;
+        }
         match rung {
             Ok(()) => {
                 tracing::info!(alarm = alarm.id.0, due = %alarm.due, "an alarm rang");
@@ -198,6 +227,7 @@ mod tests {
             notifier: bell.clone(),
             waker: Arc::default(),
             locale: "en".to_owned(),
+            ringing: Ringing::default(),
         };
         House { ringer, clock, bell }
     }
@@ -231,6 +261,53 @@ mod tests {
         house.ringer.ring_due(Next::START).await;
         let late = "Alarm: This alarm was due at 2026-03-09 06:01, when Kai could not ring it.";
         assert_eq!(house.shown(), ["Tea: It is 06:01.", late]);
+    }
+
+    /// Rings once it is told to.
+    struct Gong {
+        struck: Arc<Notify>,
+        sounds: Arc<Notify>,
+    }
+
+    impl Notifier for Gong {
+        fn notify<'a>(&'a self, _: &'a Notification) -> Doing<'a> {
+            Box::pin(async {
+                self.struck.notify_one();
+                self.sounds.notified().await;
+                Ok(())
+            })
+        }
+    }
+
+    /// Kai stops while a slow notifier rings: the alarm waits for the next start, once, however the ring ends.
+    #[tokio::test]
+    async fn an_alarm_that_still_rings_at_the_stop_is_not_lost() {
+        let House { ringer, clock, bell } = house();
+        let (struck, sounds) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let gong = Arc::new(Gong { struck: struck.clone(), sounds: sounds.clone() });
+        let db = ringer.db.clone();
+        let slow = Ringer { notifier: gong, ..ringer };
+        let (due, now) = (clock.now(), clock.now());
+        db.write(move |tx| store::add(tx, due, "Tea", 3)).await.map_err(|e: DbError| e).unwrap();
+        let waits = || {
+            db.write(move |tx| {
+                Ok::<_, DbError>(store::next(tx, now - SignedDuration::from_secs(1))?.is_some())
+            })
+        };
+        let ring = slow.ring_due(Next::START);
+        let stop = async {
+            struck.notified().await;
+            assert!(!waits().await.unwrap(), "it was taken");
+            slow.put_back().await.unwrap();
+            sounds.notify_one();
+        };
+        tokio::join!(ring, stop);
+        assert!(waits().await.unwrap(), "it is there again, though the ring came to its end after all");
+        slow.put_back().await.unwrap();
+        let next = Ringer { notifier: bell.clone(), ..slow };
+        next.ring_due(Next::START).await;
+        next.ring_due(Next::START).await;
+        assert_eq!(bell.shown.lock().unwrap().len(), 1);
     }
 
     #[tokio::test]

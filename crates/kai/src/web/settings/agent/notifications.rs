@@ -3,12 +3,12 @@
 use axum::Router;
 use axum::response::Response;
 use axum::routing::post;
-use kai_assistant::settings::{NOTIFICATIONS_DISMISS_ENABLED, NOTIFICATIONS_ENABLED, NOTIFICATIONS_IGNORED};
+use kai_assistant::settings::{NOTIFICATIONS_DISMISS_ENABLED, NOTIFICATIONS_ENABLED};
 use maud::{Markup, html};
 
 use crate::call::Call;
 use crate::failure::Failure;
-use crate::notifications::{self, Asked, NotificationsStatus};
+use crate::notifications::{self, AppWish, Asked, NotificationsStatus};
 use crate::web::Web;
 use crate::web::settings::form::Form;
 use crate::web::settings::parts::{Button, Region, Switch, button, form, switch, switch_to, things};
@@ -193,13 +193,6 @@ async fn ignore(form: Form) -> Response {
 
 async fn set_ignored(form: &Form) -> Result<(), Failure> {
     let package = form.field("package").trim().to_owned();
-    let apps = notifications::apps(form.app()).await?;
-    let mut ignored: Vec<String> =
-        apps.into_iter().filter(|app| app.ignored && app.package != package).map(|app| app.package).collect();
-    if form.field("ignored") == "true" {
-        ignored.push(package);
-    }
-    let key = NOTIFICATIONS_IGNORED.key.to_string();
-    form.call(Call::SettingsSet { key, value: ignored.join(",") }).await?;
-    Ok(())
+    let wish = if form.field("ignored") == "true" { AppWish::Ignored } else { AppWish::Heard };
+    notifications::switch_app(form.app(), package, wish).await
 }
