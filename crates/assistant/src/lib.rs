@@ -44,6 +44,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     agent::conversation::MIGRATION,
     agent::conversation::TAINT,
     agent::conversation::CODES_AND_STOPS,
+    agent::conversation::SHOWN_CODES,
     ledger::MIGRATION,
     ledger::EDGES,
     ledger::DAYS,
