@@ -165,12 +165,11 @@ pub(crate) struct Forgotten {
 pub(crate) async fn forget(app: &App) -> Result<Forgotten, Failure> {
     let forgotten = app.db.write(|tx| {
         if settings::load(tx)?.on(&NOTIFICATIONS_ENABLED) {
-            return Ok(None);
+            return Ok::<_, DbError>(None);
         }
         store::forget_all(tx).map(Some)
     });
-    let forgotten: Option<(usize, usize)> = forgotten.await.map_err(|error: DbError| Failure::from(error))?;
-    let (records, queued) = forgotten.ok_or_else(|| {
+    let (records, queued) = forgotten.await?.ok_or_else(|| {
         Failure::failed(
             "Reading notifications is on, so Kai would keep them again at once. Turn it off first: \
              kai settings set notifications_enabled false",

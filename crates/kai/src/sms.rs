@@ -207,12 +207,11 @@ impl SmsStatus {
 pub(crate) async fn forget(app: &App) -> Result<usize, Failure> {
     let forgotten = app.db.write(|tx| {
         if settings::load(tx)?.on(&SMS_ENABLED) {
-            return Ok(None);
+            return Ok::<_, DbError>(None);
         }
         store::forget_all(tx).map(Some)
     });
-    let forgotten: Option<usize> = forgotten.await.map_err(|error: DbError| Failure::from(error))?;
-    forgotten.ok_or_else(|| {
+    forgotten.await?.ok_or_else(|| {
         Failure::failed(
             "Reading SMS is on, so Kai would keep messages again at once. Turn it off first: \
              kai settings set sms_enabled false",
