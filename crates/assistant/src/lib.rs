@@ -45,6 +45,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     agent::conversation::TAINT,
     agent::conversation::CODES_AND_STOPS,
     agent::reports::MIGRATION,
+    agent::conversation::SHOWN_CODES,
     ledger::MIGRATION,
     ledger::EDGES,
     ledger::DAYS,

@@ -40,6 +40,7 @@ const PURE: &[&str] = &[
     "codes/mod.rs",
     "codes/judge.rs",
     "codes/lexicon.rs",
+    "codes/shown.rs",
     "codes/tokens.rs",
     "errands/prompt.rs",
     "heartbeat/due.rs",

@@ -39,6 +39,7 @@ struct SlowInput {
 struct Slow {
     started: Arc<AtomicUsize>,
     ended: Arc<AtomicUsize>,
+    begun: Arc<tokio::sync::Notify>,
 }
 
 impl Tool for Slow {
@@ -48,6 +49,7 @@ impl Tool for Slow {
 
     async fn run(&self, input: SlowInput, _: &Run) -> Result<Value, ToolError> {
         self.started.fetch_add(1, Ordering::SeqCst);
+        self.begun.notify_one();
         tokio::time::sleep(Duration::from_millis(300)).await;
         self.ended.fetch_add(1, Ordering::SeqCst);
         Ok(json!({"number": input.number}))
@@ -235,27 +237,78 @@ async fn what_a_model_had_said_when_it_was_stopped_is_kept_until_it_is_asked_aga
     assert_eq!(asked.messages.len(), 1, "{asked:?}");
 }
 
+/// Where the codes of a conversation stand: as now, or as a home from before codes were remembered holds them.
+#[derive(Debug, Clone, Copy)]
+enum Set {
+    Now(Codes),
+    Before(i64),
+}
+
 /// What was said in a conversation, as the store holds it and as the model saw it in the next request.
-async fn told_after(codes: Codes) -> (String, String) {
+async fn told_after(set: Set) -> (String, String) {
     let stage = Stage::new().await;
     let id = stage.conversation;
-    let secret = "Your login code is 482913.";
-    stage.say(&[ready("m", &script([Act::text(secret)]))], "what is my code?").await.unwrap();
-    let set = stage.db.write(move |tx| conversation::set_codes(tx, id, codes)).await;
-    assert!(set.map_err(|e: DbError| e).unwrap());
+    let said = [
+        "Your login code is 482913.",
+        "It is 482 913.",
+        "4-8-2-9-1-3, ४८२९१३, four eight two nine one three",
+    ];
+    for said in said {
+        stage.say(&[ready("m", &script([Act::text(said)]))], "what? 482.913?").await.unwrap();
+    }
+    let set = stage.db.write(move |tx| match set {
+        Set::Now(codes) => conversation::set_codes(tx, id, codes).map(drop),
+        Set::Before(codes) => {
+            tx.execute("DELETE FROM shown_codes", [])?;
+            tx.execute("UPDATE conversations SET codes = ?2 WHERE id = ?1", (id.0, codes))?;
+            Ok::<_, DbError>(())
+        }
+    });
+    set.await.unwrap();
     let model = script([Act::text("ok")]);
-    stage.say(&[ready("m", &model)], "thanks").await.unwrap();
+    stage.say(&[ready("m", &model)], "thanks, 77").await.unwrap();
     let asked = format!("{:?}", model.requests().pop().unwrap().messages);
     (format!("{:?}", stage.messages().await), asked)
 }
 
 #[tokio::test(start_paused = true)]
-async fn codes_that_are_hidden_again_leave_in_no_request() {
-    for (codes, leaves) in [(Codes::Shown, true), (Codes::HiddenAgain, false)] {
-        let (kept, asked) = told_after(codes).await;
-        assert!(kept.contains("482913"), "the person still sees what was said");
-        assert_eq!(asked.contains("482913"), leaves, "{codes:?}: {asked}");
+async fn codes_that_are_hidden_again_leave_in_no_request_however_they_are_spelled() {
+    let spelled = ["482913", "482 913", "482.913", "4-8-2-9-1-3", "४८२९१३", "four eight two nine one three"];
+    for (set, leaves) in [
+        (Set::Now(Codes::Shown), true),
+        (Set::Now(Codes::HiddenAgain), false),
+        (Set::Before(1), true),
+        (Set::Before(2), false),
+    ] {
+        let (kept, asked) = told_after(set).await;
+        for code in spelled {
+            assert!(kept.contains(code), "the person still sees what was said: {kept}");
+            assert_eq!(asked.contains(code), leaves, "{set:?}: {asked}");
+        }
     }
+}
+
+/// The person hides codes while a turn runs: what its next round sends holds none any more, and what they just typed
+/// stays as they typed it.
+#[tokio::test(start_paused = true)]
+async fn codes_hidden_in_the_middle_of_a_turn_leave_in_none_of_its_later_requests() {
+    let stage = Stage::new().await;
+    let id = stage.conversation;
+    let set = |codes| stage.db.write(move |tx| conversation::set_codes(tx, id, codes).map(drop));
+    set(Codes::Shown).await.map_err(|e: DbError| e).unwrap();
+    stage.say(&[ready("m", &script([Act::text("Your login code is 482913.")]))], "?").await.unwrap();
+    let model = script([Act::calls(&[("c1", "slow", "{\"number\": 1}")]), Act::text("ok")]);
+    let models = [ready("m", &model)];
+    let turn = stage.say(&models, "is it 482913?");
+    let hide = async {
+        stage.slow.begun.notified().await;
+        set(Codes::HiddenAgain).await.map_err(|e: DbError| e).unwrap();
+    };
+    let (answered, ()) = tokio::join!(turn, hide);
+    answered.unwrap();
+    let asked: Vec<String> = model.requests().iter().map(|asked| format!("{:?}", asked.messages)).collect();
+    assert!(asked[0].contains("code is 482913") && asked[1].contains("code is [code]"), "{asked:?}");
+    assert!(asked[1].contains("is it 482913?"), "{asked:?}");
 }
 
 #[tokio::test(start_paused = true)]

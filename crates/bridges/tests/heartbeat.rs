@@ -559,3 +559,31 @@ fn week() -> Vec<Timestamp> {
         .flat_map(|(day, times)| times.iter().map(move |(h, m)| at(day, *h, *m)))
         .collect()
 }
+
+/// What is a day old goes with the heartbeat itself: without a daemon there is no tick that would sweep.
+#[cfg(feature = "notifications")]
+#[tokio::test]
+async fn a_heartbeat_sweeps_what_is_too_old() {
+    use kai_assistant::notifications::NotificationId;
+    use kai_assistant::notifications::port::Heard;
+    use kai_assistant::notifications::record::Post;
+    use kai_assistant::notifications::store as notifications;
+    let world = world().await;
+    let db = world.poller.db.clone();
+    let now = world.clock.now();
+    let heard = db.write(move |tx| {
+        let post =
+            |id: &str| Heard::Posted(Box::new(Post::new(NotificationId::new(id), "org.x", "title", "text")));
+        let (old, young) = (post("old"), post("young"));
+        let day = SignedDuration::from_hours(20);
+        settings::store(tx, "notifications_enabled", "true")?;
+        let heard = [(now, &old), (now.saturating_add(day).unwrap_or(now), &young)];
+        notifications::hear(tx, heard.into_iter())
+    });
+    heard.await.map_err(|e: DbError| e).unwrap();
+    world.later(25 * 60);
+    let kept = || db.read(notifications::count);
+    assert_eq!(kept().await.map_err(|e: DbError| e).unwrap(), 2);
+    assert_eq!(world.beat(Why::Forced).await, Beaten::Ran(Outcome::Ok));
+    assert_eq!(kept().await.map_err(|e: DbError| e).unwrap(), 1);
+}

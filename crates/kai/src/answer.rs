@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::sms;
 use crate::web::signin;
 use crate::wire::App;
-use crate::{chats, doctor, heartbeat, memory, models, status, tasks, transfer};
+use crate::{alarms, chats, doctor, heartbeat, memory, models, status, tasks, transfer};
 
 /// `around` and `face` are the caller's: its environment, and whoever watches there.
 pub(crate) async fn answer(
@@ -54,6 +54,8 @@ pub(crate) async fn answer(
         Call::TasksList => json(tasks::list(app).await?),
         Call::TasksShow { id } => json(tasks::show(app, id).await?),
         Call::TasksCancel { id } => json(tasks::cancel(app, id).await?),
+        Call::AlarmsList => json(alarms::list(app).await?),
+        Call::AlarmsCancel { id } => json(alarms::cancel(app, id).await?),
         Call::ToolsList => {
             let values = values(app).await?;
             app.toolbox.look(&values).await;

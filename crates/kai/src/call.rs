@@ -2,6 +2,7 @@
 //! process, and both answers go through JSON: so they are the same.
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
+use kai_assistant::device::alarm::AlarmId;
 use kai_assistant::tasks::TaskId;
 use kai_assistant::transfer::Mode;
 use serde::{Deserialize, Serialize};
@@ -72,6 +73,10 @@ pub(crate) enum Call {
     },
     TasksCancel {
         id: TaskId,
+    },
+    AlarmsList,
+    AlarmsCancel {
+        id: AlarmId,
     },
     ToolsList,
     ToolsSwitch {

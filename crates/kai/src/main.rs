@@ -1,5 +1,6 @@
 //! Kai: a personal assistant on your own machine that never sends anything without your tap.
 
+mod alarms;
 mod answer;
 mod around;
 mod call;

@@ -46,6 +46,8 @@ pub(crate) enum Asked {
         package_name: Option<String>,
     },
     Clear,
+    /// Erase all that is kept of them.
+    Forget,
     Refresh,
     /// How it stands, without asking the platform.
     Known,
@@ -123,6 +125,7 @@ pub(crate) async fn answer(app: &App, asked: Asked) -> Result<Value, Failure> {
         Asked::Read { id } => json(read(app, id).await?),
         Asked::Search { text, package_name } => json(search(app, &text, package_name.as_deref()).await?),
         Asked::Clear => json(app.db.write(|tx| pending::clear(tx, QUEUE)).await?),
+        Asked::Forget => json(forget(app).await?),
         Asked::Refresh => {
             refresh(app).await?;
             json(status(app).await?)
@@ -133,6 +136,47 @@ pub(crate) async fn answer(app: &App, asked: Asked) -> Result<Value, Failure> {
             json(tray.post(&name, &title, &text))
         }
     }
+}
+
+impl NotificationsStatus {
+    /// Is anything kept of them?
+    pub(crate) fn keeps(&self) -> bool {
+        let heard = self.last_seen_id.is_some() || self.last_sync.is_some() || self.last_attempt.is_some();
+        self.kept > 0 || self.queued > 0 || self.dropped > 0 || !self.gaps.is_empty() || heard
+    }
+
+    /// What is kept, as a part of a sentence.
+    pub(crate) fn kept(&self) -> String {
+        match (self.kept, self.queued) {
+            (0, 0) => "when it last listened".to_owned(),
+            (1, 0 | 1) | (0, 1) => "1 notification of the last day".to_owned(),
+            (kept, queued) => format!("{} notifications of the last day", kept.max(queued)),
+        }
+    }
+}
+
+/// What `kai notifications forget` erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Forgotten {
+    pub(crate) records: usize,
+    pub(crate) queued: usize,
+}
+
+/// Erases all that is kept of them. Not while reading is on: Kai would at once begin to keep them again.
+pub(crate) async fn forget(app: &App) -> Result<Forgotten, Failure> {
+    let forgotten = app.db.write(|tx| {
+        if settings::load(tx)?.on(&NOTIFICATIONS_ENABLED) {
+            return Ok::<_, DbError>(None);
+        }
+        store::forget_all(tx).map(Some)
+    });
+    let (records, queued) = forgotten.await?.ok_or_else(|| {
+        Failure::failed(
+            "Reading notifications is on, so Kai would keep them again at once. Turn it off first: \
+             kai settings set notifications_enabled false",
+        )
+    })?;
+    Ok(Forgotten { records, queued })
 }
 
 /// A demo's machine also has a tray.

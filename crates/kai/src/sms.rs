@@ -51,6 +51,8 @@ pub(crate) enum SmsCall {
     Discard {
         id: DraftId,
     },
+    /// Erase what is kept of the phone's messages.
+    Forget,
     /// A message arrives on the demo's phone.
     Arrive {
         from: String,
@@ -69,6 +71,7 @@ pub(crate) async fn answer(app: &App, call: SmsCall) -> Result<Value, Failure> {
         SmsCall::Draft { id } => json(draft(app, id).await?),
         SmsCall::Tap(call) => json(tap(app, call).await?),
         SmsCall::Discard { id } => json(discard(app, id).await?),
+        SmsCall::Forget => json(forget(app).await?),
         SmsCall::Arrive { from, text } => json(demo::receive(app, &from, &text).await?),
     }
 }
@@ -181,6 +184,41 @@ pub(crate) struct SmsStatus {
     pub(crate) last_poll: String,
     /// The same, with what failed.
     pub(crate) says: String,
+}
+
+impl SmsStatus {
+    /// Is anything kept of the phone's messages?
+    pub(crate) fn keeps(&self) -> bool {
+        let polled = self.last_seen_id.is_some() || self.last_sync.is_some() || self.last_attempt.is_some();
+        self.queued > 0 || self.dropped > 0 || polled
+    }
+
+    /// What is kept, as a part of a sentence.
+    pub(crate) fn kept(&self) -> String {
+        let waiting = match self.queued {
+            0 => String::new(),
+            1 => "1 message that waited for the next heartbeat, and ".to_owned(),
+            n => format!("{n} messages that waited for the next heartbeat, and "),
+        };
+        format!("{waiting}which message of the inbox it saw last")
+    }
+}
+
+/// Erases what is kept of the phone's messages; returns how many waited. Not while reading is on: Kai would at once
+/// begin to keep them again.
+pub(crate) async fn forget(app: &App) -> Result<usize, Failure> {
+    let forgotten = app.db.write(|tx| {
+        if settings::load(tx)?.on(&SMS_ENABLED) {
+            return Ok::<_, DbError>(None);
+        }
+        store::forget_all(tx).map(Some)
+    });
+    forgotten.await?.ok_or_else(|| {
+        Failure::failed(
+            "Reading SMS is on, so Kai would keep messages again at once. Turn it off first: \
+             kai settings set sms_enabled false",
+        )
+    })
 }
 
 /// How it stands, the phone asked whether Kai may. What is off is not asked for.

@@ -5,7 +5,10 @@ use kai_llm::{Message, Usage};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
+use super::unseen::{self, Kept};
+use crate::codes::Shown;
 use crate::db::{DbError, Migration};
+use crate::settings::Values;
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "conversations/1", sql: include_str!("../../migrations/conversations.sql") };
@@ -13,6 +16,10 @@ pub(crate) const TAINT: Migration =
     Migration { name: "conversations/2", sql: include_str!("../../migrations/conversations2.sql") };
 pub(crate) const CODES_AND_STOPS: Migration =
     Migration { name: "conversations/3", sql: include_str!("../../migrations/conversations3.sql") };
+pub(crate) const SHOWN_CODES: Migration = Migration {
+    name: "conversations/shown-codes",
+    sql: include_str!("../../migrations/conversations_shown_codes.sql"),
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -115,12 +122,20 @@ pub struct Whole {
     /// There is a report in it that nobody has looked at; likewise never taken along.
     #[serde(skip)]
     pub unseen: bool,
+    /// Codes that its model was shown; they go nowhere.
+    #[serde(skip)]
+    pub shown: Shown,
 }
 
 impl Whole {
     /// What makes it the same conversation in another home, where it has another number.
     pub fn identity(&self) -> (i64, String) {
         (self.created_at, self.title.clone())
+    }
+
+    /// What is kept of it from a model or a file.
+    pub(crate) fn kept(&self, values: &Values) -> Kept {
+        Kept { codes: self.codes, hiding: hides(values), reports: self.kind == "heartbeat" }
     }
 }
 
@@ -150,15 +165,51 @@ pub fn is_tainted(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbEr
 }
 
 /// The person wants the model to see one-time codes in it, or does not want that any more; false if there is no such
-/// conversation.
+/// conversation. From what is hidden again, every code that was shown is remembered.
 pub fn set_codes(tx: &Transaction<'_>, id: ConversationId, codes: Codes) -> Result<bool, DbError> {
-    Ok(tx.execute("UPDATE conversations SET codes = ?2 WHERE id = ?1", params![id.0, codes as i64])? > 0)
+    let there =
+        tx.execute("UPDATE conversations SET codes = ?2 WHERE id = ?1", params![id.0, codes as i64])?;
+    if there > 0 && codes == Codes::HiddenAgain {
+        let said = entries(tx, id)?;
+        remember_shown(tx, id, &unseen::shown_by(said.iter().map(|entry| &entry.message), codes))?;
+    }
+    Ok(there > 0)
 }
 
 pub fn codes(tx: &Transaction<'_>, id: ConversationId) -> Result<Codes, DbError> {
     let sql = "SELECT codes FROM conversations WHERE id = ?1";
     let stored = tx.prepare_cached(sql)?.query_row([id.0], |row| row.get(0)).optional()?;
     Ok(stored.map_or(Codes::Hidden, Codes::of))
+}
+
+fn remember_shown(tx: &Transaction<'_>, id: ConversationId, shown: &Shown) -> Result<(), DbError> {
+    let sql = "INSERT OR IGNORE INTO shown_codes (conversation, code) VALUES (?1, ?2)";
+    let mut insert = tx.prepare_cached(sql)?;
+    shown.iter().try_for_each(|code| insert.execute(params![id.0, code]).map(drop))?;
+    Ok(())
+}
+
+/// The codes that its model was shown, as far as they were remembered.
+pub fn shown_codes(tx: &Transaction<'_>, id: ConversationId) -> Result<Shown, DbError> {
+    let mut rows = tx.prepare_cached("SELECT code FROM shown_codes WHERE conversation = ?1")?;
+    let codes = rows.query_map([id.0], |row| row.get(0))?;
+    Ok(Shown::kept(codes.collect::<rusqlite::Result<Vec<String>>>()?))
+}
+
+/// What is kept of a conversation from its model.
+pub(super) fn kept(tx: &Transaction<'_>, id: ConversationId, values: &Values) -> Result<Kept, DbError> {
+    Ok(Kept { codes: codes(tx, id)?, hiding: hides(values), reports: is_heartbeat(tx, id)? })
+}
+
+#[cfg(any(feature = "sms", feature = "notifications"))]
+fn hides(values: &Values) -> bool {
+    values.on(&crate::settings::CODE_REDACTION_ENABLED)
+}
+
+/// Without messages there are no codes to hide.
+#[cfg(not(any(feature = "sms", feature = "notifications")))]
+fn hides(_: &Values) -> bool {
+    false
 }
 
 /// Is it the conversation of runs that nobody watched? What it holds derives from strangers' text.
@@ -215,6 +266,10 @@ pub fn append(
         insert.execute(params![id.0, json, label, input, output, now.as_millisecond()])?;
         index(tx, message)?;
         entitle(tx, id, message)?;
+    }
+    if codes(tx, id)? == Codes::Shown {
+        // In the same transaction: what a request can hold is known before it leaves.
+        remember_shown(tx, id, &unseen::shown_by(messages, Codes::Shown))?;
     }
     let sql = "UPDATE conversations SET updated_at = ?2 WHERE id = ?1";
     tx.prepare_cached(sql)?.execute(params![id.0, now.as_millisecond()])?;
@@ -358,14 +413,18 @@ pub fn all_whole(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
     )?;
     let heads = rows.query_map([], head)?;
     let heads: Vec<(ConversationId, Whole)> = heads.collect::<rusqlite::Result<_>>()?;
-    heads.into_iter().map(|(id, whole)| Ok(Whole { entries: entries(tx, id)?, ..whole })).collect()
+    heads.into_iter().map(|(id, head)| with_entries(tx, id, head)).collect()
 }
 
 /// One conversation with everything in it; `None` if there is none of that number.
 pub fn whole(tx: &Transaction<'_>, id: ConversationId) -> Result<Option<Whole>, DbError> {
     let sql = "SELECT id, title, kind, created_at, updated_at, tainted, codes, unseen FROM conversations WHERE id = ?1";
     let found = tx.prepare_cached(sql)?.query_row([id.0], head).optional()?;
-    found.map(|(id, whole)| Ok(Whole { entries: entries(tx, id)?, ..whole })).transpose()
+    found.map(|(id, head)| with_entries(tx, id, head)).transpose()
+}
+
+fn with_entries(tx: &Transaction<'_>, id: ConversationId, head: Whole) -> Result<Whole, DbError> {
+    Ok(Whole { entries: entries(tx, id)?, shown: shown_codes(tx, id)?, ..head })
 }
 
 fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
@@ -378,6 +437,7 @@ fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
         codes: Codes::of(row.get(6)?),
         unseen: row.get(7)?,
         entries: vec![],
+        shown: Shown::default(),
     };
     Ok((ConversationId(row.get(0)?), whole))
 }
@@ -449,6 +509,7 @@ pub fn restore(tx: &Transaction<'_>, whole: &Whole) -> Result<ConversationId, Db
     )?;
     let id = ConversationId(tx.last_insert_rowid());
     whole.entries.iter().try_for_each(|entry| put(tx, id, entry))?;
+    remember_shown(tx, id, &whole.shown)?;
     let sql = "UPDATE conversations SET title = ?2, updated_at = ?3, unseen = ?4 WHERE id = ?1";
     tx.execute(sql, params![id.0, whole.title, whole.updated_at, whole.unseen])?;
     Ok(id)
@@ -483,6 +544,36 @@ mod tests {
             Ok::<_, DbError>((is_tainted(tx, back)?, is_tainted(tx, clean)?, codes(tx, back)?))
         });
         assert_eq!(checked.await.unwrap(), (true, false, Codes::HiddenAgain));
+    }
+
+    /// What was shown is known after the messages are gone, and after the conversation was deleted and put back.
+    #[tokio::test]
+    async fn codes_that_were_shown_are_remembered() {
+        let db = crate::db::Db::in_memory(crate::MIGRATIONS).unwrap();
+        let checked = db.write(|tx| {
+            let id = create(tx, NOW)?;
+            let read = |body: &str| Message::Tool {
+                call: CallId("1".to_owned()),
+                tool: "t".to_owned(),
+                result: serde_json::json!({ "body": body }).to_string(),
+            };
+            append(tx, id, &[user("hm"), read("Your login code is 111222.")], None, NOW)?;
+            assert!(shown_codes(tx, id)?.is_empty(), "nobody clicked");
+            set_codes(tx, id, Codes::Shown)?;
+            append(tx, id, &[user("read it"), read("Your login code is 482913.")], None, NOW)?;
+            append(tx, id, &[assistant("It is 482913.")], None, NOW)?;
+            reopen(tx, id)?;
+            tx.execute("DELETE FROM entries WHERE message LIKE '%482913%'", [])?;
+            set_codes(tx, id, Codes::HiddenAgain)?;
+            let kept = whole(tx, id)?.ok_or(DbError::Stopping)?;
+            delete(tx, id)?;
+            let back = restore(tx, &kept)?;
+            let left: i64 = tx.query_row("SELECT count(*) FROM shown_codes", [], |row| row.get(0))?;
+            Ok::<_, DbError>((shown_codes(tx, back)?, left))
+        });
+        let (shown, left) = checked.await.unwrap();
+        assert_eq!(shown.iter().collect::<Vec<_>>(), ["111222", "482913"]);
+        assert_eq!(left, 2, "those of the deleted conversation went with it");
     }
 
     use super::*;

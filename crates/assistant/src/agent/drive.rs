@@ -19,9 +19,10 @@ use rusqlite::Transaction;
 use super::conversation::{self, Codes, ConversationId, Which};
 use super::fallback::{self, Move};
 use super::turn::{End, Offer, ROUNDS, Step, Turn};
-use super::unseen::without_codes;
+use super::unseen::{Kept, Veil};
 use super::{Event, Face, Hands, Ready, mentions, prompt, reports};
 use crate::clock::Clock;
+use crate::codes::Shown;
 use crate::db::{Db, DbError};
 use crate::gate::{self, RunKind, Taint};
 use crate::lease::{self, Lease};
@@ -110,12 +111,21 @@ const LEASE: SignedDuration = SignedDuration::from_mins(15);
 struct Surroundings {
     values: Values,
     memories: Vec<Memory>,
+    /// What the model may not see: the person may click while a turn runs.
+    kept: Kept,
+    shown: Shown,
 }
 
 impl Surroundings {
     /// What was remembered of strangers' words is still theirs.
     fn taint(&self) -> Taint {
         if self.memories.iter().any(|memory| memory.tainted) { Taint::Tainted } else { Taint::Clean }
+    }
+
+    /// Hides the codes that these messages, and whatever was said before them, were shown; `None` if the model may see
+    /// them.
+    fn veil(&self, messages: &[Message]) -> Option<Veil> {
+        Some(Veil::new(self.kept.from_model()?, self.shown.clone(), messages))
     }
 }
 
@@ -127,7 +137,8 @@ struct Progress {
     lease: Option<Held>,
     /// Of what it held before anything was read in it.
     taint: Taint,
-    codes_shown: bool,
+    /// The person just said what this turn began with; it was not said earlier, and is to be answered again.
+    said_now: bool,
     turn: Turn,
     /// Messages up to here are stored.
     stored: usize,
@@ -154,7 +165,7 @@ impl Progress {
             conversation,
             lease,
             taint,
-            codes_shown: false,
+            said_now: true,
             turn,
             stored,
             finished,
@@ -334,7 +345,7 @@ impl Driver<'_> {
     /// Takes the conversation and stores what the user said, in one step, before anything can go wrong. `None` means
     /// what was said last.
     async fn begin(&self, which: Which, said: Option<String>) -> Result<(Progress, Step), TurnError> {
-        let now = self.clock.now();
+        let (now, said_now) = (self.clock.now(), said.is_some());
         let begun = move |tx: &Transaction<'_>| {
             let id = conversation::find_or_begin(tx, which, now)?.ok_or(TurnError::Unknown(which.id()))?;
             // What a turn that died left waiting comes before what is said now.
@@ -345,8 +356,8 @@ impl Driver<'_> {
                 None if conversation::reopen(tx, id)? => {}
                 None => return Err(TurnError::NothingSaid(id)),
             }
-            let codes = conversation::codes(tx, id)?;
-            let mut history = history(tx, id, codes)?;
+            let said = conversation::entries(tx, id)?.into_iter().map(|entry| entry.message);
+            let mut history: Vec<Message> = said.collect();
             if matches!(history.first(), Some(Message::Assistant { .. })) {
                 // No provider begins with an answer, and reports that nobody asked for would be left out.
                 history.insert(0, Message::User { text: REPORTS.to_owned() });
@@ -354,17 +365,17 @@ impl Driver<'_> {
             // Reports tell what strangers wrote, though no tool's result is among them; and an answer may tell what a
             // memory said that was forgotten since.
             let taint = if conversation::is_tainted(tx, id)? { Taint::Tainted } else { Taint::Clean };
-            Ok((id, lease, history, taint, codes))
+            Ok((id, lease, history, taint))
         };
-        let (conversation, lease, history, taint, codes) =
-            self.db.write(begun).await.map_err(|e: TurnError| e)?;
+        let (conversation, lease, history, taint) = self.db.write(begun).await.map_err(|e: TurnError| e)?;
         let (db, hearing, finished) = (self.db.clone(), Mutex::default(), Finished::default());
         let held = Held { db, conversation, lease, given_back: false, hearing, finished };
         let (progress, step) = Progress::of(conversation, Some(held), taint.max(self.taint), history);
-        Ok((Progress { codes_shown: codes == Codes::Shown, ..progress }, step))
+        Ok((Progress { said_now, ..progress }, step))
     }
 
-    async fn surroundings(&self) -> Result<Surroundings, DbError> {
+    async fn surroundings(&self, progress: &Progress) -> Result<Surroundings, DbError> {
+        let id = progress.conversation;
         // A task may search the web, and says itself what it needs: nothing private is in its request to be carried out.
         let remembers = self.kind != RunKind::Task;
         let around: Surroundings = self
@@ -373,7 +384,9 @@ impl Driver<'_> {
                 let values = settings::load(tx)?;
                 let remembers = remembers && values.on(&MEMORY_ENABLED);
                 let memories = if remembers { memory::store::all(tx)? } else { vec![] };
-                Ok::<_, DbError>(Surroundings { values, memories })
+                let kept = conversation::kept(tx, id, &values)?;
+                let shown = conversation::shown_codes(tx, id)?;
+                Ok::<_, DbError>(Surroundings { values, memories, kept, shown })
             })
             .await?;
         self.toolbox.look(&around.values).await;
@@ -382,7 +395,7 @@ impl Driver<'_> {
 
     /// Asks the models in their order until one replies.
     async fn ask(&self, progress: &mut Progress, offer: Offer) -> Result<Reply, TurnError> {
-        let around = self.surroundings().await?;
+        let around = self.surroundings(progress).await?;
         let local: Vec<bool> = self.models.iter().map(|ready| ready.local).collect();
         let mut failures = 0;
         loop {
@@ -453,7 +466,13 @@ impl Driver<'_> {
             Offer::Tools => self.offered(&around.values, self.taint(progress, around)),
             Offer::Nothing => vec![],
         };
-        let messages = repair(turn.messages(), &tools, turn.began_at());
+        let veil = around.veil(turn.messages());
+        let said_now = progress.said_now.then(|| turn.began_at());
+        let messages = match &veil {
+            Some(veil) => &veil.over_all(turn.messages(), said_now),
+            None => turn.messages(),
+        };
+        let messages = repair(messages, &tools, turn.began_at());
         let parts = prompt::Chat {
             soul: &around.values.of(&SOUL_TEXT),
             has_tools: !tools.is_empty(),
@@ -463,6 +482,10 @@ impl Driver<'_> {
             model,
         };
         let mut system = prompt::chat(&parts);
+        if let Some(veil) = veil {
+            // Memories may tell what was shown.
+            system = veil.over_text(&system);
+        }
         if offer == Offer::Nothing {
             // Not as a message: some providers refuse a user's word directly after a result.
             system = format!("{system}\n\n{}", prompt::FINAL.trim());
@@ -506,7 +529,7 @@ impl Driver<'_> {
 
     /// Stores what the model said, and that its calls are about to run, before any of them does.
     async fn keep_reply(&self, progress: &mut Progress, reply: Reply) -> Result<Step, TurnError> {
-        let (usage, hands) = (reply.usage, self.hands(progress, progress.taint));
+        let (usage, hands) = (reply.usage, self.hands(progress, Codes::Hidden));
         progress.usage.input = progress.usage.input.saturating_add(usage.input);
         progress.usage.output = progress.usage.output.saturating_add(usage.output);
         progress.cut_off = reply.cut_off;
@@ -534,10 +557,10 @@ impl Driver<'_> {
 
     /// All calls of a round at once; results in call order.
     async fn run_all(&self, progress: &mut Progress, calls: &[ToolCall]) -> Result<Vec<String>, DbError> {
-        let around = self.surroundings().await?;
+        let around = self.surroundings(progress).await?;
         progress.taint = self.taint(progress, &around);
         let messages = progress.turn.messages();
-        let hands = self.hands(progress, progress.taint);
+        let hands = self.hands(progress, around.kept.codes);
         let (hands, values, finished) = (&hands, &around.values, &progress.finished);
         let ran = calls.iter().enumerate().map(|(place, call)| async move {
             let verdict = gate::judge(self.kind, hands.run.taint, messages, call);
@@ -551,10 +574,11 @@ impl Driver<'_> {
         try_join_all(ran).await
     }
 
-    fn hands(&self, progress: &Progress, taint: Taint) -> Hands<'_> {
+    fn hands(&self, progress: &Progress, codes: Codes) -> Hands<'_> {
         let Self { db, clock, toolbox, face, kind, .. } = *self;
         let (conversation, elsewhere) = (progress.conversation.0, face.elsewhere());
-        let run = Run { kind, conversation, elsewhere, taint, codes_shown: progress.codes_shown };
+        let (taint, codes_shown) = (progress.taint, codes == Codes::Shown);
+        let run = Run { kind, conversation, elsewhere, taint, codes_shown };
         Hands { db, clock, toolbox, face, run }
     }
 }
@@ -570,12 +594,6 @@ fn still_ours(
         Some(lease) if !lease::renew(tx, lease, now, LEASE)? => Err(TurnError::TakenOver(id)),
         _ => Ok(()),
     }
-}
-
-/// Everything said, as the model may see it.
-fn history(tx: &Transaction<'_>, id: ConversationId, codes: Codes) -> Result<Vec<Message>, DbError> {
-    let said = conversation::entries(tx, id)?.into_iter().map(|entry| entry.message);
-    Ok(if codes == Codes::HiddenAgain { said.map(without_codes).collect() } else { said.collect() })
 }
 
 /// What the user just said is never cut, so it may be more than the model can hold. The estimate is a few times

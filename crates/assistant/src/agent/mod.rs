@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 pub use drive::{Answer, Driver, TurnError};
 pub use hands::Hands;
-pub(crate) use unseen::without_codes;
+pub(crate) use unseen::Veil;
 
 /// A model that is ready to be asked.
 pub struct Ready {

@@ -82,6 +82,7 @@ impl Reader<'_> {
         match self.tokens[at].kind {
             Kind::Number(Form::Redacted) => true,
             Kind::Number(Form::Small | Form::Never) => false,
+            Kind::Number(Form::Date) => patience == Patience::TakeAll || self.is_told_as_code(at),
             Kind::Number(_) => patience == Patience::TakeAll || self.is_code(at),
             Kind::Word(roles) => self.is_word_code(at, roles),
             _ => false,
@@ -112,6 +113,9 @@ impl Reader<'_> {
             || self.hands_over(at)
             || self.is_pinned(at)
             || self.is_addressed(at)
+            || self.is_tail(at)
+            || self.is_called(at)
+            || self.is_sender(at)
     }
 
     /// No name stands before it in its sentence, but one after it or in another sentence.
@@ -263,8 +267,9 @@ impl Reader<'_> {
         };
         let last = (at + 1..self.tokens.len()).take(4).take_while(plain).last();
         let tells = |i: usize| self.kind(i) == Kind::Colon || self.roles(i).any(Roles::IS);
-        let follows =
-            |i: usize| self.form(i + 1).is_some_and(|form| !matches!(form, Form::Small | Form::Never));
+        let follows = |i: usize| {
+            self.form(i + 1).is_some_and(|form| !matches!(form, Form::Small | Form::Date | Form::Never))
+        };
         !self.is_told(at) && last.is_some_and(|i| tells(i) && follows(i))
     }
 
@@ -295,6 +300,31 @@ impl Reader<'_> {
         to.is_some_and(|to| around(to).any(|i| self.roles(i).any(Roles::SEND)))
     }
 
+    /// "the phone ending in 4471", "4471 ile biten": the end of a longer number, unless a code is named in between.
+    fn is_tail(&self, at: usize) -> bool {
+        let inside =
+            |i: &usize| !matches!(self.kind(*i), Kind::Stop | Kind::Line | Kind::Comma | Kind::Number(_));
+        let before = (0..at).rev().take(6).take_while(inside);
+        let nearest = before.into_iter().find(|i| self.roles(*i).any(Roles::TAIL.and(Roles::NAME)));
+        let after = (at + 1..self.tokens.len()).take(3).take_while(inside);
+        let behind = after.into_iter().find(|i| self.roles(*i).any(Roles::TAIL.and(Roles::NAME)));
+        let is = |i: Option<usize>| i.is_some_and(|i| self.roles(i).any(Roles::TAIL));
+        self.is_short(at) && (is(nearest) || is(behind) && !self.is_told(at))
+    }
+
+    /// "1930 पर कॉल करें", "1410までお電話ください": one is to call it.
+    fn is_called(&self, at: usize) -> bool {
+        let inside = |i: &usize| !matches!(self.kind(*i), Kind::Stop | Kind::Line | Kind::Comma);
+        let mut after = (at + 1..self.tokens.len()).take(4).take_while(inside);
+        let few = self.written(at).chars().filter(|c| is_digit(*c)).count() <= 5;
+        few && after.any(|i| self.roles(i).any(Roles::CALLED))
+    }
+
+    /// "The code comes from 57575": who sends it. What opens a lock or is typed in is no sender.
+    fn is_sender(&self, at: usize) -> bool {
+        self.form(at) == Some(Form::Digits) && self.before(at).is_some_and(|i| self.roles(i).any(Roles::FROM))
+    }
+
     // ── At the end of what it is told with ──────────────────────────────────────────────────────────────────────────
 
     /// "OTP for your payment of 64.99 at Shop 3217 is 771290.": the last word of a sentence that is about a code or that
@@ -316,6 +346,7 @@ impl Reader<'_> {
                 Kind::Word(_) if roles.any(Roles::NO_CODE) && !roles.any(Roles::ENTER) && !numbered => {
                     return false;
                 }
+                Kind::Word(_) if roles.any(Roles::NAME) && self.is_spared(i, at) => return false,
                 Kind::Word(_) if roles.any(Roles::NAME.and(Roles::ENTER)) && !self.is_counted(i) => {
                     return true;
                 }
@@ -375,6 +406,7 @@ impl Reader<'_> {
                 Kind::Number(_) => (taken, gap.number) = (true, true),
                 Kind::Comma => gap.pass_comma(),
                 Kind::Sign => aside = self.aside(i).unwrap_or(aside),
+                Kind::Word(_) if roles.any(Roles::NAME) && self.is_spared(i, at) => gap.pass_word(1, roles),
                 Kind::Word(_) if roles.any(Roles::NAME) && !self.is_counted(i) => {
                     return self.weigh(at, gap, doubt);
                 }
@@ -414,6 +446,14 @@ impl Reader<'_> {
     /// "14072 tokens": a name that says what was counted.
     fn is_counted(&self, name: usize) -> bool {
         name > 0 && self.roles(name).any(Roles::UNIT) && matches!(self.kind(name - 1), Kind::Number(_))
+    }
+
+    /// "bis 1200 ohne PIN", "sans code : 1200": where none is needed, none is told. "Without the code 4821 …" tells one.
+    fn is_spared(&self, name: usize, at: usize) -> bool {
+        let without = |i: usize| self.roles(i).any(Roles::WITHOUT);
+        let before = (name.saturating_sub(3)..name).any(without);
+        let behind = (name + 1..self.tokens.len().min(name + 3)).any(without);
+        (before || behind) && name + 1 != at
     }
 
     /// "order number 55512": two words name one number.
@@ -519,10 +559,10 @@ impl Reader<'_> {
         for i in (at + 1..self.tokens.len()).take(REACH) {
             match self.kind(i) {
                 Kind::Stop | Kind::Line if self.stands_in_sentence_alone(at) && gap.words == 0 => {}
-                Kind::Number(Form::Small | Form::Loose) => {}
+                Kind::Number(Form::Small | Form::Date | Form::Loose) => {}
                 Kind::Stop | Kind::Line | Kind::Number(_) => return None,
                 Kind::Word(roles) if roles.any(Roles::NAME) && !self.is_counted(i) => {
-                    return (!self.has_own_number(i)).then_some(gap);
+                    return (!self.has_own_number(i) && !self.is_spared(i, at)).then_some(gap);
                 }
                 Kind::Word(roles) => gap.pass_word(self.weight(i), roles),
                 Kind::Comma => gap.pass_comma(),
@@ -541,7 +581,8 @@ impl Reader<'_> {
             Kind::Word(roles) => !roles.any(light),
             kind => matches!(kind, Kind::Number(_) | Kind::Stop | Kind::Line),
         });
-        next.and_then(|i| self.form(i)).is_some_and(|form| !matches!(form, Form::Small | Form::Never))
+        next.and_then(|i| self.form(i))
+            .is_some_and(|form| !matches!(form, Form::Small | Form::Date | Form::Never))
     }
 
     /// A line of its own, near a code's name or near what a code is for.
@@ -758,6 +799,14 @@ impl Reader<'_> {
     fn is_shown(&self, at: usize) -> bool {
         let comma = self.kind(at + 1) == Kind::Comma;
         self.begins_sentence(at) && (self.ends_sentence(at) || comma || self.is_dash(at + 1))
+    }
+
+    /// "Code: 14-11-26", or "the code is 14-11-26." with nothing behind it.
+    fn is_told_as_code(&self, at: usize) -> bool {
+        let Some(lead) = self.before(at) else { return false };
+        let named = lead > 0 && self.before(lead).is_some_and(|i| self.roles(i).any(Roles::NAME));
+        let is = self.roles(lead).any(Roles::IS) && self.ends_sentence(at);
+        named && (self.kind(lead) == Kind::Colon || is)
     }
 
     // ── Where it stands ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -66,6 +66,14 @@ impl Roles {
     pub(super) const LOCK: Self = Self(1 << 23);
     /// "text … to": the number after "to" is a telephone's.
     pub(super) const SEND: Self = Self(1 << 24);
+    /// "ending in": the number is the end of a longer one.
+    pub(super) const TAIL: Self = Self(1 << 25);
+    /// "… 를 눌러 전화하세요": said behind a number that one is to call.
+    pub(super) const CALLED: Self = Self(1 << 26);
+    /// "without": no code is told where none is needed.
+    pub(super) const WITHOUT: Self = Self(1 << 27);
+    /// "from": who sends, and no code.
+    pub(super) const FROM: Self = Self(1 << 28);
 
     /// What a code is called, in either way.
     pub(super) const NAME: Self = Self(Self::CODE.0 | Self::SECRET.0);
@@ -110,6 +118,10 @@ impl Roles {
             "purpose" => Self::PURPOSE,
             "short" => Self::SHORT,
             "send" => Self::SEND,
+            "tail" => Self::TAIL.and(Self::OTHER),
+            "called" => Self::CALLED,
+            "without" => Self::WITHOUT,
+            "from" => Self::FROM,
             "type" => Self::TYPE.and(Self::ENTER),
             "lock" => Self::LOCK.and(Self::GUARD),
             _ => Self::default(),

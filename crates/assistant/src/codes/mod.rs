@@ -15,12 +15,14 @@ mod judge;
 mod lexicon;
 #[cfg(test)]
 mod score;
+mod shown;
 mod tokens;
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
 use judge::{Patience, judge};
+pub use shown::Shown;
 use tokens::REDACTED;
 
 /// Finding one code can show another (the same one again, or its neighbour). More rounds than these only a hostile text

@@ -3,6 +3,7 @@
 
 #![expect(clippy::print_stdout, reason = "the figures are for people")]
 
+use std::fmt;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
@@ -13,6 +14,12 @@ use super::fuzz::places;
 /// Of a hundred codes at most one may stay, and of a hundred messages at most one may lose something else.
 const FEWEST_FOUND: usize = 99;
 const MOST_FALSE: usize = 1;
+/// Sets of nothing but what is hardest to tell from a code: before there were rules for it, 50 and 38 of a hundred of
+/// them lost something.
+const HARD: [(&str, usize); 2] = [("near.tsv", 4), (HELD, 7)];
+
+/// The set whose messages no rule was chosen by.
+const HELD: &str = "held.tsv";
 
 #[derive(Default)]
 struct Score {
@@ -23,7 +30,25 @@ struct Score {
     failures: Vec<String>,
 }
 
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { messages, codes, missed, wrong, .. } = self;
+        write!(f, "{} of {codes} codes found; {wrong} of {messages} messages lost more", codes - missed)
+    }
+}
+
 impl Score {
+    /// What is wrong with it, if it is not good enough.
+    fn complaint(&self, name: &str) -> Option<String> {
+        let Self { messages, codes, missed, wrong, failures } = self;
+        let found = (codes - missed) * 100 >= codes * FEWEST_FOUND;
+        let most = HARD.iter().find(|(hard, _)| *hard == name).map_or(MOST_FALSE, |(_, most)| *most);
+        let spared = wrong * 100 <= messages * most;
+        // Who reads what failed among these chooses the next rule by it, and they say nothing any more.
+        let failures = if name == HELD { String::new() } else { failures.join("\n") };
+        (!found || !spared).then(|| format!("codes stay or too much is redacted\n{failures}"))
+    }
+
     fn add(&mut self, line: &str) {
         let mut fields = line.split('\t').skip(1);
         let text = fields.next().unwrap().replace("\\n", "\n");
@@ -61,20 +86,24 @@ fn codes_are_found_and_nothing_else() {
     sets.retain(|path| path.extension().is_some_and(|extension| extension == "tsv"));
     sets.sort();
     assert!(!sets.is_empty());
-    for set in sets {
-        let mut score = Score::default();
-        let text = fs::read_to_string(&set).unwrap();
-        text.lines()
-            .filter(|line| !line.is_empty() && !line.starts_with('#'))
-            .for_each(|line| score.add(line));
-        let Score { messages, codes, missed, wrong, failures } = score;
-        let name = set.file_name().unwrap().display();
-        println!(
-            "{name}: {} of {codes} codes found; {wrong} of {messages} messages lost more",
-            codes - missed
-        );
-        let failures = failures.join("\n");
-        assert!((codes - missed) * 100 >= codes * FEWEST_FOUND, "{name}: codes stay\n{failures}");
-        assert!(wrong * 100 <= messages * MOST_FALSE, "{name}: too much is redacted\n{failures}");
+    let scores: Vec<(String, Score)> = sets.iter().map(|set| (name_of(set), score(set))).collect();
+    for (name, score) in &scores {
+        println!("{name}: {score}");
     }
+    let complaints: Vec<String> = scores
+        .iter()
+        .filter_map(|(name, score)| Some(format!("{name}: {}", score.complaint(name)?)))
+        .collect();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+fn name_of(set: &Path) -> String {
+    set.file_name().unwrap().display().to_string()
+}
+
+fn score(set: &Path) -> Score {
+    let mut score = Score::default();
+    let text = fs::read_to_string(set).unwrap();
+    text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).for_each(|line| score.add(line));
+    score
 }

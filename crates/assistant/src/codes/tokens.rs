@@ -31,6 +31,8 @@ pub(super) enum Form {
     Google,
     /// `45к1978`, `123 4567`, `482.913`: only right behind a code's name.
     Loose,
+    /// `14-11-26`: a date, unless it is told as a code.
+    Date,
     /// Too short for a code.
     Small,
     /// A date, time, amount, telephone number, address: never a code.
@@ -222,11 +224,11 @@ fn is_script_mark(c: char) -> bool {
 }
 
 pub(super) fn is_digit(c: char) -> bool {
-    digit(c).is_some()
+    digit_value(c).is_some()
 }
 
 /// The value of a decimal digit of any script.
-fn digit(c: char) -> Option<u32> {
+pub(super) fn digit_value(c: char) -> Option<u32> {
     const ZEROS: [u32; 18] = [
         0x660, 0x6f0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xe50, 0xed0, 0xf20,
         0x1040, 0x17e0, 0x1810, 0xff10,
@@ -552,6 +554,7 @@ fn joined_form(parts: &[&str]) -> Form {
     match (letters, letters + digits) {
         (_, 0..=3) => Form::Small,
         (0, 4..=8) if parts.len() > 1 && is_date(parts) => Form::Never,
+        (0, 6) if parts.len() == 3 && is_short_date(parts) => Form::Date,
         (0, 4..=8) => Form::Digits,
         (0, _) => Form::Never,
         (1, 7) if parts.len() == 2 && parts[0].eq_ignore_ascii_case("g") => Form::Google,
@@ -590,9 +593,18 @@ fn is_date(parts: &[&str]) -> bool {
     }
 }
 
+/// `14-11-26`, `11-14-26`, `26-11-14`: a day of the years around now. Of codes in pairs one in fifty looks like that.
+fn is_short_date(parts: &[&str]) -> bool {
+    let [a, b, c] = [value(parts[0]), value(parts[1]), value(parts[2])];
+    let pairs = parts.iter().all(|part| part.chars().count() == 2);
+    let year = |value: u32| (15..=45).contains(&value);
+    let day = |day: u32, month: u32| (1..=31).contains(&day) && (1..=12).contains(&month);
+    pairs && (year(c) && (day(a, b) || day(b, a)) || year(a) && day(c, b))
+}
+
 /// The value of a short number.
 pub(super) fn value(text: &str) -> u32 {
-    text.chars().filter_map(digit).take(8).fold(0, |sum, digit| sum * 10 + digit)
+    text.chars().filter_map(digit_value).take(8).fold(0, |sum, digit| sum * 10 + digit)
 }
 
 pub(super) fn is_year(value: u32) -> bool {

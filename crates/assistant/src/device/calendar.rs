@@ -33,7 +33,7 @@ pub struct CreateCalendarEventInput {
     pub location: Option<String>,
     /// Whether it takes whole days; false if left out.
     pub all_day: Option<bool>,
-    /// Minutes before the start at which the user is reminded, 0 to 40320; no reminder if left out.
+    /// Minutes before the start at which the user is reminded, 1 to 40320; no reminder if 0 or left out.
     pub reminder_minutes: Option<i64>,
 }
 
@@ -131,7 +131,8 @@ fn check(
         when,
         description: lines("description", &input.description.unwrap_or_default(), DESCRIPTION_LIMIT)?,
         location: line("location", &input.location.unwrap_or_default(), LOCATION_LIMIT)?,
-        reminder_minutes: input.reminder_minutes.map(reminder).transpose()?,
+        // Many models write 0 where they mean none.
+        reminder_minutes: input.reminder_minutes.filter(|minutes| *minutes != 0).map(reminder).transpose()?,
     })
 }
 
@@ -220,7 +221,10 @@ mod tests {
             ..input("Fair", "2026-03-09")
         };
         let event = checked(all_day).unwrap();
-        assert_eq!(event.reminder_minutes, Some(0));
+        assert_eq!(event.reminder_minutes, None, "0 means none");
+        assert!(!ics::render(&event).contains("VALARM"));
+        let soon = CreateCalendarEventInput { reminder_minutes: Some(1), ..input("Tea", "2026-03-09T15:00") };
+        assert!(ics::render(&checked(soon).unwrap()).contains("VALARM"));
         assert_eq!(told(event.when, &TimeZone::UTC), ("2026-03-09".to_owned(), "2026-03-10".to_owned()));
     }
 }

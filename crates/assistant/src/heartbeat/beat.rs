@@ -123,6 +123,9 @@ impl Beat<'_> {
                 return Ok(Beaten::Busy);
             }
             lease::give_back(tx, &lease)?;
+            // Here and not only in the daemon's tick: a heartbeat may run without one.
+            #[cfg(feature = "notifications")]
+            crate::notifications::store::sweep(tx, now)?;
             let Settled { outcome, usage, label, .. } = &settled;
             let tokens = usage.input.saturating_add(usage.output);
             store::record(tx, outcome, Cost { tokens, ms }, now)?;

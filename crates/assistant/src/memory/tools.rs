@@ -177,3 +177,30 @@ async fn keep(db: &Db, clock: &dyn Clock, fact: Fact<'_>) -> Result<MemoryStored
     let verb = if updated { "Updated" } else { "Stored" };
     Ok(MemoryStored { message: format!("{verb} the memory \"{}\".", key.as_str()), key, updated })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::settings::Values;
+    use crate::tool::execute;
+
+    #[tokio::test]
+    async fn a_category_may_be_written_in_lower_case() {
+        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+        let tool =
+            MemoryLearn { db: db.clone(), clock: Arc::new(ManualClock::at(jiff::Timestamp::UNIX_EPOCH)) };
+        for (category, taken) in
+            [("PREFERENCE", true), ("preference", true), ("Learning", true), ("error", true), ("mood", false)]
+        {
+            let arguments =
+                serde_json::json!({"key": category, "content": "tea", "category": category}).to_string();
+            let result = execute(Ok(&tool), &Values::default(), &arguments, &Run::BY_HAND).await;
+            assert_eq!(result.success, taken, "{category}: {}", result.text);
+        }
+        let all = db.read(store::all).await.unwrap_or_else(|e: crate::db::DbError| panic!("{e}"));
+        let kept =
+            |key: &str| all.iter().find(|memory| memory.key.as_str() == key).map(|memory| memory.category);
+        assert_eq!(kept("preference"), Some(Category::Preference));
+    }
+}

@@ -127,8 +127,35 @@ const MESSAGE_LIMIT: usize = 1_000;
 const MESSAGES: usize = 25;
 /// Records are kept this long.
 pub const LIFE: SignedDuration = SignedDuration::from_hours(24);
-/// What Android 15 shows to those who may not see a code.
-const HIDDEN: &str = "Sensitive notification content hidden";
+/// What Android 15 shows to those who may not see a code, in the languages of which we know it.
+const HIDDEN: [&str; 26] = [
+    "Sensitive notification content hidden",
+    "Vertrauliche Benachrichtigungsinhalte ausgeblendet",
+    "Le contenu sensible de la notification a été masqué",
+    "Contenido sensible de la notificación oculto",
+    "Contenuti sensibili della notifica nascosti",
+    "Conteúdo de notificação sensível oculto",
+    "Content van gevoelige meldingen verborgen",
+    "Känsligt aviseringsinnehåll dolt",
+    "S'ha amagat contingut sensible de les notificacions",
+    "Conținutul sensibil din notificări a fost ascuns",
+    "Treść poufnego powiadomienia została ukryta",
+    "Конфиденциальная информация в уведомлении скрыта",
+    "Чутливий вміст сповіщення приховано",
+    "Деликатното съдържание в известието е скрито",
+    "Märguande delikaatne sisu peideti",
+    "Hassas bildirim içerikleri gizlendi",
+    "تم إخفاء المحتوى الحساس في الإشعار",
+    "محتوای اعلان حساس پنهان شده است",
+    "יש תוכן רגיש בהתראה שהוסתר",
+    "संवेदनशील जानकारी वाली सूचना का कॉन्टेंट छिपा है",
+    "உணர்வுபூர்வமான அறிவிப்பு உள்ளடக்கம் மறைக்கப்பட்டது",
+    "Đã ẩn nội dung thông báo nhạy cảm",
+    "已隐藏敏感通知内容",
+    "系統已隱藏含有私密資訊的通知內容",
+    "プライベートな通知内容は表示されません",
+    "민감한 알림 콘텐츠 숨김",
+];
 
 impl Record {
     /// The first revision of what was posted, as it was heard at that time.
@@ -145,7 +172,7 @@ impl Record {
             app_label: Untrusted::new(label),
             package_name,
             title: post.title.map(|title| Untrusted::new(title).line(LINE_LIMIT)),
-            sensitive: post.sensitive || text.as_written() == HIDDEN,
+            sensitive: post.sensitive || HIDDEN.contains(&text.as_written().trim()),
             text,
             subtext: some_line(post.subtext.as_ref()).map(Untrusted::new),
             category: some_line(post.category.as_ref().map(Untrusted::new).as_ref()),
@@ -281,6 +308,9 @@ mod tests {
             (post("Bank", "Your code"), false),
             (Post { sensitive: true, ..post("Bank", "Your code") }, true),
             (post("Bank", "Sensitive notification content hidden"), true),
+            (post("Bank", "Vertrauliche Benachrichtigungsinhalte ausgeblendet"), true),
+            (post("Bank", "已隐藏敏感通知内容 "), true),
+            (post("Bank", "Sensitive notification content hidden, said Bob"), false),
         ] {
             assert_eq!(Record::of(&post, at(NOON)).sensitive, sensitive, "{post:?}");
         }

@@ -250,6 +250,16 @@ pub fn turned_off(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     set_sync(tx, &Sync { listening: false, alive_at: None, last_error: None, ..sync })
 }
 
+/// Erases all that is kept of other apps' notifications: records, what waits, what was dropped, gaps, and how the
+/// listening went. Returns how many records and how many that waited. Only while reading is off.
+pub fn forget_all(tx: &Transaction<'_>) -> Result<(usize, usize), DbError> {
+    let waited = pending::clear(tx, QUEUE)?;
+    let kept = tx.execute("DELETE FROM notifications", [])?;
+    tx.execute("DELETE FROM notification_gaps", [])?;
+    tx.execute("DELETE FROM notification_sync", [])?;
+    Ok((kept, waited))
+}
+
 /// What this Kai cannot read counts as nothing known.
 pub fn sync(tx: &Transaction<'_>) -> Result<Sync, DbError> {
     let mut row = tx.prepare_cached("SELECT state FROM notification_sync")?;

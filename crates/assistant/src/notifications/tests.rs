@@ -646,3 +646,21 @@ proptest! {
         }
     }
 }
+
+#[tokio::test]
+async fn forgetting_all_leaves_nothing_of_any_notification() {
+    let house = House::new().await;
+    house.hear(vec![Heard::Unbound(Access::Granted)]).await;
+    for n in 0..120 {
+        house.post(&n.to_string(), "title", "text").await;
+    }
+    let now = house.clock.now();
+    assert_ne!(house.read(store::sync).await, store::Sync::default());
+    assert_eq!(house.read(move |tx| store::gaps(tx, now)).await.len(), 1);
+    let gone = house.db.write(store::forget_all).await.unwrap();
+    assert_eq!(gone, (50, 100), "as many of one app as are kept, and as many as may wait");
+    assert!(house.queue().await.is_empty() && house.kept().await.is_empty());
+    assert_eq!(house.read(|tx| pending::dropped(tx, QUEUE)).await, []);
+    assert_eq!(house.read(store::sync).await, store::Sync::default());
+    assert_eq!(house.read(move |tx| store::gaps(tx, now)).await, []);
+}

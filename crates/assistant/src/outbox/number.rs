@@ -1,15 +1,20 @@
 //! Phone numbers as people and models write them. Pure.
 
+use std::borrow::Cow;
+
 /// Characters that people put between digits.
 const SEPARATORS: &str = " -./()\u{a0}";
 const FEWEST: usize = 3;
 /// As many as an international number has.
 const MOST: usize = 15;
 
+/// Countries in which the zero is dialled from abroad too: Italy, San Marino, the Vatican.
+const KEEP_ZERO: [&str; 3] = ["39", "378", "379"];
+
 /// The number to send to, without separators, or a sentence.
 pub(crate) fn recipient(typed: &str) -> Result<String, String> {
-    let typed = typed.trim();
-    let (plus, rest) = typed.strip_prefix('+').map_or(("", typed), |rest| ("+", rest));
+    let typed = without_trunk_zero(typed.trim());
+    let (plus, rest) = typed.strip_prefix('+').map_or(("", typed.as_ref()), |rest| ("+", rest));
     let digits: String = rest.chars().filter(|c| !SEPARATORS.contains(*c)).collect();
     let plausible = digits.bytes().all(|b| b.is_ascii_digit()) && (FEWEST..=MOST).contains(&digits.len());
     if plausible {
@@ -19,6 +24,20 @@ pub(crate) fn recipient(typed: &str) -> Result<String, String> {
              the number."
             .to_owned())
     }
+}
+
+/// `+49 (0) 171 5550100` as it is dialled: the zero in brackets is only for calls inside the country.
+fn without_trunk_zero(typed: &str) -> Cow<'_, str> {
+    let Some(rest) = typed.strip_prefix('+') else { return Cow::Borrowed(typed) };
+    let Some((country, after)) = rest.split_once('(') else { return Cow::Borrowed(typed) };
+    let Some((zero, number)) = after.split_once(')') else { return Cow::Borrowed(typed) };
+    let country: String = country.chars().filter(|c| !SEPARATORS.contains(*c)).collect();
+    let is_country = (1..=3).contains(&country.len()) && country.bytes().all(|b| b.is_ascii_digit());
+    if !is_country || zero.trim() != "0" {
+        return Cow::Borrowed(typed);
+    }
+    let zero = if KEEP_ZERO.contains(&country.as_str()) { "0" } else { "" };
+    Cow::Owned(format!("+{country}{zero}{number}"))
 }
 
 /// Do two numbers reach the same phone, as far as one can tell? `0171 5550100` and `+49 171 5550100` do.
@@ -31,7 +50,7 @@ pub(crate) fn same(one: &str, other: &str) -> bool {
 
 /// The digits that count: without separators, and without what stands for "abroad" or "this country".
 pub(crate) fn digits(number: &str) -> String {
-    let digits: String = number.chars().filter(char::is_ascii_digit).collect();
+    let digits: String = without_trunk_zero(number.trim()).chars().filter(char::is_ascii_digit).collect();
     digits.trim_start_matches('0').to_owned()
 }
 
@@ -45,6 +64,13 @@ mod tests {
             ("+15550100", Some("+15550100")),
             (" +49 (171) 555-01.00 ", Some("+491715550100")),
             ("0171/5550100", Some("01715550100")),
+            ("+49 (0) 171 5550100", Some("+491715550100")),
+            ("+44(0)7700 900123", Some("+447700900123")),
+            ("+49 ( 0 )30/5550100", Some("+49305550100")),
+            ("+39 (0)6 5550100", Some("+39065550100")),
+            ("+1 (0171) 5550100", Some("+101715550100")),
+            ("(0) 171 5550100", Some("01715550100")),
+            ("+49 171 (0) 5550100", Some("+4917105550100")),
             ("12345", Some("12345")),
             ("110", Some("110")),
             ("12", None),
@@ -71,6 +97,8 @@ mod tests {
         for (one, other, expected) in [
             ("+49 171 5550100", "0171 5550100", true),
             ("+491715550100", "00491715550100", true),
+            ("+49 (0) 171 5550100", "0171 5550100", true),
+            ("+49 (0) 171 5550100", "+491715550100", true),
             ("+15550100123", "+15550100123", true),
             ("+15550100123", "+15550100124", false),
             ("+4915155501001", "+4917155501001", false),

@@ -128,6 +128,19 @@ pub fn failed(tx: &Transaction<'_>, why: &str, now: Timestamp) -> Result<(), DbE
     Ok(())
 }
 
+/// Erases all that is kept of the phone's messages: what waits, what was dropped, the mark and how the last poll went.
+/// Returns how many waited. Only while reading is off: a poll would take the inbox for new to it, and seed again.
+pub fn forget_all(tx: &Transaction<'_>) -> Result<usize, DbError> {
+    let waited = pending::clear(tx, QUEUE)?;
+    tx.execute("DELETE FROM sms_seen", [])?;
+    tx.execute(
+        "UPDATE sms_sync SET seeded = 0, mark_id = NULL, mark_date = NULL, mark_address = NULL, newest = NULL, more = 0,
+                last_sync = NULL, last_attempt = NULL, unread = 0, last_error = NULL",
+        [],
+    )?;
+    Ok(waited)
+}
+
 fn move_mark(tx: &Transaction<'_>, mark: &Mark) -> Result<(), DbError> {
     let top = mark.top.as_ref();
     tx.execute(
@@ -152,4 +165,34 @@ fn move_mark(tx: &Transaction<'_>, mark: &Mark) -> Result<(), DbError> {
 fn name(identity: &Identity) -> String {
     let Identity { id, date, address } = identity;
     super::identity_name(id.0, date.as_millisecond(), address.as_written())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::Db;
+
+    #[tokio::test]
+    async fn forgetting_all_leaves_nothing_of_any_message() {
+        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+        let checked = db.write(|tx| {
+            let sms = |id: i64| Sms {
+                id: SmsId(id),
+                address: Untrusted::new("+15550100"),
+                date: Timestamp::from_second(id).unwrap_or_default(),
+                body: Untrusted::new("hi"),
+                read: false,
+            };
+            let fresh: Vec<Sms> = (1..=150).map(sms).collect();
+            let mark = Mark::seed(fresh.last(), &fresh, Timestamp::UNIX_EPOCH);
+            polled(tx, &fresh, &mark, Clone::clone, Timestamp::UNIX_EPOCH)?;
+            failed(tx, "no", Timestamp::UNIX_EPOCH)?;
+            assert!(!pending::dropped(tx, QUEUE)?.is_empty() && sync(tx)? != Sync::default());
+            assert_eq!(forget_all(tx)?, 100);
+            assert_eq!((pending::count(tx, QUEUE)?, pending::dropped(tx, QUEUE)?), (0, vec![]));
+            assert_eq!(sync(tx)?, Sync::default());
+            Ok::<_, DbError>(())
+        });
+        checked.await.unwrap();
+    }
 }

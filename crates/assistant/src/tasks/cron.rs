@@ -1,7 +1,8 @@
 //! Pure: a cron expression of five fields, and when it comes next.
 //!
 //! Minute, hour, day of the month, month, day of the week; each `*`, `*/n`, `a`, `a-b`, `a-b/n`, or several of them
-//! with commas. Sunday is 0 (and 7). Where both days are restricted, either will do, as crontab(5) has it: a field
+//! with commas. Sunday is 0 (and 7). Months and days of the week may be named (`JAN`, `MON-FRI`), and `@daily` and its kin
+//! stand for a whole expression. Where both days are restricted, either will do, as crontab(5) has it: a field
 //! that begins with `*` is not a restriction.
 //!
 //! Times are those of a wall clock. One that a change of the clock skips is moved on by it; of one that comes twice
@@ -39,13 +40,29 @@ struct Range {
     name: &'static str,
     from: u8,
     to: u8,
+    /// What its numbers are called, beginning with `from`.
+    called: &'static [&'static str],
 }
 
-const MINUTE: Range = Range { name: "minute", from: 0, to: 59 };
-const HOUR: Range = Range { name: "hour", from: 0, to: 23 };
-const DAY: Range = Range { name: "day of the month", from: 1, to: 31 };
-const MONTH: Range = Range { name: "month", from: 1, to: 12 };
-const WEEKDAY: Range = Range { name: "day of the week", from: 0, to: 7 };
+const MONTHS: [&str; 12] =
+    ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
+const WEEKDAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
+/// Words that stand for a whole expression.
+const NAMED: [(&str, &str); 7] = [
+    ("@yearly", "0 0 1 1 *"),
+    ("@annually", "0 0 1 1 *"),
+    ("@monthly", "0 0 1 * *"),
+    ("@weekly", "0 0 * * 0"),
+    ("@daily", "0 0 * * *"),
+    ("@midnight", "0 0 * * *"),
+    ("@hourly", "0 * * * *"),
+];
+
+const MINUTE: Range = Range { name: "minute", from: 0, to: 59, called: &[] };
+const HOUR: Range = Range { name: "hour", from: 0, to: 23, called: &[] };
+const DAY: Range = Range { name: "day of the month", from: 1, to: 31, called: &[] };
+const MONTH: Range = Range { name: "month", from: 1, to: 12, called: &MONTHS };
+const WEEKDAY: Range = Range { name: "day of the week", from: 0, to: 7, called: &WEEKDAYS };
 
 /// Whatever fires at all fires within this time: the rarest, a 29 February on a given day of the week, may have to
 /// wait for 40 years.
@@ -57,7 +74,7 @@ impl FromStr for Cron {
     type Err = String;
 
     fn from_str(typed: &str) -> Result<Self, String> {
-        let fields: Vec<&str> = typed.split_whitespace().collect();
+        let fields: Vec<&str> = meant(typed)?.split_whitespace().collect();
         let &[minutes, hours, days, months, weekdays] = fields.as_slice() else {
             return Err(format!(
                 "A cron expression has five fields (minute, hour, day of the month, month, day of the week), such as \
@@ -77,6 +94,23 @@ impl FromStr for Cron {
         let fires = days_from(jiff::civil::date(2000, 1, 1)).any(|day| cron.fits(day));
         if fires { Ok(cron) } else { Err(format!("The cron expression {} never comes true.", cron.written)) }
     }
+}
+
+/// The expression that was typed, or that a word stands for.
+fn meant(typed: &str) -> Result<&str, String> {
+    let word = typed.trim();
+    if !word.starts_with('@') {
+        return Ok(typed);
+    }
+    let named = NAMED.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
+    named.map(|(_, stands_for)| *stands_for).ok_or_else(|| {
+        let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
+        let shown: String = word.chars().take(40).collect();
+        format!(
+            "{shown} stands for no time here. Write one of {}, or five fields such as 30 7 * * 1-5.",
+            names.join(", ")
+        )
+    })
 }
 
 /// As it was written, with one blank between the fields.
@@ -160,12 +194,12 @@ impl Range {
     /// `*`, `a` or `a-b`, the first and the last with an optional `/n`.
     fn part(&self, part: &str) -> Result<u64, String> {
         let (span, step) = match part.split_once('/') {
-            Some((span, step)) => (span, Some(self.number(step, part)?)),
+            Some((span, step)) => (span, Some(self.digits(step, part)?)),
             None => (part, None),
         };
         let (from, to) = match (span, span.split_once('-')) {
             ("*", _) => (self.from, self.to),
-            (_, Some((from, to))) => (self.number(from, part)?, self.number(to, part)?),
+            (_, Some((from, to))) => self.span(self.number(from, part)?, self.number(to, part)?, to),
             (_, None) if step.is_none() => (self.number(span, part)?, self.number(span, part)?),
             (_, None) => return Err(self.refused(part)),
         };
@@ -176,16 +210,32 @@ impl Range {
         Ok(numbers.fold(0, |set, number| set | 1 << number))
     }
 
-    fn number(&self, digits: &str, part: &str) -> Result<u8, String> {
+    /// From one to the other. A week that ends with `SUN` ends with the seventh day.
+    fn span(&self, from: u8, to: u8, named: &str) -> (u8, u8) {
+        let sunday = named.eq_ignore_ascii_case(WEEKDAYS[0]) && self.to == WEEKDAY.to;
+        (from, if sunday && from > 0 { self.to } else { to })
+    }
+
+    /// A number, or the name of one.
+    fn number(&self, written: &str, part: &str) -> Result<u8, String> {
+        let named = self.called.iter().zip(self.from..).find(|(name, _)| name.eq_ignore_ascii_case(written));
+        named.map_or_else(|| self.digits(written, part), |(_, number)| Ok(number))
+    }
+
+    fn digits(&self, digits: &str, part: &str) -> Result<u8, String> {
         let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         plain.then(|| digits.parse().ok()).flatten().ok_or_else(|| self.refused(part))
     }
 
     fn refused(&self, part: &str) -> String {
-        let Self { name, from, to } = self;
+        let Self { name, from, to, called } = self;
+        let names = match (called.first(), called.last()) {
+            (Some(first), Some(last)) => format!(" or a name from {first} to {last}"),
+            _ => String::new(),
+        };
         format!(
-            "\"{part}\" is no {name} of a cron expression. Write *, */n, a number from {from} to {to}, a range such as \
-             {from}-{to}, or several with commas."
+            "\"{part}\" is no {name} of a cron expression. Write *, */n, a number from {from} to {to}{names}, a range such \
+             as {from}-{to}, or several with commas."
         )
     }
 }

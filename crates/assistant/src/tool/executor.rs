@@ -34,10 +34,11 @@ pub async fn execute(
         }
         Err(sentence) => Err(sentence),
     };
-    let success = outcome.is_ok();
+    // A tool that has something to tell of its failure says itself that it failed.
+    let success = outcome.as_ref().is_ok_and(|fields| fields.get("success") != Some(&Value::Bool(false)));
     let text = match outcome {
         Ok(mut fields) => {
-            fields.insert("success".to_owned(), true.into());
+            fields.insert("success".to_owned(), success.into());
             Value::Object(fields).to_string()
         }
         Err(sentence) => json!({"success": false, "error": sentence}).to_string(),

@@ -96,8 +96,22 @@ fn value(wanted: &Value, given: Option<Value>) -> Option<Value> {
         Some("object") => fitted.is_object(),
         _ => true,
     };
+    let fitted = as_listed(wanted, fitted);
     let listed = wanted.get("enum").and_then(Value::as_array).is_none_or(|allowed| allowed.contains(&fitted));
     (right && listed).then_some(fitted)
+}
+
+/// One of the words that are allowed, where only the case is another.
+fn as_listed(wanted: &Value, given: Value) -> Value {
+    let Some(allowed) = wanted.get("enum").and_then(Value::as_array) else { return given };
+    let same = |one: &&Value| {
+        one.as_str().zip(given.as_str()).is_some_and(|(one, given)| one.eq_ignore_ascii_case(given.trim()))
+    };
+    let mut like = allowed.iter().filter(same);
+    match (like.next(), like.next()) {
+        (Some(one), None) if !allowed.contains(&given) => one.clone(),
+        _ => given,
+    }
 }
 
 /// A number of things, however a model wrote it.
@@ -173,6 +187,7 @@ mod tests {
                 json!({"id": 1, "to": "x", "loud": 3}),
                 Err("The parameter \"loud\" must be true or false, but it is 3."),
             ),
+            (json!({"id": 1, "to": "x", "kind": " b"}), Ok(json!({"id": 1, "to": "x", "kind": "B"}))),
             (
                 json!({"id": 1, "to": "x", "kind": "C"}),
                 Err("The parameter \"kind\" must be one of \"A\", \"B\", but it is \"C\"."),

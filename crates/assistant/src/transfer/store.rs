@@ -9,12 +9,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{Import, Mode, Outcome, PlainModel, Secrets, Section, tasks};
-use crate::agent;
+use crate::agent::Veil;
 use crate::agent::conversation::{self, Codes, Whole};
 use crate::db::DbError;
 use crate::memory::{self, Memory};
 use crate::models::{self, ConfiguredModel};
-use crate::settings;
+use crate::settings::{self, Values};
 
 pub(super) fn read(tx: &Transaction<'_>, section: Section) -> Result<Value, DbError> {
     Ok(match section {
@@ -22,18 +22,27 @@ pub(super) fn read(tx: &Transaction<'_>, section: Section) -> Result<Value, DbEr
         Section::Memory => json!(memory::store::all(tx)?),
         Section::Models => json!(models::store::all(tx)?.iter().map(plain).collect::<Vec<_>>()),
         Section::Tasks => json!(tasks::read(tx)?),
-        Section::Conversations => json!(without_codes(conversation::all_whole(tx)?)),
+        Section::Conversations => json!(conversations(tx)?),
     })
 }
 
-/// An export leaves the house: codes that a conversation was shown stay behind.
-fn without_codes(mut all: Vec<Whole>) -> Vec<Whole> {
-    for whole in all.iter_mut().filter(|whole| whole.codes != Codes::Hidden) {
-        for entry in &mut whole.entries {
-            entry.message = agent::without_codes(entry.message.clone());
-        }
+/// Every conversation as a file may hold it: codes that it was shown stay behind.
+fn conversations(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
+    let values = settings::load(tx)?;
+    Ok(conversation::all_whole(tx)?.into_iter().map(|whole| without_codes(whole, &values)).collect())
+}
+
+fn without_codes(mut whole: Whole, values: &Values) -> Whole {
+    let kept = whole.kept(values).from_file();
+    let shown = std::mem::take(&mut whole.shown);
+    whole.codes = Codes::default();
+    let Some(codes) = kept else { return whole };
+    let veil = Veil::new(codes, shown, whole.entries.iter().map(|entry| &entry.message));
+    whole.title = veil.over_text(&whole.title);
+    for entry in &mut whole.entries {
+        entry.message = veil.over(entry.message.clone());
     }
-    all
+    whole
 }
 
 fn plain(model: &ConfiguredModel) -> PlainModel {
@@ -175,8 +184,9 @@ fn write_conversations(
     items: &[Whole],
     mode: Mode,
 ) -> Result<(), DbError> {
+    // As a file of this home tells them, or none of them with a code in its title would be known again.
     let before: BTreeMap<_, _> =
-        conversation::all_whole(tx)?.into_iter().map(|whole| (whole.identity(), whole)).collect();
+        conversations(tx)?.into_iter().map(|whole| (whole.identity(), whole)).collect();
     if mode == Mode::Replace {
         outcome.removed =
             before.keys().filter(|known| items.iter().all(|item| item.identity() != **known)).count();

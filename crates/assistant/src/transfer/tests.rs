@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::fuzz::{home, put, take};
 use super::*;
-use crate::agent::conversation::{self, Entry, Whole};
+use crate::agent::conversation::{self, Codes, Entry, Whole};
 use crate::db::Db;
 use crate::gate::Taint;
 use crate::memory::{Category, MemoryKey};
@@ -87,8 +87,9 @@ fn whole(said: &[String]) -> Whole {
         updated_at: 9,
         entries,
         tainted: true,
-        codes: conversation::Codes::Hidden,
+        codes: Codes::Hidden,
         unseen: false,
+        shown: crate::codes::Shown::default(),
     }
 }
 
@@ -112,6 +113,38 @@ proptest! {
             prop_assert!(again.iter().all(|o| o.new == 0 && o.changed == 0 && o.removed == 0), "{again:?}");
             prop_assert_eq!(take(&to, None), taken.clone());
         }
+    }
+}
+
+/// A file leaves the house. What was shown stays behind, wherever it was written and however it was spelled; and the file
+/// is still known as this conversation's when it comes back.
+#[test]
+fn codes_that_were_shown_are_in_no_file() {
+    for codes in [Codes::Shown, Codes::HiddenAgain] {
+        let db = home();
+        let fill = move |tx: &Transaction<'_>| {
+            let id = conversation::create(tx, Timestamp::UNIX_EPOCH)?;
+            conversation::set_codes(tx, id, Codes::Shown)?;
+            let user = |text: &str| Message::User { text: text.into() };
+            let said = |text: &str| Message::Assistant { text: text.into(), calls: vec![], signature: None };
+            let all = [
+                user("is 482913 it?"),
+                said("Your login code is 482913."),
+                said("So 482-913."),
+                user("4 8 2 9 1 3"),
+            ];
+            conversation::append(tx, id, &all, None, Timestamp::UNIX_EPOCH)?;
+            conversation::set_codes(tx, id, codes).map(drop)
+        };
+        db.write_now(fill).unwrap_or_else(|e: DbError| panic!("{e}"));
+        let taken = take(&db, None);
+        let text = serde_json::to_string(&taken).unwrap();
+        let conversation = text.split("created_at").nth(1).unwrap();
+        assert!(!text.contains("482") && !text.contains("4 8 2"), "{text}");
+        assert!(conversation.matches("[code]").count() >= 4, "{text}");
+        let again = put(&db, &taken, Mode::Merge, None).unwrap();
+        let told = again.iter().find(|outcome| outcome.section == "conversations").unwrap();
+        assert_eq!((told.new, told.changed, told.same), (0, 0, 1), "{told:?}");
     }
 }
 

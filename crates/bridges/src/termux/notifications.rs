@@ -113,13 +113,20 @@ impl Watch {
 /// What happened between two looks. Pure. What came while nobody could look is news, except at the very first look.
 fn difference(before: Option<&Tray>, now: &Tray, bound: bool) -> Vec<Heard> {
     let Some(before) = before else {
-        return vec![Heard::Bound { standing: now.values().cloned().collect() }];
+        return vec![Heard::Bound { standing: by_time(now.values()).cloned().collect() }];
     };
     let binds = (!bound).then(|| Heard::Bound { standing: vec![] });
     let gone = before.keys().filter(|key| !now.contains_key(*key)).map(|key| Heard::Closed(key.clone()));
     let changed = now.iter().filter(|(key, post)| before.get(*key) != Some(*post));
-    let posted = changed.map(|(_, post)| Heard::Posted(Box::new(post.clone())));
+    let posted = by_time(changed.map(|(_, post)| post)).map(|post| Heard::Posted(Box::new(post.clone())));
     binds.into_iter().chain(gone).chain(posted).collect()
+}
+
+/// The oldest first. What does not tell its time counts as the newest, since it was first seen just now.
+fn by_time<'a>(posts: impl Iterator<Item = &'a Post>) -> impl Iterator<Item = &'a Post> {
+    let mut posts: Vec<&Post> = posts.collect();
+    posts.sort_by_key(|post| (post.posted_at.is_none(), post.posted_at));
+    posts.into_iter()
 }
 
 /// One entry, as Termux:API writes it.
@@ -249,6 +256,34 @@ mod tests {
         assert_eq!(difference(Some(&before), &now, true), expected);
         match &difference(None, &before, false)[..] {
             [Heard::Bound { standing }] => assert_eq!(standing.len(), 2),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_came_within_one_look_is_told_by_its_time() {
+        let entry = |key: &str, when: &str| {
+            format!(r#"{{"key":"{key}","packageName":"org.x","title":"{key}"{when}}}"#)
+        };
+        let at = |time: &str| format!(r#","when":"2026-11-15 {time}""#);
+        let said = [
+            entry("a", &at("10:00:02")),
+            entry("b", ""),
+            entry("c", &at("10:00:00")),
+            entry("d", &at("10:00:01")),
+        ];
+        let now = tray(&format!("[{}]", said.join(",")));
+        let title = |post: &Post| post.title.as_written().to_owned();
+        let posted = difference(Some(&Tray::new()), &now, true);
+        let told: Vec<String> = posted
+            .iter()
+            .filter_map(|heard| if let Heard::Posted(post) = heard { Some(title(post)) } else { None })
+            .collect();
+        assert_eq!(told, ["c", "d", "a", "b"], "the oldest first, and last what does not tell its time");
+        match &difference(None, &now, false)[..] {
+            [Heard::Bound { standing }] => {
+                assert_eq!(standing.iter().map(title).collect::<Vec<_>>(), ["c", "d", "a", "b"]);
+            }
             other => panic!("{other:?}"),
         }
     }

@@ -143,6 +143,9 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai tasks list\n  kai tasks show 3\n  kai tasks cancel 3"
     )]
     Tasks(TasksCommand),
+    /// See and cancel alarms that have not rung yet
+    #[command(subcommand, after_help = "Examples:\n  kai alarms list\n  kai alarms cancel 3")]
+    Alarms(AlarmsCommand),
     /// See the tools and try one as the model would
     #[command(
         subcommand,
@@ -508,6 +511,20 @@ pub(super) enum MemoryCommand {
     Decline {
         /// The key that `kai memory proposals` shows first
         key: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum AlarmsCommand {
+    /// All alarms and timers, the next first
+    #[command(after_help = "Examples:\n  kai alarms list\n  kai alarms list --json")]
+    List,
+    /// Take one away before it rings
+    #[command(after_help = "Example:\n  kai alarms cancel 3")]
+    Cancel {
+        /// The number that `kai alarms list` shows first
+        #[arg(value_parser = number)]
+        id: i64,
     },
 }
 

@@ -33,6 +33,11 @@ pub(super) enum SmsCommand {
         #[arg(value_parser = args::number)]
         id: i64,
     },
+    /// Erase what Kai keeps of your messages, once reading is off
+    #[command(
+        after_help = "Asks on the terminal first. Your phone's messages, drafts, conversations and the ledger stay as they are.\n\nExample:\n  kai settings set sms_enabled false\n  kai sms forget"
+    )]
+    Forget,
     /// Search the inbox by sender and text
     #[command(after_help = "Example:\n  kai sms search dinner")]
     Search {
@@ -139,11 +144,24 @@ impl Asking {
         match command {
             SmsCommand::Poll => self.show(Call::Sms(SmsCall::Poll), polled),
             SmsCommand::List => self.queue(),
+            SmsCommand::Forget => self.forget_sms(),
             SmsCommand::Read { id } => self.show(Call::Sms(SmsCall::Read { id: SmsId(id) }), message),
             SmsCommand::Search { text } => self.show(Call::Sms(SmsCall::Search { text }), |rows: &Vec<_>| {
                 messages(rows, "Nothing was found.")
             }),
         }
+    }
+
+    fn forget_sms(&self) -> Result<ExitCode, Failure> {
+        let status: SmsStatus = self.caller.ask(Call::Sms(SmsCall::Known))?;
+        if !status.enabled {
+            self.wants_erased(&status.kept(), "kai sms forget")?;
+        }
+        self.tell(
+            Call::Sms(SmsCall::Forget),
+            |gone: &usize| json!({"forgotten": gone}),
+            |gone| format!("Erased. {} waited for the next heartbeat.\n", show::count(*gone, "message")),
+        )
     }
 
     /// An empty list says why it is empty.

@@ -26,15 +26,18 @@ use kai_assistant::agent::conversation::ConversationId;
 #[cfg(any(feature = "sms", feature = "notifications"))]
 use kai_assistant::agent::conversation::Which;
 
+use kai_assistant::device::alarm::AlarmId;
 #[cfg(feature = "sms")]
 use kai_assistant::home::Home;
 use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::models;
+#[cfg(any(feature = "sms", feature = "notifications"))]
+use kai_assistant::settings;
 use kai_assistant::tasks::TaskId;
 
 use self::args::{
-    Args, ChatsCommand, Command, HeartbeatCommand, LedgerCommand, MemoryCommand, ModelsCommand,
-    SettingsCommand, TasksCommand, ToolsCommand,
+    AlarmsCommand, Args, ChatsCommand, Command, HeartbeatCommand, LedgerCommand, MemoryCommand,
+    ModelsCommand, SettingsCommand, TasksCommand, ToolsCommand,
 };
 use crate::call::{
     Call, ModelRemoved, ModelRow, ModelTest, NewModel, Revoked, SettingRow, SignInLink, ToolAnswer,
@@ -49,6 +52,10 @@ use crate::heartbeat::{DryRun, Ran};
 use crate::home::{self, Keys};
 use crate::ledger::{LedgerCall, LedgerCheck};
 use crate::logs;
+#[cfg(feature = "notifications")]
+use crate::notifications::{Asked, NotificationsStatus};
+#[cfg(feature = "sms")]
+use crate::sms::{SmsCall, SmsStatus};
 
 /// Parses, runs, and ends with the right code.
 pub(crate) fn run() -> ExitCode {
@@ -97,6 +104,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         Command::Heartbeat(command) => ask.heartbeat(&command),
         Command::Memory(command) => ask.memory(command),
         Command::Tasks(command) => ask.tasks(&command),
+        Command::Alarms(command) => ask.alarms(&command),
         Command::Tools(command) => ask.tools(command),
         #[cfg(feature = "sms")]
         Command::Sms(command) => ask.sms(command),
@@ -266,9 +274,11 @@ impl Asking {
             }
             SettingsCommand::Set { key, value } => {
                 let value = args::setting_value(&key, value)?;
-                self.show(Call::SettingsSet { key, value }, |row: &SettingRow| {
-                    format!("{} = {}\n", row.key, out::visible(&row.value))
-                })
+                let row: SettingRow = self.caller.ask(Call::SettingsSet { key, value })?;
+                self.print(&row, |row| format!("{} = {}\n", row.key, out::visible(&row.value)));
+                #[cfg(any(feature = "sms", feature = "notifications"))]
+                self.say_what_is_kept(&row.key)?;
+                Ok(ExitCode::SUCCESS)
             }
         }
     }
@@ -346,6 +356,55 @@ impl Asking {
                 |id| format!("Cancelled task {}.\n", id.0),
             ),
         }
+    }
+
+    fn alarms(&self, command: &AlarmsCommand) -> Result<ExitCode, Failure> {
+        match *command {
+            AlarmsCommand::List => self.show(Call::AlarmsList, |rows: &Vec<_>| show::alarms(rows)),
+            AlarmsCommand::Cancel { id } => self.tell(
+                Call::AlarmsCancel { id: AlarmId(id) },
+                |id: &AlarmId| json!({"id": id, "cancelled": true}),
+                |id| format!("Cancelled alarm {}.\n", id.0),
+            ),
+        }
+    }
+
+    /// Asks before something is erased for good; without a terminal it is not.
+    #[cfg(any(feature = "sms", feature = "notifications"))]
+    fn wants_erased(&self, what: &str, command: &str) -> Result<(), Failure> {
+        if !std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+            return Err(Failure::failed(format!(
+                "Nothing was erased: {command} asks first, and there is no terminal to ask on."
+            )));
+        }
+        if yes::given(&format!("Erase {what}? This cannot be undone.")) {
+            Ok(())
+        } else {
+            Err(Failure::failed("Nothing was erased."))
+        }
+    }
+
+    /// Turned off, what was kept stays; whoever wants it gone is told how.
+    #[cfg(any(feature = "sms", feature = "notifications"))]
+    fn say_what_is_kept(&self, key: &str) -> Result<(), Failure> {
+        #[cfg(feature = "sms")]
+        if key == settings::SMS_ENABLED.key {
+            let status: SmsStatus = self.caller.ask(Call::Sms(SmsCall::Known))?;
+            if !status.enabled && status.keeps() {
+                out::note(&format!("Kai still keeps {}. To erase it: kai sms forget", status.kept()));
+            }
+        }
+        #[cfg(feature = "notifications")]
+        if key == settings::NOTIFICATIONS_ENABLED.key {
+            let status: NotificationsStatus = self.caller.ask(Call::Notifications(Asked::Known))?;
+            if !status.enabled && status.keeps() {
+                out::note(&format!(
+                    "Kai still keeps {}. To erase it: kai notifications forget",
+                    status.kept()
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn tools(&self, command: ToolsCommand) -> Result<ExitCode, Failure> {

@@ -10,7 +10,7 @@ use super::out::visible;
 use super::{Asking, show};
 use crate::call::Call;
 use crate::failure::Failure;
-use crate::notifications::{Asked, GapRow, NotificationsStatus, UNSUPPORTED};
+use crate::notifications::{Asked, Forgotten, GapRow, NotificationsStatus, UNSUPPORTED};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum NotificationsCommand {
@@ -41,6 +41,11 @@ pub(super) enum NotificationsCommand {
     /// Empty the queue; what is kept can still be searched
     #[command(after_help = "Example:\n  kai notifications clear")]
     Clear,
+    /// Erase all notifications that Kai keeps, once reading is off
+    #[command(
+        after_help = "Asks on the terminal first. Conversations and the ledger stay as they are.\n\nExample:\n  kai settings set notifications_enabled false\n  kai notifications forget"
+    )]
+    Forget,
     /// Look now, and say how it stands
     #[command(after_help = "Example:\n  kai notifications refresh")]
     Refresh,
@@ -60,8 +65,19 @@ pub(super) fn run(ask: &Asking, command: NotificationsCommand) -> Result<ExitCod
             |gone: &usize| json!({"cleared": gone}),
             |gone| format!("Removed {} from the queue.\n", show::count(*gone, "notification")),
         ),
+        NotificationsCommand::Forget => forget(ask),
         NotificationsCommand::Refresh => ask.show(call(Asked::Refresh), |status| sentence(status) + "\n"),
     }
+}
+
+fn forget(ask: &Asking) -> Result<ExitCode, Failure> {
+    let status: NotificationsStatus = ask.caller.ask(Call::Notifications(Asked::Known))?;
+    if !status.enabled {
+        ask.wants_erased(&status.kept(), "kai notifications forget")?;
+    }
+    ask.show(Call::Notifications(Asked::Forget), |gone: &Forgotten| {
+        format!("Erased {}.\n", show::count(gone.records.max(gone.queued), "notification"))
+    })
 }
 
 /// An empty list says why it is empty.

@@ -9,6 +9,7 @@ use kai_assistant::tasks::{Missed, Status};
 use kai_llm::Message;
 
 use super::out::visible;
+use crate::alarms::AlarmRow;
 use crate::call::{ModelRow, ModelTest, SettingRow, ToolRow};
 use crate::chats::ChatRow;
 use crate::doctor::{Check, Verdict};
@@ -270,6 +271,17 @@ pub(super) fn tasks(rows: &[TaskRow]) -> String {
         return "No tasks. Ask Kai to do something later, for example: every weekday at 7:30.\n".to_owned();
     }
     columns(&rows.iter().map(|row| (row.id.0.to_string(), task_line(row))).collect::<Vec<_>>())
+}
+
+pub(super) fn alarms(rows: &[AlarmRow]) -> String {
+    if rows.is_empty() {
+        return "No alarms. Ask Kai to set one, for example: wake me at seven.\n".to_owned();
+    }
+    let line = |row: &AlarmRow| {
+        let label = if row.label.is_empty() { "Alarm".to_owned() } else { visible(&row.label) };
+        (row.id.0.to_string(), format!("{label}: rings at {}", spoken(&row.due_local)))
+    };
+    columns(&rows.iter().map(line).collect::<Vec<_>>())
 }
 
 /// Name, schedule, and what is worth a look.

@@ -9,6 +9,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::agent::conversation::{self, Whole};
+use kai_assistant::device::alarm::Alarm;
 use kai_assistant::memory::store::{self as memory, Removed};
 use kai_assistant::models::{ConfiguredModel, store as models};
 use kai_assistant::tasks::store as tasks;
@@ -16,6 +17,7 @@ use kai_assistant::tasks::{Task, TaskRun};
 use serde::Deserialize;
 
 use super::{Web, reply};
+use crate::alarms;
 use crate::failure::Failure;
 
 /// So long a deletion can be taken back.
@@ -27,6 +29,7 @@ pub(super) enum Kept {
     Chat(Box<Whole>),
     Memory(Removed),
     Task(Box<Task>, Vec<TaskRun>),
+    Alarm(Alarm),
     /// With its key, and where it stood.
     Model(Box<ConfiguredModel>, usize),
 }
@@ -45,6 +48,8 @@ impl Kept {
             Self::Chat(whole) => &whole.title,
             Self::Memory(removed) => removed.memory.key.as_str(),
             Self::Task(task, _) => &task.description,
+            Self::Alarm(alarm) if alarm.label.is_empty() => "Alarm",
+            Self::Alarm(alarm) => &alarm.label,
             Self::Model(model, _) => &model.name,
         }
     }
@@ -52,7 +57,7 @@ impl Kept {
     fn told(&self) -> Told {
         match self {
             Self::Chat(_) => Told::InChats,
-            Self::Memory(_) | Self::Task(..) | Self::Model(..) => Told::InSettings,
+            Self::Memory(_) | Self::Task(..) | Self::Alarm(_) | Self::Model(..) => Told::InSettings,
         }
     }
 
@@ -65,6 +70,7 @@ impl Kept {
             }
             Self::Memory(removed) => web.app.db.write(move |tx| memory::put_back(tx, &removed)).await?,
             Self::Task(task, runs) => web.app.db.write(move |tx| tasks::restore(tx, &task, &runs)).await?,
+            Self::Alarm(alarm) => alarms::put_back(&web.app, alarm).await?,
             Self::Model(model, at) => {
                 let back = web.app.db.write(move |tx| models::restore(tx, &model, at)).await?;
                 if !back {

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::browser::Browser;
 use crate::kit::{Done, Home, kai, wait_for};
 use crate::phone::{NOTE, Phone};
 
@@ -247,4 +248,39 @@ fn an_alarm_that_nobody_could_show_is_tried_again() {
     assert_eq!(phone.call("set_alarm", &json!({"duration_seconds": 1, "label": "Tea"})).code, 0);
     let log = phone.wait_for("Tea");
     assert!(log.contains("This alarm was due at"), "{log}");
+}
+
+#[test]
+fn alarms_are_listed_and_cancelled_by_command_and_on_the_page() {
+    let phone = Phone::new(&["termux-notification"]);
+    let run = |args: &[&str]| Done::from(phone.command().args(args).output().unwrap());
+    assert!(run(&["alarms", "list"]).out.contains("No alarms."));
+    let daemon = phone.start();
+    for (seconds, label) in [(7_200, "Cake <b>"), (3_600, "Tea"), (80_000, "")] {
+        assert_eq!(phone.call("set_alarm", &json!({"duration_seconds": seconds, "label": label})).code, 0);
+    }
+    let labels = || -> Vec<String> {
+        let rows = run(&["alarms", "list", "--json"]).json();
+        rows.as_array().unwrap().iter().map(|row| row["label"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(labels(), ["Tea", "Cake <b>", ""], "the next first");
+    let listed = run(&["alarms", "list"]).out;
+    assert!(listed.contains("Tea: rings at 20") && listed.contains("Alarm: rings at"), "{listed}");
+    assert_eq!(run(&["alarms", "cancel", "2", "--json"]).json(), json!({"id": 2, "cancelled": true}));
+    run(&["alarms", "cancel", "2"]).refused(1, "no alarm number 2. It may have rung already");
+    let browser = Browser::start();
+    browser.enter(&daemon);
+    browser.agent(&daemon);
+    browser.until("two alarms", "return document.querySelectorAll('[data-testid=alarm]').length === 2");
+    assert!(browser.texts("alarm")[0].contains("Cake <b>"), "{:?}", browser.texts("alarm"));
+    browser.picture("alarms");
+    browser.click("alarm-cancel");
+    browser.until("one alarm", "return document.querySelectorAll('[data-testid=alarm]').length === 1");
+    assert_eq!(labels(), [""]);
+    browser.click("undo");
+    browser.until("it to be back", "return document.querySelectorAll('[data-testid=alarm]').length === 2");
+    assert_eq!(labels(), ["Cake <b>", ""]);
+    drop(daemon);
+    assert_eq!(run(&["alarms", "cancel", "1"]).out, "Cancelled alarm 1.\n", "without a daemon too");
+    assert_eq!(labels(), [""]);
 }

@@ -273,3 +273,38 @@ fn the_agent_page_is_right_for_all_eyes_and_light() {
     }
     browser.fine();
 }
+
+#[test]
+fn what_is_kept_of_a_source_that_is_off_is_erased_in_two_taps() {
+    let phone = ready();
+    phone.program("termux-notification-list", "echo '[]'");
+    phone.inbox(&[(41, ALICE, "before"), (42, ALICE, "Dinner?")]);
+    phone.run(&["sms", "poll"]);
+    let daemon = phone.start();
+    phone.run(&["settings", "set", "notifications_enabled", "true"]);
+    wait_for("the listener", || {
+        phone.run(&["status", "--json"]).json()["notifications"]["state"] == "listening"
+    });
+    let browser = Browser::start();
+    browser.enter(&daemon);
+    browser.agent(&daemon);
+    assert!(browser.texts("sms-kept").is_empty() && browser.texts("notifications-kept").is_empty());
+    for (card, toggle) in [("sms", "sms-read-toggle"), ("notifications", "notifications-toggle")] {
+        browser.turn(toggle, false);
+        browser.until_seen(&format!("{card}-kept"));
+        browser.click(&format!("{card}-erase-ask"));
+        browser.until_seen(&format!("{card}-erase"));
+        check(&browser, "about to erase");
+        browser.picture(&format!("erase-{card}"));
+        browser.click(&format!("{card}-keep"));
+        browser.until_gone(&format!("{card}-erase"));
+        browser.click(&format!("{card}-erase-ask"));
+        browser.until_seen(&format!("{card}-erase"));
+        browser.click(&format!("{card}-erase"));
+        browser.until_gone(&format!("{card}-kept"));
+    }
+    let status = phone.run(&["status", "--json"]).json();
+    assert_eq!((&status["sms"]["queued"], &status["sms"]["lastSeenId"]), (&json!(0), &json!(null)));
+    assert_eq!(status["notifications"]["lastSyncEpochMs"], json!(null), "{status}");
+    browser.fine();
+}

@@ -440,7 +440,8 @@ fn whatever_is_started_is_gone_when_the_command_ends_or_its_time_is_up() {
                 (&json!(true), &json!(137)),
                 "{name}: {command}: {said}"
             );
-            assert_eq!(said["note"], "The command was stopped after 1 s.", "{name}");
+            assert_eq!(said["error"], "The command was stopped after 1 s.", "{name}");
+            assert_eq!(said["success"], false, "{name}: a time-out is an error");
             assert_eq!(running(&word), 0, "{name}: {command}");
         }
         let left = format!(

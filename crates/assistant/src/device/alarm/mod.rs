@@ -16,17 +16,19 @@ use crate::db::Db;
 use crate::tool::{Run, Tool, ToolError};
 
 pub use ring::{Next, Ringer, Ringing, Waker};
+pub use store::{cancel, put_back, waiting};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct AlarmId(i64);
+pub struct AlarmId(pub i64);
 
 /// One that has not rung.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alarm {
-    id: AlarmId,
-    due: Timestamp,
-    label: String,
+    pub id: AlarmId,
+    pub due: Timestamp,
+    /// Empty if none was given.
+    pub label: String,
 }
 
 /// Set an alarm for a time of day, or a timer that rings after some seconds. Give either hour and minutes, or

@@ -1,7 +1,7 @@
 //! The rows of alarms that have not rung.
 
 use jiff::Timestamp;
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::{Alarm, AlarmId};
 use crate::db::DbError;
@@ -24,18 +24,32 @@ pub(super) fn add(
 /// Takes all that are due, earliest first. Afterwards they count as rung.
 pub(super) fn take_due(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<Alarm>, DbError> {
     let mut rows = tx.prepare_cached("DELETE FROM alarms WHERE due_at <= ?1 RETURNING id, due_at, label")?;
-    let alarms = rows.query_map([now.as_millisecond()], |row| {
-        // A moment no clock can show is one long past.
-        let due = Timestamp::from_millisecond(row.get(1)?).unwrap_or(Timestamp::MIN);
-        Ok(Alarm { id: AlarmId(row.get(0)?), due, label: row.get(2)? })
-    })?;
+    let alarms = rows.query_map([now.as_millisecond()], alarm)?;
     let mut alarms: Vec<Alarm> = alarms.collect::<rusqlite::Result<_>>()?;
     alarms.sort_by_key(|alarm| (alarm.due, alarm.id));
     Ok(alarms)
 }
 
-/// Puts one back that did not ring after all.
-pub(super) fn put_back(tx: &Transaction<'_>, alarm: &Alarm) -> Result<(), DbError> {
+fn alarm(row: &Row<'_>) -> rusqlite::Result<Alarm> {
+    // A moment no clock can show is one long past.
+    let due = Timestamp::from_millisecond(row.get(1)?).unwrap_or(Timestamp::MIN);
+    Ok(Alarm { id: AlarmId(row.get(0)?), due, label: row.get(2)? })
+}
+
+/// All that have not rung, the next first.
+pub fn waiting(tx: &Transaction<'_>) -> Result<Vec<Alarm>, DbError> {
+    let mut rows = tx.prepare_cached("SELECT id, due_at, label FROM alarms ORDER BY due_at, id")?;
+    Ok(rows.query_map([], alarm)?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Takes one away before it rings; `None` if it has rung, or was never set.
+pub fn cancel(tx: &Transaction<'_>, id: AlarmId) -> Result<Option<Alarm>, DbError> {
+    let sql = "DELETE FROM alarms WHERE id = ?1 RETURNING id, due_at, label";
+    Ok(tx.prepare_cached(sql)?.query_row([id.0], alarm).optional()?)
+}
+
+/// Puts one back that did not ring after all, or that the person wants back.
+pub fn put_back(tx: &Transaction<'_>, alarm: &Alarm) -> Result<(), DbError> {
     tx.execute(
         "INSERT INTO alarms (id, due_at, label) VALUES (?1, ?2, ?3)",
         params![alarm.id.0, alarm.due.as_millisecond(), alarm.label],
@@ -49,4 +63,32 @@ pub(super) fn next(tx: &Transaction<'_>, now: Timestamp) -> Result<Option<Timest
     let due: Option<i64> =
         tx.prepare_cached(sql)?.query_row([now.as_millisecond()], |row| row.get(0)).optional()?.flatten();
     Ok(due.and_then(|ms| Timestamp::from_millisecond(ms).ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::Db;
+
+    #[tokio::test]
+    async fn what_has_not_rung_is_listed_taken_away_and_put_back() {
+        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+        let at = |seconds: i64| Timestamp::from_second(seconds).unwrap();
+        let checked = db.write(move |tx| {
+            for (seconds, label) in [(90, "Cake"), (60, "Tea"), (30, "Egg")] {
+                add(tx, at(seconds), label, 9)?;
+            }
+            take_due(tx, at(40))?;
+            let labels = |all: Vec<Alarm>| all.into_iter().map(|alarm| alarm.label).collect::<Vec<_>>();
+            assert_eq!(labels(waiting(tx)?), ["Tea", "Cake"], "the next first, and none that rang");
+            let tea = cancel(tx, AlarmId(2))?;
+            assert_eq!(tea.as_ref().map(|tea| (tea.id, tea.due)), Some((AlarmId(2), at(60))));
+            assert_eq!((cancel(tx, AlarmId(2))?, cancel(tx, AlarmId(3))?), (None, None), "gone, and rung");
+            assert_eq!(labels(take_due(tx, at(70))?), Vec::<String>::new());
+            tea.iter().try_for_each(|tea| put_back(tx, tea))?;
+            assert_eq!(labels(waiting(tx)?), ["Tea", "Cake"]);
+            Ok::<_, DbError>(())
+        });
+        checked.await.unwrap();
+    }
 }

@@ -83,6 +83,10 @@ pub struct ShellCommandInput {
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct ShellOutput {
+    /// False for a command that ran out of time. What it printed until then is told all the same.
+    success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
     stdout: String,
     stderr: String,
     exit_code: i32,
@@ -183,16 +187,20 @@ fn is_name(name: &str) -> bool {
 fn told(ran: &Ran, patience: Duration, room: usize) -> ShellOutput {
     let for_out = (room / 4 * 3).max(room.saturating_sub(ran.stderr.size()));
     let for_err = room.saturating_sub(for_out.min(ran.stdout.size()));
-    let (exit_code, note) = match &ran.end {
+    let timed_out = ran.end == End::TimedOut;
+    let (exit_code, said) = match &ran.end {
         End::Exited(code) => (*code, None),
         End::TimedOut => (KILLED, Some(format!("The command was stopped after {} s.", patience.as_secs()))),
         End::Stopped(why) => (KILLED, Some(format!("The command was stopped: {why}."))),
     };
+    let (error, note) = if timed_out { (said, None) } else { (None, said) };
     ShellOutput {
+        success: !timed_out,
+        error,
         stdout: ran.stdout.fitted(for_out),
         stderr: ran.stderr.fitted(for_err),
         exit_code,
-        timed_out: ran.end == End::TimedOut,
+        timed_out,
         note,
     }
 }

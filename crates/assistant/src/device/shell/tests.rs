@@ -91,15 +91,20 @@ async fn the_job_is_what_was_asked() {
 
 #[tokio::test]
 async fn what_ended_it_is_said() {
-    for (end, code, timed_out, note) in [
-        (End::Exited(0), 0, false, Value::Null),
-        (End::TimedOut, 137, true, json!("The command was stopped after 30 s.")),
-        (End::Stopped("it was loud".to_owned()), 137, false, json!("The command was stopped: it was loud.")),
+    let loud = "The command was stopped: it was loud.";
+    for (end, code, timed_out, error, note) in [
+        (End::Exited(0), 0, false, Value::Null, Value::Null),
+        (End::TimedOut, 137, true, json!("The command was stopped after 30 s."), Value::Null),
+        (End::Stopped("it was loud".to_owned()), 137, false, Value::Null, json!(loud)),
     ] {
         let (tool, _) = shell(Ok("a stage"), end);
         let said = called(&tool, &json!({"command": "id"})).await;
         assert_eq!((&said["exit_code"], &said["timed_out"]), (&json!(code), &json!(timed_out)));
-        assert_eq!(said["note"], note);
+        assert_eq!((&said["error"], &said["note"]), (&error, &note));
+        assert_eq!((&said["success"], &said["stdout"]), (&json!(!timed_out), &json!("hello\n")), "{said}");
+        let arguments = json!({"command": "id"}).to_string();
+        let result = execute(Ok(&tool), &Values::default(), &arguments, &Run::BY_HAND).await;
+        assert_eq!(result.success, !timed_out, "the ledger and the page say the same");
     }
 }
 

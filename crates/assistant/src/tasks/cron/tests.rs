@@ -34,6 +34,33 @@ fn fields_are_the_numbers_they_mean() {
 }
 
 #[test]
+fn names_and_words_stand_for_numbers() {
+    for (written, plain) in [
+        ("0 8 * * MON", "0 8 * * 1"),
+        ("0 8 * * mon-Fri", "0 8 * * 1-5"),
+        ("0 8 * * FRI-SUN", "0 8 * * 5-7"),
+        ("0 8 * * SUN-TUE", "0 8 * * 0-2"),
+        ("0 8 * * SUN", "0 8 * * 7"),
+        ("0 8 * * TUE,THU,6", "0 8 * * 2,4,6"),
+        ("0 8 1 JAN,jul *", "0 8 1 1,7 *"),
+        ("0 8 1 MAR-NOV/4 *", "0 8 1 3-11/4 *"),
+        ("@hourly", "0 * * * *"),
+        (" @Daily ", "0 0 * * *"),
+        ("@midnight", "0 0 * * *"),
+        ("@weekly", "0 0 * * 0"),
+        ("@monthly", "0 0 1 * *"),
+        ("@yearly", "0 0 1 1 *"),
+        ("@annually", "0 0 1 1 *"),
+    ] {
+        let (read, meant) = (cron(written), cron(plain));
+        let fields = |cron: &Cron| (cron.minutes, cron.hours, cron.days, cron.months, cron.weekdays);
+        assert_eq!(fields(&read), fields(&meant), "{written}");
+    }
+    assert_eq!(cron("0 8 * * MON-FRI").to_string(), "0 8 * * MON-FRI");
+    assert_eq!(cron("@daily").to_string(), "0 0 * * *", "a word is kept as what it stands for");
+}
+
+#[test]
 fn what_makes_no_sense_or_never_comes_is_refused_in_words() {
     for (written, word) in [
         ("", "five fields"),
@@ -46,7 +73,14 @@ fn what_makes_no_sense_or_never_comes_is_refused_in_words() {
         ("* * * 13 *", "is no month"),
         ("* * * 0 *", "is no month"),
         ("* * * * 8", "is no day of the week"),
-        ("* * * * MON", "is no day of the week"),
+        ("* * * * MOND", "is no day of the week"),
+        ("* * * JAN-XYZ *", "a name from JAN to DEC"),
+        ("* * * * */MON", "is no day of the week"),
+        ("MON * * * *", "is no minute"),
+        ("* * * MON *", "is no month"),
+        ("* * * * SAT-MON", "is no day of the week"),
+        ("@reboot", "@reboot stands for no time here. Write one of @yearly"),
+        ("@daily 5", "@daily 5 stands for no time"),
         ("-1 * * * *", "is no minute"),
         ("+1 * * * *", "is no minute"),
         ("1.5 * * * *", "is no minute"),
@@ -60,7 +94,6 @@ fn what_makes_no_sense_or_never_comes_is_refused_in_words() {
         ("** * * * *", "is no minute"),
         ("1-2-3 * * * *", "is no minute"),
         ("999999999999 * * * *", "is no minute"),
-        ("@daily", "five fields"),
         ("0 0 30 2 *", "never comes true"),
         ("0 0 31 2,4,6,9,11 *", "never comes true"),
         ("0 0 31 4 */2", "never comes true"),

@@ -243,3 +243,26 @@ pub(super) fn undo(look: &Look<'_>) -> Markup {
         }
     }
 }
+
+/// What is kept of a source that is off, and the way to erase it: unfolded first, so that one tap does not do it.
+#[cfg(any(feature = "sms", feature = "notifications"))]
+pub(super) fn erasing(look: &Look<'_>, card: &str, kept: &str, action: &str) -> Markup {
+    let part = format!("erase-{card}");
+    let here = look.place.turned(&part);
+    html! {
+        div class="part" data-testid=(format!("{card}-kept")) {
+            p { "Kai still keeps " (kept) "." }
+            @if look.place.shows(&part) {
+                p class="quiet" { "Erased for good; this cannot be undone. Conversations and the ledger stay as they are." }
+                div class="choices" {
+                    (button(look, card, action, &Button {
+                        label: "Erase for good", testid: &format!("{card}-erase"), class: "danger", fields: &[],
+                    }))
+                    (link(&here, card, &format!("{card}-keep"), "Keep it"))
+                }
+            } @else {
+                (link(&here, card, &format!("{card}-erase-ask"), "Erase it …"))
+            }
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! What Kai does by itself: a card for each source it looks at, its heartbeat, its memory, its tasks.
 
+mod alarms;
 mod heartbeat;
 mod memory;
 #[cfg(feature = "notifications")]
@@ -31,6 +32,7 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     cards.push(heartbeat::card(look).await?);
     cards.push(memory::card(look).await?);
     cards.push(tasks::card(look).await?);
+    cards.push(alarms::card(look).await?);
     Ok(cards)
 }
 
@@ -40,7 +42,7 @@ pub(super) fn routes() -> Router<Web> {
     let routes = routes.merge(sms::routes());
     #[cfg(feature = "notifications")]
     let routes = routes.merge(notifications::routes());
-    routes.merge(heartbeat::routes()).merge(memory::routes()).merge(tasks::routes())
+    routes.merge(heartbeat::routes()).merge(memory::routes()).merge(tasks::routes()).merge(alarms::routes())
 }
 
 /// One setting for messages of all kinds; it stands in the last card that has any.

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::notifications::{self, AppWish, Asked, NotificationsStatus};
 use crate::web::Web;
 use crate::web::settings::form::Form;
-use crate::web::settings::parts::{Button, Region, Switch, button, form, switch, switch_to, things};
+use crate::web::settings::parts::{Button, Region, Switch, button, erasing, form, switch, switch_to, things};
 use crate::web::settings::{Asking, Look};
 
 const CARD: &str = "notifications";
@@ -35,6 +35,9 @@ pub(super) async fn card(look: &Look<'_>) -> Result<Option<Region>, Failure> {
     };
     let content = html! {
         div class="part" { (reading(look, &status)) }
+        @if status.state == "off" && status.keeps() {
+            (erasing(look, CARD, &status.kept(), "/settings/agent/notifications/forget"))
+        }
         div class="part" {
             @if status.enabled || status.queued > 0 { (queue(look, &status)) (gaps(&status)) }
             div class="choices" {
@@ -155,6 +158,7 @@ pub(super) fn routes() -> Router<Web> {
         .route("/settings/agent/notifications/access", post(access))
         .route("/settings/agent/notifications/refresh", post(refresh))
         .route("/settings/agent/notifications/clear", post(clear))
+        .route("/settings/agent/notifications/forget", post(forget))
         .route("/settings/agent/notifications/app", post(ignore))
 }
 
@@ -184,6 +188,11 @@ async fn refresh(form: Form) -> Response {
 async fn clear(form: Form) -> Response {
     let cleared = form.call(Call::Notifications(Asked::Clear)).await;
     form.answer(cleared.map(|()| "")).await
+}
+
+async fn forget(form: Form) -> Response {
+    let forgotten = notifications::forget(form.app()).await;
+    form.answer(forgotten.map(|_| "Erased.")).await
 }
 
 async fn ignore(form: Form) -> Response {

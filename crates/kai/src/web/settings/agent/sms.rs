@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::sms::{self, SmsStatus};
 use crate::web::settings::form::Form;
 use crate::web::settings::parts::{
-    Button, Region, Slider, Switch, button, form, icon_button, slider, switch, things,
+    Button, Region, Slider, Switch, button, erasing, form, icon_button, slider, switch, things,
 };
 use crate::web::settings::{Asking, Look};
 use crate::web::{Web, icons};
@@ -36,6 +36,9 @@ pub(super) async fn card(look: &Look<'_>) -> Result<Option<Region>, Failure> {
     let polling = sms::polling(app).await?;
     let content = html! {
         div class="part" { (reading(look, &status, polling)) }
+        @if !status.enabled && status.keeps() {
+            (erasing(look, CARD, &status.kept(), "/settings/agent/sms/forget"))
+        }
         div class="part" { (sending(look, &status)) }
         @if last { div class="part" { (super::code_redaction(look, CARD)) } }
     };
@@ -111,6 +114,7 @@ fn sending(look: &Look<'_>, status: &SmsStatus) -> Markup {
 pub(super) fn routes() -> Router<Web> {
     Router::new()
         .route("/settings/agent/sms/poll", post(poll))
+        .route("/settings/agent/sms/forget", post(forget))
         .route("/settings/agent/sms/grant", post(grant_reading))
         .route("/settings/agent/sms/send-grant", post(grant_sending))
 }
@@ -119,6 +123,11 @@ async fn poll(form: Form) -> Response {
     let app = Arc::clone(&form.web.app);
     let started = form.start(async move { sms::poll(&app).await.map(drop) }).await;
     form.answer(started.map(|()| "")).await
+}
+
+async fn forget(form: Form) -> Response {
+    let forgotten = sms::forget(form.app()).await;
+    form.answer(forgotten.map(|_| "Erased.")).await
 }
 
 /// It waits for the person, who may take their time.

@@ -1,0 +1,401 @@
+//! The one-time codes that a model was shown, and how they are taken out of a text again, however they are spelled.
+//!
+//! A code is kept as its letters and digits alone. In a text its characters may stand apart (`482 913`, `4-8-2-9-1-3`,
+//! `4.8.2.9.1.3`), in another script (`４８２９１３`, `४८२९१३`, `①②③④`), behind an escape (`\u0034`, `%34`, `&#52;`), or
+//! as words ("four eight two …"). What is shorter than [`LONG`] is not looked for inside longer numbers: there it would
+//! be found by chance.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use super::tokens::digit_value;
+use super::{find, redact, replace};
+
+/// So long a code is found by chance nowhere, so it is taken out of longer numbers too.
+const LONG: usize = 6;
+const SHORTEST: usize = 4;
+/// More signs than these between two characters of a code, and it is not spelled any more.
+const MOST_BETWEEN: usize = 6;
+/// Digits' names, from zero, in some of the languages that models answer in.
+const NAMES: [&[&str]; 10] = [
+    &["zero", "oh", "null", "zéro", "cero", "nul", "noll", "sıfır", "ноль", "нуль"],
+    &["one", "eins", "un", "uno", "um", "een", "één", "ett", "jeden", "bir", "один"],
+    &["two", "zwei", "zwo", "deux", "dos", "due", "dois", "twee", "två", "dwa", "iki", "два"],
+    &["three", "drei", "trois", "tres", "tre", "três", "drie", "trzy", "üç", "три"],
+    &["four", "vier", "quatre", "cuatro", "quattro", "quatro", "fyra", "cztery", "dört", "четыре", "чотири"],
+    &["five", "fünf", "cinq", "cinco", "cinque", "vijf", "fem", "pięć", "beş", "пять", "п'ять"],
+    &["six", "sechs", "seis", "sei", "zes", "sex", "sześć", "altı", "шесть", "шість"],
+    &["seven", "sieben", "sept", "siete", "sette", "sete", "zeven", "sju", "siedem", "yedi", "семь", "сім"],
+    &["eight", "acht", "huit", "ocho", "otto", "oito", "åtta", "osiem", "sekiz", "восемь", "вісім"],
+    &["nine", "neun", "neuf", "nueve", "nove", "negen", "nio", "dziewięć", "dokuz", "девять", "дев'ять"],
+];
+
+/// Codes that a model was shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shown(BTreeSet<String>);
+
+impl Shown {
+    /// Codes as they were kept.
+    pub fn kept(codes: impl IntoIterator<Item = String>) -> Self {
+        Self(codes.into_iter().filter(|code| code.chars().count() >= SHORTEST).collect())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each as it is kept: upper-case letters and ASCII digits.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    pub fn extend(&mut self, more: Self) {
+        self.0.extend(more.0);
+    }
+
+    /// Adds the codes in a text.
+    pub fn learn(&mut self, text: &str) {
+        for range in find(text) {
+            let written = &text[range];
+            self.add(plain(written));
+            // Of "G-482913" people and models say the digits alone too.
+            let (letters, digits) = written.split_once('-').unwrap_or_default();
+            if letters.chars().all(char::is_alphabetic) && digits.chars().all(|c| digit_value(c).is_some()) {
+                self.add(plain(digits));
+            }
+        }
+    }
+
+    /// Adds the codes in each text of a tool's result; returns what is left of it.
+    pub fn learn_texts(&mut self, json: &str) -> String {
+        let Ok(value) = serde_json::from_str::<Value>(json) else {
+            self.learn(json);
+            return redact(json);
+        };
+        let rest = map_texts(value, &mut |text| {
+            self.learn(text);
+            redact(text)
+        });
+        rest.to_string()
+    }
+
+    /// Adds the codes in a tool's result or a call's arguments: in each text alone, then in all together, since one
+    /// field may say what another is.
+    pub fn learn_json(&mut self, json: &str) {
+        let rest = self.learn_texts(json);
+        self.learn(&rest);
+    }
+
+    fn add(&mut self, code: String) {
+        if code.chars().count() >= SHORTEST {
+            self.0.insert(code);
+        }
+    }
+
+    /// The text with each of these codes replaced by `[code]`.
+    pub fn take_out(&self, text: &str) -> String {
+        if self.is_empty() {
+            return text.to_owned();
+        }
+        let mut places = self.places(&glyphs(text));
+        places.extend(self.places(&named(text)));
+        places.sort_by_key(|place| (place.start, place.end));
+        let mut apart: Vec<Range<usize>> = Vec::with_capacity(places.len());
+        for place in places {
+            match apart.last_mut() {
+                Some(last) if place.start < last.end => last.end = last.end.max(place.end),
+                _ => apart.push(place),
+            }
+        }
+        replace(text, &apart)
+    }
+
+    /// The same for JSON, which stays JSON; what was cut off in the middle is taken as a plain text.
+    pub fn take_out_json(&self, text: &str) -> String {
+        if self.is_empty() {
+            return text.to_owned();
+        }
+        let Ok(value) = serde_json::from_str::<Value>(text) else { return self.take_out(text) };
+        map_texts(value, &mut |text| self.take_out(text)).to_string()
+    }
+
+    /// Where the codes are spelled.
+    fn places(&self, glyphs: &[Glyph]) -> Vec<Range<usize>> {
+        let lengths: BTreeSet<usize> = self.0.iter().map(|code| code.chars().count()).collect();
+        let mut places = Vec::new();
+        for length in lengths {
+            for (at, window) in glyphs.windows(length).enumerate() {
+                let together = window.iter().skip(1).all(|glyph| glyph.apart <= MOST_BETWEEN);
+                if !together || !self.0.contains(&window.iter().map(|glyph| glyph.is).collect::<String>()) {
+                    continue;
+                }
+                if length >= LONG || stands_alone(glyphs, at, length) {
+                    places.push(window[0].start..window[length - 1].end);
+                }
+            }
+        }
+        places
+    }
+}
+
+/// No digit is glued to it; and to one with letters in it nothing at all.
+fn stands_alone(glyphs: &[Glyph], at: usize, length: usize) -> bool {
+    let window = &glyphs[at..at + length];
+    let has_letters = window.iter().any(|glyph| !glyph.is.is_ascii_digit());
+    let joins = |neighbour: &Glyph| has_letters || neighbour.is.is_ascii_digit();
+    let before = at > 0 && window[0].apart == 0 && joins(&glyphs[at - 1]);
+    let after = glyphs.get(at + length).is_some_and(|next| next.apart == 0 && joins(next));
+    !before && !after
+}
+
+/// Its letters and digits alone.
+fn plain(written: &str) -> String {
+    glyphs(written).into_iter().map(|glyph| glyph.is).collect()
+}
+
+/// Every text in the value, keys and numbers too, as `change` wants it. A number that it changes becomes a text.
+fn map_texts(value: Value, change: &mut impl FnMut(&str) -> String) -> Value {
+    match value {
+        Value::String(text) => Value::String(change(&text)),
+        Value::Array(items) => items.into_iter().map(|item| map_texts(item, change)).collect(),
+        Value::Object(fields) => {
+            let changed = fields.into_iter().map(|(key, value)| (change(&key), map_texts(value, change)));
+            Value::Object(changed.collect::<Map<_, _>>())
+        }
+        Value::Number(number) => {
+            let written = number.to_string();
+            let changed = change(&written);
+            if changed == written { Value::Number(number) } else { Value::String(changed) }
+        }
+        Value::Null | Value::Bool(_) => value,
+    }
+}
+
+// ── A text as the letters and digits in it ───────────────────────────────────────────────────────────────────────
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Glyph {
+    /// An upper-case letter or an ASCII digit.
+    is: char,
+    start: usize,
+    end: usize,
+    /// Signs and blanks between it and the one before.
+    apart: usize,
+}
+
+fn glyphs(text: &str) -> Vec<Glyph> {
+    let mut glyphs = Vec::new();
+    let (mut at, mut apart) = (0, 0);
+    while let Some((c, length)) = next(&text[at..]) {
+        let end = at + length;
+        match simple(c) {
+            Some(is) => {
+                glyphs.push(Glyph { is, start: at, end, apart });
+                apart = 0;
+            }
+            None => apart += usize::from(!is_unseen(c)),
+        }
+        at = end;
+    }
+    glyphs
+}
+
+/// The character that the text begins with, also behind an escape, and of how many bytes it is written.
+fn next(text: &str) -> Option<(char, usize)> {
+    let first = text.chars().next()?;
+    let escaped = match first {
+        '\\' => escape(text),
+        '%' => text.get(1..3).and_then(|hex| of_hex(hex, 3)),
+        '&' => entity(text),
+        _ => None,
+    };
+    Some(escaped.filter(|(c, _)| *c != '\0').unwrap_or((first, first.len_utf8())))
+}
+
+/// `\u0034`, with as many backslashes as it was escaped; `\n` and its kin are blanks.
+fn escape(text: &str) -> Option<(char, usize)> {
+    let slashes = text.len() - text.trim_start_matches('\\').len();
+    let rest = &text[slashes..];
+    match rest.chars().next()? {
+        'u' => of_hex(rest.get(1..5)?, slashes + 5),
+        'n' | 'r' | 't' => Some((' ', slashes + 1)),
+        _ => None,
+    }
+}
+
+/// `&#52;`, `&#x34;`
+fn entity(text: &str) -> Option<(char, usize)> {
+    let end = text.bytes().take(10).position(|byte| byte == b';')?;
+    let number = text.get(..end)?.strip_prefix("&#")?;
+    match number.strip_prefix(['x', 'X']) {
+        Some(hex) => of_hex(hex, end + 1),
+        None => Some((char::from_u32(number.parse().ok()?)?, end + 1)),
+    }
+}
+
+fn of_hex(hex: &str, length: usize) -> Option<(char, usize)> {
+    Some((char::from_u32(u32::from_str_radix(hex, 16).ok()?)?, length))
+}
+
+/// An upper-case letter or an ASCII digit, for everything that reads as one.
+fn simple(c: char) -> Option<char> {
+    let value = digit_value(c).or_else(|| drawn(c));
+    if let Some(value) = value {
+        return char::from_digit(value, 10);
+    }
+    let narrow = if ('\u{ff01}'..='\u{ff5e}').contains(&c) {
+        char::from_u32(c as u32 - 0xfee0).unwrap_or(c)
+    } else {
+        c
+    };
+    narrow.is_alphanumeric().then(|| narrow.to_uppercase().next().unwrap_or(narrow))
+}
+
+/// Digits that Unicode counts among the signs, and those that Chinese writes.
+fn drawn(c: char) -> Option<u32> {
+    const FROM_ONE: [u32; 7] = [0x2460, 0x2474, 0x2488, 0x24f5, 0x2776, 0x2780, 0x278a];
+    const WRITTEN: &str = "〇一二三四五六七八九";
+    const RAISED: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+    let place = |digits: &str| digits.chars().position(|digit| digit == c).and_then(|at| at.try_into().ok());
+    match c {
+        '⓪' | '⓿' | '零' => Some(0),
+        '₀'..='₉' => Some(c as u32 - '₀' as u32),
+        _ => place(WRITTEN).or_else(|| place(RAISED)).or_else(|| {
+            FROM_ONE.iter().map(|one| (c as u32).wrapping_sub(*one)).find(|at| *at < 9).map(|at| at + 1)
+        }),
+    }
+}
+
+/// Marks of emoji, accents and characters without width: they part nothing.
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{2069}' | '\u{20e3}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
+}
+
+/// The words that are digits' names, as those digits. Any other word parts what stands around it.
+fn named(text: &str) -> Vec<Glyph> {
+    let mut glyphs: Vec<Glyph> = Vec::new();
+    let (mut at, mut apart) = (0, 0);
+    while let Some(c) = text[at..].chars().next() {
+        let word: usize =
+            text[at..].chars().take_while(|c| c.is_alphabetic() || *c == '\'').map(char::len_utf8).sum();
+        let end = at + word.max(c.len_utf8());
+        match digit_name(&text[at..end]) {
+            Some(is) => {
+                glyphs.push(Glyph { is, start: at, end, apart });
+                apart = 0;
+            }
+            None => apart += if word > 0 { MOST_BETWEEN + 1 } else { 1 },
+        }
+        at = end;
+    }
+    glyphs
+}
+
+fn digit_name(word: &str) -> Option<char> {
+    // The longest of them has ten letters.
+    if !(2..=24).contains(&word.len()) {
+        return None;
+    }
+    let word = word.to_lowercase();
+    let value = NAMES.iter().position(|names| names.contains(&word.as_str()))?;
+    char::from_digit(u32::try_from(value).ok()?, 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codes::tokens::REDACTED;
+
+    fn shown(codes: &[&str]) -> Shown {
+        Shown::kept(codes.iter().map(|code| (*code).to_owned()))
+    }
+
+    #[test]
+    fn a_code_is_taken_out_however_it_is_spelled() {
+        let codes = shown(&["482913", "7052", "X4T9PL"]);
+        for (text, expected) in [
+            ("482913", "[code]"),
+            ("it was 482 913, I think", "it was [code], I think"),
+            ("4-8-2-9-1-3", "[code]"),
+            ("4.8.2.9.1.3!", "[code]!"),
+            ("4, 8, 2, 9, 1, 3", "[code]"),
+            ("**482**·**913**", "**[code]**"),
+            ("482\n913", "[code]"),
+            ("４８２９１３", "[code]"),
+            ("४८२९१३ ٤٨٢٩١٣", "[code] [code]"),
+            ("④⑧②⑨①③", "[code]"),
+            ("四八二九一三", "[code]"),
+            ("4\u{fe0f}\u{20e3}8\u{fe0f}\u{20e3}2\u{200b}913", "[code]"),
+            (r"\u0034\u0038\u00329\u00313", "[code]"),
+            (r"\\u0034\\n82913", "[code]"),
+            ("a.example/?c=%34%38%32913", "a.example/?c=[code]"),
+            ("&#52;&#x38;2913", "[code]"),
+            ("four eight two - nine one three", "[code]"),
+            ("Vier, acht, zwei, neun, eins, drei.", "[code]."),
+            ("ref 00482913x", "ref 00[code]x"),
+            ("70-52, 7 0 5 2", "[code], [code]"),
+            ("x4t-9pl, Ｘ４Ｔ９ＰＬ", "[code], [code]"),
+            ("7052. 482913", "[code]. [code]"),
+        ] {
+            assert_eq!(codes.take_out(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn everything_else_stays() {
+        let codes = shown(&["482913", "7052", "X4T9PL"]);
+        for text in [
+            "17052, 70521, 482-91, 48 apples and 2913 pears",
+            "70 pounds and 52 pence",
+            "AX4T 9P",
+            "seven zero five apples and two",
+            "[code]",
+            "",
+            "%zz &#; \\u12",
+            "100 % 4829",
+        ] {
+            assert_eq!(codes.take_out(text), text);
+        }
+        assert_eq!(Shown::default().take_out("482913"), "482913");
+    }
+
+    #[test]
+    fn json_stays_json() {
+        let codes = shown(&["482913"]);
+        for (json, expected) in [
+            (r#"{"body":"4\u00382 913","id":7}"#, r#"{"body":"[code]","id":7}"#),
+            (r#"{"n":482913,"482913":[1,"482-913"]}"#, r#"{"[code]":[1,"[code]"],"n":"[code]"}"#),
+            (r#"{"n":"{\"m\":\"\\u0034\\n82913\"}"}"#, r#"{"n":"{\"m\":\"[code]\"}"}"#),
+            (r#"{"body":"4\u00382 913 [cut"#, r#"{"body":"[code] [cut"#),
+        ] {
+            assert_eq!(codes.take_out_json(json), expected);
+        }
+    }
+
+    #[test]
+    fn codes_are_learned_as_their_letters_and_digits() {
+        let mut codes = Shown::default();
+        codes.learn("Your code is 482-913. Do not share it.");
+        codes.learn("G-604718 is your Google verification code");
+        codes.learn("認証番号 ０６４８２９");
+        codes.learn("See you at 12:30, order 55512");
+        codes.learn_json(r#"{"title":"Login code","text":"Hi\n7052 is your PIN","id":4711}"#);
+        let learned: Vec<&str> = codes.iter().collect();
+        assert_eq!(learned, ["064829", "482913", "604718", "7052", "G604718"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_and_nothing_is_left(before in ".{0,8}", apart in "[ .,\n-]{0,3}", after in ".{0,8}") {
+            let codes = shown(&["482913"]);
+            let spelled: Vec<&str> = "482913".split("").filter(|c| !c.is_empty()).collect();
+            let text = format!("{before} {} {after}", spelled.join(&apart));
+            let left = codes.take_out(&text);
+            proptest::prop_assert!(left.contains(REDACTED), "{left}");
+            proptest::prop_assert!(!left.contains(&spelled.join(&apart)), "{left}");
+        }
+    }
+}

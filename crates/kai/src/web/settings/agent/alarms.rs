@@ -1,0 +1,59 @@
+//! Alarms that have not rung yet, below the tasks.
+
+use axum::Router;
+use axum::response::Response;
+use axum::routing::post;
+use kai_assistant::device::alarm::AlarmId;
+use maud::{Markup, html};
+
+use crate::alarms::{self, AlarmRow};
+use crate::failure::Failure;
+use crate::web::bin::Kept;
+use crate::web::settings::Look;
+use crate::web::settings::form::Form;
+use crate::web::settings::parts::{Region, form, icon_button};
+use crate::web::{Web, icons, page};
+
+const CARD: &str = "alarms";
+
+pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
+    let alarms = alarms::list(&look.web.app).await?;
+    let content = html! {
+        @if alarms.is_empty() { p class="quiet" { "No alarms. Ask Kai to wake you at seven, or to set a timer for ten minutes." } }
+        ul class="items" data-testid="alarms" { @for alarm in &alarms { (row(look, alarm)) } }
+    };
+    Ok(Region::card(CARD, "Alarms", content).testid("alarms-card"))
+}
+
+fn row(look: &Look<'_>, alarm: &AlarmRow) -> Markup {
+    let name = if alarm.label.is_empty() { "Alarm" } else { &alarm.label };
+    let cancel = html! {
+        input type="hidden" name="id" value=(alarm.id.0);
+        (icon_button("alarm-cancel", &format!("Cancel {name}"), &icons::bin()))
+    };
+    html! {
+        li class="entry" data-testid="alarm" {
+            div class="between" {
+                span class="name" { (name) }
+                (form(look, CARD, "/settings/agent/alarms/cancel", "", &cancel))
+            }
+            p class="quiet" { "Rings " (page::moment(alarm.due_at, &look.web.app.clock.zone())) }
+        }
+    }
+}
+
+pub(super) fn routes() -> Router<Web> {
+    Router::new().route("/settings/agent/alarms/cancel", post(cancel))
+}
+
+async fn cancel(form: Form) -> Response {
+    let done = put_away(&form).await;
+    form.answer(done.map(|()| "")).await
+}
+
+async fn put_away(form: &Form) -> Result<(), Failure> {
+    let id = form.field("id").parse().map_err(|_| Failure::usage("An alarm has a number."))?;
+    let alarm = alarms::take_away(form.app(), AlarmId(id)).await?;
+    form.web.bin.put(Kept::Alarm(alarm), form.app().clock.now());
+    Ok(())
+}
