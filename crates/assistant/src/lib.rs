@@ -47,6 +47,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     ledger::MIGRATION,
     ledger::EDGES,
     ledger::DAYS,
+    ledger::NOTED,
     lease::MIGRATION,
     pending::MIGRATION,
     heartbeat::MIGRATION,

@@ -24,6 +24,7 @@ use crate::failure::Failure;
 use crate::heartbeat;
 use crate::home::Keys;
 use crate::ledger;
+use crate::noted;
 use crate::socket;
 use crate::status::Status;
 use crate::tasks;
@@ -108,6 +109,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     app.daemon = Some(running);
     let app = Arc::new(app);
     app.db.write(move |tx| remember(tx, PAGE, &origin)).await?;
+    noted::say(&app).await?;
 
     #[cfg(feature = "sms")]
     crate::demo::prepare(&app).await?;
@@ -141,6 +143,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
         tracing::warn!("something was still under way and was cut off");
     }
     drop(std::fs::remove_file(app.home.socket()));
+    noted::note_quietly(&app).await;
     app.db.checkpoint().await?;
     tracing::info!("stopped");
     Ok(())
@@ -223,6 +226,7 @@ async fn tick_on(app: Arc<App>, stop: CancellationToken) {
             // The next tick tries again; a daemon that dies of one full disk helps nobody.
             Err(error) => tracing::warn!(%error, "a tick failed"),
         }
+        noted::note_quietly(&app).await;
     }
 }
 

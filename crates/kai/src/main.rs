@@ -20,6 +20,7 @@ mod logs;
 mod machine;
 mod memory;
 mod models;
+mod noted;
 #[cfg(feature = "notifications")]
 mod notifications;
 mod shell;

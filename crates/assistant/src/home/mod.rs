@@ -4,6 +4,7 @@
 //! under a lock on the folder itself, by whoever comes first.
 
 mod key;
+mod note;
 mod passphrase;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -15,6 +16,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 pub use key::{Destination, HomeId, KeyError, KeyFile, KeyPlace, Keyring, KeyringError, StoreKey, Unlock};
+pub use note::LedgerEnd;
 pub use passphrase::{Passphrase, Sealed};
 
 /// Where everything of one Kai lies.
@@ -46,6 +48,11 @@ impl Home {
 
     pub fn key_file(&self) -> PathBuf {
         self.dir.join("kai.key")
+    }
+
+    /// The note about the ledger's end, where the key lies in a file.
+    pub fn note_file(&self) -> PathBuf {
+        self.dir.join("kai.head")
     }
 
     pub fn socket(&self) -> PathBuf {

@@ -4,6 +4,7 @@ mod args;
 #[cfg(feature = "sms")]
 mod drafts;
 mod key;
+mod ledger;
 mod markdown;
 #[cfg(feature = "notifications")]
 mod notifications;
@@ -305,8 +306,14 @@ impl Asking {
             LedgerCommand::Verify => {
                 let check: LedgerCheck = self.caller.ask(Call::Ledger(LedgerCall::Verify))?;
                 self.print(&check, show::ledger_check);
+                if let Some(why) = &check.note_unread {
+                    out::note(&format!(
+                        "{why} So Kai cannot tell whether this is the newest copy of the store."
+                    ));
+                }
                 Ok(ExitCode::from(u8::from(!check.whole)))
             }
+            LedgerCommand::Accept => ledger::accept(self),
             LedgerCommand::Who { id } => self.show(Call::Ledger(LedgerCall::Who { id }), |rows: &Vec<_>| {
                 show::ledger(rows, "No request held it.")
             }),

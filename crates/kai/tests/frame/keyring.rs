@@ -97,6 +97,40 @@ fn a_new_home_keeps_its_key_in_the_desktop_keyring() {
     home.run(&["key", "move", "keyring"]).refused(3, "desktop keyring");
 }
 
+/// The note of the ledger's end lies in the keyring beside the key, so that even a copy of the whole home is found out.
+#[test]
+fn an_older_home_is_found_by_the_keyring() {
+    let desktop = Desktop::start();
+    let (home, older) = (Home::new(), Home::new());
+    let remember = |key: &str| {
+        let call = format!(r#"{{"key": "{key}", "content": "b"}}"#);
+        assert_eq!(desktop.run(&home, &["tools", "call", "memory_store", &call]).code, 0);
+    };
+    let copy = |from: &Home, to: &Home| {
+        for entry in std::fs::read_dir(from.path()).unwrap().map(Result::unwrap) {
+            if entry.file_type().unwrap().is_file() {
+                std::fs::copy(entry.path(), to.path().join(entry.file_name())).unwrap();
+            }
+        }
+    };
+    remember("one");
+    copy(&home, &older);
+    remember("two");
+    assert_eq!(desktop.run(&home, &["ledger", "verify"]).code, 0);
+    assert!(!home.path().join("kai.head").exists(), "it lies in the keyring");
+    copy(&older, &home);
+    let found = desktop.run(&home, &["ledger", "verify"]);
+    assert!(found.code == 1 && found.out.contains("noted record 4"), "{found:?}");
+
+    // It goes where the key goes, and comes back with it.
+    assert_eq!(desktop.run(&home, &["key", "move", "file"]).code, 0);
+    assert!(home.run(&["ledger", "verify"]).out.contains("noted record 4"));
+    assert_eq!(desktop.run(&home, &["key", "move", "keyring"]).code, 0);
+    assert!(!home.path().join("kai.head").exists());
+    assert!(desktop.run(&home, &["ledger", "verify"]).out.contains("noted record 4"));
+    assert_eq!(desktop.run(&home, &["memory", "list"]).out, "one  b\n", "the key is found as ever");
+}
+
 #[test]
 fn a_bus_without_a_keyring_means_a_key_file() {
     let home = Home::new();

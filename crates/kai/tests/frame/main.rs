@@ -29,6 +29,7 @@ mod page;
 mod phone;
 mod provider;
 mod refusals;
+mod rollback;
 mod settings;
 #[cfg(feature = "sms")]
 mod settings_phone;
