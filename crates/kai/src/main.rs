@@ -23,6 +23,7 @@ mod models;
 mod noted;
 #[cfg(feature = "notifications")]
 mod notifications;
+mod places;
 mod shell;
 #[cfg(feature = "sms")]
 mod sms;

@@ -18,6 +18,7 @@ use kai_assistant::settings::ALLOWED_HOSTS;
 
 use super::signin::{self, Session};
 use super::{Web, page, upload};
+use crate::places::Badge;
 
 /// More than any form of ours.
 const BODY_LIMIT: usize = 1024 * 1024;
@@ -67,6 +68,9 @@ async fn admit(web: &Web, mut request: Request) -> Result<Request, Response> {
         None if changes || !open => return Err(page::sign_in(request.headers(), &web.app.home)),
         Some(session) if changes => request = confirmed(session, request).await?,
         _ => {}
+    }
+    if let Some(badge) = request.extensions().get::<Badge>() {
+        badge.is_known(session.is_some());
     }
     request.extensions_mut().insert(session);
     request.extensions_mut().insert(values);
