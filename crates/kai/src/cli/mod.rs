@@ -76,6 +76,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
     if let Command::Sandbox { part } = &command {
         return crate::shell::play(part);
     }
+    crate::crash::leave_no_dump();
     let home = home::find(args.home.as_deref())?;
     #[cfg(feature = "sms")]
     let home = if args.demo { demo_in(home, matches!(command, Command::Serve(_)))? } else { home };
