@@ -113,19 +113,23 @@ impl Home {
         File::open(&self.dir)?.sync_all()
     }
 
-    /// What others on this machine could see or touch, as sentences.
-    pub fn too_open(&self) -> Vec<String> {
-        let open = |path: &Path, private: &str| {
-            let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
-            let name = path.display();
-            (mode & 0o077 != 0)
-                .then(|| format!("{name} is open to other users (mode {mode:o}): chmod {private} {name}"))
-        };
-        [open(&self.dir, "700"), open(&self.key_file(), "600")].into_iter().flatten().collect()
+    /// The mode of the folder, if others on this machine may use it.
+    pub fn folder_too_open(&self) -> Option<u32> {
+        open_to_others(&self.dir)
+    }
+
+    /// The mode of the key file, if others on this machine may read or write it.
+    pub fn key_too_open(&self) -> Option<u32> {
+        open_to_others(&self.key_file())
     }
 
     /// Is the folder owned by someone else than us? Then nothing in it is ours to trust.
     pub fn foreign_owner(&self) -> bool {
         fs::metadata(&self.dir).is_ok_and(|m| m.uid() != rustix::process::geteuid().as_raw())
     }
+}
+
+fn open_to_others(path: &Path) -> Option<u32> {
+    let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
+    (mode & 0o077 != 0).then_some(mode)
 }

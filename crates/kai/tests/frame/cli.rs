@@ -306,7 +306,7 @@ fn doctor_names_the_next_step() {
     let key = home.path().join("kai.key");
     let everyone = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o644);
     std::fs::set_permissions(&key, everyone).unwrap();
-    assert!(verdict("privacy")["next"].as_str().unwrap().starts_with("chmod 600 "));
+    assert!(verdict("key")["next"].as_str().unwrap().starts_with("chmod 600 "));
     std::fs::write(home.path().join("kai.db"), "noise").unwrap();
     let broken = home.run(&["doctor", "--json"]);
     assert_eq!(broken.code, 3);
