@@ -61,6 +61,9 @@ async fn admit(web: &Web, mut request: Request) -> Result<Request, Response> {
     if !origin_fits(request.headers(), &host) {
         return Err(refuse(StatusCode::FORBIDDEN, FOREIGN_ORIGIN));
     }
+    if let Some(badge) = request.extensions().get::<Badge>() {
+        badge.is_known(session.is_some());
+    }
     let path = request.uri().path();
     let open = path == "/login" || path.starts_with("/assets/");
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
@@ -68,9 +71,6 @@ async fn admit(web: &Web, mut request: Request) -> Result<Request, Response> {
         None if changes || !open => return Err(page::sign_in(request.headers(), &web.app.home)),
         Some(session) if changes => request = confirmed(session, request).await?,
         _ => {}
-    }
-    if let Some(badge) = request.extensions().get::<Badge>() {
-        badge.is_known(session.is_some());
     }
     request.extensions_mut().insert(session);
     request.extensions_mut().insert(values);

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
 use crate::bus::Bus;
-use crate::kit::{Done, Home};
+use crate::kit::{Daemon, Done, Home, kai};
 
 /// A bus with an unlocked keyring on it.
 struct Desktop {
@@ -129,6 +129,27 @@ fn an_older_home_is_found_by_the_keyring() {
     assert!(!home.path().join("kai.head").exists());
     assert!(desktop.run(&home, &["ledger", "verify"]).out.contains("noted record 4"));
     assert_eq!(desktop.run(&home, &["memory", "list"]).out, "one  b\n", "the key is found as ever");
+}
+
+/// A daemon outlives the keyring that opened its home. What cannot be noted or compared then is said, not guessed.
+#[test]
+fn a_keyring_that_goes_away_makes_nothing_untrue() {
+    let mut desktop = Desktop::start();
+    let home = Home::new();
+    let remember = ["tools", "call", "memory_store", r#"{"key": "a", "content": "b"}"#];
+    assert_eq!(desktop.run(&home, &remember).code, 0);
+    let mut command = kai(home.path());
+    command.env("DBUS_SESSION_BUS_ADDRESS", &desktop.bus.address);
+    let daemon = Daemon::start(command.args(["serve", "--port", "0"]));
+    desktop.keyring.kill().unwrap();
+    desktop.keyring.wait().unwrap();
+    assert_eq!(home.run(&remember).code, 0, "through the daemon");
+    let checked = home.run(&["ledger", "verify"]);
+    assert!(checked.code == 0 && checked.err.contains("cannot tell"), "{checked:?}");
+    assert!(home.run(&["doctor"]).out.contains("kept beside the key, could not be used"));
+    let (code, log) = daemon.stop("-TERM");
+    assert_eq!(code, Some(0), "{log}");
+    assert_eq!(log.matches("could not be noted beside the key").count(), 1, "{log}");
 }
 
 #[test]
