@@ -152,10 +152,8 @@ async fn converse(app: Arc<App>, stream: tokio::net::UnixStream, stop: Cancellat
     };
     let Some(said) = said else { return };
     // Who has said what it wants is not sent away for somebody who has not.
-    let said = said.and_then(|said| match desk.place.badge.is_known(true) {
-        true => Ok(said),
-        false => Err(Failure::failed(BUSY)),
-    });
+    let has_room = desk.place.badge.is_known(true);
+    let said = said.and_then(|said| if has_room { Ok(said) } else { Err(Failure::failed(BUSY)) });
     let (events, mut coming) = mpsc::unbounded_channel();
     let speaking = async move {
         while let Some(event) = coming.recv().await {

@@ -29,9 +29,12 @@ pub(super) fn accept(ask: &Asking) -> Result<ExitCode, Failure> {
         }
     }
     let done: Accepted = ask.caller.ask(Call::Ledger(LedgerCall::Accept))?;
-    ask.print(&done, |done| match done.accepted {
-        true => format!("Accepted. The ledger continues after record {}.\n", done.last),
-        false => "There is nothing to accept: the ledger is complete.\n".to_owned(),
+    ask.print(&done, |done| {
+        if done.accepted {
+            format!("Accepted. The ledger continues after record {}.\n", done.last)
+        } else {
+            "There is nothing to accept: the ledger is complete.\n".to_owned()
+        }
     });
     Ok(ExitCode::SUCCESS)
 }

@@ -69,11 +69,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.timed(context, |stream, context| stream.poll_flush(context))
+        self.timed(context, AsyncWrite::poll_flush)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.timed(context, |stream, context| stream.poll_shutdown(context))
+        self.timed(context, AsyncWrite::poll_shutdown)
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
         let reading = tokio::spawn(async move {
             let mut taken = Vec::new();
             while taken.len() < 1000 {
-                tokio::time::sleep(PATIENCE - Duration::from_secs(1)).await;
+                tokio::time::sleep(PATIENCE / 2).await;
                 let mut some = [0; 64];
                 let length = theirs.read(&mut some).await.unwrap();
                 taken.extend_from_slice(&some[..length]);

@@ -76,7 +76,7 @@ fn connections_that_never_read_keep_nobody_out() {
 /// It may have more to say, but it has not hung up.
 fn is_open_or_talking(stream: &TcpStream) -> bool {
     stream.set_nonblocking(true).unwrap();
-    let mut some = [0; 64 * 1024];
+    let mut some = [0; 4096];
     let open = loop {
         match (&*stream).read(&mut some) {
             Ok(0) => break false,
