@@ -49,6 +49,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     ledger::MIGRATION,
     ledger::EDGES,
     ledger::DAYS,
+    ledger::NOTED,
     lease::MIGRATION,
     pending::MIGRATION,
     pending::SHOWING,

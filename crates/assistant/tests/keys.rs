@@ -13,6 +13,7 @@ use kai_assistant::home::{
 #[derive(Default)]
 struct Pocket {
     keys: RefCell<BTreeMap<String, StoreKey>>,
+    notes: RefCell<BTreeMap<String, String>>,
     locked: bool,
 }
 
@@ -30,7 +31,17 @@ impl Keyring for Pocket {
         Ok(())
     }
 
+    fn note(&self, home: &HomeId) -> Result<Option<String>, KeyringError> {
+        Ok(self.notes.borrow().get(home.as_str()).cloned())
+    }
+
+    fn put_note(&self, home: &HomeId, note: &str) -> Result<(), KeyringError> {
+        self.notes.borrow_mut().insert(home.as_str().to_owned(), note.to_owned());
+        Ok(())
+    }
+
     fn remove(&self, home: &HomeId) -> Result<(), KeyringError> {
+        self.notes.borrow_mut().remove(home.as_str());
         self.keys.borrow_mut().remove(home.as_str());
         Ok(())
     }

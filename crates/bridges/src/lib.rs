@@ -3,9 +3,12 @@
 
 #[cfg(target_os = "linux")]
 pub mod desktop;
+mod environment;
 mod program;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub mod sandbox;
 #[cfg(any(feature = "sms", feature = "notifications"))]
 pub mod simulated;
 pub mod termux;
+
+pub use environment::Environment;

@@ -12,6 +12,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 
+use crate::environment::Environment;
+
 /// Why a program did not do what it was started for. Each holds a sentence without its end.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Failed {
@@ -47,6 +49,13 @@ impl Terms<'_> {
     }
 }
 
+/// A program, and all that it finds in its environment.
+#[derive(Clone, Copy)]
+pub(crate) struct Start<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) environment: &'a Environment,
+}
+
 const SHORT_ANSWER: u64 = 64 * 1024;
 /// A program that opens something and has not failed by now is on its way.
 #[cfg(target_os = "linux")]
@@ -57,11 +66,11 @@ const KILLED: i32 = 128;
 /// Runs a program to its end and returns what it printed. When its time has passed, or the caller has gone, it is
 /// killed with everything it started.
 pub(crate) async fn run<A: AsRef<OsStr>>(
-    program: &Path,
+    start: Start<'_>,
     args: &[A],
     terms: &Terms<'_>,
 ) -> Result<String, Failed> {
-    let mut command = prepared(program, args);
+    let (mut command, program) = (prepared(start, args), start.program);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     // Scripts that forget to quote an argument would find our files in it.
     command.current_dir("/");
@@ -148,8 +157,8 @@ impl Input {
 
 /// Starts a program that outlives us. A failure within its first steps is told.
 #[cfg(target_os = "linux")]
-pub(crate) async fn launch<A: AsRef<OsStr>>(program: &Path, args: &[A]) -> Result<(), Failed> {
-    let mut command = prepared(program, args);
+pub(crate) async fn launch<A: AsRef<OsStr>>(start: Start<'_>, args: &[A]) -> Result<(), Failed> {
+    let (mut command, program) = (prepared(start, args), start.program);
     let mut child =
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(|e| failed(program, &e))?;
     match tokio::time::timeout(FIRST_STEPS, child.wait()).await {
@@ -161,9 +170,11 @@ pub(crate) async fn launch<A: AsRef<OsStr>>(program: &Path, args: &[A]) -> Resul
     }
 }
 
-/// In a process group of its own, so that it can be killed whole and our Ctrl-C does not reach it.
-fn prepared<A: AsRef<OsStr>>(program: &Path, args: &[A]) -> Command {
-    let mut command = Command::new(program);
+/// In a process group of its own, so that it can be killed whole and our Ctrl-C does not reach it; and with nothing of
+/// our environment but what it is given.
+fn prepared<A: AsRef<OsStr>>(start: Start<'_>, args: &[A]) -> Command {
+    let mut command = Command::new(start.program);
+    command.env_clear().envs(start.environment.variables());
     command.args(args).stdin(Stdio::null()).process_group(0);
     command
 }
@@ -257,6 +268,28 @@ mod tests {
     const NOTHING: [&str; 0] = [];
     const PATIENT: Terms<'static> =
         Terms { patience: Duration::from_secs(20), longest_answer: SHORT_ANSWER, input: None };
+
+    async fn run<A: AsRef<OsStr>>(program: &Path, args: &[A], terms: &Terms<'_>) -> Result<String, Failed> {
+        super::run(Start { program, environment: &Environment::default() }, args, terms).await
+    }
+
+    async fn launch<A: AsRef<OsStr>>(program: &Path, args: &[A]) -> Result<(), Failed> {
+        super::launch(Start { program, environment: &Environment::default() }, args).await
+    }
+
+    /// A test's own environment is not empty: cargo names its folder, its version and much more there.
+    #[tokio::test]
+    async fn a_program_finds_only_what_it_is_given() {
+        let programs = Programs::new();
+        let program = programs.write("p", "env | cut -d = -f 1 | grep -v -x -e PWD -e SHLVL -e _ -e OLDPWD");
+        let given = [("PATH", "/usr/bin:/bin"), ("LC_TIME", "C"), ("OPENAI_API_KEY", "sk-1")];
+        let environment = Environment::of(given.map(|(name, value)| (name.into(), value.into())));
+        let start = Start { program: &program, environment: &environment };
+        let found = super::run(start, &NOTHING, &PATIENT).await.unwrap();
+        let mut found: Vec<&str> = found.lines().collect();
+        found.sort_unstable();
+        assert_eq!(found, ["LC_TIME", "PATH"]);
+    }
 
     #[tokio::test]
     async fn what_a_program_says_and_how_it_ends() {

@@ -1,9 +1,16 @@
 //! What this process finds in its environment, for itself or to send along with a call.
 
+use kai_bridges::Environment;
+
 use crate::call::Around;
 
 pub(crate) fn here() -> Around {
     Around { locale: locale(), keys: keys() }
+}
+
+/// What of our environment the programs that we start may see. Keys of models are not for them.
+pub(crate) fn for_programs() -> Environment {
+    Environment::of(std::env::vars_os())
 }
 
 fn set(name: &str) -> Option<String> {

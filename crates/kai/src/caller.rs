@@ -20,7 +20,7 @@ use crate::cli::waiting::Waiting;
 use crate::failure::Failure;
 use crate::home::Keys;
 use crate::wire::{App, Role};
-use crate::{around, socket, wire};
+use crate::{around, noted, socket, wire};
 
 /// A daemon that takes longer for a call that nobody watches is stuck. Testing models takes longest.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -46,7 +46,11 @@ impl Caller {
         } else {
             let app = wire::open(self.home.clone(), self.keys, Role::Command)?;
             let _sign = Waiting::start("Working");
-            runtime()?.block_on(answer(&app, call, &app.around, &Nobody))?
+            runtime()?.block_on(async {
+                let answered = answer(&app, call, &app.around, &Nobody).await;
+                noted::note_quietly(&app).await;
+                answered
+            })?
         };
         serde_json::from_value(value).map_err(|_| other_version())
     }
@@ -112,10 +116,12 @@ impl Drop for Line<'_> {
 
 async fn here(app: &App, call: Call, watcher: &Arc<dyn Watcher>) -> Result<serde_json::Value, Failure> {
     let face = Here { watcher, language: App::words(&values(app).await?, &app.around) };
-    tokio::select! {
+    let answered = tokio::select! {
         answered = answer(app, call, &app.around, &face) => answered,
         _ = tokio::signal::ctrl_c() => Err(Failure::failed("Cancelled.")),
-    }
+    };
+    noted::note_quietly(app).await;
+    answered
 }
 
 async fn there(

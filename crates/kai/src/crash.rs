@@ -38,46 +38,25 @@ fn write(folder: &Path, report: &str) -> std::io::Result<PathBuf> {
     Ok(file)
 }
 
+/// Where it happened, and how we got there. What a panic says is left out: it may quote what it stumbled over, and that
+/// may be somebody's message.
 fn report(panic: &PanicHookInfo<'_>) -> String {
     let place = panic.location().map(ToString::to_string).unwrap_or_default();
-    let said = panic.payload_as_str().map(without_quotes).unwrap_or_default();
     let thread = std::thread::current();
     format!(
-        "Kai {} at {place}, thread {}\n{said}\n\n{}\n",
+        "Kai {} at {place}, thread {}\n\n{}\n",
         env!("CARGO_PKG_VERSION"),
         thread.name().unwrap_or("?"),
         Backtrace::force_capture()
     )
 }
 
-/// A panic's text may quote what it stumbled over, and that may be somebody's message.
-fn without_quotes(text: &str) -> String {
-    let mut kept = String::new();
-    let mut inside: Option<char> = None;
-    for c in text.chars() {
-        match inside {
-            Some(quote) if c == quote => inside = None,
-            Some(_) => {}
-            None if matches!(c, '`' | '"') => {
-                inside = Some(c);
-                kept.push('…');
-            }
-            None => kept.push(c),
-        }
-    }
-    kept
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_report_does_not_quote_messages() {
-        let said =
-            "byte index 1 is not a char boundary; it is inside 'ä' (bytes 0..2) of `äh, my PIN is 1234`";
-        assert!(!without_quotes(said).contains("1234"));
-        assert!(without_quotes(said).starts_with("byte index 1 is not a char boundary"));
-        assert_eq!(without_quotes("called `unwrap` on \"no end"), "called … on …");
-    }
+/// Keeps what lies in our memory off the disk: a core dump would hold the store's key and whatever was just read. Other
+/// processes of the same user may not look into it either. Best effort, since an odd kernel is no reason not to start.
+pub(crate) fn leave_no_dump() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    // The most that is allowed stays: a browser that we open may want its own dumps.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), ..getrlimit(Resource::Core) });
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }

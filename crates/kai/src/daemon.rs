@@ -26,6 +26,7 @@ use crate::failure::Failure;
 use crate::heartbeat;
 use crate::home::Keys;
 use crate::ledger;
+use crate::noted;
 use crate::socket;
 use crate::status::Status;
 use crate::tasks;
@@ -112,6 +113,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     app.daemon = Some(running);
     let app = Arc::new(app);
     app.db.write(move |tx| remember(tx, PAGE, &origin)).await?;
+    noted::say(&app).await?;
 
     // Before the first tick, which would speak for a listener that died.
     #[cfg(feature = "notifications")]
@@ -149,6 +151,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
         tracing::warn!("something was still under way and was cut off");
     }
     drop(std::fs::remove_file(app.home.socket()));
+    noted::note_quietly(&app).await;
     app.db.checkpoint().await?;
     tracing::info!("stopped");
     Ok(())
@@ -231,6 +234,7 @@ async fn tick_on(app: Arc<App>, stop: CancellationToken) {
             // The next tick tries again; a daemon that dies of one full disk helps nobody.
             Err(error) => tracing::warn!(%error, "a tick failed"),
         }
+        noted::note_quietly(&app).await;
     }
 }
 

@@ -92,22 +92,27 @@ fn home(app: &App) -> Check {
     Check::fine("home", app.home.dir.display().to_string())
 }
 
-fn private(app: &App) -> Vec<Check> {
-    app.home
-        .too_open()
-        .into_iter()
-        .map(|sentence| {
-            let (says, next) = sentence.split_once(": ").unwrap_or((&sentence, ""));
-            Check::note("privacy", says, next)
-        })
-        .collect()
+fn private(app: &App) -> Option<Check> {
+    let (mode, name) = (app.home.folder_too_open()?, app.home.dir.display());
+    let says = format!("{name} is open to other users (mode {mode:o})");
+    Some(Check::note("privacy", says, format!("chmod 700 {name}")))
 }
 
 fn key(app: &App) -> Check {
-    match app.key_place {
-        "keyring" => Check::fine("key", "in the desktop keyring"),
-        "passphrase" => Check::fine("key", "locked with a passphrase"),
-        _ => Check::fine("key", "in kai.key, readable by you alone (kai key move passphrase locks it)"),
+    let place = match app.key_place {
+        "keyring" => "in the desktop keyring",
+        "passphrase" => "locked with a passphrase",
+        _ => "in kai.key",
+    };
+    match app.home.key_too_open() {
+        Some(mode) => {
+            let says = format!("{place}, but other users can open the file kai.key (mode {mode:o})");
+            Check::note("key", says, format!("chmod 600 {}", app.home.key_file().display()))
+        }
+        None if app.key_place == "file" => {
+            Check::fine("key", "in kai.key, readable by you alone (kai key move passphrase locks it)")
+        }
+        None => Check::fine("key", place),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::home::keyring;
 pub(crate) const WORDS: &str = "erase everything";
 
 /// What Kai makes in its home; nothing else in the folder is touched.
-const OURS: [&str; 16] = [
+const OURS: [&str; 18] = [
     "kai.db",
     "kai.db-wal",
     "kai.db-shm",
@@ -22,6 +22,8 @@ const OURS: [&str; 16] = [
     "kai.db.new-shm",
     "kai.key",
     "kai.key.new",
+    "kai.head",
+    "kai.head.new",
     "kai.sock",
     "kai.lock",
     "copies",

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::answer::json;
 use crate::failure::Failure;
+use crate::noted::{self, Doubt};
 use crate::wire::App;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +21,8 @@ pub(crate) enum LedgerCall {
         limit: usize,
     },
     Verify,
+    /// The person means the ledger as it is, although it does not go on from what was noted.
+    Accept,
     Who {
         id: String,
     },
@@ -41,7 +44,7 @@ pub(crate) struct LedgerRow {
 }
 
 /// What `kai ledger verify` found.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct LedgerCheck {
     pub(crate) whole: bool,
     pub(crate) records: usize,
@@ -49,12 +52,19 @@ pub(crate) struct LedgerCheck {
     pub(crate) let_go: i64,
     pub(crate) broken_at: Option<i64>,
     pub(crate) what: Option<String>,
+    /// The records are whole, but they do not go on from the end that was noted beside the key.
+    #[serde(default)]
+    pub(crate) rolled_back: bool,
+    /// Why the note beside the key could not be asked.
+    #[serde(default)]
+    pub(crate) note_unread: Option<String>,
 }
 
 pub(crate) async fn answer(app: &App, call: LedgerCall) -> Result<Value, Failure> {
     match call {
         LedgerCall::Show { limit } => json(show(app, limit).await?),
         LedgerCall::Verify => json(check(app).await?),
+        LedgerCall::Accept => json(noted::accept(app).await?),
         LedgerCall::Who { id } => json(who(app, &id).await?),
         LedgerCall::Bytes { seq } => json(bytes(app, seq).await?),
     }
@@ -72,13 +82,23 @@ async fn show(app: &App, limit: usize) -> Result<Vec<LedgerRow>, DbError> {
 }
 
 pub(crate) async fn check(app: &App) -> Result<LedgerCheck, DbError> {
-    Ok(match verified(app).await? {
-        Verified::Whole { records, let_go } => {
-            LedgerCheck { whole: true, records, let_go, broken_at: None, what: None }
-        }
+    let (records, let_go) = match verified(app).await? {
+        Verified::Whole { records, let_go } => (records, let_go),
         Verified::Broken { seq, what } => {
-            LedgerCheck { whole: false, records: 0, let_go: 0, broken_at: Some(seq), what: Some(what) }
+            return Ok(LedgerCheck { broken_at: Some(seq), what: Some(what), ..LedgerCheck::default() });
         }
+    };
+    let check = LedgerCheck { whole: true, records, let_go, ..LedgerCheck::default() };
+    Ok(match noted::doubt(app).await? {
+        None => check,
+        Some(Doubt::Unknown(why)) => LedgerCheck { note_unread: Some(why), ..check },
+        Some(Doubt::RolledBack { what, last, .. }) => LedgerCheck {
+            whole: false,
+            broken_at: Some(last + 1),
+            what: Some(what),
+            rolled_back: true,
+            ..check
+        },
     })
 }
 

@@ -16,6 +16,8 @@ use kai_assistant::settings::{BRIDGE_TERMUX, Values};
 use kai_assistant::sms::port::SmsReader;
 use kai_bridges::termux::Termux;
 
+use crate::around;
+
 /// What a demo says of everything that its machine would lack.
 pub(crate) const NOT_IN_DEMO: &str = "Not in the demo: nothing here touches your machine.";
 
@@ -87,7 +89,10 @@ impl Programs {
 
     fn having(&mut self, program: &str) -> Option<Arc<Termux>> {
         let folder = folder_of(program).filter(|_| self.wanted)?;
-        let termux = self.known.entry(folder.clone()).or_insert_with(|| Arc::new(Termux::in_folder(folder)));
+        let termux = self
+            .known
+            .entry(folder.clone())
+            .or_insert_with(|| Arc::new(Termux::in_folder(folder).with_environment(around::for_programs())));
         Some(Arc::clone(termux))
     }
 }
@@ -125,7 +130,7 @@ fn sandbox(_: &Home) -> Option<Arc<dyn Sandbox>> {
 #[cfg(target_os = "linux")]
 fn desktop_opener() -> Option<Arc<dyn Opener>> {
     let program = folder_of("xdg-open")?.join("xdg-open");
-    Some(Arc::new(kai_bridges::desktop::XdgOpen::at(program)))
+    Some(Arc::new(kai_bridges::desktop::XdgOpen::at(program, around::for_programs())))
 }
 
 #[cfg(target_os = "linux")]

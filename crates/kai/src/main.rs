@@ -21,8 +21,10 @@ mod logs;
 mod machine;
 mod memory;
 mod models;
+mod noted;
 #[cfg(feature = "notifications")]
 mod notifications;
+mod places;
 mod shell;
 #[cfg(feature = "sms")]
 mod sms;

@@ -13,22 +13,36 @@ use kai_assistant::home::Home;
 use kai_assistant::untrusted::Untrusted;
 use kai_assistant::words::Words;
 use kai_llm::ToolCall;
+use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixListener;
 use tokio::net::unix::OwnedReadHalf;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::answer::{answer, values};
 use crate::call::{Event, Hello, ToolState, VERSION, Word};
 use crate::failure::Failure;
+use crate::places::{Peer, Place, Places, Room};
 use crate::wire::App;
 
-/// A call larger than this is not one of ours.
+/// A call larger than this is not one of ours. Only an import is nearly as long.
 const LINE_LIMIT: u64 = 64 * 1024 * 1024;
+/// Of longer lines only one is taken at a time.
+const SHORT_LINE: u64 = 256 * 1024;
 /// A caller that says nothing is not waited for.
 const SILENCE: Duration = Duration::from_secs(10);
+/// For all of a long line, once it is its turn.
+const LONG_LINE: Duration = Duration::from_secs(30);
+/// For its turn.
+const TURN: Duration = Duration::from_mins(1);
+/// What a caller says after its call: yes, no, or stop.
+const WORD_LIMIT: u64 = 16 * 1024;
+/// For a caller to take an answer. Long, since a person may page through it.
+const TAKING: Duration = Duration::from_mins(10);
+/// Callers who have not said yet what they want, and calls under way.
+const ROOM: Room = Room { strangers: 64, known: 128 };
 /// Characters of what was wrong with a call.
 const LONGEST_WHY: usize = 200;
 /// What a socket's address can hold, by the kernel's `sun_path`.
@@ -70,13 +84,19 @@ pub(crate) async fn serve(
     stop: CancellationToken,
     calls: TaskTracker,
 ) {
+    let (places, long) = (Places::new(ROOM), Arc::new(Semaphore::new(1)));
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => drop(calls.spawn(converse(Arc::clone(&app), stream, stop.clone()))),
+            Ok((stream, _)) => {
+                // Nobody but our own user and root gets here, so who it is matters little.
+                let peer = Peer::User(stream.peer_cred().map_or(0, |user| user.uid()));
+                let desk = Desk { place: places.enter(peer), long: Arc::clone(&long) };
+                drop(calls.spawn(converse(Arc::clone(&app), stream, stop.clone(), desk)));
+            }
             Err(error) => {
                 tracing::warn!(%error, "a command could not connect");
                 tokio::time::sleep(Duration::from_millis(100)).await;
@@ -87,25 +107,72 @@ pub(crate) async fn serve(
 
 type Caller = BufReader<tokio::io::Take<OwnedReadHalf>>;
 
-async fn converse(app: Arc<App>, stream: tokio::net::UnixStream, stop: CancellationToken) {
-    let (from, mut to) = stream.into_split();
-    let mut caller = BufReader::new(from.take(LINE_LIMIT));
+/// What one caller has of the daemon's room.
+struct Desk {
+    place: Place,
+    /// Held by the one whose line is long.
+    long: Arc<Semaphore>,
+}
+
+/// A caller's first line.
+struct Said {
+    line: Vec<u8>,
+    /// Kept until the call is answered: what a long line says lies in memory as long.
+    _turn: Option<OwnedSemaphorePermit>,
+}
+
+/// `None` if the caller said nothing, or was too slow.
+async fn first_line(caller: &mut Caller, desk: &Desk) -> Option<Result<Said, Failure>> {
     let mut line = Vec::new();
     let heard = tokio::time::timeout(SILENCE, caller.read_until(b'\n', &mut line)).await;
-    if !matches!(heard, Ok(Ok(length)) if length > 0) {
-        return;
+    heard.ok()?.ok().filter(|length| *length > 0)?;
+    if line.ends_with(b"\n") || caller.get_ref().limit() > 0 {
+        return Some(Ok(Said { line, _turn: None }));
     }
+    let turn = tokio::time::timeout(TURN, Arc::clone(&desk.long).acquire_owned()).await;
+    let Ok(Ok(turn)) = turn else { return Some(Err(Failure::failed(ONE_AT_A_TIME))) };
+    caller.get_mut().set_limit(LINE_LIMIT - SHORT_LINE);
+    tokio::time::timeout(LONG_LINE, caller.read_until(b'\n', &mut line)).await.ok()?.ok()?;
+    if !line.ends_with(b"\n") && caller.get_ref().limit() == 0 {
+        return Some(Err(Failure::usage(TOO_LONG)));
+    }
+    Some(Ok(Said { line, _turn: Some(turn) }))
+}
+
+const ONE_AT_A_TIME: &str = "Kai is still busy with another large import. Try again when it is done.";
+const TOO_LONG: &str = "This is longer than the 64 MB that Kai takes at once. Import one section at a time.";
+const BUSY: &str = "Kai is already working on as many commands as it can. Try again in a moment.";
+
+async fn converse(app: Arc<App>, stream: tokio::net::UnixStream, stop: CancellationToken, desk: Desk) {
+    let (from, mut to) = stream.into_split();
+    let mut caller = BufReader::new(from.take(SHORT_LINE));
+    let said = tokio::select! {
+        said = first_line(&mut caller, &desk) => said,
+        () = desk.place.leave.cancelled() => None,
+    };
+    let Some(said) = said else { return };
+    // Who has said what it wants is not sent away for somebody who has not.
+    let has_room = desk.place.badge.is_known(true);
+    let said = said.and_then(|said| if has_room { Ok(said) } else { Err(Failure::failed(BUSY)) });
     let (events, mut coming) = mpsc::unbounded_channel();
     let speaking = async move {
         while let Some(event) = coming.recv().await {
             let Ok(mut text) = serde_json::to_vec(&event) else { continue };
             text.push(b'\n');
             // The caller may have gone; what it asked for goes on or ends by its own rule.
-            drop(to.write_all(&text).await);
+            let taken = tokio::time::timeout(TAKING, to.write_all(&text)).await;
+            if !matches!(taken, Ok(Ok(()))) {
+                break;
+            }
         }
+        while coming.recv().await.is_some() {}
     };
     let answering = async move {
-        let event = match respond(app, &line, caller, &events, stop).await {
+        let answered = match said {
+            Ok(said) => respond(app, said, caller, &events, stop).await,
+            Err(failure) => Err(failure),
+        };
+        let event = match answered {
             Ok(result) => Event::Done { result },
             Err(Failure { code, message }) => Event::Error { code, message },
         };
@@ -116,12 +183,12 @@ async fn converse(app: Arc<App>, stream: tokio::net::UnixStream, stop: Cancellat
 
 async fn respond(
     app: Arc<App>,
-    line: &[u8],
+    mut said: Said,
     caller: Caller,
     events: &mpsc::UnboundedSender<Event>,
     stop: CancellationToken,
 ) -> Result<serde_json::Value, Failure> {
-    let Hello { tty, around, call, .. } = understand(line)?;
+    let Hello { tty, around, call, .. } = understand(&std::mem::take(&mut said.line))?;
     let turn = call.watched();
     let (words, heard) = mpsc::unbounded_channel();
     let language = App::words(&values(&app).await?, &around);
@@ -138,8 +205,14 @@ async fn respond(
     answered.unwrap_or_else(|_| Err(Failure::failed("Kai hit a bug of its own and gave up on this.")))
 }
 
+/// All of a call that is looked at before the rest is read: a long line is not taken apart for it.
+#[derive(Deserialize)]
+struct Version {
+    v: Option<u64>,
+}
+
 fn understand(line: &[u8]) -> Result<Hello, Failure> {
-    let version = serde_json::from_slice::<serde_json::Value>(line).ok().and_then(|v| v.get("v")?.as_u64());
+    let version = serde_json::from_slice::<Version>(line).ok().and_then(|said| said.v);
     match version {
         Some(v) if v == u64::from(VERSION) => {}
         Some(v) => {
@@ -164,6 +237,7 @@ async fn listen_to(mut caller: Caller, words: mpsc::UnboundedSender<Word>) {
     let mut line = Vec::new();
     loop {
         line.clear();
+        caller.get_mut().set_limit(WORD_LIMIT);
         match caller.read_until(b'\n', &mut line).await {
             Ok(length) if length > 0 => {}
             _ => return,

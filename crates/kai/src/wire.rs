@@ -37,6 +37,7 @@ use crate::call::Around;
 use crate::failure::Failure;
 use crate::home::Keys;
 use crate::machine::{Machine, NOT_IN_DEMO};
+use crate::noted::LastNoted;
 #[cfg(feature = "sms")]
 use crate::{demo, sms::Phone};
 
@@ -79,6 +80,8 @@ pub(crate) struct App {
     pub(crate) erase: CancellationToken,
     /// Cancelled when the daemon is to end.
     pub(crate) stop: CancellationToken,
+    /// How far the ledger is noted beside the key.
+    pub(crate) last_noted: LastNoted,
 }
 
 /// What the daemon knows of itself.
@@ -120,7 +123,9 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
     };
     let ringer = ringer(&db, &clock, &machine, role);
     let around = around::here();
-    Ok(put_together(Opened { home, key_file, db, clock, machine, ringer, around }, &Internet::real()))
+    let last_noted = db.read_now(|tx| LastNoted::when_opened(role, tx))?;
+    let opened = Opened { home, key_file, db, clock, machine, ringer, around };
+    Ok(App { last_noted, ..put_together(opened, &Internet::real()) })
 }
 
 /// A store that is open, and the machine around it.
@@ -173,6 +178,7 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
         daemon: None,
         erase: CancellationToken::new(),
         stop: CancellationToken::new(),
+        last_noted: LastNoted::default(),
     }
 }
 

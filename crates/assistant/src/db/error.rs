@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use rusqlite::ErrorCode;
 
+use crate::home::KeyError;
+
 /// A read or write that failed on an open store.
 #[derive(Debug, thiserror::Error)]
 pub enum DbError {
@@ -60,6 +62,15 @@ pub enum OpenError {
     Newer { path: PathBuf, unknown: String },
     #[error("{} is there but is no store (a folder, or a link to a disk that is not mounted?). Nothing was changed.", .0.display())]
     NotAFile(PathBuf),
+    #[error(
+        "{} is missing, although its key is here, so this home had a store. Nothing was changed. \
+         Put kai.db back from your backup, or a file from the folder `copies` under that name; \
+         to begin anew with an empty store, run: kai erase",
+        .0.display()
+    )]
+    Gone(PathBuf),
+    #[error("{0}")]
+    Key(KeyError),
     #[error("The folder {} cannot be written, so the store was not opened. Check its owner and whether the disk is mounted read-only.", .0.display())]
     ReadOnly(PathBuf),
     #[error("The disk that holds {} is full, so the store was not opened. Free some space and try again.", .0.display())]

@@ -34,6 +34,7 @@ pub fn open(home: &Home, key: &StoreKey, migrations: &[Migration], now: Timestam
             return Err(OpenError::Damaged(file));
         }
         writable(&file, &home.dir)?;
+        note_that_there_is_one(home)?;
     } else {
         create(home, key, migrations)?;
     }
@@ -66,6 +67,9 @@ fn create(home: &Home, key: &StoreKey, migrations: &[Migration]) -> Result<(), O
     if exists(&file)? {
         return Ok(());
     }
+    if home.read_key_file().map_err(OpenError::Key)?.is_some_and(|key| !key.awaits_store) {
+        return Err(OpenError::Gone(file));
+    }
     for leftover in ["kai.db.new", "kai.db.new-journal", "kai.db.new-wal", "kai.db.new-shm"] {
         drop(fs::remove_file(home.dir.join(leftover)));
     }
@@ -76,7 +80,17 @@ fn create(home: &Home, key: &StoreKey, migrations: &[Migration]) -> Result<(), O
     conn.close().map_err(|(_, e)| classify(&fresh, e))?;
     File::open(&fresh).and_then(|f| f.sync_all()).map_err(|c| at(&fresh, c))?;
     fs::rename(&fresh, &file).map_err(|c| at(&file, c))?;
-    home.sync().map_err(|cause| at(&home.dir, cause))
+    home.sync().map_err(|cause| at(&home.dir, cause))?;
+    home.key_has_store().map_err(OpenError::Key)
+}
+
+/// A crash may have come between a new store and the word in the key file that there is one.
+fn note_that_there_is_one(home: &Home) -> Result<(), OpenError> {
+    if home.read_key_file().map_err(OpenError::Key)?.is_none_or(|key| !key.awaits_store) {
+        return Ok(());
+    }
+    let _setup = home.lock_setup().map_err(|cause| at(&home.dir, cause))?;
+    home.key_has_store().map_err(OpenError::Key)
 }
 
 /// Connects and proves the key without changing a byte.

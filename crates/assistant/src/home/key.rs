@@ -6,7 +6,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -101,6 +101,9 @@ pub struct KeyFile {
     pub home: HomeId,
     #[serde(flatten)]
     pub place: KeyPlace,
+    /// The key is new and has no store yet. Without this mark, a missing store means that one was lost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub awaits_store: bool,
 }
 
 /// The desktop's keyring, where there is one.
@@ -109,6 +112,10 @@ pub trait Keyring {
     fn usable(&self) -> bool;
     fn get(&self, home: &HomeId) -> Result<Option<StoreKey>, KeyringError>;
     fn put(&self, home: &HomeId, key: &StoreKey) -> Result<(), KeyringError>;
+    /// The note about the ledger's end. Never asks the person, who may be away: a locked keyring is an error.
+    fn note(&self, home: &HomeId) -> Result<Option<String>, KeyringError>;
+    fn put_note(&self, home: &HomeId, note: &str) -> Result<(), KeyringError>;
+    /// Removes the key and the note.
     fn remove(&self, home: &HomeId) -> Result<(), KeyringError>;
 }
 
@@ -143,6 +150,12 @@ pub enum KeyError {
     Moved,
     #[error("The key is moved, but a copy is still in the keyring: {0}.")]
     StillInKeyring(String),
+    #[error("The note about the ledger's end, kept beside the key, could not be used: {0}.")]
+    Note(String),
+    #[error(
+        "The note about the ledger's end, kept beside the key, is cut off or overwritten. See: kai ledger verify"
+    )]
+    NoteSpoiled,
     #[error("The passphrase could not be read: {0}.")]
     PassphraseUnreadable(io::Error),
     #[error("This machine gave no random numbers: {0}")]
@@ -191,9 +204,17 @@ impl Home {
             Some(_) => KeyPlace::Keyring,
             None => in_file(&key),
         };
-        let file = KeyFile { home, place };
+        let file = KeyFile { home, place, awaits_store: true };
         self.write_key_file(&file)?;
         Ok((file, key))
+    }
+
+    /// Takes the mark of a new key away, now that it has a store. The caller holds the setup lock.
+    pub(crate) fn key_has_store(&self) -> Result<(), KeyError> {
+        match self.read_key_file()? {
+            Some(file) if file.awaits_store => self.write_key_file(&KeyFile { awaits_store: false, ..file }),
+            _ => Ok(()),
+        }
     }
 
     /// Moves the key to another place. The new place holds it before the old one lets go, and all of it happens
@@ -206,9 +227,9 @@ impl Home {
         old: Option<&dyn Keyring>,
     ) -> Result<KeyFile, KeyError> {
         let _setup = self.lock_setup().map_err(|cause| KeyError::File { path: self.dir.clone(), cause })?;
-        if self.read_key_file()?.is_none_or(|now| now.place.name() != from.place.name()) {
-            return Err(KeyError::Moved);
-        }
+        let now = self.read_key_file()?.filter(|now| now.place.name() == from.place.name());
+        let now = now.ok_or(KeyError::Moved)?;
+        let noted = self.read_note(&now, old)?;
         let place = match to {
             Destination::File => in_file(key),
             Destination::Keyring(keyring) => {
@@ -217,23 +238,48 @@ impl Home {
             }
             Destination::Passphrase(words) => KeyPlace::Passphrase(passphrase::wrap(key, words)?),
         };
-        let file = KeyFile { home: from.home.clone(), place };
+        let file = KeyFile { home: from.home.clone(), place, awaits_store: now.awaits_store };
+        // The note about the ledger lies beside the key, so it is there before the key is.
+        let ring = if let Destination::Keyring(ring) = to { Some(*ring) } else { None };
+        noted.map_or(Ok(()), |note| self.write_note(&file, ring, &note))?;
         self.write_key_file(&file)?;
-        let leaves = matches!(
-            (&from.place, &file.place),
-            (KeyPlace::Keyring, KeyPlace::File { .. } | KeyPlace::Passphrase(_))
-        );
-        if let (true, Some(old)) = (leaves, old) {
-            old.remove(&from.home).map_err(|e| KeyError::StillInKeyring(e.0))?;
-        }
+        self.leave(&from.home, &now.place, &file.place, old)?;
         Ok(file)
     }
 
+    /// Removes what the old place of a moved key still holds.
+    fn leave(
+        &self,
+        home: &HomeId,
+        from: &KeyPlace,
+        to: &KeyPlace,
+        keyring: Option<&dyn Keyring>,
+    ) -> Result<(), KeyError> {
+        match (from, to, keyring) {
+            (KeyPlace::Keyring, KeyPlace::File { .. } | KeyPlace::Passphrase(_), Some(keyring)) => {
+                keyring.remove(home).map_err(|e| KeyError::StillInKeyring(e.0))
+            }
+            (KeyPlace::File { .. } | KeyPlace::Passphrase(_), KeyPlace::Keyring, _) => {
+                // Nobody looks at it any more; a leftover is only untidy.
+                drop(fs::remove_file(self.note_file()));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn write_key_file(&self, file: &KeyFile) -> Result<(), KeyError> {
-        let (path, fresh) = (self.key_file(), self.dir.join("kai.key.new"));
-        let failed = |cause| KeyError::File { path: path.clone(), cause };
-        let text = serde_json::to_vec(file).map(Zeroizing::new).map_err(|e| failed(e.into()))?;
-        let written = write_private(&fresh, &text).and_then(|()| fs::rename(&fresh, &path));
+        let path = self.key_file();
+        let text = serde_json::to_vec(file).map(Zeroizing::new);
+        let text = text.map_err(|e| KeyError::File { path: path.clone(), cause: e.into() })?;
+        self.replace(&path, &text)
+    }
+
+    /// Writes a private file beside its place and moves it there, so that there is never half of one.
+    pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), KeyError> {
+        let fresh = path.with_added_extension("new");
+        let failed = |cause| KeyError::File { path: path.to_owned(), cause };
+        let written = write_private(&fresh, bytes).and_then(|()| fs::rename(&fresh, path));
         if let Err(cause) = written {
             drop(fs::remove_file(&fresh));
             return Err(failed(cause));
@@ -269,7 +315,7 @@ fn fetch(file: &KeyFile, with: &Unlock<'_>) -> Result<StoreKey, KeyError> {
     }
 }
 
-fn write_private(path: &std::path::Path, bytes: &[u8]) -> io::Result<()> {
+fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     drop(fs::remove_file(path));
     let mut file: File = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(bytes)?;

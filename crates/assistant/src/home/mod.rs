@@ -4,6 +4,7 @@
 //! under a lock on the folder itself, by whoever comes first.
 
 mod key;
+mod note;
 mod passphrase;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -15,6 +16,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 pub use key::{Destination, HomeId, KeyError, KeyFile, KeyPlace, Keyring, KeyringError, StoreKey, Unlock};
+pub use note::LedgerEnd;
 pub use passphrase::{Passphrase, Sealed};
 
 /// Where everything of one Kai lies.
@@ -46,6 +48,11 @@ impl Home {
 
     pub fn key_file(&self) -> PathBuf {
         self.dir.join("kai.key")
+    }
+
+    /// The note about the ledger's end, where the key lies in a file.
+    pub fn note_file(&self) -> PathBuf {
+        self.dir.join("kai.head")
     }
 
     pub fn socket(&self) -> PathBuf {
@@ -106,19 +113,23 @@ impl Home {
         File::open(&self.dir)?.sync_all()
     }
 
-    /// What others on this machine could see or touch, as sentences.
-    pub fn too_open(&self) -> Vec<String> {
-        let open = |path: &Path, private: &str| {
-            let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
-            let name = path.display();
-            (mode & 0o077 != 0)
-                .then(|| format!("{name} is open to other users (mode {mode:o}): chmod {private} {name}"))
-        };
-        [open(&self.dir, "700"), open(&self.key_file(), "600")].into_iter().flatten().collect()
+    /// The mode of the folder, if others on this machine may use it.
+    pub fn folder_too_open(&self) -> Option<u32> {
+        open_to_others(&self.dir)
+    }
+
+    /// The mode of the key file, if others on this machine may read or write it.
+    pub fn key_too_open(&self) -> Option<u32> {
+        open_to_others(&self.key_file())
     }
 
     /// Is the folder owned by someone else than us? Then nothing in it is ours to trust.
     pub fn foreign_owner(&self) -> bool {
         fs::metadata(&self.dir).is_ok_and(|m| m.uid() != rustix::process::geteuid().as_raw())
     }
+}
+
+fn open_to_others(path: &Path) -> Option<u32> {
+    let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
+    (mode & 0o077 != 0).then_some(mode)
 }

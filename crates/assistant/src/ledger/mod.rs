@@ -2,6 +2,7 @@
 //! chained to the one before by its hash.
 
 mod chunks;
+mod end;
 mod read;
 mod verify;
 
@@ -13,6 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::db::{self, DbError, Migration};
 use crate::hex;
 
+pub use end::{Standing, end, set_noted, standing, was_noted};
 pub use read::{Extent, Piece, Reach, Wanted, extent, one, piece};
 pub use verify::{Check, Reached, Verified, prune, verify};
 
@@ -22,6 +24,8 @@ pub(crate) const EDGES: Migration =
     Migration { name: "ledger/2", sql: include_str!("../../migrations/ledger2.sql") };
 pub(crate) const DAYS: Migration =
     Migration { name: "ledger/3", sql: include_str!("../../migrations/ledger3.sql") };
+pub(crate) const NOTED: Migration =
+    Migration { name: "ledger/noted", sql: include_str!("../../migrations/ledger_noted.sql") };
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +69,9 @@ pub enum Record {
     Sent { draft: i64, outcome: String },
     /// The person took a draft away.
     Discarded { draft: i64, status: String },
+    /// The person accepted that the ledger ended at `last`, although `noted` was the last record that Kai had noted
+    /// beside the key (0 if the note was gone or unreadable).
+    Restored { last: i64, noted: i64 },
 }
 
 /// The request as it is about to leave: its bytes are kept in chunks, the record names them.

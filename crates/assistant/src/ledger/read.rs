@@ -52,6 +52,7 @@ impl Record {
             Self::Tap { .. } => "tap",
             Self::Sent { .. } => "sent",
             Self::Discarded { .. } => "discarded",
+            Self::Restored { .. } => "restored",
         }
     }
 
@@ -64,7 +65,7 @@ impl Record {
             | Self::Click { conversation, .. }
             | Self::Codes { conversation, .. }
             | Self::Draft { conversation, .. } => Some(*conversation).filter(|id| *id != 0),
-            Self::Tap { .. } | Self::Sent { .. } | Self::Discarded { .. } => None,
+            Self::Tap { .. } | Self::Sent { .. } | Self::Discarded { .. } | Self::Restored { .. } => None,
         }
     }
 
@@ -79,7 +80,8 @@ impl Record {
             | Self::Draft { .. }
             | Self::Tap { .. }
             | Self::Sent { .. }
-            | Self::Discarded { .. } => None,
+            | Self::Discarded { .. }
+            | Self::Restored { .. } => None,
         }
     }
 
@@ -100,7 +102,7 @@ impl Record {
             }
             Self::ToolResult { tool, .. } => vec![tool],
             Self::Draft { channel, to, digest, .. } => vec![channel, to, digest],
-            Self::Codes { .. } => vec![],
+            Self::Codes { .. } | Self::Restored { .. } => vec![],
             Self::Tap { digest, .. } => vec![digest],
             Self::Sent { outcome, .. } => vec![outcome],
             Self::Discarded { status, .. } => vec![status],

@@ -57,7 +57,7 @@ impl Keyring for SecretService {
 
     fn get(&self, home: &HomeId) -> Result<Option<StoreKey>, KeyringError> {
         self.ask(PERSON, async |session| {
-            let Some(item) = session.find(home).await? else { return Ok(None) };
+            let Some(item) = session.find(&attributes(home)).await? else { return Ok(None) };
             let (_, _, value, _) = session.item(item).await?.get_secret(&session.path).await?;
             let text = zeroize::Zeroizing::new(value);
             Ok(std::str::from_utf8(&text).ok().and_then(StoreKey::from_hex))
@@ -68,11 +68,32 @@ impl Keyring for SecretService {
         self.ask(PERSON, async |session| session.create(home, key).await)
     }
 
+    fn note(&self, home: &HomeId) -> Result<Option<String>, KeyringError> {
+        self.ask(PATIENCE, async |session| {
+            let Some(item) = session.find_unlocked(&note_attributes(home)).await? else { return Ok(None) };
+            let (_, _, value, _) = session.item(item).await?.get_secret(&session.path).await?;
+            Ok(Some(String::from_utf8_lossy(&value).into_owned()))
+        })
+    }
+
+    fn put_note(&self, home: &HomeId, note: &str) -> Result<(), KeyringError> {
+        self.ask(PATIENCE, async |session| {
+            let collection = session.collection().await?;
+            if collection.locked().await? {
+                return Err(locked());
+            }
+            session.keep(&collection, "End of Kai's ledger", &note_attributes(home), note.as_bytes()).await
+        })
+    }
+
     fn remove(&self, home: &HomeId) -> Result<(), KeyringError> {
         self.ask(PERSON, async |session| {
-            let Some(item) = session.find(home).await? else { return Ok(()) };
-            let prompt = session.item(item).await?.delete().await?;
-            session.wait_for(prompt).await
+            for attributes in [attributes(home), note_attributes(home)] {
+                let Some(item) = session.find(&attributes).await? else { continue };
+                let prompt = session.item(item).await?.delete().await?;
+                session.wait_for(prompt).await?;
+            }
+            Ok(())
         })
     }
 }
@@ -104,8 +125,17 @@ impl Session {
         ItemProxy::builder(&self.bus).path(path).build().await
     }
 
-    async fn find(&self, home: &HomeId) -> zbus::Result<Option<OwnedObjectPath>> {
-        let (unlocked, locked) = self.service.search_items(attributes(home)).await?;
+    /// Without asking the person for anything.
+    async fn find_unlocked(&self, attributes: &Attributes<'_>) -> zbus::Result<Option<OwnedObjectPath>> {
+        let (unlocked, closed) = self.service.search_items(attributes.clone()).await?;
+        match unlocked.into_iter().next() {
+            None if !closed.is_empty() => Err(locked()),
+            found => Ok(found),
+        }
+    }
+
+    async fn find(&self, attributes: &Attributes<'_>) -> zbus::Result<Option<OwnedObjectPath>> {
+        let (unlocked, locked) = self.service.search_items(attributes.clone()).await?;
         if let Some(item) = unlocked.into_iter().next() {
             return Ok(Some(item));
         }
@@ -125,12 +155,21 @@ impl Session {
             let path = collection.inner().path().to_owned().into();
             self.unlock(&path).await?;
         }
+        self.keep(&collection, "Key of Kai's store", &attributes(home), key.hex().as_bytes()).await
+    }
+
+    async fn keep(
+        &self,
+        collection: &CollectionProxy<'static>,
+        label: &str,
+        attributes: &Attributes<'_>,
+        value: &[u8],
+    ) -> zbus::Result<()> {
         let properties = HashMap::from([
-            ("org.freedesktop.Secret.Item.Label", Variant::from("Key of Kai's store")),
-            ("org.freedesktop.Secret.Item.Attributes", Variant::from(attributes(home))),
+            ("org.freedesktop.Secret.Item.Label", Variant::from(label)),
+            ("org.freedesktop.Secret.Item.Attributes", Variant::from(attributes.clone())),
         ]);
-        let secret =
-            Secret(self.path.clone(), vec![], key.hex().as_bytes().to_vec(), "text/plain".to_owned());
+        let secret = Secret(self.path.clone(), vec![], value.to_vec(), "text/plain".to_owned());
         let (_, prompt) = collection.create_item(properties, &secret, true).await?;
         self.wait_for(prompt).await
     }
@@ -151,8 +190,20 @@ impl Session {
     }
 }
 
-fn attributes(home: &HomeId) -> HashMap<&'static str, &str> {
+type Attributes<'a> = HashMap<&'static str, &'a str>;
+
+fn attributes(home: &HomeId) -> Attributes<'_> {
     HashMap::from([("application", "kai"), ("home", home.as_str())])
+}
+
+/// Of another application, so that a search for the key does not find the note: a search matches every item that has
+/// these attributes, whatever else it has.
+fn note_attributes(home: &HomeId) -> Attributes<'_> {
+    HashMap::from([("application", "kai-ledger"), ("home", home.as_str())])
+}
+
+fn locked() -> zbus::Error {
+    zbus::Error::Failure("it is locked".to_owned())
 }
 
 /// Session, parameters, value, content type.

@@ -4,17 +4,19 @@ use std::path::PathBuf;
 
 use kai_assistant::device::{Doing, Opener, PortError, Target};
 
-use crate::program;
+use crate::Environment;
+use crate::program::{self, Start};
 
 /// The `xdg-open` of this machine.
 #[derive(Debug, Clone)]
 pub struct XdgOpen {
     program: PathBuf,
+    environment: Environment,
 }
 
 impl XdgOpen {
-    pub fn at(program: PathBuf) -> Self {
-        Self { program }
+    pub fn at(program: PathBuf, environment: Environment) -> Self {
+        Self { program, environment }
     }
 }
 
@@ -25,7 +27,8 @@ impl Opener for XdgOpen {
                 Target::Web(url) => url.as_ref(),
                 Target::File(path) => path.as_os_str(),
             };
-            program::launch(&self.program, &[argument]).await.map_err(|failed| PortError(failed.sentence()))
+            let start = Start { program: &self.program, environment: &self.environment };
+            program::launch(start, &[argument]).await.map_err(|failed| PortError(failed.sentence()))
         })
     }
 }
@@ -38,11 +41,11 @@ mod tests {
     #[tokio::test]
     async fn the_desktop_gets_exactly_one_argument_and_no_shell_sees_it() {
         let programs = Programs::new();
-        let opener = XdgOpen::at(programs.write("xdg-open", NOTE_ARGUMENTS));
+        let opener = XdgOpen::at(programs.write("xdg-open", NOTE_ARGUMENTS), Environment::default());
         opener.open(&Target::Web("https://example.org/?a=$(id)&b=`id`;id".to_owned())).await.unwrap();
         opener.open(&Target::File(PathBuf::from("/srv/two words.ics"))).await.unwrap();
         assert_eq!(programs.log(), "https://example.org/?a=$(id)&b=`id`;id\n/srv/two words.ics\n");
-        let opener = XdgOpen::at(programs.write("xdg-open", "exit 4"));
+        let opener = XdgOpen::at(programs.write("xdg-open", "exit 4"), Environment::default());
         let failed = opener.open(&Target::Web("https://example.org/".to_owned())).await.unwrap_err();
         assert!(failed.0.contains("xdg-open found no program"), "{failed}");
     }

@@ -33,7 +33,7 @@ impl Drop for Scratch {
         // Too deep for us, or somebody took the rights away from a folder in it.
         let swept = "chmod -R u+rwx -- \"$0\"; rm -rf -- \"$0\"";
         let mut sweep = Command::new(super::system::SHELL);
-        sweep.args(["-c", swept]).arg(&self.0).env("PATH", super::system::PATH);
+        sweep.args(["-c", swept]).arg(&self.0).env_clear().env("PATH", super::system::PATH);
         drop(sweep.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status());
     }
 }

@@ -28,11 +28,13 @@ use kai_assistant::device::{Doing, Notification, Notifier, Opener, PortError, Ta
 use kai_assistant::untrusted::Untrusted;
 use tokio::sync::Mutex;
 
-use crate::program::{self, Failed, Terms};
+use crate::Environment;
+use crate::program::{self, Failed, Start, Terms};
 
 /// Termux's programs in one folder.
 pub struct Termux {
     folder: PathBuf,
+    environment: Environment,
     line: Mutex<()>,
     patience: Duration,
     #[cfg(feature = "sms")]
@@ -49,11 +51,18 @@ impl Termux {
     pub fn in_folder(folder: PathBuf) -> Self {
         Self {
             folder,
+            environment: Environment::default(),
             line: Mutex::default(),
             patience: PATIENCE,
             #[cfg(feature = "sms")]
             sms: sms::Known::default(),
         }
+    }
+
+    /// What its programs find in their environment; nothing, unless told.
+    #[must_use]
+    pub fn with_environment(self, environment: Environment) -> Self {
+        Self { environment, ..self }
     }
 
     async fn run<A: AsRef<OsStr>>(&self, program: &str, args: &[A]) -> Result<String, PortError> {
@@ -68,7 +77,8 @@ impl Termux {
         terms: &Terms<'_>,
     ) -> Result<String, Failed> {
         let _turn = self.line.lock().await;
-        program::run(&self.folder.join(program), args, terms).await
+        let start = Start { program: &self.folder.join(program), environment: &self.environment };
+        program::run(start, args, terms).await
     }
 }
 

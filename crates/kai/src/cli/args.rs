@@ -471,6 +471,9 @@ pub(super) enum LedgerCommand {
     /// Look for a record that was altered, dropped or exchanged
     #[command(after_help = "Example:\n  kai ledger verify")]
     Verify,
+    /// Accept an older copy of the store that you restored on purpose; asks first
+    #[command(after_help = "Example:\n  kai ledger accept")]
+    Accept,
     /// Which requests held a message
     #[command(after_help = "Example:\n  kai ledger who 4711")]
     Who {

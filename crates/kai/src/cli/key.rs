@@ -21,8 +21,12 @@ pub(super) fn run(home: &Home, keys: Keys, command: &KeyCommand, json: bool) -> 
         out::line(match place {
             "keyring" => "The key lies in the desktop keyring.",
             "passphrase" => "The key is locked with a passphrase.",
-            _ => "The key lies in kai.key, which only you can read.",
+            _ if home.key_too_open().is_some() => "The key is in kai.key, which other users can open.",
+            _ => "The key is in kai.key, which only you can read.",
         });
+        if home.key_too_open().is_some() {
+            out::note(&format!("Close it to others: chmod 600 {}", home.key_file().display()));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

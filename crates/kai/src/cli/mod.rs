@@ -4,6 +4,7 @@ mod args;
 #[cfg(feature = "sms")]
 mod drafts;
 mod key;
+mod ledger;
 mod markdown;
 #[cfg(feature = "notifications")]
 mod notifications;
@@ -82,6 +83,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
     if let Command::Sandbox { part } = &command {
         return crate::shell::play(part);
     }
+    crate::crash::leave_no_dump();
     let home = home::find(args.home.as_deref())?;
     #[cfg(feature = "sms")]
     let home = if args.demo { demo_in(home, matches!(command, Command::Serve(_)))? } else { home };
@@ -315,8 +317,14 @@ impl Asking {
             LedgerCommand::Verify => {
                 let check: LedgerCheck = self.caller.ask(Call::Ledger(LedgerCall::Verify))?;
                 self.print(&check, show::ledger_check);
+                if let Some(why) = &check.note_unread {
+                    out::note(&format!(
+                        "{why} So Kai cannot tell whether this is the newest copy of the store."
+                    ));
+                }
                 Ok(ExitCode::from(u8::from(!check.whole)))
             }
+            LedgerCommand::Accept => ledger::accept(self),
             LedgerCommand::Who { id } => self.show(Call::Ledger(LedgerCall::Who { id }), |rows: &Vec<_>| {
                 show::ledger(rows, "No request held it.")
             }),

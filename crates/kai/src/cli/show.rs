@@ -218,11 +218,17 @@ fn happened(record: &Record) -> String {
             format!("one-time codes are {what} the model in conversation {conversation}")
         }
         Record::Discarded { draft, status } => format!("draft {draft} ({}) was taken away", visible(status)),
+        Record::Restored { last, noted } => {
+            format!("you accepted a ledger that ended at record {last} (record {noted} was noted)")
+        }
     }
 }
 
 pub(super) fn ledger_check(check: &LedgerCheck) -> String {
     match (check.broken_at, &check.what) {
+        (_, Some(what)) if check.rolled_back => {
+            format!("The ledger is not complete: {}.\n{}\n", visible(what), crate::noted::NEXT)
+        }
         (Some(seq), Some(what)) => {
             format!("The ledger is not what it was: record {seq}: {}.\n", visible(what))
         }

@@ -13,7 +13,7 @@ use kai_assistant::settings::{
 use super::Check;
 use crate::call::{Around, ModelRow};
 use crate::wire::App;
-use crate::{heartbeat, ledger, models, tasks};
+use crate::{heartbeat, ledger, models, noted, tasks};
 
 pub(super) async fn examine(app: &App, around: &Around) -> Vec<Check> {
     let trouble = |name: &str, error: &DbError| Some(Check::broken(name, error.to_string(), None));
@@ -103,9 +103,16 @@ async fn errands(app: &App) -> Result<Option<Check>, DbError> {
 
 async fn whole_ledger(app: &App) -> Result<Option<Check>, DbError> {
     let found = ledger::check(app).await?;
+    if let Some(why) = found.note_unread {
+        let next = "Unlock the desktop keyring, then: kai ledger verify";
+        return Ok(Some(Check::note("ledger", format!("{} records, whole. {why}", found.records), next)));
+    }
     let (Some(seq), Some(what)) = (found.broken_at, found.what) else {
         return Ok(Some(Check::fine("ledger", format!("{} records, whole", found.records))));
     };
+    if found.rolled_back {
+        return Ok(Some(Check::broken("ledger", what, Some(noted::NEXT.to_owned()))));
+    }
     let next = "Somebody changed it, or the disk did. Keep a copy of the home, and see: kai ledger verify";
     Ok(Some(Check::broken("ledger", format!("is broken at record {seq}: {what}"), Some(next.to_owned()))))
 }

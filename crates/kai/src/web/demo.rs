@@ -13,6 +13,7 @@ use axum::response::Response;
 use kai_assistant::home::Home;
 
 use super::{Web, reply};
+use crate::around;
 
 /// The demo that was started from here, if one was.
 #[derive(Clone, Default)]
@@ -89,6 +90,8 @@ fn kai(home: PathBuf) -> Command {
     let mut command = Command::new(OURSELVES);
     command
         .arg0("kai")
+        .env_clear()
+        .envs(around::for_programs().variables())
         .arg("--home")
         .arg(home)
         .stdin(Stdio::null())

@@ -18,6 +18,7 @@ use kai_assistant::settings::ALLOWED_HOSTS;
 
 use super::signin::{self, Session};
 use super::{Web, page, upload};
+use crate::places::Badge;
 
 /// More than any form of ours.
 const BODY_LIMIT: usize = 1024 * 1024;
@@ -59,6 +60,9 @@ async fn admit(web: &Web, mut request: Request) -> Result<Request, Response> {
     }
     if !origin_fits(request.headers(), &host) {
         return Err(refuse(StatusCode::FORBIDDEN, FOREIGN_ORIGIN));
+    }
+    if let Some(badge) = request.extensions().get::<Badge>() {
+        badge.is_known(session.is_some());
     }
     let path = request.uri().path();
     let open = path == "/login" || path.starts_with("/assets/");

@@ -169,6 +169,21 @@ fn nonsense_on_the_socket_is_answered_and_harms_nothing() {
     assert_eq!(home.run(&["status"]).code, 0);
 }
 
+/// A core dump would hold the key. Checked where the person, or the system, allows dumps of any size.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_crash_leaves_no_core() {
+    let home = Home::new();
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "ulimit -c unlimited; exec \"$0\" --home \"$1\" serve --port 0"]);
+    let daemon = Daemon::start(shell.args([crate::kit::KAI.as_ref(), home.path()]));
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", daemon.pid())).unwrap();
+    let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    assert_eq!(core.split_whitespace().nth(4), Some("0"), "{core}");
+    let unit = include_str!("../../../../packaging/kai.service");
+    assert!(unit.lines().any(|line| line == "LimitCORE=0"));
+}
+
 #[test]
 fn a_port_that_is_taken_is_said_and_the_usual_one_moves_up() {
     let (one, two) = (Home::new(), Home::new());

@@ -284,3 +284,49 @@ fn alarms_are_listed_and_cancelled_by_command_and_on_the_page() {
     assert_eq!(run(&["alarms", "cancel", "1"]).out, "Cancelled alarm 1.\n", "without a daemon too");
     assert_eq!(labels(), [""]);
 }
+
+/// Programs that Kai starts find what they need in their environment, and no key.
+#[test]
+fn programs_see_nothing_of_kais_keys() {
+    let phone = Phone::new(&[]);
+    for (name, tool, arguments) in [
+        ("xdg-open", "open_url", json!({"url": "https://example.org/"})),
+        ("termux-notification", "send_notification", json!({"title": "a", "message": "b"})),
+    ] {
+        phone.program(name, "env > \"$LOG.new\"; mv \"$LOG.new\" \"$LOG\"");
+        let mut command = phone.command();
+        command.env("OPENAI_API_KEY", "sk-very-secret").env("GITHUB_TOKEN", "hidden").env("DISPLAY", ":7");
+        let done: Done =
+            command.args(["tools", "call", tool, &arguments.to_string()]).output().unwrap().into();
+        assert_eq!(done.code, 0, "{done:?}");
+        let seen = phone.wait_for("PATH=");
+        assert!(seen.contains("LANG=en_GB.UTF-8") && seen.contains("DISPLAY=:7"), "{name}: {seen}");
+        for secret in ["sk-very-secret", "hidden", "KAI_HOME"] {
+            assert!(!seen.contains(secret), "{name} sees {secret}: {seen}");
+        }
+        std::fs::remove_file(phone.programs.path().join("log")).unwrap();
+    }
+}
+
+/// The demo is started from the page as a process of its own, and has no use for the keys of models.
+#[cfg(all(target_os = "linux", feature = "sms"))]
+#[test]
+fn the_demo_sees_nothing_of_kais_keys() {
+    let home = Home::new();
+    let mut command = kai(home.path());
+    let daemon = crate::kit::Daemon::start(
+        command.env("OPENAI_API_KEY", "sk-very-secret").args(["serve", "--port", "0"]),
+    );
+    let cookie = daemon.sign_in();
+    let csrf = daemon.get("/", &cookie).csrf();
+    let started = daemon.send("POST", "/demo", &[("Cookie", &cookie)], &format!("csrf={csrf}"));
+    assert!(started.text.contains("It is ready"), "{}", started.text);
+    let status = home.run(&["status", "--demo", "--json"]).json();
+    let pid = status["daemon"]["pid"].as_u64().unwrap();
+    let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) else {
+        return crate::refusals::skipped("looking into another process needs root");
+    };
+    let environment = String::from_utf8_lossy(&environment).into_owned();
+    assert!(environment.contains("PATH="), "{environment}");
+    assert!(!environment.contains("sk-very-secret"), "{environment}");
+}

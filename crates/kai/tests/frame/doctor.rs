@@ -108,8 +108,8 @@ const STATES: &[State] = &[
     (
         "a key that others can read",
         |home| open_to(&home.path().join("kai.key"), 0o644),
-        "privacy",
-        "",
+        "key",
+        "other users can open the file kai.key (mode 644)",
         "chmod 600",
     ),
     (
@@ -131,6 +131,17 @@ fn every_broken_state_has_a_next_step() {
         into(&home);
         says(&home, &mut kai(home.path()), name, what, next);
     }
+}
+
+#[test]
+fn a_key_that_is_the_owners_alone_is_said_to_be() {
+    let home = prepared();
+    let found = check(&home.run(&["doctor", "--json"]), "key");
+    assert!(found["verdict"] == "fine" && found["says"].as_str().unwrap().contains("readable by you alone"));
+    assert_eq!(home.run(&["key", "show"]).out, "The key is in kai.key, which only you can read.\n");
+    open_to(&home.path().join("kai.key"), 0o640);
+    let shown = home.run(&["key", "show"]);
+    assert!(shown.out.contains("other users can open") && shown.err.contains("chmod 600"), "{shown:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
 use crate::bus::Bus;
-use crate::kit::{Done, Home};
+use crate::kit::{Daemon, Done, Home, kai};
 
 /// A bus with an unlocked keyring on it.
 struct Desktop {
@@ -95,6 +95,61 @@ fn a_new_home_keeps_its_key_in_the_desktop_keyring() {
     assert_eq!(desktop.run(&home, &["key", "move", "keyring"]).code, 0);
     assert_eq!(desktop.run(&home, &["memory", "list"]).out, "a  b\n");
     home.run(&["key", "move", "keyring"]).refused(3, "desktop keyring");
+}
+
+/// The note of the ledger's end lies in the keyring beside the key, so that even a copy of the whole home is found out.
+#[test]
+fn an_older_home_is_found_by_the_keyring() {
+    let desktop = Desktop::start();
+    let (home, older) = (Home::new(), Home::new());
+    let remember = |key: &str| {
+        let call = format!(r#"{{"key": "{key}", "content": "b"}}"#);
+        assert_eq!(desktop.run(&home, &["tools", "call", "memory_store", &call]).code, 0);
+    };
+    let copy = |from: &Home, to: &Home| {
+        for entry in std::fs::read_dir(from.path()).unwrap().map(Result::unwrap) {
+            if entry.file_type().unwrap().is_file() {
+                std::fs::copy(entry.path(), to.path().join(entry.file_name())).unwrap();
+            }
+        }
+    };
+    remember("one");
+    copy(&home, &older);
+    remember("two");
+    assert_eq!(desktop.run(&home, &["ledger", "verify"]).code, 0);
+    assert!(!home.path().join("kai.head").exists(), "it lies in the keyring");
+    copy(&older, &home);
+    let found = desktop.run(&home, &["ledger", "verify"]);
+    assert!(found.code == 1 && found.out.contains("noted record 4"), "{found:?}");
+
+    // It goes where the key goes, and comes back with it.
+    assert_eq!(desktop.run(&home, &["key", "move", "file"]).code, 0);
+    assert!(home.run(&["ledger", "verify"]).out.contains("noted record 4"));
+    assert_eq!(desktop.run(&home, &["key", "move", "keyring"]).code, 0);
+    assert!(!home.path().join("kai.head").exists());
+    assert!(desktop.run(&home, &["ledger", "verify"]).out.contains("noted record 4"));
+    assert_eq!(desktop.run(&home, &["memory", "list"]).out, "one  b\n", "the key is found as ever");
+}
+
+/// A daemon outlives the keyring that opened its home. What cannot be noted or compared then is said, not guessed.
+#[test]
+fn a_keyring_that_goes_away_makes_nothing_untrue() {
+    let mut desktop = Desktop::start();
+    let home = Home::new();
+    let remember = ["tools", "call", "memory_store", r#"{"key": "a", "content": "b"}"#];
+    assert_eq!(desktop.run(&home, &remember).code, 0);
+    let mut command = kai(home.path());
+    command.env("DBUS_SESSION_BUS_ADDRESS", &desktop.bus.address);
+    let daemon = Daemon::start(command.args(["serve", "--port", "0"]));
+    desktop.keyring.kill().unwrap();
+    desktop.keyring.wait().unwrap();
+    assert_eq!(home.run(&remember).code, 0, "through the daemon");
+    let checked = home.run(&["ledger", "verify"]);
+    assert!(checked.code == 0 && checked.err.contains("cannot tell"), "{checked:?}");
+    assert!(home.run(&["doctor"]).out.contains("kept beside the key, could not be used"));
+    let (code, log) = daemon.stop("-TERM");
+    assert_eq!(code, Some(0), "{log}");
+    assert_eq!(log.matches("could not be noted beside the key").count(), 1, "{log}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod bus;
 mod cli;
 #[cfg(feature = "sms")]
 mod codes;
+mod crowd;
 mod daemon;
 mod device;
 mod doctor;
@@ -29,6 +30,7 @@ mod page;
 mod phone;
 mod provider;
 mod refusals;
+mod rollback;
 mod settings;
 #[cfg(feature = "sms")]
 mod settings_phone;

@@ -85,6 +85,7 @@ fn about(app: &App) -> Markup {
     let key = match app.key_place {
         "keyring" => "in the desktop keyring",
         "passphrase" => "locked with a passphrase",
+        _ if app.home.key_too_open().is_some() => "in a file that other users of this machine can open",
         _ => "in a file that only you can read",
     };
     let daemon = status::daemon(app);

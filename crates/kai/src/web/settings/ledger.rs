@@ -70,6 +70,7 @@ const KINDS: &[(&str, &str)] = &[
     ("sent", "What became of a tap"),
     #[cfg(feature = "sms")]
     ("discarded", "Drafts taken away"),
+    ("restored", "Restored copies you accepted"),
 ];
 
 /// What the address asks for, and what of it makes no sense.
@@ -244,6 +245,9 @@ fn said(record: &Record, words: &Words) -> (Markup, String, Option<String>) {
         Record::Discarded { draft, status } => {
             (icons::bin(), format!("You took draft {draft} away ({status})"), None)
         }
+        Record::Restored { last, .. } => {
+            (icons::shield(), format!("You accepted a restored copy that ended at record {last}"), None)
+        }
     }
 }
 
@@ -336,6 +340,11 @@ fn whole(look: &Look<'_>, extent: &Extent) -> Markup {
             Some(Checked::Failed(why)) => p class="error" data-testid="ledger-checked" { (why) },
             Some(Checked::At(at, check)) if check.whole => p data-testid="ledger-checked" {
                 "All " (check.records) " records were what they were, " (page::moment(at.as_millisecond(), &zone)) "."
+                @if let Some(why) = &check.note_unread { " " (why) }
+            },
+            Some(Checked::At(_, check)) if check.rolled_back => p class="error" data-testid="ledger-checked" {
+                "The ledger is not complete: " (check.what.as_deref().unwrap_or_default()) ". "
+                (crate::noted::NEXT)
             },
             Some(Checked::At(_, check)) => p class="error" data-testid="ledger-checked" {
                 "It is not what it was. At record " (check.broken_at.unwrap_or_default()) ": "

@@ -1,0 +1,40 @@
+//! `kai ledger accept`: the person restored an older copy of the store and says so.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use super::{Asking, out, yes};
+use crate::call::Call;
+use crate::failure::Failure;
+use crate::ledger::{LedgerCall, LedgerCheck};
+use crate::noted::Accepted;
+
+pub(super) fn accept(ask: &Asking) -> Result<ExitCode, Failure> {
+    let check: LedgerCheck = ask.caller.ask(Call::Ledger(LedgerCall::Verify))?;
+    if let (false, Some(seq), Some(what)) = (check.rolled_back, check.broken_at, &check.what) {
+        return Err(Failure::failed(format!(
+            "Record {seq} of the ledger was changed: {what}. Only an older copy can be accepted, not a changed one."
+        )));
+    }
+    if let Some(why) = check.note_unread {
+        return Err(Failure::failed(why));
+    }
+    if let Some(what) = check.what.as_deref().filter(|_| check.rolled_back) {
+        out::note(&format!("The ledger is not complete: {what}."));
+        if !std::io::stdin().is_terminal() {
+            return Err(Failure::usage("Accepting it needs your yes on a terminal. Nothing was changed."));
+        }
+        if !yes::given("Did you restore this copy yourself, and accept that later records are gone?") {
+            return Err(Failure::failed("Not accepted. Nothing was changed."));
+        }
+    }
+    let done: Accepted = ask.caller.ask(Call::Ledger(LedgerCall::Accept))?;
+    ask.print(&done, |done| {
+        if done.accepted {
+            format!("Accepted. The ledger continues after record {}.\n", done.last)
+        } else {
+            "There is nothing to accept: the ledger is complete.\n".to_owned()
+        }
+    });
+    Ok(ExitCode::SUCCESS)
+}
