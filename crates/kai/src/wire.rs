@@ -184,7 +184,7 @@ impl App {
 }
 
 pub(crate) fn migrations() -> Vec<Migration> {
-    [kai_assistant::MIGRATIONS, &[crate::daemon::MIGRATION, crate::web::MIGRATION]].concat()
+    [kai_assistant::MIGRATIONS, &[crate::daemon::MIGRATION], &crate::web::MIGRATIONS].concat()
 }
 
 /// The demo's phone lives in its daemon.

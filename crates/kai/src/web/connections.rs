@@ -5,13 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
+
+use super::peer::Ends;
 
 /// Well under the files that a process may have open.
 const CONNECTIONS: usize = 512;
@@ -29,7 +34,11 @@ pub(super) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
             taken = take(&listener, &room) => taken,
             () = stop.cancelled() => break,
         };
-        let service = TowerToHyperService::new(router.clone());
+        let (ends, router) = (ends(&stream), TowerToHyperService::new(router.clone()));
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(ends);
+            router.call(request)
+        });
         let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
             if let Err(error) = connection.await {
@@ -40,6 +49,10 @@ pub(super) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
     }
     drop(listener);
     graceful.shutdown().await;
+}
+
+fn ends(stream: &TcpStream) -> Option<Ends> {
+    Some(Ends { theirs: stream.peer_addr().ok()?, ours: stream.local_addr().ok()? })
 }
 
 /// The next connection, as soon as there is room for it.
