@@ -27,6 +27,7 @@ use crate::ledger;
 use crate::socket;
 use crate::status::Status;
 use crate::tasks;
+use crate::visit;
 use crate::web::{self, signin};
 use crate::wire::{self, App, Role, Running};
 
@@ -117,6 +118,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     work.spawn(web::serve(Arc::clone(&app), page, address, stop.clone()));
     work.spawn(tick_on(Arc::clone(&app), stop.clone()));
     work.spawn(ring_on(Arc::clone(&app), stop.clone()));
+    work.spawn(visit::follow_taps(Arc::clone(&app), stop.clone()));
     #[cfg(feature = "notifications")]
     work.spawn(crate::notifications::listen_on(Arc::clone(&app), stop.clone()));
 

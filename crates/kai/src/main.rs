@@ -1,5 +1,6 @@
 //! Kai: a personal assistant on your own machine that never sends anything without your tap.
 
+mod announce;
 mod answer;
 mod around;
 mod call;
@@ -29,6 +30,7 @@ mod socket;
 mod status;
 mod tasks;
 mod transfer;
+mod visit;
 mod web;
 mod wire;
 

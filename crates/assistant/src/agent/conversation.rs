@@ -153,10 +153,15 @@ pub fn report(
     Ok(id)
 }
 
-fn of_heartbeat(tx: &Transaction<'_>, now: Timestamp) -> Result<ConversationId, DbError> {
+/// The one conversation of runs that nobody watched, if there is one yet.
+pub fn heartbeat(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError> {
     let there = "SELECT id FROM conversations WHERE kind = 'heartbeat' ORDER BY id LIMIT 1";
-    if let Some(id) = tx.query_row(there, [], |row| row.get(0)).optional()? {
-        return Ok(ConversationId(id));
+    Ok(tx.query_row(there, [], |row| row.get(0)).optional()?.map(ConversationId))
+}
+
+fn of_heartbeat(tx: &Transaction<'_>, now: Timestamp) -> Result<ConversationId, DbError> {
+    if let Some(there) = heartbeat(tx)? {
+        return Ok(there);
     }
     tx.execute(
         "INSERT INTO conversations (kind, title, created_at, updated_at) VALUES ('heartbeat', ?1, ?2, ?2)",

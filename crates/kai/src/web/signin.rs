@@ -285,3 +285,66 @@ pub(super) async fn sign_out(
         Err(error) => page::trouble(&error.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use kai_assistant::clock::ManualClock;
+
+    use super::*;
+
+    #[test]
+    fn a_link_leads_to_our_own_page_only() {
+        for (path, expected) in [
+            ("/", true),
+            ("/c/7", true),
+            ("/#draft-7", true),
+            ("//evil.example", false),
+            ("/\\evil.example", false),
+            ("https://evil.example/", false),
+            ("evil.example", false),
+            ("/c/7\r\nSet-Cookie: a=b", false),
+            ("/c/%2f%2fevil.example", false),
+            ("/login?token=1", false),
+            ("", false),
+        ] {
+            assert_eq!(in_site(path), expected, "{path:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_link_for_a_tap_lives_a_minute_and_works_once() {
+        let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+        let (app, _folder) = App::for_tests(clock.clone());
+        let token = |link: SignInLink| Token(link.url.split_once("token=").unwrap().1.to_owned());
+        let redeemed = |link: &Token| {
+            let (link, now, db) = (link.clone(), app.clock.now(), app.db.clone());
+            async move {
+                let own = {
+                    let link = link.clone();
+                    db.read(move |tx| is_for_own_user(tx, &link, now)).await.unwrap()
+                };
+                let path = db
+                    .write(move |tx| redeem(tx, &link, Some(&Token::random().unwrap()), now))
+                    .await
+                    .unwrap();
+                (own, path)
+            }
+        };
+        let link = token(own_link(&app, "/c/7".to_owned()).await.unwrap());
+        clock.advance(SignedDuration::from_secs(59));
+        assert_eq!(redeemed(&link).await, (true, Some("/c/7".to_owned())));
+        assert_eq!(redeemed(&link).await, (false, None), "once");
+        let link = token(own_link(&app, "/c/7".to_owned()).await.unwrap());
+        clock.advance(SignedDuration::from_secs(60));
+        assert_eq!(redeemed(&link).await, (false, None), "a minute has passed");
+        let link = token(fresh_link(&app).await.unwrap());
+        clock.advance(SignedDuration::from_mins(59));
+        assert_eq!(
+            redeemed(&link).await,
+            (false, Some("/".to_owned())),
+            "one that a person types lives longer"
+        );
+    }
+}
