@@ -60,6 +60,8 @@ pub const MIGRATIONS: &[db::Migration] = &[
     #[cfg(feature = "sms")]
     outbox::QUOTES,
     #[cfg(feature = "sms")]
+    outbox::ANNOUNCED,
+    #[cfg(feature = "sms")]
     sms::MIGRATION,
     device::MIGRATION,
     tasks::MIGRATION,

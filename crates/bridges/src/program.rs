@@ -155,10 +155,16 @@ impl Input {
     }
 }
 
-/// Starts a program that outlives us. A failure within its first steps is told.
+/// Starts a program that outlives us, with these variables besides the usual ones. A failure within its first steps is
+/// told.
 #[cfg(target_os = "linux")]
-pub(crate) async fn launch<A: AsRef<OsStr>>(start: Start<'_>, args: &[A]) -> Result<(), Failed> {
+pub(crate) async fn launch<A: AsRef<OsStr>>(
+    start: Start<'_>,
+    args: &[A],
+    variables: &[(&str, &str)],
+) -> Result<(), Failed> {
     let (mut command, program) = (prepared(start, args), start.program);
+    command.envs(variables.iter().copied());
     let mut child =
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(|e| failed(program, &e))?;
     match tokio::time::timeout(FIRST_STEPS, child.wait()).await {
@@ -386,9 +392,12 @@ mod tests {
     #[tokio::test]
     async fn a_launched_program_is_left_alone_and_an_early_failure_is_told() {
         let programs = Programs::new();
-        let failed = launch(&programs.write("x", "exit 3"), &NOTHING).await.unwrap_err();
+        let failed = launch(&programs.write("x", "exit 3"), &NOTHING, &[]).await.unwrap_err();
         assert!(failed.sentence().contains("found no program"));
-        assert_eq!(launch(&programs.write("x", "sleep 4; echo done > \"$LOG\""), &NOTHING).await, Ok(()));
+        assert_eq!(
+            launch(&programs.write("x", "sleep 4; echo done > \"$LOG\""), &NOTHING, &[]).await,
+            Ok(())
+        );
         tokio::time::sleep(Duration::from_secs(2)).await;
         assert_eq!(programs.log(), "done\n");
     }

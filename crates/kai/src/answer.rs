@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::sms;
 use crate::web::signin;
 use crate::wire::App;
-use crate::{alarms, chats, doctor, heartbeat, memory, models, status, tasks, transfer};
+use crate::{alarms, chats, doctor, heartbeat, memory, models, status, tasks, transfer, visit};
 
 /// `around` and `face` are the caller's: its environment, and whoever watches there.
 pub(crate) async fn answer(
@@ -64,6 +64,7 @@ pub(crate) async fn answer(
         Call::ToolsSwitch { tool, on } => json(switch_tool(app, around, &tool, on).await?),
         Call::ToolsTry { tool, arguments } => json(call_tool(app, tool, arguments, face).await?),
         Call::Link => json(signin::fresh_link(app).await?),
+        Call::Open { place } => json(visit::open(app, place, None).await?),
         Call::RevokeLinks => json(revoke(app).await?),
         Call::Ask { text, chat } => json(chats::ask(app, around, text, chat, face).await?),
         Call::ChatsList => json(chats::rows(app, app.db.read(conversation::list).await?)),

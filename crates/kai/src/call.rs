@@ -2,6 +2,7 @@
 //! process, and both answers go through JSON: so they are the same.
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
+use kai_assistant::device::Place;
 use kai_assistant::device::alarm::AlarmId;
 use kai_assistant::tasks::TaskId;
 use kai_assistant::transfer::Mode;
@@ -89,6 +90,10 @@ pub(crate) enum Call {
         arguments: String,
     },
     Link,
+    /// Opens the page in the browser of the daemon's user.
+    Open {
+        place: Place,
+    },
     RevokeLinks,
     Ask {
         text: String,

@@ -30,6 +30,7 @@ use crate::noted;
 use crate::socket;
 use crate::status::Status;
 use crate::tasks;
+use crate::visit;
 use crate::web::{self, signin};
 use crate::wire::{self, App, Role, Running};
 
@@ -126,6 +127,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     work.spawn(web::serve(Arc::clone(&app), page, address, stop.clone()));
     work.spawn(tick_on(Arc::clone(&app), stop.clone()));
     let ringing = tokio::spawn(ring_on(Arc::clone(&app), stop.clone()));
+    work.spawn(visit::follow_taps(Arc::clone(&app), stop.clone()));
     #[cfg(feature = "notifications")]
     work.spawn(crate::notifications::listen_on(Arc::clone(&app), stop.clone()));
 

@@ -2,14 +2,13 @@
 
 use kai_assistant::agent::{Driver, Ready};
 use kai_assistant::db::DbError;
-use kai_assistant::device::{Notification, Urgency};
 use kai_assistant::gate::{self, RunKind, Taint};
 use kai_assistant::heartbeat::due::Due;
 use kai_assistant::heartbeat::{Beat, Beaten, Next, Outcome, Why, beat, due, store};
 use kai_assistant::settings::{self, HEARTBEAT_MODEL};
-use kai_assistant::untrusted::Untrusted;
 use serde::{Deserialize, Serialize};
 
+use crate::announce;
 use crate::call::{Around, ModelRow};
 use crate::caller::Nobody;
 use crate::chats::PLATFORM;
@@ -229,92 +228,7 @@ pub(crate) async fn tick(app: &App) {
         Ok(_) => {}
         Err(failure) => tracing::warn!(failure = failure.message, "a heartbeat failed"),
     }
-    if let Err(error) = notify(app).await {
-        tracing::warn!(%error, "a report could not be notified");
-    }
-}
-
-/// One notification under one key, so that reports do not pile up on the screen.
-const KEY: &str = "kai-heartbeat";
-const LONGEST: usize = 240;
-
-async fn notify(app: &App) -> Result<(), DbError> {
-    let Some(notifier) = &app.notifier else { return Ok(()) };
-    let Some(said) = app.db.write(store::take_unnotified).await? else { return Ok(()) };
-    if *app.pages.borrow() > 0 {
-        // Whoever looks at a page sees the banner.
-        return Ok(());
-    }
-    let notification = Notification {
-        title: "Heartbeat has something to report".to_owned(),
-        message: shortened(&said),
-        urgency: Urgency::Normal,
-        key: Some(KEY.to_owned()),
-    };
-    if let Err(error) = notifier.notify(&notification).await {
-        tracing::warn!(%error, "a report could not be notified");
-    }
-    Ok(())
-}
-
-/// Without markdown, on one line, cut at a word.
-fn shortened(said: &str) -> String {
-    let plain: String = said.chars().filter(|c| !"*_`#>".contains(*c)).collect();
-    let whole = Untrusted::new(plain.as_str()).line(usize::MAX);
-    if whole.chars().count() <= LONGEST {
-        return whole;
-    }
-    let cut = Untrusted::new(plain).line(LONGEST - 1);
-    let at_word = cut.rfind(' ').filter(|at| *at > LONGEST / 2).map_or(cut.as_str(), |at| &cut[..at]);
-    format!("{at_word}…")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[cfg(feature = "sms")]
-    #[tokio::test]
-    async fn a_report_is_notified_only_while_nobody_looks() {
-        use std::sync::Arc;
-        use std::sync::atomic::{AtomicUsize, Ordering};
-
-        use kai_assistant::clock::ManualClock;
-        use kai_assistant::device::{Doing, Notifier};
-
-        #[derive(Default)]
-        struct Counting(AtomicUsize);
-        impl Notifier for Counting {
-            fn notify<'a>(&'a self, _: &'a Notification) -> Doing<'a> {
-                self.0.fetch_add(1, Ordering::Relaxed);
-                Box::pin(async { Ok(()) })
-            }
-        }
-
-        for (pages, notified) in [(0, 1), (1, 0)] {
-            let clock = Arc::new(ManualClock::at(jiff::Timestamp::from_second(1_800_000_000).unwrap()));
-            let phone = Arc::new(kai_bridges::simulated::Phone::new(clock.clone()));
-            let (mut app, _folder) = App::with_phone(clock.clone(), Arc::clone(&phone));
-            let counting = Arc::new(Counting::default());
-            app.notifier = Some(Arc::clone(&counting) as _);
-            app.pages.send_replace(pages);
-            crate::sms::turn_reading_on(&app).await.unwrap();
-            phone.receive("+15550123", "Dinner?", app.clock.now());
-            crate::sms::poll(&app).await.unwrap();
-            tick(&app).await;
-            assert!(app.db.read(store::banner).await.unwrap().is_some(), "the banner is up either way");
-            assert_eq!(counting.0.load(Ordering::Relaxed), notified, "{pages} pages are open");
-            app.pages.send_replace(0);
-            tick(&app).await;
-            assert_eq!(counting.0.load(Ordering::Relaxed), notified, "and never later");
-        }
-    }
-
-    #[test]
-    fn a_notification_is_short_and_plain() {
-        assert_eq!(shortened("**Two** new:\n- `Alice`"), "Two new: - Alice");
-        let long = shortened(&"word ".repeat(100));
-        assert!(long.chars().count() <= LONGEST && long.ends_with("word…"), "{long}");
-        assert!(shortened(&"x".repeat(500)).chars().count() <= LONGEST);
+    if let Err(error) = announce::news(app).await {
+        tracing::warn!(%error, "the person could not be told");
     }
 }

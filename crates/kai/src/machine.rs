@@ -1,6 +1,7 @@
 //! What the machine we run on can do for the tools: found out once, from the environment.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -53,7 +54,7 @@ pub(crate) struct PhoneParts {
 
 impl Machine {
     pub(crate) fn found(values: &Values, home: &Home) -> Self {
-        let mut termux = Programs::wanted(values);
+        let mut termux = Programs::wanted(values, home);
         Self {
             opener: termux.having("termux-open-url").map(|it| it as _).or_else(desktop_opener),
             notifier: termux.having("termux-notification").map(|it| it as _).or_else(desktop_notifier),
@@ -73,27 +74,32 @@ impl Machine {
 /// Termux's programs by their folder: those of one are called one at a time, whoever calls them.
 struct Programs {
     wanted: bool,
+    /// The command that opens our page, but for the name of the place.
+    opening: Vec<OsString>,
     known: BTreeMap<PathBuf, Arc<Termux>>,
 }
 
 impl Programs {
     /// In Termux, or where the person says so.
-    fn wanted(values: &Values) -> Self {
+    fn wanted(values: &Values, home: &Home) -> Self {
         let wanted = match values.of(&BRIDGE_TERMUX).as_str() {
             "on" => true,
             "off" => false,
             _ => in_termux(),
         };
-        Self { wanted, known: BTreeMap::new() }
+        let ours = std::env::current_exe().unwrap_or_else(|_| "kai".into());
+        let opening = vec![ours.into(), "--home".into(), home.dir.clone().into(), "open".into()];
+        Self { wanted, opening, known: BTreeMap::new() }
     }
 
     fn having(&mut self, program: &str) -> Option<Arc<Termux>> {
         let folder = folder_of(program).filter(|_| self.wanted)?;
-        let termux = self
-            .known
-            .entry(folder.clone())
-            .or_insert_with(|| Arc::new(Termux::in_folder(folder).with_environment(around::for_programs())));
-        Some(Arc::clone(termux))
+        let opening: Vec<&OsStr> = self.opening.iter().map(OsString::as_os_str).collect();
+        let new = || {
+            let termux = Termux::in_folder(folder.clone()).with_environment(around::for_programs());
+            Arc::new(termux.opening_with(&opening))
+        };
+        Some(Arc::clone(self.known.entry(folder.clone()).or_insert_with(new)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Kai: a personal assistant on your own machine that never sends anything without your tap.
 
 mod alarms;
+mod announce;
 mod answer;
 mod around;
 mod call;
@@ -32,6 +33,7 @@ mod socket;
 mod status;
 mod tasks;
 mod transfer;
+mod visit;
 mod web;
 mod wire;
 

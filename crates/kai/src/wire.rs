@@ -9,7 +9,7 @@ use kai_assistant::db::{self, Db, Migration};
 use kai_assistant::device::alarm::{Mute, Ringer, Ringing};
 use kai_assistant::device::shell::Sandbox;
 use kai_assistant::device::{
-    CreateCalendarEvent, LocalTime, Notifier, OpenUrl, SendNotification, SetAlarm, ShellCommand,
+    CreateCalendarEvent, LocalTime, Notifier, OpenUrl, Opener, SendNotification, SetAlarm, ShellCommand,
 };
 use kai_assistant::home::{Home, HomeId, KeyFile};
 use kai_assistant::manifest::{MANIFEST, Manifest};
@@ -57,6 +57,8 @@ pub(crate) struct App {
     pub(crate) around: Around,
     /// Rings alarms; in a daemon that can show notifications.
     pub(crate) ringer: Option<Ringer>,
+    /// Opens Kai's page in the person's browser.
+    pub(crate) opener: Option<Arc<dyn Opener>>,
     /// Shows what Kai has to say when nobody looks at its page.
     pub(crate) notifier: Option<Arc<dyn Notifier>>,
     /// Keeps commands in.
@@ -164,6 +166,7 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
         http: Http::new(Limits::default()),
         around,
         ringer: ringer.ok(),
+        opener: machine.opener,
         notifier: machine.notifier,
         sandbox: machine.sandbox,
         #[cfg(feature = "sms")]
@@ -190,7 +193,7 @@ impl App {
 }
 
 pub(crate) fn migrations() -> Vec<Migration> {
-    [kai_assistant::MIGRATIONS, &[crate::daemon::MIGRATION, crate::web::MIGRATION]].concat()
+    [kai_assistant::MIGRATIONS, &[crate::daemon::MIGRATION], &crate::web::MIGRATIONS].concat()
 }
 
 /// The demo's phone lives in its daemon.

@@ -153,6 +153,12 @@ pub fn create(tx: &Transaction<'_>, now: Timestamp) -> Result<ConversationId, Db
     Ok(ConversationId(tx.last_insert_rowid()))
 }
 
+/// The one conversation of runs that nobody watched, if there is one yet.
+pub fn heartbeat(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError> {
+    let there = "SELECT id FROM conversations WHERE kind = 'heartbeat' ORDER BY id LIMIT 1";
+    Ok(tx.query_row(there, [], |row| row.get(0)).optional()?.map(ConversationId))
+}
+
 /// From now on it counts as holding strangers' text, whatever becomes of the tool or memory that brought it in.
 pub fn mark_tainted(tx: &Transaction<'_>, id: ConversationId) -> Result<(), DbError> {
     tx.prepare_cached("UPDATE conversations SET tainted = 1 WHERE id = ?1")?.execute([id.0])?;

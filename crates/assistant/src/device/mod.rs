@@ -20,7 +20,7 @@ use crate::db::Migration;
 
 pub use alarm::SetAlarm;
 pub use calendar::CreateCalendarEvent;
-pub use notify::{Notification, Notifier, SendNotification, Urgency};
+pub use notify::{Notification, Notifier, Place, SendNotification, Tap, Urgency};
 pub use open::{OpenUrl, Opener, Target};
 pub use shell::ShellCommand;
 pub use time::LocalTime;

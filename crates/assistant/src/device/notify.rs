@@ -1,5 +1,6 @@
 //! `send_notification`: shows the person a few words on their own device.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -11,6 +12,11 @@ use crate::tool::{Run, Tool, ToolError};
 /// Whatever shows notifications on this machine.
 pub trait Notifier: Send + Sync {
     fn notify<'a>(&'a self, notification: &'a Notification) -> Doing<'a>;
+
+    /// Waits for the next tap on a notification that leads somewhere. A platform that cannot tell us waits for ever.
+    fn tapped(&self) -> Pin<Box<dyn Future<Output = Tap> + Send + '_>> {
+        Box::pin(std::future::pending())
+    }
 }
 
 /// A few words for the person: plain text, never markup and never a command.
@@ -21,6 +27,42 @@ pub struct Notification {
     pub urgency: Urgency,
     /// The same key again replaces what is shown, where the platform can do that.
     pub key: Option<String>,
+    /// What a tap on it opens, where the platform can do that.
+    pub leads_to: Option<Place>,
+}
+
+/// A place on Kai's page that can be opened from outside. Where exactly it is, is decided when it is opened: what a
+/// notification speaks of may be gone by the time somebody taps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// The current chat.
+    Chat,
+    /// The heartbeat's conversation.
+    Heartbeat,
+    /// The first draft that waits.
+    #[cfg(feature = "sms")]
+    Drafts,
+}
+
+impl Place {
+    /// The word for it on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Heartbeat => "heartbeat",
+            #[cfg(feature = "sms")]
+            Self::Drafts => "drafts",
+        }
+    }
+}
+
+/// A person tapped a notification that leads somewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tap {
+    pub place: Place,
+    /// The desktop's permission for a window to come to the front.
+    pub activation: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +118,7 @@ fn compose(input: SendNotificationInput) -> Result<Notification, String> {
         return Err("The message must not be empty.".to_owned());
     }
     let title = if title.is_empty() { "Kai".to_owned() } else { title };
-    Ok(Notification { title, message, urgency: Urgency::Normal, key: None })
+    Ok(Notification { title, message, urgency: Urgency::Normal, key: None, leads_to: None })
 }
 
 #[cfg(test)]

@@ -17,6 +17,13 @@ use crate::tool::{Run, Tool, ToolError};
 /// Whatever opens things on this machine.
 pub trait Opener: Send + Sync {
     fn open<'a>(&'a self, target: &'a Target) -> Doing<'a>;
+
+    /// Opens it for a person who just tapped something of ours. `activation` lets the window come to the front, where
+    /// the platform knows such a thing.
+    fn open_for_tap<'a>(&'a self, target: &'a Target, activation: Option<&'a str>) -> Doing<'a> {
+        let _ = activation;
+        self.open(target)
+    }
 }
 
 /// What may be opened. Neither can be mistaken for an option: one begins with `http`, the other with `/`.

@@ -24,6 +24,8 @@ pub(crate) const MIGRATION: Migration =
     Migration { name: "outbox/1", sql: include_str!("../../migrations/outbox.sql") };
 pub(crate) const QUOTES: Migration =
     Migration { name: "outbox/2", sql: include_str!("../../migrations/outbox2.sql") };
+pub(crate) const ANNOUNCED: Migration =
+    Migration { name: "outbox/3", sql: include_str!("../../migrations/outbox3.sql") };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

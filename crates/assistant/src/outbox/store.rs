@@ -115,6 +115,21 @@ pub fn all(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
     Ok(rows.query_map([], draft)?.collect::<rusqlite::Result<_>>()?)
 }
 
+const UNWATCHED: &str = "status = 'PENDING' AND origin IN ('heartbeat', 'task')";
+
+/// The drafts that wait and that nobody watched being made, oldest first.
+pub fn unwatched(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
+    let mut rows = tx.prepare_cached(&format!("{COLUMNS} WHERE {UNWATCHED} ORDER BY id"))?;
+    Ok(rows.query_map([], draft)?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The same, if the person has not been told of one of them yet; else none. Asked once: a notification too few is better
+/// than one a minute.
+pub fn take_unannounced(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
+    let told = format!("UPDATE drafts SET announced = 1 WHERE announced = 0 AND {UNWATCHED}");
+    if tx.execute(&told, [])? == 0 { Ok(vec![]) } else { unwatched(tx) }
+}
+
 pub fn get(tx: &Transaction<'_>, id: DraftId) -> Result<Option<Draft>, DbError> {
     let mut row = tx.prepare_cached(&format!("{COLUMNS} WHERE id = ?1"))?;
     Ok(row.query_row([id.0], draft).optional()?)

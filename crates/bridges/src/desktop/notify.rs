@@ -1,57 +1,242 @@
-//! Shows notifications on the desktop, as org.freedesktop.Notifications on its session bus.
+//! Shows notifications on the desktop, as org.freedesktop.Notifications on its session bus, and hears when one is tapped.
+//!
+//! A desktop tells of taps only whoever is still connected, and some tell only the connection that posted. So one
+//! connection is kept from the first notification on; when the bus has gone away, the next notification makes another.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use kai_assistant::device::{Doing, Notification, Notifier, PortError, Urgency};
-use zbus::{Variant, proxy};
+use futures_util::StreamExt;
+use kai_assistant::device::{Doing, Notification, Notifier, Place, PortError, Tap, Urgency};
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::JoinHandle;
+use zbus::message::Type;
+use zbus::{Connection, MatchRule, Message, MessageStream, Variant};
 
 /// The desktop on one session bus.
-#[derive(Debug, Clone)]
 pub struct Desktop {
     bus: String,
+    line: Mutex<Option<Line>>,
+    tell: mpsc::Sender<Tap>,
+    taps: Mutex<mpsc::Receiver<Tap>>,
 }
 
 /// A bus or a desktop that does not answer is not waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Taps that wait to be followed; who taps faster meant the same.
+const TAPS: usize = 4;
+const NAME: &str = "org.freedesktop.Notifications";
+const PATH: &str = "/org/freedesktop/Notifications";
 
 impl Desktop {
     /// `bus` is the D-Bus address of the session, such as `unix:path=/run/user/1000/bus`.
     pub fn on(bus: String) -> Self {
-        Self { bus }
+        let (tell, taps) = mpsc::channel(TAPS);
+        Self { bus, line: Mutex::default(), tell, taps: Mutex::new(taps) }
     }
 
-    async fn show(&self, notification: &Notification) -> zbus::Result<u32> {
-        let bus = zbus::connection::Builder::address(self.bus.as_str()).build().await?;
-        let desktop = NotificationsProxy::new(&bus).await?;
-        let markup = desktop.get_capabilities().await?.iter().any(|can| can == "body-markup");
-        let body = if markup { escaped(&notification.message) } else { (&notification.message).into() };
-        let (urgency, expires) = match notification.urgency {
-            Urgency::Normal => (1_u8, DESKTOP_DECIDES),
-            Urgency::Alarm => (2_u8, NEVER),
-        };
-        let mut hints =
-            HashMap::from([("urgency", Variant::from(urgency)), ("desktop-entry", Variant::from("kai"))]);
-        if notification.urgency == Urgency::Alarm {
-            hints.insert("sound-name", Variant::from("alarm-clock-elapsed"));
+    async fn show(&self, notification: &Notification) -> zbus::Result<()> {
+        let mut line = self.line.lock().await;
+        if let Some(kept) = line.as_ref().filter(|kept| !kept.ear.is_finished()) {
+            match kept.show(notification).await {
+                Err(zbus::Error::InputOutput(_)) => {}
+                shown => return shown,
+            }
         }
-        desktop.notify("Kai", 0, "", &notification.title, &body, &[], hints, expires).await
+        line.insert(Line::on(&self.bus, self.tell.clone()).await?).show(notification).await
     }
 }
-
-const DESKTOP_DECIDES: i32 = -1;
-const NEVER: i32 = 0;
 
 impl Notifier for Desktop {
     fn notify<'a>(&'a self, notification: &'a Notification) -> Doing<'a> {
         Box::pin(async move {
             match tokio::time::timeout(PATIENCE, self.show(notification)).await {
-                Ok(Ok(_)) => Ok(()),
+                Ok(Ok(())) => Ok(()),
                 Ok(Err(error)) => Err(PortError(format!("the desktop shows none now ({error})"))),
                 Err(_) => Err(PortError("the desktop did not answer in time".to_owned())),
             }
         })
+    }
+
+    fn tapped(&self) -> Pin<Box<dyn Future<Output = Tap> + Send + '_>> {
+        Box::pin(async {
+            match self.taps.lock().await.recv().await {
+                Some(tap) => tap,
+                // We hold a sender ourselves.
+                None => std::future::pending().await,
+            }
+        })
+    }
+}
+
+/// A connection to the session bus, and a task that listens on it.
+struct Line {
+    bus: Connection,
+    board: Arc<Mutex<Board>>,
+    ear: JoinHandle<()>,
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.ear.abort();
+    }
+}
+
+impl Line {
+    async fn on(address: &str, taps: mpsc::Sender<Tap>) -> zbus::Result<Self> {
+        let bus = zbus::connection::Builder::address(address).build().await?;
+        let rule = MatchRule::builder().msg_type(Type::Signal).sender(NAME).interface(NAME).build()?;
+        let signals = MessageStream::for_match_rule(rule, &bus, None).await?;
+        let board = Arc::default();
+        let ear = tokio::spawn(hear(signals, Arc::clone(&board), taps));
+        Ok(Self { bus, board, ear })
+    }
+
+    async fn show(&self, notification: &Notification) -> zbus::Result<()> {
+        let desktop = self.bus.call_method(Some(NAME), PATH, Some(NAME), "GetCapabilities", &()).await?;
+        let capabilities: Vec<String> = desktop.body().deserialize()?;
+        let can = |ability: &str| capabilities.iter().any(|can| can == ability);
+        let body =
+            if can("body-markup") { escaped(&notification.message) } else { (&notification.message).into() };
+        let leads_to = notification.leads_to.filter(|_| can("actions"));
+        let actions: &[&str] = if leads_to.is_some() { &[DEFAULT, OPEN] } else { &[] };
+        // Kept until it is on the board, so that a tap finds it there however quick it is.
+        let mut board = self.board.lock().await;
+        let replaces = board.replaces(&server(&desktop), notification.key.as_deref());
+        let (hints, expires) = hints(notification.urgency);
+        let call = ("Kai", replaces, "", &notification.title, &*body, actions, hints, expires);
+        let posted = self.bus.call_method(Some(NAME), PATH, Some(NAME), "Notify", &call).await?;
+        let (server, id, key) = (server(&posted), posted.body().deserialize()?, notification.key.clone());
+        board.posted(Shown { server, id, key, leads_to, activation: None });
+        Ok(())
+    }
+}
+
+/// The action that a tap on the notification itself stands for.
+const DEFAULT: &str = "default";
+/// Its name, for desktops that show it as a button.
+const OPEN: &str = "Open";
+const DESKTOP_DECIDES: i32 = -1;
+const NEVER: i32 = 0;
+
+fn hints(urgency: Urgency) -> (HashMap<&'static str, Variant<'static>>, i32) {
+    let (level, expires) = match urgency {
+        Urgency::Normal => (1_u8, DESKTOP_DECIDES),
+        Urgency::Alarm => (2_u8, NEVER),
+    };
+    let mut hints = HashMap::from([("urgency", level.into()), ("desktop-entry", "kai".into())]);
+    if urgency == Urgency::Alarm {
+        hints.insert("sound-name", "alarm-clock-elapsed".into());
+    }
+    (hints, expires)
+}
+
+/// The desktop that answered, by the name that nobody on this bus ever has again.
+fn server(message: &Message) -> String {
+    message.header().sender().map(ToString::to_string).unwrap_or_default()
+}
+
+/// Listens until the bus is lost.
+async fn hear(mut signals: MessageStream, board: Arc<Mutex<Board>>, taps: mpsc::Sender<Tap>) {
+    while let Some(Ok(message)) = signals.next().await {
+        let Some(signal) = Signal::of(&message) else { continue };
+        if let Some(tap) = board.lock().await.heard(&server(&message), signal) {
+            // So many wait already that this one changes nothing.
+            let _ = taps.try_send(tap);
+        }
+    }
+}
+
+/// What a desktop tells about a notification.
+#[derive(Debug, PartialEq, Eq)]
+enum Signal {
+    /// Comes just before the tap for which it is.
+    Activation {
+        id: u32,
+        token: String,
+    },
+    Invoked {
+        id: u32,
+        action: String,
+    },
+    Closed {
+        id: u32,
+    },
+}
+
+impl Signal {
+    /// What is malformed means nothing.
+    fn of(message: &Message) -> Option<Self> {
+        let (header, body) = (message.header(), message.body());
+        match header.member()?.as_str() {
+            "ActivationToken" => {
+                let (id, token) = body.deserialize().ok()?;
+                Some(Self::Activation { id, token })
+            }
+            "ActionInvoked" => {
+                let (id, action) = body.deserialize().ok()?;
+                Some(Self::Invoked { id, action })
+            }
+            "NotificationClosed" => {
+                let (id, _reason): (u32, u32) = body.deserialize().ok()?;
+                Some(Self::Closed { id })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What we have shown, as far as we can replace it or somebody can tap it.
+#[derive(Default)]
+struct Board {
+    shown: Vec<Shown>,
+}
+
+struct Shown {
+    /// Numbers start again with every desktop, so they count only together with it.
+    server: String,
+    id: u32,
+    /// `None` as soon as it is closed: whoever gets its number next must not be replaced.
+    key: Option<String>,
+    leads_to: Option<Place>,
+    activation: Option<String>,
+}
+
+/// Older ones are forgotten, for desktops that never say that one was closed.
+const REMEMBERED: usize = 50;
+
+impl Board {
+    /// The number to replace; 0 for none.
+    fn replaces(&self, server: &str, key: Option<&str>) -> u32 {
+        let same = |shown: &&Shown| shown.server == server && key.is_some() && shown.key.as_deref() == key;
+        self.shown.iter().rfind(same).map_or(0, |shown| shown.id)
+    }
+
+    fn posted(&mut self, new: Shown) {
+        self.shown.retain(|old| (&old.server, old.id) != (&new.server, new.id));
+        self.shown.push(new);
+        if self.shown.len() > REMEMBERED {
+            self.shown.remove(0);
+        }
+    }
+
+    /// The tap, if it is one on a notification of ours that leads somewhere.
+    fn heard(&mut self, server: &str, signal: Signal) -> Option<Tap> {
+        let (Signal::Activation { id, .. } | Signal::Invoked { id, .. } | Signal::Closed { id }) = signal;
+        let shown = self.shown.iter_mut().find(|shown| shown.server == server && shown.id == id)?;
+        match signal {
+            Signal::Activation { token, .. } => shown.activation = Some(token),
+            // It stays here: some desktops close it before they say that it was tapped.
+            Signal::Closed { .. } => shown.key = None,
+            Signal::Invoked { action, .. } if action == DEFAULT => {
+                return Some(Tap { place: shown.leads_to?, activation: shown.activation.take() });
+            }
+            Signal::Invoked { .. } => {}
+        }
+        None
     }
 }
 
@@ -63,39 +248,5 @@ fn escaped(text: &str) -> Cow<'_, str> {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").into()
 }
 
-#[proxy(
-    interface = "org.freedesktop.Notifications",
-    default_service = "org.freedesktop.Notifications",
-    default_path = "/org/freedesktop/Notifications"
-)]
-trait Notifications {
-    fn get_capabilities(&self) -> zbus::Result<Vec<String>>;
-    #[expect(clippy::too_many_arguments, reason = "the freedesktop specification has them")]
-    fn notify(
-        &self,
-        app_name: &str,
-        replaces_id: u32,
-        app_icon: &str,
-        summary: &str,
-        body: &str,
-        actions: &[&str],
-        hints: HashMap<&str, Variant<'_>>,
-        expire_timeout: i32,
-    ) -> zbus::Result<u32>;
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn markup_becomes_text() {
-        for (text, expected) in [
-            ("plain", "plain"),
-            ("a < b & c > d", "a &lt; b &amp; c &gt; d"),
-            ("<a href=\"x\">&lt;</a>", "&lt;a href=\"x\"&gt;&amp;lt;&lt;/a&gt;"),
-        ] {
-            assert_eq!(escaped(text), expected, "{text}");
-        }
-    }
-}
+mod tests;

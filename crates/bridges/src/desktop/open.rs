@@ -22,16 +22,27 @@ impl XdgOpen {
 
 impl Opener for XdgOpen {
     fn open<'a>(&'a self, target: &'a Target) -> Doing<'a> {
+        self.open_for_tap(target, None)
+    }
+
+    fn open_for_tap<'a>(&'a self, target: &'a Target, activation: Option<&'a str>) -> Doing<'a> {
         Box::pin(async move {
-            let argument = match target {
-                Target::Web(url) => url.as_ref(),
-                Target::File(path) => path.as_os_str(),
+            let arguments = match target {
+                Target::Web(url) => [url.as_ref()],
+                Target::File(path) => [path.as_os_str()],
             };
+            // A null byte cannot be in a variable, and a token with one is none.
+            let activation = activation.filter(|token| !token.is_empty() && !token.contains('\0'));
+            let variables = activation.map(|token| ACTIVATION.map(|name| (name, token)));
             let start = Start { program: &self.program, environment: &self.environment };
-            program::launch(start, &[argument]).await.map_err(|failed| PortError(failed.sentence()))
+            let launched = program::launch(start, &arguments, variables.as_ref().map_or(&[], |v| v));
+            launched.await.map_err(|failed| PortError(failed.sentence()))
         })
     }
 }
+
+/// What programs take as the permission to come to the front: on Wayland, and on X11.
+const ACTIVATION: [&str; 2] = ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"];
 
 #[cfg(test)]
 mod tests {
@@ -45,6 +56,18 @@ mod tests {
         opener.open(&Target::Web("https://example.org/?a=$(id)&b=`id`;id".to_owned())).await.unwrap();
         opener.open(&Target::File(PathBuf::from("/srv/two words.ics"))).await.unwrap();
         assert_eq!(programs.log(), "https://example.org/?a=$(id)&b=`id`;id\n/srv/two words.ics\n");
+        let noting =
+            programs.write("xdg-open", r#"echo "$XDG_ACTIVATION_TOKEN|$DESKTOP_STARTUP_ID|$1" > "$LOG""#);
+        for (token, expected) in [
+            (Some("kwin-42"), "kwin-42|kwin-42|http://127.0.0.1/\n"),
+            (None, "||http://127.0.0.1/\n"),
+            (Some(""), "||http://127.0.0.1/\n"),
+            (Some("a\0b"), "||http://127.0.0.1/\n"),
+        ] {
+            let page = Target::Web("http://127.0.0.1/".to_owned());
+            XdgOpen::at(noting.clone(), Environment::default()).open_for_tap(&page, token).await.unwrap();
+            assert_eq!(programs.log(), expected, "{token:?}");
+        }
         let opener = XdgOpen::at(programs.write("xdg-open", "exit 4"), Environment::default());
         let failed = opener.open(&Target::Web("https://example.org/".to_owned())).await.unwrap_err();
         assert!(failed.0.contains("xdg-open found no program"), "{failed}");

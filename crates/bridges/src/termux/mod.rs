@@ -24,7 +24,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kai_assistant::device::{Doing, Notification, Notifier, Opener, PortError, Target, Urgency};
+use kai_assistant::device::{Doing, Notification, Notifier, Opener, Place, PortError, Target, Urgency};
 use kai_assistant::untrusted::Untrusted;
 use tokio::sync::Mutex;
 
@@ -35,6 +35,8 @@ use crate::program::{self, Failed, Start, Terms};
 pub struct Termux {
     folder: PathBuf,
     environment: Environment,
+    /// What opens a place on Kai's page, whose name follows.
+    opening: Option<String>,
     line: Mutex<()>,
     patience: Duration,
     #[cfg(feature = "sms")]
@@ -52,6 +54,7 @@ impl Termux {
         Self {
             folder,
             environment: Environment::default(),
+            opening: None,
             line: Mutex::default(),
             patience: PATIENCE,
             #[cfg(feature = "sms")]
@@ -63,6 +66,15 @@ impl Termux {
     #[must_use]
     pub fn with_environment(self, environment: Environment) -> Self {
         Self { environment, ..self }
+    }
+
+    /// The command that a tap on a notification runs, with the name of a place as its last word: by then we may be long
+    /// gone, so it is Kai's own command. A command that is not Unicode cannot be handed to Android, so taps do nothing.
+    #[must_use]
+    pub fn opening_with(mut self, command: &[&OsStr]) -> Self {
+        let words = command.iter().map(|word| word.to_str().map(quoted)).collect::<Option<Vec<_>>>();
+        self.opening = words.map(|words| words.join(" "));
+        self
     }
 
     async fn run<A: AsRef<OsStr>>(&self, program: &str, args: &[A]) -> Result<String, PortError> {
@@ -97,17 +109,31 @@ impl Opener for Termux {
 impl Notifier for Termux {
     fn notify<'a>(&'a self, notification: &'a Notification) -> Doing<'a> {
         Box::pin(async move {
-            let said = self.run("termux-notification", &arguments(notification)).await?;
+            let action = action(self.opening.as_deref(), notification.leads_to);
+            let said = self.run("termux-notification", &arguments(notification, action.as_deref())).await?;
             refusal(&said).map_or(Ok(()), |why| Err(PortError(why)))
         })
     }
 }
 
+/// What a shell is to run after a tap. Nothing in it was written by a model or a stranger.
+fn action(opening: Option<&str>, place: Option<Place>) -> Option<String> {
+    Some(format!("{} {}", opening?, place?.name()))
+}
+
+/// One word to a shell, whatever is in it.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// Text goes into title and content only; what an action holds, a shell would run.
-fn arguments(notification: &Notification) -> Vec<&str> {
+fn arguments<'a>(notification: &'a Notification, action: Option<&'a str>) -> Vec<&'a str> {
     let mut arguments = vec!["-t", &notification.title, "-c", &notification.message];
     if let Some(key) = &notification.key {
         arguments.extend(["-i", key]);
+    }
+    if let Some(action) = action {
+        arguments.extend(["--action", action]);
     }
     if notification.urgency == Urgency::Alarm {
         arguments.extend(["--priority", "max", "--sound", "--vibrate", "500,500,500"]);
@@ -134,6 +160,7 @@ mod tests {
             message: message.to_owned(),
             urgency: Urgency::Normal,
             key: None,
+            leads_to: None,
         }
     }
 
@@ -150,7 +177,36 @@ mod tests {
             ..notification("Tea", "It is 7:30.")
         };
         let expected = "-t|Tea|-c|It is 7:30.|-i|kai-alarm-7|--priority|max|--sound|--vibrate|500,500,500";
-        assert_eq!(arguments(&alarm).join("|"), expected);
+        assert_eq!(arguments(&alarm, None).join("|"), expected);
+    }
+
+    /// A real shell runs what the phone was given.
+    #[tokio::test]
+    async fn a_tap_runs_kai_and_nothing_that_was_written() {
+        let programs = Programs::new();
+        programs.write("termux-notification", NOTE_ARGUMENTS);
+        let kai = programs.write("kai's own $(id)", "echo ran; for a in \"$@\"; do echo \"$a\"; done");
+        let home = OsStr::new("/data/it's; id");
+        let command = [kai.as_os_str(), OsStr::new("--home"), home, OsStr::new("open")];
+        let termux = Termux::in_folder(programs.folder()).opening_with(&command);
+        let report = Notification { leads_to: Some(Place::Heartbeat), ..notification("'; id", "$(id)") };
+        termux.notify(&report).await.unwrap();
+        let log = programs.log();
+        let (_, action) = log.trim_end().split_once("--action\n").unwrap();
+        let ran = std::process::Command::new("sh").args(["-c", action]).output().unwrap();
+        assert_eq!(String::from_utf8(ran.stdout).unwrap(), "ran\n--home\n/data/it's; id\nopen\nheartbeat\n");
+        assert_eq!(action.matches("id").count(), 2, "only those of the two paths: {action}");
+        // Without a place, or without a command, there is nothing to tap.
+        for (termux, place) in [
+            (Termux::in_folder(programs.folder()).opening_with(&command), None),
+            (Termux::in_folder(programs.folder()), Some(Place::Heartbeat)),
+        ] {
+            assert_eq!(action_of(&termux, place), None);
+        }
+    }
+
+    fn action_of(termux: &Termux, place: Option<Place>) -> Option<String> {
+        action(termux.opening.as_deref(), place)
     }
 
     #[tokio::test]

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
+use kai_assistant::device::Place;
 use kai_assistant::{models, settings};
 
 #[cfg(feature = "sms")]
@@ -190,6 +191,13 @@ pub(super) enum Command {
         #[arg(long)]
         revoke_all: bool,
     },
+    /// Open Kai's page in your browser, signed in
+    #[command(after_help = "Examples:\n  kai open\n  kai open heartbeat")]
+    Open {
+        /// What to open
+        #[arg(value_enum, default_value_t = Page::Chat)]
+        page: Page,
+    },
     /// See where the store's key lies, or move it
     #[command(subcommand, after_help = "Examples:\n  kai key show\n  kai key move passphrase")]
     Key(KeyCommand),
@@ -308,6 +316,28 @@ pub(super) enum ChatsCommand {
         #[arg(value_enum)]
         what: ShowOrHide,
     },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Page {
+    /// The current chat
+    Chat,
+    /// The heartbeat's conversation
+    Heartbeat,
+    /// The first draft that waits
+    #[cfg(feature = "sms")]
+    Drafts,
+}
+
+impl Page {
+    pub(super) fn meant(self) -> Place {
+        match self {
+            Self::Chat => Place::Chat,
+            Self::Heartbeat => Place::Heartbeat,
+            #[cfg(feature = "sms")]
+            Self::Drafts => Place::Drafts,
+        }
+    }
 }
 
 #[cfg(any(feature = "sms", feature = "notifications"))]

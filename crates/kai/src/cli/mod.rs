@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 use kai_assistant::agent::conversation::ConversationId;
 #[cfg(any(feature = "sms", feature = "notifications"))]
 use kai_assistant::agent::conversation::Which;
+use kai_assistant::device::Place;
 
 use kai_assistant::device::alarm::AlarmId;
 #[cfg(feature = "sms")]
@@ -57,6 +58,7 @@ use crate::logs;
 use crate::notifications::{Asked, NotificationsStatus};
 #[cfg(feature = "sms")]
 use crate::sms::{SmsCall, SmsStatus};
+use crate::visit;
 
 /// Parses, runs, and ends with the right code.
 pub(crate) fn run() -> ExitCode {
@@ -118,6 +120,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         Command::Notifications(command) => notifications::run(&ask, command),
         Command::Ledger(command) => ask.ledger(command),
         Command::Link { revoke_all } => ask.link(revoke_all),
+        Command::Open { page } => ask.open(page.meant()),
         Command::Export { file, sections, secrets } => transfer::export(&ask, &file, sections, secrets),
         Command::Import { file, sections, replace, preview, yes, no_secrets } => {
             let how = transfer::How { replace, preview, yes, no_secrets };
@@ -435,6 +438,14 @@ impl Asking {
         let state = if on { "on" } else { "off" };
         let said = format!("{} is {state}.\n", out::visible(&tool));
         self.show(Call::ToolsSwitch { tool, on }, |_: &SettingRow| said)
+    }
+
+    fn open(&self, place: Place) -> Result<ExitCode, Failure> {
+        // The page is the daemon's, so nobody else could answer this.
+        let opened: Option<()> = self.caller.ask_daemon(Call::Open { place })?;
+        opened.ok_or_else(visit::not_running)?;
+        self.print(&json!({"opened": place.name()}), |_| "Opened Kai in your browser.\n".to_owned());
+        Ok(ExitCode::SUCCESS)
     }
 
     fn link(&self, revoke_all: bool) -> Result<ExitCode, Failure> {

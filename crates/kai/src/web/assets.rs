@@ -9,11 +9,16 @@ use sha2::{Digest, Sha256};
 
 static CSS: LazyLock<String> = LazyLock::new(|| dense(&lean(include_str!("assets/app.css"))));
 static JS: LazyLock<String> = LazyLock::new(|| lean(include_str!("assets/app.js")));
+#[cfg(feature = "sms")]
+static DRAFTS_JS: LazyLock<String> = LazyLock::new(|| lean(include_str!("assets/drafts.js")));
 const ICON: &str = include_str!("assets/icon.svg");
 
 /// The address of the style sheet.
 pub(super) static STYLE: LazyLock<String> = LazyLock::new(|| named("app", &CSS, "css"));
 pub(super) static SCRIPT: LazyLock<String> = LazyLock::new(|| named("app", &JS, "js"));
+/// Only for pages that show drafts.
+#[cfg(feature = "sms")]
+pub(super) static DRAFTS: LazyLock<String> = LazyLock::new(|| named("drafts", &DRAFTS_JS, "js"));
 pub(super) static FAVICON: LazyLock<String> = LazyLock::new(|| named("icon", ICON, "svg"));
 
 fn named(stem: &str, content: &str, ending: &str) -> String {
@@ -42,6 +47,8 @@ pub(super) async fn serve(uri: Uri) -> Response {
     let (content, kind) = match asked {
         _ if asked == *STYLE => (CSS.as_str(), "text/css; charset=utf-8"),
         _ if asked == *SCRIPT => (JS.as_str(), "text/javascript; charset=utf-8"),
+        #[cfg(feature = "sms")]
+        _ if asked == *DRAFTS => (DRAFTS_JS.as_str(), "text/javascript; charset=utf-8"),
         _ if asked == *FAVICON => (ICON, "image/svg+xml"),
         _ => return StatusCode::NOT_FOUND.into_response(),
     };
@@ -64,7 +71,9 @@ mod tests {
         for text in told {
             assert!(AIRY.iter().all(|(airy, _)| !text.contains(airy)), "{text:?} would be changed");
         }
-        for whole in [include_str!("assets/app.css"), include_str!("assets/app.js")] {
+        for whole in
+            [include_str!("assets/app.css"), include_str!("assets/app.js"), include_str!("assets/drafts.js")]
+        {
             let (open, closed) = (whole.matches("/*").count(), whole.matches("*/").count());
             assert_eq!(open, closed);
             let longer =

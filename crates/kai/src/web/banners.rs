@@ -29,6 +29,17 @@ fn drafts(_: &View<'_>) -> Markup {
     html! {}
 }
 
+/// What looks after drafts in the browser.
+#[cfg(feature = "sms")]
+pub(super) fn script() -> Markup {
+    html! { script src=(*super::assets::DRAFTS) defer {} }
+}
+
+#[cfg(not(feature = "sms"))]
+pub(super) fn script() -> Markup {
+    html! {}
+}
+
 /// Where its conversation is open, the script says that it was seen as soon as it is; looking alone changes nothing.
 fn heartbeat(report: ConversationId, view: &View<'_>) -> Markup {
     let here = view.place.chat == Some(report);

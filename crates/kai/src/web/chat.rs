@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::signin::Session;
 use super::turns::Saying;
 use super::view::{self, Place, Regions, Stored, View};
-use super::{Web, icons, live, page, reply, settings};
+use super::{Web, banners, icons, live, page, reply, settings};
 #[cfg(feature = "sms")]
 use crate::chats;
 use crate::failure::Failure;
@@ -90,7 +90,10 @@ async fn show(web: &Web, session: Option<Session>, place: Place, untaken: Option
     let body = body(&view, &blocks, &empty, untaken.as_ref(), web.app.home.is_demo());
     let title = format!("{} · Kai", title(&stored));
     // Without a script, a page looks again by itself for as long as there is something to wait for.
-    let head = html! { @if view.running() { noscript { meta http-equiv="refresh" content="2"; } } };
+    let head = html! {
+        (banners::script())
+        @if view.running() { noscript { meta http-equiv="refresh" content="2"; } }
+    };
     (status, page::frame(&title, &stored.values.of(&THEME), &head, &body)).into_response()
 }
 

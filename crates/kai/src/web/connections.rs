@@ -21,8 +21,8 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-use super::owners;
 use super::patient::Patient;
+use super::peer::{self, Ends};
 use crate::places::{Peer, Place, Places, Room};
 
 /// Together well under the files that a process may have open.
@@ -50,10 +50,12 @@ pub(super) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
             () = stop.cancelled() => break,
         };
         for (stream, place) in seated(newcomers, &places).await {
-            let (router, badge) = (router.clone(), place.badge.clone());
+            let (ends, badge) = (ends(&stream), place.badge.clone());
+            let router = TowerToHyperService::new(router.clone());
             let service = service_fn(move |mut request: Request<Incoming>| {
                 request.extensions_mut().insert(badge.clone());
-                TowerToHyperService::new(router.clone()).call(request)
+                request.extensions_mut().insert(ends);
+                router.call(request)
             });
             let io = TokioIo::new(Patient::new(stream, TAKING));
             let connection = graceful.watch(http.serve_connection(io, service));
@@ -71,6 +73,10 @@ pub(super) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
     }
     drop(listener);
     graceful.shutdown().await;
+}
+
+fn ends(stream: &TcpStream) -> Option<Ends> {
+    Some(Ends { theirs: stream.peer_addr().ok()?, ours: stream.local_addr().ok()? })
 }
 
 /// The next connection, and with it those that wait already.
@@ -100,7 +106,7 @@ async fn seated(newcomers: Vec<TcpStream>, places: &Arc<Places>) -> Vec<(TcpStre
     let port = newcomers.first().and_then(|stream| stream.local_addr().ok()).map(|local| local.port());
     let mut users = std::collections::BTreeMap::new();
     if let Some(port) = port.filter(|_| places.strangers() + newcomers.len() > CROWD) {
-        let looking = tokio::task::spawn_blocking(move || owners::of_connections_to(port));
+        let looking = tokio::task::spawn_blocking(move || peer::uids_at(port));
         users = looking.await.unwrap_or_default();
         places.identify(&users);
     }

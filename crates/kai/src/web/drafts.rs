@@ -162,6 +162,9 @@ fn buttons(draft: &DraftRow, csrf: &str, folded: bool) -> Markup {
                 input type="hidden" name="csrf" value=(csrf);
                 button type="submit" data-testid="draft-discard" { (away) }
             }
+            // Shown by the script while recipient or text are out of view.
+            span class="why" id=(format!("draft-{id}-why")) data-testid="draft-why" { "Scroll to see all of it" }
+            noscript { span class="quiet" { "To " (draft.to) } }
         }
     }
 }

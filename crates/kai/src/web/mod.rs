@@ -19,9 +19,9 @@ mod icons;
 mod list;
 mod live;
 mod markdown;
-mod owners;
 mod page;
 mod patient;
+mod peer;
 mod reply;
 mod settings;
 pub(crate) mod signin;
@@ -45,8 +45,10 @@ use turns::Turns;
 
 use crate::wire::App;
 
-pub(crate) const MIGRATION: Migration =
-    Migration { name: "signin/1", sql: include_str!("../../migrations/signin.sql") };
+pub(crate) const MIGRATIONS: [Migration; 2] = [
+    Migration { name: "signin/1", sql: include_str!("../../migrations/signin.sql") },
+    Migration { name: "signin/2", sql: include_str!("../../migrations/signin2.sql") },
+];
 
 /// What handlers work on.
 #[derive(Clone)]

@@ -74,7 +74,22 @@ pub(super) fn used_link(home: &Home) -> Response {
         "This link does not work any more",
         &html! {},
         &html! {
-            p { "A sign-in link works once, and for an hour. Type " code { (daemon::link(home)) } " for a fresh one." }
+            p { "A sign-in link works once and then expires. Type " code { (daemon::link(home)) } " for a fresh one." }
+        },
+    )
+}
+
+/// For a link that only the user who runs Kai may use.
+pub(super) fn strangers_link(home: &Home) -> Response {
+    notice(
+        StatusCode::FORBIDDEN,
+        "This link works only for the user who runs Kai",
+        &html! {},
+        &html! {
+            p {
+                "Kai couldn’t confirm that your browser runs as that user. On the machine where Kai runs, type "
+                code { (daemon::link(home)) } " and open the link it prints."
+            }
         },
     )
 }

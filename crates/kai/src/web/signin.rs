@@ -9,9 +9,10 @@ use kai_assistant::db::DbError;
 use kai_assistant::hex;
 use kai_assistant::home::HomeId;
 use kai_assistant::settings::{self, Values};
-use rusqlite::{Transaction, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 use sha2::{Digest, Sha256};
 
+use super::peer::{self, Ends};
 use super::{Web, page};
 use crate::call::SignInLink;
 use crate::daemon;
@@ -20,6 +21,8 @@ use crate::wire::App;
 
 /// A link is for now, not for the bookmark list.
 const LINK_LIFE: SignedDuration = SignedDuration::from_hours(1);
+/// A link that a tap makes is opened by a program at once.
+const TAP_LIFE: SignedDuration = SignedDuration::from_mins(1);
 const SESSION_LIFE: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// 32 random bytes in hexadecimal: a link's token or a session's cookie.
@@ -63,14 +66,33 @@ impl Session {
 
 /// A link that signs one browser in, once.
 pub(crate) async fn fresh_link(app: &App) -> Result<SignInLink, Failure> {
+    made(app, Terms { life: LINK_LIFE, own_user: false, leads_to: "/".to_owned() }).await
+}
+
+/// A link for a program of this machine to open right now, and the path it leads to. The program's arguments can be read
+/// by every user of the machine, so it works for our own user alone.
+pub(crate) async fn own_link(app: &App, leads_to: String) -> Result<SignInLink, Failure> {
+    made(app, Terms { life: TAP_LIFE, own_user: true, leads_to }).await
+}
+
+/// How long a link works, for whom, and which page it opens.
+struct Terms {
+    life: SignedDuration,
+    own_user: bool,
+    leads_to: String,
+}
+
+async fn made(app: &App, terms: Terms) -> Result<SignInLink, Failure> {
+    let Terms { life, own_user, leads_to } = terms;
     let token = Token::random()?;
-    let expires = app.clock.now().saturating_add(LINK_LIFE).map_err(|e| Failure::failed(e.to_string()))?;
+    let expires = app.clock.now().saturating_add(life).map_err(|e| Failure::failed(e.to_string()))?;
     let hash = token.hash();
     let page = app
         .db
         .write(move |tx| {
-            let sql = "INSERT INTO signin_links (hash, expires_at) VALUES (?1, ?2)";
-            tx.execute(sql, params![hash, expires.as_millisecond()])?;
+            let sql =
+                "INSERT INTO signin_links (hash, expires_at, own_user, leads_to) VALUES (?1, ?2, ?3, ?4)";
+            tx.execute(sql, params![hash, expires.as_millisecond(), own_user, leads_to])?;
             daemon::last_page(tx)
         })
         .await?;
@@ -81,15 +103,35 @@ pub(crate) async fn fresh_link(app: &App) -> Result<SignInLink, Failure> {
     })
 }
 
-/// Takes the link and makes the session in one step: of two that come with it, one gets in.
-fn redeem(tx: &Transaction<'_>, link: &Token, session: &Token, now: Timestamp) -> Result<bool, DbError> {
-    let sql = "DELETE FROM signin_links WHERE hash = ?1 AND expires_at > ?2";
-    if tx.execute(sql, params![link.hash(), now.as_millisecond()])? == 0 {
-        return Ok(false);
+/// Is this a path of our own page? Anything else would let a link lead to another site.
+fn in_site(path: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/-_#".contains(c);
+    path.starts_with('/') && !path.starts_with("//") && path.chars().all(plain)
+}
+
+/// Is it a living link that only our own user may use?
+fn is_for_own_user(tx: &Transaction<'_>, link: &Token, now: Timestamp) -> Result<bool, DbError> {
+    let sql = "SELECT 1 FROM signin_links WHERE hash = ?1 AND expires_at > ?2 AND own_user = 1";
+    Ok(tx.prepare_cached(sql)?.exists(params![link.hash(), now.as_millisecond()])?)
+}
+
+/// Takes the link and makes the session in one step: of two that come with it, one gets in. A browser that is signed in
+/// already needs no session. Returns where the link leads.
+fn redeem(
+    tx: &Transaction<'_>,
+    link: &Token,
+    session: Option<&Token>,
+    now: Timestamp,
+) -> Result<Option<String>, DbError> {
+    let sql = "DELETE FROM signin_links WHERE hash = ?1 AND expires_at > ?2 RETURNING leads_to";
+    let taken = tx.query_row(sql, params![link.hash(), now.as_millisecond()], |row| row.get(0)).optional()?;
+    let Some(leads_to) = taken else { return Ok(None) };
+    if let Some(session) = session {
+        let expires = now.saturating_add(SESSION_LIFE).unwrap_or(now).as_millisecond();
+        let sql = "INSERT INTO sessions (hash, expires_at) VALUES (?1, ?2)";
+        tx.execute(sql, params![session.hash(), expires])?;
     }
-    let expires = now.saturating_add(SESSION_LIFE).unwrap_or(now).as_millisecond();
-    tx.execute("INSERT INTO sessions (hash, expires_at) VALUES (?1, ?2)", params![session.hash(), expires])?;
-    Ok(true)
+    Ok(Some(leads_to))
 }
 
 /// The settings, and the session behind a cookie if it is a living one.
@@ -142,6 +184,7 @@ pub(super) fn cookie(home: &HomeId, headers: &HeaderMap) -> Option<Token> {
 pub(super) async fn login(
     State(web): State<Web>,
     Extension(session): Extension<Option<Session>>,
+    Extension(ends): Extension<Option<Ends>>,
     method: Method,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
@@ -150,27 +193,65 @@ pub(super) async fn login(
         // Somebody looks ahead; the link stays good for the person.
         return StatusCode::NO_CONTENT.into_response();
     }
-    if session.is_some() {
-        return Redirect::to("/").into_response();
-    }
     // The token is hexadecimal, so nothing needs decoding.
     let query = query.unwrap_or_default();
     let token = query.split('&').find_map(|field| field.strip_prefix("token=")).unwrap_or_default();
-    match enter(&web, Token(token.to_owned())).await {
-        Ok(Some(cookie)) => ([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response(),
-        Ok(None) => page::used_link(&web.app.home),
+    let entered = enter(&web, Token(token.to_owned()), session.is_some(), ends).await;
+    match entered {
+        Ok(Entered::At { path, cookie: Some(cookie) }) => {
+            ([(header::SET_COOKIE, cookie)], Redirect::to(&path)).into_response()
+        }
+        Ok(Entered::At { path, cookie: None }) => Redirect::to(&path).into_response(),
+        // Whoever is signed in needs no link, and knows the way from there.
+        Ok(_) if session.is_some() => Redirect::to("/").into_response(),
+        Ok(Entered::Stranger) => page::strangers_link(&web.app.home),
+        Ok(Entered::Not) => page::used_link(&web.app.home),
         Err(failure) => page::trouble(&failure.message),
     }
 }
 
-async fn enter(web: &Web, link: Token) -> Result<Option<HeaderValue>, Failure> {
-    let (session, now) = (Token::random()?, web.app.clock.now());
-    let fresh = session.clone();
-    if !web.app.db.write(move |tx| redeem(tx, &link, &fresh, now)).await? {
-        return Ok(None);
+/// What a link led to.
+enum Entered {
+    /// The cookie is for a browser that was not signed in.
+    At {
+        path: String,
+        cookie: Option<HeaderValue>,
+    },
+    /// It works, but not for this user. It stays good for ours.
+    Stranger,
+    Not,
+}
+
+async fn enter(web: &Web, link: Token, known: bool, ends: Option<Ends>) -> Result<Entered, Failure> {
+    let (session, now, asked) = (Token::random()?, web.app.clock.now(), link.clone());
+    let own = web.app.db.read(move |tx| is_for_own_user(tx, &asked, now)).await?;
+    if own && !tokio::task::spawn_blocking(move || is_own_user(ends)).await.unwrap_or(false) {
+        return Ok(Entered::Stranger);
     }
-    let life = SESSION_LIFE.as_secs();
-    Ok(set_cookie(web, &session.0, life))
+    let fresh = session.clone();
+    let wanted = move |tx: &Transaction<'_>| redeem(tx, &link, (!known).then_some(&fresh), now);
+    let Some(path) = web.app.db.write(wanted).await? else { return Ok(Entered::Not) };
+    let path = if in_site(&path) { path } else { "/".to_owned() };
+    let cookie = if known { None } else { set_cookie(web, &session.0, SESSION_LIFE.as_secs()) };
+    Ok(Entered::At { path, cookie })
+}
+
+/// Does our own user hold the other end of the connection?
+///
+/// Where the system does not tell, the answer is no: the page then says to type `kai link`. Android does not tell apps
+/// about sockets, and a browser there is another app and so another user by design. But neither does it show one app the
+/// arguments of another's programs, which is what this check is for, so there the link alone is enough.
+fn is_own_user(ends: Option<Ends>) -> bool {
+    if cfg!(target_os = "android") {
+        return true;
+    }
+    match ends.map(peer::uid).transpose() {
+        Ok(uid) => uid.flatten() == Some(rustix::process::geteuid().as_raw()),
+        Err(error) => {
+            tracing::warn!(%error, "the user behind a connection cannot be told");
+            false
+        }
+    }
 }
 
 fn set_cookie(web: &Web, value: &str, seconds: i64) -> Option<HeaderValue> {
@@ -202,5 +283,68 @@ pub(super) async fn sign_out(
             ([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response()
         }
         Err(error) => page::trouble(&error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use kai_assistant::clock::ManualClock;
+
+    use super::*;
+
+    #[test]
+    fn a_link_leads_to_our_own_page_only() {
+        for (path, expected) in [
+            ("/", true),
+            ("/c/7", true),
+            ("/#draft-7", true),
+            ("//evil.example", false),
+            ("/\\evil.example", false),
+            ("https://evil.example/", false),
+            ("evil.example", false),
+            ("/c/7\r\nSet-Cookie: a=b", false),
+            ("/c/%2f%2fevil.example", false),
+            ("/login?token=1", false),
+            ("", false),
+        ] {
+            assert_eq!(in_site(path), expected, "{path:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_link_for_a_tap_lives_a_minute_and_works_once() {
+        let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+        let (app, _folder) = App::for_tests(clock.clone());
+        let token = |link: SignInLink| Token(link.url.split_once("token=").unwrap().1.to_owned());
+        let redeemed = |link: &Token| {
+            let (link, now, db) = (link.clone(), app.clock.now(), app.db.clone());
+            async move {
+                let own = {
+                    let link = link.clone();
+                    db.read(move |tx| is_for_own_user(tx, &link, now)).await.unwrap()
+                };
+                let path = db
+                    .write(move |tx| redeem(tx, &link, Some(&Token::random().unwrap()), now))
+                    .await
+                    .unwrap();
+                (own, path)
+            }
+        };
+        let link = token(own_link(&app, "/c/7".to_owned()).await.unwrap());
+        clock.advance(SignedDuration::from_secs(59));
+        assert_eq!(redeemed(&link).await, (true, Some("/c/7".to_owned())));
+        assert_eq!(redeemed(&link).await, (false, None), "once");
+        let link = token(own_link(&app, "/c/7".to_owned()).await.unwrap());
+        clock.advance(SignedDuration::from_secs(60));
+        assert_eq!(redeemed(&link).await, (false, None), "a minute has passed");
+        let link = token(fresh_link(&app).await.unwrap());
+        clock.advance(SignedDuration::from_mins(59));
+        assert_eq!(
+            redeemed(&link).await,
+            (false, Some("/".to_owned())),
+            "one that a person types lives longer"
+        );
     }
 }

@@ -403,3 +403,160 @@ fn pictures(browser: &Browser) {
         }
     }
 }
+
+/// Of every tap that the page would take now: are recipient, text and the tap itself in view? Measured apart from the
+/// page's own rule, by what lies at the corners of each.
+fn all_taps_are_seen(browser: &Browser) -> Value {
+    browser.run(
+        "const shown = (e) => {
+             const range = document.createRange();
+             range.selectNodeContents(e);
+             const { left, right, top, bottom } = range.getBoundingClientRect();
+             const at = (x, y) => { const hit = document.elementFromPoint(x, y); return !!hit && (e.contains(hit) || hit.contains(e)); };
+             return at(left + 2, top + 3) && at(left + 2, bottom - 3);
+         };
+         const live = [...document.querySelectorAll('[data-testid=draft-send]')]
+             .filter((e) => e.checkVisibility() && !e.disabled && e.ariaDisabled !== 'true');
+         return live.map((e) => { const card = e.closest('.draft');
+             return ['draft-to', 'draft-body'].every((id) => shown(card.querySelector(`[data-testid=${id}]`))); })",
+    )
+}
+
+/// How many taps the page would take now, all of them on drafts that are in view.
+fn seen_taps(browser: &Browser) -> usize {
+    let taps = all_taps_are_seen(browser);
+    let taps = taps.as_array().unwrap();
+    assert!(taps.iter().all(|seen| seen == true), "a Send is live whose draft is not in view: {taps:?}");
+    taps.len()
+}
+
+/// Scrolls what waits through, in small steps; whatever is live on the way is in view. Returns how many drafts could be
+/// sent at some point.
+fn scroll_through(browser: &Browser) -> usize {
+    let mut live = std::collections::BTreeSet::new();
+    let most = browser
+        .run("const box = document.getElementById('banners'); return box.scrollHeight - box.clientHeight");
+    for at in (0..=most.as_i64().unwrap() + 40).step_by(24) {
+        browser.run(&format!("document.getElementById('banners').scrollTop = {at}"));
+        // Two frames later everything that watches has seen it.
+        browser.run("window.drawn = 0; requestAnimationFrame(() => requestAnimationFrame(() => { window.drawn = 1; }))");
+        browser.until("two frames", "return window.drawn === 1");
+        seen_taps(browser);
+        let now = browser.run(
+            "return [...document.querySelectorAll('[data-testid=draft-send]')]
+                 .filter((e) => e.checkVisibility() && !e.disabled && e.ariaDisabled !== 'true')
+                 .map((e) => e.closest('.draft').id)",
+        );
+        live.extend(now.as_array().unwrap().iter().map(ToString::to_string));
+    }
+    live.len()
+}
+
+#[test]
+fn no_send_is_live_while_its_recipient_or_text_is_out_of_view() {
+    let body = "I can come at eight, and I will bring the salad that we spoke about.\nShall I ask Bob too?";
+    for (drafts, width, height) in [(2, 1000, 800), (12, 1000, 800), (2, 360, 640), (12, 360, 640)] {
+        let phone = ready();
+        for n in 0..drafts {
+            draft(&phone, &format!("+155501{n:02}"), &format!("{body} {n}"));
+        }
+        let daemon = phone.start();
+        let browser = Browser::start();
+        browser.look(width, height, false);
+        browser.enter(&daemon);
+        browser.picture(&format!("drafts-{drafts}-{width}x{height}"));
+        if width < 600 {
+            unfold(&browser, drafts - 1);
+            browser.picture(&format!("drafts-{drafts}-{width}x{height}-last"));
+            assert_eq!(scroll_through(&browser), 1, "{drafts} at {width}x{height}: the one that is unfolded");
+        } else {
+            assert_eq!(
+                scroll_through(&browser),
+                drafts,
+                "{drafts} at {width}x{height}: each, when it is in view"
+            );
+        }
+        check(&browser, "drafts in a box");
+        if (drafts, width) != (2, 1000) {
+            continue;
+        }
+        // The first is scrolled away; a press on its Send sends nothing, says so, and brings it back.
+        let away = "const box = document.getElementById('banners'); box.scrollTop = box.scrollHeight";
+        let first = "document.querySelector('[data-testid=draft-send]')";
+        browser.run(away);
+        browser.until("the first out of reach", &format!("return {first}.ariaDisabled === 'true'"));
+        browser.picture("drafts-scrolled");
+        assert_eq!(browser.texts("draft-why")[0], "Scroll to see all of it");
+        let told =
+            format!("return document.getElementById({first}.getAttribute('aria-describedby')).textContent");
+        assert_eq!(browser.run(&told), "Scroll to see all of it", "screen readers hear why");
+        browser.run(&format!("{first}.click()"));
+        browser.until_says("Nothing was sent.");
+        browser.until("the first again", &format!("return {first}.ariaDisabled !== 'true'"));
+        assert_eq!((seen_taps(&browser) > 0, phone.left().as_str()), (true, ""));
+        // By keyboard: the focus brings the draft, a key that is held down is one press, and then Enter sends.
+        browser.run(away);
+        browser.until("the first out of reach", &format!("return {first}.ariaDisabled === 'true'"));
+        browser.run(&format!(
+            "{first}.closest('.draft').querySelector('summary').focus({{ preventScroll: true }})"
+        ));
+        browser.press("\u{e004}");
+        browser.until("the focus", &format!("return document.activeElement === {first}"));
+        browser.until("the first again", &format!("return {first}.ariaDisabled !== 'true'"));
+        seen_taps(&browser);
+        let repeated = format!(
+            "const held = new KeyboardEvent('keydown', {{ key: 'Enter', repeat: true, bubbles: true, cancelable: true }});
+             return {first}.dispatchEvent(held)"
+        );
+        assert_eq!(browser.run(&repeated), false);
+        browser.press("\u{e007}");
+        browser.until_says("was taken by the phone");
+        assert_eq!(phone.left(), format!("+15550100|{body} 0\n"));
+        assert_eq!(browser.complaints(), Vec::<String>::new());
+    }
+}
+
+/// A text that no screen holds is read part by part, with its recipient in view all the way to its Send.
+#[test]
+fn a_text_longer_than_the_screen_can_be_sent_once_all_of_it_was_seen() {
+    for (width, height) in [(1000, 800), (360, 640), (740, 300)] {
+        let phone = ready();
+        let body: String = (0..60).map(|n| format!("Line {n} of a long letter.\n")).collect();
+        draft(&phone, ALICE, "Short");
+        draft(&phone, "+15550177", body.trim());
+        let daemon = phone.start();
+        let browser = Browser::start();
+        browser.look(width, height, false);
+        browser.enter(&daemon);
+        if width < 900 {
+            unfold(&browser, 1);
+        }
+        browser.run("document.querySelector('[data-testid=draft-whole] summary').click()");
+        let send = "document.querySelectorAll('[data-testid=draft-send]')[1]";
+        browser.until("it to be unfolded", &format!("return !{send}.disabled"));
+        // Straight to its end: most of it was never in view.
+        browser.run("const box = document.getElementById('banners'); box.scrollTop = box.scrollHeight");
+        browser.until("its Send", &format!("return {send}.getBoundingClientRect().bottom <= innerHeight"));
+        let to_is_seen = format!(
+            "const box = document.getElementById('banners').getBoundingClientRect();
+             const to = {send}.closest('.draft').querySelector('[data-testid=draft-to]').getBoundingClientRect();
+             return to.top >= box.top - 1 && to.bottom <= box.bottom"
+        );
+        assert_eq!(browser.run(&to_is_seen), true, "the recipient stays beside its Send");
+        assert_eq!(browser.run(&format!("return {send}.ariaDisabled")), "true");
+        browser.picture(&format!("letter-{width}-end"));
+        // Each press brings the next part that was not seen, and sends nothing.
+        let mut presses = 0;
+        while browser.run(&format!("return {send}.ariaDisabled")) == "true" {
+            presses += 1;
+            assert!(presses < 40, "it never becomes live");
+            browser.run(&format!("{send}.click()"));
+            assert_eq!(phone.left(), "");
+        }
+        assert!(presses > 1, "{presses}");
+        assert_eq!(browser.run(&to_is_seen), true);
+        browser.run(&format!("{send}.click()"));
+        wait_for("it to leave", || phone.left().ends_with("Line 59 of a long letter.\n"));
+        assert_eq!(browser.complaints(), Vec::<String>::new());
+    }
+}

@@ -155,9 +155,16 @@ impl Browser {
     }
 
     /// Clicks as a person does, on what can be seen.
-    /// Clicks when the page would take it: what has just moved under the finger takes nothing for a moment.
+    /// Clicks when the page would take it: what has just moved under the finger takes nothing for a moment, and a Send
+    /// whose draft is not in view brings it there first.
     pub(crate) fn click(&self, testid: &str) {
         let moving = format!("return !document.querySelector('[data-testid=\"{testid}\"][data-moved]')");
+        let unseen = format!(
+            "const it = document.querySelector('[data-testid=\"{testid}\"]');
+             if (it?.ariaDisabled === 'true') it.click();
+             return it?.ariaDisabled === 'true'"
+        );
+        self.until("it to be in view", &format!("{unseen} === false"));
         self.until("a steady button", &moving);
         self.click_at_once(testid);
     }

@@ -40,7 +40,7 @@ const light = (rgb) => {
 };
 for (const e of document.querySelectorAll("body *")) {
   const text = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
-  if (!text || !seen(e) || e.closest("[disabled], .seen-not, .waits-words, .skip, noscript, script")) continue;
+  if (!text || !seen(e) || e.closest("[disabled], [aria-disabled=true], .seen-not, .waits-words, .skip, noscript, script")) continue;
   const style = getComputedStyle(e), back = behind(e);
   const a = light(over(rgba(style.color), back)), b = light(back);
   const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);

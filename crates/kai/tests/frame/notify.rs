@@ -3,13 +3,16 @@
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::bus::Bus;
-use crate::kit::{Daemon, Home, kai};
+use crate::kit::{Answer, Daemon, Home, kai};
+use crate::phone::Phone;
+use crate::provider::{Act, Provider};
 
 /// A screen that nobody sees, and dunst on it.
 pub(crate) struct Desktop {
@@ -149,4 +152,158 @@ fn a_bus_without_a_desktop_is_said() {
     let (bus, home) = (Bus::start(), Home::new());
     let refused = bus.run(&home, &["tools", "call", "send_notification", r#"{"message": "x"}"#]);
     assert!(refused.code == 1 && refused.out.contains("the desktop shows none now"), "{refused:?}");
+}
+
+/// The addresses that a stand-in opener was given, each after the activation token that came with it.
+const OPENER: &str = r#"echo "$XDG_ACTIVATION_TOKEN|$1" >> "$LOG""#;
+
+/// A home with a model, which has just reported this.
+fn having_reported(said: &str) -> Phone {
+    let provider = Provider::start([Act::says(said)]);
+    let phone = Phone::new(&[]);
+    let address = ["--base-url", &provider.base_url, "--model", "m"];
+    assert_eq!(phone.home.run(&[&["models", "add", "openai-compatible"], &address[..]].concat()).code, 0);
+    // A daemon's own heartbeat would ask too, depending on the hour.
+    assert_eq!(phone.home.run(&["settings", "set", "heartbeat_enabled", "false"]).code, 0);
+    assert_eq!(phone.home.run(&["heartbeat", "run", "--force"]).code, 0);
+    phone
+}
+
+fn log(phone: &Phone) -> String {
+    std::fs::read_to_string(phone.programs.path().join("log")).unwrap_or_default()
+}
+
+/// The path of the address that was opened last.
+fn opened(phone: &Phone, daemon: &Daemon) -> String {
+    let log = log(phone);
+    log.trim_end().rsplit_once(&format!("http://{}", daemon.address)).unwrap().1.to_owned()
+}
+
+/// A request by another user of this machine; `None` where we are not allowed to be one.
+fn by_another_user(daemon: &Daemon, path: &str) -> Option<Answer> {
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let (host, port) = daemon.address.split_once(':').unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n");
+    let script = format!("exec 3<>/dev/tcp/{host}/{port}; printf '%s' \"$0\" >&3; cat <&3");
+    let answer = Command::new("bash").args(["-c", &script, &request]).uid(65_534).output().unwrap();
+    let text = String::from_utf8(answer.stdout).unwrap();
+    let status = text.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_default();
+    Some(Answer { status, text })
+}
+
+#[test]
+fn a_tap_on_a_report_opens_its_conversation_signed_in() {
+    let desktop = Desktop::start();
+    let phone =
+        having_reported("**Alice** asks about [dinner](https://a.example/x):\n\n- at *8*\n- or later");
+    phone.program("xdg-open", OPENER);
+    let mut command = phone.command();
+    command.env_remove("TERMUX_VERSION").env("DBUS_SESSION_BUS_ADDRESS", &desktop.bus.address);
+    let daemon = Daemon::start(command.args(["serve", "--port", "0"]));
+    Desktop::wait("the report", || desktop.displayed() == 1);
+    assert_eq!(log(&phone), "", "nothing is opened before somebody taps");
+    desktop.dunstctl(&["action"]).unwrap();
+    Desktop::wait("the page to be opened", || log(&phone).contains("/login?token="));
+    let path = opened(&phone, &daemon);
+    // Whoever reads the arguments of programs has the link, and cannot use it, nor use it up.
+    if let Some(refused) = by_another_user(&daemon, &path) {
+        assert_eq!(refused.status, 403, "{}", refused.text);
+        assert!(refused.text.contains("only for the user who runs Kai"), "{}", refused.text);
+        assert_eq!(refused.header("set-cookie"), None);
+    }
+    let answer = daemon.get(&path, "");
+    assert_eq!(answer.status, 303, "{}", answer.text);
+    let cookie = answer.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let there = answer.header("location").unwrap().to_owned();
+    let id = phone.home.run(&["status", "--json"]).json()["heartbeat"]["report"].clone();
+    assert_eq!(there, format!("/c/{id}"));
+    let page = daemon.get(&there, &cookie);
+    assert!(page.status == 200 && page.text.contains("asks about"), "{}", page.text);
+    assert_eq!(daemon.get(&path, "").status, 403, "it works once");
+    // Who is signed in already gets there too, and no second session.
+    assert_eq!(phone.command().args(["open", "heartbeat"]).status().unwrap().code(), Some(0));
+    let path = opened(&phone, &daemon);
+    let again = daemon.get(&path, &cookie);
+    assert_eq!(
+        (again.status, again.header("location"), again.header("set-cookie")),
+        (303, Some(&*there), None)
+    );
+    assert_eq!(daemon.get(&path, "").status, 403, "used by the visit");
+    let shown = desktop.shown();
+    assert_eq!(shown.len(), 1, "{shown:?}");
+    let (_, summary, body, _) = &shown[0];
+    assert_eq!(summary, "Heartbeat has something to report");
+    assert_eq!(body, "Alice asks about dinner:\nat 8\nor later");
+}
+
+#[test]
+fn a_tap_without_a_browser_is_only_logged() {
+    let desktop = Desktop::start();
+    let phone = having_reported("Alice asks.");
+    phone.program("xdg-open", "exit 3");
+    let mut command = phone.command();
+    command.env_remove("TERMUX_VERSION").env("DBUS_SESSION_BUS_ADDRESS", &desktop.bus.address);
+    let daemon = Daemon::start(command.args(["serve", "--port", "0"]));
+    Desktop::wait("the report", || desktop.displayed() == 1);
+    desktop.dunstctl(&["action"]).unwrap();
+    phone.home.run(&["open"]).refused(1, "The browser could not be opened");
+    assert_eq!(daemon.get("/login", "").status, 403, "it lives on");
+    drop(daemon);
+    phone.home.run(&["open", "heartbeat"]).refused(1, "Kai isn't running, so there is no page to open.");
+}
+
+/// On a phone the tap runs Kai's own command, long after the notification was shown: the link is made at that moment.
+#[cfg(feature = "sms")]
+#[test]
+fn a_tap_on_the_phone_opens_the_report_and_the_draft() {
+    use crate::banners::use_model;
+    use crate::browser::Browser;
+    use crate::phone::NOTE;
+    use crate::sms::{ALICE, draft, ready};
+
+    let provider = Provider::start([
+        Act::calls("send_sms", &json!({"to": "+15550177", "body": "At eight, then."})),
+        Act::says("HEARTBEAT_OK"),
+        Act::says("**Alice** [asks](https://a.example/)."),
+    ]);
+    let phone = ready();
+    use_model(&phone, &provider);
+    phone.program("termux-notification", NOTE);
+    phone.program("termux-open-url", NOTE);
+    draft(&phone, ALICE, "Watched while it was made");
+    let tapped = |word: &str| {
+        Desktop::wait(word, || log(&phone).contains(word));
+        let log = log(&phone);
+        let line = log.lines().find(|line| line.contains(word)).unwrap();
+        let action = line.split_once("|--action|").unwrap().1;
+        // As Termux runs it: nothing of our environment.
+        let ran = Command::new("dash").args(["-c", action]).env_clear().output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+        line.split_once("|-i|").unwrap().0.to_owned()
+    };
+
+    assert_eq!(phone.run(&["heartbeat", "run", "--force"]).out, "Nothing needs your attention.\n");
+    let daemon = phone.start();
+    let told = tapped("kai-drafts");
+    assert_eq!(told, "termux-notification|-t|A draft is waiting for you|-c|To +15550177: At eight, then.");
+    let path = opened(&phone, &daemon);
+    let browser = Browser::start();
+    browser.look(360, 640, false);
+    browser.open(&format!("http://{}{path}", daemon.address));
+    browser.until_live();
+    assert_eq!(browser.run("return location.pathname + location.hash"), "/#draft-2");
+    let unfolded = "return [...document.querySelectorAll('.fold')].map((e) => e.open)";
+    assert_eq!(browser.run(unfolded), json!([false, true]), "the draft that was told of");
+    browser.picture("draft-from-notification");
+    drop(browser);
+    drop(daemon);
+
+    assert_eq!(phone.run(&["heartbeat", "run", "--force"]).out, "**Alice** [asks](https://a.example/).\n");
+    let daemon = phone.start();
+    let told = tapped("kai-heartbeat");
+    assert_eq!(told, "termux-notification|-t|Heartbeat has something to report|-c|Alice asks.");
+    let location = daemon.get(&opened(&phone, &daemon), "").header("location").unwrap().to_owned();
+    assert!(location.starts_with("/c/"), "{location}");
 }

@@ -180,6 +180,7 @@ fn notification(alarm: &Alarm, now: Timestamp, zone: &TimeZone, words: &Words) -
         message,
         urgency: Urgency::Alarm,
         key: Some(format!("kai-alarm-{}", alarm.id.0)),
+        leads_to: None,
     }
 }
 

@@ -83,6 +83,7 @@
     all("output[data-longest]").forEach(count);
     fold();
     chat?.settle();
+    document.dispatchEvent(new Event("settled"));
   };
 
   // A tap is meant for what was seen under the finger: what has just come or moved takes none for a moment. Keys do.
@@ -415,5 +416,6 @@
   }).observe(pages);
   chat?.rest(true);
   reveal(new Map());
+  window.kai = { little, places, hold, say };
   follow();
 })();

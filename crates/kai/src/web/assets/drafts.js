@@ -1,0 +1,112 @@
+// Looks after what of each draft is in view. It comes after app.js, and only on pages that can show drafts.
+"use strict";
+(() => {
+  const box = document.getElementById("banners");
+  const all = (selector) => document.querySelectorAll(selector);
+  if (!box) return;
+  const { little, places, hold, say } = window.kai;
+
+  // Nobody sends what they have not seen: a draft's Send works while its recipient and all of its text are in view. A
+  // text too long for that must have been in view part by part; the head with the recipient sticks and stays in view.
+  const PART = 16;
+  const read = new WeakMap();
+  const sight = (card) => {
+    const rect = (selector) => card.querySelector(selector).getBoundingClientRect();
+    const tap = card.querySelector(".choices .primary");
+    if (!tap || !card.querySelector(".draft-body").checkVisibility()) return { tap };
+    const frame = box.getBoundingClientRect();
+    const top = Math.max(frame.top, 0), bottom = Math.min(frame.bottom, innerHeight) + 1;
+    const head = rect(".draft-head"), to = rect(".draft-to"), text = rect(".draft-body"), choices = rect(".choices");
+    const edge = Math.max(top, head.bottom) - 1;
+    const fits = choices.bottom - text.top + head.height <= bottom - top;
+    const seen = partsSeen(card, text, edge, bottom);
+    const whole = fits ? text.top >= edge && text.bottom <= bottom : seen.whole;
+    const live = whole && to.top >= top - 1 && to.bottom <= bottom;
+    return { tap, text, choices, head, top, bottom, edge, fits, seen, live };
+  };
+  // Which parts of a text were in view so far. Another text, or another height of it, begins anew.
+  const partsSeen = (card, text, edge, bottom) => {
+    const digest = card.querySelector("[name=shown]").value, count = Math.ceil(text.height / PART);
+    let seen = read.get(card);
+    if (seen?.digest !== digest || (!seen.whole && seen.height !== text.height)) {
+      seen = { digest, height: text.height, parts: new Set(), whole: false };
+      read.set(card, seen);
+    }
+    // In a tab that is not in front nobody sees anything.
+    for (let n = 0; n < count && !document.hidden; n += 1) {
+      const from = text.top + n * PART;
+      if (from >= edge && Math.min(from + PART, text.bottom) <= bottom) seen.parts.add(n);
+    }
+    seen.whole ||= seen.parts.size === count;
+    return seen;
+  };
+  // A button that is only marked as disabled keeps its place in the order of keys, and can say why.
+  const look = () => {
+    for (const card of all(".draft")) {
+      const { tap, live } = sight(card);
+      card.toggleAttribute("data-unseen", !!tap && !live);
+      if (live) for (const name of ["aria-disabled", "aria-describedby"]) tap.removeAttribute(name);
+      else if (tap) {
+        tap.setAttribute("aria-disabled", "true");
+        tap.setAttribute("aria-describedby", `${card.id}-why`);
+      }
+    }
+  };
+  // Brings into view what is missing: the draft, or the next part of a long text, or its Send once all was seen.
+  const bring = (card) => {
+    const { text, choices, head, top, bottom, edge, fits, seen } = sight(card);
+    if (!text) return;
+    const toSend = choices.bottom - bottom + 4, to = (y) => y - top - head.height - 4;
+    let part = 0;
+    while (seen.parts.has(part)) part += 1;
+    if (fits) box.scrollTop += text.top < edge ? to(text.top) : Math.max(0, toSend);
+    else box.scrollTop += seen.whole ? toSend : to(text.top + part * PART);
+    look();
+  };
+  const eye = new IntersectionObserver(look, { threshold: [0, 0.25, 0.5, 0.75, 1] });
+  const watch = () => {
+    for (const part of all(".draft-to, .draft-body")) eye.observe(part);
+    look();
+  };
+  box.addEventListener("scroll", look, { passive: true });
+  addEventListener("resize", look);
+  document.addEventListener("toggle", look, true);
+  const draftOf = (target) => target.closest?.(".draft .choices .primary")?.closest(".draft");
+  document.addEventListener("click", (event) => {
+    const card = draftOf(event.target);
+    if (!card || event.defaultPrevented) return;
+    look();
+    if (!card.hasAttribute("data-unseen")) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const before = places();
+    bring(card);
+    hold(before);
+    say("Nothing was sent. Check who it goes to and read all of it, then tap again.", "fine");
+  }, true);
+  // Who comes by keyboard is shown the draft before they can press its Send. A key that is held down is one press.
+  document.addEventListener("focusin", ({ target }) => {
+    const card = draftOf(target);
+    if (card && target.matches(":focus-visible")) bring(card);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.repeat && draftOf(event.target)) event.preventDefault();
+  });
+  // A link to one draft unfolds it.
+  const arrive = () => {
+    const card = /^#draft-\d+$/.test(location.hash) && document.querySelector(`${location.hash}.draft`);
+    if (!card) return;
+    const fold = card.querySelector(".fold");
+    if (fold && little.matches) {
+      for (const other of all(".fold")) other.open = other === fold;
+      fold.dataset.asked = "yes";
+    }
+    card.scrollIntoView({ block: "nearest" });
+    look();
+  };
+  addEventListener("hashchange", arrive);
+  document.addEventListener("settled", watch);
+  document.addEventListener("visibilitychange", look);
+  watch();
+  arrive();
+})();
