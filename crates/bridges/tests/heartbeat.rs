@@ -432,12 +432,10 @@ async fn beat_while(world: &World, accounts: &mut Accounts, fate: Fate, many: u8
         let poll = move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             let mut fresh = 0;
-            while !off {
-                let polled = runtime.block_on(poller.poll()).unwrap();
-                fresh += polled.fresh;
-                if !polled.more {
-                    break;
-                }
+            let mut more = !off;
+            while more {
+                let brought = runtime.block_on(poller.poll()).unwrap();
+                (fresh, more) = (fresh + brought.fresh, brought.more);
             }
             fresh
         };

@@ -133,8 +133,8 @@ pub fn take_unnotified(tx: &Transaction<'_>) -> Result<Option<String>, DbError> 
     let sql = "UPDATE conversations SET unnotified = 0 WHERE unnotified = 1 RETURNING id";
     let ids: Vec<i64> = tx.prepare(sql)?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     let Some(id) = ids.first() else { return Ok(None) };
-    let reports = conversation::entries(tx, ConversationId(*id))?.into_iter().filter(|entry| entry.report);
-    Ok(reports.last().and_then(|entry| match entry.message {
+    let newest = conversation::entries(tx, ConversationId(*id))?.into_iter().rfind(|entry| entry.report);
+    Ok(newest.and_then(|entry| match entry.message {
         Message::Assistant { text, .. } => Some(text),
         Message::User { .. } | Message::Tool { .. } => None,
     }))

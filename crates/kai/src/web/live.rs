@@ -321,8 +321,8 @@ mod tests {
         let mut moves = Moves::of(counter.subscribe());
         assert!(!moves.take());
         std::thread::scope(|scope| {
-            let mover = scope.spawn(|| (0..MOVES).for_each(|_| counter.send_modify(|count| *count += 1)));
-            while !mover.is_finished() {
+            let other = scope.spawn(|| (0..MOVES).for_each(|_| counter.send_modify(|count| *count += 1)));
+            while !other.is_finished() {
                 let before = moves.seen;
                 assert_eq!(moves.take(), moves.seen != before);
             }

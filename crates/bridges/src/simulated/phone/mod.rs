@@ -38,6 +38,15 @@ pub enum Fate {
     Hangs,
 }
 
+/// How looking for what was sent fares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum SentBox {
+    #[default]
+    Open,
+    Closed,
+    Hangs,
+}
+
 #[derive(Default)]
 struct State {
     inbox: BTreeMap<SmsId, Sms>,
@@ -46,7 +55,7 @@ struct State {
     sent_box: BTreeMap<SmsId, SentMessage>,
     /// All that ever left, whatever the boxes say.
     left: Vec<SentMessage>,
-    no_sent_box: bool,
+    looked_for: SentBox,
     may_not_read: bool,
     may_not_send: bool,
     reads: VecDeque<ReadFate>,
@@ -132,12 +141,17 @@ impl Phone {
 
     /// From now on there is a box of sent messages to look into, as there is at first.
     pub fn open_sent_box(&self) {
-        self.state().no_sent_box = false;
+        self.state().looked_for = SentBox::Open;
     }
 
     /// From now on what is sent is not kept, and there is no box to look into.
     pub fn close_sent_box(&self) {
-        self.state().no_sent_box = true;
+        self.state().looked_for = SentBox::Closed;
+    }
+
+    /// From now on whoever looks for what was sent waits for ever.
+    pub fn hang_sent_box(&self) {
+        self.state().looked_for = SentBox::Hangs;
     }
 
     /// The next read that is not denied fails with this sentence. Said twice, the next two do.
@@ -245,7 +259,7 @@ impl State {
     }
 
     fn leave(&mut self, message: SentMessage) {
-        if !self.no_sent_box {
+        if self.looked_for == SentBox::Open {
             self.sent_box.insert(self.next_id(), message.clone());
         }
         self.left.push(message);
@@ -268,7 +282,7 @@ impl State {
     /// Who may not read messages may not read sent ones either.
     fn sent_since(&self, at: Timestamp) -> Option<Vec<SentMessage>> {
         let since = || self.sent_box.values().filter(|sent| sent.at >= at).cloned().collect();
-        (!self.no_sent_box && !self.may_not_read).then(since)
+        (self.looked_for == SentBox::Open && !self.may_not_read).then(since)
     }
 
     fn newest(&self, skip: usize, limit: usize) -> Vec<Sms> {
@@ -305,6 +319,12 @@ impl Sender for Phone {
     }
 
     fn sent_since(&self, at: Timestamp) -> Looking<'_> {
-        Box::pin(async move { self.state().sent_since(at) })
+        Box::pin(async move {
+            let hangs = self.state().looked_for == SentBox::Hangs;
+            if hangs {
+                self.hang::<()>().await;
+            }
+            self.state().sent_since(at)
+        })
     }
 }
