@@ -72,6 +72,10 @@ pub(super) fn run(ask: &Asking, command: NotificationsCommand) -> Result<ExitCod
 
 fn forget(ask: &Asking) -> Result<ExitCode, Failure> {
     let status: NotificationsStatus = ask.caller.ask(Call::Notifications(Asked::Known))?;
+    if !status.enabled && !status.keeps() {
+        ask.print(&Forgotten { records: 0, queued: 0 }, |_| "Kai keeps no notifications.\n".to_owned());
+        return Ok(ExitCode::SUCCESS);
+    }
     if !status.enabled {
         ask.wants_erased(&status.kept(), "kai notifications forget")?;
     }
