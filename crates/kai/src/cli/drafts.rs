@@ -159,7 +159,7 @@ impl Asking {
             return Ok(ExitCode::SUCCESS);
         }
         if !status.enabled {
-            self.wants_erased(&status.kept(), "kai sms forget")?;
+            yes::to_erase(&status.kept(), "kai sms forget")?;
         }
         self.tell(
             Call::Sms(SmsCall::Forget),
