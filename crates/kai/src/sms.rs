@@ -197,10 +197,10 @@ impl SmsStatus {
     pub(crate) fn kept(&self) -> String {
         let waiting = match self.queued {
             0 => String::new(),
-            1 => "1 message that waited for the next heartbeat, and ".to_owned(),
-            n => format!("{n} messages that waited for the next heartbeat, and "),
+            1 => "1 queued message and ".to_owned(),
+            n => format!("{n} queued messages and "),
         };
-        format!("{waiting}which message of the inbox it saw last")
+        format!("{waiting}a note of the last message it saw")
     }
 }
 

@@ -125,7 +125,7 @@ impl Surroundings {
     /// Hides the codes that these messages, and whatever was said before them, were shown; `None` if the model may see
     /// them.
     fn veil(&self, messages: &[Message]) -> Option<Veil> {
-        Some(Veil::new(self.kept.from_model()?, self.shown.clone(), messages))
+        Some(Veil::new(self.kept.for_model()?, self.shown.clone(), messages))
     }
 }
 

@@ -43,7 +43,9 @@ pub(crate) fn shown_by<'a>(messages: impl IntoIterator<Item = &'a Message>, code
             }
             Message::Assistant { text, calls, .. } if codes != Codes::Hidden => {
                 shown.learn(text);
-                calls.iter().for_each(|call| shown.learn_json(&call.arguments));
+                for call in calls {
+                    shown.learn_json(&call.arguments);
+                }
             }
             Message::User { .. } | Message::Tool { .. } | Message::Assistant { .. } => {}
         }
@@ -63,7 +65,7 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// `None` where the model may see codes.
-    pub(crate) fn from_model(self) -> Option<Codes> {
+    pub(crate) fn for_model(self) -> Option<Codes> {
         match self.codes {
             Codes::Shown => None,
             Codes::HiddenAgain => Some(Codes::HiddenAgain),
@@ -73,8 +75,8 @@ impl Kept {
     }
 
     /// A file leaves the house, so codes that the model may see stay behind too.
-    pub(crate) fn from_file(self) -> Option<Codes> {
-        if self.codes == Codes::Shown { Some(Codes::HiddenAgain) } else { self.from_model() }
+    pub(crate) fn for_file(self) -> Option<Codes> {
+        if self.codes == Codes::Shown { Some(Codes::HiddenAgain) } else { self.for_model() }
     }
 }
 
@@ -255,7 +257,7 @@ mod tests {
             (HiddenAgain, false, false, Some(HiddenAgain), Some(HiddenAgain)),
         ] {
             let kept = Kept { codes, hiding, reports };
-            assert_eq!((kept.from_model(), kept.from_file()), (model, file), "{kept:?}");
+            assert_eq!((kept.for_model(), kept.for_file()), (model, file), "{kept:?}");
         }
     }
 }

@@ -104,11 +104,11 @@ fn meant(typed: &str) -> Result<&str, String> {
     }
     let named = NAMED.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
     named.map(|(_, stands_for)| *stands_for).ok_or_else(|| {
-        let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
+        let all: Vec<&str> = NAMED.iter().map(|(word, _)| *word).collect();
         let shown: String = word.chars().take(40).collect();
         format!(
             "{shown} stands for no time here. Write one of {}, or five fields such as 30 7 * * 1-5.",
-            names.join(", ")
+            all.join(", ")
         )
     })
 }

@@ -33,7 +33,7 @@ fn conversations(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
 }
 
 fn without_codes(mut whole: Whole, values: &Values) -> Whole {
-    let kept = whole.kept(values).from_file();
+    let kept = whole.kept(values).for_file();
     let shown = std::mem::take(&mut whole.shown);
     whole.codes = Codes::default();
     let Some(codes) = kept else { return whole };

@@ -154,13 +154,17 @@ impl Asking {
 
     fn forget_sms(&self) -> Result<ExitCode, Failure> {
         let status: SmsStatus = self.caller.ask(Call::Sms(SmsCall::Known))?;
+        if !status.enabled && !status.keeps() {
+            self.print(&json!({"forgotten": 0}), |_| "Kai keeps nothing of your messages.\n".to_owned());
+            return Ok(ExitCode::SUCCESS);
+        }
         if !status.enabled {
-            self.wants_erased(&status.kept(), "kai sms forget")?;
+            yes::to_erase(&status.kept(), "kai sms forget")?;
         }
         self.tell(
             Call::Sms(SmsCall::Forget),
             |gone: &usize| json!({"forgotten": gone}),
-            |gone| format!("Erased. {} waited for the next heartbeat.\n", show::count(*gone, "message")),
+            |gone| format!("Erased {} and the note of the last one.\n", show::count(*gone, "queued message")),
         )
     }
 

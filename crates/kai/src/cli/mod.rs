@@ -380,21 +380,6 @@ impl Asking {
         }
     }
 
-    /// Asks before something is erased for good; without a terminal it is not.
-    #[cfg(any(feature = "sms", feature = "notifications"))]
-    fn wants_erased(&self, what: &str, command: &str) -> Result<(), Failure> {
-        if !std::io::IsTerminal::is_terminal(&std::io::stdin()) {
-            return Err(Failure::failed(format!(
-                "Nothing was erased: {command} asks first, and there is no terminal to ask on."
-            )));
-        }
-        if yes::given(&format!("Erase {what}? This cannot be undone.")) {
-            Ok(())
-        } else {
-            Err(Failure::failed("Nothing was erased."))
-        }
-    }
-
     /// Turned off, what was kept stays; whoever wants it gone is told how.
     #[cfg(any(feature = "sms", feature = "notifications"))]
     fn say_what_is_kept(&self, key: &str) -> Result<(), Failure> {

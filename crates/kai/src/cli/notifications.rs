@@ -7,7 +7,7 @@ use kai_assistant::notifications::view::{Item, Whole};
 use serde_json::json;
 
 use super::out::visible;
-use super::{Asking, show};
+use super::{Asking, show, yes};
 use crate::call::Call;
 use crate::failure::Failure;
 use crate::notifications::{Asked, Forgotten, GapRow, NotificationsStatus, UNSUPPORTED};
@@ -72,8 +72,12 @@ pub(super) fn run(ask: &Asking, command: NotificationsCommand) -> Result<ExitCod
 
 fn forget(ask: &Asking) -> Result<ExitCode, Failure> {
     let status: NotificationsStatus = ask.caller.ask(Call::Notifications(Asked::Known))?;
+    if !status.enabled && !status.keeps() {
+        ask.print(&Forgotten { records: 0, queued: 0 }, |_| "Kai keeps no notifications.\n".to_owned());
+        return Ok(ExitCode::SUCCESS);
+    }
     if !status.enabled {
-        ask.wants_erased(&status.kept(), "kai notifications forget")?;
+        yes::to_erase(&status.kept(), "kai notifications forget")?;
     }
     ask.show(Call::Notifications(Asked::Forget), |gone: &Forgotten| {
         format!("Erased {}.\n", show::count(gone.records.max(gone.queued), "notification"))

@@ -4,6 +4,9 @@ use std::io::{self, IsTerminal, Write};
 
 use rustix::termios::{QueueSelector, tcflush};
 
+#[cfg(any(feature = "sms", feature = "notifications"))]
+use crate::failure::Failure;
+
 /// Asks on the terminal; everything but a plain yes is a no.
 pub(super) fn given(question: &str) -> bool {
     // Who does not see the question cannot say yes to it.
@@ -14,4 +17,19 @@ pub(super) fn given(question: &str) -> bool {
     let mut typed = String::new();
     drop(io::stdin().read_line(&mut typed));
     matches!(typed.trim(), "y" | "Y" | "yes")
+}
+
+/// Asks before something is erased for good; without a terminal it is not. `command` is what was typed.
+#[cfg(any(feature = "sms", feature = "notifications"))]
+pub(super) fn to_erase(what: &str, command: &str) -> Result<(), Failure> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::failed(format!(
+            "Nothing was erased: {command} asks first, and there is no terminal to ask on."
+        )));
+    }
+    if given(&format!("Erase {what}? This cannot be undone.")) {
+        Ok(())
+    } else {
+        Err(Failure::failed("Nothing was erased."))
+    }
 }

@@ -594,18 +594,22 @@ fn what_is_kept_of_messages_is_erased_when_the_person_wants_it() {
     phone.run(&["sms", "poll"]);
     phone.run(&["sms", "forget"]).refused(1, "Turn it off first: kai settings set sms_enabled false");
     let off = phone.run(&["settings", "set", "sms_enabled", "false"]);
-    assert!(off.code == 0 && off.err.contains("1 message that waited"), "{off:?}");
+    assert!(off.code == 0 && off.err.contains("1 queued message and"), "{off:?}");
     assert!(off.err.contains("kai sms forget"), "{off:?}");
     phone.run(&["sms", "forget"]).refused(1, "no terminal to ask on");
     let sms = || phone.run(&["status", "--json"]).json()["sms"].clone();
     assert!(phone.on_terminal(&["sms", "forget"], "n\n").out.contains("Nothing was erased."));
     assert_eq!((&sms()["queued"], &sms()["lastSeenId"]), (&json!(1), &json!(42)));
     let erased = phone.on_terminal(&["sms", "forget"], "y\n");
-    assert!(erased.out.contains("This cannot be undone.") && erased.out.contains("Erased."), "{erased:?}");
+    assert!(
+        erased.out.contains("This cannot be undone.") && erased.out.contains("Erased 1 queued message"),
+        "{erased:?}"
+    );
     assert_eq!((&sms()["queued"], &sms()["lastSeenId"]), (&json!(0), &Value::Null));
     assert_eq!(sms()["lastSyncEpochMs"], Value::Null);
     let again = phone.run(&["settings", "set", "sms_enabled", "false"]);
     assert!(!again.err.contains("kai sms forget"), "nothing is left to erase: {again:?}");
+    assert_eq!(phone.run(&["sms", "forget"]).out, "Kai keeps nothing of your messages.\n");
     phone.run(&["settings", "set", "sms_enabled", "true"]);
     assert_eq!((&sms()["queued"], &sms()["lastSeenId"]), (&json!(0), &json!(42)), "seeded anew");
 }

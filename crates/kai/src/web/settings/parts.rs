@@ -253,7 +253,7 @@ pub(super) fn erasing(look: &Look<'_>, card: &str, kept: &str, action: &str) -> 
         div class="part" data-testid=(format!("{card}-kept")) {
             p { "Kai still keeps " (kept) "." }
             @if look.place.shows(&part) {
-                p class="quiet" { "Erased for good; this cannot be undone. Conversations and the ledger stay as they are." }
+                p class="quiet" { "This can't be undone. Conversations and the ledger stay as they are." }
                 div class="choices" {
                     (button(look, card, action, &Button {
                         label: "Erase for good", testid: &format!("{card}-erase"), class: "danger", fields: &[],
