@@ -85,8 +85,8 @@ fn plain(markdown: &str) -> String {
                 text.push_str(&said);
             }
             Event::SoftBreak | Event::End(TagEnd::TableCell) => text.push(' '),
-            Event::Start(tag) if begins_line(&tag.to_end()) => text.push('\n'),
-            Event::End(tag) if begins_line(&tag) => text.push('\n'),
+            Event::Start(tag) if begins_line(tag.to_end()) => text.push('\n'),
+            Event::End(tag) if begins_line(tag) => text.push('\n'),
             Event::HardBreak => text.push('\n'),
             _ => {}
         }
@@ -96,7 +96,7 @@ fn plain(markdown: &str) -> String {
 }
 
 /// Does this part of a text stand on lines of its own?
-fn begins_line(part: &TagEnd) -> bool {
+fn begins_line(part: TagEnd) -> bool {
     use TagEnd::{BlockQuote, CodeBlock, Heading, HtmlBlock, Item, List, Paragraph, TableHead, TableRow};
     matches!(
         part,

@@ -521,9 +521,9 @@ fn no_send_is_live_while_its_recipient_or_text_is_out_of_view() {
 fn a_text_longer_than_the_screen_can_be_sent_once_all_of_it_was_seen() {
     for (width, height) in [(1000, 800), (360, 640), (740, 300)] {
         let phone = ready();
-        let body: String = (0..60).map(|n| format!("Line {n} of a long letter.\n")).collect();
+        let body = (0..60).map(|n| format!("Line {n} of a long letter.")).collect::<Vec<_>>().join("\n");
         draft(&phone, ALICE, "Short");
-        draft(&phone, "+15550177", body.trim());
+        draft(&phone, "+15550177", &body);
         let daemon = phone.start();
         let browser = Browser::start();
         browser.look(width, height, false);

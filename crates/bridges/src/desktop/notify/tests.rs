@@ -106,24 +106,18 @@ async fn desktop(bus: &Bus, abilities: &'static [&'static str]) -> (JoinHandle<(
             if header.message_type() != Type::MethodCall {
                 continue;
             }
-            match header.member().unwrap().as_str() {
-                "GetCapabilities" => connection.reply(&header, &abilities.to_vec()).await.unwrap(),
-                _ => {
-                    number += 1;
-                    connection.reply(&header, &number).await.unwrap();
-                    let body = message.body();
-                    let (_, replaces, _, title, _, actions, _, _): Arguments = body.deserialize().unwrap();
-                    tell.send((replaces, title, actions)).await.unwrap();
-                    // Only to whoever posted, as some desktops do.
-                    let to = header.sender();
-                    let token = (number, format!("token-{number}"));
-                    connection.emit_signal(to, PATH, NAME, "ActivationToken", &token).await.unwrap();
-                    connection
-                        .emit_signal(to, PATH, NAME, "ActionInvoked", &(number, DEFAULT))
-                        .await
-                        .unwrap();
-                }
+            if header.member().unwrap().as_str() == "GetCapabilities" {
+                connection.reply(&header, &abilities.to_vec()).await.unwrap();
+                continue;
             }
+            number += 1;
+            connection.reply(&header, &number).await.unwrap();
+            let (_, replaces, _, title, _, actions, _, _): Arguments = message.body().deserialize().unwrap();
+            tell.send((replaces, title, actions)).await.unwrap();
+            // Only to whoever posted, as some desktops do.
+            let (to, token) = (header.sender(), format!("token-{number}"));
+            connection.emit_signal(to, PATH, NAME, "ActivationToken", &(number, token)).await.unwrap();
+            connection.emit_signal(to, PATH, NAME, "ActionInvoked", &(number, DEFAULT)).await.unwrap();
         }
     });
     (played, told)
