@@ -41,6 +41,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     memory::MIGRATION,
     memory::TAINT,
     models::MIGRATION,
+    models::WINDOWS,
     agent::conversation::MIGRATION,
     agent::conversation::TAINT,
     agent::conversation::CODES_AND_STOPS,
@@ -50,6 +51,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     lease::MIGRATION,
     pending::MIGRATION,
     heartbeat::MIGRATION,
+    heartbeat::ESTIMATES,
     #[cfg(feature = "sms")]
     outbox::MIGRATION,
     #[cfg(feature = "sms")]

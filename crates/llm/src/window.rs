@@ -17,6 +17,9 @@ use crate::{Message, Request, ToolSpec};
 /// What a provider adds around a message, a call or a tool, in tokens: role marks, ids, brackets.
 const FRAME: usize = 16;
 
+/// What is assumed of a model of which nothing is known.
+pub const UNKNOWN: usize = 8_192;
+
 /// No result is cut below this, so that it still says something.
 const LEAST_RESULT: usize = 64;
 

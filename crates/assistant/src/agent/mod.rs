@@ -6,8 +6,11 @@
 pub mod conversation;
 mod drive;
 mod fallback;
+mod fitting;
 mod hands;
+mod likely;
 mod mentions;
+mod meter;
 pub mod prompt;
 pub mod soul;
 pub mod turn;
@@ -21,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub use drive::{Answer, Driver, TurnError};
 pub use hands::Hands;
+pub use meter::{Meter, Spent};
 pub(crate) use unseen::without_codes;
 
 /// A model that is ready to be asked.

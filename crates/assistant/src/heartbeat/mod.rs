@@ -17,6 +17,9 @@ pub use beat::{Beat, Beaten, Next, Why};
 pub(crate) const MIGRATION: Migration =
     Migration { name: "heartbeat/1", sql: include_str!("../../migrations/heartbeat.sql") };
 
+pub(crate) const ESTIMATES: Migration =
+    Migration { name: "heartbeat/2", sql: include_str!("../../migrations/heartbeat2.sql") };
+
 /// What a run came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {

@@ -124,7 +124,16 @@ pub const LIFE: SignedDuration = SignedDuration::from_hours(24);
 /// What Android 15 shows to those who may not see a code.
 const HIDDEN: &str = "Sensitive notification content hidden";
 
+/// What Android calls the notifications by which people reach each other.
+const BY_PEOPLE: [&str; 3] = ["msg", "call", "missed_call"];
+
 impl Record {
+    /// Did a person write it, as far as one can tell? A conversation holds their messages.
+    pub fn is_personal(&self) -> bool {
+        let category = self.category.as_deref();
+        !self.messages.is_empty() || category.is_some_and(|category| BY_PEOPLE.contains(&category))
+    }
+
     /// The first revision of what was posted, as it was heard at that time.
     pub fn of(post: &Post, heard_at: Timestamp) -> Self {
         let package_name = post.package_name.as_str();
