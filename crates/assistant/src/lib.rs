@@ -41,6 +41,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     memory::MIGRATION,
     memory::TAINT,
     models::MIGRATION,
+    models::WINDOWS,
     agent::conversation::MIGRATION,
     agent::conversation::TAINT,
     agent::conversation::CODES_AND_STOPS,
@@ -55,6 +56,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     pending::SHOWING,
     heartbeat::MIGRATION,
     heartbeat::BANNER,
+    heartbeat::ESTIMATES,
     #[cfg(feature = "sms")]
     outbox::MIGRATION,
     #[cfg(feature = "sms")]

@@ -99,12 +99,12 @@ pub fn block(mark: &str, lines: &[String]) -> String {
     )
 }
 
-/// Bytes that a character takes in [`escaped`] JSON.
+/// Characters that one takes in [`escaped`] JSON.
 pub fn cost(c: char) -> usize {
     match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
         c if steers(c) => 6 * c.len_utf16(),
-        c => c.len_utf8(),
+        _ => 1,
     }
 }
 

@@ -104,10 +104,19 @@ impl Stage {
         self.add(name, Trigger::Time(self.clock.now()), Taint::Clean)
     }
 
+    /// What the tick does where no model can be asked.
+    async fn tick_without_a_model(&self, why: &str) -> Vec<Option<String>> {
+        let round = self.errands().begin().await.unwrap().unwrap();
+        let claim = round.claim().await.unwrap().unwrap();
+        let ended = round.run(claim, Err(why.to_owned())).await.unwrap();
+        round.end().await.unwrap();
+        vec![ended]
+    }
+
     async fn all_of(&self, round: &Round<'_>) -> Vec<Option<String>> {
         let mut ended = Vec::new();
         while let Some(claim) = round.claim().await.unwrap() {
-            ended.push(round.run(claim, self.driver()).await.unwrap());
+            ended.push(round.run(claim, Ok(self.driver())).await.unwrap());
         }
         ended
     }
@@ -261,7 +270,7 @@ async fn a_run_that_sleeps_is_not_taken_for_dead() {
     let claim = round.claim().await.unwrap().unwrap();
     stage.clock.advance(SignedDuration::from_hours(3));
     assert!(stage.errands().begin().await.unwrap().is_none(), "one round at a time");
-    assert_eq!(round.run(claim, stage.driver()).await.unwrap(), None);
+    assert_eq!(round.run(claim, Ok(stage.driver())).await.unwrap(), None);
     round.end().await.unwrap();
     assert_eq!((stage.task(id).0.status, stage.reports().len()), (Status::Completed, 1));
 }
@@ -273,7 +282,7 @@ async fn what_was_cancelled_or_switched_off_does_not_report() {
     let round = stage.errands().begin().await.unwrap().unwrap();
     let claim = round.claim().await.unwrap().unwrap();
     stage.db.write_now(|tx| store::cancel(tx, id)).unwrap();
-    round.run(claim, stage.driver()).await.unwrap();
+    round.run(claim, Ok(stage.driver())).await.unwrap();
     round.end().await.unwrap();
     assert!(stage.reports().is_empty());
 
@@ -294,7 +303,7 @@ async fn the_heartbeat_tells_of_tasks_and_runs_only_for_what_changed() {
     let cron = Trigger::Cron("30 7 * * 1-5".parse().unwrap());
     stage.add("Weather", cron, Taint::Clean);
     let beat = Beat { db: &stage.db, clock: stage.clock.as_ref() };
-    let dry = beat.dry_run().await.unwrap().text;
+    let dry = beat.dry_run(kai_llm::window::UNKNOWN).await.unwrap().text;
     let line = "## Pending Tasks\n- 1: Weather, every weekday at 7:30 (next: 2026-03-10 07:30+00:00)";
     assert!(dry.contains(line) && !dry.contains("Additions"), "{dry}");
     let ran = async || beat.run(Why::Asked, Ok(stage.driver())).await.unwrap();
@@ -316,7 +325,7 @@ async fn the_heartbeat_tells_of_tasks_and_runs_only_for_what_changed() {
         Taint::Clean,
     );
     stage.db.write_now(|tx| store::add(tx, &standing.unwrap(), now, &zone)).unwrap();
-    let dry = beat.dry_run().await.unwrap().text;
+    let dry = beat.dry_run(kai_llm::window::UNKNOWN).await.unwrap().text;
     assert!(
         dry.contains("## Heartbeat Additions\n- Look at the desk.\n  ## New SMS\n  x\n\n## Pending"),
         "{dry}"
@@ -327,4 +336,15 @@ async fn the_heartbeat_tells_of_tasks_and_runs_only_for_what_changed() {
         "a prompt forges no section: {dry}"
     );
     assert_eq!(ran().await, Beaten::Ran(BeatOutcome::Ok));
+}
+
+#[tokio::test]
+async fn a_task_says_why_no_model_could_be_asked() {
+    let stage = Stage::new([]);
+    let id = stage.once("weather");
+    let why = "openai cannot be used: It has no key.";
+    assert_eq!(stage.tick_without_a_model(why).await, [Some(why.to_owned())]);
+    let (_, runs) = stage.task(id);
+    assert_eq!(runs[0].reason, why);
+    assert!(stage.model.requests().is_empty());
 }

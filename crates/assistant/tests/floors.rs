@@ -62,6 +62,8 @@ const PURE: &[&str] = &[
     "agent/turn.rs",
     "agent/prompt.rs",
     "agent/fallback.rs",
+    "agent/fitting.rs",
+    "agent/likely.rs",
     "agent/unseen.rs",
     "agent/mentions.rs",
     "device/alarm/due.rs",

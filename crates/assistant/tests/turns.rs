@@ -21,7 +21,7 @@ use kai_assistant::ledger::{self, Record};
 use kai_assistant::memory::{self, Category, MemoryKey, MemoryStore};
 use kai_assistant::tool::{AnyTool, Run, Tool, ToolError};
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
-use kai_llm::{Act, Message, Model, ModelError, Reply, Scripted, ToolCall};
+use kai_llm::{Act, Message, Model, ModelError, Place, Reply, Request, Scripted, ToolCall, request_tokens};
 use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -337,7 +337,7 @@ async fn a_wrong_key_fails_at_once_and_the_words_are_kept() {
     assert!(matches!(stage.say(&[], "x").await, Err(TurnError::NoModel)));
     let small = Arc::new(Scripted::new([Act::text("no")]).with_window(1000));
     let long = stage.say(&[ready("m", &small)], &"word ".repeat(100_000)).await;
-    assert!(matches!(long, Err(TurnError::Model { error: ModelError::TooLong, .. })));
+    assert!(matches!(long, Err(TurnError::Model { error: ModelError::TooLong { .. }, .. })));
     assert!(small.requests().is_empty(), "what cannot fit is not sent");
     let silent = script([Act::text("  ")]);
     assert!(matches!(stage.say(&[ready("m", &silent)], "x").await, Err(TurnError::Empty { .. })));
@@ -712,4 +712,53 @@ async fn a_turn_whose_conversation_was_taken_over_writes_nothing_more() {
         };
         assert_eq!(stage.write(holder).await, "another/1", "and what it lost it does not give away");
     }
+}
+
+/// Refuses what is longer than `real` tokens, as the estimate counts them.
+fn small_server(real: usize, says: impl Fn(usize) -> Option<usize> + Send + Sync + 'static) -> Arc<Scripted> {
+    let place = Place { base_url: "http://127.0.0.1:1/v1".to_owned(), model: "m".to_owned() };
+    let rule = move |request: &Request| {
+        if request_tokens(request) > real {
+            return Act::fails(ModelError::TooLong { limit: says(real) });
+        }
+        Act::text("fits")
+    };
+    Arc::new(Scripted::by(rule).with_window(32_768).at(place))
+}
+
+async fn known(stage: &Stage) -> Vec<(Option<usize>, Option<usize>)> {
+    let known: Result<_, DbError> = stage.db.read(kai_assistant::models::window::all).await;
+    known.unwrap().into_iter().map(|known| (known.told, known.learned)).collect()
+}
+
+#[tokio::test]
+async fn a_refusal_shortens_the_request_and_is_remembered() {
+    for (name, limit) in [("named", Some(4_096)), ("unnamed", None)] {
+        let stage = Stage::new().await;
+        let server = small_server(4_096, move |_| limit);
+        let models = [ready("m", &server)];
+        for n in 0..12 {
+            stage.say(&models, &format!("{n} {}", "word ".repeat(700))).await.unwrap();
+        }
+        let requests = server.requests();
+        let refused = requests.iter().filter(|request| request_tokens(request) > 4_096).count();
+        assert!((1..=2 * 12).contains(&refused), "{name}: {refused}");
+        let [(None, Some(learned))] = known(&stage).await[..] else { panic!("{name}") };
+        assert!(limit.is_none_or(|limit| limit == learned) && learned <= 5_000, "{name}: {learned}");
+        // The next turns know it from the start, as a model that was connected anew.
+        let window = learned;
+        let anew = Arc::new(Scripted::by(|_| Act::text("fits")).with_window(window));
+        stage.say(&[ready("m", &anew)], "short").await.unwrap();
+        assert!(request_tokens(&anew.requests()[0]) <= 4_096, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_get_shorter_is_sent_once_and_then_said() {
+    let stage = Stage::new().await;
+    let server = small_server(100, |_| None);
+    let failed = stage.say(&[ready("m", &server)], &"word ".repeat(900)).await.unwrap_err();
+    assert!(matches!(failed, TurnError::Model { error: ModelError::TooLong { .. }, .. }), "{failed}");
+    assert!(server.requests().len() <= 4, "{}", server.requests().len());
+    assert_eq!(known(&stage).await, [], "nothing that worked was learned");
 }

@@ -37,6 +37,10 @@ enum Fate {
     Fails,
     /// The process dies while the model thinks.
     Dies,
+    /// Says OK, but not what it cost.
+    KeepsItsPrice,
+    /// Takes the request and never answers.
+    Hangs,
 }
 
 struct Puppet {
@@ -44,6 +48,7 @@ struct Puppet {
     /// What it was asked last.
     asked: Mutex<Vec<String>>,
     costs: Option<u64>,
+    window: Mutex<usize>,
     /// Done while it thinks.
     meanwhile: Mutex<Option<Box<dyn Fn() + Send>>>,
 }
@@ -81,12 +86,16 @@ impl Model for &'static Puppet {
                 Fate::SaysNothing => says(" "),
                 Fate::Fails => Err(ModelError::BadKey),
                 Fate::Dies => never().await,
+                Fate::KeepsItsPrice => {
+                    says("HEARTBEAT_OK").map(|reply| Reply { usage: Usage::default(), ..reply })
+                }
+                Fate::Hangs => std::future::pending().await,
             }
         })
     }
 
     fn window(&self) -> usize {
-        100_000
+        *self.window.lock().unwrap()
     }
 }
 
@@ -124,6 +133,7 @@ async fn world_where_a_call_costs(costs: Option<u64>) -> World {
         fate: Mutex::new(Fate::SaysOk),
         asked: Mutex::default(),
         costs,
+        window: Mutex::new(128_000),
         meanwhile: Mutex::default(),
     }));
     let models = vec![Ready { label: "puppet".to_owned(), local: true, model: Box::new(puppet) }];
@@ -303,12 +313,16 @@ async fn a_dry_run_is_the_next_prompt_to_the_byte_and_changes_nothing() {
     world.receive("+15550100");
     world.poller.poll().await.unwrap();
     let beat = Beat { db: &world.poller.db, clock: world.clock.as_ref() };
-    let dry = beat.dry_run().await.unwrap().text;
-    assert_eq!(beat.dry_run().await.unwrap().text, dry);
+    let dry = beat.dry_run(world.models[0].model.window()).await.unwrap().text;
+    assert_eq!(beat.dry_run(world.models[0].model.window()).await.unwrap().text, dry);
     assert!(world.outcomes().await.is_empty());
     assert_eq!(world.beat(Why::Tick).await, Beaten::Ran(Outcome::Ok));
     assert_eq!(world.puppet.asked.lock().unwrap().last().unwrap(), &dry);
-    assert_ne!(beat.dry_run().await.unwrap().text, dry, "the mark of the next run is another");
+    assert_ne!(
+        beat.dry_run(world.models[0].model.window()).await.unwrap().text,
+        dry,
+        "the mark of the next run is another"
+    );
 }
 
 #[tokio::test]
@@ -325,6 +339,65 @@ async fn the_day_has_its_budget() {
     assert_eq!(world.beat(Why::Asked).await, Beaten::NotDue(Due::OverBudget));
     world.later(24 * 60);
     assert_eq!(world.beat(Why::Tick).await, Beaten::Ran(Outcome::Ok), "another day");
+}
+
+#[tokio::test]
+async fn a_run_whose_price_nobody_says_counts_by_estimate() {
+    let world = world().await;
+    world.receive("+15550100");
+    world.poller.poll().await.unwrap();
+    world.will(Fate::KeepsItsPrice);
+    assert_eq!(world.beat(Why::Tick).await, Beaten::Ran(Outcome::Ok));
+    let logged = world.poller.db.read(store::log).await.unwrap().remove(0);
+    assert!(logged.tokens > 100 && logged.estimated, "{logged:?}");
+    world.set(&settings::HEARTBEAT_DAILY_TOKENS, "100").await;
+    world.later(31);
+    world.receive("+15550101");
+    world.poller.poll().await.unwrap();
+    assert_eq!(world.beat(Why::Tick).await, Beaten::NotDue(Due::OverBudget));
+    world.will(Fate::SaysOk);
+    assert_eq!(world.beat(Why::Forced).await, Beaten::Ran(Outcome::Ok));
+    let logged = world.poller.db.read(store::log).await.unwrap().remove(0);
+    assert_eq!((logged.tokens, logged.estimated), (110, false), "what the server says is no estimate");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_takes_too_long_has_its_price() {
+    let world = world().await;
+    world.receive("+15550100");
+    world.poller.poll().await.unwrap();
+    world.will(Fate::Hangs);
+    assert!(matches!(world.beat(Why::Tick).await, Beaten::Ran(Outcome::Failed(_))));
+    let logged = world.poller.db.read(store::log).await.unwrap().remove(0);
+    assert!(logged.tokens > 100 && logged.estimated, "{logged:?}");
+    assert_eq!(world.queue().await.0, ["+15550100"], "and nothing is forgotten");
+}
+
+#[tokio::test]
+async fn what_the_window_cannot_hold_waits_and_the_newest_people_come_first() {
+    let world = world().await;
+    for n in 0..100 {
+        let from = if n % 2 == 0 { format!("+1555{n:07}") } else { "BANK".to_owned() };
+        world.phone.receive(&from, &format!("{n} {}", "word ".repeat(60)), world.clock.now());
+    }
+    world.poller.poll().await.unwrap();
+    world.poller.poll().await.unwrap();
+    *world.puppet.window.lock().unwrap() = 8_192;
+    let beat = Beat { db: &world.poller.db, clock: world.clock.as_ref() };
+    let dry = beat.dry_run(8_192).await.unwrap().text;
+    assert_eq!(world.beat(Why::Tick).await, Beaten::Ran(Outcome::Ok));
+    let asked = world.puppet.asked.lock().unwrap().last().unwrap().clone();
+    assert_eq!(asked, dry);
+    let shown = listed(&asked);
+    assert!(shown.len() > 15 && !asked.contains("**BANK**"), "people first: {shown:?}");
+    assert!(asked.contains("**+15550000098**") && !asked.contains("**+15550000000**"), "the newest first");
+    let (left, _) = world.queue().await;
+    assert_eq!(left.len() + shown.len(), 100, "only what was shown is forgotten");
+    assert!(asked.contains(&format!("(and {} more wait)", left.len())), "{asked}");
+    *world.puppet.window.lock().unwrap() = 32_768;
+    world.later(31);
+    assert_eq!(world.beat(Why::Tick).await, Beaten::Ran(Outcome::Ok));
+    assert_eq!(world.queue().await.0, Vec::<String>::new(), "a larger window takes the rest at once");
 }
 
 #[tokio::test]

@@ -423,10 +423,40 @@ async fn what_a_model_gets_is_json_however_much_there_is() {
     let checked = told("check_sms", execute(Ok(&check), &values, "{}", &Run::BY_HAND).await);
     let (count, more) = (checked["count"].as_u64().unwrap(), checked["more"].as_u64().unwrap());
     assert!(count > 5 && count + more == 100, "{count} and {more}");
+    assert_eq!(checked["total"], 100);
+    let ids = |page: &serde_json::Value| -> Vec<i64> {
+        page["messages"].as_array().unwrap().iter().map(|message| message["id"].as_i64().unwrap()).collect()
+    };
+    let first = ids(&checked);
+    assert_eq!(first[0], long.0, "the newest first");
+    assert!(first.is_sorted_by(|a, b| a > b));
+    let arguments = format!("{{\"before\": {}}}", first.last().unwrap());
+    let next = ids(&told("check_sms", execute(Ok(&check), &values, &arguments, &Run::BY_HAND).await));
+    assert_eq!(next[0], first.last().unwrap() - 1, "it goes on where the list ended");
+    let gone = execute(Ok(&check), &values, r#"{"before": 99999}"#, &Run::BY_HAND).await;
+    assert!(!gone.success && gone.text.contains("99999"), "{}", gone.text);
     let arguments = format!("{{\"id\": {}}}", long.0);
     let whole = told("read_sms", execute(Ok(&read), &values, &arguments, &Run::BY_HAND).await);
     assert!(whole["note"].as_str().unwrap().contains("40000 characters"), "{}", whole["note"]);
     assert!(whole["body"].as_str().unwrap().chars().count() > 3_000);
     let found = told("search_sms", execute(Ok(&search), &values, r#"{"query": "x"}"#, &Run::BY_HAND).await);
     assert!(found["count"].as_u64().unwrap() > 5);
+}
+
+#[tokio::test]
+async fn twenty_hits_are_twenty_in_every_script() {
+    for word in ["hello", "привет", "你好嗎"] {
+        let world = world();
+        world.turn(true).await;
+        let text: String = word.chars().chain([' ']).cycle().take(300).collect();
+        for n in 0..25 {
+            world.phone.receive(&format!("+1555{n:07}"), &text, world.clock.now());
+        }
+        let (db, clock) = (world.poller.db.clone(), world.clock.clone() as Arc<dyn Clock>);
+        let search = SearchSms { db, clock, inbox: Some(Arc::clone(&world.poller.inbox)) };
+        let arguments = serde_json::json!({"query": word}).to_string();
+        let found = execute(Ok(&search), &Values::default(), &arguments, &Run::BY_HAND).await;
+        let found: serde_json::Value = serde_json::from_str(&found.text).unwrap();
+        assert_eq!((&found["count"], found.get("more")), (&serde_json::json!(20), None), "{word}");
+    }
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::call::{Around, Call, Revoked, SettingRow, ToolAnswer, ToolRow};
+use crate::call::{Around, Call, ModelRemoved, Revoked, SettingRow, ToolAnswer, ToolRow};
 use crate::failure::Failure;
 #[cfg(feature = "sms")]
 use crate::sms;
@@ -44,7 +44,7 @@ pub(crate) async fn answer(
             let why = if force { Why::Forced } else { Why::Asked };
             json(heartbeat::run(app, around, why).await?)
         }
-        Call::HeartbeatDryRun => json(heartbeat::dry_run(app).await?),
+        Call::HeartbeatDryRun => json(heartbeat::dry_run(app, around).await?),
         Call::HeartbeatLog => json(heartbeat::log(app).await?),
         Call::MemoryList => json(app.db.read(kai_assistant::memory::store::all).await?),
         Call::MemoryProposals => json(app.db.read(promotion::proposals).await?),
@@ -78,10 +78,13 @@ pub(crate) async fn answer(
         Call::ModelsList => json(models::rows(app, around).await?),
         Call::ModelsAdd(new) => json(models::add(app, around, new).await?),
         Call::ModelsTest { name } => json(models::test(app, around, name.as_deref()).await?),
-        Call::ModelsRemove { name } => json(models::let_go(app, name).await?),
+        Call::ModelsRemove { name } => json(ModelRemoved::of(models::remove(app, name).await?)),
         Call::Export { sections, passphrase } => json(transfer::export(app, &sections, passphrase).await?),
         Call::Import(call) => json(transfer::import(app, call).await?),
         Call::ModelsFirst { name } => json(models::first(app, name).await?),
+        Call::ModelsContext { name, context } => {
+            json(models::set_context(app, around, name, &context).await?)
+        }
         Call::Ledger(call) => crate::ledger::answer(app, call).await,
         #[cfg(feature = "sms")]
         Call::Sms(call) => sms::answer(app, call).await,

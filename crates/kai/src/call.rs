@@ -130,6 +130,11 @@ pub(crate) enum Call {
     ModelsFirst {
         name: String,
     },
+    ModelsContext {
+        name: String,
+        /// A number of tokens as it was typed, or `auto`.
+        context: String,
+    },
     Ledger(LedgerCall),
     #[cfg(feature = "sms")]
     Sms(SmsCall),
@@ -164,6 +169,9 @@ pub(crate) struct NewModel {
     pub(crate) base_url: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) key: Option<String>,
+    /// The window as it was typed: a number of tokens, or `auto`. None leaves it as it is.
+    #[serde(default)]
+    pub(crate) context: Option<String>,
 }
 
 /// The lines that come back; the last one is `done` or `error`.
@@ -250,6 +258,12 @@ pub(crate) struct ModelRow {
     pub(crate) local: bool,
     /// Of the key itself nothing is ever told.
     pub(crate) has_key: bool,
+    /// Tokens of context that Kai takes the model to have.
+    #[serde(default)]
+    pub(crate) context: usize,
+    /// Why: "set" (by the person), "server" (told by it), "refusal" (learned from one) or "preset".
+    #[serde(default)]
+    pub(crate) context_from: String,
 }
 
 /// What `kai models remove` did.
@@ -258,6 +272,12 @@ pub(crate) struct ModelRemoved {
     pub(crate) removed: String,
     /// Heartbeats were to ask it, and now ask the others in their order.
     pub(crate) heartbeat_reset: bool,
+}
+
+impl ModelRemoved {
+    pub(crate) fn of(removed: crate::models::Removed) -> Self {
+        Self { removed: removed.model.name, heartbeat_reset: removed.heartbeat_reset }
+    }
 }
 
 /// What `kai models test` found out about one model.

@@ -24,6 +24,8 @@ use crate::{around, noted, socket, wire};
 
 /// A daemon that takes longer for a call that nobody watches is stuck. Testing models takes longest.
 const PATIENCE: Duration = Duration::from_mins(5);
+const _: () =
+    assert!(PATIENCE.as_secs() >= crate::models::LONGEST_TRIAL.as_secs() + 30, "a test must end first");
 
 /// A home to ask, and how to open it if nobody answers for it.
 pub(crate) struct Caller {

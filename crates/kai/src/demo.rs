@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kai_assistant::db::DbError;
 use kai_assistant::heartbeat::Why;
+use kai_assistant::models::window::WindowSource;
 use kai_assistant::pending;
 use kai_assistant::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED};
 use kai_assistant::sms::store::QUEUE;
@@ -45,6 +46,8 @@ pub(crate) fn row() -> ModelRow {
         origin: "demo".to_owned(),
         local: true,
         has_key: false,
+        context: kai_llm::window::UNKNOWN,
+        context_from: WindowSource::Preset.name().to_owned(),
     }
 }
 

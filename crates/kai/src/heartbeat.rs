@@ -45,6 +45,9 @@ pub(crate) struct LogRow {
     pub(crate) outcome: String,
     pub(crate) reason: Option<String>,
     pub(crate) tokens: u64,
+    /// The server did not say all of them.
+    #[serde(default)]
+    pub(crate) tokens_estimated: bool,
     pub(crate) ms: u64,
 }
 
@@ -116,6 +119,7 @@ fn log_row(app: &App, logged: store::Logged) -> LogRow {
         outcome: logged.outcome,
         reason: Some(logged.reason).filter(|reason| !reason.is_empty()),
         tokens: logged.tokens,
+        tokens_estimated: logged.estimated,
         ms: logged.ms,
     }
 }
@@ -130,6 +134,9 @@ pub(crate) async fn run(app: &App, around: &Around, why: Why) -> Result<Ran, Fai
     let models = chosen_models(app, around).await?;
     let driver = models.as_ref().map(|models| driver(app, models)).map_err(Clone::clone);
     let beaten = Beat { db: &app.db, clock: app.clock.as_ref() }.run(why, driver).await?;
+    if matches!(beaten, Beaten::Ran(Outcome::Report(_) | Outcome::Ok)) {
+        models::ask_for_windows(app, around).await?;
+    }
     let (outcome, reason, report) = match beaten {
         Beaten::Ran(Outcome::Report(said)) => ("report", None, Some(said)),
         Beaten::Ran(Outcome::Failed(why)) => ("failed", Some(why), None),
@@ -163,7 +170,7 @@ async fn chosen_models(app: &App, around: &Around) -> Result<Result<Vec<Ready>, 
     {
         return Ok(Err(lack.sentence()));
     }
-    let ready = models::ready(app, around).await.map_err(|failure| failure.message);
+    let ready = models::connected(app, around).await.map_err(|failure| failure.message);
     Ok(ready.map(|mut ready| {
         ready.retain(|model| wanted.is_empty() || model.label == wanted);
         ready
@@ -202,8 +209,11 @@ pub(crate) fn lacks(wanted: &str, rows: &[ModelRow]) -> Option<Lack> {
 }
 
 /// What the next run would ask with; nothing changes.
-pub(crate) async fn dry_run(app: &App) -> Result<DryRun, DbError> {
-    let Next { text: prompt, is_new } = Beat { db: &app.db, clock: app.clock.as_ref() }.dry_run().await?;
+pub(crate) async fn dry_run(app: &App, around: &Around) -> Result<DryRun, DbError> {
+    // Where none can be asked, the prompt is that for a model of which nothing is known.
+    let models = chosen_models(app, around).await?.unwrap_or_default();
+    let beat = Beat { db: &app.db, clock: app.clock.as_ref() };
+    let Next { text: prompt, is_new } = beat.dry_run(driver(app, &models).window()).await?;
     let values = app.db.read(settings::load).await?;
     app.toolbox.look(&values).await;
     let mut tools = app.toolbox.offered(&values);

@@ -1,14 +1,18 @@
 //! `kai models`: which models there are, whether they work, and in which order they are asked.
 
+use std::time::Duration;
+
+use futures_util::future::{join_all, try_join_all};
 use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
 use kai_assistant::ledger;
 use kai_assistant::models::store::Move;
-use kai_assistant::models::{self, Candidate, ConfiguredModel, Origin, Surroundings, store};
+use kai_assistant::models::{self, Candidate, ConfiguredModel, Origin, Surroundings, store, window};
 use kai_assistant::settings::{self, HEARTBEAT_MODEL};
-use kai_llm::{Key, Message, Preset, Request, connect, local, presets};
+use kai_llm::{Config, Key, Message, Place, Preset, Request, connect, context, local, presets};
+use rusqlite::Transaction;
 
-use crate::call::{Around, ModelRemoved, ModelRow, ModelTest, NewModel};
+use crate::call::{Around, ModelRow, ModelTest, NewModel};
 #[cfg(feature = "sms")]
 use crate::demo;
 use crate::failure::Failure;
@@ -37,21 +41,75 @@ fn no_demo(app: &App) -> Result<(), Failure> {
     Ok(())
 }
 
-/// All models that could be asked, in order.
+/// All models that could be asked, in order, each with the window that is known for it.
 pub(crate) async fn candidates(app: &App, around: &Around) -> Result<Vec<Candidate>, DbError> {
-    let added = app.db.read(store::all).await?;
+    let read = app.db.read(|tx| Ok::<_, DbError>((store::all(tx)?, window::all(tx)?)));
+    let (added, windows) = read.await?;
     let mut around = surroundings(around);
-    let known = models::candidates(&added, &around);
-    if known.iter().any(|candidate| candidate.why_not.is_none()) {
-        return Ok(known);
+    let mut candidates = models::candidates(&added, &around);
+    if candidates.iter().all(|candidate| candidate.why_not.is_some()) {
+        // Only somebody who has nothing else waits for this.
+        around.ollama = local::ollama().await.and_then(|models| models.into_iter().next());
+        candidates = models::candidates(&added, &around);
     }
-    // Only somebody who has nothing else waits for this.
-    around.ollama = local::ollama().await.and_then(|models| models.into_iter().next());
-    Ok(models::candidates(&added, &around))
+    window::settle(&mut candidates, &windows);
+    Ok(candidates)
+}
+
+/// How to ask this model's server for its window, if it tells it.
+fn asking(candidate: &Candidate) -> Option<(Config, context::Tells)> {
+    let preset = models::preset(&candidate.preset)?;
+    let usual = Config { window: preset.window, ..candidate.config.clone() };
+    Some((usual, preset.tells_window?))
+}
+
+/// Asks the servers that have not been asked for long for their windows. Nobody waits for it: the answers count from the
+/// next turn on.
+pub(crate) async fn ask_for_windows(app: &App, around: &Around) -> Result<(), DbError> {
+    if app.home.is_demo() {
+        return Ok(());
+    }
+    let (known, now) = (app.db.read(window::all).await?, app.clock.now());
+    let candidates = candidates(app, around).await?;
+    for candidate in candidates.iter().filter(|candidate| candidate.why_not.is_none()) {
+        let place = Place::of(&candidate.config);
+        let known = known.iter().find(|known| known.place == place);
+        if !window::is_due(known, candidate.local, now) {
+            continue;
+        }
+        let Some((config, tells)) = asking(candidate) else { continue };
+        // Before it is asked, so that no other turn asks at the same time.
+        let asked = place.clone();
+        app.db.write(move |tx| window::asked(tx, &asked, None, now)).await?;
+        let (db, http) = (app.db.clone(), app.http.clone());
+        tokio::spawn(async move {
+            let Some(told) = context::told(&config, tells, &http).await else { return };
+            let kept = db.write(move |tx| window::asked(tx, &place, Some(told), now));
+            if let Err(error) = kept.await.map_err(|error: DbError| error) {
+                tracing::warn!(%error, "a model's window could not be kept");
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Asks a model's server for its window, and waits for the answer, which takes a few seconds at most.
+async fn ask_now(app: &App, candidate: &Candidate) -> Result<(), DbError> {
+    let Some((config, tells)) = asking(candidate) else { return Ok(()) };
+    let told = context::told(&config, tells, &app.http).await;
+    let (place, now) = (Place::of(&candidate.config), app.clock.now());
+    app.db.write(move |tx| window::asked(tx, &place, told, now)).await
+}
+
+/// Those that can be asked now, connected. Servers that have not been asked for long are asked for their windows
+/// meanwhile.
+pub(crate) async fn ready(app: &App, around: &Around) -> Result<Vec<Ready>, Failure> {
+    ask_for_windows(app, around).await?;
+    connected(app, around).await
 }
 
 /// Those that can be asked now, connected. Nothing is sent yet.
-pub(crate) async fn ready(app: &App, around: &Around) -> Result<Vec<Ready>, Failure> {
+pub(crate) async fn connected(app: &App, around: &Around) -> Result<Vec<Ready>, Failure> {
     #[cfg(feature = "sms")]
     if app.home.is_demo() {
         return Ok(vec![Ready { label: demo::MODEL.to_owned(), local: true, model: Box::new(demo::Script) }]);
@@ -97,6 +155,8 @@ fn row(candidate: Candidate) -> ModelRow {
         .to_owned(),
         local: candidate.local,
         has_key: candidate.config.key.is_some(),
+        context: candidate.config.window,
+        context_from: candidate.window_source.name().to_owned(),
     }
 }
 
@@ -104,21 +164,64 @@ pub(crate) async fn add(app: &App, around: &Around, new: NewModel) -> Result<Mod
     no_demo(app)?;
     let preset = models::preset(&new.preset).ok_or_else(|| unknown_preset(&new.preset))?;
     let key = new.key.as_deref().map(Key::new);
+    let context = new.context.as_deref().map(window::typed).transpose().map_err(Failure::usage)?;
     let added = ConfiguredModel {
         name: name(new.name.as_deref().unwrap_or(&preset.id))?,
         preset: preset.id.clone(),
         base_url: address(preset, &new)?,
         model: model(preset, &new).await?,
         key,
+        context: context.flatten(),
     };
     let trial = models::candidates(std::slice::from_ref(&added), &Surroundings::default());
     let trial = trial.into_iter().next().ok_or_else(|| unknown_preset(&new.preset))?;
     // What cannot work is refused now, not at the first question.
     connect(&trial.config, &app.http).map_err(|error| Failure::usage(error.to_string()))?;
     let name = added.name.clone();
-    app.db.write(move |tx| store::keep(tx, &added)).await?;
-    let rows = rows(app, around).await?;
-    rows.into_iter().find(|row| row.name == name).ok_or_else(|| unknown_preset(&new.preset))
+    app.db.write(move |tx| keep(tx, &added, context)).await?;
+    let candidates = candidates(app, around).await?;
+    if let Some(candidate) = candidates.iter().find(|candidate| candidate.name == name) {
+        ask_now(app, candidate).await?;
+    }
+    named_row(app, around, &name).await?.ok_or_else(|| unknown_preset(&new.preset))
+}
+
+/// Keeps a model that the person added or changed. `context` is what they said of its window, if anything; refusals of
+/// before count no longer either way.
+fn keep(
+    tx: &Transaction<'_>,
+    added: &ConfiguredModel,
+    context: Option<Option<usize>>,
+) -> Result<(), DbError> {
+    store::keep(tx, added)?;
+    let kept = store::all(tx)?.into_iter().find(|model| model.name == added.name);
+    let set = context.unwrap_or_else(|| kept.and_then(|model| model.context));
+    store::set_context(tx, &added.name, set).map(drop)
+}
+
+async fn named_row(app: &App, around: &Around, name: &str) -> Result<Option<ModelRow>, DbError> {
+    Ok(rows(app, around).await?.into_iter().find(|row| row.name == name))
+}
+
+/// Sets the window of a model that was added, or leaves it to Kai again, which then asks the server.
+pub(crate) async fn set_context(
+    app: &App,
+    around: &Around,
+    name: String,
+    typed: &str,
+) -> Result<ModelRow, Failure> {
+    let context = window::typed(typed).map_err(Failure::usage)?;
+    let changed = name.clone();
+    if !app.db.write(move |tx| store::set_context(tx, &changed, context)).await? {
+        return Err(not_added(&name));
+    }
+    let candidates = candidates(app, around).await?;
+    if let Some(candidate) = candidates.iter().find(|candidate| candidate.name == name)
+        && context.is_none()
+    {
+        ask_now(app, candidate).await?;
+    }
+    named_row(app, around, &name).await?.ok_or_else(|| not_added(&name))
 }
 
 /// A name is one short line: it is shown in lists and told to the model.
@@ -151,29 +254,48 @@ async fn model(preset: &Preset, new: &NewModel) -> Result<String, Failure> {
         .ok_or_else(|| Failure::usage(format!("{} needs to know which model: --model NAME", preset.id)))
 }
 
-pub(crate) async fn remove(app: &App, name: String) -> Result<String, Failure> {
-    let gone = name.clone();
-    if app.db.write(move |tx| store::remove(tx, &gone)).await? { Ok(name) } else { Err(not_added(&name)) }
+/// A model that was removed, and everything that would put it back.
+pub(crate) struct Removed {
+    pub(crate) model: ConfiguredModel,
+    /// Its place among those that were added.
+    pub(crate) at: usize,
+    /// Heartbeats were to ask it.
+    pub(crate) heartbeat_reset: bool,
 }
 
-/// Removes a model for good. Heartbeats that were to ask it ask the others again, unless one of that name is still
-/// there, from the environment.
-pub(crate) async fn let_go(app: &App, name: String) -> Result<ModelRemoved, Failure> {
+/// Removes a model. Heartbeats that were to ask it ask the others again, unless one of that name is still there, from
+/// the environment.
+pub(crate) async fn remove(app: &App, name: String) -> Result<Removed, Failure> {
     let (gone, around) = (name.clone(), surroundings(&app.around));
-    let reset = app.db.write(move |tx| {
-        if !store::remove(tx, &gone)? {
-            return Ok(None);
-        }
+    let removed = app.db.write(move |tx| {
+        let found = store::all(tx)?.into_iter().enumerate().find(|(_, model)| model.name == gone);
+        let Some((at, model)) = found else { return Ok(None) };
+        store::remove(tx, &gone)?;
         let left = models::candidates(&store::all(tx)?, &around);
-        let reset =
+        let heartbeat_reset =
             settings::load(tx)?.of(&HEARTBEAT_MODEL) == gone && left.iter().all(|model| model.name != gone);
-        if reset {
+        if heartbeat_reset {
             settings::store(tx, &HEARTBEAT_MODEL.key, "")?;
         }
-        Ok::<_, DbError>(Some(reset))
+        Ok::<_, DbError>(Some(Removed { model, at, heartbeat_reset }))
     });
-    let heartbeat_reset = reset.await?.ok_or_else(|| not_added(&name))?;
-    Ok(ModelRemoved { removed: name, heartbeat_reset })
+    removed.await?.ok_or_else(|| not_added(&name))
+}
+
+/// Puts back what was removed. Heartbeats ask it again unless another was chosen meanwhile. False if a model has its
+/// name by now.
+pub(crate) async fn put_back(app: &App, removed: Removed) -> Result<bool, DbError> {
+    let back = move |tx: &Transaction<'_>| {
+        let Removed { model, at, heartbeat_reset } = &removed;
+        if !store::restore(tx, model, *at)? {
+            return Ok(false);
+        }
+        if *heartbeat_reset && settings::load(tx)?.of(&HEARTBEAT_MODEL).is_empty() {
+            settings::store(tx, &HEARTBEAT_MODEL.key, &model.name)?;
+        }
+        Ok(true)
+    };
+    app.db.write(back).await
 }
 
 /// A model that heartbeats are to ask: one that there is, or none for the usual order.
@@ -225,12 +347,19 @@ pub(crate) async fn test(app: &App, around: &Around, name: Option<&str>) -> Resu
             None => ready(app, around).await.err().unwrap_or_else(|| Failure::failed("No model is set up.")),
         });
     }
-    let mut tests = Vec::new();
-    for candidate in candidates {
-        tests.push(try_one(app, candidate).await?);
-    }
+    // All at once: one that is silent must not hold up the others, nor all of them together whoever waits for us.
+    let tests = try_join_all(candidates.iter().cloned().map(|candidate| try_one(app, candidate))).await?;
+    // A model that has just been asked is loaded, and its server knows its window.
+    let worked = candidates.iter().zip(&tests).filter(|(_, test)| test.works);
+    join_all(worked.map(|(candidate, _)| ask_now(app, candidate)))
+        .await
+        .into_iter()
+        .collect::<Result<(), _>>()?;
     Ok(tests)
 }
+
+/// A model that has not said a word after this long does not work. A server at home may have to load it first.
+pub(crate) const LONGEST_TRIAL: Duration = Duration::from_mins(4);
 
 async fn try_one(app: &App, candidate: Candidate) -> Result<ModelTest, DbError> {
     let began = app.clock.now();
@@ -245,7 +374,17 @@ async fn try_one(app: &App, candidate: Candidate) -> Result<ModelTest, DbError> 
             Ok(model) => {
                 let (label, body) = (candidate.name.clone(), model.body(&request));
                 app.db.write(move |tx| ledger::request(tx, 0, &label, &body, &[], began)).await?;
-                model.reply(&request, &|_| ()).await.map(|reply| reply.text).map_err(|e| e.to_string())
+                let replying = tokio::time::timeout(LONGEST_TRIAL, model.reply(&request, &|_| ()));
+                let late = || {
+                    format!(
+                        "It gave no whole answer within {} s: check that its server is not stuck or busy.",
+                        LONGEST_TRIAL.as_secs()
+                    )
+                };
+                match replying.await {
+                    Ok(reply) => reply.map(|reply| reply.text).map_err(|error| error.to_string()),
+                    Err(_elapsed) => Err(late()),
+                }
             }
             Err(error) => Err(error.to_string()),
         },
@@ -255,4 +394,45 @@ async fn try_one(app: &App, candidate: Candidate) -> Result<ModelTest, DbError> 
     let ms = app.clock.now().duration_since(began).as_millis();
     let ms = u64::try_from(ms).unwrap_or_default();
     Ok(ModelTest { name: candidate.name, model: candidate.config.model, works, says, ms })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use kai_assistant::clock::ManualClock;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    fn app() -> (App, tempfile::TempDir) {
+        let now = jiff::Timestamp::from_second(1_800_000_000).unwrap();
+        App::for_tests(Arc::new(ManualClock::at(now)))
+    }
+
+    async fn add_at(app: &App, name: &str, base_url: String) {
+        let (preset, model) = ("openai-compatible".to_owned(), "m".to_owned());
+        let added =
+            ConfiguredModel { name: name.to_owned(), preset, base_url, model, key: None, context: None };
+        app.db.write(move |tx| store::keep(tx, &added)).await.map_err(|e: DbError| e).unwrap();
+    }
+
+    /// Whoever asks for the test over the socket waits five minutes, and would take us for stuck.
+    #[tokio::test(start_paused = true)]
+    async fn two_silent_models_are_said_to_be_silent_before_anybody_takes_us_for_stuck() {
+        let (app, _folder) = app();
+        let mut silent = vec![];
+        for name in ["one", "two"] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            add_at(&app, name, format!("http://{}/v1", listener.local_addr().unwrap())).await;
+            silent.push(listener);
+        }
+        let began = tokio::time::Instant::now();
+        let tests = test(&app, &app.around, None).await.unwrap();
+        assert!(began.elapsed() <= LONGEST_TRIAL, "{:?}", began.elapsed());
+        assert_eq!(tests.len(), 2);
+        for test in tests {
+            assert!(!test.works && test.says.contains("gave no"), "{}", test.says);
+        }
+    }
 }

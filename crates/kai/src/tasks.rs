@@ -173,8 +173,9 @@ async fn run_all(app: &App, round: &Round<'_>) -> Result<(), DbError> {
     while let Some(claim) = round.claim().await? {
         let id = claim.task.id.0;
         // Only now: whoever has no task to run need not look for models. None at all is a failure of the run.
-        let models = models::ready(app, &app.around).await.unwrap_or_default();
-        if let Some(reason) = round.run(claim, driver(app, &models)).await? {
+        let models = models::ready(app, &app.around).await.map_err(|failure| failure.message);
+        let driver = models.as_ref().map(|models| driver(app, models)).map_err(Clone::clone);
+        if let Some(reason) = round.run(claim, driver).await? {
             tracing::warn!(task = id, reason, "a task failed");
         } else {
             tracing::info!(task = id, "a task ran");
@@ -194,5 +195,41 @@ fn driver<'a>(app: &'a App, models: &'a [Ready]) -> Driver<'a> {
         taint: Taint::Tainted,
         shown: &[],
         platform: PLATFORM,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use kai_assistant::clock::ManualClock;
+    use kai_assistant::models::{self as known, ConfiguredModel};
+    use kai_assistant::tasks::NewTask;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_fails_with_what_is_wrong_with_the_model() {
+        let now = Timestamp::from_second(1_800_000_000).unwrap();
+        let (app, _folder) = App::for_tests(Arc::new(ManualClock::at(now)));
+        let model = ConfiguredModel {
+            name: "openai".to_owned(),
+            preset: "openai".to_owned(),
+            base_url: "http://127.0.0.1:1/v1".to_owned(),
+            model: "m".to_owned(),
+            key: None,
+            context: None,
+        };
+        let trigger = Trigger::Time(now);
+        let new = NewTask::new("weather", "Tell it.", trigger, Missed::RunOnce, Taint::Clean).unwrap();
+        let zone = app.clock.zone();
+        let id = app.db.write_now(|tx| {
+            known::store::keep(tx, &model)?;
+            Ok::<_, DbError>(store::add(tx, &new, now, &zone).unwrap().id)
+        });
+        let id = id.unwrap();
+        tick(&app).await;
+        let reason = show(&app, id).await.unwrap().runs.remove(0).reason;
+        assert!(reason.contains("openai cannot be used: It has no key."), "{reason}");
     }
 }

@@ -75,6 +75,15 @@ fn check_key(key: &str) -> Result<(), ModelError> {
 
 /// The address that requests go to.
 fn endpoint(wire: &dyn Wire, config: &Config) -> Result<Url, ModelError> {
+    let mut url = base(wire, config)?;
+    let (path, query) = wire.path(config.model.trim(), config.stream);
+    url.set_path(&format!("{}{path}", url.path().trim_end_matches('/')));
+    url.set_query(query);
+    Ok(url)
+}
+
+/// The base URL as its format continues it.
+pub(crate) fn base(wire: &dyn Wire, config: &Config) -> Result<Url, ModelError> {
     let written = config.base_url.trim();
     let bad = |what: &str| bad_setup(what, "write it like https://example.org/v1.");
     let mut url = Url::parse(written).map_err(|_| bad("its base URL is not a web address"))?;
@@ -87,10 +96,8 @@ fn endpoint(wire: &dyn Wire, config: &Config) -> Result<Url, ModelError> {
     if url.query().is_some() || url.fragment().is_some() {
         return Err(bad("its base URL contains a ? or #"));
     }
-    let base = wire.base_path(url.path().trim_end_matches('/'));
-    let (path, query) = wire.path(config.model.trim(), config.stream);
-    url.set_path(&format!("{base}{path}"));
-    url.set_query(query);
+    let path = wire.base_path(url.path().trim_end_matches('/'));
+    url.set_path(&path);
     Ok(url)
 }
 

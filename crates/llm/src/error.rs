@@ -28,7 +28,8 @@ pub enum ModelError {
     #[error(
         "The conversation is too long for this model: start a new one, send less text at once, or choose a model with a larger window."
     )]
-    TooLong,
+    /// `limit` is how many tokens the server says it takes, where it says so.
+    TooLong { limit: Option<usize> },
     #[error(
         "The model's service declined to answer this ({why}): say it in other words, or choose another model."
     )]

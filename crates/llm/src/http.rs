@@ -1,11 +1,15 @@
 //! The one owner of the HTTP client: connections are kept, limits hold, nothing is retried or followed.
 
+use std::collections::VecDeque;
 use std::error::Error;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::net::SocketAddr;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use hyper::http::Extensions;
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpInfo;
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Client, ClientBuilder, Response, Url, redirect};
 use rustls::{ClientConfig, RootCertStore};
@@ -49,9 +53,13 @@ struct Shared {
     /// For `http://`: knows no certificates, so a process that only talks to its own machine never loads them.
     plain: OnceLock<Client>,
     secure: OnceLock<Client>,
-    /// An answer was read to its end, so a connection may have been kept.
-    kept: AtomicBool,
+    /// The connections (by their address on this machine) on which an answer was read to its end, so that they may
+    /// have been kept for the next request. The newest is last.
+    kept: Mutex<VecDeque<SocketAddr>>,
 }
+
+/// How many kept connections are remembered.
+const MOST_KEPT: usize = 32;
 
 impl Http {
     pub fn new(limits: Limits) -> Self {
@@ -59,8 +67,20 @@ impl Http {
             limits,
             plain: OnceLock::new(),
             secure: OnceLock::new(),
-            kept: AtomicBool::new(false),
+            kept: Mutex::default(),
         }))
+    }
+
+    fn kept(&self) -> MutexGuard<'_, VecDeque<SocketAddr>> {
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, connection: SocketAddr) {
+        let mut kept = self.kept();
+        kept.retain(|known| *known != connection);
+        kept.push_back(connection);
+        let surplus = kept.len().saturating_sub(MOST_KEPT);
+        kept.drain(..surplus);
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -85,6 +105,8 @@ impl Http {
     ///
     /// A server may close a kept connection at the moment it is used again (llama.cpp does so after each
     /// stream). That is no failed attempt: nothing was answered, and the request goes out on a new connection.
+    /// A connection that was made for this request and breaks is one: the server may have read it, and posting it
+    /// again is for the caller to decide.
     pub(crate) async fn post(
         &self,
         url: &Url,
@@ -95,13 +117,40 @@ impl Http {
         let failed = |error| failed(url, &error, &limits);
         let client = self.client(url)?;
         let request = client.post(url.clone()).headers(headers).body(body).build().map_err(failed)?;
-        let again = request.try_clone().filter(|_| self.0.kept.load(Ordering::Relaxed));
+        let again = request.try_clone();
         let response = match (client.execute(request).await, again) {
-            (Err(error), Some(again)) if closed_unanswered(&error) => client.execute(again).await,
+            (Err(error), Some(again)) if closed_unanswered(&error) && self.was_kept(&error) => {
+                client.execute(again).await
+            }
             (outcome, _) => outcome,
         };
         Ok(Answer { response: response.map_err(failed)?, url: url.clone(), http: self.clone(), read: 0 })
     }
+
+    /// Sends a request without a body, and waits for the head of the answer.
+    pub(crate) async fn get(&self, url: &Url, headers: HeaderMap) -> Result<Answer, ModelError> {
+        let limits = self.0.limits;
+        let sent = self.client(url)?.get(url.clone()).headers(headers).send().await;
+        let response = sent.map_err(|error| failed(url, &error, &limits))?;
+        Ok(Answer { response, url: url.clone(), http: self.clone(), read: 0 })
+    }
+
+    /// Was the connection that broke one that an earlier request had left? It is not used again either way.
+    fn was_kept(&self, error: &reqwest::Error) -> bool {
+        let Some(broken) = connection_of(error) else { return false };
+        let mut kept = self.kept();
+        let before = kept.len();
+        kept.retain(|known| *known != broken);
+        kept.len() < before
+    }
+}
+
+/// The connection on which this error happened, by its address on this machine.
+fn connection_of(error: &reqwest::Error) -> Option<SocketAddr> {
+    let info = causes(error).find_map(|cause| cause.downcast_ref::<legacy::Error>()?.connect_info())?;
+    let mut extensions = Extensions::new();
+    info.get_extras(&mut extensions);
+    extensions.get().map(HttpInfo::local_addr)
 }
 
 fn closed_unanswered(error: &reqwest::Error) -> bool {
@@ -207,7 +256,11 @@ impl Answer {
         let chunk = chunk.map_err(|error| failed(&self.url, &error, &limits))?;
         match &chunk {
             Some(bytes) => self.read += bytes.len(),
-            None => self.http.0.kept.store(true, Ordering::Relaxed),
+            None => {
+                if let Some(info) = self.response.extensions().get::<HttpInfo>() {
+                    self.http.keep(info.local_addr());
+                }
+            }
         }
         if self.read > limits.max_bytes {
             return Err(ModelError::TooLarge { limit: limits.max_bytes });

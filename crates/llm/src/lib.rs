@@ -7,6 +7,7 @@
 
 mod anthropic;
 mod config;
+pub mod context;
 mod draft;
 mod error;
 mod format;
@@ -38,9 +39,9 @@ pub use error::ModelError;
 pub use format::Format;
 pub use http::{Http, Limits, client_builder, why_no_answer};
 pub use message::{CallId, Message, Reply, ToolCall, ToolSpec, Usage};
-pub use model::{Deltas, Model, Replying, Request};
+pub use model::{Deltas, Model, Place, Replying, Request};
 pub use presets::{Preset, presets};
 pub use repair::repair;
 pub use retry::Next;
 pub use scripted::{Act, Scripted};
-pub use window::{fit, request_tokens, tokens};
+pub use window::{fit, fit_by, request_tokens, tokens};

@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Message, ModelError, Reply, ToolSpec};
+use crate::{Config, Message, ModelError, Reply, ToolSpec};
 
 /// Everything a model is given for one reply. It is a copy: repaired, fitted, and thrown away afterwards.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +21,19 @@ pub type Deltas<'a> = &'a (dyn Fn(&str) + Send + Sync);
 /// A reply under way. Dropping it closes the connection.
 pub type Replying<'a> = Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
 
+/// A model's address: its server, and what it is called there.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Place {
+    pub base_url: String,
+    pub model: String,
+}
+
+impl Place {
+    pub fn of(config: &Config) -> Self {
+        Self { base_url: config.base_url.trim().to_owned(), model: config.model.trim().to_owned() }
+    }
+}
+
 /// A language model.
 pub trait Model: Send + Sync {
     /// Exactly the bytes that [`Model::reply`] sends as HTTP body for this request.
@@ -31,4 +44,9 @@ pub trait Model: Send + Sync {
 
     /// How many tokens of context this model has.
     fn window(&self) -> usize;
+
+    /// Where it is asked, so that what is learned about it can be kept; `None` for one that is nowhere.
+    fn place(&self) -> Option<Place> {
+        None
+    }
 }

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::Format;
+use crate::context::Tells;
 
 /// A service people may have an account at, or a server they may run.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -21,6 +22,9 @@ pub struct Preset {
     pub model: Option<String>,
     /// Tokens of context. For servers at home it is small, because they give little unless told otherwise.
     pub window: usize,
+    /// How its servers tell the window that they really give; `None` where they do not.
+    #[serde(default)]
+    pub tells_window: Option<Tells>,
     pub needs_key: bool,
     /// What is said stays on this machine.
     pub local: bool,

@@ -27,7 +27,7 @@ pub(crate) fn classify(refused: &Refused<'_>) -> Option<ModelError> {
         Meaning::Forbidden => ModelError::Forbidden { said },
         Meaning::NoCredit => ModelError::NoCredit { said },
         Meaning::NoSuchModel => ModelError::NoSuchModel { model, said },
-        Meaning::TooLong => ModelError::TooLong,
+        Meaning::TooLong => ModelError::TooLong { limit: words.limit },
         Meaning::RateLimited => ModelError::RateLimited { wait: refused.wait.or(words.wait) },
         Meaning::Overloaded => ModelError::Overloaded,
         Meaning::ServerError => ModelError::ServerError { status: words.status(refused.status), said },
@@ -81,6 +81,8 @@ struct Words {
     /// A status that the body names.
     code: Option<u16>,
     wait: Option<Duration>,
+    /// How many tokens it says it takes.
+    limit: Option<usize>,
 }
 
 const TOO_LONG: &[&str] = &[
@@ -92,9 +94,33 @@ const TOO_LONG: &[&str] = &[
     "too many tokens",
     "token count",
     "maximum number of tokens",
+    "prompt length",
     "request_too_large",
     "request too large",
 ];
+/// What stands before the number of tokens that a server takes.
+const BEFORE_LIMIT: &[&str] = &[
+    "maximum context length is",
+    "maximum prompt length is",
+    "context length of only",
+    "context length of",
+    "context length is",
+    "available context size (",
+    "exceeds context size (",
+    "context window of",
+    "context window is",
+    "context window (",
+    "context size of",
+    "context size is",
+    "maximum number of tokens allowed (",
+    "configured limit of",
+    "must be <=",
+    "tokens >",
+    ": limit",
+];
+/// What stands after it.
+const AFTER_LIMIT: &[&str] =
+    &["maximum context length", "token context window", "token context", "tokens maximum"];
 const BAD_KEY: &[&str] =
     &["api_key_invalid", "api key not valid", "authentication_error", "invalid_api_key", "unauthenticated"];
 const NO_CREDIT: &[&str] = &[
@@ -128,7 +154,8 @@ impl Words {
         let names = ["type", "code", "status"].map(|name| field(name).map(line).unwrap_or_default());
         let all = format!("{} {}", said.as_deref().unwrap_or_default(), names.join(" ")).to_lowercase();
         let code = field("code").or_else(|| field("status")).and_then(number);
-        Self { said, all, code, wait: retry_delay(error) }
+        let limit = field("n_ctx").and_then(Value::as_u64).and_then(plausible).or_else(|| named_limit(&all));
+        Self { said, all, code, wait: retry_delay(error), limit }
     }
 
     fn has(&self, any: &[&str]) -> bool {
@@ -184,6 +211,38 @@ impl Words {
             Meaning::ServerError
         }
     }
+}
+
+/// How many tokens a server takes, where its sentence (in lower case) says so. A count of what was sent is not that.
+fn named_limit(said: &str) -> Option<usize> {
+    let after = |phrase: &&str| {
+        said.match_indices(*phrase).find_map(|(at, _)| leading_number(&said[at + phrase.len()..]))
+    };
+    let before = |phrase: &&str| {
+        said.match_indices(*phrase).find_map(|(at, _)| trailing_number(said[..at].trim_end()))
+    };
+    let sum = || said.rsplit_once(" > ").and_then(|(_, limit)| leading_number(limit));
+    BEFORE_LIMIT.iter().find_map(after).or_else(|| AFTER_LIMIT.iter().find_map(before)).or_else(sum)
+}
+
+fn leading_number(text: &str) -> Option<usize> {
+    let text = text.trim_start();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != ',').unwrap_or(text.len());
+    number_of(&text[..end])
+}
+
+fn trailing_number(text: &str) -> Option<usize> {
+    let start = text.rfind(|c: char| !c.is_ascii_digit() && c != ',').map_or(0, |at| at + 1);
+    number_of(text.get(start..)?)
+}
+
+fn number_of(digits: &str) -> Option<usize> {
+    digits.replace(',', "").parse().ok().and_then(plausible)
+}
+
+/// No window is smaller or larger than this; other numbers mean something else.
+fn plausible(tokens: u64) -> Option<usize> {
+    usize::try_from(tokens).ok().filter(|tokens| (256..=100_000_000).contains(tokens))
 }
 
 fn line(value: &Value) -> String {
@@ -248,7 +307,7 @@ impl ModelError {
             | Self::NotAnApi { what: said, .. }
             | Self::Certificate { cause: said, .. } => *said = tidy(said, key),
             Self::BadKey
-            | Self::TooLong
+            | Self::TooLong { .. }
             | Self::RateLimited { .. }
             | Self::Overloaded
             | Self::TimedOut { .. }
@@ -311,6 +370,33 @@ mod tests {
     fn services_own_words_are_understood() {
         for (status, body, expected) in ANSWERS {
             assert_eq!(class(*status, body), *expected, "{status} {body}");
+        }
+    }
+
+    #[rustfmt::skip]
+    const LIMITS: &[(u16, &str, Option<usize>)] = &[
+        (400, r#"{"error":{"code":400,"message":"request (8708 tokens) exceeds the available context size (8192 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":8708,"n_ctx":8192}}"#, Some(8_192)),
+        (400, r#"{"error":{"code":400,"message":"request (8708 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error"}}"#, Some(4_096)),
+        (400, r#"{"error":{"message":"This model's maximum context length is 4097 tokens, however you requested 4231 tokens (3975 in your prompt; 256 for the completion)."}}"#, Some(4_097)),
+        (400, r#"{"error":{"message":"This endpoint's maximum context length is 32,768 tokens. However, you requested about 40000 tokens"}}"#, Some(32_768)),
+        (400, r#"{"error":{"message":"Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens.","code":"context_length_exceeded"}}"#, Some(272_000)),
+        (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 201000 tokens > 200000 maximum"}}"#, Some(200_000)),
+        (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000, context window exceeded"}}"#, Some(200_000)),
+        (400, r#"{"error":{"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}}"#, Some(1_048_576)),
+        (400, r#"{"error":"Trying to keep the first 5111 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough."}"#, Some(4_096)),
+        (400, r#"{"object":"error","message":"Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length","type":"invalid_request_error"}"#, Some(32_768)),
+        (400, r#"{"error":"This model's maximum prompt length is 131072 but the request contains 537812 tokens."}"#, Some(131_072)),
+        (400, r#"{"error":{"message":"the request exceeds the available context size. try increasing the context size","type":"exceed_context_size_error"}}"#, None),
+        (400, r#"{"error":{"message":"Please reduce the length of the messages: context_length_exceeded"}}"#, None),
+        (400, r#"{"error":{"message":"context length is 12 tokens"}}"#, None),
+        (413, "", None),
+    ];
+
+    #[test]
+    fn the_limit_is_read_where_the_sentence_names_it() {
+        for (status, body, expected) in LIMITS {
+            let error = classify(&Refused { status: *status, body, model: "m", wait: None });
+            assert_eq!(error, Some(ModelError::TooLong { limit: *expected }), "{body}");
         }
     }
 

@@ -13,7 +13,7 @@ use crate::incoming::{Incoming, Shape};
 use crate::model::{Deltas, Replying};
 use crate::refusal::{Refused, classify};
 use crate::window::request_tokens;
-use crate::{Format, Model, ModelError, Reply, Request};
+use crate::{Format, Model, ModelError, Place, Reply, Request};
 
 pub(crate) struct Remote {
     config: Config,
@@ -37,7 +37,7 @@ impl Remote {
     async fn attempt(&self, request: &Request, deltas: Deltas<'_>) -> Result<Reply, ModelError> {
         // The estimate may be three times too high; beyond that no server needs to be asked.
         if request_tokens(request) > self.config.window.saturating_mul(4) {
-            return Err(ModelError::TooLong);
+            return Err(ModelError::TooLong { limit: None });
         }
         let mut answer = self.send(self.body(request)).await?;
         match answer.status() {
@@ -57,20 +57,7 @@ impl Remote {
 
     fn headers(&self) -> Result<HeaderMap, ModelError> {
         let accept = if self.config.stream { "text/event-stream" } else { "application/json" };
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static(accept));
-        let wanted = self.wire.key_header();
-        if let Some((name, value)) = wanted.also {
-            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
-        }
-        if let Some(key) = self.key() {
-            let value = HeaderValue::from_str(&format!("{}{key}", wanted.prefix));
-            let mut value = value.map_err(|_| ModelError::BadKey)?;
-            value.set_sensitive(true);
-            headers.insert(HeaderName::from_static(wanted.name), value);
-        }
-        Ok(headers)
+        headers(self.wire, self.key(), accept)
     }
 
     fn key(&self) -> Option<&str> {
@@ -148,6 +135,28 @@ impl Remote {
     }
 }
 
+/// The headers of a request to a model's server: what is sent, what is expected, and who asks.
+pub(crate) fn headers(
+    wire: &dyn Wire,
+    key: Option<&str>,
+    accept: &'static str,
+) -> Result<HeaderMap, ModelError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static(accept));
+    let wanted = wire.key_header();
+    if let Some((name, value)) = wanted.also {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    if let Some(key) = key {
+        let value = HeaderValue::from_str(&format!("{}{key}", wanted.prefix));
+        let mut value = value.map_err(|_| ModelError::BadKey)?;
+        value.set_sensitive(true);
+        headers.insert(HeaderName::from_static(wanted.name), value);
+    }
+    Ok(headers)
+}
+
 /// The next piece. Once the answer is there, waiting is short and trouble does not matter any more.
 async fn next(
     answer: &mut Answer,
@@ -184,5 +193,9 @@ impl Model for Remote {
 
     fn window(&self) -> usize {
         self.config.window
+    }
+
+    fn place(&self) -> Option<Place> {
+        Some(Place::of(&self.config))
     }
 }

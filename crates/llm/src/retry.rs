@@ -34,7 +34,7 @@ pub fn after(error: &ModelError, failures: u32) -> Next {
         | ModelError::Certificate { .. }
         | ModelError::BadSetup { .. } => Next::GiveUp,
         // Another model may have credit, or a larger window.
-        ModelError::NoCredit { .. } | ModelError::TooLong => Next::NextModel,
+        ModelError::NoCredit { .. } | ModelError::TooLong { .. } => Next::NextModel,
         ModelError::RateLimited { wait: Some(wait) } if *wait > LONGEST_WAIT => Next::NextModel,
         ModelError::RateLimited { wait: Some(wait) } => twice(failures, *wait, *wait),
         ModelError::RateLimited { wait: None }
@@ -69,7 +69,7 @@ mod tests {
             (ModelError::BadRequest { said: text() }, [Next::GiveUp; 3]),
             (ModelError::NoSuchModel { model: text(), said: text() }, [Next::GiveUp; 3]),
             (ModelError::BadSetup { what: text(), hint: text() }, [Next::GiveUp; 3]),
-            (ModelError::TooLong, [Next::NextModel; 3]),
+            (ModelError::TooLong { limit: None }, [Next::NextModel; 3]),
             (ModelError::NoCredit { said: text() }, [Next::NextModel; 3]),
             (limited(60), [s(60), s(60), Next::NextModel]),
             (limited(61), [Next::NextModel; 3]),

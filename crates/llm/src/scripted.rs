@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::model::{Deltas, Replying};
-use crate::{CallId, Model, ModelError, Reply, Request, ToolCall, Usage};
+use crate::{CallId, Model, ModelError, Place, Reply, Request, ToolCall, Usage};
 
 /// What the model does when it is asked.
 #[derive(Debug, Clone)]
@@ -80,6 +80,7 @@ pub struct Scripted {
     script: Script,
     seen: Mutex<Vec<Request>>,
     window: usize,
+    place: Option<Place>,
 }
 
 impl Scripted {
@@ -93,12 +94,19 @@ impl Scripted {
     }
 
     fn playing(script: Script) -> Self {
-        Self { script, seen: Mutex::default(), window: 128_000 }
+        Self { script, seen: Mutex::default(), window: 128_000, place: None }
     }
 
     #[must_use]
     pub fn with_window(mut self, window: usize) -> Self {
         self.window = window;
+        self
+    }
+
+    /// As if it were asked there.
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Self {
+        self.place = Some(place);
         self
     }
 
@@ -145,6 +153,10 @@ impl Model for Scripted {
     fn window(&self) -> usize {
         self.window
     }
+
+    fn place(&self) -> Option<Place> {
+        self.place.clone()
+    }
 }
 
 /// So that a test can keep the model it hands over.
@@ -159,6 +171,10 @@ impl Model for Arc<Scripted> {
 
     fn window(&self) -> usize {
         (**self).window()
+    }
+
+    fn place(&self) -> Option<Place> {
+        (**self).place()
     }
 }
 

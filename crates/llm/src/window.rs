@@ -2,15 +2,23 @@
 //!
 //! A turn is a user's message and everything up to the next one. Whole turns go, oldest first, so a call is
 //! never separated from its results. The newest turn stays whatever happens; only its results get shorter.
+//! Tools give way before turns do, but no further than to a quarter of the room: first their descriptions get
+//! shorter, then those that are least likely to be called go.
 //! A line that shall guide one request alone therefore belongs into [`Request::system`]: as a user's message
 //! it would be the newest turn, and the results before it could go.
 
+use std::borrow::Cow;
 use std::io;
+
+use serde_json::Value;
 
 use crate::{Message, Request, ToolSpec};
 
 /// What a provider adds around a message, a call or a tool, in tokens: role marks, ids, brackets.
 const FRAME: usize = 16;
+
+/// What is assumed of a model of which nothing is known.
+pub const UNKNOWN: usize = 8_192;
 
 /// No result is cut below this, so that it still says something.
 const LEAST_RESULT: usize = 64;
@@ -36,7 +44,7 @@ const fn cost(byte: u8) -> usize {
 
 /// The whole request: system prompt, messages, arguments, tool schemas.
 pub fn request_tokens(request: &Request) -> usize {
-    standing(request) + request.messages.iter().map(message_tokens).sum::<usize>()
+    standing(&request.system, &request.tools) + request.messages.iter().map(message_tokens).sum::<usize>()
 }
 
 /// Room that is left for the answer in a window of this size.
@@ -44,9 +52,19 @@ pub fn answer_room(window: usize) -> usize {
     (window / 4).min(8192)
 }
 
-/// A copy that fits the window, as far as that is possible without touching what the user just said.
+/// A copy that fits the window, as far as that is possible without touching what the user just said. All tools are
+/// equally likely to be called; see [`fit_by`].
 pub fn fit(request: &Request, window: usize) -> Request {
-    let budget = window.saturating_sub(answer_room(window)).saturating_sub(standing(request));
+    fit_by(request, window, |_| 0)
+}
+
+/// A copy that fits the window, as far as that is possible without touching what the user just said. Where tools have
+/// to go, those go first for which `likely` is lowest, and of equals the last. One that was called in the conversation
+/// stays.
+pub fn fit_by(request: &Request, window: usize, likely: impl Fn(&ToolSpec) -> u32) -> Request {
+    let room = window.saturating_sub(answer_room(window));
+    let tools = fewer_tools(request, room, likely);
+    let budget = room.saturating_sub(standing(&request.system, &tools));
     let start = request.messages.iter().rposition(is_user).unwrap_or(0);
     let (older, newest) = request.messages.split_at(start);
     let newest = shortened(newest, budget);
@@ -55,8 +73,81 @@ pub fn fit(request: &Request, window: usize) -> Request {
     Request {
         system: request.system.clone(),
         messages: kept.iter().cloned().chain(newest).collect(),
-        tools: request.tools.clone(),
+        tools: tools.into_owned(),
     }
+}
+
+/// The part of the room that tools keep, however long the conversation is.
+const SHARE_OF_TOOLS: usize = 4;
+
+/// The tools in as many words, and as many of them, as there is room for beside the rest of the request.
+fn fewer_tools(request: &Request, room: usize, likely: impl Fn(&ToolSpec) -> u32) -> Cow<'_, [ToolSpec]> {
+    let size = |tools: &[ToolSpec]| tools.iter().map(tool_tokens).sum::<usize>();
+    let all = &request.tools[..];
+    let rest = request_tokens(request) - size(all);
+    let allowed = room.saturating_sub(rest).max(room / SHARE_OF_TOOLS);
+    if size(all) <= allowed {
+        return all.into();
+    }
+    for keep in [Words::FirstSentence, Words::None] {
+        let brief: Vec<ToolSpec> = all.iter().map(|tool| with_fewer_words(tool, keep)).collect();
+        if size(&brief) <= allowed {
+            return brief.into();
+        }
+    }
+    let mut left: Vec<ToolSpec> = all.iter().map(|tool| with_fewer_words(tool, Words::None)).collect();
+    let called = |tool: &ToolSpec| request.messages.iter().any(|message| calls(message, &tool.name));
+    while left.len() > 1 && size(&left) > allowed {
+        // The first of equal minima, counted from the end.
+        let free = left.iter().enumerate().rev().filter(|(_, tool)| !called(tool));
+        let Some((least, _)) = free.min_by_key(|(_, tool)| likely(tool)) else { break };
+        left.remove(least);
+    }
+    left.into()
+}
+
+fn calls(message: &Message, tool: &str) -> bool {
+    matches!(message, Message::Assistant { calls, .. } if calls.iter().any(|call| call.name == tool))
+}
+
+/// How much of the descriptions of a tool's parameters stays. Of its own the first sentence does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Words {
+    FirstSentence,
+    None,
+}
+
+fn with_fewer_words(tool: &ToolSpec, keep: Words) -> ToolSpec {
+    let mut parameters = tool.parameters.clone();
+    shorten(&mut parameters, keep);
+    let description = first_sentence(&tool.description).to_owned();
+    ToolSpec { name: tool.name.clone(), description, parameters }
+}
+
+/// Only descriptions are text under this name: a parameter that is called so is an object.
+fn shorten(schema: &mut Value, keep: Words) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::String(said)) = fields.get("description") {
+                let short = first_sentence(said).to_owned();
+                match keep {
+                    Words::FirstSentence => fields.insert("description".to_owned(), short.into()),
+                    Words::None => fields.remove("description"),
+                };
+            }
+            fields.values_mut().for_each(|field| shorten(field, keep));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| shorten(item, keep)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn first_sentence(text: &str) -> &str {
+    let end = text.match_indices(['.', '!', '?', '\n']).find(|(at, mark)| {
+        let after = text[at + mark.len()..].chars().next();
+        *mark == "\n" || after.is_none_or(char::is_whitespace)
+    });
+    text[..end.map_or(text.len(), |(at, mark)| at + mark.len())].trim()
 }
 
 fn is_user(message: &Message) -> bool {
@@ -156,8 +247,8 @@ fn message_tokens(message: &Message) -> usize {
 }
 
 /// What every request carries, however short the conversation.
-fn standing(request: &Request) -> usize {
-    FRAME + tokens(&request.system) + request.tools.iter().map(tool_tokens).sum::<usize>()
+fn standing(system: &str, tools: &[ToolSpec]) -> usize {
+    FRAME + tokens(system) + tools.iter().map(tool_tokens).sum::<usize>()
 }
 
 fn tool_tokens(tool: &ToolSpec) -> usize {
@@ -279,6 +370,66 @@ mod tests {
         ] {
             assert_eq!(level(sizes.clone(), room), cap, "{sizes:?} in {room}");
         }
+    }
+
+    fn tool(name: &str) -> ToolSpec {
+        let parameters = serde_json::json!({"type": "object", "properties": {
+            "description": {"type": "string", "description": "What it is. In the user's words, at length."},
+            "when": {"type": "string", "description": "A time. ISO 8601, with an offset."},
+        }});
+        let description = "Does a thing. Here is much more about it, which few need to know.".repeat(3);
+        ToolSpec { name: name.into(), description, parameters }
+    }
+
+    #[test]
+    fn tools_give_way_before_turns_do_first_in_words_then_in_number() {
+        let names = ["a", "b", "c", "look", "d", "e"];
+        let mut all = request(&[turn("one", "1"), turn("two", "2"), turn("three", "3")]);
+        all.tools = names.iter().map(|name| tool(name)).collect();
+        let likely = |tool: &ToolSpec| u32::from(tool.name == "e");
+        let (whole, mut windows) = (request_tokens(&all), vec![]);
+        let mut before = (names.len(), usize::MAX, 9);
+        for window in (whole / 3..=whole * 4 / 3 + 2).rev() {
+            let fitted = fit_by(&all, window, likely);
+            let size = fitted.tools.iter().map(tool_tokens).sum::<usize>();
+            let now = (fitted.tools.len(), size, fitted.messages.len());
+            assert!(now <= before || now.1 <= before.1, "{now:?} after {before:?} at {window}");
+            if now != before {
+                windows.push(now);
+            }
+            let room = window - answer_room(window);
+            if now.2 < 9 {
+                assert!(
+                    size <= room / 4 + tool_tokens(&fitted.tools[0]) || now.0 == 1,
+                    "{now:?} at {window}"
+                );
+            }
+            assert!(fitted.tools.iter().any(|tool| tool.name == "look"), "one that was called stays");
+            before = now;
+        }
+        let numbers: Vec<usize> = windows.iter().map(|now| now.0).collect();
+        assert_eq!(
+            numbers[..4],
+            [6, 6, 6, 5],
+            "whole, first sentences, none, and then one fewer: {windows:?}"
+        );
+        let small = fit_by(&all, whole / 2, likely);
+        assert!(small.tools.iter().any(|tool| tool.name == "e"), "the likely one stays");
+        assert!(!small.tools.iter().any(|tool| tool.name == "d"), "of equals the last goes first");
+        let sentence = fit_by(&all, whole * 4 / 3 - 2, likely);
+        assert_eq!(sentence.tools[0].description, "Does a thing.");
+        let parameters = &sentence.tools[0].parameters["properties"];
+        assert_eq!(parameters["when"]["description"], "A time.");
+        assert_eq!(parameters["description"]["description"], "What it is.", "a parameter of that name stays");
+    }
+
+    #[test]
+    fn a_large_window_keeps_its_tools_whole_however_long_the_conversation() {
+        let mut all = request(&[turn("one", &"x".repeat(900_000)), turn("two", "2")]);
+        all.tools = vec![tool("a"), tool("look")];
+        let fitted = fit(&all, 32_768);
+        assert_eq!(fitted.tools, all.tools);
+        assert_eq!(fitted.messages, turn("two", "2"));
     }
 
     #[test]

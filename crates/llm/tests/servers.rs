@@ -1,12 +1,13 @@
 //! A real server on loopback, good and bad: each failure ends in one sentence that names cause and next step.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
+mod context;
 mod support;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kai_llm::{Config, Format, Http, Message, ModelError, Request, connect};
+use kai_llm::{Config, Format, Http, Limits, Message, ModelError, Request, connect};
 use support::{
     Do, HELLO, KEY, LIMITS, Log, answer, ask, config, end_of_stream, hello, model, question, serve, stream,
     talk,
@@ -111,7 +112,7 @@ async fn a_prompt_of_20_megabytes_is_refused_before_it_is_sent() {
     let messages = vec![Message::User { text: "long ".repeat(4 << 20) }];
     let request = kai_llm::fit(&Request { messages, ..question() }, 8192);
     let error = model(&config(&format!("http://{address}/v1"))).reply(&request, &|_| {}).await.unwrap_err();
-    assert_eq!(error, ModelError::TooLong);
+    assert_eq!(error, ModelError::TooLong { limit: None });
     assert!(log.seen().is_empty());
 }
 
@@ -198,6 +199,32 @@ async fn a_kept_connection_that_was_closed_is_no_failure() {
         assert_eq!(model.reply(&question(), &|_| {}).await.unwrap().text, "hello");
     }
     assert_eq!(log.seen().iter().map(|seen| seen.connection).collect::<Vec<_>>(), [0, 0, 1]);
+}
+
+#[tokio::test]
+async fn a_request_on_a_new_connection_is_posted_once_whatever_was_kept_before() {
+    // The first answer leaves a connection, the second breaks it, and the third breaks a new one.
+    let (address, log) = serve(vec![hello(), vec![Do::Close], vec![Do::Close], hello()]).await;
+    let model = model(&config(&format!("http://{address}/v1")));
+    model.reply(&question(), &|_| {}).await.unwrap();
+    for expected in [3, 4] {
+        let again = model.reply(&question(), &|_| {}).await;
+        if expected == 3 {
+            assert!(matches!(again, Err(ModelError::Network { .. })), "{again:?}");
+        }
+        assert_eq!(log.seen().len(), expected);
+    }
+    // A new connection that is closed at once, while another server's was kept.
+    let (closing, seen) = serve(vec![vec![Do::Close]]).await;
+    let http = Http::new(Limits::default());
+    connect(&config(&format!("http://{address}/v1")), &http)
+        .unwrap()
+        .reply(&question(), &|_| {})
+        .await
+        .unwrap();
+    let broken = connect(&config(&format!("http://{closing}/v1")), &http).unwrap();
+    assert!(broken.reply(&question(), &|_| {}).await.is_err());
+    assert_eq!(seen.seen().len(), 1, "posted twice");
 }
 
 #[tokio::test]

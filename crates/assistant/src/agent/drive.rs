@@ -13,11 +13,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
 use kai_llm::retry::TRIES;
-use kai_llm::{Message, ModelError, Reply, Request, ToolCall, ToolSpec, Usage, fit, repair, request_tokens};
+use kai_llm::{
+    Message, ModelError, Reply, Request, ToolCall, ToolSpec, Usage, fit_by, repair, request_tokens,
+};
 use rusqlite::Transaction;
 
 use super::conversation::{self, Codes, ConversationId, Which};
 use super::fallback::{self, Move};
+use super::fitting::Fitting;
+use super::likely::likely;
+use super::meter::Meter;
 use super::turn::{End, Offer, ROUNDS, Step, Turn};
 use super::unseen::{Kept, Veil};
 use super::{Event, Face, Hands, Ready, mentions, prompt, reports};
@@ -28,6 +33,7 @@ use crate::gate::{self, RunKind, Taint};
 use crate::lease::{self, Lease};
 use crate::ledger::{self, Record};
 use crate::memory::{self, Memory};
+use crate::models;
 use crate::settings::{self, MEMORY_ENABLED, SOUL_TEXT, Values};
 use crate::tool::Run;
 use crate::toolbox::Toolbox;
@@ -148,6 +154,9 @@ struct Progress {
     answered_by: String,
     usage: Usage,
     cut_off: bool,
+    /// Of the model that is asked.
+    fitting: Fitting,
+    meter: Arc<Meter>,
 }
 
 impl Progress {
@@ -173,6 +182,8 @@ impl Progress {
             answered_by: String::new(),
             usage: Usage::default(),
             cut_off: false,
+            fitting: Fitting::default(),
+            meter: Arc::default(),
         };
         (progress, step)
     }
@@ -306,13 +317,15 @@ impl Driver<'_> {
     }
 
     /// A run that nobody watches and that belongs to no conversation: what was said in it is nowhere but in the
-    /// ledger, and whoever runs it keeps what they want of the answer.
-    pub async fn unattended(&self, said: String) -> Result<Answer, TurnError> {
+    /// ledger, and whoever runs it keeps what they want of the answer. `meter` counts what it costs, also if it is
+    /// dropped half-way.
+    pub async fn unattended(&self, said: String, meter: &Arc<Meter>) -> Result<Answer, TurnError> {
         if self.models.is_empty() {
             return Err(TurnError::NoModel);
         }
         let (mut progress, step) =
             Progress::of(ConversationId(0), None, self.taint, vec![Message::User { text: said }]);
+        progress.meter = Arc::clone(meter);
         self.go_on(&mut progress, step).await
     }
 
@@ -398,15 +411,20 @@ impl Driver<'_> {
         let around = self.surroundings(progress).await?;
         let local: Vec<bool> = self.models.iter().map(|ready| ready.local).collect();
         let mut failures = 0;
+        progress.fitting.begin();
         loop {
             let ready = self.models.get(progress.asking).ok_or(TurnError::NoModel)?;
             let error = match self.attempt(progress, ready, &around, offer).await? {
                 Ok(reply) => {
                     progress.answered_by.clone_from(&ready.label);
+                    self.learn(progress, ready).await?;
                     return Ok(reply);
                 }
                 Err(error) => error,
             };
+            if self.goes_shorter(progress, ready, &error).await? {
+                continue;
+            }
             failures += 1;
             let next = fallback::after(&error, failures, progress.asking, &local);
             let again = |asking: String| Event::Again { why: error.to_string(), asking };
@@ -418,6 +436,7 @@ impl Driver<'_> {
                 }
                 Move::Other(other) => {
                     (progress.asking, failures) = (other, 0);
+                    progress.fitting = Fitting::default();
                     let label = self.models.get(other).map(|other| other.label.clone());
                     self.face.shows(again(label.unwrap_or_default()));
                 }
@@ -429,6 +448,33 @@ impl Driver<'_> {
         }
     }
 
+    /// Was it refused as too long, and is a shorter one worth a try? A limit that the refusal named is kept at once.
+    async fn goes_shorter(
+        &self,
+        progress: &mut Progress,
+        ready: &Ready,
+        error: &ModelError,
+    ) -> Result<bool, DbError> {
+        let ModelError::TooLong { limit } = error else { return Ok(false) };
+        if !progress.fitting.refused(*limit, ready.model.window()) {
+            return Ok(false);
+        }
+        if limit.is_some() {
+            self.learn(progress, ready).await?;
+        }
+        let asking = format!("{} again with a shorter request", ready.label);
+        self.face.shows(Event::Again { why: error.to_string(), asking });
+        Ok(true)
+    }
+
+    /// Keeps what refusals showed of the model's window, for the next turns.
+    async fn learn(&self, progress: &Progress, ready: &Ready) -> Result<(), DbError> {
+        let (Some(shown), Some(place)) = (progress.fitting.shown(), ready.model.place()) else {
+            return Ok(());
+        };
+        self.db.write(move |tx| models::window::learned(tx, &place, shown)).await
+    }
+
     /// One request to one model. It is in the ledger before it leaves.
     async fn attempt(
         &self,
@@ -437,9 +483,12 @@ impl Driver<'_> {
         around: &Surroundings,
         offer: Offer,
     ) -> Result<Result<Reply, ModelError>, TurnError> {
-        let request = fit(&self.request(progress, around, offer, &ready.label), ready.model.window());
-        if hopeless(&request, ready.model.window()) {
-            return Ok(Err(ModelError::TooLong));
+        let whole = self.request(progress, around, offer, &ready.label);
+        let window = progress.fitting.window(ready.model.window());
+        let request = fit_by(&whole, window, |tool| likely(tool, &whole.messages));
+        let tokens = request_tokens(&request);
+        if hopeless(tokens, window) || !progress.fitting.sends(tokens) {
+            return Ok(Err(ModelError::TooLong { limit: None }));
         }
         // It never goes down: what was read once may be in anything said since.
         progress.taint = self.taint(progress, around);
@@ -451,13 +500,26 @@ impl Driver<'_> {
             let (from, since) = (ready.label.clone(), self.clock.now());
             *held.hearing() = Hearing { from, since, text: String::new() };
         }
+        let meter = &progress.meter;
+        meter.leaves(tokens);
         let deltas = |text: &str| {
+            meter.hears(text);
             if let Some(held) = held {
                 held.hearing().text.push_str(text);
             }
             self.face.shows(Event::Delta { text: text.to_owned() });
         };
-        Ok(ready.model.reply(&request, &deltas).await)
+        let outcome = ready.model.reply(&request, &deltas).await;
+        match &outcome {
+            Ok(reply) => meter.answered(reply),
+            Err(error) => meter.failed(error),
+        }
+        Ok(outcome)
+    }
+
+    /// The window of the model that is asked first.
+    pub fn window(&self) -> usize {
+        self.models.first().map_or(kai_llm::window::UNKNOWN, |ready| ready.model.window())
     }
 
     fn request(&self, progress: &Progress, around: &Surroundings, offer: Offer, model: &str) -> Request {
@@ -598,6 +660,6 @@ fn still_ours(
 
 /// What the user just said is never cut, so it may be more than the model can hold. The estimate is a few times
 /// too high at most: far beyond the window there is no need to send it to find out.
-fn hopeless(request: &Request, window: usize) -> bool {
-    request_tokens(request) > window.saturating_mul(3)
+fn hopeless(tokens: usize, window: usize) -> bool {
+    tokens > window.saturating_mul(3)
 }

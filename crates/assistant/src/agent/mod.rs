@@ -7,8 +7,11 @@
 pub mod conversation;
 mod drive;
 mod fallback;
+mod fitting;
 mod hands;
+mod likely;
 mod mentions;
+mod meter;
 pub mod prompt;
 pub mod reports;
 pub mod soul;
@@ -23,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 pub use drive::{Answer, Driver, TurnError};
 pub use hands::Hands;
+pub use meter::{Meter, Spent};
 pub(crate) use unseen::Veil;
 
 /// A model that is ready to be asked.

@@ -7,6 +7,7 @@
 
 pub mod prompt;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -84,19 +85,30 @@ impl Round<'_> {
         self.errands.db.write(claimed).await
     }
 
-    /// Does what was claimed. `driver` asks: it is told the kind of run and what the request holds. Returns why it
-    /// failed, if it did.
-    pub async fn run(&self, claim: Claim, driver: Driver<'_>) -> Result<Option<String>, DbError> {
-        let (started, zone) = (self.now(), self.errands.clock.zone());
-        let driver = Driver { kind: RunKind::Task, taint: claim.task.taint, ..driver };
-        let said = prompt::task(&claim.task, claim.due, &started.to_zoned(zone));
-        let answer = match tokio::time::timeout(LONGEST, driver.unattended(said)).await {
-            Ok(answer) => answer.map_err(Failed::from),
-            Err(_elapsed) => Err(Failed::too_long()),
+    /// Does what was claimed. `driver` asks: it is told the kind of run and what the request holds. Where nobody can be
+    /// asked it is the reason. Returns why the run failed, if it did.
+    pub async fn run(
+        &self,
+        claim: Claim,
+        driver: Result<Driver<'_>, String>,
+    ) -> Result<Option<String>, DbError> {
+        let started = self.now();
+        let answer = match driver {
+            Ok(driver) => self.ask(&claim, driver, started).await,
+            Err(reason) => Err(Failed { reason, usage: Usage::default() }),
         };
         let failure = answer.as_ref().err().map(|failed| failed.reason.clone());
         self.settle(claim, answer, started).await?;
         Ok(failure)
+    }
+
+    async fn ask(&self, claim: &Claim, driver: Driver<'_>, started: Timestamp) -> Result<Answer, Failed> {
+        let driver = Driver { kind: RunKind::Task, taint: claim.task.taint, ..driver };
+        let said = prompt::task(&claim.task, claim.due, &started.to_zoned(self.errands.clock.zone()));
+        match tokio::time::timeout(LONGEST, driver.unattended(said, &Arc::default())).await {
+            Ok(answer) => answer.map_err(Failed::from),
+            Err(_elapsed) => Err(Failed::too_long()),
+        }
     }
 
     /// One transaction: the run, the task's next time, and what it had to say. Of a task that was cancelled meanwhile

@@ -1,9 +1,10 @@
 //! One run: gather, ask, settle.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use kai_llm::Usage;
+use kai_llm::{ModelError, Usage};
 use rusqlite::Transaction;
 
 use super::Outcome;
@@ -14,7 +15,7 @@ use super::due::{self, Due, Rules, Standing};
 use super::prompt::{self, Parts, Rendered};
 use super::store::{self, Cost};
 use crate::agent::reports::{self, Report};
-use crate::agent::{Answer, Driver, TurnError};
+use crate::agent::{Answer, Driver, Meter, Spent, TurnError};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::gate::{RunKind, Taint};
@@ -63,13 +64,30 @@ pub struct Next {
 struct Begun {
     lease: Lease,
     brief: Brief,
-    rendered: Rendered,
+    wording: Wording,
+}
+
+/// What a prompt is made of besides the brief, so that it can be rendered again for less room.
+struct Wording {
+    opening: String,
+    mark: String,
+    now: jiff::Zoned,
+}
+
+impl Wording {
+    fn render(&self, brief: &Brief, window: usize) -> Rendered {
+        let (opening, mark) = (&self.opening, &self.mark);
+        let room = prompt::arrivals_room(window);
+        prompt::heartbeat(&Parts { opening, brief, now: &self.now, mark, room })
+    }
 }
 
 const NAME: &str = "heartbeat";
 /// A run takes no longer than this, whatever its model does.
 const LONGEST: Duration = Duration::from_hours(1);
 const LEASE: SignedDuration = SignedDuration::from_mins(65);
+/// How often a prompt is rendered shorter because it was too long for every model.
+const SHORTER: usize = 3;
 
 /// Does one run right now?
 pub fn under_way(tx: &Transaction<'_>, now: Timestamp) -> Result<bool, DbError> {
@@ -85,30 +103,31 @@ impl Beat<'_> {
             Ok(begun) => begun,
             Err(not) => return Ok(not),
         };
-        let Begun { lease, brief, rendered } = begun;
+        let Begun { lease, brief, wording } = begun;
         if why != Why::Forced && !brief.is_new() {
             return self.settle(lease, Settled::nothing_new(&brief), started).await;
         }
         let driver = match driver {
             Ok(driver) => driver,
-            Err(why) => return self.settle(lease, Settled::of(&brief, rendered, Err(&why)), started).await,
+            Err(why) => return self.settle(lease, Settled::failed(&brief, &why), started).await,
         };
-        let taint = if brief.is_tainted() { Taint::Tainted } else { Taint::Clean };
-        let shown = [&rendered.sms.identities[..], &rendered.notifications.identities].concat();
-        let driver = Driver { kind: RunKind::Heartbeat, taint, shown: &shown, ..driver };
-        let asking = driver.unattended(rendered.text.clone());
-        let answer = tokio::time::timeout(LONGEST, asking).await.map_err(|_| "It took longer than an hour.");
-        self.settle(lease, Settled::of(&brief, rendered, answer), started).await
+        let meter = Arc::new(Meter::default());
+        let asking = ask(&driver, &brief, &wording, &meter);
+        let settled = match tokio::time::timeout(LONGEST, asking).await {
+            Ok((rendered, answer)) => Settled::of(&brief, rendered, answer),
+            Err(_elapsed) => Settled::failed(&brief, "It took longer than an hour."),
+        };
+        self.settle(lease, Settled { spent: meter.spent(), ..settled }, started).await
     }
 
-    /// The exact prompt of the next run at this moment; nothing changes.
-    pub async fn dry_run(&self) -> Result<Next, DbError> {
+    /// The exact prompt of the next run at this moment, for a model with this window; nothing changes.
+    pub async fn dry_run(&self, window: usize) -> Result<Next, DbError> {
         let now = self.clock.now().to_zoned(self.clock.zone());
         self.db
             .read(move |tx| {
                 let values = settings::load(tx)?;
                 let brief = brief::gather(tx, &sources(&values), now.time_zone())?;
-                let text = render(tx, &values, &brief, &now)?.text;
+                let text = wording(tx, &values, now)?.render(&brief, window).text;
                 Ok(Next { text, is_new: brief.is_new() })
             })
             .await
@@ -126,9 +145,8 @@ impl Beat<'_> {
             // Here and not only in the daemon's tick: a heartbeat may run without one.
             #[cfg(feature = "notifications")]
             crate::notifications::store::sweep(tx, now)?;
-            let Settled { outcome, usage, label, .. } = &settled;
-            let tokens = usage.input.saturating_add(usage.output);
-            store::record(tx, outcome, Cost { tokens, ms }, now)?;
+            let Settled { outcome, usage, label, spent: Spent { tokens, estimated }, .. } = &settled;
+            store::record(tx, outcome, Cost { tokens: *tokens, estimated: *estimated, ms }, now)?;
             if let Outcome::Report(said) = outcome {
                 let (said, spoken) = (said.clone(), Some((label.clone(), *usage)));
                 reports::keep(tx, &Report { said, spoken, at: now, raises: true })?;
@@ -142,9 +160,48 @@ impl Beat<'_> {
     }
 }
 
+/// Asks with what the models have room for. A prompt is what the person would say, and so no driver cuts it: where it
+/// is too long after all, a shorter one is rendered.
+async fn ask(
+    driver: &Driver<'_>,
+    brief: &Brief,
+    wording: &Wording,
+    meter: &Arc<Meter>,
+) -> (Rendered, Result<Answer, TurnError>) {
+    let taint = if brief.is_tainted() { Taint::Tainted } else { Taint::Clean };
+    let mut window = driver.window();
+    let mut rendered = wording.render(brief, window);
+    for _ in 0..SHORTER {
+        let answer = ask_once(driver, taint, &rendered, meter).await;
+        let Err(TurnError::Model { error: ModelError::TooLong { limit }, .. }) = &answer else {
+            return (rendered, answer);
+        };
+        window = limit.filter(|limit| *limit < window).unwrap_or(window / 2);
+        let shorter = wording.render(brief, window);
+        if shorter.text.len() >= rendered.text.len() {
+            return (rendered, answer);
+        }
+        rendered = shorter;
+    }
+    let answer = ask_once(driver, taint, &rendered, meter).await;
+    (rendered, answer)
+}
+
+async fn ask_once(
+    driver: &Driver<'_>,
+    taint: Taint,
+    rendered: &Rendered,
+    meter: &Arc<Meter>,
+) -> Result<Answer, TurnError> {
+    let shown = [&rendered.sms.identities[..], &rendered.notifications.identities].concat();
+    let driver = Driver { kind: RunKind::Heartbeat, taint, shown: &shown, ..*driver };
+    driver.unattended(rendered.text.clone(), meter).await
+}
+
 /// What a run came to, with what it showed.
 struct Settled {
     outcome: Outcome,
+    spent: Spent,
     usage: Usage,
     label: String,
     standing: String,
@@ -155,6 +212,7 @@ impl Settled {
     fn nothing_new(brief: &Brief) -> Self {
         Self {
             outcome: Outcome::NothingNew,
+            spent: Spent::default(),
             usage: Usage::default(),
             label: String::new(),
             standing: brief.standing(),
@@ -162,13 +220,17 @@ impl Settled {
         }
     }
 
-    fn of(brief: &Brief, rendered: Rendered, answer: Result<Result<Answer, TurnError>, &str>) -> Self {
+    fn failed(brief: &Brief, why: &str) -> Self {
+        Self { outcome: Outcome::Failed(why.to_owned()), ..Self::nothing_new(brief) }
+    }
+
+    fn of(brief: &Brief, rendered: Rendered, answer: Result<Answer, TurnError>) -> Self {
         let (outcome, usage, label) = match answer {
-            Ok(Ok(answer)) => (Outcome::of_answer(&answer.text), answer.usage, answer.answered_by),
-            Err(why) => (Outcome::Failed(why.to_owned()), Usage::default(), String::new()),
-            Ok(Err(error)) => (Outcome::Failed(error.to_string()), error.usage(), String::new()),
+            Ok(answer) => (Outcome::of_answer(&answer.text), answer.usage, answer.answered_by),
+            Err(error) => (Outcome::Failed(error.to_string()), error.usage(), String::new()),
         };
-        Self { outcome, usage, label, standing: brief.standing(), rendered: Some(rendered) }
+        let (spent, standing) = (Spent::default(), brief.standing());
+        Self { outcome, spent, usage, label, standing, rendered: Some(rendered) }
     }
 
     /// Exactly what was shown, and only of what is still on: who turns a feature off keeps what waits.
@@ -199,12 +261,12 @@ fn begin(tx: &Transaction<'_>, why: Why, now: &jiff::Zoned) -> Result<Result<Beg
     }
     let Some(lease) = lease::take(tx, NAME, at, LEASE)? else { return Ok(Err(Beaten::Busy)) };
     let brief = brief::gather(tx, &sources(&values), now.time_zone())?;
-    let rendered = render(tx, &values, &brief, now)?;
     #[cfg(feature = "sms")]
-    rendered.sms.begin(tx, crate::sms::store::QUEUE)?;
+    brief.sms.begin(tx, crate::sms::store::QUEUE)?;
     #[cfg(feature = "notifications")]
-    rendered.notifications.begin(tx, crate::notifications::QUEUE)?;
-    Ok(Ok(Begun { lease, brief, rendered }))
+    brief.notifications.begin(tx, crate::notifications::QUEUE)?;
+    let wording = wording(tx, &values, now.clone())?;
+    Ok(Ok(Begun { lease, brief, wording }))
 }
 
 /// A person who asks is answered at any hour, but not for more tokens than they allowed a day.
@@ -216,15 +278,8 @@ fn refused(why: Why, rules: &Rules, standing: &Standing, now: &jiff::Zoned) -> O
     }
 }
 
-fn render(
-    tx: &Transaction<'_>,
-    values: &Values,
-    brief: &Brief,
-    now: &jiff::Zoned,
-) -> Result<Rendered, DbError> {
-    let mark = store::next_mark(tx)?;
-    let opening = values.of(&HEARTBEAT_PROMPT);
-    Ok(prompt::heartbeat(&Parts { opening: &opening, brief, now, mark: &mark }))
+fn wording(tx: &Transaction<'_>, values: &Values, now: jiff::Zoned) -> Result<Wording, DbError> {
+    Ok(Wording { opening: values.of(&HEARTBEAT_PROMPT), mark: store::next_mark(tx)?, now })
 }
 
 pub fn rules(values: &Values) -> Rules {

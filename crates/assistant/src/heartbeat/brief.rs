@@ -77,26 +77,40 @@ pub struct Arrival {
     pub identity: String,
     pub text: Untrusted,
     pub sensitive: bool,
+    /// A person wrote it, as far as one can tell, and not a service.
+    pub personal: bool,
 }
 
 impl Arrivals {
+    /// A run begins that may show any of these. One that makes room meanwhile counts as dropped unless it was shown.
+    #[cfg(any(feature = "sms", feature = "notifications"))]
+    pub(super) fn begin(&self, tx: &Transaction<'_>, queue: Queue) -> Result<(), DbError> {
+        let seqs: Vec<i64> = self.items.iter().map(|item| item.seq).collect();
+        pending::show(tx, queue, &seqs)
+    }
+
     fn is_empty(&self) -> bool {
         self.items.is_empty() && self.dropped.is_empty()
     }
 
-    /// The first of them that fit, and how many do not.
-    pub(super) fn fitting(&self, budget: usize, length: impl Fn(&Arrival) -> usize) -> (&[Arrival], usize) {
-        let mut room = budget;
-        let fits = self.items.iter().take_while(|item| match room.checked_sub(length(item)) {
-            Some(left) => {
-                room = left;
+    /// Those that fit, oldest first, and how many do not. What people wrote is chosen before what services sent, and
+    /// what is new before what is old.
+    pub(super) fn fitting(&self, room: usize, length: impl Fn(&Arrival) -> usize) -> (Vec<&Arrival>, usize) {
+        let mut chosen: Vec<(usize, &Arrival)> = self.items.iter().enumerate().collect();
+        chosen.sort_by_key(|(at, item)| (!item.personal, std::cmp::Reverse(*at)));
+        let mut left = room;
+        let fits = chosen.iter().take_while(|(_, item)| match left.checked_sub(length(item)) {
+            Some(rest) => {
+                left = rest;
                 true
             }
             None => false,
         });
         // At least one: a line is bounded, and a queue that shows nothing would never empty.
-        let shown = fits.count().max(1).min(self.items.len());
-        (&self.items[..shown], self.items.len() - shown)
+        let shown = fits.count().max(1).min(chosen.len());
+        chosen.truncate(shown);
+        chosen.sort_by_key(|(at, _)| *at);
+        (chosen.into_iter().map(|(_, item)| item).collect(), self.items.len() - shown)
     }
 }
 
@@ -193,6 +207,7 @@ fn sms(tx: &Transaction<'_>, values: &Values) -> Result<Arrivals, DbError> {
     let items = pending::waiting::<Queued>(tx, QUEUE)?.into_iter().map(|waiting| Arrival {
         seq: waiting.seq,
         identity: waiting.entry.identity(),
+        personal: crate::sms::is_personal(waiting.entry.address.as_written()),
         who: waiting.entry.address,
         title: Untrusted::default(),
         id: waiting.entry.id.0.to_string(),
@@ -212,6 +227,7 @@ fn notifications(tx: &Transaction<'_>) -> Result<Arrivals, DbError> {
         let item = Item::of(&waiting.entry, &jiff::tz::TimeZone::UTC, eyes);
         Arrival {
             seq: waiting.seq,
+            personal: waiting.entry.is_personal(),
             who: item.app_label,
             title: item.title,
             identity: format!("notification {}", item.id.as_str()),
@@ -234,11 +250,6 @@ pub struct Shown {
 
 #[cfg(any(feature = "sms", feature = "notifications"))]
 impl Shown {
-    /// A run begins that shows these.
-    pub(super) fn begin(&self, tx: &Transaction<'_>, queue: Queue) -> Result<(), DbError> {
-        pending::show(tx, queue, &self.seqs)
-    }
-
     /// The run was answered. Where the feature was turned off meanwhile, what waits stays.
     pub(super) fn answered(&self, tx: &Transaction<'_>, queue: Queue, still: Still) -> Result<(), DbError> {
         pending::shown(tx, queue, &self.seqs)?;

@@ -19,6 +19,9 @@ pub(crate) const MIGRATION: Migration =
 pub(crate) const BANNER: Migration =
     Migration { name: "heartbeat/banner", sql: include_str!("../../migrations/heartbeat-banner.sql") };
 
+pub(crate) const ESTIMATES: Migration =
+    Migration { name: "heartbeat/2", sql: include_str!("../../migrations/heartbeat2.sql") };
+
 /// What a run came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {

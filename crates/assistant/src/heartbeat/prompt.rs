@@ -4,14 +4,13 @@
 //! in it can begin a line, end the block or forge a heading.
 
 use jiff::Zoned;
+use kai_llm::window::answer_room;
 
 use super::brief::{Arrival, Arrivals, Brief, Shown, TaskLine};
 use crate::untrusted::{Untrusted, block};
 
 /// What a heartbeat is told unless the person says it otherwise.
 pub const OPENING: &str = include_str!("../../prompts/heartbeat.md");
-/// Tokens that the arrivals of one queue may take: with both queues full, a model with a small window still has room.
-const BUDGET: usize = 2_500;
 /// Characters of one arrival's text, sender and title.
 const TEXT: usize = 200;
 const NAME: usize = 80;
@@ -27,6 +26,14 @@ pub struct Parts<'a> {
     pub now: &'a Zoned,
     /// Stands at both ends of strangers' text.
     pub mark: &'a str,
+    /// Tokens that the arrivals of both queues together may take.
+    pub room: usize,
+}
+
+/// How many tokens arrivals may take in a window: half of what the answer leaves. The other half is for who Kai is, its
+/// tools, and the results of those.
+pub fn arrivals_room(window: usize) -> usize {
+    window.saturating_sub(answer_room(window)) / 2
 }
 
 /// The prompt, and exactly what it shows.
@@ -39,9 +46,10 @@ pub struct Rendered {
 
 pub fn heartbeat(parts: &Parts<'_>) -> Rendered {
     let brief = parts.brief;
-    let (sms_section, sms) = arrivals("New SMS", "SMS", &brief.sms, parts.mark);
+    let (for_sms, for_notifications) = shares(size(&brief.sms), size(&brief.notifications), parts.room);
+    let (sms_section, sms) = arrivals("New SMS", "SMS", &brief.sms, parts.mark, for_sms);
     let (notification_section, notifications) =
-        arrivals("New Notifications", "notifications", &brief.notifications, parts.mark);
+        arrivals("New Notifications", "notifications", &brief.notifications, parts.mark, for_notifications);
     let opening = if parts.opening.trim().is_empty() { OPENING } else { parts.opening };
     let sections = [
         format!("{}\n\nIt is {}.", opening.trim(), parts.now.strftime("%A, %Y-%m-%d %H:%M%:z")),
@@ -81,9 +89,25 @@ fn previous(parts: &Parts<'_>) -> String {
     if lines.is_empty() { String::new() } else { block(parts.mark, &lines) }
 }
 
-fn arrivals(title: &str, what: &str, arrivals: &Arrivals, mark: &str) -> (String, Shown) {
-    let (shown, waiting) = arrivals.fitting(BUDGET, |arrival| kai_llm::tokens(&line(arrival)) + 1);
-    let lines: Vec<String> = shown.iter().map(line).collect();
+/// Tokens that an arrival takes.
+fn length(arrival: &Arrival) -> usize {
+    kai_llm::tokens(&line(arrival)) + 1
+}
+
+fn size(arrivals: &Arrivals) -> usize {
+    arrivals.items.iter().map(length).sum()
+}
+
+/// What each of two gets of the room: half, and what the other does not need.
+fn shares(one: usize, other: usize, room: usize) -> (usize, usize) {
+    let half = room / 2;
+    let rest = |needed: usize| room - needed.min(half);
+    (rest(other), rest(one))
+}
+
+fn arrivals(title: &str, what: &str, arrivals: &Arrivals, mark: &str, room: usize) -> (String, Shown) {
+    let (shown, waiting) = arrivals.fitting(room, length);
+    let lines: Vec<String> = shown.iter().map(|arrival| line(arrival)).collect();
     let listed = format!(
         "These {what} arrived since the last heartbeat. Summarise briefly; only flag items that genuinely need \
          attention.\n{}",
@@ -146,11 +170,16 @@ mod tests {
             identity: format!("x {seq}"),
             text: Untrusted::new(text),
             sensitive: false,
+            personal: true,
         }
     }
 
     fn rendered(brief: &Brief) -> Rendered {
-        heartbeat(&Parts { opening: "Look around.", brief, now: &noon(), mark: "m4rk" })
+        within(brief, 5_000)
+    }
+
+    fn within(brief: &Brief, room: usize) -> Rendered {
+        heartbeat(&Parts { opening: "Look around.", brief, now: &noon(), mark: "m4rk", room })
     }
 
     #[test]
@@ -201,7 +230,8 @@ mod tests {
 
     #[test]
     fn what_is_empty_leaves_no_trace_and_a_blank_opening_means_ours() {
-        let bare = heartbeat(&Parts { opening: " ", brief: &Brief::default(), now: &noon(), mark: "m" });
+        let brief = &Brief::default();
+        let bare = heartbeat(&Parts { opening: " ", brief, now: &noon(), mark: "m", room: 0 });
         assert!(bare.text.starts_with("This is a heartbeat") && !bare.text.contains("## "));
         assert!(bare.text.contains("HEARTBEAT_OK"));
     }
@@ -210,16 +240,43 @@ mod tests {
     fn what_does_not_fit_waits_and_is_said() {
         let items = (0..100).map(|n| arrival(n, "+15550100", "", &"x".repeat(300))).collect();
         let brief = Brief { sms: Arrivals { items, dropped: vec![] }, ..Brief::default() };
-        let rendered = rendered(&brief);
-        let shown = rendered.sms.seqs.len();
-        assert!((20..100).contains(&shown), "{shown}");
-        assert_eq!(
-            rendered.sms.seqs,
-            (0..i64::try_from(shown).unwrap()).collect::<Vec<_>>(),
-            "the oldest first"
-        );
-        assert!(rendered.text.contains(&format!("(and {} more wait)", 100 - shown)));
-        assert!(rendered.text.len() < 18_000);
+        let small = within(&brief, 2_500);
+        let shown = small.sms.seqs.len();
+        assert!((20..50).contains(&shown), "{shown}");
+        let newest: Vec<i64> = (100 - i64::try_from(shown).unwrap()..100).collect();
+        assert_eq!(small.sms.seqs, newest, "the newest are shown, the oldest of them first");
+        assert!(small.text.contains(&format!("(and {} more wait)", 100 - shown)));
+        assert!(small.text.len() < 18_000);
+        let large = within(&brief, arrivals_room(32_768));
+        assert_eq!(large.sms.seqs.len(), 100, "all at once where the model has room");
+        assert!(!large.text.contains("more wait"));
+    }
+
+    #[test]
+    fn what_people_wrote_comes_before_what_services_sent() {
+        let item = |n: i64| Arrival { personal: n % 3 == 0, ..arrival(n, "x", "", &"x".repeat(300)) };
+        let brief = Brief {
+            sms: Arrivals { items: (10..40).map(item).collect(), dropped: vec![] },
+            ..Brief::default()
+        };
+        let one = length(&brief.sms.items[0]);
+        for (room, expected) in
+            [(3, vec![33, 36, 39]), (11, vec![12, 15, 18, 21, 24, 27, 30, 33, 36, 38, 39]), (0, vec![39])]
+        {
+            assert_eq!(within(&brief, room * one).sms.seqs, expected, "room for {room}");
+        }
+    }
+
+    #[test]
+    fn a_queue_gets_what_the_other_leaves() {
+        for (one, other, room, expected) in [
+            (100, 100, 1_000, (900, 900)),
+            (900, 100, 800, (700, 400)),
+            (900, 900, 800, (400, 400)),
+            (0, 900, 800, (400, 800)),
+        ] {
+            assert_eq!(shares(one, other, room), expected, "{one} and {other} in {room}");
+        }
     }
 
     /// Reads a prompt as a careful reader would: headings count outside of marked blocks only.

@@ -25,6 +25,8 @@ pub struct Logged {
     pub outcome: String,
     pub reason: String,
     pub tokens: u64,
+    /// The server did not say all of them.
+    pub estimated: bool,
     pub ms: u64,
 }
 
@@ -71,6 +73,7 @@ pub fn next_mark(tx: &Transaction<'_>) -> Result<String, DbError> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cost {
     pub tokens: u64,
+    pub estimated: bool,
     pub ms: u64,
 }
 
@@ -88,8 +91,17 @@ pub(super) fn record(
     };
     let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     tx.execute(
-        "INSERT INTO heartbeat_log (at, outcome, reason, report, tokens, ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![now.as_millisecond(), outcome.name(), reason, report, number(cost.tokens), number(cost.ms)],
+        "INSERT INTO heartbeat_log (at, outcome, reason, report, tokens, ms, estimated)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        params![
+            now.as_millisecond(),
+            outcome.name(),
+            reason,
+            report,
+            number(cost.tokens),
+            number(cost.ms),
+            cost.estimated
+        ],
     )?;
     // The reports that the next prompts tell stay, however many runs found nothing since.
     tx.execute(
@@ -126,7 +138,8 @@ pub(super) fn previous(tx: &Transaction<'_>) -> Result<Vec<Previous>, DbError> {
 
 /// The last runs, newest first.
 pub fn log(tx: &Transaction<'_>) -> Result<Vec<Logged>, DbError> {
-    let sql = "SELECT at, outcome, reason, tokens, ms FROM heartbeat_log ORDER BY id DESC LIMIT ?1";
+    let sql =
+        "SELECT at, outcome, reason, tokens, ms, estimated FROM heartbeat_log ORDER BY id DESC LIMIT ?1";
     let mut rows = tx.prepare_cached(sql)?;
     let row = |row: &Row<'_>| {
         let number = |column| row.get::<_, i64>(column).map(|n| u64::try_from(n).unwrap_or_default());
@@ -136,6 +149,7 @@ pub fn log(tx: &Transaction<'_>) -> Result<Vec<Logged>, DbError> {
             reason: row.get(2)?,
             tokens: number(3)?,
             ms: number(4)?,
+            estimated: row.get(5)?,
         })
     };
     Ok(rows.query_map([KEPT], row)?.collect::<rusqlite::Result<_>>()?)

@@ -2,14 +2,18 @@
 //! a server found on this machine.
 
 pub mod store;
+pub mod window;
 
 use kai_llm::{Config, Key, Preset, presets};
 use url::{Host, Url};
 
+use self::window::{Window, WindowSource};
 use crate::db::Migration;
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "models/1", sql: include_str!("../../migrations/models.sql") };
+pub(crate) const WINDOWS: Migration =
+    Migration { name: "models/2", sql: include_str!("../../migrations/models2.sql") };
 
 /// One model as it was set up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +24,8 @@ pub struct ConfiguredModel {
     pub base_url: String,
     pub model: String,
     pub key: Option<Key>,
+    /// The window that the person set, in tokens.
+    pub context: Option<usize>,
 }
 
 /// Where a candidate comes from.
@@ -42,6 +48,8 @@ pub struct Candidate {
     /// What is said to it stays on this machine.
     pub local: bool,
     pub config: Config,
+    /// Where the window of `config` is from.
+    pub window_source: WindowSource,
     pub why_not: Option<String>,
 }
 
@@ -98,6 +106,8 @@ fn from_added(added: &ConfiguredModel, around: &Surroundings) -> Candidate {
         )),
         Some(_) => None,
     };
+    let preset_window = preset.map_or(kai_llm::window::UNKNOWN, |preset| preset.window);
+    let window = Window::assumed(added.context, preset_window, None);
     Candidate {
         name: added.name.clone(),
         preset: added.preset.clone(),
@@ -108,9 +118,10 @@ fn from_added(added: &ConfiguredModel, around: &Surroundings) -> Candidate {
             base_url: added.base_url.clone(),
             model: added.model.clone(),
             key,
-            window: preset.map_or(8192, |preset| preset.window),
+            window: window.tokens,
             stream: true,
         },
+        window_source: window.source,
         why_not,
     }
 }
@@ -131,6 +142,7 @@ fn by_itself(preset: &Preset, model: Option<String>, key: Option<Key>, origin: O
         origin,
         local,
         config,
+        window_source: WindowSource::Preset,
         why_not: None,
     })
 }
@@ -158,7 +170,14 @@ mod tests {
     fn added(name: &str, preset_id: &str, key: Option<&str>) -> ConfiguredModel {
         let base_url = preset(preset_id).and_then(|p| p.base_url.clone()).unwrap_or_default();
         let key = key.map(Key::new);
-        ConfiguredModel { name: name.into(), preset: preset_id.into(), base_url, model: "m".into(), key }
+        ConfiguredModel {
+            name: name.into(),
+            preset: preset_id.into(),
+            base_url,
+            model: "m".into(),
+            key,
+            context: None,
+        }
     }
 
     fn names(added: &[ConfiguredModel], around: &Surroundings) -> Vec<String> {

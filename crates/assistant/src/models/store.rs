@@ -7,7 +7,7 @@ use super::ConfiguredModel;
 use crate::db::DbError;
 
 pub fn all(tx: &Transaction<'_>) -> Result<Vec<ConfiguredModel>, DbError> {
-    let sql = "SELECT name, preset, base_url, model, key FROM models ORDER BY position, name";
+    let sql = "SELECT name, preset, base_url, model, key, context FROM models ORDER BY position, name";
     let mut rows = tx.prepare_cached(sql)?;
     let models = rows.query_map([], |row| {
         Ok(ConfiguredModel {
@@ -16,22 +16,44 @@ pub fn all(tx: &Transaction<'_>) -> Result<Vec<ConfiguredModel>, DbError> {
             base_url: row.get(2)?,
             model: row.get(3)?,
             key: row.get::<_, Option<String>>(4)?.map(Key::new),
+            context: row.get::<_, Option<i64>>(5)?.and_then(|tokens| usize::try_from(tokens).ok()),
         })
     })?;
     Ok(models.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Adds a model at the end, or changes the one of that name where it stands. A key stays only where it was made
-/// for: with another address it would go to somebody else.
+/// for: with another address it would go to somebody else. A window that was set stays with its model.
 pub fn keep(tx: &Transaction<'_>, model: &ConfiguredModel) -> Result<(), DbError> {
     tx.execute(
-        "INSERT INTO models (name, position, preset, base_url, model, key)
-         VALUES (?1, (SELECT coalesce(max(position), 0) + 1 FROM models), ?2, ?3, ?4, ?5)
+        "INSERT INTO models (name, position, preset, base_url, model, key, context)
+         VALUES (?1, (SELECT coalesce(max(position), 0) + 1 FROM models), ?2, ?3, ?4, ?5, ?6)
          ON CONFLICT (name) DO UPDATE SET preset = ?2, base_url = ?3, model = ?4,
-             key = coalesce(?5, iif(preset = ?2 AND base_url = ?3, key, NULL))",
-        params![model.name, model.preset, model.base_url, model.model, model.key.as_ref().map(Key::reveal)],
+             key = coalesce(?5, iif(preset = ?2 AND base_url = ?3, key, NULL)),
+             context = coalesce(?6, iif(preset = ?2 AND base_url = ?3 AND model = ?4, context, NULL))",
+        params![
+            model.name,
+            model.preset,
+            model.base_url,
+            model.model,
+            model.key.as_ref().map(Key::reveal),
+            model.context.and_then(|tokens| i64::try_from(tokens).ok()),
+        ],
     )?;
     Ok(())
+}
+
+/// Sets the window of a model, or leaves it to Kai again. What was learned from refusals before counts no longer: the
+/// person knows better. False for a model that is not there.
+pub fn set_context(tx: &Transaction<'_>, name: &str, context: Option<usize>) -> Result<bool, DbError> {
+    let tokens = context.and_then(|tokens| i64::try_from(tokens).ok());
+    let changed = tx.execute("UPDATE models SET context = ?2 WHERE name = ?1", params![name, tokens])?;
+    tx.execute(
+        "UPDATE model_windows SET learned = NULL
+         WHERE (base_url, model) IN (SELECT trim(base_url), trim(model) FROM models WHERE name = ?1)",
+        [name],
+    )?;
+    Ok(changed > 0)
 }
 
 pub fn remove(tx: &Transaction<'_>, name: &str) -> Result<bool, DbError> {
@@ -96,13 +118,14 @@ mod tests {
 
     #[tokio::test]
     async fn order_is_kept_and_a_key_stays_when_none_is_given() {
-        let db = Db::in_memory(&[super::super::MIGRATION]).unwrap();
+        let db = Db::in_memory(&[super::super::MIGRATION, super::super::WINDOWS]).unwrap();
         let model = |name: &str, key: Option<&str>| ConfiguredModel {
             name: name.into(),
             preset: "openai".into(),
             base_url: "u".into(),
             model: "m".into(),
             key: key.map(Key::new),
+            context: None,
         };
         let checked = db.write(move |tx| {
             for name in ["a", "b", "c"] {
@@ -116,6 +139,11 @@ mod tests {
             assert_eq!(all[1].key, Some(Key::new("secret")));
             keep(tx, &ConfiguredModel { base_url: "elsewhere".into(), ..model("a", None) })?;
             assert_eq!(super::all(tx)?[1].key, None, "a key does not go to another server");
+            assert!(set_context(tx, "c", Some(32_768))? && !set_context(tx, "x", None)?);
+            keep(tx, &model("c", None))?;
+            assert_eq!(super::all(tx)?[0].context, Some(32_768), "it stays with its model");
+            keep(tx, &ConfiguredModel { model: "other".into(), ..model("c", None) })?;
+            assert_eq!(super::all(tx)?[0].context, None, "another model has another window");
             Ok::<_, DbError>(())
         });
         checked.await.unwrap();
@@ -123,13 +151,14 @@ mod tests {
 
     #[tokio::test]
     async fn places_are_changed_and_what_was_removed_comes_back_to_its_own() {
-        let db = Db::in_memory(&[super::super::MIGRATION]).unwrap();
+        let db = Db::in_memory(&[super::super::MIGRATION, super::super::WINDOWS]).unwrap();
         let model = |name: &str| ConfiguredModel {
             name: name.into(),
             preset: "openai".into(),
             base_url: "u".into(),
             model: "m".into(),
             key: Some(Key::new("secret")),
+            context: None,
         };
         let names = |tx: &Transaction<'_>| {
             let order = all(tx)?.into_iter().map(|model| model.name).collect::<String>();

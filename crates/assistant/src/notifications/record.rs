@@ -157,7 +157,16 @@ const HIDDEN: [&str; 26] = [
     "민감한 알림 콘텐츠 숨김",
 ];
 
+/// What Android calls the notifications by which people reach each other.
+const BY_PEOPLE: [&str; 3] = ["msg", "call", "missed_call"];
+
 impl Record {
+    /// Did a person write it, as far as one can tell? A conversation holds their messages.
+    pub fn is_personal(&self) -> bool {
+        let category = self.category.as_deref();
+        !self.messages.is_empty() || category.is_some_and(|category| BY_PEOPLE.contains(&category))
+    }
+
     /// The first revision of what was posted, as it was heard at that time.
     pub fn of(post: &Post, heard_at: Timestamp) -> Self {
         let package_name = post.package_name.as_str();

@@ -500,7 +500,37 @@ async fn a_search_brings_twenty_and_a_list_what_fits() {
     let check = house.call(CheckNotifications(house.shelf()), json!({})).await;
     let shown = check["notifications"].as_array().unwrap().len() as u64;
     assert!(shown > 10 && shown + check["more"].as_u64().unwrap() == 90, "{shown} {}", check["more"]);
-    assert_eq!((&check["notifications"][0]["id"], &check["untrusted"]), (&json!("0"), &json!(true)));
+    assert_eq!((&check["notifications"][0]["id"], &check["untrusted"]), (&json!("89"), &json!(true)));
+    assert_eq!((&check["count"], &check["total"]), (&json!(shown), &json!(90)));
+    // Page by page, each one is listed once.
+    let mut listed: Vec<u64> = vec![];
+    let mut arguments = json!({});
+    loop {
+        let page = house.call(CheckNotifications(house.shelf()), arguments).await;
+        let ids = page["notifications"].as_array().unwrap().iter();
+        listed.extend(ids.map(|n| n["id"].as_str().unwrap().parse::<u64>().unwrap()));
+        if page.get("more").is_none() {
+            break;
+        }
+        arguments = json!({"before": listed.last().unwrap().to_string()});
+    }
+    assert_eq!(listed, (0..90).rev().collect::<Vec<u64>>());
+    let gone = house.call(CheckNotifications(house.shelf()), json!({"before": "4711"})).await;
+    assert!(gone["error"].as_str().unwrap().contains("4711"), "{gone}");
+}
+
+#[tokio::test]
+async fn twenty_hits_are_twenty_in_every_script() {
+    for word in ["hello", "привет", "你好嗎"] {
+        let house = House::new().await;
+        let text: String = word.chars().chain([' ']).cycle().take(300).collect();
+        for n in 0..20 {
+            house.clock.advance(SignedDuration::from_secs(1));
+            house.hear(vec![posted(post(&n.to_string(), "app", "t", &format!("{n} {text}")))]).await;
+        }
+        let found = house.call(SearchNotifications(house.shelf()), json!({"query": word})).await;
+        assert_eq!((&found["count"], found.get("more")), (&json!(20), None), "{word}");
+    }
 }
 
 #[tokio::test]

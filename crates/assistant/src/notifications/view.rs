@@ -89,7 +89,7 @@ pub struct Said {
 }
 
 impl Whole {
-    /// With so much of its conversation as fits into `room` bytes of JSON.
+    /// With so much of its conversation as fits into `room` characters of JSON.
     pub fn of(record: &Record, zone: &TimeZone, eyes: Eyes, room: usize) -> Self {
         let said = |message: &ChatMessage| {
             let [_, sender, text] = seen(eyes, [&record.title, &message.sender, &message.text]);

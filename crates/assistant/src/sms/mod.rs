@@ -47,6 +47,16 @@ pub struct Sms {
     pub read: bool,
 }
 
+/// Did a person write it, as far as the sender tells? Services write under names that they chose, or from short numbers.
+pub fn is_personal(sender: &str) -> bool {
+    let digits = sender.chars().filter(char::is_ascii_digit).count();
+    let number = sender.chars().all(|c| c.is_ascii_digit() || "+-./() \u{a0}".contains(c));
+    number && (digits > SHORT || (digits > 0 && sender.trim_start().starts_with('+')))
+}
+
+/// Digits of the longest number that only services have.
+const SHORT: usize = 6;
+
 /// The identity of a message as the ledger names it.
 pub(crate) fn identity_name(id: i64, date: i64, from: &str) -> String {
     format!("sms {id} {date} {from}")
@@ -55,4 +65,27 @@ pub(crate) fn identity_name(id: i64, date: i64, from: &str) -> String {
 /// A moment as it is shown and told: local, with its offset.
 pub fn local(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_personal;
+
+    #[test]
+    fn people_have_numbers_and_services_have_names_or_short_ones() {
+        for (sender, expected) in [
+            ("+15550100", true),
+            ("0171 5550100", true),
+            ("+49 (171) 555-01.00", true),
+            ("DHL", false),
+            ("AD-HDFCBK", false),
+            ("72000", false),
+            ("110", false),
+            ("info@example.org", false),
+            ("", false),
+            ("+", false),
+        ] {
+            assert_eq!(is_personal(sender), expected, "{sender:?}");
+        }
+    }
 }

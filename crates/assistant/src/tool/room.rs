@@ -6,18 +6,19 @@ use serde::Serialize;
 use crate::settings::{TOOL_RESULT_LIMIT, Values};
 use crate::untrusted::{cost, escaped};
 
-/// Bytes of a result besides what it lists.
+/// Characters of a result besides what it lists.
 const FRAME: usize = 300;
 
-/// Bytes of JSON that a result has for what it tells.
+/// Characters of JSON that a result has for what it tells.
 pub fn room(values: &Values) -> usize {
     usize::try_from(values.number(&TOOL_RESULT_LIMIT)).unwrap_or(usize::MAX).saturating_sub(FRAME)
 }
 
-/// The first that fit into `room` bytes of JSON, and how many do not.
+/// The first that fit into `room` characters of JSON, and how many do not.
 pub fn fitting<T: Serialize>(items: Vec<T>, room: usize) -> (Vec<T>, usize) {
     let size = |item: &T| {
-        serde_json::to_string(item).map_or(usize::MAX, |json| escaped(&json).len().saturating_add(1))
+        serde_json::to_string(item)
+            .map_or(usize::MAX, |json| escaped(&json).chars().count().saturating_add(1))
     };
     let (mut left, all) = (room, items.len());
     let mut shown = vec![];
@@ -30,7 +31,7 @@ pub fn fitting<T: Serialize>(items: Vec<T>, room: usize) -> (Vec<T>, usize) {
     (shown, more)
 }
 
-/// The beginning that fits into `room` bytes of a JSON string, and whether that is less than all.
+/// The beginning that fits into `room` characters of a JSON string, and whether that is less than all.
 pub fn beginning(text: &str, room: usize) -> (&str, bool) {
     let mut left = room;
     for (at, c) in text.char_indices() {
@@ -42,7 +43,7 @@ pub fn beginning(text: &str, room: usize) -> (&str, bool) {
     (text, false)
 }
 
-/// The end that fits into `room` bytes of a JSON string.
+/// The end that fits into `room` characters of a JSON string.
 pub fn ending(text: &str, room: usize) -> &str {
     let mut left = room;
     for (at, c) in text.char_indices().rev() {
@@ -54,7 +55,22 @@ pub fn ending(text: &str, room: usize) -> &str {
     text
 }
 
-/// Bytes of JSON that a string takes, without its quotes.
+/// What waits, for a list that may not hold all of it: in its own order (oldest first) where everything fits into
+/// `room`, otherwise the newest that fit, newest first. `before` leaves out what is not older than the entry at that
+/// place. Also says how many older ones had no room.
+pub fn newest<T: Serialize>(mut items: Vec<T>, before: Option<usize>, room: usize) -> (Vec<T>, usize) {
+    if let Some(end) = before {
+        items.truncate(end);
+    }
+    items.reverse();
+    let (mut shown, more) = fitting(items, room);
+    if more == 0 && before.is_none() {
+        shown.reverse();
+    }
+    (shown, more)
+}
+
+/// Characters of JSON that a string takes, without its quotes.
 pub fn size(text: &str) -> usize {
     text.chars().map(cost).sum()
 }
@@ -73,26 +89,51 @@ mod tests {
     }
 
     #[test]
+    fn characters_count_and_not_bytes() {
+        for word in ["Hello", "Привет", "你好嗎", "שלום"] {
+            let text: String = word.chars().cycle().take(200).collect();
+            let (shown, more) = fitting(vec![text; 20], 20 * 203);
+            assert_eq!((shown.len(), more), (20, 0), "{word}");
+        }
+    }
+
+    #[test]
+    fn the_newest_come_first_where_not_all_fit() {
+        let items = vec!["aaaa", "bbbb", "cccc", "dddd"];
+        for (name, before, room, shown, more) in [
+            ("all fit", None, 28, vec!["aaaa", "bbbb", "cccc", "dddd"], 0),
+            ("two fit", None, 15, vec!["dddd", "cccc"], 2),
+            ("the next two", Some(2), 15, vec!["bbbb", "aaaa"], 0),
+            ("nothing is older", Some(0), 15, vec![], 0),
+        ] {
+            assert_eq!(newest(items.clone(), before, room), (shown, more), "{name}");
+        }
+    }
+
+    #[test]
     fn a_text_is_cut_where_its_json_would_be_too_long() {
         for (text, room, expected) in [
             ("abc", 3, ("abc", false)),
             ("abcd", 3, ("abc", true)),
             ("a\"b", 3, ("a\"", true)),
             ("\u{1}a", 6, ("\u{1}", true)),
-            ("äö", 3, ("ä", true)),
+            ("äöü", 2, ("äö", true)),
+            ("漢字!", 2, ("漢字", true)),
+            ("\u{2028}a", 6, ("\u{2028}", true)),
             ("", 0, ("", false)),
         ] {
             let cut = beginning(text, room);
             assert_eq!(cut, expected, "{text:?} in {room}");
             let json = serde_json::to_string(cut.0).unwrap();
-            assert!(json.len() - 2 <= room, "{json}");
-            assert!(size(cut.0) >= json.len() - 2, "{json}");
+            let length = escaped(&json).chars().count() - 2;
+            assert!(length <= room, "{json}");
+            assert_eq!(size(cut.0), length, "{json}");
         }
         for (text, room, expected) in [
             ("abc", 3, "abc"),
             ("abcd", 3, "bcd"),
             ("a\"b", 2, "b"),
-            ("äö", 3, "ö"),
+            ("äöü", 2, "öü"),
             ("", 0, ""),
             ("a", 0, ""),
         ] {

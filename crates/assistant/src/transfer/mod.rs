@@ -72,6 +72,9 @@ struct PlainModel {
     preset: String,
     base_url: String,
     model: String,
+    /// The window that the person set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context: Option<usize>,
 }
 
 /// What is sealed: keys of models, by the model's name, and settings that are secrets.

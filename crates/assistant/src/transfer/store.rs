@@ -46,8 +46,8 @@ fn without_codes(mut whole: Whole, values: &Values) -> Whole {
 }
 
 fn plain(model: &ConfiguredModel) -> PlainModel {
-    let ConfiguredModel { name, preset, base_url, model, .. } = model.clone();
-    PlainModel { name, preset, base_url, model }
+    let ConfiguredModel { name, preset, base_url, model, context, .. } = model.clone();
+    PlainModel { name, preset, base_url, model, context }
 }
 
 pub(super) fn secrets(tx: &Transaction<'_>) -> Result<Secrets, DbError> {
@@ -171,9 +171,11 @@ fn write_models(
     for item in items {
         let told = || format!("{}: {} at {}", item.name, item.model, item.base_url);
         outcome.count(before.get(&item.name).map(plain).as_ref(), item, told);
-        let PlainModel { name, preset, base_url, model } = item.clone();
+        let PlainModel { name, preset, base_url, model, context } = item.clone();
+        let possible = models::window::SMALLEST..=models::window::LARGEST;
+        let context = context.filter(|tokens| possible.contains(tokens));
         let key = import.secrets.model_keys.get(&name).map(|key| Key::new(key.as_str()));
-        models::store::keep(tx, &ConfiguredModel { name, preset, base_url, model, key })?;
+        models::store::keep(tx, &ConfiguredModel { name, preset, base_url, model, key, context })?;
     }
     Ok(())
 }

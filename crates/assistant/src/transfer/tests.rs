@@ -41,6 +41,7 @@ pub(super) fn filled(memories: &[(String, String, u32)], said: &[String]) -> Db 
             preset: "openai".into(),
             base_url: "https://example.org/v1".into(),
             model: "m".into(),
+            context: Some(32_768),
             key: Some(Key::new("sk-very-secret")),
         };
         models::store::keep(tx, &model)?;

@@ -366,9 +366,20 @@ pub(super) enum ModelsCommand {
         /// Which of its models [default: the preset's choice]
         #[arg(long)]
         model: Option<String>,
+        /// Tokens of context it has, or auto [default: what its server says]
+        #[arg(long, value_name = "TOKENS")]
+        context: Option<String>,
         /// Read the key from standard input; on a terminal it is asked for anyway (it never stands in a command line)
         #[arg(long)]
         key_stdin: bool,
+    },
+    /// Set how many tokens of context a model has, or let Kai find out again
+    #[command(after_help = "Examples:\n  kai models context ollama 32768\n  kai models context ollama auto")]
+    Context {
+        /// The name that `kai models list` shows first
+        name: String,
+        /// A number of tokens, or auto
+        context: String,
     },
     /// Ask each model, or the named one, for a word and say what is wrong
     #[command(after_help = "Examples:\n  kai models test\n  kai models test ollama")]
@@ -409,7 +420,7 @@ Examples:
   kai models add openai          (asks for the key)
   kai models add gemini --key-stdin < key.txt
   kai models add ollama --model qwen3
-  kai models add openai-compatible --base-url http://127.0.0.1:8080/v1 --model any";
+  kai models add openai-compatible --base-url http://127.0.0.1:8080/v1 --model any --context 32768";
 
 /// The key of a model: asked for on a terminal, else from standard input if that was typed. `None` if there is none.
 pub(super) fn model_key(

@@ -227,9 +227,13 @@ impl Asking {
     fn models(&self, command: ModelsCommand) -> Result<ExitCode, Failure> {
         match command {
             ModelsCommand::List => self.show(Call::ModelsList, |rows: &Vec<_>| show::models(rows)),
-            ModelsCommand::Add { preset, name, base_url, model, key_stdin } => {
+            ModelsCommand::Add { preset, name, base_url, model, context, key_stdin } => {
                 let key = args::model_key(&preset, base_url.as_deref(), key_stdin)?;
-                self.add_model(NewModel { preset, name, base_url, model, key })
+                self.add_model(NewModel { preset, name, base_url, model, key, context })
+            }
+            ModelsCommand::Context { name, context } => {
+                let call = Call::ModelsContext { name, context };
+                self.show(call, |row: &ModelRow| show::models(std::slice::from_ref(row)))
             }
             ModelsCommand::Test { name } => {
                 let tests: Vec<ModelTest> = self.caller.ask(Call::ModelsTest { name })?;

@@ -73,9 +73,28 @@ pub(crate) fn sign(text: &str) {
     drop(write!(io::stderr(), "\r\u{1b}[K{text}"));
 }
 
+/// A number with a comma between thousands.
+pub(crate) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thousands_are_grouped() {
+        let all = [0, 999, 1_000, 8_192, 131_072, 1_048_576].map(grouped);
+        assert_eq!(all, ["0", "999", "1,000", "8,192", "131,072", "1,048,576"]);
+    }
 
     #[test]
     fn nothing_can_steer_the_terminal() {

@@ -5,10 +5,11 @@ use kai_assistant::ledger::Record;
 use kai_assistant::memory::Memory;
 use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::models::is_unencrypted;
+use kai_assistant::models::window::WindowSource;
 use kai_assistant::tasks::{Missed, Status};
 use kai_llm::Message;
 
-use super::out::visible;
+use super::out::{grouped, visible};
 use crate::alarms::AlarmRow;
 use crate::call::{ModelRow, ModelTest, SettingRow, ToolRow};
 use crate::chats::ChatRow;
@@ -167,8 +168,12 @@ pub(super) fn heartbeat_log(rows: &[LogRow]) -> String {
     }
     let row = |row: &LogRow| {
         let reason = row.reason.as_deref().map(|why| format!(": {}", visible(why))).unwrap_or_default();
-        let cost =
-            if row.tokens > 0 { format!(" ({} tokens, {} ms)", row.tokens, row.ms) } else { String::new() };
+        let tokens = if row.tokens_estimated {
+            format!("about {} tokens, estimated", row.tokens)
+        } else {
+            format!("{} tokens", row.tokens)
+        };
+        let cost = if row.tokens > 0 { format!(" ({tokens}, {} ms)", row.ms) } else { String::new() };
         (row.at_local.clone(), format!("{}{reason}{cost}", row.outcome.replace('_', " ")))
     };
     columns(&rows.iter().map(row).collect::<Vec<_>>())
@@ -401,7 +406,12 @@ pub(super) fn models(rows: &[ModelRow]) -> String {
             (false, false) => "leaves this machine",
             (false, true) => "leaves this machine, unencrypted",
         };
-        let about = format!("{} at {}{from} ({leaves})", visible(&row.model), visible(&row.base_url));
+        let context = match row.origin.as_str() {
+            "demo" => String::new(),
+            _ => format!("; context {} tokens, {}", grouped(row.context), context_from(&row.context_from)),
+        };
+        let at = visible(&row.base_url);
+        let about = format!("{} at {at}{from} ({leaves}{context})", visible(&row.model));
         let state = row
             .why_not
             .as_deref()
@@ -410,6 +420,12 @@ pub(super) fn models(rows: &[ModelRow]) -> String {
         (visible(&row.name), about + &state)
     };
     columns(&rows.iter().map(row).collect::<Vec<_>>())
+}
+
+fn context_from(name: &str) -> &'static str {
+    use WindowSource::{Learned, Preset, Set, Told};
+    let known = [Set, Told, Learned, Preset].into_iter().find(|source| source.name() == name);
+    known.unwrap_or(Preset).in_words()
 }
 
 pub(super) fn model_tests(tests: &[ModelTest]) -> String {

@@ -11,7 +11,6 @@ use jiff::{SignedDuration, Timestamp};
 use kai_assistant::agent::conversation::{self, Whole};
 use kai_assistant::device::alarm::Alarm;
 use kai_assistant::memory::store::{self as memory, Removed};
-use kai_assistant::models::{ConfiguredModel, store as models};
 use kai_assistant::tasks::store as tasks;
 use kai_assistant::tasks::{Task, TaskRun};
 use serde::Deserialize;
@@ -19,6 +18,7 @@ use serde::Deserialize;
 use super::{Web, reply};
 use crate::alarms;
 use crate::failure::Failure;
+use crate::models;
 
 /// So long a deletion can be taken back.
 const LIFE: SignedDuration = SignedDuration::from_secs(60);
@@ -30,8 +30,7 @@ pub(super) enum Kept {
     Memory(Removed),
     Task(Box<Task>, Vec<TaskRun>),
     Alarm(Alarm),
-    /// With its key, and where it stood.
-    Model(Box<ConfiguredModel>, usize),
+    Model(Box<models::Removed>),
 }
 
 /// Where a deletion is told of.
@@ -50,14 +49,14 @@ impl Kept {
             Self::Task(task, _) => &task.description,
             Self::Alarm(alarm) if alarm.label.is_empty() => "Alarm",
             Self::Alarm(alarm) => &alarm.label,
-            Self::Model(model, _) => &model.name,
+            Self::Model(removed) => &removed.model.name,
         }
     }
 
     fn told(&self) -> Told {
         match self {
             Self::Chat(_) => Told::InChats,
-            Self::Memory(_) | Self::Task(..) | Self::Alarm(_) | Self::Model(..) => Told::InSettings,
+            Self::Memory(_) | Self::Task(..) | Self::Alarm(_) | Self::Model(_) => Told::InSettings,
         }
     }
 
@@ -71,9 +70,8 @@ impl Kept {
             Self::Memory(removed) => web.app.db.write(move |tx| memory::put_back(tx, &removed)).await?,
             Self::Task(task, runs) => web.app.db.write(move |tx| tasks::restore(tx, &task, &runs)).await?,
             Self::Alarm(alarm) => alarms::put_back(&web.app, alarm).await?,
-            Self::Model(model, at) => {
-                let back = web.app.db.write(move |tx| models::restore(tx, &model, at)).await?;
-                if !back {
+            Self::Model(removed) => {
+                if !models::put_back(&web.app, *removed).await? {
                     return Err(Failure::failed("Another model has its name by now."));
                 }
             }

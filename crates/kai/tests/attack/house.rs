@@ -165,7 +165,7 @@ impl House {
         let models = [ready(model)];
         let round = Errands { db: &self.app.db, clock: self.clock.as_ref() }.begin().await.unwrap().unwrap();
         let claim = round.claim().await.unwrap().unwrap();
-        assert_eq!(round.run(claim, self.driver(&models, &Nobody, RunKind::Task)).await.unwrap(), None);
+        assert_eq!(round.run(claim, Ok(self.driver(&models, &Nobody, RunKind::Task))).await.unwrap(), None);
         round.end().await.unwrap();
     }
 }

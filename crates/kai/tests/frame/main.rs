@@ -11,6 +11,7 @@ mod bus;
 mod cli;
 #[cfg(feature = "sms")]
 mod codes;
+mod context;
 mod crowd;
 mod daemon;
 mod device;

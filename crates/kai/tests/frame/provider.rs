@@ -114,6 +114,10 @@ struct State {
     flooded: u64,
     /// Pieces that may still be said.
     steps: usize,
+    /// The path at which it tells its window, and what it says there; it knows no other.
+    tells: Option<(&'static str, String)>,
+    /// First lines of the requests for it.
+    told: Vec<String>,
 }
 
 #[derive(Clone)]
@@ -143,6 +147,15 @@ impl Provider {
         let Some(asked) = read_request(&mut stream) else { return };
         let act = {
             let mut state = self.state.lock().unwrap();
+            if asked.head.starts_with("GET ") || asked.head.starts_with("POST /api/show") {
+                let line = asked.head.lines().next().unwrap_or_default().to_owned();
+                let here = state.tells.clone().filter(|(path, _)| line.contains(path));
+                state.told.push(line);
+                drop(state);
+                let (status, body) =
+                    here.map_or(("404 Not Found", "{}".to_owned()), |(_, body)| ("200 OK", body));
+                return self.play(&mut stream, Act::status(status, "application/json", &body));
+            }
             state.asked.push(asked.clone());
             if state.script.len() > 1 { state.script.remove(0) } else { state.script[0].clone() }
         };
@@ -205,6 +218,16 @@ impl Provider {
     /// Bytes that callers took of floods.
     pub(crate) fn flooded(&self) -> u64 {
         self.state.lock().unwrap().flooded
+    }
+
+    /// From now on it tells this at this path.
+    pub(crate) fn tells(&self, path: &'static str, body: &str) {
+        self.state.lock().unwrap().tells = Some((path, body.to_owned()));
+    }
+
+    /// How often it was asked for its window, at any path.
+    pub(crate) fn asked_for_window(&self) -> usize {
+        self.state.lock().unwrap().told.len()
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {

@@ -90,14 +90,15 @@ async fn request<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> Option<(S
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.ok()?);
-        if !head.starts_with(b"P") {
+        if !head.starts_with(b"P") && !head.starts_with(b"G") {
             // A handshake, perhaps; a plain server would answer that this is no HTTP.
             stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await.ok()?;
             return None;
         }
     }
     let head = String::from_utf8(head).unwrap().to_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?.parse().ok()?;
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("0");
+    let length = length.parse().ok()?;
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.ok()?;
     Some((head, body))

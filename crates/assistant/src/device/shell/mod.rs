@@ -183,7 +183,7 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// The result that a model reads, within `room` bytes of JSON. Pure.
+/// The result that a model reads, within `room` characters of JSON. Pure.
 fn told(ran: &Ran, patience: Duration, room: usize) -> ShellOutput {
     let for_out = (room / 4 * 3).max(room.saturating_sub(ran.stderr.size()));
     let for_err = room.saturating_sub(for_out.min(ran.stdout.size()));

@@ -59,7 +59,7 @@ impl Printed {
         room::size(&self.head).saturating_add(room::size(&self.tail))
     }
 
-    /// What fits into `room` bytes of JSON: the whole, or its beginning and its end and how much is missing.
+    /// What fits into `room` characters of JSON: the whole, or its beginning and its end and how much is missing.
     pub(super) fn fitted(&self, room: usize) -> String {
         if self.left_out == 0 && self.size() <= room {
             return self.head.clone();

@@ -8,8 +8,8 @@ use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::legible::visible;
 use kai_assistant::models::is_unencrypted;
-use kai_assistant::models::store::{self, Move};
-use kai_assistant::models::{ConfiguredModel, preset};
+use kai_assistant::models::preset;
+use kai_assistant::models::store::Move;
 use kai_llm::{Preset, presets};
 use maud::{Markup, html};
 
@@ -18,6 +18,7 @@ use super::form::Form;
 use super::parts::{Button, Region, button, form};
 use super::passing::Trial;
 use crate::call::{Call, ModelRow, NewModel};
+use crate::cli::out::grouped;
 use crate::failure::Failure;
 use crate::models;
 use crate::web::bin::Kept;
@@ -76,6 +77,7 @@ fn model(look: &Look<'_>, row: &ModelRow, stands: Stands) -> Markup {
                 @for tag in tags(row) { span class="tag" { (tag) } }
             }
             p class="quiet" { (visible(&row.model)) " · " (visible(&row.base_url)) }
+            @if row.origin != "demo" { p class="quiet" data-testid="model-context" { (window(row)) } }
             @if is_unencrypted(&row.base_url) {
                 p class="remark" data-testid="model-unencrypted" {
                     "Whoever is on the way to it can read what you ask and what it answers"
@@ -88,6 +90,17 @@ fn model(look: &Look<'_>, row: &ModelRow, stands: Stands) -> Markup {
             @if look.place.open("model") == Some(&row.name) { (changing(look, row)) }
         }
     }
+}
+
+/// How much the model is taken to hold, and why.
+fn window(row: &ModelRow) -> String {
+    let why = match row.context_from.as_str() {
+        "set" => "set by you",
+        "server" => "told by the server",
+        "refusal" => "learned when it refused a longer request",
+        _ => "assumed",
+    };
+    format!("Context window: {} tokens, {why}", grouped(row.context))
 }
 
 fn tags(row: &ModelRow) -> Vec<&'static str> {
@@ -154,6 +167,7 @@ fn acts(look: &Look<'_>, row: &ModelRow, stands: Stands, trial: Option<&Trial>) 
 fn changing(look: &Look<'_>, row: &ModelRow) -> Markup {
     let Some(preset) = preset(&row.preset) else { return html! {} };
     let key = if row.has_key { "Leave empty to keep the key it has" } else { "None yet" };
+    let context = if row.context_from == "set" { row.context.to_string() } else { String::new() };
     let shown = Fields {
         card: "models",
         preset,
@@ -161,6 +175,7 @@ fn changing(look: &Look<'_>, row: &ModelRow) -> Markup {
         base_url: &row.base_url,
         model: &row.model,
         key,
+        context: &context,
     };
     fields(look, &shown)
 }
@@ -173,7 +188,7 @@ fn adding(look: &Look<'_>) -> Markup {
         (choices(look, "Services on the internet", presets().iter().filter(|preset| !near(preset)), chosen))
         @if let Some(preset) = chosen {
             @let key = if preset.needs_key { "Your key for it" } else { "Only if the server wants one" };
-            (fields(look, &Fields { card: "add", preset, name: None, base_url: "", model: "", key }))
+            (fields(look, &Fields { card: "add", preset, name: None, base_url: "", model: "", key, context: "" }))
         }
     }
 }
@@ -208,10 +223,12 @@ struct Fields<'a> {
     base_url: &'a str,
     model: &'a str,
     key: &'a str,
+    /// The window that the person set.
+    context: &'a str,
 }
 
 fn fields(look: &Look<'_>, shown: &Fields<'_>) -> Markup {
-    let Fields { card, preset, name, base_url, model, key } = *shown;
+    let Fields { card, preset, name, base_url, model, key, context } = *shown;
     let typed = |field: &str| look.told.and_then(|told| told.typed(card, field));
     let line = |field: &str, label: &str, value: &str, hint: &str| {
         let id = format!("{card}-{field}");
@@ -234,6 +251,7 @@ fn fields(look: &Look<'_>, shown: &Fields<'_>) -> Markup {
         label for=(key_id) { "Key" }
         // Never filled in: what is stored is not shown, not even its length.
         input type="password" id=(key_id) data-testid=(key_id) name="key" placeholder=(key) autocomplete="new-password";
+        (line("context", "Context window in tokens", context, "Leave empty to let Kai find out"))
         p class="quiet" { "What is left empty is as shown. A key is stored encrypted, and never shown again." }
         div class="choices" {
             button type="submit" class="primary" data-testid=(format!("{card}-save")) {
@@ -252,6 +270,7 @@ async fn add(headers: HeaderMap, form: Form) -> Response {
         base_url: typed("base_url"),
         model: typed("model"),
         key: typed("key"),
+        context: Some(typed("context").unwrap_or_else(|| "auto".to_owned())),
     };
     let name = new.name.clone().unwrap_or_else(|| new.preset.clone());
     let done = form.call(Call::ModelsAdd(new)).await;
@@ -299,11 +318,8 @@ async fn remove(form: Form) -> Response {
 }
 
 async fn put_away(web: &Web, name: String) -> Result<(), Failure> {
-    let all: Vec<ConfiguredModel> = web.app.db.read(store::all).await?;
-    models::remove(&web.app, name.clone()).await?;
-    if let Some((at, model)) = all.into_iter().enumerate().find(|(_, model)| model.name == name) {
-        web.bin.put(Kept::Model(Box::new(model), at), web.app.clock.now());
-    }
+    let removed = models::remove(&web.app, name.clone()).await?;
+    web.bin.put(Kept::Model(Box::new(removed)), web.app.clock.now());
     web.passing.forget_trial(&name);
     web.turns.move_on();
     Ok(())

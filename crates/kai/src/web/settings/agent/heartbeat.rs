@@ -157,7 +157,7 @@ fn run_now(look: &Look<'_>, running: bool) -> Markup {
 
 /// The prompt to the byte.
 async fn dry_run(look: &Look<'_>) -> Result<Markup, Failure> {
-    let dry = heartbeat::dry_run(&look.web.app).await?;
+    let dry = heartbeat::dry_run(&look.web.app, &look.web.app.around).await?;
     Ok(html! {
         p class="quiet" data-testid="heartbeat-tokens" {
             "About " (dry.tokens) " tokens, with " (dry.tools.len()) " tools: " (dry.tools.join(", "))
@@ -192,7 +192,7 @@ fn logged(look: &Look<'_>, row: &LogRow) -> Markup {
                 span { (came_to) }
                 span class="quiet" {
                     (page::moment(row.at, &look.web.app.clock.zone()))
-                    @if row.tokens > 0 { " · " (row.tokens) " tokens · " (row.ms / 1000) "." (row.ms % 1000 / 100) " s" }
+                    @if row.tokens > 0 { " · " @if row.tokens_estimated { "about " } (row.tokens) " tokens · " (row.ms / 1000) "." (row.ms % 1000 / 100) " s" }
                 }
             }
             @if let Some(reason) = &row.reason { p class="trouble-text" { (reason) } }

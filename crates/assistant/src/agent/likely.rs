@@ -1,0 +1,61 @@
+//! Which tools a model is likely to call, for when not all of them fit. Pure.
+
+use kai_llm::{Message, ToolSpec};
+
+/// The tools that people need least often, the rarest first. Any other is likelier than these.
+const RARE: &[&str] = &[
+    "get_location_from_ip",
+    "promote_learning",
+    "memory_reinforce",
+    "dismiss_notification",
+    "shell_command",
+    "cancel_task",
+    "memory_forget",
+    "send_notification",
+    "create_calendar_event",
+    "memory_learn",
+    "open_url",
+    "list_tasks",
+    "set_alarm",
+    "check_drafts",
+    "search_notifications",
+    "schedule_task",
+    "fetch_url",
+];
+
+/// How likely this tool is to be called next; higher is likelier. One that the person speaks of comes before all others.
+pub(super) fn likely(tool: &ToolSpec, messages: &[Message]) -> u32 {
+    let rarity = RARE.iter().position(|rare| *rare == tool.name).unwrap_or(RARE.len());
+    let rank = u32::try_from(rarity).unwrap_or(u32::MAX);
+    let said = messages.iter().rev().find_map(|message| match message {
+        Message::User { text } => Some(text.to_lowercase()),
+        Message::Assistant { .. } | Message::Tool { .. } => None,
+    });
+    let spoken_of = said.is_some_and(|said| tool.name.split('_').any(|word| is_spoken(word, &said)));
+    if spoken_of { rank.saturating_add(100) } else { rank }
+}
+
+/// Words such as "get" and "from" are in every sentence.
+const EMPTY: &[&str] = &["get", "from", "check", "read", "send", "create", "set", "list", "open"];
+
+fn is_spoken(word: &str, said: &str) -> bool {
+    !EMPTY.contains(&word) && word.len() >= 3 && said.contains(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_person_speaks_of_comes_first_and_what_is_rare_last() {
+        let tool = |name: &str| ToolSpec {
+            name: name.to_owned(),
+            description: String::new(),
+            parameters: serde_json::json!({}),
+        };
+        let said = [Message::User { text: "Wake me with an ALARM at 7.".to_owned() }];
+        let mut names = ["get_location_from_ip", "read_sms", "set_alarm", "fetch_url", "shell_command"];
+        names.sort_by_key(|name| std::cmp::Reverse(likely(&tool(name), &said)));
+        assert_eq!(names, ["set_alarm", "read_sms", "fetch_url", "shell_command", "get_location_from_ip"]);
+    }
+}

@@ -1,0 +1,125 @@
+//! Counts what a run costs while it runs, so that a run that is cut off has a cost, too.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kai_llm::{ModelError, Reply, Usage, tokens};
+
+/// Tokens of one run. What the server says counts; where it says nothing, an estimate does.
+#[derive(Debug, Default)]
+pub struct Meter(Mutex<State>);
+
+/// What a run has cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spent {
+    pub tokens: u64,
+    /// Not all of it is what a server said.
+    pub estimated: bool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    spent: Spent,
+    /// The request that is under way, by estimate: what left, and what has come back of the answer.
+    left: u64,
+    heard: u64,
+}
+
+impl Meter {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request of about this many tokens leaves.
+    pub(super) fn leaves(&self, tokens: usize) {
+        let mut state = self.state();
+        (state.left, state.heard) = (whole(tokens), 0);
+    }
+
+    /// A piece of the answer came.
+    pub(super) fn hears(&self, text: &str) {
+        self.state().heard += whole(tokens(text));
+    }
+
+    /// The answer is there.
+    pub(super) fn answered(&self, reply: &Reply) {
+        let mut state = self.state();
+        let Usage { input, output } = reply.usage;
+        let calls =
+            reply.calls.iter().map(|call| tokens(&call.name) + tokens(&call.arguments)).sum::<usize>();
+        let said = whole(tokens(&reply.text) + calls);
+        let (input, output) =
+            (Some(input).filter(|tokens| *tokens > 0), Some(output).filter(|tokens| *tokens > 0));
+        state.spent.estimated |= input.is_none() || (output.is_none() && said > 0);
+        let cost = input.unwrap_or(state.left).saturating_add(output.unwrap_or(said));
+        state.spent.tokens = state.spent.tokens.saturating_add(cost);
+        (state.left, state.heard) = (0, 0);
+    }
+
+    /// There is no answer. A server that worked on one has its price all the same; one that refused, or was never
+    /// reached, has none.
+    pub(super) fn failed(&self, error: &ModelError) {
+        let mut state = self.state();
+        let worked = match error {
+            ModelError::TimedOut { .. } | ModelError::Garbled { .. } | ModelError::TooLarge { .. } => true,
+            _ => state.heard > 0,
+        };
+        if worked {
+            state.spent = state.total();
+        }
+        (state.left, state.heard) = (0, 0);
+    }
+
+    /// What it has cost until now, with what is under way.
+    pub fn spent(&self) -> Spent {
+        self.state().total()
+    }
+}
+
+impl State {
+    fn total(&self) -> Spent {
+        let open = self.left.saturating_add(self.heard);
+        Spent { tokens: self.spent.tokens.saturating_add(open), estimated: self.spent.estimated || open > 0 }
+    }
+}
+
+fn whole(tokens: usize) -> u64 {
+    u64::try_from(tokens).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn reply(input: u64, output: u64) -> Reply {
+        Reply { text: "hello world".to_owned(), usage: Usage { input, output }, ..Reply::default() }
+    }
+
+    #[test]
+    fn what_the_server_says_counts_and_otherwise_an_estimate_does() {
+        let late = ModelError::TimedOut { at: String::new(), after: Duration::ZERO };
+        let spent = |tokens, estimated| Spent { tokens, estimated };
+        for (name, outcome, expected) in [
+            ("told", Some(Ok(reply(70, 3))), spent(73, false)),
+            ("untold", Some(Ok(reply(0, 0))), spent(104, true)),
+            ("half told", Some(Ok(reply(70, 0))), spent(74, true)),
+            ("too late", Some(Err(late)), spent(101, true)),
+            ("refused", Some(Err(ModelError::BadKey)), spent(0, false)),
+            ("cut off from outside", None, spent(101, true)),
+        ] {
+            let meter = Meter::default();
+            meter.leaves(100);
+            let refused = matches!(outcome, Some(Err(ModelError::BadKey)));
+            if !refused {
+                meter.hears("hel");
+            }
+            match outcome {
+                Some(Ok(reply)) => meter.answered(&reply),
+                Some(Err(error)) => meter.failed(&error),
+                None => {}
+            }
+            assert_eq!(meter.spent(), expected, "{name}");
+        }
+    }
+}
