@@ -40,10 +40,12 @@ pub const MIGRATIONS: &[db::Migration] = &[
     settings::MIGRATION,
     memory::MIGRATION,
     memory::TAINT,
+    memory::CONFIRMED,
     models::MIGRATION,
     agent::conversation::MIGRATION,
     agent::conversation::TAINT,
     agent::conversation::CODES_AND_STOPS,
+    agent::conversation::LEVELS,
     ledger::MIGRATION,
     ledger::EDGES,
     ledger::DAYS,
@@ -58,6 +60,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     sms::MIGRATION,
     device::MIGRATION,
     tasks::MIGRATION,
+    tasks::LEVELS,
     #[cfg(feature = "notifications")]
     notifications::MIGRATION,
 ];

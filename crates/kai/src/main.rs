@@ -2,6 +2,7 @@
 
 mod answer;
 mod around;
+mod asking;
 mod call;
 mod caller;
 mod chats;

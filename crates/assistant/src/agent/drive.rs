@@ -21,7 +21,7 @@ use super::unseen::without_codes;
 use super::{Event, Face, Hands, Ready, mentions, prompt};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
-use crate::gate::{self, RunKind, Taint};
+use crate::gate::{self, Level, RunKind};
 use crate::lease::{self, Lease};
 use crate::ledger::{self, Record};
 use crate::memory::{self, Memory};
@@ -40,7 +40,7 @@ pub struct Driver<'a> {
     pub face: &'a dyn Face,
     pub kind: RunKind,
     /// What a request holds from the start, before anything was read in it.
-    pub taint: Taint,
+    pub level: Level,
     /// Messages that what is said tells of, by their identities; for the ledger.
     pub shown: &'a [String],
     pub platform: &'a str,
@@ -98,14 +98,8 @@ const LEASE: SignedDuration = SignedDuration::from_mins(15);
 /// What a request is made of besides the conversation; read anew for each.
 struct Surroundings {
     values: Values,
+    /// Those that the person confirmed: they are the person's own, and raise no level.
     memories: Vec<Memory>,
-}
-
-impl Surroundings {
-    /// What was remembered of strangers' words is still theirs.
-    fn taint(&self) -> Taint {
-        if self.memories.iter().any(|memory| memory.tainted) { Taint::Tainted } else { Taint::Clean }
-    }
 }
 
 /// A turn in the making: the decisions, and what is not stored yet.
@@ -114,8 +108,8 @@ struct Progress {
     conversation: ConversationId,
     /// `None` for a turn that is not kept.
     lease: Option<Held>,
-    /// Of what it held before anything was read in it.
-    taint: Taint,
+    /// Of what it held so far.
+    level: Level,
     codes_shown: bool,
     turn: Turn,
     /// Messages up to here are stored.
@@ -133,7 +127,7 @@ impl Progress {
     fn of(
         conversation: ConversationId,
         lease: Option<Held>,
-        taint: Taint,
+        level: Level,
         history: Vec<Message>,
     ) -> (Self, Step) {
         let stored = history.len();
@@ -141,7 +135,7 @@ impl Progress {
         let progress = Self {
             conversation,
             lease,
-            taint,
+            level,
             codes_shown: false,
             turn,
             stored,
@@ -244,7 +238,7 @@ impl Driver<'_> {
             return Err(TurnError::NoModel);
         }
         let (mut progress, step) =
-            Progress::of(ConversationId(0), None, self.taint, vec![Message::User { text: said }]);
+            Progress::of(ConversationId(0), None, self.level, vec![Message::User { text: said }]);
         self.go_on(&mut progress, step).await
     }
 
@@ -292,16 +286,15 @@ impl Driver<'_> {
                 // No provider begins with an answer, and reports that nobody asked for would be left out.
                 history.insert(0, Message::User { text: REPORTS.to_owned() });
             }
-            // Reports tell what strangers wrote, though no tool's result is among them; and an answer may tell what a
-            // memory said that was forgotten since.
-            let taint = if conversation::is_tainted(tx, id)? { Taint::Tainted } else { Taint::Clean };
-            Ok((id, lease, history, taint, codes))
+            // Reports tell what people wrote, though no tool's result is among them.
+            let level = conversation::level(tx, id)?;
+            Ok((id, lease, history, level, codes))
         };
-        let (conversation, lease, history, taint, codes) =
+        let (conversation, lease, history, level, codes) =
             self.db.write(begun).await.map_err(|e: TurnError| e)?;
         let held =
             Held { db: self.db.clone(), conversation, lease, given_back: false, hearing: Mutex::default() };
-        let (progress, step) = Progress::of(conversation, Some(held), taint.max(self.taint), history);
+        let (progress, step) = Progress::of(conversation, Some(held), level.max(self.level), history);
         Ok((Progress { codes_shown: codes == Codes::Shown, ..progress }, step))
     }
 
@@ -313,7 +306,7 @@ impl Driver<'_> {
             .read(move |tx| {
                 let values = settings::load(tx)?;
                 let remembers = remembers && values.on(&MEMORY_ENABLED);
-                let memories = if remembers { memory::store::all(tx)? } else { vec![] };
+                let memories = if remembers { memory::store::confirmed(tx)? } else { vec![] };
                 Ok::<_, DbError>(Surroundings { values, memories })
             })
             .await?;
@@ -370,7 +363,7 @@ impl Driver<'_> {
             return Ok(Err(ModelError::TooLong));
         }
         // It never goes down: what was read once may be in anything said since.
-        progress.taint = self.taint(progress, around);
+        progress.level = self.level(progress);
         let mut seen = mentions::mentions(progress.turn.messages(), &request.messages);
         seen.extend(self.shown.iter().cloned());
         self.store_request(progress, ready, ready.model.body(&request), seen).await?;
@@ -391,7 +384,7 @@ impl Driver<'_> {
     fn request(&self, progress: &Progress, around: &Surroundings, offer: Offer, model: &str) -> Request {
         let turn = &progress.turn;
         let tools = match offer {
-            Offer::Tools => self.offered(&around.values, self.taint(progress, around)),
+            Offer::Tools => self.offered(&around.values, self.level(progress)),
             Offer::Nothing => vec![],
         };
         let messages = repair(turn.messages(), &tools, turn.began_at());
@@ -411,14 +404,14 @@ impl Driver<'_> {
         Request { system, messages, tools }
     }
 
-    fn taint(&self, progress: &Progress, around: &Surroundings) -> Taint {
-        let read = gate::taint(progress.turn.messages(), |tool| self.toolbox.has(tool));
-        read.max(progress.taint).max(around.taint())
+    fn level(&self, progress: &Progress) -> Level {
+        let read = gate::level(progress.turn.messages(), |tool| self.toolbox.has(tool));
+        read.max(progress.level)
     }
 
-    fn offered(&self, values: &Values, taint: Taint) -> Vec<ToolSpec> {
+    fn offered(&self, values: &Values, level: Level) -> Vec<ToolSpec> {
         let mut tools = self.toolbox.offered(values);
-        tools.retain(|tool| gate::offered(self.kind, taint, &tool.name));
+        tools.retain(|tool| gate::offered(self.kind, level, &tool.name));
         tools
     }
 
@@ -431,15 +424,14 @@ impl Driver<'_> {
     ) -> Result<(), DbError> {
         let (id, now, model) = (progress.conversation, self.clock.now(), ready.label.clone());
         let lease = progress.lease.as_ref().map(|held| held.lease.clone());
-        let tainted = lease.is_some() && progress.taint == Taint::Tainted;
+        let level = progress.level;
         let results = progress.unstored();
         let records = std::mem::take(&mut progress.records);
         let leaving = move |tx: &Transaction<'_>| {
             lease.iter().try_for_each(|lease| lease::renew(tx, lease, now, LEASE))?;
             conversation::append(tx, id, &results, None, now)?;
-            if tainted {
-                conversation::mark_tainted(tx, id)?;
-            }
+            // Of a turn that is not kept there is no conversation to raise.
+            conversation::raise(tx, id, level)?;
             records.iter().try_for_each(|record| ledger::append(tx, record, now))?;
             ledger::request(tx, id.0, &model, &body, &seen, now)
         };
@@ -448,7 +440,7 @@ impl Driver<'_> {
 
     /// Stores what the model said, and that its calls are about to run, before any of them does.
     async fn keep_reply(&self, progress: &mut Progress, reply: Reply) -> Result<Step, DbError> {
-        let (usage, hands) = (reply.usage, self.hands(progress, progress.taint));
+        let (usage, hands) = (reply.usage, self.hands(progress, progress.level));
         progress.usage.input = progress.usage.input.saturating_add(usage.input);
         progress.usage.output = progress.usage.output.saturating_add(usage.output);
         progress.cut_off = reply.cut_off;
@@ -475,11 +467,11 @@ impl Driver<'_> {
     /// All calls of a round at once; results in call order.
     async fn run_all(&self, progress: &mut Progress, calls: &[ToolCall]) -> Result<Vec<String>, DbError> {
         let around = self.surroundings().await?;
-        progress.taint = self.taint(progress, &around);
+        progress.level = self.level(progress);
         let messages = progress.turn.messages();
-        let hands = self.hands(progress, progress.taint);
+        let hands = self.hands(progress, progress.level);
         let ran = calls.iter().map(|call| {
-            let verdict = gate::judge(self.kind, hands.run.taint, messages, call);
+            let verdict = gate::judge(self.kind, hands.run.level, messages, call);
             hands.run(call, &around.values, verdict)
         });
         let (results, records): (Vec<_>, Vec<_>) = try_join_all(ran).await?.into_iter().unzip();
@@ -487,10 +479,11 @@ impl Driver<'_> {
         Ok(results)
     }
 
-    fn hands(&self, progress: &Progress, taint: Taint) -> Hands<'_> {
+    fn hands(&self, progress: &Progress, level: Level) -> Hands<'_> {
         let Self { db, clock, toolbox, face, kind, .. } = *self;
         let (conversation, elsewhere) = (progress.conversation.0, face.elsewhere());
-        let run = Run { kind, conversation, elsewhere, taint, codes_shown: progress.codes_shown };
+        let codes_shown = progress.codes_shown;
+        let run = Run { kind, conversation, elsewhere, level, confirmed: false, codes_shown };
         Hands { db, clock, toolbox, face, run }
     }
 }

@@ -15,7 +15,7 @@ use crate::agent::conversation;
 use crate::agent::{Answer, Driver, TurnError};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
-use crate::gate::{RunKind, Taint};
+use crate::gate::RunKind;
 use crate::lease::{self, Lease};
 use crate::settings::{
     self, HEARTBEAT_ACTIVE_END, HEARTBEAT_ACTIVE_START, HEARTBEAT_DAILY_TOKENS, HEARTBEAT_ENABLED,
@@ -91,9 +91,9 @@ impl Beat<'_> {
             Ok(driver) => driver,
             Err(why) => return self.settle(lease, Settled::of(&brief, rendered, Err(&why)), started).await,
         };
-        let taint = if brief.is_tainted() { Taint::Tainted } else { Taint::Clean };
+        let level = brief.level();
         let shown = [&rendered.sms.identities[..], &rendered.notifications.identities].concat();
-        let driver = Driver { kind: RunKind::Heartbeat, taint, shown: &shown, ..driver };
+        let driver = Driver { kind: RunKind::Heartbeat, level, shown: &shown, ..driver };
         let asking = driver.unattended(rendered.text.clone());
         let answer = tokio::time::timeout(LONGEST, asking).await.map_err(|_| "It took longer than an hour.");
         self.settle(lease, Settled::of(&brief, rendered, answer), started).await

@@ -4,14 +4,29 @@ use std::io::{self, IsTerminal, Write};
 
 use rustix::termios::{QueueSelector, tcflush};
 
-/// Asks on the terminal; everything but a plain yes is a no.
-pub(super) fn given(question: &str) -> bool {
+/// Asks on the terminal; everything but a plain yes is a no. Whoever types `d` sees `details` and is asked again.
+pub(super) fn given(question: &str, details: &str) -> bool {
+    while let Some(typed) = typed(question) {
+        if typed.trim() != "d" {
+            return is_yes(&typed);
+        }
+        drop(writeln!(io::stderr(), "{details}"));
+    }
+    false
+}
+
+fn is_yes(typed: &str) -> bool {
+    matches!(typed.trim(), "y" | "Y" | "yes")
+}
+
+/// What was typed below the question; `None` where nobody could see it.
+fn typed(question: &str) -> Option<String> {
     // Who does not see the question cannot say yes to it.
     if !io::stderr().is_terminal() || tcflush(io::stdin(), QueueSelector::IFlush).is_err() {
-        return false;
+        return None;
     }
     drop(write!(io::stderr(), "{question} [y/N] "));
     let mut typed = String::new();
     drop(io::stdin().read_line(&mut typed));
-    matches!(typed.trim(), "y" | "Y" | "yes")
+    Some(typed)
 }
