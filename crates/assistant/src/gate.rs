@@ -99,6 +99,10 @@ enum Reach {
     /// Only tells; nothing leaves and nothing stays.
     Looks,
     /// Only tells too, but what people wrote: from then on the request is at [`Level::People`].
+    #[cfg_attr(
+        not(any(feature = "sms", feature = "notifications")),
+        expect(dead_code, reason = "messages are of the foss edition")
+    )]
     Reads,
     /// Only tells what Kai keeps, and says itself at which level that was made.
     Tells,

@@ -250,8 +250,8 @@ pub(super) fn memories(memories: &[Memory]) -> String {
     let next = match memories.iter().filter(|memory| !memory.confirmed).count() {
         0 => "",
         _ => {
-            "Kai saved what is not confirmed after reading messages from other people. If the words are yours: kai \
-             memory confirm KEY; if not: kai memory forget KEY\n"
+            "Kai saved the unconfirmed ones after reading messages from other people. To use one: kai memory \
+             confirm KEY. To delete it: kai memory forget KEY\n"
         }
     };
     format!("{list}{next}")

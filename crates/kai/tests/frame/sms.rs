@@ -63,12 +63,14 @@ impl Phone {
         let (mut keyboard, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         keyboard.write_all(ahead.as_bytes()).unwrap();
         let (mut heard, mut piece) = (vec![], [0; 4096]);
+        // A line for each time it asks: what is typed ahead does not count.
+        let mut lines = typed.split_inclusive('\n');
         while let Ok(length @ 1..) = screen.read(&mut piece) {
-            let asks = |heard: &[u8]| String::from_utf8_lossy(heard).contains("[y/N] ");
-            let asked = asks(&heard);
+            let asked = |heard: &[u8]| String::from_utf8_lossy(heard).matches("[y/N] ").count();
+            let before = asked(&heard);
             heard.extend_from_slice(&piece[..length]);
-            if !asked && asks(&heard) {
-                keyboard.write_all(typed.as_bytes()).unwrap();
+            for line in lines.by_ref().take(asked(&heard) - before) {
+                keyboard.write_all(line.as_bytes()).unwrap();
             }
         }
         let done: Done = child.wait_with_output().unwrap().into();
