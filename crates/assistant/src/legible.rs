@@ -18,6 +18,71 @@ pub fn spelled_out(text: &str) -> String {
     shown
 }
 
+/// So many blanks in a row, or so many of one character, are more than anybody writes in a sentence; and so many ends of
+/// lines leave more room than a paragraph needs.
+const RUN: usize = 20;
+const EMPTY_LINES: usize = 4;
+
+/// The text as it is shown where a yes is asked: spelled out, and long runs of blanks or of one character told by their
+/// number (`[2,000 spaces]`), so that nobody can push the question, or the rest of the text, off the screen.
+pub fn folded(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len().min(4_096));
+    let (mut plain, mut rest) = (0, 0);
+    while let Some((length, label)) = run(&text[rest..]) {
+        if let Some(label) = label {
+            shown.push_str(&spelled_out(&text[plain..rest]));
+            shown.push_str(&label);
+            plain = rest + length;
+        }
+        rest += length;
+    }
+    shown.push_str(&spelled_out(&text[plain..]));
+    shown
+}
+
+/// As [`folded`], on one line.
+pub fn folded_line(text: &str) -> String {
+    folded(text).replace('\n', " ")
+}
+
+/// The bytes of the run that a text begins with, and how it is told if it is a long one.
+fn run(text: &str) -> Option<(usize, Option<String>)> {
+    let first = text.chars().next()?;
+    let same = |c: char| c == first;
+    let end = |goes_on: &dyn Fn(char) -> bool| text.find(|c| !goes_on(c)).unwrap_or(text.len());
+    if !is_blank(first) {
+        let run = &text[..end(&same)];
+        let count = run.chars().count();
+        return Some((run.len(), (count >= RUN).then(|| format!("[{} × {first}]", thousands(count)))));
+    }
+    let run = &text[..end(&is_blank)];
+    let (count, lines) = (run.chars().count(), run.matches('\n').count());
+    let kind = match first {
+        ' ' if run.chars().all(same) => "spaces",
+        '\n' if run.chars().all(same) => "line breaks",
+        _ => "blanks",
+    };
+    let label = format!("[{} {kind}]", thousands(count));
+    Some((run.len(), (count >= RUN || lines >= EMPTY_LINES).then_some(label)))
+}
+
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || is_invisible(c)
+}
+
+/// A number as people write it: `2,000`.
+pub fn thousands(count: usize) -> String {
+    let digits = count.to_string();
+    let mut shown = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
 /// Is there anything in it that cannot be seen?
 pub fn hides_something(text: &str) -> bool {
     looked_at(text).any(|(_, hidden)| hidden)
@@ -98,6 +163,31 @@ mod tests {
         );
         let smuggled = "Yes\u{e0150}\u{fe05}a\u{200d}b\u{2800}";
         assert_eq!(spelled_out(smuggled), "Yes\\u{e0150}\\u{fe05}a\\u{200d}b\\u{2800}");
+    }
+
+    #[test]
+    fn padding_is_told_by_its_number_and_everything_else_stays() {
+        let pad = |with: &str, times: usize| format!("Yes{}and more", with.repeat(times));
+        for (text, expected) in [
+            (pad(" ", 2_000), "Yes[2,000 spaces]and more".to_owned()),
+            (pad(" ", 19), pad(" ", 19)),
+            (pad(" ", 20), "Yes[20 spaces]and more".to_owned()),
+            (pad("\n", 1_500), "Yes[1,500 line breaks]and more".to_owned()),
+            (pad("\n", 3), pad("\n", 3)),
+            (pad(" \n\t", 4), "Yes[12 blanks]and more".to_owned()),
+            (pad("\u{200b}", 40), "Yes[40 blanks]and more".to_owned()),
+            (pad(" \u{2800}", 500), "Yes[1,000 blanks]and more".to_owned()),
+            (pad("\u{200b}", 1), "Yes\\u{200b}and more".to_owned()),
+            (pad("=", 1_234_567), "Yes[1,234,567 × =]and more".to_owned()),
+            (pad("😀", 30), "Yes[30 × 😀]and more".to_owned()),
+            (" ".repeat(30), "[30 spaces]".to_owned()),
+            (format!("{}x{}", "a".repeat(20), "b".repeat(25)), "[20 × a]x[25 × b]".to_owned()),
+            (String::new(), String::new()),
+            ("Dinner at 8?\n\nSee you ❤\u{fe0f}".to_owned(), "Dinner at 8?\n\nSee you ❤\u{fe0f}".to_owned()),
+        ] {
+            assert_eq!(folded(&text), expected);
+        }
+        assert_eq!([7, 999, 1_000, 12_345].map(thousands), ["7", "999", "1,000", "12,345"]);
     }
 
     #[test]

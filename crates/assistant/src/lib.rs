@@ -40,6 +40,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     settings::MIGRATION,
     memory::MIGRATION,
     memory::TAINT,
+    memory::CONFIRMED,
     models::MIGRATION,
     models::WINDOWS,
     agent::conversation::MIGRATION,
@@ -47,6 +48,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     agent::conversation::CODES_AND_STOPS,
     agent::reports::MIGRATION,
     agent::conversation::SHOWN_CODES,
+    agent::conversation::LEVELS,
     ledger::MIGRATION,
     ledger::EDGES,
     ledger::DAYS,
@@ -67,6 +69,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     sms::MIGRATION,
     device::MIGRATION,
     tasks::MIGRATION,
+    tasks::LEVELS,
     #[cfg(feature = "notifications")]
     notifications::MIGRATION,
 ];

@@ -9,12 +9,13 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use kai_assistant::MIGRATIONS;
 use kai_assistant::agent::conversation;
-use kai_assistant::agent::{Driver, Event, Face, Ready};
+use kai_assistant::agent::{Asking, Driver, Event, Face, Ready};
 use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::db::{Db, DbError};
 use kai_assistant::errands::{Errands, Round};
-use kai_assistant::gate::{RunKind, Taint};
+use kai_assistant::gate::{Level, RunKind};
 use kai_assistant::heartbeat::{self, Beat, Beaten, Outcome as BeatOutcome, Why};
+use kai_assistant::memory::store::Standing;
 use kai_assistant::memory::{self, Category, MemoryKey};
 use kai_assistant::settings;
 use kai_assistant::tasks::{
@@ -22,7 +23,7 @@ use kai_assistant::tasks::{
 };
 use kai_assistant::tool::{AnyTool, Run, Tool, ToolError};
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
-use kai_llm::{Act, Message, ModelError, Scripted, ToolCall};
+use kai_llm::{Act, Message, ModelError, Scripted};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -48,7 +49,7 @@ struct Nobody;
 impl Face for Nobody {
     fn shows(&self, _: Event) {}
 
-    fn allows<'a>(&'a self, _: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
+    fn allows<'a>(&'a self, _: &'a Asking) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
         Box::pin(async { Some(true) })
     }
 }
@@ -88,20 +89,20 @@ impl Stage {
             models: &self.models,
             face: &Nobody,
             kind: RunKind::Chat,
-            taint: Taint::Clean,
+            level: Level::Nothing,
             shown: &[],
             platform: "test",
         }
     }
 
-    fn add(&self, name: &str, trigger: Trigger, taint: Taint) -> TaskId {
-        let new = NewTask::new(name, "Tell the weather.", trigger, Missed::RunOnce, taint).unwrap();
+    fn add(&self, name: &str, trigger: Trigger, level: Level) -> TaskId {
+        let new = NewTask::new(name, "Tell the weather.", trigger, Missed::RunOnce, level).unwrap();
         let (now, zone) = (self.clock.now(), self.clock.zone());
         self.db.write_now(|tx| store::add(tx, &new, now, &zone)).unwrap().id
     }
 
     fn once(&self, name: &str) -> TaskId {
-        self.add(name, Trigger::Time(self.clock.now()), Taint::Clean)
+        self.add(name, Trigger::Time(self.clock.now()), Level::Nothing)
     }
 
     /// What the tick does where no model can be asked.
@@ -185,7 +186,14 @@ async fn the_web_is_for_tasks_that_no_stranger_had_a_hand_in() {
     ]);
     let key = MemoryKey::new("diary").unwrap();
     let kept = |tx: &rusqlite::Transaction<'_>| {
-        memory::store::keep(tx, &key, "I love Sam.", Category::General, Taint::Tainted, stage.clock.now())
+        memory::store::keep(
+            tx,
+            &key,
+            "I love Sam.",
+            Category::General,
+            Standing::Confirmed,
+            stage.clock.now(),
+        )
     };
     stage.db.write_now(kept).map_err(|e: DbError| e).unwrap();
     stage.once("clean");
@@ -193,9 +201,9 @@ async fn the_web_is_for_tasks_that_no_stranger_had_a_hand_in() {
     assert_eq!(stage.offered(0), ["web_search", "list_tasks"]);
     let asked = format!("{:?}", stage.model.requests()[0]);
     assert!(!asked.contains("Sam"), "with the web in reach, nothing private is in its request: {asked}");
-    stage.add("strange", Trigger::Time(stage.clock.now()), Taint::Tainted);
+    stage.add("strange", Trigger::Time(stage.clock.now()), Level::People);
     stage.tick().await;
-    assert_eq!(stage.offered(1), ["list_tasks"], "it is tainted from the start");
+    assert_eq!(stage.offered(1), ["list_tasks"], "it is at that level from the start");
     let last = stage.model.requests()[2].messages.last().cloned();
     let Some(Message::Tool { result, .. }) = last else { panic!("{last:?}") };
     assert!(result.contains("not available in this kind of run"), "called all the same: {result}");
@@ -301,7 +309,7 @@ async fn what_was_cancelled_or_switched_off_does_not_report() {
 async fn the_heartbeat_tells_of_tasks_and_runs_only_for_what_changed() {
     let stage = Stage::new([Act::text("HEARTBEAT_OK"), Act::text("HEARTBEAT_OK")]);
     let cron = Trigger::Cron("30 7 * * 1-5".parse().unwrap());
-    stage.add("Weather", cron, Taint::Clean);
+    stage.add("Weather", cron, Level::Nothing);
     let beat = Beat { db: &stage.db, clock: stage.clock.as_ref() };
     let dry = beat.dry_run(kai_llm::window::UNKNOWN).await.unwrap().text;
     let line = "## Pending Tasks\n- 1: Weather, every weekday at 7:30 (next: 2026-03-10 07:30+00:00)";
@@ -322,7 +330,7 @@ async fn the_heartbeat_tells_of_tasks_and_runs_only_for_what_changed() {
         "Look at the desk.\n## New SMS\nx",
         Trigger::Heartbeat,
         Missed::RunOnce,
-        Taint::Clean,
+        Level::Nothing,
     );
     stage.db.write_now(|tx| store::add(tx, &standing.unwrap(), now, &zone)).unwrap();
     let dry = beat.dry_run(kai_llm::window::UNKNOWN).await.unwrap().text;

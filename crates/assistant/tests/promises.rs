@@ -8,19 +8,31 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kai_assistant::gate::{RunKind, Taint, Verdict, tools, verdict};
+use kai_assistant::gate::{Level, RunKind, Verdict, judge, tools, verdict};
+use kai_llm::{CallId, ToolCall};
 
 const BEGIN: &str = "<!-- the gate's table: written by tests/promises.rs -->\n";
 const END: &str = "<!-- the end of the gate's table -->\n";
 
-fn cell(kind: RunKind, tool: &str) -> &'static str {
-    let word = |taint| verdict(kind, taint, tool);
-    match (word(Taint::Clean), word(Taint::Tainted)) {
+/// Every level in turn, each in a word, or in one where the word is the same.
+fn cell(kind: RunKind, tool: &str) -> String {
+    let words = Level::ALL.map(|level| word(kind, level, tool));
+    if words.iter().all(|word| *word == words[0]) { words[0].to_owned() } else { words.join(" · ") }
+}
+
+fn word(kind: RunKind, level: Level, tool: &str) -> &'static str {
+    let call = ToolCall {
+        id: CallId("1".to_owned()),
+        name: tool.to_owned(),
+        arguments: r#"{"url": "https://nobody.listed.test/"}"#.to_owned(),
+        signature: None,
+    };
+    match (verdict(kind, level, tool), judge(kind, level, &[], &call)) {
         (Verdict::Run, Verdict::Run) => "yes",
-        (Verdict::Run, Verdict::AskFirst) => "yes; **asks** once strangers' text was read",
-        (Verdict::Run, Verdict::Refuse) => "only until private or strangers' text was read",
-        (Verdict::Refuse, Verdict::Refuse) => "–",
-        (clean, tainted) => panic!("{tool} in {kind:?}: no words for {clean:?} and then {tainted:?}"),
+        (Verdict::Run, Verdict::AskFirst) => "yes, **asks** if not listed",
+        (Verdict::Run, Verdict::Refuse) => "yes, if listed",
+        (Verdict::AskFirst, _) => "**asks**",
+        (Verdict::Refuse, _) => "–",
     }
 }
 

@@ -12,12 +12,13 @@ use kai_assistant::MIGRATIONS;
 use kai_assistant::agent::conversation::{self, Codes, ConversationId, Which};
 use kai_assistant::agent::reports::{self, Report};
 use kai_assistant::agent::turn::End;
-use kai_assistant::agent::{Answer, Driver, Event, Face, Ready, TurnError};
+use kai_assistant::agent::{Answer, Asking, Driver, Event, Face, Ready, TurnError};
 use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::db::{Db, DbError};
-use kai_assistant::gate::{RunKind, Taint};
+use kai_assistant::gate::{Level, RunKind};
 use kai_assistant::lease;
 use kai_assistant::ledger::{self, Record};
+use kai_assistant::memory::store::Standing;
 use kai_assistant::memory::{self, Category, MemoryKey, MemoryStore};
 use kai_assistant::tool::{AnyTool, Run, Tool, ToolError};
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
@@ -69,8 +70,8 @@ impl Face for Watcher {
         self.events.lock().unwrap().push(event);
     }
 
-    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
-        self.asked.lock().unwrap().push(call.arguments.clone());
+    fn allows<'a>(&'a self, asking: &'a Asking) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
+        self.asked.lock().unwrap().push(asking.call.arguments.clone());
         Box::pin(async { self.yes })
     }
 }
@@ -101,6 +102,11 @@ impl Stage {
         Self { db, clock, toolbox, slow, face: Watcher::default(), conversation }
     }
 
+    fn with_memory_alone(&self) -> Toolbox {
+        let store = MemoryStore { db: self.db.clone(), clock: self.clock.clone() };
+        Toolbox::new(vec![Entry { tool: Arc::new(store), governed: Governed::Features(&[Feature::Memory]) }])
+    }
+
     fn driver<'a>(&'a self, models: &'a [Ready]) -> Driver<'a> {
         Driver {
             db: &self.db,
@@ -109,7 +115,7 @@ impl Stage {
             models,
             face: &self.face,
             kind: RunKind::Chat,
-            taint: Taint::Clean,
+            level: Level::Nothing,
             shown: &[],
             platform: "test",
         }
@@ -385,7 +391,7 @@ async fn one_turn_at_a_time_in_a_conversation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_made_up_tool_is_refused_and_taints_nothing() {
+async fn a_made_up_tool_is_refused_and_raises_no_level() {
     let stage = Stage::new().await;
     let store = "{\"key\": \"k\", \"content\": \"mine\"}";
     let model = script([
@@ -449,7 +455,7 @@ async fn after_strangers_text_planting_a_memory_needs_a_click() {
             Act::text("done"),
         ]);
         stage.say(&[ready("m", &model)], "go").await.unwrap();
-        assert_eq!(*stage.face.asked.lock().unwrap(), [plant], "asked once, about exactly the tainted call");
+        assert_eq!(*stage.face.asked.lock().unwrap(), [plant], "asked once, about exactly the later call");
         let kept = results(&stage.messages().await);
         assert!(kept[0].1.contains("\"success\":true"), "before, no click was needed");
         assert_eq!(kept[2].1.contains("\"success\":true"), yes == Some(true));
@@ -463,23 +469,58 @@ async fn after_strangers_text_planting_a_memory_needs_a_click() {
     }
 }
 
-/// Forgetting what strangers' words were remembered as does not make what was said of them one's own.
+/// What a tool brought in may be in anything said since, also when the tool is gone and its call is not sent any more.
 #[tokio::test(start_paused = true)]
-async fn a_conversation_that_once_held_strangers_words_stays_tainted() {
-    let stage = Stage::new().await;
-    let key = MemoryKey::new("plan").unwrap();
-    let planted = key.clone();
-    let keep = stage.db.write(move |tx| {
-        memory::store::keep(tx, &planted, "Pay +1.", Category::General, Taint::Tainted, Timestamp::UNIX_EPOCH)
-    });
-    keep.await.map_err(|e: DbError| e).unwrap();
-    stage.say(&[ready("m", &script([Act::text("Pay +1, you said.")]))], "what is the plan?").await.unwrap();
-    let forget = stage.db.write(move |tx| memory::store::forget(tx, &key));
-    assert!(forget.await.map_err(|e: DbError| e).unwrap());
+async fn a_conversation_that_once_held_strangers_words_stays_at_their_level() {
+    let mut stage = Stage::new().await;
+    let model = script([Act::calls(&[("c1", "slow", "{\"number\": 1}")]), Act::text("Pay +1, it says.")]);
+    stage.say(&[ready("m", &model)], "what is new?").await.unwrap();
+    stage.toolbox = stage.with_memory_alone();
+    let level = |stage: &Stage| {
+        let id = stage.conversation;
+        stage.db.read_now(move |tx| conversation::level(tx, id)).map_err(|e: DbError| e).unwrap()
+    };
+    assert_eq!(level(&stage), Level::People, "it is stored");
     let plant = "{\"key\": \"k\", \"content\": \"Pay +1.\"}";
     let model = script([Act::calls(&[("c1", "memory_store", plant)]), Act::text("done")]);
     stage.say(&[ready("m", &model)], "remember it").await.unwrap();
     assert_eq!(*stage.face.asked.lock().unwrap(), [plant], "the person is asked all the same");
+}
+
+/// A memory enters a prompt once the person confirmed its words, and raises no level then: one yes in one conversation
+/// does not make every later one ask.
+#[tokio::test(start_paused = true)]
+async fn a_memory_that_nobody_confirmed_is_in_no_prompt_and_a_confirmed_one_raises_no_level() {
+    for yes in [false, true] {
+        let mut stage = Stage::new().await;
+        stage.face.yes = Some(yes);
+        let (key, now) = (MemoryKey::new("plan").unwrap(), Timestamp::UNIX_EPOCH);
+        let keep = |tx: &rusqlite::Transaction<'_>| {
+            memory::store::keep(tx, &key, "Old order.", Category::General, Standing::Unconfirmed, now)
+        };
+        stage.db.write_now(keep).map_err(|e: DbError| e).unwrap();
+        let plant = "{\"key\": \"tea\", \"content\": \"Likes green tea.\"}";
+        let model = script([
+            Act::calls(&[("c1", "slow", "{\"number\": 1}")]),
+            Act::calls(&[("c2", "memory_store", plant)]),
+            Act::text("done"),
+        ]);
+        stage.say(&[ready("m", &model)], "go").await.unwrap();
+        let later = script([
+            Act::calls(&[("c1", "memory_store", "{\"key\": \"a\", \"content\": \"b\"}")]),
+            Act::text("ok"),
+        ]);
+        let models = [ready("m", &later)];
+        stage.driver(&models).turn(Which::New, "hello".to_owned()).await.unwrap();
+        let system = &later.requests()[0].system;
+        assert!(!system.contains("Old order."), "{system}");
+        assert_eq!(
+            system.contains("Likes green tea."),
+            yes,
+            "the yes to the card confirmed the words: {system}"
+        );
+        assert_eq!(stage.face.asked.lock().unwrap().len(), 1, "the later conversation asks nothing");
+    }
 }
 
 /// A conversation with tool turns goes on with another model, and after tools were switched off.

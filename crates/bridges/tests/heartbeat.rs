@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::MIGRATIONS;
-use kai_assistant::agent::{Driver, Event, Face, Ready};
+use kai_assistant::agent::{Asking, Driver, Event, Face, Ready};
 use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::db::{Db, DbError};
-use kai_assistant::gate::{RunKind, Taint};
+use kai_assistant::gate::{Level, RunKind};
 use kai_assistant::heartbeat::due::Due;
 use kai_assistant::heartbeat::{Beat, Beaten, Outcome, Why, store};
 use kai_assistant::pending;
@@ -25,7 +25,7 @@ use kai_assistant::sms::store::{QUEUE, Queued};
 use kai_assistant::sms::{Inbox, Poller};
 use kai_assistant::toolbox::Toolbox;
 use kai_bridges::simulated::Phone;
-use kai_llm::{Deltas, Message, Model, ModelError, Reply, Replying, Request, ToolCall, Usage};
+use kai_llm::{Deltas, Message, Model, ModelError, Reply, Replying, Request, Usage};
 use proptest::prelude::*;
 
 /// What the model does with the next request.
@@ -104,7 +104,7 @@ struct Nobody;
 impl Face for Nobody {
     fn shows(&self, _: Event) {}
 
-    fn allows<'a>(&'a self, _: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
+    fn allows<'a>(&'a self, _: &'a Asking) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
         Box::pin(async { None })
     }
 }
@@ -154,7 +154,7 @@ impl World {
             models: &self.models,
             face: &Nobody,
             kind: RunKind::Heartbeat,
-            taint: Taint::Clean,
+            level: Level::Nothing,
             shown: &[],
             platform: "test",
         };

@@ -3,7 +3,7 @@
 use kai_assistant::agent::soul;
 use kai_assistant::agent::{Face, Hands, conversation};
 use kai_assistant::db::DbError;
-use kai_assistant::gate::{self, RunKind, Taint};
+use kai_assistant::gate::{self, Level, RunKind};
 use kai_assistant::heartbeat::Why;
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::memory::promotion;
@@ -51,6 +51,7 @@ pub(crate) async fn answer(
         Call::MemoryAccept { key } => json(memory::decide(app, &key, soul::accept).await?),
         Call::MemoryDecline { key } => json(memory::decide(app, &key, soul::decline).await?),
         Call::MemoryForget { key } => json(memory::forget(app, &key).await?),
+        Call::MemoryConfirm { key, seen } => json(memory::confirm(app, &key, seen).await?),
         Call::TasksList => json(tasks::list(app).await?),
         Call::TasksShow { id } => json(tasks::show(app, id).await?),
         Call::TasksCancel { id } => json(tasks::cancel(app, id).await?),
@@ -204,7 +205,7 @@ async fn switch_tool(app: &App, around: &Around, name: &str, on: bool) -> Result
     )))
 }
 
-/// One call as a model would make it: same gate, same cut, in a fresh run that nothing has tainted. What cannot be a
+/// One call as a model would make it: same gate, same cut, in a fresh run that has read nothing. What cannot be a
 /// call is wrong usage; a failure of the store is a result too, so that there is JSON either way.
 async fn call_tool(
     app: &App,
@@ -236,7 +237,7 @@ fn no_tool(name: &str) -> Failure {
 async fn run_recorded(app: &App, call: &ToolCall, face: &dyn Face) -> Result<ToolAnswer, DbError> {
     let (db, clock) = (&app.db, app.clock.as_ref());
     let hands = Hands { db, clock, toolbox: &app.toolbox, face, run: Run::BY_HAND };
-    let verdict = gate::verdict(RunKind::Chat, Taint::Clean, &call.name);
+    let verdict = gate::verdict(RunKind::Chat, Level::Nothing, &call.name);
     let (announced, now) = (hands.announced(call), clock.now());
     db.write(move |tx| ledger::append(tx, &announced, now)).await?;
     let values = values(app).await?;

@@ -68,6 +68,12 @@ pub(crate) enum Call {
     MemoryForget {
         key: String,
     },
+    MemoryConfirm {
+        key: String,
+        /// The digest of what the person saw, where a page showed it.
+        #[serde(default)]
+        seen: Option<String>,
+    },
     TasksList,
     TasksShow {
         id: TaskId,
@@ -204,6 +210,9 @@ pub(crate) enum Event {
     Confirm {
         tool: String,
         arguments: String,
+        /// What a number or a key in it stands for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        about: Option<String>,
     },
     Done {
         result: serde_json::Value,

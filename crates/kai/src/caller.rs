@@ -7,10 +7,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kai_assistant::agent::{self, Face};
+use kai_assistant::agent::{self, Asking, Face};
 use kai_assistant::home::Home;
 use kai_assistant::words::Words;
-use kai_llm::ToolCall;
+use kai_llm::{CallId, ToolCall};
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 
@@ -37,7 +37,7 @@ pub(crate) struct Caller {
 pub(crate) trait Watcher: Send + Sync + 'static {
     fn sees(&self, event: &Event);
     /// Asks the person; blocks. `None` where none is.
-    fn allows(&self, tool: &str, arguments: &str) -> Option<bool>;
+    fn allows(&self, asking: &Asking) -> Option<bool>;
 }
 
 impl Caller {
@@ -146,9 +146,10 @@ async fn there(
         match serde_json::from_str(&line).map_err(|_| other_version())? {
             Event::Done { result } => return Ok(result),
             Event::Error { code, message } => return Err(Failure { code, message }),
-            Event::Confirm { tool, arguments } => {
+            Event::Confirm { tool, arguments, about } => {
+                let call = ToolCall { id: CallId(String::new()), name: tool, arguments, signature: None };
                 let yes = tokio::select! {
-                    yes = ask_person(watcher, tool, arguments) => yes,
+                    yes = ask_person(watcher, Asking { call, about }) => yes,
                     _ = tokio::signal::ctrl_c() => return Err(Failure::failed("Cancelled.")),
                 };
                 let word = Word::Allow { yes: yes.unwrap_or(false) };
@@ -160,9 +161,9 @@ async fn there(
 }
 
 /// The person may take their time; meanwhile everything else goes on.
-async fn ask_person(watcher: &Arc<dyn Watcher>, tool: String, arguments: String) -> Option<bool> {
+async fn ask_person(watcher: &Arc<dyn Watcher>, asking: Asking) -> Option<bool> {
     let watcher = Arc::clone(watcher);
-    tokio::task::spawn_blocking(move || watcher.allows(&tool, &arguments)).await.unwrap_or_default()
+    tokio::task::spawn_blocking(move || watcher.allows(&asking)).await.unwrap_or_default()
 }
 
 /// A watcher in our own process.
@@ -176,8 +177,8 @@ impl Face for Here<'_> {
         self.watcher.sees(&socket::told(event, self.language));
     }
 
-    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
-        Box::pin(ask_person(self.watcher, call.name.clone(), call.arguments.clone()))
+    fn allows<'a>(&'a self, asking: &'a Asking) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
+        Box::pin(ask_person(self.watcher, asking.clone()))
     }
 }
 
@@ -187,7 +188,7 @@ pub(crate) struct Nobody;
 impl Face for Nobody {
     fn shows(&self, _: agent::Event) {}
 
-    fn allows<'a>(&'a self, _: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
+    fn allows<'a>(&'a self, _: &'a Asking) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
         Box::pin(async { None })
     }
 }

@@ -6,7 +6,7 @@ use kai_assistant::agent::reports;
 use kai_assistant::agent::turn::End;
 use kai_assistant::agent::{Answer, Driver, Face, Ready, TurnError};
 use kai_assistant::db::DbError;
-use kai_assistant::gate::{RunKind, Taint};
+use kai_assistant::gate::{Level, RunKind};
 #[cfg(any(feature = "sms", feature = "notifications"))]
 use kai_assistant::{
     agent::conversation::Codes,
@@ -58,7 +58,7 @@ fn driver<'a>(app: &'a App, models: &'a [Ready], face: &'a dyn Face) -> Driver<'
         models,
         face,
         kind: RunKind::Chat,
-        taint: Taint::Clean,
+        level: Level::Nothing,
         shown: &[],
         platform: PLATFORM,
     }

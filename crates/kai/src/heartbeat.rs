@@ -2,7 +2,7 @@
 
 use kai_assistant::agent::{Driver, Ready};
 use kai_assistant::db::DbError;
-use kai_assistant::gate::{self, RunKind, Taint};
+use kai_assistant::gate::{self, Level, RunKind};
 use kai_assistant::heartbeat::due::Due;
 use kai_assistant::heartbeat::{Beat, Beaten, Next, Outcome, Why, beat, due, store};
 use kai_assistant::settings::{self, HEARTBEAT_MODEL};
@@ -155,7 +155,7 @@ fn driver<'a>(app: &'a App, models: &'a [Ready]) -> Driver<'a> {
         models,
         face: &Nobody,
         kind: RunKind::Heartbeat,
-        taint: Taint::Tainted,
+        level: Level::People,
         shown: &[],
         platform: PLATFORM,
     }
@@ -217,7 +217,7 @@ pub(crate) async fn dry_run(app: &App, around: &Around) -> Result<DryRun, DbErro
     let values = app.db.read(settings::load).await?;
     app.toolbox.look(&values).await;
     let mut tools = app.toolbox.offered(&values);
-    tools.retain(|tool| gate::offered(RunKind::Heartbeat, Taint::Tainted, &tool.name));
+    tools.retain(|tool| gate::offered(RunKind::Heartbeat, Level::People, &tool.name));
     let request = kai_llm::Request {
         system: String::new(),
         messages: vec![kai_llm::Message::User { text: prompt.clone() }],

@@ -4,6 +4,7 @@ mod alarms;
 mod announce;
 mod answer;
 mod around;
+mod asking;
 mod call;
 mod caller;
 mod chats;

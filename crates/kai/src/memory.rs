@@ -2,8 +2,8 @@
 
 use kai_assistant::agent::soul::SoulError;
 use kai_assistant::memory::promotion::Proposal;
-use kai_assistant::memory::store::{self, Removed};
-use kai_assistant::memory::{self, MemoryKey};
+use kai_assistant::memory::store::{self, Confirming, Removed};
+use kai_assistant::memory::{self, Memory, MemoryKey};
 use rusqlite::Transaction;
 
 use crate::failure::Failure;
@@ -18,6 +18,19 @@ pub(crate) async fn take_away(app: &App, key: &str) -> Result<Removed, Failure> 
     let key = MemoryKey::new(key).map_err(Failure::usage)?;
     let gone = key.clone();
     app.db.write(move |tx| store::remove(tx, &gone)).await?.ok_or_else(|| unknown(&key))
+}
+
+/// The person knows its words and wants Kai to use them.
+pub(crate) async fn confirm(app: &App, key: &str, seen: Option<String>) -> Result<Memory, Failure> {
+    let key = MemoryKey::new(key).map_err(Failure::usage)?;
+    let wanted = key.clone();
+    match app.db.write(move |tx| store::confirm(tx, &wanted, seen.as_deref())).await? {
+        Confirming::Done(memory) => Ok(memory),
+        Confirming::Changed => Err(Failure::failed(
+            "The words of this memory changed after they were shown to you. Nothing was confirmed; read them again.",
+        )),
+        Confirming::Unknown => Err(unknown(&key)),
+    }
 }
 
 /// The person says it in their own words.

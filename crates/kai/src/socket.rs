@@ -8,11 +8,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kai_assistant::agent::{self, Face};
+use kai_assistant::agent::{self, Asking, Face};
 use kai_assistant::home::Home;
 use kai_assistant::untrusted::Untrusted;
 use kai_assistant::words::Words;
-use kai_llm::ToolCall;
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixListener;
@@ -262,15 +261,15 @@ impl Face for Over {
         drop(self.events.send(told(event, self.language)));
     }
 
-    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
+    fn allows<'a>(&'a self, asking: &'a Asking) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
         Box::pin(async move {
             if !self.tty {
                 return None;
             }
             // One question at a time, so that an answer cannot be taken for another's.
             let mut words = self.words.lock().await;
-            let (tool, arguments) = (call.name.clone(), call.arguments.clone());
-            drop(self.events.send(Event::Confirm { tool, arguments }));
+            let Asking { call, about } = asking.clone();
+            drop(self.events.send(Event::Confirm { tool: call.name, arguments: call.arguments, about }));
             match words.recv().await {
                 Some(Word::Allow { yes }) => Some(yes),
                 Some(Word::Cancel) | None => None,
@@ -298,13 +297,17 @@ pub(crate) fn told(event: agent::Event, language: &Words) -> Event {
 
 #[cfg(test)]
 mod tests {
-    use kai_llm::CallId;
+    use kai_llm::{CallId, ToolCall};
 
     use super::*;
 
     fn call() -> ToolCall {
         let (name, arguments) = ("memory_store".to_owned(), "{\"key\": 1}".to_owned());
         ToolCall { id: CallId("1".to_owned()), name, arguments, signature: None }
+    }
+
+    fn asking() -> Asking {
+        Asking { call: call(), about: Some("Weather".to_owned()) }
     }
 
     /// A face over a socket, with the daemon's and the caller's ends of its channels.
@@ -327,11 +330,12 @@ mod tests {
                 Some(word) => words.send(word).unwrap(),
                 None => drop(words),
             }
-            assert_eq!(face.allows(&call()).await, expected, "{said:?}");
-            let Some(Event::Confirm { tool, arguments }) = coming.recv().await else {
+            assert_eq!(face.allows(&asking()).await, expected, "{said:?}");
+            let Some(Event::Confirm { tool, arguments, about }) = coming.recv().await else {
                 panic!("nobody was asked")
             };
             assert_eq!((tool, arguments), (call().name, call().arguments), "the person sees the exact call");
+            assert_eq!(about.as_deref(), Some("Weather"));
         }
     }
 
@@ -339,7 +343,7 @@ mod tests {
     async fn where_nobody_sits_nobody_is_asked() {
         let (face, mut coming, words) = over(false);
         words.send(Word::Allow { yes: true }).unwrap();
-        assert_eq!(face.allows(&call()).await, None);
+        assert_eq!(face.allows(&asking()).await, None);
         assert!(coming.try_recv().is_err(), "no question is sent");
     }
 

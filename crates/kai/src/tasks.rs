@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kai_assistant::agent::{Driver, Ready};
 use kai_assistant::db::DbError;
 use kai_assistant::errands::{Errands, Round};
-use kai_assistant::gate::{RunKind, Taint};
+use kai_assistant::gate::{Level, RunKind};
 use kai_assistant::settings::{self, SCHEDULING_ENABLED};
 use kai_assistant::tasks::{Missed, Status, Task, TaskId, TaskRun, Trigger, store};
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub(crate) struct TaskRow {
     pub(crate) status: Status,
     pub(crate) failures: u32,
     pub(crate) missed: Missed,
-    pub(crate) tainted: bool,
+    pub(crate) level: Level,
 }
 
 /// One task with everything known about it.
@@ -128,7 +128,7 @@ fn row(app: &App, task: &Task) -> TaskRow {
         status: task.status,
         failures: task.failures,
         missed: task.missed,
-        tainted: task.taint == Taint::Tainted,
+        level: task.level,
     }
 }
 
@@ -192,7 +192,7 @@ fn driver<'a>(app: &'a App, models: &'a [Ready]) -> Driver<'a> {
         models,
         face: &Nobody,
         kind: RunKind::Task,
-        taint: Taint::Tainted,
+        level: Level::People,
         shown: &[],
         platform: PLATFORM,
     }
@@ -221,7 +221,7 @@ mod tests {
             context: None,
         };
         let trigger = Trigger::Time(now);
-        let new = NewTask::new("weather", "Tell it.", trigger, Missed::RunOnce, Taint::Clean).unwrap();
+        let new = NewTask::new("weather", "Tell it.", trigger, Missed::RunOnce, Level::Nothing).unwrap();
         let zone = app.clock.zone();
         let id = app.db.write_now(|tx| {
             known::store::keep(tx, &model)?;

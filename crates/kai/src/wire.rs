@@ -366,7 +366,7 @@ impl App {
         let nobody = kai_assistant::home::Unlock { keyring: None, passphrase: &|| Ok(None) };
         let (key_file, _) = home.unlock(&nobody).unwrap();
         let db = Db::in_memory(&migrations()).unwrap();
-        let (ringer, around) = (Err(Mute::NoDaemon), Around::default());
+        let (ringer, around) = (ringer(&db, &clock, &machine, Role::Daemon), Around::default());
         put_together(Opened { home, key_file, db, clock, machine, ringer, around }, internet)
     }
 }

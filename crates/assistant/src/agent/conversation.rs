@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::unseen::{self, Kept};
 use crate::codes::Shown;
 use crate::db::{DbError, Migration};
+use crate::gate::Level;
 use crate::settings::Values;
+use crate::untrusted::Attached;
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "conversations/1", sql: include_str!("../../migrations/conversations.sql") };
@@ -19,6 +21,10 @@ pub(crate) const CODES_AND_STOPS: Migration =
 pub(crate) const SHOWN_CODES: Migration = Migration {
     name: "conversations/shown-codes",
     sql: include_str!("../../migrations/conversations_shown_codes.sql"),
+};
+pub(crate) const LEVELS: Migration = Migration {
+    name: "conversations/levels",
+    sql: include_str!("../../migrations/conversations_levels.sql"),
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -113,9 +119,9 @@ pub struct Whole {
     pub created_at: i64,
     pub updated_at: i64,
     pub entries: Vec<Entry>,
-    /// Something that strangers wrote was in a request of it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub tainted: bool,
+    /// The highest of what was in a request of it. Older files say `tainted`.
+    #[serde(default, alias = "tainted", skip_serializing_if = "Level::is_nothing")]
+    pub level: Level,
     /// Never taken to another home: there nobody clicked.
     #[serde(skip)]
     pub codes: Codes,
@@ -159,15 +165,18 @@ pub fn heartbeat(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError
     Ok(tx.query_row(there, [], |row| row.get(0)).optional()?.map(ConversationId))
 }
 
-/// From now on it counts as holding strangers' text, whatever becomes of the tool or memory that brought it in.
-pub fn mark_tainted(tx: &Transaction<'_>, id: ConversationId) -> Result<(), DbError> {
-    tx.prepare_cached("UPDATE conversations SET tainted = 1 WHERE id = ?1")?.execute([id.0])?;
+/// From now on it is at that level or higher, whatever becomes of the tool that brought it there.
+pub fn raise(tx: &Transaction<'_>, id: ConversationId, level: Level) -> Result<(), DbError> {
+    let sql = "UPDATE conversations SET level = ?2 WHERE id = ?1 AND level < ?2";
+    tx.prepare_cached(sql)?.execute(params![id.0, level.stored()])?;
     Ok(())
 }
 
-pub fn is_tainted(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError> {
-    let sql = "SELECT 1 FROM conversations WHERE id = ?1 AND (tainted = 1 OR kind = 'heartbeat')";
-    Ok(tx.prepare_cached(sql)?.exists([id.0])?)
+/// What it has read so far. The heartbeat's tells what people wrote.
+pub fn level(tx: &Transaction<'_>, id: ConversationId) -> Result<Level, DbError> {
+    let sql = "SELECT level, kind = 'heartbeat' FROM conversations WHERE id = ?1";
+    let row = |row: &Row<'_>| Ok(if row.get(1)? { Level::People } else { Level::of_stored(row.get(0)?) });
+    Ok(tx.prepare_cached(sql)?.query_row([id.0], row).optional()?.unwrap_or_default())
 }
 
 /// The person wants the model to see one-time codes in it, or does not want that any more; false if there is no such
@@ -333,7 +342,8 @@ fn index(tx: &Transaction<'_>, message: &Message) -> Result<(), DbError> {
 /// The first thing the person said is the title.
 fn entitle(tx: &Transaction<'_>, id: ConversationId, message: &Message) -> Result<(), DbError> {
     let Message::User { text } = message else { return Ok(()) };
-    let title = title(text);
+    let said = Attached::find(text);
+    let title = title(if said.words.is_empty() { said.attachment.unwrap_or_default() } else { said.words });
     let sql = "UPDATE conversations SET title = ?2 WHERE id = ?1 AND title = ?3";
     tx.prepare_cached(sql)?.execute(params![id.0, title, UNTITLED])?;
     Ok(())
@@ -415,7 +425,7 @@ fn chosen(tx: &Transaction<'_>, condition: &str, words: &[String]) -> Result<Vec
 /// Every conversation whole, oldest first.
 pub fn all_whole(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
     let mut rows = tx.prepare_cached(
-        "SELECT id, title, kind, created_at, updated_at, tainted, codes, unseen FROM conversations ORDER BY id",
+        "SELECT id, title, kind, created_at, updated_at, level, codes, unseen FROM conversations ORDER BY id",
     )?;
     let heads = rows.query_map([], head)?;
     let heads: Vec<(ConversationId, Whole)> = heads.collect::<rusqlite::Result<_>>()?;
@@ -424,7 +434,7 @@ pub fn all_whole(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
 
 /// One conversation with everything in it; `None` if there is none of that number.
 pub fn whole(tx: &Transaction<'_>, id: ConversationId) -> Result<Option<Whole>, DbError> {
-    let sql = "SELECT id, title, kind, created_at, updated_at, tainted, codes, unseen FROM conversations WHERE id = ?1";
+    let sql = "SELECT id, title, kind, created_at, updated_at, level, codes, unseen FROM conversations WHERE id = ?1";
     let found = tx.prepare_cached(sql)?.query_row([id.0], head).optional()?;
     found.map(|(id, head)| with_entries(tx, id, head)).transpose()
 }
@@ -439,7 +449,7 @@ fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
         kind: row.get(2)?,
         created_at: row.get(3)?,
         updated_at: row.get(4)?,
-        tainted: row.get(5)?,
+        level: Level::of_stored(row.get(5)?),
         codes: Codes::of(row.get(6)?),
         unseen: row.get(7)?,
         entries: vec![],
@@ -454,16 +464,16 @@ fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
 pub struct Reached {
     newest: i64,
     count: i64,
-    tainted: bool,
+    level: Level,
     codes: Codes,
 }
 
 pub fn reached(tx: &Transaction<'_>, id: ConversationId) -> Result<Reached, DbError> {
-    let sql = "SELECT coalesce(max(e.id), 0), count(e.id), c.tainted, c.codes
+    let sql = "SELECT coalesce(max(e.id), 0), count(e.id), c.level, c.codes
                FROM conversations c LEFT JOIN entries e ON e.conversation = c.id WHERE c.id = ?1 GROUP BY c.id";
     let row = |row: &Row<'_>| {
-        let codes = Codes::of(row.get(3)?);
-        Ok(Reached { newest: row.get(0)?, count: row.get(1)?, tainted: row.get(2)?, codes })
+        let (level, codes) = (Level::of_stored(row.get(2)?), Codes::of(row.get(3)?));
+        Ok(Reached { newest: row.get(0)?, count: row.get(1)?, level, codes })
     };
     Ok(tx.prepare_cached(sql)?.query_row([id.0], row).optional()?.unwrap_or_default())
 }
@@ -510,8 +520,8 @@ fn put(tx: &Transaction<'_>, id: ConversationId, entry: &Entry) -> Result<(), Db
 pub fn restore(tx: &Transaction<'_>, whole: &Whole) -> Result<ConversationId, DbError> {
     let kind = if whole.kind == "heartbeat" { "heartbeat" } else { "chat" };
     tx.execute(
-        "INSERT INTO conversations (kind, title, created_at, updated_at, tainted, codes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![kind, whole.title, whole.created_at, whole.updated_at, whole.tainted, whole.codes as i64],
+        "INSERT INTO conversations (kind, title, created_at, updated_at, level, codes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![kind, whole.title, whole.created_at, whole.updated_at, whole.level.stored(), whole.codes as i64],
     )?;
     let id = ConversationId(tx.last_insert_rowid());
     whole.entries.iter().try_for_each(|entry| put(tx, id, entry))?;
@@ -535,21 +545,22 @@ pub fn delete(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError>
 mod tests {
     use kai_llm::{CallId, ToolCall};
 
-    /// Deleted and put back, or taken to another home: what strangers wrote in it is still theirs.
+    /// Deleted and put back, or taken to another home: what others wrote in it is still theirs.
     #[tokio::test]
-    async fn what_comes_back_is_as_tainted_as_it_was() {
+    async fn what_comes_back_is_at_the_level_it_was() {
         let db = crate::db::Db::in_memory(crate::MIGRATIONS).unwrap();
         let checked = db.write(|tx| {
             let id = create(tx, Timestamp::UNIX_EPOCH)?;
-            mark_tainted(tx, id)?;
+            raise(tx, id, Level::People)?;
+            raise(tx, id, Level::Web)?;
             set_codes(tx, id, Codes::HiddenAgain)?;
             let kept = whole(tx, id)?.ok_or(DbError::Stopping)?;
             delete(tx, id)?;
             let back = restore(tx, &kept)?;
             let clean = create(tx, Timestamp::UNIX_EPOCH)?;
-            Ok::<_, DbError>((is_tainted(tx, back)?, is_tainted(tx, clean)?, codes(tx, back)?))
+            Ok::<_, DbError>((level(tx, back)?, level(tx, clean)?, codes(tx, back)?))
         });
-        assert_eq!(checked.await.unwrap(), (true, false, Codes::HiddenAgain));
+        assert_eq!(checked.await.unwrap(), (Level::People, Level::Nothing, Codes::HiddenAgain));
     }
 
     /// What was shown is known after the messages are gone, and after the conversation was deleted and put back.

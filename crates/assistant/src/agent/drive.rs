@@ -29,7 +29,7 @@ use super::{Event, Face, Hands, Ready, mentions, prompt, reports};
 use crate::clock::Clock;
 use crate::codes::Shown;
 use crate::db::{Db, DbError};
-use crate::gate::{self, RunKind, Taint};
+use crate::gate::{self, Level, RunKind};
 use crate::lease::{self, Lease};
 use crate::ledger::{self, Record};
 use crate::memory::{self, Memory};
@@ -49,7 +49,7 @@ pub struct Driver<'a> {
     pub face: &'a dyn Face,
     pub kind: RunKind,
     /// What a request holds from the start, before anything was read in it.
-    pub taint: Taint,
+    pub level: Level,
     /// Messages that what is said tells of, by their identities; for the ledger.
     pub shown: &'a [String],
     pub platform: &'a str,
@@ -116,6 +116,7 @@ const LEASE: SignedDuration = SignedDuration::from_mins(15);
 /// What a request is made of besides the conversation; read anew for each.
 struct Surroundings {
     values: Values,
+    /// Those that the person confirmed: they are the person's own, and raise no level.
     memories: Vec<Memory>,
     /// What the model may not see: the person may click while a turn runs.
     kept: Kept,
@@ -123,11 +124,6 @@ struct Surroundings {
 }
 
 impl Surroundings {
-    /// What was remembered of strangers' words is still theirs.
-    fn taint(&self) -> Taint {
-        if self.memories.iter().any(|memory| memory.tainted) { Taint::Tainted } else { Taint::Clean }
-    }
-
     /// Hides the codes that these messages, and whatever was said before them, were shown; `None` if the model may see
     /// them.
     fn veil(&self, messages: &[Message]) -> Option<Veil> {
@@ -141,8 +137,8 @@ struct Progress {
     conversation: ConversationId,
     /// `None` for a turn that is not kept.
     lease: Option<Held>,
-    /// Of what it held before anything was read in it.
-    taint: Taint,
+    /// Of what it held so far.
+    level: Level,
     /// The person just said what this turn began with; it was not said earlier, and is to be answered again.
     said_now: bool,
     turn: Turn,
@@ -164,7 +160,7 @@ impl Progress {
     fn of(
         conversation: ConversationId,
         lease: Option<Held>,
-        taint: Taint,
+        level: Level,
         history: Vec<Message>,
     ) -> (Self, Step) {
         let stored = history.len();
@@ -173,7 +169,7 @@ impl Progress {
         let progress = Self {
             conversation,
             lease,
-            taint,
+            level,
             said_now: true,
             turn,
             stored,
@@ -324,7 +320,7 @@ impl Driver<'_> {
             return Err(TurnError::NoModel);
         }
         let (mut progress, step) =
-            Progress::of(ConversationId(0), None, self.taint, vec![Message::User { text: said }]);
+            Progress::of(ConversationId(0), None, self.level, vec![Message::User { text: said }]);
         progress.meter = Arc::clone(meter);
         self.go_on(&mut progress, step).await
     }
@@ -375,15 +371,14 @@ impl Driver<'_> {
                 // No provider begins with an answer, and reports that nobody asked for would be left out.
                 history.insert(0, Message::User { text: REPORTS.to_owned() });
             }
-            // Reports tell what strangers wrote, though no tool's result is among them; and an answer may tell what a
-            // memory said that was forgotten since.
-            let taint = if conversation::is_tainted(tx, id)? { Taint::Tainted } else { Taint::Clean };
-            Ok((id, lease, history, taint))
+            // Reports tell what people wrote, though no tool's result is among them.
+            let level = conversation::level(tx, id)?;
+            Ok((id, lease, history, level))
         };
-        let (conversation, lease, history, taint) = self.db.write(begun).await.map_err(|e: TurnError| e)?;
+        let (conversation, lease, history, level) = self.db.write(begun).await.map_err(|e: TurnError| e)?;
         let (db, hearing, finished) = (self.db.clone(), Mutex::default(), Finished::default());
         let held = Held { db, conversation, lease, given_back: false, hearing, finished };
-        let (progress, step) = Progress::of(conversation, Some(held), taint.max(self.taint), history);
+        let (progress, step) = Progress::of(conversation, Some(held), level.max(self.level), history);
         Ok((Progress { said_now, ..progress }, step))
     }
 
@@ -396,7 +391,7 @@ impl Driver<'_> {
             .read(move |tx| {
                 let values = settings::load(tx)?;
                 let remembers = remembers && values.on(&MEMORY_ENABLED);
-                let memories = if remembers { memory::store::all(tx)? } else { vec![] };
+                let memories = if remembers { memory::store::confirmed(tx)? } else { vec![] };
                 let kept = conversation::kept(tx, id, &values)?;
                 let shown = conversation::shown_codes(tx, id)?;
                 Ok::<_, DbError>(Surroundings { values, memories, kept, shown })
@@ -491,7 +486,7 @@ impl Driver<'_> {
             return Ok(Err(ModelError::TooLong { limit: None }));
         }
         // It never goes down: what was read once may be in anything said since.
-        progress.taint = self.taint(progress, around);
+        progress.level = self.level(progress);
         let mut seen = mentions::mentions(progress.turn.messages(), &request.messages);
         seen.extend(self.shown.iter().cloned());
         self.store_request(progress, ready, ready.model.body(&request), seen).await?;
@@ -525,7 +520,7 @@ impl Driver<'_> {
     fn request(&self, progress: &Progress, around: &Surroundings, offer: Offer, model: &str) -> Request {
         let turn = &progress.turn;
         let tools = match offer {
-            Offer::Tools => self.offered(&around.values, self.taint(progress, around)),
+            Offer::Tools => self.offered(&around.values, self.level(progress)),
             Offer::Nothing => vec![],
         };
         let veil = around.veil(turn.messages());
@@ -555,14 +550,14 @@ impl Driver<'_> {
         Request { system, messages, tools }
     }
 
-    fn taint(&self, progress: &Progress, around: &Surroundings) -> Taint {
-        let read = gate::taint(progress.turn.messages(), |tool| self.toolbox.has(tool));
-        read.max(progress.taint).max(around.taint())
+    fn level(&self, progress: &Progress) -> Level {
+        let read = gate::level(progress.turn.messages(), |tool| self.toolbox.has(tool));
+        read.max(progress.level)
     }
 
-    fn offered(&self, values: &Values, taint: Taint) -> Vec<ToolSpec> {
+    fn offered(&self, values: &Values, level: Level) -> Vec<ToolSpec> {
         let mut tools = self.toolbox.offered(values);
-        tools.retain(|tool| gate::offered(self.kind, taint, &tool.name));
+        tools.retain(|tool| gate::offered(self.kind, level, &tool.name));
         tools
     }
 
@@ -575,15 +570,14 @@ impl Driver<'_> {
     ) -> Result<(), TurnError> {
         let (id, now, model) = (progress.conversation, self.clock.now(), ready.label.clone());
         let lease = progress.lease.as_ref().map(|held| held.lease.clone());
-        let tainted = lease.is_some() && progress.taint == Taint::Tainted;
+        let level = progress.level;
         progress.stored = progress.turn.messages().len();
         let finished = progress.finished.clone();
         let leaving = move |tx: &Transaction<'_>| {
             still_ours(tx, lease.as_ref(), id, now)?;
             finished.store(tx, lease.is_some().then_some(id))?;
-            if tainted {
-                conversation::mark_tainted(tx, id)?;
-            }
+            // Of a turn that is not kept there is no conversation to raise.
+            conversation::raise(tx, id, level)?;
             Ok(ledger::request(tx, id.0, &model, &body, &seen, now)?)
         };
         self.db.write(leaving).await
@@ -620,12 +614,12 @@ impl Driver<'_> {
     /// All calls of a round at once; results in call order.
     async fn run_all(&self, progress: &mut Progress, calls: &[ToolCall]) -> Result<Vec<String>, DbError> {
         let around = self.surroundings(progress).await?;
-        progress.taint = self.taint(progress, &around);
+        progress.level = self.level(progress);
         let messages = progress.turn.messages();
         let hands = self.hands(progress, around.kept.codes);
         let (hands, values, finished) = (&hands, &around.values, &progress.finished);
         let ran = calls.iter().enumerate().map(|(place, call)| async move {
-            let verdict = gate::judge(self.kind, hands.run.taint, messages, call);
+            let verdict = gate::judge(self.kind, hands.run.level, messages, call);
             let (result, record) = hands.run(call, values, verdict).await?;
             let (id, tool) = (call.id.clone(), call.name.clone());
             let told = Message::Tool { call: id, tool, result: result.clone() };
@@ -639,8 +633,8 @@ impl Driver<'_> {
     fn hands(&self, progress: &Progress, codes: Codes) -> Hands<'_> {
         let Self { db, clock, toolbox, face, kind, .. } = *self;
         let (conversation, elsewhere) = (progress.conversation.0, face.elsewhere());
-        let (taint, codes_shown) = (progress.taint, codes == Codes::Shown);
-        let run = Run { kind, conversation, elsewhere, taint, codes_shown };
+        let (level, codes_shown) = (progress.level, codes == Codes::Shown);
+        let run = Run { kind, conversation, elsewhere, level, confirmed: false, codes_shown };
         Hands { db, clock, toolbox, face, run }
     }
 }

@@ -1,13 +1,18 @@
 //! Runs one call as it must be run: gate, click, executor. A turn and `kai tools call` both come through here.
 
+use jiff::Timestamp;
 use kai_llm::ToolCall;
+use rusqlite::Transaction;
+use serde_json::{Map, Value};
 
-use super::{Event, Face};
+use super::{Asking, Event, Face};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::gate::Verdict;
 use crate::ledger::{self, Record};
+use crate::memory;
 use crate::settings::Values;
+use crate::tasks::{self, TaskId};
 use crate::tool::{self, Run, ToolResult};
 use crate::toolbox::Toolbox;
 use crate::untrusted::Untrusted;
@@ -41,9 +46,10 @@ impl Hands<'_> {
             None => self.toolbox.usable(&call.name, values),
             Some(why) => Err(why),
         };
+        let within = Run { confirmed: verdict == Verdict::AskFirst, ..self.run };
         let (id, name) = (call.id.0.clone(), call.name.clone());
         self.face.shows(Event::ToolStarted { call: id.clone(), tool: name.clone() });
-        let ToolResult { text, success } = tool::execute(tool, values, &call.arguments, &self.run).await;
+        let ToolResult { text, success } = tool::execute(tool, values, &call.arguments, &within).await;
         let failed = (!success).then(|| why(&text));
         self.face.shows(Event::ToolFinished { call: id, tool: name.clone(), failed });
         let (conversation, result_chars) = (self.run.conversation, text.chars().count());
@@ -56,7 +62,8 @@ impl Hands<'_> {
             Verdict::Run => Ok(None),
             Verdict::Refuse => Ok(Some(format!("{} is not available in this kind of run.", call.name))),
             Verdict::AskFirst => {
-                let said = self.face.allows(call).await;
+                let about = self.about(call).await?;
+                let said = self.face.allows(&Asking { call: call.clone(), about }).await;
                 let click = self.click(call, said);
                 let now = self.clock.now();
                 // Before the call runs: a click that is not written down was not given.
@@ -66,6 +73,15 @@ impl Hands<'_> {
         }
     }
 
+    /// What the person should know of a call that only names it: they can hardly say yes to a number.
+    async fn about(&self, call: &ToolCall) -> Result<Option<String>, DbError> {
+        let Value::Object(arguments) = serde_json::from_str(&call.arguments).unwrap_or_default() else {
+            return Ok(None);
+        };
+        let (tool, now) = (call.name.clone(), self.clock.now());
+        self.db.read(move |tx| named(tx, &tool, &arguments, now)).await
+    }
+
     fn click(&self, call: &ToolCall, said: Option<bool>) -> Record {
         Record::Click {
             conversation: self.run.conversation,
@@ -73,6 +89,41 @@ impl Hands<'_> {
             arguments: call.arguments.clone(),
             allowed: said == Some(true),
             unanswered: said.is_none(),
+        }
+    }
+}
+
+fn named(
+    tx: &Transaction<'_>,
+    tool: &str,
+    arguments: &Map<String, Value>,
+    now: Timestamp,
+) -> Result<Option<String>, DbError> {
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+    match tool {
+        "memory_forget" => {
+            let key = text("key").trim();
+            let found = memory::store::all(tx)?.into_iter().find(|memory| memory.key.as_str() == key);
+            Ok(found.map(|memory| memory.content))
+        }
+        "cancel_task" => {
+            // A model may write the number as a text.
+            let number = arguments.get("task_id");
+            let number = number.and_then(|id| id.as_i64().or_else(|| id.as_str()?.trim().parse().ok()));
+            let found = number.map(|number| tasks::store::get(tx, TaskId(number))).transpose()?.flatten();
+            Ok(found.map(|task| task.description))
+        }
+        #[cfg(feature = "notifications")]
+        "dismiss_notification" => {
+            let id = crate::notifications::NotificationId::new(text("id").trim());
+            let found = crate::notifications::store::find(tx, &id, now)?;
+            let line = |text: &Untrusted| text.line(LONGEST_WHY);
+            let parts = found.map(|found| [line(&found.app_label), line(&found.title), line(&found.text)]);
+            Ok(parts.map(|parts| parts.join(" · ")))
+        }
+        _ => {
+            let _ = now;
+            Ok(None)
         }
     }
 }

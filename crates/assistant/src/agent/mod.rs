@@ -58,6 +58,14 @@ pub enum Event {
     },
 }
 
+/// A call that waits for the person's yes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asking {
+    pub call: ToolCall,
+    /// What a number or a key in it stands for: the words of the memory that would go, the name of the task.
+    pub about: Option<String>,
+}
+
 /// Whoever shows a turn to a person: a terminal, a page.
 pub trait Face: Send + Sync {
     fn shows(&self, event: Event);
@@ -66,5 +74,5 @@ pub trait Face: Send + Sync {
         false
     }
     /// Does the person allow exactly this call? `None` means that nobody said anything, and so no.
-    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>>;
+    fn allows<'a>(&'a self, asking: &'a Asking) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>>;
 }

@@ -122,4 +122,38 @@ mod tests {
         }
         assert_eq!(copies, 1);
     }
+
+    /// What a store held before levels were told apart came from people, and its memories wait for the person.
+    #[test]
+    fn what_older_stores_call_tainted_is_peoples() {
+        let mut conn = Connection::open_in_memory().unwrap();
+        let older = |migration: &Migration| {
+            !["conversations/levels", "tasks/levels", "memory/confirmed"].contains(&migration.name)
+        };
+        let older: Vec<Migration> = crate::MIGRATIONS.iter().copied().filter(older).collect();
+        apply(&mut conn, &older, || Ok(())).unwrap();
+        conn.execute_batch(
+            "INSERT INTO conversations (kind, title, created_at, updated_at, tainted)
+                 VALUES ('chat', 'a', 0, 0, 0), ('chat', 'b', 0, 0, 1), ('heartbeat', 'c', 0, 0, 0);
+             INSERT INTO tasks (description, prompt, kind, missed, tainted, status, created_at)
+                 VALUES ('a', 'x', 'HEARTBEAT', 'SKIP', 0, 'PENDING', 0), ('b', 'x', 'HEARTBEAT', 'SKIP', 1, 'PENDING', 0);
+             INSERT INTO memories (key, content, category, source, created_at, updated_at, tainted)
+                 VALUES ('a', 'x', 'GENERAL', 'chat', 0, 0, 0), ('b', 'y', 'GENERAL', 'chat', 0, 0, 1);",
+        )
+        .unwrap();
+        apply(&mut conn, crate::MIGRATIONS, || Ok(())).unwrap();
+        for (sql, expected) in [
+            ("SELECT title, level FROM conversations ORDER BY 1", vec![("a", 0), ("b", 2), ("c", 2)]),
+            ("SELECT description, level FROM tasks ORDER BY 1", vec![("a", 0), ("b", 2)]),
+            ("SELECT key, confirmed FROM memories ORDER BY 1", vec![("a", 1), ("b", 0)]),
+        ] {
+            let mut rows = conn.prepare(sql).unwrap();
+            let rows =
+                rows.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))).unwrap();
+            let rows: Vec<(String, i64)> = rows.collect::<rusqlite::Result<_>>().unwrap();
+            let expected: Vec<(String, i64)> =
+                expected.into_iter().map(|(name, number)| (name.to_owned(), number)).collect();
+            assert_eq!(rows, expected, "{sql}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! The tick begins a [`Round`]: one at a time across all processes, by a lease. What died since the last one is found
 //! and said → each task that is due is claimed, durably → a model is asked as in any run that nobody watches, with the
-//! task's [`prompt`] (pure) and the taint it was made under → in one transaction the run is written down, the task goes
+//! task's [`prompt`] (pure) and the level it was made at → in one transaction the run is written down, the task goes
 //! on, and what was said goes into the heartbeat's conversation under the task's name.
 
 pub mod prompt;
@@ -103,7 +103,7 @@ impl Round<'_> {
     }
 
     async fn ask(&self, claim: &Claim, driver: Driver<'_>, started: Timestamp) -> Result<Answer, Failed> {
-        let driver = Driver { kind: RunKind::Task, taint: claim.task.taint, ..driver };
+        let driver = Driver { kind: RunKind::Task, level: claim.task.level, ..driver };
         let said = prompt::task(&claim.task, claim.due, &started.to_zoned(self.errands.clock.zone()));
         match tokio::time::timeout(LONGEST, driver.unattended(said, &Arc::default())).await {
             Ok(answer) => answer.map_err(Failed::from),

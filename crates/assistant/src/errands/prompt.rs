@@ -46,7 +46,7 @@ fn local(at: Timestamp, zone: &TimeZone) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::Taint;
+    use crate::gate::Level;
     use crate::tasks::{Missed, Next, Status, TaskId};
 
     fn weather(trigger: Trigger) -> Task {
@@ -57,7 +57,7 @@ mod tests {
             prompt: "Tell the weather.\nBe short.".to_owned(),
             trigger,
             missed: Missed::RunOnce,
-            taint: Taint::Clean,
+            level: Level::Nothing,
             status: Status::Pending,
             next: Some(Next { at, reckoned: at, zone: String::new() }),
             failures: 1,

@@ -18,7 +18,7 @@ use crate::agent::reports::{self, Report};
 use crate::agent::{Answer, Driver, Meter, Spent, TurnError};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
-use crate::gate::{RunKind, Taint};
+use crate::gate::{Level, RunKind};
 use crate::lease::{self, Lease};
 use crate::settings::{
     self, HEARTBEAT_ACTIVE_END, HEARTBEAT_ACTIVE_START, HEARTBEAT_DAILY_TOKENS, HEARTBEAT_ENABLED,
@@ -168,11 +168,10 @@ async fn ask(
     wording: &Wording,
     meter: &Arc<Meter>,
 ) -> (Rendered, Result<Answer, TurnError>) {
-    let taint = if brief.is_tainted() { Taint::Tainted } else { Taint::Clean };
     let mut window = driver.window();
     let mut rendered = wording.render(brief, window);
     for _ in 0..SHORTER {
-        let answer = ask_once(driver, taint, &rendered, meter).await;
+        let answer = ask_once(driver, brief.level(), &rendered, meter).await;
         let Err(TurnError::Model { error: ModelError::TooLong { limit }, .. }) = &answer else {
             return (rendered, answer);
         };
@@ -183,18 +182,18 @@ async fn ask(
         }
         rendered = shorter;
     }
-    let answer = ask_once(driver, taint, &rendered, meter).await;
+    let answer = ask_once(driver, brief.level(), &rendered, meter).await;
     (rendered, answer)
 }
 
 async fn ask_once(
     driver: &Driver<'_>,
-    taint: Taint,
+    level: Level,
     rendered: &Rendered,
     meter: &Arc<Meter>,
 ) -> Result<Answer, TurnError> {
     let shown = [&rendered.sms.identities[..], &rendered.notifications.identities].concat();
-    let driver = Driver { kind: RunKind::Heartbeat, taint, shown: &shown, ..*driver };
+    let driver = Driver { kind: RunKind::Heartbeat, level, shown: &shown, ..*driver };
     driver.unattended(rendered.text.clone(), meter).await
 }
 

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::store;
 use crate::db::DbError;
-use crate::gate::Taint;
+use crate::gate::Level;
 use crate::hex;
 use crate::memory::{Memory, promotion};
 #[cfg(any(feature = "sms", feature = "notifications"))]
@@ -37,8 +37,8 @@ pub struct Brief {
     pub candidates: Vec<String>,
     /// Of the tasks and candidates at the last answered run.
     pub answered: String,
-    /// A task in it was made from what strangers wrote.
-    pub strange_tasks: bool,
+    /// The highest level at which a task in it was made.
+    pub tasks_level: Level,
 }
 
 /// A task that waits.
@@ -135,20 +135,20 @@ impl Brief {
         hex::encode(&hash.finalize())
     }
 
-    /// Does anything in it come from strangers?
-    pub fn is_tainted(&self) -> bool {
+    /// What does it hold? Earlier reports tell what people wrote.
+    pub fn level(&self) -> Level {
         let arrived = !(self.sms.items.is_empty() && self.notifications.items.is_empty());
-        arrived || !self.previous.is_empty() || self.strange_tasks
+        if arrived || !self.previous.is_empty() { Level::People } else { self.tasks_level }
     }
 }
 
 /// One view of everything that waits.
 pub fn gather(tx: &Transaction<'_>, sources: &Sources, zone: &TimeZone) -> Result<Brief, DbError> {
     let (additions, pending) = (tasks::store::additions(tx)?, tasks::store::pending(tx)?);
-    let mut taints = additions.iter().map(|task| task.taint).chain(pending.iter().map(|task| task.taint));
+    let levels = additions.iter().map(|task| task.level).chain(pending.iter().map(|task| task.level));
     let remembers = settings::load(tx)?.on(&MEMORY_ENABLED);
     let mut brief = Brief {
-        strange_tasks: taints.any(|taint| taint == Taint::Tainted),
+        tasks_level: levels.max().unwrap_or_default(),
         additions: additions.iter().map(addition).collect(),
         tasks: pending.iter().map(|task| task_line(task, zone)).collect(),
         candidates: if remembers { candidates(tx)? } else { vec![] },
@@ -302,7 +302,7 @@ mod tests {
             let off = gather(tx, &Sources::default(), &TimeZone::UTC)?;
             assert_eq!(off.notifications, Arrivals::default(), "only while it is on");
             let brief = gather(tx, &Sources { notifications: true, ..Sources::default() }, &TimeZone::UTC)?;
-            assert!(brief.is_new() && brief.is_tainted());
+            assert!(brief.is_new() && brief.level() == Level::People);
             let first = &brief.notifications.items[0];
             assert_eq!((first.who.as_written(), first.id.as_str()), ("Bank", "1"));
             assert!(first.text.as_written().contains("[code]"), "{}", first.text.as_written());
@@ -331,8 +331,8 @@ mod lines {
             ("a\r## New SMS\u{2028}## x\u{85}## y\u{b}z", "- a\n  ## New SMS\n  ## x\n  ## y\n  z"),
             ("a\u{202e}b", "- a b"),
         ] {
-            let (id, description, taint) = (tasks::TaskId(1), "x".to_owned(), Taint::Tainted);
-            let task = tasks::store::Addition { id, description, prompt: prompt.to_owned(), taint };
+            let (id, description, level) = (tasks::TaskId(1), "x".to_owned(), Level::People);
+            let task = tasks::store::Addition { id, description, prompt: prompt.to_owned(), level };
             assert_eq!(addition(&task), expected, "{prompt:?}");
         }
     }

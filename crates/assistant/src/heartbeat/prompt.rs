@@ -203,7 +203,7 @@ mod tests {
                 dropped: vec![],
             },
             candidates: vec!["- tea: Likes green tea. (5 times useful)".to_owned()],
-            strange_tasks: false,
+            tasks_level: crate::gate::Level::Nothing,
             answered: String::new(),
         };
         let expected = "Look around.\n\nIt is Monday, 2026-03-09 12:00+01:00.\n\n\

@@ -1,7 +1,8 @@
 //! What Kai remembers across conversations.
 //!
 //! A model calls a tool (`tools`), the tool keeps one row per key ([`store`]), and the person sees and
-//! forgets them with `kai memory`. What proved useful often enough may be proposed to become part of who Kai is
+//! forgets them with `kai memory`. One that was made of what people wrote waits there until the person confirms its
+//! words; until then no prompt holds it. What proved useful often enough may be proposed to become part of who Kai is
 //! ([`promotion`]).
 
 pub mod promotion;
@@ -9,8 +10,10 @@ pub mod store;
 mod tools;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::db::Migration;
+use crate::hex;
 use crate::untrusted::Untrusted;
 
 pub use tools::{MemoryForget, MemoryLearn, MemoryReinforce, MemoryStore};
@@ -19,6 +22,8 @@ pub(crate) const MIGRATION: Migration =
     Migration { name: "memory/1", sql: include_str!("../../migrations/memory.sql") };
 pub(crate) const TAINT: Migration =
     Migration { name: "memory/2", sql: include_str!("../../migrations/memory2.sql") };
+pub(crate) const CONFIRMED: Migration =
+    Migration { name: "memory/confirmed", sql: include_str!("../../migrations/memory_confirmed.sql") };
 
 /// The name of a memory: short, on one line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -50,17 +55,46 @@ impl MemoryKey {
 
 /// One thing remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Told")]
 pub struct Memory {
     pub key: MemoryKey,
     pub content: String,
     pub category: Category,
     pub hits: u32,
-    /// Stored in a request that held strangers' text: whoever reads it is tainted by it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub tainted: bool,
+    /// The person knows its words and wants them kept. Until then it enters no prompt.
+    pub confirmed: bool,
+}
+
+/// A memory as files tell it. Older ones say `tainted` of one that nobody has confirmed.
+#[derive(Deserialize)]
+struct Told {
+    key: MemoryKey,
+    content: String,
+    category: Category,
+    hits: u32,
+    confirmed: Option<bool>,
+    #[serde(default)]
+    tainted: bool,
+}
+
+impl From<Told> for Memory {
+    fn from(told: Told) -> Self {
+        let Told { key, content, category, hits, confirmed, tainted } = told;
+        Self { key, content, category, hits, confirmed: confirmed.unwrap_or(!tainted) }
+    }
 }
 
 impl Memory {
+    /// Of exactly these words under this key: what a person saw when they confirm it.
+    pub fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        for part in [self.key.as_str(), &self.content] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part.as_bytes());
+        }
+        hex::encode(&hash.finalize())
+    }
+
     /// Is it one that a tool could have stored? A file from elsewhere may hold anything.
     pub fn checked(&self) -> Result<(), String> {
         let key = MemoryKey::new(self.key.as_str())?;

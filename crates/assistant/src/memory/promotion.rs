@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{Memory, MemoryKey, store};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
-use crate::gate::Taint;
+use crate::gate::Level;
 use crate::tool::{Run, Tool, ToolError};
 
 /// So often a memory must have been useful; and so often again after a no.
@@ -29,11 +29,11 @@ pub struct Proposal {
     pub at: i64,
 }
 
-/// Memories that could be proposed now. One that came from strangers' text never is: it would speak for ever.
+/// Memories that could be proposed now. One that nobody has confirmed never is: it would speak for ever.
 pub fn candidates(tx: &Transaction<'_>) -> Result<Vec<Memory>, DbError> {
     let mut found = vec![];
-    for memory in store::all(tx)? {
-        if memory.hits >= ENOUGH && !memory.tainted && !answered(tx, &memory)? {
+    for memory in store::confirmed(tx)? {
+        if memory.hits >= ENOUGH && !answered(tx, &memory)? {
             found.push(memory);
         }
     }
@@ -110,8 +110,8 @@ impl Tool for PromoteLearning {
         if text.is_empty() || text.chars().count() > LONGEST {
             return Err(ToolError(format!("\"text\" must be a sentence of at most {LONGEST} characters.")));
         }
-        let (now, row, taint) = (self.clock.now(), key.clone(), run.taint);
-        self.db.write(move |tx| propose(tx, &row, &text, taint, now)).await?;
+        let (now, row, level) = (self.clock.now(), key.clone(), run.level);
+        self.db.write(move |tx| propose(tx, &row, &text, level, now)).await?;
         Ok(Proposed { key, message: "Proposed. Nothing is changed until the user accepts it." })
     }
 }
@@ -120,21 +120,23 @@ fn propose(
     tx: &Transaction<'_>,
     key: &MemoryKey,
     text: &str,
-    taint: Taint,
+    level: Level,
     now: Timestamp,
 ) -> Result<(), ToolError> {
     let memory = store::all(tx)?.into_iter().find(|memory| memory.key == *key);
     let memory =
         memory.ok_or_else(|| ToolError(format!("There is no memory under the key \"{}\".", key.as_str())))?;
-    if memory.tainted {
-        return Err(ToolError("This memory comes from what strangers wrote and stays a memory.".to_owned()));
+    if !memory.confirmed {
+        return Err(ToolError(
+            "The user has not confirmed this memory yet, so it cannot be proposed.".to_owned(),
+        ));
     }
     if memory.hits < ENOUGH {
         let hits = memory.hits;
         return Err(ToolError(format!("This memory was useful {hits} times; {ENOUGH} are needed.")));
     }
     let own = memory.content.split_whitespace().collect::<Vec<_>>().join(" ");
-    if taint == Taint::Tainted && text != own {
+    if level > Level::Nothing && text != own {
         // Or a stranger's message could dictate what Kai is told for ever.
         return Err(ToolError(format!("In this run \"text\" must be exactly what the memory says: {own}")));
     }

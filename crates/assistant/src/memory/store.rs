@@ -5,7 +5,6 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::{Category, Memory, MemoryKey};
 use crate::db::DbError;
-use crate::gate::Taint;
 
 /// Was it new, or was there one under that key already?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,27 +13,42 @@ pub enum Stored {
     Updated,
 }
 
-/// Keeps `content` under `key`. The same key again is an update: hits and the first time stay.
+/// Has the person confirmed the words of a memory?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    Confirmed,
+    /// It is kept, and waits.
+    Unconfirmed,
+}
+
+impl Standing {
+    fn of(confirmed: bool) -> Self {
+        if confirmed { Self::Confirmed } else { Self::Unconfirmed }
+    }
+}
+
+/// Keeps `content` under `key`. The same key again is an update: hits and the first time stay. Whether the person
+/// confirmed the words is said anew each time.
 pub fn keep(
     tx: &Transaction<'_>,
     key: &MemoryKey,
     content: &str,
     category: Category,
-    taint: Taint,
+    standing: Standing,
     now: Timestamp,
 ) -> Result<Stored, DbError> {
     let known = tx.prepare_cached("SELECT 1 FROM memories WHERE key = ?1")?.exists([key.as_str()])?;
     tx.prepare_cached(
-        "INSERT INTO memories (key, content, category, source, tainted, created_at, updated_at)
+        "INSERT INTO memories (key, content, category, source, confirmed, created_at, updated_at)
          VALUES (?1, ?2, ?3, 'chat', ?5, ?4, ?4)
-         ON CONFLICT (key) DO UPDATE SET content = ?2, category = ?3, tainted = ?5, updated_at = ?4",
+         ON CONFLICT (key) DO UPDATE SET content = ?2, category = ?3, confirmed = ?5, updated_at = ?4",
     )?
     .execute(params![
         key.as_str(),
         content,
         category.as_str(),
         now.as_millisecond(),
-        taint == Taint::Tainted
+        standing == Standing::Confirmed
     ])?;
     Ok(if known { Stored::Updated } else { Stored::New })
 }
@@ -47,8 +61,8 @@ pub fn reinforce(tx: &Transaction<'_>, key: &MemoryKey) -> Result<Option<u32>, D
 
 /// Puts a memory back as it was, hits included.
 pub fn restore(tx: &Transaction<'_>, memory: &Memory, now: Timestamp) -> Result<(), DbError> {
-    let taint = if memory.tainted { Taint::Tainted } else { Taint::Clean };
-    keep(tx, &memory.key, &memory.content, memory.category, taint, now)?;
+    let standing = Standing::of(memory.confirmed);
+    keep(tx, &memory.key, &memory.content, memory.category, standing, now)?;
     let sql = "UPDATE memories SET hits = ?2, updated_at = (SELECT max(updated_at) + 1 FROM memories) WHERE key = ?1";
     tx.prepare_cached(sql)?.execute(params![memory.key.as_str(), memory.hits])?;
     Ok(())
@@ -59,7 +73,7 @@ pub fn clear(tx: &Transaction<'_>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Says it in other words; whose words it came from stays known. False if there is no such memory.
+/// Says it in other words; it stays confirmed or unconfirmed. False if there is no such memory.
 pub fn rewrite(
     tx: &Transaction<'_>,
     key: &MemoryKey,
@@ -68,6 +82,27 @@ pub fn rewrite(
 ) -> Result<bool, DbError> {
     let sql = "UPDATE memories SET content = ?2, updated_at = ?3 WHERE key = ?1";
     Ok(tx.prepare_cached(sql)?.execute(params![key.as_str(), content, now.as_millisecond()])? > 0)
+}
+
+/// What came of a person's word that they want a memory kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Confirming {
+    Done(Memory),
+    /// It says something else than the person saw.
+    Changed,
+    Unknown,
+}
+
+/// The person knows these words and wants them kept. `seen` is the digest of what they saw; without it, whatever is there.
+pub fn confirm(tx: &Transaction<'_>, key: &MemoryKey, seen: Option<&str>) -> Result<Confirming, DbError> {
+    let Some(memory) = all(tx)?.into_iter().find(|memory| memory.key == *key) else {
+        return Ok(Confirming::Unknown);
+    };
+    if seen.is_some_and(|seen| seen != memory.digest()) {
+        return Ok(Confirming::Changed);
+    }
+    tx.prepare_cached("UPDATE memories SET confirmed = 1 WHERE key = ?1")?.execute([key.as_str()])?;
+    Ok(Confirming::Done(Memory { confirmed: true, ..memory }))
 }
 
 /// Deletes the memory under exactly that key; false if there was none.
@@ -87,7 +122,7 @@ pub struct Removed {
 /// Deletes a memory so that it can be put back.
 pub fn remove(tx: &Transaction<'_>, key: &MemoryKey) -> Result<Option<Removed>, DbError> {
     let sql = "DELETE FROM memories WHERE key = ?1
-               RETURNING key, content, category, hits, tainted, source, created_at, updated_at";
+               RETURNING key, content, category, hits, confirmed, source, created_at, updated_at";
     let row = |row: &Row<'_>| {
         let (source, created_at, updated_at) = (row.get(5)?, row.get(6)?, row.get(7)?);
         Ok(Removed { memory: memory(row)?, source, created_at, updated_at })
@@ -99,7 +134,7 @@ pub fn remove(tx: &Transaction<'_>, key: &MemoryKey) -> Result<Option<Removed>, 
 pub fn put_back(tx: &Transaction<'_>, removed: &Removed) -> Result<(), DbError> {
     let Removed { memory, source, created_at, updated_at } = removed;
     tx.prepare_cached(
-        "INSERT OR IGNORE INTO memories (key, content, category, hits, tainted, source, created_at, updated_at)
+        "INSERT OR IGNORE INTO memories (key, content, category, hits, confirmed, source, created_at, updated_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?
     .execute(params![
@@ -107,7 +142,7 @@ pub fn put_back(tx: &Transaction<'_>, removed: &Removed) -> Result<(), DbError> 
         memory.content,
         memory.category.as_str(),
         memory.hits,
-        memory.tainted,
+        memory.confirmed,
         source,
         created_at,
         updated_at
@@ -118,9 +153,14 @@ pub fn put_back(tx: &Transaction<'_>, removed: &Removed) -> Result<(), DbError> 
 /// Everything remembered, newest first.
 pub fn all(tx: &Transaction<'_>) -> Result<Vec<Memory>, DbError> {
     let mut rows = tx.prepare_cached(
-        "SELECT key, content, category, hits, tainted FROM memories ORDER BY updated_at DESC, key",
+        "SELECT key, content, category, hits, confirmed FROM memories ORDER BY updated_at DESC, key",
     )?;
     Ok(rows.query_map([], memory)?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// What a model may be told, newest first: the words that the person stands by.
+pub fn confirmed(tx: &Transaction<'_>) -> Result<Vec<Memory>, DbError> {
+    Ok(all(tx)?.into_iter().filter(|memory| memory.confirmed).collect())
 }
 
 fn memory(row: &Row<'_>) -> rusqlite::Result<Memory> {
@@ -129,7 +169,7 @@ fn memory(row: &Row<'_>) -> rusqlite::Result<Memory> {
         content: row.get(1)?,
         category: Category::from_stored(&row.get::<_, String>(2)?),
         hits: row.get(3)?,
-        tainted: row.get(4)?,
+        confirmed: row.get(4)?,
     })
 }
 
@@ -149,7 +189,7 @@ mod tests {
             let key = |name: &str| MemoryKey::new(name).unwrap();
             let at = |seconds| Timestamp::from_second(seconds).unwrap();
             for (name, seconds) in [("a", 1), ("b", 2), ("c", 3)] {
-                keep(tx, &key(name), "x", Category::Preference, Taint::Tainted, at(seconds))?;
+                keep(tx, &key(name), "x", Category::Preference, Standing::Unconfirmed, at(seconds))?;
             }
             reinforce(tx, &key("b"))?;
             let before = all(tx)?;
@@ -160,8 +200,30 @@ mod tests {
             // Something newer under its key is not overwritten.
             rewrite(tx, &key("b"), "newer", at(9))?;
             put_back(tx, &removed)?;
-            assert_eq!((all(tx)?[0].content.as_str(), all(tx)?[0].tainted), ("newer", true));
+            assert_eq!((all(tx)?[0].content.as_str(), all(tx)?[0].confirmed), ("newer", false));
             assert_eq!((rewrite(tx, &key("z"), "x", at(9))?, remove(tx, &key("z"))?), (false, None));
+            Ok::<_, DbError>(())
+        });
+        checked.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn only_what_the_person_saw_is_confirmed() {
+        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+        let checked = db.write(|tx| {
+            let (key, now) = (MemoryKey::new("a").unwrap(), Timestamp::UNIX_EPOCH);
+            keep(tx, &key, "x", Category::General, Standing::Unconfirmed, now)?;
+            assert!(confirmed(tx)?.is_empty(), "it waits");
+            let seen = all(tx)?[0].digest();
+            rewrite(tx, &key, "y", now)?;
+            assert_eq!(confirm(tx, &key, Some(&seen))?, Confirming::Changed);
+            assert_eq!(confirm(tx, &MemoryKey::new("b").unwrap(), None)?, Confirming::Unknown);
+            assert!(confirmed(tx)?.is_empty(), "it still waits");
+            rewrite(tx, &key, "x", now)?;
+            assert!(matches!(confirm(tx, &key, Some(&seen))?, Confirming::Done(memory) if memory.confirmed));
+            assert_eq!(confirmed(tx)?, all(tx)?);
+            keep(tx, &key, "z", Category::General, Standing::Unconfirmed, now)?;
+            assert!(confirmed(tx)?.is_empty(), "other words wait again");
             Ok::<_, DbError>(())
         });
         checked.await.unwrap();

@@ -6,11 +6,11 @@ use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::store::{self, Stored};
+use super::store::{self, Standing, Stored};
 use super::{Category, MemoryKey, content};
 use crate::clock::Clock;
 use crate::db::Db;
-use crate::gate::Taint;
+use crate::gate::Level;
 use crate::tool::{Run, Tool, ToolError};
 
 /// Store a fact to remember in later conversations, or update the one stored under the same key.
@@ -40,8 +40,8 @@ impl Tool for MemoryStore {
     type Output = MemoryStored;
 
     async fn run(&self, input: MemoryStoreInput, run: &Run) -> Result<MemoryStored, ToolError> {
-        let fact =
-            Fact { key: &input.key, text: &input.content, category: Category::General, taint: run.taint };
+        let (category, standing) = (Category::General, standing(run));
+        let fact = Fact { key: &input.key, text: &input.content, category, standing };
         keep(&self.db, self.clock.as_ref(), fact).await
     }
 }
@@ -118,8 +118,8 @@ impl Tool for MemoryLearn {
     type Output = MemoryStored;
 
     async fn run(&self, input: MemoryLearnInput, run: &Run) -> Result<MemoryStored, ToolError> {
-        let fact =
-            Fact { key: &input.key, text: &input.content, category: input.category.into(), taint: run.taint };
+        let (category, standing) = (input.category.into(), standing(run));
+        let fact = Fact { key: &input.key, text: &input.content, category, standing };
         keep(&self.db, self.clock.as_ref(), fact).await
     }
 }
@@ -164,18 +164,56 @@ struct Fact<'a> {
     key: &'a str,
     text: &'a str,
     category: Category,
-    taint: Taint,
+    standing: Standing,
+}
+
+/// Where nobody else's words can be in it, a memory is the person's own. Elsewhere it is theirs once they said yes to a
+/// card that showed its words.
+fn standing(run: &Run) -> Standing {
+    if run.level == Level::Nothing || run.confirmed { Standing::Confirmed } else { Standing::Unconfirmed }
 }
 
 async fn keep(db: &Db, clock: &dyn Clock, fact: Fact<'_>) -> Result<MemoryStored, ToolError> {
-    let Fact { category, taint, .. } = fact;
+    let Fact { category, standing, .. } = fact;
     let key = MemoryKey::new(fact.key).map_err(ToolError)?;
     let text = content(fact.text).map_err(ToolError)?;
     let (now, row) = (clock.now(), key.clone());
-    let keep = move |tx: &Transaction<'_>| store::keep(tx, &row, &text, category, taint, now);
+    let keep = move |tx: &Transaction<'_>| store::keep(tx, &row, &text, category, standing, now);
     let updated = db.write(keep).await? == Stored::Updated;
     let verb = if updated { "Updated" } else { "Stored" };
-    Ok(MemoryStored { message: format!("{verb} the memory \"{}\".", key.as_str()), key, updated })
+    let waits = match standing {
+        Standing::Confirmed => "",
+        Standing::Unconfirmed => " You will not see it until the user confirms it in Settings.",
+    };
+    Ok(MemoryStored { message: format!("{verb} the memory \"{}\".{waits}", key.as_str()), key, updated })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::settings::Values;
+    use crate::tool::execute;
+
+    #[tokio::test]
+    async fn what_was_made_of_others_words_waits_until_the_person_said_yes_to_it() {
+        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+        let tool = MemoryStore { db: db.clone(), clock: Arc::new(SystemClock) };
+        for (level, confirmed, kept) in [
+            (Level::Nothing, false, true),
+            (Level::Web, false, false),
+            (Level::Web, true, true),
+            (Level::People, false, false),
+            (Level::People, true, true),
+        ] {
+            let run = Run { level, confirmed, ..Run::BY_HAND };
+            let arguments = r#"{"key": "tea", "content": "Likes green tea."}"#;
+            let result = execute(Ok(&tool), &Values::default(), arguments, &run).await;
+            assert!(result.success, "{}", result.text);
+            assert_eq!(result.text.contains("until the user confirms it"), !kept, "{}", result.text);
+            assert_eq!(db.read(store::all).await.unwrap()[0].confirmed, kept, "{level:?}, {confirmed}");
+        }
+    }
 }
 
 #[cfg(test)]

@@ -118,7 +118,7 @@ fn back_off(failures: u32) -> SignedDuration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::Taint;
+    use crate::gate::Level;
     use crate::tasks::TaskId;
 
     const BERLIN: &str = "Europe/Berlin";
@@ -136,7 +136,7 @@ mod tests {
             prompt: "p".to_owned(),
             trigger,
             missed,
-            taint: Taint::Clean,
+            level: Level::Nothing,
             status: Status::Pending,
             next: Some(next),
             failures: 0,

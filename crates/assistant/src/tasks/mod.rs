@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::db::Migration;
-use crate::gate::Taint;
+use crate::gate::Level;
 use crate::moment::moment;
 use crate::untrusted::Untrusted;
 use cron::Cron;
@@ -27,6 +27,8 @@ pub use tools::{CancelTask, ListTasks, ScheduleTask};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "tasks/1", sql: include_str!("../../migrations/tasks.sql") };
+pub(crate) const LEVELS: Migration =
+    Migration { name: "tasks/levels", sql: include_str!("../../migrations/tasks_levels.sql") };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
@@ -42,8 +44,8 @@ pub struct Task {
     pub prompt: String,
     pub trigger: Trigger,
     pub missed: Missed,
-    /// Was it made in a request that held strangers' text? Then every run of it holds some from the start.
-    pub taint: Taint,
+    /// What the request held in which it was made; every run of it holds that from the start.
+    pub level: Level,
     pub status: Status,
     pub next: Option<Next>,
     /// Since it last worked.
@@ -196,7 +198,7 @@ pub struct NewTask {
     prompt: String,
     trigger: Trigger,
     missed: Missed,
-    taint: Taint,
+    level: Level,
 }
 
 /// The three ways to say when; exactly one is to be given.
@@ -236,12 +238,12 @@ impl NewTask {
         prompt: &str,
         trigger: Trigger,
         missed: Missed,
-        taint: Taint,
+        level: Level,
     ) -> Result<Self, String> {
         let line = Untrusted::new(description).line(usize::MAX);
         let description = bounded("description", &line, DESCRIPTION_LIMIT)?;
         let prompt = bounded("prompt", prompt.replace('\0', "").trim(), PROMPT_LIMIT)?;
-        Ok(Self { description, prompt, trigger, missed, taint })
+        Ok(Self { description, prompt, trigger, missed, level })
     }
 
     pub fn description(&self) -> &str {

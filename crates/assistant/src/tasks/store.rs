@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 use super::due::{self, Move, Onward};
 use super::{Missed, NewTask, Next, Outcome, Status, Task, TaskId, TaskRun, Trigger, zone_name};
 use crate::db::DbError;
-use crate::gate::Taint;
+use crate::gate::Level;
 use crate::settings::{self, SCHEDULING_ENABLED};
 
 /// Tasks that wait. More would be a model that runs away.
@@ -58,7 +58,7 @@ pub struct Addition {
     pub id: TaskId,
     pub description: String,
     pub prompt: String,
-    pub taint: Taint,
+    pub level: Level,
 }
 
 /// What the heartbeat's prompt says of a task that waits.
@@ -69,7 +69,7 @@ pub struct Pending {
     pub trigger: Trigger,
     pub next: Option<Timestamp>,
     pub failures: u32,
-    pub taint: Taint,
+    pub level: Level,
 }
 
 /// Keeps a new task.
@@ -87,7 +87,7 @@ pub fn add(tx: &Transaction<'_>, new: &NewTask, now: Timestamp, zone: &TimeZone)
     let (execute_at, cron) = columns(&new.trigger);
     let kind = new.trigger.name();
     tx.execute(
-        "INSERT INTO tasks (description, prompt, kind, execute_at, cron, missed, tainted, status, created_at)
+        "INSERT INTO tasks (description, prompt, kind, execute_at, cron, missed, level, status, created_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'PENDING', ?8)",
         params![
             new.description,
@@ -96,7 +96,7 @@ pub fn add(tx: &Transaction<'_>, new: &NewTask, now: Timestamp, zone: &TimeZone)
             execute_at,
             cron,
             new.missed.as_str(),
-            new.taint == Taint::Tainted,
+            new.level.stored(),
             now.as_millisecond(),
         ],
     )
@@ -287,7 +287,7 @@ fn end_run(
 }
 
 const COLUMNS: &str =
-    "SELECT id, description, prompt, kind, execute_at, cron, missed, tainted, status, next_at,
+    "SELECT id, description, prompt, kind, execute_at, cron, missed, level, status, next_at,
                               reckoned_at, zone, failures, created_at FROM tasks";
 
 /// All tasks in the order in which they come; those that do not come by themselves last.
@@ -330,7 +330,7 @@ pub fn restore(tx: &Transaction<'_>, task: &Task, runs: &[TaskRun]) -> Result<()
     };
     let finished = matches!(status, Status::Completed | Status::Skipped);
     tx.execute(
-        "INSERT OR IGNORE INTO tasks (id, description, prompt, kind, execute_at, cron, missed, tainted, status, next_at,
+        "INSERT OR IGNORE INTO tasks (id, description, prompt, kind, execute_at, cron, missed, level, status, next_at,
                                       reckoned_at, zone, failures, created_at, finished_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         params![
@@ -341,7 +341,7 @@ pub fn restore(tx: &Transaction<'_>, task: &Task, runs: &[TaskRun]) -> Result<()
             execute_at,
             cron,
             task.missed.as_str(),
-            task.taint == Taint::Tainted,
+            task.level.stored(),
             status.as_str(),
             next.as_ref().map(|next| next.at.as_millisecond()),
             next.as_ref().map(|next| next.reckoned.as_millisecond()),
@@ -388,7 +388,7 @@ pub fn additions(tx: &Transaction<'_>) -> Result<Vec<Addition>, DbError> {
     }
     let standing = chosen(tx, "WHERE status = 'PENDING' AND kind = 'HEARTBEAT' ORDER BY id")?;
     let addition =
-        |Task { id, description, prompt, taint, .. }: Task| Addition { id, description, prompt, taint };
+        |Task { id, description, prompt, level, .. }: Task| Addition { id, description, prompt, level };
     Ok(standing.into_iter().map(addition).collect())
 }
 
@@ -397,9 +397,9 @@ pub fn pending(tx: &Transaction<'_>) -> Result<Vec<Pending>, DbError> {
     if !settings::load(tx)?.on(&SCHEDULING_ENABLED) {
         return Ok(vec![]);
     }
-    let row = |Task { id, description, trigger, next, failures, taint, .. }: Task| {
+    let row = |Task { id, description, trigger, next, failures, level, .. }: Task| {
         let next = next.map(|next| next.at);
-        Pending { id, description, trigger, next, failures, taint }
+        Pending { id, description, trigger, next, failures, level }
     };
     let waiting =
         chosen(tx, "WHERE status IN ('PENDING', 'RUNNING') AND kind <> 'HEARTBEAT' ORDER BY next_at, id")?;
@@ -433,7 +433,7 @@ fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
         prompt: row.get(2)?,
         trigger: trigger(row)?,
         missed: Missed::from_stored(&row.get::<_, String>(6)?),
-        taint: if row.get(7)? { Taint::Tainted } else { Taint::Clean },
+        level: Level::of_stored(row.get(7)?),
         status: Status::from_stored(&row.get::<_, String>(8)?),
         next: next.map(|(at, reckoned)| Next { at: moment(at), reckoned: moment(reckoned), zone }),
         failures: row.get(12)?,

@@ -11,7 +11,7 @@ use super::store::{self, AddError};
 use super::{Asked, Missed, NewTask, Status, Task, TaskId};
 use crate::clock::Clock;
 use crate::db::Db;
-use crate::gate::Taint;
+use crate::gate::Level;
 use crate::tool::{Run, Tool, ToolError};
 
 /// Schedule something for later: once, at a time; repeatedly, by a cron expression; or as a part of every heartbeat.
@@ -65,7 +65,7 @@ impl Tool for ScheduleTask {
         let trigger = asked.trigger(now, &zone).map_err(ToolError)?;
         let missed = input.missed.unwrap_or_default();
         let new =
-            NewTask::new(&input.description, &input.prompt, trigger, missed, run.taint).map_err(ToolError)?;
+            NewTask::new(&input.description, &input.prompt, trigger, missed, run.level).map_err(ToolError)?;
         let here = zone.clone();
         let added = self.db.write(move |tx| store::add(tx, &new, now, &here)).await;
         let task = added.map_err(|error: AddError| ToolError(error.to_string()))?;
@@ -87,9 +87,12 @@ pub struct ListTasksInput {}
 #[derive(Debug, Serialize)]
 pub struct TasksListed {
     tasks: Vec<TaskItem>,
-    /// Some were made from what strangers wrote; the gate reads this.
+    /// Some were made after reading what others wrote.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     untrusted: bool,
+    /// The highest of theirs; the gate reads this.
+    #[serde(skip_serializing_if = "Level::is_nothing")]
+    level: Level,
 }
 
 #[derive(Debug, Serialize)]
@@ -117,8 +120,9 @@ impl Tool for ListTasks {
     async fn run(&self, _: ListTasksInput, _: &Run) -> Result<TasksListed, ToolError> {
         let tasks = self.db.read(store::all).await?;
         let zone = self.clock.zone();
-        let untrusted = tasks.iter().any(|task| task.taint == Taint::Tainted);
-        Ok(TasksListed { tasks: tasks.into_iter().map(|task| item(task, &zone)).collect(), untrusted })
+        let level = tasks.iter().map(|task| task.level).max().unwrap_or_default();
+        let tasks = tasks.into_iter().map(|task| item(task, &zone)).collect();
+        Ok(TasksListed { tasks, untrusted: level > Level::Nothing, level })
     }
 }
 

@@ -20,7 +20,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use crate::db::DbError;
-use crate::gate::{RunKind, Taint};
+use crate::gate::{Level, RunKind};
 
 pub use executor::{ToolResult, execute};
 #[cfg(any(feature = "sms", feature = "notifications"))]
@@ -68,7 +68,9 @@ pub struct Run {
     /// The person may sit at another machine: what is opened here may be opened where nobody is.
     pub elsewhere: bool,
     /// What the request held when the call was made; what is kept of it carries that along.
-    pub taint: Taint,
+    pub level: Level,
+    /// The person has seen exactly this call and said yes to it.
+    pub confirmed: bool,
     /// The person wants the model to see one-time codes in this conversation.
     pub codes_shown: bool,
 }
@@ -78,7 +80,8 @@ impl Run {
     pub const BY_HAND: Self = Self {
         kind: RunKind::Chat,
         conversation: 0,
-        taint: Taint::Clean,
+        level: Level::Nothing,
+        confirmed: false,
         elsewhere: false,
         codes_shown: false,
     };

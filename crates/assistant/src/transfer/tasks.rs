@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Import, Mode, Outcome};
 use crate::db::DbError;
-use crate::gate::Taint;
+use crate::gate::Level;
 use crate::tasks::store::{self, AddError};
 use crate::tasks::{Asked, Missed, NewTask, Status, Task, Trigger};
 
@@ -23,8 +23,9 @@ pub(super) struct PlainTask {
     on_heartbeat: bool,
     #[serde(default)]
     missed: Missed,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    tainted: bool,
+    /// Older files say `tainted`.
+    #[serde(default, alias = "tainted", skip_serializing_if = "Level::is_nothing")]
+    level: Level,
 }
 
 /// Those that wait or run. What is finished is not taken along: it would not come again.
@@ -50,7 +51,7 @@ fn plain(task: &Task) -> PlainTask {
         cron,
         on_heartbeat: task.trigger == Trigger::Heartbeat,
         missed: task.missed,
-        tainted: task.taint == Taint::Tainted,
+        level: task.level,
     }
 }
 
@@ -97,8 +98,7 @@ fn checked(item: &PlainTask, import: &Import<'_>) -> Result<NewTask, String> {
         on_heartbeat: item.on_heartbeat,
     };
     let trigger = asked.trigger(import.now, import.zone)?;
-    let taint = if item.tainted { Taint::Tainted } else { Taint::Clean };
-    NewTask::new(&item.description, &item.prompt, trigger, item.missed, taint)
+    NewTask::new(&item.description, &item.prompt, trigger, item.missed, item.level)
 }
 
 fn told(task: &Task, zone: &TimeZone) -> String {

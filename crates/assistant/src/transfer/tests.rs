@@ -8,7 +8,7 @@ use super::fuzz::{home, put, take};
 use super::*;
 use crate::agent::conversation::{self, Codes, Entry, Whole};
 use crate::db::Db;
-use crate::gate::Taint;
+use crate::gate::Level;
 use crate::memory::{Category, MemoryKey};
 use crate::models::{self, ConfiguredModel};
 use crate::settings::{self, THEME};
@@ -30,7 +30,7 @@ pub(super) fn filled(memories: &[(String, String, u32)], said: &[String]) -> Db 
                 content: content.clone(),
                 category,
                 hits: *hits,
-                tainted: *hits == 3,
+                confirmed: *hits != 3,
             };
             if memory.checked().is_ok() {
                 crate::memory::store::restore(tx, &memory, NOW)?;
@@ -52,8 +52,12 @@ pub(super) fn filled(memories: &[(String, String, u32)], said: &[String]) -> Db 
                 on_heartbeat: nth == 2,
             };
             let trigger = asked.trigger(NOW, &TimeZone::UTC).unwrap();
-            let (name, prompt, taint) = (format!("Look {nth}"), format!("Look\nat {nth}."), Taint::Tainted);
-            let new = NewTask::new(&name, &prompt, trigger, Missed::Skip, taint).unwrap();
+            let (name, prompt, level) = (
+                format!("Look {nth}"),
+                format!("Look\nat {nth}."),
+                if nth == 0 { Level::Web } else { Level::People },
+            );
+            let new = NewTask::new(&name, &prompt, trigger, Missed::Skip, level).unwrap();
             tasks::store::add(tx, &new, NOW, &TimeZone::UTC).unwrap();
         }
         conversation::restore(tx, &whole(said)).map(drop)
@@ -87,7 +91,7 @@ fn whole(said: &[String]) -> Whole {
         created_at: 3,
         updated_at: 9,
         entries,
-        tainted: true,
+        level: Level::Web,
         codes: Codes::Hidden,
         unseen: false,
         shown: crate::codes::Shown::default(),

@@ -541,6 +541,12 @@ pub(super) enum MemoryCommand {
         /// The key that `kai memory list` shows first
         key: String,
     },
+    /// Say that you know a memory's words and want Kai to use them
+    #[command(after_help = "Examples:\n  kai memory list\n  kai memory confirm tea")]
+    Confirm {
+        /// The key that `kai memory list` shows first
+        key: String,
+    },
     /// What Kai proposes to make a part of itself
     #[command(after_help = "Example:\n  kai memory proposals")]
     Proposals,

@@ -4,10 +4,9 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use kai_assistant::legible::spelled_out;
+use kai_assistant::legible::{folded, spelled_out};
 use kai_assistant::outbox::DraftId;
 use kai_assistant::sms::SmsId;
-use kai_assistant::untrusted::Untrusted;
 use serde_json::json;
 
 use super::out::visible;
@@ -245,7 +244,13 @@ fn wrong_state(row: &DraftRow) -> Failure {
 fn asked(row: &DraftRow) -> bool {
     let again =
         if row.status == "UNKNOWN" { "It may have been sent already. Send it again?" } else { "Send it?" };
-    yes::given(&format!("{}\n{again}", draft(row).trim_end()))
+    let asked = told(row, &folded(&row.body), folded);
+    let padded = if folded(&row.body) == row.body_shown {
+        String::new()
+    } else {
+        "\n(Long runs are told by their number; d shows exactly what will be sent.)".to_owned()
+    };
+    yes::given(&format!("{}{padded}\n{again}", asked.trim_end()), &show::paragraphs(&row.body_shown))
 }
 
 fn polled(polled: &SmsPolled) -> String {
@@ -308,6 +313,11 @@ fn drafts(rows: &[DraftRow]) -> String {
 
 /// Everything: nothing of what would be sent is left out.
 fn draft(row: &DraftRow) -> String {
+    told(row, &row.body_shown, spelled_out)
+}
+
+/// A draft with that body; what it answers is shown by `shown`.
+fn told(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> String {
     let reply = row.in_reply_to.map(|id| format!(", answers SMS {id}")).unwrap_or_default();
     let mut text = format!(
         "Draft {} ({}{}) from a {}, {}{reply}\nTo: {}\n",
@@ -319,13 +329,12 @@ fn draft(row: &DraftRow) -> String {
         visible(&row.to)
     );
     text.extend(row.remarks.iter().map(|remark| format!("! {}\n", visible(remark))));
-    text.extend(row.quoted.as_ref().map(quote));
-    text + &format!("{}:\n\n{}\n", show::count(row.segments, "SMS"), show::paragraphs(&row.body_shown))
+    text.extend(row.quoted.as_ref().map(|quoted| quote(&shown(quoted.as_written()))));
+    text + &format!("{}:\n\n{}\n", show::count(row.segments, "SMS"), show::paragraphs(body))
 }
 
 /// What is answered, each of its lines marked, so that it cannot look like the draft below it.
-fn quote(quoted: &Untrusted) -> String {
-    let shown = spelled_out(quoted.as_written());
+fn quote(shown: &str) -> String {
     let lines = shown.lines().map(|line| format!("> {}\n", visible(line)));
     ["They wrote:\n".to_owned()].into_iter().chain(lines).collect()
 }

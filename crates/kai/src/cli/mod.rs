@@ -349,6 +349,9 @@ impl Asking {
                 |key: &String| json!({"forgotten": key}),
                 |key| format!("Forgot \"{}\".\n", out::visible(key)),
             ),
+            MemoryCommand::Confirm { key } => {
+                self.show(Call::MemoryConfirm { key, seen: None }, show::confirmed_memory)
+            }
             MemoryCommand::Proposals => {
                 self.show(Call::MemoryProposals, |rows: &Vec<_>| show::proposals(rows))
             }

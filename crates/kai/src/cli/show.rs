@@ -1,7 +1,9 @@
 //! Answers as text for people.
 
 use kai_assistant::agent::conversation::Entry;
+use kai_assistant::gate::Level;
 use kai_assistant::ledger::Record;
+use kai_assistant::legible::folded_line;
 use kai_assistant::memory::Memory;
 use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::models::is_unencrypted;
@@ -253,10 +255,22 @@ pub(super) fn memories(memories: &[Memory]) -> String {
         return "Kai remembers nothing yet.\n".to_owned();
     }
     let row = |memory: &Memory| {
-        let strange = if memory.tainted { "  (from strangers' text)" } else { "" };
-        (visible(memory.key.as_str()), format!("{}{strange}", visible(&memory.content)))
+        let waits = if memory.confirmed { "" } else { "  (not used until you confirm it)" };
+        (visible(memory.key.as_str()), format!("{}{waits}", folded_line(&memory.content)))
     };
-    columns(&memories.iter().map(row).collect::<Vec<_>>())
+    let list = columns(&memories.iter().map(row).collect::<Vec<_>>());
+    let next = match memories.iter().filter(|memory| !memory.confirmed).count() {
+        0 => "",
+        _ => {
+            "Kai saved the unconfirmed ones after reading messages from other people. To use one: kai memory \
+             confirm KEY. To delete it: kai memory forget KEY\n"
+        }
+    };
+    format!("{list}{next}")
+}
+
+pub(super) fn confirmed_memory(memory: &Memory) -> String {
+    format!("Kai uses this from now on.\n{}: {}\n", visible(memory.key.as_str()), visible(&memory.content))
 }
 
 pub(super) fn proposals(rows: &[Proposal]) -> String {
@@ -317,10 +331,10 @@ pub(super) fn task(whole: &TaskWhole) -> String {
         Missed::RunOnce => "run once, as soon as possible",
         Missed::Skip => "skip it",
     };
-    let origin = if row.tainted {
-        "made after reading what others wrote to you; it never reaches the web"
-    } else {
-        "made without anything that others wrote to you"
+    let origin = match row.level {
+        Level::Nothing => "made without anything that others wrote",
+        Level::Web => "made after reading web pages or attachments",
+        Level::People => "made after reading messages from other people; it never reaches the web",
     };
     let head = columns(&[
         (format!("Task {}", row.id.0), task_line(row)),

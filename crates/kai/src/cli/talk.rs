@@ -4,7 +4,9 @@ use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kai_assistant::agent::Asking;
 use kai_assistant::agent::conversation::{ConversationId, Entry, Which};
+use kai_assistant::untrusted::Attached;
 use kai_llm::Message;
 use rustyline::error::ReadlineError;
 use rustyline::history::MemHistory;
@@ -13,6 +15,7 @@ use rustyline::{Config, Editor};
 use super::markdown::Markdown;
 use super::waiting::Waiting;
 use super::{out, yes};
+use crate::asking::{Asked, WHY};
 use crate::call::{AskAnswer, Call, Event, ToolState};
 use crate::caller::{Caller, Line, Watcher};
 #[cfg(any(feature = "sms", feature = "notifications"))]
@@ -51,7 +54,7 @@ fn remark(answer: &AskAnswer) {
     }
 }
 
-/// What was typed, and below it what was piped in.
+/// What was typed, with what was piped in attached to it: whoever wrote that file need not be the person.
 fn question(words: &[String]) -> Result<String, Failure> {
     let mut text = words.join(" ");
     if piped() {
@@ -60,11 +63,9 @@ fn question(words: &[String]) -> Result<String, Failure> {
         let read = std::io::stdin().take(limit).read_to_end(&mut bytes);
         read.map_err(|e| Failure::failed(format!("Standard input could not be read: {e}.")))?;
         let given = String::from_utf8_lossy(&bytes);
-        text = [text.as_str(), given.trim_end()]
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join("\n\n");
+        if !given.trim().is_empty() {
+            text = Attached::to(&text, given.trim_end());
+        }
     }
     if text.len() > LONGEST {
         let most = LONGEST / 1024 / 1024;
@@ -208,16 +209,35 @@ impl Watcher for Terminal {
         }
     }
 
-    fn allows(&self, tool: &str, arguments: &str) -> Option<bool> {
+    fn allows(&self, asking: &Asking) -> Option<bool> {
         if !std::io::stdin().is_terminal() {
             return None;
         }
         self.end_line();
         self.shown().hold();
-        let yes = yes::given(&format!("Allow {} {}?", out::visible(tool), out::visible(arguments)));
+        let yes = yes::given(&question_about(asking), &exact(asking));
         self.shown().make_way();
         Some(yes)
     }
+}
+
+/// What will happen, in words; the question comes last, so that nothing can push it off the screen.
+fn question_about(Asking { call, about }: &Asking) -> String {
+    let (tool, arguments) = (call.name.as_str(), call.arguments.as_str());
+    let card = Asked { tool, title: tool, arguments, about: about.as_deref() }.card();
+    let mut lines = vec![WHY.to_owned(), card.says];
+    for quote in &card.quotes {
+        if card.quotes.len() > 1 && !quote.label.is_empty() {
+            lines.push(format!("{}:", quote.label));
+        }
+        lines.extend(quote.text.lines().map(|line| format!("  │ {}", out::visible(line))));
+    }
+    lines.push(format!("{}? (d shows the exact call)", card.yes));
+    lines.join("\n")
+}
+
+fn exact(Asking { call, .. }: &Asking) -> String {
+    format!("{} {}", out::visible(&call.name), out::visible(&call.arguments))
 }
 
 const HELP: &str = "Type what you want. Ctrl-C stops an answer, Ctrl-D leaves.

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use kai_assistant::home::Home;
+use kai_assistant::legible::folded_line;
 use kai_assistant::transfer::{Export, Mode, Outcome};
 
 use super::{Asking, out};
@@ -124,7 +125,7 @@ fn told(outcomes: &[Outcome]) -> String {
         let counts = format!("{section}: {new} new, {changed} changed, {removed} removed, {same} the same");
         let head =
             problem.as_ref().map_or(counts, |why| format!("{section}: left out, it makes no sense ({why})"));
-        let head = out::visible(&head) + "\n";
+        let head = folded_line(&head) + "\n";
         [head].into_iter().chain(named(changes, "")).chain(named(skipped, "left out: ")).collect::<String>()
     };
     match outcomes {
@@ -139,7 +140,7 @@ const NAMED: usize = 20;
 fn named<'a>(all: &'a [String], before: &'a str) -> impl Iterator<Item = String> + 'a {
     let more = all.len().saturating_sub(NAMED);
     let more = (more > 0).then(|| format!("  {before}… and {more} more\n"));
-    all.iter().take(NAMED).map(move |one| format!("  {before}{}\n", out::visible(one))).chain(more)
+    all.iter().take(NAMED).map(move |one| format!("  {before}{}\n", folded_line(one))).chain(more)
 }
 
 /// Asks on the terminal and goes on only for exactly `expected`.

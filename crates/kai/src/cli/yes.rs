@@ -7,16 +7,31 @@ use rustix::termios::{QueueSelector, tcflush};
 #[cfg(any(feature = "sms", feature = "notifications"))]
 use crate::failure::Failure;
 
-/// Asks on the terminal; everything but a plain yes is a no.
-pub(super) fn given(question: &str) -> bool {
+/// Asks on the terminal; everything but a plain yes is a no. Whoever types `d` sees `details` and is asked again.
+pub(super) fn given(question: &str, details: &str) -> bool {
+    while let Some(typed) = typed(question) {
+        if typed.trim() != "d" {
+            return is_yes(&typed);
+        }
+        drop(writeln!(io::stderr(), "{details}"));
+    }
+    false
+}
+
+fn is_yes(typed: &str) -> bool {
+    matches!(typed.trim(), "y" | "Y" | "yes")
+}
+
+/// What was typed below the question; `None` where nobody could see it.
+fn typed(question: &str) -> Option<String> {
     // Who does not see the question cannot say yes to it.
     if !io::stderr().is_terminal() || tcflush(io::stdin(), QueueSelector::IFlush).is_err() {
-        return false;
+        return None;
     }
     drop(write!(io::stderr(), "{question} [y/N] "));
     let mut typed = String::new();
     drop(io::stdin().read_line(&mut typed));
-    matches!(typed.trim(), "y" | "Y" | "yes")
+    Some(typed)
 }
 
 /// Asks before something is erased for good; without a terminal it is not. `command` is what was typed.
@@ -27,7 +42,7 @@ pub(super) fn to_erase(what: &str, command: &str) -> Result<(), Failure> {
             "Nothing was erased: {command} asks first, and there is no terminal to ask on."
         )));
     }
-    if given(&format!("Erase {what}? This cannot be undone.")) {
+    if typed(&format!("Erase {what}? This cannot be undone.")).is_some_and(|typed| is_yes(&typed)) {
         Ok(())
     } else {
         Err(Failure::failed("Nothing was erased."))

@@ -2,13 +2,14 @@
 //! wait for a tap, a heartbeat's report, a deletion that can be taken back.
 
 use kai_assistant::agent::conversation::ConversationId;
-use kai_assistant::legible::visible;
+use kai_assistant::legible::{spelled_out, visible};
 use maud::{Markup, html};
 
 use super::bin::Deleted;
 use super::icons;
 use super::turns::Question;
 use super::view::View;
+use crate::asking::{Asked, WHY};
 
 pub(super) fn all(view: &View<'_>) -> Markup {
     html! {
@@ -56,25 +57,36 @@ fn heartbeat(report: ConversationId, view: &View<'_>) -> Markup {
     }
 }
 
-/// A call that needs the person's yes: shown exactly, since that is what the click allows.
+/// A call that needs the person's yes: in words what will happen, and one tap away the exact call, since that is what the
+/// click allows.
 fn click_card(chat: ConversationId, question: &Question, view: &View<'_>) -> Markup {
     let title = view.words.tool_name(&question.tool);
     let elsewhere = view.place.chat != Some(chat);
+    let Question { hash, tool, arguments, about } = question;
+    let card = Asked { tool, title: &title, arguments, about: about.as_deref() }.card();
     html! {
-        article class="card ask" data-testid="click-card" id=(format!("click-{}", &question.hash[..16]))
+        article class="card ask" data-testid="click-card" id=(format!("click-{}", &hash[..16]))
             aria-label=(format!("Allow {title}?")) {
             h2 { "Allow “" (title) "”?" }
+            p class="words" data-testid="click-words" { (card.says) }
+            @for quote in &card.quotes {
+                @if card.quotes.len() > 1 && !quote.label.is_empty() { p class="quiet" { (quote.label) } }
+                pre class="words" data-testid="click-quote" { (quote.text) }
+            }
             p class="quiet" {
-                "This conversation has read what others wrote, so Kai asks before it does this."
+                (WHY)
                 @if elsewhere { " " a href=(format!("/c/{}", chat.0)) { "See the conversation" } }
             }
-            p { code { (question.tool) } }
-            pre data-testid="click-call" { (visible(&question.arguments)) }
+            details id=(format!("click-{}-call", &hash[..16])) data-testid="click-exact" {
+                summary { "Show the exact call" }
+                p { code { (spelled_out(tool)) } }
+                pre data-testid="click-call" { (visible(arguments)) }
+            }
             form class="choices" method="post" action="/click" data-live {
                 input type="hidden" name="csrf" value=(view.csrf);
-                input type="hidden" name="question" value=(question.hash);
-                button class="primary" type="submit" name="answer" value="allow" data-testid="click-allow" { "Allow once" }
-                button type="submit" name="answer" value="deny" data-testid="click-deny" { "Don’t allow" }
+                input type="hidden" name="question" value=(hash);
+                button class="primary" type="submit" name="answer" value="allow" data-testid="click-allow" { (card.yes) }
+                button type="submit" name="answer" value="deny" data-testid="click-deny" { (card.no) }
             }
         }
     }

@@ -162,7 +162,7 @@ pub(super) async fn undo(
 
 #[cfg(test)]
 mod tests {
-    use kai_assistant::gate::Taint;
+    use kai_assistant::gate::Level;
     use kai_assistant::tasks::{Missed, Status, TaskId, Trigger};
 
     use super::*;
@@ -174,7 +174,7 @@ mod tests {
             prompt: String::new(),
             trigger: Trigger::Heartbeat,
             missed: Missed::RunOnce,
-            taint: Taint::Clean,
+            level: Level::Nothing,
             status: Status::Pending,
             next: None,
             failures: 0,

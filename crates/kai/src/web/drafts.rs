@@ -6,7 +6,7 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use jiff::tz::TimeZone;
-use kai_assistant::legible::spelled_out;
+use kai_assistant::legible;
 use kai_assistant::outbox::DraftId;
 use kai_assistant::untrusted::Untrusted;
 use maud::{Markup, html};
@@ -29,7 +29,7 @@ pub(super) fn banner(drafts: &[DraftRow], csrf: &str, zone: &TimeZone, whole: Op
 
 fn card(draft: &DraftRow, csrf: &str, zone: &TimeZone, unfolded: bool) -> Markup {
     let id = draft.id.0;
-    let folded = is_long(&draft.body_shown) && !unfolded;
+    let folded = is_long(&legible::folded(&draft.body)) && !unfolded;
     let content = html! {
         @for remark in &draft.remarks { p class="remark" { (remark) } }
         @if let Some(quoted) = &draft.quoted { (quote(quoted, id)) }
@@ -76,17 +76,30 @@ fn is_long(text: &str) -> bool {
 }
 
 fn body(draft: &DraftRow, folded: bool) -> Markup {
-    let text = &draft.body_shown;
+    let text = &legible::folded(&draft.body);
     if !folded {
-        return html! { p class="draft-body" data-testid="draft-body" { (text) } };
+        return html! { p class="draft-body" data-testid="draft-body" { (text) } (every_blank(draft, text)) };
     }
     let beginning = text.lines().next().unwrap_or_default().chars().take(120).collect::<String>();
     html! {
         details class="long" id=(format!("draft-{}-whole", draft.id.0)) data-testid="draft-whole" {
             summary { span class="beginning" { (beginning) "…" } " " span class="more" { "Show the whole message" } }
             p class="draft-body" data-testid="draft-body" { (text) }
+            (every_blank(draft, text))
         }
         noscript { p { a href=(format!("?whole={}", draft.id.0)) { "Show the whole message, to send it" } } }
+    }
+}
+
+/// Padding is told by its number, so that it cannot push the rest out of sight; what will be sent is one tap away.
+fn every_blank(draft: &DraftRow, shown: &str) -> Markup {
+    html! {
+        @if shown != draft.body_shown {
+            details class="exact" id=(format!("draft-{}-exact", draft.id.0)) data-testid="draft-exact" {
+                summary { "Show exactly what will be sent, with every blank" }
+                p class="draft-body" data-testid="draft-body-exact" { (draft.body_shown) }
+            }
+        }
     }
 }
 
@@ -96,7 +109,7 @@ const QUOTED_LINES: usize = 3;
 
 /// What is answered, above the answer. Whatever it says, it stays in its own frame.
 fn quote(quoted: &Untrusted, id: i64) -> Markup {
-    let text = spelled_out(quoted.as_written());
+    let text = legible::folded(quoted.as_written());
     let shown: String =
         text.lines().take(QUOTED_LINES).collect::<Vec<_>>().join("\n").chars().take(QUOTED).collect();
     let whole =

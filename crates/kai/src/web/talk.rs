@@ -2,6 +2,8 @@
 
 use jiff::tz::TimeZone;
 use kai_assistant::agent::conversation::{ConversationId, Entry};
+use kai_assistant::legible::thousands;
+use kai_assistant::untrusted::Attached;
 use kai_assistant::words::Words;
 use kai_llm::{Message, ToolCall};
 use maud::{Markup, html};
@@ -68,7 +70,7 @@ impl Telling<'_> {
         html! {
             li class="exchange" {
                 @if let Some(Entry { message: Message::User { text }, .. }) = exchange.asked {
-                    article class="said" data-testid="message-user" aria-label="You" { (text) }
+                    (said(text))
                 }
                 (reply(exchange))
                 (opened(exchange))
@@ -138,6 +140,22 @@ impl Telling<'_> {
                             }
                         }
                     }
+                }
+            }
+        }
+    }
+}
+
+/// What the person said, and apart from it what they attached.
+fn said(text: &str) -> Markup {
+    let Attached { words, attachment } = Attached::find(text);
+    html! {
+        article class="said" data-testid="message-user" aria-label="You" {
+            (words)
+            @if let Some(attachment) = attachment {
+                details class="attached" data-testid="attachment" {
+                    summary { "Attached text, " (thousands(attachment.chars().count())) " characters" }
+                    pre { (attachment) }
                 }
             }
         }

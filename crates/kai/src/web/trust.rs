@@ -1,6 +1,7 @@
 //! What a conversation has read, and what the assistant may see in it: a line under the messages.
 
 use kai_assistant::agent::conversation::Whole;
+use kai_assistant::gate::Level;
 #[cfg(any(feature = "sms", feature = "notifications"))]
 use kai_assistant::{agent::conversation::Codes, settings::CODE_REDACTION_ENABLED};
 use maud::{Markup, html};
@@ -8,17 +9,26 @@ use maud::{Markup, html};
 use super::icons;
 use super::view::View;
 
+const WEB: &str = "This chat includes text from the web or from a file, so Kai asks before it saves memories, schedules \
+                   tasks, runs commands, or opens an address that neither you nor a search named.";
+const PEOPLE: &str = "This chat includes messages from other people, so Kai asks before it searches, opens links, runs \
+                      commands, or changes memories, tasks, alarms and notifications.";
+
 /// Nothing, as long as nobody else's words are in it.
 pub(super) fn line(view: &View<'_>) -> Markup {
     let Some(chat) = &view.stored.chat else { return html! {} };
-    let tainted = chat.tainted || chat.kind == "heartbeat";
+    let level = if chat.kind == "heartbeat" { Level::People } else { chat.level };
+    let says = match level {
+        Level::Nothing => return html! {},
+        Level::Web => WEB,
+        Level::People => PEOPLE,
+    };
     html! {
-        @if tainted {
-            aside class="trust quiet" id="trust" data-testid="taint" aria-label="What this conversation has read" {
-                (icons::shield())
-                p { "Kai has read what others wrote here, so it asks before it looks something up, opens, runs, remembers or schedules anything." }
-                (codes(view, chat))
-            }
+        aside class="trust quiet" id="trust" data-testid="taint" data-level=(level.as_str())
+            aria-label="What this conversation has read" {
+            (icons::shield())
+            p { (says) }
+            @if level == Level::People { (codes(view, chat)) }
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
-use kai_assistant::agent::{self, Face};
+use kai_assistant::agent::{self, Asking, Face};
 use kai_assistant::hex;
 use kai_llm::ToolCall;
 use sha2::{Digest, Sha256};
@@ -68,6 +68,8 @@ pub(super) struct Question {
     pub(super) hash: String,
     pub(super) tool: String,
     pub(super) arguments: String,
+    /// What a number or a key in it stands for.
+    pub(super) about: Option<String>,
 }
 
 /// What a turn is to answer.
@@ -217,15 +219,16 @@ impl PageFace {
     }
 
     /// Until it is answered; whoever stops waiting takes the question with them.
-    async fn asks(&self, call: &ToolCall) -> Option<bool> {
-        let hash = self.hash(call);
+    async fn asks(&self, asking: &Asking) -> Option<bool> {
+        let Asking { call, about } = asking.clone();
+        let hash = self.hash(&call);
         let (click, clicked) = oneshot::channel();
         lock(&self.turn.clicks).insert(hash.clone(), click);
-        let (tool, arguments) = (call.name.clone(), call.arguments.clone());
+        let (tool, arguments) = (call.name, call.arguments);
         self.changes(|sight| {
             // What was said before the call is stored by now.
             sight.answer.clear();
-            sight.questions.push(Question { hash: hash.clone(), tool, arguments });
+            sight.questions.push(Question { hash: hash.clone(), tool, arguments, about });
         });
         let said = tokio::time::timeout(PATIENCE, clicked).await.ok().and_then(Result::ok);
         lock(&self.turn.clicks).remove(&hash);
@@ -281,8 +284,8 @@ impl Face for PageFace {
         true
     }
 
-    fn allows<'a>(&'a self, call: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
-        Box::pin(self.asks(call))
+    fn allows<'a>(&'a self, asking: &'a Asking) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
+        Box::pin(self.asks(asking))
     }
 }
 
@@ -303,9 +306,10 @@ mod tests {
         face
     }
 
-    fn call(arguments: &str) -> ToolCall {
+    fn call(arguments: &str) -> Asking {
         let (name, arguments) = ("memory_store".to_owned(), arguments.to_owned());
-        ToolCall { id: CallId("1".to_owned()), name, arguments, signature: None }
+        let call = ToolCall { id: CallId("1".to_owned()), name, arguments, signature: None };
+        Asking { call, about: None }
     }
 
     #[tokio::test]

@@ -28,7 +28,7 @@ impl AddAssign for Counts {
 }
 
 /// Everything that some reader takes for the end of a line.
-fn lines(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| {
         matches!(
             c,
@@ -44,7 +44,7 @@ pub(super) fn mark(prompt: &str) -> Option<&str> {
 
 /// A prompt that was to have these sections, and so many lines of strangers' text in so many blocks.
 pub(super) fn prompt(prompt: &str, sections: &[&str], strange_lines: usize) -> Counts {
-    let mark = mark(prompt).unwrap_or("no mark");
+    let mark = mark(prompt).unwrap_or("there is no mark in it");
     let (open, close) = (format!("<<<{mark}"), format!("{mark}>>>"));
     let (mut inside, mut blocks, mut strange, mut stray) = (false, 0, 0_usize, 0);
     let mut found = vec![];

@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::agent::conversation::Which;
-use kai_assistant::agent::{Answer, Driver, Event, Face, Ready};
+use kai_assistant::agent::{Answer, Asking, Driver, Event, Face, Ready};
 use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::errands::Errands;
-use kai_assistant::gate::{RunKind, Taint};
+use kai_assistant::gate::{Level, RunKind};
 use kai_assistant::heartbeat::{Beat, Beaten, Why};
 use kai_assistant::notifications::Source;
 use kai_assistant::tasks::{Missed, NewTask, Trigger, store as tasks};
 use kai_bridges::termux::Termux;
-use kai_llm::{Act, Scripted, ToolCall};
+use kai_llm::{Act, Scripted};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -136,7 +136,7 @@ impl House {
             models,
             face,
             kind,
-            taint: Taint::Clean,
+            level: Level::Nothing,
             shown: &[],
             platform: "test",
         }
@@ -149,6 +149,13 @@ impl House {
         driver.turn(Which::New, "Please have a look.".to_owned()).await.unwrap()
     }
 
+    /// Something that is to be part of every heartbeat was planned at that level.
+    pub(super) fn plan(&self, level: Level) {
+        let (now, zone) = (self.clock.now(), self.clock.zone());
+        let new = NewTask::new("Plan", "Look around.", Trigger::Heartbeat, Missed::RunOnce, level).unwrap();
+        self.app.db.write_now(|tx| tasks::add(tx, &new, now, &zone)).unwrap();
+    }
+
     pub(super) async fn beat(&self, model: &Arc<Scripted>) -> Beaten {
         self.clock.advance(SignedDuration::from_hours(1));
         let models = [ready(model)];
@@ -156,10 +163,10 @@ impl House {
         beat.run(Why::Forced, Ok(self.driver(&models, &Nobody, RunKind::Heartbeat))).await.unwrap()
     }
 
-    /// A task that was made in a request of that taint comes due.
-    pub(super) async fn errand(&self, model: &Arc<Scripted>, taint: Taint) {
+    /// A task that was made in a request at that level comes due.
+    pub(super) async fn errand(&self, model: &Arc<Scripted>, level: Level) {
         let (now, zone) = (self.clock.now(), self.clock.zone());
-        let new = NewTask::new("Errand", "Do it.", Trigger::Time(now), Missed::RunOnce, taint).unwrap();
+        let new = NewTask::new("Errand", "Do it.", Trigger::Time(now), Missed::RunOnce, level).unwrap();
         self.app.db.write_now(|tx| tasks::add(tx, &new, now, &zone)).unwrap();
         self.clock.advance(SignedDuration::from_secs(1));
         let models = [ready(model)];
@@ -211,11 +218,14 @@ pub(super) struct Wary {
 impl Face for Wary {
     fn shows(&self, _: Event) {}
 
-    fn allows<'a>(&'a self, _: &'a ToolCall) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
+    fn allows<'a>(&'a self, _: &'a Asking) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
         *self.asked.lock().unwrap() += 1;
         Box::pin(async { Some(false) })
     }
 }
+
+/// A page that gives orders.
+pub(super) const PAGE: &str = "/orders";
 
 /// One server that is every page and every service, and remembers what it was asked.
 pub(super) struct Internet {
@@ -243,8 +253,10 @@ impl Internet {
         format!("http://{}{path}", self.address)
     }
 
+    /// How often it was asked for anything but the page that was read on purpose.
     pub(super) fn requests(&self) -> usize {
-        self.seen.lock().unwrap().len()
+        let page = format!("GET {PAGE} ");
+        self.seen.lock().unwrap().iter().filter(|request| !request.starts_with(&page)).count()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kai_assistant::agent::conversation::ConversationId;
 use kai_assistant::db::DbError;
-use kai_assistant::gate::Taint;
+use kai_assistant::gate::Level;
 use kai_assistant::heartbeat::Beaten;
 use kai_assistant::memory::{Category, Memory, MemoryKey, store as memories};
 use kai_assistant::notifications::{NotificationId, QUEUE as NOTIFICATIONS};
@@ -33,6 +33,8 @@ const TELLING: usize = 16;
 
 /// The key of what is remembered, and the sections of a system prompt with a memory.
 const PLANTED: &str = "planted";
+/// The key of what nobody has confirmed: it stands in no prompt.
+const WAITING: &str = "the-memory-that-waits";
 const SYSTEM: [&str; 4] = ["Honesty", "Tools", "What you remember", "Context"];
 
 /// A text on its way, with a one-time code that must not arrive.
@@ -143,6 +145,8 @@ struct Range {
     /// Messages that stood above the draft that answers them.
     quoted: usize,
     beats: usize,
+    /// Lines of a system prompt with a memory of one line.
+    system: Option<usize>,
     /// Tags that were not the page's own.
     found: Vec<String>,
 }
@@ -160,6 +164,7 @@ impl Range {
             delivered: 0,
             quoted: 0,
             beats: 0,
+            system: None,
             found: vec![],
         };
         // Friendly messages first: what the pages look like with them is theirs.
@@ -184,7 +189,6 @@ impl Range {
         self.house.look().await;
         self.remember(&shots[0]);
         let report = self.beat(shots).await;
-        self.forget();
         let mut pages = vec![self.visitor.page(&format!("/c/{}", report.0)).await];
         self.quoted += pages[0].matches("data-testid=\"draft-quoted\"").count();
         pages.extend(self.surf(shots).await);
@@ -207,7 +211,7 @@ impl Range {
         pages
     }
 
-    /// Tasks that a tainted chat made of it, with a click.
+    /// Tasks that a chat made of it, with a click.
     fn plant(&self, shot: &Shot) -> Vec<TaskId> {
         let (now, zone) =
             (kai_assistant::clock::Clock::now(self.house.clock.as_ref()), jiff::tz::TimeZone::UTC);
@@ -221,29 +225,25 @@ impl Range {
         };
         let triggers = [Trigger::Heartbeat, Trigger::Cron("0 0 1 1 *".parse().unwrap())];
         let add = |trigger| {
-            let new = NewTask::new(&name, &text, trigger, Missed::RunOnce, Taint::Tainted).unwrap();
+            let new = NewTask::new(&name, &text, trigger, Missed::RunOnce, Level::People).unwrap();
             self.house.app.db.write_now(|tx| tasks::add(tx, &new, now, &zone)).unwrap().id
         };
         triggers.into_iter().map(add).collect()
     }
 
-    /// What a tainted chat stored of it, with a click.
+    /// What a chat stored of it: once with a click on its words, and once as an older store holds it, unconfirmed.
     fn remember(&self, shot: &Shot) {
-        let memory = Memory {
-            key: MemoryKey::new(PLANTED).unwrap(),
-            content: shot.start(4_000),
-            category: Category::Preference,
-            hits: 0,
-            tainted: true,
-        };
         let now = kai_assistant::clock::Clock::now(self.house.clock.as_ref());
-        self.house.app.db.write_now(|tx| memories::restore(tx, &memory, now)).unwrap();
-    }
-
-    /// Before the chats: in one that remembers a stranger's words, nothing is fetched without a click.
-    fn forget(&self) {
-        let key = MemoryKey::new(PLANTED).unwrap();
-        self.house.app.db.write_now(|tx| memories::forget(tx, &key)).unwrap();
+        for (key, confirmed) in [(PLANTED, true), (WAITING, false)] {
+            let memory = Memory {
+                key: MemoryKey::new(key).unwrap(),
+                content: shot.start(4_000),
+                category: Category::Preference,
+                hits: 0,
+                confirmed,
+            };
+            self.house.app.db.write_now(|tx| memories::restore(tx, &memory, now)).unwrap();
+        }
     }
 
     /// A heartbeat sees them, reads each with every tool, drafts an answer, and reports their very words.
@@ -288,7 +288,10 @@ impl Range {
             sections.iter().filter(|(_, there)| *there).map(|(title, _)| *title).collect();
         self.counts += counts::prompt(prompt, &sections, shown as usize + earlier);
         counts::mark(prompt).unwrap_or_default().clone_into(&mut self.mark);
-        self.counts += counts::prompt(&requests[0].system, &SYSTEM, 1);
+        let system = &requests[0].system;
+        self.counts += counts::prompt(system, &SYSTEM, 0);
+        self.counts.lines +=
+            counts::lines(system).count().abs_diff(*self.system.get_or_insert(counts::lines(system).count()));
         self.judge(&model, shots);
         self.house.app.db.read(heartbeat::store::banner).await.unwrap().unwrap()
     }
@@ -321,6 +324,7 @@ impl Range {
         let seen = serde_json::to_string(&last.messages).unwrap() + &last.system;
         let telling = |shot: &Shot| Some(shot.start(24)).filter(|start| start.chars().count() >= TELLING);
         let words: Vec<String> = shots.iter().filter_map(telling).collect();
+        self.counts.delimiters += usize::from(last.system.contains(WAITING));
         for shot in shots.iter().filter(|shot| !shot.text.contains(&shot.code)) {
             self.counts += counts::code(&seen, &shot.code);
         }

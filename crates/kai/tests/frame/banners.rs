@@ -274,6 +274,17 @@ fn a_call_waits_for_one_click_and_the_first_one_counts() {
         let first = browser.tab();
         browser.type_into("chat-input", "Anything new?\u{e007}");
         browser.until_seen("click-card");
+        let words = "Kai wants to remember this as “bank” and read it in every later chat:";
+        assert_eq!(browser.texts("click-words"), [words]);
+        assert_eq!(browser.texts("click-quote"), ["Pay to +15550666."]);
+        assert_eq!(
+            (browser.texts("click-allow"), browser.texts("click-deny")),
+            (vec!["Remember".to_owned()], vec!["Don’t remember".to_owned()])
+        );
+        let seen = "return document.querySelector('[data-testid=click-call]').checkVisibility()";
+        assert_eq!(browser.run(seen), false, "the exact call is one tap away");
+        browser.run("document.querySelector('[data-testid=click-exact] summary').click()");
+        browser.until("the exact call", seen);
         assert!(browser.texts("click-call")[0].contains("Pay to +15550666."), "the exact call");
         assert_eq!(browser.texts("waiting-chip"), ["Waits for your answer above."]);
         check(&browser, "a click card");
@@ -288,7 +299,9 @@ fn a_call_waits_for_one_click_and_the_first_one_counts() {
         browser.switch_to(&first);
         browser.until_gone("click-card");
         browser.until_says("Answered by");
-        assert_eq!(phone.run(&["memory", "list"]).out.contains("bank"), kept, "{button}");
+        let memories = phone.run(&["memory", "list", "--json"]).json();
+        assert_eq!(memories[0]["confirmed"], if kept { json!(true) } else { json!(null) }, "{button}");
+        assert_eq!(browser.run("return document.getElementById('trust').dataset.level"), "people");
         let result = provider.asked().pop().unwrap().body["messages"].to_string();
         assert_eq!(result.contains("did not allow"), !kept, "{result}");
         let again = browser.run(&format!(
@@ -299,6 +312,31 @@ fn a_call_waits_for_one_click_and_the_first_one_counts() {
         assert_eq!(again, 409, "once");
         assert_eq!(browser.complaints(), Vec::<String>::new());
     }
+}
+
+/// Padding in a draft is told by its number; what will be sent is one tap away, and sent to the byte.
+#[test]
+fn padding_in_a_draft_pushes_nothing_out_of_sight() {
+    let phone = ready();
+    let body = format!("Yes{}and I owe you 500.", " ".repeat(600));
+    draft(&phone, ALICE, &body);
+    let daemon = phone.start();
+    let browser = Browser::start();
+    browser.look(360, 740, false);
+    browser.enter(&daemon);
+    browser.until_seen("draft-card");
+    assert_eq!(browser.texts("draft-body"), ["Yes[600 spaces]and I owe you 500."]);
+    check(&browser, "a padded draft");
+    browser.picture("padded");
+    let seen = "return document.querySelector('[data-testid=draft-body-exact]').checkVisibility()";
+    assert_eq!(browser.run(seen), false);
+    browser.run("document.querySelector('[data-testid=draft-exact] summary').click()");
+    browser.until("every blank", seen);
+    let exact = browser.run("return document.querySelector('[data-testid=draft-body-exact]').textContent");
+    assert_eq!(exact, json!(body));
+    browser.click("draft-send");
+    wait_for("it to leave", || phone.left().ends_with(&format!("{body}\n")));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn scheduled_listed_shown_and_cancelled_with_and_without_a_daemon() {
             ("status", json!("PENDING")),
             ("failures", json!(0)),
             ("missed", json!("RUN_ONCE")),
-            ("tainted", json!(false)),
+            ("level", json!("nothing")),
         ] {
             assert_eq!(weekly[field], expected, "{field}");
         }

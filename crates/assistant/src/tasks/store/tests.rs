@@ -10,7 +10,7 @@ use crate::tasks::cron::tests::frequent;
 use crate::tasks::due::LATE;
 
 fn store() -> Db {
-    Db::in_memory(&[settings::MIGRATION, crate::tasks::MIGRATION]).unwrap()
+    Db::in_memory(&[settings::MIGRATION, crate::tasks::MIGRATION, crate::tasks::LEVELS]).unwrap()
 }
 
 fn at(text: &str) -> Timestamp {
@@ -18,7 +18,7 @@ fn at(text: &str) -> Timestamp {
 }
 
 fn new(description: &str, trigger: Trigger, missed: Missed) -> NewTask {
-    NewTask::new(description, "Do it.", trigger, missed, Taint::Clean).unwrap()
+    NewTask::new(description, "Do it.", trigger, missed, Level::Nothing).unwrap()
 }
 
 fn cron(written: &str) -> Trigger {
@@ -236,7 +236,7 @@ fn finished_tasks_and_old_runs_make_room() {
 fn the_heartbeat_sees_its_own_and_what_waits() {
     let stage = Stage::new("2026-03-09T14:00Z", "UTC");
     let strange =
-        NewTask::new("a", "Look at a.", Trigger::Heartbeat, Missed::RunOnce, Taint::Tainted).unwrap();
+        NewTask::new("a", "Look at a.", Trigger::Heartbeat, Missed::RunOnce, Level::People).unwrap();
     let a = stage.add(&strange);
     let b = stage.add(&new("b", cron("0 9 * * *"), Missed::RunOnce));
     let c = stage.add(&new("c", Trigger::Time(at("2026-03-09T15:00Z")), Missed::RunOnce));
@@ -245,7 +245,7 @@ fn the_heartbeat_sees_its_own_and_what_waits() {
         id: a,
         description: "a".to_owned(),
         prompt: "Look at a.".to_owned(),
-        taint: Taint::Tainted,
+        level: Level::People,
     };
     assert_eq!(added, [addition]);
     let told: Vec<_> =

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::clock::ManualClock;
-use crate::gate::RunKind;
 use crate::settings::Values;
 use crate::tool::{AnyTool, execute};
 
-const TAINTED: Run = Run { taint: Taint::Tainted, ..Run::BY_HAND };
+const AFTER_A_PAGE: Run = Run { level: Level::Web, ..Run::BY_HAND };
+const AFTER_AN_SMS: Run = Run { level: Level::People, ..Run::BY_HAND };
 
 struct Stage {
     db: Db,
@@ -103,17 +103,18 @@ async fn what_cannot_be_is_refused_when_it_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_task_carries_the_taint_of_its_request_and_the_list_says_so() {
+async fn a_task_carries_the_level_of_its_request_and_the_list_says_so() {
     let stage = Stage::new();
     stage.schedule(&json!({"cron": "0 9 * * *"}), &Run::BY_HAND).await;
     assert_eq!(stage.list().await["untrusted"], Value::Null);
-    stage.schedule(&json!({"cron": "0 9 * * *", "description": "two\nlines"}), &TAINTED).await;
+    stage.schedule(&json!({"cron": "0 9 * * *", "description": "two\nlines"}), &AFTER_A_PAGE).await;
     let listed = stage.list().await;
-    assert_eq!(listed["untrusted"], true);
+    assert_eq!((&listed["untrusted"], &listed["level"]), (&json!(true), &json!("web")));
     assert_eq!(listed["tasks"][1]["description"], "two lines");
     let tasks = stage.db.read_now(store::all).unwrap();
-    assert_eq!(tasks.iter().map(|task| task.taint).collect::<Vec<_>>(), [Taint::Clean, Taint::Tainted]);
-    assert_eq!(TAINTED.kind, RunKind::Chat);
+    assert_eq!(tasks.iter().map(|task| task.level).collect::<Vec<_>>(), [Level::Nothing, Level::Web]);
+    stage.schedule(&json!({"cron": "0 9 * * *", "description": "three"}), &AFTER_AN_SMS).await;
+    assert_eq!(stage.list().await["level"], "people");
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::post;
-use kai_assistant::legible::visible;
+use kai_assistant::legible::{folded_line, visible};
 use kai_assistant::transfer::{Export, Mode, Outcome, Section};
 use maud::{Markup, html};
 
@@ -212,7 +212,7 @@ fn told(outcomes: &[Outcome], tense: Tense) -> Markup {
                 li data-testid="outcome" data-section=(section) {
                     strong { (title(section)) }
                     @match problem {
-                        Some(why) => p class="remark" { "Left out, because it makes no sense: " (visible(why)) },
+                        Some(why) => p class="remark" { "Left out, because it makes no sense: " (folded_line(why)) },
                         None => p { (counted(be, &[(*new, "new"), (*changed, "changed"), (*removed, "removed"), (*same, "the same")])) },
                     }
                     (named(changes, "quiet", ""))
@@ -234,7 +234,7 @@ fn named(things: &[String], class: &str, before: &str) -> Markup {
     html! {
         @if !things.is_empty() {
             ul class=(class) {
-                @for thing in things.iter().take(NAMED) { li { (before) (visible(thing)) } }
+                @for thing in things.iter().take(NAMED) { li { (before) (folded_line(thing)) } }
                 @if things.len() > NAMED { li { "and " (things.len() - NAMED) " more" } }
             }
         }

@@ -6,6 +6,7 @@ use axum::routing::post;
 use kai_assistant::agent::soul;
 use kai_assistant::db::DbError;
 use kai_assistant::hex;
+use kai_assistant::legible::{folded, spelled_out};
 use kai_assistant::memory::promotion::{self, Proposal};
 use kai_assistant::memory::{Category, Memory, store};
 use kai_assistant::settings::{MEMORY_ENABLED, SOUL_TEXT};
@@ -88,9 +89,31 @@ fn row(look: &Look<'_>, memory: &Memory) -> Markup {
                     (form(look, CARD, "/settings/agent/memory/delete", "", &forget))
                 }
             }
-            @if edited { (edit(look, memory)) } @else { p class="text" { (memory.content) } }
-            @if memory.tainted { p class="quiet" { "Comes from what others wrote." } }
+            @if edited { (edit(look, memory)) }
+            @else if memory.confirmed { p class="text" { (memory.content) } }
+            @else { (unconfirmed(look, memory)) }
         }
+    }
+}
+
+/// Its words as where any yes is asked. The button says yes to exactly these.
+fn unconfirmed(look: &Look<'_>, memory: &Memory) -> Markup {
+    let (key, seen) = (memory.key.as_str(), memory.digest());
+    let fields = [("key", key), ("seen", seen.as_str())];
+    let remember = Button { label: "Remember", testid: "memory-confirm", class: "primary", fields: &fields };
+    let (shown, whole) = (folded(&memory.content), spelled_out(&memory.content));
+    html! {
+        p class="text" data-testid="memory-waits" { (shown) }
+        @if shown != whole {
+            details id=(format!("memory-{}-whole", hex::encode(key.as_bytes()))) {
+                summary { "Show it with every blank" }
+                pre { (whole) }
+            }
+        }
+        p class="quiet" {
+            "Kai saved this after reading messages from other people, and doesn’t use it until you confirm it."
+        }
+        div class="choices" { (button(look, CARD, "/settings/agent/memory/confirm", &remember)) }
     }
 }
 
@@ -125,7 +148,7 @@ fn proposed(look: &Look<'_>, proposal: &Proposal) -> Markup {
     };
     html! {
         li class="entry" data-testid="proposal" {
-            p class="text" { (proposal.text) }
+            p class="text" { (folded(&proposal.text)) }
             p class="quiet" { "From the memory “" (key) "”, which was useful " (proposal.hits) " times." }
             div class="choices" {
                 (answer("/settings/agent/memory/accept", "Accept", "proposal-accept", "primary"))
@@ -139,6 +162,7 @@ pub(super) fn routes() -> Router<Web> {
     Router::new()
         .route("/settings/agent/memory/edit", post(rewrite))
         .route("/settings/agent/memory/delete", post(delete))
+        .route("/settings/agent/memory/confirm", post(confirm))
         .route("/settings/agent/memory/accept", post(accept))
         .route("/settings/agent/memory/decline", post(decline))
 }
@@ -152,6 +176,12 @@ async fn delete(form: Form) -> Response {
     let taken = memory::take_away(form.app(), form.field("key")).await;
     let done = taken.map(|removed| form.web.bin.put(Kept::Memory(removed), form.app().clock.now()));
     form.answer(done.map(|()| "")).await
+}
+
+async fn confirm(form: Form) -> Response {
+    let (key, seen) = (form.field("key").to_owned(), Some(form.field("seen").to_owned()));
+    let done = form.call(Call::MemoryConfirm { key, seen }).await;
+    form.answer(done.map(|()| "Kai uses it from now on.")).await
 }
 
 async fn accept(form: Form) -> Response {

@@ -3,6 +3,7 @@
 use axum::Router;
 use axum::response::Response;
 use axum::routing::post;
+use kai_assistant::gate::Level;
 use kai_assistant::settings::SCHEDULING_ENABLED;
 use kai_assistant::tasks::{Status, TaskId};
 use maud::{Markup, html};
@@ -80,7 +81,11 @@ fn standing(look: &Look<'_>, task: &TaskRow) -> Markup {
             Status::Pending => @if let Some(next) = task.next_at { "Next: " (page::moment(next, &zone)) } @else { "Waits" },
         }
         @if task.failures > 0 { " · failed " (things(task.failures as usize, "time", "times")) }
-        @if task.tainted { " · planned after reading what others wrote" }
+        @match task.level {
+            Level::Nothing => {},
+            Level::Web => " · planned after reading web pages",
+            Level::People => " · planned after reading messages from other people",
+        }
     }
 }
 

@@ -1,0 +1,319 @@
+//! What a person is asked before a call runs: in words, with what the call would carry, and a button that says what it
+//! does. Pure. The exact call is shown beside it by whoever asks.
+
+use kai_assistant::legible::{folded, folded_line};
+use serde_json::{Map, Value};
+
+/// Why anything is asked at all.
+pub(crate) const WHY: &str =
+    "This chat includes text that others wrote, so Kai asks first. Your yes covers this one call.";
+
+/// A call that waits for the person's yes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) tool: &'a str,
+    /// The tool's name for people.
+    pub(crate) title: &'a str,
+    pub(crate) arguments: &'a str,
+    /// What a number or a key in it stands for.
+    pub(crate) about: Option<&'a str>,
+}
+
+/// The question in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Card {
+    pub(crate) says: String,
+    pub(crate) quotes: Vec<Quote>,
+    pub(crate) yes: &'static str,
+    pub(crate) no: &'static str,
+}
+
+/// A value of the call, shown apart from our words. Padding is folded to a count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Quote {
+    pub(crate) label: String,
+    pub(crate) text: String,
+}
+
+impl Asked<'_> {
+    pub(crate) fn card(&self) -> Card {
+        let Ok(Value::Object(arguments)) = serde_json::from_str(self.arguments) else {
+            return self.unread();
+        };
+        let fields = Fields(&arguments);
+        let (says, quoted, yes) = self.words(&fields);
+        let mut quotes: Vec<Quote> = quoted.iter().filter_map(|name| fields.quote(name)).collect();
+        if let Some(about) = self.about {
+            quotes.push(Quote { label: "about".to_owned(), text: folded(about) });
+        }
+        // Whatever our words do not mention is shown too.
+        let told = [quoted, mentioned(self.tool)].concat();
+        let rest = arguments.keys().filter(|name| !told.contains(&name.as_str()));
+        quotes.extend(rest.filter_map(|name| fields.quote(name)));
+        let no = if yes == "Remember" { "Don’t remember" } else { "Don’t allow" };
+        Card { says, quotes, yes, no }
+    }
+
+    /// What will happen, which arguments are quoted below it, and the word on the button.
+    fn words<'n>(&self, fields: &Fields<'_>) -> (String, Vec<&'n str>, &'static str) {
+        let named = |name: &str| fields.line(name);
+        match self.tool {
+            "memory_store" | "memory_learn" => {
+                let key = named("key");
+                let says = format!("Kai wants to remember this as “{key}” and read it in every later chat:");
+                (says, vec!["content"], "Remember")
+            }
+            "memory_forget" => {
+                (format!("Kai wants to forget the memory “{}”.", named("key")), vec![], "Forget")
+            }
+            "schedule_task" => (schedules(fields), vec!["prompt"], "Schedule"),
+            "cancel_task" => {
+                (format!("Kai wants to cancel task {}.", named("task_id")), vec![], "Cancel task")
+            }
+            "send_notification" => {
+                let says = "Kai wants to show this notification on your device:".to_owned();
+                (says, vec!["title", "message"], "Show")
+            }
+            "set_alarm" => (alarm(fields), vec!["label"], "Set alarm"),
+            "create_calendar_event" => (event(fields), vec!["location", "description"], "Add event"),
+            "dismiss_notification" => {
+                ("Kai wants to dismiss a notification of another app.".to_owned(), vec![], "Dismiss")
+            }
+            _ => self.outward(),
+        }
+    }
+
+    /// Calls that reach the outside.
+    fn outward<'n>(&self) -> (String, Vec<&'n str>, &'static str) {
+        let (says, quoted, yes) = match self.tool {
+            "web_search" => {
+                ("Kai wants to search the web. The search service reads this:", vec!["query"], "Search")
+            }
+            "get_location_from_ip" => {
+                ("Kai wants to ask an online service where your internet address is.", vec![], "Look it up")
+            }
+            "fetch_url" => {
+                ("Kai wants to read this address. Whoever runs it sees all of it:", vec!["url"], "Read page")
+            }
+            "open_url" => {
+                ("Kai wants to open this address. Whoever runs it sees all of it:", vec!["url"], "Open")
+            }
+            "shell_command" | "execute_shell_command" => {
+                ("Kai wants to run this command in its sandbox:", vec!["command"], "Run")
+            }
+            _ => {
+                let says =
+                    format!("Kai wants to use “{}” ({}).", folded_line(self.title), folded_line(self.tool));
+                return (says, vec![], "Allow once");
+            }
+        };
+        (says.to_owned(), quoted, yes)
+    }
+
+    /// What a model wrote as arguments is no JSON object; the tool will say so.
+    fn unread(&self) -> Card {
+        let says = format!("Kai wants to use “{}” ({}).", folded_line(self.title), folded_line(self.tool));
+        let text = folded(self.arguments);
+        let quotes = if text.trim().is_empty() { vec![] } else { vec![Quote { label: String::new(), text }] };
+        Card { says, quotes, yes: "Allow once", no: "Don’t allow" }
+    }
+}
+
+/// The arguments that our words mention themselves.
+fn mentioned(tool: &str) -> Vec<&'static str> {
+    match tool {
+        "memory_store" | "memory_learn" | "memory_forget" => vec!["key"],
+        "schedule_task" => vec!["description", "execute_at", "cron", "on_heartbeat"],
+        "cancel_task" => vec!["task_id"],
+        "set_alarm" => vec!["hour", "minutes", "duration_seconds"],
+        "create_calendar_event" => vec!["title", "start_time", "end_time"],
+        _ => vec![],
+    }
+}
+
+fn schedules(fields: &Fields<'_>) -> String {
+    let given = |name: &str| Some(fields.line(name)).filter(|text| !text.is_empty() && text != "false");
+    let when = match (given("execute_at"), given("cron"), given("on_heartbeat")) {
+        (Some(at), None, None) => format!("once, at {at}"),
+        (None, Some(cron), None) => format!("repeatedly ({cron})"),
+        (None, None, Some(_)) => "with every heartbeat".to_owned(),
+        _ => "at a time that is not clear".to_owned(),
+    };
+    format!(
+        "Kai wants to schedule “{}”, {when}. Each time, Kai will do this by itself:",
+        fields.line("description")
+    )
+}
+
+fn alarm(fields: &Fields<'_>) -> String {
+    let number = |name: &str| fields.line(name).parse::<i64>().ok();
+    match (number("hour"), number("minutes"), number("duration_seconds")) {
+        (Some(hour), minutes, None) => {
+            format!("Kai wants to set an alarm for {hour}:{:02}.", minutes.unwrap_or_default())
+        }
+        (None, None, Some(seconds)) => format!("Kai wants to set an alarm that rings in {}.", span(seconds)),
+        _ => "Kai wants to set an alarm.".to_owned(),
+    }
+}
+
+/// A number of seconds as people say it.
+fn span(seconds: i64) -> String {
+    let part = |count: i64, one: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        _ => Some(format!("{count} {one}s")),
+    };
+    let parts =
+        [part(seconds / 3_600, "hour"), part(seconds / 60 % 60, "minute"), part(seconds % 60, "second")];
+    let said = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    if said.is_empty() { "0 seconds".to_owned() } else { said }
+}
+
+fn event(fields: &Fields<'_>) -> String {
+    let end = Some(fields.line("end_time")).filter(|end| !end.is_empty());
+    let until = end.map(|end| format!(" to {end}")).unwrap_or_default();
+    format!(
+        "Kai wants to create a calendar event: “{}”, {}{until}.",
+        fields.line("title"),
+        fields.line("start_time")
+    )
+}
+
+/// The arguments of a call.
+struct Fields<'a>(&'a Map<String, Value>);
+
+impl Fields<'_> {
+    fn text(&self, name: &str) -> Option<String> {
+        match self.0.get(name)? {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        }
+    }
+
+    /// On one line, inside of our own sentence.
+    fn line(&self, name: &str) -> String {
+        folded_line(&self.text(name).unwrap_or_default())
+    }
+
+    fn quote(&self, name: &str) -> Option<Quote> {
+        let text = self.text(name).filter(|text| !text.is_empty())?;
+        Some(Quote { label: folded_line(name), text: folded(&text) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn asked(tool: &str, arguments: &Value, about: Option<&str>) -> (String, Vec<String>, &'static str) {
+        let arguments = arguments.to_string();
+        let card = Asked { tool, title: "A tool", arguments: &arguments, about }.card();
+        let quotes = card.quotes.into_iter().map(|quote| format!("{}: {}", quote.label, quote.text));
+        (card.says, quotes.collect(), card.yes)
+    }
+
+    #[test]
+    fn the_words_say_what_will_happen() {
+        for (tool, arguments, about, says, quotes, yes) in [
+            (
+                "memory_store",
+                json!({"key": "tea", "content": "Likes\ngreen tea."}),
+                None,
+                "Kai wants to remember this as “tea” and read it in every later chat:",
+                vec!["content: Likes\ngreen tea."],
+                "Remember",
+            ),
+            (
+                "memory_learn",
+                json!({"key": "tea", "content": "x", "category": "ERROR"}),
+                None,
+                "Kai wants to remember this as “tea” and read it in every later chat:",
+                vec!["content: x", "category: ERROR"],
+                "Remember",
+            ),
+            (
+                "memory_forget",
+                json!({"key": "tea"}),
+                Some("Likes green tea."),
+                "Kai wants to forget the memory “tea”.",
+                vec!["about: Likes green tea."],
+                "Forget",
+            ),
+            (
+                "schedule_task",
+                json!({"description": "Weather", "prompt": "Tell it.", "cron": "0 7 * * *", "on_heartbeat": false}),
+                None,
+                "Kai wants to schedule “Weather”, repeatedly (0 7 * * *). Each time, Kai will do this by itself:",
+                vec!["prompt: Tell it."],
+                "Schedule",
+            ),
+            (
+                "cancel_task",
+                json!({"task_id": 3}),
+                Some("Weather"),
+                "Kai wants to cancel task 3.",
+                vec!["about: Weather"],
+                "Cancel task",
+            ),
+            (
+                "set_alarm",
+                json!({"duration_seconds": 3_660, "label": "Tea"}),
+                None,
+                "Kai wants to set an alarm that rings in 1 hour 1 minute.",
+                vec!["label: Tea"],
+                "Set alarm",
+            ),
+            (
+                "set_alarm",
+                json!({"hour": 7, "minutes": 5}),
+                None,
+                "Kai wants to set an alarm for 7:05.",
+                vec![],
+                "Set alarm",
+            ),
+            (
+                "create_calendar_event",
+                json!({"title": "Lunch", "start_time": "2027-03-09T12:00", "all_day": null, "location": "Here"}),
+                None,
+                "Kai wants to create a calendar event: “Lunch”, 2027-03-09T12:00.",
+                vec!["location: Here"],
+                "Add event",
+            ),
+            (
+                "open_url",
+                json!({"url": "https://a.test/?d=secret"}),
+                None,
+                "Kai wants to open this address. Whoever runs it sees all of it:",
+                vec!["url: https://a.test/?d=secret"],
+                "Open",
+            ),
+            (
+                "something_new",
+                json!({"a": 1, "b": ["x"]}),
+                None,
+                "Kai wants to use “A tool” (something_new).",
+                vec!["a: 1", "b: [\"x\"]"],
+                "Allow once",
+            ),
+        ] {
+            let quotes: Vec<String> = quotes.into_iter().map(str::to_owned).collect();
+            assert_eq!(asked(tool, &arguments, about), (says.to_owned(), quotes, yes), "{tool}");
+        }
+    }
+
+    #[test]
+    fn no_padding_pushes_the_question_away() {
+        let pad = " ".repeat(2_000);
+        let content = format!("Tea{}and money", "\n".repeat(900));
+        let arguments = json!({"key": format!("a{pad}b"), "content": content, "x": "=".repeat(3_000)});
+        let (says, quotes, _) = asked("memory_store", &arguments, None);
+        assert_eq!(says, "Kai wants to remember this as “a[2,000 spaces]b” and read it in every later chat:");
+        assert_eq!(quotes, ["content: Tea[900 line breaks]and money", "x: [3,000 × =]"]);
+        let arguments = format!("not json{pad}at all");
+        let card = Asked { tool: "t", title: "T", arguments: &arguments, about: None }.card();
+        assert_eq!(card.quotes[0].text, "not json[2,000 spaces]at all");
+    }
+}
