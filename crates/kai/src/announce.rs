@@ -191,6 +191,7 @@ mod tests {
         use std::sync::{Arc, Mutex};
 
         use jiff::Timestamp;
+        use kai_assistant::agent::reports::{self, Report};
         use kai_assistant::clock::ManualClock;
         use kai_assistant::device::{Doing, Notifier};
         use kai_assistant::gate::RunKind;
@@ -305,8 +306,8 @@ mod tests {
             stage(&app, draft("+15550101", "See you", RunKind::Heartbeat)).await;
             let now = app.clock.now();
             let reported = app.db.write(move |tx| {
-                let id = kai_assistant::agent::conversation::report(tx, "Alice asks.", None, now)?;
-                store::raise(tx, id)
+                let said = "Alice asks.".to_owned();
+                reports::keep(tx, &Report { said, spoken: None, at: now, raises: true })
             });
             reported.await.unwrap();
             news(&app).await.unwrap();

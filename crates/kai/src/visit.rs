@@ -65,6 +65,7 @@ fn path(tx: &Transaction<'_>, place: Place) -> Result<String, DbError> {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
+    use kai_assistant::agent::reports::{self, Report};
     use kai_assistant::clock::ManualClock;
 
     use super::*;
@@ -76,8 +77,9 @@ mod tests {
         let at = |place| app.db.read(move |tx| path(tx, place));
         assert_eq!(at(Place::Chat).await.unwrap(), "/");
         assert_eq!(at(Place::Heartbeat).await.unwrap(), "/", "there is none yet");
-        let id = app.db.write(move |tx| conversation::report(tx, "Alice asks.", None, now)).await.unwrap();
-        assert_eq!(at(Place::Heartbeat).await.unwrap(), format!("/c/{}", id.0));
+        let report = Report { said: "Alice asks.".to_owned(), spoken: None, at: now, raises: true };
+        app.db.write(move |tx| reports::keep(tx, &report)).await.unwrap();
+        assert_eq!(at(Place::Heartbeat).await.unwrap(), "/c/1");
         let failure = open(&app, Place::Heartbeat, None).await.unwrap_err();
         assert!(failure.message.starts_with("Kai isn't running"), "{}", failure.message);
     }

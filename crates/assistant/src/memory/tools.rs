@@ -214,20 +214,12 @@ mod tests {
             assert_eq!(db.read(store::all).await.unwrap()[0].confirmed, kept, "{level:?}, {confirmed}");
         }
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::clock::ManualClock;
-    use crate::settings::Values;
-    use crate::tool::execute;
 
     #[tokio::test]
     async fn a_category_may_be_written_in_lower_case() {
         let db = Db::in_memory(crate::MIGRATIONS).unwrap();
         let tool =
-            MemoryLearn { db: db.clone(), clock: Arc::new(ManualClock::at(jiff::Timestamp::UNIX_EPOCH)) };
+            MemoryLearn { db: db.clone(), clock: Arc::new(SystemClock) };
         for (category, taken) in
             [("PREFERENCE", true), ("preference", true), ("Learning", true), ("error", true), ("mood", false)]
         {

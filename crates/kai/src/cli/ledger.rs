@@ -24,7 +24,7 @@ pub(super) fn accept(ask: &Asking) -> Result<ExitCode, Failure> {
         if !std::io::stdin().is_terminal() {
             return Err(Failure::usage("Accepting it needs your yes on a terminal. Nothing was changed."));
         }
-        if !yes::given("Did you restore this copy yourself, and accept that later records are gone?") {
+        if !yes::plain("Did you restore this copy yourself, and accept that later records are gone?") {
             return Err(Failure::failed("Not accepted. Nothing was changed."));
         }
     }

@@ -18,6 +18,11 @@ pub(super) fn given(question: &str, details: &str) -> bool {
     false
 }
 
+/// Asks on the terminal where there is nothing more to see.
+pub(super) fn plain(question: &str) -> bool {
+    typed(question).is_some_and(|typed| is_yes(&typed))
+}
+
 fn is_yes(typed: &str) -> bool {
     matches!(typed.trim(), "y" | "Y" | "yes")
 }
@@ -42,7 +47,7 @@ pub(super) fn to_erase(what: &str, command: &str) -> Result<(), Failure> {
             "Nothing was erased: {command} asks first, and there is no terminal to ask on."
         )));
     }
-    if typed(&format!("Erase {what}? This cannot be undone.")).is_some_and(|typed| is_yes(&typed)) {
+    if plain(&format!("Erase {what}? This cannot be undone.")) {
         Ok(())
     } else {
         Err(Failure::failed("Nothing was erased."))
