@@ -263,9 +263,8 @@ fn brought(tool: &str, result: &str, exists: bool) -> Level {
         Some(Reach::Tells) => return says_level(result),
         Some(Reach::Reads) => Level::People,
         Some(Reach::Searches | Reach::Fetches) => Level::Web,
-        Some(_) => Level::Nothing,
         None if exists => return Level::People,
-        None => Level::Nothing,
+        Some(_) | None => Level::Nothing,
     };
     if told_nothing(result) { Level::Nothing } else { level }
 }

@@ -41,13 +41,13 @@ impl Asked<'_> {
             return self.unread();
         };
         let fields = Fields(&arguments);
-        let (says, quoted, yes) = self.words(&fields);
-        let mut quotes: Vec<Quote> = quoted.iter().filter_map(|name| fields.quote(name)).collect();
+        let (says, below, yes) = self.words(&fields);
+        let mut quotes: Vec<Quote> = below.iter().filter_map(|name| fields.quote(name)).collect();
         if let Some(about) = self.about {
             quotes.push(Quote { label: "about".to_owned(), text: folded(about) });
         }
         // Whatever our words do not mention is shown too.
-        let told = [quoted, mentioned(self.tool)].concat();
+        let told = [below, mentioned(self.tool)].concat();
         let rest = arguments.keys().filter(|name| !told.contains(&name.as_str()));
         quotes.extend(rest.filter_map(|name| fields.quote(name)));
         let no = if yes == "Remember" { "Don’t remember" } else { "Don’t allow" };
@@ -85,7 +85,7 @@ impl Asked<'_> {
 
     /// Calls that reach the outside.
     fn outward<'n>(&self) -> (String, Vec<&'n str>, &'static str) {
-        let (says, quoted, yes) = match self.tool {
+        let (says, below, yes) = match self.tool {
             "web_search" => {
                 ("Kai wants to search the web. The search service reads this:", vec!["query"], "Search")
             }
@@ -107,7 +107,7 @@ impl Asked<'_> {
                 return (says, vec![], "Allow once");
             }
         };
-        (says.to_owned(), quoted, yes)
+        (says.to_owned(), below, yes)
     }
 
     /// What a model wrote as arguments is no JSON object; the tool will say so.
@@ -215,9 +215,18 @@ mod tests {
         (card.says, quotes.collect(), card.yes)
     }
 
+    type Case = (&'static str, Value, Option<&'static str>, &'static str, Vec<&'static str>, &'static str);
+
+    fn check(cases: Vec<Case>) {
+        for (tool, arguments, about, says, quotes, yes) in cases {
+            let quotes: Vec<String> = quotes.into_iter().map(str::to_owned).collect();
+            assert_eq!(asked(tool, &arguments, about), (says.to_owned(), quotes, yes), "{tool}");
+        }
+    }
+
     #[test]
-    fn the_words_say_what_will_happen() {
-        for (tool, arguments, about, says, quotes, yes) in [
+    fn the_words_say_what_would_be_kept_or_forgotten() {
+        check(vec![
             (
                 "memory_store",
                 json!({"key": "tea", "content": "Likes\ngreen tea."}),
@@ -250,6 +259,12 @@ mod tests {
                 vec!["prompt: Tell it."],
                 "Schedule",
             ),
+        ]);
+    }
+
+    #[test]
+    fn the_words_say_what_would_happen_on_the_device_or_outside() {
+        check(vec![
             (
                 "cancel_task",
                 json!({"task_id": 3}),
@@ -298,10 +313,7 @@ mod tests {
                 vec!["a: 1", "b: [\"x\"]"],
                 "Allow once",
             ),
-        ] {
-            let quotes: Vec<String> = quotes.into_iter().map(str::to_owned).collect();
-            assert_eq!(asked(tool, &arguments, about), (says.to_owned(), quotes, yes), "{tool}");
-        }
+        ]);
     }
 
     #[test]
