@@ -178,7 +178,8 @@ pub(crate) async fn add(app: &App, around: &Around, new: NewModel) -> Result<Mod
     // What cannot work is refused now, not at the first question.
     connect(&trial.config, &app.http).map_err(|error| Failure::usage(error.to_string()))?;
     let name = added.name.clone();
-    app.db.write(move |tx| keep(tx, &added, context)).await?;
+    let auto = matches!(context, Some(None));
+    app.db.write(move |tx| keep(tx, &added, auto)).await?;
     let candidates = candidates(app, around).await?;
     if let Some(candidate) = candidates.iter().find(|candidate| candidate.name == name) {
         ask_now(app, candidate).await?;
@@ -186,16 +187,12 @@ pub(crate) async fn add(app: &App, around: &Around, new: NewModel) -> Result<Mod
     named_row(app, around, &name).await?.ok_or_else(|| unknown_preset(&new.preset))
 }
 
-/// Keeps a model that the person added or changed. `context` is what they said of its window, if anything; refusals of
-/// before count no longer either way.
-fn keep(
-    tx: &Transaction<'_>,
-    added: &ConfiguredModel,
-    context: Option<Option<usize>>,
-) -> Result<(), DbError> {
+/// Keeps a model that the person added or changed; `auto` takes back a window that was set for it. Refusals of before
+/// count no longer either way.
+fn keep(tx: &Transaction<'_>, added: &ConfiguredModel, auto: bool) -> Result<(), DbError> {
     store::keep(tx, added)?;
     let kept = store::all(tx)?.into_iter().find(|model| model.name == added.name);
-    let set = context.unwrap_or_else(|| kept.and_then(|model| model.context));
+    let set = kept.and_then(|model| model.context).filter(|_| !auto);
     store::set_context(tx, &added.name, set).map(drop)
 }
 
