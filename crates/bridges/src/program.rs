@@ -280,7 +280,7 @@ mod tests {
     }
 
     async fn launch<A: AsRef<OsStr>>(program: &Path, args: &[A]) -> Result<(), Failed> {
-        super::launch(Start { program, environment: &Environment::default() }, args).await
+        super::launch(Start { program, environment: &Environment::default() }, args, &[]).await
     }
 
     /// A test's own environment is not empty: cargo names its folder, its version and much more there.
@@ -392,12 +392,9 @@ mod tests {
     #[tokio::test]
     async fn a_launched_program_is_left_alone_and_an_early_failure_is_told() {
         let programs = Programs::new();
-        let failed = launch(&programs.write("x", "exit 3"), &NOTHING, &[]).await.unwrap_err();
+        let failed = launch(&programs.write("x", "exit 3"), &NOTHING).await.unwrap_err();
         assert!(failed.sentence().contains("found no program"));
-        assert_eq!(
-            launch(&programs.write("x", "sleep 4; echo done > \"$LOG\""), &NOTHING, &[]).await,
-            Ok(())
-        );
+        assert_eq!(launch(&programs.write("x", "sleep 4; echo done > \"$LOG\""), &NOTHING).await, Ok(()));
         tokio::time::sleep(Duration::from_secs(2)).await;
         assert_eq!(programs.log(), "done\n");
     }

@@ -218,8 +218,7 @@ mod tests {
     #[tokio::test]
     async fn a_category_may_be_written_in_lower_case() {
         let db = Db::in_memory(crate::MIGRATIONS).unwrap();
-        let tool =
-            MemoryLearn { db: db.clone(), clock: Arc::new(SystemClock) };
+        let tool = MemoryLearn { db: db.clone(), clock: Arc::new(SystemClock) };
         for (category, taken) in
             [("PREFERENCE", true), ("preference", true), ("Learning", true), ("error", true), ("mood", false)]
         {
