@@ -40,10 +40,8 @@ pub(crate) async fn answer(
         Call::SettingsList => json(settings_list(app).await?),
         Call::SettingsGet { key } => json(row(&find(app, &key)?, &values(app).await?)),
         Call::SettingsSet { key, value } => json(set(app, around, &key, &value).await?),
-        Call::HeartbeatRun { force } => {
-            let why = if force { Why::Forced } else { Why::Asked };
-            json(heartbeat::run(app, around, why).await?)
-        }
+        Call::HeartbeatRun { force: true } => json(heartbeat::run(app, around, Why::Forced).await?),
+        Call::HeartbeatRun { force: false } => json(heartbeat::run(app, around, Why::Asked).await?),
         Call::HeartbeatDryRun => json(heartbeat::dry_run(app, around).await?),
         Call::HeartbeatLog => json(heartbeat::log(app).await?),
         Call::MemoryList => json(app.db.read(kai_assistant::memory::store::all).await?),
@@ -57,11 +55,7 @@ pub(crate) async fn answer(
         Call::TasksCancel { id } => json(tasks::cancel(app, id).await?),
         Call::AlarmsList => json(alarms::list(app).await?),
         Call::AlarmsCancel { id } => json(alarms::cancel(app, id).await?),
-        Call::ToolsList => {
-            let values = values(app).await?;
-            app.toolbox.look(&values).await;
-            json(tools(app, &values, around))
-        }
+        Call::ToolsList => json(tools(app, around).await?),
         Call::ToolsSwitch { tool, on } => json(switch_tool(app, around, &tool, on).await?),
         Call::ToolsTry { tool, arguments } => json(call_tool(app, tool, arguments, face).await?),
         Call::Link => json(signin::fresh_link(app).await?),
@@ -173,7 +167,9 @@ async fn revoke(app: &App) -> Result<Revoked, DbError> {
     Ok(Revoked { sessions, links })
 }
 
-fn tools(app: &App, values: &Values, around: &Around) -> Vec<ToolRow> {
+async fn tools(app: &App, around: &Around) -> Result<Vec<ToolRow>, DbError> {
+    let values = &values(app).await?;
+    app.toolbox.look(values).await;
     let words = App::words(values, around);
     let row = |entry: &Entry| {
         let name = entry.tool.name();
@@ -188,7 +184,7 @@ fn tools(app: &App, values: &Values, around: &Around) -> Vec<ToolRow> {
             why_not,
         }
     };
-    app.toolbox.entries().iter().map(row).collect()
+    Ok(app.toolbox.entries().iter().map(row).collect())
 }
 
 /// Turns a tool's own switch; a tool that its feature governs has none.

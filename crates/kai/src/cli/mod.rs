@@ -92,11 +92,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
     let keys = Keys { passphrase_fd: args.passphrase_fd };
     let ask = Asking { caller: Caller { home, keys }, json: args.json };
     match command {
-        Command::Serve(options) => {
-            logs::start(options.log_format)?;
-            let listen = Listen { bind: options.bind, port: options.port };
-            daemon::run(&ask.caller.home, keys, listen).map(|()| ExitCode::SUCCESS)
-        }
+        Command::Serve(options) => serve(&ask.caller, &options),
         Command::Stop => stop::stop(&ask),
         Command::Status => ask.show(Call::Status, show::status),
         Command::Doctor => Ok(ask.doctor()),
@@ -134,6 +130,12 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
             ["what a bug looks like"].get(1).map_or_else(|| panic!("on purpose"), |_| Ok(ExitCode::SUCCESS))
         }
     }
+}
+
+fn serve(caller: &Caller, options: &args::Serve) -> Result<ExitCode, Failure> {
+    logs::start(options.log_format)?;
+    let listen = Listen { bind: options.bind, port: options.port };
+    daemon::run(&caller.home, caller.keys, listen).map(|()| ExitCode::SUCCESS)
 }
 
 fn completions(shell: clap_complete::Shell) {
