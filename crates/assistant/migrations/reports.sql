@@ -1,7 +1,7 @@
 -- What a run that nobody watched had to say. Answering again leaves it alone, and only these are trimmed.
 ALTER TABLE entries ADD COLUMN report INTEGER NOT NULL DEFAULT 0;
 
--- A report landed that the person has not looked at, or has not been notified of.
+-- A report landed that the person has not looked at; and the entry of which they have not been notified, or 0.
 ALTER TABLE conversations ADD COLUMN unseen INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE conversations ADD COLUMN unnotified INTEGER NOT NULL DEFAULT 0;
 

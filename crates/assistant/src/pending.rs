@@ -85,6 +85,7 @@ fn make_room(tx: &Transaction<'_>, queue: Queue) -> Result<(), DbError> {
 pub fn show(tx: &Transaction<'_>, queue: Queue, seqs: &[i64]) -> Result<(), DbError> {
     tx.execute("DELETE FROM pending_pushed WHERE queue = ?1", [queue.0])?;
     tx.execute("UPDATE pending SET showing = 0 WHERE queue = ?1 AND showing = 1", [queue.0])?;
+    tx.execute("UPDATE pending_dropped SET telling = count WHERE queue = ?1", [queue.0])?;
     let mut mark = tx.prepare_cached("UPDATE pending SET showing = 1 WHERE queue = ?1 AND seq = ?2")?;
     seqs.iter().try_for_each(|seq| mark.execute(params![queue.0, seq]).map(drop))?;
     Ok(())
@@ -98,7 +99,7 @@ pub fn shown(tx: &Transaction<'_>, queue: Queue, seqs: &[i64]) -> Result<(), DbE
         let sources = pushed.query_map(params![queue.0, seq], |row| row.get(0))?;
         let sources: Vec<String> = sources.collect::<rusqlite::Result<_>>()?;
         let drops: Vec<(String, u32)> = sources.into_iter().map(|source| (source, 1)).collect();
-        told(tx, queue, &drops)?;
+        not_dropped(tx, queue, &drops)?;
     }
     Ok(())
 }
@@ -151,8 +152,19 @@ pub fn dropped(tx: &Transaction<'_>, queue: Queue) -> Result<Vec<(String, u32)>,
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// These drops have been told; what was dropped since then stays counted.
-pub fn told(tx: &Transaction<'_>, queue: Queue, drops: &[(String, u32)]) -> Result<(), DbError> {
+/// The heartbeat that told of drops was answered. What was dropped since it began stays counted, also if the person
+/// emptied the queue meanwhile.
+pub fn told(tx: &Transaction<'_>, queue: Queue) -> Result<(), DbError> {
+    tx.execute(
+        "UPDATE pending_dropped SET count = count - telling, telling = 0 WHERE queue = ?1",
+        [queue.0],
+    )?;
+    tx.execute("DELETE FROM pending_dropped WHERE queue = ?1 AND count <= 0", [queue.0])?;
+    Ok(())
+}
+
+/// These were not dropped after all.
+fn not_dropped(tx: &Transaction<'_>, queue: Queue, drops: &[(String, u32)]) -> Result<(), DbError> {
     for (source, count) in drops {
         tx.execute(
             "UPDATE pending_dropped SET count = count - ?3 WHERE queue = ?1 AND source = ?2",
@@ -182,10 +194,17 @@ mod tests {
             let left: Vec<u32> = waiting(tx, Q)?.into_iter().map(|w| w.entry).collect();
             assert_eq!(left, (50..150).collect::<Vec<_>>());
             assert_eq!(dropped(tx, Q)?, [("even".to_owned(), 25), ("odd".to_owned(), 25)]);
-            let shown = dropped(tx, Q)?;
+            show(tx, Q, &[])?;
             push(tx, Q, "150", "even", &150, Again::Skip)?;
-            told(tx, Q, &shown)?;
+            told(tx, Q)?;
             assert_eq!(dropped(tx, Q)?, [("even".to_owned(), 1)], "what was dropped meanwhile stays counted");
+            show(tx, Q, &[])?;
+            clear(tx, Q)?;
+            for n in 200..303_u32 {
+                push(tx, Q, &n.to_string(), "even", &n, Again::Skip)?;
+            }
+            told(tx, Q)?;
+            assert_eq!(dropped(tx, Q)?, [("even".to_owned(), 3)], "what was cleared is not taken off twice");
             assert_eq!(count(tx, Queue("other"))?, 0);
             Ok::<_, DbError>(())
         });

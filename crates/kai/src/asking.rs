@@ -137,7 +137,9 @@ fn schedules(fields: &Fields<'_>) -> String {
         (Some(at), None, None) => format!("once, at {at}"),
         (None, Some(cron), None) => format!("repeatedly ({cron})"),
         (None, None, Some(_)) => "with every heartbeat".to_owned(),
-        _ => "at a time that is not clear".to_owned(),
+        _ => {
+            format!("at a time that is not clear ({})", fields.list(&["execute_at", "cron", "on_heartbeat"]))
+        }
     };
     format!(
         "Kai wants to schedule “{}”, {when}. Each time, Kai will do this by itself:",
@@ -146,13 +148,17 @@ fn schedules(fields: &Fields<'_>) -> String {
 }
 
 fn alarm(fields: &Fields<'_>) -> String {
-    let number = |name: &str| fields.line(name).parse::<i64>().ok();
-    match (number("hour"), number("minutes"), number("duration_seconds")) {
-        (Some(hour), minutes, None) => {
+    const NAMES: [&str; 3] = ["hour", "minutes", "duration_seconds"];
+    let odd = NAMES.iter().any(|name| !fields.line(name).is_empty() && fields.whole(name).is_none());
+    match NAMES.map(|name| fields.whole(name)) {
+        [Some(hour), minutes, None] if !odd => {
             format!("Kai wants to set an alarm for {hour}:{:02}.", minutes.unwrap_or_default())
         }
-        (None, None, Some(seconds)) => format!("Kai wants to set an alarm that rings in {}.", span(seconds)),
-        _ => "Kai wants to set an alarm.".to_owned(),
+        [None, None, Some(seconds)] if !odd => {
+            format!("Kai wants to set an alarm that rings in {}.", span(seconds))
+        }
+        // Odd values are shown as they are: the tool takes them or says what is wrong with them.
+        _ => format!("Kai wants to set an alarm ({}).", fields.list(&NAMES)),
     }
 }
 
@@ -194,6 +200,20 @@ impl Fields<'_> {
     /// On one line, inside of our own sentence.
     fn line(&self, name: &str) -> String {
         folded_line(&self.text(name).unwrap_or_default())
+    }
+
+    /// A whole number, as the tools take one: `7`, `"7"` and `7.0` are the same.
+    fn whole(&self, name: &str) -> Option<i64> {
+        let written = self.line(name);
+        let written = written.strip_suffix(".0").unwrap_or(&written);
+        written.parse().ok()
+    }
+
+    /// Those that are given, with their names.
+    fn list(&self, names: &[&str]) -> String {
+        let given = names.iter().filter(|name| !self.line(name).is_empty());
+        let given: Vec<String> = given.map(|name| format!("{name} {}", self.line(name))).collect();
+        if given.is_empty() { "no time is given".to_owned() } else { given.join(", ") }
     }
 
     fn quote(&self, name: &str) -> Option<Quote> {
@@ -312,6 +332,28 @@ mod tests {
                 "Kai wants to use “A tool” (something_new).",
                 vec!["a: 1", "b: [\"x\"]"],
                 "Allow once",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn numbers_are_read_as_the_tools_read_them_and_odd_ones_are_shown() {
+        check(vec![
+            (
+                "set_alarm",
+                json!({"hour": 7.0, "minutes": "30"}),
+                None,
+                "Kai wants to set an alarm for 7:30.",
+                vec![],
+                "Set alarm",
+            ),
+            (
+                "set_alarm",
+                json!({"hour": 7, "duration_seconds": 9.5}),
+                None,
+                "Kai wants to set an alarm (hour 7, duration_seconds 9.5).",
+                vec![],
+                "Set alarm",
             ),
         ]);
     }

@@ -135,7 +135,10 @@ pub(crate) async fn run(app: &App, around: &Around, why: Why) -> Result<Ran, Fai
     let driver = models.as_ref().map(|models| driver(app, models)).map_err(Clone::clone);
     let beaten = Beat { db: &app.db, clock: app.clock.as_ref() }.run(why, driver).await?;
     if matches!(beaten, Beaten::Ran(Outcome::Report(_) | Outcome::Ok)) {
-        models::ask_for_windows(app, around).await?;
+        // The run is settled; what the servers say of their windows is for the next one.
+        if let Err(error) = models::ask_for_windows(app, around).await {
+            tracing::warn!(%error, "servers could not be asked for their windows");
+        }
     }
     let (outcome, reason, report) = match beaten {
         Beaten::Ran(Outcome::Report(said)) => ("report", None, Some(said)),

@@ -284,9 +284,9 @@ pub(crate) enum AppWish {
 /// Switches one app and leaves the rest of the list as it is, in one transaction: two switches at once are two.
 pub(crate) async fn switch_app(app: &App, package: String, wish: AppWish) -> Result<(), Failure> {
     let switched = move |tx: &Transaction<'_>| {
-        let package = package.trim().to_lowercase();
+        let package = package.trim().to_owned();
         let mut ignored = store::rules(&settings::load(tx)?).ignored;
-        ignored.retain(|other| other.to_lowercase() != package);
+        ignored.retain(|other| other.to_lowercase() != package.to_lowercase());
         if wish == AppWish::Ignored {
             ignored.push(package);
         }

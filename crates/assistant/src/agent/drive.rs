@@ -206,19 +206,56 @@ struct Ended {
 
 impl Finished {
     fn add(&self, place: usize, ended: Ended) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(place, ended);
+        self.calls().insert(place, ended);
     }
 
-    /// Stores everything that is not stored yet: the results in `conversation`, if there is one, and in the ledger.
-    fn store(&self, tx: &Transaction<'_>, conversation: Option<ConversationId>) -> Result<(), DbError> {
-        let ended = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for Ended { result, record, at } in ended.into_values() {
-            if let Some(id) = conversation {
-                conversation::append(tx, id, &[result], None, at)?;
-            }
-            ledger::append(tx, &record, at)?;
+    fn calls(&self) -> MutexGuard<'_, BTreeMap<usize, Ended>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores everything that is not stored yet: the results in `conversation`, if there is one, and in the ledger; and
+    /// `rest` in the same transaction. If that fails, they wait for the next one.
+    fn store<E: From<DbError>>(
+        &self,
+        tx: &Transaction<'_>,
+        conversation: Option<ConversationId>,
+        rest: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        let ended = std::mem::take(&mut *self.calls());
+        let kept = ended.values().try_for_each(|ended| ended.store(tx, conversation));
+        let stored = kept.map_err(E::from).and_then(|()| rest());
+        if stored.is_err() {
+            self.calls().extend(ended);
         }
-        Ok(())
+        stored
+    }
+}
+
+impl Ended {
+    fn store(&self, tx: &Transaction<'_>, conversation: Option<ConversationId>) -> Result<(), DbError> {
+        if let Some(id) = conversation {
+            conversation::append(tx, id, std::slice::from_ref(&self.result), None, self.at)?;
+        }
+        ledger::append(tx, &self.record, self.at)
+    }
+}
+
+/// Writes down what calls of a run without a conversation brought, however the run ends.
+struct Unwatched {
+    db: Db,
+    finished: Finished,
+}
+
+impl Drop for Unwatched {
+    fn drop(&mut self) {
+        if self.finished.calls().is_empty() {
+            return;
+        }
+        let (db, finished) = (self.db.clone(), self.finished.clone());
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime
+                .spawn_blocking(move || db.write_now(|tx| finished.store(tx, None, || Ok::<_, DbError>(()))));
+        }
     }
 }
 
@@ -228,6 +265,7 @@ struct Held {
     conversation: ConversationId,
     lease: Lease,
     given_back: bool,
+    begun: Timestamp,
     hearing: Mutex<Hearing>,
     finished: Finished,
 }
@@ -263,12 +301,13 @@ impl Held {
         let Hearing { from, since, .. } = self.hearing().clone();
         move |tx| {
             let ours = conversation::exists(tx, id)? && !lease::taken_over(tx, &lease)?;
-            finished.store(tx, ours.then_some(id))?;
-            if ours && !said.trim().is_empty() {
-                conversation::append_stopped(tx, id, &said, &from, since)?;
-            }
-            lease::give_back(tx, &lease)?;
-            reports::land(tx, now)
+            finished.store(tx, ours.then_some(id), || {
+                if ours && !said.trim().is_empty() {
+                    conversation::append_stopped(tx, id, &said, &from, since)?;
+                }
+                lease::give_back(tx, &lease)?;
+                reports::land(tx, now)
+            })
         }
     }
 }
@@ -279,7 +318,7 @@ impl Drop for Held {
             return;
         }
         let Hearing { since, text, .. } = self.hearing().clone();
-        let (db, end) = (self.db.clone(), self.end(text, since));
+        let (db, end) = (self.db.clone(), self.end(text, since.max(self.begun)));
         // Also when a turn is cancelled, which leaves no chance to wait. Without a runtime the process ends, and
         // the lease with it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -322,6 +361,7 @@ impl Driver<'_> {
         let (mut progress, step) =
             Progress::of(ConversationId(0), None, self.level, vec![Message::User { text: said }]);
         progress.meter = Arc::clone(meter);
+        let _unwatched = Unwatched { db: self.db.clone(), finished: progress.finished.clone() };
         self.go_on(&mut progress, step).await
     }
 
@@ -377,7 +417,7 @@ impl Driver<'_> {
         };
         let (conversation, lease, history, level) = self.db.write(begun).await.map_err(|e: TurnError| e)?;
         let (db, hearing, finished) = (self.db.clone(), Mutex::default(), Finished::default());
-        let held = Held { db, conversation, lease, given_back: false, hearing, finished };
+        let held = Held { db, conversation, lease, given_back: false, begun: now, hearing, finished };
         let (progress, step) = Progress::of(conversation, Some(held), level.max(self.level), history);
         Ok((Progress { said_now, ..progress }, step))
     }
@@ -454,7 +494,8 @@ impl Driver<'_> {
         if !progress.fitting.refused(*limit, ready.model.window()) {
             return Ok(false);
         }
-        if limit.is_some() {
+        // One that is no smaller than what was assumed says nothing about the window: what was said is too long for it.
+        if limit.is_some() && *limit == progress.fitting.shown() {
             self.learn(progress, ready).await?;
         }
         let asking = format!("{} again with a shorter request", ready.label);
@@ -530,7 +571,10 @@ impl Driver<'_> {
             None => turn.messages(),
         };
         let messages = repair(messages, &tools, turn.began_at());
+        // What the person and memories say may tell what was shown; the time and the rest of our own words do not.
+        let hide = |text: String| veil.as_ref().map_or_else(|| text.clone(), |veil| veil.over_text(&text));
         let parts = prompt::Chat {
+            hide: &hide,
             soul: &around.values.of(&SOUL_TEXT),
             has_tools: !tools.is_empty(),
             memories: &around.memories,
@@ -539,10 +583,6 @@ impl Driver<'_> {
             model,
         };
         let mut system = prompt::chat(&parts);
-        if let Some(veil) = veil {
-            // Memories may tell what was shown.
-            system = veil.over_text(&system);
-        }
         if offer == Offer::Nothing {
             // Not as a message: some providers refuse a user's word directly after a result.
             system = format!("{system}\n\n{}", prompt::FINAL.trim());
@@ -575,10 +615,11 @@ impl Driver<'_> {
         let finished = progress.finished.clone();
         let leaving = move |tx: &Transaction<'_>| {
             still_ours(tx, lease.as_ref(), id, now)?;
-            finished.store(tx, lease.is_some().then_some(id))?;
-            // Of a turn that is not kept there is no conversation to raise.
-            conversation::raise(tx, id, level)?;
-            Ok(ledger::request(tx, id.0, &model, &body, &seen, now)?)
+            finished.store(tx, lease.is_some().then_some(id), || {
+                // Of a turn that is not kept there is no conversation to raise.
+                conversation::raise(tx, id, level)?;
+                Ok(ledger::request(tx, id.0, &model, &body, &seen, now)?)
+            })
         };
         self.db.write(leaving).await
     }

@@ -107,9 +107,11 @@ fn named(
             Ok(found.map(|memory| memory.content))
         }
         "cancel_task" => {
-            // A model may write the number as a text.
+            // A model may write the number as a text, or with a fraction of nothing; the tool takes it as one.
             let number = arguments.get("task_id");
-            let number = number.and_then(|id| id.as_i64().or_else(|| id.as_str()?.trim().parse().ok()));
+            let number = number.map(ToString::to_string).unwrap_or_default();
+            let number = number.trim_matches('"').trim();
+            let number = number.strip_suffix(".0").unwrap_or(number).parse().ok();
             let found = number.map(|number| tasks::store::get(tx, TaskId(number))).transpose()?.flatten();
             Ok(found.map(|task| task.description))
         }

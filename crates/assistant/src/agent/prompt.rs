@@ -15,8 +15,10 @@ pub(super) const FINAL: &str = include_str!("../../prompts/final.md");
 pub const MEMORY_BUDGET: usize = 6_000;
 
 /// What the prompt is made of.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Chat<'a> {
+    /// Takes out of the person's own words and memories what the model is not to see.
+    pub hide: &'a dyn Fn(String) -> String,
     /// The person's own words for who Kai is; blank means ours.
     pub soul: &'a str,
     pub has_tools: bool,
@@ -30,10 +32,10 @@ pub struct Chat<'a> {
 pub fn chat(parts: &Chat<'_>) -> String {
     let soul = if parts.soul.trim().is_empty() { SOUL } else { parts.soul };
     let sections = [
-        soul.trim().to_owned(),
+        (parts.hide)(soul.trim().to_owned()),
         HONESTY.trim().to_owned(),
         if parts.has_tools { TOOLS.trim().to_owned() } else { String::new() },
-        memories(parts.memories),
+        (parts.hide)(memories(parts.memories)),
         context(parts),
     ];
     sections.iter().filter(|section| !section.is_empty()).cloned().collect::<Vec<_>>().join("\n\n")
@@ -110,7 +112,15 @@ mod tests {
     }
 
     fn parts<'a>(now: &'a Zoned, memories: &'a [Memory]) -> Chat<'a> {
-        Chat { soul: "You are Kai.", has_tools: true, memories, now, platform: "linux", model: "m-1" }
+        Chat {
+            hide: &|text| text,
+            soul: "You are Kai.",
+            has_tools: true,
+            memories,
+            now,
+            platform: "linux",
+            model: "m-1",
+        }
     }
 
     fn noon() -> Zoned {

@@ -67,7 +67,9 @@ pub fn land(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
         conversation::append(tx, id, &[message], spoken, at)?;
         conversation::mark_report(tx, id)?;
         if raises {
-            tx.execute("UPDATE conversations SET unseen = 1, unnotified = 1 WHERE id = ?1", [id.0])?;
+            let sql = "UPDATE conversations SET unseen = 1, unnotified =
+                           (SELECT max(id) FROM entries WHERE conversation = ?1) WHERE id = ?1";
+            tx.execute(sql, [id.0])?;
         }
     }
     tx.execute("DELETE FROM reports_waiting", [])?;
@@ -124,19 +126,21 @@ pub fn banner(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError> {
 
 /// The person has seen them.
 pub fn lower(tx: &Transaction<'_>) -> Result<(), DbError> {
-    tx.execute("UPDATE conversations SET unseen = 0, unnotified = 0 WHERE unseen = 1 OR unnotified = 1", [])?;
+    tx.execute(
+        "UPDATE conversations SET unseen = 0, unnotified = 0 WHERE unseen = 1 OR unnotified <> 0",
+        [],
+    )?;
     Ok(())
 }
 
-/// The newest report, if the person was not notified of it yet. It counts as notified from now on.
+/// The newest report that the person was to be notified of and was not. It counts as notified from now on.
 pub fn take_unnotified(tx: &Transaction<'_>) -> Result<Option<String>, DbError> {
-    let sql = "UPDATE conversations SET unnotified = 0 WHERE unnotified = 1 RETURNING id";
-    let ids: Vec<i64> = tx.prepare(sql)?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    let Some(id) = ids.first() else { return Ok(None) };
-    let newest = conversation::entries(tx, ConversationId(*id))?.into_iter().rfind(|entry| entry.report);
-    Ok(newest.and_then(|entry| match entry.message {
-        Message::Assistant { text, .. } => Some(text),
-        Message::User { .. } | Message::Tool { .. } => None,
+    let sql = "SELECT message FROM entries WHERE id = (SELECT max(unnotified) FROM conversations)";
+    let message: Option<String> = tx.query_row(sql, [], |row| row.get(0)).optional()?;
+    tx.execute("UPDATE conversations SET unnotified = 0 WHERE unnotified <> 0", [])?;
+    Ok(message.and_then(|message| match serde_json::from_str(&message) {
+        Ok(Message::Assistant { text, .. }) => Some(text),
+        Ok(Message::User { .. } | Message::Tool { .. }) | Err(_) => None,
     }))
 }
 
@@ -144,6 +148,19 @@ pub fn take_unnotified(tx: &Transaction<'_>) -> Result<Option<String>, DbError> 
 mod tests {
     use super::*;
     use crate::db::Db;
+
+    /// What is only noted comes with what the person is to hear of, and does not speak for it.
+    #[test]
+    fn the_notification_tells_of_the_report_that_raised_it() {
+        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+        let told = db.write_now(|tx| {
+            for (said, raises) in [("Alice asks.", true), ("A task was cut off.", false)] {
+                keep(tx, &Report { said: said.to_owned(), spoken: None, at: Timestamp::UNIX_EPOCH, raises })?;
+            }
+            Ok::<_, DbError>((take_unnotified(tx)?, take_unnotified(tx)?))
+        });
+        assert_eq!(told.unwrap(), (Some("Alice asks.".to_owned()), None));
+    }
 
     /// Homes of older versions: which entry is a report is found by its place, and the banner moves along.
     #[test]

@@ -245,7 +245,6 @@ pub struct Shown {
     pub seqs: Vec<i64>,
     /// What the ledger calls them.
     pub identities: Vec<String>,
-    pub dropped: Vec<(String, u32)>,
 }
 
 #[cfg(any(feature = "sms", feature = "notifications"))]
@@ -257,7 +256,7 @@ impl Shown {
             return Ok(());
         }
         pending::forget(tx, queue, &self.seqs)?;
-        pending::told(tx, queue, &self.dropped)
+        pending::told(tx, queue)
     }
 }
 

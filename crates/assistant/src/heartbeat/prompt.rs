@@ -119,7 +119,6 @@ fn arrivals(title: &str, what: &str, arrivals: &Arrivals, mark: &str, room: usiz
     let shown = Shown {
         seqs: shown.iter().map(|arrival| arrival.seq).collect(),
         identities: shown.iter().map(|arrival| arrival.identity.clone()).collect(),
-        dropped: arrivals.dropped.clone(),
     };
     (section(title, &body), shown)
 }
@@ -225,7 +224,6 @@ mod tests {
         let rendered = rendered(&brief);
         assert_eq!(rendered.text, expected);
         assert_eq!((rendered.sms.seqs, rendered.notifications.seqs), (vec![41, 42], vec![7, 8]));
-        assert_eq!(rendered.sms.dropped, [(String::new(), 12)]);
     }
 
     #[test]

@@ -114,6 +114,7 @@ const FIELDS: &[&str] = &[
     "text",
     "time",
     "title",
+    "total",
     "untrusted",
     "url",
 ];

@@ -380,9 +380,9 @@ fn on_a_terminal_the_key_is_asked_for_and_not_shown() {
 #[test]
 fn where_words_go_and_whether_others_can_read_them_is_said() {
     for (base_url, leaves, careful) in [
-        ("http://127.0.0.1:9/v1", "(on this machine)", false),
-        ("https://models.example/v1", "(leaves this machine)", false),
-        ("http://models.example/v1", "(leaves this machine, unencrypted)", true),
+        ("http://127.0.0.1:9/v1", "(on this machine; context ", false),
+        ("https://models.example/v1", "(leaves this machine; context ", false),
+        ("http://models.example/v1", "(leaves this machine, unencrypted; context ", true),
     ] {
         let home = Home::new();
         let typed =

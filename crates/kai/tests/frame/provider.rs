@@ -147,7 +147,7 @@ impl Provider {
         let Some(asked) = read_request(&mut stream) else { return };
         let act = {
             let mut state = self.state.lock().unwrap();
-            if asked.head.starts_with("GET ") || asked.head.starts_with("POST /api/show") {
+            if asks_for_window(&asked.head) {
                 let line = asked.head.lines().next().unwrap_or_default().to_owned();
                 let here = state.tells.clone().filter(|(path, _)| line.contains(path));
                 state.told.push(line);
@@ -252,6 +252,12 @@ impl Provider {
         }
         panic!("{otherwise}");
     }
+}
+
+/// Does Kai ask a server here how large its window is? Everything else plays the script.
+fn asks_for_window(head: &str) -> bool {
+    let path = head.split([' ', '?']).nth(1).unwrap_or_default();
+    ["/props", "/api/ps", "/api/show", "/api/v0/models", "/models"].iter().any(|known| path.ends_with(known))
 }
 
 fn read_request(stream: &mut TcpStream) -> Option<Asked> {
