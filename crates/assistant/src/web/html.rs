@@ -3,7 +3,7 @@
 //! html5ever does the reading, as browsers do it: every entity, every way to write a comment, a script or an
 //! attribute. Nothing here fails: a page that was cut off or was never HTML gives what can be read of it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind::{Rawtext, Rcdata, ScriptData};
@@ -50,26 +50,67 @@ impl Tag {
     }
 }
 
-/// The pieces of a page.
+/// The pieces of a page. Reading ends early where a hostile page would cost more than a long one does.
 pub(super) fn pieces(page: &str) -> Vec<Piece> {
-    let queue = BufferQueue::default();
-    queue.push_back(StrTendril::from_slice(page));
     let tokenizer = Tokenizer::new(Pieces::default(), TokenizerOpts::default());
-    // It pauses where a script would run or an encoding is named; we run none and have decoded already.
-    while !queue.is_empty() {
-        let _ = tokenizer.feed(&queue);
+    let (queue, mut effort) = (BufferQueue::default(), Effort::default());
+    let mut rest = page;
+    while !rest.is_empty() && !effort.is_too_much() {
+        let (bite, after) = rest.split_at(rest.floor_char_boundary(BITE));
+        rest = after;
+        queue.push_back(StrTendril::from_slice(bite));
+        // It pauses where a script would run or an encoding is named; we run none and have decoded already.
+        while !queue.is_empty() {
+            let _ = tokenizer.feed(&queue);
+        }
+        effort.add(bite, tokenizer.sink.got_on.take());
     }
     tokenizer.end();
-    tokenizer.sink.0.into_inner()
+    tokenizer.sink.pieces.into_inner()
+}
+
+/// Bytes that are read at once.
+const BITE: usize = 4_096;
+
+/// What reading has cost since the last whole tag, and in all. The tokenizer compares every attribute of a tag with
+/// all before it, so that one tag of a megabyte would take minutes.
+#[derive(Default)]
+struct Effort {
+    /// How many attributes there may be in the tag that is being read.
+    attributes: usize,
+    comparisons: usize,
+}
+
+impl Effort {
+    /// A fraction of a second; no page that is meant to be read comes near.
+    const MOST: usize = 100_000_000;
+
+    fn add(&mut self, bite: &str, got_on: bool) {
+        if got_on {
+            self.attributes = 0;
+            return;
+        }
+        let more = bite.bytes().filter(|byte| byte.is_ascii_whitespace() || b"/\"'".contains(byte)).count();
+        self.attributes += more;
+        self.comparisons = self.comparisons.saturating_add(self.attributes.saturating_mul(more));
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.comparisons > Self::MOST
+    }
 }
 
 /// Collects what the tokenizer finds.
 #[derive(Default)]
-struct Pieces(RefCell<Vec<Piece>>);
+struct Pieces {
+    pieces: RefCell<Vec<Piece>>,
+    /// A tag, a remark or a text ended since this was last looked at.
+    got_on: Cell<bool>,
+}
 
 impl Pieces {
     fn text(&self, text: &str) {
-        let mut pieces = self.0.borrow_mut();
+        let mut pieces = self.pieces.borrow_mut();
         match pieces.last_mut() {
             Some(Piece::Text(before)) => before.push_str(text),
             _ => pieces.push(Piece::Text(text.to_owned())),
@@ -79,12 +120,12 @@ impl Pieces {
     fn tag(&self, tag: &tokenizer::Tag) -> TokenSinkResult<()> {
         let name = tag.name.to_string();
         if tag.kind == TagKind::EndTag {
-            self.0.borrow_mut().push(Piece::Close(name));
+            self.pieces.borrow_mut().push(Piece::Close(name));
             return TokenSinkResult::Continue;
         }
         let content = content_of(&name);
         let attributes = tag.attrs.iter().map(|a| (a.name.local.to_string(), a.value.to_string())).collect();
-        self.0.borrow_mut().push(Piece::Open(Tag { name, attributes }));
+        self.pieces.borrow_mut().push(Piece::Open(Tag { name, attributes }));
         content
     }
 }
@@ -93,6 +134,8 @@ impl TokenSink for Pieces {
     type Handle = ();
 
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
+        // Errors come in the middle of a tag too.
+        self.got_on.set(self.got_on.get() || !matches!(token, Token::ParseError(_)));
         match token {
             Token::TagToken(tag) => return self.tag(&tag),
             Token::CharacterTokens(text) => self.text(&text),
@@ -161,8 +204,7 @@ mod tests {
 
     #[test]
     fn attributes_in_all_their_spellings() {
-        let page =
-            r#"<a HREF = "/x?a=1&amp;b=2" class='one  two' data-x=y/z disabled title= class="three">"#;
+        let page = r#"<a HREF = "/x?a=1&amp;b=2" class='one  two' data-x=y/z disabled title= class="three">"#;
         let all = pieces(page);
         let Some(Piece::Open(tag)) = all.first() else { panic!("no tag") };
         for (name, value) in [
@@ -191,6 +233,22 @@ mod tests {
         ] {
             assert_eq!(read(text).concat(), expected, "{text}");
         }
+    }
+
+    /// Counted and not timed: what is read of a page says how far reading came.
+    #[test]
+    fn a_tag_without_end_ends_the_reading_and_long_values_and_remarks_do_not() {
+        let words = |n: usize| (0..n).map(|at| format!("w{at} ")).collect::<String>();
+        let last = |page: String| pieces(&page).pop();
+        let end = Some(Piece::Text("end".to_owned()));
+        assert_eq!(last(format!("start<a {}>end", words(40_000))), Some(Piece::Text("start".to_owned())));
+        assert_eq!(last(format!("<a title=\"{}\">end", "x".repeat(1_900_000))), end);
+        assert_eq!(last(format!("<!-- {} -->end", words(8_000))), end);
+        assert_eq!(
+            last(format!("{}end", "<p class=x>a b c d".repeat(100_000)))
+                .map(|piece| matches!(piece, Piece::Text(text) if text.ends_with("end"))),
+            Some(true)
+        );
     }
 
     proptest! {

@@ -114,7 +114,9 @@ fn ends(pieces: &[Piece]) -> Vec<End> {
     let mut depth: HashMap<&str, usize> = HashMap::new();
     for (at, piece) in pieces.iter().enumerate() {
         let closed_down_to = match piece {
-            Piece::Open(tag) => open.last().filter(|last| gives_way(name(pieces, **last), &tag.name)).copied(),
+            Piece::Open(tag) => {
+                open.last().filter(|last| gives_way(name(pieces, **last), &tag.name)).copied()
+            }
             Piece::Close(closed) if depth.get(closed.as_str()).is_some_and(|open| *open > 0) => {
                 open.iter().rev().find(|open| name(pieces, **open) == closed).copied()
             }
@@ -321,12 +323,7 @@ mod tests {
                 None,
                 "Before\n\nMenu\n\nEverything else",
             ),
-            (
-                "a menu ends with the element around it",
-                "<div><nav>Menu</div><p>Text</p>",
-                None,
-                "Text",
-            ),
+            ("a menu ends with the element around it", "<div><nav>Menu</div><p>Text</p>", None, "Text"),
             (
                 "a closing tag that closes nothing ends nothing",
                 "<nav>Menu</aside></main></p> more</nav><p>Text</p></nav>",
