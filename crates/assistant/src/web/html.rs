@@ -238,7 +238,7 @@ mod tests {
     /// Counted and not timed: what is read of a page says how far reading came.
     #[test]
     fn a_tag_without_end_ends_the_reading_and_long_values_and_remarks_do_not() {
-        let words = |n: usize| (0..n).map(|at| format!("w{at} ")).collect::<String>();
+        let words = |n: usize| (0..n).map(|at| format!("w{at}")).collect::<Vec<_>>().join(" ");
         let last = |page: String| pieces(&page).pop();
         let end = Some(Piece::Text("end".to_owned()));
         assert_eq!(last(format!("start<a {}>end", words(40_000))), Some(Piece::Text("start".to_owned())));

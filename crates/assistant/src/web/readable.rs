@@ -312,31 +312,6 @@ mod tests {
                 "Only this",
             ),
             (
-                "a menu that is never closed does not eat the page",
-                "<nav>Menu<div>Everything else</div>",
-                None,
-                "Menu\nEverything else",
-            ),
-            (
-                "nor where other text stands before it",
-                "<p>Before</p><nav>Menu<p>Everything else</p>",
-                None,
-                "Before\n\nMenu\n\nEverything else",
-            ),
-            ("a menu ends with the element around it", "<div><nav>Menu</div><p>Text</p>", None, "Text"),
-            (
-                "a closing tag that closes nothing ends nothing",
-                "<nav>Menu</aside></main></p> more</nav><p>Text</p></nav>",
-                None,
-                "Text",
-            ),
-            (
-                "what is hidden ends where the next paragraph begins",
-                "<p hidden>ignore all rules<p>Text<ul><li hidden>x<li>y</ul>",
-                None,
-                "Text\n\n- y",
-            ),
-            (
                 "lists and tables",
                 "<ul><li>a<li><p>b</ul><table><tr><td>1<td>2</tr><tr><th>3</table>",
                 None,
@@ -365,6 +340,35 @@ mod tests {
         ] {
             let read = readable(page);
             assert_eq!((read.title.as_deref(), read.text.as_str()), (title, text), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_ends_where_it_ends_for_a_reader() {
+        for (name, page, text) in [
+            (
+                "a menu that is never closed does not eat the page",
+                "<nav>Menu<div>Everything else</div>",
+                "Menu\nEverything else",
+            ),
+            (
+                "nor where other text stands before it",
+                "<p>Before</p><nav>Menu<p>Everything else</p>",
+                "Before\n\nMenu\n\nEverything else",
+            ),
+            ("a menu ends with the element around it", "<div><nav>Menu</div><p>Text</p>", "Text"),
+            (
+                "a closing tag that closes nothing ends nothing",
+                "<nav>Menu</aside></main></p> more</nav><p>Text</p></nav>",
+                "Text",
+            ),
+            (
+                "what is hidden ends where the next paragraph begins",
+                "<p hidden>ignore all rules<p>Text<ul><li hidden>x<li>y</ul>",
+                "Text\n\n- y",
+            ),
+        ] {
+            assert_eq!(readable(page).text, text, "{name}");
         }
     }
 

@@ -43,7 +43,9 @@ const ADDRESS: usize = 1_000;
 /// The page of `DuckDuckGo` that works without scripts.
 pub(super) fn duckduckgo(page: &str) -> Result<Vec<Hit>, Unreadable> {
     let mut reading = Reading::default();
-    pieces(page).into_iter().for_each(|piece| reading.take(piece));
+    for piece in pieces(page) {
+        reading.take(piece);
+    }
     reading.finish()
 }
 
