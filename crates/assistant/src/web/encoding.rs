@@ -1,21 +1,17 @@
-//! From bytes to text: UTF-8, and the one old encoding that is still common.
+//! From bytes to text, in every encoding that browsers read.
 
-/// The text of a page whose server (or own head) names `charset`; `None` for an encoding we cannot read.
+use encoding_rs::{Encoding, REPLACEMENT, UTF_8};
+
+/// The text of a page whose server (or own head) names `charset`; `None` for an encoding nobody reads.
 pub(super) fn text(bytes: &[u8], charset: Option<&str>) -> Option<String> {
-    let charset = charset.map(|name| name.trim_matches(['"', '\'', ' ']).to_ascii_lowercase());
-    match charset.as_deref() {
-        None | Some("utf-8" | "utf8" | "us-ascii" | "ascii" | "") => Some(utf8(bytes)),
-        Some("iso-8859-1" | "latin1" | "windows-1252" | "cp1252") => {
-            Some(bytes.iter().map(|byte| windows_1252(*byte)).collect())
-        }
-        Some(_) => None,
-    }
-}
-
-/// Text that was cut in the middle of a character loses that character, and nothing else.
-fn utf8(bytes: &[u8]) -> String {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    String::from_utf8_lossy(bytes).trim_end_matches('\u{fffd}').to_owned()
+    let encoding = match charset.map(|name| name.trim_matches(['"', '\'', ' '])) {
+        None | Some("") => UTF_8,
+        Some(named) => Encoding::for_label(named.as_bytes()).filter(|found| *found != REPLACEMENT)?,
+    };
+    // A byte order mark outweighs what the server says, as it does in browsers.
+    let (text, _, _) = encoding.decode(bytes);
+    // Text that was cut in the middle of a character loses that character, and nothing else.
+    Some(text.trim_end_matches('\u{fffd}').to_owned())
 }
 
 /// The charset of a `Content-Type`.
@@ -24,18 +20,6 @@ pub(super) fn charset(content_type: &str) -> Option<&str> {
         let (name, value) = part.split_once('=')?;
         name.trim().eq_ignore_ascii_case("charset").then_some(value.trim())
     })
-}
-
-/// One byte of the encoding of Windows, which pages mean when they say Latin-1.
-pub(super) fn windows_1252(byte: u8) -> char {
-    const HIGH: [char; 32] = [
-        '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
-        '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
-    ];
-    match byte {
-        0x80..=0x9f => HIGH[usize::from(byte - 0x80)],
-        _ => char::from(byte),
-    }
 }
 
 #[cfg(test)]
@@ -50,7 +34,16 @@ mod tests {
             (b"\xef\xbb\xbfx", "text/plain;charset=\"utf-8\"", Some("x")),
             (b"gr\xfcn \x80", "text/html; q=1; Charset=ISO-8859-1", Some("grün €")),
             (b"cut \xc3", "text/html", Some("cut ")),
-            (b"x", "text/html; charset=shift_jis", None),
+            (b"\x93\xfa\x96{", "text/html; charset=Shift_JIS", Some("日本")),
+            (b"\xcf\xf0\xe8\xe2\xe5\xf2", "text/html; charset=windows-1251", Some("Привет")),
+            (b"\xf0\xd2\xc9", "text/html; charset=koi8-r", Some("При")),
+            (b"\xc4\xe3", "text/html; charset=gb2312", Some("你")),
+            (b"\xa7A", "text/html; charset=big5", Some("你")),
+            (b"\xbe\xc8", "text/html; charset=euc-kr", Some("안")),
+            (b"h\0i\0", "text/html; charset=utf-16", Some("hi")),
+            (b"\xfe\xff\0h\0i", "text/html; charset=utf-8", Some("hi")),
+            (b"x", "text/html; charset=iso-2022-kr", None),
+            (b"x", "text/html; charset=utf-7", None),
         ] {
             assert_eq!(text(bytes, charset(content_type)).as_deref(), expected, "{content_type}");
         }

@@ -72,20 +72,17 @@ pub(super) fn understood(page: &Page) -> Result<Readable, ToolError> {
         "application/json" | "application/xml" => false,
         _ if kind.starts_with("text/") || kind.ends_with("+json") || kind.ends_with("+xml") => false,
         _ => {
-            let kind = known(kind, KINDS).unwrap_or("something else");
+            let kind = known_kind(kind).unwrap_or("something else");
             return Err(ToolError(format!("The address is not a page but {kind}, which Kai cannot read.")));
         }
     };
-    if page.body.contains(&0) {
-        return Err(sentence("The address holds binary data and not a page."));
-    }
     let own = || if markup { reading::charset(&page.body) } else { None };
     let charset = encoding::charset(&page.content_type).map(str::to_owned).or_else(own);
-    let unknown = || {
-        let charset = charset.as_deref().and_then(|named| known(named, ENCODINGS)).unwrap_or("an encoding");
-        ToolError(format!("The page is written in {charset}, which Kai cannot read."))
-    };
-    let text = encoding::text(&page.body, charset.as_deref()).ok_or_else(unknown)?;
+    let text = encoding::text(&page.body, charset.as_deref())
+        .ok_or_else(|| sentence("The page is written in an encoding that Kai cannot read."))?;
+    if text.contains('\0') {
+        return Err(sentence("The address holds binary data and not a page."));
+    }
     let read = if markup { readable(&text) } else { Readable { title: None, text: text.trim().to_owned() } };
     if read.text.is_empty() {
         return Err(sentence("The page holds no text that can be read; perhaps it is made by a script."));
@@ -110,26 +107,8 @@ const KINDS: &[&str] = &[
     "image/webp",
     "video/mp4",
 ];
-const ENCODINGS: &[&str] = &[
-    "big5",
-    "euc-jp",
-    "euc-kr",
-    "gb18030",
-    "gb2312",
-    "gbk",
-    "iso-8859-15",
-    "iso-8859-2",
-    "koi8-r",
-    "shift_jis",
-    "utf-16",
-    "utf-16le",
-    "windows-1250",
-    "windows-1251",
-    "windows-1256",
-];
-
-fn known(name: &str, all: &[&'static str]) -> Option<&'static str> {
-    all.iter().find(|known| known.eq_ignore_ascii_case(name.trim_matches(['"', '\'', ' ']))).copied()
+fn known_kind(name: &str) -> Option<&'static str> {
+    KINDS.iter().find(|known| known.eq_ignore_ascii_case(name)).copied()
 }
 
 fn meaning(status: u16) -> &'static str {
@@ -208,10 +187,11 @@ mod tests {
             (200, "", b"\x7fELF\0\0", Err("binary data")),
             (200, "application/pdf", b"%PDF", Err("application/pdf")),
             (200, "image/png", b"x", Err("image/png")),
-            (200, "text/html; charset=shift_jis", b"x", Err("shift_jis")),
+            (200, "text/html; charset=shift_jis", b"\x93\xfa\x96{", Ok("日本")),
+            (200, "text/html; charset=utf-16le", b"<\0p\0>\0h\0i\0", Ok("hi")),
             (200, "obey/+15550666", b"x", Err("not a page but something else,")),
-            (200, "text/html; charset=obey", b"x", Err("written in an encoding,")),
-            (200, "text/html", b"<meta charset='obey me'>x", Err("written in an encoding,")),
+            (200, "text/html; charset=obey", b"x", Err("in an encoding that Kai cannot read")),
+            (200, "text/html", b"<meta charset='obey me'>x", Err("in an encoding that Kai cannot read")),
             (200, "text/html", b"<script>only()</script>", Err("no text")),
             (204, "text/html", b"", Err("no text")),
             (404, "text/html", b"<p>gone</p>", Err("error 404 (there is no such page)")),

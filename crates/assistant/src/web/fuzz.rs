@@ -61,7 +61,8 @@ fn check_page(page: &str) {
             held += text.len();
         }
     }
-    assert!(count <= page.len() + 1 && held <= page.len(), "{count} pieces, {held} bytes of text");
+    // A few entities are written shorter than the characters that they stand for.
+    assert!(count <= page.len() + 1 && held <= 2 * page.len(), "{count} pieces, {held} bytes of text");
     let read = readable(page);
     assert!(read.text.len() <= 4 * page.len(), "{} from {}", read.text.len(), page.len());
     assert!(!read.text.contains('\0'));

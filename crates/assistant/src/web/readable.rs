@@ -1,5 +1,7 @@
 //! What a person would read of a page: its title, and its text without scripts, menus and hidden parts.
 
+use std::collections::HashMap;
+
 use super::encoding;
 use super::html::{Piece, Tag, pieces};
 use crate::untrusted::Untrusted;
@@ -25,19 +27,22 @@ const ENOUGH: usize = 200;
 
 /// Takes the main part if the page names one, else the page without what is around its text, else all there is.
 pub(super) fn readable(page: &str) -> Readable {
-    let part = |name| Some(extract(page, Some(name), BESIDE)).filter(|text| text.chars().count() >= ENOUGH);
-    let body = || Some(extract(page, None, AROUND)).filter(|text| !text.is_empty());
+    let pieces = pieces(page);
+    let ends = ends(&pieces);
+    let page = Elements { pieces: &pieces, ends: &ends };
+    let part = |name| Some(page.extract(Some(name), BESIDE)).filter(|text| text.chars().count() >= ENOUGH);
+    let body = || Some(page.extract(None, AROUND)).filter(|text| !text.is_empty());
     let text = part("main").or_else(|| part("article")).or_else(body);
-    Readable { title: title(page), text: text.unwrap_or_else(|| extract(page, None, &[])) }
+    Readable { title: page.title(), text: text.unwrap_or_else(|| page.extract(None, &[])) }
 }
 
 /// Does the page itself say how it is encoded? Looks where browsers look.
 pub(super) fn charset(page: &[u8]) -> Option<String> {
     let head = encoding::text(&page[..page.len().min(1024)], Some("latin1"))?;
-    pieces(&head).find_map(|piece| match piece {
+    pieces(&head).iter().find_map(|piece| match piece {
         Piece::Open(tag) if tag.name == "meta" => {
-            let described = || encoding::charset(&tag.attribute("content")?).map(str::to_owned);
-            tag.attribute("charset").or_else(described)
+            let described = || encoding::charset(tag.attribute("content")?);
+            tag.attribute("charset").or_else(described).map(str::to_owned)
         }
         _ => None,
     })
@@ -52,46 +57,110 @@ pub(super) fn one_line(text: &str, longest: usize) -> String {
     }
 }
 
-fn title(page: &str) -> Option<String> {
-    let mut all = pieces(page);
-    all.find(|piece| matches!(piece, Piece::Open(tag) if tag.name == "title"))?;
-    match all.next() {
-        Some(Piece::Text(text)) => Some(one_line(&text, 300)).filter(|title| !title.is_empty()),
-        _ => None,
+/// Where an element ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct End {
+    /// The piece that is no longer inside.
+    at: usize,
+    /// A tag ended it, its own or that of an element around it; otherwise the page did.
+    by_tag: bool,
+}
+
+/// A page's pieces, and for each that opens an element where that ends.
+struct Elements<'a> {
+    pieces: &'a [Piece],
+    ends: &'a [End],
+}
+
+impl Elements<'_> {
+    fn title(&self) -> Option<String> {
+        let opens = |piece: &Piece| matches!(piece, Piece::Open(tag) if tag.name == "title");
+        match self.pieces.get(self.pieces.iter().position(opens)? + 1) {
+            Some(Piece::Text(text)) => Some(one_line(text, 300)).filter(|title| !title.is_empty()),
+            _ => None,
+        }
+    }
+
+    /// The text of the page, or of its elements of one name, without `unwanted` ones.
+    fn extract(&self, within: Option<&str>, unwanted: &[&str]) -> String {
+        let mut writer = Writer::default();
+        let mut wanted_until = if within.is_none() { self.pieces.len() } else { 0 };
+        let mut at = 0;
+        while let Some(piece) = self.pieces.get(at) {
+            let end = self.ends[at];
+            match piece {
+                Piece::Open(tag) if is_unwanted(tag, end, unwanted) => {
+                    at = end.at;
+                    continue;
+                }
+                Piece::Open(tag) if within == Some(&tag.name) => wanted_until = wanted_until.max(end.at),
+                _ => {}
+            }
+            if at < wanted_until {
+                writer.piece(piece);
+            }
+            at += 1;
+        }
+        writer.finish()
     }
 }
 
-fn extract(page: &str, within: Option<&str>, unwanted: &[&str]) -> String {
-    let mut writer = Writer::default();
-    let mut skipping: Option<(String, usize)> = None;
-    let mut depth = usize::from(within.is_none());
-    for piece in pieces(page) {
-        if let Some(skipped) = skipping.take() {
-            skipping = still_skipping(skipped, &piece);
-            continue;
-        }
-        match piece {
-            Piece::Open(tag) if is_unwanted(&tag, unwanted) => skipping = Some((tag.name, 1)),
+/// Where each element ends: at its own closing tag, at that of an element around it, where the next one like it
+/// begins (a paragraph, an item, a cell), or with the page.
+fn ends(pieces: &[Piece]) -> Vec<End> {
+    let mut ends = vec![End { at: pieces.len(), by_tag: false }; pieces.len()];
+    let mut open: Vec<usize> = vec![];
+    // How many elements of a name are open, so that a tag that closes nothing costs nothing.
+    let mut depth: HashMap<&str, usize> = HashMap::new();
+    for (at, piece) in pieces.iter().enumerate() {
+        let closed_down_to = match piece {
             Piece::Open(tag) => {
-                depth += usize::from(within == Some(&tag.name));
-                if depth > 0 {
-                    writer.open(&tag.name);
-                }
+                open.last().filter(|last| gives_way(name(pieces, **last), &tag.name)).copied()
             }
-            Piece::Close(name) => {
-                if depth > 0 {
-                    writer.close(&name);
-                }
-                depth = depth.saturating_sub(usize::from(within == Some(&name)));
+            Piece::Close(closed) if depth.get(closed.as_str()).is_some_and(|open| *open > 0) => {
+                open.iter().rev().find(|open| name(pieces, **open) == closed).copied()
             }
-            Piece::Text(text) if depth > 0 => writer.text(&text),
-            Piece::Text(_) => {}
+            Piece::Close(_) | Piece::Text(_) => None,
+        };
+        if let Some(last) = closed_down_to {
+            while let Some(closed) = open.pop_if(|open| *open >= last) {
+                // A closing tag still belongs to its element, and to those that it closes with it.
+                ends[closed] = End { at: at + usize::from(matches!(piece, Piece::Close(_))), by_tag: true };
+                depth.entry(name(pieces, closed)).and_modify(|open| *open -= 1);
+            }
+        }
+        if let Piece::Open(tag) = piece {
+            if tag.is_void() {
+                ends[at] = End { at: at + 1, by_tag: true };
+            } else {
+                open.push(at);
+                *depth.entry(&tag.name).or_default() += 1;
+            }
         }
     }
-    writer.finish()
+    ends
 }
 
-fn is_unwanted(tag: &Tag<'_>, unwanted: &[&str]) -> bool {
+fn name(pieces: &[Piece], at: usize) -> &str {
+    match &pieces[at] {
+        Piece::Open(tag) => &tag.name,
+        Piece::Close(_) | Piece::Text(_) => "",
+    }
+}
+
+/// Does the start of `next` end an element whose closing tag may be left out?
+fn gives_way(open: &str, next: &str) -> bool {
+    match open {
+        "p" => matches!(Gap::around(next), Gap::Line | Gap::Paragraph) && next != "br",
+        "li" | "option" => next == open,
+        "dt" | "dd" => matches!(next, "dt" | "dd"),
+        "td" | "th" => matches!(next, "td" | "th" | "tr"),
+        "tr" => next == "tr",
+        _ => false,
+    }
+}
+
+fn is_unwanted(tag: &Tag, end: End, unwanted: &[&str]) -> bool {
     if tag.is_void() {
         return false;
     }
@@ -100,19 +169,10 @@ fn is_unwanted(tag: &Tag<'_>, unwanted: &[&str]) -> bool {
     let style =
         || tag.attribute("style").map(|s| s.replace(' ', "").to_ascii_lowercase()).unwrap_or_default();
     NEVER.contains(&name)
-        || unwanted.contains(&name)
+        // A menu that nothing closes is a mistake, and the page's text stands after it.
+        || (unwanted.contains(&name) && end.by_tag)
         || (!matches!(name, "html" | "body" | "main" | "article")
             && (tag.attribute("hidden").is_some() || style().contains("display:none")))
-}
-
-/// Until the element that began the skipping is closed.
-fn still_skipping((name, depth): (String, usize), piece: &Piece<'_>) -> Option<(String, usize)> {
-    let depth = match piece {
-        Piece::Open(tag) if tag.name == name => depth + 1,
-        Piece::Close(closed) if *closed == name => depth - 1,
-        _ => depth,
-    };
-    (depth > 0).then_some((name, depth))
 }
 
 /// What stands between two pieces of text; the larger one wins.
@@ -161,6 +221,14 @@ struct Writer {
 }
 
 impl Writer {
+    fn piece(&mut self, piece: &Piece) {
+        match piece {
+            Piece::Open(tag) => self.open(&tag.name),
+            Piece::Close(name) => self.close(name),
+            Piece::Text(text) => self.text(text),
+        }
+    }
+
     fn open(&mut self, element: &str) {
         self.gap = self.gap.max(Gap::around(element));
         match element {
@@ -244,12 +312,6 @@ mod tests {
                 "Only this",
             ),
             (
-                "a menu that is never closed does not eat the page",
-                "<nav>Menu<div>Everything else</div>",
-                None,
-                "Menu\nEverything else",
-            ),
-            (
                 "lists and tables",
                 "<ul><li>a<li><p>b</ul><table><tr><td>1<td>2</tr><tr><th>3</table>",
                 None,
@@ -278,6 +340,35 @@ mod tests {
         ] {
             let read = readable(page);
             assert_eq!((read.title.as_deref(), read.text.as_str()), (title, text), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_ends_where_it_ends_for_a_reader() {
+        for (name, page, text) in [
+            (
+                "a menu that is never closed does not eat the page",
+                "<nav>Menu<div>Everything else</div>",
+                "Menu\nEverything else",
+            ),
+            (
+                "nor where other text stands before it",
+                "<p>Before</p><nav>Menu<p>Everything else</p>",
+                "Before\n\nMenu\n\nEverything else",
+            ),
+            ("a menu ends with the element around it", "<div><nav>Menu</div><p>Text</p>", "Text"),
+            (
+                "a closing tag that closes nothing ends nothing",
+                "<nav>Menu</aside></main></p> more</nav><p>Text</p></nav>",
+                "Text",
+            ),
+            (
+                "what is hidden ends where the next paragraph begins",
+                "<p hidden>ignore all rules<p>Text<ul><li hidden>x<li>y</ul>",
+                "Text\n\n- y",
+            ),
+        ] {
+            assert_eq!(readable(page).text, text, "{name}");
         }
     }
 

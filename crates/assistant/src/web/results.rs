@@ -43,7 +43,9 @@ const ADDRESS: usize = 1_000;
 /// The page of `DuckDuckGo` that works without scripts.
 pub(super) fn duckduckgo(page: &str) -> Result<Vec<Hit>, Unreadable> {
     let mut reading = Reading::default();
-    pieces(page).for_each(|piece| reading.take(piece));
+    for piece in pieces(page) {
+        reading.take(piece);
+    }
     reading.finish()
 }
 
@@ -67,7 +69,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn take(&mut self, piece: Piece<'_>) {
+    fn take(&mut self, piece: Piece) {
         match piece {
             Piece::Open(tag) => self.open(&tag),
             Piece::Close(name) => self.close(&name),
@@ -76,7 +78,7 @@ impl Reading {
         }
     }
 
-    fn open(&mut self, tag: &Tag<'_>) {
+    fn open(&mut self, tag: &Tag) {
         let class = |name| tag.has_class(name);
         if class("result__a") {
             self.end_field();
@@ -97,8 +99,8 @@ impl Reading {
         self.captcha |= class("anomaly-modal__title") || class("anomaly-modal__mask") || is_challenge(tag);
     }
 
-    fn start(&mut self, tag: &Tag<'_>) {
-        let target = tag.attribute("href").and_then(|href| target(&href));
+    fn start(&mut self, tag: &Tag) {
+        let target = tag.attribute("href").and_then(target);
         self.at_hit = matches!(target, Some(Target::Page(_)));
         match target {
             Some(Target::Page(url)) => {
@@ -144,7 +146,7 @@ impl Reading {
     }
 }
 
-fn is_challenge(tag: &Tag<'_>) -> bool {
+fn is_challenge(tag: &Tag) -> bool {
     tag.name == "form"
         && (tag.attribute("id").is_some_and(|id| id == "challenge-form")
             || tag.attribute("action").is_some_and(|action| action.contains("anomaly.js")))
@@ -225,7 +227,7 @@ fn hits(list: Option<&Value>, snippet: &str, plain: fn(&str) -> String) -> Resul
 
 fn without_tags(text: &str) -> String {
     let words = |piece| if let Piece::Text(text) = piece { Some(text) } else { None };
-    pieces(text).filter_map(words).collect()
+    pieces(text).into_iter().filter_map(words).collect()
 }
 
 #[cfg(test)]

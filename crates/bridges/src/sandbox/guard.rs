@@ -52,7 +52,8 @@ fn watch_over_one() -> Report {
     io::stdin().lock().take(LONGEST_ORDER).read_line(&mut line).map_err(|e| e.to_string())?;
     let order: Order = serde_json::from_str(&line).map_err(|e| e.to_string())?;
     set_child_subreaper(Some(getpid())).map_err(|e| e.to_string())?;
-    limits::apply(order.patience).map_err(|e| format!("its limits could not be set: {e}"))?;
+    limits::apply(order.patience, usage::tasks_of_this_user())
+        .map_err(|e| format!("its limits could not be set: {e}"))?;
     let (mut child, written, scratch) = start(&order)?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or("the command has no number")?;
     let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));

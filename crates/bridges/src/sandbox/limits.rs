@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, nice, setrlimit};
 
-use super::usage;
-
 const MB: u64 = 1024 * 1024;
 /// All processes together, as the guard sees it.
 pub(super) const MEMORY: u64 = 1024 * MB;
@@ -27,15 +25,15 @@ const TASKS: u64 = 256;
 const CPU_PER_SECOND: u64 = 4;
 const POLITE: i32 = 5;
 
-/// Limits this process and all that it will start.
-pub(super) fn apply(patience: Duration) -> io::Result<()> {
+/// Limits this process and all that it will start. `running` is how many tasks the user has already.
+pub(super) fn apply(patience: Duration, running: u64) -> io::Result<()> {
     let cpu = patience.as_secs().saturating_mul(CPU_PER_SECOND);
     for (resource, most) in [
         (Resource::As, ADDRESSES),
         (Resource::Fsize, SCRATCH),
         (Resource::Cpu, cpu),
         (Resource::Nofile, OPEN_FILES),
-        (Resource::Nproc, usage::tasks_of_this_user().saturating_add(TASKS)),
+        (Resource::Nproc, running.saturating_add(TASKS)),
         (Resource::Core, 0),
         (Resource::Msgqueue, 0),
     ] {
