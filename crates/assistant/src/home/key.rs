@@ -277,7 +277,8 @@ impl Home {
 
     /// Writes a private file beside its place and moves it there, so that there is never half of one.
     pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), KeyError> {
-        let fresh = path.with_added_extension("new");
+        // Commands without a daemon may end at the same moment, and each writes beside the place first.
+        let fresh = path.with_added_extension(format!("{}.new", std::process::id()));
         let failed = |cause| KeyError::File { path: path.to_owned(), cause };
         let written = write_private(&fresh, bytes).and_then(|()| fs::rename(&fresh, path));
         if let Err(cause) = written {

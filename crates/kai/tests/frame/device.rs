@@ -329,4 +329,5 @@ fn the_demo_sees_nothing_of_kais_keys() {
     let environment = String::from_utf8_lossy(&environment).into_owned();
     assert!(environment.contains("PATH="), "{environment}");
     assert!(!environment.contains("sk-very-secret"), "{environment}");
+    home.run(&["stop", "--demo"]);
 }
