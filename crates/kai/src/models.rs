@@ -9,7 +9,7 @@ use kai_assistant::ledger;
 use kai_assistant::models::store::Move;
 use kai_assistant::models::{self, Candidate, ConfiguredModel, Origin, Surroundings, store, window};
 use kai_assistant::settings::{self, HEARTBEAT_MODEL};
-use kai_llm::{Config, Key, Message, Place, Preset, Request, connect, context, local, presets};
+use kai_llm::{Config, Key, Message, Preset, Request, connect, context, local, presets};
 use rusqlite::Transaction;
 
 use crate::call::{Around, ModelRow, ModelTest, NewModel};
@@ -72,7 +72,7 @@ pub(crate) async fn ask_for_windows(app: &App, around: &Around) -> Result<(), Db
     let (known, now) = (app.db.read(window::all).await?, app.clock.now());
     let candidates = candidates(app, around).await?;
     for candidate in candidates.iter().filter(|candidate| candidate.why_not.is_none()) {
-        let place = Place::of(&candidate.config);
+        let place = candidate.config.place();
         let known = known.iter().find(|known| known.place == place);
         if !window::is_due(known, candidate.local, now) {
             continue;
@@ -97,7 +97,7 @@ pub(crate) async fn ask_for_windows(app: &App, around: &Around) -> Result<(), Db
 async fn ask_now(app: &App, candidate: &Candidate) -> Result<(), DbError> {
     let Some((config, tells)) = asking(candidate) else { return Ok(()) };
     let told = context::told(&config, tells, &app.http).await;
-    let (place, now) = (Place::of(&candidate.config), app.clock.now());
+    let (place, now) = (candidate.config.place(), app.clock.now());
     app.db.write(move |tx| window::asked(tx, &place, told, now)).await
 }
 

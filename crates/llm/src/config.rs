@@ -1,14 +1,12 @@
-//! From what a person set up to a model that can be asked.
+//! What a person set up to reach a model, and what of it cannot work.
 
 use std::fmt;
 
 use reqwest::Url;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::format::{Format, Wire, wire};
-use crate::http::Http;
-use crate::remote::Remote;
-use crate::{Model, ModelError};
+use crate::format::{Format, Wire};
+use crate::{ModelError, Place};
 
 /// How to reach one model.
 #[derive(Debug, Clone)]
@@ -21,6 +19,13 @@ pub struct Config {
     pub window: usize,
     /// Ask for the answer in pieces as it is made.
     pub stream: bool,
+}
+
+impl Config {
+    /// Where it is asked, and what it is called there.
+    pub fn place(&self) -> Place {
+        Place { base_url: self.base_url.trim().to_owned(), model: self.model.trim().to_owned() }
+    }
 }
 
 /// A service's key. It is wiped when dropped, and its `Debug` shows nothing.
@@ -48,20 +53,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// A model behind an address. Nothing is sent yet; what cannot work is refused here.
-pub fn connect(config: &Config, http: &Http) -> Result<Box<dyn Model>, ModelError> {
-    if config.model.trim().is_empty() {
-        return Err(bad_setup("no model is named", "choose one that the service lists."));
-    }
-    if let Some(key) = &config.key {
-        check_key(key.as_str())?;
-    }
-    let wire = wire(config.format);
-    let url = endpoint(wire, config)?;
-    Ok(Box::new(Remote::new(config.clone(), wire, url, http.clone())))
-}
-
-fn check_key(key: &str) -> Result<(), ModelError> {
+pub(crate) fn check_key(key: &str) -> Result<(), ModelError> {
     let what = match () {
         () if key.is_empty() => "its key is empty",
         () if key.contains(['\n', '\r']) => "its key contains a line break",
@@ -74,7 +66,7 @@ fn check_key(key: &str) -> Result<(), ModelError> {
 }
 
 /// The address that requests go to.
-fn endpoint(wire: &dyn Wire, config: &Config) -> Result<Url, ModelError> {
+pub(crate) fn endpoint(wire: &dyn Wire, config: &Config) -> Result<Url, ModelError> {
     let mut url = base(wire, config)?;
     let (path, query) = wire.path(config.model.trim(), config.stream);
     url.set_path(&format!("{}{path}", url.path().trim_end_matches('/')));
@@ -101,13 +93,14 @@ pub(crate) fn base(wire: &dyn Wire, config: &Config) -> Result<Url, ModelError> 
     Ok(url)
 }
 
-fn bad_setup(what: &str, hint: &str) -> ModelError {
+pub(crate) fn bad_setup(what: &str, hint: &str) -> ModelError {
     ModelError::BadSetup { what: what.to_owned(), hint: hint.to_owned() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::wire;
 
     fn config(format: Format, base_url: &str) -> Config {
         Config { format, base_url: base_url.into(), model: "m".into(), key: None, window: 8192, stream: true }

@@ -34,13 +34,14 @@ mod told;
 mod verbatim;
 pub mod window;
 
-pub use config::{Config, Key, connect};
+pub use config::{Config, Key};
 pub use error::ModelError;
 pub use format::Format;
 pub use http::{Http, Limits, client_builder, why_no_answer};
 pub use message::{CallId, Message, Reply, ToolCall, ToolSpec, Usage};
 pub use model::{Deltas, Model, Place, Replying, Request};
 pub use presets::{Preset, presets};
+pub use remote::connect;
 pub use repair::repair;
 pub use retry::Next;
 pub use scripted::{Act, Scripted};

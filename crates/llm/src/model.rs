@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Config, Message, ModelError, Reply, ToolSpec};
+use crate::{Message, ModelError, Reply, ToolSpec};
 
 /// Everything a model is given for one reply. It is a copy: repaired, fitted, and thrown away afterwards.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,12 +26,6 @@ pub type Replying<'a> = Pin<Box<dyn Future<Output = Result<Reply, ModelError>> +
 pub struct Place {
     pub base_url: String,
     pub model: String,
-}
-
-impl Place {
-    pub fn of(config: &Config) -> Self {
-        Self { base_url: config.base_url.trim().to_owned(), model: config.model.trim().to_owned() }
-    }
 }
 
 /// A language model.

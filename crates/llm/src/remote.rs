@@ -6,8 +6,8 @@ use reqwest::Url;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use tokio::time::timeout;
 
-use crate::config::{Config, Key};
-use crate::format::{Ask, Progress, Wire, body};
+use crate::config::{Config, Key, bad_setup, check_key, endpoint};
+use crate::format::{Ask, Progress, Wire, body, wire};
 use crate::http::{Answer, Http, place};
 use crate::incoming::{Incoming, Shape};
 use crate::model::{Deltas, Replying};
@@ -20,6 +20,19 @@ pub(crate) struct Remote {
     wire: &'static dyn Wire,
     url: Url,
     http: Http,
+}
+
+/// A model behind an address. Nothing is sent yet; what cannot work is refused here.
+pub fn connect(config: &Config, http: &Http) -> Result<Box<dyn Model>, ModelError> {
+    if config.model.trim().is_empty() {
+        return Err(bad_setup("no model is named", "choose one that the service lists."));
+    }
+    if let Some(key) = &config.key {
+        check_key(key.as_str())?;
+    }
+    let wire = wire(config.format);
+    let url = endpoint(wire, config)?;
+    Ok(Box::new(Remote::new(config.clone(), wire, url, http.clone())))
 }
 
 /// How long the count of tokens is waited for when the answer is there.
@@ -196,6 +209,6 @@ impl Model for Remote {
     }
 
     fn place(&self) -> Option<Place> {
-        Some(Place::of(&self.config))
+        Some(self.config.place())
     }
 }

@@ -5,6 +5,7 @@ use kai_llm::{Message, Usage};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
+pub use super::unseen::Codes;
 use super::unseen::{self, Kept};
 use crate::codes::Shown;
 use crate::db::{DbError, Migration};
@@ -52,27 +53,6 @@ impl Which {
     /// The number that was named; 0 if none was.
     pub fn id(self) -> ConversationId {
         if let Self::Id(id) = self { id } else { ConversationId(0) }
-    }
-}
-
-/// May the model see one-time codes in this conversation?
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Codes {
-    #[default]
-    Hidden,
-    /// The person wants it.
-    Shown,
-    /// They wanted it once: what was said then may hold some.
-    HiddenAgain,
-}
-
-impl Codes {
-    fn of(stored: i64) -> Self {
-        match stored {
-            0 => Self::Hidden,
-            1 => Self::Shown,
-            _ => Self::HiddenAgain,
-        }
     }
 }
 

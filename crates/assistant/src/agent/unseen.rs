@@ -11,7 +11,6 @@
 use kai_llm::Message;
 use serde_json::Value;
 
-use super::conversation::Codes;
 use crate::codes::{self, Shown};
 
 /// Tools that tell what messages say. Codes are hidden from their results before anybody else sees them, so one that
@@ -30,6 +29,27 @@ const MESSAGE_TOOLS: &[&str] = &[
     #[cfg(feature = "notifications")]
     "search_notifications",
 ];
+
+/// May the model see one-time codes in this conversation?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Codes {
+    #[default]
+    Hidden,
+    /// The person wants it.
+    Shown,
+    /// They wanted it once: what was said then may hold some.
+    HiddenAgain,
+}
+
+impl Codes {
+    pub(super) fn of(stored: i64) -> Self {
+        match stored {
+            0 => Self::Hidden,
+            1 => Self::Shown,
+            _ => Self::HiddenAgain,
+        }
+    }
+}
 
 /// The codes that were shown by these messages, in a conversation that is so or was so.
 pub(crate) fn shown_by<'a>(messages: impl IntoIterator<Item = &'a Message>, codes: Codes) -> Shown {

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use rusqlite::Transaction;
 use sha2::{Digest, Sha256};
 
-use super::store;
+use super::store::{self, Previous};
 use crate::db::DbError;
 use crate::gate::Level;
 use crate::hex;
@@ -47,12 +47,6 @@ pub struct TaskLine {
     pub what: String,
     /// Apart, because time going by does not make it a changed task.
     pub next: Option<Timestamp>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Previous {
-    pub at: Timestamp,
-    pub said: String,
 }
 
 /// What waits in one queue.

@@ -80,7 +80,7 @@ fn tasks(parts: &Parts<'_>) -> String {
 
 /// Reports tell what strangers wrote, so they are marked as their text is.
 fn previous(parts: &Parts<'_>) -> String {
-    let line = |previous: &super::brief::Previous| {
+    let line = |previous: &super::store::Previous| {
         let at = previous.at.to_zoned(parts.now.time_zone().clone());
         let said = Untrusted::new(previous.said.as_str()).line(EARLIER);
         format!("- {}: {said}", at.strftime("%Y-%m-%d %H:%M"))
@@ -153,7 +153,7 @@ mod tests {
     use jiff::Timestamp;
     use proptest::prelude::*;
 
-    use super::super::brief::Previous;
+    use super::super::store::Previous;
     use super::*;
 
     fn noon() -> Zoned {

@@ -6,12 +6,18 @@ use rusqlite::{Row, Transaction, params};
 use sha2::{Digest, Sha256};
 
 use super::Outcome;
-use super::brief::Previous;
 use super::due::Standing;
 use crate::db::DbError;
 use crate::hex;
 
 pub use crate::agent::reports::{banner, lower, take_unnotified};
+
+/// What an earlier run said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Previous {
+    pub at: Timestamp,
+    pub said: String,
+}
 
 /// Runs that are kept.
 const KEPT: u32 = 50;

@@ -6,48 +6,13 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::{Home, Passphrase, passphrase};
+use super::{Home, KeyError, Passphrase, StoreKey, passphrase};
 use crate::hex;
-
-/// The raw key of a store.
-#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
-pub struct StoreKey([u8; 32]);
-
-impl StoreKey {
-    pub fn random() -> Result<Self, KeyError> {
-        let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes).map_err(|e| KeyError::NoRandomness(e.to_string()))?;
-        Ok(Self(bytes))
-    }
-
-    pub fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    pub(super) fn bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-
-    pub fn hex(&self) -> Zeroizing<String> {
-        Zeroizing::new(hex::encode(&self.0))
-    }
-
-    pub fn from_hex(text: &str) -> Option<Self> {
-        let bytes = Zeroizing::new(hex::decode(text)?);
-        Some(Self(bytes.as_slice().try_into().ok()?))
-    }
-}
-
-impl std::fmt::Debug for StoreKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("StoreKey(…)")
-    }
-}
 
 /// Names a home in the keyring and in cookies; not a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,45 +87,6 @@ pub trait Keyring {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct KeyringError(pub String);
-
-/// Why there is no key. Nothing was changed.
-#[derive(Debug, thiserror::Error)]
-pub enum KeyError {
-    #[error("{} holds a store but no kai.key, and a store without its key cannot be read. Put kai.key back from your backup.", .0.display())]
-    Missing(PathBuf),
-    #[error("{} is not a key file of Kai (cut off or overwritten). Put it back from your backup.", .0.display())]
-    Unreadable(PathBuf),
-    #[error("{} could not be used: {cause}", .path.display())]
-    File { path: PathBuf, cause: io::Error },
-    #[error(
-        "The key of this home lies in the desktop keyring, and {0}. Log in to the desktop session that made it, or unlock the keyring."
-    )]
-    KeyringUnreachable(String),
-    #[error(
-        "The key of this home should lie in the desktop keyring, but it is not there any more. Restore the keyring from your backup."
-    )]
-    GoneFromKeyring,
-    #[error(
-        "This home is locked with a passphrase. Run this on a terminal, or give the passphrase with --passphrase-fd."
-    )]
-    PassphraseNeeded,
-    #[error("That passphrase does not open this home.")]
-    WrongPassphrase,
-    #[error("Somebody else moved the key of this home just now. Look with `kai key show` and try again.")]
-    Moved,
-    #[error("The key is moved, but a copy is still in the keyring: {0}.")]
-    StillInKeyring(String),
-    #[error("The note about the ledger's end, kept beside the key, could not be used: {0}.")]
-    Note(String),
-    #[error(
-        "The note about the ledger's end, kept beside the key, is cut off or overwritten. See: kai ledger verify"
-    )]
-    NoteSpoiled,
-    #[error("The passphrase could not be read: {0}.")]
-    PassphraseUnreadable(io::Error),
-    #[error("This machine gave no random numbers: {0}")]
-    NoRandomness(String),
-}
 
 /// What unlocking may use.
 pub struct Unlock<'a> {

@@ -6,6 +6,7 @@
 mod key;
 mod note;
 mod passphrase;
+mod secret;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -15,9 +16,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-pub use key::{Destination, HomeId, KeyError, KeyFile, KeyPlace, Keyring, KeyringError, StoreKey, Unlock};
+pub use key::{Destination, HomeId, KeyFile, KeyPlace, Keyring, KeyringError, Unlock};
 pub use note::LedgerEnd;
 pub use passphrase::{Passphrase, Sealed};
+pub use secret::{KeyError, StoreKey};
 
 /// Where everything of one Kai lies.
 #[derive(Debug, Clone, PartialEq, Eq)]

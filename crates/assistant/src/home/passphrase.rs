@@ -7,8 +7,7 @@ use chacha20poly1305::{ChaCha20Poly1305, Key, Nonce};
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::StoreKey;
-use super::key::KeyError;
+use super::{KeyError, StoreKey};
 use crate::hex;
 
 /// What the person typed.

@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, Transaction};
 
-use super::verify::edge;
+use super::read::edge;
 use crate::db::DbError;
 use crate::hex;
 use crate::home::LedgerEnd;

@@ -193,10 +193,16 @@ pub struct Extent {
 }
 
 pub fn extent(tx: &Transaction<'_>) -> Result<Extent, DbError> {
-    let checkpoint = super::verify::edge(tx, "ledger_checkpoint")?.map(|(seq, _)| seq);
+    let checkpoint = edge(tx, "ledger_checkpoint")?.map(|(seq, _)| seq);
     let sql = "SELECT count(*), (SELECT at FROM ledger ORDER BY seq LIMIT 1) FROM ledger";
     let (records, since) = tx.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(Extent { records, since, checkpoint })
+}
+
+/// Where the chain begins or ends, as it is kept outside of it.
+pub(super) fn edge(tx: &Transaction<'_>, table: &str) -> Result<Option<(i64, Vec<u8>)>, DbError> {
+    let sql = format!("SELECT seq, hash FROM {table}");
+    Ok(tx.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Kept> {

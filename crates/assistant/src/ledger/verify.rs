@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use sha2::{Digest, Sha256};
 
-use super::read::each;
+use super::read::{each, edge};
 use super::{Record, chained};
 use crate::db::DbError;
 use crate::hex;
@@ -100,11 +100,6 @@ struct Stored {
 
 fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
     Ok(Stored { seq: row.get(0)?, at: row.get(1)?, record: row.get(2)?, hash: row.get(3)? })
-}
-
-pub(super) fn edge(tx: &Transaction<'_>, table: &str) -> Result<Option<(i64, Vec<u8>)>, DbError> {
-    let sql = format!("SELECT seq, hash FROM {table}");
-    Ok(tx.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
 }
 
 /// The bytes of a request, by the hashes that name them.

@@ -93,7 +93,7 @@ impl Window {
 /// Gives each candidate the window that is known for it.
 pub fn settle(candidates: &mut [Candidate], known: &[Known]) {
     for candidate in candidates {
-        let place = Place::of(&candidate.config);
+        let place = candidate.config.place();
         let known = known.iter().find(|known| known.place == place);
         let tokens = candidate.config.window;
         let set = (candidate.window_source == WindowSource::Set).then_some(tokens);
