@@ -49,11 +49,7 @@ impl Home {
                 reachable(keyring)?.put_note(&key.home, &text).map_err(|e| KeyError::Note(e.0))
             }
             KeyPlace::File { .. } | KeyPlace::Passphrase(_) => {
-                // Commands without a daemon may end at the same moment, and each writes beside the place first.
-                let path = self.note_file();
-                let _alone =
-                    self.lock_setup().map_err(|cause| KeyError::File { path: path.clone(), cause })?;
-                self.replace(&path, text.as_bytes())
+                self.replace(&self.note_file(), text.as_bytes())
             }
         }
     }
