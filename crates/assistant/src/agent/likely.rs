@@ -7,6 +7,7 @@ const RARE: &[&str] = &[
     "get_location_from_ip",
     "promote_learning",
     "memory_reinforce",
+    #[cfg(feature = "notifications")]
     "dismiss_notification",
     "shell_command",
     "cancel_task",
@@ -17,7 +18,9 @@ const RARE: &[&str] = &[
     "open_url",
     "list_tasks",
     "set_alarm",
+    #[cfg(feature = "sms")]
     "check_drafts",
+    #[cfg(feature = "notifications")]
     "search_notifications",
     "schedule_task",
     "fetch_url",
