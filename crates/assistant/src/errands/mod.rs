@@ -11,11 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use kai_llm::Usage;
 use rusqlite::Transaction;
 
 use crate::agent::reports::{self, Report};
-use crate::agent::{Answer, Driver, TurnError};
+use crate::agent::{Answer, Driver, Meter, Spent};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::gate::RunKind;
@@ -93,21 +92,30 @@ impl Round<'_> {
         driver: Result<Driver<'_>, String>,
     ) -> Result<Option<String>, DbError> {
         let started = self.now();
+        let meter = Arc::new(Meter::default());
         let answer = match driver {
-            Ok(driver) => self.ask(&claim, driver, started).await,
-            Err(reason) => Err(Failed { reason, usage: Usage::default() }),
+            Ok(driver) => self.ask(&claim, driver, started, &meter).await,
+            Err(reason) => Err(reason),
         };
-        let failure = answer.as_ref().err().map(|failed| failed.reason.clone());
-        self.settle(claim, answer, started).await?;
+        let failure = answer.as_ref().err().cloned();
+        self.settle(claim, answer, meter.spent(), started).await?;
         Ok(failure)
     }
 
-    async fn ask(&self, claim: &Claim, driver: Driver<'_>, started: Timestamp) -> Result<Answer, Failed> {
+    async fn ask(
+        &self,
+        claim: &Claim,
+        driver: Driver<'_>,
+        started: Timestamp,
+        meter: &Arc<Meter>,
+    ) -> Result<Answer, String> {
         let driver = Driver { kind: RunKind::Task, level: claim.task.level, ..driver };
         let said = prompt::task(&claim.task, claim.due, &started.to_zoned(self.errands.clock.zone()));
-        match tokio::time::timeout(LONGEST, driver.unattended(said, &Arc::default())).await {
-            Ok(answer) => answer.map_err(Failed::from),
-            Err(_elapsed) => Err(Failed::too_long()),
+        match tokio::time::timeout(LONGEST, driver.unattended(said, meter)).await {
+            Ok(answer) => answer.map_err(|error| error.to_string()),
+            Err(_elapsed) => {
+                Err(format!("It took longer than {} minutes and was stopped.", LONGEST.as_secs() / 60))
+            }
         }
     }
 
@@ -116,15 +124,15 @@ impl Round<'_> {
     async fn settle(
         &self,
         claim: Claim,
-        answer: Result<Answer, Failed>,
+        answer: Result<Answer, String>,
+        spent: Spent,
         started: Timestamp,
     ) -> Result<(), DbError> {
         let (now, zone) = (self.now(), self.errands.clock.zone());
         let ms = u64::try_from(now.duration_since(started).as_millis()).unwrap_or_default();
         let settled = move |tx: &Transaction<'_>| {
-            let usage = answer.as_ref().map_or_else(|failed| failed.usage, |answer| answer.usage);
-            let outcome = answer.as_ref().map(|_| ()).map_err(|failed| failed.reason.clone());
-            let ending = Ending { outcome, tokens: usage.input.saturating_add(usage.output), ms };
+            let outcome = answer.as_ref().map(|_| ()).map_err(Clone::clone);
+            let ending = Ending { outcome, tokens: spent.tokens, ms };
             if !store::end(tx, &claim, &ending, now, &zone)? {
                 return Ok(());
             }
@@ -132,7 +140,7 @@ impl Round<'_> {
             let said = prompt::report(&claim.task, &answer.text);
             reports::keep(
                 tx,
-                &Report { said, spoken: Some((answer.answered_by, usage)), at: now, raises: true },
+                &Report { said, spoken: Some((answer.answered_by, answer.usage)), at: now, raises: true },
             )
         };
         self.errands.db.write(settled).await
@@ -145,24 +153,5 @@ impl Round<'_> {
 
     fn now(&self) -> Timestamp {
         self.errands.clock.now()
-    }
-}
-
-/// Why there is nothing to report, and what it cost all the same.
-struct Failed {
-    reason: String,
-    usage: Usage,
-}
-
-impl Failed {
-    fn too_long() -> Self {
-        let reason = format!("It took longer than {} minutes and was stopped.", LONGEST.as_secs() / 60);
-        Self { reason, usage: Usage::default() }
-    }
-}
-
-impl From<TurnError> for Failed {
-    fn from(error: TurnError) -> Self {
-        Self { reason: error.to_string(), usage: error.usage() }
     }
 }

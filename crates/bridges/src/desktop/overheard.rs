@@ -52,6 +52,8 @@ pub(super) struct Add {
 const BODY: usize = 20_000;
 /// So many calls may wait for their reply.
 const WAITING: usize = 1_000;
+/// The app of a sender that was gone before anybody could ask who it is.
+const UNKNOWN: &str = "unknown";
 
 /// What was overheard and is not complete yet.
 #[derive(Debug)]
@@ -128,10 +130,10 @@ fn posted(id: NotificationId, notify: &Notify, app: &App) -> Option<Post> {
     // One that names its desktop file is known by that, whoever carries it.
     let (other_names, sender_unknown) = match &entry {
         Some(_) => (vec![], false),
-        None => (app.perhaps.iter().cloned().chain(named.clone()).collect(), app.name.is_none()),
+        None => (app.perhaps.iter().cloned().chain(named).collect(), app.name.is_none()),
     };
-    let package = entry.or_else(|| app.name.clone()).or(named);
-    let package = package.unwrap_or_else(|| "unknown".to_owned());
+    // All that nobody knows count as one app, however they call themselves: so many of an app are kept and no more.
+    let package = entry.or_else(|| app.name.clone()).unwrap_or_else(|| UNKNOWN.to_owned());
     let category = text(hints, "category").unwrap_or_default();
     let label = text(hints, "x-kde-display-appname").unwrap_or_else(|| notify.app_name.clone());
     let goes_on = truth(hints, "resident") || hints.contains_key("value") || category.starts_with("transfer");
@@ -140,7 +142,7 @@ fn posted(id: NotificationId, notify: &Notify, app: &App) -> Option<Post> {
         subtext: text(hints, "x-kde-origin-name").map(Untrusted::new),
         category: meaning(&category).map(str::to_owned),
         ongoing: Some(goes_on),
-        sensitive: keeps_passwords(&package),
+        sensitive: keeps_passwords(&package) || other_names.iter().any(|name| keeps_passwords(name)),
         other_names,
         sender_unknown,
         ..Post::new(id, &package, start(&notify.summary), &stripped(start(&notify.body)))
@@ -167,7 +169,7 @@ pub(super) fn removed(app_id: Option<&str>, id: &str, app: &App) -> Heard {
 
 fn package(app_id: Option<&str>, app: &App) -> String {
     let told = app_id.filter(|id| !id.is_empty()).map(str::to_owned);
-    told.or_else(|| app.name.clone()).unwrap_or_else(|| "unknown".to_owned())
+    told.or_else(|| app.name.clone()).unwrap_or_else(|| UNKNOWN.to_owned())
 }
 
 fn gtk_key(package: &str, id: &str) -> NotificationId {
@@ -267,7 +269,7 @@ mod tests {
         );
         for (name, app, program, expected) in [
             ("the program, if it names no desktop file", "Signal", program("electron"), "electron"),
-            ("what it calls itself, if that is all", "Signal", App::default(), "signal"),
+            ("not what it calls itself", "Signal", App::default(), "unknown"),
             ("nothing at all", "", App::default(), "unknown"),
         ] {
             let post = hear(&notify(app, &[]), &program).unwrap();
@@ -305,7 +307,9 @@ mod tests {
         assert_eq!(hear(&notify("Kai", &[]), &program("kai")), None, "our own");
         let portal = App { hands_on: true, ..program("xdg-desktop-portal-gtk") };
         assert_eq!(hear(&notify("App", &[]), &portal), None, "heard already");
-        assert!(hear(&notify("KeePassXC", &[]), &program("keepassxc")).unwrap().sensitive);
+        for app in [program("keepassxc"), App::default()] {
+            assert!(hear(&notify("KeePassXC", &[]), &app).unwrap().sensitive, "{app:?}");
+        }
     }
 
     #[test]
