@@ -76,7 +76,7 @@ impl Asked<'_> {
             }
             "set_alarm" => (alarm(fields), vec!["label"], "Set alarm"),
             "create_calendar_event" => (event(fields), vec!["location", "description"], "Add event"),
-            #[cfg(feature = "notifications")]
+            #[cfg(feature = "foss")]
             "dismiss_notification" => {
                 ("Kai wants to dismiss a notification of another app.".to_owned(), vec![], "Dismiss")
             }

@@ -7,25 +7,28 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kai_assistant::agent::{self, Asking, Face};
+use kai_assistant::agent::{self, Asking, Face, Nobody};
 use kai_assistant::home::Home;
 use kai_assistant::words::Words;
 use kai_llm::{CallId, ToolCall};
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 
-use crate::answer::{answer, values};
+use crate::answer::answer;
+use crate::app::{App, Role};
 use crate::call::{Call, Event, Hello, VERSION, Word};
-use crate::cli::waiting::Waiting;
+use crate::commands::noted;
 use crate::failure::Failure;
 use crate::home::Keys;
-use crate::wire::{App, Role};
-use crate::{around, noted, socket, wire};
+use crate::terminal::waiting::Waiting;
+use crate::{caller_env, socket, wire};
 
 /// A daemon that takes longer for a call that nobody watches is stuck. Testing models takes longest.
 const PATIENCE: Duration = Duration::from_mins(5);
-const _: () =
-    assert!(PATIENCE.as_secs() >= crate::models::LONGEST_TRIAL.as_secs() + 30, "a test must end first");
+const _: () = assert!(
+    PATIENCE.as_secs() >= crate::commands::models::LONGEST_TRIAL.as_secs() + 30,
+    "a test must end first"
+);
 
 /// A home to ask, and how to open it if nobody answers for it.
 pub(crate) struct Caller {
@@ -117,7 +120,7 @@ impl Drop for Line<'_> {
 }
 
 async fn here(app: &App, call: Call, watcher: &Arc<dyn Watcher>) -> Result<serde_json::Value, Failure> {
-    let face = Here { watcher, language: App::words(&values(app).await?, &app.around) };
+    let face = Here { watcher, language: App::words(&app.values().await?, &app.around) };
     let answered = tokio::select! {
         answered = answer(app, call, &app.around, &face) => answered,
         _ = tokio::signal::ctrl_c() => Err(Failure::failed("Cancelled.")),
@@ -182,19 +185,8 @@ impl Face for Here<'_> {
     }
 }
 
-/// For calls that are no turns: nothing is shown, and nobody says yes.
-pub(crate) struct Nobody;
-
-impl Face for Nobody {
-    fn shows(&self, _: agent::Event) {}
-
-    fn allows<'a>(&'a self, _: &'a Asking) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
-        Box::pin(async { None })
-    }
-}
-
 fn hello(call: Call) -> Result<Vec<u8>, Failure> {
-    json_line(&Hello { v: VERSION, tty: std::io::stdin().is_terminal(), around: around::here(), call })
+    json_line(&Hello { v: VERSION, tty: std::io::stdin().is_terminal(), around: caller_env::here(), call })
 }
 
 fn json_line(value: &impl serde::Serialize) -> Result<Vec<u8>, Failure> {

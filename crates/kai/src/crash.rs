@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use kai_assistant::clock::{Clock, SystemClock};
 
-use crate::cli::out;
+use crate::terminal::out;
 
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 

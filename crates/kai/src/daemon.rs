@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::agent::reports;
-use kai_assistant::db::{DbError, Migration};
+use kai_assistant::db::DbError;
 use kai_assistant::device::alarm::Next;
 use kai_assistant::home::{DaemonLock, Home};
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::Transaction;
 use sd_notify::NotifyState;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,24 +18,16 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::app::facts::{self, PAGE, PORT, recall, remember};
+use crate::app::{self, App, Role, Running, sessions};
 use crate::call::Call;
+use crate::call::status::Status;
 use crate::caller::Caller;
-use crate::cli::out;
-use crate::erase;
+use crate::commands::{heartbeat, ledger, noted, tasks, visit};
 use crate::failure::Failure;
-use crate::heartbeat;
 use crate::home::Keys;
-use crate::ledger;
-use crate::noted;
-use crate::socket;
-use crate::status::Status;
-use crate::tasks;
-use crate::visit;
-use crate::web::{self, signin};
-use crate::wire::{self, App, Role, Running};
-
-pub(crate) const MIGRATION: Migration =
-    Migration { name: "daemon/1", sql: include_str!("../migrations/daemon.sql") };
+use crate::terminal::out;
+use crate::{erase, socket, web, wire};
 
 /// The seed's scheduler tick.
 const TICK: Duration = Duration::from_mins(1);
@@ -44,12 +36,10 @@ const GAP: SignedDuration = SignedDuration::from_secs(150);
 /// Page and socket get this long to finish what they are doing when asked to stop.
 const GRACE: Duration = Duration::from_secs(1);
 /// A phone is asked for no longer than this.
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 const SEND_GRACE: Duration = Duration::from_secs(12);
 /// A notifier is waited for no longer than this.
 const RING_GRACE: Duration = Duration::from_secs(12);
-/// Where the page is unless told otherwise; a few more are tried if somebody else is there.
-const PORT: u16 = 8787;
 const PORTS_TRIED: u16 = 10;
 
 /// Where to listen.
@@ -91,13 +81,11 @@ fn only_one(home: &Home, keys: Keys) -> Result<DaemonLock, Failure> {
     lock.ok_or_else(|| {
         let there: Result<Status, _> = Caller { home: home.clone(), keys }.ask(Call::Status);
         let at = there.ok().and_then(|s| s.daemon.address).map(|a| format!(" at {a}")).unwrap_or_default();
-        Failure::failed(format!("Kai already runs for this home{at}. A sign-in link for it: {}", link(home)))
+        Failure::failed(format!(
+            "Kai already runs for this home{at}. A sign-in link for it: {}",
+            facts::link_command(home)
+        ))
     })
-}
-
-/// The command for a sign-in link to this home's page.
-pub(crate) fn link(home: &Home) -> &'static str {
-    if home.is_demo() { "kai link --demo" } else { "kai link" }
 }
 
 async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
@@ -109,7 +97,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     let (pid, since) = (std::process::id(), app.clock.now());
     let running = Running { pid, address: origin.clone(), bound: address, since };
     if running.is_open() {
-        out::note(&format!("The page listens on {address}, unencrypted: {}", web::ON_A_NETWORK));
+        out::note(&format!("The page listens on {address}, unencrypted: {}", app::ON_A_NETWORK));
     }
     app.daemon = Some(running);
     let app = Arc::new(app);
@@ -117,9 +105,9 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     noted::say(&app).await?;
 
     // Before the first tick, which would speak for a listener that died.
-    #[cfg(feature = "notifications")]
+    #[cfg(feature = "foss")]
     app.db.write(kai_assistant::notifications::store::begin).await?;
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     crate::demo::prepare(&app).await?;
     let (stop, work) = (CancellationToken::new(), TaskTracker::new());
     let commands = socket::serve(Arc::clone(&app), socket, stop.clone(), work.clone());
@@ -128,10 +116,10 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     work.spawn(tick_on(Arc::clone(&app), stop.clone()));
     let ringing = tokio::spawn(ring_on(Arc::clone(&app), stop.clone()));
     work.spawn(visit::follow_taps(Arc::clone(&app), stop.clone()));
-    #[cfg(feature = "notifications")]
-    work.spawn(crate::notifications::listen_on(Arc::clone(&app), stop.clone()));
+    #[cfg(feature = "foss")]
+    work.spawn(crate::commands::notifications::listen_on(Arc::clone(&app), stop.clone()));
 
-    out::line(&format!("Open {}", signin::fresh_link(&app).await?.url));
+    out::line(&format!("Open {}", sessions::fresh_link(&app).await?.url));
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     tracing::info!(home = %app.home.dir.display(), page = %address, "ready");
 
@@ -143,7 +131,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     stop.cancel();
     // A tap that was accepted is carried to its end, or its draft would have to say that it may have been sent.
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     app.phone.door.rest(SEND_GRACE).await;
     ring_out(&app, ringing).await;
     // No new calls before the tracker is closed, or one could slip in after the wait.
@@ -244,7 +232,7 @@ async fn tick_on(app: Arc<App>, stop: CancellationToken) {
 /// model; a run that is still under way when the next tick comes is not started twice, because it holds its lease. Nor
 /// is a phone looked at twice at a time: behind one that hangs, nobody queues.
 pub(crate) async fn look_around(app: Arc<App>) {
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     if let Ok(_alone) = app.phone.looking.try_lock() {
         look_at_phone(Arc::clone(&app)).await;
     }
@@ -253,7 +241,7 @@ pub(crate) async fn look_around(app: Arc<App>) {
 }
 
 /// What the phone has to be asked on a tick. Beside the tick: a phone that hangs holds up nothing else.
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 pub(crate) async fn look_at_phone(app: Arc<App>) {
     if let Err(error) = app.phone.door.settle().await {
         tracing::warn!(%error, "drafts could not be settled");
@@ -299,12 +287,12 @@ async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
             let last = recall(tx, LAST_TICK)?.and_then(|ms| ms.parse().ok());
             let last = last.and_then(|ms| Timestamp::from_millisecond(ms).ok());
             remember(tx, LAST_TICK, &now.as_millisecond().to_string())?;
-            signin::sweep(tx, now)?;
+            sessions::sweep(tx, now)?;
             if is_believed(tx, last, now)? && recall(tx, LAST_SWEEP)?.as_deref() != Some(today.as_str()) {
                 remember(tx, LAST_SWEEP, &today)?;
                 ledger::sweep(tx, now)?;
             }
-            #[cfg(feature = "notifications")]
+            #[cfg(feature = "foss")]
             kai_assistant::notifications::store::tick(tx, now)?;
             // What waited for a turn that died.
             reports::land(tx, now)?;
@@ -342,23 +330,6 @@ const LEAP: SignedDuration = SignedDuration::from_hours(7 * 24);
 const BELIEVED: SignedDuration = SignedDuration::from_hours(24);
 /// The day on which old records were let go.
 const LAST_SWEEP: &str = "last_sweep";
-const PAGE: &str = "page";
-
-fn remember(tx: &Transaction<'_>, fact: &str, value: &str) -> Result<(), DbError> {
-    let sql = "INSERT INTO daemon (fact, value) VALUES (?1, ?2) ON CONFLICT (fact) DO UPDATE SET value = ?2";
-    tx.prepare_cached(sql)?.execute(params![fact, value])?;
-    Ok(())
-}
-
-fn recall(tx: &Transaction<'_>, fact: &str) -> Result<Option<String>, DbError> {
-    let mut row = tx.prepare_cached("SELECT value FROM daemon WHERE fact = ?1")?;
-    Ok(row.query_row([fact], |row| row.get(0)).optional()?)
-}
-
-/// Where the page was when the daemon last ran.
-pub(crate) fn last_page(tx: &Transaction<'_>) -> Result<String, DbError> {
-    Ok(recall(tx, PAGE)?.unwrap_or_else(|| format!("http://127.0.0.1:{PORT}")))
-}
 
 #[cfg(test)]
 mod tests {
@@ -411,10 +382,10 @@ mod tests {
         let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
         let (app, _folder) = App::for_tests(clock.clone());
         assert_eq!(tick(&app).await.unwrap(), None);
-        signin::fresh_link(&app).await.unwrap();
+        sessions::fresh_link(&app).await.unwrap();
         let waiting = |app: &App| {
             let db = app.db.clone();
-            async move { db.write(signin::revoke_all).await.unwrap().1 }
+            async move { db.write(sessions::revoke_all).await.unwrap().1 }
         };
         clock.advance(SignedDuration::from_secs(60));
         assert_eq!(tick(&app).await.unwrap(), None);
@@ -424,7 +395,7 @@ mod tests {
     }
 
     /// A draft of which nobody knows whether it left.
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     async fn unsettled(app: &App, phone: &kai_bridges::simulated::Phone) {
         use kai_assistant::gate::RunKind;
         use kai_assistant::outbox::{Channel, NewDraft, door, store};
@@ -447,7 +418,7 @@ mod tests {
     }
 
     /// The phone hangs at the first look: later ones neither wait behind it nor keep tasks and heartbeats waiting.
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     #[tokio::test(start_paused = true)]
     async fn nobody_queues_behind_a_phone_that_hangs() {
         let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
@@ -471,7 +442,7 @@ mod tests {
     }
 
     /// The first tick of a new life comes before its listener is bound.
-    #[cfg(feature = "notifications")]
+    #[cfg(feature = "foss")]
     #[tokio::test]
     async fn a_crash_shows_as_the_hours_that_were_missed() {
         use kai_assistant::notifications::port::Heard;
@@ -488,7 +459,7 @@ mod tests {
         app.db.write(store::begin).await.unwrap();
         tick(&app).await.unwrap();
         bound().await.unwrap();
-        let gaps = crate::notifications::known(&app).await.unwrap().gaps;
+        let gaps = crate::commands::notifications::known(&app).await.unwrap().gaps;
         let missed: Vec<i64> = gaps.iter().map(|row| row.gap.ended.unwrap() - row.gap.began).collect();
         assert_eq!(missed, [4 * 3_600_000]);
     }

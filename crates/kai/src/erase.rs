@@ -1,7 +1,6 @@
 //! Everything Kai keeps in a home, gone: for `kai erase`, and for a daemon that was asked to on its page.
 
-use std::fs;
-use std::io;
+use std::{fs, io};
 
 use kai_assistant::home::{DEMO, Home, KeyPlace};
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use kai_assistant::home::{Home, KeyFile, Keyring, Passphrase, StoreKey, Unlock};
 
-use crate::cli::out;
 use crate::failure::Failure;
+use crate::terminal::out;
 
 /// `--home`, else `$KAI_HOME`, else the data folder of the user.
 pub(crate) fn find(typed: Option<&Path>) -> Result<Home, Failure> {

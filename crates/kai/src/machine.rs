@@ -8,16 +8,18 @@ use std::sync::Arc;
 use kai_assistant::device::shell::Sandbox;
 use kai_assistant::device::{Notifier, Opener};
 use kai_assistant::home::Home;
-#[cfg(feature = "notifications")]
+#[cfg(feature = "foss")]
 use kai_assistant::notifications::{Listener, Source};
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 use kai_assistant::outbox::door::Sender;
 use kai_assistant::settings::{BRIDGE_TERMUX, Values};
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 use kai_assistant::sms::port::SmsReader;
+#[cfg(feature = "foss")]
+use kai_bridges::simulated;
 use kai_bridges::termux::Termux;
 
-use crate::around;
+use crate::caller_env;
 
 /// What a demo says of everything that its machine would lack.
 pub(crate) const NOT_IN_DEMO: &str = "Not in the demo: nothing here touches your machine.";
@@ -30,20 +32,20 @@ pub(crate) struct Machine {
     /// Keeps commands in.
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
     /// Who tells of other apps' notifications.
-    #[cfg(feature = "notifications")]
+    #[cfg(feature = "foss")]
     pub(crate) notifications: Option<Arc<Source>>,
     /// The tray of a demo, to play with.
-    #[cfg(feature = "notifications")]
+    #[cfg(feature = "foss")]
     pub(crate) tray: Option<Arc<kai_bridges::simulated::Tray>>,
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     pub(crate) phone: Option<PhoneParts>,
     /// The same phone, to play with.
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     pub(crate) demo: Option<Arc<kai_bridges::simulated::Phone>>,
 }
 
 /// A phone whose SMS can be read and sent.
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 #[derive(Clone)]
 pub(crate) struct PhoneParts {
     /// The name of the bridge.
@@ -59,14 +61,28 @@ impl Machine {
             opener: termux.having("termux-open-url").map(|it| it as _).or_else(desktop_opener),
             notifier: termux.having("termux-notification").map(|it| it as _).or_else(desktop_notifier),
             sandbox: sandbox(home),
-            #[cfg(feature = "notifications")]
+            #[cfg(feature = "foss")]
             notifications: listener(&mut termux).map(|it| Arc::new(Source::new(it))),
-            #[cfg(feature = "notifications")]
+            #[cfg(feature = "foss")]
             tray: None,
-            #[cfg(feature = "sms")]
+            #[cfg(feature = "foss")]
             phone: termux_phone(&mut termux),
-            #[cfg(feature = "sms")]
+            #[cfg(feature = "foss")]
             demo: None,
+        }
+    }
+
+    /// The machine of a demo: a phone and a tray in memory and nothing else, so that nothing can leave.
+    #[cfg(feature = "foss")]
+    pub(crate) fn simulated(phone: Arc<simulated::Phone>) -> Self {
+        let (reader, sender) = (Arc::clone(&phone) as _, Arc::clone(&phone) as _);
+        let tray = Arc::new(simulated::Tray::default());
+        Self {
+            phone: Some(PhoneParts { bridge: "simulated", reader, sender }),
+            demo: Some(phone),
+            notifications: Some(Arc::new(Source::new(Arc::clone(&tray) as _))),
+            tray: Some(tray),
+            ..Self::default()
         }
     }
 }
@@ -96,7 +112,7 @@ impl Programs {
         let folder = folder_of(program).filter(|_| self.wanted)?;
         let opening: Vec<&OsStr> = self.opening.iter().map(OsString::as_os_str).collect();
         let new = || {
-            let termux = Termux::in_folder(folder.clone()).with_environment(around::for_programs());
+            let termux = Termux::in_folder(folder.clone()).with_environment(caller_env::for_programs());
             Arc::new(termux.opening_with(&opening))
         };
         Some(Arc::clone(self.known.entry(folder.clone()).or_insert_with(new)))
@@ -104,7 +120,7 @@ impl Programs {
 }
 
 /// The phone we run on.
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 fn termux_phone(programs: &mut Programs) -> Option<PhoneParts> {
     let termux = programs.having("termux-sms-list")?;
     Some(PhoneParts { bridge: "termux", reader: Arc::clone(&termux) as _, sender: termux })
@@ -136,7 +152,7 @@ fn sandbox(_: &Home) -> Option<Arc<dyn Sandbox>> {
 #[cfg(target_os = "linux")]
 fn desktop_opener() -> Option<Arc<dyn Opener>> {
     let program = folder_of("xdg-open")?.join("xdg-open");
-    Some(Arc::new(kai_bridges::desktop::XdgOpen::at(program, around::for_programs())))
+    Some(Arc::new(kai_bridges::desktop::XdgOpen::at(program, caller_env::for_programs())))
 }
 
 #[cfg(target_os = "linux")]
@@ -156,17 +172,17 @@ pub(crate) fn session_bus() -> Option<String> {
 }
 
 /// On a phone its own, else the desktop's.
-#[cfg(feature = "notifications")]
+#[cfg(feature = "foss")]
 fn listener(programs: &mut Programs) -> Option<Arc<dyn Listener>> {
     programs.having("termux-notification-list").map(|it| it as _).or_else(desktop_listener)
 }
 
-#[cfg(all(target_os = "linux", feature = "notifications"))]
+#[cfg(all(target_os = "linux", feature = "foss"))]
 fn desktop_listener() -> Option<Arc<dyn Listener>> {
     Some(Arc::new(kai_bridges::desktop::DesktopListener::on(&session_bus()?)))
 }
 
-#[cfg(all(not(target_os = "linux"), feature = "notifications"))]
+#[cfg(all(not(target_os = "linux"), feature = "foss"))]
 fn desktop_listener() -> Option<Arc<dyn Listener>> {
     None
 }

@@ -1,48 +1,33 @@
 //! Kai: a personal assistant on your own machine that never sends anything without your tap.
 
-mod alarms;
-mod announce;
 mod answer;
-mod around;
+mod app;
 mod asking;
 mod call;
 mod caller;
-mod chats;
+mod caller_env;
 mod cli;
+mod commands;
 mod crash;
 mod daemon;
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 mod demo;
-mod doctor;
 mod erase;
 mod failure;
-mod heartbeat;
 mod home;
-mod ledger;
 mod logs;
 mod machine;
-mod memory;
-mod models;
-mod noted;
-#[cfg(feature = "notifications")]
-mod notifications;
 mod places;
-mod shell;
-#[cfg(feature = "sms")]
-mod sms;
 mod socket;
-mod status;
-mod tasks;
-mod transfer;
-mod visit;
+mod terminal;
 mod web;
 mod wire;
 
-#[cfg(all(test, feature = "sms"))]
+#[cfg(all(test, feature = "foss"))]
 #[path = "../tests/follow_an_sms.rs"]
 mod follow_an_sms;
 
-#[cfg(all(test, feature = "sms", feature = "notifications"))]
+#[cfg(all(test, feature = "foss"))]
 #[path = "../tests/attack/mod.rs"]
 mod attack;
 

@@ -20,11 +20,11 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-use crate::answer::{answer, values};
+use crate::answer::answer;
+use crate::app::App;
 use crate::call::{Event, Hello, ToolState, VERSION, Word};
 use crate::failure::Failure;
 use crate::places::{Peer, Place, Places, Room};
-use crate::wire::App;
 
 /// A call larger than this is not one of ours. Only an import is nearly as long.
 const LINE_LIMIT: u64 = 64 * 1024 * 1024;
@@ -190,7 +190,7 @@ async fn respond(
     let Hello { tty, around, call, .. } = understand(&std::mem::take(&mut said.line))?;
     let turn = call.watched();
     let (words, heard) = mpsc::unbounded_channel();
-    let language = App::words(&values(&app).await?, &around);
+    let language = App::words(&app.values().await?, &around);
     let face = Over { events: events.clone(), tty, language, words: Mutex::new(heard) };
     // In a task of its own, so that a bug in one call is answered like any other failure.
     let answering = tokio::spawn(async move { answer(&app, call, &around, &face).await });

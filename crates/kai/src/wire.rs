@@ -1,22 +1,22 @@
 //! The only constructor: puts a home, its store and the features together.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use kai_assistant::clock::{Clock, SystemClock};
-use kai_assistant::db::{self, Db, Migration};
+use kai_assistant::db::{self, Db, DbError, Migration};
 use kai_assistant::device::alarm::{Mute, Ringer, Ringing};
-use kai_assistant::device::shell::Sandbox;
 use kai_assistant::device::{
-    CreateCalendarEvent, LocalTime, Notifier, OpenUrl, Opener, SendNotification, SetAlarm, ShellCommand,
+    CreateCalendarEvent, LocalTime, OpenUrl, SendNotification, SetAlarm, ShellCommand,
 };
-use kai_assistant::home::{Home, HomeId, KeyFile};
-use kai_assistant::manifest::{MANIFEST, Manifest};
+use kai_assistant::home::{Home, KeyFile};
+use kai_assistant::manifest::MANIFEST;
 use kai_assistant::memory::promotion::PromoteLearning;
 use kai_assistant::memory::{MemoryForget, MemoryLearn, MemoryReinforce, MemoryStore};
-use kai_assistant::settings::{self, LANGUAGE, Values};
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
+use kai_assistant::notifications::{
+    CheckNotifications, DismissNotification, ReadNotification, SearchNotifications, Shelf,
+};
+#[cfg(feature = "foss")]
 use kai_assistant::sms::{CheckDrafts, CheckSms, ReadSms, ReplySms, SearchSms, SendSms};
 use kai_assistant::tasks::{CancelTask, ListTasks, ScheduleTask};
 use kai_assistant::tool::AnyTool;
@@ -24,93 +24,21 @@ use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
 use kai_assistant::web::{
     FetchUrl, LocationFromIp, LocationServices, SearchServices, SystemResolver, Web, WebSearch,
 };
-use kai_assistant::words::Words;
-
-#[cfg(feature = "sms")]
+use kai_assistant::{ledger, settings};
+#[cfg(feature = "foss")]
 use kai_bridges::simulated;
 use kai_llm::{Http, Limits};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::around;
-use crate::call::Around;
+use crate::app::last_noted::LastNoted;
+#[cfg(feature = "foss")]
+use crate::app::phone::Phone;
+use crate::app::{App, Role, facts, sessions};
+use crate::caller_env::{self, CallerEnv};
 use crate::failure::Failure;
 use crate::home::Keys;
 use crate::machine::{Machine, NOT_IN_DEMO};
-use crate::noted::LastNoted;
-#[cfg(feature = "sms")]
-use crate::{demo, sms::Phone};
-
-/// An opened Kai: what commands, daemon and page all work on.
-pub(crate) struct App {
-    pub(crate) home: Home,
-    pub(crate) home_id: HomeId,
-    /// Where the key lies: "file", "keyring" or "passphrase".
-    pub(crate) key_place: &'static str,
-    pub(crate) db: Db,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) toolbox: Toolbox,
-    pub(crate) manifest: Manifest,
-    /// The one way to models; connections are kept.
-    pub(crate) http: Http,
-    /// What the environment of this process says.
-    pub(crate) around: Around,
-    /// Rings alarms; in a daemon that can show notifications.
-    pub(crate) ringer: Option<Ringer>,
-    /// Opens Kai's page in the person's browser.
-    pub(crate) opener: Option<Arc<dyn Opener>>,
-    /// Shows what Kai has to say when nobody looks at its page.
-    pub(crate) notifier: Option<Arc<dyn Notifier>>,
-    /// Keeps commands in.
-    pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
-    #[cfg(feature = "sms")]
-    pub(crate) phone: Phone,
-    /// The phone of the demo that runs.
-    #[cfg(feature = "sms")]
-    pub(crate) demo: Option<Arc<simulated::Phone>>,
-    /// Who tells of other apps' notifications.
-    #[cfg(feature = "notifications")]
-    pub(crate) notifications: Option<Arc<kai_assistant::notifications::Source>>,
-    /// The tray of the demo that runs.
-    #[cfg(feature = "notifications")]
-    pub(crate) tray: Option<Arc<kai_bridges::simulated::Tray>>,
-    /// How many pages are open, so that somebody looks at them.
-    pub(crate) pages: watch::Sender<usize>,
-    /// Set in the daemon only.
-    pub(crate) daemon: Option<Running>,
-    /// Cancelled when the person wants everything gone: the daemon then ends, and erases its home.
-    pub(crate) erase: CancellationToken,
-    /// Cancelled when the daemon is to end.
-    pub(crate) stop: CancellationToken,
-    /// How far the ledger is noted beside the key.
-    pub(crate) last_noted: LastNoted,
-}
-
-/// What the daemon knows of itself.
-#[derive(Debug, Clone)]
-pub(crate) struct Running {
-    pub(crate) pid: u32,
-    /// Where a person opens its page.
-    pub(crate) address: String,
-    /// What it listens on.
-    pub(crate) bound: SocketAddr,
-    pub(crate) since: Timestamp,
-}
-
-impl Running {
-    /// Can other machines reach the page?
-    pub(crate) fn is_open(&self) -> bool {
-        !self.bound.ip().is_loopback()
-    }
-}
-
-/// Who opens the store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// A command that answers for itself and ends.
-    Command,
-    Daemon,
-}
 
 /// Unlocks the home and opens its store.
 pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
@@ -124,10 +52,19 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
         Machine::found(&db.read_now(settings::load)?, &home)
     };
     let ringer = ringer(&db, &clock, &machine, role);
-    let around = around::here();
-    let last_noted = db.read_now(|tx| LastNoted::when_opened(role, tx))?;
+    let around = caller_env::here();
+    let last_noted = last_noted(&db, role)?;
     let opened = Opened { home, key_file, db, clock, machine, ringer, around };
     Ok(App { last_noted, ..put_together(opened, &Internet::real()) })
+}
+
+/// A daemon looks at the note when it starts. A command notes only what it appends itself: a keyring takes its time.
+fn last_noted(db: &Db, role: Role) -> Result<LastNoted, DbError> {
+    let end = match role {
+        Role::Daemon => None,
+        Role::Command => db.read_now(ledger::end)?,
+    };
+    Ok(end.map(|end| LastNoted::up_to(end.seq)).unwrap_or_default())
 }
 
 /// A store that is open, and the machine around it.
@@ -138,12 +75,12 @@ struct Opened {
     clock: Arc<dyn Clock>,
     machine: Machine,
     ringer: Result<Ringer, Mute>,
-    around: Around,
+    around: CallerEnv,
 }
 
 fn put_together(opened: Opened, internet: &Internet) -> App {
     let Opened { home, key_file, db, clock, machine, ringer, around } = opened;
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     let phone = Phone::new(machine.phone.clone(), &db, &clock);
     let toolbox = toolbox(&Parts {
         home: &home,
@@ -152,7 +89,7 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
         clock: &clock,
         machine: &machine,
         ringer: ringer.as_ref().map_err(|mute| *mute),
-        #[cfg(feature = "sms")]
+        #[cfg(feature = "foss")]
         phone: &phone,
     });
     App {
@@ -169,13 +106,13 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
         opener: machine.opener,
         notifier: machine.notifier,
         sandbox: machine.sandbox,
-        #[cfg(feature = "sms")]
+        #[cfg(feature = "foss")]
         phone,
-        #[cfg(feature = "sms")]
+        #[cfg(feature = "foss")]
         demo: machine.demo,
-        #[cfg(feature = "notifications")]
+        #[cfg(feature = "foss")]
         notifications: machine.notifications,
-        #[cfg(feature = "notifications")]
+        #[cfg(feature = "foss")]
         tray: machine.tray,
         pages: watch::Sender::default(),
         daemon: None,
@@ -185,27 +122,20 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
     }
 }
 
-impl App {
-    /// The words of the chosen language, or of the caller's.
-    pub(crate) fn words(values: &Values, around: &Around) -> &'static Words {
-        Words::chosen(&values.of(&LANGUAGE), &around.locale)
-    }
-}
-
 pub(crate) fn migrations() -> Vec<Migration> {
-    [kai_assistant::MIGRATIONS, &[crate::daemon::MIGRATION], &crate::web::MIGRATIONS].concat()
+    [kai_assistant::MIGRATIONS, &[facts::MIGRATION], &sessions::MIGRATIONS].concat()
 }
 
 /// The demo's phone lives in its daemon.
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 fn simulated(role: Role, clock: &Arc<dyn Clock>) -> Machine {
     match role {
-        Role::Daemon => demo::machine(Arc::new(simulated::Phone::with_inbox(Arc::clone(clock)))),
+        Role::Daemon => Machine::simulated(Arc::new(simulated::Phone::with_inbox(Arc::clone(clock)))),
         Role::Command => Machine::default(),
     }
 }
 
-#[cfg(not(feature = "sms"))]
+#[cfg(not(feature = "foss"))]
 fn simulated(_: Role, _: &Arc<dyn Clock>) -> Machine {
     Machine::default()
 }
@@ -217,7 +147,7 @@ fn ringer(db: &Db, clock: &Arc<dyn Clock>, machine: &Machine, role: Role) -> Res
     }
     let notifier = machine.notifier.clone().ok_or(Mute::NoNotifier)?;
     let (db, clock) = (db.clone(), Arc::clone(clock));
-    let (waker, locale, ringing) = (Arc::default(), around::here().locale, Ringing::default());
+    let (waker, locale, ringing) = (Arc::default(), caller_env::here().locale, Ringing::default());
     Ok(Ringer { db, clock, notifier, waker, locale, ringing })
 }
 
@@ -244,7 +174,7 @@ struct Parts<'a> {
     clock: &'a Arc<dyn Clock>,
     machine: &'a Machine,
     ringer: Result<&'a Ringer, Mute>,
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     phone: &'a Phone,
 }
 
@@ -260,10 +190,7 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
     };
     let tasks = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(&[Feature::Scheduling]) };
     let Internet { web, search, location } = parts.internet.clone();
-    #[cfg_attr(
-        not(any(feature = "sms", feature = "notifications")),
-        expect(unused_mut, reason = "the foss edition has more")
-    )]
+    #[cfg_attr(not(feature = "foss"), expect(unused_mut, reason = "the foss edition has more"))]
     let mut entries = vec![
         own(Arc::new(LocalTime { clock: Arc::clone(clock) })),
         own(Arc::new(OpenUrl { opener: machine.opener.clone(), db: db.clone(), files: home.files() })),
@@ -295,15 +222,15 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
         tasks(Arc::new(ListTasks { db: db.clone(), clock: Arc::clone(clock) })),
         tasks(Arc::new(CancelTask { db: db.clone() })),
     ];
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     entries.extend(sms_tools(parts));
-    #[cfg(feature = "notifications")]
-    entries.extend(crate::notifications::entries(db, clock, machine.notifications.as_ref()));
+    #[cfg(feature = "foss")]
+    entries.extend(notification_tools(parts));
     let toolbox = Toolbox::new(entries);
     if home.is_demo() { toolbox.apart(NOT_IN_DEMO) } else { toolbox }
 }
 
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 fn sms_tools(parts: &Parts<'_>) -> Vec<Entry> {
     let (db, clock, inbox, sending) =
         (parts.db, parts.clock, parts.phone.inbox.clone(), parts.phone.sending());
@@ -326,6 +253,28 @@ fn sms_tools(parts: &Parts<'_>) -> Vec<Entry> {
     ]
 }
 
+/// In the order in which a model is told of them.
+#[cfg(feature = "foss")]
+fn notification_tools(parts: &Parts<'_>) -> Vec<Entry> {
+    let shelf = || Shelf {
+        db: parts.db.clone(),
+        clock: Arc::clone(parts.clock),
+        source: parts.machine.notifications.clone(),
+    };
+    let reading =
+        |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(&[Feature::Notifications]) };
+    let dismissing = |tool: Arc<dyn AnyTool>| Entry {
+        tool,
+        governed: Governed::Features(&[Feature::Notifications, Feature::DismissNotifications]),
+    };
+    vec![
+        reading(Arc::new(CheckNotifications(shelf()))),
+        reading(Arc::new(ReadNotification(shelf()))),
+        reading(Arc::new(SearchNotifications(shelf()))),
+        dismissing(Arc::new(DismissNotification(shelf()))),
+    ]
+}
+
 #[cfg(test)]
 impl App {
     /// An app over a store in memory, with a clock that stands.
@@ -336,22 +285,22 @@ impl App {
     }
 
     /// The demo's, with this phone: its model plays the script.
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     pub(crate) fn with_phone(
         clock: Arc<dyn Clock>,
         phone: Arc<simulated::Phone>,
     ) -> (Self, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path()).unwrap().demo().unwrap();
-        (Self::in_memory(home, clock, demo::machine(phone), &Internet::real()), folder)
+        (Self::in_memory(home, clock, Machine::simulated(phone), &Internet::real()), folder)
     }
 
     /// On this machine, with an internet that is one server on loopback: every page and every service is there.
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     pub(crate) fn under_attack(
         clock: Arc<dyn Clock>,
         machine: Machine,
-        server: SocketAddr,
+        server: std::net::SocketAddr,
     ) -> (Self, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path()).unwrap();
@@ -366,7 +315,7 @@ impl App {
         let nobody = kai_assistant::home::Unlock { keyring: None, passphrase: &|| Ok(None) };
         let (key_file, _) = home.unlock(&nobody).unwrap();
         let db = Db::in_memory(&migrations()).unwrap();
-        let (ringer, around) = (ringer(&db, &clock, &machine, Role::Daemon), Around::default());
+        let (ringer, around) = (ringer(&db, &clock, &machine, Role::Daemon), CallerEnv::default());
         put_together(Opened { home, key_file, db, clock, machine, ringer, around }, internet)
     }
 }

@@ -11,11 +11,13 @@ use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::outbox::DraftId;
 use kai_bridges::simulated::Phone;
 
-use crate::call::Around;
-use crate::caller::Nobody;
-use crate::sms::{self, Button, TapCall};
-use crate::wire::App;
-use crate::{answer, call, chats, daemon, heartbeat};
+use crate::app::App;
+use crate::call::sms::{Button, TapCall};
+use crate::caller_env::CallerEnv;
+use crate::commands::sms;
+use crate::commands::{chats, heartbeat};
+use crate::{answer, call, daemon};
+use kai_assistant::agent::Nobody;
 
 #[tokio::test]
 async fn an_sms_arrives_is_answered_and_leaves_by_a_tap() {
@@ -28,7 +30,7 @@ async fn an_sms_arrives_is_answered_and_leaves_by_a_tap() {
     phone.receive("+15550199", "An old message.", clock.now());
     for key in ["sms_enabled", "sms_send_enabled"] {
         let set = call::Call::SettingsSet { key: key.to_owned(), value: "true".to_owned() };
-        answer::answer(&app, set, &Around::default(), &Nobody).await.unwrap();
+        answer::answer(&app, set, &CallerEnv::default(), &Nobody).await.unwrap();
     }
 
     // A message arrives. The daemon's tick looks at the phone when it is time, and not before.
@@ -53,7 +55,7 @@ async fn an_sms_arrives_is_answered_and_leaves_by_a_tap() {
 
     // The person asks; the model looks, and drafts. Nothing has left.
     let said = "Please answer the dinner message.".to_owned();
-    let answer = chats::ask(&app, &Around::default(), said, Which::New, &Nobody).await.unwrap();
+    let answer = chats::ask(&app, &CallerEnv::default(), said, Which::New, &Nobody).await.unwrap();
     assert_eq!(answer.text, "I drafted an answer. It waits for your tap; nothing was sent.");
     let drafts = sms::drafts(&app).await.unwrap();
     assert_eq!((drafts.len(), drafts[0].status.as_str()), (1, "PENDING"));

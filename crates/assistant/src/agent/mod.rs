@@ -12,6 +12,7 @@ mod hands;
 mod likely;
 mod mentions;
 mod meter;
+mod nobody;
 pub mod prompt;
 pub mod reports;
 pub mod soul;
@@ -27,6 +28,7 @@ use serde::{Deserialize, Serialize};
 pub use drive::{Answer, Driver, TurnError};
 pub use hands::Hands;
 pub use meter::{Meter, Spent};
+pub use nobody::Nobody;
 pub(crate) use unseen::Veil;
 
 /// A model that is ready to be asked.

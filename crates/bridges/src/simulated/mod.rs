@@ -3,10 +3,14 @@
 
 #[cfg(feature = "sms")]
 mod phone;
+#[cfg(feature = "sms")]
+mod script;
 #[cfg(feature = "notifications")]
 mod tray;
 
 #[cfg(feature = "sms")]
 pub use phone::{Fate, Phone};
+#[cfg(feature = "sms")]
+pub use script::Script;
 #[cfg(feature = "notifications")]
 pub use tray::Tray;

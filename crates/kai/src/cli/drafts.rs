@@ -3,130 +3,35 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::Subcommand;
 use kai_assistant::legible::{folded, spelled_out};
 use kai_assistant::outbox::DraftId;
 use kai_assistant::sms::SmsId;
 use serde_json::json;
 
-use super::out::visible;
-use super::{Asking, args, show, yes};
+use super::asking::Cli;
+use super::{show, yes};
+use crate::app::phone::CONNECT;
 use crate::call::Call;
+use crate::call::demo::DemoCall;
+use crate::call::sms::{Button, DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall};
 use crate::caller::Caller;
+use crate::cli::args::{DemoCommand, DraftsCommand, SmsCommand};
 use crate::demo;
 use crate::failure::Failure;
-use crate::sms::{Button, CONNECT, DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall};
+use crate::terminal::out::visible;
 
-#[derive(Debug, Subcommand)]
-pub(super) enum SmsCommand {
-    /// Look at the phone's inbox now
-    #[command(after_help = "Example:\n  kai sms poll")]
-    Poll,
-    /// What arrived and waits for the next heartbeat
-    #[command(after_help = "Examples:\n  kai sms list\n  kai sms list --json")]
-    List,
-    /// One message whole, for your own eyes
-    #[command(after_help = "Example:\n  kai sms read 4711")]
-    Read {
-        /// The number that `kai sms list` shows first
-        #[arg(value_parser = args::number)]
-        id: i64,
-    },
-    /// Erase what Kai keeps of your messages, once reading is off
-    #[command(
-        after_help = "Asks on the terminal first. Your phone's messages, drafts, conversations and the ledger stay as they are.\n\nExample:\n  kai settings set sms_enabled false\n  kai sms forget"
-    )]
-    Forget,
-    /// Search the inbox by sender and text
-    #[command(after_help = "Example:\n  kai sms search dinner")]
-    Search {
-        /// What the sender or the text holds
-        text: String,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum DraftsCommand {
-    /// All drafts with what became of them
-    #[command(after_help = "Examples:\n  kai drafts list\n  kai drafts list --json")]
-    List,
-    /// One draft whole
-    #[command(after_help = "Example:\n  kai drafts show 3")]
-    Show {
-        /// The number that `kai drafts list` shows first
-        #[arg(value_parser = args::number)]
-        id: i64,
-    },
-    /// Show a draft whole, ask, and send it
-    #[command(after_help = "Example:\n  kai drafts send 3")]
-    Send {
-        /// The number that `kai drafts list` shows first
-        #[arg(value_parser = args::number)]
-        id: i64,
-    },
-    /// Take a draft away without sending it
-    #[command(after_help = "Example:\n  kai drafts discard 3")]
-    Discard {
-        /// The number that `kai drafts list` shows first
-        #[arg(value_parser = args::number)]
-        id: i64,
-    },
-    /// Try again to send a draft that failed
-    #[command(after_help = "Example:\n  kai drafts retry 3")]
-    Retry {
-        /// The number that `kai drafts list` shows first
-        #[arg(value_parser = args::number)]
-        id: i64,
-    },
-    /// Take away a draft that was sent, or may have been
-    #[command(after_help = "Example:\n  kai drafts dismiss 3")]
-    Dismiss {
-        /// The number that `kai drafts list` shows first
-        #[arg(value_parser = args::number)]
-        id: i64,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum DemoCommand {
-    /// An SMS arrives on the simulated phone
-    #[command(
-        after_help = "Examples:\n  kai demo sms \"Are you coming?\"\n  kai demo sms --from +15550177 \"Are you there?\""
-    )]
-    Sms {
-        /// The number it comes from
-        #[arg(long, default_value = "+15550100")]
-        from: String,
-        /// What it says
-        text: String,
-    },
-    /// An app of the simulated phone shows a notification
-    #[cfg(feature = "notifications")]
-    #[command(after_help = "Example:\n  kai demo notify --app Signal --title Bob \"Lunch?\"")]
-    Notify {
-        /// The app that shows it
-        #[arg(long, default_value = "WhatsApp")]
-        app: String,
-        /// Its first line, such as who wrote
-        #[arg(long, default_value = "Alice")]
-        title: String,
-        /// What it says
-        text: String,
-    },
-}
-
-impl Asking {
+impl Cli {
     /// In the demo's own home, whichever home was named.
     pub(super) fn demo(self, command: DemoCommand) -> Result<ExitCode, Failure> {
         let Caller { home, keys } = self.caller;
-        let home = super::demo_in(home, false)?;
+        let home = super::asking::demo_in(home, false)?;
         if !home.socket().exists() {
             return Err(demo::not_running());
         }
         let ask = Self { caller: Caller { home, keys }, json: self.json };
         match command {
             DemoCommand::Sms { from, text } => ask.tell(
-                Call::Sms(SmsCall::Arrive { from, text }),
+                Call::Demo(DemoCall::Sms { from, text }),
                 |id: &i64| json!({"id": id}),
                 |id| {
                     format!(
@@ -134,7 +39,7 @@ impl Asking {
                     )
                 },
             ),
-            #[cfg(feature = "notifications")]
+            #[cfg(feature = "foss")]
             DemoCommand::Notify { app, title, text } => super::notifications::arrive(&ask, app, title, text),
         }
     }

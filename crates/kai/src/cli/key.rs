@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use kai_assistant::home::{Destination, Home, KeyPlace, Passphrase};
 
 use super::args::{KeyCommand, KeyDestination};
-use super::out;
 use crate::failure::Failure;
 use crate::home::{Keys, ask, keyring, read_passphrase};
+use crate::terminal::out;
 
 pub(super) fn run(home: &Home, keys: Keys, command: &KeyCommand, json: bool) -> Result<ExitCode, Failure> {
     let place = match command {

@@ -3,13 +3,14 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use super::{Asking, out, yes};
+use super::asking::Cli;
+use super::yes;
 use crate::call::Call;
+use crate::call::ledger::{Accepted, LedgerCall, LedgerCheck};
 use crate::failure::Failure;
-use crate::ledger::{LedgerCall, LedgerCheck};
-use crate::noted::Accepted;
+use crate::terminal::out;
 
-pub(super) fn accept(ask: &Asking) -> Result<ExitCode, Failure> {
+pub(super) fn accept(ask: &Cli) -> Result<ExitCode, Failure> {
     let check: LedgerCheck = ask.caller.ask(Call::Ledger(LedgerCall::Verify))?;
     if let (false, Some(seq), Some(what)) = (check.rolled_back, check.broken_at, &check.what) {
         return Err(Failure::failed(format!(

@@ -133,7 +133,11 @@ fn undecided(head: &str) -> bool {
 
 /// A model's text must not steer the terminal.
 fn push_visible(c: char, shown: &mut String) {
-    if c == '\t' { shown.push(c) } else { shown.push_str(&super::out::visible(c.encode_utf8(&mut [0; 4]))) }
+    if c == '\t' {
+        shown.push(c);
+    } else {
+        shown.push_str(&crate::terminal::out::visible(c.encode_utf8(&mut [0; 4])));
+    }
 }
 
 #[cfg(test)]

@@ -1,64 +1,62 @@
 //! The command line: what was typed becomes a call, the answer becomes text or JSON.
 
 mod args;
-#[cfg(feature = "sms")]
+mod asking;
+#[cfg(feature = "foss")]
 mod drafts;
 mod key;
 mod ledger;
 mod markdown;
-#[cfg(feature = "notifications")]
+#[cfg(feature = "foss")]
 mod notifications;
-pub(crate) mod out;
 mod show;
 mod stop;
 mod talk;
 mod transfer;
-pub(crate) mod waiting;
 mod yes;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
-
 use kai_assistant::agent::conversation::ConversationId;
-#[cfg(any(feature = "sms", feature = "notifications"))]
+#[cfg(feature = "foss")]
 use kai_assistant::agent::conversation::Which;
 use kai_assistant::device::Place;
-
 use kai_assistant::device::alarm::AlarmId;
-#[cfg(feature = "sms")]
-use kai_assistant::home::Home;
 use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::models;
-#[cfg(any(feature = "sms", feature = "notifications"))]
+#[cfg(feature = "foss")]
 use kai_assistant::settings;
 use kai_assistant::tasks::TaskId;
+use serde_json::json;
 
 use self::args::{
     AlarmsCommand, Args, ChatsCommand, Command, HeartbeatCommand, LedgerCommand, MemoryCommand,
     ModelsCommand, SettingsCommand, TasksCommand, ToolsCommand,
 };
-use crate::call::{
-    Call, ModelRemoved, ModelRow, ModelTest, NewModel, Revoked, SettingRow, SignInLink, ToolAnswer,
-};
+#[cfg(feature = "foss")]
+use self::asking::demo_in;
+use crate::call::Call;
+#[cfg(feature = "foss")]
+use crate::call::chats::CodesAnswer;
+use crate::call::doctor::Check;
+use crate::call::heartbeat::{DryRun, Ran};
+use crate::call::ledger::{LedgerCall, LedgerCheck};
+use crate::call::models::{ModelRemoved, ModelRow, ModelTest, NewModel};
+#[cfg(feature = "foss")]
+use crate::call::notifications::{NotificationsCall, NotificationsStatus};
+use crate::call::settings::{SettingRow, ToolAnswer};
+use crate::call::signin::{Revoked, SignInLink};
+#[cfg(feature = "foss")]
+use crate::call::sms::{SmsCall, SmsStatus};
 use crate::caller::Caller;
-#[cfg(any(feature = "sms", feature = "notifications"))]
-use crate::chats::CodesAnswer;
+use crate::cli::asking::Cli;
+use crate::commands::{doctor, visit};
 use crate::daemon::{self, Listen};
-use crate::doctor::{self, Check};
 use crate::failure::Failure;
-use crate::heartbeat::{DryRun, Ran};
 use crate::home::{self, Keys};
-use crate::ledger::{LedgerCall, LedgerCheck};
 use crate::logs;
-#[cfg(feature = "notifications")]
-use crate::notifications::{Asked, NotificationsStatus};
-#[cfg(feature = "sms")]
-use crate::sms::{SmsCall, SmsStatus};
-use crate::visit;
+use crate::terminal::out;
 
 /// Parses, runs, and ends with the right code.
 pub(crate) fn run() -> ExitCode {
@@ -83,14 +81,14 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     if let Command::Sandbox { part } = &command {
-        return crate::shell::play(part);
+        return crate::commands::shell::play(part);
     }
     crate::crash::leave_no_dump();
     let home = home::find(args.home.as_deref())?;
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     let home = if args.demo { demo_in(home, matches!(command, Command::Serve(_)))? } else { home };
     let keys = Keys { passphrase_fd: args.passphrase_fd };
-    let ask = Asking { caller: Caller { home, keys }, json: args.json };
+    let ask = Cli { caller: Caller { home, keys }, json: args.json };
     match command {
         Command::Serve(options) => serve(&ask.caller, &options),
         Command::Stop => stop::stop(&ask),
@@ -106,13 +104,13 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         Command::Tasks(command) => ask.tasks(&command),
         Command::Alarms(command) => ask.alarms(&command),
         Command::Tools(command) => ask.tools(command),
-        #[cfg(feature = "sms")]
+        #[cfg(feature = "foss")]
         Command::Sms(command) => ask.sms(command),
-        #[cfg(feature = "sms")]
+        #[cfg(feature = "foss")]
         Command::Demo(command) => ask.demo(command),
-        #[cfg(feature = "sms")]
+        #[cfg(feature = "foss")]
         Command::Drafts(command) => ask.drafts(&command),
-        #[cfg(feature = "notifications")]
+        #[cfg(feature = "foss")]
         Command::Notifications(command) => notifications::run(&ask, command),
         Command::Ledger(command) => ask.ledger(command),
         Command::Link { revoke_all } => ask.link(revoke_all),
@@ -144,51 +142,7 @@ fn completions(shell: clap_complete::Shell) {
     out::raw(&script);
 }
 
-/// A demo has a home of its own inside the one that was named. Only who starts it makes one.
-#[cfg(feature = "sms")]
-fn demo_in(home: Home, starts: bool) -> Result<Home, Failure> {
-    if home.is_demo() {
-        Ok(home)
-    } else if starts {
-        home.demo().map_err(|e| Failure::store(format!("The demo's home cannot be made: {e}.")))
-    } else {
-        home.old_demo().ok_or_else(crate::demo::not_running)
-    }
-}
-
-/// Somebody to ask and a way to show it.
-pub(in crate::cli) struct Asking {
-    caller: Caller,
-    json: bool,
-}
-
-impl Asking {
-    fn show<T: DeserializeOwned + Serialize>(
-        &self,
-        call: Call,
-        text: impl FnOnce(&T) -> String,
-    ) -> Result<ExitCode, Failure> {
-        let answer: T = self.caller.ask(call)?;
-        self.print(&answer, text);
-        Ok(ExitCode::SUCCESS)
-    }
-
-    /// For an answer that is one bare value: as JSON it is an object, so that more can be said in it one day.
-    fn tell<T: DeserializeOwned>(
-        &self,
-        call: Call,
-        object: impl FnOnce(&T) -> Value,
-        text: impl FnOnce(&T) -> String,
-    ) -> Result<ExitCode, Failure> {
-        let answer: T = self.caller.ask(call)?;
-        self.print(&object(&answer), |_| text(&answer));
-        Ok(ExitCode::SUCCESS)
-    }
-
-    fn print<T: Serialize>(&self, answer: &T, text: impl FnOnce(&T) -> String) {
-        if self.json { out::json(answer) } else { out::text(&text(answer)) }
-    }
-
+impl Cli {
     /// Doctor answers also, and especially, when the store does not open.
     fn doctor(&self) -> ExitCode {
         let (checks, code) = match self.caller.ask::<Vec<Check>>(Call::Doctor) {
@@ -215,7 +169,7 @@ impl Asking {
                 |id: &ConversationId| json!({"id": id, "deleted": true}),
                 |id| format!("Deleted conversation {}.\n", id.0),
             ),
-            #[cfg(any(feature = "sms", feature = "notifications"))]
+            #[cfg(feature = "foss")]
             ChatsCommand::Codes { id, what } => {
                 let call = Call::ChatsCodes {
                     chat: Which::Id(ConversationId(id)),
@@ -287,7 +241,7 @@ impl Asking {
                 let value = args::setting_value(&key, value)?;
                 let row: SettingRow = self.caller.ask(Call::SettingsSet { key, value })?;
                 self.print(&row, |row| format!("{} = {}\n", row.key, out::visible(&row.value)));
-                #[cfg(any(feature = "sms", feature = "notifications"))]
+                #[cfg(feature = "foss")]
                 self.say_what_is_kept(&row.key)?;
                 Ok(ExitCode::SUCCESS)
             }
@@ -390,18 +344,19 @@ impl Asking {
     }
 
     /// Turned off, what was kept stays; whoever wants it gone is told how.
-    #[cfg(any(feature = "sms", feature = "notifications"))]
+    #[cfg(feature = "foss")]
     fn say_what_is_kept(&self, key: &str) -> Result<(), Failure> {
-        #[cfg(feature = "sms")]
+        #[cfg(feature = "foss")]
         if key == settings::SMS_ENABLED.key {
             let status: SmsStatus = self.caller.ask(Call::Sms(SmsCall::Known))?;
             if !status.enabled && status.keeps() {
                 out::note(&format!("Kai still keeps {}. To erase it: kai sms forget", status.kept()));
             }
         }
-        #[cfg(feature = "notifications")]
+        #[cfg(feature = "foss")]
         if key == settings::NOTIFICATIONS_ENABLED.key {
-            let status: NotificationsStatus = self.caller.ask(Call::Notifications(Asked::Known))?;
+            let status: NotificationsStatus =
+                self.caller.ask(Call::Notifications(NotificationsCall::Known))?;
             if !status.enabled && status.keeps() {
                 out::note(&format!(
                     "Kai still keeps {}. To erase it: kai notifications forget",

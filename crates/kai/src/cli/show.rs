@@ -11,20 +11,22 @@ use kai_assistant::models::window::WindowSource;
 use kai_assistant::tasks::{Missed, Status};
 use kai_llm::Message;
 
-use super::out::{grouped, visible};
-use crate::alarms::AlarmRow;
-use crate::call::{ModelRow, ModelTest, SettingRow, ToolRow};
-use crate::chats::ChatRow;
-use crate::doctor::{Check, Verdict};
-use crate::heartbeat::{DryRun, HeartbeatStatus, LogRow, Ran};
-use crate::ledger::{LedgerCheck, LedgerRow};
-use crate::shell::ShellStatus;
-#[cfg(feature = "sms")]
-use crate::sms::SmsStatus;
-use crate::status;
-use crate::tasks::{RunRow, TaskRow, TaskWhole, TasksStatus};
+use crate::call::alarms::AlarmRow;
+use crate::call::chats::ChatRow;
+use crate::call::doctor::{Check, Verdict};
+use crate::call::heartbeat::{DryRun, HeartbeatStatus, LogRow, Ran};
+use crate::call::ledger::{LedgerCheck, LedgerRow};
+use crate::call::models::{ModelRow, ModelTest};
+#[cfg(feature = "foss")]
+use crate::call::notifications::{GapRow, NotificationsStatus};
+use crate::call::settings::{SettingRow, ToolRow};
+#[cfg(feature = "foss")]
+use crate::call::sms::SmsStatus;
+use crate::call::status::ShellStatus;
+use crate::call::tasks::{RunRow, TaskRow, TaskWhole, TasksStatus};
+use crate::terminal::out::{grouped, visible};
 
-pub(super) fn status(status: &status::Status) -> String {
+pub(super) fn status(status: &crate::call::status::Status) -> String {
     let daemon = match (&status.daemon.address, &status.daemon.since_local) {
         (Some(address), Some(since)) => format!("runs since {}, page at {address}", spoken(since)),
         _ => "does not run; start it: kai".to_owned(),
@@ -41,10 +43,7 @@ pub(super) fn status(status: &status::Status) -> String {
         None => "none is set up; add one: kai models add --help".to_owned(),
     };
     let memory = if status.memory.enabled { "on" } else { "off" };
-    #[cfg_attr(
-        not(any(feature = "sms", feature = "notifications")),
-        expect(unused_mut, reason = "the foss edition has more")
-    )]
+    #[cfg_attr(not(feature = "foss"), expect(unused_mut, reason = "the foss edition has more"))]
     let mut rows = vec![
         ("Kai".to_owned(), format!("{} ({} edition)", status.version, status.edition)),
         ("Home".to_owned(), format!("{} (encrypted, key: {})", visible(&status.home), status.key)),
@@ -59,14 +58,14 @@ pub(super) fn status(status: &status::Status) -> String {
         ),
         ("Shell".to_owned(), shell(&status.shell)),
     ];
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     rows.push(("SMS".to_owned(), sms(&status.sms)));
-    #[cfg(feature = "notifications")]
-    rows.push(("Notifications".to_owned(), super::notifications::sentence(&status.notifications)));
+    #[cfg(feature = "foss")]
+    rows.push(("Notifications".to_owned(), notifications(&status.notifications)));
     columns(&rows)
 }
 
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 fn sms(sms: &SmsStatus) -> String {
     let Some(bridge) = &sms.bridge else { return "no phone is connected".to_owned() };
     let switch = |on| if on { "on" } else { "off" };
@@ -234,7 +233,7 @@ fn happened(record: &Record) -> String {
 pub(super) fn ledger_check(check: &LedgerCheck) -> String {
     match (check.broken_at, &check.what) {
         (_, Some(what)) if check.rolled_back => {
-            format!("The ledger is not complete: {}.\n{}\n", visible(what), crate::noted::NEXT)
+            format!("The ledger is not complete: {}.\n{}\n", visible(what), crate::commands::noted::NEXT)
         }
         (Some(seq), Some(what)) => {
             format!("The ledger is not what it was: record {seq}: {}.\n", visible(what))
@@ -471,6 +470,34 @@ pub(super) fn columns(rows: &[(String, String)]) -> String {
 
 fn lines(lines: impl Iterator<Item = String>) -> String {
     lines.map(|line| line + "\n").collect()
+}
+
+/// How it stands, in one line and one for each gap.
+#[cfg(feature = "foss")]
+pub(super) fn notifications(status: &NotificationsStatus) -> String {
+    let error = status.last_error.as_deref().or(status.hint.as_deref());
+    let why = error.map(|why| format!(": {}", visible(why))).unwrap_or_default();
+    let bridge = status.bridge.as_deref().unwrap_or("none");
+    let said = match status.state.as_str() {
+        _ if !status.supported => "cannot be read on this machine".to_owned(),
+        "listening" => format!("Listener active (bridge: {bridge})"),
+        "inactive" if why.is_empty() => {
+            "on, but nothing is heard while Kai does not run; start it: kai".to_owned()
+        }
+        "inactive" => format!("Listener inactive — check notification access{why}"),
+        "waiting" => format!("waiting for access{why}"),
+        _ => format!("off{why}"),
+    };
+    let dropped = if status.dropped > 0 { format!(", {} dropped", status.dropped) } else { String::new() };
+    let queued = format!("{said}, {} queued{dropped}", status.queued);
+    [queued].into_iter().chain(status.gaps.iter().map(gap_line)).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(feature = "foss")]
+fn gap_line(row: &GapRow) -> String {
+    let clock = |local: &str| local.get(11..16).unwrap_or_default().to_owned();
+    let ended = row.ended_local.as_deref().map_or_else(|| "now".to_owned(), clock);
+    format!("nothing heard {}–{ended} ({})", clock(&row.began_local), visible(&row.gap.why))
 }
 
 #[cfg(test)]

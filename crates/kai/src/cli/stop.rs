@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use kai_assistant::home::Home;
 
-use super::{Asking, out};
+use super::asking::Cli;
 use crate::call::Call;
 use crate::caller::Caller;
 use crate::failure::Failure;
+use crate::terminal::out;
 
 /// It is looked at so often, and so many times. A message that is being sent is carried to its end first.
 const PAUSE: Duration = Duration::from_millis(50);
 const LOOKS: u32 = 500;
 
-pub(super) fn stop(ask: &Asking) -> Result<ExitCode, Failure> {
+pub(super) fn stop(ask: &Cli) -> Result<ExitCode, Failure> {
     let other = demo_runs(&ask.caller.home);
     let stopped = end(&ask.caller)?;
     match (ask.json, stopped) {

@@ -13,14 +13,16 @@ use rustyline::history::MemHistory;
 use rustyline::{Config, Editor};
 
 use super::markdown::Markdown;
-use super::waiting::Waiting;
-use super::{out, yes};
+use super::yes;
 use crate::asking::{Asked, WHY};
-use crate::call::{AskAnswer, Call, Event, ToolState};
+use crate::call::chats::AskAnswer;
+#[cfg(feature = "foss")]
+use crate::call::chats::CodesAnswer;
+use crate::call::{Call, Event, ToolState};
 use crate::caller::{Caller, Line, Watcher};
-#[cfg(any(feature = "sms", feature = "notifications"))]
-use crate::chats::CodesAnswer;
 use crate::failure::Failure;
+use crate::terminal::out;
+use crate::terminal::waiting::Waiting;
 
 /// More than this is no question any more.
 const LONGEST: usize = 4 * 1024 * 1024;
@@ -194,7 +196,7 @@ impl Watcher for Terminal {
                 let why = why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
                 self.note(&format!("[✗ {title} failed{why}]"));
             }
-            #[cfg(feature = "sms")]
+            #[cfg(feature = "foss")]
             Event::Tool { tool, state: ToolState::Done, .. }
                 if matches!(tool.as_str(), "send_sms" | "reply_sms") =>
             {
@@ -243,13 +245,13 @@ fn exact(Asking { call, .. }: &Asking) -> String {
 const HELP: &str = "Type what you want. Ctrl-C stops an answer, Ctrl-D leaves.
   /new        start another conversation
   /help       this";
-#[cfg(any(feature = "sms", feature = "notifications"))]
+#[cfg(feature = "foss")]
 const HELP_CODES: &str = "  /codes      let the assistant see one-time codes in this conversation
   /codes hide hide them again";
 
 fn help() {
     out::note(HELP);
-    #[cfg(any(feature = "sms", feature = "notifications"))]
+    #[cfg(feature = "foss")]
     out::note(HELP_CODES);
 }
 
@@ -274,9 +276,9 @@ pub(super) fn chat(caller: &Caller, mut chat: Which) -> Result<ExitCode, Failure
             "" => {}
             "/help" => help(),
             "/new" => chat = Which::New,
-            #[cfg(any(feature = "sms", feature = "notifications"))]
+            #[cfg(feature = "foss")]
             "/codes" | "/codes show" => codes(&line, chat, true),
-            #[cfg(any(feature = "sms", feature = "notifications"))]
+            #[cfg(feature = "foss")]
             "/codes hide" => codes(&line, chat, false),
             word if is_command(word) => out::complain(&format!("There is no command {word}. See: /help")),
             text => chat = one_turn(&line, text, chat),
@@ -308,7 +310,7 @@ fn one_turn(line: &Line<'_>, text: &str, chat: Which) -> Which {
     }
 }
 
-#[cfg(any(feature = "sms", feature = "notifications"))]
+#[cfg(feature = "foss")]
 fn codes(line: &Line<'_>, chat: Which, show: bool) {
     match line.call::<CodesAnswer>(Call::ChatsCodes { chat, show }, &Terminal::quiet().watching()) {
         Ok(now) => out::note(&now.says),

@@ -10,14 +10,15 @@ use kai_assistant::home::Home;
 use kai_assistant::legible::folded_line;
 use kai_assistant::transfer::{Export, Mode, Outcome};
 
-use super::{Asking, out};
+use super::asking::Cli;
 use crate::call::{Call, ImportCall};
 use crate::erase;
 use crate::failure::Failure;
 use crate::home::ask_text;
+use crate::terminal::out;
 
 pub(super) fn export(
-    ask: &Asking,
+    ask: &Cli,
     file: &Path,
     sections: Vec<String>,
     secrets: bool,
@@ -78,7 +79,7 @@ pub(super) struct How {
     pub(super) no_secrets: bool,
 }
 
-pub(super) fn import(ask: &Asking, file: &Path, sections: &[String], how: How) -> Result<ExitCode, Failure> {
+pub(super) fn import(ask: &Cli, file: &Path, sections: &[String], how: How) -> Result<ExitCode, Failure> {
     let unreadable = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::NotFound => Failure::failed(format!("There is no file {}.", file.display())),
         _ => Failure::failed(format!("{} could not be read: {e}.", file.display())),

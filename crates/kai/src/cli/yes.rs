@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use rustix::termios::{QueueSelector, tcflush};
 
-#[cfg(any(feature = "sms", feature = "notifications"))]
+#[cfg(feature = "foss")]
 use crate::failure::Failure;
 
 /// Asks on the terminal; everything but a plain yes is a no. Whoever types `d` sees `details` and is asked again.
@@ -40,7 +40,7 @@ fn typed(question: &str) -> Option<String> {
 }
 
 /// Asks before something is erased for good; without a terminal it is not. `command` is what was typed.
-#[cfg(any(feature = "sms", feature = "notifications"))]
+#[cfg(feature = "foss")]
 pub(super) fn to_erase(what: &str, command: &str) -> Result<(), Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::failed(format!(

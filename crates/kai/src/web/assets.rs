@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 static CSS: LazyLock<String> = LazyLock::new(|| dense(&lean(include_str!("assets/app.css"))));
 static JS: LazyLock<String> = LazyLock::new(|| lean(include_str!("assets/app.js")));
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 static DRAFTS_JS: LazyLock<String> = LazyLock::new(|| lean(include_str!("assets/drafts.js")));
 const ICON: &str = include_str!("assets/icon.svg");
 
@@ -17,7 +17,7 @@ const ICON: &str = include_str!("assets/icon.svg");
 pub(super) static STYLE: LazyLock<String> = LazyLock::new(|| named("app", &CSS, "css"));
 pub(super) static SCRIPT: LazyLock<String> = LazyLock::new(|| named("app", &JS, "js"));
 /// Only for pages that show drafts.
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 pub(super) static DRAFTS: LazyLock<String> = LazyLock::new(|| named("drafts", &DRAFTS_JS, "js"));
 pub(super) static FAVICON: LazyLock<String> = LazyLock::new(|| named("icon", ICON, "svg"));
 
@@ -47,7 +47,7 @@ pub(super) async fn serve(uri: Uri) -> Response {
     let (content, kind) = match asked {
         _ if asked == *STYLE => (CSS.as_str(), "text/css; charset=utf-8"),
         _ if asked == *SCRIPT => (JS.as_str(), "text/javascript; charset=utf-8"),
-        #[cfg(feature = "sms")]
+        #[cfg(feature = "foss")]
         _ if asked == *DRAFTS => (DRAFTS_JS.as_str(), "text/javascript; charset=utf-8"),
         _ if asked == *FAVICON => (ICON, "image/svg+xml"),
         _ => return StatusCode::NOT_FOUND.into_response(),

@@ -20,23 +20,23 @@ pub(super) fn all(view: &View<'_>) -> Markup {
     }
 }
 
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 fn drafts(view: &View<'_>) -> Markup {
     super::drafts::banner(&view.stored.drafts, view.csrf, &view.zone, view.place.whole)
 }
 
-#[cfg(not(feature = "sms"))]
+#[cfg(not(feature = "foss"))]
 fn drafts(_: &View<'_>) -> Markup {
     html! {}
 }
 
 /// What looks after drafts in the browser.
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 pub(super) fn script() -> Markup {
     html! { script src=(*super::assets::DRAFTS) defer {} }
 }
 
-#[cfg(not(feature = "sms"))]
+#[cfg(not(feature = "foss"))]
 pub(super) fn script() -> Markup {
     html! {}
 }

@@ -2,23 +2,15 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use axum::Form;
-use axum::extract::State;
-use axum::extract::rejection::FormRejection;
-use axum::http::HeaderMap;
-use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::agent::conversation::{self, Whole};
 use kai_assistant::device::alarm::Alarm;
 use kai_assistant::memory::store::{self as memory, Removed};
-use kai_assistant::tasks::store as tasks;
-use kai_assistant::tasks::{Task, TaskRun};
-use serde::Deserialize;
+use kai_assistant::tasks::{Task, TaskRun, store as tasks};
 
-use super::{Web, reply};
-use crate::alarms;
+use crate::app::App;
+use crate::commands::{alarms, models};
 use crate::failure::Failure;
-use crate::models;
 
 /// So long a deletion can be taken back.
 const LIFE: SignedDuration = SignedDuration::from_secs(60);
@@ -33,9 +25,9 @@ pub(super) enum Kept {
     Model(Box<models::Removed>),
 }
 
-/// Where a deletion is told of.
+/// Where the page offers to take a deletion back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum UndoPlace {
     InChats,
     InSettings,
 }
@@ -53,25 +45,25 @@ impl Kept {
         }
     }
 
-    fn told(&self) -> Told {
+    fn undo_place(&self) -> UndoPlace {
         match self {
-            Self::Chat(_) => Told::InChats,
-            Self::Memory(_) | Self::Task(..) | Self::Alarm(_) | Self::Model(_) => Told::InSettings,
+            Self::Chat(_) => UndoPlace::InChats,
+            Self::Memory(_) | Self::Task(..) | Self::Alarm(_) | Self::Model(_) => UndoPlace::InSettings,
         }
     }
 
     /// Puts it back; returns where it is to be seen, if not where the person is.
-    async fn restore(self, web: &Web) -> Result<Option<String>, Failure> {
+    pub(super) async fn restore(self, app: &App) -> Result<Option<String>, Failure> {
         match self {
             Self::Chat(whole) => {
-                let id = web.app.db.write(move |tx| conversation::restore(tx, &whole)).await?;
+                let id = app.db.write(move |tx| conversation::restore(tx, &whole)).await?;
                 return Ok(Some(format!("/c/{}", id.0)));
             }
-            Self::Memory(removed) => web.app.db.write(move |tx| memory::put_back(tx, &removed)).await?,
-            Self::Task(task, runs) => web.app.db.write(move |tx| tasks::restore(tx, &task, &runs)).await?,
-            Self::Alarm(alarm) => alarms::put_back(&web.app, alarm).await?,
+            Self::Memory(removed) => app.db.write(move |tx| memory::put_back(tx, &removed)).await?,
+            Self::Task(task, runs) => app.db.write(move |tx| tasks::restore(tx, &task, &runs)).await?,
+            Self::Alarm(alarm) => alarms::put_back(app, alarm).await?,
             Self::Model(removed) => {
-                if !models::put_back(&web.app, *removed).await? {
+                if !models::put_back(app, *removed).await? {
                     return Err(Failure::failed("Another model has its name by now."));
                 }
             }
@@ -108,14 +100,14 @@ impl Bin {
         heap.kept.drain(..surplus);
     }
 
-    pub(super) fn newest(&self, told: Told, now: Timestamp) -> Option<Deleted> {
+    pub(super) fn newest(&self, undo_place: UndoPlace, now: Timestamp) -> Option<Deleted> {
         let mut heap = self.heap();
         heap.kept.retain(|(_, at, _)| now.duration_since(*at) < LIFE);
-        let newest = heap.kept.iter().rfind(|(.., kept)| kept.told() == told);
+        let newest = heap.kept.iter().rfind(|(.., kept)| kept.undo_place() == undo_place);
         newest.map(|(number, _, kept)| Deleted { number: *number, title: kept.title().to_owned() })
     }
 
-    fn take(&self, number: u64, now: Timestamp) -> Option<Kept> {
+    pub(super) fn take(&self, number: u64, now: Timestamp) -> Option<Kept> {
         let mut heap = self.heap();
         heap.kept.retain(|(_, at, _)| now.duration_since(*at) < LIFE);
         let at = heap.kept.iter().position(|(n, ..)| *n == number)?;
@@ -124,39 +116,6 @@ impl Bin {
 
     fn heap(&self) -> MutexGuard<'_, Heap> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[derive(Deserialize)]
-pub(super) struct UndoForm {
-    number: u64,
-    act: UndoAct,
-}
-
-#[derive(Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-enum UndoAct {
-    Restore,
-    Forget,
-}
-
-pub(super) async fn undo(
-    State(web): State<Web>,
-    headers: HeaderMap,
-    form: Result<Form<UndoForm>, FormRejection>,
-) -> Response {
-    let Ok(Form(UndoForm { number, act })) = form else { return reply::misfilled(&headers) };
-    let restored = match (web.bin.take(number, web.app.clock.now()), act) {
-        (_, UndoAct::Forget) => Ok(None),
-        (Some(kept), UndoAct::Restore) => kept.restore(&web).await,
-        (None, UndoAct::Restore) => Err(Failure::failed("It is too late: that is gone.")),
-    };
-    // The bin is no part of the store, so pages would not hear of it.
-    web.turns.move_on();
-    match restored {
-        Ok(Some(to)) => reply::done(&headers, &to),
-        Ok(None) => reply::done_here(&headers),
-        Err(failure) => reply::not_done(&headers, &failure.message),
     }
 }
 
@@ -189,9 +148,9 @@ mod tests {
         let bin = Bin::default();
         bin.put(kept("first"), at(0));
         bin.put(kept("second"), at(30));
-        let newest = |now| bin.newest(Told::InSettings, now).map(|deleted| deleted.title);
+        let newest = |now| bin.newest(UndoPlace::InSettings, now).map(|deleted| deleted.title);
         assert_eq!(newest(at(59)).as_deref(), Some("second"));
-        assert_eq!(bin.newest(Told::InChats, at(59)), None);
+        assert_eq!(bin.newest(UndoPlace::InChats, at(59)), None);
         assert!(bin.take(1, at(60)).is_none(), "too late");
         assert!(bin.take(2, at(89)).is_some());
         assert!(bin.take(2, at(89)).is_none(), "once");

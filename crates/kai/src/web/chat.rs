@@ -12,14 +12,16 @@ use kai_assistant::settings::THEME;
 use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
 
-use super::signin::Session;
+use super::regions::{self, Regions};
+use super::state::Web;
 use super::turns::Saying;
-use super::view::{self, Place, Regions, Stored, View};
-use super::{Web, banners, icons, live, page, reply, settings};
-#[cfg(feature = "sms")]
-use crate::chats;
+use super::view::{self, Place, Stored, View};
+use super::{banners, icons, live, page, reply, settings};
+use crate::app::sessions::Session;
+#[cfg(feature = "foss")]
+use crate::commands::chats;
+use crate::commands::models;
 use crate::failure::Failure;
-use crate::models;
 
 type Signed = Extension<Option<Session>>;
 
@@ -80,7 +82,7 @@ async fn show(web: &Web, session: Option<Session>, place: Place, untaken: Option
     }
     let csrf = session.csrf();
     let view = View::of(web, &place, &stored, &csrf);
-    let blocks = view.blocks();
+    let blocks = regions::blocks(&view);
     let empty = if blocks.is_empty() {
         beginning(web, &csrf).await
     } else {
@@ -108,7 +110,7 @@ fn body(
     untaken: Option<&Untaken<'_>>,
     demo: bool,
 ) -> Markup {
-    let Regions { banners, turn, controls, chats, state } = view.regions();
+    let Regions { banners, turn, controls, chats, state } = regions::regions(view);
     html! {
         a class="skip" href="#chat-input" { "To the message field" }
         div class="app chat" data-chat=[view.place.chat.map(|id| id.0)] data-have=(live::sum(blocks)) {
@@ -210,7 +212,7 @@ fn no_model(why_not: Option<&str>, csrf: &str) -> Markup {
         a class="button primary" href="/settings/models" data-testid="set-up-model" { "Set one up" }
         p class="quiet" { "Or in a terminal on the machine where Kai runs:" }
         pre { "kai models add ollama --model qwen3\nkai models add openai" }
-        @if cfg!(feature = "sms") {
+        @if cfg!(feature = "foss") {
             p class="quiet" { "Just looking? The demo has a simulated phone and a scripted model; nothing of it is real." }
             form method="post" action="/demo" data-live {
                 input type="hidden" name="csrf" value=(csrf);
@@ -316,13 +318,13 @@ pub(super) async fn heartbeat_seen(State(web): State<Web>, headers: HeaderMap) -
     }
 }
 
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 #[derive(Deserialize)]
 pub(super) struct CodesForm {
     codes: CodesClick,
 }
 
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 #[derive(Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 enum CodesClick {
@@ -331,7 +333,7 @@ enum CodesClick {
 }
 
 /// *Show codes to the assistant*, and the way back.
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 pub(super) async fn codes(
     State(web): State<Web>,
     Path(id): Path<i64>,

@@ -12,9 +12,11 @@ use kai_assistant::untrusted::Untrusted;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{Web, icons, page, reply};
+use super::state::Web;
+use super::{icons, page, reply};
+use crate::call::sms::{Button, DraftRow, TapCall};
+use crate::commands::sms;
 use crate::failure::Failure;
-use crate::sms::{self, Button, DraftRow, TapCall};
 
 /// `whole` is the long one that the person asked to see, where no script can unfold it.
 pub(super) fn banner(drafts: &[DraftRow], csrf: &str, zone: &TimeZone, whole: Option<i64>) -> Markup {

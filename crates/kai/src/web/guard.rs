@@ -16,8 +16,9 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use kai_assistant::settings::ALLOWED_HOSTS;
 
-use super::signin::{self, Session};
-use super::{Web, page, upload};
+use super::state::Web;
+use super::{page, signin, upload};
+use crate::app::sessions::{self, Session};
 use crate::places::Badge;
 
 /// More than any form of ours.
@@ -51,7 +52,7 @@ pub(super) async fn guard(State(web): State<Web>, request: Request, next: Next) 
 async fn admit(web: &Web, mut request: Request) -> Result<Request, Response> {
     let cookie = signin::cookie(&web.app.home_id, request.headers());
     let now = web.app.clock.now();
-    let known = web.app.db.read(move |tx| signin::recognise(tx, cookie, now)).await;
+    let known = web.app.db.read(move |tx| sessions::recognise(tx, cookie, now)).await;
     let (values, session) = known.map_err(|e: kai_assistant::db::DbError| page::trouble(&e.to_string()))?;
 
     let host = host_of(request.headers()).ok_or_else(|| refuse(StatusCode::BAD_REQUEST, NO_HOST))?;

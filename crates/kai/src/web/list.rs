@@ -7,9 +7,10 @@ use kai_assistant::agent::conversation::{Conversation, ConversationId};
 use maud::{Markup, html};
 
 use super::bin::Kept;
+use super::state::Web;
 use super::view::View;
-use super::{Web, icons, reply};
-use crate::chats;
+use super::{icons, reply};
+use crate::commands::chats;
 use crate::failure::Failure;
 
 /// A page stays light however long somebody has lived with Kai.

@@ -18,12 +18,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::signin::Session;
+use super::settings;
+use super::state::Web;
 use super::turns::Ended;
 use super::view::{self, Place, Stored, View};
-use super::{Web, settings};
+use crate::app::App;
+use crate::app::sessions::Session;
 use crate::failure::Failure;
-use crate::wire::App;
+use crate::web::regions;
 
 /// What moves together is sent together; also as often as the eye wants to see an answer grow.
 const PACE: Duration = Duration::from_millis(60);
@@ -257,11 +259,11 @@ impl Chat {
         let mut patches = vec![];
         let from = (stored.reached, turn);
         if self.made_from.as_ref() != Some(&from) {
-            let (blocks, patch) = newer(&view.blocks(), self.blocks.take(), &self.have);
+            let (blocks, patch) = newer(&regions::blocks(&view), self.blocks.take(), &self.have);
             patches.extend(patch);
             (self.blocks, self.made_from) = (Some(blocks), Some(from));
         }
-        Ok(Some(Sight { regions: view.regions().named(), patches }))
+        Ok(Some(Sight { regions: regions::regions(&view).named(), patches }))
     }
 }
 

@@ -10,9 +10,11 @@ mod banners;
 mod bin;
 mod chat;
 mod connections;
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 mod demo;
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
+mod demo_child;
+#[cfg(feature = "foss")]
 mod drafts;
 mod guard;
 mod icons;
@@ -22,12 +24,15 @@ mod markdown;
 mod page;
 mod patient;
 mod peer;
+mod regions;
 mod reply;
 mod settings;
 pub(crate) mod signin;
+mod state;
 mod talk;
 mod trust;
 mod turns;
+mod undo;
 mod upload;
 mod view;
 
@@ -37,35 +42,11 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
-use bin::Bin;
-use kai_assistant::db::Migration;
+use state::Web;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use turns::Turns;
 
-use crate::wire::App;
-
-pub(crate) const MIGRATIONS: [Migration; 2] = [
-    Migration { name: "signin/1", sql: include_str!("../../migrations/signin.sql") },
-    Migration { name: "signin/2", sql: include_str!("../../migrations/signin2.sql") },
-];
-
-/// What handlers work on.
-#[derive(Clone)]
-pub(crate) struct Web {
-    app: Arc<App>,
-    address: SocketAddr,
-    turns: Arc<Turns>,
-    bin: Arc<Bin>,
-    passing: Arc<settings::Passing>,
-    stop: CancellationToken,
-    #[cfg(feature = "sms")]
-    demo: demo::Demo,
-}
-
-/// Of a page that other machines can reach.
-pub(crate) const ON_A_NETWORK: &str = "whoever is on that network can read along and take the session. Safer: a tunnel, \
-                                       or HTTPS in front of it (README, \"From another device\").";
+use crate::app::App;
 
 /// Serves until told to stop, then lets requests under way finish.
 pub(crate) async fn serve(
@@ -74,29 +55,29 @@ pub(crate) async fn serve(
     address: SocketAddr,
     stop: CancellationToken,
 ) {
-    let (turns, bin, passing) = (Arc::default(), Arc::default(), Arc::default());
+    let (turns, bin, ephemeral) = (Arc::default(), Arc::default(), Arc::default());
     let web = Web {
         app,
         address,
         turns,
         bin,
-        passing,
+        ephemeral,
         stop: stop.clone(),
-        #[cfg(feature = "sms")]
-        demo: demo::Demo::default(),
+        #[cfg(feature = "foss")]
+        demo: demo_child::DemoChild::default(),
     };
     let noticing = tokio::spawn(live::notice_others(web.clone()));
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     tokio::spawn(crate::demo::story(Arc::clone(&web.app), web.app.pages.subscribe()));
     connections::serve(listener, router(web.clone()), stop).await;
     noticing.abort();
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     web.demo.end();
 }
 
 fn router(web: Web) -> Router {
     features()
-        .merge(settings::routes())
+        .merge(settings::routes(&web))
         .route("/", get(chat::current))
         .route("/new", get(chat::fresh))
         .route("/say", post(chat::say_first))
@@ -105,7 +86,7 @@ fn router(web: Web) -> Router {
         .route("/c/{id}/stop", post(chat::stop))
         .route("/c/{id}/again", post(chat::again))
         .route("/c/{id}/delete", post(list::delete))
-        .route("/undo", post(bin::undo))
+        .route("/undo", post(undo::undo))
         .route("/click", post(chat::click))
         .route("/heartbeat/seen", post(chat::heartbeat_seen))
         .route("/events", get(live::events))
@@ -119,7 +100,7 @@ fn router(web: Web) -> Router {
 }
 
 /// What only the foss edition has.
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 fn features() -> Router<Web> {
     Router::new()
         .route("/drafts/{id}/tap", post(drafts::tap))
@@ -128,7 +109,7 @@ fn features() -> Router<Web> {
         .route("/c/{id}/codes", post(chat::codes))
 }
 
-#[cfg(not(feature = "sms"))]
+#[cfg(not(feature = "foss"))]
 fn features() -> Router<Web> {
     Router::new()
 }

@@ -8,7 +8,7 @@ use kai_assistant::home::Home;
 use maud::{DOCTYPE, Markup, html};
 
 use super::assets::{FAVICON, SCRIPT, STYLE};
-use crate::daemon;
+use crate::app::facts;
 
 /// A whole page. `theme` is the setting: system, light or dark.
 pub(super) fn frame(title: &str, theme: &str, head: &Markup, body: &Markup) -> Markup {
@@ -64,7 +64,7 @@ pub(super) fn sign_in(headers: &HeaderMap, home: &Home) -> Response {
         StatusCode::UNAUTHORIZED,
         "Sign in to Kai",
         &head,
-        &html! { p { "On the machine where Kai runs, type " code { (daemon::link(home)) } " and open the link it prints." } },
+        &html! { p { "On the machine where Kai runs, type " code { (facts::link_command(home)) } " and open the link it prints." } },
     )
 }
 
@@ -74,7 +74,7 @@ pub(super) fn used_link(home: &Home) -> Response {
         "This link does not work any more",
         &html! {},
         &html! {
-            p { "A sign-in link works once and then expires. Type " code { (daemon::link(home)) } " for a fresh one." }
+            p { "A sign-in link works once and then expires. Type " code { (facts::link_command(home)) } " for a fresh one." }
         },
     )
 }
@@ -88,7 +88,7 @@ pub(super) fn strangers_link(home: &Home) -> Response {
         &html! {
             p {
                 "Kai couldn’t confirm that your browser runs as that user. On the machine where Kai runs, type "
-                code { (daemon::link(home)) } " and open the link it prints."
+                code { (facts::link_command(home)) } " and open the link it prints."
             }
         },
     )

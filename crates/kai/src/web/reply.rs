@@ -39,7 +39,7 @@ pub(super) fn said(sentence: &str) -> Response {
 }
 
 /// It was done, and is to be seen under another address, to which a form may not lead by itself.
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 pub(super) fn done_elsewhere(headers: &HeaderMap, link: &str) -> Response {
     if by_script(headers) {
         return told(StatusCode::OK, &json!({"to": link}));

@@ -1,9 +1,11 @@
 //! What a conversation has read, and what the assistant may see in it: a line under the messages.
 
+#[cfg(feature = "foss")]
+use kai_assistant::agent::conversation::Codes;
 use kai_assistant::agent::conversation::Whole;
 use kai_assistant::gate::Level;
-#[cfg(any(feature = "sms", feature = "notifications"))]
-use kai_assistant::{agent::conversation::Codes, settings::CODE_REDACTION_ENABLED};
+#[cfg(feature = "foss")]
+use kai_assistant::settings::CODE_REDACTION_ENABLED;
 use maud::{Markup, html};
 
 use super::icons;
@@ -33,7 +35,7 @@ pub(super) fn line(view: &View<'_>) -> Markup {
     }
 }
 
-#[cfg(any(feature = "sms", feature = "notifications"))]
+#[cfg(feature = "foss")]
 fn codes(view: &View<'_>, chat: &Whole) -> Markup {
     let Some(id) = view.place.chat.filter(|_| view.stored.values.on(&CODE_REDACTION_ENABLED)) else {
         return html! {};
@@ -51,7 +53,7 @@ fn codes(view: &View<'_>, chat: &Whole) -> Markup {
     }
 }
 
-#[cfg(not(any(feature = "sms", feature = "notifications")))]
+#[cfg(not(feature = "foss"))]
 fn codes(_: &View<'_>, _: &Whole) -> Markup {
     html! {}
 }

@@ -14,9 +14,9 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::chats;
+use crate::app::App;
+use crate::commands::chats;
 use crate::failure::Failure;
-use crate::wire::App;
 
 /// A question waits so long for its click; then it is a no. Shorter than a turn may be silent.
 const PATIENCE: Duration = Duration::from_mins(10);

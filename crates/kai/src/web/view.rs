@@ -4,22 +4,21 @@
 use jiff::tz::TimeZone;
 use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Reached, Whole};
 use kai_assistant::db::DbError;
-use kai_assistant::heartbeat;
-use kai_assistant::lease;
 use kai_assistant::settings::Values;
 use kai_assistant::words::Words;
-use maud::{Markup, html};
+use kai_assistant::{heartbeat, lease};
 use rusqlite::Transaction;
 use serde::Deserialize;
 
-use super::bin::{Deleted, Told};
-use super::signin::{self, Session};
-use super::talk::{self, Telling};
+use super::bin::{Deleted, UndoPlace};
+use super::state::Web;
 use super::turns::{Question, Sight};
-use super::{Web, banners, icons, list, trust};
-#[cfg(feature = "sms")]
-use crate::sms::{self, DraftRow};
-use crate::wire::App;
+use crate::app::App;
+use crate::app::sessions::{self, Session};
+#[cfg(feature = "foss")]
+use crate::call::sms::DraftRow;
+#[cfg(feature = "foss")]
+use crate::commands::sms;
 
 /// What an address asks to see.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -43,7 +42,7 @@ pub(super) struct Stored {
     pub(super) held: bool,
     pub(super) list: Vec<Conversation>,
     pub(super) heartbeat: Option<ConversationId>,
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     pub(super) drafts: Vec<DraftRow>,
     pub(super) values: Values,
     /// The session has ended in the meantime.
@@ -58,11 +57,11 @@ pub(super) async fn stored(
     session: &Session,
     known: Option<Stored>,
 ) -> Result<Stored, DbError> {
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     let drafts = sms::drafts(&web.app).await?;
     let (place, now, cookie) = (place.clone(), web.app.clock.now(), session.token());
     let read = move |tx: &Transaction<'_>| {
-        let (values, session) = signin::recognise(tx, Some(cookie), now)?;
+        let (values, session) = sessions::recognise(tx, Some(cookie), now)?;
         let reached = place.chat.map_or(Ok(Reached::default()), |id| conversation::reached(tx, id))?;
         let held = place.chat.map_or(Ok(false), |id| lease::held(tx, &id.lease(), now))?;
         let chat = match (place.chat, known) {
@@ -83,7 +82,7 @@ pub(super) async fn stored(
             held,
             list,
             heartbeat,
-            #[cfg(feature = "sms")]
+            #[cfg(feature = "foss")]
             drafts,
             values,
             signed_out,
@@ -91,31 +90,6 @@ pub(super) async fn stored(
         Ok(stored)
     };
     web.app.db.read(read).await
-}
-
-/// Everything that changes by itself but the messages.
-pub(super) struct Regions {
-    pub(super) banners: Markup,
-    pub(super) turn: Markup,
-    pub(super) controls: Markup,
-    pub(super) chats: Markup,
-    /// For those who hear the page.
-    pub(super) state: Markup,
-}
-
-impl Regions {
-    /// Each under the id of its element.
-    pub(super) fn named(self) -> Vec<(&'static str, String)> {
-        let Self { banners, turn, controls, chats, state } = self;
-        let all = [
-            ("banners", banners),
-            ("turn", turn),
-            ("controls", controls),
-            ("chats", chats),
-            ("state", state),
-        ];
-        all.into_iter().map(|(id, region)| (id, region.into_string())).collect()
-    }
 }
 
 /// Everything a page is made of.
@@ -144,7 +118,7 @@ impl<'a> View<'a> {
             busy: busy.collect(),
             sight: place.chat.and_then(|id| web.turns.sight(id)),
             questions: web.turns.questions(),
-            deleted: web.bin.newest(Told::InChats, web.app.clock.now()),
+            deleted: web.bin.newest(UndoPlace::InChats, web.app.clock.now()),
         }
     }
 
@@ -153,7 +127,7 @@ impl<'a> View<'a> {
     }
 
     /// The turn waits for the person's click.
-    fn asks(&self) -> bool {
+    pub(super) fn asks(&self) -> bool {
         self.sight.as_ref().is_some_and(|sight| !sight.questions.is_empty())
     }
 
@@ -163,43 +137,9 @@ impl<'a> View<'a> {
         self.stored.held && self.sight.is_none() && self.stored.chat.as_ref().is_some_and(open)
     }
 
-    fn coming(&self) -> Option<&Sight> {
+    pub(super) fn coming(&self) -> Option<&Sight> {
         let newest = self.stored.chat.as_ref().and_then(|chat| newest(&chat.entries));
         coming(self.sight.as_ref(), newest)
-    }
-
-    pub(super) fn regions(&self) -> Regions {
-        let elsewhere = self.answered_elsewhere().then(Sight::default);
-        Regions {
-            banners: banners::all(self),
-            turn: html! {
-                (talk::turn(self.coming().or(elsewhere.as_ref()), self.words))
-                (trust::line(self))
-            },
-            controls: self.controls(),
-            chats: list::rows(self),
-            state: html! { @if self.running() { (if self.asks() { "Kai waits for your answer" } else { "Kai is answering" }) } },
-        }
-    }
-
-    /// Send, and Stop while there is something to stop: beside it, so that a double click on Send does not hit it.
-    fn controls(&self) -> Markup {
-        let running = self.place.chat.filter(|_| self.running());
-        html! {
-            @if let Some(id) = running {
-                button class="round" id="stop" type="submit" formaction=(format!("/c/{}/stop", id.0)) formnovalidate
-                    data-testid="chat-stop" aria-label="Stop" title="Stop" { (icons::stop()) }
-            }
-            button class="round primary" id="send" type="submit" data-testid="chat-send" aria-label="Send" title="Send"
-                disabled[running.is_some()] { (icons::send()) }
-        }
-    }
-
-    pub(super) fn blocks(&self) -> Vec<String> {
-        let (Some(id), Some(chat)) = (self.place.chat, &self.stored.chat) else { return vec![] };
-        let (csrf, words, zone, sight) = (self.csrf, self.words, &self.zone, self.sight.as_ref());
-        let waits = self.running() || self.answered_elsewhere();
-        talk::blocks(&chat.entries, &Telling { id, csrf, words, zone, sight, waits })
     }
 }
 

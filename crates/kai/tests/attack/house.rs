@@ -26,11 +26,13 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::call::{Around, Call};
-use crate::caller::Nobody;
+use crate::answer;
+use crate::app::App;
+use crate::call::Call;
+use crate::caller_env::CallerEnv;
+use crate::commands::sms;
 use crate::machine::{Machine, PhoneParts};
-use crate::wire::App;
-use crate::{answer, sms};
+use kai_assistant::agent::Nobody;
 
 /// Notes the name and the arguments of every call, a line each.
 const NOTE: &str =
@@ -75,7 +77,7 @@ impl House {
         let house = Self { app: Arc::new(app), clock, internet, phone, _home: home };
         house.inbox(&[]);
         house.tray(&[]);
-        tokio::spawn(crate::notifications::listen_on(
+        tokio::spawn(crate::commands::notifications::listen_on(
             Arc::clone(&house.app),
             tokio_util::sync::CancellationToken::new(),
         ));
@@ -94,7 +96,7 @@ impl House {
 
     async fn set(&self, key: &str, value: &str) {
         let set = Call::SettingsSet { key: key.to_owned(), value: value.to_owned() };
-        answer::answer(&self.app, set, &Around::default(), &Nobody).await.unwrap();
+        answer::answer(&self.app, set, &CallerEnv::default(), &Nobody).await.unwrap();
     }
 
     fn file(&self, name: &str) -> PathBuf {

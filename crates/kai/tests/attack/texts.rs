@@ -22,7 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::counts::{self, Counts, Own};
 use super::house::{House, Wary, http, model};
-use crate::{chats, sms, web};
+use crate::commands::{chats, sms};
+use crate::web;
 
 /// Texts that are delivered together.
 const BATCH: usize = 8;
@@ -106,7 +107,7 @@ impl Visitor {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(web::serve(Arc::clone(&house.app), listener, address, CancellationToken::new()));
-        let link = web::signin::fresh_link(&house.app).await.unwrap().url;
+        let link = crate::app::sessions::fresh_link(&house.app).await.unwrap().url;
         let (_, token) = link.split_once("/login").unwrap();
         let mut visitor = Self { address: address.to_string(), cookie: String::new() };
         let answer = visitor.get(&format!("/login{token}")).await;

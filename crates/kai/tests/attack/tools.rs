@@ -13,7 +13,8 @@ use rusqlite::Transaction;
 use serde_json::{Value, json};
 
 use super::house::{House, PAGE, Wary, http, model};
-use crate::sms::{self, Button, TapCall};
+use crate::call::sms::{Button, TapCall};
+use crate::commands::sms;
 
 const SECRET: &str = "the-secret-of-the-person";
 /// A memory that an older store holds from what strangers wrote, and that nobody has confirmed.

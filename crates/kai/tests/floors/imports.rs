@@ -130,13 +130,15 @@ fn statements(code: &str) -> Vec<String> {
 fn paths(code: &str, module: &[String]) -> BTreeSet<Vec<String>> {
     let uses = statements(code);
     let trees = uses.iter().filter_map(|said| said.split_once("use ")).flat_map(|(_, tree)| leaves(tree));
-    let named = ["crate::", "super::"].into_iter().flat_map(|start| code.match_indices(start));
-    let inline = named.filter(|(at, _)| !code[..*at].ends_with([':', '_'])).map(|(at, _)| {
+    let starts = ["crate::", "super::"].into_iter().flat_map(|start| code.match_indices(start));
+    let inline = starts.filter(|(at, _)| !code[..*at].ends_with([':', '_'])).map(|(at, _)| {
         let path: String =
             code[at..].chars().take_while(|c| c.is_alphanumeric() || matches!(c, '_' | ':')).collect();
         path.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>()
     });
-    trees.chain(inline).filter_map(|path| absolute(&path, module)).collect()
+    // What stands before a brace names nothing yet.
+    let named = trees.chain(inline).filter_map(|path| absolute(&path, module));
+    named.filter(|path| !path.is_empty()).collect()
 }
 
 /// A path from the root of the crate; `None` for one that leads to another crate.

@@ -1,5 +1,6 @@
-//! Keeps the files of a crate in a straight line: none imports, over others, itself. Reads the imports, so that a circle
-//! fails here before anyone has to argue about it. The binary's own files are not held to it yet.
+//! Keeps the house straight: no file of any crate imports, over others, itself, and the rooms of the roof stand on floors,
+//! each of which uses only what is below it. Reads the imports, so that a circle or an arrow that runs back up fails
+//! here before anyone has to argue about it.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
@@ -10,7 +11,26 @@ use std::path::{Path, PathBuf};
 
 use imports::Crate;
 
-const CRATES: [&str; 3] = ["llm", "assistant", "bridges"];
+const CRATES: [&str; 4] = ["llm", "assistant", "bridges", "kai"];
+
+/// The rooms of `crates/kai` from the ground up. One floor's rooms do not know each other.
+const ROOF: &[&[&str]] = &[
+    &["asking", "caller_env", "failure", "places", "terminal"],
+    &["crash", "logs", "machine"],
+    &["home"],
+    &["call", "erase"],
+    &["app"],
+    &["wire"],
+    &["commands"],
+    &["demo"],
+    &["answer"],
+    &["socket"],
+    &["caller"],
+    &["web"],
+    &["daemon"],
+    &["cli"],
+    &["main"],
+];
 
 fn sources_of(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src")
@@ -24,6 +44,33 @@ fn no_files_import_each_other_in_a_circle() {
             panic!("crates/{name}: a circle of imports: {}", circle.join(" -> "));
         }
     }
+}
+
+#[test]
+fn the_roof_stands_on_its_floors() {
+    let up = back_arrows(&Crate::read(&sources_of("kai")), ROOF);
+    assert!(up.is_empty(), "ARCHITECTURE.md says what may use what:\n{}", up.join("\n"));
+}
+
+/// Every import that leads to the same floor or further up, and every room that has no floor.
+fn back_arrows(house: &Crate, floors: &[&[&str]]) -> Vec<String> {
+    let room = |file: &str| file.split(['/', '.']).next().unwrap().to_owned();
+    let floor = |room: &str| floors.iter().position(|rooms| rooms.contains(&room));
+    let mut found = vec![];
+    for source in house.sources.values() {
+        let from = room(&source.name);
+        let Some(stands) = floor(&from) else {
+            found.push(format!("{} has no floor", source.name));
+            continue;
+        };
+        for (file, path) in house.imports(source) {
+            let to = room(file);
+            if to != from && floor(&to).is_none_or(|below| below >= stands) {
+                found.push(format!("{} uses {path}", source.name));
+            }
+        }
+    }
+    found
 }
 
 /// Which file imports which. Module files hold the others together, so what they import makes no circle.
@@ -73,4 +120,21 @@ fn a_circle_is_found() {
     assert_eq!(circle(&arrows(&found)), Some(vec!["a.rs", "b/c.rs", "a.rs"]));
     write("a.rs", "pub struct A;\n#[cfg(test)]\nmod tests {\n    use crate::b::C;\n}\n");
     assert_eq!(circle(&arrows(&Crate::read(folder.path()))), None, "tests may import whom they like");
+}
+
+/// The test can fail: one import that runs back up is found.
+#[test]
+fn a_back_arrow_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    std::fs::create_dir(folder.path().join("above")).unwrap();
+    let floors: &[&[&str]] = &[&["below"], &["above"], &["main"]];
+    write("main.rs", "mod above;\nmod below;\n");
+    write("above/mod.rs", "use crate::below::B;\npub struct A;\n");
+    write("below.rs", "pub struct B;\n");
+    assert_eq!(back_arrows(&Crate::read(folder.path()), floors), Vec::<String>::new());
+    write("below.rs", "pub struct B;\nfn deliberate(_: crate::above::A) {}\n");
+    assert_eq!(back_arrows(&Crate::read(folder.path()), floors), ["below.rs uses above::A"]);
+    write("beside.rs", "");
+    assert_eq!(back_arrows(&Crate::read(folder.path()), floors).len(), 2, "a room without a floor is told");
 }

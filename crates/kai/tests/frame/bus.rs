@@ -31,13 +31,13 @@ impl Bus {
     }
 
     /// Ends it, with everybody's connection, and starts it again at the same place.
-    #[cfg(feature = "notifications")]
+    #[cfg(feature = "foss")]
     pub(crate) fn restart(&mut self) {
         self.stop();
         (self.daemon, self.address) = launch(&self.home.path().join("bus.conf"));
     }
 
-    #[cfg(feature = "notifications")]
+    #[cfg(feature = "foss")]
     pub(crate) fn stop(&mut self) {
         drop(self.daemon.kill());
         self.daemon.wait().unwrap();

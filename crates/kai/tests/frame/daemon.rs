@@ -37,7 +37,7 @@ fn kai_stop_is_over_when_the_daemon_is_gone() {
     assert_eq!(again.ended().0, Some(0));
 }
 
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 #[test]
 fn the_demo_is_stopped_by_its_own_name() {
     let home = Home::new();

@@ -309,7 +309,7 @@ fn programs_see_nothing_of_kais_keys() {
 }
 
 /// The demo is started from the page as a process of its own, and has no use for the keys of models.
-#[cfg(all(target_os = "linux", feature = "sms"))]
+#[cfg(all(target_os = "linux", feature = "foss"))]
 #[test]
 fn the_demo_sees_nothing_of_kais_keys() {
     let home = Home::new();

@@ -192,7 +192,7 @@ fn a_locked_home_says_how_to_open_it() {
 fn places_and_clocks() {
     let home = prepared();
     says(&home, kai(home.path()).env("TZ", "Nowhere/Atall"), "time zone", "unknown", "Set TZ");
-    #[cfg(feature = "notifications")]
+    #[cfg(feature = "foss")]
     says(
         &home,
         kai(home.path()).env_remove("DBUS_SESSION_BUS_ADDRESS").env("XDG_RUNTIME_DIR", "/nowhere"),
@@ -200,7 +200,7 @@ fn places_and_clocks() {
         "cannot be read here",
         "start Kai inside the session",
     );
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     says(
         &home,
         kai(home.path()).env("TERMUX_VERSION", "0.118.1"),
@@ -227,7 +227,7 @@ fn what_failed_by_itself_is_found_later() {
     says(&home, &mut kai(home.path()), "heartbeat", "used up its 5 tokens", "heartbeat_daily_tokens 0");
 }
 
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 mod phones {
     use super::*;
     use crate::phone::Phone;

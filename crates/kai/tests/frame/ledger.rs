@@ -35,7 +35,7 @@ fn what_is_in_the_ledger_is_what_left_to_the_byte() {
     assert_eq!(home.run(&["ledger", "who", "4711"]).out, "No request held it.\n");
 }
 
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 #[test]
 fn who_saw_a_message_has_an_exact_answer() {
     use crate::kit::{Daemon, Done, Home, kai};

@@ -126,7 +126,7 @@ fn a_long_ledger_is_read_page_by_page_and_says_how_long_it_is_kept() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 #[test]
 fn who_saw_a_message_is_answered_on_the_page() {
     use crate::kit::{Daemon, Done, Home, kai};

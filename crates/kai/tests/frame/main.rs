@@ -4,12 +4,12 @@
 #![expect(clippy::disallowed_methods, reason = "these tests live in real time")]
 
 mod ask;
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 mod banners;
 mod browser;
 mod bus;
 mod cli;
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 mod codes;
 mod context;
 mod crowd;
@@ -24,7 +24,7 @@ mod kit;
 mod ledger;
 mod ledger_page;
 mod models_page;
-#[cfg(all(target_os = "linux", feature = "notifications"))]
+#[cfg(all(target_os = "linux", feature = "foss"))]
 mod notifications;
 mod notify;
 mod page;
@@ -33,11 +33,11 @@ mod provider;
 mod refusals;
 mod rollback;
 mod settings;
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 mod settings_phone;
 #[cfg(target_os = "linux")]
 mod shell;
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 mod sms;
 #[cfg(target_os = "linux")]
 mod soak;

@@ -17,7 +17,7 @@ use crate::provider::{Act, Provider};
 /// A screen that nobody sees, and dunst on it.
 pub(crate) struct Desktop {
     screen: Child,
-    #[cfg_attr(not(feature = "notifications"), expect(dead_code, reason = "for another dunst"))]
+    #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "for another dunst"))]
     display: String,
     dunst: Child,
     pub(crate) bus: Bus,
@@ -49,7 +49,7 @@ impl Desktop {
     }
 
     /// Ends dunst and starts another one, which counts its notifications from the beginning.
-    #[cfg(feature = "notifications")]
+    #[cfg(feature = "foss")]
     pub(crate) fn restart_dunst(&mut self) {
         drop(self.dunst.kill());
         self.dunst.wait().unwrap();
@@ -255,7 +255,7 @@ fn a_tap_without_a_browser_is_only_logged() {
 }
 
 /// On a phone the tap runs Kai's own command, long after the notification was shown: the link is made at that moment.
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 #[test]
 fn a_tap_on_the_phone_opens_the_report_and_the_draft() {
     use crate::banners::use_model;

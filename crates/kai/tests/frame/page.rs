@@ -217,7 +217,7 @@ fn without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed() {
     );
     assert_eq!(browser.run("return document.getElementById('chat-input').value"), "Hello?");
     assert!(browser.texts("message-user").is_empty());
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     {
         browser.click("try-demo");
         browser.until("the demo", "return document.querySelector('.tag')?.innerText.startsWith('Demo')");

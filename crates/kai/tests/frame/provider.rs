@@ -17,7 +17,7 @@ pub(crate) enum Act {
     /// A stream in pieces; each but the first waits for [`Provider::go_on`].
     Steps(Vec<String>),
     /// Whatever these make of the request.
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     Answers(fn(&Asked) -> Act),
     /// The same piece, until the caller hangs up or so many bytes are gone.
     Floods(String, u64),
@@ -159,14 +159,14 @@ impl Provider {
             state.asked.push(asked.clone());
             if state.script.len() > 1 { state.script.remove(0) } else { state.script[0].clone() }
         };
-        #[cfg(feature = "sms")]
+        #[cfg(feature = "foss")]
         let act = if let Act::Answers(of) = act { of(&asked) } else { act };
         self.play(&mut stream, act);
     }
 
     fn play(&self, stream: &mut TcpStream, act: Act) {
         match act {
-            #[cfg(feature = "sms")]
+            #[cfg(feature = "foss")]
             Act::Answers(_) => panic!("what answers makes an act that does something"),
             Act::Floods(piece, bytes) => {
                 drop(stream.write_all(STREAM.as_bytes()));

@@ -168,7 +168,7 @@ fn a_phone_that_does_not_let_us_send_is_said() {
     browser.fine();
 }
 
-#[cfg(feature = "notifications")]
+#[cfg(feature = "foss")]
 #[test]
 fn notifications_wait_for_access_and_tell_how_they_stand() {
     let provider = Provider::start(std::iter::repeat_n(Act::says("Yes."), 3));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::ask::with_model;
 use crate::browser::Browser;
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 use crate::kit;
 use crate::kit::{Daemon, Home, kai};
 use crate::page::check;
@@ -175,8 +175,8 @@ fn the_phones_page_says_what_is_connected_what_it_lacks_and_how_to_connect_one()
     open(&browser, &daemon, "/settings/phones");
     assert!(browser.texts("phone-bridge")[0].contains("Nothing is connected"));
     let abilities = browser.texts("ability").join("\n");
-    assert_eq!(abilities.contains("Read SMS"), cfg!(feature = "sms"), "{abilities}");
-    assert_eq!(abilities.contains("Read notifications"), cfg!(feature = "notifications"), "{abilities}");
+    assert_eq!(abilities.contains("Read SMS"), cfg!(feature = "foss"), "{abilities}");
+    assert_eq!(abilities.contains("Read notifications"), cfg!(feature = "foss"), "{abilities}");
     assert!(abilities.contains("Not here"));
     browser.until_says("pkg install termux-api");
     at_every_size(&browser, "phones");
@@ -194,7 +194,7 @@ fn the_phones_page_says_what_is_connected_what_it_lacks_and_how_to_connect_one()
         browser.texts("ability").into_iter().find(|row| row.starts_with(what)).unwrap_or_default()
     };
     assert!(row("Show you notifications").contains("Ready"));
-    if cfg!(feature = "sms") {
+    if cfg!(feature = "foss") {
         assert!(row("Read SMS").contains("Off"), "{}", row("Read SMS"));
         let on = phone.command().args(["settings", "set", "sms_send_enabled", "true"]).output().unwrap();
         assert!(on.status.success());
@@ -258,7 +258,7 @@ fn going_through_many_pages_holds_up_nobody() {
 }
 
 /// With what the demo has lived through; also the pictures of the documentation.
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 #[test]
 fn the_demo_has_something_to_show_on_every_page() {
     let home = Home::new();

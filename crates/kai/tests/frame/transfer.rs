@@ -122,7 +122,7 @@ fn erasing_needs_the_typed_words_and_a_stopped_daemon() {
     let home = Home::new();
     remember(&home, "a", "b");
     std::fs::write(home.path().join("notes.txt"), "mine").unwrap();
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     {
         let demo = crate::kit::Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
         let early = home.type_at("erase", "erase everything\n");

@@ -220,7 +220,7 @@ fn a_session_outlives_the_daemon() {
 }
 
 /// Two clicks at once lead into one demo, and it ends with the Kai that started it.
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 #[test]
 fn two_posts_to_the_demo_start_one() {
     let home = Home::new();

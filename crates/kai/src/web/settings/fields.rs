@@ -3,7 +3,7 @@
 use kai_assistant::settings::{Kind, Setting};
 use maud::{Markup, html};
 
-use super::Look;
+use super::look::Look;
 use super::parts::{form, plain};
 
 /// A choice among few.
@@ -49,7 +49,7 @@ pub(super) fn field(look: &Look<'_>, card: &str, field: &Field<'_>) -> Markup {
     let Field { setting, label, testid } = field;
     let (kind, help) = (setting.kind, format!("{testid}-help"));
     let stored = look.values.of(setting);
-    let typed = look.told.filter(|told| told.typed(card, "key") == Some(&setting.key));
+    let typed = look.error.filter(|told| told.typed(card, "key") == Some(&setting.key));
     let value = match kind {
         Kind::Secret => "",
         _ => typed.and_then(|told| told.typed(card, "value")).unwrap_or(&stored),

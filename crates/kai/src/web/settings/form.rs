@@ -3,46 +3,28 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::{FromRequest, Query, Request};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
+use kai_assistant::agent::Nobody;
 use kai_assistant::settings::{self, Kind, Setting};
 use maud::{Markup, html};
 
-use super::{Page, Place, render};
+use super::look::{FormError, Page, Place};
 use crate::answer::answer;
+use crate::app::App;
+use crate::app::sessions::Session;
 use crate::call::Call;
-use crate::caller::Nobody;
 use crate::failure::Failure;
-use crate::web::signin::Session;
-use crate::web::{Web, page, reply};
-use crate::wire::App;
+use crate::web::state::Web;
+use crate::web::{page, reply};
 
 /// What was sent, and from where.
 pub(super) struct Form {
     pub(super) web: Web,
-    session: Session,
     headers: HeaderMap,
     fields: BTreeMap<String, String>,
-}
-
-/// What somebody without a script is told on the page that comes back, and what they had typed.
-pub(super) struct Told {
-    card: String,
-    sentence: String,
-    fields: BTreeMap<String, String>,
-}
-
-impl Told {
-    /// What was typed into a field and could not be taken.
-    pub(super) fn typed(&self, card: &str, field: &str) -> Option<&str> {
-        self.fields.get(field).filter(|_| self.card == card).map(String::as_str)
-    }
-
-    /// The sentence, if it is for this card.
-    pub(super) fn to(&self, card: &str) -> Option<&str> {
-        (self.card == card).then_some(self.sentence.as_str())
-    }
 }
 
 impl FromRequest<Web> for Form {
@@ -51,14 +33,14 @@ impl FromRequest<Web> for Form {
     async fn from_request(request: Request, web: &Web) -> Result<Self, Response> {
         let headers = request.headers().clone();
         let session = request.extensions().get::<Option<Session>>().cloned().flatten();
-        let session = session.ok_or_else(|| page::sign_in(&headers, &web.app.home))?;
+        session.ok_or_else(|| page::sign_in(&headers, &web.app.home))?;
         let fields = axum::Form::<BTreeMap<String, String>>::from_request(request, web).await;
         let axum::Form(mut fields) = fields.map_err(|_| reply::misfilled(&headers))?;
         for typed in fields.values_mut() {
             // Forms carry line ends as CR LF.
             *typed = typed.replace("\r\n", "\n");
         }
-        Ok(Self { web: web.clone(), session, headers, fields })
+        Ok(Self { web: web.clone(), headers, fields })
     }
 }
 
@@ -94,7 +76,7 @@ impl Form {
     }
 
     /// Tells what came of it: a sentence, which may be empty, or why not.
-    pub(super) async fn answer(self, done: Result<&str, Failure>) -> Response {
+    pub(super) fn answer(self, done: Result<&str, Failure>) -> Response {
         // Not everything that a card shows is in the store.
         self.web.turns.move_on();
         if reply::by_script(&self.headers) {
@@ -108,9 +90,9 @@ impl Form {
         match done {
             Ok(_) => Redirect::to(&format!("{}#{card}", place.address())).into_response(),
             Err(failure) => {
-                let told = Told { card, sentence: failure.message, fields: self.fields };
                 let status = if failure.code == 2 { StatusCode::BAD_REQUEST } else { StatusCode::CONFLICT };
-                render(&self.web, &self.session, &place, status, Some(&told)).await
+                let error = FormError { place, status, card, sentence: failure.message, fields: self.fields };
+                (status, Extension(error)).into_response()
             }
         }
     }
@@ -128,7 +110,7 @@ impl Form {
 /// `/settings/set`: one setting, by its key, as `kai settings set` does it.
 pub(super) async fn set(form: Form) -> Response {
     let done = set_value(&form).await;
-    form.answer(done.map(|()| "")).await
+    form.answer(done.map(|()| ""))
 }
 
 /// `/settings/text`: what an editor holds. Kai's own words are no words of the person's: they may get better.
@@ -137,7 +119,7 @@ pub(super) async fn set_text(form: Form) -> Response {
     let value = if reset || text == form.field("own").trim() { "" } else { text };
     let done =
         form.call(Call::SettingsSet { key: form.field("key").to_owned(), value: value.to_owned() }).await;
-    form.answer(done.map(|()| "Saved.")).await
+    form.answer(done.map(|()| "Saved."))
 }
 
 async fn set_value(form: &Form) -> Result<(), Failure> {

@@ -9,15 +9,17 @@ use maud::{Markup, html};
 
 use super::fields::{Choice, Field, choice, choice_on_page, field};
 use super::form::Form;
+use super::look::Look;
 use super::parts::{Region, fact, plain};
-use super::{Look, transfer};
+use super::transfer;
+use crate::app::App;
 use crate::call::Call;
-use crate::erase;
+use crate::commands::status;
 use crate::failure::Failure;
-use crate::machine;
-use crate::status;
-use crate::web::{Web, page, signin};
-use crate::wire::App;
+use crate::web::page;
+use crate::web::settings::sessions;
+use crate::web::state::Web;
+use crate::{erase, machine};
 
 pub(super) fn routes() -> Router<Web> {
     Router::new()
@@ -30,7 +32,7 @@ pub(super) fn routes() -> Router<Web> {
 pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let app = &look.web.app;
     let now = app.clock.now();
-    let living = app.db.read(move |tx| signin::living(tx, now)).await?;
+    let living = app.db.read(move |tx| sessions::living(tx, now)).await?;
     Ok(vec![
         Region::card("look", "Look and language", looks(look)),
         Region::card("signin", "Signing in", signing_in(look, living)),
@@ -126,9 +128,9 @@ fn erasing(look: &Look<'_>) -> Markup {
 }
 
 async fn make_link(headers: HeaderMap, form: Form) -> Response {
-    let link = match signin::fresh_link(form.app()).await {
+    let link = match sessions::fresh_link(form.app()).await {
         Ok(link) => link.url,
-        Err(failure) => return form.answer(Err(failure)).await,
+        Err(failure) => return form.answer(Err(failure)),
     };
     // Under the name by which the person reaches this page; the guard has checked it.
     let here = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
@@ -139,14 +141,14 @@ async fn make_link(headers: HeaderMap, form: Form) -> Response {
 
 async fn revoke(form: Form) -> Response {
     let done = form.call(Call::RevokeLinks).await;
-    form.answer(done.map(|()| "")).await
+    form.answer(done.map(|()| ""))
 }
 
 /// The daemon ends, and erases what it leaves behind.
 async fn erase_all(form: Form) -> Response {
     if form.field("words").trim() != erase::WORDS {
         let sentence = format!("Nothing was erased. For that, type exactly: {}", erase::WORDS);
-        return form.answer(Err(Failure::usage(sentence))).await;
+        return form.answer(Err(Failure::usage(sentence)));
     }
     form.app().erase.cancel();
     page::erased(&form.app().home.dir.display().to_string())

@@ -15,15 +15,16 @@ use kai_assistant::settings::LEDGER_RETENTION_DAYS;
 use kai_assistant::words::Words;
 use maud::{Markup, html};
 
+use super::ephemeral::Checked;
 use super::fields::{Field, field};
 use super::form::Form;
+use super::look::{Look, Place};
 use super::parts::{Button, Region, button, fact};
-use super::passing::Checked;
-use super::{Look, Place};
+use crate::app::App;
+use crate::commands::ledger as kept_ledger;
 use crate::failure::Failure;
-use crate::ledger as kept_ledger;
-use crate::web::{Web, icons, page};
-use crate::wire::App;
+use crate::web::state::Web;
+use crate::web::{icons, page};
 
 /// Records on one page.
 const PAGE: usize = 25;
@@ -60,15 +61,15 @@ const KINDS: &[(&str, &str)] = &[
     ("tool_call", "Tool calls"),
     ("tool_result", "Results of tools"),
     ("click", "Clicks"),
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     ("codes", "Codes shown"),
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     ("draft", "Drafts"),
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     ("tap", "Taps on Send"),
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     ("sent", "What became of a tap"),
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     ("discarded", "Drafts taken away"),
     ("restored", "Restored copies you accepted"),
 ];
@@ -109,7 +110,7 @@ fn records(look: &Look<'_>, piece: &Piece, wrong: Option<&str>) -> Markup {
     let paged = !look.place.says("before").is_empty();
     html! {
         details open[filtered] {
-            summary data-testid="ledger-filters" { (if cfg!(any(feature = "sms", feature = "notifications")) { "Filter, or ask who saw a message" } else { "Filter" }) }
+            summary data-testid="ledger-filters" { (if cfg!(feature = "foss") { "Filter, or ask who saw a message" } else { "Filter" }) }
             (filters(look, filtered))
         }
         @if let Some(wrong) = wrong { p class="remark" { (wrong) } }
@@ -165,7 +166,7 @@ fn filters(look: &Look<'_>, filtered: bool) -> Markup {
             (input("conversation", "Conversation", "text"))
             (input("day", "Day", "date"))
             (input("text", "Words in it", "text"))
-            @if cfg!(any(feature = "sms", feature = "notifications")) {
+            @if cfg!(feature = "foss") {
                 (input("who", "Who saw message", "text"))
             }
             div class="choices" {
@@ -322,7 +323,7 @@ async fn bytes(State(web): State<Web>, Path(seq): Path<i64>) -> Response {
 }
 
 fn whole(look: &Look<'_>, extent: &Extent) -> Markup {
-    let checked = look.web.passing.checked();
+    let checked = look.web.ephemeral.checked();
     let zone = look.web.app.clock.zone();
     html! {
         p {
@@ -344,7 +345,7 @@ fn whole(look: &Look<'_>, extent: &Extent) -> Markup {
             },
             Some(Checked::At(_, check)) if check.rolled_back => p class="error" data-testid="ledger-checked" {
                 "The ledger is not complete: " (check.what.as_deref().unwrap_or_default()) ". "
-                (crate::noted::NEXT)
+                (crate::commands::noted::NEXT)
             },
             Some(Checked::At(_, check)) => p class="error" data-testid="ledger-checked" {
                 "It is not what it was. At record " (check.broken_at.unwrap_or_default()) ": "
@@ -364,7 +365,7 @@ fn whole(look: &Look<'_>, extent: &Extent) -> Markup {
 async fn verify(form: Form) -> Response {
     let web = form.web.clone();
     let checking = async move {
-        if !web.passing.begin_check() {
+        if !web.ephemeral.begin_check() {
             return Ok(());
         }
         web.turns.move_on();
@@ -372,12 +373,12 @@ async fn verify(form: Form) -> Response {
             Ok(check) => Checked::At(web.app.clock.now(), check),
             Err(error) => Checked::Failed(error.to_string()),
         };
-        web.passing.end_check(done);
+        web.ephemeral.end_check(done);
         web.turns.move_on();
         Ok(())
     };
     let begun = form.start(checking).await;
-    form.answer(begun.map(|()| "")).await
+    form.answer(begun.map(|()| ""))
 }
 
 #[cfg(test)]

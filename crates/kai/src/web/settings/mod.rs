@@ -12,114 +12,64 @@
 //! to the [`super::bin`], and the strip at the bottom takes it back.
 
 mod agent;
+mod ephemeral;
 mod fields;
 mod form;
 mod general;
 mod ledger;
+mod look;
 mod models;
 mod parts;
-mod passing;
 mod phones;
 mod tools;
 mod transfer;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use axum::extract::{Query, State};
+use axum::extract::{Query, Request, State};
 use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use kai_assistant::settings::{THEME, Values};
+pub(super) use ephemeral::Ephemeral;
+use kai_assistant::settings::THEME;
+pub(super) use look::{FIRST, Page, Place};
+use look::{FormError, Look, ProbePhone};
 use maud::{Markup, html};
-use serde::Deserialize;
-
-use form::Told;
 use parts::Region;
-pub(super) use passing::Passing;
 
-use super::signin::{self, Session};
-use super::{Web, icons, page};
+use super::state::Web;
+use super::{icons, page};
+use crate::app::sessions::{self, Session};
 use crate::failure::Failure;
 
-/// The pages, in the order in which they are listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Page {
-    Agent,
-    Tools,
-    Models,
-    Phones,
-    General,
-    Ledger,
-}
-
-/// Where the chat leads.
-pub(super) const FIRST: &str = Page::ALL[0].path();
-
-impl Page {
-    const ALL: &[Self] = &[Self::Agent, Self::Tools, Self::Models, Self::Phones, Self::General, Self::Ledger];
-
-    /// As `/events` and forms know it.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::Tools => "tools",
-            Self::Models => "models",
-            Self::Phones => "phones",
-            Self::Ledger => "ledger",
-            Self::General => "general",
-        }
-    }
-
-    const fn path(self) -> &'static str {
-        match self {
-            Self::Agent => "/settings/agent",
-            Self::Tools => "/settings/tools",
-            Self::Models => "/settings/models",
-            Self::Phones => "/settings/phones",
-            Self::Ledger => "/ledger",
-            Self::General => "/settings/general",
-        }
-    }
-
-    fn title(self) -> &'static str {
-        match self {
-            Self::Agent => "Agent",
-            Self::Tools => "Tools",
-            Self::Models => "Models",
-            Self::Phones => "Phones",
-            Self::Ledger => "Ledger",
-            Self::General => "General",
-        }
-    }
-
-    fn icon(self) -> Markup {
-        match self {
-            Self::Agent => icons::heart(),
-            Self::Tools => icons::build(),
-            Self::Models => icons::spark(),
-            Self::Phones => icons::phone(),
-            Self::Ledger => icons::book(),
-            Self::General => icons::gear(),
-        }
-    }
-
-    async fn regions(self, look: &Look<'_>) -> Result<Vec<Region>, Failure> {
-        match self {
-            Self::Agent => agent::regions(look).await,
-            Self::Tools => tools::regions(look).await,
-            Self::Models => models::regions(look).await,
-            Self::Phones => phones::regions(look).await,
-            Self::Ledger => ledger::regions(look).await,
-            Self::General => general::regions(look).await,
-        }
+fn icon(page: Page) -> Markup {
+    match page {
+        Page::Agent => icons::heart(),
+        Page::Tools => icons::build(),
+        Page::Models => icons::spark(),
+        Page::Phones => icons::phone(),
+        Page::Ledger => icons::book(),
+        Page::General => icons::gear(),
     }
 }
 
-pub(super) fn routes() -> Router<Web> {
+async fn regions_of(page: Page, look: &Look<'_>) -> Result<Vec<Region>, Failure> {
+    match page {
+        Page::Agent => agent::regions(look).await,
+        Page::Tools => tools::regions(look).await,
+        Page::Models => models::regions(look).await,
+        Page::Phones => phones::regions(look).await,
+        Page::Ledger => ledger::regions(look).await,
+        Page::General => general::regions(look).await,
+    }
+}
+
+pub(super) fn routes(web: &Web) -> Router<Web> {
     let pages = Page::ALL.iter().fold(Router::new(), |router, &page| {
-        let show = move |web: State<Web>, session: Signed, query: Asked| show(page, web, session, query);
+        let show =
+            move |web: State<Web>, session: Signed, query: AddressQuery| show(page, web, session, query);
         router.route(page.path(), get(show))
     });
     pages
@@ -130,97 +80,27 @@ pub(super) fn routes() -> Router<Web> {
         .merge(ledger::routes())
         .route("/settings/set", post(form::set))
         .route("/settings/text", post(form::set_text))
+        .layer(from_fn_with_state(web.clone(), show_refusals))
+}
+
+/// Renders the page anew around a form that was refused, for browsers without a script.
+async fn show_refusals(
+    State(web): State<Web>,
+    Extension(session): Signed,
+    request: Request,
+    next: Next,
+) -> Response {
+    let mut response = next.run(request).await;
+    match (response.extensions_mut().remove::<FormError>(), session) {
+        (Some(error), Some(session)) => {
+            render(&web, &session, &error.place, error.status, Some(&error)).await
+        }
+        _ => response,
+    }
 }
 
 type Signed = Extension<Option<Session>>;
-type Asked = Query<BTreeMap<String, String>>;
-
-/// What an address asks to see.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
-    page: Page,
-    query: BTreeMap<String, String>,
-}
-
-impl Place {
-    pub(super) fn new(page: Page, query: BTreeMap<String, String>) -> Self {
-        Self { page, query }
-    }
-
-    /// What the address says under this name.
-    fn says(&self, name: &str) -> &str {
-        self.query.get(name).map(String::as_str).unwrap_or_default()
-    }
-
-    /// Parts of cards that are unfolded.
-    fn shown(&self) -> BTreeSet<&str> {
-        self.says("show").split(',').filter(|part| !part.is_empty()).collect()
-    }
-
-    fn shows(&self, part: &str) -> bool {
-        self.shown().contains(part)
-    }
-
-    /// The one thing of this kind that is opened.
-    fn open(&self, kind: &str) -> Option<&str> {
-        self.says("open").strip_prefix(kind)?.strip_prefix(':')
-    }
-
-    /// The address that shows a part, or that no longer does.
-    fn turned(&self, part: &str) -> String {
-        let mut shown = self.shown();
-        if !shown.remove(part) {
-            shown.insert(part);
-        }
-        self.with("show", &shown.into_iter().collect::<Vec<_>>().join(","))
-    }
-
-    /// The address with something else opened, or nothing.
-    fn opening(&self, kind: &str, which: Option<&str>) -> String {
-        let what = which.map(|which| format!("{kind}:{which}")).unwrap_or_default();
-        self.with("open", &what)
-    }
-
-    /// The address with another value under this name.
-    fn with(&self, name: &str, value: &str) -> String {
-        let mut query = self.query.clone();
-        query.insert(name.to_owned(), value.to_owned());
-        Self::new(self.page, query).address()
-    }
-
-    fn address(&self) -> String {
-        let pairs = self.query.iter().filter(|(_, value)| !value.is_empty());
-        let pairs: Vec<String> =
-            pairs.map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect();
-        let mark = if pairs.is_empty() { "" } else { "?" };
-        format!("{}{mark}{}", self.page.path(), pairs.join("&"))
-    }
-}
-
-/// As the name or value of a query.
-fn encoded(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,:".contains(&byte);
-    let part = |byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    text.bytes().map(part).collect()
-}
-
-/// Does looking at a page ask the phone, which may take seconds? The first sight of a page does not wait for that; the
-/// one who keeps it true does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asking {
-    No,
-    Phone,
-}
-
-/// A look at a page: who looks, from where, and what they were just told.
-struct Look<'a> {
-    web: &'a Web,
-    place: &'a Place,
-    csrf: &'a str,
-    values: Values,
-    asking: Asking,
-    told: Option<&'a Told>,
-}
+type AddressQuery = Query<BTreeMap<String, String>>;
 
 /// What a page shows now, for somebody who is signed in.
 async fn look<'a>(
@@ -228,16 +108,16 @@ async fn look<'a>(
     session: &Session,
     csrf: &'a str,
     place: &'a Place,
-    asking: Asking,
-    told: Option<&'a Told>,
+    probe: ProbePhone,
+    error: Option<&'a FormError>,
 ) -> Result<Option<(Look<'a>, Vec<Region>)>, Failure> {
     let (cookie, now) = (session.token(), web.app.clock.now());
-    let (values, living) = web.app.db.read(move |tx| signin::recognise(tx, Some(cookie), now)).await?;
+    let (values, living) = web.app.db.read(move |tx| sessions::recognise(tx, Some(cookie), now)).await?;
     if living.is_none() {
         return Ok(None);
     }
-    let look = Look { web, place, csrf, values, asking, told };
-    let mut regions = place.page.regions(&look).await?;
+    let look = Look { web, place, csrf, values, probe, error };
+    let mut regions = regions_of(place.page, &look).await?;
     regions.push(Region::bare("undo", parts::undo(&look)));
     Ok(Some((look, regions)))
 }
@@ -249,7 +129,7 @@ pub(super) async fn named(
     place: &Place,
 ) -> Result<Option<Vec<(&'static str, String)>>, Failure> {
     let csrf = session.csrf();
-    let looked = look(web, session, &csrf, place, Asking::Phone, None).await?;
+    let looked = look(web, session, &csrf, place, ProbePhone::Phone, None).await?;
     let named = |regions: Vec<Region>| {
         regions.into_iter().map(|region| (region.id, region.content.into_string())).collect()
     };
@@ -260,7 +140,7 @@ async fn show(
     page: Page,
     State(web): State<Web>,
     Extension(session): Signed,
-    Query(query): Asked,
+    Query(query): AddressQuery,
 ) -> Response {
     let Some(session) = session else { return page::sign_in(&HeaderMap::new(), &web.app.home) };
     render(&web, &session, &Place::new(page, query), StatusCode::OK, None).await
@@ -271,10 +151,10 @@ async fn render(
     session: &Session,
     place: &Place,
     status: StatusCode,
-    told: Option<&Told>,
+    error: Option<&FormError>,
 ) -> Response {
     let csrf = session.csrf();
-    match look(web, session, &csrf, place, Asking::No, told).await {
+    match look(web, session, &csrf, place, ProbePhone::No, error).await {
         Ok(Some((look, regions))) => {
             let title = format!("{} · Settings · Kai", place.page.title());
             let theme = look.values.of(&THEME);
@@ -315,7 +195,7 @@ fn side(look: &Look<'_>) -> Markup {
             ul {
                 @for page in Page::ALL {
                     @let here = (*page == look.place.page).then_some("page");
-                    li { a href=(page.path()) aria-current=[here] { (page.icon()) (page.title()) } }
+                    li { a href=(page.path()) aria-current=[here] { (icon(*page)) (page.title()) } }
                 }
             }
         }

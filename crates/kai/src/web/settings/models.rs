@@ -7,22 +7,23 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::legible::visible;
-use kai_assistant::models::is_unencrypted;
-use kai_assistant::models::preset;
 use kai_assistant::models::store::Move;
+use kai_assistant::models::{is_unencrypted, preset};
 use kai_llm::{Preset, presets};
 use maud::{Markup, html};
 
-use super::Look;
+use super::ephemeral::Trial;
 use super::form::Form;
+use super::look::Look;
 use super::parts::{Button, Region, button, form};
-use super::passing::Trial;
-use crate::call::{Call, ModelRow, NewModel};
-use crate::cli::out::grouped;
+use crate::call::Call;
+use crate::call::models::{ModelRow, NewModel};
+use crate::commands::models;
 use crate::failure::Failure;
-use crate::models;
+use crate::terminal::out::grouped;
 use crate::web::bin::Kept;
-use crate::web::{Web, icons, reply};
+use crate::web::state::Web;
+use crate::web::{icons, reply};
 
 pub(super) fn routes() -> Router<Web> {
     Router::new()
@@ -68,7 +69,7 @@ struct Stands {
 
 fn model(look: &Look<'_>, row: &ModelRow, stands: Stands) -> Markup {
     let name = visible(&row.name);
-    let trial = look.web.passing.trial(&row.name);
+    let trial = look.web.ephemeral.trial(&row.name);
     html! {
         li class="model" data-testid="model" data-model=(name) {
             div class="model-head" {
@@ -229,7 +230,7 @@ struct Fields<'a> {
 
 fn fields(look: &Look<'_>, shown: &Fields<'_>) -> Markup {
     let Fields { card, preset, name, base_url, model, key, context } = *shown;
-    let typed = |field: &str| look.told.and_then(|told| told.typed(card, field));
+    let typed = |field: &str| look.error.and_then(|told| told.typed(card, field));
     let line = |field: &str, label: &str, value: &str, hint: &str| {
         let id = format!("{card}-{field}");
         html! {
@@ -276,11 +277,11 @@ async fn add(headers: HeaderMap, form: Form) -> Response {
     let done = form.call(Call::ModelsAdd(new)).await;
     match done {
         Ok(()) => {
-            form.web.passing.forget_trial(&name);
+            form.web.ephemeral.forget_trial(&name);
             // To the page anew: what was typed, a key perhaps, must not stay in its fields.
             reply::done(&headers, "/settings/models#models")
         }
-        Err(failure) => form.answer(Err(failure)).await,
+        Err(failure) => form.answer(Err(failure)),
     }
 }
 
@@ -288,39 +289,39 @@ async fn add(headers: HeaderMap, form: Form) -> Response {
 async fn test(form: Form) -> Response {
     let (web, name) = (form.web.clone(), form.field("name").to_owned());
     let trying = async move {
-        if !web.passing.begin_trial(&name) {
+        if !web.ephemeral.begin_trial(&name) {
             return Ok(());
         }
         web.turns.move_on();
         let app = Arc::clone(&web.app);
         let tested = models::test(&app, &app.around, Some(&name)).await;
         match tested.map(|tests| tests.into_iter().next()) {
-            Ok(Some(test)) => web.passing.end_trial(&name, Trial::Asked(test)),
-            Ok(None) => web.passing.forget_trial(&name),
-            Err(failure) => web.passing.end_trial(&name, Trial::Failed(failure.message)),
+            Ok(Some(test)) => web.ephemeral.end_trial(&name, Trial::Asked(test)),
+            Ok(None) => web.ephemeral.forget_trial(&name),
+            Err(failure) => web.ephemeral.end_trial(&name, Trial::Failed(failure.message)),
         }
         web.turns.move_on();
         Ok(())
     };
     let begun = form.start(trying).await;
-    form.answer(begun.map(|()| "")).await
+    form.answer(begun.map(|()| ""))
 }
 
 async fn shift(form: Form) -> Response {
     let way = if form.field("way") == "up" { Move::Up } else { Move::Down };
     let done = models::shift(form.app(), form.field("name").to_owned(), way).await;
-    form.answer(done.map(|_| "")).await
+    form.answer(done.map(|_| ""))
 }
 
 async fn remove(form: Form) -> Response {
     let done = put_away(&form.web, form.field("name").to_owned()).await;
-    form.answer(done.map(|()| "")).await
+    form.answer(done.map(|()| ""))
 }
 
 async fn put_away(web: &Web, name: String) -> Result<(), Failure> {
-    let removed = models::remove(&web.app, name.clone()).await?;
+    let removed = models::remove_undoable(&web.app, name.clone()).await?;
     web.bin.put(Kept::Model(Box::new(removed)), web.app.clock.now());
-    web.passing.forget_trial(&name);
+    web.ephemeral.forget_trial(&name);
     web.turns.move_on();
     Ok(())
 }

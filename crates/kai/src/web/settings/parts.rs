@@ -3,9 +3,9 @@
 use kai_assistant::settings::{Kind, Setting};
 use maud::{Markup, html};
 
-use super::Look;
 use super::form::hidden;
-use crate::web::bin::Told;
+use super::look::Look;
+use crate::web::bin::UndoPlace;
 use crate::web::icons;
 
 /// A part of a page that is kept true.
@@ -38,7 +38,7 @@ impl Region {
             section class="card" aria-label=(title) data-testid=[testid] {
                 h2 { (title) }
                 div class="parts" id=(id) { (content) }
-                p class="told" role="status" { @if let Some(told) = look.told.and_then(|told| told.to(id)) { (told) } }
+                p class="told" role="status" { @if let Some(told) = look.error.and_then(|told| told.to(id)) { (told) } }
             }
         }
     }
@@ -166,7 +166,7 @@ pub(super) struct Editor<'a> {
 pub(super) fn editor(look: &Look<'_>, card: &str, editor: &Editor<'_>) -> Markup {
     let stored = look.values.of(editor.setting);
     let key = editor.setting.key.as_ref();
-    let typed = look.told.filter(|told| told.typed(card, "key") == Some(key));
+    let typed = look.error.filter(|told| told.typed(card, "key") == Some(key));
     let meant = if stored.is_empty() { editor.own.trim() } else { &stored };
     let text = typed.and_then(|told| told.typed(card, "value")).unwrap_or(meant);
     let longest = if let Kind::Text { longest } = editor.setting.kind { longest } else { 0 };
@@ -226,7 +226,7 @@ pub(super) fn fact(name: &str, value: &str) -> Markup {
 
 /// What was deleted a moment ago, at the bottom of the page.
 pub(super) fn undo(look: &Look<'_>) -> Markup {
-    let deleted = look.web.bin.newest(Told::InSettings, look.web.app.clock.now());
+    let deleted = look.web.bin.newest(UndoPlace::InSettings, look.web.app.clock.now());
     html! {
         @if let Some(deleted) = deleted {
             div class="card bar" data-testid="undo-bar" {
@@ -245,7 +245,7 @@ pub(super) fn undo(look: &Look<'_>) -> Markup {
 }
 
 /// What is kept of a source that is off, and the way to erase it: unfolded first, so that one tap does not do it.
-#[cfg(any(feature = "sms", feature = "notifications"))]
+#[cfg(feature = "foss")]
 pub(super) fn erasing(look: &Look<'_>, card: &str, kept: &str, action: &str) -> Markup {
     let part = format!("erase-{card}");
     let here = look.place.turned(&part);

@@ -4,16 +4,16 @@ use kai_assistant::settings::BRIDGE_TERMUX;
 use maud::{Markup, html};
 
 use super::fields::{Choice, choice};
+use super::look::{Look, ProbePhone};
 use super::parts::Region;
-use super::{Asking, Look};
+use crate::app::App;
 use crate::failure::Failure;
 use crate::machine::NOT_IN_DEMO;
 use crate::web::icons;
-use crate::wire::App;
 
 pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let app = &look.web.app;
-    if look.asking == Asking::Phone {
+    if look.probe == ProbePhone::Phone {
         ask(app, look).await;
     }
     let bridges = bridges(app);
@@ -34,10 +34,7 @@ enum Stands {
     /// It works.
     On,
     /// It could, and is not wanted.
-    #[cfg_attr(
-        not(any(feature = "sms", feature = "notifications")),
-        expect(dead_code, reason = "what this edition has is always wanted")
-    )]
+    #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "what this edition has is always wanted"))]
     Off,
     /// Something is missing, and what to do.
     Lacks(String),
@@ -47,17 +44,17 @@ enum Stands {
 
 /// What is on is asked about; a phone is not bothered for what is off.
 #[cfg_attr(
-    not(any(feature = "sms", feature = "notifications")),
+    not(feature = "foss"),
     expect(clippy::unused_async, unused_variables, reason = "there is nobody to ask")
 )]
 async fn ask(app: &App, look: &Look<'_>) {
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     if let Some(inbox) = &app.phone.inbox
         && look.values.on(&kai_assistant::settings::SMS_ENABLED)
     {
         inbox.look().await;
     }
-    #[cfg(feature = "notifications")]
+    #[cfg(feature = "foss")]
     if let Some(source) = &app.notifications
         && look.values.on(&kai_assistant::settings::NOTIFICATIONS_ENABLED)
     {
@@ -68,9 +65,9 @@ async fn ask(app: &App, look: &Look<'_>) {
 /// The bridges that were found, each once, as people call them.
 fn bridges(app: &App) -> Vec<&'static str> {
     let mut found: Vec<&str> = vec![];
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     found.extend(app.phone.bridge);
-    #[cfg(feature = "notifications")]
+    #[cfg(feature = "foss")]
     found.extend(app.notifications.as_ref().map(|source| source.listener.name()));
     if crate::machine::in_termux() && app.notifier.is_some() {
         found.push("termux");
@@ -108,27 +105,25 @@ fn abilities(app: &App, look: &Look<'_>) -> Vec<Ability> {
     all
 }
 
-#[cfg_attr(
-    not(any(feature = "sms", feature = "notifications")),
-    expect(unused_variables, reason = "this edition reads no messages")
-)]
+#[cfg_attr(not(feature = "foss"), expect(unused_variables, reason = "this edition reads no messages"))]
 fn of_messages(app: &App, look: &Look<'_>) -> Vec<Ability> {
     vec![
-        #[cfg(feature = "sms")]
+        #[cfg(feature = "foss")]
         Ability { what: "Read SMS", stands: foss::reading(app, look) },
-        #[cfg(feature = "sms")]
+        #[cfg(feature = "foss")]
         Ability { what: "Send SMS, each after your tap", stands: foss::sending(app, look) },
-        #[cfg(feature = "notifications")]
+        #[cfg(feature = "foss")]
         Ability { what: "Read notifications", stands: foss::notifications(app, look) },
     ]
 }
 
-#[cfg(any(feature = "sms", feature = "notifications"))]
+#[cfg(feature = "foss")]
 mod foss {
     use kai_assistant::access::Access;
     use kai_assistant::settings::{self, Setting};
 
-    use super::{App, Look, Stands};
+    use super::super::look::Look;
+    use super::{App, Stands};
 
     /// What the platform last said counts; what it was never asked is nothing against it.
     fn stands(look: &Look<'_>, switch: &Setting, access: Option<Access>) -> Stands {
@@ -139,10 +134,10 @@ mod foss {
         }
     }
 
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     const NO_PHONE: &str = "No phone is connected that can do this.";
 
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     pub(super) fn reading(app: &App, look: &Look<'_>) -> Stands {
         match &app.phone.inbox {
             Some(inbox) if inbox.lacks().is_some() => {
@@ -153,7 +148,7 @@ mod foss {
         }
     }
 
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     pub(super) fn sending(app: &App, look: &Look<'_>) -> Stands {
         match app.phone.sending() {
             Some(known) => stands(look, &settings::SMS_SEND_ENABLED, known.last()),
@@ -161,7 +156,7 @@ mod foss {
         }
     }
 
-    #[cfg(feature = "notifications")]
+    #[cfg(feature = "foss")]
     pub(super) fn notifications(app: &App, look: &Look<'_>) -> Stands {
         match &app.notifications {
             Some(source) => stands(look, &settings::NOTIFICATIONS_ENABLED, source.known()),
@@ -213,16 +208,16 @@ fn connecting(look: &Look<'_>) -> Markup {
             li { "In Termux, install what Kai needs: " code { "pkg install termux-api rust clang perl make" } }
             li { "In Kai’s sources there, build it: " code { "cargo install --locked --path crates/kai" } }
             li { "Run Kai there: " code { "kai" } ", and open the link that it prints in the phone’s browser." }
-            @if cfg!(feature = "sms") {
+            @if cfg!(feature = "foss") {
                 li { "Turn on what Kai may read on the page " a href="/settings/agent" { "Agent" } ". Android then asks you for each permission." }
             }
         }
         h3 { "On a Linux desktop" }
         p {
             "Start Kai inside your session, so that it finds the session bus. It then shows its notifications there"
-            @if cfg!(feature = "notifications") { ", and can read those of other apps" } "."
+            @if cfg!(feature = "foss") { ", and can read those of other apps" } "."
         }
-        @if !cfg!(feature = "sms") {
+        @if !cfg!(feature = "foss") {
             p class="quiet" { "This is the store edition: it reads no messages and no notifications, wherever it runs." }
         }
         (choice(look, "connect", &Choice {

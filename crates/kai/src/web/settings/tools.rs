@@ -9,14 +9,14 @@ use kai_assistant::words::Words;
 use maud::{Markup, html};
 
 use super::fields::{Choice, Field, choice, field};
+use super::look::{Look, ProbePhone};
 use super::parts::{Region, form};
-use super::{Asking, Look};
+use crate::app::App;
 use crate::failure::Failure;
-use crate::wire::App;
 
 pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let app = &look.web.app;
-    if look.asking == Asking::Phone {
+    if look.probe == ProbePhone::Phone {
         app.toolbox.look(&look.values).await;
     }
     let words = App::words(&look.values, &app.around);

@@ -14,14 +14,15 @@ use kai_assistant::legible::{folded_line, visible};
 use kai_assistant::transfer::{Export, Mode, Outcome, Section};
 use maud::{Markup, html};
 
-use super::Look;
+use super::ephemeral::{File, Upload};
 use super::form::{Form, hidden};
+use super::look::Look;
 use super::parts::{form, link, plain};
-use super::passing::{File, Upload};
 use crate::call::ImportCall;
+use crate::commands::transfer;
 use crate::failure::Failure;
-use crate::transfer;
-use crate::web::{Web, guard, page, reply, upload};
+use crate::web::state::Web;
+use crate::web::{guard, page, reply, upload};
 
 /// So long a file waits for a yes.
 const LIFE: Duration = Duration::from_mins(15);
@@ -97,7 +98,7 @@ async fn export(form: Form) -> Response {
             let kept = (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\""));
             ([kind, kept], text).into_response()
         }
-        Err(failure) => form.answer(Err(failure)).await,
+        Err(failure) => form.answer(Err(failure)),
     }
 }
 
@@ -120,7 +121,7 @@ async fn exported(form: &Form) -> Result<(String, String), Failure> {
 
 pub(super) fn import_form(look: &Look<'_>) -> Markup {
     let asked = look.place.says("import").parse().ok();
-    match asked.and_then(|number| look.web.passing.upload(number)) {
+    match asked.and_then(|number| look.web.ephemeral.upload(number)) {
         Some(Upload { number, file: File::Waiting { sealed, merged, replaced, .. } }) => {
             let replaces = look.place.says("how") == "replace";
             let outcomes = if replaces { replaced } else { merged };
@@ -246,11 +247,11 @@ async fn receive(State(web): State<Web>, headers: HeaderMap, body: Bytes) -> Res
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     match looked_at(&web, upload::field(kind, &body, "file").unwrap_or_default()).await {
         Ok(file) => {
-            let number = web.passing.put_upload(file);
+            let number = web.ephemeral.put_upload(file);
             let forgetting = web.clone();
             tokio::spawn(async move {
                 tokio::time::sleep(LIFE).await;
-                forgetting.passing.take_upload(number);
+                forgetting.ephemeral.take_upload(number);
             });
             Redirect::to(&format!("{BACK}?import={number}#import")).into_response()
         }
@@ -293,12 +294,12 @@ async fn import(
 
 async fn take(form: Form) -> Response {
     let done = take_in(&form).await;
-    form.answer(done.map(|()| "")).await
+    form.answer(done.map(|()| ""))
 }
 
 async fn take_in(form: &Form) -> Result<(), Failure> {
     let number = number(form);
-    let Some(Upload { file: File::Waiting { text, .. }, .. }) = form.web.passing.upload(number) else {
+    let Some(Upload { file: File::Waiting { text, .. }, .. }) = form.web.ephemeral.upload(number) else {
         return Err(Failure::failed("That file does not wait any more. Choose it again."));
     };
     let sections = chosen(form);
@@ -308,7 +309,7 @@ async fn take_in(form: &Form) -> Result<(), Failure> {
     let mode = if form.field("mode") == "replace" { Mode::Replace } else { Mode::Merge };
     let passphrase = Some(form.field("passphrase").to_owned()).filter(|words| !words.is_empty());
     let outcomes = import(&form.web, &text, sections, mode, passphrase, Doing::Import).await?;
-    form.web.passing.taken_in(number, outcomes);
+    form.web.ephemeral.taken_in(number, outcomes);
     form.web.turns.move_on();
     Ok(())
 }
@@ -318,6 +319,6 @@ fn number(form: &Form) -> u64 {
 }
 
 async fn cancel(headers: HeaderMap, form: Form) -> Response {
-    form.web.passing.take_upload(number(&form));
+    form.web.ephemeral.take_upload(number(&form));
     reply::done(&headers, "/settings/general#import")
 }

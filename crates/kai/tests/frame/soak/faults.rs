@@ -1,6 +1,6 @@
 //! A provider and a phone that behave badly.
 
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 use std::time::Duration;
 use std::time::Instant;
 
@@ -48,7 +48,7 @@ fn whatever_a_provider_does_ends_in_a_sentence_and_little_memory() {
     }
 }
 
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 #[test]
 #[ignore = "waits for a phone that hangs; scripts/soak runs it"]
 fn a_phone_that_hangs_is_given_up_and_leaves_no_process() {
@@ -71,7 +71,7 @@ fn a_phone_that_hangs_is_given_up_and_leaves_no_process() {
     assert_eq!(running("86477"), Vec::<String>::new(), "left behind");
 }
 
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 /// The command lines that hold a word.
 fn running(word: &str) -> Vec<String> {
     let all = std::fs::read_dir("/proc").unwrap().flatten();

@@ -3,10 +3,10 @@
 
 #![expect(clippy::print_stdout, reason = "the figures are what it is run for")]
 
-#[cfg(all(feature = "sms", feature = "notifications"))]
+#[cfg(feature = "foss")]
 mod books;
 mod faults;
-#[cfg(all(feature = "sms", feature = "notifications"))]
+#[cfg(feature = "foss")]
 mod kills;
 mod load;
 
@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 
 use crate::kit::Daemon;
 
-#[cfg(all(feature = "sms", feature = "notifications"))]
+#[cfg(feature = "foss")]
 /// Small and repeatable: a soak that found something is run again with its seed.
 struct Dice(u64);
 
-#[cfg(all(feature = "sms", feature = "notifications"))]
+#[cfg(feature = "foss")]
 impl Dice {
     fn new(salt: u64) -> Self {
         let seed = std::env::var("KAI_SOAK_SEED").ok().and_then(|seed| seed.parse().ok());

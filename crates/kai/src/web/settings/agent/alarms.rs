@@ -6,13 +6,15 @@ use axum::routing::post;
 use kai_assistant::device::alarm::AlarmId;
 use maud::{Markup, html};
 
-use crate::alarms::{self, AlarmRow};
+use crate::call::alarms::AlarmRow;
+use crate::commands::alarms;
 use crate::failure::Failure;
 use crate::web::bin::Kept;
-use crate::web::settings::Look;
 use crate::web::settings::form::Form;
+use crate::web::settings::look::Look;
 use crate::web::settings::parts::{Region, form, icon_button};
-use crate::web::{Web, icons, page};
+use crate::web::state::Web;
+use crate::web::{icons, page};
 
 const CARD: &str = "alarms";
 
@@ -48,7 +50,7 @@ pub(super) fn routes() -> Router<Web> {
 
 async fn cancel(form: Form) -> Response {
     let done = put_away(&form).await;
-    form.answer(done.map(|()| "")).await
+    form.answer(done.map(|()| ""))
 }
 
 async fn put_away(form: &Form) -> Result<(), Failure> {

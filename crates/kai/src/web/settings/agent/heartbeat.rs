@@ -14,16 +14,17 @@ use kai_assistant::settings::{
 use maud::{Markup, html};
 
 use crate::call::Call;
+use crate::call::heartbeat::{HeartbeatStatus, LogRow};
+use crate::commands::{heartbeat, models};
 use crate::failure::Failure;
-use crate::heartbeat::{self, HeartbeatStatus, LogRow};
-use crate::models;
-use crate::web::settings::Look;
+use crate::web::page;
 use crate::web::settings::form::Form;
+use crate::web::settings::look::Look;
 use crate::web::settings::parts::{
     Button, Editor, Region, Slider, Switch, button, editor, form, link, range, said, set_button, slider,
     spinner, switch,
 };
-use crate::web::{Web, page};
+use crate::web::state::Web;
 
 const CARD: &str = "heartbeat";
 /// Runs that are seen without asking for more.
@@ -217,7 +218,7 @@ async fn run(form: Form) -> Response {
         }
     };
     let started = form.start(running).await;
-    form.answer(started.map(|()| "")).await
+    form.answer(started.map(|()| ""))
 }
 
 async fn set_hours(form: Form) -> Response {
@@ -230,5 +231,5 @@ async fn set_hours(form: Form) -> Response {
         Ok(()) => set(&HEARTBEAT_ACTIVE_END, form.field("end")).await,
         refused => refused,
     };
-    form.answer(done.map(|()| "")).await
+    form.answer(done.map(|()| ""))
 }

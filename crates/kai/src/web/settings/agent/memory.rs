@@ -13,15 +13,16 @@ use kai_assistant::settings::{MEMORY_ENABLED, SOUL_TEXT};
 use maud::{Markup, html};
 
 use crate::call::Call;
+use crate::commands::memory;
 use crate::failure::Failure;
-use crate::memory;
 use crate::web::bin::Kept;
-use crate::web::settings::Look;
+use crate::web::icons;
 use crate::web::settings::form::Form;
+use crate::web::settings::look::Look;
 use crate::web::settings::parts::{
     Button, Editor, Region, Switch, button, editor, form, icon_button, link, said, switch, things,
 };
-use crate::web::{Web, icons};
+use crate::web::state::Web;
 
 const CARD: &str = "memory";
 /// Memories that are seen without asking for more.
@@ -128,7 +129,7 @@ fn kind(category: Category) -> Option<&'static str> {
 
 fn edit(look: &Look<'_>, memory: &Memory) -> Markup {
     let key = memory.key.as_str();
-    let typed = look.told.filter(|told| told.typed(CARD, "key") == Some(key));
+    let typed = look.error.filter(|told| told.typed(CARD, "key") == Some(key));
     let content = html! {
         input type="hidden" name="key" value=(key);
         label class="seen-not" for="memory-text" { "What Kai remembers as " (key) }
@@ -169,27 +170,27 @@ pub(super) fn routes() -> Router<Web> {
 
 async fn rewrite(form: Form) -> Response {
     let done = memory::rewrite(form.app(), form.field("key"), form.field("content")).await;
-    form.answer(done.map(|()| "Saved.")).await
+    form.answer(done.map(|()| "Saved."))
 }
 
 async fn delete(form: Form) -> Response {
     let taken = memory::take_away(form.app(), form.field("key")).await;
     let done = taken.map(|removed| form.web.bin.put(Kept::Memory(removed), form.app().clock.now()));
-    form.answer(done.map(|()| "")).await
+    form.answer(done.map(|()| ""))
 }
 
 async fn confirm(form: Form) -> Response {
     let (key, seen) = (form.field("key").to_owned(), Some(form.field("seen").to_owned()));
     let done = form.call(Call::MemoryConfirm { key, seen }).await;
-    form.answer(done.map(|()| "Kai uses it from now on.")).await
+    form.answer(done.map(|()| "Kai uses it from now on."))
 }
 
 async fn accept(form: Form) -> Response {
     let done = form.call(Call::MemoryAccept { key: form.field("key").to_owned() }).await;
-    form.answer(done.map(|()| "It is part of who Kai is now.")).await
+    form.answer(done.map(|()| "It is part of who Kai is now."))
 }
 
 async fn decline(form: Form) -> Response {
     let done = form.call(Call::MemoryDecline { key: form.field("key").to_owned() }).await;
-    form.answer(done.map(|()| "")).await
+    form.answer(done.map(|()| ""))
 }

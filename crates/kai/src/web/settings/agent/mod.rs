@@ -3,31 +3,31 @@
 mod alarms;
 mod heartbeat;
 mod memory;
-#[cfg(feature = "notifications")]
+#[cfg(feature = "foss")]
 mod notifications;
-#[cfg(feature = "sms")]
+#[cfg(feature = "foss")]
 mod sms;
 mod tasks;
 
 use axum::Router;
-#[cfg(any(feature = "sms", feature = "notifications"))]
+#[cfg(feature = "foss")]
 use kai_assistant::settings::CODE_REDACTION_ENABLED;
-#[cfg(any(feature = "sms", feature = "notifications"))]
+#[cfg(feature = "foss")]
 use maud::Markup;
 
-use super::Look;
+use super::look::Look;
 use super::parts::Region;
-#[cfg(any(feature = "sms", feature = "notifications"))]
+#[cfg(feature = "foss")]
 use super::parts::{Switch, switch};
 use crate::failure::Failure;
-use crate::web::Web;
+use crate::web::state::Web;
 
 /// What this edition cannot do on this machine has no card.
 pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let mut cards = vec![];
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     cards.extend(sms::card(look).await?);
-    #[cfg(feature = "notifications")]
+    #[cfg(feature = "foss")]
     cards.extend(notifications::card(look).await?);
     cards.push(heartbeat::card(look).await?);
     cards.push(memory::card(look).await?);
@@ -38,15 +38,15 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
 
 pub(super) fn routes() -> Router<Web> {
     let routes = Router::new();
-    #[cfg(feature = "sms")]
+    #[cfg(feature = "foss")]
     let routes = routes.merge(sms::routes());
-    #[cfg(feature = "notifications")]
+    #[cfg(feature = "foss")]
     let routes = routes.merge(notifications::routes());
     routes.merge(heartbeat::routes()).merge(memory::routes()).merge(tasks::routes()).merge(alarms::routes())
 }
 
 /// One setting for messages of all kinds; it stands in the last card that has any.
-#[cfg(any(feature = "sms", feature = "notifications"))]
+#[cfg(feature = "foss")]
 fn code_redaction(look: &Look<'_>, card: &str) -> Markup {
     let code_redaction = Switch {
         setting: &CODE_REDACTION_ENABLED,

@@ -7,21 +7,22 @@ use kai_assistant::settings::{NOTIFICATIONS_DISMISS_ENABLED, NOTIFICATIONS_ENABL
 use maud::{Markup, html};
 
 use crate::call::Call;
+use crate::call::notifications::{NotificationsCall, NotificationsStatus};
+use crate::commands::notifications::{self, AppWish};
 use crate::failure::Failure;
-use crate::notifications::{self, AppWish, Asked, NotificationsStatus};
-use crate::web::Web;
 use crate::web::settings::form::Form;
+use crate::web::settings::look::{Look, ProbePhone};
 use crate::web::settings::parts::{Button, Region, Switch, button, erasing, form, switch, switch_to, things};
-use crate::web::settings::{Asking, Look};
+use crate::web::state::Web;
 
 const CARD: &str = "notifications";
 
 /// None where nothing can be heard.
 pub(super) async fn card(look: &Look<'_>) -> Result<Option<Region>, Failure> {
     let app = &look.web.app;
-    let status = match look.asking {
-        Asking::Phone => notifications::status(app).await?,
-        Asking::No => notifications::known(app).await?,
+    let status = match look.probe {
+        ProbePhone::Phone => notifications::status(app).await?,
+        ProbePhone::No => notifications::known(app).await?,
     };
     if !status.supported {
         return Ok(None);
@@ -165,13 +166,13 @@ pub(super) fn routes() -> Router<Web> {
 /// Waiting is no failure: the card says for what.
 async fn turn(form: Form) -> Response {
     let turned = notifications::turn(form.app(), form.field("value") == "true").await;
-    form.answer(turned.map(|_| "")).await
+    form.answer(turned.map(|_| ""))
 }
 
 /// Asking makes the platform show where access is given.
 async fn access(form: Form) -> Response {
     let asked = notifications::ask(form.app()).await;
-    form.answer(asked.map(|()| "")).await
+    form.answer(asked.map(|()| ""))
 }
 
 async fn refresh(form: Form) -> Response {
@@ -182,22 +183,22 @@ async fn refresh(form: Form) -> Response {
         looked
     };
     let started = form.start(looking).await;
-    form.answer(started.map(|()| "")).await
+    form.answer(started.map(|()| ""))
 }
 
 async fn clear(form: Form) -> Response {
-    let cleared = form.call(Call::Notifications(Asked::Clear)).await;
-    form.answer(cleared.map(|()| "")).await
+    let cleared = form.call(Call::Notifications(NotificationsCall::Clear)).await;
+    form.answer(cleared.map(|()| ""))
 }
 
 async fn forget(form: Form) -> Response {
     let forgotten = notifications::forget(form.app()).await;
-    form.answer(forgotten.map(|_| "Erased.")).await
+    form.answer(forgotten.map(|_| "Erased."))
 }
 
 async fn ignore(form: Form) -> Response {
     let done = set_ignored(&form).await;
-    form.answer(done.map(|()| "")).await
+    form.answer(done.map(|()| ""))
 }
 
 async fn set_ignored(form: &Form) -> Result<(), Failure> {

@@ -8,30 +8,32 @@ use axum::routing::post;
 use kai_assistant::settings::{SMS_ENABLED, SMS_POLL_INTERVAL, SMS_SEND_ENABLED};
 use maud::{Markup, html};
 
+use crate::call::sms::SmsStatus;
+use crate::commands::sms;
 use crate::failure::Failure;
-use crate::sms::{self, SmsStatus};
+use crate::web::icons;
 use crate::web::settings::form::Form;
+use crate::web::settings::look::{Look, ProbePhone};
 use crate::web::settings::parts::{
     Button, Region, Slider, Switch, button, erasing, form, icon_button, slider, switch, things,
 };
-use crate::web::settings::{Asking, Look};
-use crate::web::{Web, icons};
+use crate::web::state::Web;
 
 const CARD: &str = "sms";
 
 /// None where no phone is connected.
 pub(super) async fn card(look: &Look<'_>) -> Result<Option<Region>, Failure> {
     let app = &look.web.app;
-    let status = match look.asking {
-        Asking::Phone => sms::status(app).await?,
-        Asking::No => sms::known(app).await?,
+    let status = match look.probe {
+        ProbePhone::Phone => sms::status(app).await?,
+        ProbePhone::No => sms::known(app).await?,
     };
     if !status.supported {
         return Ok(None);
     }
-    #[cfg(feature = "notifications")]
+    #[cfg(feature = "foss")]
     let last = app.notifications.is_none();
-    #[cfg(not(feature = "notifications"))]
+    #[cfg(not(feature = "foss"))]
     let last = true;
     let polling = sms::polling(app).await?;
     let content = html! {
@@ -122,12 +124,12 @@ pub(super) fn routes() -> Router<Web> {
 async fn poll(form: Form) -> Response {
     let app = Arc::clone(&form.web.app);
     let started = form.start(async move { sms::poll(&app).await.map(drop) }).await;
-    form.answer(started.map(|()| "")).await
+    form.answer(started.map(|()| ""))
 }
 
 async fn forget(form: Form) -> Response {
     let forgotten = sms::forget(form.app()).await;
-    form.answer(forgotten.map(|_| "Erased.")).await
+    form.answer(forgotten.map(|_| "Erased."))
 }
 
 /// It waits for the person, who may take their time.
@@ -139,11 +141,11 @@ async fn grant_reading(form: Form) -> Response {
         granted
     };
     let asked = form.start(asking).await;
-    form.answer(asked.map(|()| "")).await
+    form.answer(asked.map(|()| ""))
 }
 
 /// A platform asks for this only when something is sent: so what it said before no longer counts, and the next tap asks.
 async fn grant_sending(form: Form) -> Response {
     sms::forget_denial(form.app());
-    form.answer(Ok("The phone asks when you tap Send the next time.")).await
+    form.answer(Ok("The phone asks when you tap Send the next time."))
 }

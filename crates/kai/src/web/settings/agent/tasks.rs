@@ -8,13 +8,15 @@ use kai_assistant::settings::SCHEDULING_ENABLED;
 use kai_assistant::tasks::{Status, TaskId};
 use maud::{Markup, html};
 
+use crate::call::tasks::{RunRow, TaskRow, TaskWhole};
+use crate::commands::tasks;
 use crate::failure::Failure;
-use crate::tasks::{self, RunRow, TaskRow, TaskWhole};
 use crate::web::bin::Kept;
-use crate::web::settings::Look;
 use crate::web::settings::form::Form;
+use crate::web::settings::look::Look;
 use crate::web::settings::parts::{Region, Switch, form, icon_button, link, switch, things};
-use crate::web::{Web, icons, page};
+use crate::web::state::Web;
+use crate::web::{icons, page};
 
 const CARD: &str = "tasks";
 
@@ -128,7 +130,7 @@ pub(super) fn routes() -> Router<Web> {
 
 async fn delete(form: Form) -> Response {
     let done = put_away(&form).await;
-    form.answer(done.map(|()| "")).await
+    form.answer(done.map(|()| ""))
 }
 
 async fn put_away(form: &Form) -> Result<(), Failure> {

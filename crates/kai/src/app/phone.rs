@@ -1,0 +1,63 @@
+//! The phone that is connected, and the door that messages leave by.
+
+use std::sync::Arc;
+
+use kai_assistant::access::Known;
+use kai_assistant::clock::Clock;
+use kai_assistant::db::Db;
+use kai_assistant::outbox::door::Door;
+use kai_assistant::sms::{Inbox, Poller};
+
+use crate::failure::Failure;
+use crate::machine::PhoneParts;
+
+/// The phone that is connected, if one is, and the door that is always there.
+pub(crate) struct Phone {
+    /// Which bridge leads to it.
+    pub(crate) bridge: Option<&'static str>,
+    pub(crate) inbox: Option<Arc<Inbox>>,
+    pub(crate) poller: Option<Poller>,
+    pub(crate) door: Door,
+    /// Held by the tick that looks at it.
+    pub(crate) looking: tokio::sync::Mutex<()>,
+}
+
+impl Phone {
+    pub(crate) fn new(parts: Option<PhoneParts>, db: &Db, clock: &Arc<dyn Clock>) -> Self {
+        let (bridge, reader, sender) = match parts {
+            Some(PhoneParts { bridge, reader, sender }) => (Some(bridge), Some(reader), Some(sender)),
+            None => (None, None, None),
+        };
+        let inbox = reader.map(|reader| Arc::new(Inbox::new(reader, Arc::clone(clock))));
+        let poller = inbox.clone().map(|inbox| Poller { db: db.clone(), clock: Arc::clone(clock), inbox });
+        let door = Door {
+            db: db.clone(),
+            clock: Arc::clone(clock),
+            sender,
+            access: Arc::default(),
+            under_way: Arc::default(),
+        };
+        Self { bridge, inbox, poller, door, looking: tokio::sync::Mutex::default() }
+    }
+
+    /// What is known about the permission to send; `None` where nothing can.
+    pub(crate) fn sending(&self) -> Option<Arc<Known>> {
+        self.door.sender.as_ref().map(|_| Arc::clone(&self.door.access))
+    }
+
+    pub(crate) fn poller(&self) -> Result<&Poller, Failure> {
+        self.poller.as_ref().ok_or_else(no_phone)
+    }
+
+    pub(crate) fn inbox(&self) -> Result<&Inbox, Failure> {
+        self.inbox.as_deref().ok_or_else(no_phone)
+    }
+}
+
+/// What to do where no phone is.
+pub(crate) const CONNECT: &str = "Run Kai in Termux on the phone, with Termux:API (docs/sms.md), or try kai serve --demo, \
+                                  which simulates one.";
+
+fn no_phone() -> Failure {
+    Failure::failed(format!("No phone that can read SMS is connected. {CONNECT}"))
+}

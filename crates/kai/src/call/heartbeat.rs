@@ -1,0 +1,56 @@
+//! What commands hear of heartbeats.
+
+use serde::{Deserialize, Serialize};
+
+/// What a run came to, for commands.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Ran {
+    /// `report`, `ok`, `nothing_new`, `failed`, `not_due` or `busy`.
+    pub(crate) outcome: String,
+    pub(crate) reason: Option<String>,
+    pub(crate) report: Option<String>,
+}
+
+/// What the next run would ask with.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct DryRun {
+    pub(crate) prompt: String,
+    /// If nothing is new, no model is asked.
+    pub(crate) is_new: bool,
+    pub(crate) tools: Vec<String>,
+    /// An estimate, of prompt and tools.
+    pub(crate) tokens: usize,
+}
+
+/// A line of `kai heartbeat log`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct LogRow {
+    /// Epoch milliseconds.
+    pub(crate) at: i64,
+    pub(crate) at_local: String,
+    pub(crate) outcome: String,
+    pub(crate) reason: Option<String>,
+    pub(crate) tokens: u64,
+    /// The server did not say all of them.
+    #[serde(default)]
+    pub(crate) tokens_estimated: bool,
+    pub(crate) ms: u64,
+}
+
+/// The object `heartbeat` of `kai status --json`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct HeartbeatStatus {
+    pub(crate) enabled: bool,
+    /// Minutes.
+    pub(crate) interval: u32,
+    pub(crate) active_start: u32,
+    pub(crate) active_end: u32,
+    /// Now, or why not: `now`, `off`, `asleep`, `not_yet`, `over_budget`.
+    pub(crate) due: String,
+    pub(crate) last: Option<LogRow>,
+    /// The conversation of a report that nobody has looked at.
+    pub(crate) report: Option<i64>,
+    pub(crate) tokens_today: u64,
+    /// What is wrong with the model that it is to ask.
+    pub(crate) lacks: Option<String>,
+}

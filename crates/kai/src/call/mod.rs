@@ -1,0 +1,271 @@
+//! What a command asks for. The same call is answered by the daemon over the socket, or in the command's own
+//! process, and both answers go through JSON: so they are the same. A file per feature holds what can be asked and the
+//! rows that come back.
+
+pub(crate) mod alarms;
+pub(crate) mod chats;
+#[cfg(feature = "foss")]
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod heartbeat;
+pub(crate) mod ledger;
+pub(crate) mod models;
+#[cfg(feature = "foss")]
+pub(crate) mod notifications;
+pub(crate) mod settings;
+pub(crate) mod signin;
+#[cfg(feature = "foss")]
+pub(crate) mod sms;
+pub(crate) mod status;
+pub(crate) mod tasks;
+
+use kai_assistant::agent::conversation::{ConversationId, Which};
+use kai_assistant::device::Place;
+use kai_assistant::device::alarm::AlarmId;
+use kai_assistant::tasks::TaskId;
+use kai_assistant::transfer::Mode;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use self::ledger::LedgerCall;
+use self::models::NewModel;
+use crate::caller_env::CallerEnv;
+use crate::failure::Failure;
+
+/// The protocol's version; a daemon of another one says so instead of guessing.
+pub(crate) const VERSION: u32 = 1;
+
+/// The first line on the socket.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    pub(crate) v: u32,
+    /// Is there a person at a terminal who can be asked?
+    pub(crate) tty: bool,
+    #[serde(default)]
+    pub(crate) around: CallerEnv,
+    #[serde(flatten)]
+    pub(crate) call: Call,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "cmd", content = "args", rename_all = "snake_case")]
+pub(crate) enum Call {
+    Status,
+    Doctor,
+    /// The daemon is to end.
+    Stop,
+    SettingsList,
+    SettingsGet {
+        key: String,
+    },
+    SettingsSet {
+        key: String,
+        value: String,
+    },
+    HeartbeatRun {
+        force: bool,
+    },
+    HeartbeatDryRun,
+    HeartbeatLog,
+    MemoryList,
+    MemoryProposals,
+    MemoryAccept {
+        key: String,
+    },
+    MemoryDecline {
+        key: String,
+    },
+    MemoryForget {
+        key: String,
+    },
+    MemoryConfirm {
+        key: String,
+        /// The digest of what the person saw, where a page showed it.
+        #[serde(default)]
+        seen: Option<String>,
+    },
+    TasksList,
+    TasksShow {
+        id: TaskId,
+    },
+    TasksCancel {
+        id: TaskId,
+    },
+    AlarmsList,
+    AlarmsCancel {
+        id: AlarmId,
+    },
+    ToolsList,
+    ToolsSwitch {
+        tool: String,
+        on: bool,
+    },
+    #[serde(rename = "tools_call")]
+    ToolsTry {
+        tool: String,
+        arguments: String,
+    },
+    Link,
+    /// Opens the page in the browser of the daemon's user.
+    Open {
+        place: Place,
+    },
+    RevokeLinks,
+    Ask {
+        text: String,
+        chat: Which,
+    },
+    ChatsList,
+    ChatsSearch {
+        text: String,
+    },
+    ChatsShow {
+        id: ConversationId,
+    },
+    ChatsDelete {
+        id: ConversationId,
+    },
+    #[cfg(feature = "foss")]
+    ChatsCodes {
+        chat: Which,
+        show: bool,
+    },
+    ModelsList,
+    ModelsAdd(NewModel),
+    ModelsTest {
+        name: Option<String>,
+    },
+    ModelsRemove {
+        name: String,
+    },
+    Export {
+        sections: Vec<String>,
+        passphrase: Option<String>,
+    },
+    Import(ImportCall),
+    ModelsFirst {
+        name: String,
+    },
+    ModelsContext {
+        name: String,
+        /// A number of tokens as it was typed, or `auto`.
+        context: String,
+    },
+    Ledger(LedgerCall),
+    #[cfg(feature = "foss")]
+    Sms(sms::SmsCall),
+    #[cfg(feature = "foss")]
+    Notifications(notifications::NotificationsCall),
+    #[cfg(feature = "foss")]
+    Demo(demo::DemoCall),
+}
+
+impl Call {
+    /// Is it shown while it runs, and does it end when its caller goes? Anything else is carried to its end.
+    pub(crate) fn watched(&self) -> bool {
+        matches!(self, Self::Ask { .. } | Self::ToolsTry { .. })
+    }
+}
+
+/// A file to take in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ImportCall {
+    /// The file's text.
+    pub(crate) text: String,
+    pub(crate) sections: Vec<String>,
+    pub(crate) mode: Mode,
+    pub(crate) passphrase: Option<String>,
+    /// Only say what would happen.
+    pub(crate) preview: bool,
+}
+
+/// The lines that come back; the last one is `done` or `error`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(crate) enum Event {
+    /// What was said is stored in this conversation.
+    Began {
+        chat: ConversationId,
+    },
+    /// Text of the answer, as it comes.
+    Delta {
+        text: String,
+    },
+    /// Forget what was shown of this reply: it is asked again.
+    Again {
+        why: String,
+        asking: String,
+    },
+    Tool {
+        call: String,
+        tool: String,
+        title: String,
+        state: ToolState,
+        /// Why it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+    },
+    /// May exactly this call run? Answered by [`Word::Allow`].
+    Confirm {
+        tool: String,
+        arguments: String,
+        /// What a number or a key in it stands for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        about: Option<String>,
+    },
+    Done {
+        result: serde_json::Value,
+    },
+    Error {
+        code: u8,
+        message: String,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ToolState {
+    Running,
+    Done,
+    Failed,
+}
+
+/// What the caller says while its call is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "snake_case")]
+pub(crate) enum Word {
+    Cancel,
+    Allow { yes: bool },
+}
+
+/// An answer as it travels.
+pub(crate) fn json(answer: impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(answer)
+        .map_err(|e| Failure::failed(format!("The answer could not be written: {e}.")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_is_as_the_protocol_says() {
+        let call = Call::SettingsGet { key: "theme".to_owned() };
+        let line = serde_json::to_value(Hello {
+            v: 1,
+            tty: false,
+            around: CallerEnv::default(),
+            call: call.clone(),
+        })
+        .unwrap();
+        assert_eq!(
+            line,
+            serde_json::json!({
+                "v": 1, "tty": false, "around": {"locale": "", "keys": []}, "cmd": "settings_get", "args": {"key": "theme"},
+            })
+        );
+        assert_eq!(serde_json::from_value::<Hello>(line).unwrap().call, call);
+        let bare: Hello = serde_json::from_str(r#"{"v":1,"cmd":"status","tty":true}"#).unwrap();
+        assert_eq!(bare.call, Call::Status);
+    }
+}

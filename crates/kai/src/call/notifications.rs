@@ -1,0 +1,90 @@
+//! What commands ask about notifications, and the rows that come back.
+
+use kai_assistant::notifications::NotificationId;
+use kai_assistant::notifications::store::Gap;
+use serde::{Deserialize, Serialize};
+
+/// What a command wants of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum NotificationsCall {
+    /// What waits for the next heartbeat, or all that is kept.
+    List {
+        all: bool,
+    },
+    Read {
+        id: String,
+    },
+    Search {
+        text: String,
+        package_name: Option<String>,
+    },
+    Clear,
+    /// Erase all that is kept of them.
+    Forget,
+    Refresh,
+    /// How it stands, without asking the platform.
+    Known,
+}
+
+/// How reading notifications stands; the part of `kai status --json` that is about them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NotificationsStatus {
+    pub(crate) supported: bool,
+    pub(crate) enabled: bool,
+    /// "off", "waiting" (for access), "listening", or "inactive" (on, and nothing is heard).
+    pub(crate) state: String,
+    /// "granted", "denied" or "unknown".
+    pub(crate) access: String,
+    pub(crate) bridge: Option<String>,
+    pub(crate) queued: u32,
+    /// Let go because too many came, since the last heartbeat.
+    pub(crate) dropped: u32,
+    pub(crate) kept: u32,
+    #[serde(rename = "lastSeenId")]
+    pub(crate) last_seen_id: Option<NotificationId>,
+    #[serde(rename = "lastSyncEpochMs")]
+    pub(crate) last_sync: Option<i64>,
+    #[serde(rename = "lastAttemptEpochMs")]
+    pub(crate) last_attempt: Option<i64>,
+    #[serde(rename = "unreadCount")]
+    pub(crate) unread_count: u32,
+    #[serde(rename = "lastError")]
+    pub(crate) last_error: Option<String>,
+    /// Why it is not on, and what to do.
+    pub(crate) hint: Option<String>,
+    pub(crate) gaps: Vec<GapRow>,
+}
+
+impl NotificationsStatus {
+    /// Is anything kept of them?
+    pub(crate) fn keeps(&self) -> bool {
+        let heard = self.last_seen_id.is_some() || self.last_sync.is_some() || self.last_attempt.is_some();
+        self.kept > 0 || self.queued > 0 || self.dropped > 0 || !self.gaps.is_empty() || heard
+    }
+
+    /// What is kept, as a part of a sentence.
+    pub(crate) fn kept(&self) -> String {
+        match (self.kept, self.queued) {
+            (0, 0) => "a note of when it last listened".to_owned(),
+            (1, 0 | 1) | (0, 1) => "1 notification of the last day".to_owned(),
+            (kept, queued) => format!("{} notifications of the last day", kept.max(queued)),
+        }
+    }
+}
+
+/// A time in which nothing was heard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct GapRow {
+    #[serde(flatten)]
+    pub(crate) gap: Gap,
+    pub(crate) began_local: String,
+    pub(crate) ended_local: Option<String>,
+}
+
+/// What `kai notifications forget` erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Forgotten {
+    pub(crate) records: usize,
+    pub(crate) queued: usize,
+}

@@ -1,0 +1,35 @@
+//! Rows of settings and tools.
+
+use serde::{Deserialize, Serialize};
+
+/// A row of `kai settings list`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SettingRow {
+    pub(crate) key: String,
+    pub(crate) value: String,
+    pub(crate) default: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) allowed: String,
+    pub(crate) help: String,
+}
+
+/// A row of `kai tools list`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ToolRow {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) description: String,
+    pub(crate) enabled: bool,
+    pub(crate) available: bool,
+    pub(crate) why_not: Option<String>,
+    /// What a person may want to know of how it works here.
+    pub(crate) note: Option<String>,
+}
+
+/// What one tool answered, as a model would read it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ToolAnswer {
+    pub(crate) text: String,
+    pub(crate) success: bool,
+}

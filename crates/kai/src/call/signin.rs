@@ -1,0 +1,19 @@
+//! Links that sign in, and what became of them.
+
+use serde::{Deserialize, Serialize};
+
+/// A fresh sign-in link.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SignInLink {
+    pub(crate) url: String,
+    /// Epoch milliseconds.
+    pub(crate) expires_at: i64,
+    pub(crate) daemon_running: bool,
+}
+
+/// How many sessions and links were ended.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Revoked {
+    pub(crate) sessions: usize,
+    pub(crate) links: usize,
+}

@@ -1,0 +1,65 @@
+//! What `kai status` tells.
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::heartbeat::HeartbeatStatus;
+use crate::call::models::ModelRow;
+#[cfg(feature = "foss")]
+use crate::call::sms::SmsStatus;
+use crate::call::tasks::TasksStatus;
+
+/// The one object that `kai status --json` prints.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Status {
+    pub(crate) version: String,
+    pub(crate) edition: String,
+    pub(crate) permissions: Vec<String>,
+    pub(crate) home: String,
+    /// Nothing in it is real.
+    pub(crate) demo: bool,
+    pub(crate) key: String,
+    pub(crate) daemon: DaemonStatus,
+    /// The model that is asked first; `None` when none is set up.
+    pub(crate) model: Option<ModelRow>,
+    #[cfg(feature = "foss")]
+    pub(crate) sms: SmsStatus,
+    pub(crate) heartbeat: HeartbeatStatus,
+    pub(crate) memory: MemoryStatus,
+    pub(crate) tasks: TasksStatus,
+    #[cfg(feature = "foss")]
+    pub(crate) notifications: crate::call::notifications::NotificationsStatus,
+    pub(crate) tools: ToolsStatus,
+    pub(crate) shell: ShellStatus,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct DaemonStatus {
+    pub(crate) running: bool,
+    pub(crate) pid: Option<u32>,
+    pub(crate) address: Option<String>,
+    /// What it listens on.
+    pub(crate) bound: Option<String>,
+    /// Epoch milliseconds.
+    pub(crate) since: Option<i64>,
+    pub(crate) since_local: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct MemoryStatus {
+    pub(crate) enabled: bool,
+    pub(crate) count: u32,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ToolsStatus {
+    pub(crate) offered: usize,
+    pub(crate) all: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ShellStatus {
+    pub(crate) enabled: bool,
+    /// What commands are kept in by; `None` if it is not known, or if there is nothing.
+    pub(crate) sandbox: Option<String>,
+    pub(crate) why_not: Option<String>,
+}

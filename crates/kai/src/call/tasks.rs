@@ -1,0 +1,60 @@
+//! Rows of tasks and of their runs.
+
+use kai_assistant::gate::Level;
+use kai_assistant::tasks::{Missed, Status, TaskId};
+use serde::{Deserialize, Serialize};
+
+/// A row of `kai tasks list`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct TaskRow {
+    pub(crate) id: TaskId,
+    pub(crate) description: String,
+    /// `TIME`, `CRON` or `HEARTBEAT`.
+    pub(crate) trigger: String,
+    /// The trigger as people say it.
+    pub(crate) readable: String,
+    /// Epoch milliseconds.
+    pub(crate) next_at: Option<i64>,
+    pub(crate) next_local: Option<String>,
+    pub(crate) cron: Option<String>,
+    pub(crate) status: Status,
+    pub(crate) failures: u32,
+    pub(crate) missed: Missed,
+    pub(crate) level: Level,
+}
+
+/// One task with everything known about it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct TaskWhole {
+    #[serde(flatten)]
+    pub(crate) row: TaskRow,
+    pub(crate) prompt: String,
+    /// Epoch milliseconds.
+    pub(crate) created_at: i64,
+    /// Newest first.
+    pub(crate) runs: Vec<RunRow>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct RunRow {
+    /// Epoch milliseconds, both.
+    pub(crate) due_at: i64,
+    pub(crate) started_at: i64,
+    pub(crate) started_local: String,
+    /// `OK`, `FAILED`, `INTERRUPTED` or `SKIPPED`; null while it is under way.
+    pub(crate) outcome: Option<String>,
+    pub(crate) reason: String,
+    pub(crate) tokens: u64,
+    pub(crate) ms: u64,
+}
+
+/// The object `tasks` of `kai status --json`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct TasksStatus {
+    pub(crate) enabled: bool,
+    /// Those that wait.
+    pub(crate) count: u32,
+    /// Epoch milliseconds.
+    pub(crate) next_at: Option<i64>,
+    pub(crate) next_local: Option<String>,
+}

@@ -1,0 +1,46 @@
+//! Alarms that have not rung yet, as commands and the page ask for them.
+
+use jiff::Timestamp;
+use kai_assistant::db::DbError;
+use kai_assistant::device::alarm::{self, Alarm, AlarmId};
+
+use crate::app::App;
+use crate::call::alarms::AlarmRow;
+use crate::failure::Failure;
+
+/// All of them, the next first.
+pub(crate) async fn list(app: &App) -> Result<Vec<AlarmRow>, DbError> {
+    let alarms = app.db.read(alarm::waiting).await?;
+    Ok(alarms.into_iter().map(|alarm| row(app, alarm)).collect())
+}
+
+pub(crate) async fn cancel(app: &App, id: AlarmId) -> Result<AlarmId, Failure> {
+    take_away(app, id).await.map(|alarm| alarm.id)
+}
+
+/// Takes an alarm away; returns what would put it back.
+pub(crate) async fn take_away(app: &App, id: AlarmId) -> Result<Alarm, Failure> {
+    let taken = app.db.write(move |tx| alarm::cancel(tx, id)).await?;
+    taken.ok_or_else(|| {
+        let gone =
+            format!("There is no alarm number {}. It may have rung already. See: kai alarms list", id.0);
+        Failure::failed(gone)
+    })
+}
+
+/// Puts one back that was taken away.
+pub(crate) async fn put_back(app: &App, alarm: Alarm) -> Result<(), DbError> {
+    app.db.write(move |tx| alarm::put_back(tx, &alarm)).await?;
+    if let Some(ringer) = &app.ringer {
+        ringer.waker().wake();
+    }
+    Ok(())
+}
+
+fn row(app: &App, Alarm { id, due, label }: Alarm) -> AlarmRow {
+    AlarmRow { id, label, due_at: due.as_millisecond(), due_local: local(app, due) }
+}
+
+fn local(app: &App, at: Timestamp) -> String {
+    at.to_zoned(app.clock.zone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+}

@@ -1,0 +1,320 @@
+//! What Kai tells the person while nobody looks at its page: a notification for a report, and for drafts that a run
+//! without a watcher has made.
+
+use kai_assistant::db::DbError;
+use kai_assistant::device::{Notification, Place, Urgency};
+use kai_assistant::heartbeat::store;
+#[cfg(feature = "foss")]
+use kai_assistant::outbox::{Draft, store as drafts};
+use kai_assistant::untrusted::Untrusted;
+use pulldown_cmark::{Event, Options, Parser, TagEnd};
+use rusqlite::Transaction;
+
+use crate::app::App;
+
+/// Shows what is new, once.
+pub(crate) async fn news(app: &App) -> Result<(), DbError> {
+    let Some(notifier) = &app.notifier else { return Ok(()) };
+    let notifications = app.db.write(taken).await?;
+    if *app.pages.borrow() > 0 {
+        // Whoever looks at a page sees the banner.
+        return Ok(());
+    }
+    for notification in notifications {
+        if let Err(error) = notifier.notify(&notification).await {
+            tracing::warn!(%error, "a notification could not be shown");
+        }
+    }
+    Ok(())
+}
+
+/// What has to be told, which counts as told from now on. A report comes with the drafts of its run: its page shows them.
+fn taken(tx: &Transaction<'_>) -> Result<Vec<Notification>, DbError> {
+    let report = store::take_unnotified(tx)?.map(|said| of_report(&said));
+    #[cfg(feature = "foss")]
+    let drafts = of_drafts(&drafts::take_unannounced(tx)?);
+    #[cfg(not(feature = "foss"))]
+    let drafts = None;
+    Ok(report.or(drafts).into_iter().collect())
+}
+
+/// Each kind has one key, so that they do not pile up on the screen: the next report replaces the last.
+fn about(title: String, message: &str, (key, place): (&str, Place)) -> Notification {
+    Notification {
+        title,
+        message: shortened(message),
+        urgency: Urgency::Normal,
+        key: Some(key.to_owned()),
+        leads_to: Some(place),
+    }
+}
+
+fn of_report(said: &str) -> Notification {
+    let title = "Heartbeat has something to report".to_owned();
+    about(title, &plain(said), ("kai-heartbeat", Place::Heartbeat))
+}
+
+#[cfg(feature = "foss")]
+fn of_drafts(waiting: &[Draft]) -> Option<Notification> {
+    let (first, others) = waiting.split_first()?;
+    let (title, message) = if others.is_empty() {
+        let body = Untrusted::new(first.body.as_str()).line(LONGEST);
+        ("A draft is waiting for you".to_owned(), format!("To {}: {body}", first.to))
+    } else {
+        let mut to: Vec<&str> = waiting.iter().map(|draft| draft.to.as_str()).collect();
+        to.dedup();
+        (format!("{} drafts are waiting for you", waiting.len()), format!("To {}", to.join(", ")))
+    };
+    Some(about(title, &message, ("kai-drafts", Place::Drafts)))
+}
+
+/// Characters of a notification's text.
+const LONGEST: usize = 240;
+/// More of a report need not be read to find so many.
+const READ: usize = 20 * LONGEST;
+
+/// What markdown says, without its marks: each paragraph and each point of a list is a line, a link is its words, and an
+/// address that stands there bare is the name of its host.
+fn plain(markdown: &str) -> String {
+    let beginning: String = markdown.chars().take(READ).collect();
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let mut text = String::new();
+    for event in Parser::new_ext(&beginning, options) {
+        match event {
+            Event::Text(said) | Event::Code(said) | Event::Html(said) | Event::InlineHtml(said) => {
+                text.push_str(&said);
+            }
+            Event::SoftBreak | Event::End(TagEnd::TableCell) => text.push(' '),
+            Event::Start(tag) if begins_line(tag.to_end()) => text.push('\n'),
+            Event::End(tag) if begins_line(tag) => text.push('\n'),
+            Event::HardBreak => text.push('\n'),
+            _ => {}
+        }
+    }
+    let lines = text.lines().map(|line| Untrusted::new(without_addresses(line)).line(usize::MAX));
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// Does this part of a text stand on lines of its own?
+fn begins_line(part: TagEnd) -> bool {
+    use TagEnd::{BlockQuote, CodeBlock, Heading, HtmlBlock, Item, List, Paragraph, TableHead, TableRow};
+    matches!(
+        part,
+        Paragraph
+            | Heading(_)
+            | BlockQuote(_)
+            | CodeBlock
+            | HtmlBlock
+            | List(_)
+            | Item
+            | TableHead
+            | TableRow
+    )
+}
+
+fn without_addresses(line: &str) -> String {
+    let word = |word: &str| match word.find("https://").or_else(|| word.find("http://")) {
+        Some(at) => format!("{}{}", &word[..at], host(&word[at..])),
+        None => word.to_owned(),
+    };
+    line.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// The host of an address, and what follows it that is no part of it.
+fn host(address: &str) -> String {
+    let bare = address.trim_end_matches(|c: char| ".,;:!?)]}>\"'*_".contains(c));
+    let (_, rest) = bare.split_once("//").unwrap_or_default();
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{host}{}", &address[bare.len()..])
+}
+
+/// Cut at a word.
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= LONGEST {
+        return text.to_owned();
+    }
+    let cut: String = text.chars().take(LONGEST - 1).collect();
+    // A word that ends exactly there is whole.
+    let ends_there = text[cut.len()..].starts_with(char::is_whitespace);
+    let at_word = cut.rfind(char::is_whitespace).filter(|at| !ends_there && *at > cut.len() / 2);
+    format!("{}…", cut[..at_word.unwrap_or(cut.len())].trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notification_has_no_marks_of_markdown() {
+        for (said, expected) in [
+            ("**Two** new:\n- `Alice`\n- Bob", "Two new:\nAlice\nBob"),
+            ("1. First\n2. Second\n   * deeper", "First\nSecond\ndeeper"),
+            ("See [the plan](https://a.example/x?y=1) today.", "See the plan today."),
+            ("![a cat](http://a.example/cat.png) sits", "a cat sits"),
+            ("Look: https://a.example/x_y/z?q=*1*, now", "Look: a.example, now"),
+            ("(<https://b.example/>)", "(b.example)"),
+            ("https://bank.example@evil.example/login", "evil.example"),
+            ("[ref][1] and [2]\n\n[1]: https://a.example\n[2]: https://b.example", "ref and 2"),
+            ("# Title\n\nText\nof it  \nbroken", "Title\nText of it\nbroken"),
+            ("> quoted\n\n---\n\n- [x] done\n- [ ] open", "quoted\ndone\nopen"),
+            ("| a | b |\n|---|---|\n| 1 | 2 |", "a b\n1 2"),
+            ("~~old~~ *new* __bold__ ~~~", "old new bold ~~~"),
+            ("```sh\nkai open\n```", "kai open"),
+            ("check_sms costs 5 * 3 = 15, \\*really\\*", "check_sms costs 5 * 3 = 15, *really*"),
+            ("<b>Hi</b> & <Alice>", "<b>Hi</b> & <Alice>"),
+            ("a\u{202e}b\u{7}c\td", "a b c d"),
+            ("", ""),
+        ] {
+            assert_eq!(of_report(said).message, expected, "{said:?}");
+        }
+    }
+
+    #[test]
+    fn a_notification_is_cut_at_a_word() {
+        let long = of_report(&"word ".repeat(100)).message;
+        assert!(long.chars().count() <= LONGEST && long.ends_with("word…"), "{long}");
+        let exact = format!("{} {}", "x".repeat(120), "y".repeat(119));
+        assert_eq!(of_report(&exact).message, exact, "it fits");
+        let over = of_report(&format!("{exact} more")).message;
+        assert_eq!(over, format!("{}…", "x".repeat(120)));
+        assert_eq!(of_report(&"x".repeat(500)).message.chars().count(), LONGEST);
+        let wide = of_report(&"日本 ".repeat(200)).message;
+        assert!(wide.chars().count() <= LONGEST && wide.ends_with("日本…"), "{wide}");
+        // However long or deep a report is.
+        of_report(&"> ".repeat(1_000_000));
+        of_report(&"[".repeat(1_000_000));
+    }
+
+    #[cfg(feature = "foss")]
+    mod runs {
+        use std::sync::{Arc, Mutex};
+
+        use jiff::Timestamp;
+        use kai_assistant::agent::reports::{self, Report};
+        use kai_assistant::clock::ManualClock;
+        use kai_assistant::device::{Doing, Notifier};
+        use kai_assistant::gate::RunKind;
+        use kai_assistant::outbox::{Channel, NewDraft};
+
+        use super::*;
+
+        /// Remembers what it was to show.
+        #[derive(Default)]
+        struct Screen(Mutex<Vec<Notification>>);
+
+        impl Notifier for Screen {
+            fn notify<'a>(&'a self, notification: &'a Notification) -> Doing<'a> {
+                self.0.lock().unwrap().push(notification.clone());
+                Box::pin(async { Ok(()) })
+            }
+        }
+
+        fn app(
+            clock: &Arc<ManualClock>,
+        ) -> (App, Arc<Screen>, Arc<kai_bridges::simulated::Phone>, tempfile::TempDir) {
+            let phone = Arc::new(kai_bridges::simulated::Phone::new(clock.clone()));
+            let (mut app, folder) = App::with_phone(clock.clone(), Arc::clone(&phone));
+            let screen = Arc::new(Screen::default());
+            app.notifier = Some(Arc::clone(&screen) as _);
+            (app, screen, phone, folder)
+        }
+
+        fn draft(to: &str, body: &str, origin: RunKind) -> NewDraft {
+            NewDraft {
+                channel: Channel::Sms,
+                to: to.to_owned(),
+                body: body.to_owned(),
+                in_reply_to: None,
+                quoted: None,
+                known_contact: false,
+                origin,
+                conversation: 0,
+            }
+        }
+
+        async fn stage(app: &App, new: NewDraft) {
+            let now = app.clock.now();
+            app.db
+                .write(move |tx| {
+                    drafts::stage(tx, &new, now).map_err(|e| match e {
+                        drafts::StageError::Store(error) => error,
+                        drafts::StageError::Full => panic!("full"),
+                    })
+                })
+                .await
+                .unwrap();
+        }
+
+        fn clock() -> Arc<ManualClock> {
+            Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()))
+        }
+
+        #[tokio::test]
+        async fn a_report_is_notified_only_while_nobody_looks() {
+            for (pages, notified) in [(0, 1), (1, 0)] {
+                let (app, screen, phone, _folder) = app(&clock());
+                app.pages.send_replace(pages);
+                crate::commands::sms::turn_reading_on(&app).await.unwrap();
+                phone.receive("+15550123", "Dinner?", app.clock.now());
+                crate::commands::sms::poll(&app).await.unwrap();
+                crate::commands::heartbeat::tick(&app).await;
+                assert!(app.db.read(store::banner).await.unwrap().is_some(), "the banner is up either way");
+                let shown = || screen.0.lock().unwrap().clone();
+                assert_eq!(shown().len(), notified, "{pages} pages are open");
+                assert!(shown().iter().all(|shown| shown.leads_to == Some(Place::Heartbeat)));
+                app.pages.send_replace(0);
+                crate::commands::heartbeat::tick(&app).await;
+                assert_eq!(shown().len(), notified, "and never later");
+            }
+        }
+
+        #[tokio::test]
+        async fn a_draft_that_nobody_watched_is_told_once() {
+            let (app, screen, ..) = app(&clock());
+            let told = || std::mem::take(&mut *screen.0.lock().unwrap());
+            stage(&app, draft("+15550100", "Watched", RunKind::Chat)).await;
+            news(&app).await.unwrap();
+            assert_eq!(told(), [], "who asked for it sees it");
+            stage(&app, draft("+15550101", "See you\nat *8*", RunKind::Heartbeat)).await;
+            news(&app).await.unwrap();
+            let first = told();
+            assert_eq!(first.len(), 1);
+            assert_eq!(first[0].title, "A draft is waiting for you");
+            assert_eq!(first[0].message, "To +15550101: See you at *8*", "an SMS is no markdown");
+            assert_eq!(first[0].leads_to, Some(Place::Drafts));
+            news(&app).await.unwrap();
+            assert_eq!(told(), [], "once");
+            stage(&app, draft("+15550102", "Another", RunKind::Task)).await;
+            news(&app).await.unwrap();
+            let second = told();
+            assert_eq!(second[0].title, "2 drafts are waiting for you", "it replaces the first");
+            assert_eq!(second[0].message, "To +15550101, +15550102");
+            assert_eq!(second[0].key, first[0].key);
+            // In front of a page it is not told, and not later either.
+            app.pages.send_replace(1);
+            stage(&app, draft("+15550103", "Third", RunKind::Heartbeat)).await;
+            news(&app).await.unwrap();
+            app.pages.send_replace(0);
+            news(&app).await.unwrap();
+            assert_eq!(told(), []);
+        }
+
+        #[tokio::test]
+        async fn a_report_speaks_for_the_drafts_of_its_run() {
+            let (app, screen, ..) = app(&clock());
+            stage(&app, draft("+15550101", "See you", RunKind::Heartbeat)).await;
+            let now = app.clock.now();
+            let reported = app.db.write(move |tx| {
+                let said = "Alice asks.".to_owned();
+                reports::keep(tx, &Report { said, spoken: None, at: now, raises: true })
+            });
+            reported.await.unwrap();
+            news(&app).await.unwrap();
+            news(&app).await.unwrap();
+            let shown = screen.0.lock().unwrap().clone();
+            assert_eq!(shown.len(), 1, "{shown:?}");
+            assert_eq!(shown[0].leads_to, Some(Place::Heartbeat));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Turns and conversations, as commands and the page ask for them.
+
+use jiff::Timestamp;
+#[cfg(feature = "foss")]
+use kai_assistant::agent::conversation::Codes;
+use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Which, Whole};
+use kai_assistant::agent::turn::End;
+use kai_assistant::agent::{Answer, Driver, Face, Ready, TurnError, reports};
+use kai_assistant::db::DbError;
+use kai_assistant::gate::{Level, RunKind};
+#[cfg(feature = "foss")]
+use kai_assistant::ledger::{self, Record};
+#[cfg(feature = "foss")]
+use kai_assistant::settings::{self, CODE_REDACTION_ENABLED};
+use kai_assistant::{heartbeat, lease};
+
+use crate::app::App;
+#[cfg(feature = "foss")]
+use crate::call::chats::CodesAnswer;
+use crate::call::chats::{AskAnswer, ChatRow};
+use crate::caller_env::CallerEnv;
+use crate::commands::models;
+use crate::failure::Failure;
+
+/// One turn. Dropping it cancels it.
+pub(crate) async fn ask(
+    app: &App,
+    around: &CallerEnv,
+    text: String,
+    chat: Which,
+    face: &dyn Face,
+) -> Result<AskAnswer, Failure> {
+    if text.trim().is_empty() {
+        return Err(Failure::usage(
+            "There is nothing to ask: the text is empty. For example: kai ask \"What day is it?\"",
+        ));
+    }
+    let models = models::ready(app, around).await?;
+    told(driver(app, &models, face).turn(chat, text).await)
+}
+
+/// What was said last, answered once more.
+pub(crate) async fn again(
+    app: &App,
+    around: &CallerEnv,
+    chat: ConversationId,
+    face: &dyn Face,
+) -> Result<AskAnswer, Failure> {
+    let models = models::ready(app, around).await?;
+    told(driver(app, &models, face).again(chat).await)
+}
+
+fn driver<'a>(app: &'a App, models: &'a [Ready], face: &'a dyn Face) -> Driver<'a> {
+    Driver {
+        db: &app.db,
+        clock: app.clock.as_ref(),
+        toolbox: &app.toolbox,
+        models,
+        face,
+        kind: RunKind::Chat,
+        level: Level::Nothing,
+        shown: &[],
+        platform: PLATFORM,
+    }
+}
+
+fn told(answer: Result<Answer, TurnError>) -> Result<AskAnswer, Failure> {
+    let answer = answer.map_err(|error| Failure::failed(error.to_string()))?;
+    Ok(AskAnswer {
+        text: answer.text,
+        chat: answer.conversation,
+        answered_by: answer.answered_by,
+        end: match answer.end {
+            End::Answered => "answered",
+            End::OutOfRounds => "out_of_rounds",
+            End::Repeating => "repeating",
+        }
+        .to_owned(),
+        cut_off: answer.cut_off,
+        tokens_in: answer.usage.input,
+        tokens_out: answer.usage.output,
+    })
+}
+
+pub(crate) const PLATFORM: &str =
+    if cfg!(target_os = "android") { "Android (Termux)" } else { std::env::consts::OS };
+
+/// All of them, newest first.
+pub(crate) async fn list(app: &App) -> Result<Vec<ChatRow>, DbError> {
+    Ok(rows(app, app.db.read(conversation::list).await?))
+}
+
+/// Those that speak of something.
+pub(crate) async fn search(app: &App, text: String) -> Result<Vec<ChatRow>, DbError> {
+    Ok(rows(app, app.db.read(move |tx| conversation::search(tx, &text)).await?))
+}
+
+fn rows(app: &App, all: Vec<Conversation>) -> Vec<ChatRow> {
+    let zone = app.clock.zone();
+    let row = |conversation: Conversation| {
+        let at = Timestamp::from_millisecond(conversation.updated_at).unwrap_or_default();
+        let updated_local = at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+        ChatRow { conversation, updated_local }
+    };
+    all.into_iter().map(row).collect()
+}
+
+pub(crate) async fn show(app: &App, id: ConversationId) -> Result<Vec<Entry>, Failure> {
+    let now = app.clock.now();
+    let entries = app.db.write(move |tx| {
+        if conversation::is_heartbeat(tx, id)? {
+            reports::land(tx, now)?;
+            // Now it was looked at.
+            heartbeat::store::lower(tx)?;
+        }
+        Ok::<_, DbError>(if conversation::exists(tx, id)? {
+            Some(conversation::entries(tx, id)?)
+        } else {
+            None
+        })
+    });
+    entries.await?.ok_or_else(|| Failure::failed(TurnError::Unknown(id).to_string()))
+}
+
+pub(crate) async fn delete(app: &App, id: ConversationId) -> Result<ConversationId, Failure> {
+    take_away(app, id).await.map(|_| id)
+}
+
+/// Deletes a conversation and returns it as it was. Not while it is being answered: the answer would have nowhere to go.
+pub(crate) async fn take_away(app: &App, id: ConversationId) -> Result<Whole, Failure> {
+    let now = app.clock.now();
+    let deleted = app.db.write(move |tx| {
+        if lease::held(tx, &id.lease(), now)? {
+            return Err(TurnError::Busy(id));
+        }
+        let whole = conversation::whole(tx, id)?.ok_or(TurnError::Unknown(id))?;
+        conversation::delete(tx, id)?;
+        Ok(whole)
+    });
+    deleted.await.map_err(|error| Failure::failed(error.to_string()))
+}
+
+/// The person lets the model see one-time codes in a conversation, or takes that back; says what is so now.
+#[cfg(feature = "foss")]
+pub(crate) async fn codes(app: &App, chat: Which, show: bool) -> Result<CodesAnswer, Failure> {
+    let now = app.clock.now();
+    let is = |id, shown, says: &str| CodesAnswer { id, shown, says: says.to_owned() };
+    let changed = app.db.write(move |tx| {
+        let meant = match chat {
+            Which::Newest => conversation::newest(tx)?,
+            Which::Id(id) => Some(id),
+            Which::New => None,
+        };
+        if !settings::load(tx)?.on(&CODE_REDACTION_ENABLED) {
+            return Ok(is(meant, true, NOTHING_HIDDEN));
+        }
+        let Some(id) = meant else { return Ok(is(None, false, NOT_BEGUN)) };
+        let (codes, said) = match (show, conversation::codes(tx, id)?) {
+            (true, _) => (Codes::Shown, CODES_SHOWN),
+            (false, Codes::Hidden) => (Codes::Hidden, CODES_HIDDEN),
+            (false, _) => (Codes::HiddenAgain, CODES_HIDDEN),
+        };
+        if !conversation::set_codes(tx, id, codes)? {
+            return Err(TurnError::Unknown(id));
+        }
+        ledger::append(tx, &Record::Codes { conversation: id.0, shown: show }, now)?;
+        Ok(is(Some(id), show, said))
+    });
+    changed.await.map_err(|error| Failure::failed(error.to_string()))
+}
+
+#[cfg(feature = "foss")]
+const NOT_BEGUN: &str =
+    "Say something first: codes are shown in one conversation, and this one has not begun.";
+#[cfg(feature = "foss")]
+const NOTHING_HIDDEN: &str = "Codes are hidden nowhere: the setting code_redaction_enabled is off.";
+#[cfg(feature = "foss")]
+const CODES_SHOWN: &str = "The assistant sees one-time codes in this conversation from now on: what it reads anew comes with them. They go to the model that answers.";
+#[cfg(feature = "foss")]
+const CODES_HIDDEN: &str =
+    "One-time codes are hidden from the assistant in this conversation, also those it was shown.";

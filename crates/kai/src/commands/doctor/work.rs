@@ -1,0 +1,161 @@
+//! What Kai does by itself, and what that needs: heartbeats, tasks, drafts, the ledger, searches, the clock.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kai_assistant::db::DbError;
+use kai_assistant::models::is_unencrypted;
+use kai_assistant::settings::{
+    self, HEARTBEAT_DAILY_TOKENS, HEARTBEAT_MODEL, Values, WEB_SEARCH_BACKEND, WEB_SEARCH_BRAVE_KEY,
+    WEB_SEARCH_SEARXNG_URL, WEB_SEARCH_TAVILY_KEY,
+};
+
+use super::Check;
+use crate::app::App;
+use crate::call::models::ModelRow;
+use crate::caller_env::CallerEnv;
+use crate::commands::{heartbeat, ledger, models, noted, tasks};
+
+pub(super) async fn examine(app: &App, around: &CallerEnv) -> Vec<Check> {
+    let trouble = |name: &str, error: &DbError| Some(Check::broken(name, error.to_string(), None));
+    let rows = models::rows(app, around).await.unwrap_or_default();
+    let values = app.db.read(settings::load).await.unwrap_or_default();
+    let checks = [
+        clock(app.clock.now()),
+        server(&rows).await,
+        unencrypted(&rows),
+        heart(app, &values, &rows).await.unwrap_or_else(|error| trouble("heartbeat", &error)),
+        errands(app).await.unwrap_or_else(|error| trouble("tasks", &error)),
+        whole_ledger(app).await.unwrap_or_else(|error| trouble("ledger", &error)),
+        search(&values),
+        crashed(app),
+        #[cfg(feature = "foss")]
+        drafts(app).await.unwrap_or_else(|error| trouble("drafts", &error)),
+    ];
+    checks.into_iter().flatten().collect()
+}
+
+/// Kai did not exist before; a clock that says so makes every time wrong.
+const FIRST_DAY: i64 = 1_767_225_600;
+
+fn clock(now: Timestamp) -> Option<Check> {
+    let says = format!("says {}, which cannot be", now.strftime("%Y-%m-%d"));
+    let next = "Set the machine's clock: tasks, heartbeats and polls go by it.";
+    (now.as_second() < FIRST_DAY).then(|| Check::note("clock", says, next))
+}
+
+/// Long enough for this machine or the next room.
+const PATIENCE: Duration = Duration::from_millis(800);
+
+/// A model's server at home may simply not be running. Nothing is asked of it, and servers elsewhere are left alone.
+async fn server(rows: &[ModelRow]) -> Option<Check> {
+    let row = rows.iter().find(|row| row.ready).filter(|row| row.local)?;
+    let url: axum::http::Uri = row.base_url.parse().ok()?;
+    let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("https") { 443 } else { 80 });
+    let host = url.host()?.trim_matches(['[', ']']).to_owned();
+    let connecting = tokio::time::timeout(PATIENCE, tokio::net::TcpStream::connect((host.as_str(), port)));
+    if matches!(connecting.await, Ok(Ok(_))) {
+        return None;
+    }
+    let says = format!("nobody answers at {host}:{port}, where {} should be", row.name);
+    let next = format!("Start the server, or give another address: kai models add {} --help", row.preset);
+    Some(Check::broken("model server", says, Some(next)))
+}
+
+/// What goes to a model elsewhere should not be read by everybody on the way.
+fn unencrypted(rows: &[ModelRow]) -> Option<Check> {
+    let row = rows.iter().find(|row| row.ready && is_unencrypted(&row.base_url))?;
+    let says = format!("what goes to {} is not encrypted: {}", row.name, row.base_url);
+    let next = format!(
+        "Give it an https address, if it has one: kai models add {} --name {} --model {} --base-url https://…",
+        row.preset, row.name, row.model
+    );
+    Some(Check::note("encryption", says, next))
+}
+
+async fn heart(app: &App, values: &Values, rows: &[ModelRow]) -> Result<Option<Check>, DbError> {
+    let (status, wanted) = (heartbeat::status(app).await?, values.of(&HEARTBEAT_MODEL));
+    let budget = u64::from(values.number(&HEARTBEAT_DAILY_TOKENS));
+    let failed = status.last.as_ref().filter(|last| last.outcome == "failed");
+    Ok(Some(if !status.enabled {
+        Check::fine("heartbeat", "is off (kai settings set heartbeat_enabled true)")
+    } else if let Some(lack) = heartbeat::lacks(&wanted, rows) {
+        Check::broken("heartbeat", lack.says, Some(lack.next))
+    } else if !rows.iter().any(|row| row.ready) {
+        let next = "Set up a model, or turn it off: kai settings set heartbeat_enabled false";
+        Check::note("heartbeat", "has no model to ask", next)
+    } else if budget > 0 && status.tokens_today >= budget {
+        let says = format!("has used up its {budget} tokens of today");
+        Check::note("heartbeat", says, "It goes on tomorrow, or: kai settings set heartbeat_daily_tokens 0")
+    } else if let Some(last) = failed {
+        let why = last.reason.as_deref().unwrap_or("without a word");
+        Check::note("heartbeat", format!("failed the last time: {why}"), "Try it: kai heartbeat run")
+    } else {
+        Check::fine("heartbeat", format!("every {} minutes", status.interval))
+    }))
+}
+
+async fn errands(app: &App) -> Result<Option<Check>, DbError> {
+    let failing: Vec<_> = tasks::list(app).await?.into_iter().filter(|task| task.failures > 0).collect();
+    let Some(first) = failing.first() else { return Ok(None) };
+    let says = format!("{} failed the last time, \u{201c}{}\u{201d} first", failing.len(), first.description);
+    Ok(Some(Check::note("tasks", says, format!("See why: kai tasks show {}", first.id.0))))
+}
+
+async fn whole_ledger(app: &App) -> Result<Option<Check>, DbError> {
+    let found = ledger::check(app).await?;
+    if let Some(why) = found.note_unread {
+        let next = "Unlock the desktop keyring, then: kai ledger verify";
+        return Ok(Some(Check::note("ledger", format!("{} records, whole. {why}", found.records), next)));
+    }
+    let (Some(seq), Some(what)) = (found.broken_at, found.what) else {
+        return Ok(Some(Check::fine("ledger", format!("{} records, whole", found.records))));
+    };
+    if found.rolled_back {
+        return Ok(Some(Check::broken("ledger", what, Some(noted::NEXT.to_owned()))));
+    }
+    let next = "Somebody changed it, or the disk did. Keep a copy of the home, and see: kai ledger verify";
+    Ok(Some(Check::broken("ledger", format!("is broken at record {seq}: {what}"), Some(next.to_owned()))))
+}
+
+fn search(values: &Values) -> Option<Check> {
+    let backend = values.of(&WEB_SEARCH_BACKEND);
+    let (setting, what) = match backend.as_str() {
+        "searxng" => (&WEB_SEARCH_SEARXNG_URL, "its address"),
+        "brave" => (&WEB_SEARCH_BRAVE_KEY, "its key"),
+        "tavily" => (&WEB_SEARCH_TAVILY_KEY, "its key"),
+        _ => return None,
+    };
+    let says = format!("{backend} is to search the web, and Kai does not have {what}");
+    let next = format!("kai settings set {} …", setting.key);
+    values.secret(setting).is_none().then(|| Check::note("web search", says, next))
+}
+
+/// What a bug of ours left behind.
+fn crashed(app: &App) -> Option<Check> {
+    let files = std::fs::read_dir(app.home.logs()).ok()?.flatten();
+    let reports = files.filter(|file| file.file_name().to_string_lossy().starts_with("crash-"));
+    let newest = reports.map(|report| report.path()).max()?;
+    let next = format!("Please report what is in {}, then delete it.", newest.display());
+    Some(Check::note("crash", "Kai hit a bug of its own", next))
+}
+
+#[cfg(feature = "foss")]
+async fn drafts(app: &App) -> Result<Option<Check>, DbError> {
+    let all = crate::commands::sms::drafts(app).await?;
+    let of = |status: &str| all.iter().filter(|draft| draft.status == status).collect::<Vec<_>>();
+    if let Some(first) = of("UNKNOWN").first() {
+        let next = format!("Look on the phone, then: kai drafts show {}", first.id.0);
+        return Ok(Some(Check::note(
+            "drafts",
+            "one may have been sent: Kai was stopped in the middle",
+            next,
+        )));
+    }
+    if let Some(first) = of("FAILED").first() {
+        let next = format!("See why, and try again or discard it: kai drafts show {}", first.id.0);
+        return Ok(Some(Check::note("drafts", "one could not be sent", next)));
+    }
+    let waiting = of("PENDING").len();
+    Ok((waiting > 0).then(|| Check::fine("drafts", format!("{waiting} wait for your tap (kai drafts list)"))))
+}

@@ -1,0 +1,193 @@
+//! The heartbeat, as the tick, commands and the page ask for it.
+
+use kai_assistant::agent::{Driver, Nobody, Ready};
+use kai_assistant::db::DbError;
+use kai_assistant::gate::{self, Level, RunKind};
+use kai_assistant::heartbeat::due::{self, Due};
+use kai_assistant::heartbeat::{Beat, Beaten, Next, Outcome, Why, beat, store};
+use kai_assistant::settings::{self, HEARTBEAT_MODEL};
+
+use crate::app::App;
+use crate::call::heartbeat::{DryRun, HeartbeatStatus, LogRow, Ran};
+use crate::call::models::ModelRow;
+use crate::caller_env::CallerEnv;
+use crate::commands::chats::PLATFORM;
+use crate::commands::{announce, models};
+use crate::failure::Failure;
+
+fn due_name(due: Due) -> &'static str {
+    match due {
+        Due::Now => "now",
+        Due::Off => "off",
+        Due::Asleep => "asleep",
+        Due::NotYet => "not_yet",
+        Due::OverBudget => "over_budget",
+    }
+}
+
+fn why_not(due: Due) -> &'static str {
+    match due {
+        Due::Now => "It is due.",
+        Due::Off => "Heartbeats are off. Turn them on: kai settings set heartbeat_enabled true",
+        Due::Asleep => "It is outside of the active hours (heartbeat_active_start, heartbeat_active_end).",
+        Due::NotYet => "The interval has not passed.",
+        Due::OverBudget => "Today's tokens are spent (heartbeat_daily_tokens).",
+    }
+}
+
+pub(crate) async fn status(app: &App) -> Result<HeartbeatStatus, DbError> {
+    let now = app.clock.now().to_zoned(app.clock.zone());
+    let today = now.date();
+    let read = app.db.read(move |tx| {
+        let standing = store::standing(tx, today)?;
+        Ok::<_, DbError>((settings::load(tx)?, standing, store::log(tx)?, store::banner(tx)?))
+    });
+    let (values, standing, log, banner) = read.await?;
+    let rules = beat::rules(&values);
+    Ok(HeartbeatStatus {
+        enabled: rules.enabled,
+        interval: rules.interval,
+        active_start: rules.active_start,
+        active_end: rules.active_end,
+        due: due_name(due::due(&rules, &standing, &now)).to_owned(),
+        last: log.into_iter().next().map(|logged| log_row(app, logged)),
+        report: banner.map(|id| id.0),
+        tokens_today: standing.spent,
+        lacks: None,
+    })
+}
+
+fn log_row(app: &App, logged: store::Logged) -> LogRow {
+    let local = logged.at.to_zoned(app.clock.zone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+    LogRow {
+        at: logged.at.as_millisecond(),
+        at_local: local,
+        outcome: logged.outcome,
+        reason: Some(logged.reason).filter(|reason| !reason.is_empty()),
+        tokens: logged.tokens,
+        tokens_estimated: logged.estimated,
+        ms: logged.ms,
+    }
+}
+
+pub(crate) async fn log(app: &App) -> Result<Vec<LogRow>, DbError> {
+    let log = app.db.read(store::log).await?;
+    Ok(log.into_iter().map(|logged| log_row(app, logged)).collect())
+}
+
+/// One run, if it may.
+pub(crate) async fn run(app: &App, around: &CallerEnv, why: Why) -> Result<Ran, Failure> {
+    let models = chosen_models(app, around).await?;
+    let driver = models.as_ref().map(|models| driver(app, models)).map_err(Clone::clone);
+    let beaten = Beat { db: &app.db, clock: app.clock.as_ref() }.run(why, driver).await?;
+    if matches!(beaten, Beaten::Ran(Outcome::Report(_) | Outcome::Ok)) {
+        // The run is settled; what the servers say of their windows is for the next one.
+        if let Err(error) = models::ask_for_windows(app, around).await {
+            tracing::warn!(%error, "servers could not be asked for their windows");
+        }
+    }
+    let (outcome, reason, report) = match beaten {
+        Beaten::Ran(Outcome::Report(said)) => ("report", None, Some(said)),
+        Beaten::Ran(Outcome::Failed(why)) => ("failed", Some(why), None),
+        Beaten::Ran(other) => (other.name(), None, None),
+        Beaten::NotDue(due) => ("not_due", Some(why_not(due).to_owned()), None),
+        Beaten::Busy => ("busy", Some("Another run is under way. Try again in a moment.".to_owned()), None),
+    };
+    Ok(Ran { outcome: outcome.to_owned(), reason, report })
+}
+
+fn driver<'a>(app: &'a App, models: &'a [Ready]) -> Driver<'a> {
+    Driver {
+        db: &app.db,
+        clock: app.clock.as_ref(),
+        toolbox: &app.toolbox,
+        models,
+        face: &Nobody,
+        kind: RunKind::Heartbeat,
+        level: Level::People,
+        shown: &[],
+        platform: PLATFORM,
+    }
+}
+
+/// The models in their order, or the one that heartbeats are to ask. None is a failure of the run, which is logged,
+/// and not of the command.
+async fn chosen_models(app: &App, around: &CallerEnv) -> Result<Result<Vec<Ready>, String>, DbError> {
+    let wanted = app.db.read(settings::load).await?.of(&HEARTBEAT_MODEL);
+    if !wanted.is_empty()
+        && let Some(lack) = lacks(&wanted, &models::rows(app, around).await?)
+    {
+        return Ok(Err(lack.sentence()));
+    }
+    let ready = models::connected(app, around).await.map_err(|failure| failure.message);
+    Ok(ready.map(|mut ready| {
+        ready.retain(|model| wanted.is_empty() || model.label == wanted);
+        ready
+    }))
+}
+
+/// What is wrong with the model that heartbeats are to ask, and the next step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lack {
+    pub(crate) says: String,
+    pub(crate) next: String,
+}
+
+impl Lack {
+    pub(crate) fn sentence(&self) -> String {
+        format!("The heartbeat {}. {}", self.says, self.next)
+    }
+}
+
+/// Is the chosen one there, and can it be asked? Where none is chosen, the usual order is asked.
+pub(crate) fn lacks(wanted: &str, rows: &[ModelRow]) -> Option<Lack> {
+    if wanted.is_empty() {
+        return None;
+    }
+    let other = "Name one of kai models list, or none: kai settings set heartbeat_model \"\"";
+    match rows.iter().find(|row| row.name == wanted) {
+        None => Some(Lack {
+            says: format!("is to ask a model called {wanted}, and there is none"),
+            next: other.to_owned(),
+        }),
+        Some(row) => row.why_not.as_ref().map(|why| Lack {
+            says: format!("is to ask {wanted}, which cannot be used"),
+            next: format!("{why} {other}"),
+        }),
+    }
+}
+
+/// What the next run would ask with; nothing changes.
+pub(crate) async fn dry_run(app: &App, around: &CallerEnv) -> Result<DryRun, DbError> {
+    // Where none can be asked, the prompt is that for a model of which nothing is known.
+    let models = chosen_models(app, around).await?.unwrap_or_default();
+    let beat = Beat { db: &app.db, clock: app.clock.as_ref() };
+    let Next { text: prompt, is_new } = beat.dry_run(driver(app, &models).window()).await?;
+    let values = app.db.read(settings::load).await?;
+    app.toolbox.look(&values).await;
+    let mut tools = app.toolbox.offered(&values);
+    tools.retain(|tool| gate::offered(RunKind::Heartbeat, Level::People, &tool.name));
+    let request = kai_llm::Request {
+        system: String::new(),
+        messages: vec![kai_llm::Message::User { text: prompt.clone() }],
+        tools,
+    };
+    let tokens = kai_llm::request_tokens(&request);
+    let tools = request.tools.into_iter().map(|tool| tool.name).collect();
+    Ok(DryRun { prompt, is_new, tools, tokens })
+}
+
+/// The tick: beats if it is due, and tells the person if there is something to tell.
+pub(crate) async fn tick(app: &App) {
+    match run(app, &app.around, Why::Tick).await {
+        Ok(ran) if ran.outcome == "failed" => {
+            tracing::warn!(reason = ran.reason.unwrap_or_default(), "a heartbeat failed");
+        }
+        Ok(ran) if ran.outcome != "not_due" => tracing::info!(outcome = ran.outcome, "heartbeat"),
+        Ok(_) => {}
+        Err(failure) => tracing::warn!(failure = failure.message, "a heartbeat failed"),
+    }
+    if let Err(error) = announce::news(app).await {
+        tracing::warn!(%error, "the person could not be told");
+    }
+}

@@ -1,0 +1,59 @@
+//! What Kai remembers, as commands and the page ask for it.
+
+use kai_assistant::agent::soul::SoulError;
+use kai_assistant::memory::promotion::Proposal;
+use kai_assistant::memory::store::{self, Confirming, Removed};
+use kai_assistant::memory::{self, Memory, MemoryKey};
+use rusqlite::Transaction;
+
+use crate::app::App;
+use crate::failure::Failure;
+
+pub(crate) async fn forget(app: &App, key: &str) -> Result<MemoryKey, Failure> {
+    take_away(app, key).await.map(|removed| removed.memory.key)
+}
+
+/// Forgets it; returns what would put it back.
+pub(crate) async fn take_away(app: &App, key: &str) -> Result<Removed, Failure> {
+    let key = MemoryKey::new(key).map_err(Failure::usage)?;
+    let gone = key.clone();
+    app.db.write(move |tx| store::remove(tx, &gone)).await?.ok_or_else(|| unknown(&key))
+}
+
+/// The person knows its words and wants Kai to use them.
+pub(crate) async fn confirm(app: &App, key: &str, seen: Option<String>) -> Result<Memory, Failure> {
+    let key = MemoryKey::new(key).map_err(Failure::usage)?;
+    let wanted = key.clone();
+    match app.db.write(move |tx| store::confirm(tx, &wanted, seen.as_deref())).await? {
+        Confirming::Done(memory) => Ok(memory),
+        Confirming::Changed => Err(Failure::failed(
+            "The words of this memory changed after they were shown to you. Nothing was confirmed; read them again.",
+        )),
+        Confirming::Unknown => Err(unknown(&key)),
+    }
+}
+
+/// The person says it in their own words.
+pub(crate) async fn rewrite(app: &App, key: &str, content: &str) -> Result<(), Failure> {
+    if content.trim().is_empty() {
+        return Err(Failure::usage("A memory must say something. To be rid of it, delete it."));
+    }
+    let key = MemoryKey::new(key).map_err(Failure::usage)?;
+    let content = memory::content(content).map_err(Failure::usage)?;
+    let (changed, now) = (key.clone(), app.clock.now());
+    let known = app.db.write(move |tx| store::rewrite(tx, &changed, &content, now)).await?;
+    if known { Ok(()) } else { Err(unknown(&key)) }
+}
+
+fn unknown(key: &MemoryKey) -> Failure {
+    let key = key.as_str();
+    Failure::failed(format!("There is no memory under the key \"{key}\". See: kai memory list"))
+}
+
+type Deciding = fn(&Transaction<'_>, &MemoryKey) -> Result<Proposal, SoulError>;
+
+/// The person's word on a proposal.
+pub(crate) async fn decide(app: &App, key: &str, word: Deciding) -> Result<Proposal, Failure> {
+    let key = MemoryKey::new(key).map_err(Failure::usage)?;
+    app.db.write(move |tx| word(tx, &key)).await.map_err(|error| Failure::failed(error.to_string()))
+}

@@ -1,0 +1,22 @@
+//! What can be asked of an [`App`](crate::app::App), a file per feature. Commands and the page both come here.
+
+pub(crate) mod alarms;
+pub(crate) mod announce;
+pub(crate) mod chats;
+pub(crate) mod doctor;
+pub(crate) mod heartbeat;
+pub(crate) mod ledger;
+pub(crate) mod memory;
+pub(crate) mod models;
+pub(crate) mod noted;
+#[cfg(feature = "foss")]
+pub(crate) mod notifications;
+pub(crate) mod settings;
+pub(crate) mod shell;
+#[cfg(feature = "foss")]
+pub(crate) mod sms;
+pub(crate) mod status;
+pub(crate) mod tasks;
+pub(crate) mod tools;
+pub(crate) mod transfer;
+pub(crate) mod visit;

@@ -1,0 +1,469 @@
+//! `kai models`: which models there are, whether they work, and in which order they are asked.
+
+use std::time::Duration;
+
+use futures_util::future::{join_all, try_join_all};
+use kai_assistant::agent::Ready;
+use kai_assistant::db::DbError;
+use kai_assistant::ledger;
+use kai_assistant::models::store::{self, Move};
+use kai_assistant::models::{self, Candidate, ConfiguredModel, Origin, Surroundings, window};
+use kai_assistant::settings::{self, HEARTBEAT_MODEL};
+use kai_llm::{Config, Key, Message, Preset, Request, connect, context, local, presets};
+use rusqlite::Transaction;
+
+use crate::app::App;
+use crate::call::models::{ModelRemoved, ModelRow, ModelTest, NewModel};
+use crate::caller_env::CallerEnv;
+use crate::failure::Failure;
+
+/// What the models are called that are known without looking for servers.
+pub(crate) async fn names(app: &App) -> Result<Vec<String>, DbError> {
+    #[cfg(feature = "foss")]
+    if app.home.is_demo() {
+        return Ok(vec![DEMO_MODEL.to_owned()]);
+    }
+    let (added, around) = (app.db.read(store::all).await?, surroundings(&app.around));
+    Ok(models::candidates(&added, &around).into_iter().map(|candidate| candidate.name).collect())
+}
+
+fn surroundings(around: &CallerEnv) -> Surroundings {
+    let keys = around.keys.iter().map(|(name, key)| (name.clone(), Key::new(key.as_str()))).collect();
+    Surroundings { keys, ollama: None }
+}
+
+/// The demo asks nobody outside, whatever keys lie around.
+fn no_demo(app: &App) -> Result<(), Failure> {
+    if app.home.is_demo() {
+        return Err(Failure::failed("This is the demo: its model plays a script, and no other can be used."));
+    }
+    Ok(())
+}
+
+/// All models that could be asked, in order, each with the window that is known for it.
+pub(crate) async fn candidates(app: &App, around: &CallerEnv) -> Result<Vec<Candidate>, DbError> {
+    let read = app.db.read(|tx| Ok::<_, DbError>((store::all(tx)?, window::all(tx)?)));
+    let (added, windows) = read.await?;
+    let mut around = surroundings(around);
+    let mut candidates = models::candidates(&added, &around);
+    if candidates.iter().all(|candidate| candidate.why_not.is_some()) {
+        // Only somebody who has nothing else waits for this.
+        around.ollama = local::ollama().await.and_then(|models| models.into_iter().next());
+        candidates = models::candidates(&added, &around);
+    }
+    window::settle(&mut candidates, &windows);
+    Ok(candidates)
+}
+
+/// How to ask this model's server for its window, if it tells it.
+fn asking(candidate: &Candidate) -> Option<(Config, context::Tells)> {
+    let preset = models::preset(&candidate.preset)?;
+    let usual = Config { window: preset.window, ..candidate.config.clone() };
+    Some((usual, preset.tells_window?))
+}
+
+/// Asks the servers that have not been asked for long for their windows. Nobody waits for it: the answers count from the
+/// next turn on.
+pub(crate) async fn ask_for_windows(app: &App, around: &CallerEnv) -> Result<(), DbError> {
+    if app.home.is_demo() {
+        return Ok(());
+    }
+    let (known, now) = (app.db.read(window::all).await?, app.clock.now());
+    let candidates = candidates(app, around).await?;
+    for candidate in candidates.iter().filter(|candidate| candidate.why_not.is_none()) {
+        let place = candidate.config.place();
+        let known = known.iter().find(|known| known.place == place);
+        if !window::is_due(known, candidate.local, now) {
+            continue;
+        }
+        let Some((config, tells)) = asking(candidate) else { continue };
+        // Before it is asked, so that no other turn asks at the same time.
+        let asked = place.clone();
+        app.db.write(move |tx| window::asked(tx, &asked, None, now)).await?;
+        let (db, http) = (app.db.clone(), app.http.clone());
+        tokio::spawn(async move {
+            let Some(told) = context::told(&config, tells, &http).await else { return };
+            let kept = db.write(move |tx| window::asked(tx, &place, Some(told), now));
+            if let Err(error) = kept.await.map_err(|error: DbError| error) {
+                tracing::warn!(%error, "a model's window could not be kept");
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Asks a model's server for its window, and waits for the answer, which takes a few seconds at most.
+async fn ask_now(app: &App, candidate: &Candidate) -> Result<(), DbError> {
+    let Some((config, tells)) = asking(candidate) else { return Ok(()) };
+    let told = context::told(&config, tells, &app.http).await;
+    let (place, now) = (candidate.config.place(), app.clock.now());
+    app.db.write(move |tx| window::asked(tx, &place, told, now)).await
+}
+
+/// Those that can be asked now, connected. Servers that have not been asked for long are asked for their windows
+/// meanwhile.
+pub(crate) async fn ready(app: &App, around: &CallerEnv) -> Result<Vec<Ready>, Failure> {
+    ask_for_windows(app, around).await?;
+    connected(app, around).await
+}
+
+/// Those that can be asked now, connected. Nothing is sent yet.
+pub(crate) async fn connected(app: &App, around: &CallerEnv) -> Result<Vec<Ready>, Failure> {
+    #[cfg(feature = "foss")]
+    if app.home.is_demo() {
+        return Ok(vec![Ready {
+            label: DEMO_MODEL.to_owned(),
+            local: true,
+            model: Box::new(kai_bridges::simulated::Script),
+        }]);
+    }
+    let mut ready = Vec::new();
+    let mut why_not = None;
+    for candidate in candidates(app, around).await? {
+        let label = candidate.name.clone();
+        match (candidate.why_not, connect(&candidate.config, &app.http)) {
+            (None, Ok(model)) => ready.push(Ready { label, local: candidate.local, model }),
+            (Some(reason), _) => why_not = why_not.or(Some(format!("{label} cannot be used: {reason}"))),
+            (None, Err(error)) => why_not = why_not.or(Some(format!("{label} cannot be used: {error}"))),
+        }
+    }
+    if ready.is_empty() {
+        let nothing = "No model is set up. Add one on the page under Settings, Models, or: kai models add ollama --model qwen3, kai models add openai (all presets: kai models add --help)";
+        return Err(Failure::failed(why_not.unwrap_or_else(|| nothing.to_owned())));
+    }
+    Ok(ready)
+}
+
+pub(crate) async fn rows(app: &App, around: &CallerEnv) -> Result<Vec<ModelRow>, DbError> {
+    #[cfg(feature = "foss")]
+    if app.home.is_demo() {
+        return Ok(vec![demo_row()]);
+    }
+    Ok(candidates(app, around).await?.into_iter().map(row).collect())
+}
+
+#[cfg(feature = "foss")]
+/// The one line of the demo's `kai models list`.
+fn demo_row() -> ModelRow {
+    ModelRow {
+        name: DEMO_MODEL.to_owned(),
+        preset: "demo".to_owned(),
+        base_url: "none: nothing leaves".to_owned(),
+        model: "script".to_owned(),
+        ready: true,
+        why_not: None,
+        origin: "demo".to_owned(),
+        local: true,
+        has_key: false,
+        context: kai_llm::window::UNKNOWN,
+        context_from: window::WindowSource::Preset.name().to_owned(),
+    }
+}
+
+#[cfg(feature = "foss")]
+const DEMO_MODEL: &str = "demo (plays a script)";
+
+fn row(candidate: Candidate) -> ModelRow {
+    ModelRow {
+        name: candidate.name,
+        preset: candidate.preset,
+        base_url: candidate.config.base_url,
+        model: candidate.config.model,
+        ready: candidate.why_not.is_none(),
+        why_not: candidate.why_not,
+        origin: match candidate.origin {
+            Origin::Added => "added",
+            Origin::Environment => "environment",
+            Origin::Found => "found",
+        }
+        .to_owned(),
+        local: candidate.local,
+        has_key: candidate.config.key.is_some(),
+        context: candidate.config.window,
+        context_from: candidate.window_source.name().to_owned(),
+    }
+}
+
+pub(crate) async fn add(app: &App, around: &CallerEnv, new: NewModel) -> Result<ModelRow, Failure> {
+    no_demo(app)?;
+    let preset = models::preset(&new.preset).ok_or_else(|| unknown_preset(&new.preset))?;
+    let key = new.key.as_deref().map(Key::new);
+    let context = new.context.as_deref().map(window::typed).transpose().map_err(Failure::usage)?;
+    let added = ConfiguredModel {
+        name: name(new.name.as_deref().unwrap_or(&preset.id))?,
+        preset: preset.id.clone(),
+        base_url: address(preset, &new)?,
+        model: model(preset, &new).await?,
+        key,
+        context: context.flatten(),
+    };
+    let trial = models::candidates(std::slice::from_ref(&added), &Surroundings::default());
+    let trial = trial.into_iter().next().ok_or_else(|| unknown_preset(&new.preset))?;
+    // What cannot work is refused now, not at the first question.
+    connect(&trial.config, &app.http).map_err(|error| Failure::usage(error.to_string()))?;
+    let name = added.name.clone();
+    let auto = matches!(context, Some(None));
+    app.db.write(move |tx| keep(tx, &added, auto)).await?;
+    let candidates = candidates(app, around).await?;
+    if let Some(candidate) = candidates.iter().find(|candidate| candidate.name == name) {
+        ask_now(app, candidate).await?;
+    }
+    named_row(app, around, &name).await?.ok_or_else(|| unknown_preset(&new.preset))
+}
+
+/// Keeps a model that the person added or changed; `auto` takes back a window that was set for it. Refusals of before
+/// count no longer either way.
+fn keep(tx: &Transaction<'_>, added: &ConfiguredModel, auto: bool) -> Result<(), DbError> {
+    store::keep(tx, added)?;
+    let kept = store::all(tx)?.into_iter().find(|model| model.name == added.name);
+    let set = kept.and_then(|model| model.context).filter(|_| !auto);
+    store::set_context(tx, &added.name, set).map(drop)
+}
+
+async fn named_row(app: &App, around: &CallerEnv, name: &str) -> Result<Option<ModelRow>, DbError> {
+    Ok(rows(app, around).await?.into_iter().find(|row| row.name == name))
+}
+
+/// Sets the window of a model that was added, or leaves it to Kai again, which then asks the server.
+pub(crate) async fn set_context(
+    app: &App,
+    around: &CallerEnv,
+    name: String,
+    typed: &str,
+) -> Result<ModelRow, Failure> {
+    let context = window::typed(typed).map_err(Failure::usage)?;
+    let changed = name.clone();
+    if !app.db.write(move |tx| store::set_context(tx, &changed, context)).await? {
+        return Err(not_added(&name));
+    }
+    let candidates = candidates(app, around).await?;
+    if let Some(candidate) = candidates.iter().find(|candidate| candidate.name == name)
+        && context.is_none()
+    {
+        ask_now(app, candidate).await?;
+    }
+    named_row(app, around, &name).await?.ok_or_else(|| not_added(&name))
+}
+
+/// A name is one short line: it is shown in lists and told to the model.
+fn name(typed: &str) -> Result<String, Failure> {
+    let name = typed.trim();
+    if name.is_empty() || name.chars().count() > 60 || name.chars().any(char::is_control) {
+        return Err(Failure::usage("The name of a model must be one line of 1 to 60 characters."));
+    }
+    Ok(name.to_owned())
+}
+
+fn unknown_preset(typed: &str) -> Failure {
+    let known: Vec<&str> = presets().iter().map(|preset| preset.id.as_str()).collect();
+    Failure::usage(format!("There is no preset called {typed}. There are: {}.", known.join(", ")))
+}
+
+fn address(preset: &Preset, new: &NewModel) -> Result<String, Failure> {
+    new.base_url.clone().or_else(|| preset.base_url.clone()).ok_or_else(|| {
+        Failure::usage(format!("{} needs its address: --base-url http://host:port/v1", preset.id))
+    })
+}
+
+async fn model(preset: &Preset, new: &NewModel) -> Result<String, Failure> {
+    if let Some(named) = new.model.clone().or_else(|| preset.model.clone()) {
+        return Ok(named);
+    }
+    let found = if preset.id == "ollama" { local::ollama().await } else { None };
+    found
+        .and_then(|models| models.into_iter().next())
+        .ok_or_else(|| Failure::usage(format!("{} needs to know which model: --model NAME", preset.id)))
+}
+
+/// A model that was removed, and everything that would put it back.
+pub(crate) struct Removed {
+    pub(crate) model: ConfiguredModel,
+    /// Its place among those that were added.
+    pub(crate) at: usize,
+    /// Heartbeats were to ask it.
+    pub(crate) heartbeat_reset: bool,
+}
+
+/// [`remove_undoable`] for a command, which takes nothing back.
+pub(crate) async fn remove(app: &App, name: String) -> Result<ModelRemoved, Failure> {
+    let Removed { model, heartbeat_reset, .. } = remove_undoable(app, name).await?;
+    Ok(ModelRemoved { removed: model.name, heartbeat_reset })
+}
+
+/// Removes a model. Heartbeats that were to ask it ask the others again, unless one of that name is still there, from
+/// the environment.
+pub(crate) async fn remove_undoable(app: &App, name: String) -> Result<Removed, Failure> {
+    let (gone, around) = (name.clone(), surroundings(&app.around));
+    let removed = app.db.write(move |tx| {
+        let found = store::all(tx)?.into_iter().enumerate().find(|(_, model)| model.name == gone);
+        let Some((at, model)) = found else { return Ok(None) };
+        store::remove(tx, &gone)?;
+        let left = models::candidates(&store::all(tx)?, &around);
+        let heartbeat_reset =
+            settings::load(tx)?.of(&HEARTBEAT_MODEL) == gone && left.iter().all(|model| model.name != gone);
+        if heartbeat_reset {
+            settings::store(tx, &HEARTBEAT_MODEL.key, "")?;
+        }
+        Ok::<_, DbError>(Some(Removed { model, at, heartbeat_reset }))
+    });
+    removed.await?.ok_or_else(|| not_added(&name))
+}
+
+/// Puts back what was removed. Heartbeats ask it again unless another was chosen meanwhile. False if a model has its
+/// name by now.
+pub(crate) async fn put_back(app: &App, removed: Removed) -> Result<bool, DbError> {
+    let back = move |tx: &Transaction<'_>| {
+        let Removed { model, at, heartbeat_reset } = &removed;
+        if !store::restore(tx, model, *at)? {
+            return Ok(false);
+        }
+        if *heartbeat_reset && settings::load(tx)?.of(&HEARTBEAT_MODEL).is_empty() {
+            settings::store(tx, &HEARTBEAT_MODEL.key, &model.name)?;
+        }
+        Ok(true)
+    };
+    app.db.write(back).await
+}
+
+/// A model that heartbeats are to ask: one that there is, or none for the usual order.
+pub(crate) async fn can_be_chosen(app: &App, around: &CallerEnv, name: &str) -> Result<(), Failure> {
+    if name.is_empty() {
+        return Ok(());
+    }
+    let rows = rows(app, around).await?;
+    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+    match names.as_slice() {
+        names if names.contains(&name) => Ok(()),
+        [] => Err(Failure::usage(format!(
+            "There is no model called {name}, nor any other. Add one: kai models add --help"
+        ))),
+        names => Err(Failure::usage(format!(
+            "There is no model called {name}. There are: {}. An empty one (\"\") means the usual order.",
+            names.join(", ")
+        ))),
+    }
+}
+
+pub(crate) async fn first(app: &App, name: String) -> Result<String, Failure> {
+    let chosen = name.clone();
+    if app.db.write(move |tx| store::first(tx, &chosen)).await? { Ok(name) } else { Err(not_added(&name)) }
+}
+
+/// One place up or down among those that were added.
+pub(crate) async fn shift(app: &App, name: String, way: Move) -> Result<String, Failure> {
+    let moved = name.clone();
+    if app.db.write(move |tx| store::shift(tx, &moved, way)).await? {
+        Ok(name)
+    } else {
+        Err(not_added(&name))
+    }
+}
+
+fn not_added(name: &str) -> Failure {
+    Failure::failed(format!("No model called {name} was added. See: kai models list"))
+}
+
+/// Asks each model (or the named one) for a word and says in words what is wrong.
+pub(crate) async fn test(
+    app: &App,
+    around: &CallerEnv,
+    name: Option<&str>,
+) -> Result<Vec<ModelTest>, Failure> {
+    no_demo(app)?;
+    let mut candidates = candidates(app, around).await?;
+    candidates.retain(|candidate| name.is_none_or(|name| candidate.name == name));
+    if candidates.is_empty() {
+        return Err(match name {
+            Some(name) => Failure::failed(format!("There is no model called {name}. See: kai models list")),
+            None => ready(app, around).await.err().unwrap_or_else(|| Failure::failed("No model is set up.")),
+        });
+    }
+    // All at once: one that is silent must not hold up the others, nor all of them together whoever waits for us.
+    let tests = try_join_all(candidates.iter().cloned().map(|candidate| try_one(app, candidate))).await?;
+    // A model that has just been asked is loaded, and its server knows its window.
+    let worked = candidates.iter().zip(&tests).filter(|(_, test)| test.works);
+    join_all(worked.map(|(candidate, _)| ask_now(app, candidate)))
+        .await
+        .into_iter()
+        .collect::<Result<(), _>>()?;
+    Ok(tests)
+}
+
+/// A model that has not said a word after this long does not work. A server at home may have to load it first.
+pub(crate) const LONGEST_TRIAL: Duration = Duration::from_mins(4);
+
+async fn try_one(app: &App, candidate: Candidate) -> Result<ModelTest, DbError> {
+    let began = app.clock.now();
+    let request = Request {
+        system: "You are being tested. Answer with one word.".to_owned(),
+        messages: vec![Message::User { text: "Say OK.".to_owned() }],
+        tools: vec![],
+    };
+    let outcome = match candidate.why_not {
+        Some(reason) => Err(reason),
+        None => match connect(&candidate.config, &app.http) {
+            Ok(model) => {
+                let (label, body) = (candidate.name.clone(), model.body(&request));
+                app.db.write(move |tx| ledger::request(tx, 0, &label, &body, &[], began)).await?;
+                let replying = tokio::time::timeout(LONGEST_TRIAL, model.reply(&request, &|_| ()));
+                let late = || {
+                    format!(
+                        "It gave no whole answer within {} s: check that its server is not stuck or busy.",
+                        LONGEST_TRIAL.as_secs()
+                    )
+                };
+                match replying.await {
+                    Ok(reply) => reply.map(|reply| reply.text).map_err(|error| error.to_string()),
+                    Err(_elapsed) => Err(late()),
+                }
+            }
+            Err(error) => Err(error.to_string()),
+        },
+    };
+    let works = outcome.is_ok();
+    let says: String = outcome.unwrap_or_else(|error| error).trim().chars().take(400).collect();
+    let ms = app.clock.now().duration_since(began).as_millis();
+    let ms = u64::try_from(ms).unwrap_or_default();
+    Ok(ModelTest { name: candidate.name, model: candidate.config.model, works, says, ms })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use kai_assistant::clock::ManualClock;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    fn app() -> (App, tempfile::TempDir) {
+        let now = jiff::Timestamp::from_second(1_800_000_000).unwrap();
+        App::for_tests(Arc::new(ManualClock::at(now)))
+    }
+
+    async fn add_at(app: &App, name: &str, base_url: String) {
+        let (preset, model) = ("openai-compatible".to_owned(), "m".to_owned());
+        let added =
+            ConfiguredModel { name: name.to_owned(), preset, base_url, model, key: None, context: None };
+        app.db.write(move |tx| store::keep(tx, &added)).await.map_err(|e: DbError| e).unwrap();
+    }
+
+    /// Whoever asks for the test over the socket waits five minutes, and would take us for stuck.
+    #[tokio::test(start_paused = true)]
+    async fn two_silent_models_are_said_to_be_silent_before_anybody_takes_us_for_stuck() {
+        let (app, _folder) = app();
+        let mut silent = vec![];
+        for name in ["one", "two"] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            add_at(&app, name, format!("http://{}/v1", listener.local_addr().unwrap())).await;
+            silent.push(listener);
+        }
+        let began = tokio::time::Instant::now();
+        let tests = test(&app, &app.around, None).await.unwrap();
+        assert!(began.elapsed() <= LONGEST_TRIAL, "{:?}", began.elapsed());
+        assert_eq!(tests.len(), 2);
+        for test in tests {
+            assert!(!test.works && test.says.contains("gave no"), "{}", test.says);
+        }
+    }
+}

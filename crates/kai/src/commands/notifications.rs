@@ -1,0 +1,308 @@
+//! Notifications as commands, status, doctor and daemon ask for them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kai_assistant::access::Access;
+use kai_assistant::db::DbError;
+use kai_assistant::notifications::capture::Capture;
+use kai_assistant::notifications::store::{self, Gap, Sync};
+use kai_assistant::notifications::toggle::{self, Toggle};
+use kai_assistant::notifications::view::{Item, Wanted, Whole, local};
+use kai_assistant::notifications::{NotificationId, QUEUE, Record};
+use kai_assistant::pending;
+use kai_assistant::settings::{self, NOTIFICATIONS_ENABLED, NOTIFICATIONS_IGNORED};
+use kai_assistant::tool::Eyes;
+use rusqlite::Transaction;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::App;
+use crate::call::json;
+use crate::call::notifications::{Forgotten, GapRow, NotificationsCall, NotificationsStatus};
+use crate::failure::Failure;
+
+/// A Termux call may take so long until it is given up.
+const LOOK: Duration = Duration::from_secs(12);
+pub(crate) const UNSUPPORTED: &str =
+    "No notifications can be read on this machine: there is neither a desktop's session bus nor Termux:API.";
+
+pub(crate) async fn answer(app: &App, call: NotificationsCall) -> Result<Value, Failure> {
+    match call {
+        NotificationsCall::List { all } => json(list(app, all).await?),
+        NotificationsCall::Read { id } => json(read(app, id).await?),
+        NotificationsCall::Search { text, package_name } => {
+            json(search(app, &text, package_name.as_deref()).await?)
+        }
+        NotificationsCall::Clear => json(app.db.write(|tx| pending::clear(tx, QUEUE)).await?),
+        NotificationsCall::Forget => json(forget(app).await?),
+        NotificationsCall::Refresh => {
+            refresh(app).await?;
+            json(status(app).await?)
+        }
+        NotificationsCall::Known => json(known(app).await?),
+    }
+}
+
+/// Erases all that is kept of them. Not while reading is on: Kai would at once begin to keep them again.
+pub(crate) async fn forget(app: &App) -> Result<Forgotten, Failure> {
+    let forgotten = app.db.write(|tx| {
+        if settings::load(tx)?.on(&NOTIFICATIONS_ENABLED) {
+            return Ok::<_, DbError>(None);
+        }
+        store::forget_all(tx).map(Some)
+    });
+    let (records, queued) = forgotten.await?.ok_or_else(|| {
+        Failure::failed(
+            "Reading notifications is on, so Kai would keep them again at once. Turn it off first: \
+             kai settings set notifications_enabled false",
+        )
+    })?;
+    Ok(Forgotten { records, queued })
+}
+
+async fn list(app: &App, all: bool) -> Result<Vec<Item>, Failure> {
+    let now = app.clock.now();
+    let records: Vec<Record> = app
+        .db
+        .read(move |tx| {
+            if all {
+                return store::newest(tx, now, usize::MAX, |_| true);
+            }
+            Ok(pending::waiting(tx, QUEUE)?.into_iter().map(|waiting| waiting.entry).collect())
+        })
+        .await?;
+    Ok(items(app, &records))
+}
+
+async fn search(app: &App, text: &str, package_name: Option<&str>) -> Result<Vec<Item>, Failure> {
+    let wanted = Wanted::new(text, package_name).ok_or_else(|| Failure::usage("Say what to search for."))?;
+    let now = app.clock.now();
+    let search = app.db.read(move |tx| store::newest(tx, now, 20, |record| wanted.is_in(record, Eyes::All)));
+    let found: Result<_, DbError> = search.await;
+    Ok(items(app, &found?))
+}
+
+fn items(app: &App, records: &[Record]) -> Vec<Item> {
+    let zone = app.clock.zone();
+    records.iter().map(|record| Item::of(record, &zone, Eyes::All)).collect()
+}
+
+async fn read(app: &App, id: String) -> Result<Whole, Failure> {
+    let (wanted, now) = (NotificationId::new(id.trim()), app.clock.now());
+    let found: Option<Record> = app.db.read(move |tx| store::find(tx, &wanted, now)).await?;
+    let unknown = || format!("There is no notification with the id {id}. See: kai notifications list --all");
+    let record = found.ok_or_else(|| Failure::failed(unknown()))?;
+    Ok(Whole::of(&record, &app.clock.zone(), Eyes::All, usize::MAX))
+}
+
+/// Looks now: at the access when it waits for that, else at the platform.
+pub(crate) async fn refresh(app: &App) -> Result<(), Failure> {
+    let Some(source) = &app.notifications else { return Err(Failure::failed(UNSUPPORTED)) };
+    toggle::come_back(&app.db, app.clock.as_ref(), source).await?;
+    if !app.db.read(settings::load).await?.on(&NOTIFICATIONS_ENABLED) {
+        return Ok(());
+    }
+    if app.daemon.is_some() {
+        source.look(LOOK).await;
+    } else {
+        source.ask(app.clock.now()).await;
+    }
+    Ok(())
+}
+
+/// An app that shows something, or is left alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AppRow {
+    pub(crate) package: String,
+    pub(crate) label: String,
+    pub(crate) ignored: bool,
+}
+
+/// The apps of the last day, and those that the person wants left alone.
+pub(crate) async fn apps(app: &App) -> Result<Vec<AppRow>, DbError> {
+    let now = app.clock.now();
+    let read = app.db.read(move |tx| {
+        let ignored = store::rules(&settings::load(tx)?).ignored;
+        Ok::<_, DbError>((ignored, store::newest(tx, now, usize::MAX, |_| true)?))
+    });
+    let (ignored, records) = read.await?;
+    // The list is matched without regard to case.
+    let ignored: Vec<String> = ignored.iter().map(|package| package.to_lowercase()).collect();
+    let mut labels: BTreeMap<String, String> =
+        ignored.iter().map(|package| (package.clone(), package.clone())).collect();
+    for record in records.into_iter().rev() {
+        labels.insert(record.package_name.to_lowercase(), record.app_label.line(60));
+    }
+    let row =
+        |(package, label): (String, String)| AppRow { ignored: ignored.contains(&package), package, label };
+    Ok(labels.into_iter().map(row).collect())
+}
+
+/// What the person wants of an app.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AppWish {
+    Heard,
+    Ignored,
+}
+
+/// Switches one app and leaves the rest of the list as it is, in one transaction: two switches at once are two.
+pub(crate) async fn switch_app(app: &App, package: String, wish: AppWish) -> Result<(), Failure> {
+    let switched = move |tx: &Transaction<'_>| {
+        let package = package.trim().to_owned();
+        let mut ignored = store::rules(&settings::load(tx)?).ignored;
+        ignored.retain(|other| other.to_lowercase() != package.to_lowercase());
+        if wish == AppWish::Ignored {
+            ignored.push(package);
+        }
+        match NOTIFICATIONS_IGNORED.accept(&ignored.join(",")) {
+            Ok(list) => settings::store(tx, &NOTIFICATIONS_IGNORED.key, &list).map(Ok),
+            Err(refused) => Ok(Err(Failure::usage(refused.to_string()))),
+        }
+    };
+    app.db.write(switched).await.map_err(|error: DbError| error)?
+}
+
+/// "Open notification access": where the platform can ask the person, it does.
+pub(crate) async fn ask(app: &App) -> Result<(), Failure> {
+    if app.db.read(store::sync).await?.waiting_since.is_some() {
+        return turn(app, true).await.map(drop);
+    }
+    let source = app.notifications.as_ref().ok_or_else(|| Failure::failed(UNSUPPORTED))?;
+    match source.ask(app.clock.now()).await {
+        Access::Granted => Ok(()),
+        Access::Denied(todo) | Access::Silent(todo) => Err(Failure::failed(todo)),
+    }
+}
+
+/// Turns it, and says where it stands then: turned on without access, it waits.
+pub(crate) async fn turn(app: &App, on: bool) -> Result<Toggle, Failure> {
+    let now = app.clock.now();
+    if on {
+        let source = app.notifications.as_ref().ok_or_else(|| Failure::failed(UNSUPPORTED))?;
+        return Ok(toggle::turn_on(&app.db, app.clock.as_ref(), source).await?);
+    }
+    app.db.write(move |tx| toggle::turn_off(tx, now)).await?;
+    if let Some(source) = &app.notifications {
+        source.changed();
+    }
+    Ok(Toggle::Off { hint: None })
+}
+
+/// The setting `notifications_enabled`, for those who wait for no page: what is not on is a failure.
+pub(crate) async fn switch(app: &App, on: bool) -> Result<(), Failure> {
+    match turn(app, on).await? {
+        Toggle::On => Ok(()),
+        Toggle::Off { .. } if !on => Ok(()),
+        Toggle::Waiting { todo, .. } => Err(Failure::failed(format!(
+            "Kai waits for access to notifications. {todo} When that is done: kai notifications refresh"
+        ))),
+        Toggle::Off { hint } => {
+            Err(Failure::failed(format!("Notifications stay off. {}", hint.unwrap_or_default())))
+        }
+    }
+}
+
+/// How it stands, the platform asked whether Kai may. What is off is not asked for.
+pub(crate) async fn status(app: &App) -> Result<NotificationsStatus, DbError> {
+    if let Some(source) = &app.notifications
+        && app.db.read(settings::load).await?.on(&NOTIFICATIONS_ENABLED)
+    {
+        source.access(app.clock.now()).await;
+    }
+    known(app).await
+}
+
+/// How it stands as far as it is known; nobody is asked.
+pub(crate) async fn known(app: &App) -> Result<NotificationsStatus, DbError> {
+    let now = app.clock.now();
+    let read = app.db.read(move |tx| {
+        let dropped = pending::dropped(tx, QUEUE)?.iter().map(|(_, count)| count).sum();
+        let counts = (pending::count(tx, QUEUE)?, dropped, store::count(tx)?);
+        let on = settings::load(tx)?.on(&NOTIFICATIONS_ENABLED);
+        Ok::<_, DbError>((on, store::sync(tx)?, store::gaps(tx, now)?, counts))
+    });
+    let (enabled, sync, gaps, (queued, dropped, kept)) = read.await?;
+    let access = app.notifications.as_ref().and_then(|source| source.known());
+    let access = access.map_or("unknown", |access| access.name());
+    Ok(NotificationsStatus {
+        supported: app.notifications.is_some(),
+        enabled,
+        state: state(enabled, &sync, app.daemon.is_some()).to_owned(),
+        access: access.to_owned(),
+        bridge: app.notifications.as_ref().map(|source| source.listener.name().to_owned()),
+        queued,
+        dropped,
+        kept,
+        last_seen_id: sync.last_seen_id,
+        last_sync: sync.last_sync_at,
+        last_attempt: sync.last_attempt_at,
+        unread_count: queued,
+        last_error: sync.last_error,
+        hint: sync.hint,
+        gaps: gaps.into_iter().map(|gap| row(app, gap)).collect(),
+    })
+}
+
+/// What the store says of listening is only true while somebody runs who could.
+fn state(enabled: bool, sync: &Sync, daemon: bool) -> &'static str {
+    match (enabled, sync.waiting_since) {
+        (true, _) if daemon && sync.listening => "listening",
+        (true, _) => "inactive",
+        (false, Some(_)) => "waiting",
+        (false, None) => "off",
+    }
+}
+
+fn row(app: &App, gap: Gap) -> GapRow {
+    let zone = app.clock.zone();
+    let ended_local = gap.ended.map(|at| local(at, &zone));
+    GapRow { began_local: local(gap.began, &zone), ended_local, gap }
+}
+
+/// Listens in the daemon until told to stop.
+pub(crate) async fn listen_on(app: Arc<App>, stop: CancellationToken) {
+    let Some(source) = &app.notifications else { return };
+    let capture = Capture { db: app.db.clone(), clock: Arc::clone(&app.clock), source: Arc::clone(source) };
+    capture.run(stop.cancelled()).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two switches on two pages, or two quick ones on one: neither takes the other back.
+    #[tokio::test]
+    async fn switches_of_the_app_list_at_once_all_count() {
+        use kai_assistant::clock::ManualClock;
+        let (app, _folder) = App::for_tests(Arc::new(ManualClock::at(jiff::Timestamp::UNIX_EPOCH)));
+        let switch = |n: u32, wish| switch_app(&app, format!("Org.App{n}"), wish);
+        for done in futures_util::future::join_all((0..20).map(|n| switch(n, AppWish::Ignored))).await {
+            done.unwrap();
+        }
+        let ignored = || async { store::rules(&app.db.read(settings::load).await.unwrap()).ignored.len() };
+        assert_eq!(ignored().await, 20);
+        switch(3, AppWish::Ignored).await.unwrap();
+        assert_eq!(ignored().await, 20, "once is enough");
+        for done in futures_util::future::join_all((0..20).map(|n| switch(n, AppWish::Heard))).await {
+            done.unwrap();
+        }
+        assert_eq!(ignored().await, 0);
+    }
+
+    #[test]
+    fn how_it_stands() {
+        let sync = |listening, waiting_since| Sync { listening, waiting_since, ..Sync::default() };
+        for (enabled, sync, daemon, expected) in [
+            (false, sync(false, None), true, "off"),
+            (false, sync(false, Some(1)), true, "waiting"),
+            (true, sync(true, None), true, "listening"),
+            (true, sync(false, None), true, "inactive"),
+            // Whoever listened was killed and could not say so.
+            (true, sync(true, None), false, "inactive"),
+        ] {
+            assert_eq!(state(enabled, &sync, daemon), expected);
+        }
+    }
+}

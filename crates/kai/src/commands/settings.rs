@@ -1,0 +1,86 @@
+//! Settings, as commands and the page ask for them.
+
+use kai_assistant::settings::{self, Setting, Values};
+
+use super::models;
+#[cfg(feature = "foss")]
+use super::{notifications, sms};
+use crate::app::App;
+use crate::call::settings::SettingRow;
+use crate::caller_env::CallerEnv;
+use crate::failure::Failure;
+
+pub(crate) async fn list(app: &App) -> Result<Vec<SettingRow>, Failure> {
+    let values = app.values().await?;
+    Ok(settings::catalogue(app.toolbox.settings()).iter().map(|s| row(s, &values)).collect())
+}
+
+/// One setting as it is now.
+pub(crate) async fn get(app: &App, key: &str) -> Result<SettingRow, Failure> {
+    Ok(row(&find(app, key)?, &app.values().await?))
+}
+
+fn row(setting: &Setting, values: &Values) -> SettingRow {
+    SettingRow {
+        key: setting.key.to_string(),
+        value: values.of(setting),
+        default: setting.shown(&setting.default),
+        kind: setting.kind.name().to_owned(),
+        allowed: setting.kind.allowed(),
+        help: setting.help.to_string(),
+    }
+}
+
+fn find(app: &App, key: &str) -> Result<Setting, Failure> {
+    let all = settings::catalogue(app.toolbox.settings());
+    if let Some(found) = all.iter().find(|s| s.key == key) {
+        return Ok(found.clone());
+    }
+    let near = all.iter().map(|s| s.key.as_ref()).min_by_key(|k| strsim::levenshtein(k, key));
+    let slip = (key.chars().count() / 3).min(4);
+    let hint = near.filter(|k| strsim::levenshtein(k, key) <= slip).map(|k| format!(" Did you mean {k}?"));
+    let hint = hint.unwrap_or_default();
+    Err(Failure::usage(format!("There is no setting called {key}.{hint} All of them: kai settings list")))
+}
+
+pub(crate) async fn set(
+    app: &App,
+    around: &CallerEnv,
+    key: &str,
+    typed: &str,
+) -> Result<SettingRow, Failure> {
+    let setting = find(app, key)?;
+    let value = setting.accept(typed).map_err(|refused| Failure::usage(refused.to_string()))?;
+    if setting.key == settings::HEARTBEAT_MODEL.key {
+        models::can_be_chosen(app, around, &value).await?;
+    }
+    #[cfg(feature = "foss")]
+    if setting.key == settings::NOTIFICATIONS_ENABLED.key {
+        notifications::switch(app, value == "true").await?;
+        return Ok(row(&setting, &app.values().await?));
+    }
+    #[cfg(feature = "foss")]
+    allow(app, &setting, &value).await?;
+    let key = setting.key.to_string();
+    let values = app
+        .db
+        .write(move |tx| {
+            settings::store(tx, &key, &value)?;
+            settings::load(tx)
+        })
+        .await?;
+    Ok(row(&setting, &values))
+}
+
+/// Some switches are more than a value: the platform must let them be turned on.
+#[cfg(feature = "foss")]
+async fn allow(app: &App, setting: &Setting, value: &str) -> Result<(), Failure> {
+    if value != "true" || app.values().await?.on(setting) {
+        return Ok(());
+    }
+    match setting.key.as_ref() {
+        key if key == settings::SMS_ENABLED.key => sms::turn_reading_on(app).await,
+        key if key == settings::SMS_SEND_ENABLED.key => sms::can_turn_sending_on(app),
+        _ => Ok(()),
+    }
+}

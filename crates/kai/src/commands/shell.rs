@@ -1,0 +1,47 @@
+//! What keeps commands in, for `kai status` and `kai doctor`; and the parts that we play ourselves in it.
+
+use std::process::ExitCode;
+
+use kai_assistant::device::ShellCommand;
+use kai_assistant::settings::{self, Values};
+use kai_assistant::tool::Tool;
+
+use crate::app::App;
+use crate::call::status::ShellStatus;
+use crate::failure::Failure;
+use crate::machine::NOT_IN_DEMO;
+
+pub(crate) fn enabled(values: &Values) -> bool {
+    values.on(&settings::tool_enabled(ShellCommand::NAME, false))
+}
+
+/// Trying it out takes a moment, so that is only done when commands may be run at all.
+pub(crate) async fn status(app: &App, values: &Values) -> ShellStatus {
+    let enabled = enabled(values);
+    if !enabled {
+        return ShellStatus { enabled, sandbox: None, why_not: None };
+    }
+    let found = looked(app).await;
+    ShellStatus { enabled, sandbox: found.clone().ok(), why_not: found.err() }
+}
+
+const NO_SANDBOX: &str = "Commands are not run on this system: Kai has no sandbox for it.";
+
+/// The name of the sandbox, or why there is none.
+pub(crate) async fn looked(app: &App) -> Result<String, String> {
+    let none = if app.home.is_demo() { NOT_IN_DEMO } else { NO_SANDBOX };
+    let sandbox = app.sandbox.as_ref().ok_or(none)?;
+    sandbox.look().await.clone().map(str::to_owned)
+}
+
+/// We are the guard of a command, or about to become one.
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) fn play(part: &str) -> Result<ExitCode, Failure> {
+    let part = kai_bridges::sandbox::Part::named(part);
+    part.map(kai_bridges::sandbox::play).ok_or_else(|| Failure::usage("This is not for people."))
+}
+
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+pub(crate) fn play(_: &str) -> Result<ExitCode, Failure> {
+    Err(Failure::usage("This is not for people."))
+}

@@ -1,0 +1,300 @@
+//! SMS and drafts, as commands and the page ask for them.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kai_assistant::access::Access;
+use kai_assistant::db::DbError;
+use kai_assistant::legible::spelled_out;
+use kai_assistant::outbox::door::{self, Tap};
+use kai_assistant::outbox::remarks::{Remark, remarks};
+use kai_assistant::outbox::segments::segments;
+use kai_assistant::outbox::{Draft, DraftId, Status};
+use kai_assistant::pending;
+use kai_assistant::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED};
+use kai_assistant::sms::poll::{self, PollError, Polled};
+use kai_assistant::sms::port::ReadError;
+use kai_assistant::sms::search::Wanted;
+use kai_assistant::sms::store::{self, QUEUE, Queued};
+use kai_assistant::sms::{Sms, SmsId, local};
+use serde_json::Value;
+
+use crate::app::App;
+use crate::app::phone::CONNECT;
+use crate::call::json;
+use crate::call::sms::{DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall};
+use crate::failure::Failure;
+
+pub(crate) async fn answer(app: &App, call: SmsCall) -> Result<Value, Failure> {
+    match call {
+        SmsCall::Poll => json(poll(app).await?),
+        SmsCall::List => json(list(app).await?),
+        SmsCall::Known => json(known(app).await?),
+        SmsCall::Read { id } => json(read(app, id).await?),
+        SmsCall::Search { text } => json(search(app, &text).await?),
+        SmsCall::Drafts => json(drafts(app).await?),
+        SmsCall::Draft { id } => json(draft(app, id).await?),
+        SmsCall::Tap(call) => json(tap(app, call).await?),
+        SmsCall::Discard { id } => json(discard(app, id).await?),
+        SmsCall::Forget => json(forget(app).await?),
+    }
+}
+
+/// Erases what is kept of the phone's messages; returns how many waited. Not while reading is on: Kai would at once
+/// begin to keep them again.
+pub(crate) async fn forget(app: &App) -> Result<usize, Failure> {
+    let forgotten = app.db.write(|tx| {
+        if settings::load(tx)?.on(&SMS_ENABLED) {
+            return Ok::<_, DbError>(None);
+        }
+        store::forget_all(tx).map(Some)
+    });
+    forgotten.await?.ok_or_else(|| {
+        Failure::failed(
+            "Reading SMS is on, so Kai would keep messages again at once. Turn it off first: \
+             kai settings set sms_enabled false",
+        )
+    })
+}
+
+/// How it stands, the phone asked whether Kai may. What is off is not asked for.
+pub(crate) async fn status(app: &App) -> Result<SmsStatus, DbError> {
+    if let Some(inbox) = &app.phone.inbox
+        && app.db.read(settings::load).await?.on(&SMS_ENABLED)
+    {
+        inbox.look().await;
+    }
+    known(app).await
+}
+
+/// How it stands as far as it is known; nobody is asked.
+pub(crate) async fn known(app: &App) -> Result<SmsStatus, DbError> {
+    let now = app.clock.now();
+    let read = app.db.read(|tx| {
+        let dropped = pending::dropped(tx, QUEUE)?.iter().map(|(_, count)| count).sum::<u32>();
+        Ok::<_, DbError>((settings::load(tx)?, store::sync(tx)?, pending::count(tx, QUEUE)?, dropped))
+    });
+    let (values, sync, queued, dropped) = read.await?;
+    let access = app.phone.inbox.as_ref().map_or("unsupported", |inbox| inbox.access().name());
+    Ok(SmsStatus {
+        supported: app.phone.inbox.is_some(),
+        enabled: values.on(&SMS_ENABLED),
+        send_enabled: values.on(&SMS_SEND_ENABLED),
+        access: access.to_owned(),
+        queued,
+        dropped,
+        bridge: app.phone.bridge.map(str::to_owned),
+        last_poll: last_poll(&sync, now),
+        says: says(&sync, now),
+        last_seen_id: sync.mark.top.map(|top| top.id),
+        last_sync: sync.last_sync.map(Timestamp::as_millisecond),
+        last_attempt: sync.last_attempt.map(Timestamp::as_millisecond),
+        unread: sync.unread,
+        last_error: sync.last_error,
+    })
+}
+
+/// Does somebody poll right now?
+pub(crate) async fn polling(app: &App) -> Result<bool, DbError> {
+    let now = app.clock.now();
+    app.db.read(move |tx| poll::under_way(tx, now)).await
+}
+
+fn says(sync: &store::Sync, now: Timestamp) -> String {
+    let when = last_poll(sync, now);
+    sync.last_error.as_ref().map_or_else(|| when.clone(), |error| format!("{when}: {error}"))
+}
+
+fn last_poll(sync: &store::Sync, now: Timestamp) -> String {
+    match (&sync.last_error, sync.last_attempt, sync.last_sync) {
+        (Some(_), Some(attempt), _) => format!("Last poll failed {}", ago(attempt, now)),
+        (_, _, Some(synced)) => format!("Last successful poll {}", ago(synced, now)),
+        _ => "Not polled yet".to_owned(),
+    }
+}
+
+/// How long ago, in the words of the settings card.
+pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
+    match now.duration_since(then).as_mins() {
+        ..1 => "just now".to_owned(),
+        minutes @ 1..60 => format!("{minutes}m ago"),
+        minutes @ 60..1440 => format!("{}h ago", minutes / 60),
+        minutes => format!("{}d ago", minutes / 1440),
+    }
+}
+
+/// A poll under way is waited for, so long.
+const PATIENCE: u32 = 75;
+const PAUSE: Duration = Duration::from_millis(200);
+
+pub(crate) async fn poll(app: &App) -> Result<SmsPolled, Failure> {
+    let poller = app.phone.poller()?;
+    let mut outcome = poller.poll().await;
+    for _ in 0..PATIENCE {
+        if !matches!(outcome, Err(PollError::Busy)) {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+        outcome = poller.poll().await;
+    }
+    let Polled { fresh, more, seeded } = outcome.map_err(|error| poll_failure(&error))?;
+    let queued = app.db.read(|tx| pending::count(tx, QUEUE)).await?;
+    Ok(SmsPolled { fresh, more, seeded, queued })
+}
+
+fn poll_failure(error: &PollError) -> Failure {
+    match error {
+        PollError::Phone(error) => read_failure(error),
+        other => Failure::failed(other.to_string()),
+    }
+}
+
+/// The sentence of the seed, and what to do about it.
+fn read_failure(error: &ReadError) -> Failure {
+    Failure::failed(match error {
+        ReadError::NotPermitted(what_to_do) => format!("{error}. {what_to_do}"),
+        ReadError::Failed(sentence) => sentence.clone(),
+    })
+}
+
+/// What waits for the next heartbeat, oldest first.
+pub(crate) async fn list(app: &App) -> Result<Vec<SmsRow>, Failure> {
+    let waiting = app.db.read(|tx| pending::waiting::<Queued>(tx, QUEUE)).await?;
+    let zone = app.clock.zone();
+    let row = |sms: Queued| SmsRow {
+        id: sms.id,
+        from: sms.address.as_written().to_owned(),
+        date: sms.date,
+        date_local: local(Timestamp::from_millisecond(sms.date).unwrap_or_default(), &zone),
+        preview: sms.preview.as_written().to_owned(),
+        is_read: sms.read,
+    };
+    Ok(waiting.into_iter().map(|waiting| row(waiting.entry)).collect())
+}
+
+/// For the person's own eyes: nothing is redacted.
+pub(crate) async fn read(app: &App, id: SmsId) -> Result<SmsWhole, Failure> {
+    let found = app.phone.inbox()?.message(id).await.map_err(|error| read_failure(&error))?;
+    let sms =
+        found.ok_or_else(|| Failure::failed(format!("There is no received SMS with the id {}.", id.0)))?;
+    Ok(SmsWhole {
+        id: sms.id,
+        from: sms.address.as_written().to_owned(),
+        date: sms.date.as_millisecond(),
+        date_local: local(sms.date, &app.clock.zone()),
+        body: sms.body.as_written().to_owned(),
+        is_read: sms.read,
+    })
+}
+
+const MOST_FOUND: usize = 20;
+
+pub(crate) async fn search(app: &App, text: &str) -> Result<Vec<SmsRow>, Failure> {
+    let wanted = Wanted::new(text).ok_or_else(|| Failure::usage("Say what to look for."))?;
+    let found = app.phone.inbox()?.search(wanted, Sms::clone, MOST_FOUND).await;
+    let zone = app.clock.zone();
+    let row = |sms: Sms| SmsRow {
+        id: sms.id,
+        from: sms.address.as_written().to_owned(),
+        date: sms.date.as_millisecond(),
+        date_local: local(sms.date, &zone),
+        preview: sms.body.line(store::PREVIEW),
+        is_read: sms.read,
+    };
+    Ok(found.map_err(|error| read_failure(&error))?.into_iter().map(row).collect())
+}
+
+/// The transition of the page's toggle: turning it on asks the phone, and what lies there counts as seen.
+pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
+    let stays = |failure: Failure| stays_off(&failure.message, "Reading SMS");
+    let poller = app.phone.poller().map_err(stays)?;
+    if let Access::Denied(what_to_do) = app.phone.inbox()?.ask().await {
+        let denied = ReadError::NotPermitted(what_to_do);
+        return Err(stays(read_failure(&denied)));
+    }
+    poller.turn_on().await.map_err(|error| stays(poll_failure(&error)))
+}
+
+/// A permission to send cannot be asked for without sending; there must be something that could.
+pub(crate) fn can_turn_sending_on(app: &App) -> Result<(), Failure> {
+    if app.phone.door.sender.is_some() {
+        return Ok(());
+    }
+    Err(stays_off(&format!("No phone that can send SMS is connected. {CONNECT}"), "Sending SMS"))
+}
+
+fn stays_off(why: &str, what: &str) -> Failure {
+    let end = if why.ends_with('.') { "" } else { "." };
+    Failure::failed(format!("{why}{end} {what} stays off."))
+}
+
+/// "Grant permission" of reading: makes the platform ask. What arrived meanwhile is then polled.
+pub(crate) async fn grant(app: &App) -> Result<(), Failure> {
+    if let Access::Denied(what_to_do) = app.phone.inbox()?.ask().await {
+        return Err(read_failure(&ReadError::NotPermitted(what_to_do)));
+    }
+    poll(app).await.map(drop)
+}
+
+/// Whether the phone lets us send is not known any more.
+pub(crate) fn forget_denial(app: &App) {
+    let unknown = Access::Silent("The phone was not asked yet.".to_owned());
+    app.phone.door.access.learn(unknown, app.clock.now());
+}
+
+/// What stands against sending, as the phone last said: the platform asks when something is sent, and not before.
+pub(crate) fn sending_denied(app: &App) -> Option<String> {
+    match app.phone.door.access.last() {
+        Some(Access::Denied(what_to_do)) => Some(what_to_do),
+        _ => None,
+    }
+}
+
+fn draft_row(app: &App, draft: &Draft) -> DraftRow {
+    DraftRow {
+        id: draft.id,
+        channel: draft.channel.as_str().to_owned(),
+        to: draft.to.clone(),
+        body: draft.body.clone(),
+        body_shown: spelled_out(&draft.body),
+        status: draft.status.name().to_owned(),
+        reason: draft.status.reason().map(str::to_owned),
+        origin: draft.came_from().to_owned(),
+        created_at: draft.created_at.as_millisecond(),
+        created_local: local(draft.created_at, &app.clock.zone()),
+        in_reply_to: draft.in_reply_to,
+        quoted: draft.quoted.clone(),
+        segments: segments(&draft.body).count,
+        remarks: remarks(draft).into_iter().map(Remark::sentence).collect(),
+        digest: draft.digest(),
+        attempts: draft.attempts,
+    }
+}
+
+pub(crate) async fn drafts(app: &App) -> Result<Vec<DraftRow>, DbError> {
+    let now = app.clock.now();
+    let drafts = app.db.read(move |tx| door::drafts(tx, now)).await?;
+    Ok(drafts.iter().map(|draft| draft_row(app, draft)).collect())
+}
+
+pub(crate) async fn draft(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
+    let found = drafts(app).await?.into_iter().find(|row| row.id == id);
+    found.ok_or_else(|| Failure::failed(door::Refused::Unknown(id).to_string()))
+}
+
+/// What came of a tap: the draft as it is now. That it failed is told by the draft, not by an error.
+pub(crate) async fn tap(app: &App, call: TapCall) -> Result<DraftRow, Failure> {
+    let tap = Tap { draft: call.id, act: call.button.into(), shown: call.shown, attempts: call.attempts };
+    let draft = app.phone.door.tap(tap).await.map_err(|refused| Failure::failed(refused.to_string()))?;
+    if matches!(draft.status, Status::Unknown(_)) {
+        // The phone may know at once.
+        app.phone.door.settle().await?;
+        return self::draft(app, draft.id).await;
+    }
+    Ok(draft_row(app, &draft))
+}
+
+pub(crate) async fn discard(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
+    let gone = app.phone.door.discard(id).await.map_err(|refused| Failure::failed(refused.to_string()))?;
+    Ok(draft_row(app, &gone))
+}

@@ -1,0 +1,54 @@
+//! `kai status`: what is on and where it lies.
+
+use kai_assistant::db::DbError;
+use kai_assistant::memory;
+use kai_assistant::settings::{self, HEARTBEAT_MODEL, MEMORY_ENABLED};
+
+use crate::app::App;
+use crate::call::heartbeat::HeartbeatStatus;
+use crate::call::status::{DaemonStatus, MemoryStatus, Status, ToolsStatus};
+use crate::caller_env::CallerEnv;
+#[cfg(feature = "foss")]
+use crate::commands::sms;
+use crate::commands::{heartbeat, models, shell, tasks};
+
+pub(crate) async fn of(app: &App, around: &CallerEnv) -> Result<Status, DbError> {
+    let (values, memories) =
+        app.db.read(|tx| Ok::<_, DbError>((settings::load(tx)?, memory::store::count(tx)?))).await?;
+    let shell = shell::status(app, &values).await;
+    let models = models::rows(app, around).await?;
+    let lacks = heartbeat::lacks(&values.of(&HEARTBEAT_MODEL), &models).map(|lack| lack.sentence());
+    Ok(Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        edition: app.manifest.edition.to_owned(),
+        permissions: app.manifest.permissions.iter().map(|p| (*p).to_owned()).collect(),
+        home: app.home.dir.display().to_string(),
+        demo: app.home.is_demo(),
+        key: app.key_place.to_owned(),
+        daemon: daemon(app),
+        model: models.into_iter().next(),
+        #[cfg(feature = "foss")]
+        sms: sms::status(app).await?,
+        heartbeat: HeartbeatStatus { lacks, ..heartbeat::status(app).await? },
+        memory: MemoryStatus { enabled: values.on(&MEMORY_ENABLED), count: memories },
+        tasks: tasks::status(app).await?,
+        #[cfg(feature = "foss")]
+        notifications: crate::commands::notifications::status(app).await?,
+        tools: ToolsStatus { offered: app.toolbox.offered(&values).len(), all: app.toolbox.entries().len() },
+        shell,
+    })
+}
+
+pub(crate) fn daemon(app: &App) -> DaemonStatus {
+    let running = app.daemon.as_ref();
+    let local =
+        |at: jiff::Timestamp| at.to_zoned(app.clock.zone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+    DaemonStatus {
+        running: running.is_some(),
+        pid: running.map(|r| r.pid),
+        address: running.map(|r| r.address.clone()),
+        bound: running.map(|r| r.bound.to_string()),
+        since: running.map(|r| r.since.as_millisecond()),
+        since_local: running.map(|r| local(r.since)),
+    }
+}

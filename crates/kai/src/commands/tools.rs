@@ -1,0 +1,99 @@
+//! Tools, as commands and the page ask for them.
+
+use kai_assistant::agent::{Face, Hands};
+use kai_assistant::db::DbError;
+use kai_assistant::gate::{self, Level, RunKind};
+use kai_assistant::ledger::{self, Record};
+use kai_assistant::settings;
+use kai_assistant::tool::Run;
+use kai_assistant::toolbox::Entry;
+use kai_llm::{CallId, ToolCall};
+use serde::de::IgnoredAny;
+
+use super::settings::set;
+use crate::app::App;
+use crate::call::settings::{SettingRow, ToolAnswer, ToolRow};
+use crate::caller_env::CallerEnv;
+use crate::failure::Failure;
+
+pub(crate) async fn list(app: &App, around: &CallerEnv) -> Result<Vec<ToolRow>, DbError> {
+    let values = &app.values().await?;
+    app.toolbox.look(values).await;
+    let words = App::words(values, around);
+    let row = |entry: &Entry| {
+        let name = entry.tool.name();
+        let why_not = app.toolbox.why_not(entry, values);
+        ToolRow {
+            title: words.tool_name(name),
+            description: words.tool_about(name),
+            name: name.to_owned(),
+            enabled: entry.enabled(values),
+            available: why_not.is_none(),
+            note: entry.tool.note(),
+            why_not,
+        }
+    };
+    Ok(app.toolbox.entries().iter().map(row).collect())
+}
+
+/// Turns a tool's own switch; a tool that its feature governs has none.
+pub(crate) async fn switch(
+    app: &App,
+    around: &CallerEnv,
+    name: &str,
+    on: bool,
+) -> Result<SettingRow, Failure> {
+    let key = format!("tool_enabled_{name}");
+    if settings::catalogue(app.toolbox.settings()).iter().any(|setting| setting.key == key) {
+        return set(app, around, &key, if on { "true" } else { "false" }).await;
+    }
+    let entry = app.toolbox.entries().iter().find(|entry| entry.tool.name() == name);
+    let entry = entry.ok_or_else(|| no_tool(name))?;
+    let command = entry.turned_on_by(&app.values().await?).replace(" true", " true|false");
+    Err(Failure::usage(format!(
+        "{name} has no switch of its own; its feature turns it on and off: {command}"
+    )))
+}
+
+/// One call as a model would make it: same gate, same cut, in a fresh run that has read nothing. What cannot be a
+/// call is wrong usage; a failure of the store is a result too, so that there is JSON either way.
+pub(crate) async fn call(
+    app: &App,
+    tool: String,
+    arguments: String,
+    face: &dyn Face,
+) -> Result<ToolAnswer, Failure> {
+    let is_called =
+        |entry: &Entry| entry.tool.name() == tool || entry.tool.aliases().contains(&tool.as_str());
+    if !app.toolbox.entries().iter().any(is_called) {
+        return Err(no_tool(&tool));
+    }
+    if !arguments.trim().is_empty()
+        && let Err(error) = serde_json::from_str::<IgnoredAny>(&arguments)
+    {
+        return Err(Failure::usage(format!("The arguments are not valid JSON: {error}.")));
+    }
+    let call = ToolCall { id: CallId("cli".to_owned()), name: tool, arguments, signature: None };
+    Ok(run_recorded(app, &call, face).await.unwrap_or_else(|error| {
+        let text = serde_json::json!({"success": false, "error": error.to_string()}).to_string();
+        ToolAnswer { text, success: false }
+    }))
+}
+
+fn no_tool(name: &str) -> Failure {
+    Failure::usage(format!("There is no tool called {name}. See: kai tools list"))
+}
+
+async fn run_recorded(app: &App, call: &ToolCall, face: &dyn Face) -> Result<ToolAnswer, DbError> {
+    let (db, clock) = (&app.db, app.clock.as_ref());
+    let hands = Hands { db, clock, toolbox: &app.toolbox, face, run: Run::BY_HAND };
+    let verdict = gate::verdict(RunKind::Chat, Level::Nothing, &call.name);
+    let (announced, now) = (hands.announced(call), clock.now());
+    db.write(move |tx| ledger::append(tx, &announced, now)).await?;
+    let values = app.values().await?;
+    app.toolbox.look(&values).await;
+    let (text, result) = hands.run(call, &values, verdict).await?;
+    let success = matches!(result, Record::ToolResult { success: true, .. });
+    db.write(move |tx| ledger::append(tx, &result, now)).await?;
+    Ok(ToolAnswer { text, success })
+}

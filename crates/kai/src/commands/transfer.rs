@@ -1,0 +1,85 @@
+//! Export and import as calls: names become sections, and a preview is an import that is rolled back.
+
+use kai_assistant::db::DbError;
+use kai_assistant::home::Passphrase;
+use kai_assistant::settings;
+use kai_assistant::transfer::{self, Export, Import, Outcome, Secrets, Section, TransferError};
+use rusqlite::Transaction;
+
+use crate::app::App;
+use crate::call::ImportCall;
+use crate::failure::Failure;
+
+pub(crate) async fn export(
+    app: &App,
+    names: &[String],
+    passphrase: Option<String>,
+) -> Result<Export, Failure> {
+    let chosen = sections(names)?;
+    let chosen = if chosen.is_empty() { Section::ALL.to_vec() } else { chosen };
+    let now = app.clock.now();
+    let both = move |tx: &Transaction<'_>| Ok((transfer::export(tx, &chosen, now)?, transfer::secrets(tx)?));
+    let (taken, secrets): (Export, Secrets) = app.db.read(both).await.map_err(|e: DbError| e)?;
+    match passphrase.map(Passphrase::new) {
+        Some(words) => slowly(move || taken.sealed(&secrets, &words)).await,
+        None => Ok(taken),
+    }
+}
+
+/// What a passphrase does takes a while; nobody else waits for it.
+async fn slowly<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, TransferError> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| Failure::failed("Kai is stopping, so this was not done."))?.map_err(|e| failure(&e))
+}
+
+pub(crate) async fn import(app: &App, call: ImportCall) -> Result<Vec<Outcome>, Failure> {
+    let chosen = sections(&call.sections)?;
+    let (text, passphrase) = (call.text, call.passphrase.map(Passphrase::new));
+    let read = move || {
+        let export = Export::parse(&text)?;
+        let secrets = export.opened(passphrase.as_ref())?;
+        Ok((export, secrets))
+    };
+    let (export, secrets) = slowly(read).await?;
+    let known = settings::catalogue(app.toolbox.settings());
+    let (mode, preview) = (call.mode, call.preview);
+    let (now, zone) = (app.clock.now(), app.clock.zone());
+    let taken = app.db.write(move |tx| {
+        let (export, secrets, settings, zone) = (&export, &secrets, &known, &zone);
+        let all = Import { export, sections: &chosen, mode, secrets, settings, now, zone };
+        let outcomes = transfer::import(tx, &all)?;
+        // An error rolls everything back, which is what a preview wants.
+        if preview { Err(Ended::Previewed(outcomes)) } else { Ok(outcomes) }
+    });
+    match taken.await {
+        Ok(outcomes) | Err(Ended::Previewed(outcomes)) => Ok(outcomes),
+        Err(Ended::Failed(error)) => Err(error.into()),
+    }
+}
+
+enum Ended {
+    Previewed(Vec<Outcome>),
+    Failed(DbError),
+}
+
+impl From<DbError> for Ended {
+    fn from(error: DbError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+fn failure(error: &TransferError) -> Failure {
+    Failure::failed(error.to_string())
+}
+
+fn sections(names: &[String]) -> Result<Vec<Section>, Failure> {
+    let known = || Section::ALL.map(Section::name).join(", ");
+    let find = |name: &String| {
+        let unknown =
+            || Failure::usage(format!("There is no section called {name}. There are: {}.", known()));
+        Section::named(name).ok_or_else(unknown)
+    };
+    names.iter().map(find).collect()
+}

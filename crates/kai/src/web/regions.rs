@@ -1,0 +1,67 @@
+//! Renders a page of the chat, region by region. The live updates are the regions that have become different.
+
+use maud::{Markup, html};
+
+use super::talk::{self, Telling};
+use super::turns::Sight;
+use super::view::View;
+use super::{banners, icons, list, trust};
+
+/// Everything that changes by itself but the messages.
+pub(super) struct Regions {
+    pub(super) banners: Markup,
+    pub(super) turn: Markup,
+    pub(super) controls: Markup,
+    pub(super) chats: Markup,
+    /// For those who hear the page.
+    pub(super) state: Markup,
+}
+
+impl Regions {
+    /// Each under the id of its element.
+    pub(super) fn named(self) -> Vec<(&'static str, String)> {
+        let Self { banners, turn, controls, chats, state } = self;
+        let all = [
+            ("banners", banners),
+            ("turn", turn),
+            ("controls", controls),
+            ("chats", chats),
+            ("state", state),
+        ];
+        all.into_iter().map(|(id, region)| (id, region.into_string())).collect()
+    }
+}
+
+pub(super) fn regions(view: &View<'_>) -> Regions {
+    let elsewhere = view.answered_elsewhere().then(Sight::default);
+    Regions {
+        banners: banners::all(view),
+        turn: html! {
+            (talk::turn(view.coming().or(elsewhere.as_ref()), view.words))
+            (trust::line(view))
+        },
+        controls: controls(view),
+        chats: list::rows(view),
+        state: html! { @if view.running() { (if view.asks() { "Kai waits for your answer" } else { "Kai is answering" }) } },
+    }
+}
+
+/// Send, and Stop while there is something to stop: beside it, so that a double click on Send does not hit it.
+fn controls(view: &View<'_>) -> Markup {
+    let running = view.place.chat.filter(|_| view.running());
+    html! {
+        @if let Some(id) = running {
+            button class="round" id="stop" type="submit" formaction=(format!("/c/{}/stop", id.0)) formnovalidate
+                data-testid="chat-stop" aria-label="Stop" title="Stop" { (icons::stop()) }
+        }
+        button class="round primary" id="send" type="submit" data-testid="chat-send" aria-label="Send" title="Send"
+            disabled[running.is_some()] { (icons::send()) }
+    }
+}
+
+pub(super) fn blocks(view: &View<'_>) -> Vec<String> {
+    let (Some(id), Some(chat)) = (view.place.chat, &view.stored.chat) else { return vec![] };
+    let (csrf, words, zone, sight) = (view.csrf, view.words, &view.zone, view.sight.as_ref());
+    let waits = view.running() || view.answered_elsewhere();
+    talk::blocks(&chat.entries, &Telling { id, csrf, words, zone, sight, waits })
+}

@@ -1,0 +1,165 @@
+//! A look at a settings page: which page, what of it is unfolded, and who looks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use axum::http::StatusCode;
+use kai_assistant::settings::Values;
+use serde::Deserialize;
+
+use crate::web::state::Web;
+
+/// The pages, in the order in which they are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::web) enum Page {
+    Agent,
+    Tools,
+    Models,
+    Phones,
+    General,
+    Ledger,
+}
+
+/// Where the chat leads.
+pub(in crate::web) const FIRST: &str = Page::ALL[0].path();
+
+impl Page {
+    pub(in crate::web) const ALL: &[Self] =
+        &[Self::Agent, Self::Tools, Self::Models, Self::Phones, Self::General, Self::Ledger];
+
+    /// As `/events` and forms know it.
+    pub(in crate::web) fn name(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Tools => "tools",
+            Self::Models => "models",
+            Self::Phones => "phones",
+            Self::Ledger => "ledger",
+            Self::General => "general",
+        }
+    }
+
+    pub(in crate::web) const fn path(self) -> &'static str {
+        match self {
+            Self::Agent => "/settings/agent",
+            Self::Tools => "/settings/tools",
+            Self::Models => "/settings/models",
+            Self::Phones => "/settings/phones",
+            Self::Ledger => "/ledger",
+            Self::General => "/settings/general",
+        }
+    }
+
+    pub(in crate::web) fn title(self) -> &'static str {
+        match self {
+            Self::Agent => "Agent",
+            Self::Tools => "Tools",
+            Self::Models => "Models",
+            Self::Phones => "Phones",
+            Self::Ledger => "Ledger",
+            Self::General => "General",
+        }
+    }
+}
+
+/// What an address asks to see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::web) struct Place {
+    pub(in crate::web) page: Page,
+    query: BTreeMap<String, String>,
+}
+
+impl Place {
+    pub(in crate::web) fn new(page: Page, query: BTreeMap<String, String>) -> Self {
+        Self { page, query }
+    }
+
+    /// What the address says under this name.
+    pub(in crate::web) fn says(&self, name: &str) -> &str {
+        self.query.get(name).map(String::as_str).unwrap_or_default()
+    }
+
+    /// Parts of cards that are unfolded.
+    pub(in crate::web) fn shown(&self) -> BTreeSet<&str> {
+        self.says("show").split(',').filter(|part| !part.is_empty()).collect()
+    }
+
+    pub(in crate::web) fn shows(&self, part: &str) -> bool {
+        self.shown().contains(part)
+    }
+
+    /// The one thing of this kind that is opened.
+    pub(in crate::web) fn open(&self, kind: &str) -> Option<&str> {
+        self.says("open").strip_prefix(kind)?.strip_prefix(':')
+    }
+
+    /// The address that shows a part, or that no longer does.
+    pub(in crate::web) fn turned(&self, part: &str) -> String {
+        let mut shown = self.shown();
+        if !shown.remove(part) {
+            shown.insert(part);
+        }
+        self.with("show", &shown.into_iter().collect::<Vec<_>>().join(","))
+    }
+
+    /// The address with something else opened, or nothing.
+    pub(in crate::web) fn opening(&self, kind: &str, which: Option<&str>) -> String {
+        let what = which.map(|which| format!("{kind}:{which}")).unwrap_or_default();
+        self.with("open", &what)
+    }
+
+    /// The address with another value under this name.
+    pub(in crate::web) fn with(&self, name: &str, value: &str) -> String {
+        let mut query = self.query.clone();
+        query.insert(name.to_owned(), value.to_owned());
+        Self::new(self.page, query).address()
+    }
+
+    pub(in crate::web) fn address(&self) -> String {
+        let pairs = self.query.iter().filter(|(_, value)| !value.is_empty());
+        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+        let mark = if query.is_empty() { "" } else { "?" };
+        format!("{}{mark}{query}", self.page.path())
+    }
+}
+
+/// Does looking at a page ask the phone, which may take seconds? The first sight of a page does not wait for that; the
+/// one who keeps it true does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::web) enum ProbePhone {
+    No,
+    Phone,
+}
+
+/// A look at a page: who looks, from where, and what they were just told.
+pub(in crate::web) struct Look<'a> {
+    pub(in crate::web) web: &'a Web,
+    pub(in crate::web) place: &'a Place,
+    pub(in crate::web) csrf: &'a str,
+    pub(in crate::web) values: Values,
+    pub(in crate::web) probe: ProbePhone,
+    pub(in crate::web) error: Option<&'a FormError>,
+}
+
+/// What somebody without a script is told on the page that comes back, and what they had typed.
+#[derive(Debug, Clone)]
+pub(in crate::web) struct FormError {
+    /// The page that the form is on, with what was unfolded there.
+    pub(in crate::web) place: Place,
+    pub(in crate::web) status: StatusCode,
+    pub(in crate::web) card: String,
+    pub(in crate::web) sentence: String,
+    pub(in crate::web) fields: BTreeMap<String, String>,
+}
+
+impl FormError {
+    /// What was typed into a field and could not be taken.
+    pub(in crate::web) fn typed(&self, card: &str, field: &str) -> Option<&str> {
+        self.fields.get(field).filter(|_| self.card == card).map(String::as_str)
+    }
+
+    /// The sentence, if it is for this card.
+    pub(in crate::web) fn to(&self, card: &str) -> Option<&str> {
+        (self.card == card).then_some(self.sentence.as_str())
+    }
+}

@@ -1,0 +1,45 @@
+//! Takes a deletion back, or forgets it for good.
+
+use axum::Form;
+use axum::extract::State;
+use axum::extract::rejection::FormRejection;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::reply;
+use super::state::Web;
+use crate::failure::Failure;
+
+#[derive(Deserialize)]
+pub(super) struct UndoForm {
+    number: u64,
+    act: UndoAct,
+}
+
+#[derive(Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum UndoAct {
+    Restore,
+    Forget,
+}
+
+pub(super) async fn undo(
+    State(web): State<Web>,
+    headers: HeaderMap,
+    form: Result<Form<UndoForm>, FormRejection>,
+) -> Response {
+    let Ok(Form(UndoForm { number, act })) = form else { return reply::misfilled(&headers) };
+    let restored = match (web.bin.take(number, web.app.clock.now()), act) {
+        (_, UndoAct::Forget) => Ok(None),
+        (Some(kept), UndoAct::Restore) => kept.restore(&web.app).await,
+        (None, UndoAct::Restore) => Err(Failure::failed("It is too late: that is gone.")),
+    };
+    // The bin is no part of the store, so pages would not hear of it.
+    web.turns.move_on();
+    match restored {
+        Ok(Some(to)) => reply::done(&headers, &to),
+        Ok(None) => reply::done_here(&headers),
+        Err(failure) => reply::not_done(&headers, &failure.message),
+    }
+}
