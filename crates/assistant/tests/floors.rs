@@ -156,10 +156,13 @@ fn nothing_but_the_door_and_the_bridges_knows_of_approvals_and_senders() {
         ("door::Sender", &["bridges/src/", "kai/src/machine.rs"]),
         ("dyn Sender", &["assistant/src/outbox/door.rs", "kai/src/machine.rs"]),
         // Whoever can tap: commands and the page, through one file; and the room where it is built.
-        ("Door", &["assistant/src/outbox/door.rs", "kai/src/sms.rs"]),
+        ("Door", &["assistant/src/outbox/door.rs", "kai/src/app/phone.rs"]),
         // A door for tests: no real Kai fetches pages of its own machine.
         ("with_stand_ins", &["assistant/src/web/client.rs"]),
-        ("Tap { draft: ", &["assistant/src/outbox/door.rs", "assistant/src/ledger/mod.rs", "kai/src/sms.rs"]),
+        (
+            "Tap { draft: ",
+            &["assistant/src/outbox/door.rs", "assistant/src/ledger/mod.rs", "kai/src/commands/sms.rs"],
+        ),
     ];
     for (word, files) in allowed {
         for name in ["llm", "assistant", "bridges", "kai"] {
