@@ -31,6 +31,10 @@ mod follow_an_sms;
 #[path = "../tests/attack/mod.rs"]
 mod attack;
 
+#[cfg(test)]
+#[path = "../tests/inside/mod.rs"]
+mod inside;
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

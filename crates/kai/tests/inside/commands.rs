@@ -1,0 +1,1 @@
+//! Calls on an app, as the command line makes them.

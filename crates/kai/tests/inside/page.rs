@@ -1,0 +1,1 @@
+//! Requests to the page's router, as a browser makes them.
