@@ -4,7 +4,6 @@
 pub mod access;
 pub mod agent;
 pub mod clock;
-pub mod codes;
 pub mod db;
 pub mod device;
 pub mod errands;

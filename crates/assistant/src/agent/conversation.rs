@@ -1,13 +1,13 @@
 //! Conversations as they are kept: whole, provider-neutral, so that any model can go on after a restart.
 
 use jiff::Timestamp;
+use kai_codes::KnownCodes;
 use kai_llm::{Message, Usage};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 pub use super::unseen::Codes;
 use super::unseen::{self, Kept};
-use crate::codes::Shown;
 use crate::db::{DbError, Migration};
 use crate::gate::Level;
 use crate::settings::Values;
@@ -110,7 +110,7 @@ pub struct Whole {
     pub unseen: bool,
     /// Codes that its model was shown; they go nowhere.
     #[serde(skip)]
-    pub shown: Shown,
+    pub shown: KnownCodes,
 }
 
 impl Whole {
@@ -177,7 +177,7 @@ pub fn codes(tx: &Transaction<'_>, id: ConversationId) -> Result<Codes, DbError>
     Ok(stored.map_or(Codes::Hidden, Codes::of))
 }
 
-fn remember_shown(tx: &Transaction<'_>, id: ConversationId, shown: &Shown) -> Result<(), DbError> {
+fn remember_shown(tx: &Transaction<'_>, id: ConversationId, shown: &KnownCodes) -> Result<(), DbError> {
     let sql = "INSERT OR IGNORE INTO shown_codes (conversation, code) VALUES (?1, ?2)";
     let mut insert = tx.prepare_cached(sql)?;
     shown.iter().try_for_each(|code| insert.execute(params![id.0, code]).map(drop))?;
@@ -185,10 +185,10 @@ fn remember_shown(tx: &Transaction<'_>, id: ConversationId, shown: &Shown) -> Re
 }
 
 /// The codes that its model was shown, as far as they were remembered.
-pub fn shown_codes(tx: &Transaction<'_>, id: ConversationId) -> Result<Shown, DbError> {
+pub fn shown_codes(tx: &Transaction<'_>, id: ConversationId) -> Result<KnownCodes, DbError> {
     let mut rows = tx.prepare_cached("SELECT code FROM shown_codes WHERE conversation = ?1")?;
     let codes = rows.query_map([id.0], |row| row.get(0))?;
-    Ok(Shown::kept(codes.collect::<rusqlite::Result<Vec<String>>>()?))
+    Ok(KnownCodes::from_stored(codes.collect::<rusqlite::Result<Vec<String>>>()?))
 }
 
 /// What is kept of a conversation from its model.
@@ -433,7 +433,7 @@ fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
         codes: Codes::of(row.get(6)?),
         unseen: row.get(7)?,
         entries: vec![],
-        shown: Shown::default(),
+        shown: KnownCodes::default(),
     };
     Ok((ConversationId(row.get(0)?), whole))
 }

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
+use kai_codes::KnownCodes;
 use kai_llm::retry::TRIES;
 use kai_llm::{
     Message, ModelError, Reply, Request, ToolCall, ToolSpec, Usage, fit_by, repair, request_tokens,
@@ -27,7 +28,6 @@ use super::turn::{End, Offer, ROUNDS, Step, Turn};
 use super::unseen::{Kept, Veil};
 use super::{Event, Face, Hands, Ready, mentions, prompt, reports};
 use crate::clock::Clock;
-use crate::codes::Shown;
 use crate::db::{Db, DbError};
 use crate::gate::{self, Level, RunKind};
 use crate::lease::{self, Lease};
@@ -120,7 +120,7 @@ struct Surroundings {
     memories: Vec<Memory>,
     /// What the model may not see: the person may click while a turn runs.
     kept: Kept,
-    shown: Shown,
+    shown: KnownCodes,
 }
 
 impl Surroundings {

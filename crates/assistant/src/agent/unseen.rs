@@ -8,10 +8,9 @@
 //! Only what they say in this very moment stays as it is: they type it on purpose, and the question would make no sense
 //! with a hole in it.
 
+use kai_codes::KnownCodes;
 use kai_llm::Message;
 use serde_json::Value;
-
-use crate::codes::{self, Shown};
 
 /// Tools that tell what messages say. Codes are hidden from their results before anybody else sees them, so one that
 /// stands there was shown.
@@ -52,14 +51,14 @@ impl Codes {
 }
 
 /// The codes that were shown by these messages, in a conversation that is so or was so.
-pub(crate) fn shown_by<'a>(messages: impl IntoIterator<Item = &'a Message>, codes: Codes) -> Shown {
-    let mut shown = Shown::default();
+pub(crate) fn shown_by<'a>(messages: impl IntoIterator<Item = &'a Message>, codes: Codes) -> KnownCodes {
+    let mut shown = KnownCodes::default();
     for message in messages {
         match message {
             Message::Tool { result, .. } if codes != Codes::Hidden => shown.learn_json(result),
             // Nobody clicked: numbers beside a text that speaks of a code are just numbers.
             Message::Tool { tool, result, .. } if MESSAGE_TOOLS.contains(&tool.as_str()) => {
-                shown.learn_texts(result);
+                shown.learn_strings(result);
             }
             Message::Assistant { text, calls, .. } if codes != Codes::Hidden => {
                 shown.learn(text);
@@ -104,14 +103,14 @@ impl Kept {
 #[derive(Debug, Default)]
 pub(crate) struct Veil {
     codes: Codes,
-    shown: Shown,
+    shown: KnownCodes,
 }
 
 impl Veil {
     /// Over these messages, in which `shown` and whatever they themselves show is to be seen no more.
     pub(crate) fn new<'a>(
         codes: Codes,
-        mut shown: Shown,
+        mut shown: KnownCodes,
         messages: impl IntoIterator<Item = &'a Message>,
     ) -> Self {
         shown.extend(shown_by(messages, codes));
@@ -119,7 +118,7 @@ impl Veil {
     }
 
     pub(crate) fn over_text(&self, text: &str) -> String {
-        self.shown.take_out(text)
+        self.shown.redact(text)
     }
 
     pub(crate) fn over(&self, message: Message) -> Message {
@@ -138,18 +137,18 @@ impl Veil {
 
 /// A message without the codes that were shown, nor, where they were shown once, any other that a tool or the model
 /// spoke of.
-fn without_codes(message: Message, codes: Codes, shown: &Shown) -> Message {
+fn without_codes(message: Message, codes: Codes, shown: &KnownCodes) -> Message {
     let message = if codes == Codes::Hidden { message } else { without_any_code(message) };
     match message {
-        Message::User { text } => Message::User { text: shown.take_out(&text) },
+        Message::User { text } => Message::User { text: shown.redact(&text) },
         Message::Assistant { text, mut calls, signature } => {
             for call in &mut calls {
-                call.arguments = shown.take_out_json(&call.arguments);
+                call.arguments = shown.redact_json(&call.arguments);
             }
-            Message::Assistant { text: shown.take_out(&text), calls, signature }
+            Message::Assistant { text: shown.redact(&text), calls, signature }
         }
         Message::Tool { call, tool, result } => {
-            Message::Tool { call, tool, result: shown.take_out_json(&result) }
+            Message::Tool { call, tool, result: shown.redact_json(&result) }
         }
     }
 }
@@ -162,7 +161,7 @@ fn without_any_code(message: Message) -> Message {
             for call in &mut calls {
                 call.arguments = of_json(&call.arguments);
             }
-            Message::Assistant { text: codes::redact(&text), calls, signature }
+            Message::Assistant { text: kai_codes::redact(&text), calls, signature }
         }
         Message::Tool { call, tool, result } => Message::Tool { call, tool, result: of_json(&result) },
     }
@@ -170,14 +169,14 @@ fn without_any_code(message: Message) -> Message {
 
 /// Each text alone, where no escape stands before a code; then all together, since one field may say what another is.
 fn of_json(text: &str) -> String {
-    let Ok(mut value) = serde_json::from_str::<Value>(text) else { return codes::redact(text) };
+    let Ok(mut value) = serde_json::from_str::<Value>(text) else { return kai_codes::redact(text) };
     hide(&mut value);
-    codes::redact(&value.to_string())
+    kai_codes::redact(&value.to_string())
 }
 
 fn hide(value: &mut Value) {
     match value {
-        Value::String(text) => *text = codes::redact(text),
+        Value::String(text) => *text = kai_codes::redact(text),
         Value::Array(items) => items.iter_mut().for_each(hide),
         Value::Object(fields) => fields.values_mut().for_each(hide),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -215,12 +214,12 @@ mod tests {
             tool("t", "login code: 482913 [cut"),
         ];
         for message in said {
-            let hidden = without_codes(message, Codes::HiddenAgain, &Shown::default());
+            let hidden = without_codes(message, Codes::HiddenAgain, &KnownCodes::default());
             let hidden = serde_json::to_string(&hidden).unwrap();
             assert!(!hidden.contains("482913") && hidden.contains("[code]"), "{hidden}");
         }
         let mine = Message::User { text: "Is my login code 482913?".to_owned() };
-        assert_eq!(without_codes(mine.clone(), Codes::HiddenAgain, &Shown::default()), mine);
+        assert_eq!(without_codes(mine.clone(), Codes::HiddenAgain, &KnownCodes::default()), mine);
     }
 
     /// Where nothing tells that it is a code, what was shown elsewhere tells it.
@@ -256,7 +255,7 @@ mod tests {
 
     #[test]
     fn what_the_person_says_now_stays() {
-        let veil = Veil::new(Codes::HiddenAgain, Shown::kept(["482913".to_owned()]), []);
+        let veil = Veil::new(Codes::HiddenAgain, KnownCodes::from_stored(["482913".to_owned()]), []);
         let user = |text: &str| Message::User { text: text.to_owned() };
         let said = [user("was it 482913?"), user("and 482913 + 1?")];
         assert_eq!(veil.over_all(&said, Some(1)), [user("was it [code]?"), user("and 482913 + 1?")]);

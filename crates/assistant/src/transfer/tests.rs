@@ -94,7 +94,7 @@ fn whole(said: &[String]) -> Whole {
         level: Level::Web,
         codes: Codes::Hidden,
         unseen: false,
-        shown: crate::codes::Shown::default(),
+        shown: kai_codes::KnownCodes::default(),
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use imports::Crate;
 
-const CRATES: [&str; 3] = ["llm", "assistant", "bridges"];
+const CRATES: [&str; 4] = ["codes", "llm", "assistant", "bridges"];
 
 fn sources_of(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src")
