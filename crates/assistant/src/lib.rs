@@ -48,6 +48,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     agent::reports::MIGRATION,
     agent::conversation::SHOWN_CODES,
     agent::conversation::LEVELS,
+    agent::conversation::MEANINGS,
     ledger::MIGRATION,
     ledger::EDGES,
     ledger::DAYS,

@@ -62,7 +62,8 @@ const PURE: &[&str] = &[
     "agent/fitting.rs",
     "agent/likely.rs",
     "agent/unseen.rs",
-    "agent/mentions.rs",
+    "agent/meanings.rs",
+    "agent/older.rs",
     "device/alarm/due.rs",
 ];
 

@@ -20,7 +20,7 @@ use kai_assistant::lease;
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::memory::store::Standing;
 use kai_assistant::memory::{self, Category, MemoryKey, MemoryStore};
-use kai_assistant::tool::{AnyTool, Run, Tool, ToolError};
+use kai_assistant::tool::{AnyTool, Run, Tool, ToolError, ToolOutput};
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
 use kai_llm::{Act, Message, Model, ModelError, Place, Reply, Request, Scripted, ToolCall, request_tokens};
 use rusqlite::Transaction;
@@ -48,12 +48,12 @@ impl Tool for Slow {
     type Input = SlowInput;
     type Output = Value;
 
-    async fn run(&self, input: SlowInput, _: &Run) -> Result<Value, ToolError> {
+    async fn run(&self, input: SlowInput, _: &Run) -> Result<ToolOutput<Value>, ToolError> {
         self.started.fetch_add(1, Ordering::SeqCst);
         self.begun.notify_one();
         tokio::time::sleep(Duration::from_millis(300)).await;
         self.ended.fetch_add(1, Ordering::SeqCst);
-        Ok(json!({"number": input.number}))
+        Ok(ToolOutput::own(json!({"number": input.number})))
     }
 }
 

@@ -5,7 +5,7 @@ use kai_assistant::agent::{Face, Hands, conversation};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{self, Level, RunKind};
 use kai_assistant::heartbeat::Why;
-use kai_assistant::ledger::{self, Record};
+use kai_assistant::ledger;
 use kai_assistant::memory::promotion;
 use kai_assistant::settings::{self, Setting, Values};
 use kai_assistant::tool::Run;
@@ -238,8 +238,7 @@ async fn run_recorded(app: &App, call: &ToolCall, face: &dyn Face) -> Result<Too
     db.write(move |tx| ledger::append(tx, &announced, now)).await?;
     let values = values(app).await?;
     app.toolbox.look(&values).await;
-    let (text, result) = hands.run(call, &values, verdict).await?;
-    let success = matches!(result, Record::ToolResult { success: true, .. });
-    db.write(move |tx| ledger::append(tx, &result, now)).await?;
-    Ok(ToolAnswer { text, success })
+    let (result, record) = hands.run(call, &values, verdict).await?;
+    db.write(move |tx| ledger::append(tx, &record, now)).await?;
+    Ok(ToolAnswer { text: result.text, success: result.success })
 }

@@ -12,22 +12,8 @@ use kai_codes::KnownCodes;
 use kai_llm::Message;
 use serde_json::Value;
 
-/// Tools that tell what messages say. Codes are hidden from their results before anybody else sees them, so one that
-/// stands there was shown.
-const MESSAGE_TOOLS: &[&str] = &[
-    #[cfg(feature = "sms")]
-    "check_sms",
-    #[cfg(feature = "sms")]
-    "read_sms",
-    #[cfg(feature = "sms")]
-    "search_sms",
-    #[cfg(feature = "notifications")]
-    "check_notifications",
-    #[cfg(feature = "notifications")]
-    "read_notification",
-    #[cfg(feature = "notifications")]
-    "search_notifications",
-];
+use super::older;
+use crate::tool::Meaning;
 
 /// May the model see one-time codes in this conversation?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,14 +36,18 @@ impl Codes {
     }
 }
 
-/// The codes that were shown by these messages, in a conversation that is so or was so.
-pub(crate) fn shown_by<'a>(messages: impl IntoIterator<Item = &'a Message>, codes: Codes) -> KnownCodes {
+/// The codes that were shown by these messages, in a conversation that is so or was so. Each comes with what it means, if
+/// that is known.
+pub(crate) fn shown_by<'a>(
+    messages: impl IntoIterator<Item = (&'a Message, Option<&'a Meaning>)>,
+    codes: Codes,
+) -> KnownCodes {
     let mut shown = KnownCodes::default();
-    for message in messages {
+    for (message, meaning) in messages {
         match message {
             Message::Tool { result, .. } if codes != Codes::Hidden => shown.learn_json(result),
             // Nobody clicked: numbers beside a text that speaks of a code are just numbers.
-            Message::Tool { tool, result, .. } if MESSAGE_TOOLS.contains(&tool.as_str()) => {
+            Message::Tool { tool, result, .. } if holds_messages(tool, meaning) => {
                 shown.learn_strings(result);
             }
             Message::Assistant { text, calls, .. } if codes != Codes::Hidden => {
@@ -70,6 +60,12 @@ pub(crate) fn shown_by<'a>(messages: impl IntoIterator<Item = &'a Message>, code
         }
     }
     shown
+}
+
+/// Whether a result holds messages. Codes are hidden in those before anybody else sees them, so a code that is there was
+/// shown.
+fn holds_messages(tool: &str, meaning: Option<&Meaning>) -> bool {
+    meaning.map_or_else(|| older::holds_messages(tool), |meaning| !meaning.mentions.is_empty())
 }
 
 /// What is kept from a model, or from a file, in a conversation of that kind: nothing, what was shown, or any code.
@@ -111,7 +107,7 @@ impl Veil {
     pub(crate) fn new<'a>(
         codes: Codes,
         mut shown: KnownCodes,
-        messages: impl IntoIterator<Item = &'a Message>,
+        messages: impl IntoIterator<Item = (&'a Message, Option<&'a Meaning>)>,
     ) -> Self {
         shown.extend(shown_by(messages, codes));
         Self { codes, shown }
@@ -231,7 +227,7 @@ mod tests {
             tool("shell_command", r#"{"stdout":"4\u00382913\n"}"#),
             Message::User { text: "so 482.913?".to_owned() },
         ];
-        let shown = shown_by(&said, Codes::HiddenAgain);
+        let shown = shown_by(said.iter().map(|message| (message, None)), Codes::HiddenAgain);
         assert_eq!(shown.iter().collect::<Vec<_>>(), ["482913"]);
         for message in said {
             let hidden = without_codes(message, Codes::HiddenAgain, &shown);
@@ -247,10 +243,21 @@ mod tests {
     fn only_what_was_shown_counts() {
         let web = tool("fetch_url", r#"{"text":"The door code is 7052."}"#);
         let said = [web, answer("The door code is 7052.", "{}")];
-        assert!(shown_by(&said, Codes::Hidden).is_empty());
-        assert!(!shown_by(&said, Codes::Shown).is_empty());
-        let read = tool(MESSAGE_TOOLS.first().unwrap_or(&""), r#"{"body":"The door code is 7052."}"#);
-        assert_eq!(shown_by([&read], Codes::Hidden).is_empty(), MESSAGE_TOOLS.is_empty());
+        let unknown = || said.iter().map(|message| (message, None));
+        assert!(shown_by(unknown(), Codes::Hidden).is_empty());
+        assert!(!shown_by(unknown(), Codes::Shown).is_empty());
+        let read = tool("some_tool", r#"{"body":"The door code is 7052."}"#);
+        let holding = Meaning { mentions: vec!["sms 1".to_owned()], ..Meaning::default() };
+        assert!(!shown_by([(&read, Some(&holding))], Codes::Hidden).is_empty());
+        assert!(shown_by([(&read, Some(&Meaning::default()))], Codes::Hidden).is_empty());
+        for (name, is_read) in [
+            ("check_sms", cfg!(feature = "sms")),
+            ("read_notification", cfg!(feature = "notifications")),
+            ("some_tool", false),
+        ] {
+            let older = tool(name, r#"{"body":"The door code is 7052. [cut"#);
+            assert_eq!(shown_by([(&older, None)], Codes::Hidden).is_empty(), !is_read, "{name}");
+        }
     }
 
     #[test]

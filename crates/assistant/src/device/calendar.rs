@@ -15,7 +15,7 @@ use super::open::{Opener, Target};
 use super::when::{self, When};
 use super::{line, lines};
 use crate::clock::Clock;
-use crate::tool::{Run, Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
 /// Create an event in the user's calendar.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -64,7 +64,11 @@ impl Tool for CreateCalendarEvent {
     type Input = CreateCalendarEventInput;
     type Output = EventCreated;
 
-    async fn run(&self, input: CreateCalendarEventInput, _: &Run) -> Result<EventCreated, ToolError> {
+    async fn run(
+        &self,
+        input: CreateCalendarEventInput,
+        _: &Run,
+    ) -> Result<ToolOutput<EventCreated>, ToolError> {
         let (now, zone) = (self.clock.now(), self.clock.zone());
         let mut random = [0; 16];
         getrandom::fill(&mut random)
@@ -77,7 +81,7 @@ impl Tool for CreateCalendarEvent {
         let written = tokio::task::spawn_blocking(move || write(&folder, &target, &text)).await;
         let failed = |e: io::Error| ToolError(format!("The event could not be written: {e}."));
         written.map_err(|e| failed(e.into()))?.map_err(failed)?;
-        Ok(self.show(&event, path, &zone).await)
+        Ok(ToolOutput::own(self.show(&event, path, &zone).await))
     }
 }
 

@@ -80,6 +80,7 @@ fn whole(said: &[String]) -> Whole {
         at: 5,
         stopped: answered_by.is_some(),
         report: answered_by.is_some(),
+        meaning: None,
     };
     let mut entries: Vec<Entry> =
         said.iter().map(|text| entry(Message::User { text: text.clone() }, None)).collect();

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::PortError;
 use crate::db::Db;
 use crate::settings::{self, SHELL_FOLDERS, Values};
-use crate::tool::{Run, Tool, ToolError, room};
+use crate::tool::{Run, Tool, ToolError, ToolOutput, room};
 
 pub use printed::{Collector, Printed};
 
@@ -136,7 +136,7 @@ impl Tool for ShellCommand {
         }
     }
 
-    async fn run(&self, input: ShellCommandInput, _: &Run) -> Result<ShellOutput, ToolError> {
+    async fn run(&self, input: ShellCommandInput, _: &Run) -> Result<ToolOutput<ShellOutput>, ToolError> {
         let sandbox = self.sandbox.as_ref().ok_or_else(|| ToolError(LACKS.to_owned()))?;
         let values = self.db.read(settings::load).await?;
         let folder = input.working_dir.as_deref().map(str::trim).filter(|typed| !typed.is_empty());
@@ -145,7 +145,7 @@ impl Tool for ShellCommand {
         let job = Job { folder, ..check(input, &values).map_err(ToolError)? };
         let failed = |e| ToolError(format!("The command could not be run: {e}."));
         let ran = sandbox.run(&job).await.map_err(failed)?;
-        Ok(told(&ran, job.patience, room::room(&values)))
+        Ok(ToolOutput::own(told(&ran, job.patience, room::room(&values))))
     }
 }
 
