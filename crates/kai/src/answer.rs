@@ -169,7 +169,7 @@ async fn revoke(app: &App) -> Result<Revoked, DbError> {
 
 async fn tools(app: &App, around: &Around) -> Result<Vec<ToolRow>, DbError> {
     let values = &values(app).await?;
-    app.toolbox.look(values).await;
+    app.toolbox.probe_access(values).await;
     let words = App::words(values, around);
     let row = |entry: &Entry| {
         let name = entry.tool.name();
@@ -237,7 +237,7 @@ async fn run_recorded(app: &App, call: &ToolCall, face: &dyn Face) -> Result<Too
     let (announced, now) = (hands.announced(call), clock.now());
     db.write(move |tx| ledger::append(tx, &announced, now)).await?;
     let values = values(app).await?;
-    app.toolbox.look(&values).await;
+    app.toolbox.probe_access(&values).await;
     let (result, record) = hands.run(call, &values, verdict).await?;
     db.write(move |tx| ledger::append(tx, &record, now)).await?;
     Ok(ToolAnswer { text: result.text, success: result.success })

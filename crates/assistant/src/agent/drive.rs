@@ -455,7 +455,7 @@ impl Driver<'_> {
                 Ok::<_, DbError>(Surroundings { values, memories, kept, shown })
             })
             .await?;
-        self.toolbox.look(&around.values).await;
+        self.toolbox.probe_access(&around.values).await;
         Ok(around)
     }
 

@@ -89,7 +89,7 @@ impl CreateCalendarEvent {
     /// The file is there; whether a calendar opens it is told, but it is no failure of the event.
     async fn show(&self, event: &Event, path: PathBuf, zone: &TimeZone) -> EventCreated {
         let file = path.display().to_string();
-        let (start, end) = told(event.when, zone);
+        let (start, end) = local_times(event.when, zone);
         let outcome = match &self.opener {
             Some(opener) => opener.open(&Target::File(path)).await.map_err(|e| e.to_string()),
             None => Err("there is no program that opens files".to_owned()),
@@ -150,7 +150,7 @@ fn file_name(event: &Event) -> String {
     format!("event-{day}-{chance}.ics")
 }
 
-fn told(when: When, zone: &TimeZone) -> (String, String) {
+fn local_times(when: When, zone: &TimeZone) -> (String, String) {
     match when {
         When::Timed { start, end } => {
             let local =
@@ -229,6 +229,9 @@ mod tests {
         assert!(!ics::render(&event).contains("VALARM"));
         let soon = CreateCalendarEventInput { reminder_minutes: Some(1), ..input("Tea", "2026-03-09T15:00") };
         assert!(ics::render(&checked(soon).unwrap()).contains("VALARM"));
-        assert_eq!(told(event.when, &TimeZone::UTC), ("2026-03-09".to_owned(), "2026-03-10".to_owned()));
+        assert_eq!(
+            local_times(event.when, &TimeZone::UTC),
+            ("2026-03-09".to_owned(), "2026-03-10".to_owned())
+        );
     }
 }

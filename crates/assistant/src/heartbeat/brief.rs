@@ -250,7 +250,7 @@ impl Shown {
             return Ok(());
         }
         pending::forget(tx, queue, &self.seqs)?;
-        pending::told(tx, queue)
+        pending::forget_reported_drops(tx, queue)
     }
 }
 

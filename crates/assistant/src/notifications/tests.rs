@@ -568,7 +568,7 @@ async fn without_access_the_tools_are_not_offered() {
     let house = House::with(Access::Denied("Allow it.".to_owned()), vec![]).await;
     let tool = CheckNotifications(house.shelf());
     assert_eq!(Tool::lacks(&tool), None, "nobody has asked yet");
-    Tool::look(&tool).await;
+    Tool::probe_access(&tool).await;
     assert_eq!(Tool::lacks(&tool).as_deref(), Some("Kai may not read notifications. Allow it."));
     let nowhere = CheckNotifications(Shelf { source: None, ..house.shelf() });
     assert!(Tool::lacks(&nowhere).unwrap().contains("D-Bus"));

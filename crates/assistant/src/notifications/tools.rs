@@ -39,7 +39,7 @@ impl Shelf {
         }
     }
 
-    async fn look(&self) {
+    async fn probe_access(&self) {
         if let Some(source) = &self.source {
             source.access(self.clock.now()).await;
         }
@@ -116,8 +116,8 @@ impl Tool for CheckNotifications {
         self.0.lacks()
     }
 
-    async fn look(&self) {
-        self.0.look().await;
+    async fn probe_access(&self) {
+        self.0.probe_access().await;
     }
 
     async fn run(&self, input: CheckNotificationsInput, run: &Run) -> Result<ToolOutput<Listing>, ToolError> {
@@ -167,8 +167,8 @@ impl Tool for ReadNotification {
         self.0.lacks()
     }
 
-    async fn look(&self) {
-        self.0.look().await;
+    async fn probe_access(&self) {
+        self.0.probe_access().await;
     }
 
     async fn run(
@@ -217,8 +217,8 @@ impl Tool for SearchNotifications {
         self.0.lacks()
     }
 
-    async fn look(&self) {
-        self.0.look().await;
+    async fn probe_access(&self) {
+        self.0.probe_access().await;
     }
 
     async fn run(
@@ -264,8 +264,8 @@ impl Tool for DismissNotification {
         self.0.lacks()
     }
 
-    async fn look(&self) {
-        self.0.look().await;
+    async fn probe_access(&self) {
+        self.0.probe_access().await;
     }
 
     async fn run(

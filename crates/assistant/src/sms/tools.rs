@@ -35,9 +35,9 @@ impl<'a> Reading<'a> {
         self.inbox.map_or(Some(NO_PHONE.to_owned()), |inbox| inbox.lacks())
     }
 
-    async fn look(&self) {
+    async fn probe_access(&self) {
         if let Some(inbox) = self.inbox {
-            inbox.look().await;
+            inbox.probe_access().await;
         }
     }
 
@@ -119,8 +119,8 @@ impl Tool for CheckSms {
         Reading { inbox: self.inbox.as_ref() }.lacks()
     }
 
-    async fn look(&self) {
-        Reading { inbox: self.inbox.as_ref() }.look().await;
+    async fn probe_access(&self) {
+        Reading { inbox: self.inbox.as_ref() }.probe_access().await;
     }
 
     async fn run(&self, input: CheckSmsInput, run: &Run) -> Result<ToolOutput<ListOutput>, ToolError> {
@@ -197,8 +197,8 @@ impl Tool for ReadSms {
         Reading { inbox: self.inbox.as_ref() }.lacks()
     }
 
-    async fn look(&self) {
-        Reading { inbox: self.inbox.as_ref() }.look().await;
+    async fn probe_access(&self) {
+        Reading { inbox: self.inbox.as_ref() }.probe_access().await;
     }
 
     async fn run(&self, input: ReadSmsInput, run: &Run) -> Result<ToolOutput<ReadSmsOutput>, ToolError> {
@@ -270,8 +270,8 @@ impl Tool for SearchSms {
         Reading { inbox: self.inbox.as_ref() }.lacks()
     }
 
-    async fn look(&self) {
-        Reading { inbox: self.inbox.as_ref() }.look().await;
+    async fn probe_access(&self) {
+        Reading { inbox: self.inbox.as_ref() }.probe_access().await;
     }
 
     async fn run(&self, input: SearchSmsInput, run: &Run) -> Result<ToolOutput<ListOutput>, ToolError> {
@@ -406,8 +406,8 @@ impl Tool for ReplySms {
             .or_else(|| Reading { inbox: self.inbox.as_ref() }.lacks())
     }
 
-    async fn look(&self) {
-        Reading { inbox: self.inbox.as_ref() }.look().await;
+    async fn probe_access(&self) {
+        Reading { inbox: self.inbox.as_ref() }.probe_access().await;
     }
 
     async fn run(&self, input: ReplySmsInput, run: &Run) -> Result<ToolOutput<DraftStaged>, ToolError> {

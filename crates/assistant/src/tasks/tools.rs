@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::store::{self, AddError};
-use super::{Asked, Missed, NewTask, Status, Task, TaskId};
+use super::{Missed, NewTask, Status, Task, TaskId, TriggerSpec};
 use crate::clock::Clock;
 use crate::db::Db;
 use crate::gate::Level;
@@ -57,12 +57,12 @@ impl Tool for ScheduleTask {
 
     async fn run(&self, input: ScheduleTaskInput, run: &Run) -> Result<ToolOutput<TaskScheduled>, ToolError> {
         let (now, zone) = (self.clock.now(), self.clock.zone());
-        let asked = Asked {
+        let spec = TriggerSpec {
             execute_at: input.execute_at.as_deref(),
             cron: input.cron.as_deref(),
             on_heartbeat: input.on_heartbeat == Some(true),
         };
-        let trigger = asked.trigger(now, &zone).map_err(ToolError)?;
+        let trigger = spec.trigger(now, &zone).map_err(ToolError)?;
         let missed = input.missed.unwrap_or_default();
         let new =
             NewTask::new(&input.description, &input.prompt, trigger, missed, run.level).map_err(ToolError)?;

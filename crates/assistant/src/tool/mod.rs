@@ -48,7 +48,7 @@ pub trait Tool: Send + Sync + 'static {
     }
 
     /// Asks the outside what [`Tool::lacks`] will say, if it was not asked just now.
-    fn look(&self) -> impl Future<Output = ()> + Send {
+    fn probe_access(&self) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 
@@ -154,7 +154,7 @@ pub trait AnyTool: Send + Sync {
     fn time_argument(&self) -> Option<&'static str>;
     fn timeout(&self) -> Duration;
     fn spec(&self) -> ToolSpec;
-    fn look(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+    fn probe_access(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
     /// Checks the arguments against the schema, then runs.
     fn call<'a>(&'a self, arguments: Map<String, Value>, run: &'a Run) -> Running<'a>;
 }
@@ -189,8 +189,8 @@ impl<T: Tool> AnyTool for T {
         ToolSpec { name: T::NAME.to_owned(), description, parameters }
     }
 
-    fn look(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(Tool::look(self))
+    fn probe_access(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(Tool::probe_access(self))
     }
 
     fn call<'a>(&'a self, arguments: Map<String, Value>, run: &'a Run) -> Running<'a> {

@@ -91,7 +91,7 @@ impl Tool for SetAlarm {
     async fn run(&self, input: SetAlarmInput, _: &Run) -> Result<ToolOutput<AlarmSet>, ToolError> {
         let waker = self.ringing.as_ref().map_err(|mute| ToolError(mute.sentence().to_owned()))?;
         let now = self.clock.now().to_zoned(self.clock.zone());
-        let due = due::asked(&input).and_then(|asked| due::at(asked, &now)).map_err(ToolError)?;
+        let due = due::spec(&input).and_then(|spec| due::at(spec, &now)).map_err(ToolError)?;
         let label = line("label", &input.label.unwrap_or_default(), LABEL_LIMIT).map_err(ToolError)?;
         let at = due.timestamp();
         let added = self.db.write(move |tx| store::add(tx, at, &label, MOST)).await?;
