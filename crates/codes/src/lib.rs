@@ -5,7 +5,7 @@
 //! assert_eq!(kai_codes::redact(text), "Your Harbour code is [code], valid for 10 minutes. Order 55512.");
 //! ```
 //!
-//! [`redact`] replaces the codes in a text, [`find`] says where they are, and [`KnownCodes`] remembers the codes of
+//! [`redact()`] replaces the codes in a text, [`find`] says where they are, and [`KnownCodes`] remembers the codes of
 //! earlier texts and removes them from later ones, however they are spelled there. Everything is a pure function of
 //! the text: there is no model, no network, no clock and no setting. Hostile text costs time in proportion to its
 //! length.

@@ -190,7 +190,7 @@ async fn keep(db: &Db, clock: &dyn Clock, fact: Fact<'_>) -> Result<ToolOutput<M
         Standing::Unconfirmed => " You will not see it until the user confirms it in Settings.",
     };
     let message = format!("{verb} the memory \"{}\".{waits}", key.as_str());
-    Ok(ToolOutput::own(MemoryStored { message, key, updated }))
+    Ok(ToolOutput::own(MemoryStored { key, updated, message }))
 }
 
 #[cfg(test)]
