@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| kai_assistant::codes::fuzz::message(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| kai_codes::fuzz::message(bytes));

@@ -4,7 +4,6 @@
 pub mod access;
 pub mod agent;
 pub mod clock;
-pub mod codes;
 pub mod db;
 pub mod device;
 pub mod errands;
@@ -49,6 +48,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     agent::reports::MIGRATION,
     agent::conversation::SHOWN_CODES,
     agent::conversation::LEVELS,
+    agent::conversation::MEANINGS,
     ledger::MIGRATION,
     ledger::EDGES,
     ledger::DAYS,

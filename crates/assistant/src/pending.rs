@@ -152,9 +152,9 @@ pub fn dropped(tx: &Transaction<'_>, queue: Queue) -> Result<Vec<(String, u32)>,
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The heartbeat that told of drops was answered. What was dropped since it began stays counted, also if the person
+/// Forgets the drops that an answered heartbeat reported. What was dropped since it began stays counted, also if the person
 /// emptied the queue meanwhile.
-pub fn told(tx: &Transaction<'_>, queue: Queue) -> Result<(), DbError> {
+pub fn forget_reported_drops(tx: &Transaction<'_>, queue: Queue) -> Result<(), DbError> {
     tx.execute(
         "UPDATE pending_dropped SET count = count - telling, telling = 0 WHERE queue = ?1",
         [queue.0],
@@ -196,14 +196,14 @@ mod tests {
             assert_eq!(dropped(tx, Q)?, [("even".to_owned(), 25), ("odd".to_owned(), 25)]);
             show(tx, Q, &[])?;
             push(tx, Q, "150", "even", &150, Again::Skip)?;
-            told(tx, Q)?;
+            forget_reported_drops(tx, Q)?;
             assert_eq!(dropped(tx, Q)?, [("even".to_owned(), 1)], "what was dropped meanwhile stays counted");
             show(tx, Q, &[])?;
             clear(tx, Q)?;
             for n in 200..303_u32 {
                 push(tx, Q, &n.to_string(), "even", &n, Again::Skip)?;
             }
-            told(tx, Q)?;
+            forget_reported_drops(tx, Q)?;
             assert_eq!(dropped(tx, Q)?, [("even".to_owned(), 3)], "what was cleared is not taken off twice");
             assert_eq!(count(tx, Queue("other"))?, 0);
             Ok::<_, DbError>(())

@@ -133,9 +133,9 @@ impl Toolbox {
     }
 
     /// Has the tools that are on ask the outside whether they can be used; those asked just now do not ask again.
-    pub async fn look(&self, values: &Values) {
+    pub async fn probe_access(&self, values: &Values) {
         let on = self.entries.iter().filter(|entry| entry.enabled(values));
-        futures_util::future::join_all(on.map(|entry| entry.tool.look())).await;
+        futures_util::future::join_all(on.map(|entry| entry.tool.probe_access())).await;
     }
 
     /// What a model is offered now.

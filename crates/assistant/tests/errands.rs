@@ -21,7 +21,7 @@ use kai_assistant::settings;
 use kai_assistant::tasks::{
     ListTasks, Missed, NewTask, Outcome, Status, Task, TaskId, TaskRun, Trigger, store,
 };
-use kai_assistant::tool::{AnyTool, Run, Tool, ToolError};
+use kai_assistant::tool::{AnyTool, Run, Tool, ToolError, ToolOutput};
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
 use kai_llm::{Act, Message, ModelError, Scripted};
 use schemars::JsonSchema;
@@ -39,8 +39,8 @@ impl Tool for Stand {
     type Input = StandInput;
     type Output = Value;
 
-    async fn run(&self, _: StandInput, _: &Run) -> Result<Value, ToolError> {
-        Ok(json!({"results": []}))
+    async fn run(&self, _: StandInput, _: &Run) -> Result<ToolOutput<Value>, ToolError> {
+        Ok(ToolOutput::from_web(json!({"results": []})))
     }
 }
 

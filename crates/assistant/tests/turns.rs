@@ -20,9 +20,11 @@ use kai_assistant::lease;
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::memory::store::Standing;
 use kai_assistant::memory::{self, Category, MemoryKey, MemoryStore};
-use kai_assistant::tool::{AnyTool, Run, Tool, ToolError};
+use kai_assistant::tool::{AnyTool, Meaning, Run, Tool, ToolError, ToolOutput};
 use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
-use kai_llm::{Act, Message, Model, ModelError, Place, Reply, Request, Scripted, ToolCall, request_tokens};
+use kai_llm::{
+    Act, CallId, Message, Model, ModelError, Place, Reply, Request, Scripted, ToolCall, request_tokens,
+};
 use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -48,12 +50,12 @@ impl Tool for Slow {
     type Input = SlowInput;
     type Output = Value;
 
-    async fn run(&self, input: SlowInput, _: &Run) -> Result<Value, ToolError> {
+    async fn run(&self, input: SlowInput, _: &Run) -> Result<ToolOutput<Value>, ToolError> {
         self.started.fetch_add(1, Ordering::SeqCst);
         self.begun.notify_one();
         tokio::time::sleep(Duration::from_millis(300)).await;
         self.ended.fetch_add(1, Ordering::SeqCst);
-        Ok(json!({"number": input.number}))
+        Ok(ToolOutput::own(json!({"number": input.number})))
     }
 }
 
@@ -485,6 +487,54 @@ async fn a_conversation_that_once_held_strangers_words_stays_at_their_level() {
     let model = script([Act::calls(&[("c1", "memory_store", plant)]), Act::text("done")]);
     stage.say(&[ready("m", &model)], "remember it").await.unwrap();
     assert_eq!(*stage.face.asked.lock().unwrap(), [plant], "the person is asked all the same");
+}
+
+/// A result of a turn that was stopped was in no request yet. In the next turn it counts by what its tool said that it
+/// means, and one from an older home by its words.
+#[tokio::test(start_paused = true)]
+async fn what_a_stored_result_means_counts_in_the_next_turn() {
+    let (full, failed) = (r#"{"results":[1],"success":true}"#, r#"{"error":"No.","success":false}"#);
+    let meaning = |taint| Some(Meaning { taint, mentions: vec!["sms 1 2 +1".to_owned()] });
+    for (name, result, meaning, asks) in [
+        ("from the web", failed, meaning(Level::Web), true),
+        ("from people", failed, meaning(Level::People), true),
+        ("our own words", full, meaning(Level::Nothing), false),
+        ("from an older home", full, None, true),
+        ("failed, and from an older home", failed, None, false),
+    ] {
+        let stage = Stage::new().await;
+        let (id, now, mentions) = (stage.conversation, stage.clock.now(), meaning.is_some());
+        let call = ToolCall {
+            id: CallId("c0".to_owned()),
+            name: if mentions { "memory_store" } else { "web_search" }.to_owned(),
+            arguments: "{}".to_owned(),
+            signature: None,
+        };
+        let result =
+            Message::Tool { call: call.id.clone(), tool: call.name.clone(), result: result.to_owned() };
+        let said = [
+            Message::User { text: "search".to_owned() },
+            Message::Assistant { text: String::new(), calls: vec![call], signature: None },
+        ];
+        let stored = stage.db.write(move |tx| {
+            conversation::append(tx, id, &said, None, now)?;
+            match meaning {
+                Some(meaning) => conversation::append_result(tx, id, &result, &meaning, now),
+                None => conversation::append(tx, id, &[result], None, now),
+            }
+        });
+        stored.await.unwrap_or_else(|e: DbError| panic!("{e}"));
+        let plant = "{\"key\": \"k\", \"content\": \"planted\"}";
+        let model = script([Act::calls(&[("c1", "memory_store", plant)]), Act::text("done")]);
+        stage.say(&[ready("m", &model)], "go on").await.unwrap();
+        assert_eq!(!stage.face.asked.lock().unwrap().is_empty(), asks, "{name}");
+        let seen = stage.ledger().await.into_iter().find_map(|record| match record {
+            Record::Request { seen, .. } => Some(seen),
+            _ => None,
+        });
+        let expected: &[&str] = if mentions { &["sms 1 2 +1"] } else { &[] };
+        assert_eq!(seen.unwrap(), expected, "{name}");
+    }
 }
 
 /// A memory enters a prompt once the person confirmed its words, and raises no level then: one yes in one conversation

@@ -12,12 +12,13 @@ use jiff::{SignedDuration, Timestamp};
 use kai_assistant::MIGRATIONS;
 use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::db::{Db, DbError};
+use kai_assistant::gate::Level;
 use kai_assistant::pending;
 use kai_assistant::settings::{self, SMS_ENABLED, Values};
 use kai_assistant::sms::poll::PollError;
 use kai_assistant::sms::store::{self, QUEUE, Queued, Sync};
 use kai_assistant::sms::{CheckSms, Inbox, Poller, ReadSms, SearchSms, SmsId};
-use kai_assistant::tool::{Run, ToolResult, execute};
+use kai_assistant::tool::{AnyTool, Run, ToolResult, execute};
 use kai_bridges::simulated::Phone;
 use proptest::prelude::*;
 
@@ -441,6 +442,33 @@ async fn what_a_model_gets_is_json_however_much_there_is() {
     assert!(whole["body"].as_str().unwrap().chars().count() > 3_000);
     let found = told("search_sms", execute(Ok(&search), &values, r#"{"query": "x"}"#, &Run::BY_HAND).await);
     assert!(found["count"].as_u64().unwrap() > 5);
+}
+
+/// A result names exactly the messages that it holds; without any it raises nothing.
+#[tokio::test]
+async fn a_result_says_which_messages_it_holds() {
+    let world = world();
+    world.turn(true).await;
+    let (db, clock) = (world.poller.db.clone(), world.clock.clone() as Arc<dyn Clock>);
+    let inbox = Some(Arc::clone(&world.poller.inbox));
+    let check = CheckSms { db: db.clone(), clock: clock.clone(), inbox: inbox.clone() };
+    let read = ReadSms { db: db.clone(), clock: clock.clone(), inbox: inbox.clone() };
+    let search = SearchSms { db, clock, inbox };
+    let meaning = async |tool: &dyn AnyTool, arguments: &str| {
+        let result = execute(Ok(tool), &Values::default(), arguments, &Run::BY_HAND).await;
+        (result.meaning.taint, result.meaning.mentions)
+    };
+    let nothing = (Level::Nothing, vec![]);
+    assert_eq!(meaning(&check, "{}").await, nothing, "the inbox is empty");
+    let now = world.clock.now();
+    let id = world.phone.receive("+15550100", "the zebra is back", now).0;
+    world.drain().await;
+    let held = (Level::People, vec![format!("sms {id} {} +15550100", now.as_millisecond())]);
+    assert_eq!(meaning(&check, "{}").await, held);
+    assert_eq!(meaning(&read, &format!("{{\"id\": {id}}}")).await, held);
+    assert_eq!(meaning(&search, r#"{"query": "zebra"}"#).await, held);
+    assert_eq!(meaning(&search, r#"{"query": "giraffe"}"#).await, nothing);
+    assert_eq!(meaning(&read, r#"{"id": 99999}"#).await, nothing);
 }
 
 #[tokio::test]

@@ -39,18 +39,18 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// The longest list of models that is read.
 const MOST: usize = 8 << 20;
 
-/// The window that the model's server tells; `None` where it tells none. It is asked at the model's own address alone:
-/// the key goes along, and no redirect is followed.
-pub async fn told(config: &Config, tells: Tells, http: &Http) -> Option<usize> {
-    timeout(PATIENCE, Asking { config, http }.window(tells)).await.ok().flatten()
+/// Asks the model's server for the model's window; `None` where it does not say. Only the model's own address is asked: the
+/// key goes along, and no redirect is followed.
+pub async fn ask_window(config: &Config, tells: Tells, http: &Http) -> Option<usize> {
+    timeout(PATIENCE, WindowQuery { config, http }.window(tells)).await.ok().flatten()
 }
 
-struct Asking<'a> {
+struct WindowQuery<'a> {
     config: &'a Config,
     http: &'a Http,
 }
 
-impl Asking<'_> {
+impl WindowQuery<'_> {
     async fn window(&self, tells: Tells) -> Option<usize> {
         let model = self.config.model.trim();
         match tells {
@@ -267,9 +267,9 @@ mod tests {
                 window: 8192,
                 stream: true,
             };
-            let asking = Asking { config: &config, http: &http };
-            assert_eq!(asking.root(&["props"]).unwrap().as_str(), root);
-            assert_eq!(asking.beside(&["models"]).unwrap().as_str(), beside);
+            let query = WindowQuery { config: &config, http: &http };
+            assert_eq!(query.root(&["props"]).unwrap().as_str(), root);
+            assert_eq!(query.beside(&["models"]).unwrap().as_str(), beside);
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::as_text::tools_as_text;
 use crate::model::Deltas;
-use crate::told::told;
 use crate::{ModelError, Reply, Request};
 
 /// A family of APIs that write requests and answers alike.
@@ -79,7 +79,7 @@ pub(crate) fn body(wire: &dyn Wire, ask: &Ask<'_>) -> Vec<u8> {
     }
     let request = Request {
         system: ask.request.system.clone(),
-        messages: told(&ask.request.messages),
+        messages: tools_as_text(&ask.request.messages),
         tools: Vec::new(),
     };
     wire.encode(&Ask { request: &request, ..*ask })

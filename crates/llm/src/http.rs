@@ -1,4 +1,5 @@
-//! The one owner of the HTTP client: connections are kept, limits hold, nothing is retried or followed.
+//! The one owner of the HTTP client: it keeps connections and limits, and follows no redirect. A request is sent a second
+//! time only if it went out on a kept connection that the server had closed; every other failure is for the caller.
 
 use std::collections::VecDeque;
 use std::error::Error;

@@ -6,6 +6,7 @@
 //! [`ModelError`] that says what to do; [`retry::after`] turns that into the next move.
 
 mod anthropic;
+mod as_text;
 mod config;
 pub mod context;
 mod draft;
@@ -30,7 +31,6 @@ pub mod repair;
 pub mod retry;
 mod scripted;
 pub mod sse;
-mod told;
 mod verbatim;
 pub mod window;
 

@@ -1,16 +1,18 @@
 //! Conversations as they are kept: whole, provider-neutral, so that any model can go on after a restart.
 
 use jiff::Timestamp;
+use kai_codes::KnownCodes;
 use kai_llm::{Message, Usage};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use super::unseen::Codes;
 use super::unseen::{self, Kept};
-use crate::codes::Shown;
 use crate::db::{DbError, Migration};
 use crate::gate::Level;
 use crate::settings::Values;
+use crate::tool::Meaning;
 use crate::untrusted::Attached;
 
 pub(crate) const MIGRATION: Migration =
@@ -26,6 +28,11 @@ pub(crate) const SHOWN_CODES: Migration = Migration {
 pub(crate) const LEVELS: Migration = Migration {
     name: "conversations/levels",
     sql: include_str!("../../migrations/conversations_levels.sql"),
+};
+
+pub(crate) const MEANINGS: Migration = Migration {
+    name: "conversations/meanings",
+    sql: include_str!("../../migrations/conversations_meanings.sql"),
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -81,6 +88,10 @@ pub struct Entry {
     /// A run that nobody watched had this to say; it belongs to no turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub report: bool,
+    /// What the result of a tool means; `None` for everything else, and for results that were kept without it. It is in
+    /// no file and no answer.
+    #[serde(skip)]
+    pub meaning: Option<Meaning>,
 }
 
 impl Entry {
@@ -88,6 +99,11 @@ impl Entry {
     pub fn is_answer(&self) -> bool {
         let Message::Assistant { text, calls, .. } = &self.message else { return false };
         !self.stopped && calls.is_empty() && !text.trim().is_empty()
+    }
+
+    /// What was said, and what it means, if that is known.
+    pub(crate) fn with_meaning(&self) -> (&Message, Option<&Meaning>) {
+        (&self.message, self.meaning.as_ref())
     }
 }
 
@@ -110,7 +126,7 @@ pub struct Whole {
     pub unseen: bool,
     /// Codes that its model was shown; they go nowhere.
     #[serde(skip)]
-    pub shown: Shown,
+    pub shown: KnownCodes,
 }
 
 impl Whole {
@@ -166,7 +182,7 @@ pub fn set_codes(tx: &Transaction<'_>, id: ConversationId, codes: Codes) -> Resu
         tx.execute("UPDATE conversations SET codes = ?2 WHERE id = ?1", params![id.0, codes as i64])?;
     if there > 0 && codes == Codes::HiddenAgain {
         let said = entries(tx, id)?;
-        remember_shown(tx, id, &unseen::shown_by(said.iter().map(|entry| &entry.message), codes))?;
+        remember_shown(tx, id, &unseen::shown_by(said.iter().map(Entry::with_meaning), codes))?;
     }
     Ok(there > 0)
 }
@@ -177,7 +193,7 @@ pub fn codes(tx: &Transaction<'_>, id: ConversationId) -> Result<Codes, DbError>
     Ok(stored.map_or(Codes::Hidden, Codes::of))
 }
 
-fn remember_shown(tx: &Transaction<'_>, id: ConversationId, shown: &Shown) -> Result<(), DbError> {
+fn remember_shown(tx: &Transaction<'_>, id: ConversationId, shown: &KnownCodes) -> Result<(), DbError> {
     let sql = "INSERT OR IGNORE INTO shown_codes (conversation, code) VALUES (?1, ?2)";
     let mut insert = tx.prepare_cached(sql)?;
     shown.iter().try_for_each(|code| insert.execute(params![id.0, code]).map(drop))?;
@@ -185,10 +201,10 @@ fn remember_shown(tx: &Transaction<'_>, id: ConversationId, shown: &Shown) -> Re
 }
 
 /// The codes that its model was shown, as far as they were remembered.
-pub fn shown_codes(tx: &Transaction<'_>, id: ConversationId) -> Result<Shown, DbError> {
+pub fn shown_codes(tx: &Transaction<'_>, id: ConversationId) -> Result<KnownCodes, DbError> {
     let mut rows = tx.prepare_cached("SELECT code FROM shown_codes WHERE conversation = ?1")?;
     let codes = rows.query_map([id.0], |row| row.get(0))?;
-    Ok(Shown::kept(codes.collect::<rusqlite::Result<Vec<String>>>()?))
+    Ok(KnownCodes::from_stored(codes.collect::<rusqlite::Result<Vec<String>>>()?))
 }
 
 /// What is kept of a conversation from its model.
@@ -249,22 +265,57 @@ pub fn append(
     spoken: Option<(&str, Usage)>,
     now: Timestamp,
 ) -> Result<(), DbError> {
-    let mut insert = tx.prepare_cached(
-        "INSERT INTO entries (conversation, message, answered_by, tokens_in, tokens_out, at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?;
+    messages.iter().try_for_each(|message| insert(tx, id, message, None, spoken, now))?;
+    after_insert(tx, id, messages, now)
+}
+
+/// Adds the result of a tool, and what it means.
+pub fn append_result(
+    tx: &Transaction<'_>,
+    id: ConversationId,
+    result: &Message,
+    meaning: &Meaning,
+    now: Timestamp,
+) -> Result<(), DbError> {
+    insert(tx, id, result, Some(meaning), None, now)?;
+    after_insert(tx, id, std::slice::from_ref(result), now)
+}
+
+fn insert(
+    tx: &Transaction<'_>,
+    id: ConversationId,
+    message: &Message,
+    meaning: Option<&Meaning>,
+    spoken: Option<(&str, Usage)>,
+    now: Timestamp,
+) -> Result<(), DbError> {
+    let sql =
+        "INSERT INTO entries (conversation, message, answered_by, tokens_in, tokens_out, at, taint, mentions)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     let (label, usage) = spoken.map_or((None, None), |(label, usage)| (Some(label), Some(usage)));
     let tokens = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    for message in messages {
-        let json = serde_json::to_string(message).map_err(|e| DbError::Other(to_sql_error(e)))?;
-        let (input, output) = (usage.map(|u| tokens(u.input)), usage.map(|u| tokens(u.output)));
-        insert.execute(params![id.0, json, label, input, output, now.as_millisecond()])?;
-        index(tx, message)?;
-        entitle(tx, id, message)?;
-    }
+    let (input, output) = (usage.map(|u| tokens(u.input)), usage.map(|u| tokens(u.output)));
+    let taint = meaning.map(|meaning| meaning.taint.stored());
+    let mentions = meaning.map(|meaning| json(&meaning.mentions)).transpose()?;
+    let at = now.as_millisecond();
+    let row = params![id.0, json(message)?, label, input, output, at, taint, mentions];
+    tx.prepare_cached(sql)?.execute(row)?;
+    index(tx, message)?;
+    entitle(tx, id, message)
+}
+
+/// What follows from new messages: codes that were shown, and when the conversation was last spoken in.
+fn after_insert(
+    tx: &Transaction<'_>,
+    id: ConversationId,
+    messages: &[Message],
+    now: Timestamp,
+) -> Result<(), DbError> {
     if codes(tx, id)? == Codes::Shown {
-        // In the same transaction: what a request can hold is known before it leaves.
-        remember_shown(tx, id, &unseen::shown_by(messages, Codes::Shown))?;
+        // In the same transaction: what a request can hold is known before it leaves. What a result means does not
+        // matter here, since all of them count.
+        let said = messages.iter().map(|message| (message, None));
+        remember_shown(tx, id, &unseen::shown_by(said, Codes::Shown))?;
     }
     let sql = "UPDATE conversations SET updated_at = ?2 WHERE id = ?1";
     tx.prepare_cached(sql)?.execute(params![id.0, now.as_millisecond()])?;
@@ -303,8 +354,9 @@ pub(super) fn mark_report(tx: &Transaction<'_>, id: ConversationId) -> Result<()
     Ok(())
 }
 
-fn to_sql_error(error: serde_json::Error) -> rusqlite::Error {
-    rusqlite::Error::ToSqlConversionFailure(Box::new(error))
+fn json(value: &impl Serialize) -> Result<String, DbError> {
+    let to_sql_error = |error| rusqlite::Error::ToSqlConversionFailure(Box::new(error));
+    serde_json::to_string(value).map_err(|error| DbError::Other(to_sql_error(error)))
 }
 
 /// Makes the words of the entry just inserted findable.
@@ -343,7 +395,7 @@ fn title(text: &str) -> String {
 /// Everything said, oldest first.
 pub fn entries(tx: &Transaction<'_>, id: ConversationId) -> Result<Vec<Entry>, DbError> {
     let mut rows = tx.prepare_cached(
-        "SELECT message, answered_by, tokens_in, tokens_out, at, stopped, report
+        "SELECT message, answered_by, tokens_in, tokens_out, at, stopped, report, taint, mentions
          FROM entries WHERE conversation = ?1 ORDER BY id",
     )?;
     let entries = rows.query_map([id.0], entry)?;
@@ -351,14 +403,24 @@ pub fn entries(tx: &Transaction<'_>, id: ConversationId) -> Result<Vec<Entry>, D
 }
 
 fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
-    let json: String = row.get(0)?;
-    let message = serde_json::from_str(&json).map_err(|e| {
-        rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(e))
-    })?;
+    let message = from_json(0, &row.get::<_, String>(0)?)?;
     let tokens = |column| row.get::<_, Option<i64>>(column).map(|n| n.and_then(|n| u64::try_from(n).ok()));
     let usage = tokens(2)?.zip(tokens(3)?).map(|(input, output)| Usage { input, output });
-    let (answered_by, at) = (row.get(1)?, row.get(4)?);
-    Ok(Entry { message, answered_by, usage, at, stopped: row.get(5)?, report: row.get(6)? })
+    let (answered_by, at, stopped, report) = (row.get(1)?, row.get(4)?, row.get(5)?, row.get(6)?);
+    Ok(Entry { message, answered_by, usage, at, stopped, report, meaning: meaning(row)? })
+}
+
+fn meaning(row: &Row<'_>) -> rusqlite::Result<Option<Meaning>> {
+    let (taint, mentions): (Option<i64>, Option<String>) = (row.get(7)?, row.get(8)?);
+    let Some((taint, mentions)) = taint.zip(mentions) else { return Ok(None) };
+    Ok(Some(Meaning { taint: Level::of_stored(taint), mentions: from_json(8, &mentions)? }))
+}
+
+fn from_json<T: DeserializeOwned>(column: usize, json: &str) -> rusqlite::Result<T> {
+    let unreadable = |error| {
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
+    };
+    serde_json::from_str(json).map_err(unreadable)
 }
 
 pub fn list(tx: &Transaction<'_>) -> Result<Vec<Conversation>, DbError> {
@@ -433,7 +495,7 @@ fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
         codes: Codes::of(row.get(6)?),
         unseen: row.get(7)?,
         entries: vec![],
-        shown: Shown::default(),
+        shown: KnownCodes::default(),
     };
     Ok((ConversationId(row.get(0)?), whole))
 }
@@ -486,7 +548,10 @@ pub fn reopen(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError>
 fn put(tx: &Transaction<'_>, id: ConversationId, entry: &Entry) -> Result<(), DbError> {
     let at = Timestamp::from_millisecond(entry.at).unwrap_or_default();
     let spoken = entry.answered_by.as_deref().map(|who| (who, entry.usage.unwrap_or_default()));
-    append(tx, id, std::slice::from_ref(&entry.message), spoken, at)?;
+    match &entry.meaning {
+        Some(meaning) => append_result(tx, id, &entry.message, meaning, at)?,
+        None => append(tx, id, std::slice::from_ref(&entry.message), spoken, at)?,
+    }
     if entry.stopped {
         mark_stopped(tx, id)?;
     }
@@ -618,6 +683,40 @@ mod tests {
         assert_eq!(entries[1].answered_by.as_deref(), Some("gpt"));
         assert_eq!(entries[1].usage, Some(usage));
         assert_eq!(entries[0].usage, None);
+    }
+
+    /// What a result means stays with it, also when the conversation is deleted and put back, and a result without it (of
+    /// an older home) stays one without.
+    #[tokio::test]
+    async fn what_a_result_means_comes_back_with_it() {
+        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+        let result = |result: &str| Message::Tool {
+            call: CallId("c1".to_owned()),
+            tool: "t".to_owned(),
+            result: result.to_owned(),
+        };
+        let meant = [
+            Some(Meaning { taint: Level::People, mentions: vec!["sms 1 2 \"+1\"".to_owned()] }),
+            Some(Meaning::default()),
+            None,
+        ];
+        let expected = meant.clone();
+        let checked = db.write(move |tx| {
+            let id = create(tx, NOW)?;
+            for meaning in &meant {
+                match meaning {
+                    Some(meaning) => append_result(tx, id, &result("ok"), meaning, NOW)?,
+                    None => append(tx, id, &[result("ok")], None, NOW)?,
+                }
+            }
+            let kept = whole(tx, id)?.ok_or(DbError::Stopping)?;
+            delete(tx, id)?;
+            let back = restore(tx, &kept)?;
+            let meanings =
+                |entries: Vec<Entry>| entries.into_iter().map(|entry| entry.meaning).collect::<Vec<_>>();
+            Ok::<_, DbError>((meanings(kept.entries), meanings(entries(tx, back)?)))
+        });
+        assert_eq!(checked.await.unwrap(), (expected.to_vec(), expected.to_vec()));
     }
 
     #[tokio::test]

@@ -12,22 +12,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
+use kai_codes::KnownCodes;
 use kai_llm::retry::TRIES;
 use kai_llm::{
     Message, ModelError, Reply, Request, ToolCall, ToolSpec, Usage, fit_by, repair, request_tokens,
 };
 use rusqlite::Transaction;
 
-use super::conversation::{self, Codes, ConversationId, Which};
+use super::conversation::{self, Codes, ConversationId, Entry, Which};
 use super::fallback::{self, Move};
 use super::fitting::Fitting;
 use super::likely::likely;
+use super::meanings::Meanings;
 use super::meter::Meter;
 use super::turn::{End, Offer, ROUNDS, Step, Turn};
 use super::unseen::{Kept, Veil};
-use super::{Event, Face, Hands, Ready, mentions, prompt, reports};
+use super::{Event, Face, Hands, Ready, prompt, reports};
 use crate::clock::Clock;
-use crate::codes::Shown;
 use crate::db::{Db, DbError};
 use crate::gate::{self, Level, RunKind};
 use crate::lease::{self, Lease};
@@ -35,7 +36,7 @@ use crate::ledger::{self, Record};
 use crate::memory::{self, Memory};
 use crate::models;
 use crate::settings::{self, MEMORY_ENABLED, SOUL_TEXT, Values};
-use crate::tool::Run;
+use crate::tool::{Meaning, Run, ToolResult};
 use crate::toolbox::Toolbox;
 
 /// Everything a turn needs.
@@ -120,14 +121,14 @@ struct Surroundings {
     memories: Vec<Memory>,
     /// What the model may not see: the person may click while a turn runs.
     kept: Kept,
-    shown: Shown,
+    shown: KnownCodes,
 }
 
 impl Surroundings {
     /// Hides the codes that these messages, and whatever was said before them, were shown; `None` if the model may see
     /// them.
-    fn veil(&self, messages: &[Message]) -> Option<Veil> {
-        Some(Veil::new(self.kept.for_model()?, self.shown.clone(), messages))
+    fn veil(&self, messages: &[Message], meanings: &Meanings) -> Option<Veil> {
+        Some(Veil::new(self.kept.for_model()?, self.shown.clone(), meanings.with(messages)))
     }
 }
 
@@ -136,12 +137,14 @@ struct Progress {
     /// 0 for a turn that is not kept.
     conversation: ConversationId,
     /// `None` for a turn that is not kept.
-    lease: Option<Held>,
+    lease: Option<TurnLease>,
     /// Of what it held so far.
     level: Level,
     /// The person just said what this turn began with; it was not said earlier, and is to be answered again.
     said_now: bool,
     turn: Turn,
+    /// Of the results among the turn's messages.
+    meanings: Meanings,
     /// Messages up to here are stored.
     stored: usize,
     finished: Finished,
@@ -159,7 +162,7 @@ impl Progress {
     /// Everything in `history` is stored, or is not to be.
     fn of(
         conversation: ConversationId,
-        lease: Option<Held>,
+        lease: Option<TurnLease>,
         level: Level,
         history: Vec<Message>,
     ) -> (Self, Step) {
@@ -172,6 +175,7 @@ impl Progress {
             level,
             said_now: true,
             turn,
+            meanings: Meanings::default(),
             stored,
             finished,
             asking: 0,
@@ -182,6 +186,23 @@ impl Progress {
             meter: Arc::default(),
         };
         (progress, step)
+    }
+
+    /// The calls of a round have come to their end.
+    fn on_results(&mut self, results: Vec<ToolResult>) -> Step {
+        let first = self.turn.messages().len();
+        let (texts, meanings): (Vec<_>, Vec<_>) =
+            results.into_iter().map(|result| (result.text, result.meaning)).unzip();
+        (first..).zip(meanings).for_each(|(place, meaning)| self.meanings.keep(place, meaning));
+        self.turn.on_results(texts)
+    }
+
+    /// The model replied. Calls that the turn itself refuses have results that mean nothing.
+    fn on_reply(&mut self, reply: Reply) -> Step {
+        let refused = self.turn.messages().len() + 1;
+        let step = self.turn.on_reply(reply);
+        (refused..self.turn.messages().len()).for_each(|place| self.meanings.keep(place, Meaning::default()));
+        step
     }
 
     /// The messages since the last time, if this turn is kept.
@@ -200,6 +221,7 @@ struct Finished(Arc<Mutex<BTreeMap<usize, Ended>>>);
 /// A call that came to its end.
 struct Ended {
     result: Message,
+    meaning: Meaning,
     record: Record,
     at: Timestamp,
 }
@@ -234,7 +256,7 @@ impl Finished {
 impl Ended {
     fn store(&self, tx: &Transaction<'_>, conversation: Option<ConversationId>) -> Result<(), DbError> {
         if let Some(id) = conversation {
-            conversation::append(tx, id, std::slice::from_ref(&self.result), None, self.at)?;
+            conversation::append_result(tx, id, &self.result, &self.meaning, self.at)?;
         }
         ledger::append(tx, &self.record, self.at)
     }
@@ -259,28 +281,28 @@ impl Drop for Unwatched {
     }
 }
 
-/// The conversation is ours until this is dropped.
-struct Held {
+/// The lease on a conversation that is being answered: it is ours until this is dropped.
+struct TurnLease {
     db: Db,
     conversation: ConversationId,
     lease: Lease,
     given_back: bool,
     begun: Timestamp,
-    hearing: Mutex<Hearing>,
+    partial_reply: Mutex<PartialReply>,
     finished: Finished,
 }
 
-/// A reply that is coming in; the person may stop it any time.
+/// What has come in of a reply so far; the person may stop it any time.
 #[derive(Clone, Default)]
-struct Hearing {
+struct PartialReply {
     from: String,
     since: Timestamp,
     text: String,
 }
 
-impl Held {
-    fn hearing(&self) -> MutexGuard<'_, Hearing> {
-        self.hearing.lock().unwrap_or_else(PoisonError::into_inner)
+impl TurnLease {
+    fn partial_reply(&self) -> MutexGuard<'_, PartialReply> {
+        self.partial_reply.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Before the answer is handed on: whoever speaks at once must not find the conversation busy.
@@ -298,7 +320,7 @@ impl Held {
         now: Timestamp,
     ) -> impl FnOnce(&Transaction<'_>) -> Result<(), DbError> + Send + 'static {
         let (id, lease, finished) = (self.conversation, self.lease.clone(), self.finished.clone());
-        let Hearing { from, since, .. } = self.hearing().clone();
+        let PartialReply { from, since, .. } = self.partial_reply().clone();
         move |tx| {
             let ours = conversation::exists(tx, id)? && !lease::taken_over(tx, &lease)?;
             finished.store(tx, ours.then_some(id), || {
@@ -312,12 +334,12 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for TurnLease {
     fn drop(&mut self) {
         if self.given_back {
             return;
         }
-        let Hearing { since, text, .. } = self.hearing().clone();
+        let PartialReply { since, text, .. } = self.partial_reply().clone();
         let (db, end) = (self.db.clone(), self.end(text, since.max(self.begun)));
         // Also when a turn is cancelled, which leaves no chance to wait. Without a runtime the process ends, and
         // the lease with it.
@@ -374,7 +396,7 @@ impl Driver<'_> {
                 }
                 Step::RunTools(calls) => {
                     let results = self.run_all(progress, &calls).await?;
-                    progress.turn.on_results(results)
+                    progress.on_results(results)
                 }
                 Step::Done { text, .. } if text.trim().is_empty() => {
                     return Err(TurnError::Empty {
@@ -405,21 +427,17 @@ impl Driver<'_> {
                 None if conversation::reopen(tx, id)? => {}
                 None => return Err(TurnError::NothingSaid(id)),
             }
-            let said = conversation::entries(tx, id)?.into_iter().map(|entry| entry.message);
-            let mut history: Vec<Message> = said.collect();
-            if matches!(history.first(), Some(Message::Assistant { .. })) {
-                // No provider begins with an answer, and reports that nobody asked for would be left out.
-                history.insert(0, Message::User { text: REPORTS.to_owned() });
-            }
             // Reports tell what people wrote, though no tool's result is among them.
             let level = conversation::level(tx, id)?;
-            Ok((id, lease, history, level))
+            Ok((id, lease, conversation::entries(tx, id)?, level))
         };
-        let (conversation, lease, history, level) = self.db.write(begun).await.map_err(|e: TurnError| e)?;
-        let (db, hearing, finished) = (self.db.clone(), Mutex::default(), Finished::default());
-        let held = Held { db, conversation, lease, given_back: false, begun: now, hearing, finished };
+        let (conversation, lease, entries, level) = self.db.write(begun).await.map_err(|e: TurnError| e)?;
+        let (history, meanings) = history(entries);
+        let (db, partial_reply, finished) = (self.db.clone(), Mutex::default(), Finished::default());
+        let held =
+            TurnLease { db, conversation, lease, given_back: false, begun: now, partial_reply, finished };
         let (progress, step) = Progress::of(conversation, Some(held), level.max(self.level), history);
-        Ok((Progress { said_now, ..progress }, step))
+        Ok((Progress { said_now, meanings, ..progress }, step))
     }
 
     async fn surroundings(&self, progress: &Progress) -> Result<Surroundings, DbError> {
@@ -437,7 +455,7 @@ impl Driver<'_> {
                 Ok::<_, DbError>(Surroundings { values, memories, kept, shown })
             })
             .await?;
-        self.toolbox.look(&around.values).await;
+        self.toolbox.probe_access(&around.values).await;
         Ok(around)
     }
 
@@ -528,20 +546,20 @@ impl Driver<'_> {
         }
         // It never goes down: what was read once may be in anything said since.
         progress.level = self.level(progress);
-        let mut seen = mentions::mentions(progress.turn.messages(), &request.messages);
+        let mut seen = progress.meanings.mentions(progress.turn.messages(), &request.messages);
         seen.extend(self.shown.iter().cloned());
         self.store_request(progress, ready, ready.model.body(&request), seen).await?;
         let held = progress.lease.as_ref();
         if let Some(held) = held {
             let (from, since) = (ready.label.clone(), self.clock.now());
-            *held.hearing() = Hearing { from, since, text: String::new() };
+            *held.partial_reply() = PartialReply { from, since, text: String::new() };
         }
         let meter = &progress.meter;
         meter.leaves(tokens);
         let deltas = |text: &str| {
             meter.hears(text);
             if let Some(held) = held {
-                held.hearing().text.push_str(text);
+                held.partial_reply().text.push_str(text);
             }
             self.face.shows(Event::Delta { text: text.to_owned() });
         };
@@ -564,7 +582,7 @@ impl Driver<'_> {
             Offer::Tools => self.offered(&around.values, self.level(progress)),
             Offer::Nothing => vec![],
         };
-        let veil = around.veil(turn.messages());
+        let veil = around.veil(turn.messages(), &progress.meanings);
         let said_now = progress.said_now.then(|| turn.began_at());
         let messages = match &veil {
             Some(veil) => &veil.over_all(turn.messages(), said_now),
@@ -591,7 +609,7 @@ impl Driver<'_> {
     }
 
     fn level(&self, progress: &Progress) -> Level {
-        let read = gate::level(progress.turn.messages(), |tool| self.toolbox.has(tool));
+        let read = progress.meanings.level(progress.turn.messages(), |tool| self.toolbox.has(tool));
         read.max(progress.level)
     }
 
@@ -630,7 +648,7 @@ impl Driver<'_> {
         progress.usage.input = progress.usage.input.saturating_add(usage.input);
         progress.usage.output = progress.usage.output.saturating_add(usage.output);
         progress.cut_off = reply.cut_off;
-        let step = progress.turn.on_reply(reply);
+        let step = progress.on_reply(reply);
         let announced: Vec<Record> = match &step {
             Step::RunTools(calls) => calls.iter().map(|call| hands.announced(call)).collect(),
             Step::AskModel { .. } | Step::Done { .. } => vec![],
@@ -638,7 +656,7 @@ impl Driver<'_> {
         let (id, now, label) = (progress.conversation, self.clock.now(), progress.answered_by.clone());
         // From here on it is a reply like any other, also if the turn is stopped before it is stored.
         if let Some(held) = &progress.lease {
-            held.hearing().text.clear();
+            held.partial_reply().text.clear();
         }
         let new = progress.unstored();
         let lease = progress.lease.as_ref().map(|held| held.lease.clone());
@@ -646,14 +664,16 @@ impl Driver<'_> {
             still_ours(tx, lease.as_ref(), id, now)?;
             let (reply, rest) = new.split_at(new.len().min(1));
             conversation::append(tx, id, reply, Some((&label, usage)), now)?;
-            conversation::append(tx, id, rest, None, now)?;
+            // Calls that were refused right away.
+            let nothing = Meaning::default();
+            rest.iter().try_for_each(|result| conversation::append_result(tx, id, result, &nothing, now))?;
             announced.iter().try_for_each(|record| ledger::append(tx, record, now)).map_err(TurnError::from)
         };
         self.db.write(heard).await.map(|()| step)
     }
 
     /// All calls of a round at once; results in call order.
-    async fn run_all(&self, progress: &mut Progress, calls: &[ToolCall]) -> Result<Vec<String>, DbError> {
+    async fn run_all(&self, progress: &mut Progress, calls: &[ToolCall]) -> Result<Vec<ToolResult>, DbError> {
         let around = self.surroundings(progress).await?;
         progress.level = self.level(progress);
         let messages = progress.turn.messages();
@@ -663,9 +683,10 @@ impl Driver<'_> {
             let verdict = gate::judge(self.kind, hands.run.level, messages, call);
             let (result, record) = hands.run(call, values, verdict).await?;
             let (id, tool) = (call.id.clone(), call.name.clone());
-            let told = Message::Tool { call: id, tool, result: result.clone() };
+            let ToolResult { text, meaning, .. } = result.clone();
+            let ended = Message::Tool { call: id, tool, result: text };
             // Not when all have come to their end: the person may stop the turn before that.
-            finished.add(place, Ended { result: told, record, at: self.clock.now() });
+            finished.add(place, Ended { result: ended, meaning, record, at: self.clock.now() });
             Ok::<_, DbError>(result)
         });
         try_join_all(ran).await
@@ -678,6 +699,22 @@ impl Driver<'_> {
         let run = Run { kind, conversation, elsewhere, level, confirmed: false, codes_shown };
         Hands { db, clock, toolbox, face, run }
     }
+}
+
+/// What was said so far, and what the results in it mean.
+fn history(entries: Vec<Entry>) -> (Vec<Message>, Meanings) {
+    let (mut messages, mut meanings) = (vec![], Meanings::default());
+    if matches!(entries.first(), Some(Entry { message: Message::Assistant { .. }, .. })) {
+        // No provider begins with an answer, and reports that nobody asked for would be left out.
+        messages.push(Message::User { text: REPORTS.to_owned() });
+    }
+    for Entry { message, meaning, .. } in entries {
+        if let Some(meaning) = meaning {
+            meanings.keep(messages.len(), meaning);
+        }
+        messages.push(message);
+    }
+    (messages, meanings)
 }
 
 /// Holds on to the conversation, or ends the turn: nobody writes into one that somebody else answers by now.

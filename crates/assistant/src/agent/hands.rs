@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{Asking, Event, Face};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
-use crate::gate::Verdict;
+use crate::gate::{self, Verdict};
 use crate::ledger::{self, Record};
 use crate::memory;
 use crate::settings::Values;
@@ -41,7 +41,7 @@ impl Hands<'_> {
         call: &ToolCall,
         values: &Values,
         verdict: Verdict,
-    ) -> Result<(String, Record), DbError> {
+    ) -> Result<(ToolResult, Record), DbError> {
         let tool = match self.refused(call, verdict).await? {
             None => self.toolbox.usable(&call.name, values),
             Some(why) => Err(why),
@@ -49,11 +49,15 @@ impl Hands<'_> {
         let within = Run { confirmed: verdict == Verdict::AskFirst, ..self.run };
         let (id, name) = (call.id.0.clone(), call.name.clone());
         self.face.shows(Event::ToolStarted { call: id.clone(), tool: name.clone() });
-        let ToolResult { text, success } = tool::execute(tool, values, &call.arguments, &within).await;
-        let failed = (!success).then(|| why(&text));
+        let mut result = tool::execute(tool, values, &call.arguments, &within).await;
+        if self.toolbox.has(&name) {
+            result.meaning.taint = gate::raised(&name, result.meaning.taint);
+        }
+        let failed = (!result.success).then(|| why(&result.text));
         self.face.shows(Event::ToolFinished { call: id, tool: name.clone(), failed });
-        let (conversation, result_chars) = (self.run.conversation, text.chars().count());
-        Ok((text, Record::ToolResult { conversation, tool: name, success, result_chars }))
+        let (conversation, result_chars) = (self.run.conversation, result.text.chars().count());
+        let record = Record::ToolResult { conversation, tool: name, success: result.success, result_chars };
+        Ok((result, record))
     }
 
     /// Why it may not run, if it may not.

@@ -8,27 +8,12 @@
 //! Only what they say in this very moment stays as it is: they type it on purpose, and the question would make no sense
 //! with a hole in it.
 
+use kai_codes::KnownCodes;
 use kai_llm::Message;
 use serde_json::Value;
 
-use crate::codes::{self, Shown};
-
-/// Tools that tell what messages say. Codes are hidden from their results before anybody else sees them, so one that
-/// stands there was shown.
-const MESSAGE_TOOLS: &[&str] = &[
-    #[cfg(feature = "sms")]
-    "check_sms",
-    #[cfg(feature = "sms")]
-    "read_sms",
-    #[cfg(feature = "sms")]
-    "search_sms",
-    #[cfg(feature = "notifications")]
-    "check_notifications",
-    #[cfg(feature = "notifications")]
-    "read_notification",
-    #[cfg(feature = "notifications")]
-    "search_notifications",
-];
+use super::older;
+use crate::tool::Meaning;
 
 /// May the model see one-time codes in this conversation?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,15 +36,19 @@ impl Codes {
     }
 }
 
-/// The codes that were shown by these messages, in a conversation that is so or was so.
-pub(crate) fn shown_by<'a>(messages: impl IntoIterator<Item = &'a Message>, codes: Codes) -> Shown {
-    let mut shown = Shown::default();
-    for message in messages {
+/// The codes that were shown by these messages, in a conversation that is so or was so. Each comes with what it means, if
+/// that is known.
+pub(crate) fn shown_by<'a>(
+    messages: impl IntoIterator<Item = (&'a Message, Option<&'a Meaning>)>,
+    codes: Codes,
+) -> KnownCodes {
+    let mut shown = KnownCodes::default();
+    for (message, meaning) in messages {
         match message {
             Message::Tool { result, .. } if codes != Codes::Hidden => shown.learn_json(result),
             // Nobody clicked: numbers beside a text that speaks of a code are just numbers.
-            Message::Tool { tool, result, .. } if MESSAGE_TOOLS.contains(&tool.as_str()) => {
-                shown.learn_texts(result);
+            Message::Tool { tool, result, .. } if holds_messages(tool, meaning) => {
+                shown.learn_strings(result);
             }
             Message::Assistant { text, calls, .. } if codes != Codes::Hidden => {
                 shown.learn(text);
@@ -71,6 +60,12 @@ pub(crate) fn shown_by<'a>(messages: impl IntoIterator<Item = &'a Message>, code
         }
     }
     shown
+}
+
+/// Whether a result holds messages. Codes are hidden in those before anybody else sees them, so a code that is there was
+/// shown.
+fn holds_messages(tool: &str, meaning: Option<&Meaning>) -> bool {
+    meaning.map_or_else(|| older::holds_messages(tool), |meaning| !meaning.mentions.is_empty())
 }
 
 /// What is kept from a model, or from a file, in a conversation of that kind: nothing, what was shown, or any code.
@@ -104,22 +99,22 @@ impl Kept {
 #[derive(Debug, Default)]
 pub(crate) struct Veil {
     codes: Codes,
-    shown: Shown,
+    shown: KnownCodes,
 }
 
 impl Veil {
     /// Over these messages, in which `shown` and whatever they themselves show is to be seen no more.
     pub(crate) fn new<'a>(
         codes: Codes,
-        mut shown: Shown,
-        messages: impl IntoIterator<Item = &'a Message>,
+        mut shown: KnownCodes,
+        messages: impl IntoIterator<Item = (&'a Message, Option<&'a Meaning>)>,
     ) -> Self {
         shown.extend(shown_by(messages, codes));
         Self { codes, shown }
     }
 
     pub(crate) fn over_text(&self, text: &str) -> String {
-        self.shown.take_out(text)
+        self.shown.redact(text)
     }
 
     pub(crate) fn over(&self, message: Message) -> Message {
@@ -138,18 +133,18 @@ impl Veil {
 
 /// A message without the codes that were shown, nor, where they were shown once, any other that a tool or the model
 /// spoke of.
-fn without_codes(message: Message, codes: Codes, shown: &Shown) -> Message {
+fn without_codes(message: Message, codes: Codes, shown: &KnownCodes) -> Message {
     let message = if codes == Codes::Hidden { message } else { without_any_code(message) };
     match message {
-        Message::User { text } => Message::User { text: shown.take_out(&text) },
+        Message::User { text } => Message::User { text: shown.redact(&text) },
         Message::Assistant { text, mut calls, signature } => {
             for call in &mut calls {
-                call.arguments = shown.take_out_json(&call.arguments);
+                call.arguments = shown.redact_json(&call.arguments);
             }
-            Message::Assistant { text: shown.take_out(&text), calls, signature }
+            Message::Assistant { text: shown.redact(&text), calls, signature }
         }
         Message::Tool { call, tool, result } => {
-            Message::Tool { call, tool, result: shown.take_out_json(&result) }
+            Message::Tool { call, tool, result: shown.redact_json(&result) }
         }
     }
 }
@@ -162,7 +157,7 @@ fn without_any_code(message: Message) -> Message {
             for call in &mut calls {
                 call.arguments = of_json(&call.arguments);
             }
-            Message::Assistant { text: codes::redact(&text), calls, signature }
+            Message::Assistant { text: kai_codes::redact(&text), calls, signature }
         }
         Message::Tool { call, tool, result } => Message::Tool { call, tool, result: of_json(&result) },
     }
@@ -170,14 +165,14 @@ fn without_any_code(message: Message) -> Message {
 
 /// Each text alone, where no escape stands before a code; then all together, since one field may say what another is.
 fn of_json(text: &str) -> String {
-    let Ok(mut value) = serde_json::from_str::<Value>(text) else { return codes::redact(text) };
+    let Ok(mut value) = serde_json::from_str::<Value>(text) else { return kai_codes::redact(text) };
     hide(&mut value);
-    codes::redact(&value.to_string())
+    kai_codes::redact(&value.to_string())
 }
 
 fn hide(value: &mut Value) {
     match value {
-        Value::String(text) => *text = codes::redact(text),
+        Value::String(text) => *text = kai_codes::redact(text),
         Value::Array(items) => items.iter_mut().for_each(hide),
         Value::Object(fields) => fields.values_mut().for_each(hide),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -215,12 +210,12 @@ mod tests {
             tool("t", "login code: 482913 [cut"),
         ];
         for message in said {
-            let hidden = without_codes(message, Codes::HiddenAgain, &Shown::default());
+            let hidden = without_codes(message, Codes::HiddenAgain, &KnownCodes::default());
             let hidden = serde_json::to_string(&hidden).unwrap();
             assert!(!hidden.contains("482913") && hidden.contains("[code]"), "{hidden}");
         }
         let mine = Message::User { text: "Is my login code 482913?".to_owned() };
-        assert_eq!(without_codes(mine.clone(), Codes::HiddenAgain, &Shown::default()), mine);
+        assert_eq!(without_codes(mine.clone(), Codes::HiddenAgain, &KnownCodes::default()), mine);
     }
 
     /// Where nothing tells that it is a code, what was shown elsewhere tells it.
@@ -232,7 +227,7 @@ mod tests {
             tool("shell_command", r#"{"stdout":"4\u00382913\n"}"#),
             Message::User { text: "so 482.913?".to_owned() },
         ];
-        let shown = shown_by(&said, Codes::HiddenAgain);
+        let shown = shown_by(said.iter().map(|message| (message, None)), Codes::HiddenAgain);
         assert_eq!(shown.iter().collect::<Vec<_>>(), ["482913"]);
         for message in said {
             let hidden = without_codes(message, Codes::HiddenAgain, &shown);
@@ -248,15 +243,26 @@ mod tests {
     fn only_what_was_shown_counts() {
         let web = tool("fetch_url", r#"{"text":"The door code is 7052."}"#);
         let said = [web, answer("The door code is 7052.", "{}")];
-        assert!(shown_by(&said, Codes::Hidden).is_empty());
-        assert!(!shown_by(&said, Codes::Shown).is_empty());
-        let read = tool(MESSAGE_TOOLS.first().unwrap_or(&""), r#"{"body":"The door code is 7052."}"#);
-        assert_eq!(shown_by([&read], Codes::Hidden).is_empty(), MESSAGE_TOOLS.is_empty());
+        let unknown = || said.iter().map(|message| (message, None));
+        assert!(shown_by(unknown(), Codes::Hidden).is_empty());
+        assert!(!shown_by(unknown(), Codes::Shown).is_empty());
+        let read = tool("some_tool", r#"{"body":"The door code is 7052."}"#);
+        let holding = Meaning { mentions: vec!["sms 1".to_owned()], ..Meaning::default() };
+        assert!(!shown_by([(&read, Some(&holding))], Codes::Hidden).is_empty());
+        assert!(shown_by([(&read, Some(&Meaning::default()))], Codes::Hidden).is_empty());
+        for (name, is_read) in [
+            ("check_sms", cfg!(feature = "sms")),
+            ("read_notification", cfg!(feature = "notifications")),
+            ("some_tool", false),
+        ] {
+            let older = tool(name, r#"{"body":"The door code is 7052. [cut"#);
+            assert_eq!(shown_by([(&older, None)], Codes::Hidden).is_empty(), !is_read, "{name}");
+        }
     }
 
     #[test]
     fn what_the_person_says_now_stays() {
-        let veil = Veil::new(Codes::HiddenAgain, Shown::kept(["482913".to_owned()]), []);
+        let veil = Veil::new(Codes::HiddenAgain, KnownCodes::from_stored(["482913".to_owned()]), []);
         let user = |text: &str| Message::User { text: text.to_owned() };
         let said = [user("was it 482913?"), user("and 482913 + 1?")];
         assert_eq!(veil.over_all(&said, Some(1)), [user("was it [code]?"), user("and 482913 + 1?")]);

@@ -15,7 +15,7 @@ use super::open::{Opener, Target};
 use super::when::{self, When};
 use super::{line, lines};
 use crate::clock::Clock;
-use crate::tool::{Run, Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
 /// Create an event in the user's calendar.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -64,7 +64,11 @@ impl Tool for CreateCalendarEvent {
     type Input = CreateCalendarEventInput;
     type Output = EventCreated;
 
-    async fn run(&self, input: CreateCalendarEventInput, _: &Run) -> Result<EventCreated, ToolError> {
+    async fn run(
+        &self,
+        input: CreateCalendarEventInput,
+        _: &Run,
+    ) -> Result<ToolOutput<EventCreated>, ToolError> {
         let (now, zone) = (self.clock.now(), self.clock.zone());
         let mut random = [0; 16];
         getrandom::fill(&mut random)
@@ -77,7 +81,7 @@ impl Tool for CreateCalendarEvent {
         let written = tokio::task::spawn_blocking(move || write(&folder, &target, &text)).await;
         let failed = |e: io::Error| ToolError(format!("The event could not be written: {e}."));
         written.map_err(|e| failed(e.into()))?.map_err(failed)?;
-        Ok(self.show(&event, path, &zone).await)
+        Ok(ToolOutput::own(self.show(&event, path, &zone).await))
     }
 }
 
@@ -85,7 +89,7 @@ impl CreateCalendarEvent {
     /// The file is there; whether a calendar opens it is told, but it is no failure of the event.
     async fn show(&self, event: &Event, path: PathBuf, zone: &TimeZone) -> EventCreated {
         let file = path.display().to_string();
-        let (start, end) = told(event.when, zone);
+        let (start, end) = local_times(event.when, zone);
         let outcome = match &self.opener {
             Some(opener) => opener.open(&Target::File(path)).await.map_err(|e| e.to_string()),
             None => Err("there is no program that opens files".to_owned()),
@@ -146,7 +150,7 @@ fn file_name(event: &Event) -> String {
     format!("event-{day}-{chance}.ics")
 }
 
-fn told(when: When, zone: &TimeZone) -> (String, String) {
+fn local_times(when: When, zone: &TimeZone) -> (String, String) {
     match when {
         When::Timed { start, end } => {
             let local =
@@ -225,6 +229,9 @@ mod tests {
         assert!(!ics::render(&event).contains("VALARM"));
         let soon = CreateCalendarEventInput { reminder_minutes: Some(1), ..input("Tea", "2026-03-09T15:00") };
         assert!(ics::render(&checked(soon).unwrap()).contains("VALARM"));
-        assert_eq!(told(event.when, &TimeZone::UTC), ("2026-03-09".to_owned(), "2026-03-10".to_owned()));
+        assert_eq!(
+            local_times(event.when, &TimeZone::UTC),
+            ("2026-03-09".to_owned(), "2026-03-10".to_owned())
+        );
     }
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Doing, NO_NOTIFIER, line, lines};
-use crate::tool::{Run, Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
 /// Whatever shows notifications on this machine.
 pub trait Notifier: Send + Sync {
@@ -102,12 +102,12 @@ impl Tool for SendNotification {
         self.notifier.is_none().then(|| NO_NOTIFIER.to_owned())
     }
 
-    async fn run(&self, input: SendNotificationInput, _: &Run) -> Result<Shown, ToolError> {
+    async fn run(&self, input: SendNotificationInput, _: &Run) -> Result<ToolOutput<Shown>, ToolError> {
         let notifier = self.notifier.as_ref().ok_or_else(|| ToolError(NO_NOTIFIER.to_owned()))?;
         let notification = compose(input).map_err(ToolError)?;
         let failed = |e| ToolError(format!("The notification could not be shown: {e}."));
         notifier.notify(&notification).await.map_err(failed)?;
-        Ok(Shown { message: format!("Showed \"{}\".", notification.title) })
+        Ok(ToolOutput::own(Shown { message: format!("Showed \"{}\".", notification.title) }))
     }
 }
 

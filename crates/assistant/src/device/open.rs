@@ -12,7 +12,7 @@ use url::Url;
 use super::Doing;
 use crate::db::Db;
 use crate::settings::{self, OPEN_URL_FOLDERS, Values};
-use crate::tool::{Run, Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
 /// Whatever opens things on this machine.
 pub trait Opener: Send + Sync {
@@ -72,7 +72,7 @@ impl Tool for OpenUrl {
         self.opener.is_none().then(|| LACKS.to_owned())
     }
 
-    async fn run(&self, input: OpenUrlInput, run: &Run) -> Result<Opened, ToolError> {
+    async fn run(&self, input: OpenUrlInput, run: &Run) -> Result<ToolOutput<Opened>, ToolError> {
         let opener = self.opener.as_ref().ok_or_else(|| ToolError(LACKS.to_owned()))?;
         let folders = allowed(&self.db.read(settings::load).await?, &self.files);
         let target = understand(&input.url).and_then(|asked| match asked {
@@ -85,11 +85,11 @@ impl Tool for OpenUrl {
             Target::File(path) => path.display().to_string(),
         };
         if run.elsewhere && matches!(target, Target::Web(_)) {
-            return Ok(Opened { opened: name, note: Some(CARD) });
+            return Ok(ToolOutput::own(Opened { opened: name, note: Some(CARD) }));
         }
         let failed = |e| ToolError(format!("{name} could not be opened: {e}."));
         opener.open(&target).await.map_err(failed)?;
-        Ok(Opened { opened: name, note: None })
+        Ok(ToolOutput::own(Opened { opened: name, note: None }))
     }
 }
 

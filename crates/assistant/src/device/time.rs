@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
-use crate::tool::{Run, Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
 /// Get the current local date, time and time zone.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -30,8 +30,8 @@ impl Tool for LocalTime {
     type Input = LocalTimeInput;
     type Output = LocalTimeOutput;
 
-    async fn run(&self, _: LocalTimeInput, _: &Run) -> Result<LocalTimeOutput, ToolError> {
-        Ok(tell(&self.clock.now().to_zoned(self.clock.zone())))
+    async fn run(&self, _: LocalTimeInput, _: &Run) -> Result<ToolOutput<LocalTimeOutput>, ToolError> {
+        Ok(ToolOutput::own(tell(&self.clock.now().to_zoned(self.clock.zone()))))
     }
 }
 

@@ -48,9 +48,9 @@ impl<'a> Errands<'a> {
     pub async fn begin(&self) -> Result<Option<Round<'a>>, DbError> {
         let (now, zone) = (self.clock.now(), self.clock.zone());
         let here = zone.clone();
-        let stirs =
-            move |tx: &Transaction<'_>| Ok::<_, DbError>(enabled(tx)? && store::stirs(tx, now, &here)?);
-        if !self.db.read(stirs).await? {
+        let has_work =
+            move |tx: &Transaction<'_>| Ok::<_, DbError>(enabled(tx)? && store::has_work(tx, now, &here)?);
+        if !self.db.read(has_work).await? {
             return Ok(None);
         }
         let begun = move |tx: &Transaction<'_>| {

@@ -59,7 +59,7 @@ mod tests {
             missed: Missed::RunOnce,
             level: Level::Nothing,
             status: Status::Pending,
-            next: Some(Next { at, reckoned: at, zone: String::new() }),
+            next: Some(Next { at, computed_at: at, zone: String::new() }),
             failures: 1,
             created_at: at,
         }

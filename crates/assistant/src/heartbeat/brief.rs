@@ -224,7 +224,7 @@ fn notifications(tx: &Transaction<'_>) -> Result<Arrivals, DbError> {
             personal: waiting.entry.is_personal(),
             who: item.app_label,
             title: item.title,
-            identity: format!("notification {}", item.id.as_str()),
+            identity: item.id.identity(),
             id: item.id.as_str().to_owned(),
             text: item.preview,
             sensitive: item.sensitive,
@@ -250,7 +250,7 @@ impl Shown {
             return Ok(());
         }
         pending::forget(tx, queue, &self.seqs)?;
-        pending::told(tx, queue)
+        pending::forget_reported_drops(tx, queue)
     }
 }
 

@@ -55,7 +55,7 @@ impl MemoryKey {
 
 /// One thing remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Told")]
+#[serde(from = "MemoryInFile")]
 pub struct Memory {
     pub key: MemoryKey,
     pub content: String,
@@ -65,9 +65,9 @@ pub struct Memory {
     pub confirmed: bool,
 }
 
-/// A memory as files tell it. Older ones say `tainted` of one that nobody has confirmed.
+/// A memory as it is written in files. Older ones say `tainted` of one that nobody has confirmed.
 #[derive(Deserialize)]
-struct Told {
+struct MemoryInFile {
     key: MemoryKey,
     content: String,
     category: Category,
@@ -77,9 +77,9 @@ struct Told {
     tainted: bool,
 }
 
-impl From<Told> for Memory {
-    fn from(told: Told) -> Self {
-        let Told { key, content, category, hits, confirmed, tainted } = told;
+impl From<MemoryInFile> for Memory {
+    fn from(written: MemoryInFile) -> Self {
+        let MemoryInFile { key, content, category, hits, confirmed, tainted } = written;
         Self { key, content, category, hits, confirmed: confirmed.unwrap_or(!tainted) }
     }
 }

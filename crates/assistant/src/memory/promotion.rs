@@ -12,7 +12,7 @@ use super::{Memory, MemoryKey, store};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::gate::Level;
-use crate::tool::{Run, Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
 /// So often a memory must have been useful; and so often again after a no.
 pub const ENOUGH: u32 = 5;
@@ -104,7 +104,7 @@ impl Tool for PromoteLearning {
     type Input = PromoteLearningInput;
     type Output = Proposed;
 
-    async fn run(&self, input: PromoteLearningInput, run: &Run) -> Result<Proposed, ToolError> {
+    async fn run(&self, input: PromoteLearningInput, run: &Run) -> Result<ToolOutput<Proposed>, ToolError> {
         let key = MemoryKey::new(&input.key).map_err(ToolError)?;
         let text = input.text.split_whitespace().collect::<Vec<_>>().join(" ");
         if text.is_empty() || text.chars().count() > LONGEST {
@@ -112,7 +112,10 @@ impl Tool for PromoteLearning {
         }
         let (now, row, level) = (self.clock.now(), key.clone(), run.level);
         self.db.write(move |tx| propose(tx, &row, &text, level, now)).await?;
-        Ok(Proposed { key, message: "Proposed. Nothing is changed until the user accepts it." })
+        Ok(ToolOutput::own(Proposed {
+            key,
+            message: "Proposed. Nothing is changed until the user accepts it.",
+        }))
     }
 }
 

@@ -11,7 +11,7 @@ use super::{Category, MemoryKey, content};
 use crate::clock::Clock;
 use crate::db::Db;
 use crate::gate::Level;
-use crate::tool::{Run, Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
 /// Store a fact to remember in later conversations, or update the one stored under the same key.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -39,7 +39,7 @@ impl Tool for MemoryStore {
     type Input = MemoryStoreInput;
     type Output = MemoryStored;
 
-    async fn run(&self, input: MemoryStoreInput, run: &Run) -> Result<MemoryStored, ToolError> {
+    async fn run(&self, input: MemoryStoreInput, run: &Run) -> Result<ToolOutput<MemoryStored>, ToolError> {
         let (category, standing) = (Category::General, standing(run));
         let fact = Fact { key: &input.key, text: &input.content, category, standing };
         keep(&self.db, self.clock.as_ref(), fact).await
@@ -68,13 +68,13 @@ impl Tool for MemoryForget {
     type Input = MemoryForgetInput;
     type Output = MemoryForgotten;
 
-    async fn run(&self, input: MemoryForgetInput, _: &Run) -> Result<MemoryForgotten, ToolError> {
+    async fn run(&self, input: MemoryForgetInput, _: &Run) -> Result<ToolOutput<MemoryForgotten>, ToolError> {
         let key = MemoryKey::new(&input.key).map_err(ToolError)?;
         let row = key.clone();
         if !self.db.write(move |tx| store::forget(tx, &row)).await? {
             return Err(unknown(&key));
         }
-        Ok(MemoryForgotten { message: format!("Forgot \"{}\".", key.as_str()), key })
+        Ok(ToolOutput::own(MemoryForgotten { message: format!("Forgot \"{}\".", key.as_str()), key }))
     }
 }
 
@@ -117,7 +117,7 @@ impl Tool for MemoryLearn {
     type Input = MemoryLearnInput;
     type Output = MemoryStored;
 
-    async fn run(&self, input: MemoryLearnInput, run: &Run) -> Result<MemoryStored, ToolError> {
+    async fn run(&self, input: MemoryLearnInput, run: &Run) -> Result<ToolOutput<MemoryStored>, ToolError> {
         let (category, standing) = (input.category.into(), standing(run));
         let fact = Fact { key: &input.key, text: &input.content, category, standing };
         keep(&self.db, self.clock.as_ref(), fact).await
@@ -146,12 +146,16 @@ impl Tool for MemoryReinforce {
     type Input = MemoryReinforceInput;
     type Output = MemoryReinforced;
 
-    async fn run(&self, input: MemoryReinforceInput, _: &Run) -> Result<MemoryReinforced, ToolError> {
+    async fn run(
+        &self,
+        input: MemoryReinforceInput,
+        _: &Run,
+    ) -> Result<ToolOutput<MemoryReinforced>, ToolError> {
         let key = MemoryKey::new(&input.key).map_err(ToolError)?;
         let row = key.clone();
         let hits = self.db.write(move |tx| store::reinforce(tx, &row)).await?;
         let hits = hits.ok_or_else(|| unknown(&key))?;
-        Ok(MemoryReinforced { key, hits })
+        Ok(ToolOutput::own(MemoryReinforced { key, hits }))
     }
 }
 
@@ -173,7 +177,7 @@ fn standing(run: &Run) -> Standing {
     if run.level == Level::Nothing || run.confirmed { Standing::Confirmed } else { Standing::Unconfirmed }
 }
 
-async fn keep(db: &Db, clock: &dyn Clock, fact: Fact<'_>) -> Result<MemoryStored, ToolError> {
+async fn keep(db: &Db, clock: &dyn Clock, fact: Fact<'_>) -> Result<ToolOutput<MemoryStored>, ToolError> {
     let Fact { category, standing, .. } = fact;
     let key = MemoryKey::new(fact.key).map_err(ToolError)?;
     let text = content(fact.text).map_err(ToolError)?;
@@ -185,7 +189,8 @@ async fn keep(db: &Db, clock: &dyn Clock, fact: Fact<'_>) -> Result<MemoryStored
         Standing::Confirmed => "",
         Standing::Unconfirmed => " You will not see it until the user confirms it in Settings.",
     };
-    Ok(MemoryStored { message: format!("{verb} the memory \"{}\".{waits}", key.as_str()), key, updated })
+    let message = format!("{verb} the memory \"{}\".{waits}", key.as_str());
+    Ok(ToolOutput::own(MemoryStored { key, updated, message }))
 }
 
 #[cfg(test)]

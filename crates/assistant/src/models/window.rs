@@ -19,7 +19,7 @@ pub struct Window {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WindowSource {
     Set,
-    Told,
+    Server,
     Learned,
     Preset,
 }
@@ -29,7 +29,7 @@ impl WindowSource {
     pub fn name(self) -> &'static str {
         match self {
             Self::Set => "set",
-            Self::Told => "server",
+            Self::Server => "server",
             Self::Learned => "refusal",
             Self::Preset => "preset",
         }
@@ -39,7 +39,7 @@ impl WindowSource {
     pub fn in_words(self) -> &'static str {
         match self {
             Self::Set => "set by you",
-            Self::Told => "told by the server",
+            Self::Server => "told by the server",
             Self::Learned => "learned from a refusal",
             Self::Preset => "preset default",
         }
@@ -80,7 +80,7 @@ impl Window {
         let told = known.and_then(|known| known.told);
         let window = match (set, told) {
             (Some(tokens), _) => Self { tokens, source: WindowSource::Set },
-            (None, Some(tokens)) => Self { tokens, source: WindowSource::Told },
+            (None, Some(tokens)) => Self { tokens, source: WindowSource::Server },
             (None, None) => Self { tokens: preset, source: WindowSource::Preset },
         };
         match known.and_then(|known| known.learned) {
@@ -184,14 +184,14 @@ mod tests {
 
     #[test]
     fn the_person_then_the_server_then_the_preset_but_a_refusal_is_true() {
-        use WindowSource::{Learned, Preset, Set, Told};
+        use WindowSource::{Learned, Preset, Server, Set};
         for (set, told, learned, expected) in [
             (None, None, None, (8_192, Preset)),
-            (None, Some(4_096), None, (4_096, Told)),
-            (None, Some(131_072), None, (131_072, Told)),
+            (None, Some(4_096), None, (4_096, Server)),
+            (None, Some(131_072), None, (131_072, Server)),
             (Some(32_768), Some(4_096), None, (32_768, Set)),
             (Some(32_768), None, Some(16_384), (16_384, Learned)),
-            (None, Some(4_096), Some(6_000), (4_096, Told)),
+            (None, Some(4_096), Some(6_000), (4_096, Server)),
             (None, None, Some(6_000), (6_000, Learned)),
         ] {
             let known = Known { place: place(), told, asked_at: None, learned };

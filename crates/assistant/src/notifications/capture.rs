@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::Receiver;
 
-use super::port::{Ear, Heard, Source, Told};
+use super::port::{Delivery, Ear, Heard, Source};
 use super::{store, toggle};
 use crate::access::Access;
 use crate::clock::Clock;
@@ -87,11 +87,11 @@ impl Capture {
     }
 
     /// Writes what is told until nobody can tell any more.
-    pub async fn write(&self, mut told: Receiver<Told>) {
+    pub async fn write(&self, mut deliveries: Receiver<Delivery>) {
         let mut batch = Vec::new();
-        while told.recv_many(&mut batch, BATCH).await > 0 {
+        while deliveries.recv_many(&mut batch, BATCH).await > 0 {
             let (heard, receipts): (Vec<_>, Vec<_>) =
-                batch.drain(..).map(|told| ((told.at, told.heard), told.written)).unzip();
+                batch.drain(..).map(|delivery| ((delivery.at, delivery.heard), delivery.written)).unzip();
             if self.keep(heard.into()).await {
                 for receipt in receipts {
                     // Whoever does not wait for it does not mind.

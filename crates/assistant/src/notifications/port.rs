@@ -106,9 +106,9 @@ impl Source {
         self.changed.notify_one();
     }
 
-    /// Has the listener look now, and waits for that, but not for ever. A look that is under way does not count: what
+    /// Has the listener check now, and waits for that, but not for ever. A check that is under way does not count: what
     /// the person means may have happened since it began.
-    pub async fn look(&self, patience: Duration) {
+    pub async fn check_now(&self, patience: Duration) {
         let mut looks = self.looks.subscribe();
         let wanted = looks.borrow_and_update().begun + 1;
         self.asked.notify_one();
@@ -121,12 +121,12 @@ impl Source {
 pub struct Ear {
     source: Arc<Source>,
     clock: Arc<dyn Clock>,
-    to: mpsc::Sender<Told>,
+    to: mpsc::Sender<Delivery>,
 }
 
-/// Something that was told and is not written down yet.
+/// What a bridge heard, on its way to the writer.
 #[derive(Debug)]
-pub struct Told {
+pub struct Delivery {
     pub(super) at: Timestamp,
     pub(super) heard: Heard,
     pub(super) written: oneshot::Sender<()>,
@@ -147,7 +147,7 @@ impl Receipt {
 const ROOM: usize = 1_024;
 
 impl Ear {
-    pub fn new(source: Arc<Source>, clock: Arc<dyn Clock>) -> (Self, mpsc::Receiver<Told>) {
+    pub fn new(source: Arc<Source>, clock: Arc<dyn Clock>) -> (Self, mpsc::Receiver<Delivery>) {
         let (to, from) = mpsc::channel(ROOM);
         (Self { source, clock, to }, from)
     }
@@ -168,7 +168,7 @@ impl Ear {
         }
         let (written, receipt) = oneshot::channel();
         // If the writer has gone, the receipt says so.
-        drop(self.to.send(Told { at, heard, written }).await);
+        drop(self.to.send(Delivery { at, heard, written }).await);
         Receipt(receipt)
     }
 

@@ -26,6 +26,11 @@ impl NotificationId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// What the ledger calls it.
+    pub(crate) fn identity(&self) -> String {
+        format!("notification {}", self.0)
+    }
 }
 
 /// A notification as a bridge heard it. What the platform does not tell is absent, never guessed.

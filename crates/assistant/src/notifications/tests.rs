@@ -20,9 +20,10 @@ use super::{
 use crate::access::Access;
 use crate::clock::{Clock, ManualClock};
 use crate::db::{Db, DbError};
+use crate::gate::Level;
 use crate::pending;
 use crate::settings::{self, NOTIFICATIONS_ENABLED, NOTIFICATIONS_IGNORED, Values};
-use crate::tool::{Run, Tool, execute};
+use crate::tool::{AnyTool, Run, Tool, execute};
 use crate::untrusted::Untrusted;
 
 /// A platform in a test's hand.
@@ -430,6 +431,28 @@ async fn the_capture_follows_the_switch_and_tells_when_it_stops() {
     assert_eq!(house.gaps().await.len(), 1, "from now on nothing is heard");
 }
 
+/// A result names exactly the notifications that it holds; without any it raises nothing.
+#[tokio::test]
+async fn a_result_says_which_notifications_it_holds() {
+    let house = House::new().await;
+    let meaning = async |tool: &dyn AnyTool, arguments: &str| {
+        let result = execute(Ok(tool), &Values::default(), arguments, &Run::BY_HAND).await;
+        (result.meaning.taint, result.meaning.mentions)
+    };
+    let nothing = (Level::Nothing, vec![]);
+    let held = |ids: &[&str]| (Level::People, ids.iter().map(|id| format!("notification {id}")).collect());
+    let (check, read) = (CheckNotifications(house.shelf()), ReadNotification(house.shelf()));
+    let search = SearchNotifications(house.shelf());
+    assert_eq!(meaning(&check, "{}").await, nothing);
+    house.hear(vec![posted(post("1", "org.a", "A", "one")), posted(post("2", "org.b", "B", "two"))]).await;
+    assert_eq!(meaning(&check, "{}").await, held(&["1", "2"]));
+    assert_eq!(meaning(&read, r#"{"id": "1"}"#).await, held(&["1"]));
+    assert_eq!(meaning(&read, r#"{"id": "3"}"#).await, nothing);
+    assert_eq!(meaning(&search, r#"{"query": "two"}"#).await, held(&["2"]));
+    assert_eq!(meaning(&search, r#"{"query": "three"}"#).await, nothing);
+    assert_eq!(meaning(&DismissNotification(house.shelf()), r#"{"id": "1"}"#).await, nothing);
+}
+
 #[tokio::test]
 async fn a_model_looks_reads_and_searches() {
     let house = House::new().await;
@@ -568,7 +591,7 @@ async fn without_access_the_tools_are_not_offered() {
     let house = House::with(Access::Denied("Allow it.".to_owned()), vec![]).await;
     let tool = CheckNotifications(house.shelf());
     assert_eq!(Tool::lacks(&tool), None, "nobody has asked yet");
-    Tool::look(&tool).await;
+    Tool::probe_access(&tool).await;
     assert_eq!(Tool::lacks(&tool).as_deref(), Some("Kai may not read notifications. Allow it."));
     let nowhere = CheckNotifications(Shelf { source: None, ..house.shelf() });
     assert!(Tool::lacks(&nowhere).unwrap().contains("D-Bus"));

@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::pending;
 use crate::settings;
-use crate::tool::{Eyes, Run, Tool, ToolError, room};
+use crate::tool::{Eyes, Run, Tool, ToolError, ToolOutput, room};
 
 /// What all of these tools need.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ impl Shelf {
         }
     }
 
-    async fn look(&self) {
+    async fn probe_access(&self) {
         if let Some(source) = &self.source {
             source.access(self.clock.now()).await;
         }
@@ -85,6 +85,12 @@ impl Listing {
     fn of((notifications, more): (Vec<Item>, usize)) -> Self {
         Self { count: notifications.len(), total: None, notifications, more, dropped: 0, untrusted: true }
     }
+
+    /// The list as the result that a tool returns.
+    fn with_meaning(self) -> ToolOutput<Self> {
+        let mentions = self.notifications.iter().map(|item| item.id.identity()).collect();
+        ToolOutput::with_messages(self, mentions)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks this way")]
@@ -110,11 +116,11 @@ impl Tool for CheckNotifications {
         self.0.lacks()
     }
 
-    async fn look(&self) {
-        self.0.look().await;
+    async fn probe_access(&self) {
+        self.0.probe_access().await;
     }
 
-    async fn run(&self, input: CheckNotificationsInput, run: &Run) -> Result<Listing, ToolError> {
+    async fn run(&self, input: CheckNotificationsInput, run: &Run) -> Result<ToolOutput<Listing>, ToolError> {
         let run = *run;
         let read = self.0.db.read(move |tx| {
             let dropped = pending::dropped(tx, QUEUE)?.iter().map(|(_, count)| *count as usize).sum();
@@ -132,7 +138,7 @@ impl Tool for CheckNotifications {
             })
         });
         let listed = room::newest(self.0.items(&records, bounds), before.transpose()?, bounds.room);
-        Ok(Listing { dropped, total: Some(records.len()), ..Listing::of(listed) })
+        Ok(Listing { dropped, total: Some(records.len()), ..Listing::of(listed) }.with_meaning())
     }
 }
 
@@ -161,11 +167,15 @@ impl Tool for ReadNotification {
         self.0.lacks()
     }
 
-    async fn look(&self) {
-        self.0.look().await;
+    async fn probe_access(&self) {
+        self.0.probe_access().await;
     }
 
-    async fn run(&self, input: ReadNotificationInput, run: &Run) -> Result<OneNotification, ToolError> {
+    async fn run(
+        &self,
+        input: ReadNotificationInput,
+        run: &Run,
+    ) -> Result<ToolOutput<OneNotification>, ToolError> {
         let (id, now) = (NotificationId::new(input.id.trim()), self.0.clock.now());
         let (wanted, run) = (id.clone(), *run);
         let found =
@@ -175,7 +185,8 @@ impl Tool for ReadNotification {
         let record = record.ok_or_else(|| unknown(&id))?;
         let room = room.saturating_sub(room::size(record.text.as_written()));
         let notification = Whole::of(&record, &self.0.clock.zone(), eyes, room);
-        Ok(OneNotification { notification, untrusted: true })
+        let identity = notification.id.identity();
+        Ok(ToolOutput::with_messages(OneNotification { notification, untrusted: true }, vec![identity]))
     }
 }
 
@@ -206,11 +217,15 @@ impl Tool for SearchNotifications {
         self.0.lacks()
     }
 
-    async fn look(&self) {
-        self.0.look().await;
+    async fn probe_access(&self) {
+        self.0.probe_access().await;
     }
 
-    async fn run(&self, input: SearchNotificationsInput, run: &Run) -> Result<Listing, ToolError> {
+    async fn run(
+        &self,
+        input: SearchNotificationsInput,
+        run: &Run,
+    ) -> Result<ToolOutput<Listing>, ToolError> {
         let wanted = Wanted::new(&input.query, input.package_name.as_deref());
         let wanted =
             wanted.ok_or_else(|| ToolError("Say what to search for: the query is empty.".to_owned()))?;
@@ -221,7 +236,7 @@ impl Tool for SearchNotifications {
             Ok::<_, DbError>((found, bounds))
         });
         let (found, bounds) = read.await?;
-        Ok(Listing::of(room::fitting(self.0.items(&found, bounds), bounds.room)))
+        Ok(Listing::of(room::fitting(self.0.items(&found, bounds), bounds.room)).with_meaning())
     }
 }
 
@@ -249,11 +264,15 @@ impl Tool for DismissNotification {
         self.0.lacks()
     }
 
-    async fn look(&self) {
-        self.0.look().await;
+    async fn probe_access(&self) {
+        self.0.probe_access().await;
     }
 
-    async fn run(&self, input: DismissNotificationInput, _: &Run) -> Result<Dismissed, ToolError> {
+    async fn run(
+        &self,
+        input: DismissNotificationInput,
+        _: &Run,
+    ) -> Result<ToolOutput<Dismissed>, ToolError> {
         let source = self.0.source.as_ref().ok_or_else(|| ToolError(NO_SOURCE.to_owned()))?;
         let (id, now) = (NotificationId::new(input.id.trim()), self.0.clock.now());
         let wanted = id.clone();
@@ -262,10 +281,10 @@ impl Tool for DismissNotification {
         });
         match read.await? {
             (false, _) => return Err(unknown(&id)),
-            (true, true) => return Ok(Dismissed { id, message: "It was gone already." }),
+            (true, true) => return Ok(ToolOutput::own(Dismissed { id, message: "It was gone already." })),
             (true, false) => {}
         }
         source.listener.dismiss(&id).await.map_err(ToolError)?;
-        Ok(Dismissed { id, message: "It is no longer on the screen." })
+        Ok(ToolOutput::own(Dismissed { id, message: "It is no longer on the screen." }))
     }
 }

@@ -6,7 +6,6 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use super::record::{ChatMessage, NotificationId, Record};
-use crate::codes;
 use crate::tool::Eyes;
 use crate::tool::room::fitting;
 use crate::untrusted::{Untrusted, folded};
@@ -146,7 +145,7 @@ impl Wanted {
         }
         let holds = |texts: &[String], word: &str| texts.iter().any(|text| text.contains(word));
         let written = texts(record, Eyes::All);
-        let possible = |word: &String| holds(&written, word) || codes::lies_on_a_mark(word);
+        let possible = |word: &String| holds(&written, word) || kai_codes::may_match_placeholder(word);
         if !self.words.iter().all(possible) {
             return false;
         }

@@ -217,7 +217,7 @@ impl Door {
     pub async fn discard(&self, id: DraftId) -> Result<Draft, Refused> {
         let now = self.clock.now();
         let discarded = move |tx: &Transaction<'_>| {
-            bury(tx, now)?;
+            mark_orphans_unknown(tx, now)?;
             let draft = store::get(tx, id)?.ok_or(Refused::Unknown(id))?;
             if draft.status == Status::Sending {
                 return Err(Refused::Sending);
@@ -269,7 +269,7 @@ impl Drop for UnderWay {
 
 /// Compares and sets: of two taps at once the second one finds the draft SENDING.
 fn open(tx: &Transaction<'_>, tap: &Tap, now: Timestamp) -> Result<(Approved, Attempt, Lease), Refused> {
-    bury(tx, now)?;
+    mark_orphans_unknown(tx, now)?;
     let draft = store::get(tx, tap.draft)?.ok_or(Refused::Unknown(tap.draft))?;
     match (&draft.status, tap.act) {
         (Status::Sending, _) => return Err(Refused::Sending),
@@ -280,7 +280,7 @@ fn open(tx: &Transaction<'_>, tap: &Tap, now: Timestamp) -> Result<(Approved, At
     if draft.digest() != tap.shown || draft.attempts != tap.attempts {
         return Err(Refused::Changed);
     }
-    // Only for `bury`: the row itself is what makes the second tap lose.
+    // Only for `mark_orphans_unknown`: the row itself is what makes the second tap lose.
     let lease = lease::take(tx, &lease_of(draft.id), now, LEASE)?.ok_or(Refused::Sending)?;
     ledger::append(tx, &Record::Tap { draft: draft.id.0, digest: draft.digest() }, now)?;
     let attempt = store::begin(tx, &draft, now)?;
@@ -303,8 +303,8 @@ fn lease_of(draft: DraftId) -> String {
     format!("draft/{}", draft.0)
 }
 
-/// Drafts that are being sent by nobody any more may have been sent.
-fn bury(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
+/// Marks drafts as unknown that nobody is sending any more: they may have been sent.
+fn mark_orphans_unknown(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     for draft in store::all(tx)?.iter().filter(|draft| draft.status == Status::Sending) {
         if lease::held(tx, &lease_of(draft.id), now)? {
             continue;
@@ -318,7 +318,7 @@ fn bury(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
 }
 
 fn unsettled(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<(Draft, Attempt)>, DbError> {
-    bury(tx, now)?;
+    mark_orphans_unknown(tx, now)?;
     let unknown = store::all(tx)?.into_iter().filter(|draft| matches!(draft.status, Status::Unknown(_)));
     let mut open = vec![];
     for draft in unknown {

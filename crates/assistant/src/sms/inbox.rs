@@ -29,7 +29,7 @@ impl Inbox {
     }
 
     /// Asks the phone whether we may read, unless it said so within the last minute.
-    pub async fn look(&self) -> Access {
+    pub async fn probe_access(&self) -> Access {
         if self.access.is_old(self.clock.now()) {
             let silent = |_| Access::Silent("The phone did not answer.".to_owned());
             let access = tokio::time::timeout(PATIENCE, self.reader.access()).await.unwrap_or_else(silent);

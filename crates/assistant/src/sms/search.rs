@@ -1,6 +1,5 @@
 //! Does a message hold what is looked for? Pure.
 
-use crate::codes;
 use crate::outbox::number::digits;
 use crate::untrusted::folded;
 
@@ -24,7 +23,7 @@ impl Wanted {
 
     /// Whether it may be in the text once codes are hidden in it: `false` is certain.
     pub fn may_be_seen_in(&self, text: &str) -> bool {
-        codes::lies_on_a_mark(&self.text) || self.is_in(text)
+        kai_codes::may_match_placeholder(&self.text) || self.is_in(text)
     }
 
     /// Upper and lower case are the same, in every script; a number is found however it is spaced.
@@ -53,7 +52,7 @@ mod tests {
             from in 0..40_usize,
             length in 1..12_usize,
         ) {
-            let shown = codes::redact(&text);
+            let shown = kai_codes::redact(&text);
             let query: String = shown.chars().skip(from).take(length).collect();
             let Some(wanted) = Wanted::new(&query) else { return Ok(()) };
             prop_assert!(wanted.is_in(&shown));

@@ -15,7 +15,7 @@ pub enum Move {
         next: Option<Timestamp>,
     },
     /// When it comes next was found by a clock or in a zone that does not count any more.
-    Reckon {
+    Recompute {
         next: Timestamp,
     },
 }
@@ -39,11 +39,11 @@ const WRONG_CLOCK: SignedDuration = SignedDuration::from_hours(24);
 const FIRST_RETRY: SignedDuration = SignedDuration::from_secs(60);
 const LAST_RETRY: SignedDuration = SignedDuration::from_hours(1);
 
-/// What is to be done about `task` now?
-pub fn look(task: &Task, now: Timestamp, zone: &TimeZone) -> Move {
+/// What to do about `task` now.
+pub fn next_move(task: &Task, now: Timestamp, zone: &TimeZone) -> Move {
     let (Some(next), Status::Pending) = (&task.next, task.status) else { return Move::Wait };
     if next.at > now {
-        return reckoned_anew(task, next, now, zone).map_or(Move::Wait, |next| Move::Reckon { next });
+        return recomputed(task, next, now, zone).map_or(Move::Wait, |next| Move::Recompute { next });
     }
     match task.missed {
         Missed::Skip if !in_time(task, next, now, zone) => {
@@ -63,13 +63,13 @@ fn in_time(task: &Task, next: &Next, now: Timestamp, zone: &TimeZone) -> bool {
     next.at > barely || again
 }
 
-fn reckoned_anew(task: &Task, next: &Next, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
-    let ahead = next.reckoned.duration_since(now);
+fn recomputed(task: &Task, next: &Next, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+    let ahead = next.computed_at.duration_since(now);
     match &task.trigger {
         Trigger::Cron(cron) if ahead > WRONG_CLOCK || next.zone != zone_name(zone) => cron.after(now, zone),
         // A second try waits for so long, but no try comes before its time.
         Trigger::Time(at) if ahead > SignedDuration::ZERO && task.failures > 0 => {
-            now.checked_add(next.at.duration_since(next.reckoned)).ok().map(|again| again.max(*at))
+            now.checked_add(next.at.duration_since(next.computed_at)).ok().map(|again| again.max(*at))
         }
         Trigger::Cron(_) | Trigger::Time(_) | Trigger::Heartbeat => None,
     }
@@ -127,9 +127,9 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Waits for `next`, which was found at `reckoned` in Berlin.
-    fn task(trigger: Trigger, missed: Missed, next: &str, reckoned: &str) -> Task {
-        let next = Next { at: at(next), reckoned: at(reckoned), zone: BERLIN.to_owned() };
+    /// Waits for `next`, which was found at `computed_at` in Berlin.
+    fn task(trigger: Trigger, missed: Missed, next: &str, computed_at: &str) -> Task {
+        let next = Next { at: at(next), computed_at: at(computed_at), zone: BERLIN.to_owned() };
         Task {
             id: TaskId(1),
             description: "d".to_owned(),
@@ -140,15 +140,15 @@ mod tests {
             status: Status::Pending,
             next: Some(next),
             failures: 0,
-            created_at: at(reckoned),
+            created_at: at(computed_at),
         }
     }
 
     #[test]
     fn a_cron_runs_in_time_and_what_was_missed_goes_by_its_policy() {
         use Missed::{RunOnce, Skip};
-        use Move::{PassOver, Reckon, Run, Wait};
-        let (next, reckoned) = ("2026-03-09T06:30Z", "2026-03-06T06:30Z");
+        use Move::{PassOver, Recompute, Run, Wait};
+        let (next, computed_at) = ("2026-03-09T06:30Z", "2026-03-06T06:30Z");
         let tuesday = Some(at("2026-03-10T06:30Z"));
         for (name, cron, missed, place, now, expected) in [
             ("too early", "30 7 * * 1-5", RunOnce, BERLIN, "2026-03-09T06:29:59Z", Wait),
@@ -168,7 +168,7 @@ mod tests {
                 RunOnce,
                 BERLIN,
                 "2024-03-06T12:00Z",
-                Reckon { next: at("2024-03-07T06:30Z") },
+                Recompute { next: at("2024-03-07T06:30Z") },
             ),
             // Half past seven is another moment over there.
             (
@@ -177,21 +177,21 @@ mod tests {
                 RunOnce,
                 "America/New_York",
                 "2026-03-08T12:00Z",
-                Reckon { next: at("2026-03-09T11:30Z") },
+                Recompute { next: at("2026-03-09T11:30Z") },
             ),
             ("travelled asleep", "30 7 * * 1-5", RunOnce, "America/New_York", "2026-03-09T07:00Z", Run),
         ] {
-            let task = task(Trigger::Cron(cron.parse().unwrap()), missed, next, reckoned);
+            let task = task(Trigger::Cron(cron.parse().unwrap()), missed, next, computed_at);
             let zone = TimeZone::get(place).unwrap();
-            assert_eq!(look(&task, at(now), &zone), expected, "{name}");
+            assert_eq!(next_move(&task, at(now), &zone), expected, "{name}");
         }
     }
 
     #[test]
     fn a_single_time_runs_once_or_is_passed_over_and_is_tried_again() {
         use Missed::{RunOnce, Skip};
-        use Move::{PassOver, Reckon, Run, Wait};
-        let (next, reckoned) = ("2026-03-09T15:00Z", "2026-03-09T14:00Z");
+        use Move::{PassOver, Recompute, Run, Wait};
+        let (next, computed_at) = ("2026-03-09T15:00Z", "2026-03-09T14:00Z");
         let zone = TimeZone::get("America/New_York").unwrap();
         for (name, missed, failures, now, expected) in [
             ("too early", RunOnce, 0, "2026-03-09T14:59:59Z", Wait),
@@ -205,14 +205,14 @@ mod tests {
                 RunOnce,
                 3,
                 "2020-01-01T00:00Z",
-                Reckon { next: at(next) },
+                Recompute { next: at(next) },
             ),
-            ("by a little", RunOnce, 3, "2026-03-09T13:50Z", Reckon { next: at("2026-03-09T14:50Z") }),
+            ("by a little", RunOnce, 3, "2026-03-09T13:50Z", Recompute { next: at("2026-03-09T14:50Z") }),
             ("a second try waits", RunOnce, 3, "2026-03-09T14:30Z", Wait),
         ] {
             let executed = if name == "by a little" { "2026-03-09T13:00Z" } else { next };
-            let task = Task { failures, ..task(Trigger::Time(at(executed)), missed, next, reckoned) };
-            assert_eq!(look(&task, at(now), &zone), expected, "{name}");
+            let task = Task { failures, ..task(Trigger::Time(at(executed)), missed, next, computed_at) };
+            assert_eq!(next_move(&task, at(now), &zone), expected, "{name}");
         }
     }
 
@@ -226,10 +226,14 @@ mod tests {
         );
         let now = at("2026-01-01T00:00Z");
         for status in [Status::Running, Status::Completed, Status::Skipped] {
-            assert_eq!(look(&Task { status, ..one.clone() }, now, &TimeZone::UTC), Move::Wait, "{status:?}");
+            assert_eq!(
+                next_move(&Task { status, ..one.clone() }, now, &TimeZone::UTC),
+                Move::Wait,
+                "{status:?}"
+            );
         }
         let standing = Task { trigger: Trigger::Heartbeat, next: None, ..one };
-        assert_eq!(look(&standing, now, &TimeZone::UTC), Move::Wait);
+        assert_eq!(next_move(&standing, now, &TimeZone::UTC), Move::Wait);
         assert_eq!(first(&Trigger::Heartbeat, now, &TimeZone::UTC), None);
     }
 

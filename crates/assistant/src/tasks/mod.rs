@@ -67,7 +67,7 @@ pub enum Trigger {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Next {
     pub at: Timestamp,
-    pub reckoned: Timestamp,
+    pub computed_at: Timestamp,
     pub zone: String,
 }
 
@@ -201,15 +201,15 @@ pub struct NewTask {
     level: Level,
 }
 
-/// The three ways to say when; exactly one is to be given.
+/// When a task is to run, as it was written in one of three ways; exactly one must be given.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asked<'a> {
+pub struct TriggerSpec<'a> {
     pub execute_at: Option<&'a str>,
     pub cron: Option<&'a str>,
     pub on_heartbeat: bool,
 }
 
-impl Asked<'_> {
+impl TriggerSpec<'_> {
     /// What is meant, or a sentence.
     pub fn trigger(self, now: Timestamp, zone: &TimeZone) -> Result<Trigger, String> {
         let given =

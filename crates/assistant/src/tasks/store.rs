@@ -133,9 +133,9 @@ fn plan(
 pub fn claim(tx: &Transaction<'_>, now: Timestamp, zone: &TimeZone) -> Result<Option<Claim>, DbError> {
     for task in waiting(tx)? {
         let Some(due) = task.next.as_ref().map(|next| next.at) else { continue };
-        match due::look(&task, now, zone) {
+        match due::next_move(&task, now, zone) {
             Move::Wait => {}
-            Move::Reckon { next } => plan(tx, task.id, Some(next), now, zone)?,
+            Move::Recompute { next } => plan(tx, task.id, Some(next), now, zone)?,
             Move::PassOver { next } => pass_over(tx, &task, due, next, now, zone)?,
             Move::Run => return begin(tx, task, due, now, zone).map(Some),
         }
@@ -324,7 +324,7 @@ pub fn restore(tx: &Transaction<'_>, task: &Task, runs: &[TaskRun]) -> Result<()
     // What was to be done once was claimed by a run whose word may be lost by now.
     let next = match (&task.trigger, task.status) {
         (Trigger::Time(at), Status::Running) => {
-            Some(Next { at: *at, reckoned: task.created_at, zone: String::new() })
+            Some(Next { at: *at, computed_at: task.created_at, zone: String::new() })
         }
         _ => task.next.clone(),
     };
@@ -344,7 +344,7 @@ pub fn restore(tx: &Transaction<'_>, task: &Task, runs: &[TaskRun]) -> Result<()
             task.level.stored(),
             status.as_str(),
             next.as_ref().map(|next| next.at.as_millisecond()),
-            next.as_ref().map(|next| next.reckoned.as_millisecond()),
+            next.as_ref().map(|next| next.computed_at.as_millisecond()),
             next.as_ref().map(|next| &next.zone),
             task.failures,
             task.created_at.as_millisecond(),
@@ -406,10 +406,10 @@ pub fn pending(tx: &Transaction<'_>) -> Result<Vec<Pending>, DbError> {
     Ok(waiting.into_iter().map(row).collect())
 }
 
-/// Is there anything to do about the tasks now? Tells without changing anything, because mostly there is not.
-pub fn stirs(tx: &Transaction<'_>, now: Timestamp, zone: &TimeZone) -> Result<bool, DbError> {
+/// Whether there is anything to do about the tasks now. Changes nothing, because mostly there is not.
+pub fn has_work(tx: &Transaction<'_>, now: Timestamp, zone: &TimeZone) -> Result<bool, DbError> {
     let open = tx.prepare_cached("SELECT 1 FROM task_runs WHERE outcome IS NULL")?.exists([])?;
-    Ok(open || waiting(tx)?.iter().any(|task| due::look(task, now, zone) != Move::Wait))
+    Ok(open || waiting(tx)?.iter().any(|task| due::next_move(task, now, zone) != Move::Wait))
 }
 
 /// How many wait, those of the heartbeat included, and when the next comes.
@@ -435,7 +435,7 @@ fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
         missed: Missed::from_stored(&row.get::<_, String>(6)?),
         level: Level::of_stored(row.get(7)?),
         status: Status::from_stored(&row.get::<_, String>(8)?),
-        next: next.map(|(at, reckoned)| Next { at: moment(at), reckoned: moment(reckoned), zone }),
+        next: next.map(|(at, computed_at)| Next { at: moment(at), computed_at: moment(computed_at), zone }),
         failures: row.get(12)?,
         created_at: moment(row.get(13)?),
     })

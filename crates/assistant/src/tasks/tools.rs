@@ -8,11 +8,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::store::{self, AddError};
-use super::{Asked, Missed, NewTask, Status, Task, TaskId};
+use super::{Missed, NewTask, Status, Task, TaskId, TriggerSpec};
 use crate::clock::Clock;
 use crate::db::Db;
 use crate::gate::Level;
-use crate::tool::{Run, Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
 /// Schedule something for later: once, at a time; repeatedly, by a cron expression; or as a part of every heartbeat.
 /// Give exactly one of `execute_at`, `cron` and `on_heartbeat`.
@@ -55,14 +55,14 @@ impl Tool for ScheduleTask {
     type Input = ScheduleTaskInput;
     type Output = TaskScheduled;
 
-    async fn run(&self, input: ScheduleTaskInput, run: &Run) -> Result<TaskScheduled, ToolError> {
+    async fn run(&self, input: ScheduleTaskInput, run: &Run) -> Result<ToolOutput<TaskScheduled>, ToolError> {
         let (now, zone) = (self.clock.now(), self.clock.zone());
-        let asked = Asked {
+        let spec = TriggerSpec {
             execute_at: input.execute_at.as_deref(),
             cron: input.cron.as_deref(),
             on_heartbeat: input.on_heartbeat == Some(true),
         };
-        let trigger = asked.trigger(now, &zone).map_err(ToolError)?;
+        let trigger = spec.trigger(now, &zone).map_err(ToolError)?;
         let missed = input.missed.unwrap_or_default();
         let new =
             NewTask::new(&input.description, &input.prompt, trigger, missed, run.level).map_err(ToolError)?;
@@ -71,12 +71,8 @@ impl Tool for ScheduleTask {
         let task = added.map_err(|error: AddError| ToolError(error.to_string()))?;
         let schedule = task.trigger.readable(&zone);
         let message = format!("Scheduled \"{}\" {schedule}.", task.description);
-        Ok(TaskScheduled {
-            task_id: task.id,
-            next_at: local(task.next.map(|next| next.at), &zone),
-            schedule,
-            message,
-        })
+        let next_at = local(task.next.map(|next| next.at), &zone);
+        Ok(ToolOutput::own(TaskScheduled { task_id: task.id, next_at, schedule, message }))
     }
 }
 
@@ -90,7 +86,7 @@ pub struct TasksListed {
     /// Some were made after reading what others wrote.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     untrusted: bool,
-    /// The highest of theirs; the gate reads this.
+    /// The highest of theirs.
     #[serde(skip_serializing_if = "Level::is_nothing")]
     level: Level,
 }
@@ -117,12 +113,14 @@ impl Tool for ListTasks {
     type Input = ListTasksInput;
     type Output = TasksListed;
 
-    async fn run(&self, _: ListTasksInput, _: &Run) -> Result<TasksListed, ToolError> {
+    async fn run(&self, _: ListTasksInput, _: &Run) -> Result<ToolOutput<TasksListed>, ToolError> {
         let tasks = self.db.read(store::all).await?;
         let zone = self.clock.zone();
         let level = tasks.iter().map(|task| task.level).max().unwrap_or_default();
         let tasks = tasks.into_iter().map(|task| item(task, &zone)).collect();
-        Ok(TasksListed { tasks, untrusted: level > Level::Nothing, level })
+        // A name that was written after reading strangers' text is strangers' text. A list without such a task raises
+        // nothing, or whoever asked for it could not search the web any more without a click.
+        Ok(ToolOutput::kept_at(TasksListed { tasks, untrusted: level > Level::Nothing, level }, level))
     }
 }
 
@@ -148,14 +146,15 @@ impl Tool for CancelTask {
     type Input = CancelTaskInput;
     type Output = TaskCancelled;
 
-    async fn run(&self, input: CancelTaskInput, _: &Run) -> Result<TaskCancelled, ToolError> {
+    async fn run(&self, input: CancelTaskInput, _: &Run) -> Result<ToolOutput<TaskCancelled>, ToolError> {
         let task_id = input.task_id;
         let cancelled = self.db.write(move |tx| store::cancel(tx, task_id)).await?;
         let unknown =
             || ToolError(format!("There is no task number {}. Use list_tasks to see them.", task_id.0));
         let task = cancelled.ok_or_else(unknown)?;
         // Not its name: that may be a stranger's words, and this result does not say so.
-        Ok(TaskCancelled { task_id: task.id, message: format!("Cancelled task {}.", task.id.0) })
+        let message = format!("Cancelled task {}.", task.id.0);
+        Ok(ToolOutput::own(TaskCancelled { task_id: task.id, message }))
     }
 }
 

@@ -8,15 +8,16 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use serde_json::{Map, Value, json};
 
-use super::{AnyTool, Run};
+use super::{AnyTool, Meaning, Run, ToolOutput};
 use crate::settings::{self, TOOL_RESULT_LIMIT, Values};
 use crate::untrusted::escaped;
 
-/// What a model gets to read.
+/// The result of a call: what a model gets to read, and what it means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
     pub text: String,
     pub success: bool,
+    pub meaning: Meaning,
 }
 
 /// Runs one call. `tool` is what the toolbox found, or why it may not be used; `arguments` is what the model
@@ -35,16 +36,21 @@ pub async fn execute(
         Err(sentence) => Err(sentence),
     };
     // A tool that has something to tell of its failure says itself that it failed.
-    let success = outcome.as_ref().is_ok_and(|fields| fields.get("success") != Some(&Value::Bool(false)));
-    let text = match outcome {
-        Ok(mut fields) => {
-            fields.insert("success".to_owned(), success.into());
-            Value::Object(fields).to_string()
+    let has_failed = |fields: &Map<String, Value>| fields.get("success") == Some(&Value::Bool(false));
+    let (text, success, meaning) = match outcome {
+        Ok(ToolOutput { output: fields, .. }) if has_failed(&fields) => {
+            (Value::Object(fields).to_string(), false, Meaning::default())
         }
-        Err(sentence) => json!({"success": false, "error": sentence}).to_string(),
+        Ok(ToolOutput { output: mut fields, meaning }) => {
+            fields.insert("success".to_owned(), true.into());
+            (Value::Object(fields).to_string(), true, meaning)
+        }
+        Err(sentence) => {
+            (json!({"success": false, "error": sentence}).to_string(), false, Meaning::default())
+        }
     };
     let limit = usize::try_from(values.number(&TOOL_RESULT_LIMIT)).unwrap_or(usize::MAX);
-    ToolResult { text: cut(escaped(&text), limit), success }
+    ToolResult { text: cut(escaped(&text), limit), success, meaning }
 }
 
 /// Empty and `null` mean "no arguments".
@@ -76,11 +82,11 @@ async fn run(
     arguments: Map<String, Value>,
     within: &Run,
     limit: Duration,
-) -> Result<Map<String, Value>, String> {
+) -> Result<ToolOutput<Map<String, Value>>, String> {
     // A panicking tool must not take the daemon with it; the panic hook has written down what happened.
     let guarded = AssertUnwindSafe(tool.call(arguments, within)).catch_unwind();
     match tokio::time::timeout(limit, guarded).await {
-        Ok(Ok(Ok(fields))) => Ok(fields),
+        Ok(Ok(Ok(output))) => Ok(output),
         Ok(Ok(Err(error))) => Err(error.0),
         Ok(Err(_panic)) => Err(format!("The tool {} failed because of a bug in Kai.", tool.name())),
         Err(_elapsed) => {
@@ -102,6 +108,7 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
+    use crate::gate::Level;
     use crate::tool::{Run, Tool, ToolError};
 
     /// Does as it is told.
@@ -114,14 +121,20 @@ mod tests {
         const NAME: &'static str = "puppet";
         type Input = PuppetInput;
         type Output = Value;
-        async fn run(&self, input: PuppetInput, _: &Run) -> Result<Value, ToolError> {
+        async fn run(&self, input: PuppetInput, _: &Run) -> Result<ToolOutput<Value>, ToolError> {
             match input.act.as_str() {
                 "sleep" => tokio::time::sleep(Duration::from_hours(1)).await,
                 "panic" => panic!("as told"),
                 "refuse" => return Err(ToolError("No \"thanks\".".to_owned())),
+                "fail" => return Ok(ToolOutput::from_web(json!({"success": false, "exit": 1}))),
+                "browse" => return Ok(ToolOutput::from_web(json!({"said": "a page"}))),
+                "read" => {
+                    return Ok(ToolOutput::with_messages(json!({"said": "hi"}), vec!["sms 1".to_owned()]));
+                }
+                "read nothing" => return Ok(ToolOutput::with_messages(json!({"said": ""}), vec![])),
                 _ => {}
             }
-            Ok(json!({"said": input.act}))
+            Ok(ToolOutput::own(json!({"said": input.act})))
         }
     }
 
@@ -155,6 +168,25 @@ mod tests {
             let read: Value = serde_json::from_str(&result.text).unwrap();
             assert_eq!(read, expected, "{arguments}");
             assert_eq!(result.success, expected["success"] == true);
+        }
+    }
+
+    /// A failed call and an empty read bring nothing in, whatever the tool is about.
+    #[tokio::test(start_paused = true)]
+    async fn a_result_means_what_the_tool_said_unless_it_failed() {
+        for (act, taint, mentions) in [
+            ("hi", Level::Nothing, &[][..]),
+            ("browse", Level::Web, &[]),
+            ("read", Level::People, &["sms 1"]),
+            ("read nothing", Level::Nothing, &[]),
+            ("fail", Level::Nothing, &[]),
+            ("refuse", Level::Nothing, &[]),
+            ("panic", Level::Nothing, &[]),
+            ("sleep", Level::Nothing, &[]),
+        ] {
+            let result = play(&json!({ "act": act }).to_string()).await;
+            assert_eq!(result.meaning.taint, taint, "{act}");
+            assert_eq!(result.meaning.mentions, mentions, "{act}");
         }
     }
 

@@ -1,7 +1,6 @@
 //! Who looks at what strangers wrote, and what is kept from them.
 
 use super::Run;
-use crate::codes;
 use crate::settings::{CODE_REDACTION_ENABLED, Values};
 use crate::untrusted::Untrusted;
 
@@ -27,7 +26,7 @@ impl Eyes {
     pub fn see(self, text: &Untrusted) -> Untrusted {
         match self {
             Self::All => text.clone(),
-            Self::NoCodes => text.map(codes::redact),
+            Self::NoCodes => text.map(kai_codes::redact),
         }
     }
 }

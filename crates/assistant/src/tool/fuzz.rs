@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::executor::{execute, parse};
 use super::schema::{describe, fit};
-use super::{Run, Tool, ToolError};
+use super::{Run, Tool, ToolError, ToolOutput};
 use crate::settings::Values;
 
 /// One parameter of every kind that our tools have.
@@ -38,8 +38,8 @@ impl Tool for EveryKind {
     type Input = EveryKindInput;
     type Output = EveryKindInput;
 
-    async fn run(&self, input: EveryKindInput, _: &Run) -> Result<EveryKindInput, ToolError> {
-        Ok(input)
+    async fn run(&self, input: EveryKindInput, _: &Run) -> Result<ToolOutput<EveryKindInput>, ToolError> {
+        Ok(ToolOutput::own(input))
     }
 }
 

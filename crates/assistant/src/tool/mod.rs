@@ -48,7 +48,7 @@ pub trait Tool: Send + Sync + 'static {
     }
 
     /// Asks the outside what [`Tool::lacks`] will say, if it was not asked just now.
-    fn look(&self) -> impl Future<Output = ()> + Send {
+    fn probe_access(&self) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 
@@ -56,7 +56,46 @@ pub trait Tool: Send + Sync + 'static {
         &self,
         input: Self::Input,
         run: &Run,
-    ) -> impl Future<Output = Result<Self::Output, ToolError>> + Send;
+    ) -> impl Future<Output = Result<ToolOutput<Self::Output>, ToolError>> + Send;
+}
+
+/// What a tool returns: its output, and what that output means. A tool that fails returns neither.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolOutput<T> {
+    pub output: T,
+    pub meaning: Meaning,
+}
+
+/// What a result means besides its words. It is kept with the result, since nobody can tell it from the words later.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Meaning {
+    /// The level that the result raises a request to.
+    pub taint: Level,
+    /// The messages whose text it holds, by the identities that the ledger names them with.
+    pub mentions: Vec<String>,
+}
+
+impl<T> ToolOutput<T> {
+    /// Output in Kai's own words, or of what the person's own machine did. It raises nothing.
+    pub fn own(output: T) -> Self {
+        Self { output, meaning: Meaning::default() }
+    }
+
+    /// Output with text from the web.
+    pub fn from_web(output: T) -> Self {
+        Self::kept_at(output, Level::Web)
+    }
+
+    /// Output with the text of these messages. Without any it raises nothing.
+    pub fn with_messages(output: T, mentions: Vec<String>) -> Self {
+        let taint = if mentions.is_empty() { Level::Nothing } else { Level::People };
+        Self { output, meaning: Meaning { taint, mentions } }
+    }
+
+    /// Output of what Kai wrote down in requests at that level, or below it.
+    pub fn kept_at(output: T, taint: Level) -> Self {
+        Self { output, meaning: Meaning { taint, mentions: vec![] } }
+    }
 }
 
 /// The run in which a tool is called.
@@ -103,7 +142,8 @@ impl From<DbError> for ToolError {
     }
 }
 
-type Running<'a> = Pin<Box<dyn Future<Output = Result<Map<String, Value>, ToolError>> + Send + 'a>>;
+type Running<'a> =
+    Pin<Box<dyn Future<Output = Result<ToolOutput<Map<String, Value>>, ToolError>> + Send + 'a>>;
 
 /// Any tool, with its types forgotten.
 pub trait AnyTool: Send + Sync {
@@ -114,7 +154,7 @@ pub trait AnyTool: Send + Sync {
     fn time_argument(&self) -> Option<&'static str>;
     fn timeout(&self) -> Duration;
     fn spec(&self) -> ToolSpec;
-    fn look(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+    fn probe_access(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
     /// Checks the arguments against the schema, then runs.
     fn call<'a>(&'a self, arguments: Map<String, Value>, run: &'a Run) -> Running<'a>;
 }
@@ -149,8 +189,8 @@ impl<T: Tool> AnyTool for T {
         ToolSpec { name: T::NAME.to_owned(), description, parameters }
     }
 
-    fn look(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(Tool::look(self))
+    fn probe_access(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(Tool::probe_access(self))
     }
 
     fn call<'a>(&'a self, arguments: Map<String, Value>, run: &'a Run) -> Running<'a> {
@@ -158,12 +198,12 @@ impl<T: Tool> AnyTool for T {
             let fitting = schema::fit(&self.spec().parameters, arguments).map_err(ToolError)?;
             let input =
                 serde_json::from_value(Value::Object(fitting)).map_err(|e| ToolError(e.to_string()))?;
-            let output =
-                serde_json::to_value(self.run(input, run).await?).map_err(|e| ToolError(e.to_string()))?;
-            match output {
-                Value::Object(fields) => Ok(fields),
-                other => Ok(Map::from_iter([("result".to_owned(), other)])),
-            }
+            let ToolOutput { output, meaning } = self.run(input, run).await?;
+            let output = match serde_json::to_value(output).map_err(|e| ToolError(e.to_string()))? {
+                Value::Object(fields) => fields,
+                other => Map::from_iter([("result".to_owned(), other)]),
+            };
+            Ok(ToolOutput { output, meaning })
         })
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Import, Mode, Outcome, PlainModel, Secrets, Section, tasks};
 use crate::agent::Veil;
-use crate::agent::conversation::{self, Codes, Whole};
+use crate::agent::conversation::{self, Codes, Entry, Whole};
 use crate::db::DbError;
 use crate::memory::{self, Memory};
 use crate::models::{self, ConfiguredModel};
@@ -36,8 +36,10 @@ fn without_codes(mut whole: Whole, values: &Values) -> Whole {
     let kept = whole.kept(values).for_file();
     let shown = std::mem::take(&mut whole.shown);
     whole.codes = Codes::default();
-    let Some(codes) = kept else { return whole };
-    let veil = Veil::new(codes, shown, whole.entries.iter().map(|entry| &entry.message));
+    let veil = kept.map(|codes| Veil::new(codes, shown, whole.entries.iter().map(Entry::with_meaning)));
+    // What results mean is in no file; a file of this home is compared with what another one says.
+    whole.entries.iter_mut().for_each(|entry| entry.meaning = None);
+    let Some(veil) = veil else { return whole };
     whole.title = veil.over_text(&whole.title);
     for entry in &mut whole.entries {
         entry.message = veil.over(entry.message.clone());

@@ -8,7 +8,7 @@ use super::{Import, Mode, Outcome};
 use crate::db::DbError;
 use crate::gate::Level;
 use crate::tasks::store::{self, AddError};
-use crate::tasks::{Asked, Missed, NewTask, Status, Task, Trigger};
+use crate::tasks::{Missed, NewTask, Status, Task, Trigger, TriggerSpec};
 
 /// A task without what became of it so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ pub(super) fn write(
             continue;
         }
         match store::add(tx, new, import.now, import.zone) {
-            Ok(task) => outcome.count(None, &task, || told(&task, import.zone)),
+            Ok(task) => outcome.count(None, &task, || summary(&task, import.zone)),
             Err(AddError::Store(error)) => return Err(error),
             Err(full) => outcome.skipped.push(format!("{}: {full}", new.description())),
         }
@@ -92,15 +92,15 @@ pub(super) fn write(
 
 /// As the tool checks it.
 fn checked(item: &PlainTask, import: &Import<'_>) -> Result<NewTask, String> {
-    let asked = Asked {
+    let spec = TriggerSpec {
         execute_at: item.execute_at.as_deref(),
         cron: item.cron.as_deref(),
         on_heartbeat: item.on_heartbeat,
     };
-    let trigger = asked.trigger(import.now, import.zone)?;
+    let trigger = spec.trigger(import.now, import.zone)?;
     NewTask::new(&item.description, &item.prompt, trigger, item.missed, item.level)
 }
 
-fn told(task: &Task, zone: &TimeZone) -> String {
+fn summary(task: &Task, zone: &TimeZone) -> String {
     format!("{}: {}", task.description, task.trigger.readable(zone))
 }

@@ -12,7 +12,7 @@ use crate::gate::Level;
 use crate::memory::{Category, MemoryKey};
 use crate::models::{self, ConfiguredModel};
 use crate::settings::{self, THEME};
-use crate::tasks::{self, Asked, Missed, NewTask};
+use crate::tasks::{self, Missed, NewTask, TriggerSpec};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -46,12 +46,12 @@ pub(super) fn filled(memories: &[(String, String, u32)], said: &[String]) -> Db 
         };
         models::store::keep(tx, &model)?;
         for (nth, when) in ["2026-03-09T15:00Z", "*/5 8-18 * * 1-5", ""].into_iter().enumerate() {
-            let asked = Asked {
+            let spec = TriggerSpec {
                 execute_at: Some(when).filter(|_| nth == 0),
                 cron: Some(when).filter(|_| nth == 1),
                 on_heartbeat: nth == 2,
             };
-            let trigger = asked.trigger(NOW, &TimeZone::UTC).unwrap();
+            let trigger = spec.trigger(NOW, &TimeZone::UTC).unwrap();
             let (name, prompt, level) = (
                 format!("Look {nth}"),
                 format!("Look\nat {nth}."),
@@ -80,6 +80,7 @@ fn whole(said: &[String]) -> Whole {
         at: 5,
         stopped: answered_by.is_some(),
         report: answered_by.is_some(),
+        meaning: None,
     };
     let mut entries: Vec<Entry> =
         said.iter().map(|text| entry(Message::User { text: text.clone() }, None)).collect();
@@ -94,7 +95,7 @@ fn whole(said: &[String]) -> Whole {
         level: Level::Web,
         codes: Codes::Hidden,
         unseen: false,
-        shown: crate::codes::Shown::default(),
+        shown: kai_codes::KnownCodes::default(),
     }
 }
 

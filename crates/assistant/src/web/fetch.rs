@@ -8,7 +8,7 @@ use super::readable::{Readable, readable};
 use super::{encoding, guard, readable as reading, sentence};
 use crate::db::Db;
 use crate::settings::{self, TOOL_RESULT_LIMIT};
-use crate::tool::{Run, Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError, ToolOutput};
 use crate::untrusted::cost;
 
 /// Read a web page: returns its title and its text. Use it for an address from `web_search` or from the user. What the
@@ -42,7 +42,7 @@ impl Tool for FetchUrl {
     type Input = FetchUrlInput;
     type Output = FetchUrlOutput;
 
-    async fn run(&self, input: FetchUrlInput, _: &Run) -> Result<FetchUrlOutput, ToolError> {
+    async fn run(&self, input: FetchUrlInput, _: &Run) -> Result<ToolOutput<FetchUrlOutput>, ToolError> {
         let url = guard::parse(&input.url).map_err(sentence)?;
         let page = self.web.page(url).await?;
         let limit = self.db.read(settings::load).await?.number(&TOOL_RESULT_LIMIT);
@@ -50,7 +50,7 @@ impl Tool for FetchUrl {
         // A hostile page can take a while; other work goes on meanwhile.
         let reading = tokio::task::spawn_blocking(move || {
             let Readable { title, text } = understood(&page)?;
-            Ok(fitted(page.url.into(), title, text, page.cut, limit))
+            Ok(ToolOutput::from_web(fitted(page.url.into(), title, text, page.cut, limit)))
         });
         reading.await.map_err(|_| sentence("The page could not be read because of a bug in Kai."))?
     }

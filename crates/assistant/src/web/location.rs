@@ -12,7 +12,7 @@ use super::readable::one_line;
 use super::sentence;
 use crate::db::Db;
 use crate::settings::{self, LOCATION_SERVICE};
-use crate::tool::{Run, Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
 /// Get the estimated location of the user (city, region, country, coordinates, time zone) from the public IP address.
 /// It is only as good as such estimates are, and wrong behind a VPN.
@@ -55,7 +55,7 @@ impl Tool for LocationFromIp {
     type Input = LocationInput;
     type Output = LocationOutput;
 
-    async fn run(&self, _: LocationInput, _: &Run) -> Result<LocationOutput, ToolError> {
+    async fn run(&self, _: LocationInput, _: &Run) -> Result<ToolOutput<LocationOutput>, ToolError> {
         let address = match self.db.read(settings::load).await?.of(&LOCATION_SERVICE).as_str() {
             "ipapi.co" => &self.services.ipapi,
             _ => &self.services.ipwho,
@@ -63,7 +63,8 @@ impl Tool for LocationFromIp {
         let url = Url::parse(address).map_err(sentence)?;
         let page = self.web.ask(self.web.service()?.get(url.clone()), &url).await?;
         match page.status {
-            200 => read(&page.text()?).map_err(ToolError),
+            // Short names of places from a service that the person chose.
+            200 => read(&page.text()?).map(ToolOutput::own).map_err(ToolError),
             429 => Err(sentence(
                 "The location service answers no more requests for now. Try again later, or let the user choose \
                  another one: kai settings set location_service",

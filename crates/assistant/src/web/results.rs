@@ -257,7 +257,7 @@ mod tests {
         format!("//duckduckgo.com/l/?uddg={url}&amp;rut=0a1b")
     }
 
-    fn told(found: Result<Vec<Hit>, Unreadable>) -> Result<Vec<String>, Unreadable> {
+    fn as_lines(found: Result<Vec<Hit>, Unreadable>) -> Result<Vec<String>, Unreadable> {
         let line = |hit: Hit| format!("{} | {} | {}", hit.title, hit.url, hit.snippet);
         found.map(|hits| hits.into_iter().map(line).collect())
     }
@@ -269,7 +269,7 @@ mod tests {
         let direct = result("https://b.test/", "B &amp; <b>b</b>\n &#8211; ü", Some("x &lt;i&gt; y"));
         let bare =
             result(&wrapped("http%3A%2F%2Fc.test%2F%C3%BC"), "日本語 <span>nested <b>deep</b></span>", None);
-        let found = told(duckduckgo(&page_of(&[plain, direct, bare]))).unwrap();
+        let found = as_lines(duckduckgo(&page_of(&[plain, direct, bare]))).unwrap();
         assert_eq!(
             found,
             [
@@ -289,7 +289,7 @@ mod tests {
         let script = result("javascript:alert(1)", "J", Some("evil"));
         let nothing = result(&wrapped("notaurl"), "N", Some("nothing"));
         let with = |parts: &[&str]| page_of(&parts.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>());
-        let found = told(duckduckgo(&with(&[&real, ad, &script, &nothing])));
+        let found = as_lines(duckduckgo(&with(&[&real, ad, &script, &nothing])));
         assert_eq!(found, Ok(vec!["A | https://a.test/ | ".to_owned()]));
         assert_eq!(duckduckgo(&with(&[ad])), Ok(vec![]), "only advertisements: nothing was found");
         assert_eq!(
@@ -381,7 +381,7 @@ mod tests {
             (tavily, r#"{"results":[{"href":"https://a.test/"}]}"#, Err(Unreadable::Unknown)),
             (tavily, r#"{"detail":{"error":"key"}}"#, Err(Unreadable::Unknown)),
         ] {
-            assert_eq!(told(read(body)), expected, "{body}");
+            assert_eq!(as_lines(read(body)), expected, "{body}");
         }
     }
 }

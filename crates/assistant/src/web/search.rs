@@ -15,7 +15,7 @@ use crate::settings::{
     self, Setting, TOOL_RESULT_LIMIT, Values, WEB_SEARCH_BACKEND, WEB_SEARCH_BRAVE_KEY,
     WEB_SEARCH_SEARXNG_URL, WEB_SEARCH_TAVILY_KEY,
 };
-use crate::tool::{Run, Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError, ToolOutput};
 use crate::untrusted::{Untrusted, escaped};
 
 /// Search the web for current information. Returns up to five results with title, address and a short excerpt; read a
@@ -63,14 +63,14 @@ impl Tool for WebSearch {
     type Input = WebSearchInput;
     type Output = WebSearchOutput;
 
-    async fn run(&self, input: WebSearchInput, _: &Run) -> Result<WebSearchOutput, ToolError> {
+    async fn run(&self, input: WebSearchInput, _: &Run) -> Result<ToolOutput<WebSearchOutput>, ToolError> {
         let query = query(&input.query)?;
         let values = self.db.read(settings::load).await?;
         let backend = Backend::chosen(&values)?;
         let (request, at) = self.request(&backend, &query)?;
         let page = self.web.ask(request, &at).await?;
         let limit = usize::try_from(values.number(&TOOL_RESULT_LIMIT)).unwrap_or(usize::MAX);
-        Ok(told(backend.read(&page)?, &query, limit))
+        Ok(ToolOutput::from_web(listed(backend.read(&page)?, &query, limit)))
     }
 }
 
@@ -199,7 +199,7 @@ fn query(typed: &str) -> Result<String, ToolError> {
 }
 
 /// The results, as many as fit whole into what a model gets to see.
-fn told(mut results: Vec<Hit>, query: &str, limit: usize) -> WebSearchOutput {
+fn listed(mut results: Vec<Hit>, query: &str, limit: usize) -> WebSearchOutput {
     let size = |results: &[Hit]| {
         serde_json::to_string(results).map_or(0, |json| escaped(&json).chars().count()) + 60
     };
@@ -233,12 +233,12 @@ mod tests {
     #[test]
     fn results_that_do_not_fit_are_left_out_whole() {
         let hit = Hit { title: "t".to_owned(), url: "https://a.test/".to_owned(), snippet: "s".repeat(200) };
-        let fits = |limit| told(vec![hit.clone(), hit.clone(), hit.clone()], "q", limit).results.len();
+        let fits = |limit| listed(vec![hit.clone(), hit.clone(), hit.clone()], "q", limit).results.len();
         assert_eq!((fits(8_000), fits(600), fits(100)), (3, 2, 1));
         let swollen = Hit { snippet: "\u{e0041}".repeat(100), ..hit.clone() };
-        let both = told(vec![hit.clone(), swollen], "q", 1_200).results;
+        let both = listed(vec![hit.clone(), swollen], "q", 1_200).results;
         assert_eq!(both, [hit], "counted as it leaves: each of those takes twelve characters");
-        assert_eq!(told(vec![], "q", 8_000).message.as_deref(), Some("Nothing was found for \"q\"."));
+        assert_eq!(listed(vec![], "q", 8_000).message.as_deref(), Some("Nothing was found for \"q\"."));
     }
 
     #[test]

@@ -93,10 +93,10 @@ fn to(location: &str) -> Vec<u8> {
 
 /// A resolver that gives a name's answers one after the other, the last for ever.
 #[derive(Clone, Default)]
-struct Names(Arc<Mutex<BTreeMap<String, Asked>>>);
+struct Names(Arc<Mutex<BTreeMap<String, Lookups>>>);
 
 #[derive(Default)]
-struct Asked {
+struct Lookups {
     times: usize,
     answers: Vec<Vec<IpAddr>>,
 }
@@ -104,7 +104,7 @@ struct Asked {
 impl Names {
     fn with(self, name: &str, answers: &[&[&str]]) -> Self {
         let answers = answers.iter().map(|ips| ips.iter().map(|ip| ip.parse().unwrap()).collect()).collect();
-        self.0.lock().unwrap().insert(name.to_owned(), Asked { times: 0, answers });
+        self.0.lock().unwrap().insert(name.to_owned(), Lookups { times: 0, answers });
         self
     }
 

@@ -26,7 +26,7 @@ use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use kai_assistant::device::PortError;
-use kai_assistant::device::shell::{End, Ending, Found, Job, Looking, Ran, Sandbox};
+use kai_assistant::device::shell::{End, Ending, Found, Job, Probing, Ran, Sandbox};
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -213,7 +213,7 @@ fn anew(part: Part) -> Command {
 }
 
 impl Sandbox for Guarded {
-    fn look(&self) -> Looking<'_> {
+    fn probe(&self) -> Probing<'_> {
         Box::pin(async { &self.chosen().await.found })
     }
 

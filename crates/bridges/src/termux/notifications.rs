@@ -331,7 +331,7 @@ mod tests {
         house.shows(&format!("echo '[{}]'", entry("1", "stood")));
         let capture = house.capture.clone();
         let running = tokio::spawn(async move { capture.run(std::future::pending()).await });
-        let look = async || house.source.look(Duration::from_secs(10)).await;
+        let look = async || house.source.check_now(Duration::from_secs(10)).await;
         look().await;
         assert_eq!(house.state().await, (1, 0, true), "what stood there is no news");
         house.shows(&format!("echo '[{},{}]'", entry("1", "stood"), entry("2", "came")));

@@ -436,8 +436,8 @@ pub(super) fn models(rows: &[ModelRow]) -> String {
 }
 
 fn context_from(name: &str) -> &'static str {
-    use WindowSource::{Learned, Preset, Set, Told};
-    let known = [Set, Told, Learned, Preset].into_iter().find(|source| source.name() == name);
+    use WindowSource::{Learned, Preset, Server, Set};
+    let known = [Set, Server, Learned, Preset].into_iter().find(|source| source.name() == name);
     known.unwrap_or(Preset).in_words()
 }
 

@@ -164,7 +164,7 @@ pub(crate) async fn dry_run(app: &App, around: &CallerEnv) -> Result<DryRun, DbE
     let beat = Beat { db: &app.db, clock: app.clock.as_ref() };
     let Next { text: prompt, is_new } = beat.dry_run(driver(app, &models).window()).await?;
     let values = app.db.read(settings::load).await?;
-    app.toolbox.look(&values).await;
+    app.toolbox.probe_access(&values).await;
     let mut tools = app.toolbox.offered(&values);
     tools.retain(|tool| gate::offered(RunKind::Heartbeat, Level::People, &tool.name));
     let request = kai_llm::Request {

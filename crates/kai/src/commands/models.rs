@@ -82,7 +82,7 @@ pub(crate) async fn ask_for_windows(app: &App, around: &CallerEnv) -> Result<(),
         app.db.write(move |tx| window::asked(tx, &asked, None, now)).await?;
         let (db, http) = (app.db.clone(), app.http.clone());
         tokio::spawn(async move {
-            let Some(told) = context::told(&config, tells, &http).await else { return };
+            let Some(told) = context::ask_window(&config, tells, &http).await else { return };
             let kept = db.write(move |tx| window::asked(tx, &place, Some(told), now));
             if let Err(error) = kept.await.map_err(|error: DbError| error) {
                 tracing::warn!(%error, "a model's window could not be kept");
@@ -95,7 +95,7 @@ pub(crate) async fn ask_for_windows(app: &App, around: &CallerEnv) -> Result<(),
 /// Asks a model's server for its window, and waits for the answer, which takes a few seconds at most.
 async fn ask_now(app: &App, candidate: &Candidate) -> Result<(), DbError> {
     let Some((config, tells)) = asking(candidate) else { return Ok(()) };
-    let told = context::told(&config, tells, &app.http).await;
+    let told = context::ask_window(&config, tells, &app.http).await;
     let (place, now) = (candidate.config.place(), app.clock.now());
     app.db.write(move |tx| window::asked(tx, &place, told, now)).await
 }

@@ -105,7 +105,7 @@ pub(crate) async fn refresh(app: &App) -> Result<(), Failure> {
         return Ok(());
     }
     if app.daemon.is_some() {
-        source.look(LOOK).await;
+        source.check_now(LOOK).await;
     } else {
         source.ask(app.clock.now()).await;
     }

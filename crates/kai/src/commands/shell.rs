@@ -31,7 +31,7 @@ const NO_SANDBOX: &str = "Commands are not run on this system: Kai has no sandbo
 pub(crate) async fn looked(app: &App) -> Result<String, String> {
     let none = if app.home.is_demo() { NOT_IN_DEMO } else { NO_SANDBOX };
     let sandbox = app.sandbox.as_ref().ok_or(none)?;
-    sandbox.look().await.clone().map(str::to_owned)
+    sandbox.probe().await.clone().map(str::to_owned)
 }
 
 /// We are the guard of a command, or about to become one.

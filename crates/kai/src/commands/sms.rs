@@ -62,7 +62,7 @@ pub(crate) async fn status(app: &App) -> Result<SmsStatus, DbError> {
     if let Some(inbox) = &app.phone.inbox
         && app.db.read(settings::load).await?.on(&SMS_ENABLED)
     {
-        inbox.look().await;
+        inbox.probe_access().await;
     }
     known(app).await
 }

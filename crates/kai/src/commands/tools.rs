@@ -3,7 +3,7 @@
 use kai_assistant::agent::{Face, Hands};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{self, Level, RunKind};
-use kai_assistant::ledger::{self, Record};
+use kai_assistant::ledger;
 use kai_assistant::settings;
 use kai_assistant::tool::Run;
 use kai_assistant::toolbox::Entry;
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 
 pub(crate) async fn list(app: &App, around: &CallerEnv) -> Result<Vec<ToolRow>, DbError> {
     let values = &app.values().await?;
-    app.toolbox.look(values).await;
+    app.toolbox.probe_access(values).await;
     let words = App::words(values, around);
     let row = |entry: &Entry| {
         let name = entry.tool.name();
@@ -91,9 +91,8 @@ async fn run_recorded(app: &App, call: &ToolCall, face: &dyn Face) -> Result<Too
     let (announced, now) = (hands.announced(call), clock.now());
     db.write(move |tx| ledger::append(tx, &announced, now)).await?;
     let values = app.values().await?;
-    app.toolbox.look(&values).await;
-    let (text, result) = hands.run(call, &values, verdict).await?;
-    let success = matches!(result, Record::ToolResult { success: true, .. });
-    db.write(move |tx| ledger::append(tx, &result, now)).await?;
-    Ok(ToolAnswer { text, success })
+    app.toolbox.probe_access(&values).await;
+    let (result, record) = hands.run(call, &values, verdict).await?;
+    db.write(move |tx| ledger::append(tx, &record, now)).await?;
+    Ok(ToolAnswer { text: result.text, success: result.success })
 }

@@ -161,8 +161,15 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_stored_is_not_coming_any_more() {
-        let entry =
-            |message| Entry { message, answered_by: None, usage: None, at: 0, stopped: false, report: false };
+        let entry = |message| Entry {
+            message,
+            answered_by: None,
+            usage: None,
+            at: 0,
+            stopped: false,
+            report: false,
+            meaning: None,
+        };
         let asked = entry(Message::User { text: "Count".to_owned() });
         let text = "One.".to_owned();
         let answered = entry(Message::Assistant { text: text.clone(), calls: vec![], signature: None });

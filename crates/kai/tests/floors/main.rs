@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use imports::Crate;
 
-const CRATES: [&str; 4] = ["llm", "assistant", "bridges", "kai"];
+const CRATES: [&str; 5] = ["codes", "llm", "assistant", "bridges", "kai"];
 
 /// The rooms of `crates/kai` from the ground up. One floor's rooms do not know each other.
 const ROOF: &[&[&str]] = &[

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::support::{Do, KEY, answer, config, serve};
-use kai_llm::context::{Tells, told};
+use kai_llm::context::{Tells, ask_window};
 use kai_llm::{Config, Format, Http, Limits};
 
 const JSON: &str = "application/json";
@@ -21,7 +21,7 @@ async fn asked(tells: Tells, scripts: Vec<Vec<Do>>) -> (Option<usize>, Vec<Strin
     let format = if tells == Tells::Gemini { Format::Gemini } else { Format::OpenAi };
     let base = if tells == Tells::Gemini { "v1beta" } else { "v1" };
     let config = Config { format, model: "m".to_owned(), ..config(&format!("http://{address}/{base}")) };
-    let window = told(&config, tells, &Http::new(Limits::default())).await;
+    let window = ask_window(&config, tells, &Http::new(Limits::default())).await;
     let seen = log.seen();
     let first_lines = seen.iter().map(|seen| {
         assert!(seen.head.contains(KEY), "the key goes to the model's own server: {}", seen.head);

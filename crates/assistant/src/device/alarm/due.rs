@@ -6,15 +6,15 @@ use jiff::{SignedDuration, ToSpan, Zoned};
 
 use super::SetAlarmInput;
 
-/// The two forms of an alarm.
+/// When an alarm is to ring: at a time of day, or after a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum AlarmSpec {
     At(Time),
     In(SignedDuration),
 }
 
-/// Exactly one of the two forms, in range, or a sentence.
-pub(super) fn asked(input: &SetAlarmInput) -> Result<Asked, String> {
+/// What the input says, if it has exactly one of the two forms and is in range; else a sentence.
+pub(super) fn spec(input: &SetAlarmInput) -> Result<AlarmSpec, String> {
     let within = |name: &str, value: i64, from: i64, to: i64| {
         let right = (from..=to).contains(&value).then_some(value);
         right.ok_or_else(|| format!("The {name} must be from {from} to {to}, and not {value}."))
@@ -24,11 +24,10 @@ pub(super) fn asked(input: &SetAlarmInput) -> Result<Asked, String> {
             let (hour, minutes) = (within("hour", hour, 0, 23)?, within("minutes", minutes, 0, 59)?);
             let time = i8::try_from(hour).ok().zip(i8::try_from(minutes).ok());
             let time = time.and_then(|(hour, minutes)| Time::new(hour, minutes, 0, 0).ok());
-            time.map(Asked::At).ok_or_else(|| "That is no time of day.".to_owned())
+            time.map(AlarmSpec::At).ok_or_else(|| "That is no time of day.".to_owned())
         }
-        (None, None, Some(seconds)) => {
-            within("duration_seconds", seconds, 1, 86_400).map(|s| Asked::In(SignedDuration::from_secs(s)))
-        }
+        (None, None, Some(seconds)) => within("duration_seconds", seconds, 1, 86_400)
+            .map(|s| AlarmSpec::In(SignedDuration::from_secs(s))),
         (Some(_), None, None) | (None, Some(_), None) => {
             Err("An alarm needs both hour and minutes.".to_owned())
         }
@@ -38,11 +37,11 @@ pub(super) fn asked(input: &SetAlarmInput) -> Result<Asked, String> {
 }
 
 /// The next moment after `now` that is meant.
-pub(super) fn at(asked: Asked, now: &Zoned) -> Result<Zoned, String> {
+pub(super) fn at(spec: AlarmSpec, now: &Zoned) -> Result<Zoned, String> {
     let too_late = |_| "That is too far away.".to_owned();
-    match asked {
-        Asked::In(length) => now.checked_add(length).map_err(too_late),
-        Asked::At(time) => {
+    match spec {
+        AlarmSpec::In(length) => now.checked_add(length).map_err(too_late),
+        AlarmSpec::At(time) => {
             let tomorrow = now.date().checked_add(1.day()).map_err(too_late)?;
             let candidates = [now.date(), tomorrow].map(|date| moments(now, date.to_datetime(time)));
             let next = candidates.into_iter().flatten().find(|at| at > now);
@@ -88,7 +87,7 @@ mod tests {
             (Some(7), Some(30), Some(60), Some("but not both")),
             (Some(7), None, Some(60), Some("but not both")),
         ] {
-            let found = asked(&input(hour, minutes, seconds));
+            let found = spec(&input(hour, minutes, seconds));
             match word {
                 None => assert!(found.is_ok(), "{hour:?}:{minutes:?} {seconds:?}"),
                 Some(word) => {
@@ -115,8 +114,8 @@ mod tests {
             ("2026-10-25T02:45:00+01:00", 2, 30, "2026-10-26T02:30:00+01:00"),
         ] {
             let now: Zoned = format!("{now}[Europe/Berlin]").parse().unwrap();
-            let asked = asked(&input(Some(hour), Some(minutes), None)).unwrap();
-            let due = at(asked, &now).unwrap().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+            let spec = spec(&input(Some(hour), Some(minutes), None)).unwrap();
+            let due = at(spec, &now).unwrap().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
             assert_eq!(due, expected, "{hour}:{minutes} after {now}");
         }
     }
@@ -124,7 +123,7 @@ mod tests {
     #[test]
     fn a_timer_counts_seconds_across_a_change_of_the_clock() {
         let now: Zoned = "2026-03-29T01:59:50+01:00[Europe/Berlin]".parse().unwrap();
-        let due = at(Asked::In(SignedDuration::from_secs(20)), &now).unwrap();
+        let due = at(AlarmSpec::In(SignedDuration::from_secs(20)), &now).unwrap();
         assert_eq!(due.strftime("%H:%M:%S").to_string(), "03:00:10");
     }
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::line;
 use crate::clock::Clock;
 use crate::db::Db;
-use crate::tool::{Run, Tool, ToolError};
+use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
 pub use ring::{Next, Ringer, Ringing, Waker};
 pub use store::{cancel, put_back, waiting};
@@ -88,10 +88,10 @@ impl Tool for SetAlarm {
         self.ringing.as_ref().err().map(|mute| mute.sentence().to_owned())
     }
 
-    async fn run(&self, input: SetAlarmInput, _: &Run) -> Result<AlarmSet, ToolError> {
+    async fn run(&self, input: SetAlarmInput, _: &Run) -> Result<ToolOutput<AlarmSet>, ToolError> {
         let waker = self.ringing.as_ref().map_err(|mute| ToolError(mute.sentence().to_owned()))?;
         let now = self.clock.now().to_zoned(self.clock.zone());
-        let due = due::asked(&input).and_then(|asked| due::at(asked, &now)).map_err(ToolError)?;
+        let due = due::spec(&input).and_then(|spec| due::at(spec, &now)).map_err(ToolError)?;
         let label = line("label", &input.label.unwrap_or_default(), LABEL_LIMIT).map_err(ToolError)?;
         let at = due.timestamp();
         let added = self.db.write(move |tx| store::add(tx, at, &label, MOST)).await?;
@@ -100,6 +100,6 @@ impl Tool for SetAlarm {
         waker.wake();
         let rings_at = due.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
         let message = format!("It rings {}.", due.strftime("on %A, %B %-d at %H:%M:%S"));
-        Ok(AlarmSet { alarm_id, rings_at, message })
+        Ok(ToolOutput::own(AlarmSet { alarm_id, rings_at, message }))
     }
 }

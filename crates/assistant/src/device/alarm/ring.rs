@@ -120,7 +120,7 @@ impl Ringer {
     /// When the next one is due, and whether all that were due have rung.
     async fn try_to_ring(&self) -> Result<(Option<Timestamp>, bool), DbError> {
         let (now, zone) = (self.clock.now(), self.clock.zone());
-        let (next, due, language) = self.db.read(move |tx| look(tx, now)).await?;
+        let (next, due, language) = self.db.read(move |tx| read_next(tx, now)).await?;
         if !due {
             return Ok((next, true));
         }
@@ -156,7 +156,7 @@ impl Ringer {
 }
 
 /// When the next is due, whether any is due now, and the language to say it in.
-fn look(tx: &Transaction<'_>, now: Timestamp) -> Result<(Option<Timestamp>, bool, String), DbError> {
+fn read_next(tx: &Transaction<'_>, now: Timestamp) -> Result<(Option<Timestamp>, bool, String), DbError> {
     let next = store::next(tx, now)?;
     let due = store::next(tx, Timestamp::MIN)?.is_some_and(|first| first <= now);
     Ok((next, due, settings::load(tx)?.of(&LANGUAGE)))

@@ -19,15 +19,15 @@ use serde::{Deserialize, Serialize};
 use super::PortError;
 use crate::db::Db;
 use crate::settings::{self, SHELL_FOLDERS, Values};
-use crate::tool::{Run, Tool, ToolError, room};
+use crate::tool::{Run, Tool, ToolError, ToolOutput, room};
 
 pub use printed::{Collector, Printed};
 
 /// Whatever runs a command without letting it touch anything of the person's.
 pub trait Sandbox: Send + Sync {
     /// Tries it out, once: what keeps commands in, or why none can be run here.
-    fn look(&self) -> Looking<'_>;
-    /// What `look` found.
+    fn probe(&self) -> Probing<'_>;
+    /// What `probe` found.
     fn seen(&self) -> Option<&Found>;
     /// Runs one command to its end. When nobody waits for it any more, it is ended with everything it started.
     fn run<'a>(&'a self, job: &'a Job) -> Ending<'a>;
@@ -35,7 +35,7 @@ pub trait Sandbox: Send + Sync {
 
 /// The name of what keeps commands in ("bubblewrap"), or a sentence that says why they are not run.
 pub type Found = Result<&'static str, String>;
-pub type Looking<'a> = Pin<Box<dyn Future<Output = &'a Found> + Send + 'a>>;
+pub type Probing<'a> = Pin<Box<dyn Future<Output = &'a Found> + Send + 'a>>;
 pub type Ending<'a> = Pin<Box<dyn Future<Output = Result<Ran, PortError>> + Send + 'a>>;
 
 /// One command, checked.
@@ -130,13 +130,13 @@ impl Tool for ShellCommand {
         Some(format!("sandbox: {kept_in}"))
     }
 
-    async fn look(&self) {
+    async fn probe_access(&self) {
         if let Some(sandbox) = &self.sandbox {
-            sandbox.look().await;
+            sandbox.probe().await;
         }
     }
 
-    async fn run(&self, input: ShellCommandInput, _: &Run) -> Result<ShellOutput, ToolError> {
+    async fn run(&self, input: ShellCommandInput, _: &Run) -> Result<ToolOutput<ShellOutput>, ToolError> {
         let sandbox = self.sandbox.as_ref().ok_or_else(|| ToolError(LACKS.to_owned()))?;
         let values = self.db.read(settings::load).await?;
         let folder = input.working_dir.as_deref().map(str::trim).filter(|typed| !typed.is_empty());
@@ -145,7 +145,7 @@ impl Tool for ShellCommand {
         let job = Job { folder, ..check(input, &values).map_err(ToolError)? };
         let failed = |e| ToolError(format!("The command could not be run: {e}."));
         let ran = sandbox.run(&job).await.map_err(failed)?;
-        Ok(told(&ran, job.patience, room::room(&values)))
+        Ok(ToolOutput::own(shell_output(&ran, job.patience, room::room(&values))))
     }
 }
 
@@ -184,7 +184,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// The result that a model reads, within `room` characters of JSON. Pure.
-fn told(ran: &Ran, patience: Duration, room: usize) -> ShellOutput {
+fn shell_output(ran: &Ran, patience: Duration, room: usize) -> ShellOutput {
     let for_out = (room / 4 * 3).max(room.saturating_sub(ran.stderr.size()));
     let for_err = room.saturating_sub(for_out.min(ran.stdout.size()));
     let timed_out = ran.end == End::TimedOut;

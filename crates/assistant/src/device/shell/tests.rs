@@ -15,7 +15,7 @@ struct Stage {
 }
 
 impl Sandbox for Stage {
-    fn look(&self) -> Looking<'_> {
+    fn probe(&self) -> Probing<'_> {
         Box::pin(async { &self.found })
     }
 
@@ -127,7 +127,7 @@ fn a_loud_command_leaves_room_for_what_matters() {
     };
     for (out, err) in [(0, 20_000), (20_000, 0), (20_000, 20_000), (300_000, 10), (3_000, 3_000)] {
         let ran = Ran { stdout: loud(b'o', out), stderr: loud(b'\n', err), end: End::TimedOut };
-        let told = told(&ran, Duration::from_secs(1), 7_700);
+        let told = shell_output(&ran, Duration::from_secs(1), 7_700);
         let json = serde_json::to_string(&told).unwrap();
         assert!(json.len() <= 8_000 - 20, "{out} and {err}: {}", json.len());
         assert!(json.len() > 5_000, "{out} and {err}: {}", json.len());

@@ -80,7 +80,7 @@ impl Phone {
     /// With the messages of a few believable days before now.
     pub fn with_inbox(clock: Arc<dyn Clock>) -> Self {
         let phone = Self::new(clock);
-        for message in story::told(phone.clock.now()) {
+        for message in story::messages(phone.clock.now()) {
             let id = phone.receive(message.from, message.text, message.date);
             if message.read {
                 phone.mark_read(id);

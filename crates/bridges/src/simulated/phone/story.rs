@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 /// A message of the story.
-pub(super) struct Told {
+pub(super) struct StoryMessage {
     pub(super) from: &'static str,
     pub(super) text: &'static str,
     pub(super) date: Timestamp,
@@ -11,10 +11,10 @@ pub(super) struct Told {
 }
 
 /// Oldest first. Numbers 555-01xx belong to nobody.
-pub(super) fn told(now: Timestamp) -> impl Iterator<Item = Told> {
+pub(super) fn messages(now: Timestamp) -> impl Iterator<Item = StoryMessage> {
     STORY.iter().map(move |(minutes, from, text, read)| {
         let ago = SignedDuration::from_mins(*minutes);
-        Told { from, text, date: now.checked_sub(ago).unwrap_or(now), read: *read }
+        StoryMessage { from, text, date: now.checked_sub(ago).unwrap_or(now), read: *read }
     })
 }
 

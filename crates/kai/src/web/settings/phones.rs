@@ -52,7 +52,7 @@ async fn ask(app: &App, look: &Look<'_>) {
     if let Some(inbox) = &app.phone.inbox
         && look.values.on(&kai_assistant::settings::SMS_ENABLED)
     {
-        inbox.look().await;
+        inbox.probe_access().await;
     }
     #[cfg(feature = "foss")]
     if let Some(source) = &app.notifications

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let app = &look.web.app;
     if look.probe == ProbePhone::Phone {
-        app.toolbox.look(&look.values).await;
+        app.toolbox.probe_access(&look.values).await;
     }
     let words = App::words(&look.values, &app.around);
     let own = |entry: &&Entry| matches!(entry.governed, Governed::OwnSwitch { .. });

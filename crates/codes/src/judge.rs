@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::lexicon::Roles;
-use super::tokens::{Form, Kind, Token, is_digit, is_year, tokens, value};
+use crate::lexicon::Roles;
+use crate::tokens::{Form, Kind, Token, is_digit, is_year, tokens, value};
 
 /// How many tokens a look to either side goes at most.
 const REACH: usize = 48;
@@ -15,14 +15,14 @@ const VOWELS: &str = "AEIOUYАЕИОУЫЭЮЯІЇ";
 
 /// How to decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Patience {
+pub(crate) enum Patience {
     Judge,
     /// Whatever could be a code is one.
     TakeAll,
 }
 
 /// Where the codes are in this text.
-pub(super) fn judge(text: &str, patience: Patience) -> Vec<Range<usize>> {
+pub(crate) fn judge(text: &str, patience: Patience) -> Vec<Range<usize>> {
     let tokens = tokens(text);
     let mut reader = Reader { text, tokens: &tokens, secret: vec![false; tokens.len()] };
     for at in 0..tokens.len() {

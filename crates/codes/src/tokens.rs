@@ -1,12 +1,12 @@
 //! Cuts a message into what the decision looks at: words with their roles, numbers with their form, signs, breaks.
 
-use super::lexicon::{LEXICON, LONGEST_PHRASE, Roles, is_accent, is_cased, narrow};
+use crate::lexicon::{LEXICON, LONGEST_PHRASE, Roles, is_accent, is_cased, narrow};
 
-/// What stands in the place of a code.
-pub(super) const REDACTED: &str = "[code]";
+/// The placeholder for a code in a redacted text.
+pub const REDACTED: &str = "[code]";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Word(Roles),
     Number(Form),
     Colon,
@@ -22,7 +22,7 @@ pub(super) enum Kind {
 
 /// What a number looks like by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// `482913`, `482 913`, `48-29-13`, `8-2-4106`
     Digits,
     /// `K8R2TP`, `9QT-44B`
@@ -42,22 +42,22 @@ pub(super) enum Form {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Token {
-    pub(super) kind: Kind,
-    pub(super) start: usize,
-    pub(super) end: usize,
+pub(crate) struct Token {
+    pub(crate) kind: Kind,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
     /// No blank stands between it and the token before.
-    pub(super) glued: bool,
+    pub(crate) glued: bool,
 }
 
 impl Token {
     /// The roles of a word; none for anything else.
-    pub(super) fn roles(&self) -> Roles {
+    pub(crate) fn roles(&self) -> Roles {
         if let Kind::Word(roles) = self.kind { roles } else { Roles::default() }
     }
 }
 
-pub(super) fn tokens(text: &str) -> Vec<Token> {
+pub(crate) fn tokens(text: &str) -> Vec<Token> {
     let pieces = pieces(text);
     let mut cutter = Cutter { text, pieces: &pieces, tokens: Vec::with_capacity(pieces.len()) };
     let mut at = 0;
@@ -223,12 +223,12 @@ fn is_script_mark(c: char) -> bool {
         || matches!(c, '\u{900}'..='\u{dff}' if !matches!(c, '\u{964}' | '\u{965}' | '\u{970}'))
 }
 
-pub(super) fn is_digit(c: char) -> bool {
+pub(crate) fn is_digit(c: char) -> bool {
     digit_value(c).is_some()
 }
 
 /// The value of a decimal digit of any script.
-pub(super) fn digit_value(c: char) -> Option<u32> {
+pub(crate) fn digit_value(c: char) -> Option<u32> {
     const ZEROS: [u32; 18] = [
         0x660, 0x6f0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xe50, 0xed0, 0xf20,
         0x1040, 0x17e0, 0x1810, 0xff10,
@@ -603,11 +603,11 @@ fn is_short_date(parts: &[&str]) -> bool {
 }
 
 /// The value of a short number.
-pub(super) fn value(text: &str) -> u32 {
+pub(crate) fn value(text: &str) -> u32 {
     text.chars().filter_map(digit_value).take(8).fold(0, |sum, digit| sum * 10 + digit)
 }
 
-pub(super) fn is_year(value: u32) -> bool {
+pub(crate) fn is_year(value: u32) -> bool {
     (1900..=2099).contains(&value)
 }
 

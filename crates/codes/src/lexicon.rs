@@ -1,95 +1,95 @@
-//! The words around codes, in the languages people use. The data is `words/codes.txt`; its head says how to read it.
+//! The words around codes, in the languages people use. The data is `lexicon.txt`; its head explains the format.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-pub(super) static LEXICON: LazyLock<Lexicon> =
-    LazyLock::new(|| Lexicon::parse(include_str!("../../words/codes.txt")));
+pub(crate) static LEXICON: LazyLock<Lexicon> =
+    LazyLock::new(|| Lexicon::parse(include_str!("../lexicon.txt")));
 
 /// No word that we know is longer. What is longer is not looked at, so that a hostile word costs nothing.
 const LONGEST_WORD: usize = 64;
 /// Of how many words a phrase may be.
-pub(super) const LONGEST_PHRASE: usize = 4;
+pub(crate) const LONGEST_PHRASE: usize = 4;
 
 /// What a word says about the numbers beside it. A word can have several roles, as messages mix languages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Roles(u32);
+pub(crate) struct Roles(u32);
 
 impl Roles {
     /// "code": a neighbour may turn it into something else.
-    pub(super) const CODE: Self = Self(1);
+    pub(crate) const CODE: Self = Self(1);
     /// "password": a code whatever stands beside it.
-    pub(super) const SECRET: Self = Self(1 << 1);
+    pub(crate) const SECRET: Self = Self(1 << 1);
     /// "encode": looks like a code's name and is none.
-    pub(super) const SILENT: Self = Self(1 << 2);
+    pub(crate) const SILENT: Self = Self(1 << 2);
     /// "zip": makes of "code" something that is no secret.
-    pub(super) const KIND: Self = Self(1 << 3);
+    pub(crate) const KIND: Self = Self(1 << 3);
     /// "order": names the number that follows it.
-    pub(super) const OTHER: Self = Self(1 << 4);
+    pub(crate) const OTHER: Self = Self(1 << 4);
     /// "door": a thing that has a code.
-    pub(super) const OWNER: Self = Self(1 << 5);
+    pub(crate) const OWNER: Self = Self(1 << 5);
     /// "street": names a number, and an address is being told.
-    pub(super) const PLACE: Self = Self(1 << 6);
+    pub(crate) const PLACE: Self = Self(1 << 6);
     /// "euro": makes an amount of the number before it.
-    pub(super) const UNIT: Self = Self(1 << 7);
+    pub(crate) const UNIT: Self = Self(1 << 7);
     /// "enter".
-    pub(super) const ENTER: Self = Self(1 << 8);
+    pub(crate) const ENTER: Self = Self(1 << 8);
     /// "log in": what a code is for.
-    pub(super) const ACTION: Self = Self(1 << 9);
+    pub(crate) const ACTION: Self = Self(1 << 9);
     /// "is".
-    pub(super) const IS: Self = Self(1 << 10);
+    pub(crate) const IS: Self = Self(1 << 10);
     /// "at": before a time or a year.
-    pub(super) const AT: Self = Self(1 << 11);
+    pub(crate) const AT: Self = Self(1 << 11);
     /// "expired": what follows is not the code.
-    pub(super) const INERT: Self = Self(1 << 12);
+    pub(crate) const INERT: Self = Self(1 << 12);
     /// "and".
-    pub(super) const AND: Self = Self(1 << 13);
+    pub(crate) const AND: Self = Self(1 << 13);
     /// "the", "de": does not separate a name from its number.
-    pub(super) const LINK: Self = Self(1 << 14);
+    pub(crate) const LINK: Self = Self(1 << 14);
     /// "nobody", "do not share".
-    pub(super) const HIDE: Self = Self(1 << 15);
+    pub(crate) const HIDE: Self = Self(1 << 15);
     /// "valid", "expires".
-    pub(super) const LIFE: Self = Self(1 << 16);
+    pub(crate) const LIFE: Self = Self(1 << 16);
     /// "minutes": how long a code lives.
-    pub(super) const MINUTE: Self = Self(1 << 17);
+    pub(crate) const MINUTE: Self = Self(1 << 17);
     /// "keypad", "courier": who or what asks for a code.
-    pub(super) const GUARD: Self = Self(1 << 18);
+    pub(crate) const GUARD: Self = Self(1 << 18);
     /// "key": a code beside a purpose.
-    pub(super) const KEY: Self = Self(1 << 19);
+    pub(crate) const KEY: Self = Self(1 << 19);
     /// "security", "one-time": makes a code of a key or a number.
-    pub(super) const PURPOSE: Self = Self(1 << 20);
+    pub(crate) const PURPOSE: Self = Self(1 << 20);
     /// "Dr": a full stop behind it ends no sentence.
-    pub(super) const SHORT: Self = Self(1 << 21);
+    pub(crate) const SHORT: Self = Self(1 << 21);
     /// "type in": what follows is a code whatever else is said.
-    pub(super) const TYPE: Self = Self(1 << 22);
+    pub(crate) const TYPE: Self = Self(1 << 22);
     /// "padlock": what it is, is its code.
-    pub(super) const LOCK: Self = Self(1 << 23);
+    pub(crate) const LOCK: Self = Self(1 << 23);
     /// "text … to": the number after "to" is a telephone's.
-    pub(super) const SEND: Self = Self(1 << 24);
+    pub(crate) const SEND: Self = Self(1 << 24);
     /// "ending in": the number is the end of a longer one.
-    pub(super) const TAIL: Self = Self(1 << 25);
+    pub(crate) const TAIL: Self = Self(1 << 25);
     /// "… 를 눌러 전화하세요": said behind a number that one is to call.
-    pub(super) const CALLED: Self = Self(1 << 26);
+    pub(crate) const CALLED: Self = Self(1 << 26);
     /// "without": no code is told where none is needed.
-    pub(super) const WITHOUT: Self = Self(1 << 27);
+    pub(crate) const WITHOUT: Self = Self(1 << 27);
     /// "from": who sends, and no code.
-    pub(super) const FROM: Self = Self(1 << 28);
+    pub(crate) const FROM: Self = Self(1 << 28);
 
     /// What a code is called, in either way.
-    pub(super) const NAME: Self = Self(Self::CODE.0 | Self::SECRET.0);
+    pub(crate) const NAME: Self = Self(Self::CODE.0 | Self::SECRET.0);
     /// What names a number that is no code, in either way.
-    pub(super) const NO_CODE: Self = Self(Self::OTHER.0 | Self::PLACE.0);
+    pub(crate) const NO_CODE: Self = Self(Self::OTHER.0 | Self::PLACE.0);
 
     /// Has it one of these roles?
-    pub(super) fn any(self, of: Self) -> bool {
+    pub(crate) fn any(self, of: Self) -> bool {
         self.0 & of.0 != 0
     }
 
-    pub(super) fn and(self, more: Self) -> Self {
+    pub(crate) fn and(self, more: Self) -> Self {
         Self(self.0 | more.0)
     }
 
-    pub(super) fn without(self, less: Self) -> Self {
+    pub(crate) fn without(self, less: Self) -> Self {
         Self(self.0 & !less.0)
     }
 
@@ -132,7 +132,7 @@ impl Roles {
 type Table = HashMap<String, Roles>;
 
 #[derive(Debug, Default)]
-pub(super) struct Lexicon {
+pub(crate) struct Lexicon {
     /// `=TAN`
     written: Table,
     /// `code`
@@ -211,7 +211,7 @@ impl Lexicon {
     }
 
     /// The roles of one word of a script with capitals.
-    pub(super) fn word(&self, written: &str) -> Roles {
+    pub(crate) fn word(&self, written: &str) -> Roles {
         if written.len() > LONGEST_WORD {
             return Roles::default();
         }
@@ -244,7 +244,7 @@ impl Lexicon {
     }
 
     /// "verif", "autorizz": the beginning of a word about codes, and no word itself?
-    pub(super) fn is_shortened(&self, written: &str) -> bool {
+    pub(crate) fn is_shortened(&self, written: &str) -> bool {
         if written.len() > LONGEST_WORD || written.chars().count() < 3 {
             return false;
         }
@@ -261,7 +261,7 @@ impl Lexicon {
     }
 
     /// The longest phrase that begins with these words: of how many words, and its roles.
-    pub(super) fn phrase(&self, words: &[&str]) -> Option<(usize, Roles)> {
+    pub(crate) fn phrase(&self, words: &[&str]) -> Option<(usize, Roles)> {
         let (first, rest) = words.split_first()?;
         let rest: Vec<String> = rest.iter().map(|word| fold(word)).collect();
         let fits = |phrase: &[String]| {
@@ -275,12 +275,12 @@ impl Lexicon {
     }
 
     /// Could a phrase begin with this word? Asked before the words after it are collected.
-    pub(super) fn begins_phrase(&self, written: &str) -> bool {
+    pub(crate) fn begins_phrase(&self, written: &str) -> bool {
         written.len() <= LONGEST_WORD && self.phrases.contains_key(&fold(written))
     }
 
     /// The longest entry with which this text begins, in a script without capitals: its length and its roles.
-    pub(super) fn inside(&self, text: &str) -> Option<(usize, Roles)> {
+    pub(crate) fn inside(&self, text: &str) -> Option<(usize, Roles)> {
         let list = self.inside.get(&text.chars().next()?)?;
         list.iter().find(|(entry, _)| text.starts_with(entry)).map(|(entry, roles)| (entry.len(), *roles))
     }
@@ -296,7 +296,7 @@ fn join(table: &mut Table, entry: String, roles: Roles) {
 }
 
 /// A letter of a script with capitals, as Latin, Cyrillic and Greek.
-pub(super) fn is_cased(c: char) -> bool {
+pub(crate) fn is_cased(c: char) -> bool {
     c.is_lowercase() || c.is_uppercase()
 }
 
@@ -316,7 +316,7 @@ fn fold(word: &str) -> String {
 }
 
 /// Combining accents, and the marks of emoji.
-pub(super) fn is_accent(c: char) -> bool {
+pub(crate) fn is_accent(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{fe00}'..='\u{fe0f}' | '\u{20e3}')
 }
 
@@ -354,7 +354,7 @@ fn plain(c: char) -> char {
 }
 
 /// The ASCII form of a full-width sign.
-pub(super) fn narrow(c: char) -> char {
+pub(crate) fn narrow(c: char) -> char {
     if ('\u{ff01}'..='\u{ff5e}').contains(&c) { plain(c) } else { c }
 }
 
@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn every_group_and_entry_is_read() {
-        let text = include_str!("../../words/codes.txt");
+        let text = include_str!("../lexicon.txt");
         for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
             let name = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
             let known = name.map_or(line.contains(": "), |name| Roles::of_group(name) != Roles::default());

@@ -1,24 +1,25 @@
-//! The one-time codes that a model was shown, and how they are taken out of a text again, however they are spelled.
+//! One-time codes from earlier texts, and their removal from later ones, however they are spelled there.
 //!
 //! A code is kept as its letters and digits alone. In a text its characters may stand apart (`482 913`, `4-8-2-9-1-3`,
 //! `4.8.2.9.1.3`), in another script (`４８２９１３`, `४८२९१३`, `①②③④`), behind an escape (`\u0034`, `%34`, `&#52;`), or
-//! as words ("four eight two …"). What is shorter than [`LONG`] is not looked for inside longer numbers: there it would
-//! be found by chance.
+//! as words ("four eight two …"). A code shorter than [`LONG`] is not looked for inside longer numbers, where it
+//! would turn up by chance.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use super::tokens::digit_value;
-use super::{find, redact, replace};
+use crate::redact::{find, redact, replace};
+use crate::tokens::digit_value;
 
-/// So long a code is found by chance nowhere, so it is taken out of longer numbers too.
+/// From this length on a code is removed from longer numbers too: it does not turn up in them by chance.
 const LONG: usize = 6;
+/// Shorter codes are not remembered.
 const SHORTEST: usize = 4;
-/// More signs than these between two characters of a code, and it is not spelled any more.
+/// How many signs may stand between two characters of a code that is spelled out.
 const MOST_BETWEEN: usize = 6;
-/// Digits' names, from zero, in some of the languages that models answer in.
+/// The names of the digits from zero to nine, in the languages that are most likely to spell them out.
 const NAMES: [&[&str]; 10] = [
     &["zero", "oh", "null", "zéro", "cero", "nul", "noll", "sıfır", "ноль", "нуль"],
     &["one", "eins", "un", "uno", "um", "een", "één", "ett", "jeden", "bir", "один"],
@@ -32,30 +33,39 @@ const NAMES: [&[&str]; 10] = [
     &["nine", "neun", "neuf", "nueve", "nove", "negen", "nio", "dziewięć", "dokuz", "девять", "дев'ять"],
 ];
 
-/// Codes that a model was shown.
+/// A set of codes that were seen before, to be removed from other texts.
+///
+/// ```
+/// let mut codes = kai_codes::KnownCodes::default();
+/// codes.learn("482-913 is your Harbour login code");
+/// assert_eq!(codes.redact("I typed 4 8 2 9 1 3 and it worked"), "I typed [code] and it worked");
+/// assert_eq!(codes.redact("four eight two, nine one three"), "[code]");
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Shown(BTreeSet<String>);
+pub struct KnownCodes(BTreeSet<String>);
 
-impl Shown {
-    /// Codes as they were kept.
-    pub fn kept(codes: impl IntoIterator<Item = String>) -> Self {
+impl KnownCodes {
+    /// The set of codes that [`iter`](Self::iter) gave earlier, for example from a database.
+    pub fn from_stored(codes: impl IntoIterator<Item = String>) -> Self {
         Self(codes.into_iter().filter(|code| code.chars().count() >= SHORTEST).collect())
     }
 
+    /// Whether no code is known.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Each as it is kept: upper-case letters and ASCII digits.
+    /// Each code in the form to store: upper-case letters and ASCII digits, nothing else.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
+    /// Adds the codes of another set.
     pub fn extend(&mut self, more: Self) {
         self.0.extend(more.0);
     }
 
-    /// Adds the codes in a text.
+    /// Adds the codes that [`find`] sees in a text.
     pub fn learn(&mut self, text: &str) {
         for range in find(text) {
             let written = &text[range];
@@ -68,23 +78,24 @@ impl Shown {
         }
     }
 
-    /// Adds the codes in each text of a tool's result; returns what is left of it.
-    pub fn learn_texts(&mut self, json: &str) -> String {
+    /// Adds the codes in each string of a JSON text, taken alone; returns the JSON without them. Text that is not JSON is
+    /// taken as one string.
+    pub fn learn_strings(&mut self, json: &str) -> String {
         let Ok(value) = serde_json::from_str::<Value>(json) else {
             self.learn(json);
             return redact(json);
         };
-        let rest = map_texts(value, &mut |text| {
+        let rest = map_strings(value, &mut |text| {
             self.learn(text);
             redact(text)
         });
         rest.to_string()
     }
 
-    /// Adds the codes in a tool's result or a call's arguments: in each text alone, then in all together, since one
-    /// field may say what another is.
+    /// Adds the codes in a JSON text: first those in each string alone, then those in the whole, since one field may say
+    /// what another is.
     pub fn learn_json(&mut self, json: &str) {
-        let rest = self.learn_texts(json);
+        let rest = self.learn_strings(json);
         self.learn(&rest);
     }
 
@@ -94,8 +105,8 @@ impl Shown {
         }
     }
 
-    /// The text with each of these codes replaced by `[code]`.
-    pub fn take_out(&self, text: &str) -> String {
+    /// The text with each of these codes replaced by [`REDACTED`](crate::REDACTED).
+    pub fn redact(&self, text: &str) -> String {
         if self.is_empty() {
             return text.to_owned();
         }
@@ -112,16 +123,17 @@ impl Shown {
         replace(text, &apart)
     }
 
-    /// The same for JSON, which stays JSON; what was cut off in the middle is taken as a plain text.
-    pub fn take_out_json(&self, text: &str) -> String {
+    /// The JSON text with each of these codes replaced, in keys and numbers too; it stays JSON. What is not JSON, such as
+    /// JSON that was cut off, is taken as plain text.
+    pub fn redact_json(&self, text: &str) -> String {
         if self.is_empty() {
             return text.to_owned();
         }
-        let Ok(value) = serde_json::from_str::<Value>(text) else { return self.take_out(text) };
-        map_texts(value, &mut |text| self.take_out(text)).to_string()
+        let Ok(value) = serde_json::from_str::<Value>(text) else { return self.redact(text) };
+        map_strings(value, &mut |text| self.redact(text)).to_string()
     }
 
-    /// Where the codes are spelled.
+    /// Where these codes stand among the glyphs.
     fn places(&self, glyphs: &[Glyph]) -> Vec<Range<usize>> {
         let lengths: BTreeSet<usize> = self.0.iter().map(|code| code.chars().count()).collect();
         let mut places = Vec::new();
@@ -140,7 +152,7 @@ impl Shown {
     }
 }
 
-/// No digit is glued to it; and to one with letters in it nothing at all.
+/// Whether no digit touches the code; a code with letters in it may be touched by nothing at all.
 fn stands_alone(glyphs: &[Glyph], at: usize, length: usize) -> bool {
     let window = &glyphs[at..at + length];
     let has_letters = window.iter().any(|glyph| !glyph.is.is_ascii_digit());
@@ -150,18 +162,18 @@ fn stands_alone(glyphs: &[Glyph], at: usize, length: usize) -> bool {
     !before && !after
 }
 
-/// Its letters and digits alone.
+/// The letters and digits of a code as it was written.
 fn plain(written: &str) -> String {
     glyphs(written).into_iter().map(|glyph| glyph.is).collect()
 }
 
-/// Every text in the value, keys and numbers too, as `change` wants it. A number that it changes becomes a text.
-fn map_texts(value: Value, change: &mut impl FnMut(&str) -> String) -> Value {
+/// The value with `change` applied to every string, key and number. A number that changes becomes a string.
+fn map_strings(value: Value, change: &mut impl FnMut(&str) -> String) -> Value {
     match value {
         Value::String(text) => Value::String(change(&text)),
-        Value::Array(items) => items.into_iter().map(|item| map_texts(item, change)).collect(),
+        Value::Array(items) => items.into_iter().map(|item| map_strings(item, change)).collect(),
         Value::Object(fields) => {
-            let changed = fields.into_iter().map(|(key, value)| (change(&key), map_texts(value, change)));
+            let changed = fields.into_iter().map(|(key, value)| (change(&key), map_strings(value, change)));
             Value::Object(changed.collect::<Map<_, _>>())
         }
         Value::Number(number) => {
@@ -175,16 +187,18 @@ fn map_texts(value: Value, change: &mut impl FnMut(&str) -> String) -> Value {
 
 // ── A text as the letters and digits in it ───────────────────────────────────────────────────────────────────────
 
+/// One letter or digit of a text, and where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Glyph {
     /// An upper-case letter or an ASCII digit.
     is: char,
     start: usize,
     end: usize,
-    /// Signs and blanks between it and the one before.
+    /// How many signs and blanks stand between it and the glyph before.
     apart: usize,
 }
 
+/// The letters and digits of a text, whatever script or escape they are written in.
 fn glyphs(text: &str) -> Vec<Glyph> {
     let mut glyphs = Vec::new();
     let (mut at, mut apart) = (0, 0);
@@ -202,7 +216,7 @@ fn glyphs(text: &str) -> Vec<Glyph> {
     glyphs
 }
 
-/// The character that the text begins with, also behind an escape, and of how many bytes it is written.
+/// The first character of the text, unescaped, and how many bytes it takes up there.
 fn next(text: &str) -> Option<(char, usize)> {
     let first = text.chars().next()?;
     let escaped = match first {
@@ -214,7 +228,7 @@ fn next(text: &str) -> Option<(char, usize)> {
     Some(escaped.filter(|(c, _)| *c != '\0').unwrap_or((first, first.len_utf8())))
 }
 
-/// `\u0034`, with as many backslashes as it was escaped; `\n` and its kin are blanks.
+/// The character of an escape such as `\u0034`, behind any number of backslashes; `\n` and its kin are blanks.
 fn escape(text: &str) -> Option<(char, usize)> {
     let slashes = text.len() - text.trim_start_matches('\\').len();
     let rest = &text[slashes..];
@@ -225,7 +239,7 @@ fn escape(text: &str) -> Option<(char, usize)> {
     }
 }
 
-/// `&#52;`, `&#x34;`
+/// The character of an HTML entity: `&#52;`, `&#x34;`.
 fn entity(text: &str) -> Option<(char, usize)> {
     let end = text.bytes().take(10).position(|byte| byte == b';')?;
     let number = text.get(..end)?.strip_prefix("&#")?;
@@ -239,7 +253,7 @@ fn of_hex(hex: &str, length: usize) -> Option<(char, usize)> {
     Some((char::from_u32(u32::from_str_radix(hex, 16).ok()?)?, length))
 }
 
-/// An upper-case letter or an ASCII digit, for everything that reads as one.
+/// The upper-case letter or ASCII digit that a character reads as.
 fn simple(c: char) -> Option<char> {
     let value = digit_value(c).or_else(|| drawn(c));
     if let Some(value) = value {
@@ -253,7 +267,7 @@ fn simple(c: char) -> Option<char> {
     narrow.is_alphanumeric().then(|| narrow.to_uppercase().next().unwrap_or(narrow))
 }
 
-/// Digits that Unicode counts among the signs, and those that Chinese writes.
+/// The value of a digit that Unicode counts among the signs, such as ④ and ⁴, or of a Chinese one.
 fn drawn(c: char) -> Option<u32> {
     const FROM_ONE: [u32; 7] = [0x2460, 0x2474, 0x2488, 0x24f5, 0x2776, 0x2780, 0x278a];
     const WRITTEN: &str = "〇一二三四五六七八九";
@@ -268,13 +282,13 @@ fn drawn(c: char) -> Option<u32> {
     }
 }
 
-/// Marks of emoji, accents and characters without width: they part nothing.
+/// Whether a character is an emoji mark, an accent or has no width, and so does not separate two digits.
 fn is_unseen(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
         || matches!(c, '\u{2060}'..='\u{2069}' | '\u{20e3}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
 }
 
-/// The words that are digits' names, as those digits. Any other word parts what stands around it.
+/// The digits whose names are words of the text. Any other word separates the digits around it.
 fn named(text: &str) -> Vec<Glyph> {
     let mut glyphs: Vec<Glyph> = Vec::new();
     let (mut at, mut apart) = (0, 0);
@@ -307,15 +321,15 @@ fn digit_name(word: &str) -> Option<char> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codes::tokens::REDACTED;
+    use crate::tokens::REDACTED;
 
-    fn shown(codes: &[&str]) -> Shown {
-        Shown::kept(codes.iter().map(|code| (*code).to_owned()))
+    fn known(codes: &[&str]) -> KnownCodes {
+        KnownCodes::from_stored(codes.iter().map(|code| (*code).to_owned()))
     }
 
     #[test]
-    fn a_code_is_taken_out_however_it_is_spelled() {
-        let codes = shown(&["482913", "7052", "X4T9PL"]);
+    fn a_code_is_removed_however_it_is_spelled() {
+        let codes = known(&["482913", "7052", "X4T9PL"]);
         for (text, expected) in [
             ("482913", "[code]"),
             ("it was 482 913, I think", "it was [code], I think"),
@@ -340,13 +354,13 @@ mod tests {
             ("x4t-9pl, Ｘ４Ｔ９ＰＬ", "[code], [code]"),
             ("7052. 482913", "[code]. [code]"),
         ] {
-            assert_eq!(codes.take_out(text), expected, "{text}");
+            assert_eq!(codes.redact(text), expected, "{text}");
         }
     }
 
     #[test]
     fn everything_else_stays() {
-        let codes = shown(&["482913", "7052", "X4T9PL"]);
+        let codes = known(&["482913", "7052", "X4T9PL"]);
         for text in [
             "17052, 70521, 482-91, 48 apples and 2913 pears",
             "70 pounds and 52 pence",
@@ -357,27 +371,27 @@ mod tests {
             "%zz &#; \\u12",
             "100 % 4829",
         ] {
-            assert_eq!(codes.take_out(text), text);
+            assert_eq!(codes.redact(text), text);
         }
-        assert_eq!(Shown::default().take_out("482913"), "482913");
+        assert_eq!(KnownCodes::default().redact("482913"), "482913");
     }
 
     #[test]
     fn json_stays_json() {
-        let codes = shown(&["482913"]);
+        let codes = known(&["482913"]);
         for (json, expected) in [
             (r#"{"body":"4\u00382 913","id":7}"#, r#"{"body":"[code]","id":7}"#),
             (r#"{"n":482913,"482913":[1,"482-913"]}"#, r#"{"[code]":[1,"[code]"],"n":"[code]"}"#),
             (r#"{"n":"{\"m\":\"\\u0034\\n82913\"}"}"#, r#"{"n":"{\"m\":\"[code]\"}"}"#),
             (r#"{"body":"4\u00382 913 [cut"#, r#"{"body":"[code] [cut"#),
         ] {
-            assert_eq!(codes.take_out_json(json), expected);
+            assert_eq!(codes.redact_json(json), expected);
         }
     }
 
     #[test]
     fn codes_are_learned_as_their_letters_and_digits() {
-        let mut codes = Shown::default();
+        let mut codes = KnownCodes::default();
         codes.learn("Your code is 482-913. Do not share it.");
         codes.learn("G-604718 is your Google verification code");
         codes.learn("認証番号 ０６４８２９");
@@ -390,10 +404,10 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn any_text_is_read_and_nothing_is_left(before in ".{0,8}", apart in "[ .,\n-]{0,3}", after in ".{0,8}") {
-            let codes = shown(&["482913"]);
+            let codes = known(&["482913"]);
             let spelled: Vec<&str> = "482913".split("").filter(|c| !c.is_empty()).collect();
             let text = format!("{before} {} {after}", spelled.join(&apart));
-            let left = codes.take_out(&text);
+            let left = codes.redact(&text);
             proptest::prop_assert!(left.contains(REDACTED), "{left}");
             proptest::prop_assert!(!left.contains(&spelled.join(&apart)), "{left}");
         }

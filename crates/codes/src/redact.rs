@@ -1,49 +1,31 @@
-//! Finds one-time codes in messages, so that they can be kept from queues, prompts, results, exports and logs.
-//!
-//! The walk of a message: `tokens` cuts it into words, numbers and signs; `lexicon` says what role each word plays,
-//! in some twenty-five languages; and `judge` decides on every number that could be a code by the words around it. What
-//! names a number decides: a code's name ("code", "OTP", "пароль", "인증번호") makes it a code, another name ("order",
-//! "room", "ending in") does not, and each name has one number. Where nothing names it, what one is to do with it does:
-//! type it in, tell the courier, keep it private, open a lock. Prices, dates, times and telephone numbers are known by
-//! their form and never get that far.
-//!
-//! Every look around is bounded, so hostile text costs time in proportion to its length.
-
-#[cfg(any(test, fuzzing))]
-pub mod fuzz;
-mod judge;
-mod lexicon;
-#[cfg(test)]
-mod score;
-mod shown;
-mod tokens;
+//! Where the codes are in a text, and the text without them.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
-use judge::{Patience, judge};
-pub use shown::Shown;
-use tokens::REDACTED;
+use crate::judge::{Patience, judge};
+use crate::tokens::REDACTED;
 
-/// Finding one code can show another (the same one again, or its neighbour). More rounds than these only a hostile text
-/// needs, and it loses every number that could be a code.
+/// How often a text is judged again: finding one code can reveal another (the same one repeated, or its neighbour). Only
+/// a hostile text needs more rounds than these, and it loses every number that could be a code.
 const ROUNDS: usize = 6;
 
-/// Can a search find this in a redacted text although the text itself does not hold it? Only on a `[code]`, in part or
-/// whole. Looking is dear, so what a text does not hold need not be redacted to know that it will not be found.
-pub fn lies_on_a_mark(wanted: &str) -> bool {
+/// Whether a search for `wanted` may match the placeholder `[code]` in a redacted text, wholly or in part.
+///
+/// Redacting is expensive. A search over many redacted texts can skip every text that does not contain `wanted` itself,
+/// unless this is true.
+pub fn may_match_placeholder(wanted: &str) -> bool {
     wanted.contains(['[', ']']) || REDACTED.contains(wanted)
 }
 
-/// The text with every one-time code replaced by `[code]`.
+/// The text with every one-time code replaced by [`REDACTED`]. Redacting the result again changes nothing.
 pub fn redact(text: &str) -> String {
     replace(text, &find(text))
 }
 
-/// Where the codes are, as byte ranges, in order.
+/// The byte ranges of the one-time codes in a text, in order and without overlap.
 ///
-/// Looks again at the text without the codes it has found, until there are no more: so redacting twice changes nothing
-/// more than redacting once.
+/// The text is judged again without the codes that were found, until no more turn up.
 pub fn find(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     for round in 0..=ROUNDS {
@@ -62,8 +44,8 @@ pub fn find(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Where else a code stands that was found, also inside a word or an address: shown there, it is shown. As a part of a
-/// longer number it is another one.
+/// Further places of the codes that were found, also inside words and addresses. As a part of a longer number the same
+/// digits are another number.
 fn echoes(text: &str, found: &[Range<usize>]) -> Vec<Range<usize>> {
     let codes = found.iter().map(|range| &text[range.clone()]);
     let codes: HashSet<&str> = codes.filter(|code| code.contains(char::is_numeric)).collect();
@@ -88,7 +70,8 @@ fn echoes(text: &str, found: &[Range<usize>]) -> Vec<Range<usize>> {
     echoes
 }
 
-fn replace(text: &str, ranges: &[Range<usize>]) -> String {
+/// The text with [`REDACTED`] in each of these places.
+pub(crate) fn replace(text: &str, ranges: &[Range<usize>]) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut at = 0;
     for range in ranges {
@@ -100,7 +83,7 @@ fn replace(text: &str, ranges: &[Range<usize>]) -> String {
     shown
 }
 
-/// Where a range of the redacted text lies in the text before `found` was redacted.
+/// The place in the original text of a range of the text from which `found` was redacted.
 fn in_original(range: Range<usize>, found: &[Range<usize>]) -> Range<usize> {
     let (mut kept, mut shown) = (0, 0);
     for earlier in found {

@@ -1,5 +1,5 @@
-//! How well one-time codes are found: every `tests/codes/*.tsv` is a set of messages with the codes in them. Measures
-//! how many codes are redacted exactly, and in how many messages something else is.
+//! How well one-time codes are found. Every `corpora/*.tsv` is a set of messages with the codes in them; measures how many
+//! codes are found exactly, and in how many messages something else is hidden.
 
 #![expect(clippy::print_stdout, reason = "the figures are for people")]
 
@@ -8,8 +8,8 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-use super::find;
-use super::fuzz::places;
+use crate::find;
+use crate::fuzz::places;
 
 /// Of a hundred codes at most one may stay, and of a hundred messages at most one may lose something else.
 const FEWEST_FOUND: usize = 99;
@@ -81,7 +81,7 @@ impl Score {
 
 #[test]
 fn codes_are_found_and_nothing_else() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/codes");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora");
     let mut sets: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     sets.retain(|path| path.extension().is_some_and(|extension| extension == "tsv"));
     sets.sort();

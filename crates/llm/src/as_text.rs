@@ -1,4 +1,4 @@
-//! Pure: a conversation in which tool calls and their results are told as text.
+//! A conversation in which tool calls and their results are written as text. Pure.
 //!
 //! The last request of a turn offers no tools, and must still show the model what they gave. In their own
 //! shape calls and results cannot go there with certainty: Anthropic refuses them without declared tools, some
@@ -7,7 +7,7 @@
 
 use crate::{Message, ToolCall};
 
-pub(crate) fn told(messages: &[Message]) -> Vec<Message> {
+pub(crate) fn tools_as_text(messages: &[Message]) -> Vec<Message> {
     let mut talk: Vec<Message> = Vec::with_capacity(messages.len());
     let mut asked: &[ToolCall] = &[];
     for message in messages {

@@ -1,10 +1,11 @@
-//! Messages, spoiled: what was found once is nowhere in what is shown, and looking again finds nothing more.
+//! What holds for any message: a code that was found is nowhere in the redacted text, and redacting again finds nothing
+//! more.
 
 use std::ops::Range;
 
-use super::{find, redact};
+use crate::{find, redact};
 
-/// Any bytes as a message.
+/// Checks it for any bytes, read as a message.
 pub fn message(bytes: &[u8]) {
     check(&String::from_utf8_lossy(bytes));
 }
@@ -21,7 +22,7 @@ fn check(text: &str) {
 }
 
 /// Every place where the code stands and is no part of a longer number.
-pub(super) fn places(text: &str, code: &str) -> Vec<Range<usize>> {
+pub(crate) fn places(text: &str, code: &str) -> Vec<Range<usize>> {
     let is_free = |at: &usize| {
         let before = text[..*at].chars().next_back().is_some_and(|c| c.is_ascii_digit());
         let after = text[at + code.len()..].chars().next().is_some_and(|c| c.is_ascii_digit());
@@ -41,7 +42,7 @@ mod tests {
 
     /// All messages of all sets.
     fn messages() -> Vec<String> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/codes");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora");
         let sets = fs::read_dir(folder).unwrap().map(|set| fs::read_to_string(set.unwrap().path()).unwrap());
         let text = |line: &str| line.split('\t').nth(1).map(|text| text.replace("\\n", "\n"));
         sets.flat_map(|set| set.lines().filter_map(text).collect::<Vec<_>>()).collect()

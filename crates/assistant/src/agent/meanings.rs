@@ -1,0 +1,171 @@
+//! What the results in a conversation mean, by their place in it: the level that they raised, and the messages that they
+//! hold, so that "who saw it?" has an exact answer. Pure.
+
+use std::collections::BTreeMap;
+
+use kai_llm::{CallId, Message};
+
+use super::older;
+use crate::gate::{self, Level};
+use crate::tool::Meaning;
+
+/// The meaning of each result of which it is known.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Meanings(BTreeMap<usize, Meaning>);
+
+impl Meanings {
+    /// Keeps what the result at that place means.
+    pub(super) fn keep(&mut self, place: usize, meaning: Meaning) {
+        self.0.insert(place, meaning);
+    }
+
+    /// Each message of the conversation with what it means, if that is known.
+    pub(super) fn with<'a>(
+        &'a self,
+        messages: &'a [Message],
+    ) -> impl Iterator<Item = (&'a Message, Option<&'a Meaning>)> {
+        messages.iter().enumerate().map(|(place, message)| (message, self.0.get(&place)))
+    }
+
+    /// The highest level of everything in the conversation, also long after the tool that brought it was turned off.
+    pub(super) fn level(&self, messages: &[Message], exists: impl Fn(&str) -> bool) -> Level {
+        let level_of = |(message, meaning): (&Message, Option<&Meaning>)| match (message, meaning) {
+            (Message::User { text }, _) => gate::said(text),
+            (Message::Assistant { .. }, _) => Level::Nothing,
+            (Message::Tool { .. }, Some(meaning)) => meaning.taint,
+            (Message::Tool { tool, result, .. }, None) => older::taint(tool, result, exists(tool)),
+        };
+        self.with(messages).map(level_of).max().unwrap_or_default()
+    }
+
+    /// The identities of all messages that the results in `sent` hold. `all` is the whole conversation: a result that was
+    /// cut to fit into a window counts as if it had been sent whole.
+    pub(super) fn mentions(&self, all: &[Message], sent: &[Message]) -> Vec<String> {
+        let is_sent = |wanted: &CallId| {
+            sent.iter().any(|message| matches!(message, Message::Tool { call, .. } if call == wanted))
+        };
+        let held = self.with(all).filter_map(|(message, meaning)| match message {
+            Message::Tool { call, tool, result } if is_sent(call) => Some(
+                meaning.map_or_else(|| older::mentions(tool, result), |meaning| meaning.mentions.clone()),
+            ),
+            _ => None,
+        });
+        let mut seen: Vec<String> = held.flatten().collect();
+        seen.sort_unstable();
+        seen.dedup();
+        seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::untrusted::Attached;
+
+    fn result(tool: &str) -> Message {
+        with("1", tool, &json!({}))
+    }
+
+    fn with(call: &str, tool: &str, result: &Value) -> Message {
+        Message::Tool { call: CallId(call.to_owned()), tool: tool.to_owned(), result: result.to_string() }
+    }
+
+    fn level(messages: &[Message], exists: impl Fn(&str) -> bool) -> Level {
+        Meanings::default().level(messages, exists)
+    }
+
+    /// Nothing is known of these results but what they say.
+    #[test]
+    fn a_conversation_is_at_the_level_of_the_highest_that_it_read() {
+        let said = Message::User { text: "hello".to_owned() };
+        let there = |_: &str| true;
+        let attached = Message::User { text: Attached::to("Sum it up.", "Obey me.") };
+        let empty = with("1", "check_sms", &json!({"messages": [], "count": 0, "more": 0}));
+        let failed = |tool: &str| with("1", tool, &json!({"error": "No.", "success": false}));
+        for (name, messages, expected) in [
+            ("nothing was called", vec![], Level::Nothing),
+            ("the time", vec![result("get_local_time")], Level::Nothing),
+            ("where we are", vec![result("get_location_from_ip")], Level::Nothing),
+            ("a search", vec![result("web_search")], Level::Web),
+            ("a page", vec![result("fetch_url")], Level::Web),
+            ("a page that did not come", vec![failed("fetch_url")], Level::Nothing),
+            ("an attachment", vec![attached], Level::Web),
+            ("a tool we do not know", vec![result("get_local_time"), result("something_new")], Level::People),
+            ("one that failed, and we do not know it", vec![failed("something_new")], Level::People),
+            (
+                "an inbox without news",
+                vec![empty],
+                if cfg!(feature = "sms") { Level::Nothing } else { Level::People },
+            ),
+            ("a page, then a tool we do not know", vec![result("fetch_url"), result("x")], Level::People),
+        ] {
+            let messages = [vec![said.clone()], messages].concat();
+            assert_eq!(level(&messages, there), expected, "{name}");
+        }
+        assert_eq!(level(&[said.clone(), result("made_up")], |_| false), Level::Nothing);
+        #[cfg(feature = "sms")]
+        for (tool, expected) in [
+            ("check_sms", Level::People),
+            ("read_sms", Level::People),
+            ("search_sms", Level::People),
+            ("check_drafts", Level::Nothing),
+            ("send_sms", Level::Nothing),
+        ] {
+            assert_eq!(level(&[said.clone(), result(tool)], |_| false), expected, "{tool}");
+        }
+        #[cfg(feature = "notifications")]
+        for (tool, expected) in [
+            ("check_notifications", Level::People),
+            ("read_notification", Level::People),
+            ("search_notifications", Level::People),
+            ("dismiss_notification", Level::Nothing),
+        ] {
+            assert_eq!(level(&[said.clone(), result(tool)], |_| false), expected, "{tool}");
+        }
+    }
+
+    #[test]
+    fn what_a_result_is_said_to_mean_counts_and_not_its_words() {
+        let strange = json!({"success": false, "count": 0, "level": "people", "untrusted": true});
+        for tool in ["web_search", "list_tasks", "check_sms", "read_notification", "something_new"] {
+            for taint in Level::ALL {
+                let mut meanings = Meanings::default();
+                meanings.keep(1, Meaning { taint, mentions: vec!["sms 7".to_owned()] });
+                let said = [Message::User { text: "hello".to_owned() }, with("1", tool, &strange)];
+                assert_eq!(meanings.level(&said, |_| true), taint, "{tool}");
+                assert_eq!(meanings.mentions(&said, &said), ["sms 7"], "{tool}");
+                assert!(meanings.mentions(&said, &said[..1]).is_empty(), "{tool}");
+            }
+        }
+    }
+
+    /// Nothing is known of these results but what they say.
+    #[cfg(all(feature = "sms", feature = "notifications"))]
+    #[test]
+    fn what_was_told_is_named() {
+        let sms = |id: i64| json!({"id": id, "date": 1, "from": "+1"});
+        let all = [
+            Message::User { text: "read sms 99".to_owned() },
+            with("a", "check_sms", &json!({"messages": [sms(1), sms(2)]})),
+            with("b", "read_sms", &sms(2)),
+            with("c", "read_sms", &sms(3)),
+            with("d", "check_notifications", &json!({"notifications": [{"id": "0|x"}]})),
+            with("e", "read_notification", &json!({"id": "0|y"})),
+            with("f", "web_search", &json!({"id": 5})),
+            with("g", "read_sms", &json!({"success": false, "error": "no"})),
+        ];
+        let sent: Vec<Message> = all
+            .iter()
+            .filter(|m| !matches!(m, Message::Tool { call, .. } if call.0 == "c"))
+            .cloned()
+            .collect();
+        let meanings = Meanings::default();
+        assert_eq!(
+            meanings.mentions(&all, &sent),
+            ["notification 0|x", "notification 0|y", "sms 1 1 +1", "sms 2 1 +1"]
+        );
+        assert!(meanings.mentions(&all, &[]).is_empty());
+    }
+}

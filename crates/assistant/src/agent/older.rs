@@ -1,0 +1,156 @@
+//! What results mean that carry no meaning of their own: those stored before tools said it, and those from import files.
+//! It is guessed from the tool's name and from the JSON. The lists name the tools of that time, so no new tool belongs
+//! here. Pure.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::gate::Level;
+
+/// Tools whose results hold messages of other people.
+const MESSAGE_TOOLS: &[&str] = &[
+    #[cfg(feature = "sms")]
+    "check_sms",
+    #[cfg(feature = "sms")]
+    "read_sms",
+    #[cfg(feature = "sms")]
+    "search_sms",
+    #[cfg(feature = "notifications")]
+    "check_notifications",
+    #[cfg(feature = "notifications")]
+    "read_notification",
+    #[cfg(feature = "notifications")]
+    "search_notifications",
+];
+/// Tools whose results hold text from the web.
+const WEB_TOOLS: &[&str] = &["fetch_url", "web_search"];
+/// The tool whose results name their level themselves.
+const LISTS_TASKS: &str = "list_tasks";
+/// Tools whose results are in Kai's own words.
+const OWN_TOOLS: &[&str] = &[
+    "cancel_task",
+    #[cfg(feature = "sms")]
+    "check_drafts",
+    "create_calendar_event",
+    #[cfg(feature = "notifications")]
+    "dismiss_notification",
+    "execute_shell_command",
+    "get_local_time",
+    "get_location_from_ip",
+    "memory_forget",
+    "memory_learn",
+    "memory_reinforce",
+    "memory_store",
+    "open_url",
+    "promote_learning",
+    #[cfg(feature = "sms")]
+    "reply_sms",
+    "schedule_task",
+    "send_notification",
+    #[cfg(feature = "sms")]
+    "send_sms",
+    "set_alarm",
+    "shell_command",
+];
+
+/// Whether the tool's results hold messages of other people.
+pub(super) fn holds_messages(tool: &str) -> bool {
+    MESSAGE_TOOLS.contains(&tool)
+}
+
+/// The level that the result raised. The result of a tool that is in no list counts as people's; a name that a model made
+/// up (`exists` is false) brought nothing in.
+pub(super) fn taint(tool: &str, result: &str, exists: bool) -> Level {
+    let read = |level: Level| if has_no_content(result) { Level::Nothing } else { level };
+    match tool {
+        LISTS_TASKS => level_named_in(result),
+        tool if MESSAGE_TOOLS.contains(&tool) => read(Level::People),
+        tool if WEB_TOOLS.contains(&tool) => read(Level::Web),
+        tool if OWN_TOOLS.contains(&tool) => Level::Nothing,
+        _ if exists => Level::People,
+        _ => Level::Nothing,
+    }
+}
+
+/// Whether the result failed or lists nothing. Inside a text the quotes would be escaped.
+fn has_no_content(result: &str) -> bool {
+    result.contains("\"success\":false") || result.contains("\"count\":0,")
+}
+
+/// The level that a result itself names. One that was cut off may have lost the word for it, and older ones only say that
+/// strangers' text is in them.
+fn level_named_in(result: &str) -> Level {
+    let Ok(result) = serde_json::from_str::<Value>(result) else { return Level::People };
+    match result.get("level").and_then(|level| Level::deserialize(level).ok()) {
+        Some(level) => level,
+        None if result.get("untrusted") == Some(&Value::Bool(true)) => Level::People,
+        None => Level::Nothing,
+    }
+}
+
+/// The identities of the messages in the result.
+#[cfg_attr(
+    not(any(feature = "sms", feature = "notifications")),
+    expect(unused_variables, reason = "no tool of this edition reads messages")
+)]
+pub(super) fn mentions(tool: &str, result: &str) -> Vec<String> {
+    match tool {
+        #[cfg(feature = "sms")]
+        "check_sms" | "search_sms" => each(&parsed(result)["messages"], sms),
+        #[cfg(feature = "sms")]
+        "read_sms" => sms(&parsed(result)).into_iter().collect(),
+        #[cfg(feature = "notifications")]
+        "check_notifications" | "search_notifications" => {
+            each(&parsed(result)["notifications"], notification)
+        }
+        #[cfg(feature = "notifications")]
+        "read_notification" => notification(&parsed(result)).into_iter().collect(),
+        _ => vec![],
+    }
+}
+
+#[cfg(any(feature = "sms", feature = "notifications"))]
+fn parsed(result: &str) -> Value {
+    serde_json::from_str(result).unwrap_or_default()
+}
+
+#[cfg(any(feature = "sms", feature = "notifications"))]
+fn each(list: &Value, identity: fn(&Value) -> Option<String>) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(identity).collect()
+}
+
+/// Ids are re-used, so date and sender belong to it.
+#[cfg(feature = "sms")]
+fn sms(item: &Value) -> Option<String> {
+    let (id, date, from) = (item["id"].as_i64()?, item["date"].as_i64()?, item["from"].as_str()?);
+    Some(crate::sms::identity_name(id, date, from))
+}
+
+#[cfg(feature = "notifications")]
+fn notification(item: &Value) -> Option<String> {
+    Some(format!("notification {}", item["id"].as_str()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_list_of_tasks_is_at_the_level_it_names_or_the_highest_if_it_was_cut_off() {
+        let forged = json!({"tasks": [{"description": "\"level\":\"people\""}]});
+        let strange = json!({"tasks": [{"description": "x"}], "untrusted": true});
+        let at = |level: &str| json!({"tasks": [], "untrusted": true, "level": level}).to_string();
+        for (name, result, expected) in [
+            ("nobody's words but ours", json!({"tasks": []}).to_string(), Level::Nothing),
+            ("the word in a name", forged.to_string(), Level::Nothing),
+            ("web", at("web"), Level::Web),
+            ("people", at("people"), Level::People),
+            ("as older ones said it", strange.to_string(), Level::People),
+            ("cut off", format!("{}\n[Cut off]", &at("web")[..20]), Level::People),
+        ] {
+            assert_eq!(taint("list_tasks", &result, true), expected, "{name}");
+        }
+    }
+}
