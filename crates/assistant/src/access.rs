@@ -4,6 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 
 /// What the platform lets us do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,13 +16,34 @@ pub enum Access {
     Silent(String),
 }
 
-impl Access {
-    /// One word for scripts.
-    pub fn name(&self) -> &'static str {
+/// What is known of a permission, in one word for scripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AccessState {
+    Granted,
+    Denied,
+    Unknown,
+    /// There is nothing here that could be allowed.
+    Unsupported,
+}
+
+impl AccessState {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Granted => "granted",
-            Self::Denied(_) => "denied",
-            Self::Silent(_) => "unknown",
+            Self::Denied => "denied",
+            Self::Unknown => "unknown",
+            Self::Unsupported => "unsupported",
+        }
+    }
+}
+
+impl Access {
+    pub fn state(&self) -> AccessState {
+        match self {
+            Self::Granted => AccessState::Granted,
+            Self::Denied(_) => AccessState::Denied,
+            Self::Silent(_) => AccessState::Unknown,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use kai_assistant::MIGRATIONS;
-use kai_assistant::agent::conversation;
+use kai_assistant::agent::conversation::{self, Kind};
 use kai_assistant::agent::{Asking, Driver, Event, Face, Ready};
 use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::db::{Db, DbError};
@@ -138,7 +138,7 @@ impl Stage {
     fn reports(&self) -> Vec<String> {
         let read = |tx: &rusqlite::Transaction<'_>| {
             let all = conversation::list(tx)?;
-            assert!(all.len() <= 1 && all.iter().all(|one| one.kind == "heartbeat"), "{all:?}");
+            assert!(all.len() <= 1 && all.iter().all(|one| one.kind == Kind::Heartbeat), "{all:?}");
             all.iter().map(|one| conversation::entries(tx, one.id)).collect::<Result<Vec<_>, DbError>>()
         };
         let text = |message: Message| match message {

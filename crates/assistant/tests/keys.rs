@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use kai_assistant::home::{
-    Destination, Home, HomeId, KeyError, Keyring, KeyringError, Passphrase, StoreKey, Unlock,
+    Destination, Home, HomeId, KeyError, KeyKind, Keyring, KeyringError, Passphrase, StoreKey, Unlock,
 };
 
 /// A keyring in memory that can be taken away.
@@ -62,7 +62,7 @@ fn a_new_home_gets_one_key_and_keeps_it() {
     let home = Home::at(folder.path()).unwrap();
     let plain = Unlock { keyring: None, passphrase: &nobody };
     let (file, key) = home.unlock(&plain).unwrap();
-    assert_eq!(file.place.name(), "file");
+    assert_eq!(file.place.kind(), KeyKind::File);
     assert_eq!(fs::metadata(home.key_file()).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(home.unlock(&plain).unwrap().1 == key);
 }
@@ -107,7 +107,7 @@ fn the_keyring_is_used_where_it_can_be_and_missed_when_it_is_gone() {
     let home = Home::at(folder.path()).unwrap();
     let pocket = Pocket::default();
     let (file, key) = home.unlock(&Unlock { keyring: Some(&pocket), passphrase: &nobody }).unwrap();
-    assert_eq!(file.place.name(), "keyring");
+    assert_eq!(file.place.kind(), KeyKind::Keyring);
     let written = fs::read_to_string(home.key_file()).unwrap();
     assert!(!written.contains(key.hex().as_str()), "the key is not in the file as well");
     let gone = home.unlock(&Unlock { keyring: None, passphrase: &nobody }).unwrap_err();
@@ -122,7 +122,7 @@ fn the_keyring_is_used_where_it_can_be_and_missed_when_it_is_gone() {
         .unwrap()
         .unlock(&Unlock { keyring: Some(&locked), passphrase: &nobody })
         .unwrap();
-    assert_eq!(file.place.name(), "file", "a locked keyring is not asked for a new key");
+    assert_eq!(file.place.kind(), KeyKind::File, "a locked keyring is not asked for a new key");
 }
 
 #[test]
@@ -135,15 +135,15 @@ fn a_key_moves_without_changing() {
     let kept = file.clone();
     let words = Passphrase::new("sésame".to_owned());
     let places = [
-        (Destination::Passphrase(&words), "passphrase"),
-        (Destination::File, "file"),
-        (Destination::Keyring(&pocket), "keyring"),
-        (Destination::Passphrase(&words), "passphrase"),
+        (Destination::Passphrase(&words), KeyKind::Passphrase),
+        (Destination::File, KeyKind::File),
+        (Destination::Keyring(&pocket), KeyKind::Keyring),
+        (Destination::Passphrase(&words), KeyKind::Passphrase),
     ];
-    for (to, name) in places {
+    for (to, kind) in places {
         file = home.move_key(&to, &file, &key, Some(&pocket)).unwrap();
-        assert_eq!(file.place.name(), name);
-        assert!(home.unlock(&with).unwrap().1 == key, "after moving to {name}");
+        assert_eq!(file.place.kind(), kind);
+        assert!(home.unlock(&with).unwrap().1 == key, "after moving to {kind:?}");
     }
     assert!(pocket.keys.borrow().is_empty(), "the keyring let go");
     let stale = home.move_key(&Destination::File, &kept, &key, Some(&pocket));

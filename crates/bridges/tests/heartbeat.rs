@@ -193,7 +193,7 @@ impl World {
 
     async fn outcomes(&self) -> Vec<String> {
         let log = self.poller.db.read(store::log).await.unwrap();
-        log.into_iter().rev().map(|logged| logged.outcome).collect()
+        log.into_iter().rev().map(|logged| logged.outcome.as_str().to_owned()).collect()
     }
 
     async fn die(&self) {

@@ -165,7 +165,7 @@ async fn a_failure_is_kept_and_retried_by_another_tap_only() {
     assert_eq!(world.door.settle().await.unwrap(), 0);
     assert_eq!(world.phone.sent_count(), 0, "nothing is tried again by itself");
     let sent = world.door.tap(tap_on(&failed).unwrap()).await.unwrap();
-    assert_eq!((sent.status.name(), sent.attempts, world.phone.sent_count()), ("SENT", 2, 1));
+    assert_eq!((sent.status.state().as_str(), sent.attempts, world.phone.sent_count()), ("SENT", 2, 1));
     assert_eq!(world.door.discard(sent.id).await.unwrap().id, sent.id);
     assert!(world.drafts().await.is_empty());
 }
@@ -204,10 +204,10 @@ async fn dying_while_sending_leaves_a_question_and_never_a_second_message() {
         }
         world.die().await;
         let unknown = world.draft(draft.id).await.unwrap();
-        assert_eq!(unknown.status.name(), "UNKNOWN", "{fate:?}");
+        assert_eq!(unknown.status.state().as_str(), "UNKNOWN", "{fate:?}");
         world.door.settle().await.unwrap();
         let settled = world.draft(draft.id).await.unwrap();
-        assert_eq!(settled.status.name(), expected, "{fate:?}, sent box {sent_box}");
+        assert_eq!(settled.status.state().as_str(), expected, "{fate:?}, sent box {sent_box}");
         assert_eq!(world.phone.sent_count(), left, "{fate:?}: nothing is sent again by itself");
     }
 }
@@ -221,10 +221,14 @@ async fn an_earlier_message_of_the_same_words_settles_nothing() {
     let second = world.stage("Hi").await.unwrap();
     world.phone.next_send(Fate::UnsureAndNotSent("No answer.".to_owned()));
     let unsure = world.door.tap(tap_on(&second).unwrap()).await.unwrap();
-    assert_eq!(unsure.status.name(), "UNKNOWN");
+    assert_eq!(unsure.status.state().as_str(), "UNKNOWN");
     assert_eq!(world.door.settle().await.unwrap(), 0);
     let again = world.door.tap(tap_on(&unsure).unwrap()).await.unwrap();
-    assert_eq!((again.status.name(), world.phone.sent_count()), ("SENT", 2), "the person may send it again");
+    assert_eq!(
+        (again.status.state().as_str(), world.phone.sent_count()),
+        ("SENT", 2),
+        "the person may send it again"
+    );
 }
 
 /// The same words to the same person, as answers to two messages; and other words, which take nothing from each other.
@@ -245,8 +249,8 @@ async fn what_another_draft_put_into_the_sent_box_settles_nothing() {
     world.phone.next_send(Fate::UnsureButSent("No answer.".to_owned()));
     world.door.tap(tap_on(&other).unwrap()).await.unwrap();
     assert_eq!(world.door.settle().await.unwrap(), 1);
-    assert_eq!(world.draft(second.id).await.unwrap().status.name(), "UNKNOWN", "it never left");
-    assert_eq!(world.draft(other.id).await.unwrap().status.name(), "SENT");
+    assert_eq!(world.draft(second.id).await.unwrap().status.state().as_str(), "UNKNOWN", "it never left");
+    assert_eq!(world.draft(other.id).await.unwrap().status.state().as_str(), "SENT");
 }
 
 /// What the store says of itself would have the person send it again.
@@ -267,7 +271,11 @@ async fn who_cannot_write_down_that_it_left_says_so() {
         }
         let said = world.door.tap(tap_on(&draft).unwrap()).await.unwrap_err().to_string();
         assert!(said.contains(word), "{said}");
-        assert_eq!(world.draft(draft.id).await.unwrap().status.name(), "UNKNOWN", "nobody sends it any more");
+        assert_eq!(
+            world.draft(draft.id).await.unwrap().status.state().as_str(),
+            "UNKNOWN",
+            "nobody sends it any more"
+        );
     }
 }
 
@@ -307,7 +315,7 @@ async fn what_the_person_writes_hours_later_settles_nothing() {
     let other = world.stage("Yes").await.unwrap();
     world.door.tap(tap_on(&other).unwrap()).await.unwrap();
     assert_eq!(world.door.settle().await.unwrap(), 0);
-    assert_eq!(world.draft(lost.id).await.unwrap().status.name(), "UNKNOWN");
+    assert_eq!(world.draft(lost.id).await.unwrap().status.state().as_str(), "UNKNOWN");
 }
 
 #[tokio::test]

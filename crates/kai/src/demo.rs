@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kai_assistant::db::DbError;
 use kai_assistant::heartbeat::Why;
+use kai_assistant::outbox::DraftState;
 use kai_assistant::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED};
 use kai_assistant::{notifications as shown, pending, sms as messages};
 use rusqlite::Transaction;
@@ -14,6 +15,7 @@ use tokio::sync::watch;
 
 use crate::app::App;
 use crate::call::demo::DemoCall;
+use crate::call::heartbeat::RunOutcome;
 use crate::call::json;
 use crate::commands::{heartbeat, notifications, sms};
 use crate::failure::Failure;
@@ -38,7 +40,7 @@ pub(crate) async fn prepare(app: &App) -> Result<(), Failure> {
         pending::clear(tx, messages::store::QUEUE).map(drop)
     };
     app.db.write(fresh).await.map_err(|error: DbError| error)?;
-    for draft in sms::drafts(app).await?.iter().filter(|draft| draft.status != "SENDING") {
+    for draft in sms::drafts(app).await?.iter().filter(|draft| draft.status != DraftState::Sending) {
         sms::discard(app, draft.id).await?;
     }
     sms::turn_reading_on(app).await?;
@@ -78,7 +80,7 @@ pub(crate) async fn story(app: Arc<App>, mut pages: watch::Receiver<usize>) {
 /// A heartbeat. The tick's own may be under way; then it is waited for.
 async fn look(app: &App) -> Result<(), Failure> {
     for _ in 0..PATIENCE {
-        if heartbeat::run(app, &app.around, Why::Asked).await?.outcome != "busy" {
+        if heartbeat::run(app, &app.around, Why::Asked).await?.outcome != RunOutcome::Busy {
             break;
         }
         tokio::time::sleep(NOTICED).await;

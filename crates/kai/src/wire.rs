@@ -94,7 +94,7 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
     });
     App {
         home,
-        key_place: key_file.place.name(),
+        key_place: key_file.place.kind(),
         home_id: key_file.home,
         toolbox,
         db,

@@ -18,6 +18,8 @@ use crate::commands::sms;
 use crate::commands::{chats, heartbeat};
 use crate::{answer, call, daemon};
 use kai_assistant::agent::Nobody;
+use kai_assistant::heartbeat::OutcomeKind;
+use kai_assistant::outbox::DraftState;
 
 #[tokio::test]
 async fn an_sms_arrives_is_answered_and_leaves_by_a_tap() {
@@ -46,7 +48,7 @@ async fn an_sms_arrives_is_answered_and_leaves_by_a_tap() {
     // The heartbeat looks at it by itself and has something to report. What it was shown does not wait any more.
     heartbeat::tick(&app).await;
     let status = heartbeat::status(&app).await.unwrap();
-    assert_eq!(status.last.map(|last| last.outcome).as_deref(), Some("report"));
+    assert_eq!(status.last.map(|last| last.outcome), Some(OutcomeKind::Report));
     let reports = chats::show(&app, ConversationId(status.report.unwrap())).await.unwrap();
     assert!(format!("{:?}", reports[0].message).contains("from +15550123"), "{reports:?}");
     assert!(sms::list(&app).await.unwrap().is_empty());
@@ -75,7 +77,7 @@ async fn an_sms_arrives_is_answered_and_leaves_by_a_tap() {
         attempts: shown.attempts,
     };
     let sent = sms::tap(&app, tap.clone()).await.unwrap();
-    assert_eq!(sent.status, "SENT");
+    assert_eq!(sent.status, DraftState::Sent);
     assert!(sms::tap(&app, tap).await.is_err());
     let left = phone.sent();
     assert_eq!(left.len(), 1);

@@ -63,12 +63,47 @@ impl Which {
     }
 }
 
+/// What a conversation is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "&'static str")]
+pub enum Kind {
+    Chat,
+    /// Where heartbeats and tasks say what they have to say.
+    Heartbeat,
+}
+
+impl Kind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Heartbeat => "heartbeat",
+        }
+    }
+
+    /// A file may come from anywhere: whatever is not a heartbeat's is a chat.
+    fn from_stored(stored: &str) -> Self {
+        if stored == Self::Heartbeat.as_str() { Self::Heartbeat } else { Self::Chat }
+    }
+}
+
+impl From<String> for Kind {
+    fn from(stored: String) -> Self {
+        Self::from_stored(&stored)
+    }
+}
+
+impl From<Kind> for &'static str {
+    fn from(kind: Kind) -> Self {
+        kind.as_str()
+    }
+}
+
 /// A line in the list of conversations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversation {
     pub id: ConversationId,
     pub title: String,
-    pub kind: String,
+    pub kind: Kind,
     /// Epoch milliseconds.
     pub updated_at: i64,
     pub entries: u32,
@@ -111,7 +146,7 @@ impl Entry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Whole {
     pub title: String,
-    pub kind: String,
+    pub kind: Kind,
     pub created_at: i64,
     pub updated_at: i64,
     pub entries: Vec<Entry>,
@@ -137,7 +172,7 @@ impl Whole {
 
     /// What is kept of it from a model or a file.
     pub(crate) fn kept(&self, values: &Values) -> Kept {
-        Kept { codes: self.codes, hiding: hides(values), reports: self.kind == "heartbeat" }
+        Kept { codes: self.codes, hiding: hides(values), reports: self.kind == Kind::Heartbeat }
     }
 }
 
@@ -455,7 +490,7 @@ fn chosen(tx: &Transaction<'_>, condition: &str, words: &[String]) -> Result<Vec
         Ok(Conversation {
             id: ConversationId(row.get(0)?),
             title: row.get(1)?,
-            kind: row.get(2)?,
+            kind: Kind::from_stored(&row.get::<_, String>(2)?),
             updated_at: row.get(3)?,
             entries: row.get(4)?,
         })
@@ -488,7 +523,7 @@ fn with_entries(tx: &Transaction<'_>, id: ConversationId, head: Whole) -> Result
 fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
     let whole = Whole {
         title: row.get(1)?,
-        kind: row.get(2)?,
+        kind: Kind::from_stored(&row.get::<_, String>(2)?),
         created_at: row.get(3)?,
         updated_at: row.get(4)?,
         level: Level::of_stored(row.get(5)?),
@@ -563,10 +598,9 @@ fn put(tx: &Transaction<'_>, id: ConversationId, entry: &Entry) -> Result<(), Db
 
 /// Puts a conversation back as it was, under a new number.
 pub fn restore(tx: &Transaction<'_>, whole: &Whole) -> Result<ConversationId, DbError> {
-    let kind = if whole.kind == "heartbeat" { "heartbeat" } else { "chat" };
     tx.execute(
         "INSERT INTO conversations (kind, title, created_at, updated_at, level, codes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![kind, whole.title, whole.created_at, whole.updated_at, whole.level.stored(), whole.codes as i64],
+        params![whole.kind.as_str(), whole.title, whole.created_at, whole.updated_at, whole.level.stored(), whole.codes as i64],
     )?;
     let id = ConversationId(tx.last_insert_rowid());
     whole.entries.iter().try_for_each(|entry| put(tx, id, entry))?;

@@ -4,6 +4,7 @@
 //! of rounds, the same round again, a cycle of rounds.
 
 use kai_llm::{Message, Reply, ToolCall};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// What to do next.
@@ -23,7 +24,8 @@ pub enum Offer {
 }
 
 /// How a turn ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum End {
     Answered,
     OutOfRounds,

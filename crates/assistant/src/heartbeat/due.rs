@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use jiff::{SignedDuration, Timestamp, Zoned};
+use serde::{Deserialize, Serialize};
 
 /// What the person set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,8 @@ pub struct Standing {
 }
 
 /// May it run now, and if not, why not?
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Due {
     Now,
     Off,

@@ -10,6 +10,8 @@ pub mod due;
 pub mod prompt;
 pub mod store;
 
+use serde::{Deserialize, Serialize};
+
 use crate::db::Migration;
 
 pub use beat::{Beat, Beaten, Next, Why};
@@ -35,13 +37,44 @@ pub enum Outcome {
     Failed(String),
 }
 
-impl Outcome {
-    pub fn name(&self) -> &'static str {
+/// An [`Outcome`] without what was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeKind {
+    Report,
+    Ok,
+    NothingNew,
+    Failed,
+}
+
+impl OutcomeKind {
+    pub fn as_str(self) -> &'static str {
         match self {
-            Self::Report(_) => "report",
+            Self::Report => "report",
             Self::Ok => "ok",
             Self::NothingNew => "nothing_new",
-            Self::Failed(_) => "failed",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Only what [`Self::as_str`] says was ever stored.
+    pub(crate) fn from_stored(stored: &str) -> Self {
+        match stored {
+            "report" => Self::Report,
+            "ok" => Self::Ok,
+            "nothing_new" => Self::NothingNew,
+            _ => Self::Failed,
+        }
+    }
+}
+
+impl Outcome {
+    pub fn kind(&self) -> OutcomeKind {
+        match self {
+            Self::Report(_) => OutcomeKind::Report,
+            Self::Ok => OutcomeKind::Ok,
+            Self::NothingNew => OutcomeKind::NothingNew,
+            Self::Failed(_) => OutcomeKind::Failed,
         }
     }
 

@@ -5,8 +5,8 @@ use jiff::civil::Date;
 use rusqlite::{Row, Transaction, params};
 use sha2::{Digest, Sha256};
 
-use super::Outcome;
 use super::due::Standing;
+use super::{Outcome, OutcomeKind};
 use crate::db::DbError;
 use crate::hex;
 
@@ -28,7 +28,7 @@ const TOLD: u32 = 3;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logged {
     pub at: Timestamp,
-    pub outcome: String,
+    pub outcome: OutcomeKind,
     pub reason: String,
     pub tokens: u64,
     /// The server did not say all of them.
@@ -101,7 +101,7 @@ pub(super) fn record(
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         params![
             now.as_millisecond(),
-            outcome.name(),
+            outcome.kind().as_str(),
             reason,
             report,
             number(cost.tokens),
@@ -151,7 +151,7 @@ pub fn log(tx: &Transaction<'_>) -> Result<Vec<Logged>, DbError> {
         let number = |column| row.get::<_, i64>(column).map(|n| u64::try_from(n).unwrap_or_default());
         Ok(Logged {
             at: Timestamp::from_millisecond(row.get(0)?).unwrap_or_default(),
-            outcome: row.get(1)?,
+            outcome: OutcomeKind::from_stored(&row.get::<_, String>(1)?),
             reason: row.get(2)?,
             tokens: number(3)?,
             ms: number(4)?,

@@ -49,13 +49,32 @@ impl std::fmt::Debug for SecretHex {
     }
 }
 
-impl KeyPlace {
+/// A [`KeyPlace`] without anything secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyKind {
+    File,
+    Keyring,
+    Passphrase,
+}
+
+impl KeyKind {
     /// The word for it that people see.
-    pub fn name(&self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
-            Self::File { .. } => "file",
+            Self::File => "file",
             Self::Keyring => "keyring",
-            Self::Passphrase(_) => "passphrase",
+            Self::Passphrase => "passphrase",
+        }
+    }
+}
+
+impl KeyPlace {
+    pub fn kind(&self) -> KeyKind {
+        match self {
+            Self::File { .. } => KeyKind::File,
+            Self::Keyring => KeyKind::Keyring,
+            Self::Passphrase(_) => KeyKind::Passphrase,
         }
     }
 }
@@ -153,7 +172,7 @@ impl Home {
         old: Option<&dyn Keyring>,
     ) -> Result<KeyFile, KeyError> {
         let _setup = self.lock_setup().map_err(|cause| KeyError::File { path: self.dir.clone(), cause })?;
-        let now = self.read_key_file()?.filter(|now| now.place.name() == from.place.name());
+        let now = self.read_key_file()?.filter(|now| now.place.kind() == from.place.kind());
         let now = now.ok_or(KeyError::Moved)?;
         let noted = self.read_note(&now, old)?;
         let place = match to {

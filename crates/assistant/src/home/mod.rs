@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-pub use key::{Destination, HomeId, KeyFile, KeyPlace, Keyring, KeyringError, Unlock};
+pub use key::{Destination, HomeId, KeyFile, KeyKind, KeyPlace, Keyring, KeyringError, Unlock};
 pub use note::LedgerEnd;
 pub use passphrase::{Passphrase, Sealed};
 pub use secret::{KeyError, StoreKey};

@@ -4,6 +4,7 @@
 use jiff::{SignedDuration, Timestamp};
 use kai_llm::Place;
 use rusqlite::{Row, Transaction, params};
+use serde::{Deserialize, Serialize};
 
 use super::Candidate;
 use crate::db::DbError;
@@ -16,25 +17,21 @@ pub struct Window {
 }
 
 /// Why a window is taken to be as large as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WindowSource {
+    /// The person set it.
     Set,
+    /// The server told it.
     Server,
+    /// A refusal told it.
+    #[serde(rename = "refusal")]
     Learned,
+    #[default]
     Preset,
 }
 
 impl WindowSource {
-    /// As `kai models list --json` says it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Set => "set",
-            Self::Server => "server",
-            Self::Learned => "refusal",
-            Self::Preset => "preset",
-        }
-    }
-
     /// As people read it.
     pub fn in_words(self) -> &'static str {
         match self {

@@ -223,7 +223,7 @@ impl Door {
                 return Err(Refused::Sending);
             }
             store::delete(tx, id)?;
-            let status = draft.status.name().to_owned();
+            let status = draft.status.state().as_str().to_owned();
             ledger::append(tx, &Record::Discarded { draft: id.0, status }, now)?;
             Ok(draft)
         };
@@ -275,7 +275,7 @@ fn open(tx: &Transaction<'_>, tap: &Tap, now: Timestamp) -> Result<(Approved, At
         (Status::Sending, _) => return Err(Refused::Sending),
         (Status::Sent(_), _) => return Err(Refused::Sent),
         (status, act) if Act::fitting(status) == Some(act) => {}
-        (status, _) => return Err(Refused::NotNow(status.name())),
+        (status, _) => return Err(Refused::NotNow(status.state().as_str())),
     }
     if draft.digest() != tap.shown || draft.attempts != tap.attempts {
         return Err(Refused::Changed);
@@ -295,7 +295,7 @@ fn close(tx: &Transaction<'_>, attempt: Attempt, status: &Status, now: Timestamp
 
 fn record(tx: &Transaction<'_>, attempt: Attempt, status: &Status, now: Timestamp) -> Result<(), DbError> {
     store::end(tx, attempt, status)?;
-    let outcome = status.name().to_owned();
+    let outcome = status.state().as_str().to_owned();
     ledger::append(tx, &Record::Sent { draft: attempt.draft.0, outcome }, now)
 }
 

@@ -96,14 +96,37 @@ pub enum Status {
     Unknown(String),
 }
 
-impl Status {
-    pub fn name(&self) -> &'static str {
+/// A [`Status`] without its reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum DraftState {
+    Pending,
+    Sending,
+    Sent,
+    Failed,
+    Unknown,
+}
+
+impl DraftState {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "PENDING",
             Self::Sending => "SENDING",
-            Self::Sent(_) => "SENT",
-            Self::Failed(_) => "FAILED",
-            Self::Unknown(_) => "UNKNOWN",
+            Self::Sent => "SENT",
+            Self::Failed => "FAILED",
+            Self::Unknown => "UNKNOWN",
+        }
+    }
+}
+
+impl Status {
+    pub fn state(&self) -> DraftState {
+        match self {
+            Self::Pending => DraftState::Pending,
+            Self::Sending => DraftState::Sending,
+            Self::Sent(_) => DraftState::Sent,
+            Self::Failed(_) => DraftState::Failed,
+            Self::Unknown(_) => DraftState::Unknown,
         }
     }
 
@@ -116,12 +139,35 @@ impl Status {
     }
 }
 
+/// Who staged a draft.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DraftOrigin {
+    Command,
+    Chat,
+    Heartbeat,
+    Task,
+}
+
+impl DraftOrigin {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Command => "command",
+            Self::Chat => "chat",
+            Self::Heartbeat => "heartbeat",
+            Self::Task => "task",
+        }
+    }
+}
+
 impl Draft {
-    /// Where it came from, in one word: a chat without a conversation was a call by hand.
-    pub fn came_from(&self) -> &'static str {
+    /// Where it came from: a chat without a conversation was a call by hand.
+    pub fn came_from(&self) -> DraftOrigin {
         match (self.origin, self.conversation) {
-            (RunKind::Chat, 0) => "command",
-            (origin, _) => origin_name(origin),
+            (RunKind::Chat, 0) => DraftOrigin::Command,
+            (RunKind::Chat, _) => DraftOrigin::Chat,
+            (RunKind::Heartbeat, _) => DraftOrigin::Heartbeat,
+            (RunKind::Task, _) => DraftOrigin::Task,
         }
     }
 

@@ -162,7 +162,7 @@ fn draft(row: &Row<'_>) -> rusqlite::Result<Draft> {
 pub(super) fn set_status(tx: &Transaction<'_>, id: DraftId, status: &Status) -> Result<(), DbError> {
     tx.prepare_cached("UPDATE drafts SET status = ?2, reason = ?3 WHERE id = ?1")?.execute(params![
         id.0,
-        status.name(),
+        status.state().as_str(),
         status.reason().unwrap_or_default()
     ])?;
     Ok(())

@@ -314,7 +314,7 @@ impl DraftStaged {
     fn of(draft: Draft) -> Self {
         Self {
             draft_id: draft.id.0,
-            status: draft.status.name(),
+            status: draft.status.state().as_str(),
             to: draft.to,
             body: draft.body,
             in_reply_to: draft.in_reply_to.map(SmsId),
@@ -502,7 +502,7 @@ impl Tool for CheckDrafts {
         let drafts = self.db.read(move |tx| door::drafts(tx, now)).await?;
         let fate = |draft: Draft| DraftFate {
             id: draft.id.0,
-            status: draft.status.name(),
+            status: draft.status.state().as_str(),
             reason: draft.status.reason().map(str::to_owned),
             to: draft.to,
         };

@@ -63,6 +63,25 @@ pub enum Trigger {
     Heartbeat,
 }
 
+/// A [`Trigger`] without its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum TriggerKind {
+    Time,
+    Cron,
+    Heartbeat,
+}
+
+impl TriggerKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Time => "TIME",
+            Self::Cron => "CRON",
+            Self::Heartbeat => "HEARTBEAT",
+        }
+    }
+}
+
 /// When it comes next, and when and where that was found out: clocks are set, and people travel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Next {
@@ -117,11 +136,11 @@ pub enum Outcome {
 }
 
 impl Trigger {
-    pub fn name(&self) -> &'static str {
+    pub fn kind(&self) -> TriggerKind {
         match self {
-            Self::Time(_) => "TIME",
-            Self::Cron(_) => "CRON",
-            Self::Heartbeat => "HEARTBEAT",
+            Self::Time(_) => TriggerKind::Time,
+            Self::Cron(_) => TriggerKind::Cron,
+            Self::Heartbeat => TriggerKind::Heartbeat,
         }
     }
 

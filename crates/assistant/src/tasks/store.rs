@@ -85,7 +85,7 @@ pub fn add(tx: &Transaction<'_>, new: &NewTask, now: Timestamp, zone: &TimeZone)
         return Err(AddError::HeartbeatFull);
     }
     let (execute_at, cron) = columns(&new.trigger);
-    let kind = new.trigger.name();
+    let kind = new.trigger.kind().as_str();
     tx.execute(
         "INSERT INTO tasks (description, prompt, kind, execute_at, cron, missed, level, status, created_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'PENDING', ?8)",
@@ -337,7 +337,7 @@ pub fn restore(tx: &Transaction<'_>, task: &Task, runs: &[TaskRun]) -> Result<()
             task.id.0,
             task.description,
             task.prompt,
-            task.trigger.name(),
+            task.trigger.kind().as_str(),
             execute_at,
             cron,
             task.missed.as_str(),

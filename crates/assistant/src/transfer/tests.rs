@@ -88,7 +88,7 @@ fn whole(said: &[String]) -> Whole {
         .push(entry(Message::Assistant { text: "a".into(), calls: vec![call], signature: None }, Some("m")));
     Whole {
         title: "A title".into(),
-        kind: "chat".into(),
+        kind: crate::agent::conversation::Kind::Chat,
         created_at: 3,
         updated_at: 9,
         entries,

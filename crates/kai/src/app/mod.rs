@@ -15,7 +15,7 @@ use kai_assistant::db::{Db, DbError};
 use kai_assistant::device::alarm::Ringer;
 use kai_assistant::device::shell::Sandbox;
 use kai_assistant::device::{Notifier, Opener};
-use kai_assistant::home::{Home, HomeId};
+use kai_assistant::home::{Home, HomeId, KeyKind};
 use kai_assistant::manifest::Manifest;
 use kai_assistant::settings::{self, LANGUAGE, Values};
 use kai_assistant::toolbox::Toolbox;
@@ -35,8 +35,8 @@ use crate::caller_env::CallerEnv;
 pub(crate) struct App {
     pub(crate) home: Home,
     pub(crate) home_id: HomeId,
-    /// Where the key lies: "file", "keyring" or "passphrase".
-    pub(crate) key_place: &'static str,
+    /// Where the key lies.
+    pub(crate) key_place: KeyKind,
     pub(crate) db: Db,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) toolbox: Toolbox,

@@ -1,6 +1,7 @@
 //! What commands hear of conversations and answers.
 
 use kai_assistant::agent::conversation::{Conversation, ConversationId};
+use kai_assistant::agent::turn::End;
 use serde::{Deserialize, Serialize};
 
 /// What `kai ask` comes back with.
@@ -9,8 +10,8 @@ pub(crate) struct AskAnswer {
     pub(crate) text: String,
     pub(crate) chat: ConversationId,
     pub(crate) answered_by: String,
-    /// `answered`, or why the tools were stopped: `out_of_rounds`, `repeating`.
-    pub(crate) end: String,
+    /// Why it ended.
+    pub(crate) end: End,
     /// The model ran out of room for its answer.
     pub(crate) cut_off: bool,
     pub(crate) tokens_in: u64,

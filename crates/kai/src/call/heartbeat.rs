@@ -1,12 +1,37 @@
 //! What commands hear of heartbeats.
 
+use kai_assistant::heartbeat::OutcomeKind;
+use kai_assistant::heartbeat::due::Due;
 use serde::{Deserialize, Serialize};
+
+/// What became of a run that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RunOutcome {
+    Report,
+    Ok,
+    NothingNew,
+    Failed,
+    NotDue,
+    /// Another run is under way.
+    Busy,
+}
+
+impl From<OutcomeKind> for RunOutcome {
+    fn from(outcome: OutcomeKind) -> Self {
+        match outcome {
+            OutcomeKind::Report => Self::Report,
+            OutcomeKind::Ok => Self::Ok,
+            OutcomeKind::NothingNew => Self::NothingNew,
+            OutcomeKind::Failed => Self::Failed,
+        }
+    }
+}
 
 /// What a run came to, for commands.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Ran {
-    /// `report`, `ok`, `nothing_new`, `failed`, `not_due` or `busy`.
-    pub(crate) outcome: String,
+pub(crate) struct HeartbeatRan {
+    pub(crate) outcome: RunOutcome,
     pub(crate) reason: Option<String>,
     pub(crate) report: Option<String>,
 }
@@ -28,7 +53,7 @@ pub(crate) struct LogRow {
     /// Epoch milliseconds.
     pub(crate) at: i64,
     pub(crate) at_local: String,
-    pub(crate) outcome: String,
+    pub(crate) outcome: OutcomeKind,
     pub(crate) reason: Option<String>,
     pub(crate) tokens: u64,
     /// The server did not say all of them.
@@ -45,8 +70,8 @@ pub(crate) struct HeartbeatStatus {
     pub(crate) interval: u32,
     pub(crate) active_start: u32,
     pub(crate) active_end: u32,
-    /// Now, or why not: `now`, `off`, `asleep`, `not_yet`, `over_budget`.
-    pub(crate) due: String,
+    /// Now, or why not.
+    pub(crate) due: Due,
     pub(crate) last: Option<LogRow>,
     /// The conversation of a report that nobody has looked at.
     pub(crate) report: Option<i64>,

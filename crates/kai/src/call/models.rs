@@ -1,5 +1,7 @@
 //! What commands ask about models, and the rows that come back.
 
+use kai_assistant::models::Origin;
+use kai_assistant::models::window::WindowSource;
 use serde::{Deserialize, Serialize};
 
 /// A model as it was typed.
@@ -24,17 +26,37 @@ pub(crate) struct ModelRow {
     pub(crate) model: String,
     pub(crate) ready: bool,
     pub(crate) why_not: Option<String>,
-    /// "added", "environment", "found" or "demo".
-    pub(crate) origin: String,
+    pub(crate) origin: ModelOrigin,
     pub(crate) local: bool,
     /// Of the key itself nothing is ever told.
     pub(crate) has_key: bool,
     /// Tokens of context that Kai takes the model to have.
     #[serde(default)]
     pub(crate) context: usize,
-    /// Why: "set" (by the person), "server" (told by it), "refusal" (learned from one) or "preset".
+    /// Why it is that many.
     #[serde(default)]
-    pub(crate) context_from: String,
+    pub(crate) context_from: WindowSource,
+}
+
+/// Where a model comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ModelOrigin {
+    Added,
+    Environment,
+    Found,
+    /// It plays the demo's script.
+    Demo,
+}
+
+impl From<Origin> for ModelOrigin {
+    fn from(origin: Origin) -> Self {
+        match origin {
+            Origin::Added => Self::Added,
+            Origin::Environment => Self::Environment,
+            Origin::Found => Self::Found,
+        }
+    }
 }
 
 /// What `kai models remove` did.

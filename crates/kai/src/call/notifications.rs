@@ -1,5 +1,6 @@
 //! What commands ask about notifications, and the rows that come back.
 
+use kai_assistant::access::AccessState;
 use kai_assistant::notifications::NotificationId;
 use kai_assistant::notifications::store::Gap;
 use serde::{Deserialize, Serialize};
@@ -27,15 +28,25 @@ pub(crate) enum NotificationsCall {
     Known,
 }
 
+/// What the listener does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ListenerState {
+    Off,
+    /// It was turned on and waits for access.
+    Waiting,
+    Listening,
+    /// It is on, and nothing is heard.
+    Inactive,
+}
+
 /// How reading notifications stands; the part of `kai status --json` that is about them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NotificationsStatus {
     pub(crate) supported: bool,
     pub(crate) enabled: bool,
-    /// "off", "waiting" (for access), "listening", or "inactive" (on, and nothing is heard).
-    pub(crate) state: String,
-    /// "granted", "denied" or "unknown".
-    pub(crate) access: String,
+    pub(crate) state: ListenerState,
+    pub(crate) access: AccessState,
     pub(crate) bridge: Option<String>,
     pub(crate) queued: u32,
     /// Let go because too many came, since the last heartbeat.

@@ -1,7 +1,8 @@
 //! What commands ask about SMS and drafts, and the rows that come back.
 
-use kai_assistant::outbox::DraftId;
+use kai_assistant::access::AccessState;
 use kai_assistant::outbox::door::Act;
+use kai_assistant::outbox::{Channel, DraftId, DraftOrigin, DraftState};
 use kai_assistant::sms::SmsId;
 use kai_assistant::untrusted::Untrusted;
 use serde::{Deserialize, Serialize};
@@ -71,7 +72,7 @@ pub(crate) struct SmsStatus {
     pub(crate) supported: bool,
     pub(crate) enabled: bool,
     pub(crate) send_enabled: bool,
-    pub(crate) access: String,
+    pub(crate) access: AccessState,
     pub(crate) queued: u32,
     pub(crate) dropped: u32,
     pub(crate) bridge: Option<String>,
@@ -113,14 +114,14 @@ impl SmsStatus {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct DraftRow {
     pub(crate) id: DraftId,
-    pub(crate) channel: String,
+    pub(crate) channel: Channel,
     pub(crate) to: String,
     pub(crate) body: String,
     /// The text with everything that cannot be seen spelled out.
     pub(crate) body_shown: String,
-    pub(crate) status: String,
+    pub(crate) status: DraftState,
     pub(crate) reason: Option<String>,
-    pub(crate) origin: String,
+    pub(crate) origin: DraftOrigin,
     /// Epoch milliseconds.
     pub(crate) created_at: i64,
     pub(crate) created_local: String,

@@ -1,5 +1,6 @@
 //! What `kai status` tells.
 
+use kai_assistant::home::KeyKind;
 use serde::{Deserialize, Serialize};
 
 use crate::call::heartbeat::HeartbeatStatus;
@@ -17,7 +18,7 @@ pub(crate) struct Status {
     pub(crate) home: String,
     /// Nothing in it is real.
     pub(crate) demo: bool,
-    pub(crate) key: String,
+    pub(crate) key: KeyKind,
     pub(crate) daemon: DaemonStatus,
     /// The model that is asked first; `None` when none is set up.
     pub(crate) model: Option<ModelRow>,

@@ -1,7 +1,7 @@
 //! Rows of tasks and of their runs.
 
 use kai_assistant::gate::Level;
-use kai_assistant::tasks::{Missed, Status, TaskId};
+use kai_assistant::tasks::{Missed, Outcome, Status, TaskId, TriggerKind};
 use serde::{Deserialize, Serialize};
 
 /// A row of `kai tasks list`.
@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct TaskRow {
     pub(crate) id: TaskId,
     pub(crate) description: String,
-    /// `TIME`, `CRON` or `HEARTBEAT`.
-    pub(crate) trigger: String,
+    pub(crate) trigger: TriggerKind,
     /// The trigger as people say it.
     pub(crate) readable: String,
     /// Epoch milliseconds.
@@ -41,8 +40,8 @@ pub(crate) struct RunRow {
     pub(crate) due_at: i64,
     pub(crate) started_at: i64,
     pub(crate) started_local: String,
-    /// `OK`, `FAILED`, `INTERRUPTED` or `SKIPPED`; null while it is under way.
-    pub(crate) outcome: Option<String>,
+    /// `None` while it is under way.
+    pub(crate) outcome: Option<Outcome>,
     pub(crate) reason: String,
     pub(crate) tokens: u64,
     pub(crate) ms: u64,

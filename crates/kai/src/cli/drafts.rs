@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use kai_assistant::legible::{folded, spelled_out};
-use kai_assistant::outbox::DraftId;
+use kai_assistant::outbox::{DraftId, DraftState};
 use kai_assistant::sms::SmsId;
 use serde_json::json;
 
@@ -87,23 +87,27 @@ impl Cli {
         match *command {
             DraftsCommand::List => self.show(Call::Sms(SmsCall::Drafts), |rows: &Vec<_>| drafts(rows)),
             DraftsCommand::Show { id } => self.show(Call::Sms(SmsCall::Draft { id: DraftId(id) }), draft),
-            DraftsCommand::Send { id } => self.tap(DraftId(id), &["PENDING", "UNKNOWN"]),
-            DraftsCommand::Retry { id } => self.tap(DraftId(id), &["FAILED", "UNKNOWN"]),
-            DraftsCommand::Discard { id } => {
-                self.take_away(DraftId(id), &["PENDING", "FAILED", "UNKNOWN"], "Discarded")
+            DraftsCommand::Send { id } => self.tap(DraftId(id), &[DraftState::Pending, DraftState::Unknown]),
+            DraftsCommand::Retry { id } => self.tap(DraftId(id), &[DraftState::Failed, DraftState::Unknown]),
+            DraftsCommand::Discard { id } => self.take_away(
+                DraftId(id),
+                &[DraftState::Pending, DraftState::Failed, DraftState::Unknown],
+                "Discarded",
+            ),
+            DraftsCommand::Dismiss { id } => {
+                self.take_away(DraftId(id), &[DraftState::Sent, DraftState::Unknown], "Dismissed")
             }
-            DraftsCommand::Dismiss { id } => self.take_away(DraftId(id), &["SENT", "UNKNOWN"], "Dismissed"),
         }
     }
 
     /// What the person saw is what the tap carries; what changed meanwhile is refused.
-    fn tap(&self, id: DraftId, fitting: &[&str]) -> Result<ExitCode, Failure> {
+    fn tap(&self, id: DraftId, fitting: &[DraftState]) -> Result<ExitCode, Failure> {
         let row: DraftRow = self.caller.ask(Call::Sms(SmsCall::Draft { id }))?;
-        let button = match row.status.as_str() {
+        let button = match row.status {
             status if !fitting.contains(&status) => return Err(wrong_state(&row)),
-            "PENDING" => Button::Send,
-            "FAILED" => Button::Retry,
-            _ => Button::SendAgain,
+            DraftState::Pending => Button::Send,
+            DraftState::Failed => Button::Retry,
+            DraftState::Unknown | DraftState::Sending | DraftState::Sent => Button::SendAgain,
         };
         // Who does not see it cannot approve it.
         if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
@@ -117,12 +121,12 @@ impl Cli {
         let call = TapCall { id, button, shown: row.digest, attempts: row.attempts };
         let row: DraftRow = self.caller.ask(Call::Sms(SmsCall::Tap(call)))?;
         self.print(&row, outcome);
-        Ok(ExitCode::from(u8::from(row.status != "SENT")))
+        Ok(ExitCode::from(u8::from(row.status != DraftState::Sent)))
     }
 
-    fn take_away(&self, id: DraftId, fitting: &[&str], verb: &str) -> Result<ExitCode, Failure> {
+    fn take_away(&self, id: DraftId, fitting: &[DraftState], verb: &str) -> Result<ExitCode, Failure> {
         let row: DraftRow = self.caller.ask(Call::Sms(SmsCall::Draft { id }))?;
-        if !fitting.contains(&row.status.as_str()) {
+        if !fitting.contains(&row.status) {
             return Err(wrong_state(&row));
         }
         self.tell(
@@ -135,20 +139,25 @@ impl Cli {
 
 fn wrong_state(row: &DraftRow) -> Failure {
     let id = row.id.0;
-    Failure::failed(match row.status.as_str() {
-        "SENDING" => format!("Draft {id} is being sent right now; it cannot be stopped any more."),
-        "SENT" => format!("Draft {id} was sent already. Take it away with: kai drafts dismiss {id}"),
-        "FAILED" => format!("Draft {id} failed. Try again with: kai drafts retry {id}"),
-        "PENDING" => format!("Draft {id} waits. Send it with kai drafts send {id}, or discard it."),
-        _ => format!(
+    Failure::failed(match row.status {
+        DraftState::Sending => format!("Draft {id} is being sent right now; it cannot be stopped any more."),
+        DraftState::Sent => {
+            format!("Draft {id} was sent already. Take it away with: kai drafts dismiss {id}")
+        }
+        DraftState::Failed => format!("Draft {id} failed. Try again with: kai drafts retry {id}"),
+        DraftState::Pending => format!("Draft {id} waits. Send it with kai drafts send {id}, or discard it."),
+        DraftState::Unknown => format!(
             "Draft {id} may have been sent. kai drafts send {id} sends it again, dismiss takes it away."
         ),
     })
 }
 
 fn asked(row: &DraftRow) -> bool {
-    let again =
-        if row.status == "UNKNOWN" { "It may have been sent already. Send it again?" } else { "Send it?" };
+    let again = if row.status == DraftState::Unknown {
+        "It may have been sent already. Send it again?"
+    } else {
+        "Send it?"
+    };
     let asked = told(row, &folded(&row.body), folded);
     let padded = if folded(&row.body) == row.body_shown {
         String::new()
@@ -206,7 +215,7 @@ fn drafts(rows: &[DraftRow]) -> String {
         let reason = row.reason.as_deref().map(|why| format!(" ({})", visible(why))).unwrap_or_default();
         (
             row.id.0.to_string(),
-            format!("{:<8} to {}: {}{reason}", row.status, visible(&row.to), visible(&row.body)),
+            format!("{:<8} to {}: {}{reason}", row.status.as_str(), visible(&row.to), visible(&row.body)),
         )
     };
     let answered = |row: &DraftRow| {
@@ -227,9 +236,9 @@ fn told(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> String {
     let mut text = format!(
         "Draft {} ({}{}) from a {}, {}{reply}\nTo: {}\n",
         row.id.0,
-        row.status,
+        row.status.as_str(),
         row.reason.as_deref().map(|why| format!(": {}", visible(why))).unwrap_or_default(),
-        row.origin,
+        row.origin.as_str(),
         row.created_local,
         visible(&row.to)
     );
@@ -247,9 +256,11 @@ fn quote(shown: &str) -> String {
 fn outcome(row: &DraftRow) -> String {
     let to = visible(&row.to);
     let why = row.reason.as_deref().map(visible).unwrap_or_default();
-    match row.status.as_str() {
-        "SENT" => format!("The phone took the message to {to}. {why}\n").replace(". \n", ".\n"),
-        "FAILED" => format!("The message to {to} was not sent: {why}\n"),
-        _ => format!("The message to {to} may have been sent: {why}\n"),
+    match row.status {
+        DraftState::Sent => format!("The phone took the message to {to}. {why}\n").replace(". \n", ".\n"),
+        DraftState::Failed => format!("The message to {to} was not sent: {why}\n"),
+        DraftState::Pending | DraftState::Sending | DraftState::Unknown => {
+            format!("The message to {to} may have been sent: {why}\n")
+        }
     }
 }

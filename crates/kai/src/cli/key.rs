@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use kai_assistant::home::{Destination, Home, KeyPlace, Passphrase};
+use kai_assistant::home::{Destination, Home, KeyKind, KeyPlace, Passphrase};
 
 use super::args::{KeyCommand, KeyDestination};
 use crate::failure::Failure;
@@ -12,17 +12,19 @@ use crate::terminal::out;
 
 pub(super) fn run(home: &Home, keys: Keys, command: &KeyCommand, json: bool) -> Result<ExitCode, Failure> {
     let place = match command {
-        KeyCommand::Show => keys.unlock(home)?.0.place.name(),
+        KeyCommand::Show => keys.unlock(home)?.0.place.kind(),
         KeyCommand::Move { to } => relocate(home, keys, *to)?,
     };
     if json {
         out::json(&serde_json::json!({"key": place}));
     } else {
         out::line(match place {
-            "keyring" => "The key lies in the desktop keyring.",
-            "passphrase" => "The key is locked with a passphrase.",
-            _ if home.key_too_open().is_some() => "The key is in kai.key, which other users can open.",
-            _ => "The key is in kai.key, which only you can read.",
+            KeyKind::Keyring => "The key lies in the desktop keyring.",
+            KeyKind::Passphrase => "The key is locked with a passphrase.",
+            KeyKind::File if home.key_too_open().is_some() => {
+                "The key is in kai.key, which other users can open."
+            }
+            KeyKind::File => "The key is in kai.key, which only you can read.",
         });
         if home.key_too_open().is_some() {
             out::note(&format!("Close it to others: chmod 600 {}", home.key_file().display()));
@@ -31,7 +33,7 @@ pub(super) fn run(home: &Home, keys: Keys, command: &KeyCommand, json: bool) -> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn relocate(home: &Home, keys: Keys, to: KeyDestination) -> Result<&'static str, Failure> {
+fn relocate(home: &Home, keys: Keys, to: KeyDestination) -> Result<KeyKind, Failure> {
     let (from, key) = keys.unlock(home)?;
     let (ring, passphrase);
     let destination = match to {
@@ -48,7 +50,7 @@ fn relocate(home: &Home, keys: Keys, to: KeyDestination) -> Result<&'static str,
     };
     let old = keyring();
     let moved = home.move_key(&destination, &from, &key, old.as_deref())?;
-    Ok(moved.place.name())
+    Ok(moved.place.kind())
 }
 
 fn new_passphrase(keys: Keys, from: &KeyPlace) -> Result<Passphrase, Failure> {

@@ -40,7 +40,7 @@ use crate::call::Call;
 #[cfg(feature = "foss")]
 use crate::call::chats::CodesAnswer;
 use crate::call::doctor::Check;
-use crate::call::heartbeat::{DryRun, Ran};
+use crate::call::heartbeat::{DryRun, HeartbeatRan};
 use crate::call::ledger::{LedgerCall, LedgerCheck};
 use crate::call::models::{ModelRemoved, ModelRow, ModelTest, NewModel};
 #[cfg(feature = "foss")]
@@ -251,7 +251,7 @@ impl Cli {
     fn heartbeat(&self, command: &HeartbeatCommand) -> Result<ExitCode, Failure> {
         match command {
             HeartbeatCommand::Run { force } => {
-                let ran: Ran = self.caller.ask(Call::HeartbeatRun { force: *force })?;
+                let ran: HeartbeatRan = self.caller.ask(Call::HeartbeatRun { force: *force })?;
                 if let Some(why) = show::did_not_run(&ran) {
                     if self.json {
                         out::json(&ran);

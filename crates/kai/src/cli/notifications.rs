@@ -9,7 +9,7 @@ use super::asking::Cli;
 use super::{show, yes};
 use crate::call::Call;
 use crate::call::demo::DemoCall;
-use crate::call::notifications::{Forgotten, NotificationsCall, NotificationsStatus};
+use crate::call::notifications::{Forgotten, ListenerState, NotificationsCall, NotificationsStatus};
 use crate::cli::args::NotificationsCommand;
 use crate::commands::notifications::UNSUPPORTED;
 use crate::failure::Failure;
@@ -65,14 +65,16 @@ fn listed(ask: &Cli, all: bool) -> Result<ExitCode, Failure> {
 
 fn nothing_there(status: &NotificationsStatus, all: bool) -> String {
     let none = if all { "No notifications of the last day are kept" } else { "No notifications wait" };
-    let why = match status.state.as_str() {
+    let why = match status.state {
         _ if !status.supported => UNSUPPORTED.to_owned(),
-        "off" => "Reading notifications is off, so none arrive. Turn it on: \
+        ListenerState::Off => "Reading notifications is off, so none arrive. Turn it on: \
                   kai settings set notifications_enabled true"
             .to_owned(),
-        "listening" if all => format!("{none}."),
-        "listening" => format!("{none}. Those of the last day: kai notifications list --all"),
-        _ => format!("{none}. Notifications: {}", show::notifications(status)),
+        ListenerState::Listening if all => format!("{none}."),
+        ListenerState::Listening => format!("{none}. Those of the last day: kai notifications list --all"),
+        ListenerState::Waiting | ListenerState::Inactive => {
+            format!("{none}. Notifications: {}", show::notifications(status))
+        }
     };
     why + "\n"
 }

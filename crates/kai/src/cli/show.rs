@@ -2,23 +2,24 @@
 
 use kai_assistant::agent::conversation::Entry;
 use kai_assistant::gate::Level;
+use kai_assistant::heartbeat::OutcomeKind;
+use kai_assistant::heartbeat::due::Due;
 use kai_assistant::ledger::Record;
 use kai_assistant::legible::folded_line;
 use kai_assistant::memory::Memory;
 use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::models::is_unencrypted;
-use kai_assistant::models::window::WindowSource;
 use kai_assistant::tasks::{Missed, Status};
 use kai_llm::Message;
 
 use crate::call::alarms::AlarmRow;
 use crate::call::chats::ChatRow;
 use crate::call::doctor::{Check, Verdict};
-use crate::call::heartbeat::{DryRun, HeartbeatStatus, LogRow, Ran};
+use crate::call::heartbeat::{DryRun, HeartbeatRan, HeartbeatStatus, LogRow, RunOutcome};
 use crate::call::ledger::{LedgerCheck, LedgerRow};
-use crate::call::models::{ModelRow, ModelTest};
+use crate::call::models::{ModelOrigin, ModelRow, ModelTest};
 #[cfg(feature = "foss")]
-use crate::call::notifications::{GapRow, NotificationsStatus};
+use crate::call::notifications::{GapRow, ListenerState, NotificationsStatus};
 use crate::call::settings::{SettingRow, ToolRow};
 #[cfg(feature = "foss")]
 use crate::call::sms::SmsStatus;
@@ -46,7 +47,7 @@ pub(super) fn status(status: &crate::call::status::Status) -> String {
     #[cfg_attr(not(feature = "foss"), expect(unused_mut, reason = "the foss edition has more"))]
     let mut rows = vec![
         ("Kai".to_owned(), format!("{} ({} edition)", status.version, status.edition)),
-        ("Home".to_owned(), format!("{} (encrypted, key: {})", visible(&status.home), status.key)),
+        ("Home".to_owned(), format!("{} (encrypted, key: {})", visible(&status.home), status.key.as_str())),
         ("Daemon".to_owned(), daemon),
         ("Model".to_owned(), model),
         ("Heartbeat".to_owned(), heartbeat(&status.heartbeat)),
@@ -74,7 +75,7 @@ fn sms(sms: &SmsStatus) -> String {
         n => format!(", {n} older ones were dropped"),
     };
     let reading = if sms.enabled {
-        format!("on ({}), {} waiting{dropped}. {}", sms.access, sms.queued, visible(&sms.says))
+        format!("on ({}), {} waiting{dropped}. {}", sms.access.as_str(), sms.queued, visible(&sms.says))
     } else {
         "off".to_owned()
     };
@@ -130,31 +131,44 @@ fn heartbeat(beat: &HeartbeatStatus) -> String {
         return "off".to_owned();
     }
     let last = match &beat.last {
-        Some(row) => format!(", last {} ({})", row.at_local, row.outcome.replace('_', " ")),
+        Some(row) => format!(", last {} ({})", row.at_local, outcome_words(row.outcome)),
         None => ", none yet".to_owned(),
     };
-    let over = if beat.due == "over_budget" { "; today's tokens are spent" } else { "" };
+    let over = if beat.due == Due::OverBudget { "; today's tokens are spent" } else { "" };
     let lacks = beat.lacks.as_deref().map(|lacks| format!("; {}", visible(lacks))).unwrap_or_default();
     let report = beat.report.map(|id| format!("; a report waits: kai chats show {id}")).unwrap_or_default();
     let (every, start, end) = (beat.interval, beat.active_start, beat.active_end);
     format!("every {every} min from {start} to {end} h{last}{over}{report}{lacks}")
 }
 
-pub(super) fn ran(ran: &Ran) -> String {
-    match ran.outcome.as_str() {
-        "report" => format!("{}\n", paragraphs(ran.report.as_deref().unwrap_or_default())),
-        "nothing_new" => "Nothing is new, so no model was asked. (--force asks anyway.)\n".to_owned(),
-        _ => "Nothing needs your attention.\n".to_owned(),
+fn outcome_words(outcome: OutcomeKind) -> &'static str {
+    match outcome {
+        OutcomeKind::Report => "report",
+        OutcomeKind::Ok => "ok",
+        OutcomeKind::NothingNew => "nothing new",
+        OutcomeKind::Failed => "failed",
+    }
+}
+
+pub(super) fn ran(ran: &HeartbeatRan) -> String {
+    match ran.outcome {
+        RunOutcome::Report => format!("{}\n", paragraphs(ran.report.as_deref().unwrap_or_default())),
+        RunOutcome::NothingNew => {
+            "Nothing is new, so no model was asked. (--force asks anyway.)\n".to_owned()
+        }
+        RunOutcome::Ok | RunOutcome::Failed | RunOutcome::NotDue | RunOutcome::Busy => {
+            "Nothing needs your attention.\n".to_owned()
+        }
     }
 }
 
 /// Why there was no run, or none that was answered.
-pub(super) fn did_not_run(ran: &Ran) -> Option<String> {
+pub(super) fn did_not_run(ran: &HeartbeatRan) -> Option<String> {
     let reason = ran.reason.clone().unwrap_or_default();
-    match ran.outcome.as_str() {
-        "failed" => Some(format!("No answer: {reason}")),
-        "not_due" | "busy" => Some(reason),
-        _ => None,
+    match ran.outcome {
+        RunOutcome::Failed => Some(format!("No answer: {reason}")),
+        RunOutcome::NotDue | RunOutcome::Busy => Some(reason),
+        RunOutcome::Report | RunOutcome::Ok | RunOutcome::NothingNew => None,
     }
 }
 
@@ -175,7 +189,7 @@ pub(super) fn heartbeat_log(rows: &[LogRow]) -> String {
             format!("{} tokens", row.tokens)
         };
         let cost = if row.tokens > 0 { format!(" ({tokens}, {} ms)", row.ms) } else { String::new() };
-        (row.at_local.clone(), format!("{}{reason}{cost}", row.outcome.replace('_', " ")))
+        (row.at_local.clone(), format!("{}{reason}{cost}", outcome_words(row.outcome)))
     };
     columns(&rows.iter().map(row).collect::<Vec<_>>())
 }
@@ -343,7 +357,8 @@ pub(super) fn task(whole: &TaskWhole) -> String {
     let run = |run: &RunRow| {
         let reason =
             if run.reason.is_empty() { String::new() } else { format!(": {}", visible(&run.reason)) };
-        let outcome = run.outcome.as_deref().map_or_else(|| "under way".to_owned(), str::to_lowercase);
+        let outcome =
+            run.outcome.map_or_else(|| "under way".to_owned(), |outcome| outcome.as_str().to_lowercase());
         format!("  {}  {outcome}{reason} ({} tokens, {} ms)", spoken(&run.started_local), run.tokens, run.ms)
     };
     let runs = if whole.runs.is_empty() { "It has not run yet.\n" } else { "Last runs:\n" };
@@ -409,19 +424,21 @@ pub(super) fn models(rows: &[ModelRow]) -> String {
         return "No model is set up. Add one: kai models add --help\n".to_owned();
     }
     let row = |row: &ModelRow| {
-        let from = match row.origin.as_str() {
-            "environment" => ", key from the environment",
-            "found" => ", found by itself",
-            _ => "",
+        let from = match row.origin {
+            ModelOrigin::Environment => ", key from the environment",
+            ModelOrigin::Found => ", found by itself",
+            ModelOrigin::Added | ModelOrigin::Demo => "",
         };
         let leaves = match (row.local, is_unencrypted(&row.base_url)) {
             (true, _) => "on this machine",
             (false, false) => "leaves this machine",
             (false, true) => "leaves this machine, unencrypted",
         };
-        let context = match row.origin.as_str() {
-            "demo" => String::new(),
-            _ => format!("; context {} tokens, {}", grouped(row.context), context_from(&row.context_from)),
+        let context = match row.origin {
+            ModelOrigin::Demo => String::new(),
+            ModelOrigin::Added | ModelOrigin::Environment | ModelOrigin::Found => {
+                format!("; context {} tokens, {}", grouped(row.context), row.context_from.in_words())
+            }
         };
         let at = visible(&row.base_url);
         let about = format!("{} at {at}{from} ({leaves}{context})", visible(&row.model));
@@ -433,12 +450,6 @@ pub(super) fn models(rows: &[ModelRow]) -> String {
         (visible(&row.name), about + &state)
     };
     columns(&rows.iter().map(row).collect::<Vec<_>>())
-}
-
-fn context_from(name: &str) -> &'static str {
-    use WindowSource::{Learned, Preset, Server, Set};
-    let known = [Set, Server, Learned, Preset].into_iter().find(|source| source.name() == name);
-    known.unwrap_or(Preset).in_words()
 }
 
 pub(super) fn model_tests(tests: &[ModelTest]) -> String {
@@ -478,15 +489,15 @@ pub(super) fn notifications(status: &NotificationsStatus) -> String {
     let error = status.last_error.as_deref().or(status.hint.as_deref());
     let why = error.map(|why| format!(": {}", visible(why))).unwrap_or_default();
     let bridge = status.bridge.as_deref().unwrap_or("none");
-    let said = match status.state.as_str() {
+    let said = match status.state {
         _ if !status.supported => "cannot be read on this machine".to_owned(),
-        "listening" => format!("Listener active (bridge: {bridge})"),
-        "inactive" if why.is_empty() => {
+        ListenerState::Listening => format!("Listener active (bridge: {bridge})"),
+        ListenerState::Inactive if why.is_empty() => {
             "on, but nothing is heard while Kai does not run; start it: kai".to_owned()
         }
-        "inactive" => format!("Listener inactive — check notification access{why}"),
-        "waiting" => format!("waiting for access{why}"),
-        _ => format!("off{why}"),
+        ListenerState::Inactive => format!("Listener inactive — check notification access{why}"),
+        ListenerState::Waiting => format!("waiting for access{why}"),
+        ListenerState::Off => format!("off{why}"),
     };
     let dropped = if status.dropped > 0 { format!(", {} dropped", status.dropped) } else { String::new() };
     let queued = format!("{said}, {} queued{dropped}", status.queued);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kai_assistant::agent::Asking;
 use kai_assistant::agent::conversation::{ConversationId, Entry, Which};
+use kai_assistant::agent::turn::{End, ROUNDS};
 use kai_assistant::untrusted::Attached;
 use kai_llm::Message;
 use rustyline::error::ReadlineError;
@@ -47,12 +48,14 @@ fn remark(answer: &AskAnswer) {
     if answer.cut_off {
         out::note("(The model ran out of room: the answer is cut off. Ask it to go on.)");
     }
-    match answer.end.as_str() {
-        "out_of_rounds" => out::note("(Stopped after 15 rounds of tools; this is the best answer so far.)"),
-        "repeating" => out::note(
+    match answer.end {
+        End::OutOfRounds => {
+            out::note(&format!("(Stopped after {ROUNDS} rounds of tools; this is the best answer so far.)"));
+        }
+        End::Repeating => out::note(
             "(Stopped because the same calls came again and again; this is the best answer so far.)",
         ),
-        _ => {}
+        End::Answered => {}
     }
 }
 

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 #[cfg(feature = "foss")]
 use kai_assistant::agent::conversation::Codes;
 use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Which, Whole};
-use kai_assistant::agent::turn::End;
 use kai_assistant::agent::{Answer, Driver, Face, Ready, TurnError, reports};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{Level, RunKind};
@@ -70,12 +69,7 @@ fn told(answer: Result<Answer, TurnError>) -> Result<AskAnswer, Failure> {
         text: answer.text,
         chat: answer.conversation,
         answered_by: answer.answered_by,
-        end: match answer.end {
-            End::Answered => "answered",
-            End::OutOfRounds => "out_of_rounds",
-            End::Repeating => "repeating",
-        }
-        .to_owned(),
+        end: answer.end,
         cut_off: answer.cut_off,
         tokens_in: answer.usage.input,
         tokens_out: answer.usage.output,

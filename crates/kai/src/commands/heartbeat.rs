@@ -8,22 +8,12 @@ use kai_assistant::heartbeat::{Beat, Beaten, Next, Outcome, Why, beat, store};
 use kai_assistant::settings::{self, HEARTBEAT_MODEL};
 
 use crate::app::App;
-use crate::call::heartbeat::{DryRun, HeartbeatStatus, LogRow, Ran};
+use crate::call::heartbeat::{DryRun, HeartbeatRan, HeartbeatStatus, LogRow, RunOutcome};
 use crate::call::models::ModelRow;
 use crate::caller_env::CallerEnv;
 use crate::commands::chats::PLATFORM;
 use crate::commands::{announce, models};
 use crate::failure::Failure;
-
-fn due_name(due: Due) -> &'static str {
-    match due {
-        Due::Now => "now",
-        Due::Off => "off",
-        Due::Asleep => "asleep",
-        Due::NotYet => "not_yet",
-        Due::OverBudget => "over_budget",
-    }
-}
 
 fn why_not(due: Due) -> &'static str {
     match due {
@@ -49,7 +39,7 @@ pub(crate) async fn status(app: &App) -> Result<HeartbeatStatus, DbError> {
         interval: rules.interval,
         active_start: rules.active_start,
         active_end: rules.active_end,
-        due: due_name(due::due(&rules, &standing, &now)).to_owned(),
+        due: due::due(&rules, &standing, &now),
         last: log.into_iter().next().map(|logged| log_row(app, logged)),
         report: banner.map(|id| id.0),
         tokens_today: standing.spent,
@@ -76,7 +66,7 @@ pub(crate) async fn log(app: &App) -> Result<Vec<LogRow>, DbError> {
 }
 
 /// One run, if it may.
-pub(crate) async fn run(app: &App, around: &CallerEnv, why: Why) -> Result<Ran, Failure> {
+pub(crate) async fn run(app: &App, around: &CallerEnv, why: Why) -> Result<HeartbeatRan, Failure> {
     let models = chosen_models(app, around).await?;
     let driver = models.as_ref().map(|models| driver(app, models)).map_err(Clone::clone);
     let beaten = Beat { db: &app.db, clock: app.clock.as_ref() }.run(why, driver).await?;
@@ -87,13 +77,15 @@ pub(crate) async fn run(app: &App, around: &CallerEnv, why: Why) -> Result<Ran, 
         }
     }
     let (outcome, reason, report) = match beaten {
-        Beaten::Ran(Outcome::Report(said)) => ("report", None, Some(said)),
-        Beaten::Ran(Outcome::Failed(why)) => ("failed", Some(why), None),
-        Beaten::Ran(other) => (other.name(), None, None),
-        Beaten::NotDue(due) => ("not_due", Some(why_not(due).to_owned()), None),
-        Beaten::Busy => ("busy", Some("Another run is under way. Try again in a moment.".to_owned()), None),
+        Beaten::Ran(Outcome::Report(said)) => (RunOutcome::Report, None, Some(said)),
+        Beaten::Ran(Outcome::Failed(why)) => (RunOutcome::Failed, Some(why), None),
+        Beaten::Ran(other) => (other.kind().into(), None, None),
+        Beaten::NotDue(due) => (RunOutcome::NotDue, Some(why_not(due).to_owned()), None),
+        Beaten::Busy => {
+            (RunOutcome::Busy, Some("Another run is under way. Try again in a moment.".to_owned()), None)
+        }
     };
-    Ok(Ran { outcome: outcome.to_owned(), reason, report })
+    Ok(HeartbeatRan { outcome, reason, report })
 }
 
 fn driver<'a>(app: &'a App, models: &'a [Ready]) -> Driver<'a> {
@@ -180,10 +172,12 @@ pub(crate) async fn dry_run(app: &App, around: &CallerEnv) -> Result<DryRun, DbE
 /// The tick: beats if it is due, and tells the person if there is something to tell.
 pub(crate) async fn tick(app: &App) {
     match run(app, &app.around, Why::Tick).await {
-        Ok(ran) if ran.outcome == "failed" => {
+        Ok(ran) if ran.outcome == RunOutcome::Failed => {
             tracing::warn!(reason = ran.reason.unwrap_or_default(), "a heartbeat failed");
         }
-        Ok(ran) if ran.outcome != "not_due" => tracing::info!(outcome = ran.outcome, "heartbeat"),
+        Ok(ran) if ran.outcome != RunOutcome::NotDue => {
+            tracing::info!(outcome = ?ran.outcome, "heartbeat");
+        }
         Ok(_) => {}
         Err(failure) => tracing::warn!(failure = failure.message, "a heartbeat failed"),
     }

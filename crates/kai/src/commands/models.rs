@@ -7,12 +7,14 @@ use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
 use kai_assistant::ledger;
 use kai_assistant::models::store::{self, Move};
-use kai_assistant::models::{self, Candidate, ConfiguredModel, Origin, Surroundings, window};
+use kai_assistant::models::{self, Candidate, ConfiguredModel, Surroundings, window};
 use kai_assistant::settings::{self, HEARTBEAT_MODEL};
 use kai_llm::{Config, Key, Message, Preset, Request, connect, context, local, presets};
 use rusqlite::Transaction;
 
 use crate::app::App;
+#[cfg(feature = "foss")]
+use crate::call::models::ModelOrigin;
 use crate::call::models::{ModelRemoved, ModelRow, ModelTest, NewModel};
 use crate::caller_env::CallerEnv;
 use crate::failure::Failure;
@@ -152,11 +154,11 @@ fn demo_row() -> ModelRow {
         model: "script".to_owned(),
         ready: true,
         why_not: None,
-        origin: "demo".to_owned(),
+        origin: ModelOrigin::Demo,
         local: true,
         has_key: false,
         context: kai_llm::window::UNKNOWN,
-        context_from: window::WindowSource::Preset.name().to_owned(),
+        context_from: window::WindowSource::Preset,
     }
 }
 
@@ -171,16 +173,11 @@ fn row(candidate: Candidate) -> ModelRow {
         model: candidate.config.model,
         ready: candidate.why_not.is_none(),
         why_not: candidate.why_not,
-        origin: match candidate.origin {
-            Origin::Added => "added",
-            Origin::Environment => "environment",
-            Origin::Found => "found",
-        }
-        .to_owned(),
+        origin: candidate.origin.into(),
         local: candidate.local,
         has_key: candidate.config.key.is_some(),
         context: candidate.config.window,
-        context_from: candidate.window_source.name().to_owned(),
+        context_from: candidate.window_source,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kai_assistant::access::Access;
+use kai_assistant::access::{Access, AccessState};
 use kai_assistant::db::DbError;
 use kai_assistant::notifications::capture::Capture;
 use kai_assistant::notifications::store::{self, Gap, Sync};
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::call::json;
-use crate::call::notifications::{Forgotten, GapRow, NotificationsCall, NotificationsStatus};
+use crate::call::notifications::{Forgotten, GapRow, ListenerState, NotificationsCall, NotificationsStatus};
 use crate::failure::Failure;
 
 /// A Termux call may take so long until it is given up.
@@ -225,12 +225,12 @@ pub(crate) async fn known(app: &App) -> Result<NotificationsStatus, DbError> {
     });
     let (enabled, sync, gaps, (queued, dropped, kept)) = read.await?;
     let access = app.notifications.as_ref().and_then(|source| source.known());
-    let access = access.map_or("unknown", |access| access.name());
+    let access = access.map_or(AccessState::Unknown, |access| access.state());
     Ok(NotificationsStatus {
         supported: app.notifications.is_some(),
         enabled,
-        state: state(enabled, &sync, app.daemon.is_some()).to_owned(),
-        access: access.to_owned(),
+        state: state(enabled, &sync, app.daemon.is_some()),
+        access,
         bridge: app.notifications.as_ref().map(|source| source.listener.name().to_owned()),
         queued,
         dropped,
@@ -246,12 +246,12 @@ pub(crate) async fn known(app: &App) -> Result<NotificationsStatus, DbError> {
 }
 
 /// What the store says of listening is only true while somebody runs who could.
-fn state(enabled: bool, sync: &Sync, daemon: bool) -> &'static str {
+fn state(enabled: bool, sync: &Sync, daemon: bool) -> ListenerState {
     match (enabled, sync.waiting_since) {
-        (true, _) if daemon && sync.listening => "listening",
-        (true, _) => "inactive",
-        (false, Some(_)) => "waiting",
-        (false, None) => "off",
+        (true, _) if daemon && sync.listening => ListenerState::Listening,
+        (true, _) => ListenerState::Inactive,
+        (false, Some(_)) => ListenerState::Waiting,
+        (false, None) => ListenerState::Off,
     }
 }
 
@@ -295,12 +295,12 @@ mod tests {
     fn how_it_stands() {
         let sync = |listening, waiting_since| Sync { listening, waiting_since, ..Sync::default() };
         for (enabled, sync, daemon, expected) in [
-            (false, sync(false, None), true, "off"),
-            (false, sync(false, Some(1)), true, "waiting"),
-            (true, sync(true, None), true, "listening"),
-            (true, sync(false, None), true, "inactive"),
+            (false, sync(false, None), true, ListenerState::Off),
+            (false, sync(false, Some(1)), true, ListenerState::Waiting),
+            (true, sync(true, None), true, ListenerState::Listening),
+            (true, sync(false, None), true, ListenerState::Inactive),
             // Whoever listened was killed and could not say so.
-            (true, sync(true, None), false, "inactive"),
+            (true, sync(true, None), false, ListenerState::Inactive),
         ] {
             assert_eq!(state(enabled, &sync, daemon), expected);
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kai_assistant::access::Access;
+use kai_assistant::access::{Access, AccessState};
 use kai_assistant::db::DbError;
 use kai_assistant::legible::spelled_out;
 use kai_assistant::outbox::door::{self, Tap};
@@ -75,12 +75,13 @@ pub(crate) async fn known(app: &App) -> Result<SmsStatus, DbError> {
         Ok::<_, DbError>((settings::load(tx)?, store::sync(tx)?, pending::count(tx, QUEUE)?, dropped))
     });
     let (values, sync, queued, dropped) = read.await?;
-    let access = app.phone.inbox.as_ref().map_or("unsupported", |inbox| inbox.access().name());
+    let inbox = app.phone.inbox.as_ref();
+    let access = inbox.map_or(AccessState::Unsupported, |inbox| inbox.access().state());
     Ok(SmsStatus {
         supported: app.phone.inbox.is_some(),
         enabled: values.on(&SMS_ENABLED),
         send_enabled: values.on(&SMS_SEND_ENABLED),
-        access: access.to_owned(),
+        access,
         queued,
         dropped,
         bridge: app.phone.bridge.map(str::to_owned),
@@ -253,13 +254,13 @@ pub(crate) fn sending_denied(app: &App) -> Option<String> {
 fn draft_row(app: &App, draft: &Draft) -> DraftRow {
     DraftRow {
         id: draft.id,
-        channel: draft.channel.as_str().to_owned(),
+        channel: draft.channel,
         to: draft.to.clone(),
         body: draft.body.clone(),
         body_shown: spelled_out(&draft.body),
-        status: draft.status.name().to_owned(),
+        status: draft.status.state(),
         reason: draft.status.reason().map(str::to_owned),
-        origin: draft.came_from().to_owned(),
+        origin: draft.came_from(),
         created_at: draft.created_at.as_millisecond(),
         created_local: local(draft.created_at, &app.clock.zone()),
         in_reply_to: draft.in_reply_to,

@@ -24,7 +24,7 @@ pub(crate) async fn of(app: &App, around: &CallerEnv) -> Result<Status, DbError>
         permissions: app.manifest.permissions.iter().map(|p| (*p).to_owned()).collect(),
         home: app.home.dir.display().to_string(),
         demo: app.home.is_demo(),
-        key: app.key_place.to_owned(),
+        key: app.key_place,
         daemon: daemon(app),
         model: models.into_iter().next(),
         #[cfg(feature = "foss")]

@@ -64,7 +64,7 @@ fn row(app: &App, task: &Task) -> TaskRow {
     TaskRow {
         id: task.id,
         description: task.description.clone(),
-        trigger: task.trigger.name().to_owned(),
+        trigger: task.trigger.kind(),
         readable: task.trigger.readable(&app.clock.zone()),
         next_at: next.map(Timestamp::as_millisecond),
         next_local: next.map(|at| local(app, at)),
@@ -81,7 +81,7 @@ fn run_row(app: &App, run: TaskRun) -> RunRow {
         due_at: run.due.as_millisecond(),
         started_at: run.started.as_millisecond(),
         started_local: local(app, run.started),
-        outcome: run.outcome.map(|outcome| outcome.as_str().to_owned()),
+        outcome: run.outcome,
         reason: run.reason,
         tokens: run.tokens,
         ms: run.ms,

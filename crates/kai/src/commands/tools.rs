@@ -3,10 +3,9 @@
 use kai_assistant::agent::{Face, Hands};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{self, Level, RunKind};
-use kai_assistant::ledger;
-use kai_assistant::settings;
 use kai_assistant::tool::Run;
 use kai_assistant::toolbox::Entry;
+use kai_assistant::{ledger, settings};
 use kai_llm::{CallId, ToolCall};
 use serde::de::IgnoredAny;
 

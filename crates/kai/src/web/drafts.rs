@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use jiff::tz::TimeZone;
 use kai_assistant::legible;
-use kai_assistant::outbox::DraftId;
+use kai_assistant::outbox::{DraftId, DraftState};
 use kai_assistant::untrusted::Untrusted;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -37,15 +37,15 @@ fn card(draft: &DraftRow, csrf: &str, zone: &TimeZone, unfolded: bool) -> Markup
         @if let Some(quoted) = &draft.quoted { (quote(quoted, id)) }
         (body(draft, folded))
         p class="quiet" {
-            (sms_count(draft.segments)) " · from a " (draft.origin) " · " (page::moment(draft.created_at, zone))
+            (sms_count(draft.segments)) " · from a " (draft.origin.as_str()) " · " (page::moment(draft.created_at, zone))
             @if let Some(answered) = draft.in_reply_to { span class="roomy" { " · answers SMS " (answered) } }
         }
         (buttons(draft, csrf, folded))
     };
     html! {
-        article class="card draft" id=(format!("draft-{id}")) data-testid="draft-card" data-draft=(id) data-status=(draft.status)
+        article class="card draft" id=(format!("draft-{id}")) data-testid="draft-card" data-draft=(id) data-status=(draft.status.as_str())
             aria-label=(format!("Draft to {}", draft.to)) {
-            @if draft.status == "SENT" {
+            @if draft.status == DraftState::Sent {
                 header class="draft-head" { (who(draft)) (dismiss(draft, csrf)) }
                 (content)
             } @else {
@@ -135,12 +135,12 @@ fn sms_count(segments: usize) -> String {
 
 fn state(draft: &DraftRow) -> String {
     let why = draft.reason.as_deref().unwrap_or_default();
-    match draft.status.as_str() {
-        "PENDING" => "waits for your tap".to_owned(),
-        "SENDING" => "is being sent …".to_owned(),
-        "SENT" => format!("was taken by the phone. {why}"),
-        "FAILED" => format!("was not sent: {why}"),
-        _ => format!("may have been sent: {why}"),
+    match draft.status {
+        DraftState::Pending => "waits for your tap".to_owned(),
+        DraftState::Sending => "is being sent …".to_owned(),
+        DraftState::Sent => format!("was taken by the phone. {why}"),
+        DraftState::Failed => format!("was not sent: {why}"),
+        DraftState::Unknown => format!("may have been sent: {why}"),
     }
 }
 
@@ -157,11 +157,11 @@ fn dismiss(draft: &DraftRow, csrf: &str) -> Markup {
 }
 
 fn buttons(draft: &DraftRow, csrf: &str, folded: bool) -> Markup {
-    let ((button, label, testid), away) = match draft.status.as_str() {
-        "PENDING" => (("send", "Send", "draft-send"), "Discard"),
-        "FAILED" => (("retry", "Retry", "draft-retry"), "Discard"),
-        "UNKNOWN" => (("send_again", "Send again", "draft-retry"), "Dismiss"),
-        _ => return html! {},
+    let ((button, label, testid), away) = match draft.status {
+        DraftState::Pending => (("send", "Send", "draft-send"), "Discard"),
+        DraftState::Failed => (("retry", "Retry", "draft-retry"), "Discard"),
+        DraftState::Unknown => (("send_again", "Send again", "draft-retry"), "Dismiss"),
+        DraftState::Sending | DraftState::Sent => return html! {},
     };
     let id = draft.id.0;
     html! {

@@ -3,7 +3,7 @@
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
-use kai_assistant::agent::conversation::{Conversation, ConversationId};
+use kai_assistant::agent::conversation::{Conversation, ConversationId, Kind};
 use maud::{Markup, html};
 
 use super::bin::Kept;
@@ -36,7 +36,7 @@ fn row(listed: &Conversation, view: &View<'_>) -> Markup {
     html! {
         li id=(format!("chat-{}", id.0)) class=[here.then_some("here")] {
             a href=(format!("/c/{}", id.0)) aria-current=[here.then_some("page")] {
-                @if listed.kind == "heartbeat" {
+                @if listed.kind == Kind::Heartbeat {
                     span class="badge" data-testid="heartbeat-badge" title="Heartbeat" { (icons::heart()) }
                 }
                 span class="chat-title" { (listed.title) }

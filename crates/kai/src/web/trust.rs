@@ -2,7 +2,7 @@
 
 #[cfg(feature = "foss")]
 use kai_assistant::agent::conversation::Codes;
-use kai_assistant::agent::conversation::Whole;
+use kai_assistant::agent::conversation::{Kind, Whole};
 use kai_assistant::gate::Level;
 #[cfg(feature = "foss")]
 use kai_assistant::settings::CODE_REDACTION_ENABLED;
@@ -19,7 +19,7 @@ const PEOPLE: &str = "This chat includes messages from other people, so Kai asks
 /// Nothing, as long as nobody else's words are in it.
 pub(super) fn line(view: &View<'_>) -> Markup {
     let Some(chat) = &view.stored.chat else { return html! {} };
-    let level = if chat.kind == "heartbeat" { Level::People } else { chat.level };
+    let level = if chat.kind == Kind::Heartbeat { Level::People } else { chat.level };
     let says = match level {
         Level::Nothing => return html! {},
         Level::Web => WEB,

@@ -2,8 +2,14 @@
 
 mod work;
 
+#[cfg(feature = "foss")]
+use kai_assistant::access::AccessState;
+use kai_assistant::home::KeyKind;
+
 use crate::app::App;
 use crate::call::doctor::{Check, Verdict};
+#[cfg(feature = "foss")]
+use crate::call::notifications::ListenerState;
 use crate::caller_env::CallerEnv;
 #[cfg(feature = "foss")]
 use crate::commands::sms;
@@ -66,16 +72,16 @@ fn private(app: &App) -> Option<Check> {
 
 fn key(app: &App) -> Check {
     let place = match app.key_place {
-        "keyring" => "in the desktop keyring",
-        "passphrase" => "locked with a passphrase",
-        _ => "in kai.key",
+        KeyKind::Keyring => "in the desktop keyring",
+        KeyKind::Passphrase => "locked with a passphrase",
+        KeyKind::File => "in kai.key",
     };
     match app.home.key_too_open() {
         Some(mode) => {
             let says = format!("{place}, but other users can open the file kai.key (mode {mode:o})");
             Check::note("key", says, format!("chmod 600 {}", app.home.key_file().display()))
         }
-        None if app.key_place == "file" => {
+        None if app.key_place == KeyKind::File => {
             Check::fine("key", "in kai.key, readable by you alone (kai key move passphrase locks it)")
         }
         None => Check::fine("key", place),
@@ -163,7 +169,7 @@ async fn phone(app: &App) -> Option<Check> {
         ));
     }
     let lacks = app.phone.inbox.as_ref().filter(|_| status.enabled).and_then(|inbox| inbox.lacks());
-    let denied = lacks.filter(|_| status.access == "denied");
+    let denied = lacks.filter(|_| status.access == AccessState::Denied);
     Some(match (denied, &status.last_error) {
         (Some(lacks), _) => Check::broken("phone", "Kai cannot read its SMS", Some(lacks)),
         (None, Some(error)) => {
@@ -195,22 +201,24 @@ async fn notifications(app: &App) -> Check {
         Err(error) => return Check::broken(name, error.to_string(), None),
     };
     let why = status.last_error.or(status.hint).unwrap_or_default();
-    match (status.supported, status.state.as_str()) {
+    match (status.supported, status.state) {
         (false, _) => Check::note(
             name,
             "cannot be read here",
             "On a desktop, start Kai inside the session; in Termux, install Termux:API.",
         ),
-        (true, "listening") => {
+        (true, ListenerState::Listening) => {
             Check::fine(name, format!("are heard (bridge: {})", status.bridge.unwrap_or_default()))
         }
-        (true, "inactive") if why.is_empty() => {
+        (true, ListenerState::Inactive) if why.is_empty() => {
             Check::note(name, "are not heard while Kai does not run", "Start it: kai")
         }
-        (true, "inactive") => Check::note(name, "are on, and nothing is heard", why),
-        (true, "waiting") => Check::note(name, "wait for access", why),
-        (true, _) if why.is_empty() => Check::fine(name, format!("are not read (turn it on: {on})")),
-        (true, _) => {
+        (true, ListenerState::Inactive) => Check::note(name, "are on, and nothing is heard", why),
+        (true, ListenerState::Waiting) => Check::note(name, "wait for access", why),
+        (true, ListenerState::Off) if why.is_empty() => {
+            Check::fine(name, format!("are not read (turn it on: {on})"))
+        }
+        (true, ListenerState::Off) => {
             Check::note(name, "are not read, because access was not given", format!("{why} Then: {on}"))
         }
     }

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kai_assistant::db::DbError;
+use kai_assistant::heartbeat::OutcomeKind;
 use kai_assistant::models::is_unencrypted;
+#[cfg(feature = "foss")]
+use kai_assistant::outbox::DraftState;
 use kai_assistant::settings::{
     self, HEARTBEAT_DAILY_TOKENS, HEARTBEAT_MODEL, Values, WEB_SEARCH_BACKEND, WEB_SEARCH_BRAVE_KEY,
     WEB_SEARCH_SEARXNG_URL, WEB_SEARCH_TAVILY_KEY,
@@ -76,7 +79,7 @@ fn unencrypted(rows: &[ModelRow]) -> Option<Check> {
 async fn heart(app: &App, values: &Values, rows: &[ModelRow]) -> Result<Option<Check>, DbError> {
     let (status, wanted) = (heartbeat::status(app).await?, values.of(&HEARTBEAT_MODEL));
     let budget = u64::from(values.number(&HEARTBEAT_DAILY_TOKENS));
-    let failed = status.last.as_ref().filter(|last| last.outcome == "failed");
+    let failed = status.last.as_ref().filter(|last| last.outcome == OutcomeKind::Failed);
     Ok(Some(if !status.enabled {
         Check::fine("heartbeat", "is off (kai settings set heartbeat_enabled true)")
     } else if let Some(lack) = heartbeat::lacks(&wanted, rows) {
@@ -143,8 +146,8 @@ fn crashed(app: &App) -> Option<Check> {
 #[cfg(feature = "foss")]
 async fn drafts(app: &App) -> Result<Option<Check>, DbError> {
     let all = crate::commands::sms::drafts(app).await?;
-    let of = |status: &str| all.iter().filter(|draft| draft.status == status).collect::<Vec<_>>();
-    if let Some(first) = of("UNKNOWN").first() {
+    let of = |status: DraftState| all.iter().filter(|draft| draft.status == status).collect::<Vec<_>>();
+    if let Some(first) = of(DraftState::Unknown).first() {
         let next = format!("Look on the phone, then: kai drafts show {}", first.id.0);
         return Ok(Some(Check::note(
             "drafts",
@@ -152,10 +155,10 @@ async fn drafts(app: &App) -> Result<Option<Check>, DbError> {
             next,
         )));
     }
-    if let Some(first) = of("FAILED").first() {
+    if let Some(first) = of(DraftState::Failed).first() {
         let next = format!("See why, and try again or discard it: kai drafts show {}", first.id.0);
         return Ok(Some(Check::note("drafts", "one could not be sent", next)));
     }
-    let waiting = of("PENDING").len();
+    let waiting = of(DraftState::Pending).len();
     Ok((waiting > 0).then(|| Check::fine("drafts", format!("{waiting} wait for your tap (kai drafts list)"))))
 }

@@ -4,6 +4,7 @@ use axum::Router;
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use axum::routing::post;
+use kai_assistant::home::KeyKind;
 use kai_assistant::settings::{ALLOWED_HOSTS, LANGUAGE, THEME};
 use maud::{Markup, html};
 
@@ -85,10 +86,12 @@ fn signing_in(look: &Look<'_>, (sessions, links): (i64, i64)) -> Markup {
 
 fn about(app: &App) -> Markup {
     let key = match app.key_place {
-        "keyring" => "in the desktop keyring",
-        "passphrase" => "locked with a passphrase",
-        _ if app.home.key_too_open().is_some() => "in a file that other users of this machine can open",
-        _ => "in a file that only you can read",
+        KeyKind::Keyring => "in the desktop keyring",
+        KeyKind::Passphrase => "locked with a passphrase",
+        KeyKind::File if app.home.key_too_open().is_some() => {
+            "in a file that other users of this machine can open"
+        }
+        KeyKind::File => "in a file that only you can read",
     };
     let daemon = status::daemon(app);
     let permissions = app.manifest.permissions.join(", ");

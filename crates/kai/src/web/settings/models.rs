@@ -8,6 +8,7 @@ use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::legible::visible;
 use kai_assistant::models::store::Move;
+use kai_assistant::models::window::WindowSource;
 use kai_assistant::models::{is_unencrypted, preset};
 use kai_llm::{Preset, presets};
 use maud::{Markup, html};
@@ -17,7 +18,7 @@ use super::form::Form;
 use super::look::Look;
 use super::parts::{Button, Region, button, form};
 use crate::call::Call;
-use crate::call::models::{ModelRow, NewModel};
+use crate::call::models::{ModelOrigin, ModelRow, NewModel};
 use crate::commands::models;
 use crate::failure::Failure;
 use crate::terminal::out::grouped;
@@ -47,7 +48,7 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
 }
 
 fn list(look: &Look<'_>, rows: &[ModelRow]) -> Markup {
-    let added = rows.iter().filter(|row| row.origin == "added").count();
+    let added = rows.iter().filter(|row| row.origin == ModelOrigin::Added).count();
     html! {
         @if rows.is_empty() {
             p { "None is set up, so Kai cannot answer. Add one below." }
@@ -78,7 +79,7 @@ fn model(look: &Look<'_>, row: &ModelRow, stands: Stands) -> Markup {
                 @for tag in tags(row) { span class="tag" { (tag) } }
             }
             p class="quiet" { (visible(&row.model)) " · " (visible(&row.base_url)) }
-            @if row.origin != "demo" { p class="quiet" data-testid="model-context" { (window(row)) } }
+            @if row.origin != ModelOrigin::Demo { p class="quiet" data-testid="model-context" { (window(row)) } }
             @if is_unencrypted(&row.base_url) {
                 p class="remark" data-testid="model-unencrypted" {
                     "Whoever is on the way to it can read what you ask and what it answers"
@@ -95,21 +96,21 @@ fn model(look: &Look<'_>, row: &ModelRow, stands: Stands) -> Markup {
 
 /// How much the model is taken to hold, and why.
 fn window(row: &ModelRow) -> String {
-    let why = match row.context_from.as_str() {
-        "set" => "set by you",
-        "server" => "told by the server",
-        "refusal" => "learned when it refused a longer request",
-        _ => "assumed",
+    let why = match row.context_from {
+        WindowSource::Set => "set by you",
+        WindowSource::Server => "told by the server",
+        WindowSource::Learned => "learned when it refused a longer request",
+        WindowSource::Preset => "assumed",
     };
     format!("Context window: {} tokens, {why}", grouped(row.context))
 }
 
 fn tags(row: &ModelRow) -> Vec<&'static str> {
-    let from = match row.origin.as_str() {
-        "environment" => Some("From the environment"),
-        "found" => Some("Found on this machine"),
-        "demo" => Some("Plays a script"),
-        _ => None,
+    let from = match row.origin {
+        ModelOrigin::Environment => Some("From the environment"),
+        ModelOrigin::Found => Some("Found on this machine"),
+        ModelOrigin::Demo => Some("Plays a script"),
+        ModelOrigin::Added => None,
     };
     let local = match (row.local, is_unencrypted(&row.base_url)) {
         (true, _) => "Stays on this machine",
@@ -153,8 +154,8 @@ fn acts(look: &Look<'_>, row: &ModelRow, stands: Stands, trial: Option<&Trial>) 
         button(look, "models", action, &it)
     };
     html! {
-        @if !asking && row.origin != "demo" { (act("/settings/models/test", "Test", "model-test")) }
-        @if row.origin == "added" {
+        @if !asking && row.origin != ModelOrigin::Demo { (act("/settings/models/test", "Test", "model-test")) }
+        @if row.origin == ModelOrigin::Added {
             a class="button" href=(format!("{change}#models")) data-show data-testid="model-change" { (if opened { "Leave as it is" } else { "Change" }) }
             (act("/settings/models/remove", "Remove", "model-remove"))
             @if stands.of > 1 {
@@ -168,7 +169,7 @@ fn acts(look: &Look<'_>, row: &ModelRow, stands: Stands, trial: Option<&Trial>) 
 fn changing(look: &Look<'_>, row: &ModelRow) -> Markup {
     let Some(preset) = preset(&row.preset) else { return html! {} };
     let key = if row.has_key { "Leave empty to keep the key it has" } else { "None yet" };
-    let context = if row.context_from == "set" { row.context.to_string() } else { String::new() };
+    let context = if row.context_from == WindowSource::Set { row.context.to_string() } else { String::new() };
     let shown = Fields {
         card: "models",
         preset,

@@ -6,7 +6,7 @@ use axum::Router;
 use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::heartbeat::prompt::OPENING;
-use kai_assistant::heartbeat::{Why, beat};
+use kai_assistant::heartbeat::{OutcomeKind, Why, beat};
 use kai_assistant::settings::{
     HEARTBEAT_ACTIVE_END, HEARTBEAT_ACTIVE_START, HEARTBEAT_DAILY_TOKENS, HEARTBEAT_ENABLED,
     HEARTBEAT_INTERVAL, HEARTBEAT_MODEL, HEARTBEAT_PROMPT, Setting,
@@ -14,7 +14,7 @@ use kai_assistant::settings::{
 use maud::{Markup, html};
 
 use crate::call::Call;
-use crate::call::heartbeat::{HeartbeatStatus, LogRow};
+use crate::call::heartbeat::{HeartbeatStatus, LogRow, RunOutcome};
 use crate::commands::{heartbeat, models};
 use crate::failure::Failure;
 use crate::web::page;
@@ -181,14 +181,14 @@ fn history(look: &Look<'_>, log: &[LogRow]) -> Markup {
 }
 
 fn logged(look: &Look<'_>, row: &LogRow) -> Markup {
-    let came_to = match row.outcome.as_str() {
-        "report" => "Reported something",
-        "ok" => "Nothing needed you",
-        "nothing_new" => "Nothing new, no model was asked",
-        _ => "Failed",
+    let came_to = match row.outcome {
+        OutcomeKind::Report => "Reported something",
+        OutcomeKind::Ok => "Nothing needed you",
+        OutcomeKind::NothingNew => "Nothing new, no model was asked",
+        OutcomeKind::Failed => "Failed",
     };
     html! {
-        li class="entry" data-outcome=(row.outcome) {
+        li class="entry" data-outcome=(row.outcome.as_str()) {
             div class="between" {
                 span { (came_to) }
                 span class="quiet" {
@@ -211,10 +211,10 @@ async fn run(form: Form) -> Response {
     let app = Arc::clone(&form.web.app);
     let running = async move {
         let ran = heartbeat::run(&app, &app.around, Why::Asked).await?;
-        match ran.outcome.as_str() {
+        match ran.outcome {
             // These two leave no line in the log.
-            "not_due" | "busy" => Err(Failure::failed(ran.reason.unwrap_or_default())),
-            _ => Ok(()),
+            RunOutcome::NotDue | RunOutcome::Busy => Err(Failure::failed(ran.reason.unwrap_or_default())),
+            RunOutcome::Report | RunOutcome::Ok | RunOutcome::NothingNew | RunOutcome::Failed => Ok(()),
         }
     };
     let started = form.start(running).await;

@@ -3,11 +3,12 @@
 use axum::Router;
 use axum::response::Response;
 use axum::routing::post;
+use kai_assistant::access::AccessState;
 use kai_assistant::settings::{NOTIFICATIONS_DISMISS_ENABLED, NOTIFICATIONS_ENABLED};
 use maud::{Markup, html};
 
 use crate::call::Call;
-use crate::call::notifications::{NotificationsCall, NotificationsStatus};
+use crate::call::notifications::{ListenerState, NotificationsCall, NotificationsStatus};
 use crate::commands::notifications::{self, AppWish};
 use crate::failure::Failure;
 use crate::web::settings::form::Form;
@@ -36,7 +37,7 @@ pub(super) async fn card(look: &Look<'_>) -> Result<Option<Region>, Failure> {
     };
     let content = html! {
         div class="part" { (reading(look, &status)) }
-        @if status.state == "off" && status.keeps() {
+        @if status.state == ListenerState::Off && status.keeps() {
             (erasing(look, CARD, &status.kept(), "/settings/agent/notifications/forget"))
         }
         div class="part" {
@@ -59,13 +60,14 @@ fn reading(look: &Look<'_>, status: &NotificationsStatus) -> Markup {
         help: "Kai reads what other apps show you, as it comes.",
         testid: "notifications-toggle",
     };
-    let waiting = status.state == "waiting";
-    let locked_out = status.enabled && status.access != "granted" && status.state != "listening";
+    let waiting = status.state == ListenerState::Waiting;
+    let locked_out =
+        status.enabled && status.access != AccessState::Granted && status.state != ListenerState::Listening;
     html! {
         (switch_to(look, CARD, "/settings/agent/notifications/turn", status.enabled, &read))
         @if status.enabled {
-            p data-testid="notifications-status" class=[(status.state != "listening").then_some("trouble-text")] {
-                @if status.state == "listening" { "Listener active" }
+            p data-testid="notifications-status" class=[(status.state != ListenerState::Listening).then_some("trouble-text")] {
+                @if status.state == ListenerState::Listening { "Listener active" }
                 @else { "Listener inactive — check notification access" }
             }
         }

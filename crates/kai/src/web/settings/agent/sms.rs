@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::response::Response;
 use axum::routing::post;
+use kai_assistant::access::AccessState;
 use kai_assistant::settings::{SMS_ENABLED, SMS_POLL_INTERVAL, SMS_SEND_ENABLED};
 use maud::{Markup, html};
 
@@ -62,7 +63,7 @@ fn reading(look: &Look<'_>, status: &SmsStatus, polling: bool) -> Markup {
     };
     html! {
         (switch(look, CARD, &read))
-        @if status.enabled && status.access == "denied" { (grant(look, "/settings/agent/sms/grant", "sms-grant")) }
+        @if status.enabled && status.access == AccessState::Denied { (grant(look, "/settings/agent/sms/grant", "sms-grant")) }
         @if status.enabled { (slider(look, CARD, &interval)) (polled(look, status, polling)) }
     }
 }

@@ -5,7 +5,7 @@ use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::gate::Level;
 use kai_assistant::settings::SCHEDULING_ENABLED;
-use kai_assistant::tasks::{Status, TaskId};
+use kai_assistant::tasks::{Outcome, Status, TaskId};
 use maud::{Markup, html};
 
 use crate::call::tasks::{RunRow, TaskRow, TaskWhole};
@@ -103,12 +103,12 @@ fn details(look: &Look<'_>, task: &TaskWhole) -> Markup {
 }
 
 fn ran(look: &Look<'_>, run: &RunRow) -> Markup {
-    let outcome = match run.outcome.as_deref() {
+    let outcome = match run.outcome {
         None => "Runs now",
-        Some("OK") => "Done",
-        Some("FAILED") => "Failed",
-        Some("SKIPPED") => "Passed over",
-        Some(_) => "Cut off",
+        Some(Outcome::Ok) => "Done",
+        Some(Outcome::Failed) => "Failed",
+        Some(Outcome::Skipped) => "Passed over",
+        Some(Outcome::Interrupted) => "Cut off",
     };
     html! {
         li class="entry" {
