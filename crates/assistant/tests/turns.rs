@@ -253,7 +253,7 @@ enum Set {
 }
 
 /// What was said in a conversation, as the store holds it and as the model saw it in the next request.
-async fn told_after(set: Set) -> (String, String) {
+async fn sent_after(set: Set) -> (String, String) {
     let stage = Stage::new().await;
     let id = stage.conversation;
     let said = [
@@ -288,7 +288,7 @@ async fn codes_that_are_hidden_again_leave_in_no_request_however_they_are_spelle
         (Set::Before(1), true),
         (Set::Before(2), false),
     ] {
-        let (kept, asked) = told_after(set).await;
+        let (kept, asked) = sent_after(set).await;
         for code in spelled {
             assert!(kept.contains(code), "the person still sees what was said: {kept}");
             assert_eq!(asked.contains(code), leaves, "{set:?}: {asked}");
@@ -608,7 +608,7 @@ impl Stage {
     }
 
     /// What was said in a conversation: `?` for the person, `!` for a report, `<` for a result.
-    async fn told(&self, id: ConversationId) -> Vec<String> {
+    async fn transcript(&self, id: ConversationId) -> Vec<String> {
         let entries = self.write(move |tx| conversation::entries(tx, id)).await;
         let line = |entry: conversation::Entry| match entry.message {
             Message::User { text } => format!("? {text}"),
@@ -679,7 +679,11 @@ async fn a_report_waits_for_the_turn_that_runs_in_its_conversation() {
             () = asked.notified() => {}
         }
         stage.reports("new").await;
-        assert_eq!(stage.told(id).await, ["! old", "? why?"], "{name}: no turn finds a report in its way");
+        assert_eq!(
+            stage.transcript(id).await,
+            ["! old", "? why?"],
+            "{name}: no turn finds a report in its way"
+        );
         assert_eq!(stage.write(reports::banner).await, None, "{name}: nothing to look at yet");
         if !stop {
             goes_on.notify_one();
@@ -697,12 +701,12 @@ async fn a_report_waits_for_the_turn_that_runs_in_its_conversation() {
                 tokio::task::yield_now().await;
             }
         }
-        assert_eq!(stage.told(id).await, told, "{name}");
+        assert_eq!(stage.transcript(id).await, told, "{name}");
         assert_eq!(stage.write(reports::banner).await, Some(id), "{name}: it is raised when it is there");
         assert_eq!(stage.write(reports::take_unnotified).await.as_deref(), Some("new"), "{name}");
         let now = stage.clock.now();
         stage.write(move |tx| reports::land(tx, now)).await;
-        assert_eq!(stage.told(id).await, told, "{name}: once is enough");
+        assert_eq!(stage.transcript(id).await, told, "{name}: once is enough");
     }
 }
 
@@ -715,9 +719,9 @@ async fn answering_again_leaves_reports_alone() {
     let models = [ready("m", &model)];
     stage.driver(&models).turn(Which::Id(id), "why?".to_owned()).await.unwrap();
     stage.reports("new").await;
-    assert_eq!(stage.told(id).await, ["! old", "? why?", "one", "! new"]);
+    assert_eq!(stage.transcript(id).await, ["! old", "? why?", "one", "! new"]);
     stage.driver(&models).again(id).await.unwrap();
-    assert_eq!(stage.told(id).await, ["! old", "! new", "? why?", "two"]);
+    assert_eq!(stage.transcript(id).await, ["! old", "! new", "? why?", "two"]);
     let request = model.requests().pop().unwrap();
     assert_eq!(request.messages.last(), Some(&Message::User { text: "why?".to_owned() }), "{request:?}");
 }
@@ -732,7 +736,7 @@ async fn what_the_person_said_about_reports_is_never_trimmed() {
     for _ in 0..60 {
         stage.reports("again").await;
     }
-    let told = stage.told(id).await;
+    let told = stage.transcript(id).await;
     assert_eq!((told.len(), &told[..2]), (52, &["? why?".to_owned(), "because".to_owned()][..]));
 }
 
@@ -752,7 +756,7 @@ async fn what_a_call_brought_before_the_stop_is_kept() {
     while stage.write(move |tx| lease::any_held(tx, "turn/", Timestamp::UNIX_EPOCH)).await {
         tokio::task::yield_now().await;
     }
-    assert_eq!(stage.told(stage.conversation).await, ["? both", "", "< c2"]);
+    assert_eq!(stage.transcript(stage.conversation).await, ["? both", "", "< c2"]);
     let ran: Vec<Record> = stage.ledger().await;
     let ran = ran
         .iter()
@@ -797,7 +801,7 @@ async fn a_turn_whose_conversation_was_taken_over_writes_nothing_more() {
             let failed = turn.await.unwrap_err();
             assert!(matches!(failed, TurnError::TakenOver(_)), "{failed}");
         }
-        assert_eq!(stage.told(id).await, ["? first", "? second"], "stopped: {stop}");
+        assert_eq!(stage.transcript(id).await, ["? first", "? second"], "stopped: {stop}");
         let holder = |tx: &Transaction<'_>| {
             Ok(tx.query_row("SELECT holder FROM leases", [], |row| row.get::<_, String>(0))?)
         };

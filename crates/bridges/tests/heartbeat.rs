@@ -224,7 +224,7 @@ fn listed(prompt: &str) -> Vec<String> {
     lines.map(|(who, _)| who.to_owned()).collect()
 }
 
-fn told_drops(prompt: &str) -> u32 {
+fn reported_drops(prompt: &str) -> u32 {
     let line = prompt.lines().find(|line| line.contains("older message"));
     line.map_or(0, |line| line.trim_start_matches('(').split(' ').next().unwrap().parse().unwrap())
 }
@@ -537,7 +537,7 @@ async fn beat(world: &World, accounts: &mut Accounts, fate: Fate) {
     for who in listed(prompt) {
         assert!(accounts.shown.insert(who.clone()), "{who} was shown twice");
     }
-    accounts.dropped += told_drops(prompt);
+    accounts.dropped += reported_drops(prompt);
 }
 
 proptest! {

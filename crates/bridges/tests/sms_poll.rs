@@ -416,12 +416,12 @@ async fn what_a_model_gets_is_json_however_much_there_is() {
     let check = CheckSms { db: db.clone(), clock: clock.clone(), inbox: inbox.clone() };
     let read = ReadSms { db: db.clone(), clock: clock.clone(), inbox: inbox.clone() };
     let search = SearchSms { db, clock, inbox };
-    let told = |tool: &'static str, result: ToolResult| {
+    let read_json = |tool: &'static str, result: ToolResult| {
         assert!(result.success, "{tool}: {}", result.text);
         serde_json::from_str::<serde_json::Value>(&result.text).unwrap_or_else(|e| panic!("{tool}: {e}"))
     };
     let values = Values::default();
-    let checked = told("check_sms", execute(Ok(&check), &values, "{}", &Run::BY_HAND).await);
+    let checked = read_json("check_sms", execute(Ok(&check), &values, "{}", &Run::BY_HAND).await);
     let (count, more) = (checked["count"].as_u64().unwrap(), checked["more"].as_u64().unwrap());
     assert!(count > 5 && count + more == 100, "{count} and {more}");
     assert_eq!(checked["total"], 100);
@@ -432,15 +432,16 @@ async fn what_a_model_gets_is_json_however_much_there_is() {
     assert_eq!(first[0], long.0, "the newest first");
     assert!(first.is_sorted_by(|a, b| a > b));
     let arguments = format!("{{\"before\": {}}}", first.last().unwrap());
-    let next = ids(&told("check_sms", execute(Ok(&check), &values, &arguments, &Run::BY_HAND).await));
+    let next = ids(&read_json("check_sms", execute(Ok(&check), &values, &arguments, &Run::BY_HAND).await));
     assert_eq!(next[0], first.last().unwrap() - 1, "it goes on where the list ended");
     let gone = execute(Ok(&check), &values, r#"{"before": 99999}"#, &Run::BY_HAND).await;
     assert!(!gone.success && gone.text.contains("99999"), "{}", gone.text);
     let arguments = format!("{{\"id\": {}}}", long.0);
-    let whole = told("read_sms", execute(Ok(&read), &values, &arguments, &Run::BY_HAND).await);
+    let whole = read_json("read_sms", execute(Ok(&read), &values, &arguments, &Run::BY_HAND).await);
     assert!(whole["note"].as_str().unwrap().contains("40000 characters"), "{}", whole["note"]);
     assert!(whole["body"].as_str().unwrap().chars().count() > 3_000);
-    let found = told("search_sms", execute(Ok(&search), &values, r#"{"query": "x"}"#, &Run::BY_HAND).await);
+    let found =
+        read_json("search_sms", execute(Ok(&search), &values, r#"{"query": "x"}"#, &Run::BY_HAND).await);
     assert!(found["count"].as_u64().unwrap() > 5);
 }
 

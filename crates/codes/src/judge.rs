@@ -1,4 +1,4 @@
-//! Decides which numbers of a message are codes, by who names them.
+//! Decides which numbers of a message are codes, by the words that name them.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -6,22 +6,23 @@ use std::ops::Range;
 use crate::lexicon::Roles;
 use crate::tokens::{Form, Kind, Token, is_digit, is_year, tokens, value};
 
-/// How many tokens a look to either side goes at most.
+/// How many tokens to either side are considered at most.
 const REACH: usize = 48;
 /// How many words may stand between a code's name and the code.
 const FAR: usize = 14;
 
 const VOWELS: &str = "AEIOUYАЕИОУЫЭЮЯІЇ";
 
-/// How to decide.
+/// How doubtful numbers are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
+    /// By the words around them.
     Judge,
-    /// Whatever could be a code is one.
+    /// All of them are codes.
     TakeAll,
 }
 
-/// Where the codes are in this text.
+/// The byte ranges of the codes in a text.
 pub(crate) fn judge(text: &str, patience: Patience) -> Vec<Range<usize>> {
     let tokens = tokens(text);
     let mut reader = Reader { text, tokens: &tokens, secret: vec![false; tokens.len()] };
@@ -33,7 +34,7 @@ pub(crate) fn judge(text: &str, patience: Patience) -> Vec<Range<usize>> {
     (0..tokens.len()).filter(is_new).map(|at| tokens[at].start..tokens[at].end).collect()
 }
 
-/// Who names a number.
+/// What a number is named as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Name {
     Code,
@@ -70,6 +71,7 @@ impl Gap {
     }
 }
 
+/// A message while its numbers are judged, from left to right.
 struct Reader<'a> {
     text: &'a str,
     tokens: &'a [Token],

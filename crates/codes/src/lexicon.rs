@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+/// All the words of `lexicon.txt`.
 pub(crate) static LEXICON: LazyLock<Lexicon> =
     LazyLock::new(|| Lexicon::parse(include_str!("../lexicon.txt")));
 
@@ -131,6 +132,7 @@ impl Roles {
 
 type Table = HashMap<String, Roles>;
 
+/// The words, by how they are written in the file; each example is an entry of that kind.
 #[derive(Debug, Default)]
 pub(crate) struct Lexicon {
     /// `=TAN`

@@ -1,10 +1,11 @@
-//! Cuts a message into what the decision looks at: words with their roles, numbers with their form, signs, breaks.
+//! Cuts a message into tokens: words with their roles, numbers with their form, signs, breaks.
 
 use crate::lexicon::{LEXICON, LONGEST_PHRASE, Roles, is_accent, is_cased, narrow};
 
 /// The placeholder for a code in a redacted text.
 pub const REDACTED: &str = "[code]";
 
+/// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Word(Roles),
@@ -41,6 +42,7 @@ pub(crate) enum Form {
     Redacted,
 }
 
+/// A word, number, sign or break, and where it stands in the text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Token {
     pub(crate) kind: Kind,
@@ -57,6 +59,7 @@ impl Token {
     }
 }
 
+/// The tokens of a text, in order.
 pub(crate) fn tokens(text: &str) -> Vec<Token> {
     let pieces = pieces(text);
     let mut cutter = Cutter { text, pieces: &pieces, tokens: Vec::with_capacity(pieces.len()) };
@@ -223,6 +226,7 @@ fn is_script_mark(c: char) -> bool {
         || matches!(c, '\u{900}'..='\u{dff}' if !matches!(c, '\u{964}' | '\u{965}' | '\u{970}'))
 }
 
+/// Whether this is a decimal digit of any script.
 pub(crate) fn is_digit(c: char) -> bool {
     digit_value(c).is_some()
 }
@@ -607,6 +611,7 @@ pub(crate) fn value(text: &str) -> u32 {
     text.chars().filter_map(digit_value).take(8).fold(0, |sum, digit| sum * 10 + digit)
 }
 
+/// Whether people would read this number as a year.
 pub(crate) fn is_year(value: u32) -> bool {
     (1900..=2099).contains(&value)
 }
