@@ -1,7 +1,8 @@
 //! May we, right now? The platform gives and takes permissions behind our back, so what it last said is kept with
 //! its time, asked again when it is old, and corrected by the outcome of every real call.
 
-use std::sync::{Mutex, PoisonError};
+use crate::lock::lock;
+use std::sync::Mutex;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -57,12 +58,12 @@ pub struct Known(Mutex<Option<(Timestamp, Access)>>);
 
 impl Known {
     pub fn learn(&self, access: Access, now: Timestamp) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, access));
+        *lock(&self.0) = Some((now, access));
     }
 
     /// `None` if nothing was ever asked.
     pub fn last(&self) -> Option<Access> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|(_, access)| access.clone())
+        lock(&self.0).as_ref().map(|(_, access)| access.clone())
     }
 
     /// What was learned within the last minute; older than that it counts for nothing.
@@ -72,7 +73,7 @@ impl Known {
 
     /// Is it time to ask? A clock that went back counts as time.
     pub fn is_old(&self, now: Timestamp) -> bool {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock(&self.0);
         known.as_ref().is_none_or(|(at, _)| {
             let age = now.duration_since(*at);
             age >= FRESH || age < SignedDuration::ZERO

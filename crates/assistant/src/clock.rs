@@ -1,7 +1,7 @@
 //! The only file that asks what time it is. Everything else is told.
 
+use crate::lock::lock;
 use std::sync::Mutex;
-use std::sync::PoisonError;
 
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
@@ -37,18 +37,18 @@ impl ManualClock {
     }
 
     pub fn set(&self, now: Timestamp) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        *lock(&self.0) = now;
     }
 
     pub fn advance(&self, by: SignedDuration) {
-        let mut now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = lock(&self.0);
         *now = now.saturating_add(by).unwrap_or(*now);
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.0)
     }
 
     fn zone(&self) -> TimeZone {

@@ -4,9 +4,10 @@
 //! crash blocks nothing for long. In its own process it is held as long as somebody has the [`Lease`], whatever the
 //! clock says: a machine may sleep through its time, and whoever fails to give it back has dropped it.
 
+use crate::lock::lock;
 use std::collections::BTreeSet;
 use std::fs;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
@@ -43,7 +44,7 @@ impl Drop for Holder {
 
 fn known() -> MutexGuard<'static, BTreeSet<String>> {
     static KNOWN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&KNOWN)
 }
 
 /// Takes `name` for `life`, or `None` if somebody living has it.

@@ -144,6 +144,20 @@ pub fn is_invisible(c: char) -> bool {
         )
 }
 
+/// JSON in which these characters are escaped: it means the same, and stays one line.
+pub fn escape_json(json: &str, which: fn(char) -> bool) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for c in json.chars() {
+        if which(c) {
+            let mut units = [0; 2];
+            escaped.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,5 +213,11 @@ mod tests {
         ] {
             assert_eq!(visible(text), expected);
         }
+    }
+
+    #[test]
+    fn thousands_are_grouped() {
+        let all = [0, 999, 1_000, 8_192, 131_072, 1_048_576].map(thousands);
+        assert_eq!(all, ["0", "999", "1,000", "8,192", "131,072", "1,048,576"]);
     }
 }

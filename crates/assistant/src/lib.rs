@@ -14,6 +14,7 @@ pub mod home;
 pub mod lease;
 pub mod ledger;
 pub mod legible;
+pub mod lock;
 pub mod manifest;
 pub mod memory;
 pub mod models;

@@ -1,11 +1,21 @@
-//! Pure: a time as a model writes it, and the moment that is meant.
+//! Pure: a time as a model writes it and the moment that is meant, and a moment as people and scripts read it.
 
-use jiff::Timestamp;
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
 
 /// The years in which a calendar makes sense of a date.
 const YEARS: std::ops::RangeInclusive<i16> = 1970..=2199;
+
+/// A moment as local time with its offset, such as `2026-03-09T15:00:00+01:00`.
+pub fn local(at: Timestamp, zone: &TimeZone) -> String {
+    stamp(&at.to_zoned(zone.clone()))
+}
+
+/// The same for a time that knows its zone.
+pub fn stamp(at: &Zoned) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+}
 
 /// A time with an offset is that moment; one without is meant in `zone`. `name` is what the sentence calls it.
 pub fn moment(name: &str, typed: &str, zone: &TimeZone) -> Result<Timestamp, String> {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::hex;
+use crate::legible::escape_json;
 
 /// What somebody else wrote: an SMS, a notification, a mail.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -161,16 +162,7 @@ pub fn cost(c: char) -> usize {
 
 /// JSON in which nothing steers a reader: what could is escaped, so that the text means the same and stays one line.
 pub fn escaped(json: &str) -> String {
-    let mut shown = String::with_capacity(json.len());
-    for c in json.chars() {
-        if steers(c) {
-            let mut units = [0; 2];
-            shown.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
+    escape_json(json, steers)
 }
 
 #[cfg(test)]

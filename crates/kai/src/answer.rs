@@ -19,26 +19,26 @@ use crate::commands::{notifications, sms};
 use crate::demo;
 use crate::failure::Failure;
 
-/// `around` and `face` are the caller's: its environment, and whoever watches there.
+/// Answers one call. `env` and `face` are the caller's: its environment, and whoever watches there.
 pub(crate) async fn answer(
     app: &App,
     call: Call,
-    around: &CallerEnv,
+    env: &CallerEnv,
     face: &dyn Face,
 ) -> Result<Value, Failure> {
     match call {
-        Call::Status => json(status::of(app, around).await?),
-        Call::Doctor => json(doctor::examine(app, around).await),
+        Call::Status => json(status::of(app, env).await?),
+        Call::Doctor => json(doctor::examine(app, env).await),
         Call::Stop => {
             app.stop.cancel();
             json(())
         }
         Call::SettingsList => json(settings::list(app).await?),
         Call::SettingsGet { key } => json(settings::get(app, &key).await?),
-        Call::SettingsSet { key, value } => json(settings::set(app, around, &key, &value).await?),
-        Call::HeartbeatRun { force: true } => json(heartbeat::run(app, around, Why::Forced).await?),
-        Call::HeartbeatRun { force: false } => json(heartbeat::run(app, around, Why::Asked).await?),
-        Call::HeartbeatDryRun => json(heartbeat::dry_run(app, around).await?),
+        Call::SettingsSet { key, value } => json(settings::set(app, env, &key, &value).await?),
+        Call::HeartbeatRun { force: true } => json(heartbeat::run(app, env, Why::Forced).await?),
+        Call::HeartbeatRun { force: false } => json(heartbeat::run(app, env, Why::Asked).await?),
+        Call::HeartbeatDryRun => json(heartbeat::dry_run(app, env).await?),
         Call::HeartbeatLog => json(heartbeat::log(app).await?),
         Call::MemoryList => json(app.db.read(kai_assistant::memory::store::all).await?),
         Call::MemoryProposals => json(app.db.read(promotion::proposals).await?),
@@ -51,29 +51,27 @@ pub(crate) async fn answer(
         Call::TasksCancel { id } => json(tasks::cancel(app, id).await?),
         Call::AlarmsList => json(alarms::list(app).await?),
         Call::AlarmsCancel { id } => json(alarms::cancel(app, id).await?),
-        Call::ToolsList => json(tools::list(app, around).await?),
-        Call::ToolsSwitch { tool, on } => json(tools::switch(app, around, &tool, on).await?),
+        Call::ToolsList => json(tools::list(app, env).await?),
+        Call::ToolsSwitch { tool, on } => json(tools::switch(app, env, &tool, on).await?),
         Call::ToolsTry { tool, arguments } => json(tools::call(app, tool, arguments, face).await?),
         Call::Link => json(sessions::fresh_link(app).await?),
         Call::Open { place } => json(visit::open(app, place, None).await?),
         Call::RevokeLinks => json(revoke(app).await?),
-        Call::Ask { text, chat } => json(chats::ask(app, around, text, chat, face).await?),
+        Call::Ask { text, chat } => json(chats::ask(app, env, text, chat, face).await?),
         Call::ChatsList => json(chats::list(app).await?),
         Call::ChatsSearch { text } => json(chats::search(app, text).await?),
         Call::ChatsShow { id } => json(chats::show(app, id).await?),
         Call::ChatsDelete { id } => json(chats::delete(app, id).await?),
         #[cfg(feature = "foss")]
         Call::ChatsCodes { chat, show } => json(chats::codes(app, chat, show).await?),
-        Call::ModelsList => json(models::rows(app, around).await?),
-        Call::ModelsAdd(new) => json(models::add(app, around, new).await?),
-        Call::ModelsTest { name } => json(models::test(app, around, name.as_deref()).await?),
+        Call::ModelsList => json(models::rows(app, env).await?),
+        Call::ModelsAdd(new) => json(models::add(app, env, new).await?),
+        Call::ModelsTest { name } => json(models::test(app, env, name.as_deref()).await?),
         Call::ModelsRemove { name } => json(models::remove(app, name).await?),
         Call::Export { sections, passphrase } => json(transfer::export(app, &sections, passphrase).await?),
         Call::Import(call) => json(transfer::import(app, call).await?),
         Call::ModelsFirst { name } => json(models::first(app, name).await?),
-        Call::ModelsContext { name, context } => {
-            json(models::set_context(app, around, name, &context).await?)
-        }
+        Call::ModelsContext { name, context } => json(models::set_context(app, env, name, &context).await?),
         Call::Ledger(call) => ledger::answer(app, call).await,
         #[cfg(feature = "foss")]
         Call::Sms(call) => sms::answer(app, call).await,

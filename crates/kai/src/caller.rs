@@ -52,7 +52,7 @@ impl Caller {
             let app = wire::open(self.home.clone(), self.keys, Role::Command)?;
             let _sign = Waiting::start("Working");
             runtime()?.block_on(async {
-                let answered = answer(&app, call, &app.around, &Nobody).await;
+                let answered = answer(&app, call, &app.env, &Nobody).await;
                 noted::note_quietly(&app).await;
                 answered
             })?
@@ -120,9 +120,9 @@ impl Drop for Line<'_> {
 }
 
 async fn here(app: &App, call: Call, watcher: &Arc<dyn Watcher>) -> Result<serde_json::Value, Failure> {
-    let face = Here { watcher, language: App::words(&app.values().await?, &app.around) };
+    let face = Here { watcher, language: App::words(&app.values().await?, &app.env) };
     let answered = tokio::select! {
-        answered = answer(app, call, &app.around, &face) => answered,
+        answered = answer(app, call, &app.env, &face) => answered,
         _ = tokio::signal::ctrl_c() => Err(Failure::failed("Cancelled.")),
     };
     noted::note_quietly(app).await;
@@ -186,7 +186,7 @@ impl Face for Here<'_> {
 }
 
 fn hello(call: Call) -> Result<Vec<u8>, Failure> {
-    json_line(&Hello { v: VERSION, tty: std::io::stdin().is_terminal(), around: caller_env::here(), call })
+    json_line(&Hello { v: VERSION, tty: std::io::stdin().is_terminal(), env: caller_env::here(), call })
 }
 
 fn json_line(value: &impl serde::Serialize) -> Result<Vec<u8>, Failure> {

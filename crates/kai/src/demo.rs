@@ -80,7 +80,7 @@ pub(crate) async fn story(app: Arc<App>, mut pages: watch::Receiver<usize>) {
 /// A heartbeat. The tick's own may be under way; then it is waited for.
 async fn look(app: &App) -> Result<(), Failure> {
     for _ in 0..PATIENCE {
-        if heartbeat::run(app, &app.around, Why::Asked).await?.outcome != RunOutcome::Busy {
+        if heartbeat::run(app, &app.env, Why::Asked).await?.outcome != RunOutcome::Busy {
             break;
         }
         tokio::time::sleep(NOTICED).await;

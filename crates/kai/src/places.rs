@@ -6,8 +6,9 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use kai_assistant::lock::lock;
 use tokio_util::sync::CancellationToken;
 
 /// Whom a connection comes from, as far as it can be told.
@@ -104,7 +105,7 @@ impl Places {
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.held)
     }
 }
 

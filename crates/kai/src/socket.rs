@@ -187,13 +187,13 @@ async fn respond(
     events: &mpsc::UnboundedSender<Event>,
     stop: CancellationToken,
 ) -> Result<serde_json::Value, Failure> {
-    let Hello { tty, around, call, .. } = understand(&std::mem::take(&mut said.line))?;
+    let Hello { tty, env, call, .. } = understand(&std::mem::take(&mut said.line))?;
     let turn = call.watched();
     let (words, heard) = mpsc::unbounded_channel();
-    let language = App::words(&app.values().await?, &around);
+    let language = App::words(&app.values().await?, &env);
     let face = Over { events: events.clone(), tty, language, words: Mutex::new(heard) };
     // In a task of its own, so that a bug in one call is answered like any other failure.
-    let answering = tokio::spawn(async move { answer(&app, call, &around, &face).await });
+    let answering = tokio::spawn(async move { answer(&app, call, &env, &face).await });
     let mut answering = AbortOnDropHandle::new(answering);
     let answered = tokio::select! {
         answered = &mut answering => answered,
@@ -368,7 +368,7 @@ mod tests {
                 match understand(&line) {
                     Ok(hello) => {
                         let again = understand(&serde_json::to_vec(&hello).unwrap()).unwrap();
-                        prop_assert_eq!((again.call, again.tty, again.around), (hello.call, hello.tty, hello.around));
+                        prop_assert_eq!((again.call, again.tty, again.env), (hello.call, hello.tty, hello.env));
                     }
                     Err(failure) => prop_assert!(failure.message.chars().count() <= 400, "{}", failure.message),
                 }

@@ -52,9 +52,9 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
         Machine::found(&db.read_now(settings::load)?, &home)
     };
     let ringer = ringer(&db, &clock, &machine, role);
-    let around = caller_env::here();
+    let env = caller_env::here();
     let last_noted = last_noted(&db, role)?;
-    let opened = Opened { home, key_file, db, clock, machine, ringer, around };
+    let opened = Opened { home, key_file, db, clock, machine, ringer, env };
     Ok(App { last_noted, ..put_together(opened, &Internet::real()) })
 }
 
@@ -75,11 +75,11 @@ struct Opened {
     clock: Arc<dyn Clock>,
     machine: Machine,
     ringer: Result<Ringer, Mute>,
-    around: CallerEnv,
+    env: CallerEnv,
 }
 
 fn put_together(opened: Opened, internet: &Internet) -> App {
-    let Opened { home, key_file, db, clock, machine, ringer, around } = opened;
+    let Opened { home, key_file, db, clock, machine, ringer, env } = opened;
     #[cfg(feature = "foss")]
     let phone = Phone::new(machine.phone.clone(), &db, &clock);
     let toolbox = toolbox(&Parts {
@@ -101,7 +101,7 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
         clock,
         manifest: MANIFEST,
         http: Http::new(Limits::default()),
-        around,
+        env,
         ringer: ringer.ok(),
         opener: machine.opener,
         notifier: machine.notifier,
@@ -315,7 +315,7 @@ impl App {
         let nobody = kai_assistant::home::Unlock { keyring: None, passphrase: &|| Ok(None) };
         let (key_file, _) = home.unlock(&nobody).unwrap();
         let db = Db::in_memory(&migrations()).unwrap();
-        let (ringer, around) = (ringer(&db, &clock, &machine, Role::Daemon), CallerEnv::default());
-        put_together(Opened { home, key_file, db, clock, machine, ringer, around }, internet)
+        let (ringer, env) = (ringer(&db, &clock, &machine, Role::Daemon), CallerEnv::default());
+        put_together(Opened { home, key_file, db, clock, machine, ringer, env }, internet)
     }
 }

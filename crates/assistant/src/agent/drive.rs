@@ -7,8 +7,9 @@
 //! Two commits a round: one before a request leaves (the results since the last one, and the ledger's record of
 //! the request), one when the reply is there (what the model said, and that its calls are about to run).
 
+use crate::lock::lock;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_util::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
@@ -232,7 +233,7 @@ impl Finished {
     }
 
     fn calls(&self) -> MutexGuard<'_, BTreeMap<usize, Ended>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Stores everything that is not stored yet: the results in `conversation`, if there is one, and in the ledger; and
@@ -302,7 +303,7 @@ struct PartialReply {
 
 impl TurnLease {
     fn partial_reply(&self) -> MutexGuard<'_, PartialReply> {
-        self.partial_reply.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.partial_reply)
     }
 
     /// Before the answer is handed on: whoever speaks at once must not find the conversation busy.

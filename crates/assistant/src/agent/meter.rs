@@ -1,6 +1,7 @@
 //! Counts what a run costs while it runs, so that a run that is cut off has a cost, too.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::lock::lock;
+use std::sync::{Mutex, MutexGuard};
 
 use kai_llm::{ModelError, Reply, Usage, tokens};
 
@@ -26,7 +27,7 @@ struct State {
 
 impl Meter {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// A request of about this many tokens leaves.

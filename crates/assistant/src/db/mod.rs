@@ -8,8 +8,9 @@ mod error;
 mod migrate;
 mod open;
 
+use crate::lock::lock;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use serde::Serialize;
@@ -99,7 +100,7 @@ impl Db {
         E: From<DbError>,
     {
         // A panic in `work` rolls its transaction back, so the connection behind a poisoned lock is sound.
-        let mut conn = self.conn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut conn = lock(&self.conn);
         let before = conn.total_changes();
         let tx = conn.transaction_with_behavior(behavior).map_err(DbError::from)?;
         let value = work(&tx)?;
@@ -145,7 +146,7 @@ impl Db {
     pub async fn checkpoint(&self) -> Result<(), DbError> {
         let conn = Arc::clone(&self.conn);
         let folded = tokio::task::spawn_blocking(move || {
-            let conn = conn.lock().unwrap_or_else(PoisonError::into_inner);
+            let conn = lock(&conn);
             conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         });
         folded.await.map_err(|_| DbError::Stopping)?.map_err(DbError::from)

@@ -15,6 +15,7 @@ use super::open::{Opener, Target};
 use super::when::{self, When};
 use super::{line, lines};
 use crate::clock::Clock;
+use crate::moment;
 use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
 /// Create an event in the user's calendar.
@@ -152,11 +153,7 @@ fn file_name(event: &Event) -> String {
 
 fn local_times(when: When, zone: &TimeZone) -> (String, String) {
     match when {
-        When::Timed { start, end } => {
-            let local =
-                |at: jiff::Timestamp| at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
-            (local(start), local(end))
-        }
+        When::Timed { start, end } => (moment::local(start, zone), moment::local(end, zone)),
         When::Days { start, end } => (start.to_string(), end.to_string()),
     }
 }

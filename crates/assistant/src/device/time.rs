@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
+use crate::moment;
 use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
 /// Get the current local date, time and time zone.
@@ -37,7 +38,7 @@ impl Tool for LocalTime {
 
 fn tell(now: &Zoned) -> LocalTimeOutput {
     LocalTimeOutput {
-        iso_datetime: now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+        iso_datetime: moment::stamp(now),
         display_datetime: now.strftime("%A, %B %-d, %Y at %-I:%M %p").to_string(),
         timezone: now.time_zone().iana_name().map_or_else(|| now.offset().to_string(), str::to_owned),
         day_of_week: now.strftime("%A").to_string(),

@@ -1,8 +1,9 @@
 //! The store, the one writer and the tools together, on stores that fail and clocks that stand.
 
+use crate::lock::lock;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::{Arc, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -42,10 +43,10 @@ impl Listener for Puppet {
     }
 
     fn access(&self) -> Pin<Box<dyn Future<Output = Access> + Send + '_>> {
-        if let Some(db) = self.turned_off.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(db) = lock(&self.turned_off).take() {
             db.write_now(|tx| toggle::turn_off(tx, START.parse().unwrap())).unwrap();
         }
-        Box::pin(async { self.access.lock().unwrap_or_else(PoisonError::into_inner).clone() })
+        Box::pin(async { lock(&self.access).clone() })
     }
 
     fn listen(&self, ear: Ear) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
@@ -59,7 +60,7 @@ impl Listener for Puppet {
 
     fn dismiss<'a>(&'a self, id: &'a NotificationId) -> Dismissing<'a> {
         Box::pin(async {
-            self.dismissed.lock().unwrap_or_else(PoisonError::into_inner).push(id.clone());
+            lock(&self.dismissed).push(id.clone());
             Ok(())
         })
     }

@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use super::record::{ChatMessage, NotificationId, Record};
+use crate::moment;
 use crate::tool::Eyes;
 use crate::tool::room::fitting;
 use crate::untrusted::{Untrusted, folded};
@@ -164,7 +165,7 @@ fn texts(record: &Record, eyes: Eyes) -> Vec<String> {
 /// A time where the person is.
 pub fn local(millisecond: i64, zone: &TimeZone) -> String {
     let at = Timestamp::from_millisecond(millisecond).unwrap_or_default();
-    at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+    moment::local(at, zone)
 }
 
 #[cfg(test)]

@@ -15,7 +15,6 @@ pub mod store;
 pub mod tools;
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,11 +59,6 @@ const SHORT: usize = 6;
 /// The identity of a message as the ledger names it.
 pub(crate) fn identity_name(id: i64, date: i64, from: &str) -> String {
     format!("sms {id} {date} {from}")
-}
-
-/// A moment as it is shown and told: local, with its offset.
-pub fn local(at: Timestamp, zone: &TimeZone) -> String {
-    at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ pub mod due;
 pub mod store;
 mod tools;
 
+use crate::moment::local;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
@@ -237,8 +238,7 @@ impl TriggerSpec<'_> {
             (Some(time), None, false) => {
                 let at = moment("execute_at", &time, zone)?;
                 if now.duration_since(at) > JUST_NOW {
-                    let local = now.to_zoned(zone.clone());
-                    let now = local.strftime("%Y-%m-%dT%H:%M:%S%:z");
+                    let now = local(now, zone);
                     return Err(format!("The execute_at {time} is in the past: it is {now}."));
                 }
                 Ok(Trigger::Time(at))

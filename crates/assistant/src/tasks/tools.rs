@@ -12,6 +12,7 @@ use super::{Missed, NewTask, Status, Task, TaskId, TriggerSpec};
 use crate::clock::Clock;
 use crate::db::Db;
 use crate::gate::Level;
+use crate::moment;
 use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
 /// Schedule something for later: once, at a time; repeatedly, by a cron expression; or as a part of every heartbeat.
@@ -170,7 +171,7 @@ fn item(task: Task, zone: &TimeZone) -> TaskItem {
 }
 
 fn local(at: Option<Timestamp>, zone: &TimeZone) -> Option<String> {
-    at.map(|at| at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string())
+    at.map(|at| moment::local(at, zone))
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out a reference")]

@@ -1,7 +1,8 @@
 //! A tray in memory: what a phone's apps would show.
 
+use kai_assistant::lock::lock;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use kai_assistant::access::Access;
 use kai_assistant::notifications::NotificationId;
@@ -21,7 +22,7 @@ pub struct Tray {
 impl Tray {
     /// An app shows something. Returns its key.
     pub fn post(&self, app: &str, title: &str, text: &str) -> NotificationId {
-        let mut posted = self.posted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut posted = lock(&self.posted);
         *posted += 1;
         let post = shown(*posted, app, title, text);
         let id = post.id.clone();
@@ -30,12 +31,12 @@ impl Tray {
     }
 
     fn happen(&self, heard: Heard) {
-        self.happened.lock().unwrap_or_else(PoisonError::into_inner).push(heard);
+        lock(&self.happened).push(heard);
         self.wake.notify_one();
     }
 
     fn take(&self) -> Vec<Heard> {
-        std::mem::take(&mut *self.happened.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.happened))
     }
 }
 

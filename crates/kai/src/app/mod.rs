@@ -10,13 +10,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kai_assistant::agent::{Driver, Face, Ready};
 use kai_assistant::clock::Clock;
 use kai_assistant::db::{Db, DbError};
 use kai_assistant::device::alarm::Ringer;
 use kai_assistant::device::shell::Sandbox;
 use kai_assistant::device::{Notifier, Opener};
+use kai_assistant::gate::{Level, RunKind};
 use kai_assistant::home::{Home, HomeId, KeyKind};
 use kai_assistant::manifest::Manifest;
+use kai_assistant::moment;
 use kai_assistant::settings::{self, LANGUAGE, Values};
 use kai_assistant::toolbox::Toolbox;
 use kai_assistant::words::Words;
@@ -44,7 +47,7 @@ pub(crate) struct App {
     /// The one way to models; connections are kept.
     pub(crate) http: Http,
     /// What the environment of this process says.
-    pub(crate) around: CallerEnv,
+    pub(crate) env: CallerEnv,
     /// Rings alarms; in a daemon that can show notifications.
     pub(crate) ringer: Option<Ringer>,
     /// Opens Kai's page in the person's browser.
@@ -98,6 +101,8 @@ impl Running {
 pub(crate) const ON_A_NETWORK: &str = "whoever is on that network can read along and take the session. Safer: a tunnel, \
                                        or HTTPS in front of it (README, \"From another device\").";
 
+const PLATFORM: &str = if cfg!(target_os = "android") { "Android (Termux)" } else { std::env::consts::OS };
+
 /// Who opens the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -112,8 +117,25 @@ impl App {
         self.db.read(settings::load).await
     }
 
+    /// Asks these models in a run of this kind, which begins at this level.
+    pub(crate) fn driver<'a>(
+        &'a self,
+        models: &'a [Ready],
+        face: &'a dyn Face,
+        kind: RunKind,
+        level: Level,
+    ) -> Driver<'a> {
+        let (db, clock, toolbox) = (&self.db, self.clock.as_ref(), &self.toolbox);
+        Driver { db, clock, toolbox, models, face, kind, level, shown: &[], platform: PLATFORM }
+    }
+
+    /// A moment as commands tell it: local time with its offset.
+    pub(crate) fn local(&self, at: Timestamp) -> String {
+        moment::local(at, &self.clock.zone())
+    }
+
     /// The words of the chosen language, or of the caller's.
-    pub(crate) fn words(values: &Values, around: &CallerEnv) -> &'static Words {
-        Words::chosen(&values.of(&LANGUAGE), &around.locale)
+    pub(crate) fn words(values: &Values, env: &CallerEnv) -> &'static Words {
+        Words::chosen(&values.of(&LANGUAGE), &env.locale)
     }
 }

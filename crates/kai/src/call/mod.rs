@@ -41,8 +41,8 @@ pub(crate) struct Hello {
     pub(crate) v: u32,
     /// Is there a person at a terminal who can be asked?
     pub(crate) tty: bool,
-    #[serde(default)]
-    pub(crate) around: CallerEnv,
+    #[serde(default, rename = "around")]
+    pub(crate) env: CallerEnv,
     #[serde(flatten)]
     pub(crate) call: Call,
 }
@@ -251,13 +251,9 @@ mod tests {
     #[test]
     fn the_first_line_is_as_the_protocol_says() {
         let call = Call::SettingsGet { key: "theme".to_owned() };
-        let line = serde_json::to_value(Hello {
-            v: 1,
-            tty: false,
-            around: CallerEnv::default(),
-            call: call.clone(),
-        })
-        .unwrap();
+        let line =
+            serde_json::to_value(Hello { v: 1, tty: false, env: CallerEnv::default(), call: call.clone() })
+                .unwrap();
         assert_eq!(
             line,
             serde_json::json!({

@@ -5,7 +5,7 @@ use kai_assistant::gate::Level;
 use kai_assistant::heartbeat::OutcomeKind;
 use kai_assistant::heartbeat::due::Due;
 use kai_assistant::ledger::Record;
-use kai_assistant::legible::folded_line;
+use kai_assistant::legible::{folded_line, thousands};
 use kai_assistant::memory::Memory;
 use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::models::is_unencrypted;
@@ -25,7 +25,7 @@ use crate::call::settings::{SettingRow, ToolRow};
 use crate::call::sms::SmsStatus;
 use crate::call::status::ShellStatus;
 use crate::call::tasks::{RunRow, TaskRow, TaskWhole, TasksStatus};
-use crate::terminal::out::{grouped, visible};
+use crate::terminal::out::visible;
 
 pub(super) fn status(status: &crate::call::status::Status) -> String {
     let daemon = match (&status.daemon.address, &status.daemon.since_local) {
@@ -437,7 +437,7 @@ pub(super) fn models(rows: &[ModelRow]) -> String {
         let context = match row.origin {
             ModelOrigin::Demo => String::new(),
             ModelOrigin::Added | ModelOrigin::Environment | ModelOrigin::Found => {
-                format!("; context {} tokens, {}", grouped(row.context), row.context_from.in_words())
+                format!("; context {} tokens, {}", thousands(row.context), row.context_from.in_words())
             }
         };
         let at = visible(&row.base_url);

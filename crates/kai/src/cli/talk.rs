@@ -2,11 +2,12 @@
 
 use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use kai_assistant::agent::Asking;
 use kai_assistant::agent::conversation::{ConversationId, Entry, Which};
 use kai_assistant::agent::turn::{End, ROUNDS};
+use kai_assistant::lock::lock;
 use kai_assistant::untrusted::Attached;
 use kai_llm::Message;
 use rustyline::error::ReadlineError;
@@ -146,7 +147,7 @@ impl Terminal {
     }
 
     fn shown(&self) -> MutexGuard<'_, Shown> {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shown)
     }
 
     fn began(&self, chat: ConversationId) {

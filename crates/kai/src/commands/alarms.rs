@@ -1,6 +1,5 @@
 //! Alarms that have not rung yet, as commands and the page ask for them.
 
-use jiff::Timestamp;
 use kai_assistant::db::DbError;
 use kai_assistant::device::alarm::{self, Alarm, AlarmId};
 
@@ -38,9 +37,5 @@ pub(crate) async fn put_back(app: &App, alarm: Alarm) -> Result<(), DbError> {
 }
 
 fn row(app: &App, Alarm { id, due, label }: Alarm) -> AlarmRow {
-    AlarmRow { id, label, due_at: due.as_millisecond(), due_local: local(app, due) }
-}
-
-fn local(app: &App, at: Timestamp) -> String {
-    at.to_zoned(app.clock.zone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+    AlarmRow { id, label, due_at: due.as_millisecond(), due_local: app.local(due) }
 }

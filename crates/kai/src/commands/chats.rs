@@ -4,7 +4,7 @@ use jiff::Timestamp;
 #[cfg(feature = "foss")]
 use kai_assistant::agent::conversation::Codes;
 use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Which, Whole};
-use kai_assistant::agent::{Answer, Driver, Face, Ready, TurnError, reports};
+use kai_assistant::agent::{Answer, Face, TurnError, reports};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{Level, RunKind};
 #[cfg(feature = "foss")]
@@ -24,7 +24,7 @@ use crate::failure::Failure;
 /// One turn. Dropping it cancels it.
 pub(crate) async fn ask(
     app: &App,
-    around: &CallerEnv,
+    env: &CallerEnv,
     text: String,
     chat: Which,
     face: &dyn Face,
@@ -34,33 +34,19 @@ pub(crate) async fn ask(
             "There is nothing to ask: the text is empty. For example: kai ask \"What day is it?\"",
         ));
     }
-    let models = models::ready(app, around).await?;
-    told(driver(app, &models, face).turn(chat, text).await)
+    let models = models::ready(app, env).await?;
+    told(app.driver(&models, face, RunKind::Chat, Level::Nothing).turn(chat, text).await)
 }
 
 /// What was said last, answered once more.
 pub(crate) async fn again(
     app: &App,
-    around: &CallerEnv,
+    env: &CallerEnv,
     chat: ConversationId,
     face: &dyn Face,
 ) -> Result<AskAnswer, Failure> {
-    let models = models::ready(app, around).await?;
-    told(driver(app, &models, face).again(chat).await)
-}
-
-fn driver<'a>(app: &'a App, models: &'a [Ready], face: &'a dyn Face) -> Driver<'a> {
-    Driver {
-        db: &app.db,
-        clock: app.clock.as_ref(),
-        toolbox: &app.toolbox,
-        models,
-        face,
-        kind: RunKind::Chat,
-        level: Level::Nothing,
-        shown: &[],
-        platform: PLATFORM,
-    }
+    let models = models::ready(app, env).await?;
+    told(app.driver(&models, face, RunKind::Chat, Level::Nothing).again(chat).await)
 }
 
 fn told(answer: Result<Answer, TurnError>) -> Result<AskAnswer, Failure> {
@@ -76,9 +62,6 @@ fn told(answer: Result<Answer, TurnError>) -> Result<AskAnswer, Failure> {
     })
 }
 
-pub(crate) const PLATFORM: &str =
-    if cfg!(target_os = "android") { "Android (Termux)" } else { std::env::consts::OS };
-
 /// All of them, newest first.
 pub(crate) async fn list(app: &App) -> Result<Vec<ChatRow>, DbError> {
     Ok(rows(app, app.db.read(conversation::list).await?))
@@ -90,10 +73,9 @@ pub(crate) async fn search(app: &App, text: String) -> Result<Vec<ChatRow>, DbEr
 }
 
 fn rows(app: &App, all: Vec<Conversation>) -> Vec<ChatRow> {
-    let zone = app.clock.zone();
     let row = |conversation: Conversation| {
         let at = Timestamp::from_millisecond(conversation.updated_at).unwrap_or_default();
-        let updated_local = at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+        let updated_local = app.local(at);
         ChatRow { conversation, updated_local }
     };
     all.into_iter().map(row).collect()

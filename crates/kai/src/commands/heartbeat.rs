@@ -1,6 +1,6 @@
 //! The heartbeat, as the tick, commands and the page ask for it.
 
-use kai_assistant::agent::{Driver, Nobody, Ready};
+use kai_assistant::agent::{Nobody, Ready};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{self, Level, RunKind};
 use kai_assistant::heartbeat::due::{self, Due};
@@ -11,7 +11,6 @@ use crate::app::App;
 use crate::call::heartbeat::{DryRun, HeartbeatRan, HeartbeatStatus, LogRow, RunOutcome};
 use crate::call::models::ModelRow;
 use crate::caller_env::CallerEnv;
-use crate::commands::chats::PLATFORM;
 use crate::commands::{announce, models};
 use crate::failure::Failure;
 
@@ -48,10 +47,9 @@ pub(crate) async fn status(app: &App) -> Result<HeartbeatStatus, DbError> {
 }
 
 fn log_row(app: &App, logged: store::Logged) -> LogRow {
-    let local = logged.at.to_zoned(app.clock.zone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
     LogRow {
         at: logged.at.as_millisecond(),
-        at_local: local,
+        at_local: app.local(logged.at),
         outcome: logged.outcome,
         reason: Some(logged.reason).filter(|reason| !reason.is_empty()),
         tokens: logged.tokens,
@@ -66,13 +64,16 @@ pub(crate) async fn log(app: &App) -> Result<Vec<LogRow>, DbError> {
 }
 
 /// One run, if it may.
-pub(crate) async fn run(app: &App, around: &CallerEnv, why: Why) -> Result<HeartbeatRan, Failure> {
-    let models = chosen_models(app, around).await?;
-    let driver = models.as_ref().map(|models| driver(app, models)).map_err(Clone::clone);
+pub(crate) async fn run(app: &App, env: &CallerEnv, why: Why) -> Result<HeartbeatRan, Failure> {
+    let models = chosen_models(app, env).await?;
+    let driver = models
+        .as_ref()
+        .map(|models| app.driver(models, &Nobody, RunKind::Heartbeat, Level::People))
+        .map_err(Clone::clone);
     let beaten = Beat { db: &app.db, clock: app.clock.as_ref() }.run(why, driver).await?;
     if matches!(beaten, Beaten::Ran(Outcome::Report(_) | Outcome::Ok)) {
         // The run is settled; what the servers say of their windows is for the next one.
-        if let Err(error) = models::ask_for_windows(app, around).await {
+        if let Err(error) = models::ask_for_windows(app, env).await {
             tracing::warn!(%error, "servers could not be asked for their windows");
         }
     }
@@ -88,30 +89,16 @@ pub(crate) async fn run(app: &App, around: &CallerEnv, why: Why) -> Result<Heart
     Ok(HeartbeatRan { outcome, reason, report })
 }
 
-fn driver<'a>(app: &'a App, models: &'a [Ready]) -> Driver<'a> {
-    Driver {
-        db: &app.db,
-        clock: app.clock.as_ref(),
-        toolbox: &app.toolbox,
-        models,
-        face: &Nobody,
-        kind: RunKind::Heartbeat,
-        level: Level::People,
-        shown: &[],
-        platform: PLATFORM,
-    }
-}
-
 /// The models in their order, or the one that heartbeats are to ask. None is a failure of the run, which is logged,
 /// and not of the command.
-async fn chosen_models(app: &App, around: &CallerEnv) -> Result<Result<Vec<Ready>, String>, DbError> {
+async fn chosen_models(app: &App, env: &CallerEnv) -> Result<Result<Vec<Ready>, String>, DbError> {
     let wanted = app.db.read(settings::load).await?.of(&HEARTBEAT_MODEL);
     if !wanted.is_empty()
-        && let Some(lack) = lacks(&wanted, &models::rows(app, around).await?)
+        && let Some(lack) = lacks(&wanted, &models::rows(app, env).await?)
     {
         return Ok(Err(lack.sentence()));
     }
-    let ready = models::connected(app, around).await.map_err(|failure| failure.message);
+    let ready = models::connected(app, env).await.map_err(|failure| failure.message);
     Ok(ready.map(|mut ready| {
         ready.retain(|model| wanted.is_empty() || model.label == wanted);
         ready
@@ -150,11 +137,12 @@ pub(crate) fn lacks(wanted: &str, rows: &[ModelRow]) -> Option<Lack> {
 }
 
 /// What the next run would ask with; nothing changes.
-pub(crate) async fn dry_run(app: &App, around: &CallerEnv) -> Result<DryRun, DbError> {
+pub(crate) async fn dry_run(app: &App, env: &CallerEnv) -> Result<DryRun, DbError> {
     // Where none can be asked, the prompt is that for a model of which nothing is known.
-    let models = chosen_models(app, around).await?.unwrap_or_default();
+    let models = chosen_models(app, env).await?.unwrap_or_default();
     let beat = Beat { db: &app.db, clock: app.clock.as_ref() };
-    let Next { text: prompt, is_new } = beat.dry_run(driver(app, &models).window()).await?;
+    let Next { text: prompt, is_new } =
+        beat.dry_run(app.driver(&models, &Nobody, RunKind::Heartbeat, Level::People).window()).await?;
     let values = app.db.read(settings::load).await?;
     app.toolbox.probe_access(&values).await;
     let mut tools = app.toolbox.offered(&values);
@@ -171,7 +159,7 @@ pub(crate) async fn dry_run(app: &App, around: &CallerEnv) -> Result<DryRun, DbE
 
 /// The tick: beats if it is due, and tells the person if there is something to tell.
 pub(crate) async fn tick(app: &App) {
-    match run(app, &app.around, Why::Tick).await {
+    match run(app, &app.env, Why::Tick).await {
         Ok(ran) if ran.outcome == RunOutcome::Failed => {
             tracing::warn!(reason = ran.reason.unwrap_or_default(), "a heartbeat failed");
         }

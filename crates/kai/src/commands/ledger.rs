@@ -24,7 +24,7 @@ pub(crate) async fn answer(app: &App, call: LedgerCall) -> Result<Value, Failure
 }
 
 fn row(app: &App, kept: Kept) -> LedgerRow {
-    let local = kept.at.to_zoned(app.clock.zone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+    let local = app.local(kept.at);
     LedgerRow { seq: kept.seq, at: kept.at.as_millisecond(), at_local: local, record: kept.record }
 }
 

@@ -25,12 +25,12 @@ pub(crate) async fn names(app: &App) -> Result<Vec<String>, DbError> {
     if app.home.is_demo() {
         return Ok(vec![DEMO_MODEL.to_owned()]);
     }
-    let (added, around) = (app.db.read(store::all).await?, surroundings(&app.around));
-    Ok(models::candidates(&added, &around).into_iter().map(|candidate| candidate.name).collect())
+    let (added, env) = (app.db.read(store::all).await?, surroundings(&app.env));
+    Ok(models::candidates(&added, &env).into_iter().map(|candidate| candidate.name).collect())
 }
 
-fn surroundings(around: &CallerEnv) -> Surroundings {
-    let keys = around.keys.iter().map(|(name, key)| (name.clone(), Key::new(key.as_str()))).collect();
+fn surroundings(env: &CallerEnv) -> Surroundings {
+    let keys = env.keys.iter().map(|(name, key)| (name.clone(), Key::new(key.as_str()))).collect();
     Surroundings { keys, ollama: None }
 }
 
@@ -43,15 +43,15 @@ fn no_demo(app: &App) -> Result<(), Failure> {
 }
 
 /// All models that could be asked, in order, each with the window that is known for it.
-pub(crate) async fn candidates(app: &App, around: &CallerEnv) -> Result<Vec<Candidate>, DbError> {
+pub(crate) async fn candidates(app: &App, env: &CallerEnv) -> Result<Vec<Candidate>, DbError> {
     let read = app.db.read(|tx| Ok::<_, DbError>((store::all(tx)?, window::all(tx)?)));
     let (added, windows) = read.await?;
-    let mut around = surroundings(around);
-    let mut candidates = models::candidates(&added, &around);
+    let mut env = surroundings(env);
+    let mut candidates = models::candidates(&added, &env);
     if candidates.iter().all(|candidate| candidate.why_not.is_some()) {
         // Only somebody who has nothing else waits for this.
-        around.ollama = local::ollama().await.and_then(|models| models.into_iter().next());
-        candidates = models::candidates(&added, &around);
+        env.ollama = local::ollama().await.and_then(|models| models.into_iter().next());
+        candidates = models::candidates(&added, &env);
     }
     window::settle(&mut candidates, &windows);
     Ok(candidates)
@@ -66,12 +66,12 @@ fn asking(candidate: &Candidate) -> Option<(Config, context::Tells)> {
 
 /// Asks the servers that have not been asked for long for their windows. Nobody waits for it: the answers count from the
 /// next turn on.
-pub(crate) async fn ask_for_windows(app: &App, around: &CallerEnv) -> Result<(), DbError> {
+pub(crate) async fn ask_for_windows(app: &App, env: &CallerEnv) -> Result<(), DbError> {
     if app.home.is_demo() {
         return Ok(());
     }
     let (known, now) = (app.db.read(window::all).await?, app.clock.now());
-    let candidates = candidates(app, around).await?;
+    let candidates = candidates(app, env).await?;
     for candidate in candidates.iter().filter(|candidate| candidate.why_not.is_none()) {
         let place = candidate.config.place();
         let known = known.iter().find(|known| known.place == place);
@@ -104,13 +104,13 @@ async fn ask_now(app: &App, candidate: &Candidate) -> Result<(), DbError> {
 
 /// Those that can be asked now, connected. Servers that have not been asked for long are asked for their windows
 /// meanwhile.
-pub(crate) async fn ready(app: &App, around: &CallerEnv) -> Result<Vec<Ready>, Failure> {
-    ask_for_windows(app, around).await?;
-    connected(app, around).await
+pub(crate) async fn ready(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Failure> {
+    ask_for_windows(app, env).await?;
+    connected(app, env).await
 }
 
 /// Those that can be asked now, connected. Nothing is sent yet.
-pub(crate) async fn connected(app: &App, around: &CallerEnv) -> Result<Vec<Ready>, Failure> {
+pub(crate) async fn connected(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Failure> {
     #[cfg(feature = "foss")]
     if app.home.is_demo() {
         return Ok(vec![Ready {
@@ -121,7 +121,7 @@ pub(crate) async fn connected(app: &App, around: &CallerEnv) -> Result<Vec<Ready
     }
     let mut ready = Vec::new();
     let mut why_not = None;
-    for candidate in candidates(app, around).await? {
+    for candidate in candidates(app, env).await? {
         let label = candidate.name.clone();
         match (candidate.why_not, connect(&candidate.config, &app.http)) {
             (None, Ok(model)) => ready.push(Ready { label, local: candidate.local, model }),
@@ -136,12 +136,12 @@ pub(crate) async fn connected(app: &App, around: &CallerEnv) -> Result<Vec<Ready
     Ok(ready)
 }
 
-pub(crate) async fn rows(app: &App, around: &CallerEnv) -> Result<Vec<ModelRow>, DbError> {
+pub(crate) async fn rows(app: &App, env: &CallerEnv) -> Result<Vec<ModelRow>, DbError> {
     #[cfg(feature = "foss")]
     if app.home.is_demo() {
         return Ok(vec![demo_row()]);
     }
-    Ok(candidates(app, around).await?.into_iter().map(row).collect())
+    Ok(candidates(app, env).await?.into_iter().map(row).collect())
 }
 
 #[cfg(feature = "foss")]
@@ -181,7 +181,7 @@ fn row(candidate: Candidate) -> ModelRow {
     }
 }
 
-pub(crate) async fn add(app: &App, around: &CallerEnv, new: NewModel) -> Result<ModelRow, Failure> {
+pub(crate) async fn add(app: &App, env: &CallerEnv, new: NewModel) -> Result<ModelRow, Failure> {
     no_demo(app)?;
     let preset = models::preset(&new.preset).ok_or_else(|| unknown_preset(&new.preset))?;
     let key = new.key.as_deref().map(Key::new);
@@ -201,11 +201,11 @@ pub(crate) async fn add(app: &App, around: &CallerEnv, new: NewModel) -> Result<
     let name = added.name.clone();
     let auto = matches!(context, Some(None));
     app.db.write(move |tx| keep(tx, &added, auto)).await?;
-    let candidates = candidates(app, around).await?;
+    let candidates = candidates(app, env).await?;
     if let Some(candidate) = candidates.iter().find(|candidate| candidate.name == name) {
         ask_now(app, candidate).await?;
     }
-    named_row(app, around, &name).await?.ok_or_else(|| unknown_preset(&new.preset))
+    named_row(app, env, &name).await?.ok_or_else(|| unknown_preset(&new.preset))
 }
 
 /// Keeps a model that the person added or changed; `auto` takes back a window that was set for it. Refusals of before
@@ -217,14 +217,14 @@ fn keep(tx: &Transaction<'_>, added: &ConfiguredModel, auto: bool) -> Result<(),
     store::set_context(tx, &added.name, set).map(drop)
 }
 
-async fn named_row(app: &App, around: &CallerEnv, name: &str) -> Result<Option<ModelRow>, DbError> {
-    Ok(rows(app, around).await?.into_iter().find(|row| row.name == name))
+async fn named_row(app: &App, env: &CallerEnv, name: &str) -> Result<Option<ModelRow>, DbError> {
+    Ok(rows(app, env).await?.into_iter().find(|row| row.name == name))
 }
 
 /// Sets the window of a model that was added, or leaves it to Kai again, which then asks the server.
 pub(crate) async fn set_context(
     app: &App,
-    around: &CallerEnv,
+    env: &CallerEnv,
     name: String,
     typed: &str,
 ) -> Result<ModelRow, Failure> {
@@ -233,13 +233,13 @@ pub(crate) async fn set_context(
     if !app.db.write(move |tx| store::set_context(tx, &changed, context)).await? {
         return Err(not_added(&name));
     }
-    let candidates = candidates(app, around).await?;
+    let candidates = candidates(app, env).await?;
     if let Some(candidate) = candidates.iter().find(|candidate| candidate.name == name)
         && context.is_none()
     {
         ask_now(app, candidate).await?;
     }
-    named_row(app, around, &name).await?.ok_or_else(|| not_added(&name))
+    named_row(app, env, &name).await?.ok_or_else(|| not_added(&name))
 }
 
 /// A name is one short line: it is shown in lists and told to the model.
@@ -290,12 +290,12 @@ pub(crate) async fn remove(app: &App, name: String) -> Result<ModelRemoved, Fail
 /// Removes a model. Heartbeats that were to ask it ask the others again, unless one of that name is still there, from
 /// the environment.
 pub(crate) async fn remove_undoable(app: &App, name: String) -> Result<Removed, Failure> {
-    let (gone, around) = (name.clone(), surroundings(&app.around));
+    let (gone, env) = (name.clone(), surroundings(&app.env));
     let removed = app.db.write(move |tx| {
         let found = store::all(tx)?.into_iter().enumerate().find(|(_, model)| model.name == gone);
         let Some((at, model)) = found else { return Ok(None) };
         store::remove(tx, &gone)?;
-        let left = models::candidates(&store::all(tx)?, &around);
+        let left = models::candidates(&store::all(tx)?, &env);
         let heartbeat_reset =
             settings::load(tx)?.of(&HEARTBEAT_MODEL) == gone && left.iter().all(|model| model.name != gone);
         if heartbeat_reset {
@@ -323,11 +323,11 @@ pub(crate) async fn put_back(app: &App, removed: Removed) -> Result<bool, DbErro
 }
 
 /// A model that heartbeats are to ask: one that there is, or none for the usual order.
-pub(crate) async fn can_be_chosen(app: &App, around: &CallerEnv, name: &str) -> Result<(), Failure> {
+pub(crate) async fn can_be_chosen(app: &App, env: &CallerEnv, name: &str) -> Result<(), Failure> {
     if name.is_empty() {
         return Ok(());
     }
-    let rows = rows(app, around).await?;
+    let rows = rows(app, env).await?;
     let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
     match names.as_slice() {
         names if names.contains(&name) => Ok(()),
@@ -361,18 +361,14 @@ fn not_added(name: &str) -> Failure {
 }
 
 /// Asks each model (or the named one) for a word and says in words what is wrong.
-pub(crate) async fn test(
-    app: &App,
-    around: &CallerEnv,
-    name: Option<&str>,
-) -> Result<Vec<ModelTest>, Failure> {
+pub(crate) async fn test(app: &App, env: &CallerEnv, name: Option<&str>) -> Result<Vec<ModelTest>, Failure> {
     no_demo(app)?;
-    let mut candidates = candidates(app, around).await?;
+    let mut candidates = candidates(app, env).await?;
     candidates.retain(|candidate| name.is_none_or(|name| candidate.name == name));
     if candidates.is_empty() {
         return Err(match name {
             Some(name) => Failure::failed(format!("There is no model called {name}. See: kai models list")),
-            None => ready(app, around).await.err().unwrap_or_else(|| Failure::failed("No model is set up.")),
+            None => ready(app, env).await.err().unwrap_or_else(|| Failure::failed("No model is set up.")),
         });
     }
     // All at once: one that is silent must not hold up the others, nor all of them together whoever waits for us.
@@ -456,7 +452,7 @@ mod tests {
             silent.push(listener);
         }
         let began = tokio::time::Instant::now();
-        let tests = test(&app, &app.around, None).await.unwrap();
+        let tests = test(&app, &app.env, None).await.unwrap();
         assert!(began.elapsed() <= LONGEST_TRIAL, "{:?}", began.elapsed());
         assert_eq!(tests.len(), 2);
         for test in tests {

@@ -43,16 +43,11 @@ fn find(app: &App, key: &str) -> Result<Setting, Failure> {
     Err(Failure::usage(format!("There is no setting called {key}.{hint} All of them: kai settings list")))
 }
 
-pub(crate) async fn set(
-    app: &App,
-    around: &CallerEnv,
-    key: &str,
-    typed: &str,
-) -> Result<SettingRow, Failure> {
+pub(crate) async fn set(app: &App, env: &CallerEnv, key: &str, typed: &str) -> Result<SettingRow, Failure> {
     let setting = find(app, key)?;
     let value = setting.accept(typed).map_err(|refused| Failure::usage(refused.to_string()))?;
     if setting.key == settings::HEARTBEAT_MODEL.key {
-        models::can_be_chosen(app, around, &value).await?;
+        models::can_be_chosen(app, env, &value).await?;
     }
     #[cfg(feature = "foss")]
     if setting.key == settings::NOTIFICATIONS_ENABLED.key {

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use kai_assistant::access::{Access, AccessState};
 use kai_assistant::db::DbError;
 use kai_assistant::legible::spelled_out;
+use kai_assistant::moment::local;
 use kai_assistant::outbox::door::{self, Tap};
 use kai_assistant::outbox::remarks::{Remark, remarks};
 use kai_assistant::outbox::segments::segments;
@@ -16,7 +17,7 @@ use kai_assistant::sms::poll::{self, PollError, Polled};
 use kai_assistant::sms::port::ReadError;
 use kai_assistant::sms::search::Wanted;
 use kai_assistant::sms::store::{self, QUEUE, Queued};
-use kai_assistant::sms::{Sms, SmsId, local};
+use kai_assistant::sms::{Sms, SmsId};
 use serde_json::Value;
 
 use crate::app::App;

@@ -12,11 +12,11 @@ use crate::caller_env::CallerEnv;
 use crate::commands::sms;
 use crate::commands::{heartbeat, models, shell, tasks};
 
-pub(crate) async fn of(app: &App, around: &CallerEnv) -> Result<Status, DbError> {
+pub(crate) async fn of(app: &App, env: &CallerEnv) -> Result<Status, DbError> {
     let (values, memories) =
         app.db.read(|tx| Ok::<_, DbError>((settings::load(tx)?, memory::store::count(tx)?))).await?;
     let shell = shell::status(app, &values).await;
-    let models = models::rows(app, around).await?;
+    let models = models::rows(app, env).await?;
     let lacks = heartbeat::lacks(&values.of(&HEARTBEAT_MODEL), &models).map(|lack| lack.sentence());
     Ok(Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -41,14 +41,12 @@ pub(crate) async fn of(app: &App, around: &CallerEnv) -> Result<Status, DbError>
 
 pub(crate) fn daemon(app: &App) -> DaemonStatus {
     let running = app.daemon.as_ref();
-    let local =
-        |at: jiff::Timestamp| at.to_zoned(app.clock.zone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
     DaemonStatus {
         running: running.is_some(),
         pid: running.map(|r| r.pid),
         address: running.map(|r| r.address.clone()),
         bound: running.map(|r| r.bound.to_string()),
         since: running.map(|r| r.since.as_millisecond()),
-        since_local: running.map(|r| local(r.since)),
+        since_local: running.map(|r| app.local(r.since)),
     }
 }

@@ -1,7 +1,7 @@
 //! Tasks, as the tick, commands and the page ask for them.
 
 use jiff::Timestamp;
-use kai_assistant::agent::{Driver, Nobody, Ready};
+use kai_assistant::agent::Nobody;
 use kai_assistant::db::DbError;
 use kai_assistant::errands::{Errands, Round};
 use kai_assistant::gate::{Level, RunKind};
@@ -10,7 +10,6 @@ use kai_assistant::tasks::{Task, TaskId, TaskRun, Trigger, store};
 
 use crate::app::App;
 use crate::call::tasks::{RunRow, TaskRow, TaskWhole, TasksStatus};
-use crate::commands::chats::PLATFORM;
 use crate::commands::models;
 use crate::failure::Failure;
 
@@ -21,7 +20,7 @@ pub(crate) async fn status(app: &App) -> Result<TasksStatus, DbError> {
         enabled: values.on(&SCHEDULING_ENABLED),
         count,
         next_at: next.map(Timestamp::as_millisecond),
-        next_local: next.map(|at| local(app, at)),
+        next_local: next.map(|at| app.local(at)),
     })
 }
 
@@ -67,7 +66,7 @@ fn row(app: &App, task: &Task) -> TaskRow {
         trigger: task.trigger.kind(),
         readable: task.trigger.readable(&app.clock.zone()),
         next_at: next.map(Timestamp::as_millisecond),
-        next_local: next.map(|at| local(app, at)),
+        next_local: next.map(|at| app.local(at)),
         cron: if let Trigger::Cron(cron) = &task.trigger { Some(cron.to_string()) } else { None },
         status: task.status,
         failures: task.failures,
@@ -80,16 +79,12 @@ fn run_row(app: &App, run: TaskRun) -> RunRow {
     RunRow {
         due_at: run.due.as_millisecond(),
         started_at: run.started.as_millisecond(),
-        started_local: local(app, run.started),
+        started_local: app.local(run.started),
         outcome: run.outcome,
         reason: run.reason,
         tokens: run.tokens,
         ms: run.ms,
     }
-}
-
-fn local(app: &App, at: Timestamp) -> String {
-    at.to_zoned(app.clock.zone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
 fn errands(app: &App) -> Errands<'_> {
@@ -117,8 +112,11 @@ async fn run_all(app: &App, round: &Round<'_>) -> Result<(), DbError> {
     while let Some(claim) = round.claim().await? {
         let id = claim.task.id.0;
         // Only now: whoever has no task to run need not look for models. None at all is a failure of the run.
-        let models = models::ready(app, &app.around).await.map_err(|failure| failure.message);
-        let driver = models.as_ref().map(|models| driver(app, models)).map_err(Clone::clone);
+        let models = models::ready(app, &app.env).await.map_err(|failure| failure.message);
+        let driver = models
+            .as_ref()
+            .map(|models| app.driver(models, &Nobody, RunKind::Task, Level::People))
+            .map_err(Clone::clone);
         if let Some(reason) = round.run(claim, driver).await? {
             tracing::warn!(task = id, reason, "a task failed");
         } else {
@@ -126,20 +124,6 @@ async fn run_all(app: &App, round: &Round<'_>) -> Result<(), DbError> {
         }
     }
     Ok(())
-}
-
-fn driver<'a>(app: &'a App, models: &'a [Ready]) -> Driver<'a> {
-    Driver {
-        db: &app.db,
-        clock: app.clock.as_ref(),
-        toolbox: &app.toolbox,
-        models,
-        face: &Nobody,
-        kind: RunKind::Task,
-        level: Level::People,
-        shown: &[],
-        platform: PLATFORM,
-    }
 }
 
 #[cfg(test)]

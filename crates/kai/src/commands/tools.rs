@@ -15,10 +15,10 @@ use crate::call::settings::{SettingRow, ToolAnswer, ToolRow};
 use crate::caller_env::CallerEnv;
 use crate::failure::Failure;
 
-pub(crate) async fn list(app: &App, around: &CallerEnv) -> Result<Vec<ToolRow>, DbError> {
+pub(crate) async fn list(app: &App, env: &CallerEnv) -> Result<Vec<ToolRow>, DbError> {
     let values = &app.values().await?;
     app.toolbox.probe_access(values).await;
-    let words = App::words(values, around);
+    let words = App::words(values, env);
     let row = |entry: &Entry| {
         let name = entry.tool.name();
         let why_not = app.toolbox.why_not(entry, values);
@@ -36,15 +36,10 @@ pub(crate) async fn list(app: &App, around: &CallerEnv) -> Result<Vec<ToolRow>, 
 }
 
 /// Turns a tool's own switch; a tool that its feature governs has none.
-pub(crate) async fn switch(
-    app: &App,
-    around: &CallerEnv,
-    name: &str,
-    on: bool,
-) -> Result<SettingRow, Failure> {
+pub(crate) async fn switch(app: &App, env: &CallerEnv, name: &str, on: bool) -> Result<SettingRow, Failure> {
     let key = format!("tool_enabled_{name}");
     if settings::catalogue(app.toolbox.settings()).iter().any(|setting| setting.key == key) {
-        return set(app, around, &key, if on { "true" } else { "false" }).await;
+        return set(app, env, &key, if on { "true" } else { "false" }).await;
     }
     let entry = app.toolbox.entries().iter().find(|entry| entry.tool.name() == name);
     let entry = entry.ok_or_else(|| no_tool(name))?;

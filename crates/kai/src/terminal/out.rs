@@ -2,8 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use kai_assistant::legible::is_invisible;
 pub(crate) use kai_assistant::legible::visible;
+use kai_assistant::legible::{escape_json, is_invisible};
 use serde::Serialize;
 
 /// Prints text that is ours or has been made [`visible`].
@@ -41,15 +41,7 @@ pub(crate) fn complain(sentence: &str) {
 
 /// JSON whose text cannot steer a terminal: what is invisible is escaped, which changes nothing of its meaning.
 pub(crate) fn escaped(json: &str) -> String {
-    json.chars().fold(String::with_capacity(json.len()), |mut shown, c| {
-        if is_invisible(c) {
-            let mut units = [0; 2];
-            shown.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
-        } else {
-            shown.push(c);
-        }
-        shown
-    })
+    escape_json(json, is_invisible)
 }
 
 /// Text for a pipe or a file: as it is, but for control characters that only a terminal would obey.
@@ -73,28 +65,9 @@ pub(crate) fn sign(text: &str) {
     drop(write!(io::stderr(), "\r\u{1b}[K{text}"));
 }
 
-/// A number with a comma between thousands.
-pub(crate) fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn thousands_are_grouped() {
-        let all = [0, 999, 1_000, 8_192, 131_072, 1_048_576].map(grouped);
-        assert_eq!(all, ["0", "999", "1,000", "8,192", "131,072", "1,048,576"]);
-    }
 
     #[test]
     fn nothing_can_steer_the_terminal() {

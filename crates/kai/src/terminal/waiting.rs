@@ -6,6 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use kai_assistant::lock::lock;
+
 use super::out;
 
 const TICK: Duration = Duration::from_secs(1);
@@ -54,7 +56,7 @@ impl Waiting {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn tick(&self, what: &str) {

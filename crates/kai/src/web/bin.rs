@@ -1,10 +1,11 @@
 //! What was deleted a moment ago: gone from the store, kept in memory for those who want it back.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::agent::conversation::{self, Whole};
 use kai_assistant::device::alarm::Alarm;
+use kai_assistant::lock::lock;
 use kai_assistant::memory::store::{self as memory, Removed};
 use kai_assistant::tasks::{Task, TaskRun, store as tasks};
 
@@ -115,7 +116,7 @@ impl Bin {
     }
 
     fn heap(&self) -> MutexGuard<'_, Heap> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -180,7 +180,7 @@ fn composer(view: &View<'_>, controls: &Markup, untaken: Option<&Untaken<'_>>) -
 
 /// An empty conversation says what can be done, and what is missing for it.
 async fn beginning(web: &Web, csrf: &str) -> Markup {
-    let rows = models::rows(&web.app, &web.app.around).await.unwrap_or_default();
+    let rows = models::rows(&web.app, &web.app.env).await.unwrap_or_default();
     let ideas = if web.app.home.is_demo() { DEMO_IDEAS } else { IDEAS };
     let ready = rows.iter().find(|row| row.ready);
     html! {

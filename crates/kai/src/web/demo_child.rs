@@ -4,9 +4,10 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use kai_assistant::home::Home;
+use kai_assistant::lock::lock;
 
 use crate::caller_env;
 
@@ -64,10 +65,6 @@ impl DemoChild {
         BufReader::new(printed).read_line(&mut line).ok()?;
         line.trim().strip_prefix("Open ").map(str::to_owned)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Into one that runs already.

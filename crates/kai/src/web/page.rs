@@ -33,7 +33,7 @@ pub(super) fn frame(title: &str, theme: &str, head: &Markup, body: &Markup) -> M
 /// A moment, in epoch milliseconds, as a person reads it.
 pub(super) fn moment(at: i64, zone: &TimeZone) -> Markup {
     let at = Timestamp::from_millisecond(at).unwrap_or_default().to_zoned(zone.clone());
-    html! { time datetime=(at.strftime("%Y-%m-%dT%H:%M:%S%:z")) { (at.strftime("%b %-d, %H:%M")) } }
+    html! { time datetime=(kai_assistant::moment::stamp(&at)) { (at.strftime("%b %-d, %H:%M")) } }
 }
 
 /// The mark of Kai: a speech bubble that waits for a tap.

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
 use kai_assistant::agent::{self, Asking, Face};
 use kai_assistant::hex;
+use kai_assistant::lock::lock;
 use kai_llm::ToolCall;
 use sha2::{Digest, Sha256};
 use tokio::sync::{oneshot, watch};
@@ -192,13 +193,9 @@ async fn run(face: Arc<PageFace>, app: Arc<App>, saying: Saying, stop: Cancellat
 
 async fn answer(app: &App, saying: Saying, face: &dyn Face) -> Result<(), Failure> {
     match saying {
-        Saying::Text(text, which) => chats::ask(app, &app.around, text, which, face).await.map(drop),
-        Saying::Again(id) => chats::again(app, &app.around, id, face).await.map(drop),
+        Saying::Text(text, which) => chats::ask(app, &app.env, text, which, face).await.map(drop),
+        Saying::Again(id) => chats::again(app, &app.env, id, face).await.map(drop),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Every open page at once.

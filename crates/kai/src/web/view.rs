@@ -113,7 +113,7 @@ impl<'a> View<'a> {
             place,
             stored,
             csrf,
-            words: App::words(&stored.values, &web.app.around),
+            words: App::words(&stored.values, &web.app.env),
             zone: web.app.clock.zone(),
             busy: busy.collect(),
             sight: place.chat.and_then(|id| web.turns.sight(id)),

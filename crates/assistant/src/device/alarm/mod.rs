@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::line;
 use crate::clock::Clock;
 use crate::db::Db;
+use crate::moment;
 use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
 pub use ring::{Next, Ringer, Ringing, Waker};
@@ -98,7 +99,7 @@ impl Tool for SetAlarm {
         let full = || ToolError(format!("There are {MOST} alarms already. Wait until some have rung."));
         let alarm_id = added.ok_or_else(full)?;
         waker.wake();
-        let rings_at = due.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+        let rings_at = moment::stamp(&due);
         let message = format!("It rings {}.", due.strftime("on %A, %B %-d at %H:%M:%S"));
         Ok(ToolOutput::own(AlarmSet { alarm_id, rings_at, message }))
     }

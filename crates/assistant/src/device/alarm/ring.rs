@@ -6,7 +6,8 @@
 //! again, for then we know that nobody heard it. So is one that was still ringing when Kai was told to stop: better heard
 //! twice than not at all.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::lock::lock;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -48,7 +49,7 @@ pub struct Ringing(Mutex<Vec<Alarm>>);
 
 impl Ringing {
     fn alarms(&self) -> MutexGuard<'_, Vec<Alarm>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// False if it was put back meanwhile.

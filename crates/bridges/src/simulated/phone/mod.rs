@@ -4,10 +4,11 @@ mod story;
 #[cfg(test)]
 mod tests;
 
+use kai_assistant::lock::lock;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::pending;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use jiff::Timestamp;
 use kai_assistant::access::Access;
@@ -184,7 +185,7 @@ impl Phone {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn read<'a, T: Send + 'a>(&'a self, look: impl FnOnce(&State) -> T + Send + 'a) -> Reading<'a, T> {

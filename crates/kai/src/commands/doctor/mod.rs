@@ -21,7 +21,7 @@ use crate::machine;
 /// Below this, the next upgrade's copy may not fit.
 const LOW_SPACE: u64 = 100 * 1024 * 1024;
 
-pub(crate) async fn examine(app: &App, around: &CallerEnv) -> Vec<Check> {
+pub(crate) async fn examine(app: &App, env: &CallerEnv) -> Vec<Check> {
     let mut checks = vec![
         home(app),
         key(app),
@@ -29,7 +29,7 @@ pub(crate) async fn examine(app: &App, around: &CallerEnv) -> Vec<Check> {
         space(app),
         zone(app),
         daemon(app),
-        model(app, around).await,
+        model(app, env).await,
     ];
     checks.push(shell(app).await);
     #[cfg(feature = "foss")]
@@ -40,7 +40,7 @@ pub(crate) async fn examine(app: &App, around: &CallerEnv) -> Vec<Check> {
     if !is_demo_asleep(app) {
         checks.extend(phone(app).await);
     }
-    checks.extend(work::examine(app, around).await);
+    checks.extend(work::examine(app, env).await);
     checks.extend(private(app));
     checks
 }
@@ -121,8 +121,8 @@ fn zone(app: &App) -> Check {
     }
 }
 
-async fn model(app: &App, around: &CallerEnv) -> Check {
-    let rows = match models::rows(app, around).await {
+async fn model(app: &App, env: &CallerEnv) -> Check {
+    let rows = match models::rows(app, env).await {
         Ok(rows) => rows,
         Err(error) => return Check::broken("model", error.to_string(), None),
     };

@@ -19,9 +19,9 @@ use crate::call::models::ModelRow;
 use crate::caller_env::CallerEnv;
 use crate::commands::{heartbeat, ledger, models, noted, tasks};
 
-pub(super) async fn examine(app: &App, around: &CallerEnv) -> Vec<Check> {
+pub(super) async fn examine(app: &App, env: &CallerEnv) -> Vec<Check> {
     let trouble = |name: &str, error: &DbError| Some(Check::broken(name, error.to_string(), None));
-    let rows = models::rows(app, around).await.unwrap_or_default();
+    let rows = models::rows(app, env).await.unwrap_or_default();
     let values = app.db.read(settings::load).await.unwrap_or_default();
     let checks = [
         clock(app.clock.now()),

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
+use kai_assistant::lock::lock;
 use kai_assistant::transfer::Outcome;
 
 use crate::call::ledger::LedgerCheck;
@@ -56,66 +57,62 @@ pub(super) enum File {
     Taken(Vec<Outcome>),
 }
 
-fn open<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Ephemeral {
     pub(super) fn trial(&self, model: &str) -> Option<Trial> {
-        open(&self.trials).get(model).cloned()
+        lock(&self.trials).get(model).cloned()
     }
 
     /// False if it is being asked already.
     pub(super) fn begin_trial(&self, model: &str) -> bool {
-        let mut trials = open(&self.trials);
+        let mut trials = lock(&self.trials);
         let idle = !matches!(trials.get(model), Some(Trial::Asking));
         trials.insert(model.to_owned(), Trial::Asking);
         idle
     }
 
     pub(super) fn end_trial(&self, model: &str, trial: Trial) {
-        open(&self.trials).insert(model.to_owned(), trial);
+        lock(&self.trials).insert(model.to_owned(), trial);
     }
 
     /// What was found out is about a model that was other.
     pub(super) fn forget_trial(&self, model: &str) {
-        open(&self.trials).remove(model);
+        lock(&self.trials).remove(model);
     }
 
     pub(super) fn upload(&self, number: u64) -> Option<Upload> {
-        open(&self.upload).clone().filter(|upload| upload.number == number)
+        lock(&self.upload).clone().filter(|upload| upload.number == number)
     }
 
     /// Only the newest file waits; returns its number.
     pub(super) fn put_upload(&self, file: File) -> u64 {
         let number = self.uploads.fetch_add(1, Ordering::Relaxed) + 1;
-        *open(&self.upload) = Some(Upload { number, file });
+        *lock(&self.upload) = Some(Upload { number, file });
         number
     }
 
     /// Takes it away; `None` if another came since.
     pub(super) fn take_upload(&self, number: u64) -> Option<Upload> {
-        open(&self.upload).take_if(|upload| upload.number == number)
+        lock(&self.upload).take_if(|upload| upload.number == number)
     }
 
     /// It was taken in.
     pub(super) fn taken_in(&self, number: u64, outcomes: Vec<Outcome>) {
-        *open(&self.upload) = Some(Upload { number, file: File::Taken(outcomes) });
+        *lock(&self.upload) = Some(Upload { number, file: File::Taken(outcomes) });
     }
 
     pub(super) fn checked(&self) -> Option<Checked> {
-        open(&self.checked).clone()
+        lock(&self.checked).clone()
     }
 
     /// False if it is being checked already.
     pub(super) fn begin_check(&self) -> bool {
-        let mut checked = open(&self.checked);
+        let mut checked = lock(&self.checked);
         let idle = !matches!(*checked, Some(Checked::Checking));
         *checked = Some(Checked::Checking);
         idle
     }
 
     pub(super) fn end_check(&self, done: Checked) {
-        *open(&self.checked) = Some(done);
+        *lock(&self.checked) = Some(done);
     }
 }

@@ -59,7 +59,7 @@ impl Form {
 
     /// What a command would do, the same way.
     pub(super) async fn call(&self, call: Call) -> Result<(), Failure> {
-        answer(self.app(), call, &self.app().around, &Nobody).await.map(drop)
+        answer(self.app(), call, &self.app().env, &Nobody).await.map(drop)
     }
 
     /// Starts what may take minutes; the daemon goes on with it whoever waits. What fails at once is told.

@@ -104,7 +104,7 @@ fn day_in(day: &str, zone: &TimeZone) -> Option<Range<i64>> {
 }
 
 fn records(look: &Look<'_>, piece: &Piece, wrong: Option<&str>) -> Markup {
-    let words = App::words(&look.values, &look.web.app.around);
+    let words = App::words(&look.values, &look.web.app.env);
     let zone = look.web.app.clock.zone();
     let filtered = FILTERS.iter().any(|name| !look.place.says(name).is_empty());
     let paged = !look.place.says("before").is_empty();
@@ -263,7 +263,7 @@ async fn one(look: &Look<'_>, seq: i64) -> Result<Markup, Failure> {
         Record::Request { .. } => Some(kept_ledger::bytes(app, seq).await?),
         _ => None,
     };
-    let words = App::words(&look.values, &app.around);
+    let words = App::words(&look.values, &app.env);
     let at = kept.at.to_zoned(app.clock.zone()).strftime("%Y-%m-%d %H:%M:%S%:z").to_string();
     Ok(html! {
         p { (visible(&said(&kept.record, words).1)) "." }

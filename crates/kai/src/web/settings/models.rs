@@ -6,7 +6,7 @@ use axum::Router;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::post;
-use kai_assistant::legible::visible;
+use kai_assistant::legible::{thousands, visible};
 use kai_assistant::models::store::Move;
 use kai_assistant::models::window::WindowSource;
 use kai_assistant::models::{is_unencrypted, preset};
@@ -21,7 +21,6 @@ use crate::call::Call;
 use crate::call::models::{ModelOrigin, ModelRow, NewModel};
 use crate::commands::models;
 use crate::failure::Failure;
-use crate::terminal::out::grouped;
 use crate::web::bin::Kept;
 use crate::web::state::Web;
 use crate::web::{icons, reply};
@@ -35,7 +34,7 @@ pub(super) fn routes() -> Router<Web> {
 }
 
 pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
-    let rows = models::rows(&look.web.app, &look.web.app.around).await?;
+    let rows = models::rows(&look.web.app, &look.web.app.env).await?;
     let mut regions = vec![Region::card("models", "Asked in this order", list(look, &rows))];
     // The demo asks nobody but its script.
     let add = if look.web.app.home.is_demo() {
@@ -102,7 +101,7 @@ fn window(row: &ModelRow) -> String {
         WindowSource::Learned => "learned when it refused a longer request",
         WindowSource::Preset => "assumed",
     };
-    format!("Context window: {} tokens, {why}", grouped(row.context))
+    format!("Context window: {} tokens, {why}", thousands(row.context))
 }
 
 fn tags(row: &ModelRow) -> Vec<&'static str> {
@@ -295,7 +294,7 @@ async fn test(form: Form) -> Response {
         }
         web.turns.move_on();
         let app = Arc::clone(&web.app);
-        let tested = models::test(&app, &app.around, Some(&name)).await;
+        let tested = models::test(&app, &app.env, Some(&name)).await;
         match tested.map(|tests| tests.into_iter().next()) {
             Ok(Some(test)) => web.ephemeral.end_trial(&name, Trial::Asked(test)),
             Ok(None) => web.ephemeral.forget_trial(&name),

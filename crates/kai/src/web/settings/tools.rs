@@ -19,7 +19,7 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     if look.probe == ProbePhone::Phone {
         app.toolbox.probe_access(&look.values).await;
     }
-    let words = App::words(&look.values, &app.around);
+    let words = App::words(&look.values, &app.env);
     let own = |entry: &&Entry| matches!(entry.governed, Governed::OwnSwitch { .. });
     let cards: Vec<Card> =
         app.toolbox.entries().iter().filter(own).map(|entry| card(entry, look, words)).collect();

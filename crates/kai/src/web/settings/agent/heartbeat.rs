@@ -158,7 +158,7 @@ fn run_now(look: &Look<'_>, running: bool) -> Markup {
 
 /// The prompt to the byte.
 async fn dry_run(look: &Look<'_>) -> Result<Markup, Failure> {
-    let dry = heartbeat::dry_run(&look.web.app, &look.web.app.around).await?;
+    let dry = heartbeat::dry_run(&look.web.app, &look.web.app.env).await?;
     Ok(html! {
         p class="quiet" data-testid="heartbeat-tokens" {
             "About " (dry.tokens) " tokens, with " (dry.tools.len()) " tools: " (dry.tools.join(", "))
@@ -210,7 +210,7 @@ pub(super) fn routes() -> Router<Web> {
 async fn run(form: Form) -> Response {
     let app = Arc::clone(&form.web.app);
     let running = async move {
-        let ran = heartbeat::run(&app, &app.around, Why::Asked).await?;
+        let ran = heartbeat::run(&app, &app.env, Why::Asked).await?;
         match ran.outcome {
             // These two leave no line in the log.
             RunOutcome::NotDue | RunOutcome::Busy => Err(Failure::failed(ran.reason.unwrap_or_default())),
