@@ -73,6 +73,9 @@ fn an_answer_streams_in_can_do_nothing_is_copied_and_looks_right() {
     }
     a_page_opens_where_its_answer_begins(&browser, &daemon);
     assert_eq!(browser.complaints(), Vec::<String>::new());
+    // Signed out elsewhere, signed out here.
+    assert_eq!(home.run(&["link", "--revoke-all"]).code, 0);
+    browser.until_says("Sign in to Kai");
 }
 
 /// Of an answer that tries what it can.

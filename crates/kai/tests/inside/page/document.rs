@@ -36,14 +36,18 @@ impl Document {
         }
         document.text(&open, rest);
         let all = document.elements.len();
-        open.iter().for_each(|at| document.elements[*at].end = all);
+        for at in open {
+            document.elements[at].end = all;
+        }
         document
     }
 
     /// Text belongs to all that it stands in.
     fn text(&mut self, open: &[usize], text: &str) {
         let text = decoded(text);
-        open.iter().for_each(|at| self.elements[*at].text.push_str(&text));
+        for at in open {
+            self.elements[*at].text.push_str(&text);
+        }
     }
 
     fn open(&mut self, open: &mut Vec<usize>, tag: &str) {

@@ -48,7 +48,7 @@ impl House {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.unwrap();
         let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
-        let _inside = runtime.enter();
+        let inside = runtime.enter();
         let (mut app, folder) = App::on_machine(clock.clone(), machine(Arc::clone(&clock)));
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
@@ -60,7 +60,7 @@ impl House {
         runtime.spawn(web::serve(Arc::clone(&app), listener, address, stop.clone()));
         #[cfg(feature = "foss")]
         runtime.spawn(crate::commands::notifications::listen_on(Arc::clone(&app), stop.clone()));
-        drop(_inside);
+        drop(inside);
         Self { app, clock, address, runtime, stop, _folder: folder }
     }
 

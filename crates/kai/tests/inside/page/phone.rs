@@ -31,7 +31,9 @@ impl Phone {
     /// One that has these programs, which note how they were called.
     fn new(programs: &[&str]) -> Self {
         let phone = Self(TempDir::new().unwrap());
-        programs.iter().for_each(|name| phone.program(name, NOTE));
+        for name in programs {
+            phone.program(name, NOTE);
+        }
         phone
     }
 
@@ -347,7 +349,6 @@ fn an_address_becomes_a_card_and_nothing_opens_on_the_machine() {
     assert!(!phone.0.path().join("noted").exists(), "the browser may be on another machine");
 }
 
-/// The demo's phone: what its model was shown is known.
 #[test]
 fn who_saw_a_message_is_answered_on_the_page() {
     let model = Model::start([Act::calls("check_sms", &json!({})), Act::says("Alice asks about dinner.")]);
