@@ -279,9 +279,14 @@ fn notification_tools(parts: &Parts<'_>) -> Vec<Entry> {
 impl App {
     /// An app over a store in memory, with a clock that stands.
     pub(crate) fn for_tests(clock: Arc<dyn Clock>) -> (Self, tempfile::TempDir) {
+        Self::on_machine(clock, Machine::default())
+    }
+
+    /// The same on this machine.
+    pub(crate) fn on_machine(clock: Arc<dyn Clock>, machine: Machine) -> (Self, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path()).unwrap();
-        (Self::in_memory(home, clock, Machine::default(), &Internet::real()), folder)
+        (Self::in_memory(home, clock, machine, &Internet::real()), folder)
     }
 
     /// The demo's, with this phone: its model plays the script.

@@ -12,6 +12,24 @@ use crate::refusals::skipped;
 /// More than the page has places, for strangers and for those it knows together.
 const CROWD: usize = 560;
 
+#[test]
+fn whatever_strangers_do_the_page_answers() {
+    let home = Home::new();
+    let daemon = home.start();
+    let cookie = daemon.sign_in();
+    silent_connections_keep_nobody_waiting(&daemon, &cookie);
+    connections_that_never_read_keep_nobody_out(&daemon, &cookie);
+}
+
+#[test]
+fn whatever_callers_do_the_socket_answers() {
+    let home = Home::new();
+    let _daemon = home.start();
+    half_open_callers_make_room_for_those_who_speak(&home);
+    of_many_long_lines_one_is_taken_at_a_time(&home);
+    a_line_that_is_too_long_is_refused_in_words(&home);
+}
+
 fn connect(daemon: &Daemon) -> TcpStream {
     let stream = TcpStream::connect(&daemon.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -26,14 +44,10 @@ fn is_open(stream: &TcpStream) -> bool {
     open
 }
 
-#[test]
-fn silent_connections_keep_nobody_waiting() {
-    let home = Home::new();
-    let daemon = home.start();
-    let cookie = daemon.sign_in();
-    let silent: Vec<TcpStream> = (0..CROWD).map(|_| connect(&daemon)).collect();
+fn silent_connections_keep_nobody_waiting(daemon: &Daemon, cookie: &str) {
+    let silent: Vec<TcpStream> = (0..CROWD).map(|_| connect(daemon)).collect();
     // Ten seconds at most, and a silent connection is waited for longer than that.
-    assert_eq!(daemon.get("/", &cookie).status, 200);
+    assert_eq!(daemon.get("/", cookie).status, 200);
     assert_eq!(daemon.get("/", "").status, 401, "who is not signed in gets an answer too");
     wait_for("the oldest making room", || !is_open(&silent[0]));
     drop(silent);
@@ -49,16 +63,12 @@ fn pipeline(daemon: &Daemon, asset: &str) -> TcpStream {
     stream
 }
 
-#[test]
-fn connections_that_never_read_keep_nobody_out() {
-    let home = Home::new();
-    let daemon = home.start();
-    let cookie = daemon.sign_in();
+fn connections_that_never_read_keep_nobody_out(daemon: &Daemon, cookie: &str) {
     let signed_out = daemon.get("/", "").text;
     let (_, asset) = signed_out.split_once("<script src=\"").unwrap();
     let asset = asset.split('"').next().unwrap().to_owned();
     assert_eq!(daemon.get(&asset, "").status, 200);
-    let mut page = connect(&daemon);
+    let mut page = connect(daemon);
     let ask = format!("GET /settings HTTP/1.1\r\nHost: {}\r\nCookie: {cookie}\r\n\r\n", daemon.address);
     let known = |page: &mut TcpStream| {
         page.write_all(ask.as_bytes()).unwrap();
@@ -67,8 +77,8 @@ fn connections_that_never_read_keep_nobody_out() {
         String::from_utf8_lossy(&first).into_owned()
     };
     assert!(known(&mut page).starts_with("HTTP/1.1 "), "an open page");
-    let stuck: Vec<TcpStream> = (0..CROWD).map(|_| pipeline(&daemon, &asset)).collect();
-    assert_eq!(daemon.get("/", &cookie).status, 200);
+    let stuck: Vec<TcpStream> = (0..CROWD).map(|_| pipeline(daemon, &asset)).collect();
+    assert_eq!(daemon.get("/", cookie).status, 200);
     assert!(is_open_or_talking(&page), "a signed-in connection makes room for nobody");
     drop(stuck);
 }
@@ -132,13 +142,10 @@ fn hung_up(socket: &UnixStream) -> bool {
 
 const STATUS: &str = "{\"v\":1,\"tty\":false,\"cmd\":\"status\"}\n";
 
-#[test]
-fn half_open_callers_make_room_for_those_who_speak() {
-    let home = Home::new();
-    let _daemon = home.start();
+fn half_open_callers_make_room_for_those_who_speak(home: &Home) {
     let half: Vec<UnixStream> = (0..300)
         .map(|_| {
-            let mut socket = call(&home);
+            let mut socket = call(home);
             // The daemon may have hung up already.
             drop(socket.write_all(&STATUS.as_bytes()[..10]));
             socket
@@ -147,11 +154,9 @@ fn half_open_callers_make_room_for_those_who_speak() {
     assert_eq!(home.run(&["status"]).code, 0);
     let mut newest = half.last().unwrap();
     // Silence alone ends a caller after ten seconds; these leave at once, because others came.
-    let made_room = (0..100).any(|_| {
-        std::thread::sleep(Duration::from_millis(50));
-        half[..200].iter().all(hung_up)
-    });
-    assert!(made_room, "the oldest stay");
+    let asked = std::time::Instant::now();
+    wait_for("the oldest making room", || half[..200].iter().all(hung_up));
+    assert!(asked.elapsed() < Duration::from_secs(9), "the oldest stay");
     newest.write_all(&STATUS.as_bytes()[10..]).unwrap();
     let mut answer = String::new();
     BufReader::new(newest).read_line(&mut answer).unwrap();
@@ -159,14 +164,11 @@ fn half_open_callers_make_room_for_those_who_speak() {
 }
 
 /// Long lines lie in memory whole, so there is one at a time.
-#[test]
-fn of_many_long_lines_one_is_taken_at_a_time() {
+fn of_many_long_lines_one_is_taken_at_a_time(home: &Home) {
     const MB: usize = 1024 * 1024;
-    let home = Home::new();
-    let _daemon = home.start();
     let writers: Vec<_> = (0..8)
         .map(|_| {
-            let mut socket = call(&home);
+            let mut socket = call(home);
             std::thread::spawn(move || {
                 socket.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
                 let piece = vec![b'x'; MB];
@@ -180,11 +182,8 @@ fn of_many_long_lines_one_is_taken_at_a_time() {
     assert_eq!(home.run(&["status"]).code, 0, "short calls are answered meanwhile");
 }
 
-#[test]
-fn a_line_that_is_too_long_is_refused_in_words() {
-    let home = Home::new();
-    let _daemon = home.start();
-    let mut socket = call(&home);
+fn a_line_that_is_too_long_is_refused_in_words(home: &Home) {
+    let mut socket = call(home);
     let mut hears = socket.try_clone().unwrap();
     let writing = std::thread::spawn(move || {
         let piece = vec![b' '; 1024 * 1024];

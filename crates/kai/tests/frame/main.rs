@@ -22,8 +22,6 @@ mod heartbeat;
 mod keyring;
 mod kit;
 mod ledger;
-mod ledger_page;
-mod models_page;
 #[cfg(all(target_os = "linux", feature = "foss"))]
 mod notifications;
 mod notify;
@@ -45,4 +43,3 @@ mod tasks;
 mod tools;
 mod tools_page;
 mod transfer;
-mod web;

@@ -1,1 +1,0 @@
-//! Requests to the page's router, as a browser makes them.

@@ -1,0 +1,231 @@
+//! An app in memory whose page is served, and the commands on it.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use kai_assistant::agent::Nobody;
+use kai_assistant::clock::ManualClock;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::model::Model;
+use super::visitor::Visitor;
+use crate::answer::answer;
+use crate::app::facts::{PAGE, remember};
+use crate::app::{App, Running};
+use crate::call::Call;
+use crate::caller_env::CallerEnv;
+use crate::failure::Failure;
+use crate::machine::Machine;
+use crate::web;
+
+/// Longer than anything takes; nobody waits for it to pass.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An opened Kai and its page. Its clock stands unless it is moved.
+pub(super) struct House {
+    pub(super) app: Arc<App>,
+    pub(super) clock: Arc<ManualClock>,
+    pub(super) address: SocketAddr,
+    runtime: tokio::runtime::Runtime,
+    stop: CancellationToken,
+    _folder: TempDir,
+}
+
+impl House {
+    /// On a machine that has nothing.
+    pub(super) fn new() -> Self {
+        Self::on(|_| Machine::default())
+    }
+
+    /// On this machine, whose clock is ours.
+    pub(super) fn on(machine: impl FnOnce(Arc<ManualClock>) -> Machine) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime = runtime.unwrap();
+        let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+        let inside = runtime.enter();
+        let (mut app, folder) = App::on_machine(clock.clone(), machine(Arc::clone(&clock)));
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        let origin = format!("http://{address}");
+        let since = app.clock.now();
+        app.daemon = Some(Running { pid: 1, address: origin.clone(), bound: address, since });
+        app.db.write_now(|tx| remember(tx, PAGE, &origin)).unwrap();
+        let (app, stop) = (Arc::new(app), CancellationToken::new());
+        runtime.spawn(web::serve(Arc::clone(&app), listener, address, stop.clone()));
+        #[cfg(feature = "foss")]
+        runtime.spawn(crate::commands::notifications::listen_on(Arc::clone(&app), stop.clone()));
+        drop(inside);
+        Self { app, clock, address, runtime, stop, _folder: folder }
+    }
+
+    /// With one model.
+    pub(super) fn with_model(model: &Model) -> Self {
+        let house = Self::new();
+        house.use_model(model);
+        house
+    }
+
+    pub(super) fn use_model(&self, model: &Model) {
+        self.add_model("mine", &model.base_url, None);
+    }
+
+    pub(super) fn add_model(&self, name: &str, base_url: &str, key: Option<&str>) {
+        let new = json!({"preset": "openai-compatible", "name": name, "base_url": base_url, "model": "m", "key": key});
+        self.run("models_add", &new);
+    }
+
+    /// What a command would hear.
+    pub(super) fn call(&self, call: Call) -> Result<Value, Failure> {
+        self.runtime.block_on(answer(&self.app, call, &CallerEnv::default(), &Nobody))
+    }
+
+    /// A call as it comes over the socket; it must work.
+    pub(super) fn run(&self, cmd: &str, args: &Value) -> Value {
+        self.try_to(cmd, args).unwrap_or_else(|failure| panic!("{cmd} {args}: {failure:?}"))
+    }
+
+    pub(super) fn try_to(&self, cmd: &str, args: &Value) -> Result<Value, Failure> {
+        let mut call = json!({ "cmd": cmd });
+        if !args.is_null() {
+            call["args"] = args.clone();
+        }
+        self.call(serde_json::from_value(call).unwrap())
+    }
+
+    /// One without arguments.
+    pub(super) fn show(&self, cmd: &str) -> Value {
+        self.run(cmd, &Value::Null)
+    }
+
+    /// One that goes on by itself.
+    pub(super) fn begin(&self, call: Call) -> tokio::task::JoinHandle<Result<Value, Failure>> {
+        let app = Arc::clone(&self.app);
+        self.runtime.spawn(async move { answer(&app, call, &CallerEnv::default(), &Nobody).await })
+    }
+
+    pub(super) fn get_setting(&self, key: &str) -> String {
+        self.run("settings_get", &json!({ "key": key }))["value"].as_str().unwrap().to_owned()
+    }
+
+    pub(super) fn set(&self, key: &str, value: &str) {
+        self.run("settings_set", &json!({"key": key, "value": value}));
+    }
+
+    /// A tool, called as `kai tools call` does; what it says.
+    pub(super) fn tool(&self, tool: &str, arguments: &Value) -> Value {
+        let answer = self.run("tools_call", &json!({"tool": tool, "arguments": arguments.to_string()}));
+        assert_eq!(answer["success"], true, "{tool} {arguments}: {answer}");
+        serde_json::from_str(answer["text"].as_str().unwrap()).unwrap_or_default()
+    }
+
+    /// A moment after everything else that is remembered.
+    pub(super) fn remember(&self, key: &str, content: &str) {
+        self.clock.advance(SignedDuration::from_secs(1));
+        self.tool("memory_store", &json!({"key": key, "content": content}));
+    }
+
+    /// Takes in a file that was exported.
+    pub(super) fn take_in(&self, sections: &Value) {
+        let text = json!({"kai_export": 1, "sections": sections}).to_string();
+        let import =
+            json!({"text": text, "sections": [], "mode": "merge", "passphrase": null, "preview": false});
+        self.run("import", &import);
+    }
+
+    /// Says something in a new conversation and waits for the answer.
+    pub(super) fn ask(&self, text: &str) -> Value {
+        self.run("ask", &json!({"text": text, "chat": "new"}))
+    }
+
+    /// The path of a link that signs in.
+    pub(super) fn link(&self) -> String {
+        let url = self.show("link")["url"].as_str().unwrap().to_owned();
+        url.split_once(&self.address.to_string()).unwrap().1.to_owned()
+    }
+
+    /// Signs in and returns the cookie.
+    pub(super) fn sign_in(&self) -> String {
+        let answer = self.get(&self.link(), "");
+        assert_eq!(answer.status, 303, "{}", answer.text);
+        answer.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
+    }
+
+    /// Somebody who is signed in and looks at this page.
+    pub(super) fn visitor(&self, path: &str) -> Visitor<'_> {
+        Visitor::new(self, path)
+    }
+
+    pub(super) fn get(&self, path: &str, cookie: &str) -> Answer {
+        self.send("GET", path, &[("Cookie", cookie)], "")
+    }
+
+    pub(super) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut head = vec![format!("{method} {path} HTTP/1.1"), "Connection: close".to_owned()];
+        if !headers.iter().any(|(name, _)| *name == "Host") {
+            head.push(format!("Host: {}", self.address));
+        }
+        if !body.is_empty() {
+            if !headers.iter().any(|(name, _)| *name == "Content-Type") {
+                head.push("Content-Type: application/x-www-form-urlencoded".to_owned());
+            }
+            head.push(format!("Content-Length: {}", body.len()));
+        }
+        head.extend(headers.iter().filter(|(_, value)| !value.is_empty()).map(|(n, v)| format!("{n}: {v}")));
+        self.send_raw(format!("{}\r\n\r\n{body}", head.join("\r\n")).as_bytes())
+    }
+
+    pub(super) fn send_raw(&self, request: &[u8]) -> Answer {
+        let mut stream = self.connect();
+        // It may refuse before it has heard everything.
+        drop(stream.write_all(request));
+        let mut bytes = vec![];
+        drop(stream.read_to_end(&mut bytes));
+        let text = String::from_utf8(bytes).unwrap();
+        let status = text.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_default();
+        Answer { status, text }
+    }
+
+    pub(super) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// An HTTP answer, as it came.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) text: String,
+}
+
+impl Answer {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        let head = self.text.split("\r\n\r\n").next().unwrap();
+        head.lines()
+            .filter_map(|line| line.split_once(": "))
+            .find(|(n, _)| n.eq_ignore_ascii_case(name))
+            .map(|(_, v)| v)
+    }
+
+    pub(super) fn body(&self) -> &str {
+        self.text.split_once("\r\n\r\n").map_or("", |(_, body)| body)
+    }
+
+    /// The hidden field of the page's forms.
+    pub(super) fn csrf(&self) -> String {
+        let (_, rest) = self.text.split_once("name=\"csrf\" value=\"").unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    }
+}

@@ -1,0 +1,18 @@
+//! Requests to the page, as a browser without a script makes them: the real page over an app in memory, asked through
+//! a real connection. What needs a script, a layout or a process is in `tests/frame`.
+
+mod agent;
+mod chat;
+mod document;
+mod door;
+mod general;
+mod house;
+mod ledger;
+mod model;
+mod models;
+#[cfg(feature = "foss")]
+mod phone;
+mod tools;
+mod visitor;
+#[cfg(feature = "foss")]
+mod waiting;
