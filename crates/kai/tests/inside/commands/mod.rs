@@ -1,1 +1,4 @@
 //! Calls on an app, as the command line makes them.
+
+#[cfg(feature = "foss")]
+mod shapes;
