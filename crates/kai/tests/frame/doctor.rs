@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::kit::{Done, Home, kai};
-use crate::provider::{Act, Provider};
 
 /// What doctor finds under a name.
 fn check(done: &Done, name: &str) -> Value {
@@ -57,80 +56,6 @@ pub(crate) fn take_in(home: &Home, key: &str, value: &str) {
 
 fn open_to(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-}
-
-/// A state: how one gets into it, and what doctor is to say: of what, what, and which step.
-type State = (&'static str, fn(&Home), &'static str, &'static str, &'static str);
-
-const STATES: &[State] = &[
-    ("nothing set up", |_| (), "model", "none is set up", "kai models add"),
-    ("not running", |_| (), "daemon", "does not run", "Start it: kai"),
-    (
-        "a model without its key",
-        |home| drop(home.run(&["models", "add", "openai"])),
-        "model",
-        "openai cannot be used",
-        "key",
-    ),
-    (
-        "a model's server that is off",
-        |home| {
-            let at = ["--base-url", "http://127.0.0.1:9/v1", "--model", "m"];
-            assert_eq!(home.run(&[&["models", "add", "openai-compatible"], &at[..]].concat()).code, 0);
-        },
-        "model server",
-        "nobody answers at 127.0.0.1:9",
-        "Start the server",
-    ),
-    ("no model for heartbeats", |_| (), "heartbeat", "has no model to ask", "heartbeat_enabled false"),
-    (
-        "a heartbeat's model that is not there",
-        |home| take_in(home, "heartbeat_model", "claud"),
-        "heartbeat",
-        "called claud",
-        "kai models list",
-    ),
-    (
-        "a search service without its address",
-        |home| assert_eq!(home.run(&["settings", "set", "web_search_backend", "searxng"]).code, 0),
-        "web search",
-        "does not have its address",
-        "web_search_searxng_url",
-    ),
-    (
-        "a search service without its key",
-        |home| assert_eq!(home.run(&["settings", "set", "web_search_backend", "brave"]).code, 0),
-        "web search",
-        "does not have its key",
-        "web_search_brave_key",
-    ),
-    ("a home that others can read", |home| open_to(home.path(), 0o755), "privacy", "", "chmod 700"),
-    (
-        "a key that others can read",
-        |home| open_to(&home.path().join("kai.key"), 0o644),
-        "key",
-        "other users can open the file kai.key (mode 644)",
-        "chmod 600",
-    ),
-    (
-        "a bug of ours",
-        |home| {
-            std::fs::create_dir_all(home.path().join("logs")).unwrap();
-            std::fs::write(home.path().join("logs/crash-20260309T120000000Z.txt"), "x").unwrap();
-        },
-        "crash",
-        "a bug of its own",
-        "crash-20260309T120000000Z.txt",
-    ),
-];
-
-#[test]
-fn every_broken_state_has_a_next_step() {
-    for (_, into, name, what, next) in STATES {
-        let home = prepared();
-        into(&home);
-        says(&home, &mut kai(home.path()), name, what, next);
-    }
 }
 
 #[test]
@@ -208,23 +133,6 @@ fn places_and_clocks() {
         "SMS programs are not here",
         "pkg install termux-api",
     );
-}
-
-#[test]
-fn what_failed_by_itself_is_found_later() {
-    let provider = Provider::start([Act::status("401 Unauthorized", "text/plain", "no")]);
-    let home = crate::ask::with_model(&provider);
-    home.run(&["settings", "set", "heartbeat_enabled", "true"]);
-    home.run(&["heartbeat", "run", "--force"]);
-    says(&home, &mut kai(home.path()), "heartbeat", "failed the last time", "kai heartbeat run");
-
-    let provider = Provider::start([Act::says("All is well.")]);
-    let home = crate::ask::with_model(&provider);
-    for (key, value) in [("heartbeat_enabled", "true"), ("heartbeat_daily_tokens", "5")] {
-        home.run(&["settings", "set", key, value]);
-    }
-    home.run(&["heartbeat", "run", "--force"]);
-    says(&home, &mut kai(home.path()), "heartbeat", "used up its 5 tokens", "heartbeat_daily_tokens 0");
 }
 
 #[cfg(feature = "foss")]

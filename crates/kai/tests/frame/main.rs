@@ -18,10 +18,8 @@ mod device;
 mod doctor;
 mod edition;
 mod general_page;
-mod heartbeat;
 mod keyring;
 mod kit;
-mod ledger;
 mod ledger_page;
 mod models_page;
 #[cfg(all(target_os = "linux", feature = "foss"))]
@@ -42,7 +40,6 @@ mod sms;
 #[cfg(target_os = "linux")]
 mod soak;
 mod tasks;
-mod tools;
 mod tools_page;
 mod transfer;
 mod web;

@@ -1,4 +1,20 @@
-//! Calls on an app, as the command line makes them.
+//! Commands on an app in this process, as a person and a script see them.
 
+mod ask;
+mod context;
+mod doctor;
+mod heartbeat;
+mod json;
+mod kit;
+mod ledger;
+mod memory;
+#[cfg(feature = "foss")]
+mod phone;
+mod settings;
 #[cfg(feature = "foss")]
 mod shapes;
+#[cfg(feature = "foss")]
+mod sms;
+mod tasks;
+mod tools;
+mod transfer;
