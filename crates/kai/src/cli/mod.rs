@@ -95,9 +95,9 @@ fn meant(command: Option<Command>, serve: args::Serve) -> Result<Command, Failur
     Ok(command.unwrap_or(Command::Serve(serve)))
 }
 
-/// A command with these words, on an opened app; returns its exit code.
+/// A command with these words; returns its exit code.
 #[cfg(test)]
-pub(crate) fn run_on(app: std::sync::Arc<crate::app::App>, words: &[&str]) -> u8 {
+pub(crate) fn run_with(caller: Caller, words: &[&str]) -> u8 {
     let args = match Args::try_parse_from([&["kai"], words].concat()) {
         Ok(args) => args,
         Err(usage) if usage.use_stderr() => {
@@ -109,7 +109,7 @@ pub(crate) fn run_on(app: std::sync::Arc<crate::app::App>, words: &[&str]) -> u8
             return 0;
         }
     };
-    let ask = Cli { caller: Caller::of(app), json: args.json };
+    let ask = Cli { caller, json: args.json };
     match meant(args.command, args.serve).and_then(|command| carry_out(&ask, command)) {
         Ok(code) => (0..=u8::MAX).find(|known| ExitCode::from(*known) == code).unwrap(),
         Err(failure) => {

@@ -1,8 +1,7 @@
 //! `kai ask`, `kai chat`, `kai models`: turns with a scripted server, as a person would have them.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use serde_json::json;
 
@@ -145,11 +144,7 @@ fn second_turn(served: bool) {
     asking.kill().unwrap();
     asking.wait().unwrap();
     home.run(&["ask", "--chat", "99", "x"]).refused(1, "no conversation number 99");
-    let freed = (0..100).any(|_| {
-        std::thread::sleep(Duration::from_millis(20));
-        home.run(&["chats", "delete", "1"]).code == 0
-    });
-    assert!(freed, "a killed turn holds nothing");
+    wait_for("a killed turn to hold nothing", || home.run(&["chats", "delete", "1"]).code == 0);
     drop(daemon);
 }
 
@@ -196,6 +191,11 @@ fn what_is_typed_while_an_answer_runs_is_said_next() {
 fn waiting_is_seen_on_a_terminal_only() {
     let provider = Provider::start([Act::says_in_steps(&["", "Done."])]);
     let home = with_model(&provider);
+    // This one waits even longer.
+    let mut piped = kai(home.path());
+    piped.args(["ask", "again"]).stdin(Stdio::null());
+    let piped = piped.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    provider.wait_for_requests(1);
     let mut asking = home.terminal("ask hello");
     let (keyboard, mut screen) = (asking.stdin.take(), asking.stdout.take().unwrap());
     let mut seen = vec![];
@@ -206,19 +206,13 @@ fn waiting_is_seen_on_a_terminal_only() {
         assert_ne!(length, 0, "{}", String::from_utf8_lossy(&seen));
         seen.extend_from_slice(&piece[..length]);
     }
-    provider.go_on(2);
+    provider.go_on(4);
     screen.read_to_end(&mut seen).unwrap();
     drop(keyboard);
     let cleared = shows(&seen, "\r\u{1b}[KDone.");
     assert!(asking.wait().unwrap().success() && cleared, "{:?}", String::from_utf8_lossy(&seen));
-    let answering = std::thread::spawn(move || {
-        provider.wait_for_requests(2);
-        std::thread::sleep(Duration::from_millis(2_500));
-        provider.go_on(2);
-    });
-    let piped = home.run(&["ask", "again"]);
+    let piped = Done::from(piped.wait_with_output().unwrap());
     assert_eq!((piped.out.as_str(), piped.err.as_str()), ("Done.\n", ""));
-    answering.join().unwrap();
 }
 
 #[test]
@@ -264,7 +258,8 @@ fn a_chat_that_fails_before_it_begins_does_not_slip_into_another() {
         .unwrap();
     let mut input = child.stdin.take().unwrap();
     input.write_all(b"nobody is there\n").unwrap();
-    std::thread::sleep(Duration::from_millis(700));
+    let mut complaints = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(complaints.any(|line| line.contains("No model is set up")));
     let added =
         home.run(&["models", "add", "openai-compatible", "--base-url", &provider.base_url, "--model", "m"]);
     assert_eq!(added.code, 0, "{added:?}");

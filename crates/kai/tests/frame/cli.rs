@@ -101,41 +101,6 @@ fn comparable(done: &Done, home: &std::path::Path) -> Done {
 }
 
 #[test]
-fn status_tells_edition_key_and_daemon() {
-    let home = Home::new();
-    let status = home.run(&["status", "--json"]).json();
-    let edition = if cfg!(feature = "foss") { "foss" } else { "store" };
-    assert_eq!(status["edition"], edition);
-    assert_eq!(status["key"], "file");
-    assert_eq!(status["daemon"]["running"], false);
-    let daemon = home.start();
-    let status = home.run(&["status", "--json"]).json();
-    assert_eq!(status["daemon"]["running"], true);
-    assert_eq!(status["daemon"]["pid"], daemon.pid());
-    assert_eq!(status["daemon"]["address"], format!("http://{}", daemon.address));
-}
-
-#[test]
-fn doctor_names_the_next_step() {
-    let home = Home::new();
-    let verdict = |name: &str| {
-        let checks = home.run(&["doctor", "--json"]).json();
-        checks.as_array().unwrap().iter().find(|check| check["name"] == name).cloned().unwrap_or_default()
-    };
-    assert_eq!(home.run(&["doctor"]).code, 0);
-    assert_eq!(verdict("daemon")["next"], "Start it: kai");
-    assert_eq!(verdict("privacy"), serde_json::Value::Null);
-    let key = home.path().join("kai.key");
-    let everyone = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o644);
-    std::fs::set_permissions(&key, everyone).unwrap();
-    assert!(verdict("key")["next"].as_str().unwrap().starts_with("chmod 600 "));
-    std::fs::write(home.path().join("kai.db"), "noise").unwrap();
-    let broken = home.run(&["doctor", "--json"]);
-    assert_eq!(broken.code, 3);
-    assert_eq!(broken.json()[0]["verdict"], "broken");
-}
-
-#[test]
 fn a_closed_pipe_is_no_failure_and_no_panic() {
     let home = Home::new();
     let mut listing = kai(home.path())

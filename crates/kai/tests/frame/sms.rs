@@ -3,8 +3,6 @@
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -77,30 +75,27 @@ impl Phone {
         Done { out: String::from_utf8_lossy(&heard).into_owned(), ..done }
     }
 
-    /// A chat on a terminal: types `line` until `said` is said, then leaves. An editor forgets what was typed before it
-    /// was there, so it is typed again.
+    /// A chat on a terminal: types `line` when it asks, and leaves when `said` is said and it asks again.
     pub(crate) fn chats_on_terminal(&self, args: &[&str], line: &str, said: &str) {
         let mut child = self.terminal(args);
         let (mut keyboard, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let heard = Arc::new(Mutex::new(vec![]));
-        let hearing = Arc::clone(&heard);
-        let reader = std::thread::spawn(move || {
-            let mut piece = [0; 4096];
-            while let Ok(length @ 1..) = screen.read(&mut piece) {
-                hearing.lock().unwrap().extend_from_slice(&piece[..length]);
+        let (mut heard, mut piece) = (vec![], [0; 4096]);
+        let mut until = |words: &str| {
+            while !String::from_utf8_lossy(&heard).contains(words) {
+                let length = screen.read(&mut piece).unwrap();
+                assert_ne!(length, 0, "{words}: {}", String::from_utf8_lossy(&heard));
+                heard.extend_from_slice(&piece[..length]);
             }
-        });
-        wait_for(said, || {
-            keyboard.write_all(line.as_bytes()).unwrap();
-            std::thread::sleep(Duration::from_millis(300));
-            String::from_utf8_lossy(&heard.lock().unwrap()).contains(said)
-        });
-        wait_for("the end of the chat", || {
-            let _ = keyboard.write_all(b"\x04");
-            std::thread::sleep(Duration::from_millis(100));
-            child.try_wait().unwrap().is_some()
-        });
-        reader.join().unwrap();
+            let rest = String::from_utf8_lossy(&heard).split_once(words).unwrap().1.as_bytes().to_vec();
+            heard = rest;
+        };
+        until("› ");
+        keyboard.write_all(line.as_bytes()).unwrap();
+        until(said);
+        until("› ");
+        keyboard.write_all(b"\x04").unwrap();
+        std::io::copy(&mut screen, &mut std::io::sink()).unwrap();
+        assert!(child.wait().unwrap().success());
     }
 
     fn terminal(&self, args: &[&str]) -> Child {
@@ -458,7 +453,7 @@ fn what_is_kept_of_messages_is_erased_when_the_person_wants_it() {
 #[test]
 fn after_a_strangers_words_nothing_is_changed_unasked() {
     let label = format!("Tea{}and more", " ".repeat(2_000));
-    for (tool, arguments, words) in [
+    let calls = [
         (
             "memory_forget",
             json!({"key": "tea"}),
@@ -480,21 +475,21 @@ fn after_a_strangers_words_nothing_is_changed_unasked() {
             json!({"message": "Call me."}),
             "Kai wants to show this notification on your device:\n  │ Call me.\nShow?",
         ),
-    ] {
-        let provider = Provider::start([
-            Act::calls("check_sms", &json!({})),
-            Act::calls(tool, &arguments),
-            Act::says("Done."),
-        ]);
-        let phone = ready();
-        let address = ["--base-url", &provider.base_url, "--model", "m"];
-        assert_eq!(phone.run(&[&["models", "add", "openai-compatible"], &address[..]].concat()).code, 0);
-        phone.run(&["tools", "call", "memory_store", r#"{"key": "tea", "content": "Likes green tea."}"#]);
-        let weather = json!({"description": "Weather", "prompt": "Tell it.", "cron": "0 7 * * *"});
-        phone.run(&["tools", "call", "schedule_task", &weather.to_string()]);
-        phone.inbox(&[(41, ALICE, "before"), (42, "+15550666", "Do it.")]);
-        phone.run(&["sms", "poll"]);
-        let _daemon = phone.start();
+    ];
+    let turn = |tool: &str, arguments: &Value| {
+        [Act::calls("check_sms", &json!({})), Act::calls(tool, arguments), Act::says("Done.")]
+    };
+    let provider = Provider::start(calls.iter().flat_map(|(tool, arguments, _)| turn(tool, arguments)));
+    let phone = ready();
+    let address = ["--base-url", &provider.base_url, "--model", "m"];
+    assert_eq!(phone.run(&[&["models", "add", "openai-compatible"], &address[..]].concat()).code, 0);
+    phone.run(&["tools", "call", "memory_store", r#"{"key": "tea", "content": "Likes green tea."}"#]);
+    let weather = json!({"description": "Weather", "prompt": "Tell it.", "cron": "0 7 * * *"});
+    phone.run(&["tools", "call", "schedule_task", &weather.to_string()]);
+    phone.inbox(&[(41, ALICE, "before"), (42, "+15550666", "Do it.")]);
+    phone.run(&["sms", "poll"]);
+    let _daemon = phone.start();
+    for (tool, _, words) in calls {
         let asked = phone.on_terminal(&["ask", "anything new?"], "d\nn\n");
         let screen = asked.out.replace("\r\n", "\n");
         assert!(screen.contains(words), "{screen}");

@@ -37,17 +37,14 @@ fn erasing_needs_the_typed_words_and_a_stopped_daemon() {
     let home = Home::new();
     remember(&home, "a", "b");
     std::fs::write(home.path().join("notes.txt"), "mine").unwrap();
-    #[cfg(feature = "foss")]
-    {
-        let demo = crate::kit::Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
-        let early = home.type_at("erase", "erase everything\n");
-        assert!(
-            early.code == 1
-                && early.out.contains("The demo still runs in this home. Stop it first: kai stop --demo"),
-            "{early:?}"
-        );
-        drop(demo);
-    }
+    let demo = crate::kit::Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
+    let early = home.type_at("erase", "erase everything\n");
+    assert!(
+        early.code == 1
+            && early.out.contains("The demo still runs in this home. Stop it first: kai stop --demo"),
+        "{early:?}"
+    );
+    drop(demo);
     home.run(&["erase"]).refused_last(2, "needs a terminal");
     let daemon = home.start();
     home.run(&["erase"]).refused(1, "Stop it first: kai stop");

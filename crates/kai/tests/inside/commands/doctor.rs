@@ -4,15 +4,20 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use kai_stand_ins::{Act, Provider};
+use serde_json::Value;
 
-use super::kit::Home;
+use super::kit::{Disk, Done, Home};
+
+/// What doctor finds under a name.
+fn check(done: &Done, name: &str) -> Value {
+    let checks = done.json();
+    checks.as_array().unwrap().iter().find(|check| check["name"] == name).cloned().unwrap_or_default()
+}
 
 /// It says this, and this is the next step.
 fn says(home: &Home, name: &str, what: &str, next: &str) {
     let done = home.run(&["doctor", "--json"]);
-    let checks = done.json();
-    let found = checks.as_array().unwrap().iter().find(|check| check["name"] == name).cloned();
-    let found = found.unwrap_or_default();
+    let found = check(&done, name);
     let told = (found["says"].as_str().unwrap_or_default(), found["next"].as_str().unwrap_or_default());
     assert!(told.0.contains(what) && told.1.contains(next), "{name}: wanted {what:?}, {next:?}: {done:?}");
     assert_ne!(found["verdict"], "fine", "{found}");
@@ -114,4 +119,95 @@ fn what_failed_by_itself_is_found_later() {
     }
     home.run(&["heartbeat", "run", "--force"]);
     says(&home, "heartbeat", "used up its 5 tokens", "heartbeat_daily_tokens 0");
+}
+
+#[test]
+fn a_key_that_is_the_owners_alone_is_said_to_be() {
+    let home = Home::new();
+    let found = check(&home.run(&["doctor", "--json"]), "key");
+    assert!(found["verdict"] == "fine" && found["says"].as_str().unwrap().contains("readable by you alone"));
+    assert_eq!(home.run(&["key", "show"]).out, "The key is in kai.key, which only you can read.\n");
+    open_to(&home.path().join("kai.key"), 0o640);
+    let shown = home.run(&["key", "show"]);
+    assert!(shown.out.contains("other users can open") && shown.err.contains("chmod 600"), "{shown:?}");
+}
+
+#[test]
+fn a_store_that_does_not_open_says_what_to_do() {
+    type Spoiled = (&'static str, fn(&Disk), &'static str);
+    let spoil: [Spoiled; 4] = [
+        ("damaged", |home| std::fs::write(home.file("kai.db"), vec![7; 40_000]).unwrap(), "backup"),
+        ("the key is gone", |home| std::fs::remove_file(home.file("kai.key")).unwrap(), "key"),
+        (
+            "another home's key",
+            |home| {
+                let other = Disk::prepared();
+                std::fs::copy(other.file("kai.key"), home.file("kai.key")).unwrap();
+            },
+            "key",
+        ),
+        ("half a key", |home| std::fs::write(home.file("kai.key"), "abc").unwrap(), "key"),
+    ];
+    for (state, into, word) in spoil {
+        let home = Disk::prepared();
+        into(&home);
+        let done = home.run(&["doctor", "--json"]);
+        let found = check(&done, "store");
+        let told = format!("{} {}", found["says"], found["next"]);
+        assert_eq!((done.code, &found["verdict"]), (3, &Value::from("broken")), "{state}: {done:?}");
+        assert!(told.contains(word), "{state}: {told}");
+    }
+}
+
+#[test]
+fn a_home_that_is_well_is_said_to_be() {
+    let home = Home::new();
+    let done = home.run(&["doctor", "--json"]);
+    assert_eq!((done.code, check(&done, "daemon")["next"].as_str()), (0, Some("Start it: kai")));
+    assert_eq!(check(&done, "privacy"), Value::Null);
+}
+
+#[cfg(feature = "foss")]
+mod phones {
+    use kai_assistant::db::DbError;
+    use kai_assistant::settings;
+    use serde_json::json;
+
+    use super::super::phone::{ALICE, Phone, draft, ready};
+    use super::*;
+
+    #[test]
+    fn a_phone_in_every_state() {
+        says(&Phone::with_sms().home, "phone", "does not read its SMS", "sms_enabled true");
+
+        let phone = ready();
+        phone.program("termux-sms-list", r#"echo '{"API_ERROR": "Please grant the following permission to use this command: android.permission.READ_SMS"}'"#);
+        assert_eq!(phone.run(&["sms", "poll"]).code, 1);
+        says(&phone.home, "phone", "Kai cannot read its SMS", "SMS");
+
+        let phone = ready();
+        phone.program("termux-sms-list", "echo '[{\"_id\": '");
+        assert_eq!(phone.run(&["sms", "poll"]).code, 1);
+        says(&phone.home, "phone", "the last poll failed", "kai sms poll");
+
+        // Taken to a desktop, where no phone is.
+        let home = Home::new();
+        let on = home.app.db.write_now(|tx| settings::store(tx, "sms_enabled", "true"));
+        on.map_err(|error: DbError| error).unwrap();
+        says(&home, "phone", "no phone is connected", "Termux");
+    }
+
+    #[test]
+    fn drafts_that_did_not_go_well() {
+        let phone = ready();
+        let id = draft(&phone, ALICE, "Hi");
+        phone.program("termux-sms-send", "cat > /dev/null; echo no service >&2; exit 1");
+        let shown = phone.run(&["drafts", "list", "--json"]).json()[0].clone();
+        let tap =
+            json!({"id": id, "button": "send", "shown": shown["digest"], "attempts": shown["attempts"]});
+        let tap = serde_json::from_value(tap).unwrap();
+        let tapped = phone.home.wait(async |app| crate::commands::sms::tap(app, tap).await.unwrap());
+        assert!(phone.run(&["drafts", "list"]).out.contains("FAILED"), "{tapped:?}");
+        says(&phone.home, "drafts", "could not be sent", &format!("kai drafts show {id}"));
+    }
 }

@@ -1,7 +1,11 @@
 //! A home in this process: an app over a store in memory, and the command line on it.
 
+use std::fs::Permissions;
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
@@ -14,7 +18,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::{App, Role, Running};
+use crate::caller::Caller;
 use crate::cli;
+use crate::home::Keys;
 use crate::machine::Machine;
 use crate::socket;
 use crate::terminal::stage;
@@ -28,6 +34,13 @@ pub(super) struct Done {
 }
 
 impl Done {
+    /// Runs a command with something piped into it.
+    fn of(caller: Caller, words: &[&str], input: &str) -> Self {
+        let (code, heard) = stage::during(input, || cli::run_with(caller, words));
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self { code, out: text(heard.out), err: text(heard.err) }
+    }
+
     pub(super) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {self:?}"))
     }
@@ -56,6 +69,65 @@ impl Done {
 /// Noon of a Friday, where the clock is.
 pub(super) fn noon() -> Arc<ManualClock> {
     Arc::new(ManualClock::at(Timestamp::from_second(1_800_014_400).unwrap()))
+}
+
+/// A home whose store is a file, which every command opens anew.
+pub(super) struct Disk(TempDir);
+
+impl Disk {
+    /// One that remembers something.
+    pub(super) fn prepared() -> Self {
+        let private = Permissions::from_mode(0o700);
+        let home = Self(tempfile::Builder::new().permissions(private).tempdir().unwrap());
+        let stored = home.run(&["tools", "call", "memory_store", r#"{"key": "a", "content": "b"}"#]);
+        assert_eq!(stored.code, 0, "{stored:?}");
+        home
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(super) fn run(&self, words: &[&str]) -> Done {
+        let home = kai_assistant::home::Home::at(self.0.path()).unwrap();
+        Done::of(Caller::new(home, Keys::default()), words, "")
+    }
+}
+
+/// A folder of programs that stand in for those of a machine.
+pub(super) struct Programs(TempDir);
+
+impl Programs {
+    pub(super) fn new(programs: &[(&str, &str)]) -> Self {
+        let folder = Self(tempfile::tempdir().unwrap());
+        for (name, script) in programs {
+            folder.write(name, script);
+        }
+        folder
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Written by another process, so that no fork of a neighbouring test holds it open when it is started.
+    pub(super) fn write(&self, name: &str, script: &str) {
+        let folder = self.path();
+        let mut writer = Command::new("sh")
+            .args(["-c", "cat > \"$0\" && chmod 755 \"$0\""])
+            .arg(folder.join(name))
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let text = format!("#!/bin/sh\nDIR='{}'\n{script}\n", folder.display());
+        writer.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        assert!(writer.wait().unwrap().success());
+    }
+
+    /// A file that they wrote.
+    pub(super) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path().join(name)).unwrap_or_default()
+    }
 }
 
 pub(super) struct Home {
@@ -89,6 +161,7 @@ impl Home {
     pub(super) fn on(machine: Machine, role: Role) -> Self {
         let clock = noon();
         let (app, folder) = App::on(clock.clone(), machine, role);
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).unwrap();
         Self { app: Arc::new(app), clock, serving: None, folder }
     }
 
@@ -154,9 +227,7 @@ impl Home {
 
     /// A command with something piped into it.
     pub(super) fn piped(&self, words: &[&str], input: &str) -> Done {
-        let (code, heard) = stage::during(input, || cli::run_on(Arc::clone(&self.app), words));
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        Done { code, out: text(heard.out), err: text(heard.err) }
+        Done::of(Caller::of(Arc::clone(&self.app)), words, input)
     }
 
     /// What the daemon would do by itself.

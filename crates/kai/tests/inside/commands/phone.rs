@@ -1,14 +1,11 @@
 //! A phone without a phone: Termux, as far as Kai sees it, is a folder of programs.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use kai_bridges::termux::Termux;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use super::kit::{Done, Home};
+use super::kit::{Done, Home, Programs};
 use crate::app::Role;
 use crate::machine::{Machine, PhoneParts};
 
@@ -22,35 +19,23 @@ const SEND: &str = r#"text=$(cat; echo x); printf '%s|%s\n' "$2" "${text%x}" >> 
 /// A home on a phone with SMS.
 pub(super) struct Phone {
     pub(super) home: Home,
-    programs: TempDir,
+    programs: Programs,
 }
 
 impl Phone {
     /// Nothing is in its inbox.
     pub(super) fn with_sms() -> Self {
-        let programs = TempDir::new().unwrap();
+        let programs = Programs::new(&[("termux-sms-list", LIST), ("termux-sms-send", SEND)]);
         let termux = Arc::new(Termux::in_folder(programs.path().to_owned()));
         let parts = PhoneParts { bridge: "termux", reader: termux.clone(), sender: termux };
         let home = Home::on(Machine { phone: Some(parts), ..Machine::default() }, Role::Command);
         let phone = Self { home, programs };
-        phone.program("termux-sms-list", LIST);
-        phone.program("termux-sms-send", SEND);
         phone.inbox(&[]);
         phone
     }
 
-    /// Written by another process, so that no fork of a neighbouring test holds it open when it is started.
     pub(super) fn program(&self, name: &str, script: &str) {
-        let folder = self.programs.path();
-        let mut writer = Command::new("sh")
-            .args(["-c", "cat > \"$0\" && chmod 755 \"$0\""])
-            .arg(folder.join(name))
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let text = format!("#!/bin/sh\nDIR='{}'\n{script}\n", folder.display());
-        writer.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-        assert!(writer.wait().unwrap().success());
+        self.programs.write(name, script);
     }
 
     /// What lies in the inbox: id, sender, text; received in that order, a second apart.
@@ -65,7 +50,7 @@ impl Phone {
 
     /// What `termux-sms-send` was given: `number|text` and a line end each.
     pub(super) fn left(&self) -> String {
-        std::fs::read_to_string(self.programs.path().join("left")).unwrap_or_default()
+        self.programs.read("left")
     }
 
     pub(super) fn run(&self, words: &[&str]) -> Done {
