@@ -1,7 +1,7 @@
 //! Where a call is answered: by the running daemon if there is one, else right here.
 
 use std::cell::OnceCell;
-use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use crate::call::{Call, Event, Hello, VERSION, Word};
 use crate::commands::noted;
 use crate::failure::Failure;
 use crate::home::Keys;
+use crate::terminal::input;
 use crate::terminal::waiting::Waiting;
 use crate::{caller_env, socket, wire};
 
@@ -34,6 +35,8 @@ const _: () = assert!(
 pub(crate) struct Caller {
     pub(crate) home: Home,
     pub(crate) keys: Keys,
+    /// The store, once there was no daemon to ask. A passphrase is then asked for once.
+    app: OnceCell<Arc<App>>,
 }
 
 /// Whoever sits at this end and watches a turn: is told, and may be asked.
@@ -44,16 +47,34 @@ pub(crate) trait Watcher: Send + Sync + 'static {
 }
 
 impl Caller {
+    pub(crate) fn new(home: Home, keys: Keys) -> Self {
+        Self { home, keys, app: OnceCell::new() }
+    }
+
+    /// One whose store is open.
+    #[cfg(test)]
+    pub(crate) fn of(app: Arc<App>) -> Self {
+        Self { home: app.home.clone(), keys: Keys::default(), app: OnceCell::from(app) }
+    }
+
+    fn app(&self) -> Result<&App, Failure> {
+        if let Some(app) = self.app.get() {
+            return Ok(app);
+        }
+        let app = wire::open(self.home.clone(), self.keys, Role::Command)?;
+        Ok(self.app.get_or_init(|| Arc::new(app)))
+    }
+
     pub(crate) fn ask<T: DeserializeOwned>(&self, call: Call) -> Result<T, Failure> {
         let value = if let Some(stream) = socket::connect(&self.home) {
             let _sign = Waiting::start("Working");
             over(stream, call)?
         } else {
-            let app = wire::open(self.home.clone(), self.keys, Role::Command)?;
+            let app = self.app()?;
             let _sign = Waiting::start("Working");
             runtime()?.block_on(async {
-                let answered = answer(&app, call, &app.env, &Nobody).await;
-                noted::note_quietly(&app).await;
+                let answered = answer(app, call, &app.env, &Nobody).await;
+                noted::note_quietly(app).await;
                 answered
             })?
         };
@@ -68,7 +89,7 @@ impl Caller {
 
     /// For calls that are watched, one after the other.
     pub(crate) fn line(&self) -> Result<Line<'_>, Failure> {
-        Ok(Line { caller: self, app: OnceCell::new(), runtime: Some(runtime()?) })
+        Ok(Line { caller: self, runtime: Some(runtime()?) })
     }
 }
 
@@ -80,8 +101,6 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 /// Calls, one after the other, each of which Ctrl-C cancels.
 pub(crate) struct Line<'a> {
     caller: &'a Caller,
-    /// The store, once there was no daemon to ask. A passphrase is then asked for once.
-    app: OnceCell<App>,
     runtime: Option<tokio::runtime::Runtime>,
 }
 
@@ -96,17 +115,9 @@ impl Line<'_> {
         // Decided anew each time: a daemon may have come or gone.
         let value = match socket::connect(home) {
             Some(stream) => runtime.block_on(there(stream, call, watcher)),
-            None => runtime.block_on(here(self.app()?, call, watcher)),
+            None => runtime.block_on(here(self.caller.app()?, call, watcher)),
         };
         serde_json::from_value(value?).map_err(|_| other_version())
-    }
-
-    fn app(&self) -> Result<&App, Failure> {
-        if let Some(app) = self.app.get() {
-            return Ok(app);
-        }
-        let app = wire::open(self.caller.home.clone(), self.caller.keys, Role::Command)?;
-        Ok(self.app.get_or_init(|| app))
     }
 }
 
@@ -186,7 +197,7 @@ impl Face for Here<'_> {
 }
 
 fn hello(call: Call) -> Result<Vec<u8>, Failure> {
-    json_line(&Hello { v: VERSION, tty: std::io::stdin().is_terminal(), env: caller_env::here(), call })
+    json_line(&Hello { v: VERSION, tty: input::has_person(), env: caller_env::here(), call })
 }
 
 fn json_line(value: &impl serde::Serialize) -> Result<Vec<u8>, Failure> {

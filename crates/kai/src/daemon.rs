@@ -79,7 +79,7 @@ fn only_one(home: &Home, keys: Keys) -> Result<DaemonLock, Failure> {
     let lock =
         home.lock_daemon().map_err(|e| Failure::store(format!("The home {dir} cannot be used: {e}.")))?;
     lock.ok_or_else(|| {
-        let there: Result<Status, _> = Caller { home: home.clone(), keys }.ask(Call::Status);
+        let there: Result<Status, _> = Caller::new(home.clone(), keys).ask(Call::Status);
         let at = there.ok().and_then(|s| s.daemon.address).map(|a| format!(" at {a}")).unwrap_or_default();
         Failure::failed(format!(
             "Kai already runs for this home{at}. A sign-in link for it: {}",

@@ -1,12 +1,12 @@
 //! Which home is meant, and how it is unlocked: what was typed and what the environment says.
 
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use kai_assistant::home::{Home, KeyFile, Keyring, Passphrase, StoreKey, Unlock};
 
 use crate::failure::Failure;
-use crate::terminal::out;
+use crate::terminal::{input, out};
 
 /// `--home`, else `$KAI_HOME`, else the data folder of the user.
 pub(crate) fn find(typed: Option<&Path>) -> Result<Home, Failure> {
@@ -71,7 +71,7 @@ impl Keys {
 
 /// Asks on the terminal without showing what is typed; `None` where there is no terminal.
 pub(crate) fn ask(question: &str) -> io::Result<Option<Passphrase>> {
-    if !io::stdin().is_terminal() {
+    if !input::has_person() {
         return Ok(None);
     }
     rpassword::prompt_password(question).map(|typed| Some(Passphrase::new(typed)))
@@ -79,7 +79,7 @@ pub(crate) fn ask(question: &str) -> io::Result<Option<Passphrase>> {
 
 /// The same for something that is not the passphrase of a home.
 pub(crate) fn ask_text(question: &str) -> Option<String> {
-    if !io::stdin().is_terminal() {
+    if !input::has_person() {
         return None;
     }
     rpassword::prompt_password(question).ok()

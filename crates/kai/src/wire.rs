@@ -279,14 +279,14 @@ fn notification_tools(parts: &Parts<'_>) -> Vec<Entry> {
 impl App {
     /// An app over a store in memory, with a clock that stands.
     pub(crate) fn for_tests(clock: Arc<dyn Clock>) -> (Self, tempfile::TempDir) {
-        Self::on_machine(clock, Machine::default())
+        Self::on(clock, Machine::default(), Role::Daemon)
     }
 
-    /// The same on this machine.
-    pub(crate) fn on_machine(clock: Arc<dyn Clock>, machine: Machine) -> (Self, tempfile::TempDir) {
+    /// The same on this machine, opened by a daemon or by a command.
+    pub(crate) fn on(clock: Arc<dyn Clock>, machine: Machine, role: Role) -> (Self, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path()).unwrap();
-        (Self::in_memory(home, clock, machine, &Internet::real()), folder)
+        (Self::in_memory(home, clock, machine, role, &Internet::real()), folder)
     }
 
     /// The demo's, with this phone: its model plays the script.
@@ -297,7 +297,7 @@ impl App {
     ) -> (Self, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path()).unwrap().demo().unwrap();
-        (Self::in_memory(home, clock, Machine::simulated(phone), &Internet::real()), folder)
+        (Self::in_memory(home, clock, Machine::simulated(phone), Role::Daemon, &Internet::real()), folder)
     }
 
     /// On this machine, with an internet that is one server on loopback: every page and every service is there.
@@ -313,14 +313,20 @@ impl App {
         let at = |path: &str| std::borrow::Cow::from(format!("http://{server}/{path}"));
         let search = SearchServices { duckduckgo: at("search"), brave: at("search"), tavily: at("search") };
         let location = LocationServices { ipwho: at("location"), ipapi: at("location") };
-        (Self::in_memory(home, clock, machine, &Internet { web, search, location }), folder)
+        (Self::in_memory(home, clock, machine, Role::Daemon, &Internet { web, search, location }), folder)
     }
 
-    fn in_memory(home: Home, clock: Arc<dyn Clock>, machine: Machine, internet: &Internet) -> Self {
+    fn in_memory(
+        home: Home,
+        clock: Arc<dyn Clock>,
+        machine: Machine,
+        role: Role,
+        internet: &Internet,
+    ) -> Self {
         let nobody = kai_assistant::home::Unlock { keyring: None, passphrase: &|| Ok(None) };
         let (key_file, _) = home.unlock(&nobody).unwrap();
         let db = Db::in_memory(&migrations()).unwrap();
-        let (ringer, env) = (ringer(&db, &clock, &machine, Role::Daemon), CallerEnv::default());
+        let (ringer, env) = (ringer(&db, &clock, &machine, role), CallerEnv::default());
         put_together(Opened { home, key_file, db, clock, machine, ringer, env }, internet)
     }
 }

@@ -1,6 +1,6 @@
 //! What can be typed, with help and examples.
 
-use std::io::{IsTerminal, Read};
+use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use kai_assistant::{models, settings};
 
 use crate::failure::Failure;
 use crate::logs::Format;
-use crate::terminal::out;
+use crate::terminal::{input, out};
 
 /// A personal assistant on your own machine that never sends anything without your tap.
 ///
@@ -425,7 +425,7 @@ pub(super) fn model_key(
     base_url: Option<&str>,
     key_stdin: bool,
 ) -> Result<Option<String>, Failure> {
-    if !std::io::stdin().is_terminal() {
+    if !input::has_person() {
         return if key_stdin { key_from_stdin().map(Some) } else { Ok(None) };
     }
     let Some(preset) = models::preset(preset) else { return Ok(None) };
@@ -448,7 +448,7 @@ fn secret(question: &str) -> Result<String, Failure> {
 /// The key of a model from standard input: one line, nothing around it.
 pub(super) fn key_from_stdin() -> Result<String, Failure> {
     let mut text = String::new();
-    let read = std::io::stdin().take(16 * 1024).read_to_string(&mut text);
+    let read = input::piped().take(16 * 1024).read_to_string(&mut text);
     read.map_err(|e| Failure::usage(format!("The key could not be read from standard input: {e}.")))?;
     let key = text.trim();
     if key.is_empty() {
@@ -655,7 +655,7 @@ pub(super) fn setting_value(key: &str, value: Option<String>) -> Result<String, 
              kai settings set {key}"
         ))),
         (Some(value), _) => Ok(value),
-        (None, true) if std::io::stdin().is_terminal() => secret(&format!("{key}: ")),
+        (None, true) if input::has_person() => secret(&format!("{key}: ")),
         (None, true) => key_from_stdin(),
         (None, false) => Err(Failure::usage(format!("Say the value too: kai settings set {key} VALUE"))),
     }
@@ -672,7 +672,7 @@ pub(super) fn given(arguments: String) -> Result<String, Failure> {
         return Ok(arguments);
     }
     let mut text = String::new();
-    std::io::stdin()
+    input::piped()
         .read_to_string(&mut text)
         .map_err(|e| Failure::usage(format!("Standard input could not be read: {e}.")))?;
     Ok(text)

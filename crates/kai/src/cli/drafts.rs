@@ -18,17 +18,18 @@ use crate::caller::Caller;
 use crate::cli::args::{DemoCommand, DraftsCommand, SmsCommand};
 use crate::demo;
 use crate::failure::Failure;
+use crate::terminal::input;
 use crate::terminal::out::visible;
 
 impl Cli {
     /// In the demo's own home, whichever home was named.
-    pub(super) fn demo(self, command: DemoCommand) -> Result<ExitCode, Failure> {
-        let Caller { home, keys } = self.caller;
-        let home = super::asking::demo_in(home, false)?;
+    pub(super) fn demo(&self, command: DemoCommand) -> Result<ExitCode, Failure> {
+        let keys = self.caller.keys;
+        let home = super::asking::demo_in(self.caller.home.clone(), false)?;
         if !home.socket().exists() {
             return Err(demo::not_running());
         }
-        let ask = Self { caller: Caller { home, keys }, json: self.json };
+        let ask = Self { caller: Caller::new(home, keys), json: self.json };
         match command {
             DemoCommand::Sms { from, text } => ask.tell(
                 Call::Demo(DemoCall::Sms { from, text }),
@@ -110,7 +111,7 @@ impl Cli {
             DraftState::Unknown | DraftState::Sending | DraftState::Sent => Button::SendAgain,
         };
         // Who does not see it cannot approve it.
-        if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        if !(input::has_person() && std::io::stderr().is_terminal()) {
             return Err(Failure::failed(
                 "Nothing was sent: sending needs a person at a terminal, or a tap on the page.",
             ));

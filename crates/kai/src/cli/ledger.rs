@@ -1,6 +1,5 @@
 //! `kai ledger accept`: the person restored an older copy of the store and says so.
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use super::asking::Cli;
@@ -8,7 +7,7 @@ use super::yes;
 use crate::call::Call;
 use crate::call::ledger::{Accepted, LedgerCall, LedgerCheck};
 use crate::failure::Failure;
-use crate::terminal::out;
+use crate::terminal::{input, out};
 
 pub(super) fn accept(ask: &Cli) -> Result<ExitCode, Failure> {
     let check: LedgerCheck = ask.caller.ask(Call::Ledger(LedgerCall::Verify))?;
@@ -22,7 +21,7 @@ pub(super) fn accept(ask: &Cli) -> Result<ExitCode, Failure> {
     }
     if let Some(what) = check.what.as_deref().filter(|_| check.rolled_back) {
         out::note(&format!("The ledger is not complete: {what}."));
-        if !std::io::stdin().is_terminal() {
+        if !input::has_person() {
             return Err(Failure::usage("Accepting it needs your yes on a terminal. Nothing was changed."));
         }
         if !yes::plain("Did you restore this copy yourself, and accept that later records are gone?") {

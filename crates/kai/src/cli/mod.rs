@@ -70,15 +70,9 @@ pub(crate) fn run() -> ExitCode {
 }
 
 fn command(args: Args) -> Result<ExitCode, Failure> {
-    if args.command.is_some() && args.serve.typed() {
-        return Err(Failure::usage(
-            "--port, --bind and --log-format are options of serve: kai serve --port N",
-        ));
-    }
-    let command = args.command.unwrap_or(Command::Serve(args.serve));
+    let command = meant(args.command, args.serve)?;
     if let Command::Completions { shell } = command {
-        completions(shell);
-        return Ok(ExitCode::SUCCESS);
+        return Ok(completions(shell));
     }
     if let Command::Sandbox { part } = &command {
         return crate::commands::shell::play(part);
@@ -88,10 +82,47 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
     #[cfg(feature = "foss")]
     let home = if args.demo { demo_in(home, matches!(command, Command::Serve(_)))? } else { home };
     let keys = Keys { passphrase_fd: args.passphrase_fd };
-    let ask = Cli { caller: Caller { home, keys }, json: args.json };
+    carry_out(&Cli { caller: Caller::new(home, keys), json: args.json }, command)
+}
+
+/// Without a command, `kai` is `kai serve`.
+fn meant(command: Option<Command>, serve: args::Serve) -> Result<Command, Failure> {
+    if command.is_some() && serve.typed() {
+        return Err(Failure::usage(
+            "--port, --bind and --log-format are options of serve: kai serve --port N",
+        ));
+    }
+    Ok(command.unwrap_or(Command::Serve(serve)))
+}
+
+/// A command with these words; returns its exit code.
+#[cfg(test)]
+pub(crate) fn run_with(caller: Caller, words: &[&str]) -> u8 {
+    let args = match Args::try_parse_from([&["kai"], words].concat()) {
+        Ok(args) => args,
+        Err(usage) if usage.use_stderr() => {
+            out::note(&usage.render().to_string());
+            return 2;
+        }
+        Err(help) => {
+            out::text(&help.render().to_string());
+            return 0;
+        }
+    };
+    let ask = Cli { caller, json: args.json };
+    match meant(args.command, args.serve).and_then(|command| carry_out(&ask, command)) {
+        Ok(code) => (0..=u8::MAX).find(|known| ExitCode::from(*known) == code).unwrap(),
+        Err(failure) => {
+            out::complain(&failure.message);
+            failure.code
+        }
+    }
+}
+
+fn carry_out(ask: &Cli, command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Serve(options) => serve(&ask.caller, &options),
-        Command::Stop => stop::stop(&ask),
+        Command::Stop => stop::stop(ask),
         Command::Status => ask.show(Call::Status, show::status),
         Command::Doctor => Ok(ask.doctor()),
         Command::Ask { words, chat } => talk::ask(&ask.caller, &words, chat.meant(), ask.json),
@@ -111,18 +142,19 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         #[cfg(feature = "foss")]
         Command::Drafts(command) => ask.drafts(&command),
         #[cfg(feature = "foss")]
-        Command::Notifications(command) => notifications::run(&ask, command),
+        Command::Notifications(command) => notifications::run(ask, command),
         Command::Ledger(command) => ask.ledger(command),
         Command::Link { revoke_all } => ask.link(revoke_all),
         Command::Open { page } => ask.open(page.meant()),
-        Command::Export { file, sections, secrets } => transfer::export(&ask, &file, sections, secrets),
+        Command::Export { file, sections, secrets } => transfer::export(ask, &file, sections, secrets),
         Command::Import { file, sections, replace, preview, yes, no_secrets } => {
             let how = transfer::How { replace, preview, yes, no_secrets };
-            transfer::import(&ask, &file, &sections, how)
+            transfer::import(ask, &file, &sections, how)
         }
         Command::Erase => transfer::erase(&ask.caller.home),
-        Command::Key(command) => key::run(&ask.caller.home, keys, &command, args.json),
-        Command::Completions { .. } | Command::Sandbox { .. } => Ok(ExitCode::SUCCESS),
+        Command::Key(command) => key::run(&ask.caller.home, ask.caller.keys, &command, ask.json),
+        Command::Completions { shell } => Ok(completions(shell)),
+        Command::Sandbox { part } => crate::commands::shell::play(&part),
         #[cfg(debug_assertions)]
         Command::Panic => {
             ["what a bug looks like"].get(1).map_or_else(|| panic!("on purpose"), |_| Ok(ExitCode::SUCCESS))
@@ -136,10 +168,11 @@ fn serve(caller: &Caller, options: &args::Serve) -> Result<ExitCode, Failure> {
     daemon::run(&caller.home, caller.keys, listen).map(|()| ExitCode::SUCCESS)
 }
 
-fn completions(shell: clap_complete::Shell) {
+fn completions(shell: clap_complete::Shell) -> ExitCode {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "kai", &mut script);
     out::raw(&script);
+    ExitCode::SUCCESS
 }
 
 impl Cli {

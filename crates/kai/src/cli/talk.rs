@@ -1,6 +1,6 @@
 //! `kai ask` and `kai chat`: a turn on the terminal.
 
-use std::io::{IsTerminal, Read};
+use std::io::Read;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -23,8 +23,8 @@ use crate::call::chats::CodesAnswer;
 use crate::call::{Call, Event, ToolState};
 use crate::caller::{Caller, Line, Watcher};
 use crate::failure::Failure;
-use crate::terminal::out;
 use crate::terminal::waiting::Waiting;
+use crate::terminal::{input, out};
 
 /// More than this is no question any more.
 const LONGEST: usize = 4 * 1024 * 1024;
@@ -63,10 +63,10 @@ fn remark(answer: &AskAnswer) {
 /// What was typed, with what was piped in attached to it: whoever wrote that file need not be the person.
 fn question(words: &[String]) -> Result<String, Failure> {
     let mut text = words.join(" ");
-    if piped() {
+    if input::is_piped() {
         let mut bytes = Vec::new();
         let limit = u64::try_from(LONGEST + 1).unwrap_or(u64::MAX);
-        let read = std::io::stdin().take(limit).read_to_end(&mut bytes);
+        let read = input::piped().take(limit).read_to_end(&mut bytes);
         read.map_err(|e| Failure::failed(format!("Standard input could not be read: {e}.")))?;
         let given = String::from_utf8_lossy(&bytes);
         if !given.trim().is_empty() {
@@ -80,13 +80,6 @@ fn question(words: &[String]) -> Result<String, Failure> {
         )));
     }
     Ok(text)
-}
-
-/// Is something piped or redirected into us? A terminal, or the socket of a remote shell, is not.
-fn piped() -> bool {
-    use rustix::fs::{FileType, fstat};
-    let kind = fstat(std::io::stdin()).map(|stat| FileType::from_raw_mode(stat.st_mode));
-    matches!(kind, Ok(FileType::Fifo | FileType::RegularFile))
 }
 
 /// Shows a turn: the answer on stdout, everything else on stderr.
@@ -129,12 +122,7 @@ impl Shown {
 impl Terminal {
     pub(super) fn new(silent: bool) -> Self {
         let shown = Shown { markdown: Markdown::new(), ..Shown::default() };
-        Self {
-            silent,
-            quiet: false,
-            colour: std::io::stdout().is_terminal(),
-            shown: Arc::new(Mutex::new(shown)),
-        }
+        Self { silent, quiet: false, colour: out::has_person(), shown: Arc::new(Mutex::new(shown)) }
     }
 
     /// Shows nothing, and is there only to be asked.
@@ -216,7 +204,7 @@ impl Watcher for Terminal {
     }
 
     fn allows(&self, asking: &Asking) -> Option<bool> {
-        if !std::io::stdin().is_terminal() {
+        if !input::has_person() {
             return None;
         }
         self.end_line();

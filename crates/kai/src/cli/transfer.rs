@@ -1,7 +1,7 @@
 //! `kai export`, `kai import`, `kai erase`: files and questions around the calls.
 
 use std::fs::{self, OpenOptions};
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ use crate::call::{Call, ImportCall};
 use crate::erase;
 use crate::failure::Failure;
 use crate::home::ask_text;
-use crate::terminal::out;
+use crate::terminal::{input, out};
 
 pub(super) fn export(
     ask: &Cli,
@@ -146,7 +146,7 @@ fn named<'a>(all: &'a [String], before: &'a str) -> impl Iterator<Item = String>
 
 /// Asks on the terminal and goes on only for exactly `expected`.
 fn confirm(question: &str, expected: &str) -> Result<(), Failure> {
-    if !std::io::stdin().is_terminal() {
+    if !input::has_person() {
         return Err(Failure::usage("This needs a yes: run it on a terminal, or add --yes."));
     }
     drop(write!(std::io::stderr(), "{question}"));
@@ -163,7 +163,7 @@ pub(super) fn erase(home: &Home) -> Result<ExitCode, Failure> {
         "This deletes everything Kai keeps in {}: conversations, memories, settings, keys. There is no way back.",
         home.dir.display()
     ));
-    if !std::io::stdin().is_terminal() {
+    if !input::has_person() {
         return Err(Failure::usage("Erasing needs a typed confirmation, so it needs a terminal."));
     }
     confirm(&format!("Type  {}  to go on: ", erase::WORDS), erase::WORDS)?;

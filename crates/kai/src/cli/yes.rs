@@ -6,6 +6,8 @@ use rustix::termios::{QueueSelector, tcflush};
 
 #[cfg(feature = "foss")]
 use crate::failure::Failure;
+#[cfg(feature = "foss")]
+use crate::terminal::input;
 
 /// Asks on the terminal; everything but a plain yes is a no. Whoever types `d` sees `details` and is asked again.
 pub(super) fn given(question: &str, details: &str) -> bool {
@@ -42,7 +44,7 @@ fn typed(question: &str) -> Option<String> {
 /// Asks before something is erased for good; without a terminal it is not. `command` is what was typed.
 #[cfg(feature = "foss")]
 pub(super) fn to_erase(what: &str, command: &str) -> Result<(), Failure> {
-    if !io::stdin().is_terminal() {
+    if !input::has_person() {
         return Err(Failure::failed(format!(
             "Nothing was erased: {command} asks first, and there is no terminal to ask on."
         )));

@@ -6,6 +6,9 @@ pub(crate) use kai_assistant::legible::visible;
 use kai_assistant::legible::{escape_json, is_invisible};
 use serde::Serialize;
 
+#[cfg(test)]
+use super::stage;
+
 /// Prints text that is ours or has been made [`visible`].
 pub(crate) fn text(text: &str) {
     raw(text.as_bytes());
@@ -23,6 +26,10 @@ pub(crate) fn json(value: &impl Serialize) {
 }
 
 pub(crate) fn raw(bytes: &[u8]) {
+    #[cfg(test)]
+    if stage::hears(&stage::To::Out, bytes) {
+        return;
+    }
     let mut stdout = io::stdout().lock();
     if let Err(error) = stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         // Whoever read us has seen enough; that is no failure. A full disk is.
@@ -33,10 +40,24 @@ pub(crate) fn raw(bytes: &[u8]) {
     }
 }
 
+/// Prints on stderr.
+fn aside(text: &str) {
+    #[cfg(test)]
+    if stage::hears(&stage::To::Err, text.as_bytes()) {
+        return;
+    }
+    // If stderr is gone there is nobody left to tell.
+    drop(write!(io::stderr(), "{text}"));
+}
+
+/// Does a person read what is printed? Never what a test prints.
+pub(crate) fn has_person() -> bool {
+    !cfg!(test) && io::stdout().is_terminal()
+}
+
 /// A sentence on stderr.
 pub(crate) fn complain(sentence: &str) {
-    // If stderr is gone there is nobody left to tell.
-    drop(writeln!(io::stderr(), "kai: {}", visible(sentence)));
+    aside(&format!("kai: {}\n", visible(sentence)));
 }
 
 /// JSON whose text cannot steer a terminal: what is invisible is escaped, which changes nothing of its meaning.
@@ -51,18 +72,18 @@ pub(crate) fn plain(text: &str) -> String {
 
 /// A value for a person to see, or, through a pipe, exactly as it is.
 pub(crate) fn value(value: &str) -> String {
-    format!("{}\n", if io::stdout().is_terminal() { visible(value) } else { value.to_owned() })
+    format!("{}\n", if has_person() { visible(value) } else { value.to_owned() })
 }
 
 /// Something beside the answer, on stderr: what is going on, never the result.
 pub(crate) fn note(text: &str) {
     let lines: Vec<String> = text.lines().map(visible).collect();
-    drop(writeln!(io::stderr(), "{}", lines.join("\n")));
+    aside(&format!("{}\n", lines.join("\n")));
 }
 
 /// Replaces the current line on stderr, which must be a terminal, and stays on it.
 pub(crate) fn sign(text: &str) {
-    drop(write!(io::stderr(), "\r\u{1b}[K{text}"));
+    aside(&format!("\r\u{1b}[K{text}"));
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The tools that act on the machine, with a folder of stand-ins first on `PATH`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -31,90 +31,6 @@ impl Phone {
 }
 
 #[test]
-fn pages_and_allowed_files_are_opened_and_nothing_else() {
-    let phone = Phone::new(&["xdg-open"]);
-    let opened = phone.call("open_url", &json!({"url": "https://example.org/?q=a b&c=$(id)"}));
-    assert_eq!(opened.json()["opened"], "https://example.org/?q=a%20b&c=$(id)", "{opened:?}");
-    assert_eq!(phone.log(), "xdg-open|https://example.org/?q=a%20b&c=$(id)\n");
-
-    let home = phone.home.path().canonicalize().unwrap();
-    std::fs::create_dir_all(home.join("files")).unwrap();
-    std::fs::write(home.join("files/a.html"), "hi").unwrap();
-    std::os::unix::fs::symlink(home.join("kai.key"), home.join("files/link.html")).unwrap();
-    let at = |name: &str| json!({"url": format!("file://{}/{name}", home.display())});
-    assert_eq!(phone.call("open_url", &at("files/a.html")).code, 0);
-    assert!(phone.log().ends_with(&format!("xdg-open|{}/files/a.html\n", home.display())));
-    let before = phone.log();
-    for name in ["kai.key", "files/../kai.key", "files/%2e%2e/kai.key", "files/link.html", "files/none"] {
-        phone.refused("open_url", &at(name), "no such file in the folders");
-    }
-    for url in ["tel:1", "sms:1", "intent:x", "javascript:alert(1)", "data:,x", "mailto:a@b.c", "about:blank"]
-    {
-        phone.refused("open_url", &json!({ "url": url }), "Only http, https and file");
-    }
-    phone.refused("open_url", &json!({"url": "--help"}), "must be complete");
-    phone.refused("open_url", &json!({}), "must be a string");
-    assert_eq!(phone.log(), before, "nothing that was refused was opened");
-
-    let other = Home::new();
-    std::fs::write(other.path().join("b.txt"), "hi").unwrap();
-    let set = ["settings", "set", "open_url_folders", other.path().to_str().unwrap()];
-    assert_eq!(phone.home.run(&set).code, 0);
-    assert_eq!(
-        phone.call("open_url", &json!({"url": format!("file://{}/b.txt", other.path().display())})).code,
-        0
-    );
-    phone.refused("open_url", &at("files/a.html"), "no such file in the folders");
-    phone.home.run(&["settings", "set", "open_url_folders", "../files"]).refused(2, "absolute folders");
-    phone.program("xdg-open", "exit 3");
-    phone.refused(
-        "open_url",
-        &json!({"url": "https://example.org"}),
-        "could not be opened: xdg-open found no",
-    );
-}
-
-#[test]
-fn an_event_is_a_file_that_is_opened() {
-    let phone = Phone::new(&["xdg-open"]);
-    let event = json!({
-        "title": "Tea; with Ann\nATTENDEE:mailto:eve@example.org", "start_time": "2026-03-09T15:00",
-        "location": "Café", "reminder_minutes": 15,
-    });
-    let made = phone.call("create_calendar_event", &event);
-    assert_eq!(made.json()["opened"], true, "{made:?}");
-    assert_eq!(made.json()["start"], "2026-03-09T15:00:00+01:00", "a time without offset is local");
-    let file = made.json()["file"].as_str().unwrap().to_owned();
-    assert_eq!(phone.log(), format!("xdg-open|{file}\n"));
-    assert!(file.starts_with(phone.home.path().canonicalize().unwrap().join("files").to_str().unwrap()));
-    let text = std::fs::read_to_string(&file).unwrap();
-    assert!(text.contains("\r\nDTSTART:20260309T140000Z\r\nDTEND:20260309T150000Z\r\n"), "{text}");
-    assert!(text.contains("TRIGGER:-PT15M") && !text.contains("\nATTENDEE"), "{text}");
-    let private = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&file).unwrap());
-    assert_eq!(private & 0o777, 0o600);
-    for (changed, value, word) in [
-        ("end_time", json!("2026-03-09T15:00"), "after the start_time"),
-        ("start_time", json!("soon"), "must be a date and time"),
-        ("start_time", json!(null), "must be a string"),
-        ("reminder_minutes", json!(-1), "from 0 to 40320"),
-        ("all_day", json!("perhaps"), "true or false"),
-        ("title", json!(""), "must not be empty"),
-    ] {
-        let mut bad = event.clone();
-        bad[changed] = value;
-        phone.refused("create_calendar_event", &bad, word);
-    }
-    assert_eq!(std::fs::read_dir(phone.home.path().join("files")).unwrap().count(), 1);
-    phone.program("xdg-open", "exit 3");
-    let unopened = phone.call(
-        "create_calendar_event",
-        &json!({"title": "Fair", "start_time": "2026-07-01", "all_day": true}),
-    );
-    assert_eq!((unopened.code, unopened.json()["opened"].clone()), (0, json!(false)), "{unopened:?}");
-    assert_eq!(unopened.json()["end"], "2026-07-02");
-}
-
-#[test]
 fn in_termux_its_own_programs_are_used() {
     let phone = Phone::new(&["termux-open-url", "termux-open", "termux-notification", "xdg-open"]);
     assert_eq!(phone.call("open_url", &json!({"url": "https://example.org"})).code, 0);
@@ -135,72 +51,6 @@ fn in_termux_its_own_programs_are_used() {
 }
 
 #[test]
-fn what_the_machine_lacks_is_said_and_not_offered() {
-    let (home, empty) = (Home::new(), Home::new());
-    let run =
-        |args: &[&str]| Done::from(kai(home.path()).env("PATH", empty.path()).args(args).output().unwrap());
-    let rows = run(&["tools", "list", "--json"]).json();
-    for (name, enabled, available, word) in [
-        ("open_url", true, false, "xdg-utils"),
-        ("send_notification", true, false, "Termux:API"),
-        ("create_calendar_event", true, true, ""),
-        ("set_alarm", true, false, "kai serve"),
-        ("shell_command", false, false, "is off"),
-    ] {
-        let row = rows.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap();
-        assert_eq!((&row["enabled"], &row["available"]), (&json!(enabled), &json!(available)), "{row}");
-        assert!(row["why_not"].as_str().unwrap_or_default().contains(word), "{row}");
-        if !available {
-            assert!(run(&["tools", "call", name, "{}"]).json()["error"].as_str().unwrap().contains(word));
-        }
-    }
-}
-
-#[test]
-fn an_alarm_rings_on_time_and_once() {
-    let phone = Phone::new(&["termux-notification"]);
-    phone.refused("set_alarm", &json!({"duration_seconds": 1}), "none runs. Start it: kai serve");
-    let daemon = phone.start();
-    phone.refused("set_alarm", &json!({"hour": 7}), "both hour and minutes");
-    phone.refused("set_alarm", &json!({"hour": 24, "minutes": 0}), "from 0 to 23");
-    phone.refused("set_alarm", &json!({"duration_seconds": 0}), "from 1 to 86400");
-    phone.refused("set_alarm", &json!({"hour": 7, "minutes": 0, "duration_seconds": 5}), "but not both");
-    phone.refused("set_alarm", &json!({"duration_seconds": "soon"}), "must be an integer");
-    let far = phone.call("set_alarm", &json!({"duration_seconds": 86_400}));
-    assert_eq!(far.code, 0, "{far:?}");
-    for seconds in [2, 1] {
-        let label = format!("Tea {seconds}");
-        let set = phone.call("set_alarm", &json!({"duration_seconds": seconds, "label": label}));
-        let asked = Instant::now();
-        assert_eq!(set.code, 0, "{set:?}");
-        let log = phone.wait_for(&label);
-        let took = asked.elapsed();
-        assert!(took < Duration::from_secs(seconds + 10), "rang after {took:?}");
-        assert!(log.contains(&format!("-t|{label}|-c|It is ")) && log.contains("--priority|max"), "{log}");
-    }
-    assert_eq!(daemon.stop("-TERM").0, Some(0), "the daemon does not wait for an alarm that is far away");
-    drop(phone.start());
-    assert_eq!(phone.log().lines().count(), 2, "{}", phone.log());
-}
-
-#[test]
-fn an_alarm_missed_while_nobody_was_there_rings_once_at_the_next_start() {
-    let phone = Phone::new(&["termux-notification"]);
-    let mut daemon = phone.start();
-    assert_eq!(phone.call("set_alarm", &json!({"duration_seconds": 1, "label": "Tea"})).code, 0);
-    daemon.kill();
-    std::thread::sleep(Duration::from_secs(7));
-    assert_eq!(phone.log(), "");
-    let mut daemon = phone.start();
-    let log = phone.wait_for("Tea");
-    assert!(log.contains("This alarm was due at 20"), "{log}");
-    daemon.kill();
-    let _again = phone.start();
-    std::thread::sleep(Duration::from_millis(500));
-    assert_eq!(phone.log().lines().count(), 1, "{}", phone.log());
-}
-
-#[test]
 fn an_alarm_does_not_ring_twice_though_its_ring_kills_the_daemon() {
     let phone = Phone::new(&[]);
     phone.program("termux-notification", &format!("{NOTE}; kill -9 $PPID"));
@@ -208,9 +58,12 @@ fn an_alarm_does_not_ring_twice_though_its_ring_kills_the_daemon() {
     assert_eq!(phone.call("set_alarm", &json!({"duration_seconds": 1, "label": "Tea"})).code, 0);
     phone.wait_for("Tea");
     drop(daemon);
+    phone.program("termux-notification", NOTE);
     let daemon = phone.start();
-    std::thread::sleep(Duration::from_secs(1));
-    assert_eq!(phone.log().lines().count(), 1, "{}", phone.log());
+    // Whatever was left to ring would ring before this one.
+    assert_eq!(phone.call("set_alarm", &json!({"duration_seconds": 1, "label": "Cake"})).code, 0);
+    let log = phone.wait_for("Cake");
+    assert_eq!(log.matches("Tea").count(), 1, "{log}");
     assert_eq!(daemon.stop("-TERM").0, Some(0), "it had nothing left to ring");
 }
 
@@ -237,17 +90,6 @@ fn an_alarm_that_rings_when_kai_stops_is_not_lost() {
     assert_eq!(phone.call("set_alarm", &json!({"duration_seconds": 1, "label": "Cake"})).code, 0);
     let log = phone.wait_for("Cake");
     assert_eq!(log.matches("Tea").count(), 1, "{log}");
-}
-
-#[test]
-fn an_alarm_that_nobody_could_show_is_tried_again() {
-    let phone = Phone::new(&[]);
-    let flaky = format!("if [ -e \"$LOG.ready\" ]; then {NOTE}; else touch \"$LOG.ready\"; exit 1; fi");
-    phone.program("termux-notification", &flaky);
-    let _daemon = phone.start();
-    assert_eq!(phone.call("set_alarm", &json!({"duration_seconds": 1, "label": "Tea"})).code, 0);
-    let log = phone.wait_for("Tea");
-    assert!(log.contains("This alarm was due at"), "{log}");
 }
 
 #[test]
@@ -309,7 +151,7 @@ fn programs_see_nothing_of_kais_keys() {
 }
 
 /// The demo is started from the page as a process of its own, and has no use for the keys of models.
-#[cfg(all(target_os = "linux", feature = "foss"))]
+#[cfg(target_os = "linux")]
 #[test]
 fn the_demo_sees_nothing_of_kais_keys() {
     let home = Home::new();

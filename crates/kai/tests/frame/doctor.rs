@@ -1,13 +1,10 @@
 //! Broken states that people get into, and what `kai doctor` says about each: what is wrong, and the next step.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use crate::kit::{Done, Home, kai};
-use crate::provider::{Act, Provider};
 
 /// What doctor finds under a name.
 fn check(done: &Done, name: &str) -> Value {
@@ -55,122 +52,6 @@ pub(crate) fn take_in(home: &Home, key: &str, value: &str) {
     assert_eq!(home.run(&["import", file.to_str().unwrap(), "--yes"]).code, 0);
 }
 
-fn open_to(path: &Path, mode: u32) {
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-}
-
-/// A state: how one gets into it, and what doctor is to say: of what, what, and which step.
-type State = (&'static str, fn(&Home), &'static str, &'static str, &'static str);
-
-const STATES: &[State] = &[
-    ("nothing set up", |_| (), "model", "none is set up", "kai models add"),
-    ("not running", |_| (), "daemon", "does not run", "Start it: kai"),
-    (
-        "a model without its key",
-        |home| drop(home.run(&["models", "add", "openai"])),
-        "model",
-        "openai cannot be used",
-        "key",
-    ),
-    (
-        "a model's server that is off",
-        |home| {
-            let at = ["--base-url", "http://127.0.0.1:9/v1", "--model", "m"];
-            assert_eq!(home.run(&[&["models", "add", "openai-compatible"], &at[..]].concat()).code, 0);
-        },
-        "model server",
-        "nobody answers at 127.0.0.1:9",
-        "Start the server",
-    ),
-    ("no model for heartbeats", |_| (), "heartbeat", "has no model to ask", "heartbeat_enabled false"),
-    (
-        "a heartbeat's model that is not there",
-        |home| take_in(home, "heartbeat_model", "claud"),
-        "heartbeat",
-        "called claud",
-        "kai models list",
-    ),
-    (
-        "a search service without its address",
-        |home| assert_eq!(home.run(&["settings", "set", "web_search_backend", "searxng"]).code, 0),
-        "web search",
-        "does not have its address",
-        "web_search_searxng_url",
-    ),
-    (
-        "a search service without its key",
-        |home| assert_eq!(home.run(&["settings", "set", "web_search_backend", "brave"]).code, 0),
-        "web search",
-        "does not have its key",
-        "web_search_brave_key",
-    ),
-    ("a home that others can read", |home| open_to(home.path(), 0o755), "privacy", "", "chmod 700"),
-    (
-        "a key that others can read",
-        |home| open_to(&home.path().join("kai.key"), 0o644),
-        "key",
-        "other users can open the file kai.key (mode 644)",
-        "chmod 600",
-    ),
-    (
-        "a bug of ours",
-        |home| {
-            std::fs::create_dir_all(home.path().join("logs")).unwrap();
-            std::fs::write(home.path().join("logs/crash-20260309T120000000Z.txt"), "x").unwrap();
-        },
-        "crash",
-        "a bug of its own",
-        "crash-20260309T120000000Z.txt",
-    ),
-];
-
-#[test]
-fn every_broken_state_has_a_next_step() {
-    for (_, into, name, what, next) in STATES {
-        let home = prepared();
-        into(&home);
-        says(&home, &mut kai(home.path()), name, what, next);
-    }
-}
-
-#[test]
-fn a_key_that_is_the_owners_alone_is_said_to_be() {
-    let home = prepared();
-    let found = check(&home.run(&["doctor", "--json"]), "key");
-    assert!(found["verdict"] == "fine" && found["says"].as_str().unwrap().contains("readable by you alone"));
-    assert_eq!(home.run(&["key", "show"]).out, "The key is in kai.key, which only you can read.\n");
-    open_to(&home.path().join("kai.key"), 0o640);
-    let shown = home.run(&["key", "show"]);
-    assert!(shown.out.contains("other users can open") && shown.err.contains("chmod 600"), "{shown:?}");
-}
-
-#[test]
-fn a_store_that_does_not_open_says_what_to_do() {
-    type Spoiled = (&'static str, fn(&Home), &'static str);
-    let spoil: [Spoiled; 4] = [
-        ("damaged", |home| std::fs::write(home.path().join("kai.db"), vec![7; 40_000]).unwrap(), "backup"),
-        ("the key is gone", |home| std::fs::remove_file(home.path().join("kai.key")).unwrap(), "key"),
-        (
-            "another home's key",
-            |home| {
-                let other = prepared();
-                std::fs::copy(other.path().join("kai.key"), home.path().join("kai.key")).unwrap();
-            },
-            "key",
-        ),
-        ("half a key", |home| std::fs::write(home.path().join("kai.key"), "abc").unwrap(), "key"),
-    ];
-    for (state, into, word) in spoil {
-        let home = prepared();
-        into(&home);
-        let done = home.run(&["doctor", "--json"]);
-        let found = check(&done, "store");
-        let told = format!("{} {}", found["says"], found["next"]);
-        assert_eq!((done.code, &found["verdict"]), (3, &Value::from("broken")), "{state}: {done:?}");
-        assert!(told.contains(word), "{state}: {told}");
-    }
-}
-
 #[test]
 fn a_locked_home_says_how_to_open_it() {
     let home = prepared();
@@ -192,7 +73,6 @@ fn a_locked_home_says_how_to_open_it() {
 fn places_and_clocks() {
     let home = prepared();
     says(&home, kai(home.path()).env("TZ", "Nowhere/Atall"), "time zone", "unknown", "Set TZ");
-    #[cfg(feature = "foss")]
     says(
         &home,
         kai(home.path()).env_remove("DBUS_SESSION_BUS_ADDRESS").env("XDG_RUNTIME_DIR", "/nowhere"),
@@ -200,7 +80,6 @@ fn places_and_clocks() {
         "cannot be read here",
         "start Kai inside the session",
     );
-    #[cfg(feature = "foss")]
     says(
         &home,
         kai(home.path()).env("TERMUX_VERSION", "0.118.1"),
@@ -208,66 +87,4 @@ fn places_and_clocks() {
         "SMS programs are not here",
         "pkg install termux-api",
     );
-}
-
-#[test]
-fn what_failed_by_itself_is_found_later() {
-    let provider = Provider::start([Act::status("401 Unauthorized", "text/plain", "no")]);
-    let home = crate::ask::with_model(&provider);
-    home.run(&["settings", "set", "heartbeat_enabled", "true"]);
-    home.run(&["heartbeat", "run", "--force"]);
-    says(&home, &mut kai(home.path()), "heartbeat", "failed the last time", "kai heartbeat run");
-
-    let provider = Provider::start([Act::says("All is well.")]);
-    let home = crate::ask::with_model(&provider);
-    for (key, value) in [("heartbeat_enabled", "true"), ("heartbeat_daily_tokens", "5")] {
-        home.run(&["settings", "set", key, value]);
-    }
-    home.run(&["heartbeat", "run", "--force"]);
-    says(&home, &mut kai(home.path()), "heartbeat", "used up its 5 tokens", "heartbeat_daily_tokens 0");
-}
-
-#[cfg(feature = "foss")]
-mod phones {
-    use super::*;
-    use crate::phone::Phone;
-    use crate::sms::{ALICE, draft, ready};
-
-    fn told(phone: &Phone, name: &str, what: &str, next: &str) {
-        says(&phone.home, &mut phone.command(), name, what, next);
-    }
-
-    #[test]
-    fn a_phone_in_every_state() {
-        let phone = Phone::with_sms();
-        told(&phone, "phone", "does not read its SMS", "sms_enabled true");
-
-        let phone = ready();
-        phone.program("termux-sms-list", r#"echo '{"API_ERROR": "Please grant the following permission to use this command: android.permission.READ_SMS"}'"#);
-        assert_eq!(phone.run(&["sms", "poll"]).code, 1);
-        told(&phone, "phone", "Kai cannot read its SMS", "SMS");
-
-        let phone = ready();
-        phone.program("termux-sms-list", "echo '[{\"_id\": '");
-        assert_eq!(phone.run(&["sms", "poll"]).code, 1);
-        told(&phone, "phone", "the last poll failed", "kai sms poll");
-
-        // Taken to a desktop, where no phone is.
-        let phone = ready();
-        says(&phone.home, &mut kai(phone.home.path()), "phone", "no phone is connected", "Termux");
-    }
-
-    #[test]
-    fn drafts_that_did_not_go_well() {
-        let phone = ready();
-        let id = draft(&phone, ALICE, "Hi");
-        phone.program("termux-sms-send", "cat > /dev/null; echo no service >&2; exit 1");
-        let daemon = phone.start();
-        let cookie = daemon.sign_in();
-        let page = daemon.get("/", &cookie);
-        let tap = crate::sms::post_of(&page.text, &page.csrf());
-        daemon.send("POST", &format!("/drafts/{id}/tap"), &[("Cookie", &cookie)], &tap);
-        crate::kit::wait_for("the failure", || phone.run(&["drafts", "list"]).out.contains("FAILED"));
-        told(&phone, "drafts", "could not be sent", &format!("kai drafts show {id}"));
-    }
 }

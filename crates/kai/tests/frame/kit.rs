@@ -111,18 +111,46 @@ impl Home {
         script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Runs a command on a terminal of its own and types at it, line by line.
+    /// Runs a command on a terminal of its own and types a line at it each time it asks.
     pub(crate) fn type_at(&self, arguments: &str, typed: &str) -> Done {
         let mut child = self.terminal(arguments);
-        let mut input = child.stdin.take().unwrap();
-        std::thread::sleep(Duration::from_millis(400));
-        for line in typed.lines() {
-            drop(writeln!(input, "{line}"));
-            std::thread::sleep(Duration::from_millis(400));
+        let (mut keyboard, mut screen) = (child.stdin.take(), child.stdout.take().unwrap());
+        let (mut seen, mut piece, mut lines) = (vec![], [0; 4096], typed.lines());
+        while let Ok(length @ 1..) = screen.read(&mut piece) {
+            seen.extend_from_slice(&piece[..length]);
+            if !QUESTIONS.iter().any(|end| seen.ends_with(end.as_bytes())) {
+                continue;
+            }
+            match lines.next() {
+                Some(line) => {
+                    if is_secret(&seen) {
+                        wait_for("the echo to be off", || !echoes(child.id()));
+                    }
+                    writeln!(keyboard.as_ref().unwrap(), "{line}").unwrap();
+                }
+                None => drop(keyboard.take()),
+            }
         }
-        drop(input);
-        child.wait_with_output().unwrap().into()
+        let done: Done = child.wait_with_output().unwrap().into();
+        Done { out: String::from_utf8_lossy(&seen).into_owned(), ..done }
     }
+}
+
+/// How everything ends that asks for a line.
+const QUESTIONS: [&str; 2] = ["[y/N] ", ": "];
+
+/// Keys and passphrases are asked for with the echo off; a yes, or the words that erase, are not.
+fn is_secret(seen: &[u8]) -> bool {
+    !["[y/N] ", "to go on: "].iter().any(|end| seen.ends_with(end.as_bytes()))
+}
+
+/// Does the terminal of the command that this `script` runs show what is typed?
+fn echoes(script: u32) -> bool {
+    let children = std::fs::read_to_string(format!("/proc/{script}/task/{script}/children")).unwrap();
+    let command = children.split_whitespace().next().unwrap();
+    let terminal = std::fs::File::open(format!("/proc/{command}/fd/0")).unwrap();
+    let modes = rustix::termios::tcgetattr(terminal).unwrap().local_modes;
+    modes.contains(rustix::termios::LocalModes::ECHO)
 }
 
 /// A running daemon, killed when the test is over.

@@ -1,45 +1,65 @@
 //! The frame of the house, tried as a user would: the real binary, real processes, real sockets.
+//!
+//! What holds in either edition is tried in the foss edition alone, which has all of it. In the store edition run the
+//! stories of that edition, of the command line and of the daemon.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 #![expect(clippy::disallowed_methods, reason = "these tests live in real time")]
 
+#[cfg(feature = "foss")]
 mod ask;
 #[cfg(feature = "foss")]
 mod banners;
+#[cfg(feature = "foss")]
 mod browser;
+#[cfg(feature = "foss")]
 mod bus;
 mod cli;
 #[cfg(feature = "foss")]
 mod codes;
+#[cfg(feature = "foss")]
 mod context;
+#[cfg(feature = "foss")]
 mod crowd;
 mod daemon;
+#[cfg(feature = "foss")]
 mod device;
+#[cfg(feature = "foss")]
 mod doctor;
 mod edition;
+#[cfg(feature = "foss")]
 mod general_page;
-mod heartbeat;
+#[cfg(feature = "foss")]
 mod keyring;
+#[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "the stories of the foss edition need more"))]
 mod kit;
-mod ledger;
 #[cfg(all(target_os = "linux", feature = "foss"))]
 mod notifications;
+#[cfg(feature = "foss")]
 mod notify;
+#[cfg(feature = "foss")]
 mod page;
+#[cfg(feature = "foss")]
 mod phone;
+#[cfg(feature = "foss")]
 mod provider;
+#[cfg(feature = "foss")]
 mod refusals;
+#[cfg(feature = "foss")]
 mod rollback;
+#[cfg(feature = "foss")]
 mod settings;
 #[cfg(feature = "foss")]
 mod settings_phone;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "foss"))]
 mod shell;
 #[cfg(feature = "foss")]
 mod sms;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "foss"))]
 mod soak;
+#[cfg(feature = "foss")]
 mod tasks;
-mod tools;
+#[cfg(feature = "foss")]
 mod tools_page;
+#[cfg(feature = "foss")]
 mod transfer;

@@ -418,16 +418,16 @@ fn an_allowed_folder_can_be_read_and_kais_home_never() {
 #[test]
 fn whatever_is_started_is_gone_when_the_command_ends_or_its_time_is_up() {
     let word = format!("98765.{}", std::process::id());
+    // All that tries to stay behind, at once; what holds the line is deaf.
+    let deaf = format!(
+        "nohup sleep {word} > /dev/null 2>&1 & \
+         setsid sleep {word} & setsid -f sleep {word}; (setsid sh -c 'sleep {word} & sleep {word}' &); \
+         ((sleep {word} &) &); \
+         perl -MPOSIX -e 'fork and exit; setsid(); setpgid(0,0); fork and exit; exec \"sleep {word}\"'; \
+         trap '' TERM HUP INT; sleep {word}; sleep {word}"
+    );
     let stubborn = [
-        format!("sleep {word}"),
-        format!("trap '' TERM HUP INT; sleep {word}; sleep {word}"),
-        format!("nohup sleep {word} > /dev/null 2>&1 & sleep {word}"),
-        format!(
-            "setsid sleep {word} & setsid -f sleep {word}; (setsid sh -c 'sleep {word} & sleep {word}' &); sleep {word}"
-        ),
-        format!(
-            "((sleep {word} &) &); perl -MPOSIX -e 'fork and exit; setsid(); setpgid(0,0); fork and exit; exec \"sleep {word}\"'; sleep {word}"
-        ),
+        deaf,
         format!("perl -e '$SIG{{TERM}} = \"IGNORE\"; while (1) {{ exit if fork }} # {word}' & sleep {word}"),
         format!("while :; do :; done # {word}"),
     ];

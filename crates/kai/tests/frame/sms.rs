@@ -3,8 +3,6 @@
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -77,30 +75,27 @@ impl Phone {
         Done { out: String::from_utf8_lossy(&heard).into_owned(), ..done }
     }
 
-    /// A chat on a terminal: types `line` until `said` is said, then leaves. An editor forgets what was typed before it
-    /// was there, so it is typed again.
+    /// A chat on a terminal: types `line` when it asks, and leaves when `said` is said and it asks again.
     pub(crate) fn chats_on_terminal(&self, args: &[&str], line: &str, said: &str) {
         let mut child = self.terminal(args);
         let (mut keyboard, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let heard = Arc::new(Mutex::new(vec![]));
-        let hearing = Arc::clone(&heard);
-        let reader = std::thread::spawn(move || {
-            let mut piece = [0; 4096];
-            while let Ok(length @ 1..) = screen.read(&mut piece) {
-                hearing.lock().unwrap().extend_from_slice(&piece[..length]);
+        let (mut heard, mut piece) = (vec![], [0; 4096]);
+        let mut until = |words: &str| {
+            while !String::from_utf8_lossy(&heard).contains(words) {
+                let length = screen.read(&mut piece).unwrap();
+                assert_ne!(length, 0, "{words}: {}", String::from_utf8_lossy(&heard));
+                heard.extend_from_slice(&piece[..length]);
             }
-        });
-        wait_for(said, || {
-            keyboard.write_all(line.as_bytes()).unwrap();
-            std::thread::sleep(Duration::from_millis(300));
-            String::from_utf8_lossy(&heard.lock().unwrap()).contains(said)
-        });
-        wait_for("the end of the chat", || {
-            let _ = keyboard.write_all(b"\x04");
-            std::thread::sleep(Duration::from_millis(100));
-            child.try_wait().unwrap().is_some()
-        });
-        reader.join().unwrap();
+            let rest = String::from_utf8_lossy(&heard).split_once(words).unwrap().1.as_bytes().to_vec();
+            heard = rest;
+        };
+        until("› ");
+        keyboard.write_all(line.as_bytes()).unwrap();
+        until(said);
+        until("› ");
+        keyboard.write_all(b"\x04").unwrap();
+        std::io::copy(&mut screen, &mut std::io::sink()).unwrap();
+        assert!(child.wait().unwrap().success());
     }
 
     fn terminal(&self, args: &[&str]) -> Child {
@@ -132,57 +127,6 @@ pub(crate) fn ready() -> Phone {
 pub(crate) fn draft(phone: &Phone, to: &str, body: &str) -> i64 {
     let arguments = json!({"to": to, "body": body}).to_string();
     phone.run(&["tools", "call", "send_sms", &arguments]).json()["draft_id"].as_i64().unwrap()
-}
-
-#[test]
-fn a_message_is_polled_read_searched_and_answered() {
-    for with_daemon in [false, true] {
-        let phone = ready();
-        let _daemon = with_daemon.then(|| phone.start());
-        phone.inbox(&[(41, ALICE, "before"), (42, ALICE, "Dinner\nat 8?"), (43, "BANK", "Hello")]);
-        let polled = phone.run(&["sms", "poll", "--json"]).json();
-        assert_eq!((&polled["fresh"], &polled["queued"]), (&json!(2), &json!(2)));
-        assert_eq!(phone.run(&["sms", "poll", "--json"]).json()["fresh"], 0);
-
-        let listed = phone.run(&["sms", "list", "--json"]).json();
-        assert_eq!(listed[0]["id"], 42);
-        assert_eq!((&listed[0]["from"], &listed[0]["preview"]), (&json!(ALICE), &json!("Dinner at 8?")));
-        assert_eq!(listed[0]["date_local"], "2026-03-09T12:00:01+01:00");
-        assert_eq!(
-            phone.run(&["sms", "read", "42"]).out,
-            format!("From {ALICE} at 2026-03-09T12:00:01+01:00 (not read yet)\n\nDinner\nat 8?\n")
-        );
-        assert_eq!(phone.run(&["sms", "search", "DINNER", "--json"]).json()[0]["id"], 42);
-        phone.run(&["sms", "read", "7"]).refused(1, "no received SMS with the id 7");
-        phone.run(&["sms", "search", "  "]).refused(2, "what to look for");
-
-        let checked = phone.run(&["tools", "call", "check_sms"]).json();
-        assert_eq!((&checked["count"], &checked["untrusted"]), (&json!(2), &json!(true)));
-        let read = phone.run(&["tools", "call", "read_sms", r#"{"id": "42"}"#]).json();
-        assert_eq!((&read["body"], &read["untrusted"]), (&json!("Dinner\nat 8?"), &json!(true)));
-        let staged = phone.run(&["tools", "call", "reply_sms", r#"{"sms_id": 42, "body": " Yes! "}"#]).json();
-        assert_eq!((&staged["status"], &staged["to"]), (&json!("PENDING"), &json!(ALICE)));
-        assert_eq!((&staged["body"], &staged["in_reply_to"]), (&json!("Yes!"), &json!(42)));
-        let unanswerable = phone.run(&["tools", "call", "reply_sms", r#"{"sms_id": 43, "body": "Hi"}"#]);
-        assert_eq!(unanswerable.code, 1);
-        assert!(unanswerable.out.contains("no number"), "{unanswerable:?}");
-
-        let status = phone.run(&["status", "--json"]).json()["sms"].clone();
-        for (field, expected) in [
-            ("supported", json!(true)),
-            ("enabled", json!(true)),
-            ("access", json!("granted")),
-            ("bridge", json!("termux")),
-            ("queued", json!(2)),
-            ("dropped", json!(0)),
-            ("lastSeenId", json!(43)),
-            ("unreadCount", json!(0)),
-            ("lastError", json!(null)),
-        ] {
-            assert_eq!(status[field], expected, "{field} with a daemon: {with_daemon}");
-        }
-        assert_eq!(phone.left(), "", "nothing leaves by itself");
-    }
 }
 
 #[test]
@@ -258,121 +202,6 @@ fn what_the_phone_refuses_is_said_and_can_be_tried_again() {
     phone.program("termux-sms-send", r#"echo "$2" >> "$DIR/left"; cat > /dev/null"#);
     assert_eq!(phone.on_terminal(&["drafts", "retry", "1"], "y\n").code, 0);
     assert_eq!(phone.left(), format!("{ALICE}\n"));
-}
-
-#[test]
-fn reading_stays_off_where_the_phone_does_not_allow_it() {
-    let phone = Phone::with_sms();
-    phone.program("termux-sms-list", r#"case "$*" in *--help*) exit 1;; esac; echo '{"error": "Please grant the following permissions to use this command: android.permission.READ_SMS"}'"#);
-    let refused = phone.run(&["settings", "set", "sms_enabled", "true"]);
-    refused.refused(1, "Permission not granted");
-    assert!(refused.err.contains("Termux:API") && refused.err.contains("stays off"), "{refused:?}");
-    assert_eq!(phone.run(&["settings", "get", "sms_enabled"]).out, "false\n");
-    phone.run(&["sms", "poll"]).refused(1, "Reading SMS is off");
-    // Allowed, and taken away again later.
-    let phone = ready();
-    phone.program("termux-sms-list", r#"case "$*" in *--help*) exit 1;; esac; echo '{"error": "Please grant the following permissions to use this command: X"}'"#);
-    phone.run(&["sms", "poll"]).refused(1, "Permission not granted");
-    let status = phone.run(&["status", "--json"]).json()["sms"].clone();
-    assert_eq!(
-        (&status["access"], &status["lastError"]),
-        (&json!("denied"), &json!("Permission not granted"))
-    );
-    let tools = phone.run(&["tools", "list", "--json"]).json();
-    let tool = |name: &str| tools.as_array().unwrap().iter().find(|t| t["name"] == name).unwrap().clone();
-    for (name, available) in [("check_sms", false), ("reply_sms", false), ("send_sms", true)] {
-        assert_eq!(tool(name)["available"], available, "{name}");
-    }
-    assert!(phone.run(&["doctor"]).out.contains("SMS and Contacts"));
-}
-
-#[test]
-fn whatever_the_programs_do_ends_in_a_sentence_and_moves_nothing() {
-    for (script, words) in [
-        ("exit 0", "without an answer"),
-        ("echo garbage", "something else than a list"),
-        (r#"echo '[{"_id": 42, "type": "inbox"'"#, "breaks off"),
-        ("echo the app is gone >&2; exit 1", "the app is gone"),
-        ("yes '[' | head -c 40000000", "printed more than"),
-    ] {
-        let phone = ready();
-        let before = phone.run(&["status", "--json"]).json()["sms"]["lastSyncEpochMs"].clone();
-        phone.program("termux-sms-list", &format!("case \"$*\" in *--help*) exit 1;; esac; {script}"));
-        phone.run(&["sms", "poll"]).refused(1, words);
-        let status = phone.run(&["status", "--json"]).json()["sms"].clone();
-        assert!(status["lastError"].as_str().unwrap().contains(words), "{script}: {status}");
-        assert_eq!((&status["lastSyncEpochMs"], &status["lastSeenId"]), (&before, &json!(41)), "{script}");
-    }
-    let phone = ready();
-    std::fs::remove_file(phone.programs.path().join("termux-sms-list")).unwrap();
-    phone.run(&["sms", "poll"]).refused(1, "No phone that can read SMS is connected");
-    assert!(phone.run(&["doctor"]).out.contains("pkg install termux-api"));
-}
-
-#[test]
-fn without_a_phone_there_is_no_sms() {
-    let home = Home::new();
-    let next = "Run Kai in Termux on the phone, with Termux:API (docs/sms.md), or try kai serve --demo";
-    for (key, cannot, stays) in [
-        ("sms_enabled", "No phone that can read SMS", "Reading SMS stays off."),
-        ("sms_send_enabled", "No phone that can send SMS", "Sending SMS stays off."),
-    ] {
-        let refused = home.run(&["settings", "set", key, "true"]);
-        refused.refused(1, next);
-        assert!(refused.err.contains(cannot) && refused.err.contains(stays), "{refused:?}");
-    }
-    let listed = home.run(&["sms", "list"]).out;
-    assert!(listed.starts_with("No phone is connected") && listed.contains(next), "{listed}");
-    assert_eq!(home.run(&["sms", "list", "--json"]).out, "[]\n");
-    let status = home.run(&["status", "--json"]).json()["sms"].clone();
-    assert_eq!((&status["supported"], &status["access"]), (&json!(false), &json!("unsupported")));
-    home.run(&["settings", "set", "sms_poll_interval", "7"]).refused(2, "0, 5, 15, 30, 60");
-}
-
-#[test]
-fn an_empty_list_says_why() {
-    let phone = ready();
-    let list = || phone.run(&["sms", "list"]).out;
-    assert_eq!(list(), "Nothing waits for the next heartbeat. Older messages: kai sms search TEXT\n");
-    phone.program(
-        "termux-sms-list",
-        "case \"$*\" in *--help*) exit 1;; esac; echo the app is gone >&2; exit 1",
-    );
-    phone.run(&["sms", "poll"]).refused(1, "the app is gone");
-    assert!(list().starts_with("Last poll failed just now: "), "{}", list());
-    phone.run(&["settings", "set", "sms_enabled", "false"]);
-    assert!(
-        list().ends_with("off, so nothing arrives. Turn it on: kai settings set sms_enabled true\n"),
-        "{}",
-        list()
-    );
-    assert_eq!(phone.run(&["sms", "list", "--json"]).out, "[]\n");
-}
-
-#[test]
-fn arguments_of_a_draft_are_checked() {
-    let phone = ready();
-    for (arguments, word) in [
-        (json!({"to": "Mom", "body": "Hi"}), "phone number"),
-        (json!({"to": "null", "body": "Hi"}), "phone number"),
-        (json!({"to": "", "body": "Hi"}), "phone number"),
-        (json!({"to": null, "body": "Hi"}), "to"),
-        (json!({"to": ALICE, "body": " \n "}), "blank"),
-        (json!({"to": ALICE}), "body"),
-    ] {
-        let refused = phone.run(&["tools", "call", "send_sms", &arguments.to_string()]);
-        assert!(refused.code == 1 && refused.out.contains(word), "{arguments}: {refused:?}");
-    }
-    let number = phone.run(&["tools", "call", "send_sms", r#"{"to": 491715550100, "body": "Hi"}"#]).json();
-    assert_eq!(number["to"], "491715550100", "a bare number keeps its digits");
-    let missing = phone.run(&["tools", "call", "read_sms", r#"{"id": 4.5}"#]);
-    assert!(missing.code == 1 && missing.out.contains("id"), "{missing:?}");
-    for n in 1..20 {
-        draft(&phone, ALICE, &n.to_string());
-    }
-    let full = phone.run(&["tools", "call", "send_sms", r#"{"to": "+15550100", "body": "one more"}"#]);
-    assert!(full.code == 1 && full.out.contains("20 drafts wait for the user"), "{full:?}");
-    assert_eq!(phone.run(&["drafts", "list", "--json"]).json().as_array().unwrap().len(), 20);
 }
 
 #[test]
@@ -624,7 +453,7 @@ fn what_is_kept_of_messages_is_erased_when_the_person_wants_it() {
 #[test]
 fn after_a_strangers_words_nothing_is_changed_unasked() {
     let label = format!("Tea{}and more", " ".repeat(2_000));
-    for (tool, arguments, words) in [
+    let calls = [
         (
             "memory_forget",
             json!({"key": "tea"}),
@@ -646,21 +475,21 @@ fn after_a_strangers_words_nothing_is_changed_unasked() {
             json!({"message": "Call me."}),
             "Kai wants to show this notification on your device:\n  │ Call me.\nShow?",
         ),
-    ] {
-        let provider = Provider::start([
-            Act::calls("check_sms", &json!({})),
-            Act::calls(tool, &arguments),
-            Act::says("Done."),
-        ]);
-        let phone = ready();
-        let address = ["--base-url", &provider.base_url, "--model", "m"];
-        assert_eq!(phone.run(&[&["models", "add", "openai-compatible"], &address[..]].concat()).code, 0);
-        phone.run(&["tools", "call", "memory_store", r#"{"key": "tea", "content": "Likes green tea."}"#]);
-        let weather = json!({"description": "Weather", "prompt": "Tell it.", "cron": "0 7 * * *"});
-        phone.run(&["tools", "call", "schedule_task", &weather.to_string()]);
-        phone.inbox(&[(41, ALICE, "before"), (42, "+15550666", "Do it.")]);
-        phone.run(&["sms", "poll"]);
-        let _daemon = phone.start();
+    ];
+    let turn = |tool: &str, arguments: &Value| {
+        [Act::calls("check_sms", &json!({})), Act::calls(tool, arguments), Act::says("Done.")]
+    };
+    let provider = Provider::start(calls.iter().flat_map(|(tool, arguments, _)| turn(tool, arguments)));
+    let phone = ready();
+    let address = ["--base-url", &provider.base_url, "--model", "m"];
+    assert_eq!(phone.run(&[&["models", "add", "openai-compatible"], &address[..]].concat()).code, 0);
+    phone.run(&["tools", "call", "memory_store", r#"{"key": "tea", "content": "Likes green tea."}"#]);
+    let weather = json!({"description": "Weather", "prompt": "Tell it.", "cron": "0 7 * * *"});
+    phone.run(&["tools", "call", "schedule_task", &weather.to_string()]);
+    phone.inbox(&[(41, ALICE, "before"), (42, "+15550666", "Do it.")]);
+    phone.run(&["sms", "poll"]);
+    let _daemon = phone.start();
+    for (tool, _, words) in calls {
         let asked = phone.on_terminal(&["ask", "anything new?"], "d\nn\n");
         let screen = asked.out.replace("\r\n", "\n");
         assert!(screen.contains(words), "{screen}");

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::model::Model;
 use super::visitor::Visitor;
 use crate::answer::answer;
+use crate::app::Role;
 use crate::app::facts::{PAGE, remember};
 use crate::app::{App, Running};
 use crate::call::Call;
@@ -49,7 +50,7 @@ impl House {
         let runtime = runtime.unwrap();
         let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
         let inside = runtime.enter();
-        let (mut app, folder) = App::on_machine(clock.clone(), machine(Arc::clone(&clock)));
+        let (mut app, folder) = App::on(clock.clone(), machine(Arc::clone(&clock)), Role::Daemon);
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         let origin = format!("http://{address}");

@@ -1,17 +1,14 @@
 //! The heartbeat and proposals, as a person and a script see them.
 
+use kai_stand_ins::{Act, Provider};
 use serde_json::json;
 
-use crate::ask::with_model;
-use crate::doctor::take_in;
-use crate::kit::Home;
-use crate::provider::{Act, Provider};
+use super::kit::Home;
 
 #[test]
 fn nothing_new_asks_nobody_and_force_asks() {
     let provider = Provider::start([Act::says("**HEARTBEAT_OK**"), Act::says("The roof leaks.")]);
-    let home = with_model(&provider);
-    home.run(&["settings", "set", "heartbeat_enabled", "true"]);
+    let home = Home::with_model(&provider);
     let ran = home.run(&["heartbeat", "run"]);
     assert!(ran.code == 0 && ran.out.contains("Nothing is new"), "{ran:?}");
     assert!(provider.asked().is_empty());
@@ -85,7 +82,7 @@ fn a_chosen_model_that_cannot_be_asked_is_said_everywhere() {
     for (wanted, sentence) in [("gone", none), ("openai", unready)] {
         let home = Home::new();
         home.run(&["models", "add", "openai"]);
-        take_in(&home, "heartbeat_model", wanted);
+        home.take_in("heartbeat_model", wanted);
         let ran = home.run(&["heartbeat", "run", "--force", "--json"]);
         assert!(ran.code == 1 && ran.json()["reason"].as_str().unwrap().contains(sentence), "{ran:?}");
         let log = home.run(&["heartbeat", "log"]).out;
@@ -102,7 +99,7 @@ fn a_proposal_waits_for_the_person() {
         Act::calls("promote_learning", &json!({"key": "tea", "text": "Offer green tea."})),
         Act::says("I proposed something."),
     ]);
-    let home = with_model(&provider);
+    let home = Home::with_model(&provider);
     home.run(&["tools", "call", "memory_store", r#"{"key": "tea", "content": "Likes green tea."}"#]);
     for _ in 0..5 {
         home.run(&["tools", "call", "memory_reinforce", r#"{"key": "tea"}"#]);

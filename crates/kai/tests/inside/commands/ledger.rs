@@ -1,9 +1,9 @@
 //! The ledger, as a person asks it: exactly what left, who saw a message, and whether it is whole.
 
+use kai_stand_ins::{Act, Provider};
 use serde_json::{Value, json};
 
-use crate::ask::with_model;
-use crate::provider::{Act, Provider};
+use super::kit::Home;
 
 #[test]
 fn what_is_in_the_ledger_is_what_left_to_the_byte() {
@@ -14,7 +14,7 @@ fn what_is_in_the_ledger_is_what_left_to_the_byte() {
         Act::status("500 Oops", "text/plain", "no"),
         Act::says("Green."),
     ]);
-    let home = with_model(&provider);
+    let home = Home::with_model(&provider);
     home.run(&["ask", "I like green tea"]);
     home.run(&["ask", "--last", "which tea?"]);
     let rows = home.run(&["ledger", "show", "--json"]).json();
@@ -38,12 +38,8 @@ fn what_is_in_the_ledger_is_what_left_to_the_byte() {
 #[cfg(feature = "foss")]
 #[test]
 fn who_saw_a_message_has_an_exact_answer() {
-    use crate::kit::{Daemon, Done, Home, kai};
-
-    let home = Home::new();
-    let _daemon = Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
-    let inside = home.path().join("demo");
-    let demo = |args: &[&str]| -> Done { kai(&inside).args(args).output().unwrap().into() };
+    let home = Home::demo();
+    let demo = |words: &[&str]| home.run(words);
     let id = demo(&["sms", "list", "--json"]).json()[0]["id"].as_i64().unwrap().to_string();
     let before = demo(&["ledger", "who", &id, "--json"]).json().as_array().unwrap().len();
     assert_eq!(demo(&["ask", "any new messages?"]).code, 0);
@@ -55,11 +51,9 @@ fn who_saw_a_message_has_an_exact_answer() {
     );
     assert!(demo(&["ledger", "who", "999999"]).out.contains("No request held it"));
     // A heartbeat's prompt holds what it shows.
-    let waiting = demo(&["sms", "list", "--json"]).json().as_array().unwrap().len();
-    if waiting > 0 {
-        let last = demo(&["ledger", "who", &id, "--json"]).json().as_array().unwrap().len();
-        assert!(demo(&["heartbeat", "run"]).out.contains("New messages wait"));
-        assert!(demo(&["ledger", "who", &id, "--json"]).json().as_array().unwrap().len() > last);
-    }
+    assert!(!demo(&["sms", "list", "--json"]).json().as_array().unwrap().is_empty());
+    let last = demo(&["ledger", "who", &id, "--json"]).json().as_array().unwrap().len();
+    assert!(demo(&["heartbeat", "run"]).out.contains("New messages wait"));
+    assert!(demo(&["ledger", "who", &id, "--json"]).json().as_array().unwrap().len() > last);
     assert_eq!(demo(&["ledger", "verify"]).code, 0);
 }

@@ -1,0 +1,50 @@
+//! A terminal for tests: what is piped into a command, and what it prints, on the thread that runs it.
+
+use std::cell::RefCell;
+use std::io::Cursor;
+
+/// What a command printed.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    pub(crate) out: Vec<u8>,
+    pub(crate) err: Vec<u8>,
+}
+
+thread_local! {
+    static PIPED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static HEARD: RefCell<Option<Heard>> = const { RefCell::new(None) };
+}
+
+/// Does the work with this piped in, and tells what was printed meanwhile.
+pub(crate) fn during<T>(piped: &str, work: impl FnOnce() -> T) -> (T, Heard) {
+    PIPED.set(piped.as_bytes().to_vec());
+    HEARD.set(Some(Heard::default()));
+    let done = work();
+    (done, HEARD.take().unwrap())
+}
+
+pub(super) fn is_piped() -> bool {
+    PIPED.with_borrow(|piped| !piped.is_empty())
+}
+
+pub(super) fn piped() -> Cursor<Vec<u8>> {
+    Cursor::new(PIPED.take())
+}
+
+/// Where it goes.
+pub(super) enum To {
+    Out,
+    Err,
+}
+
+/// False if nobody listens.
+pub(super) fn hears(to: &To, bytes: &[u8]) -> bool {
+    HEARD.with_borrow_mut(|heard| {
+        let Some(heard) = heard else { return false };
+        match to {
+            To::Out => heard.out.extend_from_slice(bytes),
+            To::Err => heard.err.extend_from_slice(bytes),
+        }
+        true
+    })
+}

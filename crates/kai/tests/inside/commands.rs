@@ -1,1 +1,0 @@
-//! Calls on an app, as the command line makes them.

@@ -1,0 +1,26 @@
+//! Commands on an app in this process, as a person and a script see them.
+
+mod ask;
+#[cfg(feature = "foss")]
+mod codes;
+mod context;
+mod device;
+mod doctor;
+mod heartbeat;
+mod json;
+mod kit;
+mod ledger;
+mod memory;
+#[cfg(feature = "foss")]
+mod phone;
+mod refusals;
+mod settings;
+#[cfg(feature = "foss")]
+mod shapes;
+#[cfg(feature = "foss")]
+mod sms;
+mod socket;
+mod status;
+mod tasks;
+mod tools;
+mod transfer;

@@ -1,0 +1,50 @@
+//! A store that cannot be opened: one sentence, exit code 3, and the file as it was.
+
+use super::kit::Disk;
+
+/// Every command gives the same sentence, and none changes a byte.
+fn refused_everywhere(home: &Disk, word: &str) {
+    let before = std::fs::read(home.file("kai.db")).unwrap();
+    for command in [&["memory", "list"][..], &["status"], &["settings", "set", "theme", "dark"]] {
+        home.run(command).refused(3, word);
+    }
+    assert!(before == std::fs::read(home.file("kai.db")).unwrap(), "a refused store was changed");
+}
+
+#[test]
+fn a_store_that_is_not_whole_or_not_ours_is_refused_and_left_alone() {
+    let home = Disk::prepared();
+    let other = Disk::prepared();
+    std::fs::copy(other.file("kai.key"), home.file("kai.key")).unwrap();
+    refused_everywhere(&home, "the key belongs to another store");
+
+    let home = Disk::prepared();
+    let file = std::fs::OpenOptions::new().write(true).open(home.file("kai.db")).unwrap();
+    file.set_len(8192).unwrap();
+    refused_everywhere(&home, "is damaged");
+
+    let home = Disk::prepared();
+    std::fs::write(home.file("kai.db"), vec![7; 30_000]).unwrap();
+    refused_everywhere(&home, "is damaged");
+
+    let home = Disk::prepared();
+    std::fs::remove_file(home.file("kai.key")).unwrap();
+    refused_everywhere(&home, "no kai.key");
+
+    let home = Disk::prepared();
+    std::fs::write(home.file("kai.key"), "{").unwrap();
+    refused_everywhere(&home, "not a key file");
+}
+
+#[test]
+fn a_link_to_a_missing_disk_is_no_room_for_a_new_store() {
+    let home = Disk::prepared();
+    let store = home.file("kai.db");
+    std::fs::remove_file(&store).unwrap();
+    std::os::unix::fs::symlink("/nowhere/kai.db", &store).unwrap();
+    home.run(&["status"]).refused(3, "not mounted");
+    assert!(std::fs::symlink_metadata(&store).unwrap().is_symlink(), "the link is left alone");
+    std::fs::remove_file(&store).unwrap();
+    std::fs::create_dir(&store).unwrap();
+    home.run(&["status"]).refused(3, "is no store");
+}

@@ -1,0 +1,433 @@
+//! What scripts rely on: the names in the JSON that commands print, the kinds of values, and the exact spelling of
+//! words that stand for one of a few things. `shapes.txt` beside this file holds all of it, a line per name.
+//!
+//! Calls are made as they travel, and the store is filled by its own words, so that nothing here knows Kai's types.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use kai_assistant::agent::Nobody;
+use kai_assistant::clock::{Clock, ManualClock};
+use kai_assistant::db::DbError;
+use kai_assistant::lease;
+use kai_bridges::simulated::Phone;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::answer;
+use crate::app::{App, Running};
+use crate::caller_env::CallerEnv;
+use crate::commands::notifications;
+
+/// Names whose values are words of a fixed set; these are recorded as they are spelled.
+const SPELLED: [&str; 25] = [
+    "access",
+    "bridge",
+    "category",
+    "channel",
+    "codes",
+    "context_from",
+    "due",
+    "edition",
+    "end",
+    "event",
+    "kind",
+    "level",
+    "missed",
+    "mode",
+    "origin",
+    "outcome",
+    "preset",
+    "role",
+    "section",
+    "state",
+    "status",
+    "trigger",
+    "type",
+    "verdict",
+    "what",
+];
+
+fn is_spelled(path: &str) -> bool {
+    let name = path.rsplit('.').next().unwrap_or_default().trim_end_matches("[]");
+    match path {
+        // Where the key lies. Elsewhere a key is a name.
+        "status.key" => true,
+        // What is wrong with the ledger is a sentence.
+        "ledger_verify.what" => false,
+        _ => SPELLED.contains(&name),
+    }
+}
+
+/// Everything that was printed, by the path of each value: what kinds of values stood there.
+#[derive(Default)]
+struct Shapes {
+    kinds: BTreeMap<String, BTreeSet<String>>,
+    /// How many objects there were at a path, and in how many of them a name stood.
+    objects: BTreeMap<String, usize>,
+    named: BTreeMap<String, usize>,
+}
+
+impl Shapes {
+    fn note(&mut self, path: &str, value: &Value) {
+        let kind = match value {
+            Value::Null => "null".to_owned(),
+            Value::Bool(_) => "bool".to_owned(),
+            Value::Number(_) => "number".to_owned(),
+            Value::String(word) if is_spelled(path) => format!("\"{word}\""),
+            Value::String(_) => "text".to_owned(),
+            Value::Array(items) => {
+                for item in items {
+                    self.note(&format!("{path}[]"), item);
+                }
+                "list".to_owned()
+            }
+            Value::Object(fields) => {
+                *self.objects.entry(path.to_owned()).or_default() += 1;
+                for (name, value) in fields {
+                    let below = format!("{path}.{name}");
+                    *self.named.entry(below.clone()).or_default() += 1;
+                    self.note(&below, value);
+                }
+                "object".to_owned()
+            }
+        };
+        self.kinds.entry(path.to_owned()).or_default().insert(kind);
+    }
+
+    /// A line per path; a name that is not always there has a question mark.
+    fn lines(&self) -> String {
+        let line = |(path, kinds): (&String, &BTreeSet<String>)| {
+            let above = path.rsplit_once('.').map(|(above, _)| above);
+            let all = above.and_then(|above| self.objects.get(above));
+            let always =
+                all.is_none_or(|all| self.named.get(path) == Some(all) || !self.named.contains_key(path));
+            let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+            format!("{path}{}: {}\n", if always { "" } else { "?" }, kinds.join(" | "))
+        };
+        self.kinds.iter().map(line).collect()
+    }
+}
+
+/// An app whose answers are noted.
+struct Scene {
+    app: Arc<App>,
+    clock: Arc<ManualClock>,
+    shapes: Shapes,
+    _folder: TempDir,
+}
+
+impl Scene {
+    fn of(clock: Arc<ManualClock>, (mut app, folder): (App, TempDir)) -> Self {
+        let bound = SocketAddr::from((Ipv4Addr::LOCALHOST, 8710));
+        let address = format!("http://{bound}");
+        app.daemon = Some(Running { pid: 1, address, bound, since: clock.now() });
+        Self { app: Arc::new(app), clock, shapes: Shapes::default(), _folder: folder }
+    }
+
+    async fn call(&self, call: &str, arguments: Value) -> Result<Value, String> {
+        let call = match arguments {
+            Value::Null => json!({"cmd": call}),
+            arguments => json!({"cmd": call, "args": arguments}),
+        };
+        let call = serde_json::from_value(call).unwrap();
+        answer(&self.app, call, &CallerEnv::default(), &Nobody).await.map_err(|failure| failure.message)
+    }
+
+    /// Notes the answer under a name and returns it.
+    async fn see(&mut self, name: &str, call: &str, arguments: Value) -> Value {
+        let answered = self.call(call, arguments).await.unwrap_or_else(|why| panic!("{name}: {why}"));
+        self.shapes.note(name, &answered);
+        answered
+    }
+
+    async fn set(&mut self, key: &str, value: &str) {
+        self.see("settings_set", "settings_set", json!({"key": key, "value": value})).await;
+    }
+
+    async fn tool(&mut self, tool: &str, arguments: Value) {
+        let call = json!({"tool": tool, "arguments": arguments.to_string()});
+        let answered = self.see("tools_call", "tools_call", call).await;
+        assert_eq!(answered["success"], true, "{tool}: {answered}");
+    }
+
+    fn sql(&self, statements: &str) {
+        let statements = statements.to_owned();
+        self.app.db.write_now(|tx| tx.execute_batch(&statements).map_err(DbError::from)).unwrap();
+    }
+
+    async fn heartbeats(&mut self) {
+        self.see("heartbeat_dry_run", "heartbeat_dry_run", Value::Null).await;
+        let run = json!({"force": false});
+        for expected in ["report", "nothing_new"] {
+            let ran = self.see("heartbeat_run", "heartbeat_run", run.clone()).await;
+            assert_eq!(ran["outcome"], expected);
+        }
+        self.see("status", "status", Value::Null).await;
+        let now = self.clock.now();
+        let another =
+            self.app.db.write_now(|tx| lease::take(tx, "heartbeat", now, SignedDuration::from_mins(1)));
+        assert_eq!(self.see("heartbeat_run", "heartbeat_run", run.clone()).await["outcome"], "busy");
+        drop(another);
+        self.set("heartbeat_daily_tokens", "1000").await;
+        self.sql("UPDATE heartbeat SET spent = 2000");
+        assert_eq!(self.see("heartbeat_run", "heartbeat_run", run).await["outcome"], "not_due");
+        self.clock.advance(SignedDuration::from_mins(31));
+        assert_eq!(self.see("status", "status", Value::Null).await["heartbeat"]["due"], "over_budget");
+        self.sql(
+            "INSERT INTO heartbeat_log (at, outcome, reason) VALUES (1, 'report', ''), (2, 'ok', ''), \
+             (3, 'nothing_new', ''), (4, 'failed', 'The model was away.')",
+        );
+        self.see("heartbeat_log", "heartbeat_log", Value::Null).await;
+        for (settings, expected) in [
+            (&[("heartbeat_interval", "60")][..], "not_yet"),
+            (&[("heartbeat_active_start", "1"), ("heartbeat_active_end", "2")], "asleep"),
+            (&[("heartbeat_enabled", "false")], "off"),
+        ] {
+            for (key, value) in settings {
+                self.set(key, value).await;
+            }
+            let status = self.see("status", "status", Value::Null).await;
+            assert_eq!(status["heartbeat"]["due"], expected);
+        }
+    }
+
+    async fn messages(&mut self, phone: &Phone) {
+        self.see("status", "status", Value::Null).await;
+        for key in ["sms_enabled", "sms_send_enabled"] {
+            self.set(key, "true").await;
+        }
+        self.clock.advance(SignedDuration::from_mins(1));
+        let id = phone.receive("+15550123", "Are you free for dinner tonight?", self.clock.now());
+        self.see("sms_poll", "sms", json!("poll")).await;
+        self.see("sms_list", "sms", json!("list")).await;
+        self.see("sms_known", "sms", json!("known")).await;
+        self.see("sms_read", "sms", json!({"read": {"id": id}})).await;
+        self.see("sms_search", "sms", json!({"search": {"text": "dinner"}})).await;
+    }
+
+    async fn chats_and_drafts(&mut self) {
+        let said = json!({"text": "Please answer the dinner message.", "chat": "new"});
+        self.see("ask", "ask", said).await;
+        self.see("chats_list", "chats_list", Value::Null).await;
+        self.see("chats_search", "chats_search", json!({"text": "dinner"})).await;
+        for id in 1..=2 {
+            self.see("chats_show", "chats_show", json!({"id": id})).await;
+        }
+        for show in [true, false] {
+            self.see("chats_codes", "chats_codes", json!({"chat": {"id": 2}, "show": show})).await;
+        }
+        let draft = self.see("draft", "sms", json!({"draft": {"id": 1}})).await;
+        let tap = json!({"id": 1, "button": "send", "shown": draft["digest"], "attempts": draft["attempts"]});
+        assert_eq!(self.see("tap", "sms", json!({"tap": tap})).await["status"], "SENT");
+        self.tool("send_sms", json!({"to": "+15550199", "body": "Hello"})).await;
+        self.sql(
+            "INSERT INTO drafts (channel, recipient, body, first_contact, origin, conversation, created_at, status, \
+             reason) VALUES ('sms', '+15550100', 'a', 1, 'heartbeat', 1, 1, 'SENDING', ''), \
+             ('sms', '+15550100', 'b', 0, 'task', 0, 1, 'FAILED', 'No network.'), \
+             ('sms', '+15550100', 'c', 0, 'chat', 1, 1, 'UNKNOWN', 'It was cut off.')",
+        );
+        self.see("drafts", "sms", json!("drafts")).await;
+        self.see("discard", "sms", json!({"discard": {"id": 2}})).await;
+        self.see("chats_delete", "chats_delete", json!({"id": 2})).await;
+    }
+
+    async fn shown_by_apps(&mut self) {
+        self.see("notifications_known", "notifications", json!("known")).await;
+        self.set("notifications_enabled", "true").await;
+        let source = self.app.notifications.clone().unwrap();
+        source.check_now(Duration::from_secs(10)).await;
+        let posted = self.see("demo_notification", "demo", notification()).await;
+        self.until_kept(&posted).await;
+        self.sql(
+            "INSERT INTO notification_gaps VALUES (1, 2, 'Kai did not run'), (3, NULL, 'The bus is gone')",
+        );
+        let now = self.clock.now().as_millisecond();
+        self.sql(&format!(
+            "UPDATE notification_gaps SET began = began + {now} - 1000, ended = ended + {now} - 1000"
+        ));
+        self.see("notifications_refresh", "notifications", json!("refresh")).await;
+        self.see("notifications_list", "notifications", json!({"list": {"all": true}})).await;
+        let search = json!({"search": {"text": "tonight", "package_name": null}});
+        self.see("notifications_search", "notifications", search).await;
+        self.see("notifications_read", "notifications", json!({"read": {"id": posted}})).await;
+        self.see("notifications_clear", "notifications", json!("clear")).await;
+        self.set("notifications_enabled", "false").await;
+        self.see("notifications_forget", "notifications", json!("forget")).await;
+        self.set("sms_enabled", "false").await;
+        self.see("sms_forget", "sms", json!("forget")).await;
+    }
+
+    /// Until the listener has written down what an app showed.
+    async fn until_kept(&self, id: &Value) {
+        let is_kept = async {
+            while self.call("notifications", json!({"read": {"id": id}})).await.is_err() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_mins(1), is_kept).await.unwrap();
+    }
+
+    async fn books(&mut self) {
+        self.see("ledger_verify", "ledger", json!("verify")).await;
+        self.see("ledger_accept", "ledger", json!("accept")).await;
+        self.sql(
+            r#"INSERT INTO ledger (at, record, hash) VALUES
+               (1, '{"what":"click","conversation":1,"tool":"t","arguments":"{}","allowed":false,"unanswered":true}', x''),
+               (1, '{"what":"sent","draft":9,"outcome":"FAILED"}', x''),
+               (1, '{"what":"sent","draft":9,"outcome":"UNKNOWN"}', x''),
+               (1, '{"what":"restored","last":2,"noted":4}', x'')"#,
+        );
+        let shown = self.see("ledger_show", "ledger", json!({"show": {"limit": 1000}})).await;
+        let is_request = |row: &&Value| row["what"] == "request" && row["seen"].is_array();
+        let request = shown.as_array().unwrap().iter().find(is_request).unwrap();
+        let seen = request["seen"][0].as_str().unwrap().split(' ').nth(1).unwrap();
+        let who = self.see("ledger_who", "ledger", json!({"who": {"id": seen}})).await;
+        assert_eq!(who[0]["what"], "request", "{who}");
+        self.see("ledger_bytes", "ledger", json!({"bytes": {"seq": request["seq"]}})).await;
+        assert_eq!(self.see("ledger_verify", "ledger", json!("verify")).await["whole"], false);
+    }
+
+    async fn tasks_and_alarms(&mut self) {
+        let at = self.clock.now() + SignedDuration::from_hours(2);
+        for when in [
+            json!({"execute_at": at.to_string()}),
+            json!({"cron": "0 8 * * *"}),
+            json!({"on_heartbeat": true}),
+        ] {
+            let mut task = json!({"description": "Plants", "prompt": "Water them."});
+            task.as_object_mut().unwrap().extend(when.as_object().unwrap().clone());
+            self.tool("schedule_task", task).await;
+        }
+        self.sql(
+            "INSERT INTO task_runs (task, due_at, started_at, outcome, reason) VALUES (1, 1, 1, 'OK', ''), \
+             (1, 1, 1, 'FAILED', 'No model.'), (1, 1, 1, 'INTERRUPTED', ''), (1, 1, 1, 'SKIPPED', ''), \
+             (1, 1, 1, NULL, '')",
+        );
+        self.see("tasks_list", "tasks_list", Value::Null).await;
+        self.see("status", "status", Value::Null).await;
+        for (status, level, missed) in
+            [("RUNNING", 0, "SKIP"), ("COMPLETED", 1, "SKIP"), ("SKIPPED", 2, "RUN_ONCE")]
+        {
+            self.sql(&format!(
+                "UPDATE tasks SET status = '{status}', level = {level}, missed = '{missed}' WHERE id = 1"
+            ));
+            self.see("tasks_list", "tasks_list", Value::Null).await;
+            self.see("tasks_show", "tasks_show", json!({"id": 1})).await;
+        }
+        self.see("tasks_cancel", "tasks_cancel", json!({"id": 1})).await;
+        self.sql("INSERT INTO alarms (due_at, label) VALUES (1, 'Tea')");
+        self.see("alarms_list", "alarms_list", Value::Null).await;
+        self.see("alarms_cancel", "alarms_cancel", json!({"id": 1})).await;
+    }
+
+    async fn memories(&mut self) {
+        self.tool("memory_store", json!({"key": "tea", "content": "Likes green tea."})).await;
+        for category in ["LEARNING", "ERROR", "PREFERENCE"] {
+            let learned = json!({"key": category, "content": "x", "category": category});
+            self.tool("memory_learn", learned).await;
+        }
+        self.see("memory_list", "memory_list", Value::Null).await;
+        self.see("memory_confirm", "memory_confirm", json!({"key": "tea"})).await;
+        self.sql("INSERT INTO promotions VALUES ('tea', 'Offer tea.', 'proposed', 5, 1), ('ERROR', 'y', 'proposed', 5, 1)");
+        self.see("memory_proposals", "memory_proposals", Value::Null).await;
+        self.see("memory_accept", "memory_accept", json!({"key": "tea"})).await;
+        self.see("memory_decline", "memory_decline", json!({"key": "ERROR"})).await;
+        self.see("memory_forget", "memory_forget", json!({"key": "tea"})).await;
+    }
+
+    async fn house(&mut self) {
+        self.see("settings_list", "settings_list", Value::Null).await;
+        self.see("settings_get", "settings_get", json!({"key": "theme"})).await;
+        self.see("tools_list", "tools_list", Value::Null).await;
+        for on in [false, true] {
+            self.see("tools_switch", "tools_switch", json!({"tool": "get_local_time", "on": on})).await;
+        }
+        self.see("doctor", "doctor", Value::Null).await;
+        self.see("link", "link", Value::Null).await;
+        self.see("revoke_links", "revoke_links", Value::Null).await;
+        let export = self.see("export", "export", json!({"sections": [], "passphrase": null})).await;
+        for mode in ["merge", "replace"] {
+            let import = json!({"text": export.to_string(), "sections": [], "mode": mode, "passphrase": null, "preview": true});
+            self.see("import", "import", import).await;
+        }
+    }
+
+    /// Models that were added, found in the environment, asked and refused.
+    async fn models(&mut self) {
+        let new = json!({"preset": "openai-compatible", "name": "mine", "base_url": "http://127.0.0.1:9/v1", "model": "m", "key": null});
+        self.see("models_add", "models_add", new).await;
+        self.see("models_list", "models_list", Value::Null).await;
+        self.see("status", "status", Value::Null).await;
+        self.see("models_context", "models_context", json!({"name": "mine", "context": "32768"})).await;
+        self.sql("UPDATE models SET context = NULL; DELETE FROM model_windows");
+        for (told, learned) in [("16384", "NULL"), ("NULL", "2048")] {
+            self.sql(&format!(
+                "INSERT OR REPLACE INTO model_windows VALUES ('http://127.0.0.1:9/v1', 'm', {told}, 1, {learned})"
+            ));
+            self.see("models_list", "models_list", Value::Null).await;
+        }
+        let keys = vec![("OPENAI_API_KEY".to_owned(), "sk-1".to_owned())];
+        let around = CallerEnv { locale: String::new(), keys };
+        let call = serde_json::from_value(json!({"cmd": "models_list"})).unwrap();
+        let rows = answer(&self.app, call, &around, &Nobody).await.unwrap();
+        self.shapes.note("models_list", &rows);
+        self.see("models_test", "models_test", json!({"name": "mine"})).await;
+        self.see("models_first", "models_first", json!({"name": "mine"})).await;
+        self.house().await;
+        self.see("models_remove", "models_remove", json!({"name": "mine"})).await;
+    }
+}
+
+fn notification() -> Value {
+    json!({"notification": {"app": "Chat", "title": "Alice", "text": "Are we on for tonight?"}})
+}
+
+/// Noon in the zone of the clock.
+fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::at(Timestamp::from_second(1_800_014_400).unwrap()))
+}
+
+#[tokio::test]
+async fn the_json_of_commands_is_as_it_was_recorded() {
+    let clock = clock();
+    let phone = Arc::new(Phone::new(clock.clone()));
+    let mut demo = Scene::of(clock.clone(), App::with_phone(clock, Arc::clone(&phone)));
+    let stop = CancellationToken::new();
+    let listening = tokio::spawn(notifications::listen_on(Arc::clone(&demo.app), stop.clone()));
+    demo.messages(&phone).await;
+    demo.heartbeats().await;
+    demo.chats_and_drafts().await;
+    demo.tasks_and_alarms().await;
+    demo.memories().await;
+    demo.shown_by_apps().await;
+    demo.house().await;
+    demo.books().await;
+    stop.cancel();
+    listening.await.unwrap();
+
+    let clock = self::clock();
+    let mut plain = Scene::of(clock.clone(), App::for_tests(clock));
+    plain.shapes = demo.shapes;
+    plain.models().await;
+
+    let found = plain.shapes.lines();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inside/commands/shapes.txt");
+    let recorded = std::fs::read_to_string(&file).unwrap_or_default();
+    let only = |these: &str, those: &str| -> Vec<String> {
+        let those: BTreeSet<&str> = those.lines().collect();
+        these.lines().filter(|line| !those.contains(line)).map(str::to_owned).collect()
+    };
+    let (missing, new) = (only(&recorded, &found), only(&found, &recorded));
+    assert!(
+        missing.is_empty() && new.is_empty(),
+        "The JSON of commands is not as shapes.txt has it, and scripts rely on that.\n\nWas:\n{}\n\nIs:\n{}\n",
+        missing.join("\n"),
+        new.join("\n")
+    );
+}
