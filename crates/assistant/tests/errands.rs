@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use kai_assistant::MIGRATIONS;
 use kai_assistant::agent::conversation::{self, Kind};
-use kai_assistant::agent::{Asking, Driver, Event, Face, Ready};
+use kai_assistant::agent::{ApprovalRequest, Driver, Event, Face, Ready};
 use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::db::{Db, DbError};
 use kai_assistant::errands::{Errands, Round};
@@ -49,7 +49,10 @@ struct Nobody;
 impl Face for Nobody {
     fn shows(&self, _: Event) {}
 
-    fn allows<'a>(&'a self, _: &'a Asking) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
+    fn allows<'a>(
+        &'a self,
+        _: &'a ApprovalRequest,
+    ) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
         Box::pin(async { Some(true) })
     }
 }

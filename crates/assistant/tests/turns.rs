@@ -12,7 +12,7 @@ use kai_assistant::MIGRATIONS;
 use kai_assistant::agent::conversation::{self, Codes, ConversationId, Which};
 use kai_assistant::agent::reports::{self, Report};
 use kai_assistant::agent::turn::End;
-use kai_assistant::agent::{Answer, Asking, Driver, Event, Face, Ready, TurnError};
+use kai_assistant::agent::{Answer, ApprovalRequest, Driver, Event, Face, Ready, TurnError};
 use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::db::{Db, DbError};
 use kai_assistant::gate::{Level, RunKind};
@@ -72,7 +72,10 @@ impl Face for Watcher {
         self.events.lock().unwrap().push(event);
     }
 
-    fn allows<'a>(&'a self, asking: &'a Asking) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
+    fn allows<'a>(
+        &'a self,
+        asking: &'a ApprovalRequest,
+    ) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
         self.asked.lock().unwrap().push(asking.call.arguments.clone());
         Box::pin(async { self.yes })
     }

@@ -10,7 +10,7 @@ pub(crate) const WHY: &str =
 
 /// A call that waits for the person's yes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct ApprovalCall<'a> {
     pub(crate) tool: &'a str,
     /// The tool's name for people.
     pub(crate) title: &'a str,
@@ -35,7 +35,7 @@ pub(crate) struct Quote {
     pub(crate) text: String,
 }
 
-impl Asked<'_> {
+impl ApprovalCall<'_> {
     pub(crate) fn card(&self) -> Card {
         let Ok(Value::Object(arguments)) = serde_json::from_str(self.arguments) else {
             return self.unread();
@@ -231,7 +231,7 @@ mod tests {
 
     fn asked(tool: &str, arguments: &Value, about: Option<&str>) -> (String, Vec<String>, &'static str) {
         let arguments = arguments.to_string();
-        let card = Asked { tool, title: "A tool", arguments: &arguments, about }.card();
+        let card = ApprovalCall { tool, title: "A tool", arguments: &arguments, about }.card();
         let quotes = card.quotes.into_iter().map(|quote| format!("{}: {}", quote.label, quote.text));
         (card.says, quotes.collect(), card.yes)
     }
@@ -368,7 +368,7 @@ mod tests {
         assert_eq!(says, "Kai wants to remember this as “a[2,000 spaces]b” and read it in every later chat:");
         assert_eq!(quotes, ["content: Tea[900 line breaks]and money", "x: [3,000 × =]"]);
         let arguments = format!("not json{pad}at all");
-        let card = Asked { tool: "t", title: "T", arguments: &arguments, about: None }.card();
+        let card = ApprovalCall { tool: "t", title: "T", arguments: &arguments, about: None }.card();
         assert_eq!(card.quotes[0].text, "not json[2,000 spaces]at all");
     }
 }

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kai_assistant::agent::{self, Asking, Face, Nobody};
+use kai_assistant::agent::{self, ApprovalRequest, Face, Nobody};
 use kai_assistant::home::Home;
 use kai_assistant::words::Words;
 use kai_llm::{CallId, ToolCall};
@@ -43,7 +43,7 @@ pub(crate) struct Caller {
 pub(crate) trait Watcher: Send + Sync + 'static {
     fn sees(&self, event: &Event);
     /// Asks the person; blocks. `None` where none is.
-    fn allows(&self, asking: &Asking) -> Option<bool>;
+    fn allows(&self, asking: &ApprovalRequest) -> Option<bool>;
 }
 
 impl Caller {
@@ -163,7 +163,7 @@ async fn there(
             Event::Confirm { tool, arguments, about } => {
                 let call = ToolCall { id: CallId(String::new()), name: tool, arguments, signature: None };
                 let yes = tokio::select! {
-                    yes = ask_person(watcher, Asking { call, about }) => yes,
+                    yes = ask_person(watcher, ApprovalRequest { call, about }) => yes,
                     _ = tokio::signal::ctrl_c() => return Err(Failure::failed("Cancelled.")),
                 };
                 let word = Word::Allow { yes: yes.unwrap_or(false) };
@@ -175,7 +175,7 @@ async fn there(
 }
 
 /// The person may take their time; meanwhile everything else goes on.
-async fn ask_person(watcher: &Arc<dyn Watcher>, asking: Asking) -> Option<bool> {
+async fn ask_person(watcher: &Arc<dyn Watcher>, asking: ApprovalRequest) -> Option<bool> {
     let watcher = Arc::clone(watcher);
     tokio::task::spawn_blocking(move || watcher.allows(&asking)).await.unwrap_or_default()
 }
@@ -188,10 +188,13 @@ struct Here<'a> {
 
 impl Face for Here<'_> {
     fn shows(&self, event: agent::Event) {
-        self.watcher.sees(&socket::told(event, self.language));
+        self.watcher.sees(&socket::to_wire(event, self.language));
     }
 
-    fn allows<'a>(&'a self, asking: &'a Asking) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
+    fn allows<'a>(
+        &'a self,
+        asking: &'a ApprovalRequest,
+    ) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
         Box::pin(ask_person(self.watcher, asking.clone()))
     }
 }

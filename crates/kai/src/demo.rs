@@ -74,11 +74,11 @@ pub(crate) async fn story(app: Arc<App>, mut pages: watch::Receiver<usize>) {
         tracing::warn!(failure = failure.message, "the demo's phone could not be polled");
     }
     tokio::time::sleep(NOTICED).await;
-    drop(look(&app).await);
+    drop(run_heartbeat(&app).await);
 }
 
 /// A heartbeat. The tick's own may be under way; then it is waited for.
-async fn look(app: &App) -> Result<(), Failure> {
+async fn run_heartbeat(app: &App) -> Result<(), Failure> {
     for _ in 0..PATIENCE {
         if heartbeat::run(app, &app.env, Why::Asked).await?.outcome != RunOutcome::Busy {
             break;
@@ -98,7 +98,7 @@ pub(crate) async fn receive(app: &App, from: &str, text: &str) -> Result<i64, Fa
     let phone = app.demo.as_ref().ok_or_else(not_running)?;
     let id = phone.receive(from, text, app.clock.now()).0;
     sms::poll(app).await?;
-    look(app).await?;
+    run_heartbeat(app).await?;
     Ok(id)
 }
 

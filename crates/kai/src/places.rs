@@ -43,11 +43,11 @@ pub(crate) struct Room {
 #[derive(Debug)]
 pub(crate) struct Places {
     room: Room,
-    held: Mutex<Held>,
+    held: Mutex<Crowd>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct Crowd {
     /// By number, so the oldest come first.
     by: BTreeMap<u64, Holder>,
     next: u64,
@@ -104,12 +104,12 @@ impl Places {
         self.lock().strangers()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, Crowd> {
         lock(&self.held)
     }
 }
 
-impl Held {
+impl Crowd {
     fn strangers(&self) -> usize {
         self.by.values().filter(|holder| !holder.known).count()
     }

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kai_assistant::agent::{self, Asking, Face};
+use kai_assistant::agent::{self, ApprovalRequest, Face};
 use kai_assistant::home::Home;
 use kai_assistant::untrusted::Untrusted;
 use kai_assistant::words::Words;
@@ -258,17 +258,20 @@ struct Over {
 
 impl Face for Over {
     fn shows(&self, event: agent::Event) {
-        drop(self.events.send(told(event, self.language)));
+        drop(self.events.send(to_wire(event, self.language)));
     }
 
-    fn allows<'a>(&'a self, asking: &'a Asking) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
+    fn allows<'a>(
+        &'a self,
+        asking: &'a ApprovalRequest,
+    ) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
         Box::pin(async move {
             if !self.tty {
                 return None;
             }
             // One question at a time, so that an answer cannot be taken for another's.
             let mut words = self.words.lock().await;
-            let Asking { call, about } = asking.clone();
+            let ApprovalRequest { call, about } = asking.clone();
             drop(self.events.send(Event::Confirm { tool: call.name, arguments: call.arguments, about }));
             match words.recv().await {
                 Some(Word::Allow { yes }) => Some(yes),
@@ -279,7 +282,7 @@ impl Face for Over {
 }
 
 /// A turn's event in the words of the socket.
-pub(crate) fn told(event: agent::Event, language: &Words) -> Event {
+pub(crate) fn to_wire(event: agent::Event, language: &Words) -> Event {
     let tool = |call, tool: String, state, why| {
         let title = language.tool_name(&tool);
         Event::Tool { call, title, tool, state, why }
@@ -306,8 +309,8 @@ mod tests {
         ToolCall { id: CallId("1".to_owned()), name, arguments, signature: None }
     }
 
-    fn asking() -> Asking {
-        Asking { call: call(), about: Some("Weather".to_owned()) }
+    fn asking() -> ApprovalRequest {
+        ApprovalRequest { call: call(), about: Some("Weather".to_owned()) }
     }
 
     /// A face over a socket, with the daemon's and the caller's ends of its channels.

@@ -5,7 +5,7 @@ use kai_llm::ToolCall;
 use rusqlite::Transaction;
 use serde_json::{Map, Value};
 
-use super::{Asking, Event, Face};
+use super::{ApprovalRequest, Event, Face};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::gate::{self, Verdict};
@@ -67,7 +67,7 @@ impl Hands<'_> {
             Verdict::Refuse => Ok(Some(format!("{} is not available in this kind of run.", call.name))),
             Verdict::AskFirst => {
                 let about = self.about(call).await?;
-                let said = self.face.allows(&Asking { call: call.clone(), about }).await;
+                let said = self.face.allows(&ApprovalRequest { call: call.clone(), about }).await;
                 let click = self.click(call, said);
                 let now = self.clock.now();
                 // Before the call runs: a click that is not written down was not given.

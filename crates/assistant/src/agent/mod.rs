@@ -63,7 +63,7 @@ pub enum Event {
 
 /// A call that waits for the person's yes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asking {
+pub struct ApprovalRequest {
     pub call: ToolCall,
     /// What a number or a key in it stands for: the words of the memory that would go, the name of the task.
     pub about: Option<String>,
@@ -77,5 +77,8 @@ pub trait Face: Send + Sync {
         false
     }
     /// Does the person allow exactly this call? `None` means that nobody said anything, and so no.
-    fn allows<'a>(&'a self, asking: &'a Asking) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>>;
+    fn allows<'a>(
+        &'a self,
+        asking: &'a ApprovalRequest,
+    ) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>>;
 }

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-use super::{Asking, Event, Face};
+use super::{ApprovalRequest, Event, Face};
 
 /// A face that shows nothing and never says yes.
 pub struct Nobody;
@@ -10,7 +10,10 @@ pub struct Nobody;
 impl Face for Nobody {
     fn shows(&self, _: Event) {}
 
-    fn allows<'a>(&'a self, _: &'a Asking) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
+    fn allows<'a>(
+        &'a self,
+        _: &'a ApprovalRequest,
+    ) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
         Box::pin(async { None })
     }
 }

@@ -93,7 +93,7 @@ async fn step(
     source: &Source,
     happened: Happened,
 ) -> Result<Option<Toggle>, DbError> {
-    // Asking may open the system's page under the person's fingers, so a mere look asks no more than once a minute.
+    // ApprovalRequest may open the system's page under the person's fingers, so a mere look asks no more than once a minute.
     let access = match happened {
         Happened::Looked => source.access(clock.now()).await,
         Happened::TurnedOn | Happened::CameBack => source.ask(clock.now()).await,

@@ -159,7 +159,7 @@ fn asked(row: &DraftRow) -> bool {
     } else {
         "Send it?"
     };
-    let asked = told(row, &folded(&row.body), folded);
+    let asked = describe_draft(row, &folded(&row.body), folded);
     let padded = if folded(&row.body) == row.body_shown {
         String::new()
     } else {
@@ -228,11 +228,11 @@ fn drafts(rows: &[DraftRow]) -> String {
 
 /// Everything: nothing of what would be sent is left out.
 fn draft(row: &DraftRow) -> String {
-    told(row, &row.body_shown, spelled_out)
+    describe_draft(row, &row.body_shown, spelled_out)
 }
 
 /// A draft with that body; what it answers is shown by `shown`.
-fn told(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> String {
+fn describe_draft(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> String {
     let reply = row.in_reply_to.map(|id| format!(", answers SMS {id}")).unwrap_or_default();
     let mut text = format!(
         "Draft {} ({}{}) from a {}, {}{reply}\nTo: {}\n",

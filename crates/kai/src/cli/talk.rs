@@ -4,7 +4,7 @@ use std::io::Read;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use kai_assistant::agent::Asking;
+use kai_assistant::agent::ApprovalRequest;
 use kai_assistant::agent::conversation::{ConversationId, Entry, Which};
 use kai_assistant::agent::turn::{End, ROUNDS};
 use kai_assistant::lock::lock;
@@ -16,7 +16,7 @@ use rustyline::{Config, Editor};
 
 use super::markdown::Markdown;
 use super::yes;
-use crate::asking::{Asked, WHY};
+use crate::asking::{ApprovalCall, WHY};
 use crate::call::chats::AskAnswer;
 #[cfg(feature = "foss")]
 use crate::call::chats::CodesAnswer;
@@ -194,7 +194,7 @@ impl Watcher for Terminal {
             {
                 self.note("[✎ A draft waits for you: kai drafts list, then kai drafts send ID]");
             }
-            Event::Again { why, asking } => self.note(&format!("{why} Asking {asking} …")),
+            Event::Again { why, asking } => self.note(&format!("{why} ApprovalRequest {asking} …")),
             Event::Delta { .. }
             | Event::Tool { .. }
             | Event::Confirm { .. }
@@ -203,7 +203,7 @@ impl Watcher for Terminal {
         }
     }
 
-    fn allows(&self, asking: &Asking) -> Option<bool> {
+    fn allows(&self, asking: &ApprovalRequest) -> Option<bool> {
         if !input::has_person() {
             return None;
         }
@@ -216,9 +216,9 @@ impl Watcher for Terminal {
 }
 
 /// What will happen, in words; the question comes last, so that nothing can push it off the screen.
-fn question_about(Asking { call, about }: &Asking) -> String {
+fn question_about(ApprovalRequest { call, about }: &ApprovalRequest) -> String {
     let (tool, arguments) = (call.name.as_str(), call.arguments.as_str());
-    let card = Asked { tool, title: tool, arguments, about: about.as_deref() }.card();
+    let card = ApprovalCall { tool, title: tool, arguments, about: about.as_deref() }.card();
     let mut lines = vec![WHY.to_owned(), card.says];
     for quote in &card.quotes {
         if card.quotes.len() > 1 && !quote.label.is_empty() {
@@ -230,7 +230,7 @@ fn question_about(Asking { call, about }: &Asking) -> String {
     lines.join("\n")
 }
 
-fn exact(Asking { call, .. }: &Asking) -> String {
+fn exact(ApprovalRequest { call, .. }: &ApprovalRequest) -> String {
     format!("{} {}", out::visible(&call.name), out::visible(&call.arguments))
 }
 

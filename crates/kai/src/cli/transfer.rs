@@ -93,15 +93,15 @@ pub(super) fn import(ask: &Cli, file: &Path, sections: &[String], how: How) -> R
     };
     let expected: Vec<Outcome> = ask.caller.ask(call(true))?;
     if how.preview {
-        ask.print(&expected, |outcomes| WOULD.to_owned() + &told(outcomes));
+        ask.print(&expected, |outcomes| WOULD.to_owned() + &describe_outcomes(outcomes));
         return Ok(ExitCode::SUCCESS);
     }
     if !how.yes {
-        out::note((WOULD.to_owned() + &told(&expected)).trim_end());
+        out::note((WOULD.to_owned() + &describe_outcomes(&expected)).trim_end());
         confirm("Take this in? [y/N] ", "y")?;
     }
     let done: Vec<Outcome> = ask.caller.ask(call(false))?;
-    ask.print(&done, |outcomes| told(outcomes));
+    ask.print(&done, |outcomes| describe_outcomes(outcomes));
     Ok(ExitCode::from(u8::from(done.iter().any(|outcome| outcome.problem.is_some()))))
 }
 
@@ -120,7 +120,7 @@ fn passphrase_for(text: &str, how: How) -> Result<Option<String>, Failure> {
 
 const WOULD: &str = "This would happen; nothing is changed yet:\n";
 
-fn told(outcomes: &[Outcome]) -> String {
+fn describe_outcomes(outcomes: &[Outcome]) -> String {
     let line = |outcome: &Outcome| {
         let Outcome { section, new, changed, same, removed, changes, skipped, problem } = outcome;
         let counts = format!("{section}: {new} new, {changed} changed, {removed} removed, {same} the same");

@@ -35,7 +35,7 @@ pub(crate) async fn ask(
         ));
     }
     let models = models::ready(app, env).await?;
-    told(app.driver(&models, face, RunKind::Chat, Level::Nothing).turn(chat, text).await)
+    ask_answer(app.driver(&models, face, RunKind::Chat, Level::Nothing).turn(chat, text).await)
 }
 
 /// What was said last, answered once more.
@@ -46,10 +46,10 @@ pub(crate) async fn again(
     face: &dyn Face,
 ) -> Result<AskAnswer, Failure> {
     let models = models::ready(app, env).await?;
-    told(app.driver(&models, face, RunKind::Chat, Level::Nothing).again(chat).await)
+    ask_answer(app.driver(&models, face, RunKind::Chat, Level::Nothing).again(chat).await)
 }
 
-fn told(answer: Result<Answer, TurnError>) -> Result<AskAnswer, Failure> {
+fn ask_answer(answer: Result<Answer, TurnError>) -> Result<AskAnswer, Failure> {
     let answer = answer.map_err(|error| Failure::failed(error.to_string()))?;
     Ok(AskAnswer {
         text: answer.text,

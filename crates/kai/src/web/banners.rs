@@ -9,7 +9,7 @@ use super::bin::Deleted;
 use super::icons;
 use super::turns::Question;
 use super::view::View;
-use crate::asking::{Asked, WHY};
+use crate::asking::{ApprovalCall, WHY};
 
 pub(super) fn all(view: &View<'_>) -> Markup {
     html! {
@@ -63,7 +63,7 @@ fn click_card(chat: ConversationId, question: &Question, view: &View<'_>) -> Mar
     let title = view.words.tool_name(&question.tool);
     let elsewhere = view.place.chat != Some(chat);
     let Question { hash, tool, arguments, about } = question;
-    let card = Asked { tool, title: &title, arguments, about: about.as_deref() }.card();
+    let card = ApprovalCall { tool, title: &title, arguments, about: about.as_deref() }.card();
     html! {
         article class="card ask" data-testid="click-card" id=(format!("click-{}", &hash[..16]))
             aria-label=(format!("Allow {title}?")) {

@@ -37,7 +37,7 @@ const AGES: Duration = Duration::from_secs(20);
 
 /// What an open page shows.
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct EventsQuery {
     /// One of the settings; none for the chat.
     page: Option<settings::Page>,
     chat: Option<i64>,
@@ -52,7 +52,7 @@ pub(super) struct Asked {
 pub(super) async fn events(
     State(web): State<Web>,
     Extension(session): Extension<Option<Session>>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<EventsQuery>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
     let Some(session) = session else { return StatusCode::UNAUTHORIZED.into_response() };
@@ -128,7 +128,7 @@ struct Follower {
 }
 
 impl Follower {
-    fn new(web: Web, session: Session, asked: Asked, mut query: BTreeMap<String, String>) -> Self {
+    fn new(web: Web, session: Session, asked: EventsQuery, mut query: BTreeMap<String, String>) -> Self {
         let watched = match asked.page {
             Some(page) => {
                 // The rest is the page's own.
@@ -154,7 +154,7 @@ impl Follower {
         while !self.over {
             let first = self.regions.is_empty();
             let moved = if first { Moved::Store } else { self.wait().await? };
-            let sight = match self.look(moved).await {
+            let sight = match self.next_sight(moved).await {
                 Ok(Some(sight)) => sight,
                 Ok(None) => {
                     self.over = true;
@@ -187,9 +187,9 @@ impl Follower {
     }
 
     /// `None` once the session has ended.
-    async fn look(&mut self, moved: Moved) -> Result<Option<Sight>, Failure> {
+    async fn next_sight(&mut self, moved: Moved) -> Result<Option<Sight>, Failure> {
         match &mut self.watched {
-            Watched::Chat(chat) => chat.look(&self.web, &self.session, moved).await,
+            Watched::Chat(chat) => chat.next_sight(&self.web, &self.session, moved).await,
             Watched::Settings(place) => {
                 let regions = settings::named(&self.web, &self.session, place).await?;
                 Ok(regions.map(|regions| Sight { regions, patches: vec![] }))
@@ -235,12 +235,17 @@ enum Moved {
 }
 
 impl Chat {
-    fn new(asked: Asked) -> Self {
+    fn new(asked: EventsQuery) -> Self {
         let place = Place { chat: asked.chat.map(ConversationId), q: asked.q, whole: asked.whole };
         Self { place, have: asked.have, stored: None, blocks: None, made_from: None }
     }
 
-    async fn look(&mut self, web: &Web, session: &Session, moved: Moved) -> Result<Option<Sight>, Failure> {
+    async fn next_sight(
+        &mut self,
+        web: &Web,
+        session: &Session,
+        moved: Moved,
+    ) -> Result<Option<Sight>, Failure> {
         let stored = match self.stored.take() {
             Some(stored) if moved == Moved::Turns => stored,
             known => view::stored(web, &self.place, session, known).await?,

@@ -11,14 +11,14 @@ pub(super) fn by_script(headers: &HeaderMap) -> bool {
     headers.contains_key("x-live")
 }
 
-fn told(status: StatusCode, what: &Value) -> Response {
+fn json_reply(status: StatusCode, what: &Value) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], what.to_string()).into_response()
 }
 
 /// It was done, and is to be seen at `to`.
 pub(super) fn done(headers: &HeaderMap, to: &str) -> Response {
     if by_script(headers) {
-        told(StatusCode::OK, &json!({"to": to}))
+        json_reply(StatusCode::OK, &json!({"to": to}))
     } else {
         Redirect::to(to).into_response()
     }
@@ -27,7 +27,7 @@ pub(super) fn done(headers: &HeaderMap, to: &str) -> Response {
 /// It was done, and is to be seen wherever the person is.
 pub(super) fn done_here(headers: &HeaderMap) -> Response {
     if by_script(headers) {
-        told(StatusCode::OK, &json!({}))
+        json_reply(StatusCode::OK, &json!({}))
     } else {
         Redirect::to(&from(headers)).into_response()
     }
@@ -35,21 +35,21 @@ pub(super) fn done_here(headers: &HeaderMap) -> Response {
 
 /// It was done, with a word about it to the script; an empty one is none.
 pub(super) fn said(sentence: &str) -> Response {
-    told(StatusCode::OK, &json!({"said": sentence}))
+    json_reply(StatusCode::OK, &json!({"said": sentence}))
 }
 
 /// It was done, and is to be seen under another address, to which a form may not lead by itself.
 #[cfg(feature = "foss")]
 pub(super) fn done_elsewhere(headers: &HeaderMap, link: &str) -> Response {
     if by_script(headers) {
-        return told(StatusCode::OK, &json!({"to": link}));
+        return json_reply(StatusCode::OK, &json!({"to": link}));
     }
     page::notice_back(StatusCode::OK, "It is ready", "Open it with the link below.", link)
 }
 
 pub(super) fn not_done(headers: &HeaderMap, sentence: &str) -> Response {
     if by_script(headers) {
-        return told(StatusCode::CONFLICT, &json!({"error": sentence}));
+        return json_reply(StatusCode::CONFLICT, &json!({"error": sentence}));
     }
     page::notice_back(StatusCode::CONFLICT, "Nothing was done", sentence, &from(headers))
 }
@@ -57,7 +57,7 @@ pub(super) fn not_done(headers: &HeaderMap, sentence: &str) -> Response {
 pub(super) fn misfilled(headers: &HeaderMap) -> Response {
     let sentence = "The form was not filled in as this page does it.";
     if by_script(headers) {
-        return told(StatusCode::BAD_REQUEST, &json!({"error": sentence}));
+        return json_reply(StatusCode::BAD_REQUEST, &json!({"error": sentence}));
     }
     page::refused(sentence)
 }

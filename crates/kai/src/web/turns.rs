@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
-use kai_assistant::agent::{self, Asking, Face};
+use kai_assistant::agent::{self, ApprovalRequest, Face};
 use kai_assistant::hex;
 use kai_assistant::lock::lock;
 use kai_llm::ToolCall;
@@ -216,8 +216,8 @@ impl PageFace {
     }
 
     /// Until it is answered; whoever stops waiting takes the question with them.
-    async fn asks(&self, asking: &Asking) -> Option<bool> {
-        let Asking { call, about } = asking.clone();
+    async fn asks(&self, asking: &ApprovalRequest) -> Option<bool> {
+        let ApprovalRequest { call, about } = asking.clone();
         let hash = self.hash(&call);
         let (click, clicked) = oneshot::channel();
         lock(&self.turn.clicks).insert(hash.clone(), click);
@@ -266,7 +266,7 @@ impl Face for PageFace {
             }
             agent::Event::Again { why, asking } => {
                 sight.answer.clear();
-                sight.note = Some(format!("{why} Asking {asking} …"));
+                sight.note = Some(format!("{why} ApprovalRequest {asking} …"));
             }
             agent::Event::ToolStarted { call, tool } => {
                 // What was said before the call is stored by now.
@@ -281,7 +281,10 @@ impl Face for PageFace {
         true
     }
 
-    fn allows<'a>(&'a self, asking: &'a Asking) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
+    fn allows<'a>(
+        &'a self,
+        asking: &'a ApprovalRequest,
+    ) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
         Box::pin(self.asks(asking))
     }
 }
@@ -303,10 +306,10 @@ mod tests {
         face
     }
 
-    fn call(arguments: &str) -> Asking {
+    fn call(arguments: &str) -> ApprovalRequest {
         let (name, arguments) = ("memory_store".to_owned(), arguments.to_owned());
         let call = ToolCall { id: CallId("1".to_owned()), name, arguments, signature: None };
-        Asking { call, about: None }
+        ApprovalRequest { call, about: None }
     }
 
     #[tokio::test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::agent::conversation::Which;
-use kai_assistant::agent::{Answer, Asking, Driver, Event, Face, Ready};
+use kai_assistant::agent::{Answer, ApprovalRequest, Driver, Event, Face, Ready};
 use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::errands::Errands;
 use kai_assistant::gate::{Level, RunKind};
@@ -220,7 +220,10 @@ pub(super) struct Wary {
 impl Face for Wary {
     fn shows(&self, _: Event) {}
 
-    fn allows<'a>(&'a self, _: &'a Asking) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
+    fn allows<'a>(
+        &'a self,
+        _: &'a ApprovalRequest,
+    ) -> Pin<Box<dyn Future<Output = Option<bool>> + Send + 'a>> {
         *self.asked.lock().unwrap() += 1;
         Box::pin(async { Some(false) })
     }

@@ -103,7 +103,7 @@ type Signed = Extension<Option<Session>>;
 type AddressQuery = Query<BTreeMap<String, String>>;
 
 /// What a page shows now, for somebody who is signed in.
-async fn look<'a>(
+async fn regions_for<'a>(
     web: &'a Web,
     session: &Session,
     csrf: &'a str,
@@ -129,7 +129,7 @@ pub(super) async fn named(
     place: &Place,
 ) -> Result<Option<Vec<(&'static str, String)>>, Failure> {
     let csrf = session.csrf();
-    let looked = look(web, session, &csrf, place, ProbePhone::Phone, None).await?;
+    let looked = regions_for(web, session, &csrf, place, ProbePhone::Phone, None).await?;
     let named = |regions: Vec<Region>| {
         regions.into_iter().map(|region| (region.id, region.content.into_string())).collect()
     };
@@ -154,7 +154,7 @@ async fn render(
     error: Option<&FormError>,
 ) -> Response {
     let csrf = session.csrf();
-    match look(web, session, &csrf, place, ProbePhone::No, error).await {
+    match regions_for(web, session, &csrf, place, ProbePhone::No, error).await {
         Ok(Some((look, regions))) => {
             let title = format!("{} · Settings · Kai", place.page.title());
             let theme = look.values.of(&THEME);

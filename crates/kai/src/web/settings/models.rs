@@ -86,7 +86,7 @@ fn model(look: &Look<'_>, row: &ModelRow, stands: Stands) -> Markup {
                 }
             }
             @if let Some(why) = &row.why_not { p class="remark" data-testid="model-why-not" { (why) } }
-            @if let Some(trial) = &trial { (told(trial)) }
+            @if let Some(trial) = &trial { (render_trial(trial)) }
             div class="choices" { (acts(look, row, stands, trial.as_ref())) }
             @if look.place.open("model") == Some(&row.name) { (changing(look, row)) }
         }
@@ -121,7 +121,7 @@ fn tags(row: &ModelRow) -> Vec<&'static str> {
 }
 
 /// What came of asking it for a word.
-fn told(trial: &Trial) -> Markup {
+fn render_trial(trial: &Trial) -> Markup {
     html! {
         p class="trial" data-testid="model-trial" {
             @match trial {

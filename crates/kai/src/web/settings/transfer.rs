@@ -129,7 +129,7 @@ pub(super) fn import_form(look: &Look<'_>) -> Markup {
         }
         Some(Upload { file: File::Taken(outcomes), .. }) => html! {
             p data-testid="import-done" { "The file was taken in." }
-            (told(&outcomes, Tense::Done))
+            (render_outcomes(&outcomes, Tense::Done))
             a class="more" href=(BACK) { "Take another file in" }
         },
         None => choose(look, asked.is_some()),
@@ -186,7 +186,7 @@ fn preview(look: &Look<'_>, number: u64, shown: &Preview<'_>) -> Markup {
                 @if replaces { "Each section of the file would take the place of what is there:" }
                 @else { "What is there would stay; what has the same name would be changed:" }
             }
-            (told(outcomes, Tense::Would))
+            (render_outcomes(outcomes, Tense::Would))
         }
         (link(&look.place.with("how", if replaces { "" } else { "replace" }), "import", "import-how", other))
         (form(look, "import", "/settings/general/import/take", "fields", &content))
@@ -203,7 +203,7 @@ enum Tense {
 /// So many single things are named.
 const NAMED: usize = 12;
 
-fn told(outcomes: &[Outcome], tense: Tense) -> Markup {
+fn render_outcomes(outcomes: &[Outcome], tense: Tense) -> Markup {
     let be = if tense == Tense::Would { "Would be" } else { "Were" };
     html! {
         @if outcomes.is_empty() { p { "There is nothing in it that could be taken in." } }
