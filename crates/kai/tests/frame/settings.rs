@@ -24,11 +24,6 @@ impl Browser {
         self.until(&format!("{testid} to be {on}"), &script);
     }
 
-    pub(crate) fn turn(&self, testid: &str, on: bool) {
-        self.click(testid);
-        self.until_switched(testid, on);
-    }
-
     /// Waits until the first element with this test id has exactly this text.
     pub(crate) fn until_text(&self, testid: &str, text: &str) {
         let text = Value::from(text);

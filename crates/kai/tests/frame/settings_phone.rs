@@ -48,7 +48,8 @@ fn a_poll_turns_its_icon_until_the_phone_has_answered() {
     browser.until_text("notifications-status", "Waiting for access …");
     check(&browser, "waiting for access");
     // What is kept of a source that is off is erased in two taps.
-    browser.turn("sms-read-toggle", false);
+    browser.click("sms-read-toggle");
+    browser.until_switched("sms-read-toggle", false);
     browser.click("sms-erase-ask");
     browser.until_seen("sms-erase");
     check(&browser, "about to erase");

@@ -41,6 +41,10 @@ fn what_is_set_elsewhere_is_seen_on_an_open_page() {
         house.take_in(&json!({"settings": {key: value}}));
         visitor.until(key, |page, _| page.all(testid).first().is_some_and(|at| page.value(*at) == shown));
     }
+    house.set("memory_enabled", "false");
+    visitor.until_on("memory-toggle", false);
+    house.set("heartbeat_prompt", "Brief");
+    visitor.until_text("heartbeat-prompt-count", "5 / 4000");
 }
 
 #[test]
