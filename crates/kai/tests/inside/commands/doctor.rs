@@ -114,9 +114,7 @@ fn what_failed_by_itself_is_found_later() {
 
     let provider = Provider::start([Act::says("All is well.")]);
     let home = Home::with_model(&provider);
-    for (key, value) in [("heartbeat_daily_tokens", "5")] {
-        home.run(&["settings", "set", key, value]);
-    }
+    home.run(&["settings", "set", "heartbeat_daily_tokens", "5"]);
     home.run(&["heartbeat", "run", "--force"]);
     says(&home, "heartbeat", "used up its 5 tokens", "heartbeat_daily_tokens 0");
 }

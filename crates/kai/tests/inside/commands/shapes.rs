@@ -82,7 +82,9 @@ impl Shapes {
             Value::String(word) if is_spelled(path) => format!("\"{word}\""),
             Value::String(_) => "text".to_owned(),
             Value::Array(items) => {
-                items.iter().for_each(|item| self.note(&format!("{path}[]"), item));
+                for item in items {
+                    self.note(&format!("{path}[]"), item);
+                }
                 "list".to_owned()
             }
             Value::Object(fields) => {
