@@ -169,9 +169,18 @@ impl Browser {
         self.click_at_once(testid);
     }
 
+    /// The page may put another element in its place between finding it and clicking it; then that one is clicked.
     pub(crate) fn click_at_once(&self, testid: &str) {
-        let id = self.element(testid);
-        self.post(&format!("element/{id}/click"), &json!({}));
+        for _ in 0..20 {
+            let id = self.element(testid);
+            let path = format!("/session/{}/element/{id}/click", self.session);
+            let clicked = self.try_ask("POST", &path, &json!({}));
+            if clicked["error"] != "stale element reference" {
+                assert!(clicked["error"].is_null(), "{testid}: {}", clicked["message"]);
+                return;
+            }
+        }
+        panic!("{testid} does not stay");
     }
 
     fn element(&self, testid: &str) -> String {
@@ -198,6 +207,13 @@ impl Browser {
     }
 
     fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
+        let value = self.try_ask(method, path, body);
+        assert!(value["error"].is_null(), "{method} {path}: {}", value["message"]);
+        value
+    }
+
+    /// What the browser answers, which may be an error.
+    fn try_ask(&self, method: &str, path: &str, body: &Value) -> Value {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
@@ -208,7 +224,6 @@ impl Browser {
         write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
         let answer = body_of(&mut BufReader::new(stream));
         let value: Value = serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{e}: {answer}"));
-        assert!(value["value"]["error"].is_null(), "{method} {path}: {}", value["value"]["message"]);
         value["value"].clone()
     }
 

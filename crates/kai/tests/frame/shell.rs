@@ -543,8 +543,10 @@ fn too_much_of_anything_is_stopped_with_a_sentence() {
 
 #[test]
 fn a_gigabyte_of_output_is_read_and_not_kept() {
-    for house in House::all() {
-        let loud = "echo first; yes | head -c 1000000000; echo last; yes | head -c 9000000 >&2";
+    for (at, house) in House::all().into_iter().enumerate() {
+        // Whoever reads it is the same in every sandbox, so the gigabyte is written once.
+        let bytes = if at == 0 { 1_000_000_000 } else { 20_000_000 };
+        let loud = format!("echo first; yes | head -c {bytes}; echo last; yes | head -c 9000000 >&2");
         let said = house.call(&json!({"command": loud, "timeout": 100}));
         let (out, err) = (said["stdout"].as_str().unwrap(), said["stderr"].as_str().unwrap());
         assert!(out.starts_with("first\ny\n") && out.ends_with("y\nlast\n"), "{}: {said}", house.name());
