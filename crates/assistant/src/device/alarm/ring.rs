@@ -1,7 +1,7 @@
 //! Rings what is due, and sleeps until the next is.
 //!
 //! An alarm is taken out of the store, durably, before it rings: whatever kills us after the ring, it does not
-//! ring again. The price is that a kill in the few milliseconds between the two loses it; the other order would
+//! ring again. The price is that a kill between the two, which is as long as the notifier takes, loses it; the other order would
 //! ring twice after every crash that the ring itself brings about. An alarm whose ring failed is put back and tried
 //! again, for then we know that nobody heard it. So is one that was still ringing when Kai was told to stop: better heard
 //! twice than not at all.
