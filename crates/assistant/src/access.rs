@@ -1,5 +1,6 @@
-//! May we, right now? The platform gives and takes permissions behind our back, so what it last said is kept with
-//! its time, asked again when it is old, and corrected by the outcome of every real call.
+//! Tracks whether the platform currently lets us do something. It grants and revokes permissions without telling us, so
+//! its last answer is stored with the time, requested again when it is old, and corrected by the outcome of every real
+//! call.
 
 use crate::lock::lock;
 use std::sync::Mutex;
@@ -11,20 +12,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
     Granted,
-    /// Not allowed, with what the person can do about it.
+    /// Not allowed; the text says what the user can do about it.
     Denied(String),
-    /// It did not answer; why not.
+    /// The platform did not answer; the text says why.
     Silent(String),
 }
 
-/// What is known of a permission, in one word for scripts.
+/// The state of a permission, in one word for scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccessState {
     Granted,
     Denied,
     Unknown,
-    /// There is nothing here that could be allowed.
+    /// This platform has nothing that could be allowed.
     Unsupported,
 }
 
@@ -49,10 +50,10 @@ impl Access {
     }
 }
 
-/// It is asked at most this often.
+/// How long an answer stays fresh, so the platform is asked at most this often.
 const FRESH: SignedDuration = SignedDuration::from_secs(60);
 
-/// What was last learned about one permission.
+/// The last known state of one permission.
 #[derive(Debug, Default)]
 pub struct Known(Mutex<Option<(Timestamp, Access)>>);
 
@@ -61,17 +62,17 @@ impl Known {
         *lock(&self.0) = Some((now, access));
     }
 
-    /// `None` if nothing was ever asked.
+    /// The last known state, however old; `None` if it was never learned.
     pub fn last(&self) -> Option<Access> {
         lock(&self.0).as_ref().map(|(_, access)| access.clone())
     }
 
-    /// What was learned within the last minute; older than that it counts for nothing.
+    /// The last known state if it is less than a minute old.
     pub fn fresh(&self, now: Timestamp) -> Option<Access> {
         if self.is_old(now) { None } else { self.last() }
     }
 
-    /// Is it time to ask? A clock that went back counts as time.
+    /// Whether the state must be requested again; also true if the clock was set back.
     pub fn is_old(&self, now: Timestamp) -> bool {
         let known = lock(&self.0);
         known.as_ref().is_none_or(|(at, _)| {

@@ -1,17 +1,17 @@
-//! The only file that asks what time it is. Everything else is told.
+//! The only file that reads the system clock. Everything else takes the time as an argument.
 
 use crate::lock::lock;
 use std::sync::Mutex;
 
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
-/// Where time comes from: the machine, or a test's hand.
+/// A source of the time and the time zone: the system, or a test.
 pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
     fn zone(&self) -> TimeZone;
 }
 
-/// The machine's clock and zone.
+/// The system's clock and time zone.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -27,7 +27,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands until it is moved, forwards or back.
+/// A clock for tests, in UTC, that stands still until it is set or advanced.
 #[derive(Debug)]
 pub struct ManualClock(Mutex<Timestamp>);
 

@@ -1,35 +1,35 @@
-//! The one gate that every tool call passes: who runs, what the request holds, which tool.
+//! The gate that every tool call passes. It decides by the kind of run, the level of the request, and the tool.
 //!
-//! A stranger's text must not be able to make Kai speak to the outside, or change what Kai keeps. So a run that nobody
-//! watches is offered a short list, and a chat asks the person before a call that could carry something out, plant
-//! something for later or take something away. What it asks about depends on what the request has read: see [`Level`].
+//! Text that a stranger wrote must not be able to make Kai send anything out or change what Kai stores. So an
+//! unattended run is offered only a few tools, and a chat asks the user before a call that could leak something, plant
+//! something for later or delete something. What it asks about depends on what the request has read; see [`Level`].
 
 use kai_llm::{Message, ToolCall};
 use serde::{Deserialize, Serialize};
 
 use crate::untrusted::Attached;
 
-/// Who is there while this runs.
+/// The kind of run, which says whether the user is present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunKind {
-    /// A person waits for the answer.
+    /// The user is waiting for the answer.
     Chat,
-    /// The heartbeat: nobody is there.
+    /// A heartbeat; nobody is present.
     Heartbeat,
-    /// A task whose prompt the person approved; nobody is there.
+    /// A scheduled task; nobody is present.
     Task,
 }
 
-/// How far a request has opened itself to what others wrote: the highest of everything in it.
+/// How much untrusted text a request contains: the highest level of anything in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(from = "LevelInFile", rename_all = "lowercase")]
 pub enum Level {
-    /// Only the person's words and our own.
+    /// Only the user's words and our own.
     #[default]
     Nothing,
-    /// Web pages, search results, the text of attachments: somebody wrote them, but not to this person.
+    /// Web pages, search results and attachments: others wrote them, but not to this user.
     Web,
-    /// SMS, notifications and whatever else reaches the person from others: anybody can write there.
+    /// SMS, notifications and anything else that others send to the user: anybody can write there.
     People,
 }
 
@@ -57,13 +57,13 @@ impl Level {
         }
     }
 
-    /// A number that nobody knows counts as the highest.
+    /// Parses a stored number; an unknown one counts as the highest level.
     pub(crate) fn of_stored(number: i64) -> Self {
         Self::ALL.into_iter().find(|level| level.stored() == number).unwrap_or(Self::People)
     }
 }
 
-/// A level as it is written in files. Older ones only say whether something was tainted.
+/// A level as export files write it. Older files say only whether something was tainted.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum LevelInFile {
@@ -83,35 +83,37 @@ impl From<LevelInFile> for Level {
     }
 }
 
-/// What happens with one call.
+/// What happens with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Run,
-    /// One click of the person, on exactly this call.
+    /// The user must approve exactly this call.
     AskFirst,
-    /// Not offered in this kind of run at all.
+    /// The tool is not available in this kind of run, or not at this level.
     Refuse,
 }
 
-/// What a tool could do with a stranger's words. Every tool has a row; a tool without one is [`Reach::Outward`].
+/// The harm that a tool could do if a stranger's text steered it. Every tool has a row; a tool without one counts as
+/// [`Reach::Outward`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
-    /// Only tells; nothing leaves and nothing stays. What it tells may raise the level: the tool says so with its result.
+    /// Only reads; nothing is sent out and nothing lasting is stored. The result may raise the level: the tool declares
+    /// that with it.
     Looks,
-    /// Puts a draft in front of the person, whose tap is the click.
+    /// Creates a draft; the user approves it by tapping Send.
     #[cfg_attr(not(feature = "sms"), expect(dead_code, reason = "drafts are of the foss edition"))]
     Stages,
-    /// Changes what Kai will believe or do later.
+    /// Changes what Kai remembers or does later.
     Plants,
-    /// Puts a proposal in front of the person; only the heartbeat and tasks look back so far.
+    /// Creates a proposal for the user; only heartbeats and tasks do this, because only they review what was learned.
     Proposes,
-    /// Takes away something of the person's, or shows or keeps something on their device; only where a person is there.
+    /// Deletes something of the user's, or shows or stores something on their device; only while the user is present.
     Changes,
-    /// Runs something, or nobody knows what it does.
+    /// Runs commands, or has unknown effects.
     Outward,
-    /// Asks a service that the person chose.
+    /// Queries a service that the user chose.
     Asks,
-    /// Goes to an address that the call names.
+    /// Opens an address that the call names.
     Visits,
     /// Searches the web.
     Searches,
@@ -137,7 +139,7 @@ const TABLE: &[(&str, Reach)] = &[
     ("list_tasks", Reach::Looks),
     ("memory_forget", Reach::Changes),
     ("memory_learn", Reach::Plants),
-    // It only counts, so a run that nobody watches may do it too.
+    // It only increments a counter, so an unattended run may use it too.
     ("memory_reinforce", Reach::Looks),
     ("memory_store", Reach::Plants),
     ("promote_learning", Reach::Proposes),
@@ -166,11 +168,11 @@ fn reach(tool: &str) -> Option<Reach> {
     TABLE.iter().find(|(name, _)| *name == tool).map(|(_, reach)| *reach)
 }
 
-/// May this call run now, in a request at that level and after what `messages` hold?
+/// Decides whether a call may run, in a request at that level with these `messages`.
 ///
-/// A page could ask for an address with something private written into it. So at [`Level::Web`] only an address that a
-/// search listed, or that the person wrote, is fetched or opened without asking. Links inside pages do not count: a page
-/// can list one for every letter, and have a secret spelled.
+/// A web page could ask for an address that has something private written into it. So at [`Level::Web`], only an
+/// address that a search listed or that the user wrote is fetched or opened without asking. Links inside pages do not
+/// count: a page could offer one link per letter and so have a secret spelled out.
 pub fn judge(kind: RunKind, level: Level, messages: &[Message], call: &ToolCall) -> Verdict {
     let named = matches!(reach(&call.name), Some(Reach::Visits | Reach::Fetches));
     let unlisted = named && level == Level::Web && !listed(messages, call);
@@ -181,11 +183,13 @@ pub fn judge(kind: RunKind, level: Level, messages: &[Message], call: &ToolCall)
     }
 }
 
-/// Does the call name an address exactly as a search result or the person wrote it? What they attached is not their word.
+/// Whether the call's address appears exactly so in a search result or in the user's own words. Attachments do not
+/// count as the user's words.
 fn listed(messages: &[Message], call: &ToolCall) -> bool {
     let arguments: serde_json::Value = serde_json::from_str(&call.arguments).unwrap_or_default();
     let Some(url) = arguments.get("url").and_then(serde_json::Value::as_str) else { return false };
-    // As the field stands in the result; inside a title or an excerpt its quotes would be escaped.
+    // The field as it is serialised in a result. Inside a title or an excerpt the quotes would be escaped, so it cannot
+    // match there.
     let field = format!("\"url\":{}", serde_json::Value::from(url));
     messages.iter().any(|message| match message {
         Message::Tool { tool, result, .. } => tool == SEARCH && result.contains(&field),
@@ -197,8 +201,8 @@ fn listed(messages: &[Message], call: &ToolCall) -> bool {
     })
 }
 
-/// May `tool` run now, whatever it is called with? Of tools that take an address this is the word on one that was listed;
-/// [`judge`] knows about the others.
+/// Decides whether `tool` may run, regardless of its arguments. For tools that take an address, this assumes one that
+/// was listed; [`judge`] checks that.
 pub fn verdict(kind: RunKind, level: Level, tool: &str) -> Verdict {
     let reach = reach(tool).unwrap_or(Reach::Outward);
     match kind {
@@ -231,23 +235,23 @@ fn unattended(kind: RunKind, reach: Reach, level: Level) -> Verdict {
     }
 }
 
-/// Every tool that has a row.
+/// The names of all tools that have a row.
 pub fn tools() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|(tool, _)| *tool)
 }
 
-/// The level of what the person says. Text that they attached was written by somebody else.
+/// The level of a message from the user. Text that they attached was written by somebody else.
 pub fn said(text: &str) -> Level {
     if Attached::find(text).attachment.is_some() { Level::Web } else { Level::Nothing }
 }
 
-/// The level that a result raises, when its tool says `taint`. A tool without a row is not believed: its results count as
-/// people's.
+/// The level that a result raises, given the `taint` that its tool declared. A tool without a row is not trusted with
+/// that: its results count as [`Level::People`].
 pub fn raised(tool: &str, taint: Level) -> Level {
     if reach(tool).is_some() { taint } else { Level::People }
 }
 
-/// Is the tool offered to a model in this kind of run?
+/// Whether the tool is offered to a model in this kind of run, at this level.
 pub fn offered(kind: RunKind, level: Level, tool: &str) -> bool {
     verdict(kind, level, tool) != Verdict::Refuse
 }
@@ -261,7 +265,7 @@ mod tests {
         Message::Tool { call, tool: tool.to_owned(), result: result.to_string() }
     }
 
-    /// A tool may say that its results mean nothing; without a row it is not believed.
+    /// What a tool declares about its results counts only if the tool has a row.
     #[test]
     fn results_of_a_tool_without_a_row_count_as_peoples() {
         for taint in Level::ALL {
@@ -289,8 +293,8 @@ mod tests {
         assert_eq!(Level::of_stored(7), Level::People);
     }
 
-    /// In a chat, a heartbeat and a task: at the levels nothing, web, people, for an address that was listed. Written by
-    /// hand: it is what we promise.
+    /// The expected verdicts in a chat, a heartbeat and a task, each at the levels nothing, web and people, for an
+    /// address that was listed. Written by hand, because these are what we promise.
     const PROMISED: &[(&str, &str)] = &[
         ("cancel_task", "run run ask  no no no  no no no"),
         #[cfg(feature = "sms")]

@@ -1,4 +1,4 @@
-//! Bytes as hexadecimal text and back.
+//! Encodes bytes as hexadecimal text and decodes them.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ pub fn encode(bytes: &[u8]) -> String {
     })
 }
 
-/// `None` for anything that is not pairs of hexadecimal digits.
+/// Decodes pairs of hexadecimal digits; `None` for anything else.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let nibble = |c: u8| char::from(c).to_digit(16).and_then(|d| u8::try_from(d).ok());
     let pairs = text.as_bytes().chunks(2);

@@ -1,8 +1,8 @@
-//! A lease: one thing at a time across all processes of a home. A row in the store, not a lock in memory.
+//! Leases: locks that work across all processes of a home, stored as rows in the database.
 //!
-//! It ends when it is given back, when its time is over, or when the process that held it is gone, so that a
-//! crash blocks nothing for long. In its own process it is held as long as somebody has the [`Lease`], whatever the
-//! clock says: a machine may sleep through its time, and whoever fails to give it back has dropped it.
+//! A lease ends when it is released, when it expires, or when the process that held it is gone, so a crash does not
+//! block anything for long. Within its own process it is held for as long as the [`Lease`] value exists, whatever the
+//! clock says: the machine may sleep past the expiry, and a holder that failed to give it back has dropped it.
 
 use crate::lock::lock;
 use std::collections::BTreeSet;
@@ -18,14 +18,14 @@ use crate::hex;
 pub(crate) const MIGRATION: Migration =
     Migration { name: "leases/1", sql: include_str!("../migrations/leases.sql") };
 
-/// Proof that we hold something; given back with [`give_back`].
+/// Proof of holding a lease; released with [`give_back`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     name: String,
     holder: Arc<Holder>,
 }
 
-/// Known in this process until nobody has it any more.
+/// The identity of a holder; registered in this process until the last clone of its [`Lease`] is dropped.
 #[derive(Debug, PartialEq, Eq)]
 struct Holder(String);
 
@@ -47,7 +47,7 @@ fn known() -> MutexGuard<'static, BTreeSet<String>> {
     lock(&KNOWN)
 }
 
-/// Takes `name` for `life`, or `None` if somebody living has it.
+/// Takes the lease `name` for `life`; `None` if a living holder has it.
 pub fn take(
     tx: &Transaction<'_>,
     name: &str,
@@ -66,13 +66,13 @@ pub fn take(
     Ok(Some(lease))
 }
 
-/// Has somebody living taken `name`?
+/// Whether a living holder has the lease `name`.
 pub fn held(tx: &Transaction<'_>, name: &str, now: Timestamp) -> Result<bool, DbError> {
     let mut row = tx.prepare_cached("SELECT holder, pid, until FROM leases WHERE name = ?1")?;
     Ok(row.query_row([name], |row| living(row, now)).optional()?.unwrap_or(false))
 }
 
-/// Has somebody living taken anything whose name begins like this?
+/// Whether a living holder has any lease whose name has this prefix.
 pub fn any_held(tx: &Transaction<'_>, beginning: &str, now: Timestamp) -> Result<bool, DbError> {
     let mut rows =
         tx.prepare_cached("SELECT holder, pid, until FROM leases WHERE substr(name, 1, ?2) = ?1")?;
@@ -82,8 +82,8 @@ pub fn any_held(tx: &Transaction<'_>, beginning: &str, now: Timestamp) -> Result
     Ok(leases.contains(&true))
 }
 
-/// Holds on for another `life`; false if somebody else took it over meanwhile, and nothing may be done under it any
-/// more.
+/// Extends the lease by `life` from now. Returns false if another holder took it over; then nothing more may be done
+/// under it.
 #[must_use = "a lease that was taken over protects nothing"]
 pub fn renew(
     tx: &Transaction<'_>,
@@ -99,19 +99,19 @@ pub fn renew(
     Ok(!taken_over(tx, lease)?)
 }
 
-/// Has somebody else taken it? One that was given back and that nobody took since is not taken over.
+/// Whether another holder took the lease. One that was given back and that nobody took since does not count.
 pub fn taken_over(tx: &Transaction<'_>, lease: &Lease) -> Result<bool, DbError> {
     let mut row = tx.prepare_cached("SELECT 1 FROM leases WHERE name = ?1 AND holder <> ?2")?;
     Ok(row.exists(params![lease.name, lease.holder.0])?)
 }
 
-/// Whoever held it does not need it any more.
+/// Ends the lease `name`, whoever holds it.
 pub fn end(tx: &Transaction<'_>, name: &str) -> Result<(), DbError> {
     tx.prepare_cached("DELETE FROM leases WHERE name = ?1")?.execute([name])?;
     Ok(())
 }
 
-/// Is it still ours? It may have run out and gone to somebody else.
+/// Whether we still hold the lease. It may have expired and been taken by another holder.
 pub fn ours(tx: &Transaction<'_>, lease: &Lease) -> Result<bool, DbError> {
     let mut row = tx.prepare_cached("SELECT holder FROM leases WHERE name = ?1")?;
     let holder: Option<String> = row.query_row([&lease.name], |row| row.get(0)).optional()?;
@@ -128,22 +128,23 @@ fn until(now: Timestamp, life: SignedDuration) -> i64 {
     now.saturating_add(life).unwrap_or(now).as_millisecond()
 }
 
-/// This life of this process.
+/// The identity of this process; see [`life`].
 static LIFE: LazyLock<String> =
     LazyLock::new(|| life(std::process::id()).unwrap_or_else(|| UNKNOWN_LIFE.to_owned()));
-/// Where the system does not tell.
+/// Used where the system does not reveal it.
 const UNKNOWN_LIFE: &str = "?";
 
-/// What tells a process from the next one that gets its number: when it began, and since which start of the machine.
+/// Identifies a process beyond its pid, which is reused: its start time and the boot id.
 fn life(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before it may hold anything, blanks and parentheses too.
+    // The process name before it may contain anything, including spaces and parentheses.
     let began = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?;
     let machine = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     Some(format!("{began}-{}", machine.trim()))
 }
 
-/// Has whoever holds this still time, and is it there?
+/// Whether the holder in this row still counts: its process lives and the lease has not expired. In our own process
+/// only the registry counts.
 fn living(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<bool> {
     let (holder, pid, until): (String, i32, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
     let Ok(number) = u32::try_from(pid) else { return Ok(false) };
@@ -154,14 +155,14 @@ fn living(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<bool> {
     Ok(until > now.as_millisecond() && alive(pid) && may_be(of, life(number).as_deref()))
 }
 
-/// May the process that has a holder's number now be the holder itself? Where the system hides it (Android does, and
-/// `hidepid` on Linux), it counts as that: a lease that is believed too long ends by its time, but one that is taken from
-/// a living holder has things done twice.
+/// Whether the process that now has the holder's pid may be the holder itself. Where the system hides that (Android
+/// does, and `hidepid` on Linux), assume so: a lease that is honoured for too long expires, but one that is taken from
+/// a living holder causes work to be done twice.
 fn may_be(holder: &str, now: Option<&str>) -> bool {
     holder == UNKNOWN_LIFE || now.is_none_or(|now| now == holder)
 }
 
-/// A process that we may not signal is there all the same.
+/// Whether a process with this pid exists. One that we are not permitted to signal does.
 fn alive(pid: i32) -> bool {
     let Some(pid) = rustix::process::Pid::from_raw(pid) else { return false };
     rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
@@ -209,7 +210,7 @@ mod tests {
         checked.await.unwrap();
     }
 
-    /// What other processes hold: as long as they are there, are who they were, and have time.
+    /// Another process holds a lease while it lives, is still the same process, and the lease has not expired.
     #[tokio::test]
     async fn others_hold_it_while_they_live_and_have_time() {
         let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();

@@ -1,11 +1,12 @@
-//! Text as a person gets to see it: what cannot be seen, or would make text look like other text, is spelled out. Pure.
+//! Makes text safe to show to the user: invisible characters, and those that make text look like other text, are
+//! escaped. Pure.
 
-/// The text on one line, with everything that cannot be seen spelled out.
+/// The text on one line, with invisible characters escaped.
 pub fn visible(text: &str) -> String {
     spelled_out(&text.replace(['\n', '\r', '\t'], " "))
 }
 
-/// The text with everything that cannot be seen spelled out; line ends stay.
+/// The text with invisible characters escaped; line breaks stay.
 pub fn spelled_out(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for (c, hidden) in looked_at(text) {
@@ -18,13 +19,14 @@ pub fn spelled_out(text: &str) -> String {
     shown
 }
 
-/// So many blanks in a row, or so many of one character, are more than anybody writes in a sentence; and so many ends of
-/// lines leave more room than a paragraph needs.
+/// From this many blanks in a row, or repetitions of one character, a run is collapsed: no sentence has that many.
+/// [`EMPTY_LINES`] is the same for line breaks, of which a paragraph needs fewer.
 const RUN: usize = 20;
 const EMPTY_LINES: usize = 4;
 
-/// The text as it is shown where a yes is asked: spelled out, and long runs of blanks or of one character told by their
-/// number (`[2,000 spaces]`), so that nobody can push the question, or the rest of the text, off the screen.
+/// The text as it is shown where the user is asked for approval: invisible characters are escaped, and long runs of
+/// blanks or of one character are replaced by their count (`[2,000 spaces]`), so that nobody can push the question, or
+/// the rest of the text, off the screen.
 pub fn folded(text: &str) -> String {
     let mut shown = String::with_capacity(text.len().min(4_096));
     let (mut plain, mut rest) = (0, 0);
@@ -40,12 +42,12 @@ pub fn folded(text: &str) -> String {
     shown
 }
 
-/// As [`folded`], on one line.
+/// Like [`folded`], but on one line.
 pub fn folded_line(text: &str) -> String {
     folded(text).replace('\n', " ")
 }
 
-/// The bytes of the run that a text begins with, and how it is told if it is a long one.
+/// The length in bytes of the run that a text begins with, and the label that replaces it if it is long.
 fn run(text: &str) -> Option<(usize, Option<String>)> {
     let first = text.chars().next()?;
     let same = |c: char| c == first;
@@ -70,7 +72,7 @@ fn is_blank(c: char) -> bool {
     c.is_whitespace() || is_invisible(c)
 }
 
-/// A number as people write it: `2,000`.
+/// A number with thousands separators: `2,000`.
 pub fn thousands(count: usize) -> String {
     let digits = count.to_string();
     let mut shown = String::new();
@@ -83,13 +85,13 @@ pub fn thousands(count: usize) -> String {
     shown
 }
 
-/// Is there anything in it that cannot be seen?
+/// Whether the text contains invisible characters.
 pub fn hides_something(text: &str) -> bool {
     looked_at(text).any(|(_, hidden)| hidden)
 }
 
-/// Every character, and whether it cannot be seen. Joiners and variation selectors that make another picture of a picture
-/// can be seen by what they make; anywhere else they could spell out whole sentences that nobody reads.
+/// Every character, and whether it is invisible. Joiners and variation selectors within an emoji sequence count as
+/// visible, because they change how it looks; anywhere else they could encode whole sentences that nobody sees.
 fn looked_at(text: &str) -> impl Iterator<Item = (char, bool)> {
     let afters = text.chars().skip(1).map(Some).chain([None]);
     let mut before = Before::Other;
@@ -110,13 +112,13 @@ fn looked_at(text: &str) -> impl Iterator<Item = (char, bool)> {
     })
 }
 
-/// What stands before a character, as far as it decides whether the next can be seen.
+/// What kind of character came before, as far as it decides whether the next one is visible.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     Picture,
-    /// A picture, or a key, that was told how to look.
+    /// A picture or a key with a variation selector.
     Styled,
-    /// What the keys of a phone show.
+    /// A digit, `#` or `*`, which can become a keycap emoji.
     Key,
     Other,
 }
@@ -130,8 +132,8 @@ fn is_picture(c: char) -> bool {
     )
 }
 
-/// Control, zero-width, direction-changing, tag and selector characters, with which text can be made to look like other
-/// text or to say more than is seen.
+/// Whether this is a control, zero-width, direction-changing, tag or selector character. With these, text can be made
+/// to look like other text, or to contain more than is visible.
 pub fn is_invisible(c: char) -> bool {
     (c.is_control() && c != '\n')
         || matches!(
@@ -144,7 +146,7 @@ pub fn is_invisible(c: char) -> bool {
         )
 }
 
-/// JSON in which these characters are escaped: it means the same, and stays one line.
+/// Escapes the characters for which `which` is true in JSON; it means the same and stays on one line.
 pub fn escape_json(json: &str, which: fn(char) -> bool) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {

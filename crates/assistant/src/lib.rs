@@ -1,5 +1,5 @@
-//! What Kai knows and decides. A folder per feature; pure rules apart from stores; ports where the outside
-//! world begins. Nothing here knows a platform's API, a provider's JSON or a page.
+//! Kai's domain logic. Each feature has a folder; pure rules are separate from stores, and there are ports where the
+//! outside world begins. Nothing here depends on a platform's API, a provider's JSON or a page.
 
 pub mod access;
 pub mod agent;
@@ -35,7 +35,7 @@ pub mod untrusted;
 pub mod web;
 pub mod words;
 
-/// The tables of the features, in the order in which they are laid.
+/// The database migrations of all features, in the order in which they run.
 pub const MIGRATIONS: &[db::Migration] = &[
     settings::MIGRATION,
     memory::MIGRATION,

@@ -1,23 +1,24 @@
-//! Pure: a time as a model writes it and the moment that is meant, and a moment as people and scripts read it.
+//! Parses times as a model writes them, and formats times for people and scripts. Pure.
 
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-/// The years in which a calendar makes sense of a date.
+/// The years that are accepted as plausible.
 const YEARS: std::ops::RangeInclusive<i16> = 1970..=2199;
 
-/// A moment as local time with its offset, such as `2026-03-09T15:00:00+01:00`.
+/// Formats a time as local time with its offset, such as `2026-03-09T15:00:00+01:00`.
 pub fn local(at: Timestamp, zone: &TimeZone) -> String {
     stamp(&at.to_zoned(zone.clone()))
 }
 
-/// The same for a time that knows its zone.
+/// Like [`local`], for a time that has its zone.
 pub fn stamp(at: &Zoned) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
-/// A time with an offset is that moment; one without is meant in `zone`. `name` is what the sentence calls it.
+/// Parses a time. One without an offset or a time zone is local time in `zone`. `name` is the field's name in error
+/// messages.
 pub fn moment(name: &str, typed: &str, zone: &TimeZone) -> Result<Timestamp, String> {
     let pieces = pieces(name, typed)?;
     let Some(time) = pieces.time() else {
@@ -27,14 +28,15 @@ pub fn moment(name: &str, typed: &str, zone: &TimeZone) -> Result<Timestamp, Str
     let named = pieces.to_time_zone().map_err(|_| format!("The {name} names an unknown time zone."))?;
     let found = match (pieces.to_numeric_offset(), named) {
         (Some(offset), _) => offset.to_timestamp(local),
-        // A time that a clock change skips is moved on by it; of one that comes twice, the first is meant.
+        // A time that a clock change skips is moved forward by the length of the change; of a time that occurs twice,
+        // the first is used.
         (None, Some(named)) => named.to_timestamp(local),
         (None, None) => zone.to_timestamp(local),
     };
     found.map_err(|_| too_far(name))
 }
 
-/// A date with or without a time, in a year that makes sense.
+/// Parses a date, with or without a time, in a plausible year.
 pub fn pieces<'a>(name: &str, typed: &'a str) -> Result<Pieces<'a>, String> {
     let pieces = Pieces::parse(typed.trim()).map_err(|_| {
         format!("The {name} must be a date and time such as 2026-03-09T15:00 or 2026-03-09T15:00:00+01:00.")

@@ -1,6 +1,6 @@
-//! The bounded queues of what waits for the next heartbeat. The oldest gives way when one is full, and every drop is
-//! counted; only what was shown is forgotten, by a number that is never used twice. What arrived was shown, waits, was
-//! dropped or was cleared by the person, and is counted in one of these only.
+//! The bounded queues of items that wait for the next heartbeat. A full queue drops its oldest item and counts the
+//! drop. Only items that were shown are removed, by a sequence number that is never reused. Every item that arrived
+//! ends up as exactly one of shown, waiting, dropped or cleared by the user.
 
 use rusqlite::{Transaction, params};
 use serde::Serialize;
@@ -19,24 +19,24 @@ pub struct Queue(pub &'static str);
 
 pub const CAPACITY: u32 = 100;
 
-/// An entry and the number by which exactly it is forgotten.
+/// A waiting entry, with the sequence number by which it is removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting<E> {
     pub seq: i64,
     pub entry: E,
 }
 
-/// What to do with an entry whose identity waits already.
+/// What to do if an entry with the same identity is waiting already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Again {
-    /// It is the same thing: once is enough.
+    /// Keep the waiting entry: the new one is the same.
     Skip,
-    /// It has changed: the new one takes its place at the end, and a number of its own, so that whoever was shown
-    /// the old one does not forget the new one.
+    /// Replace it: the new entry goes to the end with a new sequence number, so that a run that showed the old entry
+    /// does not remove the new one.
     Renew,
 }
 
-/// Puts an entry at the end. Returns whether it is in the queue now because of this call.
+/// Appends an entry. Returns whether this call added it.
 pub fn push<E: Serialize>(
     tx: &Transaction<'_>,
     queue: Queue,
@@ -81,7 +81,8 @@ fn make_room(tx: &Transaction<'_>, queue: Queue) -> Result<(), DbError> {
     Ok(())
 }
 
-/// A heartbeat begins to show these. What an earlier one was showing when it died was not shown.
+/// Marks these entries as being shown by a heartbeat that begins. Marks of an earlier heartbeat that died are cleared:
+/// its entries were not shown.
 pub fn show(tx: &Transaction<'_>, queue: Queue, seqs: &[i64]) -> Result<(), DbError> {
     tx.execute("DELETE FROM pending_pushed WHERE queue = ?1", [queue.0])?;
     tx.execute("UPDATE pending SET showing = 0 WHERE queue = ?1 AND showing = 1", [queue.0])?;
@@ -91,7 +92,8 @@ pub fn show(tx: &Transaction<'_>, queue: Queue, seqs: &[i64]) -> Result<(), DbEr
     Ok(())
 }
 
-/// The heartbeat that showed these was answered: those that made room meanwhile were not dropped after all.
+/// Notes that the heartbeat that showed these entries was answered: those that the full queue dropped meanwhile no
+/// longer count as dropped.
 pub fn shown(tx: &Transaction<'_>, queue: Queue, seqs: &[i64]) -> Result<(), DbError> {
     let mut pushed =
         tx.prepare_cached("DELETE FROM pending_pushed WHERE queue = ?1 AND seq = ?2 RETURNING source")?;
@@ -104,7 +106,8 @@ pub fn shown(tx: &Transaction<'_>, queue: Queue, seqs: &[i64]) -> Result<(), DbE
     Ok(())
 }
 
-/// Everything that waits, oldest first. What a later Kai wrote and this one cannot read is left out, not lost.
+/// All waiting entries, oldest first. Entries that this version cannot read, because a later one wrote them, are left
+/// out but kept.
 pub fn waiting<E: DeserializeOwned>(tx: &Transaction<'_>, queue: Queue) -> Result<Vec<Waiting<E>>, DbError> {
     let mut rows = tx.prepare_cached("SELECT seq, entry FROM pending WHERE queue = ?1 ORDER BY seq")?;
     let rows = rows.query_map([queue.0], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
@@ -113,7 +116,7 @@ pub fn waiting<E: DeserializeOwned>(tx: &Transaction<'_>, queue: Queue) -> Resul
     Ok(rows.into_iter().filter_map(read).collect())
 }
 
-/// The entry of that identity, if it waits.
+/// The waiting entry with that identity, if there is one.
 pub fn find<E: DeserializeOwned>(
     tx: &Transaction<'_>,
     queue: Queue,
@@ -131,20 +134,21 @@ pub fn count(tx: &Transaction<'_>, queue: Queue) -> Result<u32, DbError> {
     Ok(row.query_row([queue.0], |row| row.get(0))?)
 }
 
-/// Forgets exactly these. One that was renewed meanwhile has another number and stays.
+/// Removes exactly these entries; returns how many there were. An entry that was replaced meanwhile has another number
+/// and stays.
 pub fn forget(tx: &Transaction<'_>, queue: Queue, shown: &[i64]) -> Result<usize, DbError> {
     let mut delete = tx.prepare_cached("DELETE FROM pending WHERE queue = ?1 AND seq = ?2")?;
     shown.iter().try_fold(0, |gone, seq| Ok(gone + delete.execute(params![queue.0, seq])?))
 }
 
-/// The person empties the queue, drops and all. Returns how many waited.
+/// Empties the queue and its drop counts for the user. Returns how many entries were waiting.
 pub fn clear(tx: &Transaction<'_>, queue: Queue) -> Result<usize, DbError> {
     tx.execute("DELETE FROM pending_dropped WHERE queue = ?1", [queue.0])?;
     tx.execute("DELETE FROM pending_pushed WHERE queue = ?1", [queue.0])?;
     Ok(tx.execute("DELETE FROM pending WHERE queue = ?1", [queue.0])?)
 }
 
-/// How many were dropped since this was last told, by source.
+/// How many entries were dropped since this was last reported, by source.
 pub fn dropped(tx: &Transaction<'_>, queue: Queue) -> Result<Vec<(String, u32)>, DbError> {
     let mut rows =
         tx.prepare_cached("SELECT source, count FROM pending_dropped WHERE queue = ?1 ORDER BY source")?;
@@ -152,8 +156,8 @@ pub fn dropped(tx: &Transaction<'_>, queue: Queue) -> Result<Vec<(String, u32)>,
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Forgets the drops that an answered heartbeat reported. What was dropped since it began stays counted, also if the person
-/// emptied the queue meanwhile.
+/// Subtracts the drops that an answered heartbeat reported. Drops since it began stay counted, even if the user cleared
+/// the queue meanwhile.
 pub fn forget_reported_drops(tx: &Transaction<'_>, queue: Queue) -> Result<(), DbError> {
     tx.execute(
         "UPDATE pending_dropped SET count = count - telling, telling = 0 WHERE queue = ?1",
@@ -163,7 +167,7 @@ pub fn forget_reported_drops(tx: &Transaction<'_>, queue: Queue) -> Result<(), D
     Ok(())
 }
 
-/// These were not dropped after all.
+/// Takes these back from the drop counts.
 fn not_dropped(tx: &Transaction<'_>, queue: Queue, drops: &[(String, u32)]) -> Result<(), DbError> {
     for (source, count) in drops {
         tx.execute(
@@ -233,7 +237,7 @@ mod tests {
         checked.await.unwrap();
     }
 
-    /// Whatever happens to a run, each thing that arrived counts once.
+    /// Whatever happens to a run, each entry that arrived counts once.
     #[tokio::test]
     async fn what_made_room_while_it_was_shown_is_dropped_only_if_the_run_was_not_answered() {
         let db = Db::in_memory(&[MIGRATION, SHOWING]).unwrap();
@@ -262,7 +266,7 @@ mod tests {
                 }
                 let dropped: u32 = dropped(tx, Q)?.iter().map(|(_, count)| count).sum();
                 assert_eq!(dropped, dropped_after, "{name}");
-                // The next run shows what is there now, and owes nothing to the one before.
+                // The next run starts afresh: the marks of the one before do not affect it.
                 show(tx, Q, &[])?;
                 shown(tx, Q, &seqs)?;
                 assert_eq!(

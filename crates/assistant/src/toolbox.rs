@@ -1,4 +1,4 @@
-//! Which tools there are now, and who decides: a tool's own switch, or the switch of its feature.
+//! The tools of this build, and whether each is enabled: by a switch of its own or by its features.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,30 +7,31 @@ use kai_llm::ToolSpec;
 use crate::settings::{self, MEMORY_ENABLED, SCHEDULING_ENABLED, Setting, Values};
 use crate::tool::AnyTool;
 
-/// All tools of this build, in the order in which a model is told of them.
+/// All tools of this build, in the order in which they are offered to a model.
 pub struct Toolbox {
     entries: Vec<Entry>,
-    /// What a model is told of each, made once: every request needs them all.
+    /// The spec of each tool, built once because every request needs them all.
     specs: OnceLock<Vec<ToolSpec>>,
-    /// Why it is kept from the machine, where it is.
+    /// Why the tools are isolated from this machine, if they are.
     apart: Option<&'static str>,
 }
 
+/// A tool, and what enables it.
 pub struct Entry {
     pub tool: Arc<dyn AnyTool>,
     pub governed: Governed,
 }
 
-/// Whose switch turns a tool on and off.
+/// Which setting enables a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Governed {
-    /// It has a switch of its own, and so a card in the settings.
+    /// The tool has a setting of its own, and a card on the settings page.
     OwnSwitch { on_by_default: bool },
-    /// It is there whenever its features are on.
+    /// The tool is enabled if all of these features are.
     Features(&'static [Feature]),
 }
 
-/// A feature whose switch governs several tools.
+/// A feature whose setting enables several tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feature {
     Memory,
@@ -63,7 +64,7 @@ impl Feature {
 }
 
 impl Entry {
-    /// Did the person leave it on?
+    /// Whether the user's settings enable the tool.
     pub fn enabled(&self, values: &Values) -> bool {
         match self.governed {
             Governed::OwnSwitch { on_by_default } => {
@@ -73,7 +74,8 @@ impl Entry {
         }
     }
 
-    /// The command that turns it on. Of the features that govern a tool, it is the first that is off, if one is.
+    /// The command that enables the tool. If several features govern it, the command for the first one that is
+    /// disabled.
     pub fn turned_on_by(&self, values: &Values) -> String {
         match self.governed {
             Governed::OwnSwitch { .. } => format!("kai tools enable {}", self.tool.name()),
@@ -100,13 +102,13 @@ impl Toolbox {
         Self { entries, specs: OnceLock::new(), apart: None }
     }
 
-    /// A toolbox that is kept from the machine on purpose: what its tools lack there is for nobody to install.
+    /// Isolates the tools from this machine (the demo does). `why` then replaces advice on what to install.
     #[must_use]
     pub fn apart(self, why: &'static str) -> Self {
         Self { apart: Some(why), ..self }
     }
 
-    /// What a tool cannot do without and is not there, with what to do about it.
+    /// What the tool needs but does not have, with what to do about it.
     pub fn lacks(&self, entry: &Entry) -> Option<String> {
         let lacks = entry.tool.lacks()?;
         let of_machine = matches!(entry.governed, Governed::OwnSwitch { .. });
@@ -115,7 +117,7 @@ impl Toolbox {
 
     /// Why a model is not offered this tool now, with what to do about it.
     pub fn why_not(&self, entry: &Entry, values: &Values) -> Option<String> {
-        // What is lacking comes first: turning the tool on would not help.
+        // Checked first: enabling a tool does not help while something is missing.
         self.lacks(entry).or_else(|| {
             let (name, command) = (entry.tool.name(), entry.turned_on_by(values));
             let off = !entry.enabled(values);
@@ -127,18 +129,18 @@ impl Toolbox {
         &self.entries
     }
 
-    /// The settings that the tools bring with them.
+    /// The settings of all tools.
     pub fn settings(&self) -> impl Iterator<Item = Setting> {
         self.entries.iter().flat_map(Entry::settings)
     }
 
-    /// Has the tools that are on ask the outside whether they can be used; those asked just now do not ask again.
+    /// Lets the enabled tools check whether they can be used; one that has checked just now does not check again.
     pub async fn probe_access(&self, values: &Values) {
         let on = self.entries.iter().filter(|entry| entry.enabled(values));
         futures_util::future::join_all(on.map(|entry| entry.tool.probe_access())).await;
     }
 
-    /// What a model is offered now.
+    /// The tools that are offered to a model now.
     pub fn offered(&self, values: &Values) -> Vec<ToolSpec> {
         let specs = self.specs.get_or_init(|| self.entries.iter().map(|entry| entry.tool.spec()).collect());
         let all = self.entries.iter().zip(specs);
@@ -149,7 +151,7 @@ impl Toolbox {
         self.entries.iter().any(|entry| entry.tool.name() == name)
     }
 
-    /// The tool of that name, if it may be used now.
+    /// The tool of that name or alias if it can be used now; the error says why not.
     pub fn usable(&self, name: &str, values: &Values) -> Result<&dyn AnyTool, String> {
         let called = |entry: &&Entry| entry.tool.name() == name || entry.tool.aliases().contains(&name);
         let entry = self.entries.iter().find(called);

@@ -1,16 +1,16 @@
-//! The words people read that are not the model's: names and descriptions, by key, from one file a language.
+//! Translated names and descriptions for the user interface, by key, from text files per language.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// One language's words.
+/// The texts of one language, by key.
 #[derive(Debug)]
 pub struct Words(BTreeMap<&'static str, &'static str>);
 
 static ENGLISH: LazyLock<Words> = LazyLock::new(|| {
     Words::parse(&[
         include_str!("../words/en.txt"),
-        // In files of their own, because the store edition must not even hold the names.
+        // In separate files, because the store edition must not even contain these names.
         #[cfg(feature = "notifications")]
         include_str!("../words/en.notifications.txt"),
         #[cfg(feature = "sms")]
@@ -28,7 +28,7 @@ static GERMAN: LazyLock<Words> = LazyLock::new(|| {
 });
 
 impl Words {
-    /// The words for a language or a locale such as `de_AT.UTF-8`; English where we have no others.
+    /// The texts for a language or a locale such as `de_AT.UTF-8`; English if there are none for it.
     pub fn of(locale: &str) -> &'static Self {
         match locale.split(['_', '.', '-', '@']).next() {
             Some("de") => &GERMAN,
@@ -36,7 +36,7 @@ impl Words {
         }
     }
 
-    /// The words of the language that the setting `language` names, where "system" means the locale's.
+    /// The texts for the value of the setting `language`, where "system" means the locale.
     pub fn chosen(language: &str, locale: &str) -> &'static Self {
         Self::of(if language == "system" { locale } else { language })
     }
@@ -46,12 +46,12 @@ impl Words {
         Self(lines.filter_map(|line| line.split_once('=')).map(|(k, v)| (k.trim(), v.trim())).collect())
     }
 
-    /// The word for `key`; a missing one shows its key, which is ugly but never wrong.
+    /// The text for `key`. If it is missing, the key itself: ugly, but never wrong.
     pub fn get<'a>(&'a self, key: &'a str) -> &'a str {
         self.0.get(key).copied().unwrap_or(key)
     }
 
-    /// A tool that nobody here knows is shown by the name it was called by.
+    /// The name of a tool; an unknown tool is shown under the name it was called by.
     pub fn tool_name(&self, tool: &str) -> String {
         self.0.get(format!("tool.{tool}").as_str()).map_or_else(|| tool.to_owned(), |name| (*name).to_owned())
     }

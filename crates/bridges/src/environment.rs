@@ -1,5 +1,5 @@
-//! What programs that Kai starts find in their environment: what they need by name, and nothing else. Kai's own
-//! environment may hold keys of models.
+//! The environment of programs that Kai starts: only the variables listed here, because Kai's own environment may
+//! contain API keys.
 
 use std::ffi::{OsStr, OsString};
 
@@ -7,8 +7,8 @@ use std::ffi::{OsStr, OsString};
 #[derive(Debug, Clone, Default)]
 pub struct Environment(Vec<(OsString, OsString)>);
 
-/// Where programs, files and words are; the desktop session; what a browser or mail program that is opened by
-/// `xdg-open` needs to appear and be typed into.
+/// Paths and locale; the desktop session; and what a browser or mail program opened by `xdg-open` needs for its
+/// display and input methods.
 const NAMES: [&str; 35] = [
     "PATH",
     "HOME",
@@ -38,10 +38,10 @@ const NAMES: [&str; 35] = [
     "QT_QPA_PLATFORMTHEME",
     "QT_SCALE_FACTOR",
     "MOZ_ENABLE_WAYLAND",
-    // Windows opens things for a Linux that runs in it.
+    // Needed under WSL, where Windows opens things for Linux.
     "WSL_DISTRO_NAME",
     "WSL_INTEROP",
-    // Termux, and Android's own programs that its scripts call.
+    // Needed by Termux, and by Android's own programs that its scripts call.
     "PREFIX",
     "BOOTCLASSPATH",
     "DEX2OATBOOTCLASSPATH",
@@ -49,14 +49,15 @@ const NAMES: [&str; 35] = [
     "EXTERNAL_STORAGE",
 ];
 
-/// Whole families of them.
+/// Prefixes of variables that are passed on.
 const FAMILIES: [&str; 4] = ["LC_", "XDG_", "TERMUX_", "ANDROID_"];
 
-/// Without these, Termux's programs do not find their own system; elsewhere they change what a program does.
+/// Passed on in Termux only: its programs need them to find their own system, but elsewhere they change what a
+/// program does.
 const IN_TERMUX: [&str; 2] = ["LD_PRELOAD", "LD_LIBRARY_PATH"];
 
 impl Environment {
-    /// What of these variables is passed on.
+    /// Selects the variables to pass on.
     pub fn of(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let variables: Vec<_> = variables.into_iter().collect();
         let in_termux = variables.iter().any(|(name, _)| name == "TERMUX_VERSION");

@@ -1,5 +1,5 @@
-//! The outside world behind the assistant's ports. Only this crate and the binary know what platform they
-//! run on.
+//! Implements the assistant's ports for each platform. Only this crate and the binary know which platform they run
+//! on.
 
 #[cfg(target_os = "linux")]
 pub mod desktop;

@@ -1,4 +1,5 @@
-//! Starts the platform's own programs: never through a shell, never with our terminal, never for ever.
+//! Runs the platform's own programs: never through a shell, never on our terminal, and never waiting without a
+//! timeout.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -14,14 +15,14 @@ use tokio::process::{Child, Command};
 
 use crate::environment::Environment;
 
-/// Why a program did not do what it was started for. Each holds a sentence without its end.
+/// Why a program failed. Each variant holds a sentence without its full stop.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Failed {
-    /// It is not on this machine.
+    /// It is not installed.
     Absent(String),
-    /// It did not start, or said by itself that it failed.
+    /// It did not start, or it reported a failure itself.
     Refused(String),
-    /// It was stopped on its way, so what it was started for may have happened.
+    /// It was interrupted, so it may still have done what it was started for.
     CutShort(String),
 }
 
@@ -33,23 +34,23 @@ impl Failed {
     }
 }
 
-/// On what terms a program runs.
+/// Timeout, output limit and input of a program.
 pub(crate) struct Terms<'a> {
     pub(crate) patience: Duration,
-    /// A program that prints more bytes is stopped: half an answer is none.
+    /// A program that prints more bytes is killed, because half an answer is useless.
     pub(crate) longest_answer: u64,
-    /// What it reads; `None` is an empty input.
+    /// The program's input; `None` for none.
     pub(crate) input: Option<&'a str>,
 }
 
 impl Terms<'_> {
-    /// A short answer, and nothing to read.
+    /// No input, and a short answer.
     pub(crate) fn within(patience: Duration) -> Self {
         Self { patience, longest_answer: SHORT_ANSWER, input: None }
     }
 }
 
-/// A program, and all that it finds in its environment.
+/// A program and its complete environment.
 #[derive(Clone, Copy)]
 pub(crate) struct Start<'a> {
     pub(crate) program: &'a Path,
@@ -57,14 +58,14 @@ pub(crate) struct Start<'a> {
 }
 
 const SHORT_ANSWER: u64 = 64 * 1024;
-/// A program that opens something and has not failed by now is on its way.
+/// A launched program that has not failed by now is assumed to have worked.
 #[cfg(target_os = "linux")]
 const FIRST_STEPS: Duration = Duration::from_secs(3);
-/// A shell ends with this and the signal's number if what it ran was killed.
+/// A shell exits with this plus the signal's number if the command it ran was killed.
 const KILLED: i32 = 128;
 
-/// Runs a program to its end and returns what it printed. When its time has passed, or the caller has gone, it is
-/// killed with everything it started.
+/// Runs a program to its end and returns its output. If it times out or the caller goes away, it is killed together
+/// with everything it started.
 pub(crate) async fn run<A: AsRef<OsStr>>(
     start: Start<'_>,
     args: &[A],
@@ -72,7 +73,7 @@ pub(crate) async fn run<A: AsRef<OsStr>>(
 ) -> Result<String, Failed> {
     let (mut command, program) = (prepared(start, args), start.program);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    // Scripts that forget to quote an argument would find our files in it.
+    // A script that forgets to quote an argument could expand it to the names of our files.
     command.current_dir("/");
     let input = terms.input.map(Input::lying_ready).transpose().map_err(|e| failed(program, &e))?;
     if let Some(input) = &input {
@@ -90,23 +91,23 @@ pub(crate) async fn run<A: AsRef<OsStr>>(
     ended.judged(&name(program), terms)
 }
 
-/// How a program came to its end.
+/// How a program ended.
 struct Ended {
     status: ExitStatus,
     out: String,
     err: String,
-    /// Did it read all that it was told?
+    /// Whether it read all of its input.
     listened: bool,
 }
 
 impl Ended {
     fn judged(self, name: &str, terms: &Terms<'_>) -> Result<String, Failed> {
         match self.status.code() {
-            // Termux's own client ends well when it could not even reach the app, and only complains.
+            // Termux's own client exits with 0 even when it could not reach the app, and only prints an error.
             Some(0) if terms.input.is_some() && !self.err.trim().is_empty() => {
                 Err(Failed::CutShort(format!("{name} said: {}", self.said())))
             }
-            // One that has something to say need not have listened: it may say why it will not.
+            // A program that printed something need not have read its input: it may say why it refuses.
             Some(0) if self.listened || !self.out.trim().is_empty() => Ok(self.out),
             Some(0) => Err(Failed::CutShort(format!("{name} ended before it had read everything"))),
             Some(code) if code <= KILLED => Err(Failed::Refused(format!("{name} failed: {}", self.said()))),
@@ -129,10 +130,10 @@ async fn end_of(child: &mut Child, terms: &Terms<'_>, input: Option<Input>) -> R
     Ok(Ended { status, out, err, listened: input.is_none_or(|mut input| input.was_read()) })
 }
 
-/// What a program reads. It lies ready, whole, before the program starts: into a pipe it would be written afterwards,
-/// and if we died in between, the program would take nothing for the text that a person has seen and send that.
+/// A program's input. It is complete before the program starts. With a pipe it would be written afterwards, and if we
+/// died in between, the program would take an empty input for the text the user approved and send that.
 struct Input {
-    /// In memory alone; its place is shared with the program.
+    /// Exists only in memory. Its read position is shared with the program.
     file: File,
     length: u64,
 }
@@ -149,14 +150,14 @@ impl Input {
         self.file.try_clone().map(Stdio::from)
     }
 
-    /// To its end?
+    /// Whether the program has read to the end.
     fn was_read(&mut self) -> bool {
         self.file.stream_position().is_ok_and(|place| place >= self.length)
     }
 }
 
-/// Starts a program that outlives us, with these variables besides the usual ones. A failure within its first steps is
-/// told.
+/// Starts a program that outlives us, with `variables` added to its environment. Returns an error if it fails within
+/// the first seconds.
 #[cfg(target_os = "linux")]
 pub(crate) async fn launch<A: AsRef<OsStr>>(
     start: Start<'_>,
@@ -176,8 +177,8 @@ pub(crate) async fn launch<A: AsRef<OsStr>>(
     }
 }
 
-/// In a process group of its own, so that it can be killed whole and our Ctrl-C does not reach it; and with nothing of
-/// our environment but what it is given.
+/// Prepares a command with only the given environment, in its own process group, so that the whole group can be
+/// killed and our Ctrl-C does not reach it.
 fn prepared<A: AsRef<OsStr>>(start: Start<'_>, args: &[A]) -> Command {
     let mut command = Command::new(start.program);
     command.env_clear().envs(start.environment.variables());
@@ -192,7 +193,7 @@ fn pid(child: &Child) -> Option<Pid> {
 async fn text(from: Option<impl AsyncRead + Unpin>, longest: u64) -> Result<String, String> {
     let mut bytes = vec![];
     if let Some(from) = from {
-        // What was read before a failure is all there is.
+        // After a read error, what was read so far is the output.
         drop(from.take(longest + 1).read_to_end(&mut bytes).await);
     }
     if bytes.len() as u64 > longest {
@@ -210,19 +211,19 @@ fn name(program: &Path) -> String {
     program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// Kills the whole group unless the program has come to its end.
+/// Kills the process group when dropped, unless the program has already ended.
 struct Group(Option<Pid>);
 
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(leader) = self.0 {
-            // It may just have ended by itself.
+            // It may have ended by itself just now.
             let _ = kill_process_group(leader, Signal::KILL);
         }
     }
 }
 
-/// A folder of programs that a test wrote.
+/// A folder of scripts that act as programs in tests.
 #[cfg(test)]
 pub(crate) mod fake {
     use std::io::Write;
@@ -240,12 +241,12 @@ pub(crate) mod fake {
             self.0.path().to_owned()
         }
 
-        /// A program that runs `script`; `$LOG` in it is a file that [`Programs::log`] reads.
+        /// Writes a program that runs `script`, in which `$LOG` is a file that [`Programs::log`] reads.
         pub(crate) fn write(&self, name: &str, script: &str) -> PathBuf {
             let path = self.0.path().join(name);
             let text = format!("#!/bin/sh\nLOG='{}'\n{script}\n", self.0.path().join("log").display());
-            // Another process writes it: a fork of a neighbouring test must not hold it open for writing when we
-            // start it.
+            // Another process writes the file. Otherwise a fork in a parallel test could hold it open for writing
+            // when we start it.
             let mut writer = Command::new("sh")
                 .args(["-c", "cat > \"$0\" && chmod 755 \"$0\""])
                 .arg(&path)
@@ -262,7 +263,7 @@ pub(crate) mod fake {
         }
     }
 
-    /// Writes each argument on a line of its own.
+    /// Logs each argument on its own line.
     pub(crate) const NOTE_ARGUMENTS: &str = r#"for a in "$@"; do printf '%s\n' "$a" >> "$LOG"; done"#;
 }
 
@@ -283,7 +284,7 @@ mod tests {
         super::launch(Start { program, environment: &Environment::default() }, args, &[]).await
     }
 
-    /// A test's own environment is not empty: cargo names its folder, its version and much more there.
+    /// The test's own environment is not empty: cargo sets its folder, its version and much more.
     #[tokio::test]
     async fn a_program_finds_only_what_it_is_given() {
         let programs = Programs::new();
@@ -340,7 +341,7 @@ mod tests {
         }
     }
 
-    /// Killed between the start of a program and the first byte, we would leave it with an empty pipe.
+    /// With a pipe, if we were killed between starting the program and writing to it, it would read an empty input.
     #[tokio::test]
     async fn what_a_program_is_told_is_there_before_it_starts() {
         let programs = Programs::new();
@@ -353,7 +354,7 @@ mod tests {
     #[tokio::test]
     async fn a_program_that_does_not_listen_is_judged_by_its_end() {
         let programs = Programs::new();
-        // More than a pipe holds, so that writing it cannot succeed unread.
+        // More than a pipe can buffer, so that writing cannot succeed without a reader.
         let long = "x".repeat(1024 * 1024);
         let terms = Terms { input: Some(&long), ..PATIENT };
         for (script, expected) in [
@@ -399,7 +400,7 @@ mod tests {
         assert_eq!(programs.log(), "done\n");
     }
 
-    /// Has the process ended (a dead one that nobody has collected counts)?
+    /// Waits until the process has ended; a zombie counts as ended.
     async fn gone(pid: &str) -> bool {
         for _ in 0..100 {
             let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

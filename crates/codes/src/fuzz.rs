@@ -1,11 +1,11 @@
-//! What holds for any message: a code that was found is nowhere in the redacted text, and redacting again finds nothing
-//! more.
+//! Checks properties that hold for any message: a code that was found does not occur in the redacted text, and
+//! redacting again finds nothing more.
 
 use std::ops::Range;
 
 use crate::{find, redact};
 
-/// Checks it for any bytes, read as a message.
+/// Fuzz target: checks any bytes as a message.
 pub fn message(bytes: &[u8]) {
     check(&String::from_utf8_lossy(bytes));
 }
@@ -21,7 +21,7 @@ fn check(text: &str) {
     assert_eq!(redact(&shown), shown);
 }
 
-/// Every place where the code stands and is no part of a longer number.
+/// Every place where the code occurs and is not part of a longer number.
 pub(crate) fn places(text: &str, code: &str) -> Vec<Range<usize>> {
     let is_free = |at: &usize| {
         let before = text[..*at].chars().next_back().is_some_and(|c| c.is_ascii_digit());
@@ -40,7 +40,7 @@ mod tests {
 
     use super::*;
 
-    /// All messages of all sets.
+    /// All messages of all test sets.
     fn messages() -> Vec<String> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora");
         let sets = fs::read_dir(folder).unwrap().map(|set| fs::read_to_string(set.unwrap().path()).unwrap());

@@ -13,12 +13,12 @@ const FAR: usize = 14;
 
 const VOWELS: &str = "AEIOUYАЕИОУЫЭЮЯІЇ";
 
-/// How doubtful numbers are judged.
+/// How to treat numbers that could be a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// By the words around them.
+    /// Judge them by the words around them.
     Judge,
-    /// All of them are codes.
+    /// Treat all of them as codes.
     TakeAll,
 }
 
@@ -34,21 +34,21 @@ pub(crate) fn judge(text: &str, patience: Patience) -> Vec<Range<usize>> {
     (0..tokens.len()).filter(is_new).map(|at| tokens[at].start..tokens[at].end).collect()
 }
 
-/// What a number is named as.
+/// What a number's name says it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Name {
     Code,
     Other,
 }
 
-/// What stands between a name and the number after it.
+/// What is between a name and a number.
 #[derive(Debug, Default, Clone, Copy)]
 struct Gap {
     words: usize,
     comma: bool,
-    /// How many of the words stand between the number and the first comma.
+    /// How many of the words are between the number and the comma nearest to it.
     until_comma: usize,
-    /// How many of the words stand between the number and the last comma.
+    /// How many of the words are between the number and the comma farthest from it.
     until_last: usize,
     number: bool,
     /// The roles of all the words.
@@ -65,17 +65,18 @@ impl Gap {
         (self.words, self.seen) = (self.words + weight, self.seen.and(roles));
     }
 
-    /// Is a name on the other side near enough to name the number? Not if one is told to enter it: 番号を入力：4821.
+    /// Whether a name on the other side of the gap is close enough to name the number. Not if the words say to enter
+    /// it: 番号を入力：4821.
     fn names_at_hand(self) -> bool {
         self.words <= 2 && !self.comma && !self.seen.any(Roles::ENTER)
     }
 }
 
-/// A message while its numbers are judged, from left to right.
+/// A message whose numbers are judged from left to right.
 struct Reader<'a> {
     text: &'a str,
     tokens: &'a [Token],
-    /// Which tokens were found to be codes; filled from left to right.
+    /// Which tokens are codes; filled from left to right.
     secret: Vec<bool>,
 }
 
@@ -120,7 +121,8 @@ impl Reader<'_> {
             || self.is_sender(at)
     }
 
-    /// No name stands before it in its sentence, but one after it or in another sentence.
+    /// Whether a name after the number or in another sentence makes it a code. Called if no name precedes it in its own
+    /// sentence.
     fn is_named(&self, at: usize) -> bool {
         self.is_named_after(at)
             || self.stands_alone(at)
@@ -130,7 +132,8 @@ impl Reader<'_> {
             || self.continues(at)
     }
 
-    /// No name need be said: one is to enter it, to hide it, to log in or to open something with it.
+    /// Whether a number without any name is meant as a code: the reader is to enter it, hide it, log in or open
+    /// something with it.
     fn is_meant(&self, at: usize) -> bool {
         self.is_entered(at)
             || self.is_login(at)
@@ -162,13 +165,13 @@ impl Reader<'_> {
         self.tokens.get(at).is_some_and(|token| token.glued)
     }
 
-    /// How many words a word counts for: a long run without blanks is several.
+    /// How many words a token counts for: a long run without spaces counts as several, and small words as none.
     fn weight(&self, at: usize) -> usize {
         let light = Roles::LINK.and(Roles::IS).and(Roles::AND).and(Roles::OWNER);
         if self.roles(at).any(light) { 0 } else { 1 + (self.tokens[at].end - self.tokens[at].start) / 24 }
     }
 
-    /// The nearest token before this one that is no quote, bracket or picture.
+    /// The nearest token before this one that is not a quote, bracket or emoji.
     fn before(&self, at: usize) -> Option<usize> {
         (0..at).rev().take(REACH).find(|i| !matches!(self.kind(*i), Kind::Quote | Kind::Sign))
     }
@@ -177,7 +180,7 @@ impl Reader<'_> {
         (at + 1..self.tokens.len()).take(REACH).find(|i| !matches!(self.kind(*i), Kind::Quote | Kind::Sign))
     }
 
-    /// Four digits that could be a time of day or a year, or two such with a hyphen: `0900-1700`.
+    /// Whether this could be a time of day or a year, or a range of them: `0900-1700`.
     fn is_like_time(&self, at: usize) -> bool {
         let is_like = |part: &str| {
             let value = value(part);
@@ -187,23 +190,24 @@ impl Reader<'_> {
         self.written(at).split('-').all(is_like)
     }
 
-    /// `BA2490`: two letters and a few digits.
+    /// Whether this looks like a flight number: two letters and a few digits, as in `BA2490`.
     fn is_like_flight(&self, at: usize) -> bool {
         let written = self.written(at);
         let letters = written.chars().take_while(|c| c.is_alphabetic()).count();
         letters == 2 && written.chars().skip(2).all(is_digit) && written.chars().count() <= 6
     }
 
-    /// `OUTILS24`: a word and one or two digits.
+    /// Whether this looks like a brand or a slogan: a word and one or two digits, as in `OUTILS24`.
     fn is_like_brand(&self, at: usize) -> bool {
         let letters = self.written(at).chars().take_while(|c| c.is_alphabetic()).count();
         let digits = self.written(at).chars().skip(letters);
         letters >= 3 && digits.clone().count() <= 2 && digits.clone().all(is_digit)
     }
 
-    // ── By its form alone ───────────────────────────────────────────────────────────────────────────────────────────
+    // ── Decided by form alone ───────────────────────────────────────────────────────────────────────────────────────
 
-    /// `@example.com #482913`, as browsers read it: the last line of a message that is bound to a site.
+    /// Whether the number is bound to a website by the format that browsers read, in the last line of a message:
+    /// `@example.com #482913`.
     fn is_bound_to_site(&self, at: usize) -> bool {
         let line = (0..at).rev().take(REACH).take_while(|i| !matches!(self.kind(*i), Kind::Line)).last();
         line.is_some_and(|first| self.written(first) == "@")
@@ -211,7 +215,7 @@ impl Reader<'_> {
             && self.written(at - 1) == "#"
     }
 
-    /// `2244#`, as one types it at a door.
+    /// Whether the number is written as typed at a door: `2244#`.
     fn is_keyed(&self, at: usize) -> bool {
         let more = self.is_glued(at + 2) && matches!(self.kind(at + 2), Kind::Word(_) | Kind::Number(_));
         let ends = self.is_glued(at + 1) && self.written(at + 1) == "#" && !more;
@@ -219,10 +223,10 @@ impl Reader<'_> {
         self.form(at) == Some(Form::Digits) && ends && door()
     }
 
-    // ── No code ─────────────────────────────────────────────────────────────────────────────────────────────────────
+    // ── Not a code ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// A unit after the number. One of a single character must stand alone or stick to the number, or it is the
-    /// beginning of another word.
+    /// Whether a unit follows the number, or a street. A unit of one character must stand alone or be attached to the
+    /// number; otherwise it is the start of another word.
     fn is_amount(&self, at: usize) -> bool {
         let unit = at + 1;
         if !self.roles(unit).any(Roles::UNIT) {
@@ -233,12 +237,12 @@ impl Reader<'_> {
         !(short && apart && self.is_glued(unit + 1) && matches!(self.kind(unit + 1), Kind::Word(_)))
     }
 
-    /// "2200 Oak Street"
+    /// Whether a street name starts here, as in "2200 Oak Street".
     fn is_street(&self, name: usize) -> bool {
         self.is_capital(name) && self.is_capital(name + 1) && self.roles(name + 1).any(Roles::PLACE)
     }
 
-    /// "PIN code 560034, Koramangala": what India calls its postal codes, where an address is told.
+    /// Whether this is an Indian postal code in an address: "PIN code 560034, Koramangala".
     fn is_postal(&self, at: usize) -> bool {
         let named = self.before(at).is_some_and(|name| {
             let pincode = self.written(name).eq_ignore_ascii_case("pincode");
@@ -249,7 +253,8 @@ impl Reader<'_> {
         named && six && self.is_near(at, Roles::PLACE)
     }
 
-    /// `SAVE20` where a discount is spoken of, or where it is a word that one can say.
+    /// Whether this is a discount code such as `SAVE20`: the message mentions a discount, or the letters form a
+    /// pronounceable word.
     fn is_slogan(&self, at: usize) -> bool {
         let written = self.written(at);
         let letters = written.chars().take_while(|c| c.is_alphabetic()).count();
@@ -261,7 +266,7 @@ impl Reader<'_> {
         like && (spoken || (from..to).any(deal))
     }
 
-    /// "The code for room 1204: 4821": the number tells what the code is of, and the code follows.
+    /// Whether the number only says what the code is for, and the code follows: "The code for room 1204: 4821".
     fn hands_over(&self, at: usize) -> bool {
         let plain = |i: &usize| match self.kind(*i) {
             Kind::Word(roles) => !roles.any(Roles::NAME),
@@ -275,7 +280,7 @@ impl Reader<'_> {
         !self.is_told(at) && last.is_some_and(|i| tells(i) && follows(i))
     }
 
-    /// "Pin 2026 on your calendar", "to pin 4500 leaflets": the verb, not the number.
+    /// Whether "pin" before the number is the verb: "Pin 2026 on your calendar", "to pin 4500 leaflets".
     fn is_pinned(&self, at: usize) -> bool {
         let Some(pin) = self.before(at).filter(|i| matches!(self.written(*i), "Pin" | "pin")) else {
             return false;
@@ -289,7 +294,7 @@ impl Reader<'_> {
         (asked || begins) && (onto || thing) && !self.is_guarded(at)
     }
 
-    /// "Text CODE to 82000"
+    /// Whether the number is one to send a message to: "Text CODE to 82000".
     fn is_addressed(&self, at: usize) -> bool {
         const TO: [&str; 14] =
             ["to", "an", "al", "au", "a", "naar", "para", "na", "на", "til", "till", "ke", "la", "στο"];
@@ -302,7 +307,8 @@ impl Reader<'_> {
         to.is_some_and(|to| around(to).any(|i| self.roles(i).any(Roles::SEND)))
     }
 
-    /// "the phone ending in 4471", "4471 ile biten": the end of a longer number, unless a code is named in between.
+    /// Whether this is the end of a longer number: "the phone ending in 4471", "4471 ile biten". Not if a code is named
+    /// in between.
     fn is_tail(&self, at: usize) -> bool {
         let inside =
             |i: &usize| !matches!(self.kind(*i), Kind::Stop | Kind::Line | Kind::Comma | Kind::Number(_));
@@ -314,7 +320,7 @@ impl Reader<'_> {
         self.is_short(at) && (is(nearest) || is(behind) && !self.is_told(at))
     }
 
-    /// "1930 पर कॉल करें", "1410までお電話ください": one is to call it.
+    /// Whether the number is one to call: "1930 पर कॉल करें", "1410までお電話ください".
     fn is_called(&self, at: usize) -> bool {
         let inside = |i: &usize| !matches!(self.kind(*i), Kind::Stop | Kind::Line | Kind::Comma);
         let mut after = (at + 1..self.tokens.len()).take(4).take_while(inside);
@@ -322,15 +328,15 @@ impl Reader<'_> {
         few && after.any(|i| self.roles(i).any(Roles::CALLED))
     }
 
-    /// "The code comes from 57575": who sends it. What opens a lock or is typed in is no sender.
+    /// Whether the number is the sender of a code: "The code comes from 57575".
     fn is_sender(&self, at: usize) -> bool {
         self.form(at) == Some(Form::Digits) && self.before(at).is_some_and(|i| self.roles(i).any(Roles::FROM))
     }
 
-    // ── At the end of what it is told with ──────────────────────────────────────────────────────────────────────────
+    // ── At the end of its sentence ──────────────────────────────────────────────────────────────────────────────────
 
-    /// "OTP for your payment of 64.99 at Shop 3217 is 771290.": the last word of a sentence that is about a code or that
-    /// tells to enter something, whatever other numbers it holds.
+    /// Whether the number concludes a sentence that is about a code or says to enter something, whatever other numbers
+    /// the sentence contains: "OTP for your payment of 64.99 at Shop 3217 is 771290."
     fn concludes(&self, at: usize) -> bool {
         let plain = matches!(self.form(at), Some(Form::Digits | Form::Mixed));
         if !plain || self.is_like_time(at) || !self.ends_sentence(at) {
@@ -344,7 +350,7 @@ impl Reader<'_> {
                 Kind::Line => return false,
                 Kind::Stop if !self.is_midway(i) => return false,
                 Kind::Number(_) => numbered = true,
-                // "the order number is 55512": it names this one.
+                // "the order number is 55512": "order number" names this number.
                 Kind::Word(_) if roles.any(Roles::NO_CODE) && !roles.any(Roles::ENTER) && !numbered => {
                     return false;
                 }
@@ -358,7 +364,7 @@ impl Reader<'_> {
         false
     }
 
-    /// What leads to the number: "is", or a colon, with the number perhaps on a line of its own.
+    /// The token that introduces the number: "is" or a colon. After a colon the number may be on its own line.
     fn lead(&self, at: usize) -> Option<usize> {
         let before = (0..at)
             .rev()
@@ -369,7 +375,7 @@ impl Reader<'_> {
         leads.then_some(before)
     }
 
-    /// "am 12.06. um 14:30": the point belongs to the date.
+    /// Whether this stop belongs to a date: "am 12.06. um 14:30".
     fn is_midway(&self, stop: usize) -> bool {
         let small = |i: usize| self.written(i).chars().next().is_some_and(char::is_lowercase);
         stop > 0
@@ -378,16 +384,16 @@ impl Reader<'_> {
             && small(stop + 1)
     }
 
-    /// Another number of the sentence is the one that is told.
+    /// Whether a later number in the sentence is the one that concludes it.
     fn is_concluded_later(&self, at: usize) -> bool {
         let inside = |i: &usize| !matches!(self.kind(*i), Kind::Stop | Kind::Line);
         let rest = (at + 1..self.tokens.len()).take(REACH).take_while(inside);
         rest.filter(|i| self.form(*i).is_some()).any(|i| self.concludes(i))
     }
 
-    // ── A name before it ────────────────────────────────────────────────────────────────────────────────────────────
+    // ── A name before the number ────────────────────────────────────────────────────────────────────────────────────
 
-    /// The name that stands before the number in its sentence and has no other number yet.
+    /// The nearest name before the number in its sentence that does not belong to another number.
     fn named_before(&self, at: usize) -> Option<Name> {
         let mut gap = Gap::default();
         let mut taken = false; // a number between, whose name is still to come
@@ -400,7 +406,8 @@ impl Reader<'_> {
                 Kind::Stop => break,
                 Kind::Line if !self.goes_on(i) => break,
                 Kind::Number(_) if self.secret[i] => {
-                    // "… and the one of the box 1350": no name of its own, so what the code before it says counts.
+                    // "… and the one of the box 1350": the number has no name of its own, so it is judged by the code
+                    // before it.
                     return doubt
                         .filter(|(name, _)| !self.roles(*name).any(Roles::OWNER))
                         .map(|_| Name::Other);
@@ -429,7 +436,8 @@ impl Reader<'_> {
         doubt.map(|(name, _)| if self.opens(name, at) { Name::Code } else { Name::Other })
     }
 
-    /// "To open the key box: 3920", "the front door is now 4096"
+    /// Whether the number opens the thing that is named before it: "To open the key box: 3920", "the front door is now
+    /// 4096".
     fn opens(&self, owner: usize, at: usize) -> bool {
         let guarded = (0..owner).rev().take(5).any(|i| self.roles(i).any(Roles::GUARD));
         let colon = self.before(at).is_some_and(|i| self.kind(i) == Kind::Colon);
@@ -437,7 +445,8 @@ impl Reader<'_> {
         self.is_told(at) && (self.roles(owner).any(Roles::OWNER) && guarded || door)
     }
 
-    /// "Dial 2580 to open", "give the courier the number 4839": no other name, as a lock or a person wants it.
+    /// Whether a word that usually names another number ("dial", "number") does not do so here, because a lock or a
+    /// person asks for the number: "Dial 2580 to open", "give the courier the number 4839".
     fn is_handed(&self, name: usize, at: usize) -> bool {
         let enters = |i: usize| self.roles(i).any(Roles::ENTER);
         let wanted =
@@ -445,12 +454,13 @@ impl Reader<'_> {
         wanted && self.is_guarded(at)
     }
 
-    /// "14072 tokens": a name that says what was counted.
+    /// Whether a name says what was counted: "14072 tokens".
     fn is_counted(&self, name: usize) -> bool {
         name > 0 && self.roles(name).any(Roles::UNIT) && matches!(self.kind(name - 1), Kind::Number(_))
     }
 
-    /// "bis 1200 ohne PIN", "sans code : 1200": where none is needed, none is told. "Without the code 4821 …" tells one.
+    /// Whether the text says that no code is needed: "bis 1200 ohne PIN", "sans code : 1200". "Without the code 4821 …"
+    /// does give one.
     fn is_spared(&self, name: usize, at: usize) -> bool {
         let without = |i: usize| self.roles(i).any(Roles::WITHOUT);
         let before = (name.saturating_sub(3)..name).any(without);
@@ -458,12 +468,13 @@ impl Reader<'_> {
         (before || behind) && name + 1 != at
     }
 
-    /// "order number 55512": two words name one number.
+    /// Whether another name precedes this one, as in "order number 55512", where two words name one number.
     fn names_on(&self, name: usize) -> bool {
         name > 0 && self.roles(name - 1).any(Roles::NO_CODE)
     }
 
-    /// "(valid for 5 minutes)" is an aside; what stands before it goes on behind it. Where it begins.
+    /// Where an aside such as "(valid for 5 minutes)" starts, if this sign closes one. The text before an aside
+    /// continues after it.
     fn aside(&self, close: usize) -> Option<usize> {
         if !matches!(self.written(close), ")" | "）") {
             return None;
@@ -474,12 +485,12 @@ impl Reader<'_> {
         inner.find(|i| matches!(self.written(*i), "(" | "（"))
     }
 
-    /// A line that ends with a colon goes on in the next.
+    /// Whether the text continues in the next line: a line that ends with a colon does.
     fn goes_on(&self, line: usize) -> bool {
         line > 0 && self.kind(line - 1) == Kind::Colon
     }
 
-    /// A code's name stands before the number: does it reach it?
+    /// Decides whether a code's name before the number applies to it.
     fn weigh(&self, at: usize, gap: Gap, doubt: Option<(usize, Gap)>) -> Option<Name> {
         let told = self.is_told(at);
         if let Some((other, nearer)) = doubt {
@@ -510,22 +521,24 @@ impl Reader<'_> {
         (reaches && (!far || bridged)).then_some(Name::Code)
     }
 
-    /// "password for the TV: Tiger8842": how many words may stand between a name and what is hardly like a code.
+    /// How many words may be between a name and a number that hardly looks like a code: "password for the TV:
+    /// Tiger8842".
     fn loose_reach(&self, at: usize) -> usize {
         let letters = self.written(at).chars().any(char::is_alphabetic);
         let colon = self.before(at).is_some_and(|i| self.kind(i) == Kind::Colon);
         if letters && colon { 3 } else { 0 }
     }
 
-    /// "The Da Vinci Code, 1930 screening": after a comma, and more about it follows.
+    /// Whether the number starts a new clause after a comma, and more words follow: "The Da Vinci Code, 1930
+    /// screening".
     fn begins_anew(&self, at: usize) -> bool {
         let goes_on = self.tokens.get(at + 1).is_some_and(|next| next.kind == Kind::Word(Roles::default()));
         goes_on && !self.is_glued(at + 1) && at > 0 && self.kind(at - 1) == Kind::Comma
     }
 
-    // ── A name after it, or in another sentence ─────────────────────────────────────────────────────────────────────
+    // ── A name after the number, or in another sentence ─────────────────────────────────────────────────────────────
 
-    /// "482913 is your code"
+    /// Whether a code's name follows the number: "482913 is your code".
     fn is_named_after(&self, at: usize) -> bool {
         if self.roles(at + 1).any(Roles::NO_CODE) {
             return false;
@@ -545,7 +558,8 @@ impl Reader<'_> {
             || long && !led && (!comma || added) && words <= 6
     }
 
-    /// "Card set-up: 482913 is your code", "Cash & Co: 482913 to verify", whatever stands before the colon.
+    /// Whether the words after the number declare it a code, whatever precedes the colon: "Card set-up: 482913 is your
+    /// code", "Cash & Co: 482913 to verify".
     fn is_declared(&self, at: usize) -> bool {
         let is = self.after(at).is_some_and(|i| self.roles(i).any(Roles::IS));
         let named = || self.code_after(at).is_some_and(|gap| gap.words <= 3 && !gap.comma);
@@ -555,7 +569,8 @@ impl Reader<'_> {
         self.begins_sentence(at) && (is && named() || purpose)
     }
 
-    /// What stands between the number and a code's name after it in the sentence, one that has no other number.
+    /// What is between the number and a code's name later in the sentence, if that name does not belong to another
+    /// number.
     fn code_after(&self, at: usize) -> Option<Gap> {
         let mut gap = Gap::default();
         for i in (at + 1..self.tokens.len()).take(REACH) {
@@ -576,7 +591,7 @@ impl Reader<'_> {
         None
     }
 
-    /// Does a number follow this name at once, so that it names that one?
+    /// Whether a number directly follows this name, so that the name belongs to it.
     fn has_own_number(&self, name: usize) -> bool {
         let light = Roles::IS.and(Roles::LINK).and(Roles::NAME).and(Roles::ACTION).and(Roles::PURPOSE);
         let next = (name + 1..self.tokens.len()).take(5).find(|i| match self.kind(*i) {
@@ -587,7 +602,7 @@ impl Reader<'_> {
             .is_some_and(|form| !matches!(form, Form::Small | Form::Date | Form::Never))
     }
 
-    /// A line of its own, near a code's name or near what a code is for.
+    /// Whether the number has its own line or sentence, near a code's name or near what a code is for.
     fn stands_alone(&self, at: usize) -> bool {
         let digits = self.form(at) == Some(Form::Digits);
         let named = || self.code_is_near(at) && (digits || self.is_first(at));
@@ -596,7 +611,7 @@ impl Reader<'_> {
     }
 
     fn stands_in_sentence_alone(&self, at: usize) -> bool {
-        // After a question rather a telephone number follows, unless it is long: "Trouble with your code? 60123"
+        // A short number after a question is more likely a telephone number: "Trouble with your code? 60123"
         let asked = |stop: usize| matches!(self.written(stop), "?" | "？" | "؟");
         let fits =
             |stop: usize| !asked(stop) || self.written(at).chars().filter(|c| is_digit(*c)).count() >= 6;
@@ -605,7 +620,8 @@ impl Reader<'_> {
         before && self.ends_sentence(at)
     }
 
-    /// "Here is your code! 482913": the sentence that ends here names a code, and does not say what became of it.
+    /// Whether the sentence that ends here names a code without saying what happened to it: "Here is your code!
+    /// 482913".
     fn follows_news(&self, stop: usize) -> bool {
         let said =
             || (0..stop).rev().take(REACH).take_while(|i| !matches!(self.kind(*i), Kind::Stop | Kind::Line));
@@ -614,7 +630,8 @@ impl Reader<'_> {
         self.kind(stop) == Kind::Stop && has(Roles::NAME) && !number && !has(Roles::INERT.and(Roles::HIDE))
     }
 
-    /// "Access code⏎4821 is valid for five minutes": the line before is little more than the name.
+    /// Whether the line before the number ends with a code's name or a colon: "Access code⏎4821 is valid for five
+    /// minutes".
     fn begins_after_name(&self, at: usize) -> bool {
         let Some(line) = self.before(at).filter(|i| self.kind(*i) == Kind::Line) else { return false };
         let last = self.before(line);
@@ -622,7 +639,7 @@ impl Reader<'_> {
             && self.code_is_near(at)
     }
 
-    /// "Keep it safe: 482913. It is the code for …": the next sentence names it.
+    /// Whether the next sentence names the number: "Keep it safe: 482913. It is the code for …"
     fn is_explained(&self, at: usize) -> bool {
         let Some(stop) = self.after(at).filter(|i| matches!(self.kind(*i), Kind::Stop | Kind::Line)) else {
             return false;
@@ -640,7 +657,7 @@ impl Reader<'_> {
             && (told || !inert && !self.is_short(at) && !self.is_like_time(at))
     }
 
-    /// "Your code has come. It is 482913": its sentence says nothing but "it is".
+    /// Whether the number's sentence says nothing but "it is": "Your code has come. It is 482913".
     fn is_answer(&self, at: usize) -> bool {
         let inside = |i: &usize| !matches!(self.kind(*i), Kind::Stop | Kind::Line | Kind::Comma);
         let words = || (0..at).rev().take(5).take_while(inside);
@@ -654,7 +671,8 @@ impl Reader<'_> {
         (is || yours) && words().count() < 5 && !self.is_like_time(at) && self.code_is_near(at)
     }
 
-    /// "code 2468 and 1350 for the box": a number like the code before it, after "and" or a comma.
+    /// Whether the number continues a list of codes, after "and" or a comma, and looks like the code before it: "code
+    /// 2468 and 1350 for the box".
     fn continues(&self, at: usize) -> bool {
         let mut words = 0;
         let mut joined = false;
@@ -675,15 +693,15 @@ impl Reader<'_> {
         false
     }
 
-    /// Both of digits, and of one length.
+    /// Whether both consist of digits and have the same length.
     fn is_alike(&self, code: usize, at: usize) -> bool {
         let digits = |i: usize| (self.form(i) == Some(Form::Digits)).then(|| self.written(i).chars().count());
         digits(code).is_some() && digits(code) == digits(at)
     }
 
-    // ── Meant without a name ────────────────────────────────────────────────────────────────────────────────────────
+    // ── A code without a name ───────────────────────────────────────────────────────────────────────────────────────
 
-    /// "enter 482913", "4821 girin", and somewhere around a code or a login is spoken of.
+    /// Whether the text says to enter the number, and mentions a code or a login nearby: "enter 482913", "4821 girin".
     fn is_entered(&self, at: usize) -> bool {
         let verb = |i: &usize| self.roles(*i).any(Roles::ENTER);
         let word = |i: &usize| matches!(self.kind(*i), Kind::Word(_) | Kind::Quote | Kind::Sign);
@@ -697,7 +715,8 @@ impl Reader<'_> {
         (before || after) && !led && (reason() || guarded() || self.is_typed(at))
     }
 
-    /// "enter 482913": what one types is a code, unless it is a time.
+    /// Whether the text says to type the number in, as in "enter 482913". That makes it a code unless it could be a
+    /// time.
     fn is_typed(&self, at: usize) -> bool {
         self.is_near_type(at) && self.form(at) == Some(Form::Digits) && !self.is_like_time(at)
     }
@@ -707,7 +726,7 @@ impl Reader<'_> {
         near.any(|i| self.roles(i).any(Roles::TYPE))
     }
 
-    /// A keypad, a lock, a courier in its sentence.
+    /// Whether the sentence mentions a keypad, a lock or a courier.
     fn is_guarded(&self, at: usize) -> bool {
         let inside = |i: &usize| !matches!(self.kind(*i), Kind::Stop | Kind::Line);
         let before = (0..at).rev().take(FAR).take_while(inside);
@@ -715,7 +734,8 @@ impl Reader<'_> {
         before.chain(after).any(|i| self.roles(i).any(Roles::GUARD) && !self.roles(i).any(Roles::ENTER))
     }
 
-    /// "Acme login: 482913", "Confirm your email: W2X-8PD", "482913 to verify your account".
+    /// Whether the number is given for a login or a confirmation: "Acme login: 482913", "Confirm your email: W2X-8PD",
+    /// "482913 to verify your account".
     fn is_login(&self, at: usize) -> bool {
         let digits = self.form(at) == Some(Form::Digits) && !self.is_like_time(at);
         let colon = self.before(at).filter(|i| self.kind(*i) == Kind::Colon);
@@ -727,7 +747,7 @@ impl Reader<'_> {
             || mixed && named && self.ends_sentence(at)
     }
 
-    /// "Verification for Lakeside Online Banking": the clause that ends here says at its beginning what it is about.
+    /// Whether the clause that ends here starts with what a code is for: "Verification for Lakeside Online Banking".
     fn begins_with_action(&self, last: usize) -> bool {
         let inside = |i: &usize| matches!(self.kind(*i), Kind::Word(_) | Kind::Sign | Kind::Quote);
         let Some(first) = (0..last).rev().take(FAR).take_while(inside).last() else { return false };
@@ -735,7 +755,7 @@ impl Reader<'_> {
         !other && (first..last).take(3).any(|i| self.roles(i).any(Roles::ACTION))
     }
 
-    /// What it is for follows: "482913 to verify your account".
+    /// Whether the text after the number says what it is for: "482913 to verify your account".
     fn serves(&self, at: usize) -> bool {
         (at + 1..self.tokens.len())
             .take(8)
@@ -743,7 +763,7 @@ impl Reader<'_> {
             .any(|i| self.roles(i).any(Roles::ACTION.and(Roles::HIDE)))
     }
 
-    /// "FB-38291 will confirm your number"
+    /// Whether this is a code with a sender's prefix: "FB-38291 will confirm your number".
     fn is_prefixed(&self, at: usize) -> bool {
         let written = self.written(at);
         let letters = written.chars().take_while(|c| c.is_alphabetic()).count();
@@ -752,7 +772,7 @@ impl Reader<'_> {
         like && written.contains('-') && self.begins_sentence(at) && self.serves(at)
     }
 
-    /// "The padlock is 3612.", "Guest Wi-Fi, key 83920177"
+    /// Whether the number opens a lock or a network: "The padlock is 3612.", "Guest Wi-Fi, key 83920177".
     fn is_of_lock(&self, at: usize) -> bool {
         let inside = |i: &usize| match self.kind(*i) {
             Kind::Number(form) => form == Form::Small,
@@ -768,7 +788,8 @@ impl Reader<'_> {
         locked && told && ended
     }
 
-    /// "Do not share: 482913", "Here you go: 482913. Expires in 10 minutes."
+    /// Whether the text says to keep the number secret or that it expires soon: "Do not share: 482913", "Here you go:
+    /// 482913. Expires in 10 minutes."
     fn is_hushed(&self, at: usize) -> bool {
         let plain = match self.form(at) {
             Some(Form::Digits) => !self.is_like_time(at) || self.is_told(at),
@@ -780,7 +801,8 @@ impl Reader<'_> {
             && (self.is_near(at, Roles::HIDE) || self.is_fleeting(at))
     }
 
-    /// "667 201 gets you in": what a code is for and that it is secret are both said around it.
+    /// Whether the text around the number says both what a code is for and that it is secret, as for "667 201 gets you
+    /// in".
     fn is_surrounded(&self, at: usize) -> bool {
         let long = self.form(at) == Some(Form::Digits) && !self.is_short(at) && !self.is_like_time(at);
         let led = self.before(at).is_some_and(|i| self.roles(i).any(Roles::AT));
@@ -788,7 +810,7 @@ impl Reader<'_> {
         long && !led && self.is_first(at) && secret() && self.is_near(at, Roles::ACTION)
     }
 
-    /// "expires in 10 minutes" is said around here.
+    /// Whether the text nearby says that something expires soon: "expires in 10 minutes".
     fn is_fleeting(&self, at: usize) -> bool {
         let around = at.saturating_sub(REACH)..(at + REACH).min(self.tokens.len());
         let minutes =
@@ -797,13 +819,14 @@ impl Reader<'_> {
         around.into_iter().any(|i| self.roles(i).any(Roles::LIFE) && near(i))
     }
 
-    /// It stands at the beginning of its sentence or behind a colon, and nothing more is said of it there.
+    /// Whether the number starts its sentence or follows a colon, and nothing more is said about it there.
     fn is_shown(&self, at: usize) -> bool {
         let comma = self.kind(at + 1) == Kind::Comma;
         self.begins_sentence(at) && (self.ends_sentence(at) || comma || self.is_dash(at + 1))
     }
 
-    /// "Code: 14-11-26", or "the code is 14-11-26." with nothing behind it.
+    /// Whether what looks like a date is explicitly given as a code: "Code: 14-11-26", or "the code is 14-11-26." with
+    /// nothing after it.
     fn is_told_as_code(&self, at: usize) -> bool {
         let Some(lead) = self.before(at) else { return false };
         let named = lead > 0 && self.before(lead).is_some_and(|i| self.roles(i).any(Roles::NAME));
@@ -811,19 +834,20 @@ impl Reader<'_> {
         named && (self.kind(lead) == Kind::Colon || is)
     }
 
-    // ── Where it stands ─────────────────────────────────────────────────────────────────────────────────────────────
+    // ── Position in the sentence ────────────────────────────────────────────────────────────────────────────────────
 
-    /// Does a colon, "is" or "=" stand right before it?
+    /// Whether a colon, "is" or "=" directly precedes the number.
     fn is_told(&self, at: usize) -> bool {
         self.before(at).is_some_and(|i| self.kind(i) == Kind::Colon || self.roles(i).any(Roles::IS))
     }
 
-    /// "to" is "is" in Polish and something else in English.
+    /// Whether the word before the number means "is" in one language and something else in another, such as "to" in
+    /// Polish and English.
     fn is_weakly_told(&self, at: usize) -> bool {
         self.before(at).is_some_and(|i| self.roles(i).any(Roles::LINK))
     }
 
-    /// At most four digits: short enough for a time, a year, a house number.
+    /// Whether the number has at most four characters: short enough for a time, a year or a house number.
     fn is_short(&self, at: usize) -> bool {
         self.written(at).chars().filter(|c| c.is_alphanumeric()).count() <= 4
     }
@@ -836,7 +860,7 @@ impl Reader<'_> {
             && self.is_glued(at + 1)
     }
 
-    /// No code was found before it.
+    /// Whether no code was found before it.
     fn is_first(&self, at: usize) -> bool {
         !(0..at).rev().take(REACH).any(|i| self.secret[i])
     }
@@ -850,24 +874,24 @@ impl Reader<'_> {
         word && self.written(at).chars().next().is_some_and(char::is_uppercase)
     }
 
-    /// Only signs between the beginning of the sentence, or a colon, and the number.
+    /// Whether only signs are between the number and the start of its sentence or a colon.
     fn begins_sentence(&self, at: usize) -> bool {
         self.before(at).is_none_or(|i| matches!(self.kind(i), Kind::Stop | Kind::Line | Kind::Colon))
             || self.follows_sender(at)
     }
 
-    /// Only signs, or an aside, between the number and the end of the sentence.
+    /// Whether only signs or an aside are between the number and the end of its sentence.
     fn ends_sentence(&self, at: usize) -> bool {
         let aside = self.tokens.get(at + 1).is_some_and(|_| matches!(self.written(at + 1), "(" | "（"));
         aside || self.after(at).is_none_or(|i| matches!(self.kind(i), Kind::Stop | Kind::Line))
     }
 
-    /// `[Bank] 482913`, `【Bank】482913`
+    /// Whether the number follows a sender's name in brackets: `[Bank] 482913`, `【Bank】482913`.
     fn follows_sender(&self, at: usize) -> bool {
         at > 0 && matches!(self.written(at - 1), "]" | "】" | ">" | "]:")
     }
 
-    /// Is a code named around here, without a number of its own?
+    /// Whether a code is named nearby without a number of its own.
     fn code_is_near(&self, at: usize) -> bool {
         self.is_near(at, Roles::NAME)
     }
@@ -880,7 +904,8 @@ impl Reader<'_> {
 
     // ── Other codes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Letters only are a code where hardly anything else is possible: "Your code: KXTQPL", "code «KXTQPL»".
+    /// Whether a word of letters only is a code. It is one only where hardly anything else is possible: "Your code:
+    /// KXTQPL", "code «KXTQPL»".
     fn is_word_code(&self, at: usize, roles: Roles) -> bool {
         let written = self.written(at);
         let long = (5..=8).contains(&written.chars().count());
@@ -898,7 +923,7 @@ impl Reader<'_> {
         vowels * 3 <= written.chars().count() && ends && told && self.roles(name).any(Roles::NAME)
     }
 
-    /// What was found to be a code is one wherever it stands.
+    /// Marks every other occurrence of the codes that were found.
     fn mark_repeated(&mut self) {
         let key = |written: &str| written.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
         let is_number = |at: usize| matches!(self.kind(at), Kind::Number(form) if form != Form::Redacted);

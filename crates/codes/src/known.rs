@@ -1,9 +1,9 @@
-//! One-time codes from earlier texts, and their removal from later ones, however they are spelled there.
+//! Remembers one-time codes from earlier texts, and removes them from later ones however they are spelled there.
 //!
-//! A code is kept as its letters and digits alone. In a text its characters may stand apart (`482 913`, `4-8-2-9-1-3`,
-//! `4.8.2.9.1.3`), in another script (`４８２９１３`, `४८२९१३`, `①②③④`), behind an escape (`\u0034`, `%34`, `&#52;`), or
-//! as words ("four eight two …"). A code shorter than [`LONG`] is not looked for inside longer numbers, where it
-//! would turn up by chance.
+//! A code is stored as its letters and digits alone. In a text its characters may be spaced out (`482 913`,
+//! `4-8-2-9-1-3`, `4.8.2.9.1.3`), in another script (`４８２９１３`, `४८२९१३`, `①②③④`), escaped (`\u0034`, `%34`, `&#52;`),
+//! or written as words ("four eight two …"). A code shorter than [`LONG`] is not searched for inside longer numbers,
+//! where it would occur by chance.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,11 +13,11 @@ use serde_json::{Map, Value};
 use crate::redact::{find, redact, replace};
 use crate::tokens::digit_value;
 
-/// From this length on a code is removed from longer numbers too: it does not turn up in them by chance.
+/// Codes of at least this length are removed from longer numbers too, because they do not occur in them by chance.
 const LONG: usize = 6;
 /// Shorter codes are not remembered.
 const SHORTEST: usize = 4;
-/// How many signs may stand between two characters of a code that is spelled out.
+/// How many signs may be between two characters of a code that is spelled out.
 const MOST_BETWEEN: usize = 6;
 /// The names of the digits from zero to nine, in the languages that are most likely to spell them out.
 const NAMES: [&[&str]; 10] = [
@@ -70,7 +70,7 @@ impl KnownCodes {
         for range in find(text) {
             let written = &text[range];
             self.add(plain(written));
-            // Of "G-482913" people and models say the digits alone too.
+            // People and models also write only the digits of "G-482913".
             let (letters, digits) = written.split_once('-').unwrap_or_default();
             if letters.chars().all(char::is_alphabetic) && digits.chars().all(|c| digit_value(c).is_some()) {
                 self.add(plain(digits));
@@ -78,8 +78,8 @@ impl KnownCodes {
         }
     }
 
-    /// Adds the codes in each string of a JSON text, taken alone; returns the JSON without them. Text that is not JSON is
-    /// taken as one string.
+    /// Adds the codes in each string of a JSON text, each string on its own, and returns the JSON without them. Text
+    /// that is not JSON counts as one string.
     pub fn learn_strings(&mut self, json: &str) -> String {
         let Ok(value) = serde_json::from_str::<Value>(json) else {
             self.learn(json);
@@ -92,8 +92,8 @@ impl KnownCodes {
         rest.to_string()
     }
 
-    /// Adds the codes in a JSON text: first those in each string alone, then those in the whole, since one field may say
-    /// what another is.
+    /// Adds the codes in a JSON text: first those in each string on its own, then those in the whole text, because one
+    /// field may say what another one is.
     pub fn learn_json(&mut self, json: &str) {
         let rest = self.learn_strings(json);
         self.learn(&rest);
@@ -123,8 +123,8 @@ impl KnownCodes {
         replace(text, &apart)
     }
 
-    /// The JSON text with each of these codes replaced, in keys and numbers too; it stays JSON. What is not JSON, such as
-    /// JSON that was cut off, is taken as plain text.
+    /// The JSON text with each of these codes replaced, including in keys and numbers; the result is still JSON. Text
+    /// that is not JSON, such as JSON that was cut off, is redacted as plain text.
     pub fn redact_json(&self, text: &str) -> String {
         if self.is_empty() {
             return text.to_owned();
@@ -133,7 +133,7 @@ impl KnownCodes {
         map_strings(value, &mut |text| self.redact(text)).to_string()
     }
 
-    /// Where these codes stand among the glyphs.
+    /// The byte ranges where these codes occur among the glyphs.
     fn places(&self, glyphs: &[Glyph]) -> Vec<Range<usize>> {
         let lengths: BTreeSet<usize> = self.0.iter().map(|code| code.chars().count()).collect();
         let mut places = Vec::new();
@@ -152,7 +152,8 @@ impl KnownCodes {
     }
 }
 
-/// Whether no digit touches the code; a code with letters in it may be touched by nothing at all.
+/// Whether the code is not part of something longer: no digit may be attached to it, and no letter either if the code
+/// contains letters.
 fn stands_alone(glyphs: &[Glyph], at: usize, length: usize) -> bool {
     let window = &glyphs[at..at + length];
     let has_letters = window.iter().any(|glyph| !glyph.is.is_ascii_digit());
@@ -187,18 +188,18 @@ fn map_strings(value: Value, change: &mut impl FnMut(&str) -> String) -> Value {
 
 // ── A text as the letters and digits in it ───────────────────────────────────────────────────────────────────────
 
-/// One letter or digit of a text, and where it stands.
+/// One letter or digit of a text, and its byte range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Glyph {
     /// An upper-case letter or an ASCII digit.
     is: char,
     start: usize,
     end: usize,
-    /// How many signs and blanks stand between it and the glyph before.
+    /// How many signs and spaces are between it and the previous glyph.
     apart: usize,
 }
 
-/// The letters and digits of a text, whatever script or escape they are written in.
+/// The letters and digits of a text, in whatever script or escape they are written.
 fn glyphs(text: &str) -> Vec<Glyph> {
     let mut glyphs = Vec::new();
     let (mut at, mut apart) = (0, 0);
@@ -216,7 +217,7 @@ fn glyphs(text: &str) -> Vec<Glyph> {
     glyphs
 }
 
-/// The first character of the text, unescaped, and how many bytes it takes up there.
+/// The first character of the text, unescaped, and how many bytes it takes in the text.
 fn next(text: &str) -> Option<(char, usize)> {
     let first = text.chars().next()?;
     let escaped = match first {
@@ -228,7 +229,7 @@ fn next(text: &str) -> Option<(char, usize)> {
     Some(escaped.filter(|(c, _)| *c != '\0').unwrap_or((first, first.len_utf8())))
 }
 
-/// The character of an escape such as `\u0034`, behind any number of backslashes; `\n` and its kin are blanks.
+/// The character of an escape such as `\u0034`, after any number of backslashes. `\n`, `\r` and `\t` count as spaces.
 fn escape(text: &str) -> Option<(char, usize)> {
     let slashes = text.len() - text.trim_start_matches('\\').len();
     let rest = &text[slashes..];
@@ -267,7 +268,7 @@ fn simple(c: char) -> Option<char> {
     narrow.is_alphanumeric().then(|| narrow.to_uppercase().next().unwrap_or(narrow))
 }
 
-/// The value of a digit that Unicode counts among the signs, such as ④ and ⁴, or of a Chinese one.
+/// The value of a digit that Unicode classifies as a symbol, such as ④ and ⁴, or of a Chinese numeral.
 fn drawn(c: char) -> Option<u32> {
     const FROM_ONE: [u32; 7] = [0x2460, 0x2474, 0x2488, 0x24f5, 0x2776, 0x2780, 0x278a];
     const WRITTEN: &str = "〇一二三四五六七八九";
@@ -282,13 +283,13 @@ fn drawn(c: char) -> Option<u32> {
     }
 }
 
-/// Whether a character is an emoji mark, an accent or has no width, and so does not separate two digits.
+/// Whether a character is an emoji mark or an accent or has no width, so that it does not separate two digits.
 fn is_unseen(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
         || matches!(c, '\u{2060}'..='\u{2069}' | '\u{20e3}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
 }
 
-/// The digits whose names are words of the text. Any other word separates the digits around it.
+/// The digits that are written as words in the text. Any other word separates the digits around it.
 fn named(text: &str) -> Vec<Glyph> {
     let mut glyphs: Vec<Glyph> = Vec::new();
     let (mut at, mut apart) = (0, 0);
@@ -309,7 +310,7 @@ fn named(text: &str) -> Vec<Glyph> {
 }
 
 fn digit_name(word: &str) -> Option<char> {
-    // The longest of them has ten letters.
+    // All names are within this range of bytes, so other words are skipped before they are lowercased.
     if !(2..=24).contains(&word.len()) {
         return None;
     }

@@ -1,4 +1,5 @@
-//! The words around codes, in the languages people use. The data is `lexicon.txt`; its head explains the format.
+//! The words that occur around codes, in the languages people use. The data is in `lexicon.txt`, whose head explains
+//! the format.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -7,81 +8,81 @@ use std::sync::LazyLock;
 pub(crate) static LEXICON: LazyLock<Lexicon> =
     LazyLock::new(|| Lexicon::parse(include_str!("../lexicon.txt")));
 
-/// No word that we know is longer. What is longer is not looked at, so that a hostile word costs nothing.
+/// The longest word in bytes that is looked up. No entry is longer, so a hostile word costs nothing.
 const LONGEST_WORD: usize = 64;
-/// Of how many words a phrase may be.
+/// The most words in a phrase.
 pub(crate) const LONGEST_PHRASE: usize = 4;
 
-/// What a word says about the numbers beside it. A word can have several roles, as messages mix languages.
+/// What a word says about the numbers near it. A word can have several roles, because messages mix languages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Roles(u32);
 
 impl Roles {
-    /// "code": a neighbour may turn it into something else.
+    /// "code": a word beside it may turn it into something else.
     pub(crate) const CODE: Self = Self(1);
-    /// "password": a code whatever stands beside it.
+    /// "password": names a code, whatever is beside it.
     pub(crate) const SECRET: Self = Self(1 << 1);
-    /// "encode": looks like a code's name and is none.
+    /// "encode": looks like a code's name but is not one.
     pub(crate) const SILENT: Self = Self(1 << 2);
-    /// "zip": makes of "code" something that is no secret.
+    /// "zip": turns "code" into something that is not a secret.
     pub(crate) const KIND: Self = Self(1 << 3);
-    /// "order": names the number that follows it.
+    /// "order": names the number that follows it, which is not a code.
     pub(crate) const OTHER: Self = Self(1 << 4);
     /// "door": a thing that has a code.
     pub(crate) const OWNER: Self = Self(1 << 5);
-    /// "street": names a number, and an address is being told.
+    /// "street": names a number, and shows that the text gives an address.
     pub(crate) const PLACE: Self = Self(1 << 6);
-    /// "euro": makes an amount of the number before it.
+    /// "euro": makes the number before it an amount.
     pub(crate) const UNIT: Self = Self(1 << 7);
-    /// "enter".
+    /// "enter": tells the reader to give or type a number.
     pub(crate) const ENTER: Self = Self(1 << 8);
     /// "log in": what a code is for.
     pub(crate) const ACTION: Self = Self(1 << 9);
-    /// "is".
+    /// "is": introduces the number after it.
     pub(crate) const IS: Self = Self(1 << 10);
-    /// "at": before a time or a year.
+    /// "at": precedes a time or a year.
     pub(crate) const AT: Self = Self(1 << 11);
-    /// "expired": what follows is not the code.
+    /// "expired": the number that follows is not the code.
     pub(crate) const INERT: Self = Self(1 << 12);
-    /// "and".
+    /// "and": joins two numbers.
     pub(crate) const AND: Self = Self(1 << 13);
     /// "the", "de": does not separate a name from its number.
     pub(crate) const LINK: Self = Self(1 << 14);
-    /// "nobody", "do not share".
+    /// "nobody", "do not share": asks the reader to keep a code secret.
     pub(crate) const HIDE: Self = Self(1 << 15);
-    /// "valid", "expires".
+    /// "valid", "expires": says that a code is valid only for a while.
     pub(crate) const LIFE: Self = Self(1 << 16);
-    /// "minutes": how long a code lives.
+    /// "minutes": how long a code is valid.
     pub(crate) const MINUTE: Self = Self(1 << 17);
     /// "keypad", "courier": who or what asks for a code.
     pub(crate) const GUARD: Self = Self(1 << 18);
-    /// "key": a code beside a purpose.
+    /// "key": names a code if a purpose is beside it.
     pub(crate) const KEY: Self = Self(1 << 19);
-    /// "security", "one-time": makes a code of a key or a number.
+    /// "security", "one-time": makes a key or a number a code.
     pub(crate) const PURPOSE: Self = Self(1 << 20);
-    /// "Dr": a full stop behind it ends no sentence.
+    /// "Dr": a full stop after it does not end a sentence.
     pub(crate) const SHORT: Self = Self(1 << 21);
-    /// "type in": what follows is a code whatever else is said.
+    /// "type in": what follows is a code, whatever else the text says.
     pub(crate) const TYPE: Self = Self(1 << 22);
-    /// "padlock": what it is, is its code.
+    /// "padlock": in "the padlock is 3612", the number is its code.
     pub(crate) const LOCK: Self = Self(1 << 23);
-    /// "text … to": the number after "to" is a telephone's.
+    /// "text … to": the number after "to" is a telephone number.
     pub(crate) const SEND: Self = Self(1 << 24);
     /// "ending in": the number is the end of a longer one.
     pub(crate) const TAIL: Self = Self(1 << 25);
-    /// "… 를 눌러 전화하세요": said behind a number that one is to call.
+    /// "… 를 눌러 전화하세요": follows a number that the reader is asked to call.
     pub(crate) const CALLED: Self = Self(1 << 26);
-    /// "without": no code is told where none is needed.
+    /// "without": no code is given where none is needed.
     pub(crate) const WITHOUT: Self = Self(1 << 27);
-    /// "from": who sends, and no code.
+    /// "from": the number that follows is a sender, not a code.
     pub(crate) const FROM: Self = Self(1 << 28);
 
-    /// What a code is called, in either way.
+    /// The roles of words that name a code.
     pub(crate) const NAME: Self = Self(Self::CODE.0 | Self::SECRET.0);
-    /// What names a number that is no code, in either way.
+    /// The roles of words that name a number that is not a code.
     pub(crate) const NO_CODE: Self = Self(Self::OTHER.0 | Self::PLACE.0);
 
-    /// Has it one of these roles?
+    /// Whether it has any of these roles.
     pub(crate) fn any(self, of: Self) -> bool {
         self.0 & of.0 != 0
     }
@@ -132,7 +133,7 @@ impl Roles {
 
 type Table = HashMap<String, Roles>;
 
-/// The words, by how they are written in the file; each example is an entry of that kind.
+/// The entries, grouped by how they are written in the file. Each example below is an entry of that group.
 #[derive(Debug, Default)]
 pub(crate) struct Lexicon {
     /// `=TAN`
@@ -143,13 +144,13 @@ pub(crate) struct Lexicon {
     beginning: Table,
     /// `*code`
     ending: Table,
-    /// `fehler-`, `sicherheits-`: the first half of a compound, and what it says of the whole.
+    /// `fehler-`, `sicherheits-`: the first half of a compound, and what it says about the whole word.
     halves: Table,
-    /// What codes are called and what they are for, in order: words that messages shorten ("verif.").
+    /// The words for what codes are called and what they are for, sorted. Messages abbreviate them ("verif.").
     stems: Vec<String>,
-    /// `mot de passe`, by the first word.
+    /// `mot de passe`, keyed by the first word.
     phrases: HashMap<String, Vec<(Vec<String>, Roles)>>,
-    /// Entries in scripts without capitals, by the first character, the longest first.
+    /// Entries in scripts without case, keyed by the first character, the longest first.
     inside: HashMap<char, Vec<(&'static str, Roles)>>,
 }
 
@@ -212,7 +213,7 @@ impl Lexicon {
         }
     }
 
-    /// The roles of one word of a script with capitals.
+    /// The roles of one word in a script with upper and lower case.
     pub(crate) fn word(&self, written: &str) -> Roles {
         if written.len() > LONGEST_WORD {
             return Roles::default();
@@ -228,7 +229,7 @@ impl Lexicon {
         }
         let half = |at: usize| self.halves.get(&word[..at]).copied().unwrap_or_default();
         let is_half = |at: usize| half(at).any(Roles::KIND) || self.is_kind_of_code(&word, at);
-        // "Fehlercode", "barcode": the first half says that the whole is no secret.
+        // "Fehlercode", "barcode": the first half says that the whole is not a secret.
         if roles.any(Roles::CODE) && cuts().any(is_half) {
             return roles.without(Roles::NAME).and(Roles::OTHER);
         }
@@ -245,7 +246,7 @@ impl Lexicon {
         key(&self.ending) || key(&self.whole)
     }
 
-    /// "verif", "autorizz": the beginning of a word about codes, and no word itself?
+    /// Whether this is the beginning of a word about codes and not a whole word itself: "verif", "autorizz".
     pub(crate) fn is_shortened(&self, written: &str) -> bool {
         if written.len() > LONGEST_WORD || written.chars().count() < 3 {
             return false;
@@ -262,7 +263,7 @@ impl Lexicon {
         has(&self.ending, second, Roles::CODE) && has(&self.whole, first, Roles::KIND)
     }
 
-    /// The longest phrase that begins with these words: of how many words, and its roles.
+    /// The longest phrase that starts with these words: its number of words and its roles.
     pub(crate) fn phrase(&self, words: &[&str]) -> Option<(usize, Roles)> {
         let (first, rest) = words.split_first()?;
         let rest: Vec<String> = rest.iter().map(|word| fold(word)).collect();
@@ -276,12 +277,12 @@ impl Lexicon {
             .max_by_key(|p| p.0)
     }
 
-    /// Could a phrase begin with this word? Asked before the words after it are collected.
+    /// Whether a phrase can start with this word. Checked before the words after it are collected.
     pub(crate) fn begins_phrase(&self, written: &str) -> bool {
         written.len() <= LONGEST_WORD && self.phrases.contains_key(&fold(written))
     }
 
-    /// The longest entry with which this text begins, in a script without capitals: its length and its roles.
+    /// The longest entry that this text starts with, in a script without case: its length in bytes and its roles.
     pub(crate) fn inside(&self, text: &str) -> Option<(usize, Roles)> {
         let list = self.inside.get(&text.chars().next()?)?;
         list.iter().find(|(entry, _)| text.starts_with(entry)).map(|(entry, roles)| (entry.len(), *roles))
@@ -297,12 +298,12 @@ fn join(table: &mut Table, entry: String, roles: Roles) {
     *known = known.and(roles);
 }
 
-/// A letter of a script with capitals, as Latin, Cyrillic and Greek.
+/// Whether this is a letter of a script with upper and lower case, such as Latin, Cyrillic and Greek.
 pub(crate) fn is_cased(c: char) -> bool {
     c.is_lowercase() || c.is_uppercase()
 }
 
-/// A word without case and accents: people write "codigo" and "CÓDIGO".
+/// Removes case and accents from a word: people write "codigo" and "CÓDIGO".
 fn fold(word: &str) -> String {
     let mut folded = String::with_capacity(word.len());
     for c in word.chars().map(plain).flat_map(char::to_lowercase) {
@@ -317,12 +318,12 @@ fn fold(word: &str) -> String {
     folded
 }
 
-/// Combining accents, and the marks of emoji.
+/// Whether this is a combining accent or an emoji mark.
 pub(crate) fn is_accent(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{fe00}'..='\u{fe0f}' | '\u{20e3}')
 }
 
-/// Latin letters with accents, in the order of Unicode from U+00C0 and from U+0100, without them.
+/// The base letters of accented Latin letters, in Unicode order from U+00C0 and from U+0100.
 const LATIN_1: &str = "aaaaaaæceeeeiiiidnooooo×ouuuuyþßaaaaaaæceeeeiiiidnooooo÷ouuuuyþy";
 const LATIN_A: &str = "aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiijjjjkkklllllllllln\
                        nnnnnnnnoooooooœœrrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs";
@@ -349,7 +350,7 @@ fn plain(c: char) -> char {
         'ώ' | 'Ώ' => 'ω',
         'ς' => 'σ',
         'ё' | 'Ё' => 'е',
-        // Full-width forms, as Japanese phones write them.
+        // Full-width forms, which Japanese phones write.
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
         _ => c,
     }

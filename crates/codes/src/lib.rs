@@ -33,7 +33,7 @@ pub use known::KnownCodes;
 pub use redact::{find, may_match_placeholder, redact};
 pub use tokens::REDACTED;
 
-/// The examples of the README, compiled and run with the other documentation tests.
+/// The README's examples, compiled and run as doc tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct ReadmeExamples;

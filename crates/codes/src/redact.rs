@@ -1,4 +1,4 @@
-//! Where the codes are in a text, and the text without them.
+//! Finds the codes in a text and replaces them.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
@@ -6,8 +6,8 @@ use std::ops::Range;
 use crate::judge::{Patience, judge};
 use crate::tokens::REDACTED;
 
-/// How often a text is judged again: finding one code can reveal another (the same one repeated, or its neighbour). Only
-/// a hostile text needs more rounds than these, and it loses every number that could be a code.
+/// How many times a text is judged again: finding one code can reveal another (the same one repeated, or its
+/// neighbour). Only a hostile text needs more rounds; it then loses every number that could be a code.
 const ROUNDS: usize = 6;
 
 /// Whether a search for `wanted` may match the placeholder `[code]` in a redacted text, wholly or in part.
@@ -44,8 +44,8 @@ pub fn find(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Further places of the codes that were found, also inside words and addresses. As a part of a longer number the same
-/// digits are another number.
+/// Other occurrences of the codes that were found, including inside words and addresses. Inside a longer number the
+/// same digits are a different number, so those are skipped.
 fn echoes(text: &str, found: &[Range<usize>]) -> Vec<Range<usize>> {
     let codes = found.iter().map(|range| &text[range.clone()]);
     let codes: HashSet<&str> = codes.filter(|code| code.contains(char::is_numeric)).collect();
@@ -70,7 +70,7 @@ fn echoes(text: &str, found: &[Range<usize>]) -> Vec<Range<usize>> {
     echoes
 }
 
-/// The text with [`REDACTED`] in each of these places.
+/// The text with each of these ranges replaced by [`REDACTED`].
 pub(crate) fn replace(text: &str, ranges: &[Range<usize>]) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut at = 0;
@@ -83,7 +83,7 @@ pub(crate) fn replace(text: &str, ranges: &[Range<usize>]) -> String {
     shown
 }
 
-/// The place in the original text of a range of the text from which `found` was redacted.
+/// Maps a range in the text from which `found` was redacted back to the original text.
 fn in_original(range: Range<usize>, found: &[Range<usize>]) -> Range<usize> {
     let (mut kept, mut shown) = (0, 0);
     for earlier in found {
@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    /// Words and numbers as they stand in messages, in any order.
+    /// Words and numbers as they occur in messages, in any order.
     fn message() -> impl Strategy<Value = String> {
         let words = proptest::sample::select(vec![
             "code",

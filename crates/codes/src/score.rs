@@ -1,5 +1,5 @@
-//! How well one-time codes are found. Every `corpora/*.tsv` is a set of messages with the codes in them; measures how many
-//! codes are found exactly, and in how many messages something else is hidden.
+//! Measures how well one-time codes are found. Every `corpora/*.tsv` is a set of messages with the codes in them; the
+//! test measures how many codes are found exactly, and in how many messages something else is hidden.
 
 #![expect(clippy::print_stdout, reason = "the figures are for people")]
 
@@ -11,14 +11,14 @@ use std::path::Path;
 use crate::find;
 use crate::fuzz::places;
 
-/// Of a hundred codes at most one may stay, and of a hundred messages at most one may lose something else.
+/// At least 99 % of the codes in a set must be found, and at most 1 % of its messages may lose something else.
 const FEWEST_FOUND: usize = 99;
 const MOST_FALSE: usize = 1;
-/// Sets of nothing but what is hardest to tell from a code: before there were rules for it, 50 and 38 of a hundred of
-/// them lost something.
+/// Sets of only the hardest messages, with a higher limit for false positives in percent. Before there were rules for
+/// them, 50 % and 38 % of these messages lost something.
 const HARD: [(&str, usize); 2] = [("near.tsv", 4), (HELD, 7)];
 
-/// The set whose messages no rule was chosen by.
+/// The held-out set: no rule was chosen by looking at its messages.
 const HELD: &str = "held.tsv";
 
 #[derive(Default)]
@@ -38,13 +38,14 @@ impl fmt::Display for Score {
 }
 
 impl Score {
-    /// What is wrong with it, if it is not good enough.
+    /// A description of the failures, if the score is not good enough.
     fn complaint(&self, name: &str) -> Option<String> {
         let Self { messages, codes, missed, wrong, failures } = self;
         let found = (codes - missed) * 100 >= codes * FEWEST_FOUND;
         let most = HARD.iter().find(|(hard, _)| *hard == name).map_or(MOST_FALSE, |(_, most)| *most);
         let spared = wrong * 100 <= messages * most;
-        // Who reads what failed among these chooses the next rule by it, and they say nothing any more.
+        // The failures of the held-out set are not printed: anyone who reads them would choose the next rule by them,
+        // and the set would no longer be held out.
         let failures = if name == HELD { String::new() } else { failures.join("\n") };
         (!found || !spared).then(|| format!("codes stay or too much is redacted\n{failures}"))
     }

@@ -1,4 +1,4 @@
-//! Cuts a message into tokens: words with their roles, numbers with their form, signs, breaks.
+//! Cuts a message into tokens: words with their roles, numbers with their form, signs and breaks.
 
 use crate::lexicon::{LEXICON, LONGEST_PHRASE, Roles, is_accent, is_cased, narrow};
 
@@ -13,7 +13,7 @@ pub(crate) enum Kind {
     Colon,
     Comma,
     Quote,
-    /// Any other sign or picture.
+    /// Any other sign or emoji.
     Sign,
     /// The end of a sentence.
     Stop,
@@ -21,34 +21,34 @@ pub(crate) enum Kind {
     Line,
 }
 
-/// What a number looks like by itself.
+/// What a number looks like on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// `482913`, `482 913`, `48-29-13`, `8-2-4106`
     Digits,
     /// `K8R2TP`, `9QT-44B`
     Mixed,
-    /// `G-482913`: Google's, known without any word.
+    /// `G-482913`: Google's format, a code even without any word around it.
     Google,
-    /// `45к1978`, `123 4567`, `482.913`: only right behind a code's name.
+    /// `45к1978`, `123 4567`, `482.913`: a code only right after a code's name.
     Loose,
-    /// `14-11-26`: a date, unless it is told as a code.
+    /// `14-11-26`: a date, unless it is explicitly given as a code.
     Date,
     /// Too short for a code.
     Small,
-    /// A date, time, amount, telephone number, address: never a code.
+    /// A date, time, amount, telephone number or address: never a code.
     Never,
     /// `[code]`
     Redacted,
 }
 
-/// A word, number, sign or break, and where it stands in the text.
+/// A word, number, sign or break, and its byte range in the text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Token {
     pub(crate) kind: Kind,
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// No blank stands between it and the token before.
+    /// Whether no whitespace separates it from the previous token.
     pub(crate) glued: bool,
 }
 
@@ -73,7 +73,8 @@ pub(crate) fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// "zip code", "code de réduction": a word beside "code" makes it the name of something that is no secret.
+/// Handles "zip code" and "code de réduction": a word beside "code" can make it the name of something that is not a
+/// secret.
 fn unmask_kinds(tokens: &mut [Token]) {
     for at in 0..tokens.len() {
         if !tokens[at].roles().any(Roles::CODE) || tokens[at].roles().any(Roles::SECRET) {
@@ -93,7 +94,7 @@ fn unmask_kinds(tokens: &mut [Token]) {
     }
 }
 
-/// "access key", "clé d'activation": a purpose beside "key" makes it the name of a code.
+/// Handles "access key" and "clé d'activation": a purpose beside "key" makes it the name of a code.
 fn name_keys(tokens: &mut [Token]) {
     for at in 0..tokens.len() {
         if !tokens[at].roles().any(Roles::KEY) {
@@ -119,11 +120,11 @@ fn name_keys(tokens: &mut [Token]) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sort {
     Digits,
-    /// Letters of a script with capitals.
+    /// Letters of a script with upper and lower case.
     Letters,
-    /// Digits and such letters without anything between.
+    /// Digits and such letters with nothing between them.
     Mixed,
-    /// Letters of a script without capitals: words cannot be told by blanks, so they are searched inside.
+    /// Letters of a script without case. Spaces may not separate its words, so entries are searched for inside the run.
     Script,
     Sign(char),
     Line,
@@ -135,7 +136,7 @@ struct Piece {
     sort: Sort,
     start: usize,
     end: usize,
-    /// Blanks before it.
+    /// How many whitespace characters precede it.
     blanks: usize,
 }
 
@@ -163,7 +164,7 @@ fn pieces(text: &str) -> Vec<Piece> {
     pieces.into_iter().flat_map(|piece| split_name(piece, text)).flatten().collect()
 }
 
-/// An accent belongs to the letter before it; one that stands alone is nothing.
+/// Adds an accent to the letter before it; a stray accent is ignored.
 fn extend(pieces: &mut [Piece], start: usize, end: usize) {
     if let Some(last) =
         pieces.last_mut().filter(|last| last.end == start && !matches!(last.sort, Sort::Redacted))
@@ -172,7 +173,7 @@ fn extend(pieces: &mut [Piece], start: usize, end: usize) {
     }
 }
 
-/// Joins a character to the run before it, or begins a new one. Invisible characters do not end a run.
+/// Adds a character to the run before it, or starts a new one. Invisible characters do not end a run.
 fn add(pieces: &mut Vec<Piece>, new: Piece) {
     let Some(last) = pieces.last_mut().filter(|_| new.blanks == 0) else { return pieces.push(new) };
     let joined = match (last.sort, new.sort) {
@@ -186,7 +187,7 @@ fn add(pieces: &mut Vec<Piece>, new: Piece) {
     (last.sort, last.end) = (joined, new.end);
 }
 
-/// `OTP482913`: the name of a code and the code.
+/// Splits `OTP482913` into the name of a code and the code.
 fn split_name(piece: Piece, text: &str) -> [Option<Piece>; 2] {
     let word = &text[piece.start..piece.end];
     let cut = word.char_indices().find(|(_, c)| is_digit(*c)).map_or(0, |(at, _)| at);
@@ -203,7 +204,7 @@ fn split_name(piece: Piece, text: &str) -> [Option<Piece>; 2] {
     [Some(name), Some(Piece { sort: Sort::Digits, start: middle, end: piece.end, blanks: 0 })]
 }
 
-/// `None` for blanks, accents and invisible characters.
+/// The sort of a character; `None` for whitespace, accents and invisible characters.
 fn sort(c: char) -> Option<Sort> {
     match c {
         '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => Some(Sort::Line),
@@ -220,7 +221,7 @@ fn sort(c: char) -> Option<Sort> {
     }
 }
 
-/// Vowel and tone signs that Unicode does not count as letters, though words are made of them.
+/// Whether this is a vowel or tone mark that Unicode does not count as a letter although words contain it.
 fn is_script_mark(c: char) -> bool {
     matches!(c, '\u{591}'..='\u{5c7}' | '\u{64b}'..='\u{65f}' | '\u{e47}'..='\u{e4e}')
         || matches!(c, '\u{900}'..='\u{dff}' if !matches!(c, '\u{964}' | '\u{965}' | '\u{970}'))
@@ -253,7 +254,7 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    /// Makes the tokens that begin at this piece, and says at which piece to go on.
+    /// Makes the tokens that start at this piece, and returns the piece to continue with.
     fn next(&mut self, at: usize) -> usize {
         let piece = self.pieces[at];
         match piece.sort {
@@ -291,7 +292,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// Where the words stand that could be a phrase: only a blank, a hyphen or an apostrophe between them.
+    /// The pieces that could form a phrase: words with only a space, a hyphen or an apostrophe between them.
     fn words_in_a_row(&self, at: usize) -> Vec<usize> {
         let mut places = vec![at];
         let mut next = at + 1;
@@ -308,8 +309,8 @@ impl Cutter<'_> {
         places
     }
 
-    /// Searches a run without capitals for words that we know; what is between them is a word without role. An entry of
-    /// two words reaches into the next pieces.
+    /// Searches a run of a script without case for entries of the lexicon; the text between them becomes words without
+    /// a role. An entry of two words reaches into the next pieces.
     fn script(&mut self, at: usize) -> usize {
         let (begin, apart) = (self.pieces[at].start, self.pieces[at].blanks > 0);
         let (mut from, mut here, mut last) = (begin, begin, at);
@@ -333,7 +334,7 @@ impl Cutter<'_> {
 
     fn plain(&mut self, start: usize, end: usize, glued: bool) {
         if start < end {
-            // One or two characters are a particle or an article, as は and ال.
+            // One or two characters are a particle or an article, such as は and ال.
             let small = self.text[start..end].chars().count() <= 2;
             let roles = if small { Roles::LINK } else { Roles::default() };
             self.tokens.push(Token { kind: Kind::Word(roles), start, end, glued });
@@ -357,7 +358,8 @@ impl Cutter<'_> {
         self.push(kind, at, at + 1)
     }
 
-    /// A full stop ends a sentence, unless it shortens a word ("no. 12", "dvs. de", "Dr. Weber") or counts ("3. OG").
+    /// Whether a full stop ends a sentence. It does not after an abbreviation ("no. 12", "dvs. de", "Dr. Weber") or an
+    /// ordinal ("3. OG").
     fn ends_sentence(&self, at: usize) -> bool {
         let next = self.pieces.get(at + 1);
         if next.is_some_and(|piece| piece.blanks == 0 && piece.sort != Sort::Line) {
@@ -375,7 +377,7 @@ impl Cutter<'_> {
         })
     }
 
-    /// "Dr", "Sf", "Mgr": known, or without any vowel.
+    /// Whether a word is a title such as "Dr", "Sf" or "Mgr": in the lexicon, or without any vowel.
     fn is_title(&self, word: &Token) -> bool {
         let written = &self.text[word.start..word.end];
         let capital = |c: char| !c.is_uppercase();
@@ -384,7 +386,8 @@ impl Cutter<'_> {
         word.roles().any(Roles::SHORT) || voiceless && word.kind == Kind::Word(Roles::default())
     }
 
-    /// "Cod. autorizz. 712 665", "Verif. code": the words before are short for what a code is called or is for.
+    /// Whether the words before a full stop are abbreviations of a code's name or purpose, as in "Cod. autorizz. 712
+    /// 665" and "Verif. code".
     fn shortens(&self, next: &Piece) -> bool {
         let number = matches!(next.sort, Sort::Digits | Sort::Mixed);
         if !number && !self.begins_small(next) && !matches!(next.sort, Sort::Sign(':' | '-')) {
@@ -406,7 +409,7 @@ impl Cutter<'_> {
 
     // ── Numbers ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Does a prefix as in `G-482913` or `AB-12C` begin here? The name of a code is none: `PIN-4821`.
+    /// Whether a prefix as in `G-482913` or `AB-12C` starts here. The name of a code is not a prefix: `PIN-4821`.
     fn leads_cluster(&self, at: usize) -> bool {
         let caps = |i: usize| {
             self.pieces.get(i).is_some_and(|p| p.sort == Sort::Letters && is_caps(self.written(i)))
@@ -427,13 +430,13 @@ impl Cutter<'_> {
         false
     }
 
-    /// Is this piece such a sign, with nothing blank around it?
+    /// Whether this piece is such a sign, without whitespace before or after it.
     fn joins(&self, at: usize, sign: fn(char) -> bool) -> bool {
         let glued = |i: usize| self.pieces.get(i).filter(|piece| piece.blanks == 0);
         glued(at + 1).is_some() && glued(at).is_some_and(|p| matches!(p.sort, Sort::Sign(c) if sign(c)))
     }
 
-    /// Where the pieces end that are joined by signs to one number, and whether a sign is one that codes do not have.
+    /// The end of the pieces that signs join to one number, and whether one of the signs does not occur in codes.
     fn cluster_end(&self, at: usize) -> (usize, bool) {
         let (mut end, mut broken) = (at + 1, false);
         while let Some(next) = self.pieces.get(end + 1).map(|piece| piece.sort) {
@@ -453,7 +456,8 @@ impl Cutter<'_> {
         (end, broken)
     }
 
-    /// "Code 482913,10 min": no decimal, as the digits before the comma are the code that was just named.
+    /// Whether the digits before this comma are a code that was just named, as in "Code 482913,10 min". Then the comma
+    /// is not a decimal separator.
     fn ends_with_code(&self, comma: usize) -> bool {
         let light = |token: &&Token| match token.kind {
             Kind::Word(roles) => !roles.any(Roles::NAME) && roles.any(Roles::IS.and(Roles::LINK)),
@@ -465,7 +469,7 @@ impl Cutter<'_> {
             && named().is_some_and(|token| token.roles().any(Roles::NAME))
     }
 
-    /// One number without blanks.
+    /// Makes a token of one number without whitespace.
     fn cluster(&mut self, at: usize) -> usize {
         let (end, broken) = self.cluster_end(at);
         let parts: Vec<&str> = (at..end).step_by(2).map(|i| self.written(i)).collect();
@@ -478,7 +482,7 @@ impl Cutter<'_> {
         self.number(form, at, end)
     }
 
-    /// Digits, which may go on after a blank: `482 913`.
+    /// Makes a token of digits, which may continue after a space: `482 913`.
     fn digits(&mut self, at: usize) -> usize {
         let lone = |i: usize| self.cluster_end(i).0 == i + 1;
         if !lone(at) {
@@ -511,7 +515,7 @@ fn is_hyphen(c: char) -> bool {
     matches!(c, '-' | '‐' | '‑' | '–' | '−')
 }
 
-/// Signs inside of dates, times and amounts.
+/// Signs that occur inside dates, times and amounts, but not in codes.
 fn breaks_code(c: char) -> bool {
     matches!(c, '.' | ',' | ':' | '/' | '\'' | '’' | '٫' | '٬')
 }
@@ -520,17 +524,18 @@ fn count_digits(text: &str) -> usize {
     text.chars().filter(|c| is_digit(*c)).count()
 }
 
-/// Capitals and digits only.
+/// Whether the text has no lower-case letter.
 fn is_caps(text: &str) -> bool {
     text.chars().all(|c| !c.is_lowercase())
 }
 
-/// How many of the groups of digits that stand apart by one blank are one number, and what that number is.
+/// How many of the digit groups, each separated by one space, form one number, and the form of that number. Takes their
+/// lengths.
 fn group(lengths: &[usize]) -> (usize, Form) {
     let (total, first) = (lengths.iter().sum::<usize>(), lengths[0]);
     let rest = &lengths[1..];
     let equal = rest.iter().all(|length| *length == first);
-    // "482913 10 minutes": the code is complete, and another number follows.
+    // "482913 10 minutes": the code is complete, and another number follows it.
     let complete = rest.iter().all(|length| *length <= 2) && (total <= 8 || rest.len() == 1);
     match total {
         _ if (4..=8).contains(&first) && complete => (1, Form::Digits),
@@ -545,13 +550,14 @@ fn group(lengths: &[usize]) -> (usize, Form) {
     }
 }
 
-/// Parts joined by a point may be a code right behind its name; a decimal, a version, a date are more likely.
+/// The form of parts that are joined by dots. They may be a code right after its name, but a decimal, a version or a
+/// date is more likely.
 fn broken_form(parts: &[&str]) -> Form {
     let thirds = parts.len() == 2 && parts.iter().all(|part| part.len() == 3 && count_digits(part) == 3);
     if thirds { Form::Loose } else { Form::Never }
 }
 
-/// The form of one run, or of runs with hyphens between.
+/// The form of one run, or of several runs joined by hyphens.
 fn joined_form(parts: &[&str]) -> Form {
     let letters = parts.iter().flat_map(|part| part.chars()).filter(|c| is_cased(*c)).count();
     let digits: usize = parts.iter().map(|part| count_digits(part)).sum();
@@ -572,7 +578,7 @@ fn is_plain_mix(parts: &[&str]) -> bool {
     parts.iter().all(|part| is_caps(part)) && !is_measure(parts)
 }
 
-/// `1930h`, `16h22`, `6560р`, `14th`, `xx8831`: an amount, a time, or a number whose beginning is hidden.
+/// Whether this is an amount, a time or a partly hidden number: `1930h`, `16h22`, `6560р`, `14th`, `xx8831`.
 fn is_measure(parts: &[&str]) -> bool {
     let [word] = parts else { return false };
     let tail = word.trim_start_matches(is_digit);
@@ -583,7 +589,7 @@ fn is_measure(parts: &[&str]) -> bool {
     is_suffix || is_masked || matches!(hours, "h" | "H") && word.len() <= 5
 }
 
-/// `2025-06-14`, `12-03-2025`, `2024-2025`
+/// Whether this is a date or a range of years: `2025-06-14`, `12-03-2025`, `2024-2025`.
 fn is_date(parts: &[&str]) -> bool {
     let values: Vec<u32> = parts.iter().map(|part| value(part)).collect();
     let lengths: Vec<usize> = parts.iter().map(|part| part.chars().count()).collect();
@@ -597,7 +603,8 @@ fn is_date(parts: &[&str]) -> bool {
     }
 }
 
-/// `14-11-26`, `11-14-26`, `26-11-14`: a day of the years around now. Of codes in pairs one in fifty looks like that.
+/// Whether this is a date with a two-digit year around now: `14-11-26`, `11-14-26`, `26-11-14`. One in fifty codes
+/// written in pairs looks like that.
 fn is_short_date(parts: &[&str]) -> bool {
     let [a, b, c] = [value(parts[0]), value(parts[1]), value(parts[2])];
     let pairs = parts.iter().all(|part| part.chars().count() == 2);
@@ -606,7 +613,7 @@ fn is_short_date(parts: &[&str]) -> bool {
     pairs && (year(c) && (day(a, b) || day(b, a)) || year(a) && day(c, b))
 }
 
-/// The value of a short number.
+/// The value of a short number; only the first eight digits count.
 pub(crate) fn value(text: &str) -> u32 {
     text.chars().filter_map(digit_value).take(8).fold(0, |sum, digit| sum * 10 + digit)
 }
@@ -616,7 +623,8 @@ pub(crate) fn is_year(value: u32) -> bool {
     (1900..=2099).contains(&value)
 }
 
-/// Is the number part of something greater: an amount, a hidden card number, a telephone number, an address?
+/// Whether the text around a number makes it part of something larger: an amount, a masked card number, a telephone
+/// number, an address.
 fn is_bound(before: &str, after: &str) -> bool {
     let mut back = before.chars().rev().map(narrow);
     let (previous, earlier) = (back.next().unwrap_or(' '), back.next().unwrap_or(' '));
@@ -642,7 +650,7 @@ fn ends_with_digit(text: &str) -> bool {
     text.chars().next_back().is_some_and(is_digit)
 }
 
-/// Is what stands before a closing bracket a bracket with digits only?
+/// Whether the closing bracket before this place belongs to a bracket that holds only digits.
 fn has_open(before: &str) -> bool {
     let inner = before.trim_end().trim_end_matches(')');
     inner.trim_end_matches(is_digit).ends_with(['(', '+'])

@@ -1,4 +1,4 @@
-//! Answers a call on an opened app. The daemon and a command without one both come through here.
+//! Answers a call on an opened app, both in the daemon and in a command that runs without one.
 
 use kai_assistant::agent::{Face, soul};
 use kai_assistant::db::DbError;
@@ -19,7 +19,7 @@ use crate::commands::{notifications, sms};
 use crate::demo;
 use crate::failure::Failure;
 
-/// Answers one call. `env` and `face` are the caller's: its environment, and whoever watches there.
+/// Answers one call. `env` is the caller's environment, and `face` shows progress to the caller and asks for approval.
 pub(crate) async fn answer(
     app: &App,
     call: Call,

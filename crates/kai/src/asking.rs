@@ -1,25 +1,25 @@
-//! What a person is asked before a call runs: in words, with what the call would carry, and a button that says what it
-//! does. Pure. The exact call is shown beside it by whoever asks.
+//! The text of an approval question: what a tool call would do, the arguments to show, and the button labels. Pure
+//! functions; the caller shows the exact call next to it.
 
 use kai_assistant::legible::{folded, folded_line};
 use serde_json::{Map, Value};
 
-/// Why anything is asked at all.
+/// Why Kai asks for approval.
 pub(crate) const WHY: &str =
     "This chat includes text that others wrote, so Kai asks first. Your yes covers this one call.";
 
-/// A call that waits for the person's yes.
+/// A tool call that needs the user's approval.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ApprovalCall<'a> {
     pub(crate) tool: &'a str,
-    /// The tool's name for people.
+    /// The tool's display name.
     pub(crate) title: &'a str,
     pub(crate) arguments: &'a str,
-    /// What a number or a key in it stands for.
+    /// What an id or a key in the arguments refers to, such as the name of a task.
     pub(crate) about: Option<&'a str>,
 }
 
-/// The question in words.
+/// The approval question as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Card {
     pub(crate) says: String,
@@ -28,7 +28,7 @@ pub(crate) struct Card {
     pub(crate) no: &'static str,
 }
 
-/// A value of the call, shown apart from our words. Padding is folded to a count.
+/// An argument of the call, shown apart from our own words. Long padding is replaced by a count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Quote {
     pub(crate) label: String,
@@ -46,7 +46,7 @@ impl ApprovalCall<'_> {
         if let Some(about) = self.about {
             quotes.push(Quote { label: "about".to_owned(), text: folded(about) });
         }
-        // Whatever our words do not mention is shown too.
+        // Arguments that the sentence does not mention are shown as well.
         let told = [below, mentioned(self.tool)].concat();
         let rest = arguments.keys().filter(|name| !told.contains(&name.as_str()));
         quotes.extend(rest.filter_map(|name| fields.quote(name)));
@@ -54,7 +54,7 @@ impl ApprovalCall<'_> {
         Card { says, quotes, yes, no }
     }
 
-    /// What will happen, which arguments are quoted below it, and the word on the button.
+    /// The sentence, the names of the arguments quoted below it, and the label of the button.
     fn words<'n>(&self, fields: &Fields<'_>) -> (String, Vec<&'n str>, &'static str) {
         let named = |name: &str| fields.line(name);
         match self.tool {
@@ -84,7 +84,7 @@ impl ApprovalCall<'_> {
         }
     }
 
-    /// Calls that reach the outside.
+    /// The same as [`Self::words`] for calls that reach the network or run commands, and for any other tool.
     fn outward<'n>(&self) -> (String, Vec<&'n str>, &'static str) {
         let (says, below, yes) = match self.tool {
             "web_search" => {
@@ -111,7 +111,7 @@ impl ApprovalCall<'_> {
         (says.to_owned(), below, yes)
     }
 
-    /// What a model wrote as arguments is no JSON object; the tool will say so.
+    /// The question for arguments that are not a JSON object; the tool itself will reject them.
     fn unread(&self) -> Card {
         let says = format!("Kai wants to use “{}” ({}).", folded_line(self.title), folded_line(self.tool));
         let text = folded(self.arguments);
@@ -120,7 +120,7 @@ impl ApprovalCall<'_> {
     }
 }
 
-/// The arguments that our words mention themselves.
+/// The arguments that the sentence already mentions.
 fn mentioned(tool: &str) -> Vec<&'static str> {
     match tool {
         "memory_store" | "memory_learn" | "memory_forget" => vec!["key"],
@@ -158,12 +158,12 @@ fn alarm(fields: &Fields<'_>) -> String {
         [None, None, Some(seconds)] if !odd => {
             format!("Kai wants to set an alarm that rings in {}.", span(seconds))
         }
-        // Odd values are shown as they are: the tool takes them or says what is wrong with them.
+        // Unusual values are shown as they are: the tool accepts them or reports what is wrong.
         _ => format!("Kai wants to set an alarm ({}).", fields.list(&NAMES)),
     }
 }
 
-/// A number of seconds as people say it.
+/// A number of seconds in words, such as "1 hour 5 minutes".
 fn span(seconds: i64) -> String {
     let part = |count: i64, one: &str| match count {
         0 => None,
@@ -198,19 +198,19 @@ impl Fields<'_> {
         }
     }
 
-    /// On one line, inside of our own sentence.
+    /// The argument on one line, for use inside our own sentence.
     fn line(&self, name: &str) -> String {
         folded_line(&self.text(name).unwrap_or_default())
     }
 
-    /// A whole number, as the tools take one: `7`, `"7"` and `7.0` are the same.
+    /// A whole number as the tools parse it: `7`, `"7"` and `7.0` are the same.
     fn whole(&self, name: &str) -> Option<i64> {
         let written = self.line(name);
         let written = written.strip_suffix(".0").unwrap_or(&written);
         written.parse().ok()
     }
 
-    /// Those that are given, with their names.
+    /// The arguments that are present, each with its name.
     fn list(&self, names: &[&str]) -> String {
         let given = names.iter().filter(|name| !self.line(name).is_empty());
         let given: Vec<String> = given.map(|name| format!("{name} {}", self.line(name))).collect();

@@ -1,4 +1,4 @@
-//! Where a call is answered: by the running daemon if there is one, else right here.
+//! Sends a call to the running daemon, or answers it in this process if there is none.
 
 use std::cell::OnceCell;
 use std::io::{BufRead, BufReader, Write};
@@ -24,25 +24,26 @@ use crate::terminal::input;
 use crate::terminal::waiting::Waiting;
 use crate::{caller_env, socket, wire};
 
-/// A daemon that takes longer for a call that nobody watches is stuck. Testing models takes longest.
+/// How long to wait for the daemon's answer to an ordinary call before it counts as stuck. Testing models takes
+/// longest.
 const PATIENCE: Duration = Duration::from_mins(5);
 const _: () = assert!(
     PATIENCE.as_secs() >= crate::commands::models::LONGEST_TRIAL.as_secs() + 30,
     "a test must end first"
 );
 
-/// A home to ask, and how to open it if nobody answers for it.
+/// The caller's side of a home: asks its daemon, or opens the store itself if none is running.
 pub(crate) struct Caller {
     pub(crate) home: Home,
     pub(crate) keys: Keys,
-    /// The store, once there was no daemon to ask. A passphrase is then asked for once.
+    /// The store, opened at the first call without a daemon. Kept, so that the passphrase is asked for only once.
     app: OnceCell<Arc<App>>,
 }
 
-/// Whoever sits at this end and watches a turn: is told, and may be asked.
+/// Shows the progress of a turn to the user and asks for approval.
 pub(crate) trait Watcher: Send + Sync + 'static {
     fn sees(&self, event: &Event);
-    /// Asks the person; blocks. `None` where none is.
+    /// Asks the user for approval; blocks. `None` if nobody can be asked.
     fn allows(&self, asking: &ApprovalRequest) -> Option<bool>;
 }
 
@@ -51,7 +52,7 @@ impl Caller {
         Self { home, keys, app: OnceCell::new() }
     }
 
-    /// One whose store is open.
+    /// A caller whose store is already open.
     #[cfg(test)]
     pub(crate) fn of(app: Arc<App>) -> Self {
         Self { home: app.home.clone(), keys: Keys::default(), app: OnceCell::from(app) }
@@ -81,13 +82,13 @@ impl Caller {
         serde_json::from_value(value).map_err(|_| other_version())
     }
 
-    /// The daemon's own answer; `None` where none can be reached.
+    /// Asks only the daemon; `None` if none is running.
     pub(crate) fn ask_daemon<T: DeserializeOwned>(&self, call: Call) -> Result<Option<T>, Failure> {
         let Some(stream) = socket::connect(&self.home) else { return Ok(None) };
         serde_json::from_value(over(stream, call)?).map(Some).map_err(|_| other_version())
     }
 
-    /// For calls that are watched, one after the other.
+    /// For watched calls, one after the other.
     pub(crate) fn line(&self) -> Result<Line<'_>, Failure> {
         Ok(Line { caller: self, runtime: Some(runtime()?) })
     }
@@ -98,7 +99,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     runtime.map_err(|e| Failure::failed(format!("Kai could not start: {e}.")))
 }
 
-/// Calls, one after the other, each of which Ctrl-C cancels.
+/// Makes watched calls one after the other; Ctrl-C cancels the current one.
 pub(crate) struct Line<'a> {
     caller: &'a Caller,
     runtime: Option<tokio::runtime::Runtime>,
@@ -112,7 +113,7 @@ impl Line<'_> {
     ) -> Result<T, Failure> {
         let home = &self.caller.home;
         let Some(runtime) = &self.runtime else { return Err(other_version()) };
-        // Decided anew each time: a daemon may have come or gone.
+        // Checked for every call: a daemon may have started or stopped meanwhile.
         let value = match socket::connect(home) {
             Some(stream) => runtime.block_on(there(stream, call, watcher)),
             None => runtime.block_on(here(self.caller.app()?, call, watcher)),
@@ -123,7 +124,7 @@ impl Line<'_> {
 
 impl Drop for Line<'_> {
     fn drop(&mut self) {
-        // Somebody may still be asked on the terminal after Ctrl-C; nobody waits for the answer.
+        // After Ctrl-C a question may still be open on the terminal; do not wait for its answer.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(Duration::from_millis(500));
         }
@@ -153,7 +154,7 @@ async fn there(
     loop {
         let line = tokio::select! {
             line = lines.next_line() => line.map_err(|e| broken(&e))?,
-            // The daemon hears the hang-up and stops the turn.
+            // The daemon notices that we disconnect and stops the turn.
             _ = tokio::signal::ctrl_c() => return Err(Failure::failed("Cancelled.")),
         };
         let line = line.ok_or_else(|| broken(&std::io::ErrorKind::UnexpectedEof.into()))?;
@@ -174,13 +175,13 @@ async fn there(
     }
 }
 
-/// The person may take their time; meanwhile everything else goes on.
+/// Asks on a blocking thread, so that everything else continues while the user decides.
 async fn ask_person(watcher: &Arc<dyn Watcher>, asking: ApprovalRequest) -> Option<bool> {
     let watcher = Arc::clone(watcher);
     tokio::task::spawn_blocking(move || watcher.allows(&asking)).await.unwrap_or_default()
 }
 
-/// A watcher in our own process.
+/// The [`Face`] of a call that is answered in this process.
 struct Here<'a> {
     watcher: &'a Arc<dyn Watcher>,
     language: &'static Words,
@@ -210,7 +211,7 @@ fn json_line(value: &impl serde::Serialize) -> Result<Vec<u8>, Failure> {
 }
 
 fn over(stream: UnixStream, call: Call) -> Result<serde_json::Value, Failure> {
-    // A heartbeat takes as long as its model.
+    // A heartbeat takes as long as its model needs.
     let patience = (!matches!(call, Call::HeartbeatRun { .. })).then_some(PATIENCE);
     stream.set_read_timeout(patience).map_err(|e| broken(&e))?;
     (&stream).write_all(&hello(call)?).map_err(|e| broken(&e))?;
@@ -226,7 +227,8 @@ fn over(stream: UnixStream, call: Call) -> Result<serde_json::Value, Failure> {
     }
 }
 
-/// The call may have been carried out before the line broke, so it is not tried again by itself.
+/// The failure of a lost connection. The daemon may have carried out the call already, so it is not retried
+/// automatically.
 fn broken(error: &std::io::Error) -> Failure {
     if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) {
         return Failure::failed(

@@ -1,19 +1,19 @@
-//! What this process finds in its environment, for itself or to send along with a call.
+//! The parts of this process's environment that matter to calls.
 
 use kai_bridges::Environment;
 use serde::{Deserialize, Serialize};
 
-/// What the caller's environment says. It travels with the call, so that the answer is the same whether the daemon
-/// gives it or the command itself. The socket is its owner's alone.
+/// The caller's locale and model keys. They are sent with the call, so that the daemon gives the same answer as the
+/// command itself would. Only the socket's owner can read them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CallerEnv {
     /// Such as `de_DE.UTF-8`.
     pub(crate) locale: String,
-    /// Variables that hold keys of models.
+    /// Environment variables with model keys, as name and value.
     pub(crate) keys: Vec<(String, String)>,
 }
 
-/// Of this process. Tests have none, so that nothing of the developer's own counts.
+/// The environment of this process. Empty in tests, so that the developer's own has no effect.
 pub(crate) fn here() -> CallerEnv {
     if cfg!(test) {
         return CallerEnv::default();
@@ -21,7 +21,7 @@ pub(crate) fn here() -> CallerEnv {
     CallerEnv { locale: locale(), keys: keys() }
 }
 
-/// What of our environment the programs that we start may see. Keys of models are not for them.
+/// The environment for the programs that we start, without model keys.
 pub(crate) fn for_programs() -> Environment {
     Environment::of(std::env::vars_os())
 }
@@ -34,7 +34,7 @@ fn locale() -> String {
     set("LC_ALL").or_else(|| set("LC_MESSAGES")).or_else(|| set("LANG")).unwrap_or_default()
 }
 
-/// Keys for models that the person keeps in the environment.
+/// The model keys that are set in the environment.
 fn keys() -> Vec<(String, String)> {
     let names = kai_llm::presets().iter().flat_map(|preset| &preset.key_env);
     names.filter_map(|name| Some((name.clone(), set(name)?))).collect()

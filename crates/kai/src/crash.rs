@@ -1,4 +1,4 @@
-//! What a person sees of a bug in Kai: one sentence. What a developer needs goes into a file.
+//! Handles panics: the user sees one sentence, and the details for developers go to a file.
 
 use std::backtrace::Backtrace;
 use std::panic::PanicHookInfo;
@@ -11,7 +11,7 @@ use crate::terminal::out;
 
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
-/// Reports go here once the home is known; before that, to the system's scratch folder.
+/// Sets the folder for crash reports. Until the home is known, they go to the system's temporary folder.
 pub(crate) fn write_to(folder: PathBuf) {
     let _ = FOLDER.set(folder);
 }
@@ -38,8 +38,8 @@ fn write(folder: &Path, report: &str) -> std::io::Result<PathBuf> {
     Ok(file)
 }
 
-/// Where it happened, and how we got there. What a panic says is left out: it may quote what it stumbled over, and that
-/// may be somebody's message.
+/// The location and the backtrace. The panic message is left out: it may quote the data that caused it, such as
+/// somebody's message.
 fn report(panic: &PanicHookInfo<'_>) -> String {
     let place = panic.location().map(ToString::to_string).unwrap_or_default();
     let thread = std::thread::current();
@@ -51,11 +51,11 @@ fn report(panic: &PanicHookInfo<'_>) -> String {
     )
 }
 
-/// Keeps what lies in our memory off the disk: a core dump would hold the store's key and whatever was just read. Other
-/// processes of the same user may not look into it either. Best effort, since an odd kernel is no reason not to start.
+/// Disables core dumps, which would contain the store's key and recently read messages, and stops other processes of
+/// the same user from reading our memory. Best effort: an unusual kernel is no reason not to start.
 pub(crate) fn leave_no_dump() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    // The most that is allowed stays: a browser that we open may want its own dumps.
+    // Only the soft limit changes: a browser that we open may want its own core dumps.
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), ..getrlimit(Resource::Core) });
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);

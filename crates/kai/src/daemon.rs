@@ -1,4 +1,5 @@
-//! The daemon: one per home. Holds the lock, serves page and socket, ticks, stops cleanly.
+//! The daemon, one per home. It holds the home's lock, serves the page and the socket, runs the scheduler and shuts
+//! down cleanly.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -29,27 +30,28 @@ use crate::home::Keys;
 use crate::terminal::out;
 use crate::{erase, socket, web, wire};
 
-/// The seed's scheduler tick.
+/// How often the scheduler runs, as the seed specification sets it.
 const TICK: Duration = Duration::from_mins(1);
-/// Ticks further apart than this were missed (sleep, a stopped machine, no daemon).
+/// A longer interval between two ticks means that some were missed (suspend, machine off, daemon not running).
 const GAP: SignedDuration = SignedDuration::from_secs(150);
-/// Page and socket get this long to finish what they are doing when asked to stop.
+/// How long shutdown waits for requests that the page and the socket are still handling.
 const GRACE: Duration = Duration::from_secs(1);
-/// A phone is asked for no longer than this.
+/// How long shutdown waits for a message that is being sent.
 #[cfg(feature = "foss")]
 const SEND_GRACE: Duration = Duration::from_secs(12);
-/// A notifier is waited for no longer than this.
+/// How long shutdown waits for an alarm that is ringing.
 const RING_GRACE: Duration = Duration::from_secs(12);
+/// How many further ports are tried when the default one is in use.
 const PORTS_TRIED: u16 = 10;
 
-/// Where to listen.
+/// The address and port for the page. Without a port, the default is used, or the next free one after it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Listen {
     pub(crate) bind: IpAddr,
     pub(crate) port: Option<u16>,
 }
 
-/// Runs until SIGINT, SIGTERM or `kai stop`, or until its person wants everything erased.
+/// Runs the daemon until SIGINT, SIGTERM, `kai stop`, or a request to erase everything, which it then carries out.
 pub(crate) fn run(home: &Home, keys: Keys, listen: Listen) -> Result<(), Failure> {
     let lock = only_one(home, keys)?;
     let app = wire::open(home.clone(), keys, Role::Daemon)?;
@@ -104,7 +106,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     app.db.write(move |tx| remember(tx, PAGE, &origin)).await?;
     noted::say(&app).await?;
 
-    // Before the first tick, which would speak for a listener that died.
+    // Must run before the first tick, which would otherwise assume that the previous daemon's listener is still alive.
     #[cfg(feature = "foss")]
     app.db.write(kai_assistant::notifications::store::begin).await?;
     #[cfg(feature = "foss")]
@@ -130,11 +132,11 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     }
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     stop.cancel();
-    // A tap that was accepted is carried to its end, or its draft would have to say that it may have been sent.
+    // Let a send that the user approved finish; cut off, its draft could only say that it may have been sent.
     #[cfg(feature = "foss")]
     app.phone.door.rest(SEND_GRACE).await;
     ring_out(&app, ringing).await;
-    // No new calls before the tracker is closed, or one could slip in after the wait.
+    // Wait until the socket accepts no more calls before closing the tracker, so that none can start after the wait.
     drop(commands.await);
     work.close();
     if tokio::time::timeout(GRACE, work.wait()).await.is_err() {
@@ -166,7 +168,7 @@ impl Signals {
     }
 }
 
-/// A port that was asked for is taken or refused; the usual one may move up a little.
+/// Binds the page's listener. A requested port is used or refused; the default port may move up to the next free one.
 async fn bind(listen: Listen) -> Result<(TcpListener, SocketAddr), Failure> {
     let candidates = match listen.port {
         Some(port) => port..=port,
@@ -198,7 +200,7 @@ async fn bind(listen: Listen) -> Result<(TcpListener, SocketAddr), Failure> {
     Err(Failure::failed(format!("The page cannot be opened at {}:{port}: {error}. {advice}", listen.bind)))
 }
 
-/// The address as a person can open it here: a listener on all addresses is reached over loopback.
+/// The address to open in a browser on this machine: a listener on all interfaces is reached over loopback.
 fn shown(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::from(([127, 0, 0, 1], address.port())),
@@ -221,16 +223,19 @@ async fn tick_on(app: Arc<App>, stop: CancellationToken) {
         match tick(&app).await {
             Ok(Some(gap)) => tracing::info!(%gap, "ticks were missed and are made up by this one"),
             Ok(None) => {}
-            // The next tick tries again; a daemon that dies of one full disk helps nobody.
+            // The next tick tries again: the daemon must not die because the disk was full once.
             Err(error) => tracing::warn!(%error, "a tick failed"),
         }
         noted::note_quietly(&app).await;
     }
 }
 
-/// Polls first, then tasks, so that both and the heartbeat see what just arrived. Beside the tick, which waits for neither a phone nor a
-/// model; a run that is still under way when the next tick comes is not started twice, because it holds its lease. Nor
-/// is a phone looked at twice at a time: behind one that hangs, nobody queues.
+/// The scheduled work of one tick: polls the phone, then runs due tasks and the heartbeat, so that both see new
+/// messages.
+///
+/// It runs as its own task, so the tick waits for neither a phone nor a model. Runs that are still in progress at the
+/// next tick hold a lease and are not started twice. If the phone is still being polled, this run skips it, so nothing
+/// queues up behind a phone that hangs.
 pub(crate) async fn look_around(app: Arc<App>) {
     #[cfg(feature = "foss")]
     if let Ok(_alone) = app.phone.looking.try_lock() {
@@ -240,7 +245,7 @@ pub(crate) async fn look_around(app: Arc<App>) {
     heartbeat::tick(&app).await;
 }
 
-/// What the phone has to be asked on a tick. Beside the tick: a phone that hangs holds up nothing else.
+/// Settles drafts with an unknown outcome and polls for new messages.
 #[cfg(feature = "foss")]
 pub(crate) async fn look_at_phone(app: Arc<App>) {
     if let Err(error) = app.phone.door.settle().await {
@@ -254,7 +259,8 @@ pub(crate) async fn look_at_phone(app: Arc<App>) {
     }
 }
 
-/// An alarm that was taken is rung to its end. One whose notifier does not come to an end rings at the next start.
+/// Waits for the alarm that is ringing. If its notifier does not finish in time, the alarm is stored again and rings at
+/// the next start.
 async fn ring_out(app: &App, ringing: JoinHandle<()>) {
     if tokio::time::timeout(RING_GRACE, ringing).await.is_ok() {
         return;
@@ -265,7 +271,8 @@ async fn ring_out(app: &App, ringing: JoinHandle<()>) {
     }
 }
 
-/// Rings alarms until told to stop. Only the waiting is broken off: an alarm that was taken must ring.
+/// Rings alarms until told to stop. Only the wait between alarms is interrupted: a claimed alarm that is cut off would
+/// be lost.
 async fn ring_on(app: Arc<App>, stop: CancellationToken) {
     let Some(ringer) = &app.ringer else { return };
     let mut next = Next::START;
@@ -278,7 +285,8 @@ async fn ring_on(app: Arc<App>, stop: CancellationToken) {
     }
 }
 
-/// One tick: the sweeps. Returns the gap since the last one, if there was one.
+/// One tick: deletes expired data and delivers waiting reports. Returns the time since the previous tick if ticks were
+/// missed.
 async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
     let now = app.clock.now();
     let today = now.to_zoned(app.clock.zone()).date().to_string();
@@ -294,15 +302,15 @@ async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
             }
             #[cfg(feature = "foss")]
             kai_assistant::notifications::store::tick(tx, now)?;
-            // What waited for a turn that died.
+            // Reports that were waiting for a turn that has since died.
             reports::land(tx, now)?;
             Ok(missed(last, now))
         })
         .await
 }
 
-/// Is it as late as the clock says? One that is suddenly far ahead may be wrong, and what it would let go of is gone for
-/// good; after a day it is believed.
+/// Whether the clock can be trusted enough to delete old records. After a sudden jump forward it may be wrong, and
+/// deleted records cannot be recovered, so a new time is only trusted after a day.
 fn is_believed(tx: &Transaction<'_>, last: Option<Timestamp>, now: Timestamp) -> Result<bool, DbError> {
     if last.is_some_and(|last| now.duration_since(last) > LEAP) {
         remember(tx, LEAPT, &now.as_millisecond().to_string())?;
@@ -318,17 +326,19 @@ fn is_believed(tx: &Transaction<'_>, last: Option<Timestamp>, now: Timestamp) ->
     Ok(is_over)
 }
 
-/// The time since the last tick if some were missed. A clock that went back missed nothing.
+/// The time since the last tick if some were missed. A clock that was set back counts as no gap.
 fn missed(last: Option<Timestamp>, now: Timestamp) -> Option<SignedDuration> {
     last.map(|last| now.duration_since(last)).filter(|gap| *gap > GAP)
 }
 
 const LAST_TICK: &str = "last_tick";
-/// When the clock was suddenly far ahead.
+/// The fact that stores when the clock last jumped far ahead.
 const LEAPT: &str = "clock_leapt";
+/// A step forward larger than this counts as a jump of the clock.
 const LEAP: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// How long after a jump the new time is trusted.
 const BELIEVED: SignedDuration = SignedDuration::from_hours(24);
-/// The day on which old records were let go.
+/// The fact that stores the day on which old records were last deleted.
 const LAST_SWEEP: &str = "last_sweep";
 
 #[cfg(test)]
@@ -351,7 +361,7 @@ mod tests {
         }
     }
 
-    /// A clock that is wrong for a moment takes nothing along that is kept for a year.
+    /// A clock that is briefly wrong must not delete records that are kept for a year.
     #[tokio::test]
     async fn a_clock_that_leaps_is_not_believed_at_once() {
         let began = Timestamp::from_second(1_800_000_000).unwrap();
@@ -394,7 +404,7 @@ mod tests {
         assert_eq!(waiting(&app).await, 0, "the link had ended and was swept");
     }
 
-    /// A draft of which nobody knows whether it left.
+    /// Stages a draft and sends it with an unknown outcome.
     #[cfg(feature = "foss")]
     async fn unsettled(app: &App, phone: &kai_bridges::simulated::Phone) {
         use kai_assistant::gate::RunKind;
@@ -417,7 +427,7 @@ mod tests {
         app.phone.door.tap(tap).await.unwrap();
     }
 
-    /// The phone hangs at the first look: later ones neither wait behind it nor keep tasks and heartbeats waiting.
+    /// When the phone hangs during the first run, later runs neither wait for it nor delay tasks and heartbeats.
     #[cfg(feature = "foss")]
     #[tokio::test(start_paused = true)]
     async fn nobody_queues_behind_a_phone_that_hangs() {
@@ -441,7 +451,7 @@ mod tests {
         first.abort();
     }
 
-    /// The first tick of a new life comes before its listener is bound.
+    /// After a restart, the first tick runs before the new listener is bound.
     #[cfg(feature = "foss")]
     #[tokio::test]
     async fn a_crash_shows_as_the_hours_that_were_missed() {

@@ -1,5 +1,5 @@
-//! Demo mode: a phone in memory and a model that plays a script, in a home of its own. Nothing in it is real, and it
-//! says so.
+//! Demo mode: a simulated phone and a model that plays a script, in a home of its own. Nothing in it is real, and the
+//! demo says so.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::call::json;
 use crate::commands::{heartbeat, notifications, sms};
 use crate::failure::Failure;
 
-/// What the person makes happen in the demo.
+/// Answers the calls that simulate an incoming SMS or notification.
 pub(crate) async fn answer(app: &App, call: DemoCall) -> Result<Value, Failure> {
     match call {
         DemoCall::Sms { from, text } => json(receive(app, &from, &text).await?),
@@ -31,7 +31,7 @@ pub(crate) async fn answer(app: &App, call: DemoCall) -> Result<Value, Failure> 
     }
 }
 
-/// Everything on, and two messages that have just come in. Anew at every start, since the phone is new each time.
+/// Turns every feature on and delivers two messages. Runs at every start, because the simulated phone is new each time.
 pub(crate) async fn prepare(app: &App) -> Result<(), Failure> {
     let Some(phone) = &app.demo else { return Ok(()) };
     let fresh = |tx: &Transaction<'_>| {
@@ -51,7 +51,7 @@ pub(crate) async fn prepare(app: &App) -> Result<(), Failure> {
     sms::poll(app).await.map(drop)
 }
 
-/// On, with something that has just come in. Anew at every start, since the tray is new each time.
+/// Turns notifications on and posts one. Runs at every start, because the simulated tray is new each time.
 async fn show_notification(app: &App) -> Result<(), Failure> {
     app.db.write(|tx| pending::clear(tx, shown::QUEUE)).await?;
     notifications::switch(app, true).await?;
@@ -61,8 +61,8 @@ async fn show_notification(app: &App) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What happens by itself once somebody looks: a message comes in, the heartbeat sees it, and an answer is drafted.
-/// Ends when the demo does.
+/// The demo's opening scene, once a page is open: a message arrives, the heartbeat notices it, and an answer is
+/// drafted.
 pub(crate) async fn story(app: Arc<App>, mut pages: watch::Receiver<usize>) {
     let Some(phone) = &app.demo else { return };
     if pages.wait_for(|open| *open > 0).await.is_err() {
@@ -77,7 +77,7 @@ pub(crate) async fn story(app: Arc<App>, mut pages: watch::Receiver<usize>) {
     drop(run_heartbeat(&app).await);
 }
 
-/// A heartbeat. The tick's own may be under way; then it is waited for.
+/// Runs a heartbeat. If the scheduled one is in progress, waits for it and tries again.
 async fn run_heartbeat(app: &App) -> Result<(), Failure> {
     for _ in 0..PATIENCE {
         if heartbeat::run(app, &app.env, Why::Asked).await?.outcome != RunOutcome::Busy {
@@ -88,12 +88,15 @@ async fn run_heartbeat(app: &App) -> Result<(), Failure> {
     Ok(())
 }
 
-/// So long after the page was opened a message comes in, and so long after that the heartbeat sees it.
+/// How long after the page was opened the message arrives.
 const ARRIVES: Duration = Duration::from_secs(4);
+/// How long after the message the heartbeat runs, and how long to wait while another one is in progress.
 const NOTICED: Duration = Duration::from_secs(5);
+/// How often a heartbeat is tried while another one is in progress.
 const PATIENCE: u32 = 5;
 
-/// Somebody writes to the simulated phone, and Kai looks at it at once: who plays does not wait for half an hour.
+/// Delivers an SMS to the simulated phone, then polls and runs a heartbeat at once: the user should not wait half an
+/// hour.
 pub(crate) async fn receive(app: &App, from: &str, text: &str) -> Result<i64, Failure> {
     let phone = app.demo.as_ref().ok_or_else(not_running)?;
     let id = phone.receive(from, text, app.clock.now()).0;

@@ -1,4 +1,4 @@
-//! Everything Kai keeps in a home, gone: for `kai erase`, and for a daemon that was asked to on its page.
+//! Erases everything Kai stores in a home, for `kai erase` and for the same request on the page.
 
 use std::{fs, io};
 
@@ -7,10 +7,10 @@ use kai_assistant::home::{DEMO, Home, KeyPlace};
 use crate::failure::Failure;
 use crate::home::keyring;
 
-/// What a person types to show that this is meant.
+/// What the user must type to confirm.
 pub(crate) const WORDS: &str = "erase everything";
 
-/// What Kai makes in its home; nothing else in the folder is touched.
+/// The files and folders that Kai creates in its home; nothing else in the folder is touched.
 const OURS: [&str; 18] = [
     "kai.db",
     "kai.db-wal",
@@ -32,14 +32,15 @@ const OURS: [&str; 18] = [
     DEMO,
 ];
 
-/// The caller holds the lock of the daemon, so nobody works here any more. The demo's home has a lock of its own.
+/// Erases the home and its demo. The caller holds the daemon's lock, so no other process uses the home; the demo has
+/// its own lock.
 pub(crate) fn everything(home: &Home) -> Result<(), Failure> {
     if let Some(demo) = home.old_demo() {
         let Some(_lock) = demo.lock_daemon().map_err(|e| failed(&demo, &e))? else {
             return Err(Failure::failed("The demo still runs in this home. Stop it first: kai stop --demo"));
         };
         one(&demo)?;
-        // It stays if somebody else put something into it.
+        // The folder stays if it contains files that are not ours.
         drop(fs::remove_dir(&demo.dir));
     }
     one(home)

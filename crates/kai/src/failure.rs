@@ -1,10 +1,10 @@
-//! The end of a command that did not work: a sentence for the person, a code for the script.
+//! The error type of commands: a message for the user and an exit code for scripts.
 
 use kai_assistant::db::{DbError, OpenError};
 use kai_assistant::home::KeyError;
 use serde::{Deserialize, Serialize};
 
-/// What went wrong and what to do, with the exit code.
+/// A message that says what went wrong and what to do, with the exit code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct Failure {
@@ -13,14 +13,17 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// The command failed: exit code 1.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self { code: 1, message: message.into() }
     }
 
+    /// The command was used wrongly: exit code 2.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { code: 2, message: message.into() }
     }
 
+    /// The home or its store cannot be used: exit code 3.
     pub(crate) fn store(message: impl Into<String>) -> Self {
         Self { code: 3, message: message.into() }
     }

@@ -1,4 +1,4 @@
-//! Which home is meant, and how it is unlocked: what was typed and what the environment says.
+//! Finds the home from the command line and the environment, and unlocks it.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use kai_assistant::home::{Home, KeyFile, Keyring, Passphrase, StoreKey, Unlock};
 use crate::failure::Failure;
 use crate::terminal::{input, out};
 
-/// `--home`, else `$KAI_HOME`, else the data folder of the user.
+/// Opens the home: `--home`, or `$KAI_HOME`, or the user's data folder.
 pub(crate) fn find(typed: Option<&Path>) -> Result<Home, Failure> {
     let dir = typed.map(Path::to_owned).or_else(from_environment).ok_or_else(|| {
         Failure::store("No home folder is known: set HOME or KAI_HOME, or name a folder with --home DIR.")
     })?;
     let unusable = |cause| Failure::store(format!("The home {} cannot be used: {cause}.", dir.display()));
-    // A folder that was typed wrongly would look like a Kai that has forgotten everything.
+    // Say so, because with a mistyped folder Kai would seem to have forgotten everything.
     let is_named = typed.is_some() || set("KAI_HOME").is_some();
     let is_new = is_named && !dir.exists();
     let home = Home::at(&dir).map_err(unusable)?;
@@ -31,6 +31,7 @@ pub(crate) fn find(typed: Option<&Path>) -> Result<Home, Failure> {
     Ok(home)
 }
 
+/// The path in this environment variable, if it is set and not empty.
 fn set(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
@@ -41,7 +42,7 @@ fn from_environment() -> Option<PathBuf> {
         .or_else(|| Some(set("HOME")?.join(".local/share/kai")))
 }
 
-/// How the passphrase of a locked home reaches us.
+/// How to get the passphrase of a locked home.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Keys {
     pub(crate) passphrase_fd: Option<u32>,
@@ -54,7 +55,8 @@ impl Keys {
         Ok(home.unlock(&with)?)
     }
 
-    /// From the file descriptor, from systemd, or from the person; never from argv or the environment.
+    /// Reads the passphrase from the file descriptor, from systemd or from the user; never from argv or the
+    /// environment.
     fn passphrase(self) -> io::Result<Option<Passphrase>> {
         if let Some(fd) = self.passphrase_fd {
             return read_passphrase(Path::new(&format!("/dev/fd/{fd}"))).map(Some);
@@ -69,7 +71,7 @@ impl Keys {
     }
 }
 
-/// Asks on the terminal without showing what is typed; `None` where there is no terminal.
+/// Asks on the terminal without showing what is typed. `None` if there is no terminal.
 pub(crate) fn ask(question: &str) -> io::Result<Option<Passphrase>> {
     if !input::has_person() {
         return Ok(None);
@@ -77,7 +79,7 @@ pub(crate) fn ask(question: &str) -> io::Result<Option<Passphrase>> {
     rpassword::prompt_password(question).map(|typed| Some(Passphrase::new(typed)))
 }
 
-/// The same for something that is not the passphrase of a home.
+/// The same as [`ask`] for a secret that is not the passphrase of a home.
 pub(crate) fn ask_text(question: &str) -> Option<String> {
     if !input::has_person() {
         return None;
@@ -91,7 +93,7 @@ pub(crate) fn read_passphrase(path: &Path) -> io::Result<Passphrase> {
     Ok(Passphrase::new(text))
 }
 
-/// The keyring of this desktop session, where there is a session bus.
+/// The keyring of the desktop session, if there is a session bus.
 #[cfg(target_os = "linux")]
 pub(crate) fn keyring() -> Option<Box<dyn Keyring>> {
     let bus = crate::machine::session_bus()?;

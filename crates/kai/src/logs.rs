@@ -1,4 +1,4 @@
-//! The daemon's log: structured, on stderr, and with everything that looks like a secret taken out last.
+//! The daemon's log: structured, on stderr, with everything that looks like a secret removed as the last step.
 
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ pub(crate) enum Format {
     Json,
 }
 
-/// Starts logging. `KAI_LOG` says how much: `debug`, or `warn,kai=debug`.
+/// Starts logging. `KAI_LOG` sets the level, for example `debug` or `warn,kai=debug`.
 pub(crate) fn start(format: Format) -> Result<(), Failure> {
     let wanted = std::env::var("KAI_LOG").unwrap_or_else(|_| "info".to_owned());
     let levels: Targets = wanted.parse().map_err(|_| {
@@ -40,7 +40,7 @@ impl<'a> MakeWriter<'a> for Redacted {
     }
 }
 
-/// Writes whole events, each without its secrets.
+/// Writes whole log events with their secrets removed.
 struct Lines<W: Write> {
     to: W,
 }
@@ -57,10 +57,10 @@ impl<W: Write> Write for Lines<W> {
 }
 
 const MASK: &str = "[secret]";
-/// What follows a word that ends like this is a secret, whatever it looks like: `api_key=…`, `"token":"…"`.
+/// The value after a word with one of these endings is a secret, whatever it looks like: `api_key=…`, `"token":"…"`.
 const ANNOUNCING: [&str; 8] =
     ["key", "token", "password", "passphrase", "secret", "bearer", "cookie", "authorization"];
-/// A word this long with letters and digits in it is a key or a token, whatever stands before it.
+/// A word of at least this length that contains letters and digits counts as a key or token, whatever precedes it.
 const LONG: usize = 24;
 
 fn redact(text: &str) -> String {
@@ -72,7 +72,8 @@ fn redact(text: &str) -> String {
         let (between, tail) = rest.split_at(rest.find(is_word).unwrap_or(rest.len()));
         kept.push_str(between);
         let announced = named.take().is_some_and(|name: String| announces(&name, between));
-        // An announced secret reaches to the next blank, quote, comma or ampersand, whatever it is made of.
+        // An announced secret extends to the next whitespace, quote, comma, semicolon or ampersand, whatever it
+        // contains.
         let ends = |c: char| if announced { c.is_whitespace() || "\"'&,;".contains(c) } else { !is_word(c) };
         let (word, tail) = tail.split_at(tail.find(ends).unwrap_or(tail.len()));
         let lower = word.to_ascii_lowercase();
@@ -85,12 +86,14 @@ fn redact(text: &str) -> String {
     kept
 }
 
-/// `key=…`, `"key":"…"`, `Bearer …`; but not "the key of this home".
+/// Whether a name and what follows it announce a secret: `key=…`, `"key":"…"`, `Bearer …`; but not "the key of this
+/// home".
 fn announces(name: &str, between: &str) -> bool {
     let only_joints = between.len() <= 4 && between.chars().all(|c| "=:\"' ".contains(c));
     only_joints && (matches!(name, "bearer" | "basic") || between.contains(['=', ':']))
 }
 
+/// Whether a word looks like a key or a token.
 fn random(word: &str) -> bool {
     let has = |class: fn(&char) -> bool| word.chars().any(|c| class(&c));
     let famous = word.starts_with("sk-") || word.starts_with("AIza");
@@ -98,7 +101,7 @@ fn random(word: &str) -> bool {
         || (famous && word.len() > 10)
 }
 
-/// The log's own time stamps are long and mixed too; they begin with a date.
+/// Whether a word is one of the log's own timestamps, which are long and mixed too but start with a date.
 fn timestamp(word: &str) -> bool {
     word.len() < 36
         && word.get(..5).is_some_and(|s| s.ends_with('-') && s[..4].bytes().all(|b| b.is_ascii_digit()))

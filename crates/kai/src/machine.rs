@@ -1,4 +1,4 @@
-//! What the machine we run on can do for the tools: found out once, from the environment.
+//! Detects, once at the start, what this machine offers to the tools: a phone, notifications, a sandbox, a browser.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -21,25 +21,25 @@ use kai_bridges::termux::Termux;
 
 use crate::caller_env;
 
-/// What a demo says of everything that its machine would lack.
+/// What the demo says about each tool that would need the real machine.
 pub(crate) const NOT_IN_DEMO: &str = "Not in the demo: nothing here touches your machine.";
 
-/// What is not there is `None`, and the tools that need it say so.
+/// What this machine offers. Missing parts are `None`, and the tools that need them say so.
 #[derive(Clone, Default)]
 pub(crate) struct Machine {
     pub(crate) opener: Option<Arc<dyn Opener>>,
     pub(crate) notifier: Option<Arc<dyn Notifier>>,
-    /// Keeps commands in.
+    /// Runs shell commands in isolation.
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
-    /// Who tells of other apps' notifications.
+    /// The source of other apps' notifications.
     #[cfg(feature = "foss")]
     pub(crate) notifications: Option<Arc<Source>>,
-    /// The tray of a demo, to play with.
+    /// The demo's simulated tray, to post notifications to.
     #[cfg(feature = "foss")]
     pub(crate) tray: Option<Arc<kai_bridges::simulated::Tray>>,
     #[cfg(feature = "foss")]
     pub(crate) phone: Option<PhoneParts>,
-    /// The same phone, to play with.
+    /// The demo's simulated phone, to deliver messages to.
     #[cfg(feature = "foss")]
     pub(crate) demo: Option<Arc<kai_bridges::simulated::Phone>>,
 }
@@ -55,6 +55,7 @@ pub(crate) struct PhoneParts {
 }
 
 impl Machine {
+    /// Detects the parts of the real machine.
     pub(crate) fn found(values: &Values, home: &Home) -> Self {
         let mut termux = Programs::wanted(values, home);
         Self {
@@ -72,7 +73,7 @@ impl Machine {
         }
     }
 
-    /// The machine of a demo: a phone and a tray in memory and nothing else, so that nothing can leave.
+    /// The demo's machine: a simulated phone and tray and nothing else, so that nothing can be sent.
     #[cfg(feature = "foss")]
     pub(crate) fn simulated(phone: Arc<simulated::Phone>) -> Self {
         let (reader, sender) = (Arc::clone(&phone) as _, Arc::clone(&phone) as _);
@@ -87,16 +88,16 @@ impl Machine {
     }
 }
 
-/// Termux's programs by their folder: those of one are called one at a time, whoever calls them.
+/// Termux's programs by folder. All programs of a folder share one [`Termux`], which calls them one at a time.
 struct Programs {
     wanted: bool,
-    /// The command that opens our page, but for the name of the place.
+    /// The command that opens our page, without the name of the place as its last argument.
     opening: Vec<OsString>,
     known: BTreeMap<PathBuf, Arc<Termux>>,
 }
 
 impl Programs {
-    /// In Termux, or where the person says so.
+    /// Uses Termux's programs inside Termux, or as the setting says.
     fn wanted(values: &Values, home: &Home) -> Self {
         let wanted = match values.of(&BRIDGE_TERMUX).as_str() {
             "on" => true,
@@ -108,6 +109,7 @@ impl Programs {
         Self { wanted, opening, known: BTreeMap::new() }
     }
 
+    /// The bridge to the folder that contains this program, if Termux's programs are to be used.
     fn having(&mut self, program: &str) -> Option<Arc<Termux>> {
         let folder = folder_of(program).filter(|_| self.wanted)?;
         let opening: Vec<&OsStr> = self.opening.iter().map(OsString::as_os_str).collect();
@@ -119,7 +121,7 @@ impl Programs {
     }
 }
 
-/// The phone we run on.
+/// The phone that Kai runs on, inside Termux.
 #[cfg(feature = "foss")]
 fn termux_phone(programs: &mut Programs) -> Option<PhoneParts> {
     let termux = programs.having("termux-sms-list")?;
@@ -130,13 +132,13 @@ pub(crate) fn in_termux() -> bool {
     std::env::var_os("TERMUX_VERSION").is_some_and(|version| !version.is_empty())
 }
 
-/// The first folder of `PATH` that holds the program.
+/// The first absolute folder in `PATH` that contains the program.
 fn folder_of(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).find(|folder| folder.is_absolute() && folder.join(program).is_file())
 }
 
-/// It is tried out when somebody asks for it, since that takes a moment.
+/// The sandbox for shell commands. It is only probed when needed, because that takes a moment.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[expect(clippy::unnecessary_wraps, reason = "other systems have none")]
 fn sandbox(home: &Home) -> Option<Arc<dyn Sandbox>> {
@@ -160,7 +162,8 @@ fn desktop_notifier() -> Option<Arc<dyn Notifier>> {
     Some(Arc::new(kai_bridges::desktop::Desktop::on(session_bus()?)))
 }
 
-/// The address of the desktop session's bus. Tests leave the developer's own alone.
+/// The address of the desktop's session bus. Always `None` in tests, so that they leave the developer's own session
+/// alone.
 #[cfg(target_os = "linux")]
 pub(crate) fn session_bus() -> Option<String> {
     if cfg!(test) {
@@ -174,7 +177,7 @@ pub(crate) fn session_bus() -> Option<String> {
     named.or_else(usual)
 }
 
-/// On a phone its own, else the desktop's.
+/// Listens to the phone's notifications in Termux, otherwise to the desktop's.
 #[cfg(feature = "foss")]
 fn listener(programs: &mut Programs) -> Option<Arc<dyn Listener>> {
     programs.having("termux-notification-list").map(|it| it as _).or_else(desktop_listener)

@@ -39,6 +39,6 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     crash::install();
-    // Whatever panics, the person gets a sentence (from the hook) and a proper exit code.
+    // The panic hook prints a sentence for the user; here a panic only becomes a failing exit code.
     std::panic::catch_unwind(cli::run).unwrap_or(ExitCode::FAILURE)
 }

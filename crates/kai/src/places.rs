@@ -1,8 +1,8 @@
-//! Places for connections: so many for strangers, so many more for those we know, and a rule for who leaves when there
-//! are more.
+//! Limits on simultaneous connections, separate for unknown and known peers, and the rule for which one is closed.
 //!
-//! A newcomer always gets in. If that is one stranger too many, the peer that holds the most places loses its oldest:
-//! whoever opens a thousand connections pushes out its own, and somebody with one or two keeps them.
+//! A new connection is always accepted. If that exceeds the limit for unknown peers, the peer with the most connections
+//! loses its oldest one: a peer that opens a thousand connections only displaces its own, and one with one or two keeps
+//! them.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use kai_assistant::lock::lock;
 use tokio_util::sync::CancellationToken;
 
-/// Whom a connection comes from, as far as it can be told.
+/// The owner of a connection, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Peer {
     /// A user of this machine.
     User(u32),
-    /// Somebody at this address; of an IPv6 address the part that one household shares.
+    /// An IP address. IPv6 addresses are reduced to their /64 prefix, which one household shares.
     At(IpAddr),
 }
 
@@ -32,14 +32,14 @@ impl Peer {
     }
 }
 
-/// How many there are.
+/// How many connections unknown and known peers may have.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     pub(crate) strangers: usize,
     pub(crate) known: usize,
 }
 
-/// All places and who holds them.
+/// All open connections and their owners.
 #[derive(Debug)]
 pub(crate) struct Places {
     room: Room,
@@ -56,7 +56,7 @@ struct Crowd {
 #[derive(Debug)]
 struct Holder {
     peer: Peer,
-    /// The address and port it comes from, where it has one.
+    /// The remote address, until the user behind it is identified.
     from: Option<SocketAddr>,
     known: bool,
     leave: CancellationToken,
@@ -67,17 +67,17 @@ impl Places {
         Arc::new(Self { room, held: Mutex::default() })
     }
 
-    /// A place for somebody whose address is all we know.
+    /// Registers a connection of which only the address is known.
     pub(crate) fn enter_from(self: &Arc<Self>, from: SocketAddr) -> Place {
         self.seat(Peer::at(from.ip()), Some(from))
     }
 
-    /// A place for a newcomer.
+    /// Registers a connection from this peer.
     pub(crate) fn enter(self: &Arc<Self>, peer: Peer) -> Place {
         self.seat(peer, None)
     }
 
-    /// It has turned out which users these addresses belong to.
+    /// Assigns connections to local users, once it is known which user owns which remote address.
     pub(crate) fn identify(&self, users: &BTreeMap<SocketAddr, u32>) {
         for holder in self.lock().by.values_mut() {
             if let Some(uid) =
@@ -114,7 +114,7 @@ impl Crowd {
         self.by.values().filter(|holder| !holder.known).count()
     }
 
-    /// The oldest stranger, other than the newcomer, of the peer that holds the most.
+    /// Closes the oldest unknown connection of the peer that has the most, but not the newcomer if there is another.
     fn push_one_out(&mut self, newcomer: u64) {
         let strangers = || self.by.iter().filter(|(_, holder)| !holder.known);
         let mut crowds: BTreeMap<Peer, usize> = BTreeMap::new();
@@ -132,11 +132,11 @@ impl Crowd {
     }
 }
 
-/// One connection's place, free again when this is dropped.
+/// One registered connection. Dropping it removes the registration.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) badge: Badge,
-    /// Cancelled when somebody else needs the place.
+    /// Cancelled when the connection must close to make room for another.
     pub(crate) leave: CancellationToken,
 }
 
@@ -146,7 +146,7 @@ impl Drop for Place {
     }
 }
 
-/// Shows which place somebody holds.
+/// Identifies a registered connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Badge {
     places: Arc<Places>,
@@ -154,8 +154,8 @@ pub(crate) struct Badge {
 }
 
 impl Badge {
-    /// From now on the holder is one of those we know, or a stranger again. `false` if there is no room for one more
-    /// that we know; it then stays as it is.
+    /// Marks the connection as known, or as unknown again. Returns `false`, and changes nothing, if the limit for known
+    /// connections is reached.
     pub(crate) fn is_known(&self, known: bool) -> bool {
         let mut held = self.places.lock();
         let others =

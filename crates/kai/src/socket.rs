@@ -1,4 +1,5 @@
-//! The daemon's end of `kai.sock`: one JSON line in, JSON lines out, and a word of the caller in between.
+//! The daemon's end of `kai.sock`. The caller sends its call as one JSON line, the daemon answers with JSON lines, and
+//! meanwhile the caller may approve or cancel.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -26,34 +27,34 @@ use crate::call::{Event, Hello, ToolState, VERSION, Word};
 use crate::failure::Failure;
 use crate::places::{Peer, Place, Places, Room};
 
-/// A call larger than this is not one of ours. Only an import is nearly as long.
+/// The longest call that is accepted. Only an import comes close to it.
 const LINE_LIMIT: u64 = 64 * 1024 * 1024;
-/// Of longer lines only one is taken at a time.
+/// Longer calls than this are read one at a time.
 const SHORT_LINE: u64 = 256 * 1024;
-/// A caller that says nothing is not waited for.
+/// How long a caller may take to send its call.
 const SILENCE: Duration = Duration::from_secs(10);
-/// For all of a long line, once it is its turn.
+/// How long the rest of a long call may take, once it is its turn.
 const LONG_LINE: Duration = Duration::from_secs(30);
-/// For its turn.
+/// How long a long call waits for its turn.
 const TURN: Duration = Duration::from_mins(1);
-/// What a caller says after its call: yes, no, or stop.
+/// The longest line that a caller may send after its call: an approval or a cancellation.
 const WORD_LIMIT: u64 = 16 * 1024;
-/// For a caller to take an answer. Long, since a person may page through it.
+/// How long a caller may take to read an answer. Long, because a person may page through it.
 const TAKING: Duration = Duration::from_mins(10);
-/// Callers who have not said yet what they want, and calls under way.
+/// Limits for callers that have not sent their call yet (strangers) and for calls in progress (known).
 const ROOM: Room = Room { strangers: 64, known: 128 };
-/// Characters of what was wrong with a call.
+/// The most characters of a parse error that are repeated to the caller.
 const LONGEST_WHY: usize = 200;
-/// What a socket's address can hold, by the kernel's `sun_path`.
+/// The longest path that fits into a socket address, a little below the kernel's `sun_path`.
 const PATH_LIMIT: usize = 100;
 
-/// The daemon of this home, if one answers.
+/// Connects to the daemon of this home, if one is running.
 pub(crate) fn connect(home: &Home) -> Option<UnixStream> {
     let folder = std::fs::File::open(&home.dir).ok()?;
     UnixStream::connect(short(&home.socket(), &folder)).ok()
 }
 
-/// Opens the socket; a leftover of a killed daemon makes way, since we hold the daemon's lock.
+/// Opens the socket. Deletes one that a killed daemon left behind, which is safe because we hold the daemon's lock.
 pub(crate) fn listen(home: &Home) -> io::Result<UnixListener> {
     let path = home.socket();
     match std::fs::remove_file(&path) {
@@ -66,7 +67,8 @@ pub(crate) fn listen(home: &Home) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// A home may lie deeper than a socket's address is long; through the open folder the way is short.
+/// A path to the socket that fits into a socket address. For a home with a long path it goes through the open folder in
+/// `/proc/self/fd`.
 fn short(socket: &Path, folder: &std::fs::File) -> PathBuf {
     use std::os::fd::AsRawFd;
     if socket.as_os_str().len() < PATH_LIMIT {
@@ -76,7 +78,7 @@ fn short(socket: &Path, folder: &std::fs::File) -> PathBuf {
     Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name)
 }
 
-/// Answers until told to stop; calls under way are the tracker's to wait for.
+/// Answers callers until told to stop. Calls in progress belong to the tracker, which waits for them.
 pub(crate) async fn serve(
     app: Arc<App>,
     listener: UnixListener,
@@ -91,7 +93,7 @@ pub(crate) async fn serve(
         };
         match accepted {
             Ok((stream, _)) => {
-                // Nobody but our own user and root gets here, so who it is matters little.
+                // Only our own user and root can connect, so an unknown uid does no harm.
                 let peer = Peer::User(stream.peer_cred().map_or(0, |user| user.uid()));
                 let desk = Desk { place: places.enter(peer), long: Arc::clone(&long) };
                 drop(calls.spawn(converse(Arc::clone(&app), stream, stop.clone(), desk)));
@@ -106,21 +108,21 @@ pub(crate) async fn serve(
 
 type Caller = BufReader<tokio::io::Take<OwnedReadHalf>>;
 
-/// What one caller has of the daemon's room.
+/// A caller's share of the daemon's limits.
 struct Desk {
     place: Place,
-    /// Held by the one whose line is long.
+    /// The permit that is held while a long call is read and answered.
     long: Arc<Semaphore>,
 }
 
-/// A caller's first line.
+/// The line that holds a caller's call.
 struct Said {
     line: Vec<u8>,
-    /// Kept until the call is answered: what a long line says lies in memory as long.
+    /// Held until the call is answered, because a long call stays in memory until then.
     _turn: Option<OwnedSemaphorePermit>,
 }
 
-/// `None` if the caller said nothing, or was too slow.
+/// Reads the call. `None` if the caller sent nothing or was too slow.
 async fn first_line(caller: &mut Caller, desk: &Desk) -> Option<Result<Said, Failure>> {
     let mut line = Vec::new();
     let heard = tokio::time::timeout(SILENCE, caller.read_until(b'\n', &mut line)).await;
@@ -150,7 +152,7 @@ async fn converse(app: Arc<App>, stream: tokio::net::UnixStream, stop: Cancellat
         () = desk.place.leave.cancelled() => None,
     };
     let Some(said) = said else { return };
-    // Who has said what it wants is not sent away for somebody who has not.
+    // A caller that has sent its call is not disconnected in favour of one that has not.
     let has_room = desk.place.badge.is_known(true);
     let said = said.and_then(|said| if has_room { Ok(said) } else { Err(Failure::failed(BUSY)) });
     let (events, mut coming) = mpsc::unbounded_channel();
@@ -158,7 +160,7 @@ async fn converse(app: Arc<App>, stream: tokio::net::UnixStream, stop: Cancellat
         while let Some(event) = coming.recv().await {
             let Ok(mut text) = serde_json::to_vec(&event) else { continue };
             text.push(b'\n');
-            // The caller may have gone; what it asked for goes on or ends by its own rule.
+            // The caller may have disconnected. Whether its call continues is decided in `respond`.
             let taken = tokio::time::timeout(TAKING, to.write_all(&text)).await;
             if !matches!(taken, Ok(Ok(()))) {
                 break;
@@ -192,19 +194,19 @@ async fn respond(
     let (words, heard) = mpsc::unbounded_channel();
     let language = App::words(&app.values().await?, &env);
     let face = Over { events: events.clone(), tty, language, words: Mutex::new(heard) };
-    // In a task of its own, so that a bug in one call is answered like any other failure.
+    // In its own task, so that a panic in one call becomes an ordinary failure.
     let answering = tokio::spawn(async move { answer(&app, call, &env, &face).await });
     let mut answering = AbortOnDropHandle::new(answering);
     let answered = tokio::select! {
         answered = &mut answering => answered,
-        // A turn ends when its caller goes or says so; anything else is carried to its end.
+        // A watched call ends when its caller disconnects or cancels; all others run to completion.
         () = listen_to(caller, words), if turn => return Err(Failure::failed("Cancelled.")),
         () = stop.cancelled(), if turn => return Err(Failure::failed("Kai is stopping; what you said is kept.")),
     };
     answered.unwrap_or_else(|_| Err(Failure::failed("Kai hit a bug of its own and gave up on this.")))
 }
 
-/// All of a call that is looked at before the rest is read: a long line is not taken apart for it.
+/// The protocol version, which is read before the rest of a call is parsed.
 #[derive(Deserialize)]
 struct Version {
     v: Option<u64>,
@@ -231,7 +233,7 @@ fn understand(line: &[u8]) -> Result<Hello, Failure> {
     })
 }
 
-/// Hands on what the caller says; ends when it cancels or hangs up.
+/// Forwards what the caller sends. Returns when it cancels or disconnects.
 async fn listen_to(mut caller: Caller, words: mpsc::UnboundedSender<Word>) {
     let mut line = Vec::new();
     loop {
@@ -248,7 +250,7 @@ async fn listen_to(mut caller: Caller, words: mpsc::UnboundedSender<Word>) {
     }
 }
 
-/// A face at the other end of the socket.
+/// The [`Face`] of a caller at the other end of the socket.
 struct Over {
     events: mpsc::UnboundedSender<Event>,
     tty: bool,
@@ -269,7 +271,7 @@ impl Face for Over {
             if !self.tty {
                 return None;
             }
-            // One question at a time, so that an answer cannot be taken for another's.
+            // One question at a time, so that no answer is taken for that of another question.
             let mut words = self.words.lock().await;
             let ApprovalRequest { call, about } = asking.clone();
             drop(self.events.send(Event::Confirm { tool: call.name, arguments: call.arguments, about }));
@@ -281,7 +283,7 @@ impl Face for Over {
     }
 }
 
-/// A turn's event in the words of the socket.
+/// Converts an event of a turn into the socket's protocol.
 pub(crate) fn to_wire(event: agent::Event, language: &Words) -> Event {
     let tool = |call, tool: String, state, why| {
         let title = language.tool_name(&tool);
@@ -313,7 +315,7 @@ mod tests {
         ApprovalRequest { call: call(), about: Some("Weather".to_owned()) }
     }
 
-    /// A face over a socket, with the daemon's and the caller's ends of its channels.
+    /// A face over a socket, with the event receiver and the word sender of the other side.
     fn over(tty: bool) -> (Over, mpsc::UnboundedReceiver<Event>, mpsc::UnboundedSender<Word>) {
         let (events, coming) = mpsc::unbounded_channel();
         let (words, heard) = mpsc::unbounded_channel();
@@ -365,7 +367,7 @@ mod tests {
         ];
 
         proptest! {
-            /// A line is refused in one bounded sentence, or it is a call that says the same when it is said again.
+            /// A line is either refused with a short message, or it is a call that survives a round trip.
             #[test]
             fn a_line_is_a_call_or_refused(line in kai_mutate::bytes(LINES.map(|line| line.as_bytes().to_vec()).to_vec())) {
                 match understand(&line) {

@@ -1,4 +1,4 @@
-//! The only constructor: puts a home, its store and the features together.
+//! Builds an [`App`]: opens a home and its store and connects all features. Nothing else constructs one.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
     let (key_file, key) = keys.unlock(&home)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let db = db::open(&home, &key, &migrations(), clock.now())?;
-    // A demo never has a real phone, whoever opens it.
+    // A demo never gets a real phone, no matter which process opens it.
     let machine = if home.is_demo() {
         simulated(role, &clock)
     } else {
@@ -58,7 +58,8 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
     Ok(App { last_noted, ..put_together(opened, &Internet::real()) })
 }
 
-/// A daemon looks at the note when it starts. A command notes only what it appends itself: a keyring takes its time.
+/// How far the note beside the key is assumed to be up to date. A daemon reads the note when it starts. A command
+/// assumes that it is current and only updates it after appending records itself, because accessing a keyring is slow.
 fn last_noted(db: &Db, role: Role) -> Result<LastNoted, DbError> {
     let end = match role {
         Role::Daemon => None,
@@ -67,7 +68,7 @@ fn last_noted(db: &Db, role: Role) -> Result<LastNoted, DbError> {
     Ok(end.map(|end| LastNoted::up_to(end.seq)).unwrap_or_default())
 }
 
-/// A store that is open, and the machine around it.
+/// An opened store and the machine it runs on.
 struct Opened {
     home: Home,
     key_file: KeyFile,
@@ -126,7 +127,7 @@ pub(crate) fn migrations() -> Vec<Migration> {
     [kai_assistant::MIGRATIONS, &[facts::MIGRATION], &sessions::MIGRATIONS].concat()
 }
 
-/// The demo's phone lives in its daemon.
+/// The demo's machine. The simulated phone only exists in the daemon.
 #[cfg(feature = "foss")]
 fn simulated(role: Role, clock: &Arc<dyn Clock>) -> Machine {
     match role {
@@ -140,7 +141,7 @@ fn simulated(_: Role, _: &Arc<dyn Clock>) -> Machine {
     Machine::default()
 }
 
-/// Alarms are rung by the daemon alone, and only where somebody would see it.
+/// Only the daemon rings alarms, and only if it can show notifications.
 fn ringer(db: &Db, clock: &Arc<dyn Clock>, machine: &Machine, role: Role) -> Result<Ringer, Mute> {
     if role == Role::Command {
         return Err(Mute::NoDaemon);
@@ -151,7 +152,7 @@ fn ringer(db: &Db, clock: &Arc<dyn Clock>, machine: &Machine, role: Role) -> Res
     Ok(Ringer { db, clock, notifier, waker, locale, ringing })
 }
 
-/// The way to pages, and the services that are asked there.
+/// Web access and the online services that tools use.
 #[derive(Clone)]
 struct Internet {
     web: Web,
@@ -166,7 +167,7 @@ impl Internet {
     }
 }
 
-/// What the tools are made of.
+/// What the tools are built from.
 struct Parts<'a> {
     home: &'a Home,
     internet: &'a Internet,
@@ -253,7 +254,7 @@ fn sms_tools(parts: &Parts<'_>) -> Vec<Entry> {
     ]
 }
 
-/// In the order in which a model is told of them.
+/// The notification tools, in the order in which the model sees them.
 #[cfg(feature = "foss")]
 fn notification_tools(parts: &Parts<'_>) -> Vec<Entry> {
     let shelf = || Shelf {
@@ -277,19 +278,19 @@ fn notification_tools(parts: &Parts<'_>) -> Vec<Entry> {
 
 #[cfg(test)]
 impl App {
-    /// An app over a store in memory, with a clock that stands.
+    /// An app with an in-memory store and a clock that the test controls.
     pub(crate) fn for_tests(clock: Arc<dyn Clock>) -> (Self, tempfile::TempDir) {
         Self::on(clock, Machine::default(), Role::Daemon)
     }
 
-    /// The same on this machine, opened by a daemon or by a command.
+    /// The same with this machine, opened by a daemon or by a command.
     pub(crate) fn on(clock: Arc<dyn Clock>, machine: Machine, role: Role) -> (Self, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path()).unwrap();
         (Self::in_memory(home, clock, machine, role, &Internet::real()), folder)
     }
 
-    /// The demo's, with this phone: its model plays the script.
+    /// The demo's app with this phone; its model plays the script.
     #[cfg(feature = "foss")]
     pub(crate) fn with_phone(
         clock: Arc<dyn Clock>,
@@ -300,7 +301,7 @@ impl App {
         (Self::in_memory(home, clock, Machine::simulated(phone), Role::Daemon, &Internet::real()), folder)
     }
 
-    /// On this machine, with an internet that is one server on loopback: every page and every service is there.
+    /// An app on this machine whose internet is one server on loopback: every page and service resolves to it.
     #[cfg(feature = "foss")]
     pub(crate) fn under_attack(
         clock: Arc<dyn Clock>,

@@ -1,12 +1,15 @@
-//! A conversation in which tool calls and their results are written as text. Pure.
+//! Rewrites the tool calls and results of a conversation as plain text. Pure.
 //!
-//! The last request of a turn offers no tools, and must still show the model what they gave. In their own
-//! shape calls and results cannot go there with certainty: Anthropic refuses them without declared tools, some
-//! servers that speak like `OpenAI` do the same, and others, told to choose no tool, call one again (llama.cpp
-//! was seen to). Every server takes text. What a result says can do no harm there, since nothing can be called.
+//! The last request of a turn offers no tools but must still show the model what they returned. Not every server
+//! accepts calls and results there: Anthropic rejects them when no tools are declared, some `OpenAI`-compatible
+//! servers do the same, and others call a tool again even when told to choose none (llama.cpp has been seen to).
+//! Every server accepts text. An instruction hidden in a result can do no harm here, because the model cannot call
+//! anything.
 
 use crate::{Message, ToolCall};
 
+/// Returns the conversation with each call left out and each result turned into a user message that names the tool
+/// and its arguments.
 pub(crate) fn tools_as_text(messages: &[Message]) -> Vec<Message> {
     let mut talk: Vec<Message> = Vec::with_capacity(messages.len());
     let mut asked: &[ToolCall] = &[];

@@ -1,4 +1,4 @@
-//! What a person set up to reach a model, and what of it cannot work.
+//! The configuration for reaching a model, and the checks that reject what cannot work.
 
 use std::fmt;
 
@@ -15,20 +15,20 @@ pub struct Config {
     pub base_url: String,
     pub model: String,
     pub key: Option<Key>,
-    /// Tokens of context.
+    /// Size of the context window in tokens.
     pub window: usize,
-    /// Ask for the answer in pieces as it is made.
+    /// Request a streamed answer.
     pub stream: bool,
 }
 
 impl Config {
-    /// Where it is asked, and what it is called there.
+    /// The model's server and its name there.
     pub fn place(&self) -> Place {
         Place { base_url: self.base_url.trim().to_owned(), model: self.model.trim().to_owned() }
     }
 }
 
-/// A service's key. It is wiped when dropped, and its `Debug` shows nothing.
+/// An API key. It is zeroed when dropped, and its `Debug` output hides it.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct Key(String);
 
@@ -37,7 +37,7 @@ impl Key {
         Self(key.into())
     }
 
-    /// The key itself, for whoever keeps it; never for a log or a page.
+    /// The key itself, for storing it. Never log it or show it on a page.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -53,6 +53,7 @@ impl fmt::Debug for Key {
     }
 }
 
+/// Rejects a key that cannot be right, such as one pasted with a line break or a space.
 pub(crate) fn check_key(key: &str) -> Result<(), ModelError> {
     let what = match () {
         () if key.is_empty() => "its key is empty",
@@ -65,7 +66,7 @@ pub(crate) fn check_key(key: &str) -> Result<(), ModelError> {
     Err(bad_setup(what, "copy the key again, without anything before or after it."))
 }
 
-/// The address that requests go to.
+/// The URL that requests are sent to.
 pub(crate) fn endpoint(wire: &dyn Wire, config: &Config) -> Result<Url, ModelError> {
     let mut url = base(wire, config)?;
     let (path, query) = wire.path(config.model.trim(), config.stream);
@@ -74,7 +75,7 @@ pub(crate) fn endpoint(wire: &dyn Wire, config: &Config) -> Result<Url, ModelErr
     Ok(url)
 }
 
-/// The base URL as its format continues it.
+/// Parses and checks the base URL, with its path in the form that the wire format extends.
 pub(crate) fn base(wire: &dyn Wire, config: &Config) -> Result<Url, ModelError> {
     let written = config.base_url.trim();
     let bad = |what: &str| bad_setup(what, "write it like https://example.org/v1.");

@@ -1,8 +1,9 @@
-//! How many tokens of context a model's own server says it gives. Each kind of server tells it elsewhere.
+//! Asks a model's server how large the model's context window is. Each kind of server reports it in a different
+//! place.
 //!
-//! What a model was trained for is not what a server gives it: Ollama and LM Studio load models with less unless they
-//! are told otherwise, and Ollama silently cuts what is longer. So the window of the loaded model counts; what the
-//! model could hold at most counts only where that is less than what is assumed anyway.
+//! The context a model was trained for is not what its server provides: Ollama and LM Studio load models with less
+//! unless configured otherwise, and Ollama silently truncates longer prompts. So we use the window of the loaded
+//! model. If it is not loaded, its maximum is used only where that is smaller than the configured window.
 
 use std::time::Duration;
 
@@ -16,31 +17,31 @@ use crate::format::wire;
 use crate::http::Http;
 use crate::remote::headers;
 
-/// How a server tells its window.
+/// Where a server reports its context window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tells {
     /// `/props`
     Llamacpp,
-    /// `/api/ps` for a loaded model, else `/api/show`
+    /// `/api/ps` for a loaded model, otherwise `/api/show`
     Ollama,
     /// `/api/v0/models`
     Lmstudio,
-    /// The list of models beside the chat completions
+    /// The list of models, next to the chat completions endpoint
     List,
-    /// The model's own page
+    /// The model's own resource, `/models/{model}`
     Gemini,
-    /// One of these, to be found out
+    /// Unknown: try llama.cpp, the list of models, LM Studio and Ollama in turn
     Any,
 }
 
-/// A server that knows answers at once; nobody waits longer for one that does not.
+/// Timeout for the whole query. A server that knows its window answers at once.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// The longest list of models that is read.
+/// Longest answer that is read, in bytes.
 const MOST: usize = 8 << 20;
 
-/// Asks the model's server for the model's window; `None` where it does not say. Only the model's own address is asked: the
-/// key goes along, and no redirect is followed.
+/// Asks the model's server for the size of its context window; `None` if it does not report one. The key is sent too,
+/// so only the model's own address is asked and no redirect is followed.
 pub async fn ask_window(config: &Config, tells: Tells, http: &Http) -> Option<usize> {
     timeout(PATIENCE, WindowQuery { config, http }.window(tells)).await.ok().flatten()
 }
@@ -87,14 +88,14 @@ impl WindowQuery<'_> {
         None
     }
 
-    /// An address next to the one that is asked.
+    /// A URL below the base URL, next to the endpoint for chat.
     fn beside(&self, path: &[&str]) -> Option<Url> {
         let mut url = base(wire(self.config.format), self.config).ok()?;
         url.path_segments_mut().ok()?.pop_if_empty().extend(path);
         Some(url)
     }
 
-    /// An address of the server itself: that of its chat completions without the version.
+    /// A URL at the root of the server: the base URL without its version.
     fn root(&self, path: &[&str]) -> Option<Url> {
         let mut url = base(wire(self.config.format), self.config).ok()?;
         let written = url.path().trim_end_matches('/');
@@ -104,7 +105,8 @@ impl WindowQuery<'_> {
         Some(url)
     }
 
-    /// `model` names the one that is meant where a server has several; it is not to be loaded for this.
+    /// Sends a GET request. `model` selects one model on a server that has several, without making the server load
+    /// it.
     async fn get(&self, url: &Url, model: Option<&str>) -> Option<Value> {
         let mut url = url.clone();
         if let Some(model) = model {
@@ -139,21 +141,21 @@ async fn json_of(mut answer: crate::http::Answer) -> Option<Value> {
     serde_json::from_slice(&body).ok()
 }
 
-/// Pure: the window in what each kind of server answers.
+/// Reads the window from each kind of server's answer. Pure.
 mod read {
     use serde_json::Value;
 
-    /// A window, and not a placeholder.
+    /// A token count; `None` if it is a placeholder, because no real window is below 256.
     fn tokens(value: &Value) -> Option<usize> {
         value.as_u64().and_then(|tokens| usize::try_from(tokens).ok()).filter(|tokens| *tokens >= 256)
     }
 
-    /// llama.cpp: what one slot has, however many share the whole.
+    /// llama.cpp: the context of one slot. The total is shared by all slots.
     pub(super) fn props(answer: &Value) -> Option<usize> {
         tokens(&answer["default_generation_settings"]["n_ctx"]).or_else(|| tokens(&answer["n_ctx"]))
     }
 
-    /// Ollama's loaded models.
+    /// Ollama: the context of the model if it is loaded.
     pub(super) fn running(answer: &Value, model: &str) -> Option<usize> {
         let is_meant = |entry: &&Value| {
             ["name", "model"].iter().any(|field| entry[*field].as_str().is_some_and(|name| same(name, model)))
@@ -161,13 +163,14 @@ mod read {
         answer["models"].as_array()?.iter().find(is_meant).and_then(|entry| tokens(&entry["context_length"]))
     }
 
-    /// Ollama means `:latest` where no tag is written.
+    /// Compares Ollama model names. A name without a tag means `:latest`.
     fn same(name: &str, model: &str) -> bool {
         let bare = |name: &str| name.strip_suffix(":latest").unwrap_or(name).to_lowercase();
         bare(name) == bare(model)
     }
 
-    /// Ollama's model that is not loaded: what its file sets, or what it can hold if that is less than usual.
+    /// Ollama, for a model that is not loaded: the context its model file sets, or its maximum if that is below
+    /// `usual`.
     pub(super) fn shown(answer: &Value, usual: usize) -> Option<usize> {
         let set = answer["parameters"].as_str().unwrap_or_default().lines().find_map(|line| {
             let number = line.trim().strip_prefix("num_ctx")?.trim();
@@ -180,20 +183,22 @@ mod read {
         })
     }
 
-    /// LM Studio: what a loaded model has, or what one that is not loaded can hold if that is less than usual.
+    /// LM Studio: the context of a loaded model, or the maximum of one that is not loaded if that is below `usual`.
     pub(super) fn lmstudio(answer: &Value, model: &str, usual: usize) -> Option<usize> {
         let entry = entry(answer, model)?;
         let most = || tokens(&entry["max_context_length"]).filter(|most| *most < usual);
         tokens(&entry["loaded_context_length"]).or_else(most)
     }
 
-    /// The many names under which lists of models tell it. The provider behind a service may give less than the model has.
+    /// Reads the window from a list of models, which name it in many ways. Takes the smallest, because the provider
+    /// behind a service may allow less than the model supports.
     pub(super) fn listed(answer: &Value, model: &str) -> Option<usize> {
         let entry = entry(answer, model)?;
         let told = ["context_length", "context_window", "max_model_len"].map(|name| tokens(&entry[name]));
         let behind = tokens(&entry["top_provider"]["context_length"]);
         let given = told.into_iter().chain([behind]).flatten().min();
-        // Without `loaded_context_length`, the same name means what a model can hold at most: LM Studio lists so, too.
+        // LM Studio lists `max_context_length` too, but there it is not what the model was loaded with. Its entries
+        // have a `state`.
         let most = || tokens(&entry["max_context_length"]).filter(|_| entry.get("state").is_none());
         given.or_else(|| tokens(&entry["meta"]["n_ctx"])).or_else(most)
     }

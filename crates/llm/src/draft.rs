@@ -1,4 +1,4 @@
-//! A reply as it grows, the same for all formats.
+//! A reply while it is being received, shared by all formats.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use crate::ids::MadeUp;
 use crate::model::Deltas;
 use crate::{CallId, ModelError, Reply, ToolCall, Usage};
 
-/// Why a model stopped.
+/// Why the model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum End {
     Done,
@@ -15,20 +15,22 @@ pub(crate) enum End {
     Blocked {
         why: String,
     },
-    /// The model's own tool call was not well-formed.
+    /// The model wrote an invalid tool call.
     Malformed {
         why: String,
     },
 }
 
-/// A model that asks for more than this at once has lost its way, and running it all would take the machine with it.
+/// Most tool calls accepted in one reply. A model that asks for more has gone wrong, and running them all could bring
+/// the machine down.
 pub(crate) const MOST_CALLS: usize = 128;
 
+/// The reply received so far.
 #[derive(Default)]
 pub(crate) struct Draft {
     pub(crate) text: String,
     pub(crate) signature: Option<String>,
-    /// An id may be empty or occur twice until the reply is finished.
+    /// Until the reply is finished, an id may be empty or a duplicate.
     pub(crate) calls: Vec<ToolCall>,
     pub(crate) usage: Usage,
     pub(crate) end: Option<End>,
@@ -36,7 +38,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// The server says that this was all, and perhaps has not said why.
+    /// Marks the answer as complete. The server may not have given a stop reason.
     pub(crate) fn close(&mut self) {
         self.end.get_or_insert(End::Done);
         self.closed = true;
@@ -50,6 +52,7 @@ impl Draft {
         }
     }
 
+    /// Appends text and passes it on to the caller.
     pub(crate) fn say(&mut self, text: &str, deltas: Deltas<'_>) {
         if !text.is_empty() {
             deltas(text);
@@ -57,6 +60,7 @@ impl Draft {
         }
     }
 
+    /// Starts a new tool call.
     pub(crate) fn call(&mut self, id: Option<&str>, name: &str) -> Result<&mut ToolCall, ModelError> {
         if self.calls.len() >= MOST_CALLS {
             return Err(ModelError::garbled(format!("it calls more than {MOST_CALLS} tools at once")));
@@ -67,7 +71,7 @@ impl Draft {
         Ok(&mut self.calls[last])
     }
 
-    /// `made_up` gives ids to calls that have none of their own.
+    /// Turns the draft into a reply. `made_up` supplies ids for calls whose id is missing or a duplicate.
     pub(crate) fn finish(mut self, mut made_up: MadeUp) -> Result<Reply, ModelError> {
         let silent = self.text.trim().is_empty() && self.calls.is_empty();
         let cut_off = match self.end {

@@ -1,10 +1,10 @@
-//! Why there is no reply. Each variant is one answer to "what shall I do now?".
+//! Why a model gave no reply. Each variant tells the caller what to do next.
 
 use std::time::Duration;
 
-/// One sentence for a person: what happened, why, and what to do next. It never contains a key.
+/// An error as one sentence for the user: what happened, why, and what to do next. It never contains a key.
 ///
-/// `said` is the server's own word for it: cut to one short line, the key taken out.
+/// `said` is the server's own message, shortened to one line and with the key removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     #[error(
@@ -28,7 +28,7 @@ pub enum ModelError {
     #[error(
         "The conversation is too long for this model: start a new one, send less text at once, or choose a model with a larger window."
     )]
-    /// `limit` is how many tokens the server says it takes, where it says so.
+    /// `limit` is the server's maximum number of tokens, if it states one.
     TooLong { limit: Option<usize> },
     #[error(
         "The model's service declined to answer this ({why}): say it in other words, or choose another model."
@@ -42,7 +42,7 @@ pub enum ModelError {
         "The model's server failed{} ({said}): try again, and look into its log if it is your own server.",
         with_status(*.status)
     )]
-    /// `status` is 200 where the failure was reported inside an answer that began well.
+    /// `status` is 200 if the error was reported inside an answer that started successfully.
     ServerError { status: u16, said: String },
     #[error(
         "The connection to {at} failed ({cause}): check that the server runs, the base URL, and your connection."

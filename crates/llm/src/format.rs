@@ -1,4 +1,4 @@
-//! What each wire format offers to the one place that sends and receives. Everything here is pure.
+//! What each wire format implements for the code that sends requests and reads answers. Everything here is pure.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,59 +6,59 @@ use crate::as_text::tools_as_text;
 use crate::model::Deltas;
 use crate::{ModelError, Reply, Request};
 
-/// A family of APIs that write requests and answers alike.
+/// A family of APIs that share a request and answer format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// Chat completions, as first offered by `OpenAI` and spoken by most others.
+    /// Chat completions, introduced by `OpenAI` and supported by most other services.
     OpenAi,
     Gemini,
     Anthropic,
 }
 
-/// One request, with what its encoding depends on.
+/// One request, with everything its encoding depends on.
 pub(crate) struct Ask<'a> {
     pub(crate) request: &'a Request,
     pub(crate) model: &'a str,
-    /// Host of the base URL; some services need a word of their own.
+    /// Host of the base URL, because some services need special treatment.
     pub(crate) host: &'a str,
     pub(crate) window: usize,
     pub(crate) stream: bool,
 }
 
-/// A wire format: where to send, what to send, how to read the answer.
+/// A wire format: where to send a request, what to send, and how to read the answer.
 pub(crate) trait Wire: Send + Sync {
-    /// What follows the base URL: a path, and perhaps a query.
+    /// The path to append to the base URL, and the query if there is one.
     fn path(&self, model: &str, stream: bool) -> (String, Option<&'static str>);
-    /// The path of a base URL as people write it, in the form that [`Wire::path`] continues.
+    /// Normalizes the path of a base URL as people write it, so that [`Wire::path`] can be appended.
     fn base_path(&self, written: &str) -> String;
     fn key_header(&self) -> KeyHeader;
     fn encode(&self, ask: &Ask<'_>) -> Vec<u8>;
     fn reader(&self, model: &str) -> Box<dyn Reader>;
 }
 
-/// Headers that say who is asking.
+/// The headers that authenticate a request.
 pub(crate) struct KeyHeader {
     pub(crate) name: &'static str,
-    /// Stands before the key.
+    /// Put before the key.
     pub(crate) prefix: &'static str,
-    /// A fixed header that the service wants besides.
+    /// Another fixed header that the service requires.
     pub(crate) also: Option<(&'static str, &'static str)>,
 }
 
-/// How far an answer has come.
+/// How much of an answer has been received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     Open,
-    /// The model has stopped and said why; at most the count of tokens is missing.
+    /// The model has stopped and given its reason. At most the token count is still missing.
     Ended,
     /// The server has said that nothing follows.
     Closed,
 }
 
-/// Puts a reply together from its events.
+/// Assembles a reply from its events.
 pub(crate) trait Reader: Send {
-    /// Takes in one event of a stream, or a whole answer, and hands on the text that is new in it.
+    /// Reads one event of a stream, or a whole answer, and passes its new text to `deltas`.
     fn take(&mut self, data: &str, deltas: Deltas<'_>) -> Result<(), ModelError>;
     fn progress(&self) -> Progress;
     fn finish(self: Box<Self>) -> Result<Reply, ModelError>;
@@ -72,7 +72,7 @@ pub(crate) fn wire(format: Format) -> &'static dyn Wire {
     }
 }
 
-/// The bytes that are sent.
+/// Encodes the request body. Without tools, earlier tool calls and results are sent as text.
 pub(crate) fn body(wire: &dyn Wire, ask: &Ask<'_>) -> Vec<u8> {
     if !ask.request.tools.is_empty() {
         return wire.encode(ask);
@@ -85,13 +85,13 @@ pub(crate) fn body(wire: &dyn Wire, ask: &Ask<'_>) -> Vec<u8> {
     wire.encode(&Ask { request: &request, ..*ask })
 }
 
-/// JSON of a wire type. These types hold only strings, numbers and JSON that was read before, so writing one
-/// cannot fail.
+/// Serializes a wire type to JSON. This cannot fail, because wire types hold only strings, numbers and JSON that was
+/// parsed before.
 pub(crate) fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
 }
 
-/// Reads one event, or says that it is no JSON of the expected kind.
+/// Parses one event, or reports that it is not the expected JSON.
 pub(crate) fn read<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, ModelError> {
     serde_json::from_str(data).map_err(|error| {
         let what = if error.is_eof() { "its JSON breaks off" } else { "it is not the expected JSON" };

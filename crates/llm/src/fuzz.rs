@@ -1,5 +1,5 @@
-//! Whatever a server sends is read to a reply or to one sentence, and in any chunks to the same one. Spoiled recordings
-//! say so in every test run; `fuzz/` looks for more.
+//! Checks that any bytes from a server give a reply or a one-sentence error, and the same one however they are split
+//! into chunks. Every test run does this with mutated recordings; `fuzz/` searches for more cases.
 
 #![expect(clippy::unwrap_used, reason = "a check may fail loudly")]
 
@@ -17,16 +17,16 @@ use crate::refusal::{Refused, classify, retry_after};
 use crate::{CallId, Reply, Request, ToolSpec};
 
 const FORMATS: [Format; 3] = [Format::OpenAi, Format::Gemini, Format::Anthropic];
-/// The frame of our sentences, and what they quote of a server.
+/// Longest allowed error in characters: our own sentence and what it quotes from the server.
 const LONGEST_SENTENCE: usize = 700;
 
-/// Any bytes as a provider's answer, whole and byte by byte.
+/// Reads arbitrary bytes as a provider's answer, whole and byte by byte.
 pub fn answer(bytes: &[u8]) {
     let cuts: Vec<usize> = (0..=bytes.len()).collect();
     check_answer(bytes, &cuts);
 }
 
-/// Any bytes as a refusal: its `retry-after` on the first line, then its body.
+/// Reads arbitrary bytes as an error response: the `retry-after` value on the first line, then the body.
 pub fn refusal(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (wait, body) = text.split_once('\n').unwrap_or(("", &text));
@@ -35,10 +35,11 @@ pub fn refusal(bytes: &[u8]) {
     }
 }
 
-/// The reply or the sentence, and what was streamed meanwhile. `None` where it does not even look like an answer.
+/// The reply or the error message, and the text streamed until then. `None` if the bytes do not look like an answer
+/// at all.
 pub(crate) type Outcome = Option<(Result<Reply, String>, String)>;
 
-/// Reads an answer in these chunks.
+/// Reads an answer in the given chunks.
 pub(crate) fn read<'a>(format: Format, answer: &[u8], chunks: impl Iterator<Item = &'a [u8]>) -> Outcome {
     let streamed = Mutex::new(String::new());
     let deltas = |text: &str| streamed.lock().unwrap().push_str(text);
@@ -51,7 +52,7 @@ pub(crate) fn read<'a>(format: Format, answer: &[u8], chunks: impl Iterator<Item
     Some((reply.map_err(|error| error.tidied(None).to_string()), streamed.into_inner().unwrap()))
 }
 
-/// Ids that we made up are new each time; here they are called so.
+/// Replaces the ids we generated, which are random, with fixed ones that can be compared.
 pub(crate) fn named(mut reply: Reply) -> Reply {
     let made_up = reply.calls.iter_mut().filter(|call| is_made_up(&call.id));
     for (at, call) in made_up.enumerate() {
@@ -60,7 +61,7 @@ pub(crate) fn named(mut reply: Reply) -> Reply {
     reply
 }
 
-/// An answer, whole and cut at these places, in every format.
+/// Checks an answer in every format, whole and cut at the given positions.
 fn check_answer(answer: &[u8], cuts: &[usize]) {
     for format in FORMATS {
         let whole = read(format, answer, [answer].into_iter());
@@ -74,7 +75,7 @@ fn check_answer(answer: &[u8], cuts: &[usize]) {
     }
 }
 
-/// What a server says when it refuses, and when it asks to be asked again.
+/// Checks that an error response, with its `retry-after` header, gives a valid error message.
 fn check_refusal(status: u16, body: &str, wait: &str) {
     let wait = retry_after(wait, Some("Sun, 06 Nov 1994 08:49:00 GMT"));
     let refused = Refused { status, body, model: "m", wait };
@@ -88,7 +89,8 @@ fn check_sentence(sentence: &str) {
     assert!(!sentence.chars().any(|c| c.is_control() || c == '\u{2028}'), "{sentence:?}");
 }
 
-/// It holds no more than came in, its calls can be told apart, and its conversation can go on with every provider.
+/// Checks that a reply is no larger than what was received, that its calls have unique ids, and that every provider's
+/// format can continue the conversation.
 fn check_reply(reply: &Reply, streamed: &str, received: usize) {
     assert_eq!(streamed, reply.text);
     let calls = &reply.calls;

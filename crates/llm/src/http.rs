@@ -1,5 +1,6 @@
-//! The one owner of the HTTP client: it keeps connections and limits, and follows no redirect. A request is sent a second
-//! time only if it went out on a kept connection that the server had closed; every other failure is for the caller.
+//! The HTTP client for all models. It reuses connections, enforces limits and follows no redirects. It resends a
+//! request only if it was sent on a reused connection that the server had closed; the caller decides about every
+//! other failure.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -18,18 +19,19 @@ use tokio::time::timeout;
 
 use crate::{ModelError, refusal};
 
-/// How long and how much is waited for.
+/// Timeouts, and the largest answer to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Until a connection stands.
+    /// Time to establish a connection.
     pub connect: Duration,
-    /// From there until the first byte of a streamed answer; a slow machine thinks about a long prompt.
+    /// Time to wait for the headers of a streamed answer, and again for the first byte of a body. A slow machine
+    /// needs long for a long prompt.
     pub first_byte: Duration,
-    /// Between two pieces of an answer.
+    /// Time between two chunks of an answer.
     pub idle: Duration,
-    /// For all of it.
+    /// Time for the whole exchange.
     pub total: Duration,
-    /// Largest answer that is read.
+    /// Largest answer that is read, in bytes.
     pub max_bytes: usize,
 }
 
@@ -45,21 +47,21 @@ impl Default for Limits {
     }
 }
 
-/// Kept connections to all models. Clones share them.
+/// The HTTP client and its open connections. Clones share them.
 #[derive(Clone)]
 pub struct Http(Arc<Shared>);
 
 struct Shared {
     limits: Limits,
-    /// For `http://`: knows no certificates, so a process that only talks to its own machine never loads them.
+    /// For `http://`. It has no root certificates, so a process that only talks to its own machine never loads them.
     plain: OnceLock<Client>,
     secure: OnceLock<Client>,
-    /// The connections (by their address on this machine) on which an answer was read to its end, so that they may
-    /// have been kept for the next request. The newest is last.
+    /// Connections, by their local address, on which an answer was read to its end, so the client may reuse them. The
+    /// newest is last.
     kept: Mutex<VecDeque<SocketAddr>>,
 }
 
-/// How many kept connections are remembered.
+/// How many reusable connections are remembered.
 const MOST_KEPT: usize = 32;
 
 impl Http {
@@ -102,12 +104,12 @@ impl Http {
         Ok(slot.get_or_init(|| client))
     }
 
-    /// Sends, and waits for the head of the answer.
+    /// Sends a POST request and waits for the response headers.
     ///
-    /// A server may close a kept connection at the moment it is used again (llama.cpp does so after each
-    /// stream). That is no failed attempt: nothing was answered, and the request goes out on a new connection.
-    /// A connection that was made for this request and breaks is one: the server may have read it, and posting it
-    /// again is for the caller to decide.
+    /// A server may close a reused connection at the very moment it is used again (llama.cpp does so after each
+    /// stream). That does not count as a failed attempt: the server did not answer, and the request is resent on a
+    /// new connection. If a connection made for this request breaks, it does count: the server may have read the
+    /// request, so the caller decides whether to send it again.
     pub(crate) async fn post(
         &self,
         url: &Url,
@@ -128,7 +130,7 @@ impl Http {
         Ok(Answer { response: response.map_err(failed)?, url: url.clone(), http: self.clone(), read: 0 })
     }
 
-    /// Sends a request without a body, and waits for the head of the answer.
+    /// Sends a GET request and waits for the response headers.
     pub(crate) async fn get(&self, url: &Url, headers: HeaderMap) -> Result<Answer, ModelError> {
         let limits = self.0.limits;
         let sent = self.client(url)?.get(url.clone()).headers(headers).send().await;
@@ -136,7 +138,7 @@ impl Http {
         Ok(Answer { response, url: url.clone(), http: self.clone(), read: 0 })
     }
 
-    /// Was the connection that broke one that an earlier request had left? It is not used again either way.
+    /// Whether the broken connection had been used by an earlier request. Removes it from the list of reusable ones.
     fn was_kept(&self, error: &reqwest::Error) -> bool {
         let Some(broken) = connection_of(error) else { return false };
         let mut kept = self.kept();
@@ -146,7 +148,7 @@ impl Http {
     }
 }
 
-/// The connection on which this error happened, by its address on this machine.
+/// The local address of the connection on which this error happened.
 fn connection_of(error: &reqwest::Error) -> Option<SocketAddr> {
     let info = causes(error).find_map(|cause| cause.downcast_ref::<legacy::Error>()?.connect_info())?;
     let mut extensions = Extensions::new();
@@ -154,6 +156,7 @@ fn connection_of(error: &reqwest::Error) -> Option<SocketAddr> {
     extensions.get().map(HttpInfo::local_addr)
 }
 
+/// Whether the server closed the connection before it sent an answer.
 fn closed_unanswered(error: &reqwest::Error) -> bool {
     let hyper_says = |cause: &(dyn Error + 'static)| {
         cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message)
@@ -175,20 +178,20 @@ fn builder(roots: Arc<RootCertStore>) -> Result<ClientBuilder, rustls::Error> {
     let tls = tls.with_root_certificates(roots).with_no_client_auth();
     let client = Client::builder()
         .tls_backend_preconfigured(tls)
-        // A redirected POST would become a GET, or carry the key to somebody else.
+        // A redirected POST would become a GET, or send the key to another server.
         .redirect(redirect::Policy::none())
-        // The environment is not ours to read, and a model on this machine is behind no proxy.
+        // This crate does not read the environment, and a model on this machine is not behind a proxy.
         .no_proxy()
         .user_agent(concat!("kai/", env!("CARGO_PKG_VERSION")));
     Ok(client)
 }
 
-/// The beginning of a client for others who speak HTTP: our certificates, no redirects, no proxy.
+/// A client builder for other code that uses HTTP: our root certificates, no redirects, no proxy.
 pub fn client_builder() -> Result<ClientBuilder, String> {
     builder(trusted()).map_err(|cause| cause.to_string())
 }
 
-/// Why a request of theirs got no answer, in a few words.
+/// A short reason why a request by such a client got no answer.
 pub fn why_no_answer(error: &reqwest::Error) -> String {
     if let Some(cause) = causes(error).find_map(certificate) {
         return format!("its certificate cannot be trusted: {cause}");
@@ -205,8 +208,8 @@ pub fn why_no_answer(error: &reqwest::Error) -> String {
     plain_or_last(error)
 }
 
-/// The usual roots, and what this system trusts besides. A system without a store of its own is no error. Loaded once
-/// and shared by all clients.
+/// The root certificates of the web PKI and those this system trusts in addition. A system without a certificate
+/// store is not an error. Loaded once and shared by all clients.
 fn trusted() -> Arc<RootCertStore> {
     static TRUSTED: LazyLock<Arc<RootCertStore>> = LazyLock::new(|| {
         let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
@@ -216,7 +219,7 @@ fn trusted() -> Arc<RootCertStore> {
     Arc::clone(&TRUSTED)
 }
 
-/// An answer whose head is here.
+/// A response whose headers have been received.
 pub(crate) struct Answer {
     response: Response,
     url: Url,
@@ -237,7 +240,7 @@ impl Answer {
         self.header(LOCATION.as_str())
     }
 
-    /// The pause the server asks for.
+    /// How long the server asks us to wait.
     pub(crate) fn wait(&self) -> Option<Duration> {
         let millis = self.header("retry-after-ms").and_then(|ms| ms.parse().ok()).map(Duration::from_millis);
         let said = || refusal::retry_after(self.header(RETRY_AFTER.as_str())?, self.header(DATE.as_str()));
@@ -248,7 +251,7 @@ impl Answer {
         self.response.headers().get(name).map(HeaderValue::to_str)?.ok()
     }
 
-    /// The next piece; `None` at the end.
+    /// The next chunk of the body; `None` at its end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, ModelError> {
         let limits = *self.http.limits();
         let patience = if self.read == 0 { limits.first_byte } else { limits.idle };
@@ -269,7 +272,7 @@ impl Answer {
         Ok(chunk)
     }
 
-    /// The head of an error answer: as much as anybody would read.
+    /// The body of an error response, up to about 64 KB.
     pub(crate) async fn words(&mut self) -> String {
         let mut body = Vec::new();
         while let Ok(Some(chunk)) = self.chunk().await {
@@ -282,7 +285,7 @@ impl Answer {
     }
 }
 
-/// Host and port, as people know them.
+/// Host, and port if it is not the default.
 pub(crate) fn place(url: &Url) -> String {
     match (url.host_str(), url.port()) {
         (Some(host), Some(port)) => format!("{host}:{port}"),
@@ -290,7 +293,7 @@ pub(crate) fn place(url: &Url) -> String {
     }
 }
 
-/// Why there is no answer, from the chain of causes that the client gives.
+/// Classifies a failed request by the chain of causes in the client's error.
 fn failed(url: &Url, error: &reqwest::Error, limits: &Limits) -> ModelError {
     let at = place(url);
     if let Some(cause) = causes(error).find_map(certificate) {
@@ -314,7 +317,7 @@ fn plain_or_last(error: &reqwest::Error) -> String {
     told.map_or_else(last, str::to_owned)
 }
 
-/// The error and everything beneath it. An I/O error hides what it wraps from `source`.
+/// The error and all its causes. `source` skips what an I/O error wraps, so that is followed separately.
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error| cause_of(*error))
 }
@@ -334,7 +337,7 @@ fn certificate(error: &(dyn Error + 'static)) -> Option<String> {
     }
 }
 
-/// What it does not speak, and what to try.
+/// What the server does not speak, and what the user can try.
 fn wrong_protocol(error: &(dyn Error + 'static)) -> Option<(&'static str, &'static str)> {
     if let Some(rustls::Error::InvalidMessage(_)) = error.downcast_ref() {
         return Some(("it does not speak TLS", "try http:// instead of https://."));
@@ -380,7 +383,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers one request over TLS. Its address, and roots that trust it.
+    /// Starts a server that answers one request over TLS. Returns its address and roots that trust it.
     async fn secure_server() -> (Url, RootCertStore) {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
         let mut roots = trusted().as_ref().clone();

@@ -1,22 +1,22 @@
-//! Pure: names and ids in the shapes that providers accept.
+//! Tool names and call ids in the form that providers accept. Pure.
 
 use std::hash::{BuildHasher, RandomState};
 
 use crate::CallId;
 
-/// Marks an id that no server gave. With six more characters it is nine letters and digits, which is all that
+/// Prefix of an id that we generated. With six more characters the id has nine letters and digits, the only form
 /// Mistral accepts.
 const MARK: &str = "kai";
 
 const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// Ids for the calls of one reply whose server gave none.
+/// Generates ids for the calls of one reply whose server gave none.
 pub(crate) struct MadeUp {
     next: u64,
 }
 
 impl MadeUp {
-    /// Hardly ever the same as in another reply of the conversation; `repair` sees to the rest.
+    /// Starts at a random number, so that ids rarely repeat in a conversation; `repair` renames those that do.
     pub(crate) fn random() -> Self {
         Self { next: RandomState::new().hash_one(0_u8) }
     }
@@ -33,12 +33,13 @@ impl MadeUp {
     }
 }
 
+/// Whether we generated this id.
 pub(crate) fn is_made_up(id: &CallId) -> bool {
     let tail = id.0.strip_prefix(MARK);
     tail.is_some_and(|tail| tail.len() == 6 && tail.bytes().all(|byte| LETTERS.contains(&byte)))
 }
 
-/// The id itself where the provider takes it, else a short one that is always the same for it.
+/// The id itself if the provider accepts it, otherwise a short replacement that is always the same for that id.
 pub(crate) fn accepted(id: &CallId, takes: impl Fn(&str) -> bool) -> String {
     if takes(&id.0) { id.0.clone() } else { letters(fingerprint(&id.0), 9) }
 }
@@ -47,7 +48,7 @@ pub(crate) fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
-/// A tool's name as every provider takes it; a model may have made up another.
+/// A tool name in the form every provider accepts. A model may have invented one that is not.
 pub(crate) fn tool_name(name: &str) -> String {
     let plain = |c: char| if u8::try_from(c).is_ok_and(is_plain) { c } else { '_' };
     let name: String = name.chars().take(64).map(plain).collect();
@@ -67,7 +68,7 @@ fn letters(mut number: u64, count: usize) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// FNV-1a: the same on every run and machine, so that a request has the same bytes when it is made again.
+/// FNV-1a. It gives the same result on every run and machine, so a repeated request has identical bytes.
 fn fingerprint(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

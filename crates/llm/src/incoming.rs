@@ -1,23 +1,24 @@
-//! Pure: bytes of a good answer, in any chunks, to a reply.
+//! Turns the bytes of a successful answer, in any chunks, into a reply. Pure.
 
 use crate::format::{Progress, Reader};
 use crate::model::Deltas;
 use crate::{ModelError, Reply, sse};
 
-/// How the bytes are to be read.
+/// The format of an answer's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Server-sent events.
     Events,
-    /// One JSON text.
+    /// One JSON document.
     Whole,
 }
 
 impl Shape {
-    /// With so many bytes that are not blank, more will not tell more.
+    /// After this many bytes that are not whitespace, reading more will not help to decide.
     pub(crate) const TELLING: usize = 6;
 
-    /// What the server says it sends counts, as far as it can be true; else the first bytes tell.
+    /// Decides by the first bytes, and by the content type if they leave it open. `None` if it is neither, such as a
+    /// web page, or if more bytes are needed.
     pub(crate) fn of(content_type: &str, first: &[u8]) -> Option<Self> {
         let start = first.trim_ascii_start();
         let start = start.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(start);
@@ -32,7 +33,7 @@ impl Shape {
     }
 }
 
-/// An answer on its way in.
+/// An answer while it is being received.
 pub(crate) struct Incoming {
     reader: Box<dyn Reader>,
     events: Option<sse::Parser>,
@@ -73,7 +74,7 @@ impl Incoming {
     }
 }
 
-/// Some servers keep a connection awake with events of blanks.
+/// Passes an event to the reader, except blank ones, which some servers send to keep the connection alive.
 fn event(reader: &mut dyn Reader, data: &str, deltas: Deltas<'_>) -> Result<(), ModelError> {
     if data.trim().is_empty() { Ok(()) } else { reader.take(data, deltas) }
 }

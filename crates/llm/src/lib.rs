@@ -1,9 +1,9 @@
-//! Speaks to language models. The vocabulary here is ours alone: no vendor's word, and nothing of what the
-//! assistant does with it.
+//! A client for language models. Its types are its own: they use no vendor's terms and know nothing about the
+//! assistant.
 //!
-//! A request's way: [`repair()`] makes a history acceptable, [`fit`] makes it small enough, [`Model::body`]
-//! writes it in the provider's format, [`Http`] carries it, and the reply comes back in our words or as a
-//! [`ModelError`] that says what to do; [`retry::after`] turns that into the next move.
+//! The path of a request: [`repair()`] makes a history acceptable to any provider, [`fit`] makes it small enough,
+//! [`Model::body`] encodes it in the provider's format and [`Http`] sends it. The result is a reply in our types, or
+//! a [`ModelError`] from which [`retry::after`] decides what to do next.
 
 mod anthropic;
 mod as_text;

@@ -1,4 +1,4 @@
-//! Finds a model server on this machine by asking the one address it uses by itself.
+//! Finds a model server on this machine by asking Ollama's default address.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Where Ollama listens unless it is told otherwise.
+/// Ollama's default address.
 const OLLAMA: &str = "127.0.0.1:11434";
-/// A server on the same machine that runs answers at once.
+/// Timeout. A server running on this machine answers at once.
 const PATIENCE: Duration = Duration::from_millis(300);
 const MOST: u64 = 1024 * 1024;
 
@@ -23,7 +23,7 @@ struct Tag {
     name: String,
 }
 
-/// The models of the Ollama on this machine, the last used first; `None` if none runs.
+/// The models of the Ollama server on this machine, most recently used first; `None` if none is running.
 pub async fn ollama() -> Option<Vec<String>> {
     timeout(PATIENCE, tags(OLLAMA)).await.ok()?
 }

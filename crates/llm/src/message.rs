@@ -1,8 +1,8 @@
-//! The words that every provider's format is mapped to and from.
+//! The message types that every provider's format is converted to and from.
 
 use serde::{Deserialize, Serialize};
 
-/// What a model is told about one tool.
+/// The description of a tool that is sent to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSpec {
     pub name: String,
@@ -11,19 +11,19 @@ pub struct ToolSpec {
     pub parameters: serde_json::Value,
 }
 
-/// Ties a call to its result.
+/// Matches a tool call with its result.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallId(pub String);
 
-/// A tool the model wants to use.
+/// A tool call requested by the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     pub id: CallId,
     pub name: String,
-    /// JSON text exactly as the model wrote it, so it may be no JSON at all.
+    /// The arguments exactly as the model wrote them. They may not be valid JSON.
     pub arguments: String,
-    /// Gemini's thought signature of this call; it must go back with the call.
+    /// Gemini's thought signature for this call, which must be sent back with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
 }
@@ -39,7 +39,7 @@ pub enum Message {
         text: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
-        /// Gemini's thought signature of the text.
+        /// Gemini's thought signature for the text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
@@ -50,14 +50,14 @@ pub enum Message {
     },
 }
 
-/// Tokens that a reply cost, as the server counted them; zero where it did not say.
+/// Token counts of a reply as the server reported them; zero if it did not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     pub input: u64,
     pub output: u64,
 }
 
-/// What a model answered.
+/// A model's answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
     pub text: String,
@@ -67,7 +67,7 @@ pub struct Reply {
     pub signature: Option<String>,
     #[serde(default)]
     pub usage: Usage,
-    /// The model reached its limit in mid-sentence.
+    /// The model reached its output limit before it was done.
     #[serde(default)]
     pub cut_off: bool,
 }

@@ -1,4 +1,4 @@
-//! What the assistant asks of a language model, whichever it is.
+//! The interface that every language model implements.
 
 use std::pin::Pin;
 
@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Message, ModelError, Reply, ToolSpec};
 
-/// Everything a model is given for one reply. It is a copy: repaired, fitted, and thrown away afterwards.
+/// Everything sent to a model for one reply. It is a copy of the history, repaired and fitted, and discarded
+/// afterwards.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     pub system: String,
@@ -15,13 +16,13 @@ pub struct Request {
     pub tools: Vec<ToolSpec>,
 }
 
-/// Is handed text as it streams in, in order, in pieces of any size.
+/// Callback for streamed text, called in order with pieces of any size.
 pub type Deltas<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
-/// A reply under way. Dropping it closes the connection.
+/// A reply in progress. Dropping it closes the connection.
 pub type Replying<'a> = Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
 
-/// A model's address: its server, and what it is called there.
+/// The server of a model and the model's name there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Place {
     pub base_url: String,
@@ -30,16 +31,17 @@ pub struct Place {
 
 /// A language model.
 pub trait Model: Send + Sync {
-    /// Exactly the bytes that [`Model::reply`] sends as HTTP body for this request.
+    /// Exactly the bytes that [`Model::reply`] sends as the HTTP body for this request.
     fn body(&self, request: &Request) -> Vec<u8>;
 
-    /// One attempt; whether to try again is for [`crate::retry`] to say.
+    /// Makes one attempt. [`crate::retry`] decides whether to try again.
     fn reply<'a>(&'a self, request: &'a Request, deltas: Deltas<'a>) -> Replying<'a>;
 
-    /// How many tokens of context this model has.
+    /// Size of the model's context window in tokens.
     fn window(&self) -> usize;
 
-    /// Where it is asked, so that what is learned about it can be kept; `None` for one that is nowhere.
+    /// The model's server and name, under which facts learned about it are stored; `None` for a model without a
+    /// server.
     fn place(&self) -> Option<Place> {
         None
     }

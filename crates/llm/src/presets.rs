@@ -1,4 +1,4 @@
-//! The usual services, as data in `presets.json`.
+//! The preconfigured services and servers, loaded from `presets.json`.
 
 use std::sync::LazyLock;
 
@@ -7,26 +7,27 @@ use serde::Deserialize;
 use crate::Format;
 use crate::context::Tells;
 
-/// A service people may have an account at, or a server they may run.
+/// A service people may have an account with, or a server they may run themselves.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Preset {
     pub id: String,
-    /// As the service calls itself.
+    /// The service's own name.
     pub name: String,
     pub format: Format,
-    /// `None`: only the user knows it.
+    /// `None` if only the user knows it.
     pub base_url: Option<String>,
-    /// Environment variables that may hold a key, the likeliest first.
+    /// Environment variables that may hold a key, most likely first.
     pub key_env: Vec<String>,
-    /// The model to begin with; `None`: only the user knows what the server has.
+    /// The default model; `None` if it depends on what the user's server has.
     pub model: Option<String>,
-    /// Tokens of context. For servers at home it is small, because they give little unless told otherwise.
+    /// Size of the context window in tokens. Small for servers people run themselves, because those provide little
+    /// unless configured otherwise.
     pub window: usize,
-    /// How its servers tell the window that they really give; `None` where they do not.
+    /// Where its servers report the window they actually provide; `None` if they do not.
     #[serde(default)]
     pub tells_window: Option<Tells>,
     pub needs_key: bool,
-    /// What is said stays on this machine.
+    /// The server runs on this machine, so conversations stay on it.
     pub local: bool,
 }
 

@@ -1,7 +1,9 @@
-//! Recorded exchanges under `tests/wire`: what we send is compared, what came back is read in every chunking.
+//! Tests with recorded exchanges from `tests/wire`: compares what we send, and reads the answers whole, byte by byte
+//! and in random chunks.
 //!
-//! Each case holds `request.json` (the body we must write), `stream.txt` or `response.json` (the answer), and
-//! `expected.json` (what was asked, and the reply or the error it ends in; a made-up id is called so).
+//! Each case has `request.json` (the body we must send), `stream.txt` or `response.json` (the answer), and
+//! `expected.json` (our request, and the reply or error it results in; generated ids are replaced by `made up 1` and
+//! so on).
 
 use std::fs;
 use std::path::Path;
@@ -52,7 +54,7 @@ fn cases() -> Vec<Case> {
     formats.into_iter().flat_map(folders).collect()
 }
 
-/// What came back, of all cases.
+/// The answers of all cases.
 pub(crate) fn answers() -> Vec<Vec<u8>> {
     cases().into_iter().map(|case| case.answer).collect()
 }
@@ -71,7 +73,8 @@ fn load(folder: &Path, format: Format) -> Case {
 }
 
 impl Case {
-    /// Reads the answer cut at these places. The reply with made-up ids named so, and the text as it streamed.
+    /// Reads the answer in chunks of the given sizes. Returns the reply, with generated ids replaced, and the
+    /// streamed text.
     fn play(&self, cuts: &[usize]) -> (Result<Reply, ModelError>, String) {
         let streamed = Mutex::new(String::new());
         let deltas = |text: &str| streamed.lock().unwrap().push_str(text);
@@ -124,7 +127,7 @@ fn answers_are_read_whole_and_byte_by_byte() {
     }
 }
 
-/// Found by fuzzing.
+/// Regression tests for cases found by fuzzing.
 #[test]
 fn counts_beyond_all_measure() {
     let call = r#"{"id":"","function":{"name":"t","arguments":"{}"}}"#;

@@ -1,5 +1,5 @@
-//! Pure: what an error answer means. Services say the same things in many words; this is the one place that
-//! knows them.
+//! Works out what an error response means. Pure. Services word the same errors in many ways; this is the only file
+//! that knows them.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use serde_json::Value;
 
 use crate::ModelError;
 
-/// An answer that is an error, as far as it is needed to say what to do.
+/// An error response, reduced to what is needed to decide what to do.
 pub(crate) struct Refused<'a> {
-    /// The HTTP status; 200 where the error came inside an answer that began well.
+    /// The HTTP status; 200 if the error came inside an answer that started successfully.
     pub(crate) status: u16,
     pub(crate) body: &'a str,
     pub(crate) model: &'a str,
-    /// What the headers ask for.
+    /// The pause that the response headers ask for.
     pub(crate) wait: Option<Duration>,
 }
 
-/// The error a status and body stand for; `None` where the server does not seem to be a model's at all.
+/// The error that a status and body stand for; `None` if the server does not seem to serve models at all.
 pub(crate) fn classify(refused: &Refused<'_>) -> Option<ModelError> {
     let words = Words::of(refused.body);
     let said = words.said.clone().unwrap_or_else(|| "it did not say why".to_owned());
@@ -37,7 +37,8 @@ pub(crate) fn classify(refused: &Refused<'_>) -> Option<ModelError> {
     Some(error)
 }
 
-/// An error object inside an answer that began well: in a stream, or as a whole with status 200.
+/// The error for an error object inside an answer that started successfully: in a stream, or a whole body with status
+/// 200.
 pub(crate) fn inside(error: &Value, model: &str) -> ModelError {
     let body = error.to_string();
     let refused = Refused { status: 200, body: &body, model, wait: None };
@@ -45,8 +46,8 @@ pub(crate) fn inside(error: &Value, model: &str) -> ModelError {
     classify(&refused).unwrap_or(unnamed)
 }
 
-/// An answer that is not in its format because it is an error in some other shape: a bare object with a type
-/// or a message, as servers that translate between formats send it.
+/// Recognizes an error in a shape that the wire format does not define: a bare object with a type or a message, as
+/// sent by servers that translate between formats.
 pub(crate) fn out_of_shape(data: &str, model: &str) -> Option<ModelError> {
     let json: Value = serde_json::from_str(data).ok()?;
     let whole = json.get(0).unwrap_or(&json);
@@ -58,6 +59,7 @@ pub(crate) fn out_of_shape(data: &str, model: &str) -> Option<ModelError> {
     is_error.then(|| inside(whole, model))
 }
 
+/// What an error response means.
 enum Meaning {
     BadKey,
     Forbidden,
@@ -71,17 +73,17 @@ enum Meaning {
     NoApi,
 }
 
-/// What an error body says.
+/// The relevant parts of an error body.
 #[derive(Default)]
 struct Words {
-    /// One line for a person.
+    /// The message for the user.
     said: Option<String>,
-    /// Message, type, code and status in lower case, to look for known words.
+    /// Message, type, code and status in lower case, to search for known words.
     all: String,
-    /// A status that the body names.
+    /// The status given in the body.
     code: Option<u16>,
     wait: Option<Duration>,
-    /// How many tokens it says it takes.
+    /// The server's maximum number of tokens, if it states one.
     limit: Option<usize>,
 }
 
@@ -98,7 +100,7 @@ const TOO_LONG: &[&str] = &[
     "request_too_large",
     "request too large",
 ];
-/// What stands before the number of tokens that a server takes.
+/// Phrases directly before the server's maximum number of tokens.
 const BEFORE_LIMIT: &[&str] = &[
     "maximum context length is",
     "maximum prompt length is",
@@ -118,7 +120,7 @@ const BEFORE_LIMIT: &[&str] = &[
     "tokens >",
     ": limit",
 ];
-/// What stands after it.
+/// Phrases directly after it.
 const AFTER_LIMIT: &[&str] =
     &["maximum context length", "token context window", "token context", "tokens maximum"];
 const BAD_KEY: &[&str] =
@@ -145,7 +147,7 @@ const MISSING: &[&str] = &[
 impl Words {
     fn of(body: &str) -> Self {
         let Ok(json) = serde_json::from_str::<Value>(body) else { return Self::default() };
-        // Gemini puts the error of a stream into a list.
+        // Gemini wraps a streamed error in an array.
         let whole = json.get(0).unwrap_or(&json);
         let error = whole.get("error").filter(|e| !e.is_null()).unwrap_or(whole);
         let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -162,7 +164,7 @@ impl Words {
         any.iter().any(|word| self.all.contains(word))
     }
 
-    /// An error inside a good answer may name a status of its own.
+    /// The status to judge by. An error inside a successful answer may contain its own.
     fn status(&self, http: u16) -> u16 {
         if http == 200 { self.code.unwrap_or(http) } else { http }
     }
@@ -175,7 +177,7 @@ impl Words {
         if self.has(NO_CREDIT) {
             return Meaning::NoCredit;
         }
-        // A limit per minute may speak of tokens, too; waiting helps there.
+        // A limit per minute may mention tokens too, but there waiting helps.
         if status == 429 {
             return Meaning::RateLimited;
         }
@@ -195,7 +197,7 @@ impl Words {
         }
     }
 
-    /// An error inside a good answer has only its words.
+    /// Classifies an error inside a successful answer by its wording, because there is no status.
     fn by_name(&self) -> Meaning {
         if self.has(LIMITED) {
             Meaning::RateLimited
@@ -213,7 +215,8 @@ impl Words {
     }
 }
 
-/// How many tokens a server takes, where its sentence (in lower case) says so. A count of what was sent is not that.
+/// The server's maximum number of tokens, if its message (in lower case) states it. The number of tokens that were
+/// sent must not be mistaken for it.
 fn named_limit(said: &str) -> Option<usize> {
     let after = |phrase: &&str| {
         said.match_indices(*phrase).find_map(|(at, _)| leading_number(&said[at + phrase.len()..]))
@@ -240,7 +243,7 @@ fn number_of(digits: &str) -> Option<usize> {
     digits.replace(',', "").parse().ok().and_then(plausible)
 }
 
-/// No window is smaller or larger than this; other numbers mean something else.
+/// Accepts only numbers that can be the size of a context window; others mean something else.
 fn plausible(tokens: u64) -> Option<usize> {
     usize::try_from(tokens).ok().filter(|tokens| (256..=100_000_000).contains(tokens))
 }
@@ -254,14 +257,14 @@ fn number(value: &Value) -> Option<u16> {
     u16::try_from(number).ok().filter(|code| (400..600).contains(code))
 }
 
-/// Gemini names the pause in the body: `"retryDelay": "13s"`.
+/// Gemini states the pause in the body: `"retryDelay": "13s"`.
 fn retry_delay(error: &Value) -> Option<Duration> {
     let details = error.get("details")?.as_array()?;
     let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
     seconds(delay.strip_suffix('s')?)
 }
 
-/// The pause a service asks for in its headers. A date is counted from the server's own clock, given as `now`.
+/// The pause that the `retry-after` header asks for. A date is compared with `now`, the server's own clock.
 pub(crate) fn retry_after(value: &str, now: Option<&str>) -> Option<Duration> {
     seconds(value).or_else(|| {
         let until = httpdate::parse_http_date(value).ok()?;
@@ -274,10 +277,10 @@ fn seconds(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(text.trim().parse().ok()?).ok()
 }
 
-/// Longest word of a server that is passed on.
+/// Longest part of a server's message that is passed on, in characters.
 const LONGEST_SAID: usize = 300;
 
-/// The server's word as one short line without the key.
+/// Shortens a server's message to one line and removes the key.
 pub(crate) fn tidy(said: &str, key: Option<&str>) -> String {
     let said = match key.filter(|key| !key.is_empty()) {
         Some(key) => said.replace(key, "…"),
@@ -293,7 +296,7 @@ pub(crate) fn tidy(said: &str, key: Option<&str>) -> String {
 }
 
 impl ModelError {
-    /// The same error, its words tidied and without the key.
+    /// Returns the error with its messages tidied and the key removed.
     pub(crate) fn tidied(mut self, key: Option<&str>) -> Self {
         match &mut self {
             Self::Forbidden { said }

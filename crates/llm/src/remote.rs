@@ -1,4 +1,4 @@
-//! A model behind HTTP, whatever its format: encode, send, read, and name what went wrong.
+//! A model on a server, in any wire format: encodes a request, sends it, reads the answer and classifies errors.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) struct Remote {
     http: Http,
 }
 
-/// A model behind an address. Nothing is sent yet; what cannot work is refused here.
+/// Creates a model for a configuration, and rejects one that cannot work. Nothing is sent yet.
 pub fn connect(config: &Config, http: &Http) -> Result<Box<dyn Model>, ModelError> {
     if config.model.trim().is_empty() {
         return Err(bad_setup("no model is named", "choose one that the service lists."));
@@ -35,11 +35,11 @@ pub fn connect(config: &Config, http: &Http) -> Result<Box<dyn Model>, ModelErro
     Ok(Box::new(Remote::new(config.clone(), wire, url, http.clone())))
 }
 
-/// How long the count of tokens is waited for when the answer is there.
+/// How long to wait for the token count once the model has stopped.
 const FOR_TOKENS: Duration = Duration::from_secs(1);
 
-/// How long the end of a closed answer is waited for. Only an answer read to its end leaves a connection that
-/// can be used again.
+/// How long to wait for the end of the body once the answer is complete. Only after a body is read to its end can the
+/// connection be reused.
 const FOR_END: Duration = Duration::from_millis(100);
 
 impl Remote {
@@ -48,7 +48,7 @@ impl Remote {
     }
 
     async fn attempt(&self, request: &Request, deltas: Deltas<'_>) -> Result<Reply, ModelError> {
-        // The estimate may be three times too high; beyond that no server needs to be asked.
+        // The estimate may be up to three times too high. Beyond four times the window, the request cannot fit.
         if request_tokens(request) > self.config.window.saturating_mul(4) {
             return Err(ModelError::TooLong { limit: None });
         }
@@ -62,7 +62,7 @@ impl Remote {
 
     async fn send(&self, body: Vec<u8>) -> Result<Answer, ModelError> {
         let limits = self.http.limits();
-        // Without a stream nothing comes until the whole answer is made.
+        // Without streaming, the server sends nothing until the whole answer is ready.
         let patience = if self.config.stream { limits.first_byte } else { limits.total };
         let late = |_| ModelError::TimedOut { at: place(&self.url), after: patience };
         timeout(patience, self.http.post(&self.url, self.headers()?, body)).await.map_err(late)?
@@ -87,7 +87,7 @@ impl Remote {
         incoming.finish(deltas)
     }
 
-    /// Reads just enough to know what kind of answer this is.
+    /// Reads just enough of the body to tell which kind of answer it is.
     async fn shape(&self, answer: &mut Answer) -> Result<(Shape, Vec<u8>), ModelError> {
         let kind = answer.content_type();
         let mut head = Vec::new();
@@ -119,7 +119,7 @@ impl Remote {
         ModelError::NotAnApi { at: place(&self.url), what, hint: self.hint() }
     }
 
-    /// What to try when the server does not know the address.
+    /// Advice for when the server does not know the address.
     fn hint(&self) -> String {
         let has_version = self.url.path().split('/').any(|part| part.starts_with('v') && part.len() <= 7);
         if self.config.format == Format::OpenAi && !has_version {
@@ -148,7 +148,7 @@ impl Remote {
     }
 }
 
-/// The headers of a request to a model's server: what is sent, what is expected, and who asks.
+/// The request headers: content type, accepted type and authentication.
 pub(crate) fn headers(
     wire: &dyn Wire,
     key: Option<&str>,
@@ -170,7 +170,8 @@ pub(crate) fn headers(
     Ok(headers)
 }
 
-/// The next piece. Once the answer is there, waiting is short and trouble does not matter any more.
+/// The next chunk. Once the model has stopped, the wait is short and errors are ignored, because the answer is
+/// already here.
 async fn next(
     answer: &mut Answer,
     progress: Progress,

@@ -1,32 +1,35 @@
-//! Pure: a copy of a history that any provider accepts.
+//! Makes a copy of a history that every provider accepts. Pure.
 //!
-//! A history may have been cancelled in the middle of a round, trimmed, continued after a restart or with
-//! other tools. Providers refuse a call without its result, a result without its call, results in another
-//! place or order, an id that occurs twice, an empty message, and a user's word directly after a result.
+//! A history may have been cancelled in the middle of a round, trimmed, or continued after a restart or with other
+//! tools. Providers reject a call without a result, a result without a call, results in the wrong place or order,
+//! duplicate ids, empty messages, and a user message directly after a result.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::{CallId, Message, ToolCall, ToolSpec, ids};
 
-/// Stands in for the result of a call that was never finished.
+/// Sent as the result of a call that never finished.
 const CANCELLED: &str = r#"{"success":false,"error":"This call was stopped before it gave a result. It may have taken effect: check before you repeat it."}"#;
 
-/// Stands in for a result, or a user's message, that is blank.
+/// Sent in place of a blank result.
 const NO_OUTPUT: &str = "(no output)";
+/// Sent in place of a blank user message.
 const NO_TEXT: &str = "(no text)";
 
-/// Stands in for the answer of a turn that was stopped after its tools had run.
+/// Sent as the answer of a turn that was stopped after its tools had run.
 const STOPPED: &str = "(This turn was stopped before an answer was given.)";
 
-/// `keep_from` is where the current turn starts: from there on calls are kept even if their tool is no longer
-/// offered. Before it, such calls go together with their results.
+/// Returns a copy of the history that every provider accepts.
+///
+/// `keep_from` is the index where the current turn starts. From there on, calls are kept even if their tool is no
+/// longer offered; before it, such calls are dropped together with their results.
 pub fn repair(messages: &[Message], offered: &[ToolSpec], keep_from: usize) -> Vec<Message> {
     let results = pair_up(messages);
     let offered: HashSet<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();
     let mut repaired = Repaired::default();
     for (index, message) in messages.iter().enumerate() {
         match message {
-            // The turn that is to be answered must begin with something.
+            // The turn to be answered must start with some text.
             Message::User { text } if blank(text) && index == keep_from => repaired.user(NO_TEXT),
             Message::User { text } => repaired.user(text),
             Message::Assistant { text, calls, signature } => {
@@ -37,17 +40,18 @@ pub fn repair(messages: &[Message], offered: &[ToolSpec], keep_from: usize) -> V
                 let kept = kept.map(|(at, call)| (call, results.get(&(index, at)).copied()));
                 repaired.assistant(text, signature.as_deref(), kept.collect());
             }
-            // Each result was taken to its call; one without a call is left out.
+            // Results were already matched to their calls; one without a call is dropped.
             Message::Tool { .. } => {}
         }
     }
     repaired.messages
 }
 
-/// The result of each call, by the place of the call: index of its message, then within its calls.
+/// The result of each call, by the index of its message and its index within that message.
 type Results<'a> = HashMap<(usize, usize), &'a str>;
 
-/// A result belongs to the latest call with its id that has none yet.
+/// Matches each result with a call that has its id, in the latest message that has one. Calls in one message that
+/// share an id get their results in order.
 fn pair_up(messages: &[Message]) -> Results<'_> {
     let mut waiting: HashMap<&CallId, VecDeque<(usize, usize)>> = HashMap::new();
     let mut results = HashMap::new();
@@ -72,12 +76,12 @@ fn pair_up(messages: &[Message]) -> Results<'_> {
     results
 }
 
-/// The copy as it grows. It starts with a user's message and is well-formed after each step.
+/// The repaired copy while it is built. It starts with a user message and is well-formed after each step.
 #[derive(Default)]
 struct Repaired {
     messages: Vec<Message>,
     ids: HashSet<String>,
-    /// How often an id was seen; some servers count every reply's calls from the same number on.
+    /// How often each id was seen. Some servers number the calls of every reply from the start.
     times: HashMap<String, usize>,
 }
 
@@ -109,7 +113,8 @@ impl Repaired {
         self.messages.append(&mut results);
     }
 
-    /// Two answers in a row, left so by calls that went, become one; a signature fits only the text it came with.
+    /// Merges two consecutive answers, which remain when the calls between them were dropped. A signature fits only
+    /// the text it came with, so merged text has none.
     fn joined(&mut self, text: &str, signature: Option<&str>) -> (String, Option<String>) {
         let last = self.messages.pop_if(|last| matches!(last, Message::Assistant { .. }));
         match last {
@@ -121,7 +126,7 @@ impl Repaired {
         }
     }
 
-    /// The id itself where it is new, else one like it.
+    /// The id itself if it is unused, otherwise one derived from it.
     fn fresh(&mut self, id: &CallId) -> CallId {
         let base = if id.0.is_empty() { "call" } else { &id.0 };
         let times = self.times.entry(base.to_owned()).or_default();
@@ -143,7 +148,7 @@ fn blank(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A history in short: `U text`, `A text [id=tool …]`, `T id tool result`, with ` / ` between them.
+    /// Parses a history from shorthand: `U text`, `A text [id=tool …]`, `T id tool result`, separated by ` / `.
     fn history(short: &str) -> Vec<Message> {
         let full =
             [("CANCELLED", CANCELLED), ("STOPPED", STOPPED), ("NO_OUTPUT", NO_OUTPUT), ("NO_TEXT", NO_TEXT)];
@@ -179,7 +184,8 @@ mod tests {
         }
     }
 
-    /// What it is, the history, where the current turn starts, and what becomes of it when only `a` is offered.
+    /// Name of the case, the history, the index of the current turn, and the expected result when only tool `a` is
+    /// offered.
     #[rustfmt::skip]
     const TABLE: &[(&str, &str, usize, &str)] = &[
         ("nothing to do",

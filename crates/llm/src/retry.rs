@@ -1,4 +1,4 @@
-//! Pure: after an error, wait how long, go to the next model, or give up.
+//! Decides what to do after an error: wait and retry, use the next model, or give up. Pure.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use crate::ModelError;
 pub enum Next {
     /// Wait this long, then ask the same model again.
     Wait(Duration),
-    /// Ask the next configured model; without one, show the error.
+    /// Ask the next configured model. If there is none, show the error.
     NextModel,
-    /// Show the error: asking again, here or elsewhere, would hide what a person must put right.
+    /// Show the error. Retrying, here or with another model, would hide something the user must fix.
     GiveUp,
 }
 
-/// A pause that a service asks for is kept up to this; after that it is quicker to ask another model.
+/// Longest pause that we wait when a service asks for one. Beyond that, asking another model is quicker.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
-/// How often one model is asked before it is given up.
+/// How often one model is asked before the next one is tried.
 pub const TRIES: u32 = 3;
 
-/// `failures`: how many attempts at this model failed in a row, this one included.
+/// Decides what to do next. `failures` is how many attempts with this model failed in a row, including this one.
 pub fn after(error: &ModelError, failures: u32) -> Next {
     match error {
         ModelError::BadKey
@@ -46,6 +46,7 @@ pub fn after(error: &ModelError, failures: u32) -> Next {
     }
 }
 
+/// Waits after the first and the second failure, then moves on to the next model.
 fn twice(failures: u32, first: Duration, second: Duration) -> Next {
     match failures {
         0 | 1 => Next::Wait(first),

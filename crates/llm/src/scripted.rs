@@ -1,4 +1,4 @@
-//! A model that plays a script: for tests.
+//! A model that plays a script, for tests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,12 +7,12 @@ use std::time::Duration;
 use crate::model::{Deltas, Replying};
 use crate::{CallId, Model, ModelError, Place, Reply, Request, ToolCall, Usage};
 
-/// What the model does when it is asked.
+/// How the model responds to one request.
 #[derive(Debug, Clone)]
 pub struct Act {
-    /// Before the first word.
+    /// Pause before the first piece.
     delay: Duration,
-    /// The text as it comes in, with this long before each piece but the first.
+    /// The text as it is streamed, with a pause of `pace` before each piece but the first.
     pieces: Vec<String>,
     pace: Duration,
     outcome: Result<Reply, ModelError>,
@@ -28,7 +28,7 @@ impl Act {
         Self::reply(Reply { text: text.to_owned(), usage: Usage { input: 1, output: 1 }, ..Reply::default() })
     }
 
-    /// Calls as `(id, tool, arguments)`.
+    /// Replies with tool calls given as `(id, tool, arguments)`.
     pub fn calls(calls: &[(&str, &str, &str)]) -> Self {
         let call = |(id, name, arguments): &(&str, &str, &str)| ToolCall {
             id: CallId((*id).to_owned()),
@@ -40,11 +40,12 @@ impl Act {
         Self::reply(Reply { calls, usage: Usage { input: 1, output: 1 }, ..Reply::default() })
     }
 
-    /// Fails at once, or after the words of [`Act::having_said`].
+    /// Fails at once, or after streaming the pieces of [`Act::having_said`].
     pub fn fails(error: ModelError) -> Self {
         Self { delay: Duration::ZERO, pieces: Vec::new(), pace: Duration::ZERO, outcome: Err(error) }
     }
 
+    /// Waits before the first piece.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
@@ -59,7 +60,7 @@ impl Act {
         self
     }
 
-    /// Streams these pieces, whatever the outcome says.
+    /// Streams these pieces, independently of the outcome.
     #[must_use]
     pub fn having_said(mut self, pieces: &[&str]) -> Self {
         self.pieces = pieces.iter().map(|&piece| piece.to_owned()).collect();
@@ -67,7 +68,7 @@ impl Act {
     }
 }
 
-/// Chooses an act for a request.
+/// Chooses the act for a request.
 type Rule = Box<dyn Fn(&Request) -> Act + Send + Sync>;
 
 enum Script {
@@ -75,7 +76,7 @@ enum Script {
     Rule(Rule),
 }
 
-/// Plays its acts one after the other and remembers what it was asked.
+/// A model that plays its acts in order and records the requests.
 pub struct Scripted {
     script: Script,
     seen: Mutex<Vec<Request>>,
@@ -88,7 +89,7 @@ impl Scripted {
         Self::playing(Script::List(Mutex::new(acts.into_iter().collect())))
     }
 
-    /// Answers by a rule instead of a list.
+    /// Chooses each act with a function instead of taking it from a list.
     pub fn by(rule: impl Fn(&Request) -> Act + Send + Sync + 'static) -> Self {
         Self::playing(Script::Rule(Box::new(rule)))
     }
@@ -103,14 +104,14 @@ impl Scripted {
         self
     }
 
-    /// As if it were asked there.
+    /// Sets the server and name that the model reports.
     #[must_use]
     pub fn at(mut self, place: Place) -> Self {
         self.place = Some(place);
         self
     }
 
-    /// What it was asked so far.
+    /// The requests so far.
     pub fn requests(&self) -> Vec<Request> {
         locked(&self.seen).clone()
     }
@@ -159,7 +160,7 @@ impl Model for Scripted {
     }
 }
 
-/// So that a test can keep the model it hands over.
+/// Lets a test keep a handle to the model it passes on.
 impl Model for Arc<Scripted> {
     fn body(&self, request: &Request) -> Vec<u8> {
         (**self).body(request)
@@ -178,7 +179,7 @@ impl Model for Arc<Scripted> {
     }
 }
 
-/// Needs no timer where there is nothing to wait for.
+/// Sleeps, but uses no timer when there is nothing to wait for.
 async fn pause(duration: Duration) {
     if !duration.is_zero() {
         tokio::time::sleep(duration).await;

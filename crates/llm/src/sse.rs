@@ -1,7 +1,8 @@
-//! Server-sent events, read as they come: any split, any line end, nothing copied that lies whole in a chunk.
+//! Parser for server-sent events: handles any chunking and any line ending, and does not copy data that lies within
+//! one chunk.
 //!
-//! Only the data of an event is handed on. All three formats repeat the event's name inside the data, and an
-//! id to reconnect with would make a service answer, and bill, twice.
+//! Only the data of an event is passed on. All three formats repeat the event's name inside the data, and
+//! reconnecting with an event id would make a service answer, and bill, twice.
 
 use memchr::memchr2;
 
@@ -10,9 +11,9 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 /// Turns bytes into the data of events.
 #[derive(Default)]
 pub struct Parser {
-    /// A line whose end has not come yet.
+    /// A line whose end has not arrived yet.
     line: Vec<u8>,
-    /// Data lines of an event whose end has not come yet, joined.
+    /// The joined data lines of an event whose end has not arrived yet.
     data: Vec<u8>,
     has_data: bool,
     after_return: bool,
@@ -49,7 +50,7 @@ impl Parser {
         Ok(())
     }
 
-    /// The stream has ended. An event that lacks only its blank line counts.
+    /// Ends the stream. A last event that only lacks its blank line is still reported.
     pub fn finish<E>(mut self, each: &mut impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
         if !self.line.is_empty() {
             self.split_line(b"", each)?;
@@ -57,7 +58,7 @@ impl Parser {
         self.line(b"", &mut Open { held: None }, each)
     }
 
-    /// A line that came in several chunks.
+    /// Handles a line that arrived in several chunks.
     fn split_line<E>(&mut self, end: &[u8], each: &mut impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
         let mut line = std::mem::take(&mut self.line);
         line.extend_from_slice(end);
@@ -108,7 +109,7 @@ impl Parser {
         handed
     }
 
-    /// Copies what is held, because its chunk goes or because more lines follow.
+    /// Copies the borrowed data, because its chunk ends or because more lines follow.
     fn keep(&mut self, open: &mut Open<'_>) {
         if let Some(data) = open.held.take() {
             self.data.extend_from_slice(data);
@@ -117,12 +118,12 @@ impl Parser {
     }
 }
 
-/// The data of an event that has one line so far, still lying in the chunk.
+/// The data of an event that has one line so far, still borrowed from the chunk.
 struct Open<'a> {
     held: Option<&'a [u8]>,
 }
 
-/// The value of a data line. Older servers of llama.cpp report a failure in a field of its own, `error`.
+/// The value of a data line. Older llama.cpp servers report a failure in a field named `error`.
 fn data_of(line: &[u8]) -> Option<&[u8]> {
     let (field, value) = match memchr::memchr(b':', line) {
         Some(colon) => (&line[..colon], &line[colon + 1..]),

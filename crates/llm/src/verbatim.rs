@@ -1,10 +1,10 @@
-//! Pure: JSON text as it was written, or wrapped where it is not what a provider needs.
+//! Keeps JSON text exactly as it was written, or wraps it where a provider needs an object. Pure.
 
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// The arguments of a call as a JSON object. What is no object goes back under a name that tells the model
-/// what it wrote; a request with invalid JSON in it would be refused, today and on every later turn.
+/// The arguments of a call as a JSON object. Anything else is wrapped in a field whose name tells the model that its
+/// arguments were invalid. Invalid JSON in the history would get this request and every later one rejected.
 pub(crate) fn arguments(text: &str) -> Option<Box<RawValue>> {
     match object(text) {
         Some(object) => Some(object),
@@ -13,7 +13,7 @@ pub(crate) fn arguments(text: &str) -> Option<Box<RawValue>> {
     }
 }
 
-/// The result of a tool as a JSON object.
+/// A tool's result as a JSON object.
 pub(crate) fn result(text: &str) -> Option<Box<RawValue>> {
     object(text).or_else(|| wrap(&Plain { result: text }))
 }

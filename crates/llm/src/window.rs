@@ -1,11 +1,12 @@
-//! Pure: how large a request is, and a copy of it that fits a model's context window.
+//! Estimates the size of a request, and makes a copy that fits a model's context window. Pure.
 //!
-//! A turn is a user's message and everything up to the next one. Whole turns go, oldest first, so a call is
-//! never separated from its results. The newest turn stays whatever happens; only its results get shorter.
-//! Tools give way before turns do, but no further than to a quarter of the room: first their descriptions get
-//! shorter, then those that are least likely to be called go.
-//! A line that shall guide one request alone therefore belongs into [`Request::system`]: as a user's message
-//! it would be the newest turn, and the results before it could go.
+//! A turn is a user message and everything up to the next one. Whole turns are dropped, oldest first, so a call is
+//! never separated from its results. The newest turn is always kept; only its results are shortened. Tools are
+//! reduced before turns are dropped, but not below a quarter of the room: first their descriptions are shortened,
+//! then the tools least likely to be called are dropped.
+//!
+//! An instruction for one request only therefore belongs in [`Request::system`]: as a user message it would become
+//! the newest turn, and the results before it could be dropped.
 
 use std::borrow::Cow;
 use std::io;
@@ -14,25 +15,27 @@ use serde_json::Value;
 
 use crate::{Message, Request, ToolSpec};
 
-/// What a provider adds around a message, a call or a tool, in tokens: role marks, ids, brackets.
+/// Tokens that a provider adds around a message, a call or a tool: role markers, ids, brackets.
 const FRAME: usize = 16;
 
-/// What is assumed of a model of which nothing is known.
+/// The window assumed for a model we know nothing about, in tokens.
 pub const UNKNOWN: usize = 8_192;
 
-/// No result is cut below this, so that it still says something.
+/// No result is cut below this many tokens, so that it remains useful.
 const LEAST_RESULT: usize = 64;
 
-/// An estimate on the safe side, by the kind of each byte. Measured against a real tokenizer (Qwen's, which
-/// gives each digit a token of its own) it is 1.2 to 1.7 times too high for European text, code and JSON, up to
-/// 2.7 times for Chinese, and right for digits; only random letters come out up to 15 % too low.
+/// Estimates the number of tokens in a text, on the high side, by the kind of each byte.
+///
+/// Measured against a real tokenizer (Qwen's, which gives each digit its own token), the estimate is 1.2 to 1.7 times
+/// too high for European text, code and JSON, up to 2.7 times for Chinese, and right for digits. Only random letters
+/// come out up to 15 % too low.
 pub fn tokens(text: &str) -> usize {
     let mut size = Size::default();
     size.add(text.as_bytes());
     size.tokens()
 }
 
-/// What a byte costs, in sixths of a token.
+/// The cost of a byte, in sixths of a token.
 const fn cost(byte: u8) -> usize {
     match byte {
         b'a'..=b'z' | b' ' | b'\n' | b'\r' | b'\t' => 2,
@@ -42,25 +45,25 @@ const fn cost(byte: u8) -> usize {
     }
 }
 
-/// The whole request: system prompt, messages, arguments, tool schemas.
+/// Estimates the whole request: system prompt, messages, arguments and tool schemas.
 pub fn request_tokens(request: &Request) -> usize {
     standing(&request.system, &request.tools) + request.messages.iter().map(message_tokens).sum::<usize>()
 }
 
-/// Room that is left for the answer in a window of this size.
+/// The part of a window that is reserved for the answer.
 pub fn answer_room(window: usize) -> usize {
     (window / 4).min(8192)
 }
 
-/// A copy that fits the window, as far as that is possible without touching what the user just said. All tools are
-/// equally likely to be called; see [`fit_by`].
+/// Returns a copy that fits the window, as far as possible without changing the user's latest message. All tools
+/// count as equally likely to be called; see [`fit_by`].
 pub fn fit(request: &Request, window: usize) -> Request {
     fit_by(request, window, |_| 0)
 }
 
-/// A copy that fits the window, as far as that is possible without touching what the user just said. Where tools have
-/// to go, those go first for which `likely` is lowest, and of equals the last. One that was called in the conversation
-/// stays.
+/// Returns a copy that fits the window, as far as possible without changing the user's latest message. If tools must
+/// be dropped, those with the lowest `likely` go first, and among equals the last one. A tool that was called in the
+/// conversation is kept.
 pub fn fit_by(request: &Request, window: usize, likely: impl Fn(&ToolSpec) -> u32) -> Request {
     let room = window.saturating_sub(answer_room(window));
     let tools = fewer_tools(request, room, likely);
@@ -77,10 +80,10 @@ pub fn fit_by(request: &Request, window: usize, likely: impl Fn(&ToolSpec) -> u3
     }
 }
 
-/// The part of the room that tools keep, however long the conversation is.
+/// Tools always keep one part in this many of the room, however long the conversation is.
 const SHARE_OF_TOOLS: usize = 4;
 
-/// The tools in as many words, and as many of them, as there is room for beside the rest of the request.
+/// The tools, shortened and reduced until they fit beside the rest of the request.
 fn fewer_tools(request: &Request, room: usize, likely: impl Fn(&ToolSpec) -> u32) -> Cow<'_, [ToolSpec]> {
     let size = |tools: &[ToolSpec]| tools.iter().map(tool_tokens).sum::<usize>();
     let all = &request.tools[..];
@@ -98,7 +101,7 @@ fn fewer_tools(request: &Request, room: usize, likely: impl Fn(&ToolSpec) -> u32
     let mut left: Vec<ToolSpec> = all.iter().map(|tool| with_fewer_words(tool, Words::None)).collect();
     let called = |tool: &ToolSpec| request.messages.iter().any(|message| calls(message, &tool.name));
     while left.len() > 1 && size(&left) > allowed {
-        // The first of equal minima, counted from the end.
+        // Among equal minima, the last tool: `min_by_key` returns the first it sees, and this iterates from the end.
         let free = left.iter().enumerate().rev().filter(|(_, tool)| !called(tool));
         let Some((least, _)) = free.min_by_key(|(_, tool)| likely(tool)) else { break };
         left.remove(least);
@@ -110,7 +113,8 @@ fn calls(message: &Message, tool: &str) -> bool {
     matches!(message, Message::Assistant { calls, .. } if calls.iter().any(|call| call.name == tool))
 }
 
-/// How much of the descriptions of a tool's parameters stays. Of its own the first sentence does.
+/// How much is kept of the descriptions of a tool's parameters. Of the tool's own description, the first sentence is
+/// always kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Words {
     FirstSentence,
@@ -124,7 +128,8 @@ fn with_fewer_words(tool: &ToolSpec, keep: Words) -> ToolSpec {
     ToolSpec { name: tool.name.clone(), description, parameters }
 }
 
-/// Only descriptions are text under this name: a parameter that is called so is an object.
+/// Shortens all descriptions in a schema. Only a description is a string under this key; a parameter named
+/// `description` is an object.
 fn shorten(schema: &mut Value, keep: Words) {
     match schema {
         Value::Object(fields) => {
@@ -154,7 +159,7 @@ fn is_user(message: &Message) -> bool {
     matches!(message, Message::User { .. })
 }
 
-/// Where the oldest turn starts that still fits, with all turns after it.
+/// The index where the oldest turn starts that still fits together with all later ones.
 fn first_kept(older: &[Message], budget: usize) -> usize {
     let (mut kept, mut used) = (older.len(), 0);
     for (index, message) in older.iter().enumerate().rev() {
@@ -169,7 +174,7 @@ fn first_kept(older: &[Message], budget: usize) -> usize {
     kept
 }
 
-/// The turn with its longest results cut, just enough that all of it fits the budget.
+/// Returns the turn with its longest results cut just enough to fit the budget.
 fn shortened(turn: &[Message], budget: usize) -> Vec<Message> {
     let sizes: Vec<usize> = turn.iter().filter_map(result_of).map(tokens).collect();
     let total: usize = turn.iter().map(message_tokens).sum();
@@ -188,8 +193,8 @@ fn result_of(message: &Message) -> Option<&str> {
     }
 }
 
-/// The highest cap at which all sizes, each cut to it, sum up to no more than the room: the small ones stay
-/// whole and the large ones share what is left.
+/// The highest cap at which all sizes, each limited to it, add up to no more than the room: small ones stay whole and
+/// large ones share the rest.
 fn level(mut sizes: Vec<usize>, mut room: usize) -> usize {
     sizes.sort_unstable();
     let count = sizes.len();
@@ -212,7 +217,7 @@ fn with_result_cut(message: &Message, cap: usize) -> Message {
     }
 }
 
-/// The head of a text and a line that says how much is missing, together within the cap.
+/// The start of a text and a note on how much is missing, together within the cap.
 fn cut(text: &str, cap: usize) -> String {
     let all = text.chars().count();
     let note = |kept: usize| format!("\n[Shortened to fit: the first {kept} of {all} characters.]");
@@ -246,19 +251,19 @@ fn message_tokens(message: &Message) -> usize {
     FRAME + content
 }
 
-/// What every request carries, however short the conversation.
+/// Tokens of everything but the messages.
 fn standing(system: &str, tools: &[ToolSpec]) -> usize {
     FRAME + tokens(system) + tools.iter().map(tool_tokens).sum::<usize>()
 }
 
 fn tool_tokens(tool: &ToolSpec) -> usize {
     let mut schema = Size::default();
-    // A counter takes everything it is given; there is no error to lose.
+    // Writing to a counter cannot fail.
     let _ = serde_json::to_writer(&mut schema, &tool.parameters);
     FRAME + tokens(&tool.name) + tokens(&tool.description) + schema.tokens()
 }
 
-/// The cost of the bytes seen.
+/// Counts the cost of bytes.
 #[derive(Default)]
 struct Size {
     sixths: usize,

@@ -1,7 +1,7 @@
-//! What hostile input is made of, for tests: real examples, cut, doubled, spliced and spoiled.
+//! Generates hostile input for tests: real examples, truncated, duplicated, spliced and corrupted.
 //!
-//! Bytes from nowhere rarely get past the first line of a parser. An example that it would accept, changed in a few
-//! places, gets deep into it. `PROPTEST_CASES` says how many there are; `scripts/fuzz` runs for as long as one likes.
+//! Random bytes rarely get past the first line of a parser. A valid example changed in a few places gets deep into
+//! it. `PROPTEST_CASES` sets how many are tried; `scripts/fuzz` runs for as long as you like.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,8 +11,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// What parsers stumble over: ends of strings and nests, numbers that fit nowhere, line ends that are none, half of a
-/// character, markup, our own marks.
+/// Bytes that parsers stumble over: delimiters of strings and nesting, numbers that overflow, unusual line endings,
+/// incomplete characters, markup, and our own markers.
 const STUMBLES: &[&[u8]] = &[
     b"\"",
     b"\\",
@@ -80,7 +80,7 @@ const STUMBLES: &[&[u8]] = &[
     b"[Europe/Berlin]",
 ];
 
-/// Where types of numbers end.
+/// Numbers at the limits of number types.
 const NUMBERS: &[&str] = &[
     "0",
     "-1",
@@ -97,24 +97,24 @@ const NUMBERS: &[&str] = &[
     "0.5",
 ];
 
-/// One change.
+/// One change to an example.
 #[derive(Debug, Clone)]
 enum Edit {
-    /// The rest is gone.
+    /// Removes everything from there on.
     Cut(Index),
     Remove(Index, usize),
     Double(Index, usize),
     Change(Index, u8),
     Insert(Index, Index),
-    /// The same thing again and again.
+    /// Inserts the same bytes many times.
     Repeat(Index, Index, usize),
-    /// The next number is another.
+    /// Replaces the next number.
     Number(Index, Index),
-    /// From there on it is another example, from some place of that.
+    /// Continues with another example, from some position in it.
     Splice(Index, Index, Index),
 }
 
-/// Examples, each changed in up to eight places; some as they are, some from nowhere.
+/// Generates examples changed in up to seven places, some unchanged, and some random bytes.
 pub fn bytes(examples: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     lay_out(&examples);
     let changed = (any::<Index>(), vec(edit(), 0..8))
@@ -122,20 +122,20 @@ pub fn bytes(examples: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![9 => changed, 1 => vec(any::<u8>(), 0..300)]
 }
 
-/// The same as text; what is no character becomes the one that says so.
+/// The same as text. Invalid UTF-8 becomes the replacement character.
 pub fn text(examples: Vec<String>) -> impl Strategy<Value = String> {
     let examples = examples.into_iter().map(String::into_bytes).collect();
     bytes(examples).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Where `KAI_SEEDS` names a folder, the examples go there: what `fuzz/` begins with.
+/// Writes the examples to the folder in `KAI_SEEDS`, if it is set, as the initial corpus for `fuzz/`.
 #[expect(clippy::disallowed_methods, reason = "a tool for tests")]
 fn lay_out(examples: &[Vec<u8>]) {
     let Some(folder) = std::env::var_os("KAI_SEEDS").map(PathBuf::from) else { return };
     for example in examples {
         let mut hasher = DefaultHasher::new();
         example.hash(&mut hasher);
-        // A folder that is not there is no test's fault.
+        // A missing folder must not fail a test.
         drop(fs::write(folder.join(format!("{:016x}", hasher.finish())), example));
     }
 }

@@ -1,4 +1,4 @@
-//! Who stands in for the world outside, for tests: a model's server that plays a script.
+//! Stand-ins for the outside world in tests: a model server that plays a script.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 

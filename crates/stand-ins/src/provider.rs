@@ -1,4 +1,4 @@
-//! A model's server on loopback that plays a script and remembers what it was asked.
+//! A model server on loopback that plays a script and records its requests.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,22 +7,23 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// What the server does with one request.
+/// How the server responds to one request.
 #[derive(Clone)]
 pub enum Act {
-    /// These bytes, then the connection is closed.
+    /// Sends these bytes and closes the connection.
     Raw(String),
-    /// Headers, and then nothing until the caller hangs up.
+    /// Sends headers, then nothing until the client disconnects.
     Hang,
-    /// A stream in pieces; each but the first waits for [`Provider::go_on`].
+    /// Streams pieces; each but the first waits for [`Provider::go_on`].
     Steps(Vec<String>),
-    /// Whatever these make of the request.
+    /// Calls this function to choose the response to the request.
     Answers(fn(&Asked) -> Act),
-    /// The same piece, until the caller hangs up or so many bytes are gone.
+    /// Streams the same piece until the client disconnects or this many bytes were sent.
     Floods(String, u64),
 }
 
 impl Act {
+    /// A response with this status, content type and body.
     pub fn status(status: &str, kind: &str, body: &str) -> Self {
         let length = body.len();
         Self::Raw(format!(
@@ -35,7 +36,7 @@ impl Act {
         Self::status("200 OK", "text/event-stream", &format!("{}data: [DONE]\n\n", lines.concat()))
     }
 
-    /// An answer in `OpenAI`'s format, in two pieces.
+    /// A streamed answer in `OpenAI`'s format, in two pieces.
     pub fn says(text: &str) -> Self {
         let (a, b) = text.split_at(text.len() / 2);
         let piece = |text: &str| json!({"choices": [{"index": 0, "delta": {"content": text}}]});
@@ -44,7 +45,7 @@ impl Act {
         Self::stream(&[piece(a), piece(b), end, usage])
     }
 
-    /// An answer whose pieces come as [`Provider::go_on`] says; its end is one more.
+    /// An answer whose pieces wait for [`Provider::go_on`]. Its end counts as one more piece.
     pub fn says_in_steps(pieces: &[&str]) -> Self {
         let piece = |text: &&str| {
             let event = json!({"choices": [{"index": 0, "delta": {"content": text}}]});
@@ -55,7 +56,7 @@ impl Act {
         Self::Steps(pieces)
     }
 
-    /// A call in `OpenAI`'s format.
+    /// A tool call in `OpenAI`'s format.
     pub fn calls(tool: &str, arguments: &Value) -> Self {
         let function = json!({"name": tool, "arguments": arguments.to_string()});
         let call = json!({"index": 0, "id": "call_1", "type": "function", "function": function});
@@ -64,7 +65,7 @@ impl Act {
         Self::stream(&[piece, end])
     }
 
-    /// An answer in the Anthropic format.
+    /// A streamed answer in Anthropic's format.
     pub fn says_as_anthropic(text: &str) -> Self {
         let event = |name: &str, data: Value| format!("event: {name}\ndata: {data}\n\n");
         let usage = json!({"input_tokens": 3, "output_tokens": 1});
@@ -93,16 +94,16 @@ impl Act {
 
 const STREAM: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
 
-/// One request as it came.
+/// One recorded request.
 #[derive(Clone)]
 pub struct Asked {
     pub head: String,
     pub body: Value,
-    /// The body as it came.
+    /// The body as text.
     pub raw: String,
 }
 
-/// So long the server, and those who look at it, wait for something.
+/// How long the server, or a test waiting for it, waits for an event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Default)]
@@ -111,24 +112,25 @@ struct State {
     asked: Vec<Asked>,
     hung_up: usize,
     flooded: u64,
-    /// Pieces that may still be said.
+    /// Pieces that may still be sent.
     steps: usize,
-    /// The path at which it tells its window, and what it says there; it knows no other.
+    /// The path that reports the context window, and the body it returns. All other such paths return 404.
     tells: Option<(&'static str, String)>,
-    /// First lines of the requests for it.
+    /// Request lines of the queries for the window.
     told: Vec<String>,
 }
 
+/// A handle to the server. Clones share its state.
 #[derive(Clone)]
 pub struct Provider {
     pub base_url: String,
     state: Arc<Mutex<State>>,
-    /// Something happened.
+    /// Notified whenever the state changes.
     news: Arc<Condvar>,
 }
 
 impl Provider {
-    /// Plays `script` in order; the last act is repeated.
+    /// Starts a server that plays `script` in order and repeats the last act.
     pub fn start(script: impl IntoIterator<Item = Act>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -189,14 +191,14 @@ impl Provider {
             }
             Act::Hang => {
                 drop(stream.write_all(STREAM.as_bytes()));
-                // Reads nothing more until the caller closes.
+                // Waits until the client closes the connection.
                 drop(stream.read(&mut [0; 16]));
                 self.change(|state| state.hung_up += 1);
             }
         }
     }
 
-    /// So many more pieces of [`Act::says_in_steps`] are said.
+    /// Lets this many more pieces of [`Act::says_in_steps`] be sent.
     pub fn go_on(&self, pieces: usize) {
         self.change(|state| state.steps += pieces);
     }
@@ -206,24 +208,24 @@ impl Provider {
         self.news.notify_all();
     }
 
-    /// Waits for the next step; false if nobody asks for it any more.
+    /// Waits until the next piece may be sent; false if that times out.
     fn may_go_on(&self) -> bool {
         let Some(mut state) = self.wait(|state| state.steps > 0) else { return false };
         state.steps -= 1;
         true
     }
 
-    /// Bytes that callers took of floods.
+    /// Bytes of floods that were sent.
     pub fn flooded(&self) -> u64 {
         self.state.lock().unwrap().flooded
     }
 
-    /// From now on it tells this at this path.
+    /// From now on, reports this as the context window at this path.
     pub fn tells(&self, path: &'static str, body: &str) {
         self.state.lock().unwrap().tells = Some((path, body.to_owned()));
     }
 
-    /// How often it was asked for its window, at any path.
+    /// How often any path for the context window was requested.
     pub fn asked_for_window(&self) -> usize {
         self.state.lock().unwrap().told.len()
     }
@@ -232,7 +234,7 @@ impl Provider {
         self.state.lock().unwrap().asked.clone()
     }
 
-    /// Waits until so many callers hung up on [`Act::Hang`].
+    /// Waits until this many clients have disconnected during [`Act::Hang`].
     pub fn wait_for_hang_ups(&self, count: usize) {
         assert!(self.wait(|state| state.hung_up >= count).is_some(), "nobody hung up");
     }
@@ -241,7 +243,7 @@ impl Provider {
         assert!(self.wait(|state| state.asked.len() >= count).is_some(), "nobody asked");
     }
 
-    /// `None` if it never came.
+    /// Waits for a condition; `None` if it times out.
     fn wait(&self, done: impl Fn(&State) -> bool) -> Option<MutexGuard<'_, State>> {
         let state = self.state.lock().unwrap();
         let (state, waited) = self.news.wait_timeout_while(state, PATIENCE, |state| !done(state)).unwrap();
@@ -249,7 +251,7 @@ impl Provider {
     }
 }
 
-/// Does Kai ask a server here how large its window is? Everything else plays the script.
+/// Whether a request asks for the context window. All others play the script.
 fn asks_for_window(head: &str) -> bool {
     let path = head.split([' ', '?']).nth(1).unwrap_or_default();
     ["/props", "/api/ps", "/api/show", "/api/v0/models", "/models"].iter().any(|known| path.ends_with(known))

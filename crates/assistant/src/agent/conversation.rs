@@ -1,4 +1,4 @@
-//! Conversations as they are kept: whole, provider-neutral, so that any model can go on after a restart.
+//! Stores conversations, complete and provider-neutral, so that any model can continue one after a restart.
 
 use jiff::Timestamp;
 use kai_codes::KnownCodes;
@@ -40,35 +40,35 @@ pub(crate) const MEANINGS: Migration = Migration {
 pub struct ConversationId(pub i64);
 
 impl ConversationId {
-    /// Who holds this answers the conversation.
+    /// The name of the lease that a turn holds while it answers this conversation.
     pub fn lease(self) -> String {
         format!("turn/{}", self.0)
     }
 }
 
-/// Which conversation is meant.
+/// Selects a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Which {
     New,
-    /// The one last spoken in, or a new one if there is none.
+    /// The chat with the newest message, or a new one if there is no chat.
     Newest,
     Id(ConversationId),
 }
 
 impl Which {
-    /// The number that was named; 0 if none was.
+    /// The id of [`Which::Id`]; 0 for the other variants.
     pub fn id(self) -> ConversationId {
         if let Self::Id(id) = self { id } else { ConversationId(0) }
     }
 }
 
-/// What a conversation is for.
+/// What a conversation is for: chatting, or reports from unattended runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "&'static str")]
 pub enum Kind {
     Chat,
-    /// Where heartbeats and tasks say what they have to say.
+    /// Collects the reports of heartbeats and tasks.
     Heartbeat,
 }
 
@@ -80,7 +80,7 @@ impl Kind {
         }
     }
 
-    /// A file may come from anywhere: whatever is not a heartbeat's is a chat.
+    /// Reads a stored kind. An import file may contain anything, so an unknown kind counts as a chat.
     fn from_stored(stored: &str) -> Self {
         if stored == Self::Heartbeat.as_str() { Self::Heartbeat } else { Self::Chat }
     }
@@ -98,7 +98,7 @@ impl From<Kind> for &'static str {
     }
 }
 
-/// A line in the list of conversations.
+/// A summary of a conversation, for lists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversation {
     pub id: ConversationId,
@@ -109,7 +109,7 @@ pub struct Conversation {
     pub entries: u32,
 }
 
-/// One thing said, with who said it.
+/// A stored message, with the model that wrote it if a model did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub message: Message,
@@ -117,32 +117,32 @@ pub struct Entry {
     pub usage: Option<Usage>,
     /// Epoch milliseconds.
     pub at: i64,
-    /// The person stopped the model in the middle of it.
+    /// The user stopped the model before it finished this message.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
-    /// A run that nobody watched had this to say; it belongs to no turn.
+    /// This is a report from an unattended run; it belongs to no turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub report: bool,
-    /// What the result of a tool means; `None` for everything else, and for results that were kept without it. It is in
-    /// no file and no answer.
+    /// The meaning of a tool result; `None` for other messages, and for results stored without one. It is never
+    /// exported or serialised.
     #[serde(skip)]
     pub meaning: Option<Meaning>,
 }
 
 impl Entry {
-    /// Did a model say this, to its end, and want nothing more?
+    /// Whether this is a finished answer of a model: not stopped, without tool calls, and not blank.
     pub fn is_answer(&self) -> bool {
         let Message::Assistant { text, calls, .. } = &self.message else { return false };
         !self.stopped && calls.is_empty() && !text.trim().is_empty()
     }
 
-    /// What was said, and what it means, if that is known.
+    /// The message, with its meaning if that is known.
     pub(crate) fn with_meaning(&self) -> (&Message, Option<&Meaning>) {
         (&self.message, self.meaning.as_ref())
     }
 }
 
-/// A conversation with everything in it, to be taken along.
+/// A complete conversation, for export, and for undoing a deletion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Whole {
     pub title: String,
@@ -150,36 +150,36 @@ pub struct Whole {
     pub created_at: i64,
     pub updated_at: i64,
     pub entries: Vec<Entry>,
-    /// The highest of what was in a request of it. Older files say `tainted`.
+    /// The highest level of any request in this conversation. Older files call it `tainted`.
     #[serde(default, alias = "tainted", skip_serializing_if = "Level::is_nothing")]
     pub level: Level,
-    /// Never taken to another home: there nobody clicked.
+    /// Never exported: the user gave this permission in this home only.
     #[serde(skip)]
     pub codes: Codes,
-    /// There is a report in it that nobody has looked at; likewise never taken along.
+    /// The conversation has a report that the user has not seen. Never exported either.
     #[serde(skip)]
     pub unseen: bool,
-    /// Codes that its model was shown; they go nowhere.
+    /// The one-time codes that were shown to the model. Never exported.
     #[serde(skip)]
     pub shown: KnownCodes,
 }
 
 impl Whole {
-    /// What makes it the same conversation in another home, where it has another number.
+    /// The creation time and title, which identify this conversation in another home, where its id differs.
     pub fn identity(&self) -> (i64, String) {
         (self.created_at, self.title.clone())
     }
 
-    /// What is kept of it from a model or a file.
+    /// Which codes must be hidden from a model or an export file.
     pub(crate) fn kept(&self, values: &Values) -> Kept {
         Kept { codes: self.codes, hiding: hides(values), reports: self.kind == Kind::Heartbeat }
     }
 }
 
-/// What stands over a conversation that has no words yet.
+/// The title of a conversation before its first message.
 const UNTITLED: &str = "New conversation";
 const TITLE_LENGTH: usize = 60;
-/// Words of a search that count; nobody types more on purpose.
+/// How many words of a search are used; nobody types more on purpose.
 const MOST_WORDS: usize = 10;
 
 pub fn create(tx: &Transaction<'_>, now: Timestamp) -> Result<ConversationId, DbError> {
@@ -190,28 +190,30 @@ pub fn create(tx: &Transaction<'_>, now: Timestamp) -> Result<ConversationId, Db
     Ok(ConversationId(tx.last_insert_rowid()))
 }
 
-/// The one conversation of runs that nobody watched, if there is one yet.
+/// The conversation that collects the reports of unattended runs, if it exists yet.
 pub fn heartbeat(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError> {
     let there = "SELECT id FROM conversations WHERE kind = 'heartbeat' ORDER BY id LIMIT 1";
     Ok(tx.query_row(there, [], |row| row.get(0)).optional()?.map(ConversationId))
 }
 
-/// From now on it is at that level or higher, whatever becomes of the tool that brought it there.
+/// Raises the conversation to `level`, unless it is there or higher already. It never goes down again, even if the tool
+/// that raised it is disabled later.
 pub fn raise(tx: &Transaction<'_>, id: ConversationId, level: Level) -> Result<(), DbError> {
     let sql = "UPDATE conversations SET level = ?2 WHERE id = ?1 AND level < ?2";
     tx.prepare_cached(sql)?.execute(params![id.0, level.stored()])?;
     Ok(())
 }
 
-/// What it has read so far. The heartbeat's tells what people wrote.
+/// The level that the conversation has reached. The heartbeat's conversation is always [`Level::People`], because its
+/// reports repeat what people wrote.
 pub fn level(tx: &Transaction<'_>, id: ConversationId) -> Result<Level, DbError> {
     let sql = "SELECT level, kind = 'heartbeat' FROM conversations WHERE id = ?1";
     let row = |row: &Row<'_>| Ok(if row.get(1)? { Level::People } else { Level::of_stored(row.get(0)?) });
     Ok(tx.prepare_cached(sql)?.query_row([id.0], row).optional()?.unwrap_or_default())
 }
 
-/// The person wants the model to see one-time codes in it, or does not want that any more; false if there is no such
-/// conversation. From what is hidden again, every code that was shown is remembered.
+/// Sets whether the model may see one-time codes in this conversation; returns false if it does not exist. When codes
+/// are hidden again, every code that was shown is stored, so that it can be hidden from then on.
 pub fn set_codes(tx: &Transaction<'_>, id: ConversationId, codes: Codes) -> Result<bool, DbError> {
     let there =
         tx.execute("UPDATE conversations SET codes = ?2 WHERE id = ?1", params![id.0, codes as i64])?;
@@ -235,14 +237,14 @@ fn remember_shown(tx: &Transaction<'_>, id: ConversationId, shown: &KnownCodes) 
     Ok(())
 }
 
-/// The codes that its model was shown, as far as they were remembered.
+/// The stored codes that were shown to the model of this conversation.
 pub fn shown_codes(tx: &Transaction<'_>, id: ConversationId) -> Result<KnownCodes, DbError> {
     let mut rows = tx.prepare_cached("SELECT code FROM shown_codes WHERE conversation = ?1")?;
     let codes = rows.query_map([id.0], |row| row.get(0))?;
     Ok(KnownCodes::from_stored(codes.collect::<rusqlite::Result<Vec<String>>>()?))
 }
 
-/// What is kept of a conversation from its model.
+/// Which codes must be hidden from the model of this conversation.
 pub(super) fn kept(tx: &Transaction<'_>, id: ConversationId, values: &Values) -> Result<Kept, DbError> {
     Ok(Kept { codes: codes(tx, id)?, hiding: hides(values), reports: is_heartbeat(tx, id)? })
 }
@@ -252,19 +254,19 @@ fn hides(values: &Values) -> bool {
     values.on(&crate::settings::CODE_REDACTION_ENABLED)
 }
 
-/// Without messages there are no codes to hide.
+/// An edition that reads no messages has no codes to hide.
 #[cfg(not(any(feature = "sms", feature = "notifications")))]
 fn hides(_: &Values) -> bool {
     false
 }
 
-/// Is it the conversation of runs that nobody watched? What it holds derives from strangers' text.
+/// Whether this is the conversation of unattended runs. Its content derives from text that other people wrote.
 pub fn is_heartbeat(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError> {
     let sql = "SELECT 1 FROM conversations WHERE id = ?1 AND kind = 'heartbeat'";
     Ok(tx.prepare_cached(sql)?.exists([id.0])?)
 }
 
-/// The conversation that is meant; `None` if there is none of that number.
+/// Finds or creates the conversation that `which` selects; `None` if the id does not exist.
 pub fn find_or_begin(
     tx: &Transaction<'_>,
     which: Which,
@@ -284,15 +286,15 @@ pub fn exists(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError>
     Ok(tx.prepare_cached("SELECT 1 FROM conversations WHERE id = ?1")?.exists([id.0])?)
 }
 
-/// The conversation last spoken in.
+/// The chat with the newest message.
 pub fn newest(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError> {
-    // By what was said last, not by a clock that may have gone back.
+    // Ordered by entry id rather than by time, because the clock may have been set back.
     let sql = "SELECT c.id FROM conversations c LEFT JOIN entries e ON e.conversation = c.id
                WHERE c.kind = 'chat' GROUP BY c.id ORDER BY max(e.id) DESC, c.id DESC LIMIT 1";
     Ok(tx.query_row(sql, [], |row| row.get(0)).optional()?.map(ConversationId))
 }
 
-/// Adds what was said. `spoken` is who answered and what it cost, for what a model said.
+/// Appends messages. `spoken` is the model's label and the token usage, for messages that a model wrote.
 pub fn append(
     tx: &Transaction<'_>,
     id: ConversationId,
@@ -304,7 +306,7 @@ pub fn append(
     after_insert(tx, id, messages, now)
 }
 
-/// Adds the result of a tool, and what it means.
+/// Appends a tool result with its meaning.
 pub fn append_result(
     tx: &Transaction<'_>,
     id: ConversationId,
@@ -339,7 +341,7 @@ fn insert(
     entitle(tx, id, message)
 }
 
-/// What follows from new messages: codes that were shown, and when the conversation was last spoken in.
+/// Updates what depends on new messages: the stored codes that were shown, and the time of the last message.
 fn after_insert(
     tx: &Transaction<'_>,
     id: ConversationId,
@@ -347,8 +349,8 @@ fn after_insert(
     now: Timestamp,
 ) -> Result<(), DbError> {
     if codes(tx, id)? == Codes::Shown {
-        // In the same transaction: what a request can hold is known before it leaves. What a result means does not
-        // matter here, since all of them count.
+        // In the same transaction, so that every code that a request can contain is stored before the request is sent.
+        // The meaning of a result does not matter here: while codes are shown, every result counts.
         let said = messages.iter().map(|message| (message, None));
         remember_shown(tx, id, &unseen::shown_by(said, Codes::Shown))?;
     }
@@ -357,7 +359,7 @@ fn after_insert(
     Ok(())
 }
 
-/// Keeps what a model had said when the person stopped it, unless the conversation is gone.
+/// Stores the partial answer of a model that the user stopped, unless the conversation was deleted.
 pub fn append_stopped(
     tx: &Transaction<'_>,
     id: ConversationId,
@@ -373,7 +375,7 @@ pub fn append_stopped(
     mark_stopped(tx, id)
 }
 
-/// The newest thing said was not said to its end.
+/// Marks the newest message as stopped before its end.
 fn mark_stopped(tx: &Transaction<'_>, id: ConversationId) -> Result<(), DbError> {
     let sql =
         "UPDATE entries SET stopped = 1 WHERE id = (SELECT max(id) FROM entries WHERE conversation = ?1)";
@@ -381,7 +383,7 @@ fn mark_stopped(tx: &Transaction<'_>, id: ConversationId) -> Result<(), DbError>
     Ok(())
 }
 
-/// The newest thing said is a report.
+/// Marks the newest message as a report.
 pub(super) fn mark_report(tx: &Transaction<'_>, id: ConversationId) -> Result<(), DbError> {
     let sql =
         "UPDATE entries SET report = 1 WHERE id = (SELECT max(id) FROM entries WHERE conversation = ?1)";
@@ -394,7 +396,7 @@ fn json(value: &impl Serialize) -> Result<String, DbError> {
     serde_json::to_string(value).map_err(|error| DbError::Other(to_sql_error(error)))
 }
 
-/// Makes the words of the entry just inserted findable.
+/// Adds the text of the entry just inserted to the search index.
 fn index(tx: &Transaction<'_>, message: &Message) -> Result<(), DbError> {
     let words = match message {
         Message::User { text } | Message::Assistant { text, .. } if !text.trim().is_empty() => text,
@@ -406,7 +408,7 @@ fn index(tx: &Transaction<'_>, message: &Message) -> Result<(), DbError> {
     Ok(())
 }
 
-/// The first thing the person said is the title.
+/// Makes the user's first message the title.
 fn entitle(tx: &Transaction<'_>, id: ConversationId, message: &Message) -> Result<(), DbError> {
     let Message::User { text } = message else { return Ok(()) };
     let said = Attached::find(text);
@@ -416,7 +418,7 @@ fn entitle(tx: &Transaction<'_>, id: ConversationId, message: &Message) -> Resul
     Ok(())
 }
 
-/// One line of at most [`TITLE_LENGTH`] characters, cut at a word where there is one.
+/// Shortens text to one line of at most [`TITLE_LENGTH`] characters, cut between words if possible.
 fn title(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let Some((end, _)) = line.char_indices().nth(TITLE_LENGTH) else {
@@ -427,7 +429,7 @@ fn title(text: &str) -> String {
     format!("{whole}…")
 }
 
-/// Everything said, oldest first.
+/// All entries of a conversation, oldest first.
 pub fn entries(tx: &Transaction<'_>, id: ConversationId) -> Result<Vec<Entry>, DbError> {
     let mut rows = tx.prepare_cached(
         "SELECT message, answered_by, tokens_in, tokens_out, at, stopped, report, taint, mentions
@@ -458,18 +460,19 @@ fn from_json<T: DeserializeOwned>(column: usize, json: &str) -> rusqlite::Result
     serde_json::from_str(json).map_err(unreadable)
 }
 
+/// All conversations, the last updated first.
 pub fn list(tx: &Transaction<'_>) -> Result<Vec<Conversation>, DbError> {
     chosen(tx, "1", &[])
 }
 
-/// Conversations in which all words of `text` were said, by their beginnings.
+/// Conversations that contain all words of `text`, matched by prefix.
 pub fn search(tx: &Transaction<'_>, text: &str) -> Result<Vec<Conversation>, DbError> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let words: Vec<String> = words.take(MOST_WORDS).map(|word| format!("\"{word}\"*")).collect();
     if words.is_empty() {
         return Ok(vec![]);
     }
-    // Word by word: one may have been the person's and another the model's.
+    // One condition per word, because the words may be in different messages.
     let said = |n| {
         format!(
             "id IN (SELECT conversation FROM entries e JOIN entries_text t ON t.rowid = e.id
@@ -499,7 +502,7 @@ fn chosen(tx: &Transaction<'_>, condition: &str, words: &[String]) -> Result<Vec
     Ok(found.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Every conversation whole, oldest first.
+/// All conversations with their entries, oldest first.
 pub fn all_whole(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
     let mut rows = tx.prepare_cached(
         "SELECT id, title, kind, created_at, updated_at, level, codes, unseen FROM conversations ORDER BY id",
@@ -509,7 +512,7 @@ pub fn all_whole(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
     heads.into_iter().map(|(id, head)| with_entries(tx, id, head)).collect()
 }
 
-/// One conversation with everything in it; `None` if there is none of that number.
+/// A conversation with its entries; `None` if it does not exist.
 pub fn whole(tx: &Transaction<'_>, id: ConversationId) -> Result<Option<Whole>, DbError> {
     let sql = "SELECT id, title, kind, created_at, updated_at, level, codes, unseen FROM conversations WHERE id = ?1";
     let found = tx.prepare_cached(sql)?.query_row([id.0], head).optional()?;
@@ -535,8 +538,8 @@ fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
     Ok((ConversationId(row.get(0)?), whole))
 }
 
-/// How far a conversation has come: another one whenever something was said in it or taken back, or it counts as
-/// something else. Cheaper than reading it.
+/// A fingerprint of a conversation's state: it differs whenever messages were added or removed, or the level or the
+/// handling of codes changed. Cheaper than reading the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reached {
     newest: i64,
@@ -555,9 +558,9 @@ pub fn reached(tx: &Transaction<'_>, id: ConversationId) -> Result<Reached, DbEr
     Ok(tx.prepare_cached(sql)?.query_row([id.0], row).optional()?.unwrap_or_default())
 }
 
-/// Makes room for another answer to what the person said last; false if they said nothing. A finished answer goes with
-/// everything done for it. Of one that broke off, what tools brought stays, so that they do not run twice. Reports stay
-/// in any case.
+/// Removes the answer to the user's last message, so that it can be answered again; returns false if there is no such
+/// message. A finished answer is removed together with its tool calls and results. If the turn broke off, the tool
+/// results are kept, so that the tools do not run twice. Reports are always kept.
 pub fn reopen(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError> {
     let said = entries(tx, id)?;
     let Some(asked) = said.iter().rposition(|entry| matches!(entry.message, Message::User { .. })) else {
@@ -568,7 +571,7 @@ pub fn reopen(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError>
     let brought = own.iter().rposition(|at| matches!(said[*at].message, Message::Tool { .. }));
     let kept = if finished { 1 } else { brought.map_or(1, |brought| brought + 1) };
     let is_reported = own.len() < said.len() - asked;
-    // What was reported since the question stays, and the question moves behind it: it is asked anew.
+    // If reports arrived since the question, they stay where they are, and the question is appended again after them.
     let stays = if is_reported { asked } else { asked + kept };
     let surplus = "DELETE FROM entries WHERE conversation = ?1 AND report = 0 AND id NOT IN
                        (SELECT id FROM entries WHERE conversation = ?1 ORDER BY id LIMIT ?2)";
@@ -579,7 +582,7 @@ pub fn reopen(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError>
     Ok(true)
 }
 
-/// Adds an entry as it was.
+/// Appends an entry unchanged, with its time and marks.
 fn put(tx: &Transaction<'_>, id: ConversationId, entry: &Entry) -> Result<(), DbError> {
     let at = Timestamp::from_millisecond(entry.at).unwrap_or_default();
     let spoken = entry.answered_by.as_deref().map(|who| (who, entry.usage.unwrap_or_default()));
@@ -596,7 +599,7 @@ fn put(tx: &Transaction<'_>, id: ConversationId, entry: &Entry) -> Result<(), Db
     Ok(())
 }
 
-/// Puts a conversation back as it was, under a new number.
+/// Restores a conversation unchanged, under a new id.
 pub fn restore(tx: &Transaction<'_>, whole: &Whole) -> Result<ConversationId, DbError> {
     tx.execute(
         "INSERT INTO conversations (kind, title, created_at, updated_at, level, codes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -615,7 +618,7 @@ pub fn delete_all(tx: &Transaction<'_>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Deletes a conversation with everything said in it; false if there was none.
+/// Deletes a conversation with all its entries; returns false if it does not exist.
 pub fn delete(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError> {
     Ok(tx.execute("DELETE FROM conversations WHERE id = ?1", [id.0])? > 0)
 }
@@ -624,7 +627,7 @@ pub fn delete(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError>
 mod tests {
     use kai_llm::{CallId, ToolCall};
 
-    /// Deleted and put back, or taken to another home: what others wrote in it is still theirs.
+    /// A conversation that was deleted and restored keeps its level, because it still contains what others wrote.
     #[tokio::test]
     async fn what_comes_back_is_at_the_level_it_was() {
         let db = crate::db::Db::in_memory(crate::MIGRATIONS).unwrap();
@@ -642,7 +645,8 @@ mod tests {
         assert_eq!(checked.await.unwrap(), (Level::People, Level::Nothing, Codes::HiddenAgain));
     }
 
-    /// What was shown is known after the messages are gone, and after the conversation was deleted and put back.
+    /// Codes that were shown stay known after their messages are deleted, and after the conversation was deleted and
+    /// restored.
     #[tokio::test]
     async fn codes_that_were_shown_are_remembered() {
         let db = crate::db::Db::in_memory(crate::MIGRATIONS).unwrap();
@@ -719,8 +723,8 @@ mod tests {
         assert_eq!(entries[0].usage, None);
     }
 
-    /// What a result means stays with it, also when the conversation is deleted and put back, and a result without it (of
-    /// an older home) stays one without.
+    /// A result keeps its meaning when the conversation is deleted and restored, and a result without one (from an
+    /// older home) stays without one.
     #[tokio::test]
     async fn what_a_result_means_comes_back_with_it() {
         let db = Db::in_memory(crate::MIGRATIONS).unwrap();

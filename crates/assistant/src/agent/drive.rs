@@ -1,11 +1,12 @@
-//! Does what a turn decides: asks, runs tools, stores, tells the face.
+//! Carries out what a turn decides: asks models, runs tools, stores messages and informs the face.
 //!
-//! Dropping a turn under way cancels it: the connection closes, tools stop, and what is stored stays a
-//! conversation (a call without a result is repaired in the copy of the next request). The results of calls that had
-//! come to their end are stored all the same: what they did is done.
+//! Dropping a running turn cancels it: the connection closes, tools stop, and what is stored remains a valid
+//! conversation (a call without a result is repaired in the copy for the next request). The results of calls that had
+//! finished are stored anyway, because their effects cannot be undone.
 //!
-//! Two commits a round: one before a request leaves (the results since the last one, and the ledger's record of
-//! the request), one when the reply is there (what the model said, and that its calls are about to run).
+//! There are two commits per round: one before a request is sent (the results since the last request, and the ledger's
+//! record of the request), and one when the reply has arrived (the reply, and the ledger's record of each call that is
+//! about to run).
 
 use crate::lock::lock;
 use std::collections::BTreeMap;
@@ -46,13 +47,13 @@ pub struct Driver<'a> {
     pub db: &'a Db,
     pub clock: &'a dyn Clock,
     pub toolbox: &'a Toolbox,
-    /// In the order in which they are asked.
+    /// In the order in which they are tried.
     pub models: &'a [Ready],
     pub face: &'a dyn Face,
     pub kind: RunKind,
-    /// What a request holds from the start, before anything was read in it.
+    /// The level of a request at the start, before any tool has read anything.
     pub level: Level,
-    /// Messages that what is said tells of, by their identities; for the ledger.
+    /// The ledger identities of the messages that the prompt itself quotes.
     pub shown: &'a [String],
     pub platform: &'a str,
 }
@@ -63,13 +64,13 @@ pub struct Answer {
     pub text: String,
     pub conversation: ConversationId,
     pub end: End,
-    /// The model ran out of room for its answer.
+    /// The answer was cut off at the model's output limit.
     pub cut_off: bool,
     pub answered_by: String,
     pub usage: Usage,
 }
 
-/// Why there is no answer. What the user said, and every round until then, is kept.
+/// Why a turn has no answer. The user's message and every finished round are stored all the same.
 #[derive(Debug, thiserror::Error)]
 pub enum TurnError {
     #[error("No model is set up. Add one: kai models add PRESET (see kai models list)")]
@@ -95,7 +96,7 @@ pub enum TurnError {
 }
 
 impl TurnError {
-    /// What it cost all the same.
+    /// The tokens that the failed turn used.
     pub fn usage(&self) -> Usage {
         match self {
             Self::Model { usage, .. } | Self::Empty { usage, .. } => *usage,
@@ -109,58 +110,57 @@ impl TurnError {
     }
 }
 
-/// Stands before the reports of a heartbeat when the person asks about them; not stored.
+/// Sent before a heartbeat's reports when the user asks about them; never stored.
 const REPORTS: &str = "What did the heartbeats report?";
 
-/// A turn that says nothing for so long has died without a word.
+/// How long a turn may go without renewing its lease before it counts as dead.
 const LEASE: SignedDuration = SignedDuration::from_mins(15);
 
-/// What a request is made of besides the conversation; read anew for each.
+/// The inputs of a request besides the conversation; read again for each request.
 struct Surroundings {
     values: Values,
-    /// Those that the person confirmed: they are the person's own, and raise no level.
+    /// Confirmed memories only: they count as the user's own words, so they do not raise the level.
     memories: Vec<Memory>,
-    /// What the model may not see: the person may click while a turn runs.
+    /// Which codes to hide from the model. The user may change this while a turn runs.
     kept: Kept,
     shown: KnownCodes,
 }
 
 impl Surroundings {
-    /// Hides the codes that these messages, and whatever was said before them, were shown; `None` if the model may see
-    /// them.
+    /// Builds the veil that hides codes shown in these messages or earlier; `None` if the model may see them.
     fn veil(&self, messages: &[Message], meanings: &Meanings) -> Option<Veil> {
         Some(Veil::new(self.kept.for_model()?, self.shown.clone(), meanings.with(messages)))
     }
 }
 
-/// A turn in the making: the decisions, and what is not stored yet.
+/// The state of a running turn: its decisions, and what is not stored yet.
 struct Progress {
-    /// 0 for a turn that is not kept.
+    /// 0 for a turn without a conversation.
     conversation: ConversationId,
-    /// `None` for a turn that is not kept.
+    /// `None` for a turn without a conversation.
     lease: Option<TurnLease>,
-    /// Of what it held so far.
+    /// The highest level so far.
     level: Level,
-    /// The person just said what this turn began with; it was not said earlier, and is to be answered again.
+    /// The user just sent the message that this turn began with; false if an earlier message is answered again.
     said_now: bool,
     turn: Turn,
-    /// Of the results among the turn's messages.
+    /// The meanings of the results among the turn's messages.
     meanings: Meanings,
-    /// Messages up to here are stored.
+    /// How many of the turn's messages are stored.
     stored: usize,
     finished: Finished,
-    /// Place of the model that is asked; one that failed is not asked again in this turn.
+    /// Index of the model that is asked. One that failed is not asked again in this turn.
     asking: usize,
     answered_by: String,
     usage: Usage,
     cut_off: bool,
-    /// Of the model that is asked.
+    /// The request size that fits the model that is asked.
     fitting: Fitting,
     meter: Arc<Meter>,
 }
 
 impl Progress {
-    /// Everything in `history` is stored, or is not to be.
+    /// Begins a turn. Everything in `history` counts as stored: either it is, or this turn stores nothing.
     fn of(
         conversation: ConversationId,
         lease: Option<TurnLease>,
@@ -189,7 +189,7 @@ impl Progress {
         (progress, step)
     }
 
-    /// The calls of a round have come to their end.
+    /// Handles the results of a round of calls.
     fn on_results(&mut self, results: Vec<ToolResult>) -> Step {
         let first = self.turn.messages().len();
         let (texts, meanings): (Vec<_>, Vec<_>) =
@@ -198,7 +198,7 @@ impl Progress {
         self.turn.on_results(texts)
     }
 
-    /// The model replied. Calls that the turn itself refuses have results that mean nothing.
+    /// Handles the model's reply. Calls that the turn itself refuses get results with the default meaning.
     fn on_reply(&mut self, reply: Reply) -> Step {
         let refused = self.turn.messages().len() + 1;
         let step = self.turn.on_reply(reply);
@@ -206,7 +206,7 @@ impl Progress {
         step
     }
 
-    /// The messages since the last time, if this turn is kept.
+    /// Returns the messages that are not stored yet and marks them as stored; empty for a turn without a conversation.
     fn unstored(&mut self) -> Vec<Message> {
         let all = self.turn.messages();
         let from = std::mem::replace(&mut self.stored, all.len());
@@ -214,12 +214,12 @@ impl Progress {
     }
 }
 
-/// What the calls of a round brought, as far as they have come, by their place in it. Whichever transaction runs first
-/// takes it: the next request's, or the one that ends the turn.
+/// The results of a round's finished calls that are not stored yet, by the call's index in the round. Whichever
+/// transaction runs first stores them: that of the next request, or the one that ends the turn.
 #[derive(Clone, Default)]
 struct Finished(Arc<Mutex<BTreeMap<usize, Ended>>>);
 
-/// A call that came to its end.
+/// A finished call.
 struct Ended {
     result: Message,
     meaning: Meaning,
@@ -236,8 +236,8 @@ impl Finished {
         lock(&self.0)
     }
 
-    /// Stores everything that is not stored yet: the results in `conversation`, if there is one, and in the ledger; and
-    /// `rest` in the same transaction. If that fails, they wait for the next one.
+    /// Stores the pending results in the ledger and, if there is one, in `conversation`, and runs `rest` in the same
+    /// transaction. If that fails, the results stay pending for the next transaction.
     fn store<E: From<DbError>>(
         &self,
         tx: &Transaction<'_>,
@@ -263,7 +263,7 @@ impl Ended {
     }
 }
 
-/// Writes down what calls of a run without a conversation brought, however the run ends.
+/// When dropped, records the finished calls of a run without a conversation in the ledger, however the run ended.
 struct Unwatched {
     db: Db,
     finished: Finished,
@@ -282,7 +282,7 @@ impl Drop for Unwatched {
     }
 }
 
-/// The lease on a conversation that is being answered: it is ours until this is dropped.
+/// The lease on the conversation that is being answered; held until this is dropped.
 struct TurnLease {
     db: Db,
     conversation: ConversationId,
@@ -293,7 +293,7 @@ struct TurnLease {
     finished: Finished,
 }
 
-/// What has come in of a reply so far; the person may stop it any time.
+/// The part of a reply that has arrived so far, which is stored if the user stops the turn.
 #[derive(Clone, Default)]
 struct PartialReply {
     from: String,
@@ -306,15 +306,16 @@ impl TurnLease {
         lock(&self.partial_reply)
     }
 
-    /// Before the answer is handed on: whoever speaks at once must not find the conversation busy.
+    /// Releases the lease. Called before the answer is returned, so that the user's next message does not find the
+    /// conversation busy.
     async fn give_back(mut self, now: Timestamp) -> Result<(), DbError> {
         self.given_back = true;
         let end = self.end(String::new(), now);
         self.db.write(end).await
     }
 
-    /// Ends the turn in one transaction: what was not stored yet, the lease, and the reports that waited for it. `said`
-    /// is what a model had said when it was stopped.
+    /// Ends the turn in one transaction: stores what is pending, releases the lease, and adds the reports that waited
+    /// for it. `said` is the partial text of a model that was stopped.
     fn end(
         &self,
         said: String,
@@ -342,8 +343,8 @@ impl Drop for TurnLease {
         }
         let PartialReply { since, text, .. } = self.partial_reply().clone();
         let (db, end) = (self.db.clone(), self.end(text, since.max(self.begun)));
-        // Also when a turn is cancelled, which leaves no chance to wait. Without a runtime the process ends, and
-        // the lease with it.
+        // A cancelled turn is dropped and cannot await, so this writes in the background. Without a runtime the process
+        // is ending, and the lease ends with it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn_blocking(move || db.write_now(end));
         }
@@ -351,12 +352,12 @@ impl Drop for TurnLease {
 }
 
 impl Driver<'_> {
-    /// The user said something; returns the answer.
+    /// Answers a new message of the user.
     pub async fn turn(&self, which: Which, said: String) -> Result<Answer, TurnError> {
         self.answer(which, Some(said)).await
     }
 
-    /// Answers once more what the user said last.
+    /// Answers the user's last message again.
     pub async fn again(&self, conversation: ConversationId) -> Result<Answer, TurnError> {
         self.answer(Which::Id(conversation), None).await
     }
@@ -374,9 +375,8 @@ impl Driver<'_> {
         answer
     }
 
-    /// A run that nobody watches and that belongs to no conversation: what was said in it is nowhere but in the
-    /// ledger, and whoever runs it keeps what they want of the answer. `meter` counts what it costs, also if it is
-    /// dropped half-way.
+    /// Runs a turn that nobody watches, without a conversation: its messages are recorded only in the ledger, and the
+    /// caller stores what it needs of the answer. `meter` counts the cost, even if the run is dropped half-way.
     pub async fn unattended(&self, said: String, meter: &Arc<Meter>) -> Result<Answer, TurnError> {
         if self.models.is_empty() {
             return Err(TurnError::NoModel);
@@ -414,13 +414,13 @@ impl Driver<'_> {
         }
     }
 
-    /// Takes the conversation and stores what the user said, in one step, before anything can go wrong. `None` means
-    /// what was said last.
+    /// Takes the lease on the conversation and stores the user's message, in one transaction, before anything can fail.
+    /// `said` is `None` to answer the last message again.
     async fn begin(&self, which: Which, said: Option<String>) -> Result<(Progress, Step), TurnError> {
         let (now, said_now) = (self.clock.now(), said.is_some());
         let begun = move |tx: &Transaction<'_>| {
             let id = conversation::find_or_begin(tx, which, now)?.ok_or(TurnError::Unknown(which.id()))?;
-            // What a turn that died left waiting comes before what is said now.
+            // Reports that a dead turn left waiting go before the new message.
             reports::land(tx, now)?;
             let lease = lease::take(tx, &id.lease(), now, LEASE)?.ok_or(TurnError::Busy(id))?;
             match said {
@@ -428,7 +428,8 @@ impl Driver<'_> {
                 None if conversation::reopen(tx, id)? => {}
                 None => return Err(TurnError::NothingSaid(id)),
             }
-            // Reports tell what people wrote, though no tool's result is among them.
+            // A heartbeat's reports repeat what people wrote, although no tool result is among them; the stored level
+            // covers that.
             let level = conversation::level(tx, id)?;
             Ok((id, lease, conversation::entries(tx, id)?, level))
         };
@@ -443,7 +444,8 @@ impl Driver<'_> {
 
     async fn surroundings(&self, progress: &Progress) -> Result<Surroundings, DbError> {
         let id = progress.conversation;
-        // A task may search the web, and says itself what it needs: nothing private is in its request to be carried out.
+        // A task may search the web, and its prompt contains all it needs. Without memories, its requests contain
+        // nothing private that could leak.
         let remembers = self.kind != RunKind::Task;
         let around: Surroundings = self
             .db
@@ -460,7 +462,7 @@ impl Driver<'_> {
         Ok(around)
     }
 
-    /// Asks the models in their order until one replies.
+    /// Asks the models in order until one replies.
     async fn ask(&self, progress: &mut Progress, offer: Offer) -> Result<Reply, TurnError> {
         let around = self.surroundings(progress).await?;
         let local: Vec<bool> = self.models.iter().map(|ready| ready.local).collect();
@@ -502,7 +504,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Was it refused as too long, and is a shorter one worth a try? A limit that the refusal named is kept at once.
+    /// Whether the request was refused as too long and a shorter one should be tried. A limit that the model named is
+    /// stored at once.
     async fn goes_shorter(
         &self,
         progress: &mut Progress,
@@ -513,7 +516,8 @@ impl Driver<'_> {
         if !progress.fitting.refused(*limit, ready.model.window()) {
             return Ok(false);
         }
-        // One that is no smaller than what was assumed says nothing about the window: what was said is too long for it.
+        // A named limit that is not below the assumed window teaches nothing about the window: the request is simply
+        // too long for it.
         if limit.is_some() && *limit == progress.fitting.shown() {
             self.learn(progress, ready).await?;
         }
@@ -522,7 +526,7 @@ impl Driver<'_> {
         Ok(true)
     }
 
-    /// Keeps what refusals showed of the model's window, for the next turns.
+    /// Stores the window size learned from refusals, for later turns.
     async fn learn(&self, progress: &Progress, ready: &Ready) -> Result<(), DbError> {
         let (Some(shown), Some(place)) = (progress.fitting.shown(), ready.model.place()) else {
             return Ok(());
@@ -530,7 +534,7 @@ impl Driver<'_> {
         self.db.write(move |tx| models::window::learned(tx, &place, shown)).await
     }
 
-    /// One request to one model. It is in the ledger before it leaves.
+    /// Sends one request to one model. The ledger records it before it is sent.
     async fn attempt(
         &self,
         progress: &mut Progress,
@@ -545,7 +549,7 @@ impl Driver<'_> {
         if hopeless(tokens, window) || !progress.fitting.sends(tokens) {
             return Ok(Err(ModelError::TooLong { limit: None }));
         }
-        // It never goes down: what was read once may be in anything said since.
+        // The level never goes down: text that was read once may influence every later message.
         progress.level = self.level(progress);
         let mut seen = progress.meanings.mentions(progress.turn.messages(), &request.messages);
         seen.extend(self.shown.iter().cloned());
@@ -572,7 +576,7 @@ impl Driver<'_> {
         Ok(outcome)
     }
 
-    /// The window of the model that is asked first.
+    /// The context window of the first model.
     pub fn window(&self) -> usize {
         self.models.first().map_or(kai_llm::window::UNKNOWN, |ready| ready.model.window())
     }
@@ -590,7 +594,7 @@ impl Driver<'_> {
             None => turn.messages(),
         };
         let messages = repair(messages, &tools, turn.began_at());
-        // What the person and memories say may tell what was shown; the time and the rest of our own words do not.
+        // The user's soul text and the memories may contain codes that were shown; our own text does not.
         let hide = |text: String| veil.as_ref().map_or_else(|| text.clone(), |veil| veil.over_text(&text));
         let parts = prompt::Chat {
             hide: &hide,
@@ -603,7 +607,7 @@ impl Driver<'_> {
         };
         let mut system = prompt::chat(&parts);
         if offer == Offer::Nothing {
-            // Not as a message: some providers refuse a user's word directly after a result.
+            // Not as a message: some providers reject a user message directly after a tool result.
             system = format!("{system}\n\n{}", prompt::FINAL.trim());
         }
         Request { system, messages, tools }
@@ -635,7 +639,7 @@ impl Driver<'_> {
         let leaving = move |tx: &Transaction<'_>| {
             still_ours(tx, lease.as_ref(), id, now)?;
             finished.store(tx, lease.is_some().then_some(id), || {
-                // Of a turn that is not kept there is no conversation to raise.
+                // Does nothing for a turn without a conversation.
                 conversation::raise(tx, id, level)?;
                 Ok(ledger::request(tx, id.0, &model, &body, &seen, now)?)
             })
@@ -643,7 +647,7 @@ impl Driver<'_> {
         self.db.write(leaving).await
     }
 
-    /// Stores what the model said, and that its calls are about to run, before any of them does.
+    /// Stores the reply, and the ledger's record of each call, before any of the calls runs.
     async fn keep_reply(&self, progress: &mut Progress, reply: Reply) -> Result<Step, TurnError> {
         let (usage, hands) = (reply.usage, self.hands(progress, Codes::Hidden));
         progress.usage.input = progress.usage.input.saturating_add(usage.input);
@@ -655,7 +659,8 @@ impl Driver<'_> {
             Step::AskModel { .. } | Step::Done { .. } => vec![],
         };
         let (id, now, label) = (progress.conversation, self.clock.now(), progress.answered_by.clone());
-        // From here on it is a reply like any other, also if the turn is stopped before it is stored.
+        // From here on the reply is stored as a whole, so the partial text must not be stored too if the turn is
+        // stopped.
         if let Some(held) = &progress.lease {
             held.partial_reply().text.clear();
         }
@@ -665,7 +670,7 @@ impl Driver<'_> {
             still_ours(tx, lease.as_ref(), id, now)?;
             let (reply, rest) = new.split_at(new.len().min(1));
             conversation::append(tx, id, reply, Some((&label, usage)), now)?;
-            // Calls that were refused right away.
+            // The results of calls that the turn refused without running them.
             let nothing = Meaning::default();
             rest.iter().try_for_each(|result| conversation::append_result(tx, id, result, &nothing, now))?;
             announced.iter().try_for_each(|record| ledger::append(tx, record, now)).map_err(TurnError::from)
@@ -673,7 +678,7 @@ impl Driver<'_> {
         self.db.write(heard).await.map(|()| step)
     }
 
-    /// All calls of a round at once; results in call order.
+    /// Runs all calls of a round concurrently; returns the results in call order.
     async fn run_all(&self, progress: &mut Progress, calls: &[ToolCall]) -> Result<Vec<ToolResult>, DbError> {
         let around = self.surroundings(progress).await?;
         progress.level = self.level(progress);
@@ -686,7 +691,7 @@ impl Driver<'_> {
             let (id, tool) = (call.id.clone(), call.name.clone());
             let ToolResult { text, meaning, .. } = result.clone();
             let ended = Message::Tool { call: id, tool, result: text };
-            // Not when all have come to their end: the person may stop the turn before that.
+            // Added as soon as each call ends, because the user may stop the turn before the others do.
             finished.add(place, Ended { result: ended, meaning, record, at: self.clock.now() });
             Ok::<_, DbError>(result)
         });
@@ -702,11 +707,11 @@ impl Driver<'_> {
     }
 }
 
-/// What was said so far, and what the results in it mean.
+/// Splits stored entries into messages and the meanings of their results.
 fn history(entries: Vec<Entry>) -> (Vec<Message>, Meanings) {
     let (mut messages, mut meanings) = (vec![], Meanings::default());
     if matches!(entries.first(), Some(Entry { message: Message::Assistant { .. }, .. })) {
-        // No provider begins with an answer, and reports that nobody asked for would be left out.
+        // Providers require a user message first, and unsolicited reports would otherwise be left out.
         messages.push(Message::User { text: REPORTS.to_owned() });
     }
     for Entry { message, meaning, .. } in entries {
@@ -718,7 +723,8 @@ fn history(entries: Vec<Entry>) -> (Vec<Message>, Meanings) {
     (messages, meanings)
 }
 
-/// Holds on to the conversation, or ends the turn: nobody writes into one that somebody else answers by now.
+/// Renews the lease, or fails with [`TurnError::TakenOver`]: a turn must not write into a conversation that another
+/// process answers by now.
 fn still_ours(
     tx: &Transaction<'_>,
     lease: Option<&Lease>,
@@ -731,8 +737,8 @@ fn still_ours(
     }
 }
 
-/// What the user just said is never cut, so it may be more than the model can hold. The estimate is a few times
-/// too high at most: far beyond the window there is no need to send it to find out.
+/// Whether a request is so far beyond the window that sending it is pointless. The user's newest message is never cut,
+/// so it may exceed the window; the token estimate is at most a few times too high, hence the factor.
 fn hopeless(tokens: usize, window: usize) -> bool {
     tokens > window.saturating_mul(3)
 }

@@ -1,21 +1,21 @@
-//! Which model is asked next when one fails. Pure.
+//! Decides which model to ask next after one fails. Pure.
 
 use std::time::Duration;
 
 use kai_llm::ModelError;
 use kai_llm::retry::{self, Next};
 
-/// What to do after a failure.
+/// What to do after a model failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Move {
     Again(Duration),
-    /// Ask the model at this place of the list.
+    /// Ask the model at this index of the list.
     Other(usize),
     Stop,
 }
 
-/// `failures` counts those of the model at `asked` in this request; `local` says for each model of the list
-/// whether what is said to it stays here.
+/// Decides what to do after `error`. `failures` counts how often the model at `asked` failed in this request; `local`
+/// says for each model of the list whether it runs on this machine.
 pub(super) fn after(error: &ModelError, failures: u32, asked: usize, local: &[bool]) -> Move {
     match retry::after(error, failures) {
         Next::Wait(pause) => Move::Again(pause),
@@ -24,7 +24,7 @@ pub(super) fn after(error: &ModelError, failures: u32, asked: usize, local: &[bo
     }
 }
 
-/// What was meant for a local model never goes to somebody else's machine by itself.
+/// The next model to ask after `asked`. A request that was meant for a local model never moves on to a remote one.
 fn next(asked: usize, local: &[bool]) -> Option<usize> {
     let stays = local.get(asked).copied().unwrap_or(true);
     (asked + 1..local.len()).find(|other| !stays || local[*other])

@@ -1,45 +1,47 @@
-//! How small a request is made after a model refused it as too long. Pure.
+//! Decides how much to shrink a request after a model refused it as too long. Pure.
 
-/// How often one request is made smaller and tried again.
+/// How often one request is shrunk and tried again.
 const TRIES: u32 = 3;
-/// Below this there is no use in trying.
+/// The smallest window worth trying, in tokens.
 const LEAST: usize = 512;
 
-/// The window that requests of a turn are fitted to, as far as refusals showed it.
+/// The window that a turn's requests are fitted to, as learned from refusals.
 #[derive(Debug, Default)]
 pub(super) struct Fitting {
-    /// Smaller than what the model was taken to have.
+    /// The learned window; smaller than the one assumed for the model.
     shown: Option<usize>,
-    /// Estimated tokens of the request that left last.
+    /// Estimated tokens of the last request sent.
     sent: Option<usize>,
-    /// Of the one that was last refused as too long.
+    /// Estimated tokens of the last request refused as too long.
     too_long: Option<usize>,
     refusals: u32,
 }
 
 impl Fitting {
-    /// Before each request of a turn. What was shown stays: it is the same model.
+    /// Resets the counters before each request of a turn. The learned window is kept, because the model is the same.
     pub(super) fn begin(&mut self) {
         (self.sent, self.too_long, self.refusals) = (None, None, 0);
     }
 
-    /// The window to fit to, for a model that is taken to have this much.
+    /// The window to fit to, where `model` is the window assumed for the model.
     pub(super) fn window(&self, model: usize) -> usize {
         self.shown.map_or(model, |shown| shown.min(model))
     }
 
-    /// A request of this many tokens is about to leave. False if it is no smaller than what was just refused.
+    /// Notes that a request of this many tokens is about to be sent. Returns false if it is no smaller than the one
+    /// just refused.
     pub(super) fn sends(&mut self, tokens: usize) -> bool {
         self.sent = Some(tokens);
         self.too_long.is_none_or(|too_long| tokens < too_long)
     }
 
-    /// The model refused it as too long; `limit` is what it said it takes. Returns whether a smaller one is worth a try.
+    /// Notes that the model refused the request as too long; `limit` is the limit that the model named. Returns whether
+    /// a smaller request is worth trying.
     pub(super) fn refused(&mut self, limit: Option<usize>, model: usize) -> bool {
         self.refusals += 1;
         self.too_long = self.sent;
         let used = self.window(model);
-        // Two thirds, of which three quarters are for the request: half of what was refused.
+        // A request gets three quarters of the window, so two thirds of the old window halve the request.
         let less = self.sent.map_or(0, |sent| used.min(sent) * 2 / 3);
         let next = limit.filter(|limit| *limit < used).unwrap_or(less);
         if self.refusals > TRIES || next < LEAST {
@@ -49,7 +51,7 @@ impl Fitting {
         true
     }
 
-    /// What refusals showed.
+    /// The window learned from refusals.
     pub(super) fn shown(&self) -> Option<usize> {
         self.shown
     }

@@ -1,4 +1,5 @@
-//! Runs one call as it must be run: gate, click, executor. A turn and `kai tools call` both come through here.
+//! Runs a tool call: applies the gate's verdict, asks the user if necessary, and executes the tool. Both turns and `kai
+//! tools call` use this.
 
 use jiff::Timestamp;
 use kai_llm::ToolCall;
@@ -17,7 +18,7 @@ use crate::tool::{self, Run, ToolResult};
 use crate::toolbox::Toolbox;
 use crate::untrusted::Untrusted;
 
-/// What running a call needs.
+/// What is needed to run a tool call.
 #[derive(Clone, Copy)]
 pub struct Hands<'a> {
     pub db: &'a Db,
@@ -28,14 +29,15 @@ pub struct Hands<'a> {
 }
 
 impl Hands<'_> {
-    /// The ledger's record that a call is about to run; stored before it does.
+    /// The ledger record that announces a call; stored before the call runs.
     pub fn announced(&self, call: &ToolCall) -> Record {
         let (tool, arguments) = (call.name.clone(), call.arguments.clone());
         let conversation = self.run.conversation;
         Record::ToolCall { conversation, tool, arguments, by_hand: self.run.is_by_hand() }
     }
 
-    /// Runs it as the gate said, or says why not. The record is what came of it.
+    /// Runs a call according to the gate's verdict; a refused call gets a result that says why. The record is for the
+    /// ledger.
     pub async fn run(
         &self,
         call: &ToolCall,
@@ -60,7 +62,7 @@ impl Hands<'_> {
         Ok((result, record))
     }
 
-    /// Why it may not run, if it may not.
+    /// The reason why the call may not run, or `None` if it may.
     async fn refused(&self, call: &ToolCall, verdict: Verdict) -> Result<Option<String>, DbError> {
         match verdict {
             Verdict::Run => Ok(None),
@@ -70,14 +72,14 @@ impl Hands<'_> {
                 let said = self.face.allows(&ApprovalRequest { call: call.clone(), about }).await;
                 let click = self.click(call, said);
                 let now = self.clock.now();
-                // Before the call runs: a click that is not written down was not given.
+                // Stored before the call runs: an approval that is not in the ledger does not count.
                 self.db.write(move |tx| ledger::append(tx, &click, now)).await?;
                 Ok(refusal(said, &call.name))
             }
         }
     }
 
-    /// What the person should know of a call that only names it: they can hardly say yes to a number.
+    /// Describes the item that a call refers to only by id or key, since the user cannot judge a bare number.
     async fn about(&self, call: &ToolCall) -> Result<Option<String>, DbError> {
         let Value::Object(arguments) = serde_json::from_str(&call.arguments).unwrap_or_default() else {
             return Ok(None);
@@ -111,7 +113,7 @@ fn named(
             Ok(found.map(|memory| memory.content))
         }
         "cancel_task" => {
-            // A model may write the number as a text, or with a fraction of nothing; the tool takes it as one.
+            // A model may write the number as a string or with a trailing `.0`; the tool accepts both.
             let number = arguments.get("task_id");
             let number = number.map(ToString::to_string).unwrap_or_default();
             let number = number.trim_matches('"').trim();
@@ -134,13 +136,13 @@ fn named(
     }
 }
 
-/// The sentence in a result that says what went wrong; of one that was cut off, its beginning.
+/// The error message in a result; if the result is not valid JSON (it may have been cut off), its beginning.
 fn why(result: &str) -> String {
     let read: serde_json::Value = serde_json::from_str(result).unwrap_or_default();
     Untrusted::new(read["error"].as_str().unwrap_or(result)).line(LONGEST_WHY)
 }
 
-/// Characters of it that are shown; the model reads it whole.
+/// How many characters of an error message are shown; the model gets all of it.
 const LONGEST_WHY: usize = 300;
 
 fn refusal(said: Option<bool>, tool: &str) -> Option<String> {

@@ -1,8 +1,8 @@
-//! Which tools a model is likely to call, for when not all of them fit. Pure.
+//! Ranks tools by how likely a model is to call them, for requests that cannot hold all of them. Pure.
 
 use kai_llm::{Message, ToolSpec};
 
-/// The tools that people need least often, the rarest first. Any other is likelier than these.
+/// The tools that users need least often, the rarest first. Any other tool is likelier than these.
 const RARE: &[&str] = &[
     "get_location_from_ip",
     "promote_learning",
@@ -26,7 +26,8 @@ const RARE: &[&str] = &[
     "fetch_url",
 ];
 
-/// How likely this tool is to be called next; higher is likelier. One that the person speaks of comes before all others.
+/// How likely this tool is to be called next; higher is likelier. A tool that the user's last message mentions ranks
+/// above all others.
 pub(super) fn likely(tool: &ToolSpec, messages: &[Message]) -> u32 {
     let rarity = RARE.iter().position(|rare| *rare == tool.name).unwrap_or(RARE.len());
     let rank = u32::try_from(rarity).unwrap_or(u32::MAX);
@@ -38,7 +39,7 @@ pub(super) fn likely(tool: &ToolSpec, messages: &[Message]) -> u32 {
     if spoken_of { rank.saturating_add(100) } else { rank }
 }
 
-/// Words such as "get" and "from" are in every sentence.
+/// Words of tool names that say nothing about the tool, because they occur in any sentence.
 const EMPTY: &[&str] = &["get", "from", "check", "read", "send", "create", "set", "list", "open"];
 
 fn is_spoken(word: &str, said: &str) -> bool {

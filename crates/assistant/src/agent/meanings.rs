@@ -1,5 +1,5 @@
-//! What the results in a conversation mean, by their place in it: the level that they raised, and the messages that they
-//! hold, so that "who saw it?" has an exact answer. Pure.
+//! The meanings of a conversation's tool results, by index: the level that each raised, and the messages that it
+//! contains, so that the ledger can say exactly who saw a message. Pure.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use super::older;
 use crate::gate::{self, Level};
 use crate::tool::Meaning;
 
-/// The meaning of each result of which it is known.
+/// Known meanings, by the index of the result's message.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Meanings(BTreeMap<usize, Meaning>);
 
 impl Meanings {
-    /// Keeps what the result at that place means.
+    /// Stores the meaning of the result at index `place`.
     pub(super) fn keep(&mut self, place: usize, meaning: Meaning) {
         self.0.insert(place, meaning);
     }
 
-    /// Each message of the conversation with what it means, if that is known.
+    /// Each message of the conversation, with its meaning if that is known.
     pub(super) fn with<'a>(
         &'a self,
         messages: &'a [Message],
@@ -27,7 +27,8 @@ impl Meanings {
         messages.iter().enumerate().map(|(place, message)| (message, self.0.get(&place)))
     }
 
-    /// The highest level of everything in the conversation, also long after the tool that brought it was turned off.
+    /// The highest level of everything in the conversation. A result counts even if its tool was disabled since.
+    /// `exists` says whether there is a tool of that name.
     pub(super) fn level(&self, messages: &[Message], exists: impl Fn(&str) -> bool) -> Level {
         let level_of = |(message, meaning): (&Message, Option<&Meaning>)| match (message, meaning) {
             (Message::User { text }, _) => gate::said(text),
@@ -38,8 +39,8 @@ impl Meanings {
         self.with(messages).map(level_of).max().unwrap_or_default()
     }
 
-    /// The identities of all messages that the results in `sent` hold. `all` is the whole conversation: a result that was
-    /// cut to fit into a window counts as if it had been sent whole.
+    /// The identities of all messages contained in the results in `sent`. `all` is the whole conversation: a result
+    /// that was cut to fit a window counts as if it had been sent whole.
     pub(super) fn mentions(&self, all: &[Message], sent: &[Message]) -> Vec<String> {
         let is_sent = |wanted: &CallId| {
             sent.iter().any(|message| matches!(message, Message::Tool { call, .. } if call == wanted))
@@ -76,7 +77,7 @@ mod tests {
         Meanings::default().level(messages, exists)
     }
 
-    /// Nothing is known of these results but what they say.
+    /// These results have no stored meaning; it is inferred from their text.
     #[test]
     fn a_conversation_is_at_the_level_of_the_highest_that_it_read() {
         let said = Message::User { text: "hello".to_owned() };
@@ -141,7 +142,7 @@ mod tests {
         }
     }
 
-    /// Nothing is known of these results but what they say.
+    /// These results have no stored meaning; it is inferred from their text.
     #[cfg(all(feature = "sms", feature = "notifications"))]
     #[test]
     fn what_was_told_is_named() {

@@ -1,26 +1,26 @@
-//! Counts what a run costs while it runs, so that a run that is cut off has a cost, too.
+//! Counts the tokens of a run while it runs, so that a run that is cut off has a cost too.
 
 use crate::lock::lock;
 use std::sync::{Mutex, MutexGuard};
 
 use kai_llm::{ModelError, Reply, Usage, tokens};
 
-/// Tokens of one run. What the server says counts; where it says nothing, an estimate does.
+/// Counts the tokens of one run: what the server reports or, where it reports nothing, an estimate.
 #[derive(Debug, Default)]
 pub struct Meter(Mutex<State>);
 
-/// What a run has cost.
+/// What a run has cost so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spent {
     pub tokens: u64,
-    /// Not all of it is what a server said.
+    /// At least a part of `tokens` is an estimate.
     pub estimated: bool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     spent: Spent,
-    /// The request that is under way, by estimate: what left, and what has come back of the answer.
+    /// Estimated tokens of the request that is under way: `left` were sent, `heard` have been received.
     left: u64,
     heard: u64,
 }
@@ -30,18 +30,18 @@ impl Meter {
         lock(&self.0)
     }
 
-    /// A request of about this many tokens leaves.
+    /// Notes that a request of about this many tokens is sent.
     pub(super) fn leaves(&self, tokens: usize) {
         let mut state = self.state();
         (state.left, state.heard) = (whole(tokens), 0);
     }
 
-    /// A piece of the answer came.
+    /// Notes that a piece of the answer arrived.
     pub(super) fn hears(&self, text: &str) {
         self.state().heard += whole(tokens(text));
     }
 
-    /// The answer is there.
+    /// Notes that the answer is complete.
     pub(super) fn answered(&self, reply: &Reply) {
         let mut state = self.state();
         let Usage { input, output } = reply.usage;
@@ -56,8 +56,8 @@ impl Meter {
         (state.left, state.heard) = (0, 0);
     }
 
-    /// There is no answer. A server that worked on one has its price all the same; one that refused, or was never
-    /// reached, has none.
+    /// Notes that the request failed. It still costs if the server worked on an answer, but not if the server refused
+    /// it or was never reached.
     pub(super) fn failed(&self, error: &ModelError) {
         let mut state = self.state();
         let worked = match error {
@@ -70,7 +70,7 @@ impl Meter {
         (state.left, state.heard) = (0, 0);
     }
 
-    /// What it has cost until now, with what is under way.
+    /// The cost so far, including the request that is under way.
     pub fn spent(&self) -> Spent {
         self.state().total()
     }

@@ -1,8 +1,8 @@
-//! The loop: asks a model, runs the tools it calls, asks again, answers.
+//! The agent loop: asks a model, runs the tools it calls, asks again, and answers.
 //!
-//! [`turn`] decides and `drive` does; [`prompt`] is a pure function; [`conversation`] keeps everything said,
-//! so that a turn that was cut off is still a conversation that any model can go on with. [`reports`] keeps what runs
-//! that nobody watches have to say, out of every turn's way.
+//! [`turn`] decides and `drive` carries out; [`prompt`] is a pure function; [`conversation`] stores every message, so
+//! that any model can continue after a turn was cut off. [`reports`] stores what unattended runs report, so that it
+//! never interferes with a turn.
 
 pub mod conversation;
 mod drive;
@@ -34,24 +34,24 @@ pub(crate) use unseen::Veil;
 
 /// A model that is ready to be asked.
 pub struct Ready {
-    /// What the person calls it.
+    /// The name under which the user knows it.
     pub label: String,
-    /// What is said to it stays on this machine.
+    /// The model runs on this machine, so requests never leave it.
     pub local: bool,
     pub model: Box<dyn Model>,
 }
 
-/// What a face is told while a turn runs.
+/// What happens during a turn, for the face to show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Event {
-    /// What was said is stored in this conversation.
+    /// The user's message is stored in this conversation.
     Began { conversation: ConversationId },
-    /// Text of the answer, as it comes.
+    /// The next piece of the answer's text.
     Delta { text: String },
-    /// What was shown of this reply so far does not count: it is asked again.
+    /// Discard the text shown for this reply so far: the request is repeated.
     Again { why: String, asking: String },
-    /// A call runs now (the seed's `TOOL_EXECUTING`); it exists only as this event.
+    /// A call starts (the seed's `TOOL_EXECUTING`); it is not stored, only sent as this event.
     ToolStarted { call: String, tool: String },
     ToolFinished {
         call: String,
@@ -61,22 +61,22 @@ pub enum Event {
     },
 }
 
-/// A call that waits for the person's yes.
+/// A call that needs the user's approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalRequest {
     pub call: ToolCall,
-    /// What a number or a key in it stands for: the words of the memory that would go, the name of the task.
+    /// What an id or key in the call refers to: the text of the memory to delete, the name of the task to cancel.
     pub about: Option<String>,
 }
 
-/// Whoever shows a turn to a person: a terminal, a page.
+/// The user interface of a turn: a terminal or a page.
 pub trait Face: Send + Sync {
     fn shows(&self, event: Event);
-    /// May the person sit at another machine than the one Kai runs on?
+    /// Whether the user may be at another machine than the one Kai runs on.
     fn elsewhere(&self) -> bool {
         false
     }
-    /// Does the person allow exactly this call? `None` means that nobody said anything, and so no.
+    /// Asks the user to approve exactly this call. `None` means that nobody answered, which counts as no.
     fn allows<'a>(
         &'a self,
         asking: &'a ApprovalRequest,

@@ -1,10 +1,10 @@
-//! The face of a run that nobody watches.
+//! The face of an unattended run.
 
 use std::pin::Pin;
 
 use super::{ApprovalRequest, Event, Face};
 
-/// A face that shows nothing and never says yes.
+/// A face that shows nothing and approves nothing.
 pub struct Nobody;
 
 impl Face for Nobody {

@@ -1,13 +1,13 @@
-//! What results mean that carry no meaning of their own: those stored before tools said it, and those from import files.
-//! It is guessed from the tool's name and from the JSON. The lists name the tools of that time, so no new tool belongs
-//! here. Pure.
+//! Infers the meaning of tool results that were stored without one: those from before tools declared it, and those from
+//! import files. It is guessed from the tool's name and the JSON. The lists name the tools of that time, so no new tool
+//! belongs here. Pure.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::gate::Level;
 
-/// Tools whose results hold messages of other people.
+/// Tools whose results contain messages from other people.
 const MESSAGE_TOOLS: &[&str] = &[
     #[cfg(feature = "sms")]
     "check_sms",
@@ -22,9 +22,9 @@ const MESSAGE_TOOLS: &[&str] = &[
     #[cfg(feature = "notifications")]
     "search_notifications",
 ];
-/// Tools whose results hold text from the web.
+/// Tools whose results contain text from the web.
 const WEB_TOOLS: &[&str] = &["fetch_url", "web_search"];
-/// The tool whose results name their level themselves.
+/// The tool whose results state their level themselves.
 const LISTS_TASKS: &str = "list_tasks";
 /// Tools whose results are in Kai's own words.
 const OWN_TOOLS: &[&str] = &[
@@ -53,13 +53,13 @@ const OWN_TOOLS: &[&str] = &[
     "shell_command",
 ];
 
-/// Whether the tool's results hold messages of other people.
+/// Whether the tool's results contain messages from other people.
 pub(super) fn holds_messages(tool: &str) -> bool {
     MESSAGE_TOOLS.contains(&tool)
 }
 
-/// The level that the result raised. The result of a tool that is in no list counts as people's; a name that a model made
-/// up (`exists` is false) brought nothing in.
+/// The level that the result raised. A tool that is in no list counts as [`Level::People`]; a name that a model made up
+/// (`exists` is false) returned nothing.
 pub(super) fn taint(tool: &str, result: &str, exists: bool) -> Level {
     let read = |level: Level| if has_no_content(result) { Level::Nothing } else { level };
     match tool {
@@ -72,13 +72,14 @@ pub(super) fn taint(tool: &str, result: &str, exists: bool) -> Level {
     }
 }
 
-/// Whether the result failed or lists nothing. Inside a text the quotes would be escaped.
+/// Whether the result is an error or an empty list. The search cannot match inside a string, where the quotes would be
+/// escaped.
 fn has_no_content(result: &str) -> bool {
     result.contains("\"success\":false") || result.contains("\"count\":0,")
 }
 
-/// The level that a result itself names. One that was cut off may have lost the word for it, and older ones only say that
-/// strangers' text is in them.
+/// The level that a result states. A result that was cut off may have lost it, so it counts as [`Level::People`]; so
+/// does an older one that says only that it is untrusted.
 fn level_named_in(result: &str) -> Level {
     let Ok(result) = serde_json::from_str::<Value>(result) else { return Level::People };
     match result.get("level").and_then(|level| Level::deserialize(level).ok()) {
@@ -119,7 +120,7 @@ fn each(list: &Value, identity: fn(&Value) -> Option<String>) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(identity).collect()
 }
 
-/// Ids are re-used, so date and sender belong to it.
+/// The identity of an SMS. It includes date and sender, because phones reuse ids.
 #[cfg(feature = "sms")]
 fn sms(item: &Value) -> Option<String> {
     let (id, date, from) = (item["id"].as_i64()?, item["date"].as_i64()?, item["from"].as_str()?);

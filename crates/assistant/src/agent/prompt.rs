@@ -1,4 +1,4 @@
-//! The system prompt of a chat: a pure function of a plain struct. An empty section leaves no trace.
+//! Renders the system prompt of a chat. Pure; empty sections are left out.
 
 use jiff::Zoned;
 
@@ -8,21 +8,21 @@ use crate::untrusted::Untrusted;
 pub(super) const SOUL: &str = include_str!("../../prompts/soul.md");
 const HONESTY: &str = include_str!("../../prompts/honesty.md");
 const TOOLS: &str = include_str!("../../prompts/tools.md");
-/// Added to the copy of a request that has to be the last of its turn.
+/// Added to the system prompt of the last request of a turn that has to end.
 pub(super) const FINAL: &str = include_str!("../../prompts/final.md");
 
-/// Characters that all memories together may take; the newest are kept.
+/// How many characters all memories together may take; the newest are kept.
 pub const MEMORY_BUDGET: usize = 6_000;
 
-/// What the prompt is made of.
+/// The inputs of the prompt.
 #[derive(Clone)]
 pub struct Chat<'a> {
-    /// Takes out of the person's own words and memories what the model is not to see.
+    /// Removes codes that the model must not see from the soul text and the memories.
     pub hide: &'a dyn Fn(String) -> String,
-    /// The person's own words for who Kai is; blank means ours.
+    /// The user's own description of who Kai is; if blank, the built-in one is used.
     pub soul: &'a str,
     pub has_tools: bool,
-    /// Those that the person confirmed, newest first.
+    /// Confirmed memories, newest first.
     pub memories: &'a [Memory],
     pub now: &'a Zoned,
     pub platform: &'a str,
@@ -41,8 +41,8 @@ pub fn chat(parts: &Chat<'_>) -> String {
     sections.iter().filter(|section| !section.is_empty()).cloned().collect::<Vec<_>>().join("\n\n")
 }
 
-/// The time is told to the minute: seconds would change the prompt with every request of a turn, and a local server
-/// would read all of it anew each time.
+/// The context section. The time has no seconds: they would change the prompt with every request of a turn, and a local
+/// server would have to process all of it again each time.
 fn context(parts: &Chat<'_>) -> String {
     let now = parts.now;
     format!(
@@ -83,7 +83,7 @@ fn line(memory: &Memory) -> String {
     format!("- {}: {content}", memory.key.as_str())
 }
 
-/// The newest memories whose lines fit together.
+/// The newest memories whose lines fit into the budget.
 fn within_budget(all: &[Memory]) -> Vec<&Memory> {
     let mut room = MEMORY_BUDGET;
     let fits = |memory: &&Memory| match room.checked_sub(line(memory).chars().count() + 1) {

@@ -1,9 +1,8 @@
-//! What runs that nobody watches have to say. It is kept in one conversation, the heartbeat's, where the person can ask
-//! about it.
+//! Stores the reports of unattended runs in one conversation, the heartbeat's, where the user can ask about them.
 //!
-//! While somebody answers in that conversation, a report waits in a table of its own. It lands in the transaction that
-//! ends the turn, or, if the turn died, with whatever comes first: the next turn, the next report or the next tick. So
-//! no turn ever finds a report between its question and its answer.
+//! While a turn is answering in that conversation, new reports wait in a table of their own. They are added by the
+//! transaction that ends the turn or, if the turn died, by whatever comes first: the next turn, the next report or the
+//! next tick. So a report never ends up between a question and its answer.
 
 use jiff::Timestamp;
 use kai_llm::{Message, Usage};
@@ -16,22 +15,22 @@ use crate::lease;
 pub(crate) const MIGRATION: Migration =
     Migration { name: "reports/1", sql: include_str!("../../migrations/reports.sql") };
 
-/// Something to tell the person.
+/// A report of an unattended run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     pub said: String,
-    /// Who answered and what it cost, if a model said it.
+    /// The model's label and the token usage, if a model wrote it.
     pub spoken: Option<(String, Usage)>,
     pub at: Timestamp,
-    /// The person is told of it: by the banner, and by a notification while no page is open.
+    /// The user is alerted to it: by the banner, and by a notification while no page is open.
     pub raises: bool,
 }
 
-/// Reports that the conversation keeps. What the person and the model say to each other there is not counted.
+/// How many reports the conversation keeps. The chat between the user and the model there does not count.
 const KEPT: u32 = 50;
 const TITLE: &str = "Heartbeat";
 
-/// Keeps a report. It is in the conversation at once unless somebody answers there right now.
+/// Stores a report. It is added to the conversation at once unless a turn is answering there right now.
 pub fn keep(tx: &Transaction<'_>, report: &Report) -> Result<(), DbError> {
     let (by, usage) = report.spoken.clone().unzip();
     let usage = usage.unwrap_or_default();
@@ -51,7 +50,7 @@ pub fn keep(tx: &Transaction<'_>, report: &Report) -> Result<(), DbError> {
     land(tx, report.at)
 }
 
-/// Puts what waits into the conversation, unless somebody answers there.
+/// Adds the waiting reports to the conversation, unless a turn is answering there.
 pub fn land(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     let waiting = waiting(tx)?;
     if waiting.is_empty() {
@@ -73,7 +72,7 @@ pub fn land(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
         }
     }
     tx.execute("DELETE FROM reports_waiting", [])?;
-    // A report that waited is older than what was said meanwhile.
+    // A report that waited may be older than the newest message, so the time of the last update must not go back.
     tx.execute(
         "UPDATE conversations SET updated_at = max(updated_at, ?2) WHERE id = ?1",
         params![id.0, before],
@@ -97,7 +96,7 @@ fn waiting(tx: &Transaction<'_>) -> Result<Vec<Report>, DbError> {
     Ok(rows.query_map([], row)?.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The conversation of reports, and when something was last said in it.
+/// The conversation of reports, created if necessary, and when it was last updated (0 if it is new).
 fn conversation(tx: &Transaction<'_>, now: Timestamp) -> Result<(ConversationId, i64), DbError> {
     let there = "SELECT id, updated_at FROM conversations WHERE kind = 'heartbeat' ORDER BY id LIMIT 1";
     if let Some((id, at)) = tx.query_row(there, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()? {
@@ -110,7 +109,7 @@ fn conversation(tx: &Transaction<'_>, now: Timestamp) -> Result<(ConversationId,
     Ok((ConversationId(tx.last_insert_rowid()), 0))
 }
 
-/// Only reports go: what the person said, and what they were answered, stays.
+/// Deletes the oldest reports beyond [`KEPT`]. The user's questions and their answers stay.
 fn trim(tx: &Transaction<'_>, id: ConversationId) -> Result<(), DbError> {
     let old = "DELETE FROM entries WHERE conversation = ?1 AND report = 1 AND id NOT IN
                    (SELECT id FROM entries WHERE conversation = ?1 AND report = 1 ORDER BY id DESC LIMIT ?2)";
@@ -118,13 +117,13 @@ fn trim(tx: &Transaction<'_>, id: ConversationId) -> Result<(), DbError> {
     Ok(())
 }
 
-/// The conversation with a report that nobody has looked at.
+/// The conversation with a report that the user has not seen, if there is one.
 pub fn banner(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError> {
     let sql = "SELECT id FROM conversations WHERE unseen = 1 ORDER BY id LIMIT 1";
     Ok(tx.query_row(sql, [], |row| row.get(0)).optional()?.map(ConversationId))
 }
 
-/// The person has seen them.
+/// Marks all reports as seen.
 pub fn lower(tx: &Transaction<'_>) -> Result<(), DbError> {
     tx.execute(
         "UPDATE conversations SET unseen = 0, unnotified = 0 WHERE unseen = 1 OR unnotified <> 0",
@@ -133,7 +132,7 @@ pub fn lower(tx: &Transaction<'_>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// The newest report that the person was to be notified of and was not. It counts as notified from now on.
+/// Returns the newest report that still needs a notification, and marks all as notified.
 pub fn take_unnotified(tx: &Transaction<'_>) -> Result<Option<String>, DbError> {
     let sql = "SELECT message FROM entries WHERE id = (SELECT max(unnotified) FROM conversations)";
     let message: Option<String> = tx.query_row(sql, [], |row| row.get(0)).optional()?;
@@ -149,7 +148,7 @@ mod tests {
     use super::*;
     use crate::db::Db;
 
-    /// What is only noted comes with what the person is to hear of, and does not speak for it.
+    /// A report that raises no alert does not replace the one that did as the text of the notification.
     #[test]
     fn the_notification_tells_of_the_report_that_raised_it() {
         let db = Db::in_memory(crate::MIGRATIONS).unwrap();
@@ -162,7 +161,7 @@ mod tests {
         assert_eq!(told.unwrap(), (Some("Alice asks.".to_owned()), None));
     }
 
-    /// Homes of older versions: which entry is a report is found by its place, and the banner moves along.
+    /// In homes of older versions, the migration finds the reports by their position and carries the banner over.
     #[test]
     fn what_an_older_version_reported_is_known_as_a_report() {
         let new = |migration: &&Migration| ["reports/1", "heartbeat/banner"].contains(&migration.name);

@@ -1,4 +1,4 @@
-//! Who Kai is, in the person's hand: a proposal becomes part of it only when they accept it.
+//! Manages the soul text, which says who Kai is. A proposal is added to it only if the user accepts it.
 
 use rusqlite::Transaction;
 
@@ -8,10 +8,10 @@ use crate::memory::MemoryKey;
 use crate::memory::promotion::{self, Proposal, Verdict};
 use crate::settings::{self, SOUL_TEXT};
 
-/// Who Kai is unless the person says it otherwise.
+/// The built-in soul text, used unless the user wrote their own.
 pub const OWN: &str = SOUL;
 
-/// Why a proposal was not taken in.
+/// Why a proposal could not be accepted or declined.
 #[derive(Debug, thiserror::Error)]
 pub enum SoulError {
     #[error("There is no proposal under the key \"{}\". See: kai memory proposals", .0.as_str())]
@@ -22,7 +22,7 @@ pub enum SoulError {
     Store(#[from] DbError),
 }
 
-/// The person accepts: the sentence is added to the soul, and the proposal is gone, in one transaction.
+/// Accepts a proposal: adds its text to the soul and removes the proposal, in one transaction.
 pub fn accept(tx: &Transaction<'_>, key: &MemoryKey) -> Result<Proposal, SoulError> {
     let proposal =
         promotion::settle(tx, key, Verdict::Accepted)?.ok_or_else(|| SoulError::Unknown(key.clone()))?;
@@ -34,7 +34,7 @@ pub fn accept(tx: &Transaction<'_>, key: &MemoryKey) -> Result<Proposal, SoulErr
     Ok(proposal)
 }
 
-/// The person declines: it is not proposed again until it has proved useful again.
+/// Declines a proposal: it is not proposed again until its memory has proved useful again.
 pub fn decline(tx: &Transaction<'_>, key: &MemoryKey) -> Result<Proposal, SoulError> {
     promotion::settle(tx, key, Verdict::Declined)?.ok_or_else(|| SoulError::Unknown(key.clone()))
 }

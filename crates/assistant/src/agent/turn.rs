@@ -1,7 +1,7 @@
-//! One turn as decisions only: ask, run, ask, done. Nothing here waits, stores or knows the time.
+//! The decisions of one turn: ask, run tools, ask again, done. Nothing here awaits, stores or reads the clock.
 //!
-//! The driver tells the turn what happened and does what it says. Every guard of the loop is here: the number
-//! of rounds, the same round again, a cycle of rounds.
+//! The driver reports what happened and carries out the next step. Every guard of the loop is here: the limit on
+//! rounds, and the checks for a repeated round or a cycle of rounds.
 
 use kai_llm::{Message, Reply, ToolCall};
 use serde::{Deserialize, Serialize};
@@ -15,11 +15,11 @@ pub enum Step {
     Done { text: String, end: End },
 }
 
-/// May the model call tools in this request?
+/// Whether the model may call tools in this request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offer {
     Tools,
-    /// The last request of a turn that has to end: all results are visible, no tool is.
+    /// The last request of a turn that has to end: the model sees all results but no tools.
     Nothing,
 }
 
@@ -32,18 +32,18 @@ pub enum End {
     Repeating,
 }
 
-/// Rounds with tools that one turn may take.
+/// How many rounds of tool calls one turn may have.
 pub const ROUNDS: usize = 15;
-/// A round, or a cycle of up to [`LONGEST_CYCLE`] rounds, that comes this often is stopped.
+/// How often a round, or a cycle of up to [`LONGEST_CYCLE`] rounds, may occur in a row before the turn is ended.
 const REPEATS: usize = 3;
 const LONGEST_CYCLE: usize = 3;
 const NOT_RUN: &str = "Not run: the same calls were made again and again. Answer with what you have.";
 
-/// A turn under way: the conversation so far, and what was asked of tools since the user spoke.
+/// A running turn: the conversation so far, and the rounds of calls since the user's message.
 #[derive(Debug)]
 pub struct Turn {
     messages: Vec<Message>,
-    /// Where the user's newest message stands.
+    /// Index of the user's newest message.
     start: usize,
     limit: usize,
     rounds: Vec<Round>,
@@ -51,11 +51,12 @@ pub struct Turn {
     ending: Option<End>,
 }
 
-/// What a round asked for; two rounds are equal if this is.
+/// The calls of a round, by name and arguments; used to compare rounds.
 type Round = Vec<(String, String)>;
 
 impl Turn {
-    /// `history` ends with what the user just said.
+    /// Starts a turn. `history` contains the conversation up to and including the user's newest message; an answer that
+    /// broke off may follow it.
     pub fn start(history: Vec<Message>, limit: usize) -> (Self, Step) {
         let start = history.iter().rposition(|m| matches!(m, Message::User { .. })).unwrap_or(0);
         let turn = Self { messages: history, start, limit, rounds: vec![], calls: vec![], ending: None };
@@ -74,7 +75,7 @@ impl Turn {
 
     pub fn on_reply(&mut self, reply: Reply) -> Step {
         let Reply { text, calls, signature, .. } = reply;
-        // Asked without tools, a model may call some all the same; its text is the answer then.
+        // A model may call tools even if none were offered; then its text is the answer.
         let calls = if self.ending.is_some() { vec![] } else { calls };
         self.messages.push(Message::Assistant { text: text.clone(), calls: calls.clone(), signature });
         if calls.is_empty() {
@@ -90,7 +91,7 @@ impl Turn {
         Step::RunTools(self.calls.clone())
     }
 
-    /// `results` are those of the calls of [`Step::RunTools`], in their order.
+    /// Takes the results of the calls of [`Step::RunTools`], in the same order.
     pub fn on_results(&mut self, results: Vec<String>) -> Step {
         let mut results = results.into_iter();
         self.keep_results(|_| results.next().unwrap_or_default());
@@ -113,7 +114,7 @@ impl Turn {
     }
 }
 
-/// Name and arguments, so that the order of keys and blanks does not matter.
+/// Name and normalised arguments of a call, so that key order and whitespace do not matter.
 fn signature_of(call: &ToolCall) -> (String, String) {
     let canonical = serde_json::from_str::<Value>(&call.arguments).map(|arguments| arguments.to_string());
     (call.name.clone(), canonical.unwrap_or_else(|_| call.arguments.trim().to_owned()))

@@ -1,12 +1,12 @@
-//! One-time codes that a conversation was shown once, and that leave it no more. Pure.
+//! Hides one-time codes that a conversation was shown earlier. Pure.
 //!
-//! What counts as shown: what a tool that reads messages brought with its code, whenever that was; and, in a
-//! conversation in which the person let the model see codes, all codes that a tool or the model spoke of. Those
-//! characters go from everything that is sent or exported later, however they are spelled there.
+//! A code counts as shown if a tool that reads messages returned it, whenever that was; and, in a conversation in which
+//! the user let the model see codes, also if any tool or the model mentioned it. These codes are removed from
+//! everything that is sent or exported later, however they are written there.
 //!
-//! The person's own words lose them too, since somebody who hides a code again wants it gone wherever it was written.
-//! Only what they say in this very moment stays as it is: they type it on purpose, and the question would make no sense
-//! with a hole in it.
+//! They are removed from the user's own messages too, since a user who hides a code again wants it gone everywhere.
+//! Only the message that the user is sending right now stays unchanged: they typed the code on purpose, and the
+//! question would make no sense without it.
 
 use kai_codes::KnownCodes;
 use kai_llm::Message;
@@ -15,14 +15,14 @@ use serde_json::Value;
 use super::older;
 use crate::tool::Meaning;
 
-/// May the model see one-time codes in this conversation?
+/// Whether the model may see one-time codes in a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Codes {
     #[default]
     Hidden,
-    /// The person wants it.
+    /// The user allowed it.
     Shown,
-    /// They wanted it once: what was said then may hold some.
+    /// The user allowed it and revoked it; messages from that time may contain codes.
     HiddenAgain,
 }
 
@@ -36,7 +36,7 @@ impl Codes {
     }
 }
 
-/// The codes that were shown by these messages, in a conversation that is so or was so. Each comes with what it means, if
+/// The codes that these messages showed, in a conversation with that setting. Each message comes with its meaning, if
 /// that is known.
 pub(crate) fn shown_by<'a>(
     messages: impl IntoIterator<Item = (&'a Message, Option<&'a Meaning>)>,
@@ -46,7 +46,8 @@ pub(crate) fn shown_by<'a>(
     for (message, meaning) in messages {
         match message {
             Message::Tool { result, .. } if codes != Codes::Hidden => shown.learn_json(result),
-            // Nobody clicked: numbers beside a text that speaks of a code are just numbers.
+            // The user did not allow codes, so only codes within one string count; numbers in other fields are just
+            // numbers.
             Message::Tool { tool, result, .. } if holds_messages(tool, meaning) => {
                 shown.learn_strings(result);
             }
@@ -62,24 +63,24 @@ pub(crate) fn shown_by<'a>(
     shown
 }
 
-/// Whether a result holds messages. Codes are hidden in those before anybody else sees them, so a code that is there was
-/// shown.
+/// Whether a result contains messages. Codes in messages are normally hidden before anyone sees them, so a code that is
+/// there was shown.
 fn holds_messages(tool: &str, meaning: Option<&Meaning>) -> bool {
     meaning.map_or_else(|| older::holds_messages(tool), |meaning| !meaning.mentions.is_empty())
 }
 
-/// What is kept from a model, or from a file, in a conversation of that kind: nothing, what was shown, or any code.
+/// What decides which codes are hidden in a conversation, from its model or from an export file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) codes: Codes,
-    /// Is the setting on that hides codes?
+    /// Whether the setting that hides codes is enabled.
     pub(crate) hiding: bool,
-    /// Its messages are the reports of runs that nobody watched: what those saw is in no result that was kept.
+    /// The conversation holds the reports of unattended runs. The results that those runs saw are not stored.
     pub(crate) reports: bool,
 }
 
 impl Kept {
-    /// `None` where the model may see codes.
+    /// How to hide codes from the model; `None` if it may see them.
     pub(crate) fn for_model(self) -> Option<Codes> {
         match self.codes {
             Codes::Shown => None,
@@ -89,13 +90,14 @@ impl Kept {
         }
     }
 
-    /// A file leaves the house, so codes that the model may see stay behind too.
+    /// How to hide codes in an export file. A file leaves this machine, so codes that the model may see are removed
+    /// from it too.
     pub(crate) fn for_file(self) -> Option<Codes> {
         if self.codes == Codes::Shown { Some(Codes::HiddenAgain) } else { self.for_model() }
     }
 }
 
-/// Hides codes in one conversation.
+/// Removes codes from the messages of one conversation.
 #[derive(Debug, Default)]
 pub(crate) struct Veil {
     codes: Codes,
@@ -103,7 +105,7 @@ pub(crate) struct Veil {
 }
 
 impl Veil {
-    /// Over these messages, in which `shown` and whatever they themselves show is to be seen no more.
+    /// Creates a veil that hides the codes in `shown` and those that `messages` themselves show.
     pub(crate) fn new<'a>(
         codes: Codes,
         mut shown: KnownCodes,
@@ -121,7 +123,7 @@ impl Veil {
         without_codes(message, self.codes, &self.shown)
     }
 
-    /// `said_now` is the place of what the person is just saying.
+    /// Hides codes in all messages, except in the one at `said_now`, which the user is just sending.
     pub(super) fn over_all(&self, messages: &[Message], said_now: Option<usize>) -> Vec<Message> {
         let veiled = |(at, message): (usize, &Message)| {
             let is_now = said_now == Some(at) && matches!(message, Message::User { .. });
@@ -131,8 +133,8 @@ impl Veil {
     }
 }
 
-/// A message without the codes that were shown, nor, where they were shown once, any other that a tool or the model
-/// spoke of.
+/// Removes the shown codes from a message; and, if codes were allowed at some time, also anything else that looks like
+/// a code in a tool's or the model's text.
 fn without_codes(message: Message, codes: Codes, shown: &KnownCodes) -> Message {
     let message = if codes == Codes::Hidden { message } else { without_any_code(message) };
     match message {
@@ -149,7 +151,8 @@ fn without_codes(message: Message, codes: Codes, shown: &KnownCodes) -> Message 
     }
 }
 
-/// What was said, without the codes in what tools brought and in what the model made of it, each by itself.
+/// Removes everything that looks like a code from a tool's result or the model's text. Each message is judged by
+/// itself.
 fn without_any_code(message: Message) -> Message {
     match message {
         Message::User { .. } => message,
@@ -163,7 +166,8 @@ fn without_any_code(message: Message) -> Message {
     }
 }
 
-/// Each text alone, where no escape stands before a code; then all together, since one field may say what another is.
+/// Redacts JSON: first each string by itself, so that no escape sequence adjoins a code; then the whole text, because
+/// one field may say what another one is.
 fn of_json(text: &str) -> String {
     let Ok(mut value) = serde_json::from_str::<Value>(text) else { return kai_codes::redact(text) };
     hide(&mut value);
@@ -218,7 +222,7 @@ mod tests {
         assert_eq!(without_codes(mine.clone(), Codes::HiddenAgain, &KnownCodes::default()), mine);
     }
 
-    /// Where nothing tells that it is a code, what was shown elsewhere tells it.
+    /// A code is hidden even where nothing around it marks it as one, because another message showed it.
     #[test]
     fn what_was_shown_in_one_message_goes_from_all() {
         let said = [
@@ -238,7 +242,7 @@ mod tests {
         }
     }
 
-    /// Without a click there is nothing to remember, but for what a message's own tool brought with the setting off.
+    /// Unless the user allowed codes, only codes in the results of tools that read messages count as shown.
     #[test]
     fn only_what_was_shown_counts() {
         let web = tool("fetch_url", r#"{"text":"The door code is 7052."}"#);

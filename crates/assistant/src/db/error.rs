@@ -1,4 +1,4 @@
-//! What can go wrong with the store, in words that say what to do.
+//! The store's errors, with messages that say what to do.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use rusqlite::ErrorCode;
 
 use crate::home::KeyError;
 
-/// A read or write that failed on an open store.
+/// A failed read or write on an open store.
 #[derive(Debug, thiserror::Error)]
 pub enum DbError {
     #[error("The disk is full, so nothing was changed. Free some space and try again.")]
@@ -39,7 +39,7 @@ impl From<rusqlite::Error> for DbError {
     }
 }
 
-/// Why a store could not be opened. In each case the file is left exactly as it was.
+/// Why a store could not be opened. In every case the file is left unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error(

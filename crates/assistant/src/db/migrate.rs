@@ -1,5 +1,6 @@
-//! Schema changes by name rather than by number: editions have different tables, so "version 7" would mean
-//! two things. What is applied is a set; what is unknown in it was written by someone newer.
+//! Schema migrations, identified by name rather than number: editions have different tables, so "version 7" would be
+//! ambiguous. The store records the set of applied names; an unknown name in it means that a newer version or another
+//! edition wrote the store.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::{DbError, OpenError};
 
-/// One named step of the schema. Never changed once released.
+/// One named schema change. It must never be edited once released.
 #[derive(Debug, Clone, Copy)]
 pub struct Migration {
     pub name: &'static str,
@@ -16,7 +17,7 @@ pub struct Migration {
 
 const APPLIED: &str = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID";
 
-/// What is still to do, or the names nobody here knows.
+/// The migrations still to apply, or the applied names that this version does not know.
 fn plan<'m>(applied: &BTreeSet<String>, known: &'m [Migration]) -> Result<Vec<&'m Migration>, String> {
     let unknown: Vec<&str> =
         applied.iter().map(String::as_str).filter(|name| known.iter().all(|m| m.name != *name)).collect();
@@ -34,7 +35,7 @@ fn applied(conn: &Connection) -> rusqlite::Result<BTreeSet<String>> {
     conn.prepare("SELECT name FROM migrations")?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Are there steps to do? Refuses a newer schema.
+/// Whether there are migrations to apply. Returns an error for a newer schema.
 pub(super) fn pending(conn: &Connection, known: &[Migration]) -> Result<bool, OpenError> {
     Ok(!steps(conn, known)?.is_empty())
 }
@@ -45,8 +46,8 @@ fn steps<'m>(conn: &Connection, known: &'m [Migration]) -> Result<Vec<&'m Migrat
     plan(&applied, known).map_err(|unknown| OpenError::Newer { path, unknown })
 }
 
-/// Applies what is missing in one transaction. `keep_copy` runs while the write lock is held and before the
-/// first change, so that the copy is what the store was.
+/// Applies the missing migrations in one transaction. `keep_copy` runs while the write lock is held and before the
+/// first change, so that it copies the store as it was.
 pub(super) fn apply(
     conn: &mut Connection,
     known: &[Migration],
@@ -123,7 +124,8 @@ mod tests {
         assert_eq!(copies, 1);
     }
 
-    /// What a store held before levels were told apart came from people, and its memories wait for the person.
+    /// In an older store, tainted content came from people, so it gets the highest level, and tainted memories wait for
+    /// the user's confirmation.
     #[test]
     fn what_older_stores_call_tainted_is_peoples() {
         let mut conn = Connection::open_in_memory().unwrap();

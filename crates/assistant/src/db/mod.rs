@@ -1,7 +1,7 @@
-//! The one encrypted database of a home.
+//! The encrypted database of a home.
 //!
-//! [`open()`] takes the care (key, damage, newer schema, migrations with a kept copy) and hands out a [`Db`].
-//! Everything that belongs together happens inside one [`Db::write`]; stores are functions over a
+//! [`open()`] does the careful part (key, damage, newer schema, migrations with a copy of the old store) and returns a
+//! [`Db`]. Changes that belong together are made in one [`Db::write`]. Stores are functions over a
 //! [`rusqlite::Transaction`], so that two features can share one.
 
 mod error;
@@ -20,12 +20,12 @@ pub use error::{DbError, OpenError};
 pub use migrate::Migration;
 pub use open::open;
 
-/// A handle on the open database; clones share one connection.
+/// A handle to the open database. Clones share one connection.
 #[derive(Clone)]
 pub struct Db {
     conn: Arc<Mutex<Connection>>,
     changes: Arc<watch::Sender<u64>>,
-    /// What `SQLite` last said about commits of other connections.
+    /// The last `data_version` that was read, which `SQLite` changes when another connection commits.
     others: Arc<AtomicI64>,
 }
 
@@ -34,14 +34,14 @@ impl Db {
         Self { conn: Arc::new(Mutex::new(conn)), changes: Arc::default(), others: Arc::default() }
     }
 
-    /// A database that lives in memory only, with the given tables.
+    /// A database in memory, with the tables of the given migrations.
     pub fn in_memory(migrations: &[Migration]) -> Result<Self, OpenError> {
         let mut conn = Connection::open_in_memory().map_err(|e| OpenError::Unexpected(DbError::from(e)))?;
         migrate::apply(&mut conn, migrations, || Ok(()))?;
         Ok(Self::new(conn))
     }
 
-    /// Runs `work` in one transaction: all of it is durable afterwards, or none of it happened.
+    /// Runs `work` in one write transaction. Afterwards all of its changes are durable, or none were made.
     pub async fn write<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
@@ -51,7 +51,7 @@ impl Db {
         self.transact(TransactionBehavior::Immediate, work).await
     }
 
-    /// Runs `work` on one consistent view of the data.
+    /// Runs `work` on one consistent snapshot of the data.
     pub async fn read<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
@@ -61,7 +61,7 @@ impl Db {
         self.transact(TransactionBehavior::Deferred, work).await
     }
 
-    /// [`Db::write`] for code that may block: never on an async thread.
+    /// [`Db::write`] for code that may block. Must not be called on an async thread.
     pub fn write_now<T, E>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, E>) -> Result<T, E>
     where
         E: From<DbError>,
@@ -69,7 +69,7 @@ impl Db {
         self.now(TransactionBehavior::Immediate, work)
     }
 
-    /// [`Db::read`] for code that may block: never on an async thread.
+    /// [`Db::read`] for code that may block. Must not be called on an async thread.
     pub fn read_now<T, E>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, E>) -> Result<T, E>
     where
         E: From<DbError>,
@@ -99,7 +99,7 @@ impl Db {
     where
         E: From<DbError>,
     {
-        // A panic in `work` rolls its transaction back, so the connection behind a poisoned lock is sound.
+        // A panic in `work` rolls its transaction back, so the connection behind a poisoned lock is still valid.
         let mut conn = lock(&self.conn);
         let before = conn.total_changes();
         let tx = conn.transaction_with_behavior(behavior).map_err(DbError::from)?;
@@ -109,19 +109,19 @@ impl Db {
             self.changes.send_modify(|count| *count += 1);
         }
         if matches!(behavior, TransactionBehavior::Immediate) {
-            // Counted by scripts/bench: each one waits for the disk.
+            // scripts/bench counts these events: each commit waits for the disk.
             tracing::trace!("commit");
         }
         Ok(value)
     }
 
-    /// Moves on whenever something was changed: through this handle and its clones at once, by other processes when
-    /// [`Db::notice_others`] finds it out.
+    /// A counter that increases whenever the data changes: at once for changes through this handle and its clones, and
+    /// for changes by other processes when [`Db::notice_others`] detects them.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// Asks whether another process has changed something. Cheap: `SQLite` keeps a number for it.
+    /// Checks whether another process has changed something. This is cheap, because `SQLite` keeps a counter for it.
     pub async fn notice_others(&self) -> Result<(), DbError> {
         let version =
             self.read(|tx| Ok::<i64, DbError>(tx.query_row("PRAGMA data_version", [], |row| row.get(0))?));
@@ -132,7 +132,7 @@ impl Db {
         Ok(())
     }
 
-    /// Reads every page: `None` if all is whole, else what is not.
+    /// Checks every page of the database. Returns `None` if it is intact, else a description of the damage.
     pub async fn damage(&self) -> Result<Option<String>, DbError> {
         self.read(|tx| {
             let forged = tx.query_row("PRAGMA cipher_integrity_check", [], |row| row.get(0)).optional()?;
@@ -142,7 +142,7 @@ impl Db {
         .await
     }
 
-    /// Folds the write-ahead log into the main file; called once on a clean stop.
+    /// Moves the write-ahead log into the main file; called once on a clean shutdown.
     pub async fn checkpoint(&self) -> Result<(), DbError> {
         let conn = Arc::clone(&self.conn);
         let folded = tokio::task::spawn_blocking(move || {
@@ -153,7 +153,7 @@ impl Db {
     }
 }
 
-/// A value as it is kept in a column.
+/// Serializes a value as JSON for a column.
 pub(crate) fn json(value: &impl Serialize) -> Result<String, DbError> {
     serde_json::to_string(value)
         .map_err(|e| DbError::Other(rusqlite::Error::ToSqlConversionFailure(Box::new(e))))

@@ -1,7 +1,7 @@
-//! Opening the store so that a file which cannot be opened stays exactly as it was.
+//! Opens the store. A file that cannot be opened is left unchanged.
 //!
-//! The order matters: look at the folder, connect, prove the key by reading, refuse a newer schema, and only
-//! then write anything.
+//! The order matters: check the folder, connect, prove the key by reading, reject a newer schema, and only then write
+//! anything.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -17,14 +17,14 @@ use zeroize::Zeroizing;
 use super::{Db, DbError, Migration, OpenError, migrate};
 use crate::home::{Home, StoreKey};
 
-/// Two processes of one home wait this long for each other.
+/// How long a process waits for another one that has the store locked.
 const BUSY: Duration = Duration::from_secs(5);
-/// Copies kept from before earlier upgrades.
+/// How many copies from before upgrades are kept.
 const COPIES: usize = 3;
-/// Below this, a failed write means a full disk.
+/// With fewer free bytes than this, a failed write means a full disk.
 const LITTLE_SPACE: u64 = 256 * 1024;
 
-/// Opens the home's store, creating it in a new home and upgrading an older one.
+/// Opens the home's store, creates it in a new home, and upgrades an older one.
 pub fn open(home: &Home, key: &StoreKey, migrations: &[Migration], now: Timestamp) -> Result<Db, OpenError> {
     let file = home.store();
     writable(&home.dir, &home.dir)?;
@@ -46,7 +46,8 @@ pub fn open(home: &Home, key: &StoreKey, migrations: &[Migration], now: Timestam
     Ok(Db::new(conn))
 }
 
-/// Is there a store? A link to a disk that is not mounted, or a folder, is neither a store nor room for one.
+/// Whether the store file exists. A folder, or a symlink to a disk that is not mounted, is an error: it is not a store,
+/// and none can be created in its place.
 fn exists(file: &Path) -> Result<bool, OpenError> {
     match (fs::symlink_metadata(file), fs::metadata(file)) {
         (Ok(_), Ok(there)) if there.is_file() => Ok(true),
@@ -60,7 +61,7 @@ fn writable(path: &Path, home: &Path) -> Result<(), OpenError> {
     access(path, Access::WRITE_OK | Access::READ_OK).map_err(|_| OpenError::ReadOnly(home.to_owned()))
 }
 
-/// Lays a new store beside its place and moves it there whole, so that a crash leaves no half one.
+/// Creates a new store in a temporary file and renames it, so that a crash leaves no half-written store.
 fn create(home: &Home, key: &StoreKey, migrations: &[Migration]) -> Result<(), OpenError> {
     let _setup = home.lock_setup().map_err(|cause| at(&home.dir, cause))?;
     let (file, fresh) = (home.store(), home.dir.join("kai.db.new"));
@@ -84,7 +85,8 @@ fn create(home: &Home, key: &StoreKey, migrations: &[Migration]) -> Result<(), O
     home.key_has_store().map_err(OpenError::Key)
 }
 
-/// A crash may have come between a new store and the word in the key file that there is one.
+/// Clears the mark of a new key if it is still set: a crash may have come after the store was created and before the
+/// key file was updated.
 fn note_that_there_is_one(home: &Home) -> Result<(), OpenError> {
     if home.read_key_file().map_err(OpenError::Key)?.is_none_or(|key| !key.awaits_store) {
         return Ok(());
@@ -93,10 +95,10 @@ fn note_that_there_is_one(home: &Home) -> Result<(), OpenError> {
     home.key_has_store().map_err(OpenError::Key)
 }
 
-/// Connects and proves the key without changing a byte.
+/// Connects and checks that the key is right, without changing a byte.
 fn connect(file: &Path, key: &StoreKey) -> Result<Connection, OpenError> {
     let conn = raw(file, key).map_err(|e| classify(file, e))?;
-    // After a crash there may be a write-ahead log; it must not be folded in before the key has proven right.
+    // After a crash there may be a write-ahead log. It must not be checkpointed before the key has proven right.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(|e| classify(file, e))?;
     conn.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(|e| classify(file, e))?;
     Ok(conn)
@@ -106,9 +108,9 @@ fn raw(file: &Path, key: &StoreKey) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(file, flags)?;
     conn.busy_timeout(BUSY)?;
-    // SQLCipher would write its own lines about a wrong key to stderr, before our sentence.
+    // SQLCipher would log a wrong key to stderr, before our own message.
     conn.execute_batch("PRAGMA cipher_log_level = NONE")?;
-    // A raw key skips SQLCipher's own key derivation, which exists for passphrases and costs 225 ms.
+    // A raw key skips SQLCipher's own key derivation, which exists for passphrases and takes 225 ms.
     conn.execute_batch(&Zeroizing::new(format!("PRAGMA key = \"x'{}'\"", *key.hex())))?;
     Ok(conn)
 }
@@ -132,7 +134,7 @@ fn upgrade(
 ) -> Result<(), OpenError> {
     let _setup = home.lock_setup().map_err(|cause| at(&home.dir, cause))?;
     let file = home.store();
-    // The copy is of the main file alone, so everything must be in it first.
+    // Only the main file is copied, so it must contain everything first.
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(|e| classify(&file, e))?;
     migrate::apply(conn, migrations, || keep_copy(home, now)).map_err(|e| full_disk(&home.dir, e))
 }
@@ -155,7 +157,7 @@ fn keep_copy(home: &Home, now: Timestamp) -> Result<(), OpenError> {
     forget_old_copies(&copies, &whole).map_err(|c| at(&copies, c))
 }
 
-/// The one just made stays whatever the clock said when the others were.
+/// Deletes the oldest copies. The one just made always stays, even if the clock was ahead when the others were made.
 fn forget_old_copies(copies: &Path, newest: &Path) -> std::io::Result<()> {
     let mut kept: Vec<PathBuf> =
         fs::read_dir(copies)?.map(|e| Ok(e?.path())).collect::<std::io::Result<_>>()?;
@@ -173,7 +175,7 @@ fn at(path: &Path, cause: std::io::Error) -> OpenError {
     }
 }
 
-/// `SQLite` names a full disk in several ways; what they share is that there is no space.
+/// Recognizes a full disk by its free space, because `SQLite` reports one with several different errors.
 fn full_disk(home: &Path, error: OpenError) -> OpenError {
     let suspicious = matches!(error, OpenError::Unexpected(_) | OpenError::Migration { .. });
     if suspicious && little_space(home) { OpenError::Full(home.to_owned()) } else { error }

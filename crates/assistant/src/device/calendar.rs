@@ -1,4 +1,4 @@
-//! `create_calendar_event`: an `.ics` file in Kai's folder for the person, opened with their calendar.
+//! `create_calendar_event`: writes an `.ics` file to the folder for the user's files, and opens it with their calendar.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -38,6 +38,7 @@ pub struct CreateCalendarEventInput {
     pub reminder_minutes: Option<i64>,
 }
 
+/// The result of `create_calendar_event`.
 #[derive(Debug, Serialize)]
 pub struct EventCreated {
     file: String,
@@ -49,7 +50,7 @@ pub struct EventCreated {
 
 pub struct CreateCalendarEvent {
     pub clock: Arc<dyn Clock>,
-    /// Without one the file is still written.
+    /// If there is none, the file is written but not opened.
     pub opener: Option<Arc<dyn Opener>>,
     pub files: PathBuf,
 }
@@ -57,7 +58,7 @@ pub struct CreateCalendarEvent {
 const TITLE_LIMIT: usize = 200;
 const LOCATION_LIMIT: usize = 500;
 const DESCRIPTION_LIMIT: usize = 4_000;
-/// Four weeks, as calendars have it.
+/// Four weeks in minutes, the limit in common calendars.
 const REMINDER_LIMIT: u32 = 40_320;
 
 impl Tool for CreateCalendarEvent {
@@ -87,7 +88,7 @@ impl Tool for CreateCalendarEvent {
 }
 
 impl CreateCalendarEvent {
-    /// The file is there; whether a calendar opens it is told, but it is no failure of the event.
+    /// Opens the file that was written. If that fails, the result says so, but the event still counts as created.
     async fn show(&self, event: &Event, path: PathBuf, zone: &TimeZone) -> EventCreated {
         let file = path.display().to_string();
         let (start, end) = local_times(event.when, zone);
@@ -108,7 +109,7 @@ impl CreateCalendarEvent {
     }
 }
 
-/// What was asked for, in bounds, or a sentence. Pure.
+/// Checks the input against the limits and builds the event, or returns an error message. Pure.
 fn check(
     input: CreateCalendarEventInput,
     uid: String,
@@ -136,12 +137,12 @@ fn check(
         when,
         description: lines("description", &input.description.unwrap_or_default(), DESCRIPTION_LIMIT)?,
         location: line("location", &input.location.unwrap_or_default(), LOCATION_LIMIT)?,
-        // Many models write 0 where they mean none.
+        // Many models write 0 when they mean no reminder.
         reminder_minutes: input.reminder_minutes.filter(|minutes| *minutes != 0).map(reminder).transpose()?,
     })
 }
 
-/// By day and chance; nothing of the title, which could be anything.
+/// The name of the file: the day and a random part. It contains nothing of the title, which could be any text.
 fn file_name(event: &Event) -> String {
     let day = match event.when {
         When::Timed { start, .. } => start.to_zoned(TimeZone::UTC).date(),

@@ -1,17 +1,17 @@
-//! Pure: one event as the text of an iCalendar file (RFC 5545).
+//! Renders an event as an iCalendar file (RFC 5545). Pure.
 //!
-//! Times are written in UTC, so that no description of a time zone has to go along.
+//! Times are written in UTC, so the file needs no time zone definitions.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::when::When;
 
-/// An event, checked.
+/// A calendar event, already checked.
 #[derive(Debug, Clone)]
 pub(super) struct Event {
     pub(super) uid: String,
-    /// When the file was made.
+    /// When the file was created.
     pub(super) stamp: Timestamp,
     pub(super) title: String,
     pub(super) when: When,
@@ -20,7 +20,7 @@ pub(super) struct Event {
     pub(super) reminder_minutes: Option<u32>,
 }
 
-/// Octets of a line before it has to go on in the next one.
+/// The longest line in octets; longer lines are folded.
 const WIDTH: usize = 75;
 
 pub(super) fn render(event: &Event) -> String {
@@ -64,13 +64,13 @@ fn utc(at: Timestamp) -> String {
     at.to_zoned(TimeZone::UTC).strftime("%Y%m%dT%H%M%SZ").to_string()
 }
 
-/// Text that can end neither its value nor its line.
+/// Escapes a text so that it cannot end its property or its line.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.replace("\r\n", "\n").chars() {
         match c {
             '\\' | ';' | ',' => safe.extend(['\\', c]),
-            // Some readers take these for ends of lines, too.
+            // Some calendars treat these as line breaks too.
             '\n' | '\r' | '\u{0b}' | '\u{0c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => safe.push_str("\\n"),
             '\t' => safe.push('\t'),
             c if c.is_control() => {}
@@ -80,7 +80,8 @@ fn escaped(text: &str) -> String {
     safe
 }
 
-/// The line in pieces of at most [`WIDTH`] octets, each but the first after a blank, cut between characters.
+/// Folds a line into pieces of at most [`WIDTH`] octets, cut between characters; each piece after the first starts with
+/// a space.
 fn folded(line: &str) -> String {
     let (mut out, mut used) = (String::with_capacity(line.len() + 8), 0);
     for c in line.chars() {

@@ -1,8 +1,8 @@
-//! Tools about the machine Kai runs on, and the ports through which they reach it.
+//! Tools that act on the machine Kai runs on, and the ports through which they reach it.
 //!
-//! A tool checks what it was asked (`when` and `ics` are pure) and then hands one plain value to a port: an
-//! [`Opener`], a [`Notifier`] or a [`shell::Sandbox`]. Which ones there are is decided once, when Kai is put together; a tool that has
-//! none says what it lacks and is not offered. Alarms wait in the store and are rung by the daemon
+//! A tool checks its input (`when` and `ics` are pure) and then passes one plain value to a port: an [`Opener`], a
+//! [`Notifier`] or a [`shell::Sandbox`]. Which ports exist is decided once, at startup; a tool whose port is missing
+//! says what it lacks and is not offered to the model. Alarms are stored in the database, and the daemon rings them
 //! ([`alarm::Ringer`]).
 
 pub mod alarm;
@@ -28,10 +28,10 @@ pub use time::LocalTime;
 pub(crate) const MIGRATION: Migration =
     Migration { name: "alarms/1", sql: include_str!("../../migrations/alarms.sql") };
 
-/// What a port answers with.
+/// The future that a port's method returns.
 pub type Doing<'a> = Pin<Box<dyn Future<Output = Result<(), PortError>> + Send + 'a>>;
 
-/// Why the machine did not do it, as the rest of a sentence: "the desktop did not answer".
+/// Why an action on the machine failed, as the second half of a sentence: "the desktop did not answer".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PortError(pub String);
@@ -39,7 +39,8 @@ pub struct PortError(pub String);
 const NO_NOTIFIER: &str = "Kai cannot show notifications on this machine. On a desktop, start Kai inside the session, so \
                            that it finds its D-Bus; in Termux, install Termux:API.";
 
-/// One line of plain text within bounds, or a sentence.
+/// Cleans up a text of one line: control characters become spaces. Returns an error message if it is longer than
+/// `longest` characters.
 fn line(what: &str, typed: &str, longest: usize) -> Result<String, String> {
     let text = typed.split(|c: char| c.is_control()).collect::<Vec<_>>().join(" ");
     let text = text.trim();
@@ -49,7 +50,8 @@ fn line(what: &str, typed: &str, longest: usize) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Plain text whose lines are kept, within bounds, or a sentence.
+/// Cleans up a text of several lines: line breaks and tabs stay, other control characters are removed. Returns an error
+/// message if it is longer than `longest` characters.
 fn lines(what: &str, typed: &str, longest: usize) -> Result<String, String> {
     let text = typed.replace("\r\n", "\n");
     let text: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();

@@ -1,4 +1,4 @@
-//! `send_notification`: shows the person a few words on their own device.
+//! `send_notification`: shows the user a short message on their device.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,30 +9,31 @@ use serde::{Deserialize, Serialize};
 use super::{Doing, NO_NOTIFIER, line, lines};
 use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
-/// Whatever shows notifications on this machine.
+/// The port that shows notifications on this machine.
 pub trait Notifier: Send + Sync {
     fn notify<'a>(&'a self, notification: &'a Notification) -> Doing<'a>;
 
-    /// Waits for the next tap on a notification that leads somewhere. A platform that cannot tell us waits for ever.
+    /// Waits for the next tap on a notification that has a [`Notification::leads_to`]. On a platform that does not
+    /// report taps, the future never completes.
     fn tapped(&self) -> Pin<Box<dyn Future<Output = Tap> + Send + '_>> {
         Box::pin(std::future::pending())
     }
 }
 
-/// A few words for the person: plain text, never markup and never a command.
+/// A short message for the user: plain text, never markup or a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
     pub title: String,
     pub message: String,
     pub urgency: Urgency,
-    /// The same key again replaces what is shown, where the platform can do that.
+    /// A new notification with the same key replaces the old one, where the platform supports that.
     pub key: Option<String>,
-    /// What a tap on it opens, where the platform can do that.
+    /// What a tap opens, where the platform supports that.
     pub leads_to: Option<Place>,
 }
 
-/// A place on Kai's page that can be opened from outside. Where exactly it is, is decided when it is opened: what a
-/// notification speaks of may be gone by the time somebody taps it.
+/// A part of Kai's page that a notification can open. The exact location is decided when it is opened, because what the
+/// notification is about may be gone by then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
@@ -40,13 +41,13 @@ pub enum Place {
     Chat,
     /// The heartbeat's conversation.
     Heartbeat,
-    /// The first draft that waits.
+    /// The first pending draft.
     #[cfg(feature = "sms")]
     Drafts,
 }
 
 impl Place {
-    /// The word for it on the command line.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Chat => "chat",
@@ -57,18 +58,18 @@ impl Place {
     }
 }
 
-/// A person tapped a notification that leads somewhere.
+/// A tap by the user on a notification that leads to a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tap {
     pub place: Place,
-    /// The desktop's permission for a window to come to the front.
+    /// The desktop's activation token, which lets a window come to the front.
     pub activation: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urgency {
     Normal,
-    /// Stays until somebody saw it.
+    /// Stays on screen until the user dismisses it.
     Alarm,
 }
 
@@ -81,6 +82,7 @@ pub struct SendNotificationInput {
     pub message: String,
 }
 
+/// The result of `send_notification`.
 #[derive(Debug, Serialize)]
 pub struct Shown {
     message: String,

@@ -1,4 +1,4 @@
-//! `open_url`: opens a web page, or a file in a folder that the person allowed, with the machine's own program.
+//! `open_url`: opens a web page, or a file in a folder that the user allowed, with the machine's default program.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,19 +14,20 @@ use crate::db::Db;
 use crate::settings::{self, OPEN_URL_FOLDERS, Values};
 use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
-/// Whatever opens things on this machine.
+/// The port that opens pages and files on this machine.
 pub trait Opener: Send + Sync {
     fn open<'a>(&'a self, target: &'a Target) -> Doing<'a>;
 
-    /// Opens it for a person who just tapped something of ours. `activation` lets the window come to the front, where
-    /// the platform knows such a thing.
+    /// Opens a target because the user just tapped something that Kai showed, such as a notification. `activation` is
+    /// the desktop's token that lets the window come to the front, on platforms that have one.
     fn open_for_tap<'a>(&'a self, target: &'a Target, activation: Option<&'a str>) -> Doing<'a> {
         let _ = activation;
         self.open(target)
     }
 }
 
-/// What may be opened. Neither can be mistaken for an option: one begins with `http`, the other with `/`.
+/// What can be opened. Neither variant can be mistaken for a command-line option: one starts with `http`, the other
+/// with `/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// An `http` or `https` address.
@@ -42,6 +43,7 @@ pub struct OpenUrlInput {
     pub url: String,
 }
 
+/// The result of `open_url`.
 #[derive(Debug, Serialize)]
 pub struct Opened {
     opened: String,
@@ -52,15 +54,16 @@ pub struct Opened {
 pub struct OpenUrl {
     pub opener: Option<Arc<dyn Opener>>,
     pub db: Db,
-    /// The folder that is allowed unless the person named others.
+    /// The folder that is allowed if the user set no others.
     pub files: PathBuf,
 }
 
 const LACKS: &str = "This machine has no program that opens addresses. On a desktop, install xdg-utils; in Termux, \
                      termux-tools.";
-/// The page makes the card of the call itself; see `web/talk` in the binary.
+/// The note for the model if the user's browser may be on another machine, so that nothing is opened here. The web page
+/// shows the card for the call; see `web/talk` in the binary.
 const CARD: &str = "The user has a card with this address in the chat and opens it with one click.";
-/// Longer ones are cut by browsers anyway.
+/// The longest address, in bytes. Browsers cut longer ones anyway.
 const LONGEST: usize = 8_000;
 
 impl Tool for OpenUrl {
@@ -100,7 +103,7 @@ fn allowed(values: &Values, files: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// What was typed, if it is of a kind that may be opened at all. Pure.
+/// Parses an address, and rejects schemes that are never opened. Pure.
 fn understand(typed: &str) -> Result<Target, String> {
     let typed = typed.trim();
     if typed.len() > LONGEST {
@@ -118,8 +121,8 @@ fn understand(typed: &str) -> Result<Target, String> {
     }
 }
 
-/// The real path of a file that lies in one of the folders. A link that leads out of them lies outside, and what
-/// is not there is answered like what is outside, so that nobody can find out which files exist.
+/// The canonical path of a file in one of the allowed folders. A symlink that leads out of them counts as outside. A
+/// missing file gets the same error as one outside, so that the tool cannot be used to find out which files exist.
 fn inside(path: &Path, folders: &[PathBuf]) -> Result<PathBuf, String> {
     let within = |real: &PathBuf| {
         folders
@@ -137,7 +140,7 @@ fn inside(path: &Path, folders: &[PathBuf]) -> Result<PathBuf, String> {
     let program = |file: &fs::Metadata| file.permissions().mode() & 0o111 != 0;
     match fs::metadata(&real) {
         Ok(file) if !file.is_file() => Err("That is no file.".to_owned()),
-        // To open one of these could mean to run it.
+        // Opening one of these could run it.
         Ok(file) if program(&file) || real.extension().is_some_and(|end| end == "desktop") => {
             Err("That file is a program, and programs are not opened.".to_owned())
         }

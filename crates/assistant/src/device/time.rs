@@ -1,4 +1,4 @@
-//! `get_local_time`: what time it is where the person is.
+//! `get_local_time`: returns the current time in the user's time zone.
 
 use std::sync::Arc;
 

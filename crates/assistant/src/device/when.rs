@@ -1,4 +1,4 @@
-//! Pure: from the times a model writes to when an event is.
+//! Parses the times that a model writes for a calendar event. Pure.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -6,21 +6,22 @@ use jiff::{SignedDuration, Timestamp, ToSpan};
 
 use crate::moment::{moment, pieces, too_far};
 
-/// When an event is.
+/// When an event takes place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum When {
     Timed {
         start: Timestamp,
         end: Timestamp,
     },
-    /// `end` is the first day that is no longer part of it.
+    /// Whole days. `end` is the day after the last day.
     Days {
         start: Date,
         end: Date,
     },
 }
 
-/// A time with an offset is that moment; one without is meant in `zone`. Without an end it lasts an hour.
+/// Reads the start and end of an event with times of day. A time without an offset is in `zone`. Without an end, the
+/// event lasts an hour.
 pub(super) fn timed(start: &str, end: Option<&str>, zone: &TimeZone) -> Result<When, String> {
     let start = moment("start_time", start, zone)?;
     let end = match end {
@@ -33,7 +34,7 @@ pub(super) fn timed(start: &str, end: Option<&str>, zone: &TimeZone) -> Result<W
     Ok(When::Timed { start, end })
 }
 
-/// Whole days, by the dates as they are written. Without an end it is one day.
+/// Reads an all-day event by the dates as written. Without an end, it lasts one day.
 pub(super) fn days(start: &str, end: Option<&str>) -> Result<When, String> {
     let start = pieces("start_time", start)?.date();
     let end = match end {
@@ -74,14 +75,14 @@ mod tests {
                 None,
                 Ok(("2026-07-01T19:00:00Z", "2026-07-01T20:00:00Z")),
             ),
-            // The clock jumps from 2 to 3: half past two is half past three.
+            // The clock goes forward from 2 to 3, so 2:30 means 3:30.
             ("2026-03-29T02:30", None, Ok(("2026-03-29T01:30:00Z", "2026-03-29T02:30:00Z"))),
             (
                 "2026-03-29T01:30",
                 Some("2026-03-29T03:00"),
                 Ok(("2026-03-29T00:30:00Z", "2026-03-29T01:00:00Z")),
             ),
-            // The clock goes back from 3 to 2: half past two comes twice, and an hour is still an hour.
+            // The clock goes back from 3 to 2, so 2:30 comes twice; the event still lasts an hour.
             ("2026-10-25T02:30", None, Ok(("2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"))),
             ("2026-10-25T02:30+01:00", None, Ok(("2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"))),
             ("2026-03-09T15:00", Some("2026-03-09T15:00"), Err("after the start_time")),
@@ -132,7 +133,8 @@ mod tests {
         use super::*;
 
         proptest! {
-            /// What a model writes is refused in a sentence, or is a time that has an end and that calendars know.
+            /// Any text is either rejected with a short error message or becomes a valid time range in the supported
+            /// years.
             #[test]
             fn times_are_sound_or_refused(
                 start in written(),

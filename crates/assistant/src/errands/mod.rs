@@ -1,9 +1,10 @@
-//! Running the tasks that are due.
+//! Runs the tasks that are due.
 //!
-//! The tick begins a [`Round`]: one at a time across all processes, by a lease. What died since the last one is found
-//! and said → each task that is due is claimed, durably → a model is asked as in any run that nobody watches, with the
-//! task's [`prompt`] (pure) and the level it was made at → in one transaction the run is written down, the task goes
-//! on, and what was said goes into the heartbeat's conversation under the task's name.
+//! The tick begins a [`Round`]; a lease ensures that only one is under way across all processes. The round first finds
+//! runs that died and reports them. It then claims each task that is due, durably, and asks a model as in any
+//! unattended run, with the task's [`prompt`] (pure) and the level at which it was created. One transaction then
+//! records the run, schedules the task's next time, and adds the answer to the heartbeat's conversation under the
+//! task's name.
 
 pub mod prompt;
 
@@ -22,29 +23,29 @@ use crate::lease::{self, Lease};
 use crate::settings::{self, SCHEDULING_ENABLED};
 use crate::tasks::store::{self, Claim, Ending};
 
-/// Where and when tasks are run.
+/// The store and the clock with which tasks are run.
 #[derive(Clone, Copy)]
 pub struct Errands<'a> {
     pub db: &'a Db,
     pub clock: &'a dyn Clock,
 }
 
-/// Nobody else runs tasks until this is over.
+/// A round of running due tasks; no other process runs tasks until it ends.
 pub struct Round<'a> {
     errands: Errands<'a>,
     lease: Lease,
-    /// Those whose last run died.
+    /// The runs that died before this round.
     pub lost: Vec<Claim>,
 }
 
 const NAME: &str = "tasks";
-/// A run that takes longer is stopped. A model may be slow; it must not hold up everything else for ever.
+/// The timeout of a run: a model may be slow, but it must not block the other tasks for ever.
 const LONGEST: Duration = Duration::from_mins(10);
-/// Renewed with every claim; longer than any run.
+/// The duration of the round's lease; renewed with every claim, and longer than any run.
 const LEASE: SignedDuration = SignedDuration::from_mins(15);
 
 impl<'a> Errands<'a> {
-    /// `None` if there is nothing to do, or somebody does it already.
+    /// Begins a round; `None` if there is nothing to do or another process is running one.
     pub async fn begin(&self) -> Result<Option<Round<'a>>, DbError> {
         let (now, zone) = (self.clock.now(), self.clock.zone());
         let here = zone.clone();
@@ -72,7 +73,7 @@ fn enabled(tx: &Transaction<'_>) -> Result<bool, DbError> {
 }
 
 impl Round<'_> {
-    /// Claims the next run. `None` when all is done, scheduling was switched off, or the round is not ours any more.
+    /// Claims the next run; `None` if nothing is due, scheduling was disabled, or the round's lease was lost.
     pub async fn claim(&self) -> Result<Option<Claim>, DbError> {
         let (now, zone, lease) = (self.now(), self.errands.clock.zone(), self.lease.clone());
         let claimed = move |tx: &Transaction<'_>| {
@@ -84,8 +85,8 @@ impl Round<'_> {
         self.errands.db.write(claimed).await
     }
 
-    /// Does what was claimed. `driver` asks: it is told the kind of run and what the request holds. Where nobody can be
-    /// asked it is the reason. Returns why the run failed, if it did.
+    /// Runs a claimed task. `driver` asks the model, with the kind of run and the level set here; an `Err` says why no
+    /// model can be asked. Returns why the run failed, if it did.
     pub async fn run(
         &self,
         claim: Claim,
@@ -119,8 +120,8 @@ impl Round<'_> {
         }
     }
 
-    /// One transaction: the run, the task's next time, and what it had to say. Of a task that was cancelled meanwhile
-    /// nothing is kept.
+    /// Stores the outcome in one transaction: the run, the task's next time, and its report. Nothing is stored for a
+    /// task that was cancelled meanwhile.
     async fn settle(
         &self,
         claim: Claim,
@@ -146,6 +147,7 @@ impl Round<'_> {
         self.errands.db.write(settled).await
     }
 
+    /// Ends the round and releases its lease.
     pub async fn end(self) -> Result<(), DbError> {
         let lease = self.lease;
         self.errands.db.write(move |tx| lease::give_back(tx, &lease)).await

@@ -1,4 +1,4 @@
-//! Pure: what a model is told of a task, and what the person reads of it.
+//! Renders what a model is told about a task, and what the user reads about it. Pure.
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -7,7 +7,7 @@ use crate::tasks::{Task, Trigger};
 
 const OPENING: &str = include_str!("../../prompts/task.md");
 
-/// The one message of a task's run.
+/// The message that a model gets when a task runs.
 pub fn task(task: &Task, due: Timestamp, now: &Zoned) -> String {
     let zone = now.time_zone();
     format!(
@@ -21,12 +21,12 @@ pub fn task(task: &Task, due: Timestamp, now: &Zoned) -> String {
     )
 }
 
-/// What it had to say, under its name.
+/// A task's answer, with its name as the heading.
 pub fn report(task: &Task, said: &str) -> String {
     format!("**{}**\n\n{}", task.description, said.trim())
 }
 
-/// A run of it died. Whatever it did before that is done, and may be done again.
+/// The report that a run of the task was cut off. What it did before that is not undone, and may be repeated.
 pub fn cut_off(task: &Task, zone: &TimeZone) -> String {
     let next = task.next.as_ref().map(|next| local(next.at, zone));
     let onward = match (&task.trigger, next) {

@@ -1,4 +1,4 @@
-//! One run: gather, ask, settle.
+//! Runs one heartbeat: gathers what is new, asks a model, and stores the outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,49 +25,49 @@ use crate::settings::{
     HEARTBEAT_INTERVAL, HEARTBEAT_PROMPT, Setting, Values,
 };
 
-/// Why it runs.
+/// Why a heartbeat runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// The tick: only when it is due.
+    /// The tick triggered it; it runs only if it is due.
     Tick,
-    /// The person wants it now, whatever the hour; but not when nothing is new.
+    /// The user asked for it: it runs at any hour, but not if nothing is new.
     Asked,
-    /// The person wants a model asked in any case.
+    /// The user forced it: a model is asked even if nothing is new.
     Forced,
 }
 
-/// What came of it.
+/// What came of an attempt to run a heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Beaten {
     Ran(Outcome),
-    /// It was not the time for it.
+    /// It was not due, or over the daily budget.
     NotDue(Due),
     /// Another run, or a chat, is under way.
     Busy,
 }
 
-/// Where and when a beat happens; what it asks with comes with each run.
+/// The store and the clock of a heartbeat; the models come with each run.
 #[derive(Clone, Copy)]
 pub struct Beat<'a> {
     pub db: &'a Db,
     pub clock: &'a dyn Clock,
 }
 
-/// What the next run would ask with, and whether it would ask at all.
+/// The prompt of the next run, and whether there is anything new to ask about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Next {
     pub text: String,
     pub is_new: bool,
 }
 
-/// Everything that a run needs of the store, in one view.
+/// What a run read from the store when it began, in one transaction.
 struct Begun {
     lease: Lease,
     brief: Brief,
     wording: Wording,
 }
 
-/// What a prompt is made of besides the brief, so that it can be rendered again for less room.
+/// The inputs of the prompt besides the brief, kept so that it can be rendered again for a smaller window.
 struct Wording {
     opening: String,
     mark: String,
@@ -83,20 +83,20 @@ impl Wording {
 }
 
 const NAME: &str = "heartbeat";
-/// A run takes no longer than this, whatever its model does.
+/// The timeout of a run.
 const LONGEST: Duration = Duration::from_hours(1);
 const LEASE: SignedDuration = SignedDuration::from_mins(65);
-/// How often a prompt is rendered shorter because it was too long for every model.
+/// How often the prompt is shortened after every model refused it as too long.
 const SHORTER: usize = 3;
 
-/// Does one run right now?
+/// Whether a heartbeat is running right now.
 pub fn under_way(tx: &Transaction<'_>, now: Timestamp) -> Result<bool, DbError> {
     lease::held(tx, NAME, now)
 }
 
 impl Beat<'_> {
-    /// Runs if it may. `driver` asks: it is told the kind of run and what the request holds. Where nobody can be
-    /// asked it is the reason, which only a run that would ask comes to.
+    /// Runs a heartbeat if `why` permits it now. `driver` asks the model, with the kind of run and the level set here.
+    /// An `Err` says why no model can be asked; it matters only if there is something to ask about.
     pub async fn run(&self, why: Why, driver: Result<Driver<'_>, String>) -> Result<Beaten, DbError> {
         let (now, started) = (self.clock.now().to_zoned(self.clock.zone()), self.clock.now());
         let begun = match self.db.write(move |tx| begin(tx, why, &now)).await? {
@@ -120,7 +120,7 @@ impl Beat<'_> {
         self.settle(lease, Settled { spent: meter.spent(), ..settled }, started).await
     }
 
-    /// The exact prompt of the next run at this moment, for a model with this window; nothing changes.
+    /// The exact prompt that a run would send right now to a model with this window. Changes nothing.
     pub async fn dry_run(&self, window: usize) -> Result<Next, DbError> {
         let now = self.clock.now().to_zoned(self.clock.zone());
         self.db
@@ -133,7 +133,8 @@ impl Beat<'_> {
             .await
     }
 
-    /// One transaction: the report, the stamps, the log, and what is forgotten, or none of it.
+    /// Stores the outcome in one transaction: the report, the timestamps and the log, and removes what was shown from
+    /// the queues. Does nothing if the lease was lost.
     async fn settle(&self, lease: Lease, settled: Settled, started: Timestamp) -> Result<Beaten, DbError> {
         let now = self.clock.now();
         let ms = u64::try_from(now.duration_since(started).as_millis()).unwrap_or_default();
@@ -142,7 +143,7 @@ impl Beat<'_> {
                 return Ok(Beaten::Busy);
             }
             lease::give_back(tx, &lease)?;
-            // Here and not only in the daemon's tick: a heartbeat may run without one.
+            // Done here as well as in the daemon's tick, because a heartbeat can run without the daemon.
             #[cfg(feature = "notifications")]
             crate::notifications::store::sweep(tx, now)?;
             let Settled { outcome, usage, label, spent: Spent { tokens, estimated }, .. } = &settled;
@@ -160,8 +161,8 @@ impl Beat<'_> {
     }
 }
 
-/// Asks with what the models have room for. A prompt is what the person would say, and so no driver cuts it: where it
-/// is too long after all, a shorter one is rendered.
+/// Asks with a prompt that fits the model. The driver never cuts it, because it counts as the user's message; if it
+/// turns out too long, a shorter one is rendered.
 async fn ask(
     driver: &Driver<'_>,
     brief: &Brief,
@@ -197,7 +198,7 @@ async fn ask_once(
     driver.unattended(rendered.text.clone(), meter).await
 }
 
-/// What a run came to, with what it showed.
+/// The outcome of a run, with what it showed.
 struct Settled {
     outcome: Outcome,
     spent: Spent,
@@ -232,7 +233,8 @@ impl Settled {
         Self { outcome, spent, usage, label, standing, rendered: Some(rendered) }
     }
 
-    /// Exactly what was shown, and only of what is still on: who turns a feature off keeps what waits.
+    /// Removes exactly what was shown from the queues, and only for features that are still enabled: a user who
+    /// disables a feature keeps its queue.
     fn forget(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
         store::answered(tx, &self.standing)?;
         let Some(rendered) = &self.rendered else { return Ok(()) };
@@ -254,7 +256,7 @@ fn begin(tx: &Transaction<'_>, why: Why, now: &jiff::Zoned) -> Result<Result<Beg
     if let Some(not) = refused(why, &rules(&values), &standing, now) {
         return Ok(Err(Beaten::NotDue(not)));
     }
-    // A chat never waits for a heartbeat, and so a heartbeat waits for a chat.
+    // A chat must never wait for a heartbeat, so the heartbeat waits for running chats.
     if why == Why::Tick && lease::any_held(tx, "turn/", at)? {
         return Ok(Err(Beaten::Busy));
     }
@@ -268,7 +270,8 @@ fn begin(tx: &Transaction<'_>, why: Why, now: &jiff::Zoned) -> Result<Result<Beg
     Ok(Ok(Begun { lease, brief, wording }))
 }
 
-/// A person who asks is answered at any hour, but not for more tokens than they allowed a day.
+/// Why a run is refused, if it is. A run that the user asked for may start at any hour, but not beyond the daily token
+/// budget; a forced run always may.
 fn refused(why: Why, rules: &Rules, standing: &Standing, now: &jiff::Zoned) -> Option<Due> {
     match (why, due::due(rules, standing, now)) {
         (_, Due::Now) | (Why::Forced, _) => None,
@@ -291,7 +294,7 @@ pub fn rules(values: &Values) -> Rules {
     }
 }
 
-/// An edition without a feature has no switch for it either.
+/// Which queues to read. An edition without a feature has no setting for it either.
 fn sources(values: &Values) -> Sources {
     let on = |setting: Option<&Setting>| setting.is_some_and(|setting| values.on(setting));
     #[cfg(feature = "sms")]

@@ -1,4 +1,5 @@
-//! What a heartbeat is about: gathered in one view of the store, with the numbers by which exactly it is forgotten.
+//! Gathers what a heartbeat is about in one transaction, with the sequence numbers by which exactly that is removed
+//! later.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -20,63 +21,64 @@ use crate::tasks;
 use crate::tool::Eyes;
 use crate::untrusted::Untrusted;
 
-/// Characters of a task's name.
+/// How many characters of a task's name are shown.
 const NAME: usize = 100;
 
-/// Everything that goes into a prompt, and how to forget it.
+/// Everything that goes into a heartbeat's prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Brief {
-    /// Prompts that the person wants looked at every time.
+    /// Prompts of tasks that are part of every heartbeat.
     pub additions: Vec<String>,
-    /// What the last runs said, newest first.
+    /// The latest reports, newest first.
     pub previous: Vec<Previous>,
     pub tasks: Vec<TaskLine>,
     pub sms: Arrivals,
     pub notifications: Arrivals,
-    /// Memories that proved useful often enough to become part of who Kai is, a line each.
+    /// Memories that proved useful often enough to become part of the soul, one line each.
     pub candidates: Vec<String>,
-    /// Of the tasks and candidates at the last answered run.
+    /// Digest of the tasks and candidates at the last answered run; see [`Brief::standing`].
     pub answered: String,
-    /// The highest level at which a task in it was made.
+    /// The highest level at which one of the tasks was created.
     pub tasks_level: Level,
 }
 
-/// A task that waits.
+/// A scheduled task, as the prompt shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskLine {
     pub what: String,
-    /// Apart, because time going by does not make it a changed task.
+    /// Separate from `what`, because a new next time does not make it a changed task.
     pub next: Option<Timestamp>,
 }
 
-/// What waits in one queue.
+/// The waiting items of one queue.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arrivals {
     /// Oldest first.
     pub items: Vec<Arrival>,
-    /// What the queue had no room for since this was last told.
+    /// How many items the full queue dropped since this was last reported, by source.
     pub dropped: Vec<(String, u32)>,
 }
 
-/// One thing that arrived: who, what, and the number it is forgotten by.
+/// An SMS or a notification that arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrival {
     pub seq: i64,
-    /// What stands in bold.
+    /// The sender or the app; shown in bold.
     pub who: Untrusted,
-    /// What stands behind it, if anything.
+    /// Shown after `who`; may be blank.
     pub title: Untrusted,
     pub id: String,
-    /// What the ledger calls it.
+    /// Its identity in the ledger.
     pub identity: String,
     pub text: Untrusted,
     pub sensitive: bool,
-    /// A person wrote it, as far as one can tell, and not a service.
+    /// It seems to come from a person rather than a service.
     pub personal: bool,
 }
 
 impl Arrivals {
-    /// A run begins that may show any of these. One that makes room meanwhile counts as dropped unless it was shown.
+    /// Marks these items as being shown by a run that begins. One that the full queue drops meanwhile counts as dropped
+    /// unless the run showed it.
     #[cfg(any(feature = "sms", feature = "notifications"))]
     pub(super) fn begin(&self, tx: &Transaction<'_>, queue: Queue) -> Result<(), DbError> {
         let seqs: Vec<i64> = self.items.iter().map(|item| item.seq).collect();
@@ -87,8 +89,8 @@ impl Arrivals {
         self.items.is_empty() && self.dropped.is_empty()
     }
 
-    /// Those that fit, oldest first, and how many do not. What people wrote is chosen before what services sent, and
-    /// what is new before what is old.
+    /// The items that fit into `room`, oldest first, and how many do not. Items from people are chosen before those
+    /// from services, and newer ones before older ones.
     pub(super) fn fitting(&self, room: usize, length: impl Fn(&Arrival) -> usize) -> (Vec<&Arrival>, usize) {
         let mut chosen: Vec<(usize, &Arrival)> = self.items.iter().enumerate().collect();
         chosen.sort_by_key(|(at, item)| (!item.personal, std::cmp::Reverse(*at)));
@@ -100,7 +102,7 @@ impl Arrivals {
             }
             None => false,
         });
-        // At least one: a line is bounded, and a queue that shows nothing would never empty.
+        // Show at least one: its length is bounded, and a queue of which nothing is shown would never empty.
         let shown = fits.count().max(1).min(chosen.len());
         chosen.truncate(shown);
         chosen.sort_by_key(|(at, _)| *at);
@@ -109,7 +111,7 @@ impl Arrivals {
 }
 
 impl Brief {
-    /// Is there anything that the last answered run did not see?
+    /// Whether there is anything that the last answered run did not see.
     pub fn is_new(&self) -> bool {
         let standing = !(self.tasks.is_empty() && self.candidates.is_empty());
         !self.additions.is_empty()
@@ -118,7 +120,7 @@ impl Brief {
             || (standing && self.standing() != self.answered)
     }
 
-    /// The digest of what stays until somebody changes it.
+    /// A digest of the tasks and candidates, which stay until somebody changes them.
     pub fn standing(&self) -> String {
         let mut hash = Sha256::new();
         let tasks = self.tasks.iter().map(|task| task.what.as_str());
@@ -129,14 +131,15 @@ impl Brief {
         hex::encode(&hash.finalize())
     }
 
-    /// What does it hold? Earlier reports tell what people wrote.
+    /// The level of a request with this brief. Earlier reports count as [`Level::People`], because they repeat what
+    /// people wrote.
     pub fn level(&self) -> Level {
         let arrived = !(self.sms.items.is_empty() && self.notifications.items.is_empty());
         if arrived || !self.previous.is_empty() { Level::People } else { self.tasks_level }
     }
 }
 
-/// One view of everything that waits.
+/// Gathers everything that waits, in one transaction.
 pub fn gather(tx: &Transaction<'_>, sources: &Sources, zone: &TimeZone) -> Result<Brief, DbError> {
     let (additions, pending) = (tasks::store::additions(tx)?, tasks::store::pending(tx)?);
     let levels = additions.iter().map(|task| task.level).chain(pending.iter().map(|task| task.level));
@@ -162,7 +165,8 @@ pub fn gather(tx: &Transaction<'_>, sources: &Sources, zone: &TimeZone) -> Resul
     Ok(brief)
 }
 
-/// A prompt keeps its lines, but none of them can begin like a heading of ours.
+/// Renders a task's prompt as a list item. It keeps its lines, but they are indented, so that none can look like one of
+/// our headings.
 fn addition(task: &tasks::store::Addition) -> String {
     let lines = task.prompt.split(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}']);
     let lines: Vec<String> = lines.map(|line| Untrusted::new(line).line(usize::MAX)).collect();
@@ -188,7 +192,7 @@ fn candidates(tx: &Transaction<'_>) -> Result<Vec<String>, DbError> {
     Ok(promotion::candidates(tx)?.iter().map(line).collect())
 }
 
-/// Which queues count: those whose feature is on.
+/// Which queues to read: those whose feature is enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sources {
     pub sms: bool,
@@ -205,7 +209,7 @@ fn sms(tx: &Transaction<'_>, values: &Values) -> Result<Arrivals, DbError> {
         who: waiting.entry.address,
         title: Untrusted::default(),
         id: waiting.entry.id.0.to_string(),
-        // Redaction may have been off when it was queued.
+        // Redacted again, because redaction may have been disabled when the message was queued.
         text: Eyes::of_model(values).see(&waiting.entry.preview),
         sensitive: false,
     });
@@ -233,17 +237,17 @@ fn notifications(tx: &Transaction<'_>) -> Result<Arrivals, DbError> {
     Ok(Arrivals { items: items.collect(), dropped: pending::dropped(tx, QUEUE)? })
 }
 
-/// What was shown of one queue, and is to be forgotten when the run was answered.
+/// What a run showed of one queue, to be removed once the run is answered.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shown {
     pub seqs: Vec<i64>,
-    /// What the ledger calls them.
+    /// Their identities in the ledger.
     pub identities: Vec<String>,
 }
 
 #[cfg(any(feature = "sms", feature = "notifications"))]
 impl Shown {
-    /// The run was answered. Where the feature was turned off meanwhile, what waits stays.
+    /// Removes the shown items after the run was answered. If the feature was disabled meanwhile, the queue is kept.
     pub(super) fn answered(&self, tx: &Transaction<'_>, queue: Queue, still: Still) -> Result<(), DbError> {
         pending::shown(tx, queue, &self.seqs)?;
         if still == Still::Off {
@@ -254,7 +258,7 @@ impl Shown {
     }
 }
 
-/// Is the feature on when its run ends?
+/// Whether the feature is enabled when the run ends.
 #[cfg(any(feature = "sms", feature = "notifications"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Still {

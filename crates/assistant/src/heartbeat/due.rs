@@ -1,38 +1,39 @@
-//! Is it time for a heartbeat? Pure.
+//! Decides whether a heartbeat is due. Pure.
 
 use std::cmp::Ordering;
 
 use jiff::{SignedDuration, Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
 
-/// What the person set.
+/// The heartbeat's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
     pub enabled: bool,
     /// Minutes.
     pub interval: u32,
-    /// Hours of the local day: from this one …
+    /// First active hour of the local day.
     pub active_start: u32,
-    /// … until this one; 24 is midnight. Smaller than the start means across midnight, the same means always.
+    /// Hour at which the active time ends; 24 is midnight. If it is less than the start, the active time spans
+    /// midnight; if equal, it is the whole day.
     pub active_end: u32,
-    /// Tokens a local day; 0 means as many as it takes.
+    /// Token budget per local day; 0 means unlimited.
     pub daily_tokens: u32,
 }
 
-/// Where the heartbeat stands.
+/// What earlier runs left behind, as far as the schedule depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Standing {
-    /// The last run that was answered or found nothing new.
+    /// The last run that did not fail.
     pub last_done: Option<Timestamp>,
-    /// The last run of any kind.
+    /// The last run, failed or not.
     pub last_try: Option<Timestamp>,
-    /// In a row.
+    /// Failed runs in a row.
     pub failures: u32,
-    /// Today.
+    /// Tokens spent today.
     pub spent: u64,
 }
 
-/// May it run now, and if not, why not?
+/// Whether a heartbeat may run now, or why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Due {
@@ -40,11 +41,11 @@ pub enum Due {
     Off,
     Asleep,
     NotYet,
-    /// The day's tokens are spent.
+    /// Today's token budget is spent.
     OverBudget,
 }
 
-/// Ticks do not come to the millisecond.
+/// Tolerance for ticks that come slightly early.
 const SLACK: SignedDuration = SignedDuration::from_secs(5);
 
 pub fn due(rules: &Rules, standing: &Standing, now: &Zoned) -> Due {
@@ -65,7 +66,7 @@ pub fn is_over_budget(rules: &Rules, standing: &Standing) -> bool {
     rules.daily_tokens > 0 && standing.spent >= u64::from(rules.daily_tokens)
 }
 
-/// By the clock on the wall, so that a night with a change of time is a night.
+/// Whether it is an active hour by local time, so that the hours are right also on days when the clocks change.
 fn is_awake(rules: &Rules, now: &Zoned) -> bool {
     let (hour, start, end) = (u32::from(now.hour().unsigned_abs()), rules.active_start, rules.active_end);
     match start.cmp(&end) {
@@ -83,11 +84,11 @@ fn has_passed(rules: &Rules, standing: &Standing, now: Timestamp) -> bool {
     };
     let Some(since) = since else { return true };
     let passed = now.duration_since(since);
-    // A clock that went back: what it said before counts for nothing.
+    // A negative age means that the clock was set back, so the old timestamp is ignored.
     passed + SLACK >= wait || passed < SignedDuration::ZERO
 }
 
-/// 1, 2, 4 … minutes.
+/// The wait after this many failures: 1, 2, 4 … minutes.
 fn back_off(failures: u32) -> SignedDuration {
     SignedDuration::from_mins(1_i64 << (failures - 1).min(20))
 }
@@ -167,8 +168,8 @@ mod tests {
     }
 
     proptest! {
-        /// Weeks around a change of time: in active hours no gap is longer than the interval and a tick, outside of
-        /// them nothing runs, and no two runs are closer than the interval.
+        /// Weeks around a clock change: within active hours no gap exceeds the interval, outside of them nothing runs,
+        /// and no two runs are closer than the interval (less the tolerance).
         #[test]
         fn weeks_of_ticks(
             start in 0..24_u32,

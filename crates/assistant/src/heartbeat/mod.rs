@@ -1,8 +1,8 @@
-//! The heartbeat: Kai looks by itself at what arrived, and says something only if there is something to say.
+//! The heartbeat: at regular intervals, Kai checks what has arrived, and reports only if something needs attention.
 //!
-//! The tick asks whether it is [`due`] (pure) → [`brief`] gathers what is new, and exactly what will be shown → nothing
-//! new, no call → [`prompt`] (pure) renders it → [`beat`] asks a model with the tools of a run that nobody watches →
-//! in one transaction the [`store`] keeps the report and the stamp, and forgets exactly what was shown.
+//! On a tick, [`due`] (pure) decides whether to run. [`brief`] gathers what is new; if nothing is, no model is asked.
+//! [`prompt`] (pure) renders it, and [`beat`] asks a model with the tools of an unattended run. One transaction then
+//! stores the report and the timestamps ([`store`]) and removes exactly what was shown from the queues.
 
 pub mod beat;
 pub mod brief;
@@ -24,20 +24,20 @@ pub(crate) const BANNER: Migration =
 pub(crate) const ESTIMATES: Migration =
     Migration { name: "heartbeat/2", sql: include_str!("../../migrations/heartbeat2.sql") };
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// There was something to say.
+    /// The model reported something.
     Report(String),
-    /// The model looked and saw nothing that needs attention.
+    /// The model found nothing that needs attention.
     Ok,
     /// Nothing was new, so no model was asked.
     NothingNew,
-    /// No answer; why. Nothing was forgotten.
+    /// The run failed for this reason. The queues are unchanged.
     Failed(String),
 }
 
-/// An [`Outcome`] without what was said.
+/// An [`Outcome`] without its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeKind {
@@ -57,7 +57,7 @@ impl OutcomeKind {
         }
     }
 
-    /// Only what [`Self::as_str`] says was ever stored.
+    /// Parses a stored kind. Only values of [`Self::as_str`] are ever stored; anything else counts as failed.
     pub(crate) fn from_stored(stored: &str) -> Self {
         match stored {
             "report" => Self::Report,
@@ -78,8 +78,8 @@ impl Outcome {
         }
     }
 
-    /// What a model's answer means. `HEARTBEAT_OK` counts only as the whole answer; blanks, marks of emphasis and a
-    /// final period are tolerated.
+    /// Interprets a model's answer. `HEARTBEAT_OK` counts only if it is the whole answer; whitespace, Markdown
+    /// emphasis, quotes and final punctuation around it are ignored.
     pub fn of_answer(text: &str) -> Self {
         let bare = text.trim_matches(|c: char| c.is_whitespace() || "*_`#>~\"'.!".contains(c));
         if bare == "HEARTBEAT_OK" { Self::Ok } else { Self::Report(text.trim().to_owned()) }

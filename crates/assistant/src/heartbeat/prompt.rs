@@ -1,7 +1,7 @@
-//! The prompt of a heartbeat: a pure function of a [`Brief`], a moment and a mark. An empty section leaves no trace.
+//! Renders the prompt of a heartbeat from a [`Brief`], the time and a mark. Pure; empty sections are left out.
 //!
-//! What strangers wrote stands between two lines that carry a mark they cannot guess, one line each, so that nothing
-//! in it can begin a line, end the block or forge a heading.
+//! Untrusted text stands between two lines with a mark that its authors cannot guess, each item on one line, so that it
+//! cannot start a line of its own, end the block or forge a heading.
 
 use jiff::Zoned;
 use kai_llm::window::answer_room;
@@ -9,34 +9,34 @@ use kai_llm::window::answer_room;
 use super::brief::{Arrival, Arrivals, Brief, Shown, TaskLine};
 use crate::untrusted::{Untrusted, block};
 
-/// What a heartbeat is told unless the person says it otherwise.
+/// The built-in opening of the prompt, used unless the user wrote their own.
 pub const OPENING: &str = include_str!("../../prompts/heartbeat.md");
-/// Characters of one arrival's text, sender and title.
+/// How many characters of an arrival's text (or id) are shown, and of its sender or title.
 const TEXT: usize = 200;
 const NAME: usize = 80;
-/// Characters of an earlier report.
+/// How many characters of an earlier report are shown.
 const EARLIER: usize = 500;
 
-/// What is rendered, and with what.
+/// The inputs of the prompt.
 #[derive(Debug, Clone, Copy)]
 pub struct Parts<'a> {
-    /// The person's own opening; blank means ours.
+    /// The user's own opening; if blank, the built-in one is used.
     pub opening: &'a str,
     pub brief: &'a Brief,
     pub now: &'a Zoned,
-    /// Stands at both ends of strangers' text.
+    /// The mark at both ends of untrusted text.
     pub mark: &'a str,
-    /// Tokens that the arrivals of both queues together may take.
+    /// How many tokens the arrivals of both queues together may take.
     pub room: usize,
 }
 
-/// How many tokens arrivals may take in a window: half of what the answer leaves. The other half is for who Kai is, its
-/// tools, and the results of those.
+/// How many tokens arrivals may take in a window: half of what remains after the room for the answer. The other half is
+/// for the soul, the tools and their results.
 pub fn arrivals_room(window: usize) -> usize {
     window.saturating_sub(answer_room(window)) / 2
 }
 
-/// The prompt, and exactly what it shows.
+/// A prompt, and exactly which arrivals it shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendered {
     pub text: String,
@@ -78,7 +78,7 @@ fn tasks(parts: &Parts<'_>) -> String {
     parts.brief.tasks.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Reports tell what strangers wrote, so they are marked as their text is.
+/// The section of earlier reports. They repeat what strangers wrote, so they are marked as untrusted too.
 fn previous(parts: &Parts<'_>) -> String {
     let line = |previous: &super::store::Previous| {
         let at = previous.at.to_zoned(parts.now.time_zone().clone());
@@ -89,7 +89,7 @@ fn previous(parts: &Parts<'_>) -> String {
     if lines.is_empty() { String::new() } else { block(parts.mark, &lines) }
 }
 
-/// Tokens that an arrival takes.
+/// How many tokens an arrival takes.
 fn length(arrival: &Arrival) -> usize {
     kai_llm::tokens(&line(arrival)) + 1
 }
@@ -98,7 +98,7 @@ fn size(arrivals: &Arrivals) -> usize {
     arrivals.items.iter().map(length).sum()
 }
 
-/// What each of two gets of the room: half, and what the other does not need.
+/// Divides the room between two queues: each gets half, plus what the other does not need.
 fn shares(one: usize, other: usize, room: usize) -> (usize, usize) {
     let half = room / 2;
     let rest = |needed: usize| room - needed.min(half);
@@ -123,7 +123,7 @@ fn arrivals(title: &str, what: &str, arrivals: &Arrivals, mark: &str, room: usiz
     (section(title, &body), shown)
 }
 
-/// `- **who** — title (id: id): text`, without what is blank.
+/// Renders an arrival as `- **who** — title (id: id): text`, without blank parts.
 fn line(arrival: &Arrival) -> String {
     let who = match arrival.who.line(NAME) {
         who if who.is_empty() => "(unknown sender)".to_owned(),
@@ -139,7 +139,7 @@ fn line(arrival: &Arrival) -> String {
     )
 }
 
-/// Only how many: the names of apps are others' text too.
+/// Says how many were dropped, but not from where, because app names are untrusted text too.
 fn dropped(drops: &[(String, u32)]) -> String {
     match drops.iter().map(|(_, count)| count).sum::<u32>() {
         0 => String::new(),
@@ -277,7 +277,7 @@ mod tests {
         }
     }
 
-    /// Reads a prompt as a careful reader would: headings count outside of marked blocks only.
+    /// The headings of a prompt outside of marked blocks.
     fn headings(text: &str, mark: &str) -> Vec<String> {
         let (open, close) = (format!("<<<{mark}"), format!("{mark}>>>"));
         let (mut inside, mut found) = (false, vec![]);
@@ -294,7 +294,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever strangers write, the sections are ours, and every arrival is one line inside its block.
+        /// Whatever strangers write, no section is forged, and every arrival is one line inside its block.
         #[test]
         fn hostile_text_forges_nothing(
             texts in proptest::collection::vec(

@@ -1,4 +1,4 @@
-//! Where the heartbeat stands, and what its last runs came to.
+//! Stores the heartbeat's state and the log of its runs.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -12,31 +12,31 @@ use crate::hex;
 
 pub use crate::agent::reports::{banner, lower, take_unnotified};
 
-/// What an earlier run said.
+/// The report of an earlier run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Previous {
     pub at: Timestamp,
     pub said: String,
 }
 
-/// Runs that are kept.
+/// How many runs the log keeps.
 const KEPT: u32 = 50;
-/// Earlier reports that a prompt tells.
+/// How many earlier reports a prompt includes.
 const TOLD: u32 = 3;
 
-/// A line of the log.
+/// A run in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logged {
     pub at: Timestamp,
     pub outcome: OutcomeKind,
     pub reason: String,
     pub tokens: u64,
-    /// The server did not say all of them.
+    /// At least a part of `tokens` is an estimate.
     pub estimated: bool,
     pub ms: u64,
 }
 
-/// Where it stands. Yesterday's tokens do not count today.
+/// The state that the schedule depends on. Tokens spent on earlier days do not count.
 pub fn standing(tx: &Transaction<'_>, today: Date) -> Result<Standing, DbError> {
     let row = |row: &Row<'_>| {
         let moment = |ms: Option<i64>| ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
@@ -53,19 +53,20 @@ pub fn standing(tx: &Transaction<'_>, today: Date) -> Result<Standing, DbError> 
     Ok(tx.prepare_cached(sql)?.query_row([], row)?)
 }
 
-/// The digest of what the last answered run saw.
+/// The digest of the tasks and candidates that the last answered run saw.
 pub fn seen(tx: &Transaction<'_>) -> Result<String, DbError> {
     Ok(tx.prepare_cached("SELECT answered FROM heartbeat")?.query_row([], |row| row.get(0))?)
 }
 
-/// Before a run adds to what was spent: today's count begins anew.
+/// Resets the token count if a new day has begun.
 pub fn begin_day(tx: &Transaction<'_>, today: Date) -> Result<(), DbError> {
     let today = today.to_string();
     tx.execute("UPDATE heartbeat SET day = ?1, spent = 0 WHERE day <> ?1", [today])?;
     Ok(())
 }
 
-/// The mark of the next run: nobody who does not hold the store can guess it, and a dry run has the same.
+/// The mark around untrusted text in the next run's prompt. It derives from a secret in the store, so nobody else can
+/// guess it, and a dry run shows the same mark.
 pub fn next_mark(tx: &Transaction<'_>) -> Result<String, DbError> {
     let (secret, runs): (Vec<u8>, i64) =
         tx.query_row("SELECT secret, runs FROM heartbeat", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -83,7 +84,7 @@ pub struct Cost {
     pub ms: u64,
 }
 
-/// Writes a run down: the log, the stamps, the count of failures, the tokens.
+/// Records a run: the log entry, the timestamps, the count of failures and the tokens.
 pub(super) fn record(
     tx: &Transaction<'_>,
     outcome: &Outcome,
@@ -109,7 +110,7 @@ pub(super) fn record(
             cost.estimated
         ],
     )?;
-    // The reports that the next prompts tell stay, however many runs found nothing since.
+    // The reports that the next prompts include are kept, however many runs found nothing since.
     tx.execute(
         "DELETE FROM heartbeat_log
          WHERE id NOT IN (SELECT id FROM heartbeat_log ORDER BY id DESC LIMIT ?1)
@@ -126,12 +127,13 @@ pub(super) fn record(
     Ok(())
 }
 
+/// Stores the digest of the tasks and candidates that an answered run saw.
 pub(super) fn answered(tx: &Transaction<'_>, digest: &str) -> Result<(), DbError> {
     tx.execute("UPDATE heartbeat SET answered = ?1", [digest])?;
     Ok(())
 }
 
-/// What the last runs said, newest first.
+/// The latest reports, newest first.
 pub(super) fn previous(tx: &Transaction<'_>) -> Result<Vec<Previous>, DbError> {
     let sql = "SELECT at, report FROM heartbeat_log WHERE outcome = 'report' ORDER BY id DESC LIMIT ?1";
     let mut rows = tx.prepare_cached(sql)?;

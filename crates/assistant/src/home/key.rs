@@ -1,7 +1,7 @@
-//! The store's key: 32 random bytes, and one small file that says where they lie.
+//! The store's key: 32 random bytes, and the small file `kai.key` that says where they are kept.
 //!
-//! `kai.key` holds the key itself (mode 0600), or names the keyring that does, or holds the key wrapped by a
-//! passphrase. It is written whole and moved into place, so there is never half a key.
+//! `kai.key` holds the key itself (mode 0600), names the keyring as its place, or holds the key encrypted with a
+//! passphrase. It is written to a temporary file and renamed, so it is never half written.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use super::{Home, KeyError, Passphrase, StoreKey, passphrase};
 use crate::hex;
 
-/// Names a home in the keyring and in cookies; not a secret.
+/// Identifies a home in the keyring and in cookie names; not a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HomeId(String);
 
@@ -30,7 +30,7 @@ impl HomeId {
     }
 }
 
-/// Where the key lies, with what is needed to get it.
+/// Where the key is kept, with what is needed to get it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "place", rename_all = "snake_case")]
 pub enum KeyPlace {
@@ -39,7 +39,7 @@ pub enum KeyPlace {
     Passphrase(passphrase::Sealed),
 }
 
-/// A secret in the key file; its `Debug` shows nothing.
+/// A secret in the key file. Its `Debug` output hides it.
 #[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 pub struct SecretHex(String);
 
@@ -49,7 +49,7 @@ impl std::fmt::Debug for SecretHex {
     }
 }
 
-/// A [`KeyPlace`] without anything secret.
+/// The kind of a [`KeyPlace`], without any secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyKind {
@@ -59,7 +59,7 @@ pub enum KeyKind {
 }
 
 impl KeyKind {
-    /// The word for it that people see.
+    /// Its name, as shown to users.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::File => "file",
@@ -85,44 +85,47 @@ pub struct KeyFile {
     pub home: HomeId,
     #[serde(flatten)]
     pub place: KeyPlace,
-    /// The key is new and has no store yet. Without this mark, a missing store means that one was lost.
+    /// Whether the key is new and no store was created with it yet. Without this mark, a missing store means that one
+    /// was lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub awaits_store: bool,
 }
 
-/// The desktop's keyring, where there is one.
+/// The desktop's keyring, where one exists.
 pub trait Keyring {
-    /// Can a key be kept here now, without asking anyone?
+    /// Whether a key can be stored now, without prompting the user.
     fn usable(&self) -> bool;
     fn get(&self, home: &HomeId) -> Result<Option<StoreKey>, KeyringError>;
     fn put(&self, home: &HomeId, key: &StoreKey) -> Result<(), KeyringError>;
-    /// The note about the ledger's end. Never asks the person, who may be away: a locked keyring is an error.
+    /// Reads the note about the ledger's end. It never prompts the user, who may be away: a locked keyring is an error.
     fn note(&self, home: &HomeId) -> Result<Option<String>, KeyringError>;
     fn put_note(&self, home: &HomeId, note: &str) -> Result<(), KeyringError>;
     /// Removes the key and the note.
     fn remove(&self, home: &HomeId) -> Result<(), KeyringError>;
 }
 
+/// Why the keyring failed, as the second half of a sentence.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct KeyringError(pub String);
 
-/// What unlocking may use.
+/// The sources that [`Home::unlock`] may use.
 pub struct Unlock<'a> {
     pub keyring: Option<&'a dyn Keyring>,
-    /// Asked only when the home has a passphrase; `None` means there is nobody to ask.
+    /// Called only if the home has a passphrase. Returns `None` if there is nobody to ask.
     pub passphrase: &'a dyn Fn() -> io::Result<Option<Passphrase>>,
 }
 
 impl Home {
-    /// The key of this home; a new home gets one, in the keyring where there is one, else in the file.
+    /// Returns the key of this home. A new home gets a new key, stored in the keyring if one is usable, else in the
+    /// file.
     pub fn unlock(&self, with: &Unlock<'_>) -> Result<(KeyFile, StoreKey), KeyError> {
         if let Some(file) = self.read_key_file()? {
             let key = fetch(&file, with)?;
             return Ok((file, key));
         }
         let _setup = self.lock_setup().map_err(|cause| KeyError::File { path: self.dir.clone(), cause })?;
-        // Somebody may have been quicker while we waited for the lock.
+        // Another process may have created the key while we waited for the lock.
         if let Some(file) = self.read_key_file()? {
             let key = fetch(&file, with)?;
             return Ok((file, key));
@@ -133,7 +136,7 @@ impl Home {
         self.new_key(with.keyring)
     }
 
-    /// The key file as it is, or `None` in a new home.
+    /// Reads the key file; `None` in a new home.
     pub fn read_key_file(&self) -> Result<Option<KeyFile>, KeyError> {
         let path = self.key_file();
         match fs::read(&path).map(Zeroizing::new) {
@@ -154,7 +157,7 @@ impl Home {
         Ok((file, key))
     }
 
-    /// Takes the mark of a new key away, now that it has a store. The caller holds the setup lock.
+    /// Clears [`KeyFile::awaits_store`], now that the key has a store. The caller holds the setup lock.
     pub(crate) fn key_has_store(&self) -> Result<(), KeyError> {
         match self.read_key_file()? {
             Some(file) if file.awaits_store => self.write_key_file(&KeyFile { awaits_store: false, ..file }),
@@ -162,8 +165,9 @@ impl Home {
         }
     }
 
-    /// Moves the key to another place. The new place holds it before the old one lets go, and all of it happens
-    /// under one lock: of two who move it at once, the second is refused. `old` is the keyring it may lie in now.
+    /// Moves the key to another place. The new place holds it before it is removed from the old one. All of this
+    /// happens under one lock, so if two processes move the key at once, the second gets an error. `old` is the keyring
+    /// that may hold the key now.
     pub fn move_key(
         &self,
         to: &Destination<'_>,
@@ -184,7 +188,7 @@ impl Home {
             Destination::Passphrase(words) => KeyPlace::Passphrase(passphrase::wrap(key, words)?),
         };
         let file = KeyFile { home: from.home.clone(), place, awaits_store: now.awaits_store };
-        // The note about the ledger lies beside the key, so it is there before the key is.
+        // The note about the ledger is kept beside the key, so it is written to the new place first.
         let ring = if let Destination::Keyring(ring) = to { Some(*ring) } else { None };
         noted.map_or(Ok(()), |note| self.write_note(&file, ring, &note))?;
         self.write_key_file(&file)?;
@@ -192,7 +196,7 @@ impl Home {
         Ok(file)
     }
 
-    /// Removes what the old place of a moved key still holds.
+    /// Removes the key or note that the old place of a moved key still holds.
     fn leave(
         &self,
         home: &HomeId,
@@ -205,7 +209,7 @@ impl Home {
                 keyring.remove(home).map_err(|e| KeyError::StillInKeyring(e.0))
             }
             (KeyPlace::File { .. } | KeyPlace::Passphrase(_), KeyPlace::Keyring, _) => {
-                // Nobody looks at it any more; a leftover is only untidy.
+                // The file is no longer read, so a leftover does no harm.
                 drop(fs::remove_file(self.note_file()));
                 Ok(())
             }
@@ -220,9 +224,9 @@ impl Home {
         self.replace(&path, &text)
     }
 
-    /// Writes a private file beside its place and moves it there, so that there is never half of one.
+    /// Replaces a private file: writes a temporary file beside it and renames it, so it is never half written.
     pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), KeyError> {
-        // Commands without a daemon may end at the same moment, and each writes beside the place first.
+        // Two commands that run without a daemon may write at the same moment, so each uses its own temporary file.
         let fresh = path.with_added_extension(format!("{}.new", std::process::id()));
         let failed = |cause| KeyError::File { path: path.to_owned(), cause };
         let written = write_private(&fresh, bytes).and_then(|()| fs::rename(&fresh, path));
@@ -234,7 +238,7 @@ impl Home {
     }
 }
 
-/// Where a key is to be moved.
+/// Where to move a key.
 pub enum Destination<'a> {
     File,
     Keyring(&'a dyn Keyring),

@@ -1,7 +1,7 @@
-//! A home is one folder that holds everything Kai keeps: the store, its key, the socket, copies, logs.
+//! A home is one folder that holds everything Kai stores: the store, its key, the socket, copies, logs.
 //!
-//! The folder is its owner's alone. One daemon at a time holds `kai.lock`; creating and upgrading is done
-//! under a lock on the folder itself, by whoever comes first.
+//! Only its owner can access the folder. One daemon at a time holds `kai.lock`. A home is created or upgraded under a
+//! lock on the folder itself, by the first process that gets it.
 
 mod key;
 mod note;
@@ -21,29 +21,30 @@ pub use note::LedgerEnd;
 pub use passphrase::{Passphrase, Sealed};
 pub use secret::{KeyError, StoreKey};
 
-/// Where everything of one Kai lies.
+/// The folder that holds all data of one Kai.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     pub dir: PathBuf,
 }
 
-/// Held by the one daemon of a home for as long as it lives.
+/// The lock on `kai.lock`, which the daemon of a home holds until it exits.
 #[derive(Debug)]
 pub struct DaemonLock(
     #[expect(dead_code, reason = "held, not read: closing the file releases the lock")] File,
 );
 
-/// The file that marks a demo's home.
+/// The file that marks the home of a demo.
 pub const DEMO: &str = "this-is-a-demo";
 
 impl Home {
-    /// Uses `dir`, making it (for its owner alone) if it is not there.
+    /// Uses `dir` as the home, and creates it (accessible only to its owner) if it does not exist.
     pub fn at(dir: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        // An absolute path, so that a daemon and a command mean the same folder in what they say.
+        // An absolute path, so that the daemon and commands name the folder the same way in their messages.
         Ok(Self { dir: fs::canonicalize(dir)? })
     }
 
+    /// The encrypted database.
     pub fn store(&self) -> PathBuf {
         self.dir.join("kai.db")
     }
@@ -52,7 +53,7 @@ impl Home {
         self.dir.join("kai.key")
     }
 
-    /// The note about the ledger's end, where the key lies in a file.
+    /// The note about the ledger's end, unless the key is in the keyring.
     pub fn note_file(&self) -> PathBuf {
         self.dir.join("kai.head")
     }
@@ -61,11 +62,12 @@ impl Home {
         self.dir.join("kai.sock")
     }
 
+    /// Copies of the store from before upgrades.
     pub fn copies(&self) -> PathBuf {
         self.dir.join("copies")
     }
 
-    /// What Kai makes for the person to open.
+    /// Files that Kai creates for the user to open.
     pub fn files(&self) -> PathBuf {
         self.dir.join("files")
     }
@@ -74,15 +76,15 @@ impl Home {
         self.dir.join("logs")
     }
 
-    /// The demo's home in this one, if there was a demo.
+    /// The demo's home inside this one, if a demo ever ran.
     pub fn old_demo(&self) -> Option<Self> {
         Some(Self { dir: self.dir.join("demo") }).filter(Self::is_demo)
     }
 
-    /// The home that demo mode uses: its own store, key and socket.
+    /// Creates the home that demo mode uses, with its own store, key and socket.
     pub fn demo(&self) -> io::Result<Self> {
         let demo = Self::at(&self.dir.join("demo"))?;
-        // So that whoever opens it later, by whatever name, knows that nothing in it is real.
+        // Marks the folder, so that any later process that opens it knows that nothing in it is real.
         OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(demo.dir.join(DEMO))?;
         Ok(demo)
     }
@@ -91,18 +93,18 @@ impl Home {
         self.dir.join(DEMO).exists()
     }
 
-    /// Waits until nobody else creates or upgrades this home. Released when the file is dropped.
+    /// Waits until no other process creates or upgrades this home, and locks it. Dropping the file releases the lock.
     pub(crate) fn lock_setup(&self) -> io::Result<File> {
         let folder = File::open(&self.dir)?;
         flock(&folder, FlockOperation::LockExclusive)?;
         Ok(folder)
     }
 
-    /// Takes the place of the one daemon, or `None` if somebody has it.
+    /// Takes the daemon lock; `None` if another daemon holds it.
     pub fn lock_daemon(&self) -> io::Result<Option<DaemonLock>> {
         let path = self.dir.join("kai.lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
-        // Not the standard library's lock, which Android does not have.
+        // The standard library's lock is not available on Android.
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(DaemonLock(file))),
             Err(Errno::WOULDBLOCK) => Ok(None),
@@ -110,22 +112,22 @@ impl Home {
         }
     }
 
-    /// Makes a rename or a new file in the folder durable.
+    /// Syncs the folder, which makes a rename or a new file in it durable.
     pub(crate) fn sync(&self) -> io::Result<()> {
         File::open(&self.dir)?.sync_all()
     }
 
-    /// The mode of the folder, if others on this machine may use it.
+    /// The mode of the folder, if other users of this machine can access it.
     pub fn folder_too_open(&self) -> Option<u32> {
         open_to_others(&self.dir)
     }
 
-    /// The mode of the key file, if others on this machine may read or write it.
+    /// The mode of the key file, if other users of this machine can access it.
     pub fn key_too_open(&self) -> Option<u32> {
         open_to_others(&self.key_file())
     }
 
-    /// Is the folder owned by someone else than us? Then nothing in it is ours to trust.
+    /// Whether another user owns the folder. Then nothing in it can be trusted.
     pub fn foreign_owner(&self) -> bool {
         fs::metadata(&self.dir).is_ok_and(|m| m.uid() != rustix::process::geteuid().as_raw())
     }

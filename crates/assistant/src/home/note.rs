@@ -1,9 +1,9 @@
 //! A note about where the ledger ended, kept beside the key and so outside the store.
 //!
-//! It is a lower bound, written after the records it names are on disk: a store whose ledger does not reach it, or
-//! reaches it with other records, is an older copy or was cut. A file key and a passphrase key have it in `kai.head`, a
-//! key in the keyring has it there. It needs no seal of its own: whoever cannot read the store does not know the hash
-//! of any of its records, so all they can put here is an older note or nonsense.
+//! The note is a lower bound, written after the records it names are on disk: a store whose ledger ends before it, or
+//! has other records there, is an older copy or was truncated. If the key is in the keyring, so is the note; otherwise
+//! it is in `kai.head`. The note needs no signature: someone who cannot read the store does not know the hash of any of
+//! its records, so they can only put an older note or garbage here.
 
 use std::{fs, io};
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Home, KeyError, KeyFile, KeyPlace, Keyring};
 
-/// The last record of a ledger: its number, and its hash in hexadecimal.
+/// The last record of a ledger: its number and its hash in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerEnd {
     pub seq: i64,
@@ -19,7 +19,7 @@ pub struct LedgerEnd {
 }
 
 impl Home {
-    /// The note beside the key, or `None` if there is none.
+    /// Reads the note; `None` if there is none.
     pub fn read_note(
         &self,
         key: &KeyFile,
@@ -36,7 +36,7 @@ impl Home {
         parsed.map_err(|_| KeyError::NoteSpoiled)
     }
 
-    /// Replaces the note beside the key.
+    /// Replaces the note.
     pub fn write_note(
         &self,
         key: &KeyFile,

@@ -1,5 +1,5 @@
-//! Things sealed by a passphrase, a store key above all: Argon2id makes guessing expensive, ChaCha20-Poly1305 notices a wrong
-//! guess.
+//! Encrypts data with a passphrase, above all the store key. Argon2id makes guessing expensive, and ChaCha20-Poly1305
+//! detects a wrong guess.
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use chacha20poly1305::aead::{Aead, KeyInit};
@@ -10,12 +10,12 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use super::{KeyError, StoreKey};
 use crate::hex;
 
-/// What the person typed.
+/// A passphrase that the user typed.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Passphrase(String);
 
 impl Passphrase {
-    /// A final line break is the terminal's, not the person's.
+    /// Removes final line breaks, which come from the terminal and not from the user.
     pub fn new(mut typed: String) -> Self {
         let meant = typed.trim_end_matches(['\n', '\r']).len();
         typed.truncate(meant);
@@ -26,7 +26,7 @@ impl Passphrase {
         self.0.is_empty()
     }
 
-    /// Short enough that somebody with the disk could try them all.
+    /// Whether it is so short that someone with the disk could try all passphrases of that length.
     pub fn is_short(&self) -> bool {
         self.0.chars().count() < 12
     }
@@ -36,7 +36,7 @@ impl Passphrase {
     }
 }
 
-/// Something sealed, with all that is needed to try a passphrase.
+/// Encrypted data, with all parameters needed to try a passphrase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sealed {
     memory_kib: u32,
@@ -46,14 +46,15 @@ pub struct Sealed {
     content: String,
 }
 
-/// OWASP's first choice is 46 MiB; we can afford a little more, on a phone too.
+/// Memory for Argon2id. OWASP's first choice is 46 MiB; we can afford a little more, even on a phone.
 const MEMORY_KIB: u32 = 64 * 1024;
 const PASSES: u32 = 3;
-/// What we are ready to spend on a file that somebody else may have written.
+/// The most memory we spend on a file that someone else may have written.
 const MEMORY_LIMIT_KIB: u32 = 1024 * 1024;
 const PASSES_LIMIT: u32 = 64;
 
 impl Sealed {
+    /// Encrypts `plain` with a new random salt and nonce.
     pub fn seal(plain: &[u8], passphrase: &Passphrase) -> Result<Self, KeyError> {
         let (mut salt, mut nonce) = ([0; 16], [0; 12]);
         getrandom::fill(&mut salt)
@@ -70,6 +71,7 @@ impl Sealed {
         })
     }
 
+    /// Decrypts the content. A wrong passphrase returns [`KeyError::WrongPassphrase`].
     pub fn open(&self, passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>, KeyError> {
         let salt = hex::decode(&self.salt).ok_or_else(broken)?;
         let nonce: [u8; 12] = hex::decode(&self.nonce).and_then(|n| n.try_into().ok()).ok_or_else(broken)?;

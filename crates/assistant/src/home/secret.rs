@@ -1,4 +1,4 @@
-//! The key of a store, and why there may be none.
+//! The key of a store, and why it may be unavailable.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::hex;
 
-/// The raw key of a store.
+/// The raw encryption key of a store. Zeroized on drop.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct StoreKey([u8; 32]);
 
@@ -42,7 +42,7 @@ impl std::fmt::Debug for StoreKey {
     }
 }
 
-/// Why there is no key. Nothing was changed.
+/// Why the key could not be read, written or moved.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     #[error("{} holds a store but no kai.key, and a store without its key cannot be read. Put kai.key back from your backup.", .0.display())]

@@ -1,14 +1,16 @@
-//! Cuts bytes where their content says so, so that a text inserted or appended moves no other cut.
+//! Splits bytes into chunks at positions that depend on the content only, so that inserting or appending text does not
+//! move the cuts elsewhere.
 
-/// No chunk is smaller (but the last), and none larger.
+/// The bounds on the size of a chunk; only the last one may be smaller.
 const SMALLEST: usize = 512;
 const LARGEST: usize = 16 * 1024;
-/// On average one place in this many is a cut.
+/// A position is a cut where these bits of the hash are zero: on average one in 2,048.
 const MASK: u64 = 2048 - 1;
-/// The hash looks back this far: one bit of it leaves with every byte.
+/// The multiplier that spreads a byte over the hash. Every byte shifts the hash by one bit, so that a byte no longer
+/// counts after 64 more.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The pieces, in order; together they are `bytes`.
+/// The chunks in order. Joined, they are `bytes`.
 pub(super) fn cut(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes;
     std::iter::from_fn(move || {

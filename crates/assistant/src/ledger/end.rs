@@ -1,4 +1,4 @@
-//! Compares the ledger with the note that was kept of its end, outside the store.
+//! Compares the ledger with the note about its end that is kept outside the store.
 
 use rusqlite::{OptionalExtension, Transaction};
 
@@ -7,25 +7,26 @@ use crate::db::DbError;
 use crate::hex;
 use crate::home::LedgerEnd;
 
-/// How the ledger stands to the note.
+/// How the ledger compares with the note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// It goes on from what was noted, or nothing was noted yet.
+    /// The ledger contains the noted record or has since pruned it, or nothing was noted yet.
     Continues,
-    /// It ends before the record that was noted.
+    /// The ledger ends before the noted record.
     Behind { last: i64, noted: i64 },
-    /// It has another record at the place that was noted.
+    /// The ledger has a different record with the noted number, or none.
     Differs { noted: i64 },
-    /// This store's ledger was noted before, and the note is gone.
+    /// There was a note about this ledger before, and it is gone.
     NoteGone,
 }
 
-/// Where the ledger ends; `None` if nothing was ever recorded.
+/// The last record of the ledger; `None` if nothing was ever recorded.
 pub fn end(tx: &Transaction<'_>) -> Result<Option<LedgerEnd>, DbError> {
     Ok(edge(tx, "ledger_head")?.map(|(seq, hash)| LedgerEnd { seq, hash: hex::encode(&hash) }))
 }
 
-/// Reads the note before this transaction begins: the ledger grows, and the note follows it.
+/// Compares the ledger with the note. The caller must read the note before the transaction begins: the note follows the
+/// ledger, so a note read later could be ahead of what the transaction sees.
 pub fn standing(tx: &Transaction<'_>, noted: Option<&LedgerEnd>) -> Result<Standing, DbError> {
     let Some(noted) = noted else {
         return Ok(if was_noted(tx)? { Standing::NoteGone } else { Standing::Continues });
@@ -40,20 +41,20 @@ pub fn standing(tx: &Transaction<'_>, noted: Option<&LedgerEnd>) -> Result<Stand
     let same = match (there, let_go) {
         (Some(hash), _) => hex::encode(&hash) == noted.hash,
         (None, Some((seq, hash))) if seq == noted.seq => hex::encode(&hash) == noted.hash,
-        // Let go by its age: there is nothing left to compare.
+        // The noted record was pruned by age, so there is nothing left to compare.
         (None, Some((seq, _))) => seq > noted.seq,
         (None, None) => false,
     };
     Ok(if same { Standing::Continues } else { Standing::Differs { noted: noted.seq } })
 }
 
-/// Has the end of this ledger ever been noted?
+/// Whether the end of this ledger was ever noted.
 pub fn was_noted(tx: &Transaction<'_>) -> Result<bool, DbError> {
     Ok(tx.query_row("SELECT EXISTS (SELECT 1 FROM ledger_noted)", [], |row| row.get(0))?)
 }
 
-/// Remembers that there is a note, once it is written: after a crash between the two, nothing is missed that is not
-/// missing.
+/// Records that a note exists. Call it after the note is written: then a crash in between cannot make Kai miss a note
+/// that never existed.
 pub fn set_noted(tx: &Transaction<'_>) -> Result<(), DbError> {
     tx.execute("INSERT OR IGNORE INTO ledger_noted (one) VALUES (1)", [])?;
     Ok(())
@@ -79,7 +80,7 @@ mod tests {
         records.into_iter().try_for_each(|n| append(tx, &shown(n), day(n)))
     }
 
-    /// The end after five records, and how a store that was changed in this way stands to it.
+    /// Notes the end after five records, changes the store, and compares it with the note.
     fn after(change: impl Fn(&Transaction<'_>) -> Result<(), DbError>) -> Standing {
         let db = Db::in_memory(crate::MIGRATIONS).unwrap();
         db.write_now(|tx| {
@@ -103,7 +104,7 @@ mod tests {
         assert_eq!(after(cut), Standing::Behind { last: 3, noted: 5 });
         let emptied = "DELETE FROM ledger; DELETE FROM ledger_head;";
         assert_eq!(after(|tx| Ok(tx.execute_batch(emptied)?)), Standing::Behind { last: 0, noted: 5 });
-        // AUTOINCREMENT must not hide it either.
+        // It must be found even if the sequence was reset, so that new records get the old numbers.
         let over = "DELETE FROM sqlite_sequence WHERE name = 'ledger'";
         let other = after(|tx| {
             tx.execute_batch(CUT)?;

@@ -1,5 +1,5 @@
-//! The ledger: what left this machine, what was done, what was clicked. Only ever appended to, each record
-//! chained to the one before by its hash.
+//! The ledger: an append-only log of what was sent, what tools did and what the user approved. Each record's hash
+//! covers the hash of the record before it.
 
 mod chunks;
 mod end;
@@ -27,11 +27,12 @@ pub(crate) const DAYS: Migration =
 pub(crate) const NOTED: Migration =
     Migration { name: "ledger/noted", sql: include_str!("../../migrations/ledger_noted.sql") };
 
-/// One thing that happened.
+/// One event in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Record {
-    /// These bytes were sent to a model, as the chunks of that name; `seen` names the messages that were in them.
+    /// A request was sent to a model. `chunks` are the hashes of its bytes, `seen` names the messages that it
+    /// contained.
     Request {
         conversation: i64,
         model: String,
@@ -40,7 +41,7 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         seen: Vec<String>,
     },
-    /// A model called a tool, or the person did by hand; stored before it runs.
+    /// A model called a tool, or the user did by hand. Stored before the tool runs.
     ToolCall {
         conversation: i64,
         tool: String,
@@ -48,9 +49,9 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         by_hand: bool,
     },
-    /// What came of a call: it ran, failed or was refused.
+    /// The outcome of a tool call: it ran, failed or was refused.
     ToolResult { conversation: i64, tool: String, success: bool, result_chars: usize },
-    /// Exactly this call needed the person's yes: they said yes or no, or nobody was there to say anything.
+    /// A call needed the user's approval: they allowed or denied it, or nobody answered.
     Click {
         conversation: i64,
         tool: String,
@@ -59,22 +60,23 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unanswered: bool,
     },
-    /// The person let the model see one-time codes in a conversation, or took that back.
+    /// The user let the model see one-time codes in a conversation, or revoked that.
     Codes { conversation: i64, shown: bool },
-    /// A message was drafted; the digest covers recipient, text and what it answers.
+    /// A message was drafted. The digest covers the channel, the recipient, the text and the message that it answers.
     Draft { draft: i64, channel: String, to: String, digest: String, conversation: i64 },
-    /// The person tapped Send, Retry or Send again on exactly this.
+    /// The user tapped Send, Retry or Send again on the draft with this digest.
     Tap { draft: i64, digest: String },
-    /// What came of handing it to the phone.
+    /// The outcome of an attempt to send a draft.
     Sent { draft: i64, outcome: String },
-    /// The person took a draft away.
+    /// The user discarded a draft.
     Discarded { draft: i64, status: String },
-    /// The person accepted that the ledger ended at `last`, although `noted` was the last record that Kai had noted
+    /// The user accepted that the ledger ended at `last`, although `noted` was the last record that Kai had noted
     /// beside the key (0 if the note was gone or unreadable).
     Restored { last: i64, noted: i64 },
 }
 
-/// The request as it is about to leave: its bytes are kept in chunks, the record names them.
+/// Records a request that is about to be sent. Its bytes are stored in chunks, so that what requests have in common is
+/// stored once.
 pub fn request(
     tx: &Transaction<'_>,
     conversation: i64,
@@ -104,6 +106,7 @@ pub fn request(
     )
 }
 
+/// Appends a record and moves the stored head of the chain.
 pub fn append(tx: &Transaction<'_>, record: &Record, now: Timestamp) -> Result<(), DbError> {
     let last: Option<Vec<u8>> =
         tx.prepare_cached("SELECT hash FROM ledger_head")?.query_row([], |row| row.get(0)).optional()?;
@@ -119,7 +122,7 @@ pub fn append(tx: &Transaction<'_>, record: &Record, now: Timestamp) -> Result<(
     Ok(())
 }
 
-/// Covers the record, its time and everything before it.
+/// The hash of a record. It covers the record, its time and, through the previous hash, everything before it.
 fn chained(before: &[u8], at: Timestamp, record: &str) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(before);
@@ -128,7 +131,7 @@ fn chained(before: &[u8], at: Timestamp, record: &str) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// The bytes of a request, put together again.
+/// Reassembles the bytes of a request from its chunks.
 pub fn bytes_of(tx: &Transaction<'_>, chunks: &[String]) -> Result<Vec<u8>, DbError> {
     let mut find = tx.prepare_cached("SELECT bytes FROM ledger_chunks WHERE hash = ?1")?;
     let mut whole = Vec::new();
@@ -139,7 +142,7 @@ pub fn bytes_of(tx: &Transaction<'_>, chunks: &[String]) -> Result<Vec<u8>, DbEr
     Ok(whole)
 }
 
-/// A record and its place.
+/// A stored record with its number and time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
     pub seq: i64,
@@ -147,7 +150,7 @@ pub struct Kept {
     pub record: Record,
 }
 
-/// Every record there is, oldest first: for tests, whose ledgers are short.
+/// All records, oldest first. Only for tests, whose ledgers are short.
 pub fn all(tx: &Transaction<'_>) -> Result<Vec<Record>, DbError> {
     let mut all = vec![];
     read::each(tx, |kept| all.push(kept.record))?;

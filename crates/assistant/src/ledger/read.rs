@@ -1,4 +1,4 @@
-//! Reads the ledger piece by piece. It may hold years, so nobody ever holds all of it in memory.
+//! Reads the ledger piece by piece. It may span years, so it is never held in memory as a whole.
 
 use std::ops::Range;
 
@@ -9,24 +9,24 @@ use super::{Kept, Record};
 use crate::db::DbError;
 use crate::untrusted::folded;
 
-/// Which records somebody wants to see; what is empty does not matter.
+/// A filter for records. Empty fields match everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// As [`Record::kind`] names it.
+    /// The kind of record, as [`Record::kind`] names it.
     pub kind: String,
-    /// The name of a tool or of a model.
+    /// The exact name of a tool or a model.
     pub name: String,
     pub conversation: Option<i64>,
-    /// Epoch milliseconds.
+    /// The time of the record, in epoch milliseconds.
     pub within: Option<Range<i64>>,
-    /// Somewhere in the record; case does not matter.
+    /// Text that occurs in any of the record's text fields; case is ignored.
     pub text: String,
-    /// The requests that held this message: an SMS by its number, a notification by its id.
+    /// The id of an SMS or a notification: matches the requests that contained it.
     pub seen: String,
 }
 
 impl Wanted {
-    /// Is it one of them?
+    /// Whether a record matches the filter.
     pub fn is(&self, kept: &Kept) -> bool {
         let Kept { at, record, .. } = kept;
         let any = |given: &str, holds: &dyn Fn() -> bool| given.is_empty() || holds();
@@ -40,7 +40,7 @@ impl Wanted {
 }
 
 impl Record {
-    /// Its kind, as it is stored.
+    /// The kind of record, as it is stored.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Request { .. } => "request",
@@ -56,7 +56,7 @@ impl Record {
         }
     }
 
-    /// The conversation in which it happened; `None` where there was none.
+    /// The conversation that it belongs to, if any.
     pub fn conversation(&self) -> Option<i64> {
         match self {
             Self::Request { conversation, .. }
@@ -69,7 +69,7 @@ impl Record {
         }
     }
 
-    /// The tool or the model it is about.
+    /// The name of the tool or model that it is about, if any.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Request { model, .. } => Some(model),
@@ -85,13 +85,15 @@ impl Record {
         }
     }
 
-    /// Did this request hold the message of that id? An SMS is named with its date and sender behind the id.
+    /// Whether this is a request that contained the message with that id. The name of an SMS has its date and sender
+    /// after the id.
     fn held(&self, id: &str) -> bool {
         let (sms, notification) = (format!("sms {id} "), format!("notification {id}"));
         let names = |name: &String| name.starts_with(&sms) || *name == notification;
         matches!(self, Self::Request { seen, .. } if seen.iter().any(names))
     }
 
+    /// Whether any text field contains `text`, ignoring case.
     fn says(&self, text: &str) -> bool {
         let fields: Vec<&str> = match self {
             Self::Request { model, seen, .. } => {
@@ -112,24 +114,24 @@ impl Record {
     }
 }
 
-/// A piece of the ledger, newest first.
+/// One page of records, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Piece {
     pub kept: Vec<Kept>,
-    /// Where to look on for older ones; `None` at the beginning of the ledger.
+    /// The `before` for the next page of older records; `None` if there are none left.
     pub further: Option<i64>,
 }
 
-/// How far one look goes.
+/// How far one call of [`piece`] searches.
 #[derive(Debug, Clone, Copy)]
 pub struct Reach {
-    /// It ends with so many found,
+    /// The call ends when this many records match,
     pub found: usize,
-    /// or after so many looked at: a rare word must not hold up everybody else.
+    /// or when this many were examined: a search for a rare word must not block the store for others.
     pub looked: usize,
 }
 
-/// The newest of those wanted among those older than `before`.
+/// Searches the records older than `before` for those that match `wanted`, newest first.
 pub fn piece(
     tx: &Transaction<'_>,
     wanted: &Wanted,
@@ -160,7 +162,8 @@ pub fn piece(
     Ok(piece)
 }
 
-/// The first and the last record of a time. A clock may have gone back between them.
+/// The first and the last record in a span of time. Records between them may be outside the span, if the clock went
+/// back.
 fn edges(tx: &Transaction<'_>, span: &Range<i64>) -> Result<(i64, i64), DbError> {
     let sql = "SELECT min(seq), max(seq) FROM ledger WHERE at >= ?1 AND at < ?2";
     let found = tx.query_row(sql, params![span.start, span.end], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -173,7 +176,7 @@ pub fn one(tx: &Transaction<'_>, seq: i64) -> Result<Option<Kept>, DbError> {
     Ok(row.query_row([seq], read).optional()?)
 }
 
-/// Everything recorded, oldest first, one at a time.
+/// Calls `see` with every record, oldest first, one at a time.
 pub(super) fn each(tx: &Transaction<'_>, mut see: impl FnMut(Kept)) -> Result<(), DbError> {
     let mut rows = tx.prepare_cached("SELECT seq, at, record FROM ledger ORDER BY seq")?;
     for kept in rows.query_map([], read)? {
@@ -182,13 +185,13 @@ pub(super) fn each(tx: &Transaction<'_>, mut see: impl FnMut(Kept)) -> Result<()
     Ok(())
 }
 
-/// How much there is, and where it begins.
+/// The size of the ledger, and where it begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Extent {
     pub records: i64,
-    /// When the oldest one was made, in epoch milliseconds.
+    /// The time of the oldest record, in epoch milliseconds.
     pub since: Option<i64>,
-    /// The last record that was let go, if any was.
+    /// The number of the last record that was pruned, if any was.
     pub checkpoint: Option<i64>,
 }
 
@@ -199,7 +202,8 @@ pub fn extent(tx: &Transaction<'_>) -> Result<Extent, DbError> {
     Ok(Extent { records, since, checkpoint })
 }
 
-/// Where the chain begins or ends, as it is kept outside of it.
+/// The number and hash of the record before the chain (`ledger_checkpoint`) or of its last record (`ledger_head`),
+/// which are stored apart from the chain.
 pub(super) fn edge(tx: &Transaction<'_>, table: &str) -> Result<Option<(i64, Vec<u8>)>, DbError> {
     let sql = format!("SELECT seq, hash FROM {table}");
     Ok(tx.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)

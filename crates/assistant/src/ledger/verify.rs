@@ -1,5 +1,5 @@
-//! Is the ledger what it was? Every record's hash covers the one before, the end is kept outside of the chain, and every
-//! byte that left has a hash of its own.
+//! Verifies that the ledger was not altered, and prunes old records. Every record's hash covers the one before, the end
+//! is stored apart from the chain, and every chunk of a request has a hash of its own.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +12,16 @@ use super::{Record, chained};
 use crate::db::DbError;
 use crate::hex;
 
-/// What was found.
+/// The result of a finished check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verified {
-    /// So many records, each what it was; and before them so many that were let go by their age.
+    /// All `records` are unaltered. Before them, `let_go` records were pruned by age.
     Whole { records: usize, let_go: i64 },
-    /// The first place where it is not, and what is wrong there.
+    /// The number of the first record that is wrong, and what is wrong with it.
     Broken { seq: i64, what: String },
 }
 
-/// How far a check has come.
+/// How far a check has come: the last record verified, its hash, and how many were verified.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reached {
     seq: i64,
@@ -29,15 +29,16 @@ pub struct Reached {
     records: usize,
 }
 
-/// A check goes on, or is over.
+/// The state of a check: in progress, or finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Check {
     On(Reached),
     Over(Verified),
 }
 
-/// Goes on with a check for at most so many records: a long ledger is checked in pieces, so that others get at the
-/// store between them. What is appended meanwhile is checked too; what is let go meanwhile counts no more.
+/// Continues a check for at most `most` records. A long ledger is checked in pieces, so that others can use the store
+/// in between. Records appended in the meantime are checked too. If the ledger was pruned past the point reached, the
+/// check continues from the checkpoint and restarts its count.
 pub fn verify(tx: &Transaction<'_>, from: Reached, most: usize) -> Result<Check, DbError> {
     let mut at = match edge(tx, "ledger_checkpoint")? {
         Some((seq, hash)) if seq > from.seq => Reached { seq, hash, records: 0 },
@@ -58,7 +59,7 @@ pub fn verify(tx: &Transaction<'_>, from: Reached, most: usize) -> Result<Check,
     ends(tx, &at).map(Check::Over)
 }
 
-/// What is wrong with a record that follows what was checked.
+/// What is wrong with the record that follows `before`, or `None` if it is intact.
 fn broken(tx: &Transaction<'_>, before: &Reached, row: &Stored) -> Result<Option<String>, DbError> {
     if row.seq != before.seq + 1 {
         return Ok(Some("a record before it is missing".to_owned()));
@@ -72,7 +73,7 @@ fn broken(tx: &Transaction<'_>, before: &Reached, row: &Stored) -> Result<Option
     bytes_differ(tx, &row.record)
 }
 
-/// Is the last record the one that was noted as the end?
+/// Finishes a check: compares the last record with the stored head of the chain.
 fn ends(tx: &Transaction<'_>, at: &Reached) -> Result<Verified, DbError> {
     let Reached { seq, hash, records } = at;
     match edge(tx, "ledger_head")? {
@@ -90,7 +91,7 @@ fn ends(tx: &Transaction<'_>, at: &Reached) -> Result<Verified, DbError> {
     }
 }
 
-/// A row as it is stored.
+/// A row of the ledger, not parsed.
 struct Stored {
     seq: i64,
     at: i64,
@@ -102,7 +103,7 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
     Ok(Stored { seq: row.get(0)?, at: row.get(1)?, record: row.get(2)?, hash: row.get(3)? })
 }
 
-/// The bytes of a request, by the hashes that name them.
+/// What is wrong with the stored bytes of a request, by comparing them with their hashes.
 fn bytes_differ(tx: &Transaction<'_>, record: &str) -> Result<Option<String>, DbError> {
     let Ok(Record::Request { chunks, .. }) = serde_json::from_str(record) else { return Ok(None) };
     let mut find = tx.prepare_cached("SELECT bytes FROM ledger_chunks WHERE hash = ?1")?;
@@ -120,12 +121,13 @@ fn bytes_differ(tx: &Transaction<'_>, record: &str) -> Result<Option<String>, Db
     Ok(None)
 }
 
-/// Lets go of records older than `days`, and of the bytes only they named. What stays is still a chain: it begins at a
-/// checkpoint. Returns how many went.
+/// Deletes records older than `days`, and chunks that only they used. The rest is still a chain, which begins at a
+/// checkpoint. Returns how many records were deleted.
 pub fn prune(tx: &Transaction<'_>, days: u32, now: Timestamp) -> Result<usize, DbError> {
     let span = SignedDuration::from_hours(24 * i64::from(days));
     let before = now.saturating_sub(span).unwrap_or(Timestamp::MIN).as_millisecond();
-    // Up to the first that is young enough: a clock that went back must not tear a hole.
+    // Stop at the first record that is young enough: if the clock went back, deleting older ones behind it would leave
+    // a hole in the chain.
     let first_young: Option<i64> =
         tx.query_row("SELECT min(seq) FROM ledger WHERE at >= ?1", [before], |row| row.get(0))?;
     let newest: Option<i64> = tx.query_row("SELECT max(seq) FROM ledger", [], |row| row.get(0))?;
@@ -167,7 +169,7 @@ mod tests {
     use crate::db::Db;
     use crate::ledger::{append, request};
 
-    /// All of it, in pieces that are as small as pieces can be wrong.
+    /// Checks the whole ledger in very small pieces.
     fn whole(tx: &Transaction<'_>) -> Result<Verified, DbError> {
         let mut reached = Reached::default();
         loop {

@@ -1,9 +1,9 @@
-//! What Kai remembers across conversations.
+//! Memories: what Kai remembers across conversations.
 //!
-//! A model calls a tool (`tools`), the tool keeps one row per key ([`store`]), and the person sees and
-//! forgets them with `kai memory`. One that was made of what people wrote waits there until the person confirms its
-//! words; until then no prompt holds it. What proved useful often enough may be proposed to become part of who Kai is
-//! ([`promotion`]).
+//! A model calls a tool (`tools`), the tool stores one row per key ([`store`]), and the user lists and deletes them
+//! with `kai memory`. A memory from a request that contains text by others waits until the user confirms its words;
+//! until then it is in no prompt. A memory that proved useful often enough may be proposed as an addition to the soul
+//! text ([`promotion`]).
 
 pub mod promotion;
 pub mod store;
@@ -34,7 +34,7 @@ const KEY_LIMIT: usize = 100;
 const CONTENT_LIMIT: usize = 4_000;
 
 impl MemoryKey {
-    /// A key as typed, without blanks around it, or a sentence.
+    /// Trims and checks a key. Returns a sentence that says what is wrong if it is not valid.
     pub fn new(typed: &str) -> Result<Self, String> {
         let key = typed.trim();
         if key.is_empty() {
@@ -53,7 +53,7 @@ impl MemoryKey {
     }
 }
 
-/// One thing remembered.
+/// One memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "MemoryInFile")]
 pub struct Memory {
@@ -61,11 +61,11 @@ pub struct Memory {
     pub content: String,
     pub category: Category,
     pub hits: u32,
-    /// The person knows its words and wants them kept. Until then it enters no prompt.
+    /// Whether the user confirmed its words. An unconfirmed memory is in no prompt.
     pub confirmed: bool,
 }
 
-/// A memory as it is written in files. Older ones say `tainted` of one that nobody has confirmed.
+/// A memory in an exported file. Older files mark an unconfirmed memory as `tainted` instead.
 #[derive(Deserialize)]
 struct MemoryInFile {
     key: MemoryKey,
@@ -85,7 +85,7 @@ impl From<MemoryInFile> for Memory {
 }
 
 impl Memory {
-    /// Of exactly these words under this key: what a person saw when they confirm it.
+    /// The hash of the key and the content. It proves what the user saw when they confirm the memory.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         for part in [self.key.as_str(), &self.content] {
@@ -95,7 +95,7 @@ impl Memory {
         hex::encode(&hash.finalize())
     }
 
-    /// Is it one that a tool could have stored? A file from elsewhere may hold anything.
+    /// Checks that a tool could have stored this memory. An imported file may contain anything.
     pub fn checked(&self) -> Result<(), String> {
         let key = MemoryKey::new(self.key.as_str())?;
         let text = content(&self.content)?;
@@ -107,6 +107,7 @@ impl Memory {
     }
 }
 
+/// The kind of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Category {
@@ -136,7 +137,8 @@ impl Category {
     }
 }
 
-/// The content as it is kept: trimmed and bounded, or a sentence.
+/// Trims and checks the content of a memory, and removes NUL. Returns a sentence that says what is wrong if it is empty
+/// or too long.
 pub fn content(typed: &str) -> Result<String, String> {
     let text = typed.trim();
     let length = text.chars().count();

@@ -1,5 +1,4 @@
-//! A memory that proved useful again and again may become part of who Kai is, if the person agrees. A model only ever
-//! proposes.
+//! Promotion: a model proposes to add a memory that proved useful often to the soul text, and the user decides.
 
 use std::sync::Arc;
 
@@ -14,11 +13,11 @@ use crate::db::{Db, DbError};
 use crate::gate::Level;
 use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
-/// So often a memory must have been useful; and so often again after a no.
+/// How many hits a memory needs to be proposed, and how many more after the user declined it.
 pub const ENOUGH: u32 = 5;
 const LONGEST: usize = 500;
 
-/// A change of the soul that waits for the person.
+/// A proposed addition to the soul text, which the user can accept or decline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proposal {
     pub key: MemoryKey,
@@ -29,7 +28,7 @@ pub struct Proposal {
     pub at: i64,
 }
 
-/// Memories that could be proposed now. One that nobody has confirmed never is: it would speak for ever.
+/// Memories that could be proposed now. An unconfirmed one never is, because its text would become permanent.
 pub fn candidates(tx: &Transaction<'_>) -> Result<Vec<Memory>, DbError> {
     let mut found = vec![];
     for memory in store::confirmed(tx)? {
@@ -40,7 +39,7 @@ pub fn candidates(tx: &Transaction<'_>) -> Result<Vec<Memory>, DbError> {
     Ok(found)
 }
 
-/// Was it proposed, or is the person's no still fresh?
+/// Whether a memory was already proposed or accepted, or was declined and has too few new hits since.
 fn answered(tx: &Transaction<'_>, memory: &Memory) -> Result<bool, DbError> {
     let mut row = tx.prepare_cached("SELECT state, hits FROM promotions WHERE key = ?1")?;
     let said: Option<(String, u32)> =
@@ -48,7 +47,7 @@ fn answered(tx: &Transaction<'_>, memory: &Memory) -> Result<bool, DbError> {
     Ok(said.is_some_and(|(state, hits)| state != "declined" || memory.hits < hits + ENOUGH))
 }
 
-/// What waits for the person, oldest first.
+/// The open proposals, oldest first.
 pub fn proposals(tx: &Transaction<'_>) -> Result<Vec<Proposal>, DbError> {
     let mut rows = tx.prepare_cached(
         "SELECT key, text, hits, at FROM promotions WHERE state = 'proposed' ORDER BY at, key",
@@ -59,7 +58,7 @@ pub fn proposals(tx: &Transaction<'_>) -> Result<Vec<Proposal>, DbError> {
     Ok(rows.query_map([], row)?.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The person's word on a proposal; `None` if there is none under that key.
+/// Stores the user's decision on a proposal. Returns `None` if there is no open proposal under that key.
 pub fn settle(tx: &Transaction<'_>, key: &MemoryKey, said: Verdict) -> Result<Option<Proposal>, DbError> {
     let Some(proposal) = proposals(tx)?.into_iter().find(|proposal| proposal.key == *key) else {
         return Ok(None);
@@ -72,6 +71,7 @@ pub fn settle(tx: &Transaction<'_>, key: &MemoryKey, said: Verdict) -> Result<Op
     Ok(Some(proposal))
 }
 
+/// The user's decision on a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Accepted,
@@ -140,7 +140,7 @@ fn propose(
     }
     let own = memory.content.split_whitespace().collect::<Vec<_>>().join(" ");
     if level > Level::Nothing && text != own {
-        // Or a stranger's message could dictate what Kai is told for ever.
+        // Otherwise a stranger's message could dictate text that Kai would be told permanently.
         return Err(ToolError(format!("In this run \"text\" must be exactly what the memory says: {own}")));
     }
     if answered(tx, &memory)? {

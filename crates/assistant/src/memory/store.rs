@@ -1,4 +1,4 @@
-//! The rows of what is remembered.
+//! Stores memories, one row per key.
 
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
@@ -6,18 +6,18 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 use super::{Category, Memory, MemoryKey};
 use crate::db::DbError;
 
-/// Was it new, or was there one under that key already?
+/// Whether a memory was added, or replaced one under the same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stored {
     New,
     Updated,
 }
 
-/// Has the person confirmed the words of a memory?
+/// Whether the user confirmed the words of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     Confirmed,
-    /// It is kept, and waits.
+    /// It is stored, but is in no prompt until the user confirms it.
     Unconfirmed,
 }
 
@@ -27,8 +27,8 @@ impl Standing {
     }
 }
 
-/// Keeps `content` under `key`. The same key again is an update: hits and the first time stay. Whether the person
-/// confirmed the words is said anew each time.
+/// Stores `content` under `key`. If the key exists, this updates the memory: its hits and creation time stay, but
+/// `standing` is replaced, because the user confirmed the old words and not these.
 pub fn keep(
     tx: &Transaction<'_>,
     key: &MemoryKey,
@@ -53,13 +53,13 @@ pub fn keep(
     Ok(if known { Stored::Updated } else { Stored::New })
 }
 
-/// One hit more; returns how many there are now, or `None` if there is no such memory.
+/// Adds one hit. Returns the new number of hits, or `None` if there is no such memory.
 pub fn reinforce(tx: &Transaction<'_>, key: &MemoryKey) -> Result<Option<u32>, DbError> {
     let sql = "UPDATE memories SET hits = hits + 1 WHERE key = ?1 RETURNING hits";
     Ok(tx.prepare_cached(sql)?.query_row([key.as_str()], |row| row.get(0)).optional()?)
 }
 
-/// Puts a memory back as it was, hits included.
+/// Stores an imported memory with its hits, as the newest one.
 pub fn restore(tx: &Transaction<'_>, memory: &Memory, now: Timestamp) -> Result<(), DbError> {
     let standing = Standing::of(memory.confirmed);
     keep(tx, &memory.key, &memory.content, memory.category, standing, now)?;
@@ -73,7 +73,7 @@ pub fn clear(tx: &Transaction<'_>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Says it in other words; it stays confirmed or unconfirmed. False if there is no such memory.
+/// Replaces the content of a memory, which stays confirmed or unconfirmed. Returns false if there is no such memory.
 pub fn rewrite(
     tx: &Transaction<'_>,
     key: &MemoryKey,
@@ -84,16 +84,17 @@ pub fn rewrite(
     Ok(tx.prepare_cached(sql)?.execute(params![key.as_str(), content, now.as_millisecond()])? > 0)
 }
 
-/// What came of a person's word that they want a memory kept.
+/// The outcome of confirming a memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Confirming {
     Done(Memory),
-    /// It says something else than the person saw.
+    /// The memory is no longer what the user saw.
     Changed,
     Unknown,
 }
 
-/// The person knows these words and wants them kept. `seen` is the digest of what they saw; without it, whatever is there.
+/// Marks a memory as confirmed by the user. `seen` is the digest of what they saw; without it, the current words are
+/// confirmed, whatever they are.
 pub fn confirm(tx: &Transaction<'_>, key: &MemoryKey, seen: Option<&str>) -> Result<Confirming, DbError> {
     let Some(memory) = all(tx)?.into_iter().find(|memory| memory.key == *key) else {
         return Ok(Confirming::Unknown);
@@ -105,12 +106,12 @@ pub fn confirm(tx: &Transaction<'_>, key: &MemoryKey, seen: Option<&str>) -> Res
     Ok(Confirming::Done(Memory { confirmed: true, ..memory }))
 }
 
-/// Deletes the memory under exactly that key; false if there was none.
+/// Deletes the memory under exactly that key. Returns false if there was none.
 pub fn forget(tx: &Transaction<'_>, key: &MemoryKey) -> Result<bool, DbError> {
     Ok(remove(tx, key)?.is_some())
 }
 
-/// A memory that was deleted, with its place among the others.
+/// A deleted memory, with what is needed to put it back in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removed {
     pub memory: Memory,
@@ -119,7 +120,7 @@ pub struct Removed {
     updated_at: i64,
 }
 
-/// Deletes a memory so that it can be put back.
+/// Deletes a memory, and returns it so that [`put_back`] can undo that.
 pub fn remove(tx: &Transaction<'_>, key: &MemoryKey) -> Result<Option<Removed>, DbError> {
     let sql = "DELETE FROM memories WHERE key = ?1
                RETURNING key, content, category, hits, confirmed, source, created_at, updated_at";
@@ -130,7 +131,7 @@ pub fn remove(tx: &Transaction<'_>, key: &MemoryKey) -> Result<Option<Removed>, 
     Ok(tx.prepare_cached(sql)?.query_row([key.as_str()], row).optional()?)
 }
 
-/// Puts it back where it was, unless something was remembered under its key meanwhile.
+/// Puts a deleted memory back in its place, unless another one was stored under its key in the meantime.
 pub fn put_back(tx: &Transaction<'_>, removed: &Removed) -> Result<(), DbError> {
     let Removed { memory, source, created_at, updated_at } = removed;
     tx.prepare_cached(
@@ -150,7 +151,7 @@ pub fn put_back(tx: &Transaction<'_>, removed: &Removed) -> Result<(), DbError> 
     Ok(())
 }
 
-/// Everything remembered, newest first.
+/// All memories, newest first.
 pub fn all(tx: &Transaction<'_>) -> Result<Vec<Memory>, DbError> {
     let mut rows = tx.prepare_cached(
         "SELECT key, content, category, hits, confirmed FROM memories ORDER BY updated_at DESC, key",
@@ -158,7 +159,7 @@ pub fn all(tx: &Transaction<'_>) -> Result<Vec<Memory>, DbError> {
     Ok(rows.query_map([], memory)?.collect::<rusqlite::Result<_>>()?)
 }
 
-/// What a model may be told, newest first: the words that the person stands by.
+/// The memories that a prompt may contain: those that the user confirmed, newest first.
 pub fn confirmed(tx: &Transaction<'_>) -> Result<Vec<Memory>, DbError> {
     Ok(all(tx)?.into_iter().filter(|memory| memory.confirmed).collect())
 }
@@ -197,7 +198,7 @@ mod tests {
             assert_eq!(all(tx)?.len(), 2);
             put_back(tx, &removed)?;
             assert_eq!(all(tx)?, before);
-            // Something newer under its key is not overwritten.
+            // A newer memory under its key is not overwritten.
             rewrite(tx, &key("b"), "newer", at(9))?;
             put_back(tx, &removed)?;
             assert_eq!((all(tx)?[0].content.as_str(), all(tx)?[0].confirmed), ("newer", false));

@@ -1,4 +1,4 @@
-//! What a model may do with memories.
+//! The tools with which a model stores, reinforces and deletes memories.
 
 use std::sync::Arc;
 
@@ -163,7 +163,7 @@ fn unknown(key: &MemoryKey) -> ToolError {
     ToolError(format!("There is no memory under the key \"{}\".", key.as_str()))
 }
 
-/// Something to remember, as it was typed.
+/// A memory to store, as the model wrote it.
 struct Fact<'a> {
     key: &'a str,
     text: &'a str,
@@ -171,8 +171,8 @@ struct Fact<'a> {
     standing: Standing,
 }
 
-/// Where nobody else's words can be in it, a memory is the person's own. Elsewhere it is theirs once they said yes to a
-/// card that showed its words.
+/// Whether a memory from this run counts as confirmed. It does if the request contains no text by others, or if the
+/// user approved the call on a card that showed its words.
 fn standing(run: &Run) -> Standing {
     if run.level == Level::Nothing || run.confirmed { Standing::Confirmed } else { Standing::Unconfirmed }
 }

@@ -1,5 +1,5 @@
-//! Which models Kai asks, in which order: what the person set up, then what the environment has keys for, then
-//! a server found on this machine.
+//! Lists the models that Kai can use, in order: those that the user added, then those with a key in the environment,
+//! then a server found on this machine.
 
 pub mod store;
 pub mod window;
@@ -15,50 +15,50 @@ pub(crate) const MIGRATION: Migration =
 pub(crate) const WINDOWS: Migration =
     Migration { name: "models/2", sql: include_str!("../../migrations/models2.sql") };
 
-/// One model as it was set up.
+/// A model that the user added.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfiguredModel {
-    /// What the person calls it; unique.
+    /// The user's name for it; unique.
     pub name: String,
     pub preset: String,
     pub base_url: String,
     pub model: String,
     pub key: Option<Key>,
-    /// The window that the person set, in tokens.
+    /// The context window that the user set, in tokens.
     pub context: Option<usize>,
 }
 
-/// Where a candidate comes from.
+/// How Kai knows of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// The person added it.
+    /// The user added it.
     Added,
-    /// Its key was found in the environment.
+    /// Its key is in the environment.
     Environment,
-    /// A server that answers on this machine.
+    /// Its server runs on this machine.
     Found,
 }
 
-/// A model that could be asked now, or the reason why not.
+/// A model that Kai could use, or the reason why it cannot.
 #[derive(Debug, Clone)]
 pub struct Candidate {
     pub name: String,
     pub preset: String,
     pub origin: Origin,
-    /// What is said to it stays on this machine.
+    /// Its server is on this machine, so requests do not leave it.
     pub local: bool,
     pub config: Config,
-    /// Where the window of `config` is from.
+    /// Where the window in `config` comes from.
     pub window_source: WindowSource,
     pub why_not: Option<String>,
 }
 
-/// What was found around us, to be used without setting anything up.
+/// Keys and servers found on this machine, which Kai can use without any setup.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
-    /// Environment variables that hold keys, by name.
+    /// Environment variables that contain keys, by name.
     pub keys: Vec<(String, Key)>,
-    /// A model of the local Ollama, if one runs.
+    /// A model of the local Ollama server, if one is running.
     pub ollama: Option<String>,
 }
 
@@ -66,7 +66,7 @@ pub fn preset(id: &str) -> Option<&'static Preset> {
     presets().iter().find(|preset| preset.id == id)
 }
 
-/// All models that could be asked, in order. The first one is asked first.
+/// All candidates, in the order in which Kai tries them.
 pub fn candidates(added: &[ConfiguredModel], around: &Surroundings) -> Vec<Candidate> {
     let mut all: Vec<Candidate> = added.iter().map(|model| from_added(model, around)).collect();
     let missing = |preset: &Preset| added.iter().all(|model| model.preset != preset.id);
@@ -126,6 +126,7 @@ fn from_added(added: &ConfiguredModel, around: &Surroundings) -> Candidate {
     }
 }
 
+/// A candidate that the user did not add; `None` if its preset has no address or no model is known.
 fn by_itself(preset: &Preset, model: Option<String>, key: Option<Key>, origin: Origin) -> Option<Candidate> {
     let config = Config {
         format: preset.format,
@@ -147,9 +148,9 @@ fn by_itself(preset: &Preset, model: Option<String>, key: Option<Key>, origin: O
     })
 }
 
-/// Does this address stay on this machine?
+/// Whether the address is on this machine.
 pub fn is_local(base_url: &str) -> bool {
-    // Read as the client reads it, or the two could mean different machines.
+    // Parse the address as the HTTP client does, or the two could disagree about the host.
     match Url::parse(base_url).ok().as_ref().and_then(Url::host) {
         Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(address)) => address.is_loopback(),
@@ -158,7 +159,7 @@ pub fn is_local(base_url: &str) -> bool {
     }
 }
 
-/// Can what is said to this address, and its key, be read on the way?
+/// Whether requests to this address, and the key in them, cross the network unencrypted.
 pub fn is_unencrypted(base_url: &str) -> bool {
     !is_local(base_url) && Url::parse(base_url).is_ok_and(|url| url.scheme() == "http")
 }

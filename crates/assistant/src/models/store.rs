@@ -1,4 +1,4 @@
-//! The list of models as it is kept.
+//! Stores the models that the user added, in their order.
 
 use kai_llm::Key;
 use rusqlite::{Transaction, params};
@@ -22,8 +22,9 @@ pub fn all(tx: &Transaction<'_>) -> Result<Vec<ConfiguredModel>, DbError> {
     Ok(models.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Adds a model at the end, or changes the one of that name where it stands. A key stays only where it was made
-/// for: with another address it would go to somebody else. A window that was set stays with its model.
+/// Adds a model at the end, or updates the one with that name in its place. If no key is given, the stored one is kept
+/// only for the same preset and address, because another server must not get it. If no window is given, the stored one
+/// is kept only for the same preset, address and model.
 pub fn keep(tx: &Transaction<'_>, model: &ConfiguredModel) -> Result<(), DbError> {
     tx.execute(
         "INSERT INTO models (name, position, preset, base_url, model, key, context)
@@ -43,8 +44,8 @@ pub fn keep(tx: &Transaction<'_>, model: &ConfiguredModel) -> Result<(), DbError
     Ok(())
 }
 
-/// Sets the window of a model, or leaves it to Kai again. What was learned from refusals before counts no longer: the
-/// person knows better. False for a model that is not there.
+/// Sets the context window of a model, or with `None` lets Kai find it out again. Also deletes what was learned from
+/// refusals, because the user knows better. Returns false if there is no such model.
 pub fn set_context(tx: &Transaction<'_>, name: &str, context: Option<usize>) -> Result<bool, DbError> {
     let tokens = context.and_then(|tokens| i64::try_from(tokens).ok());
     let changed = tx.execute("UPDATE models SET context = ?2 WHERE name = ?1", params![name, tokens])?;
@@ -60,13 +61,13 @@ pub fn remove(tx: &Transaction<'_>, name: &str) -> Result<bool, DbError> {
     Ok(tx.execute("DELETE FROM models WHERE name = ?1", [name])? > 0)
 }
 
-/// Moves a model to the front.
+/// Moves a model to the front. Returns false if there is no such model.
 pub fn first(tx: &Transaction<'_>, name: &str) -> Result<bool, DbError> {
     let sql = "UPDATE models SET position = (SELECT min(position) - 1 FROM models) WHERE name = ?1";
     Ok(tx.execute(sql, [name])? > 0)
 }
 
-/// Where a model goes among the others.
+/// The direction in which to move a model in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Move {
@@ -74,8 +75,7 @@ pub enum Move {
     Down,
 }
 
-/// Changes places with the neighbour; at the end of the list there is none, and nothing happens. False for a model
-/// that is not there.
+/// Moves a model one place up or down. Does nothing at the end of the list. Returns false if there is no such model.
 pub fn shift(tx: &Transaction<'_>, name: &str, way: Move) -> Result<bool, DbError> {
     let mut order: Vec<String> = all(tx)?.into_iter().map(|model| model.name).collect();
     let Some(at) = order.iter().position(|known| known == name) else { return Ok(false) };
@@ -90,7 +90,7 @@ pub fn shift(tx: &Transaction<'_>, name: &str, way: Move) -> Result<bool, DbErro
     Ok(true)
 }
 
-/// Gives the models their places anew, in this order.
+/// Numbers the positions of the models again, in this order.
 fn place(tx: &Transaction<'_>, order: &[String]) -> Result<(), DbError> {
     for (position, name) in (1i64..).zip(order) {
         tx.execute("UPDATE models SET position = ?1 WHERE name = ?2", params![position, name])?;
@@ -98,8 +98,8 @@ fn place(tx: &Transaction<'_>, order: &[String]) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Puts back a model that was removed, with its key, where it stood; one that has been added under its name since then
-/// stays as it is. False if so.
+/// Puts a removed model back in its place, with its key. Returns false, and changes nothing, if another one was added
+/// under its name in the meantime.
 pub fn restore(tx: &Transaction<'_>, model: &ConfiguredModel, at: usize) -> Result<bool, DbError> {
     let mut order: Vec<String> = all(tx)?.into_iter().map(|known| known.name).collect();
     if order.contains(&model.name) {

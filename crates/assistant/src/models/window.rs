@@ -1,5 +1,5 @@
-//! How large a model's context window is taken to be, and why: the person set it, its server told it, a refusal showed
-//! it, or its preset says so.
+//! Determines how large a model's context window is. The size comes from the user, the model's server, an earlier
+//! refusal or the preset.
 
 use jiff::{SignedDuration, Timestamp};
 use kai_llm::Place;
@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize};
 use super::Candidate;
 use crate::db::DbError;
 
-/// A window and where its size is from.
+/// The size of a context window, and where the size comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     pub tokens: usize,
     pub source: WindowSource,
 }
 
-/// Why a window is taken to be as large as it is.
+/// Where the size of a window comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WindowSource {
-    /// The person set it.
+    /// The user set it.
     Set,
-    /// The server told it.
+    /// The server reported it.
     Server,
-    /// A refusal told it.
+    /// A server refused a longer request.
     #[serde(rename = "refusal")]
     Learned,
     #[default]
@@ -32,7 +32,7 @@ pub enum WindowSource {
 }
 
 impl WindowSource {
-    /// As people read it.
+    /// The source in words, as it is shown to the user.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::Set => "set by you",
@@ -43,11 +43,12 @@ impl WindowSource {
     }
 }
 
-/// The smallest and the largest window that a person can set.
+/// The smallest window that the user can set, in tokens.
 pub const SMALLEST: usize = 1_024;
+/// The largest window that the user can set, in tokens.
 pub const LARGEST: usize = 10_000_000;
 
-/// Reads a window as people write it: `32768`, `32,768`; `None` for `auto`, which leaves it to Kai.
+/// Parses a window size such as `32768` or `32,768`. Returns `None` for `auto`, which lets Kai find it out.
 pub fn typed(text: &str) -> Result<Option<usize>, String> {
     let text = text.trim();
     if text.eq_ignore_ascii_case("auto") {
@@ -62,17 +63,20 @@ pub fn typed(text: &str) -> Result<Option<usize>, String> {
     }
 }
 
-/// What is known of the window at one address.
+/// What is known about the window of one model at one address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
     pub place: Place,
+    /// The size that the server last reported.
     pub told: Option<usize>,
     pub asked_at: Option<Timestamp>,
+    /// The size that a refusal showed.
     pub learned: Option<usize>,
 }
 
 impl Window {
-    /// The person knows best, then the server, then the preset; but a refusal that showed less is true.
+    /// The size to use: what the user set, otherwise what the server reported, otherwise the preset's. If a refusal
+    /// showed that the window is smaller, that counts.
     pub fn assumed(set: Option<usize>, preset: usize, known: Option<&Known>) -> Self {
         let told = known.and_then(|known| known.told);
         let window = match (set, told) {
@@ -87,7 +91,7 @@ impl Window {
     }
 }
 
-/// Gives each candidate the window that is known for it.
+/// Updates the window of each candidate with what is known about it.
 pub fn settle(candidates: &mut [Candidate], known: &[Known]) {
     for candidate in candidates {
         let place = candidate.config.place();
@@ -100,13 +104,15 @@ pub fn settle(candidates: &mut [Candidate], known: &[Known]) {
     }
 }
 
-/// A server on this machine may be started anew with another window at any time; a service changes rarely.
+/// How soon to ask a local server again. It may be restarted with another window at any time.
 const LOCAL_AGAIN: SignedDuration = SignedDuration::from_mins(10);
+/// How soon to ask a remote service again. Its windows rarely change.
 const REMOTE_AGAIN: SignedDuration = SignedDuration::from_hours(24);
-/// Ollama and LM Studio tell it once the model is loaded, which the first question does.
+/// How soon to ask a local server again that reported nothing. Ollama and LM Studio report the window once the model is
+/// loaded, and the first question loads it.
 const UNTOLD_AGAIN: SignedDuration = SignedDuration::from_mins(1);
 
-/// Is it time to ask the server at this address (again)?
+/// Whether it is time to ask the server for its window, or to ask it again.
 pub fn is_due(known: Option<&Known>, local: bool, now: Timestamp) -> bool {
     let Some(asked) = known.and_then(|known| known.asked_at) else { return true };
     let told = known.is_some_and(|known| known.told.is_some());
@@ -115,11 +121,11 @@ pub fn is_due(known: Option<&Known>, local: bool, now: Timestamp) -> bool {
         (true, false) => UNTOLD_AGAIN,
         (false, _) => REMOTE_AGAIN,
     };
-    // A stamp in the future is a clock that went back.
+    // A time in the future means that the clock went back.
     asked > now || now.duration_since(asked) >= again
 }
 
-/// Everything that is known.
+/// Everything that is known about windows.
 pub fn all(tx: &Transaction<'_>) -> Result<Vec<Known>, DbError> {
     let sql = "SELECT base_url, model, told, asked_at, learned FROM model_windows";
     let mut rows = tx.prepare_cached(sql)?;
@@ -139,8 +145,8 @@ pub fn all(tx: &Transaction<'_>) -> Result<Vec<Known>, DbError> {
     Ok(rows.query_map([], row)?.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The server was asked. One that tells nothing now has not taken back what it told before; one that tells something
-/// else was started anew, and refusals of before count no longer.
+/// Records that the server was asked. If it reported nothing, the size it reported before stays. If it reported another
+/// size, it was restarted, so what was learned from refusals is deleted.
 pub fn asked(
     tx: &Transaction<'_>,
     place: &Place,
@@ -156,7 +162,7 @@ pub fn asked(
     Ok(())
 }
 
-/// A refusal showed that no more than this goes there.
+/// Records that a refusal showed the window to be no larger than this.
 pub fn learned(tx: &Transaction<'_>, place: &Place, tokens: usize) -> Result<(), DbError> {
     tx.execute(
         "INSERT INTO model_windows (base_url, model, learned) VALUES (?1, ?2, ?3)

@@ -1,7 +1,7 @@
-//! The one writer of what is heard, and the loop that listens while the person wants it.
+//! Listens while the feature is on, and is the only writer of what is received.
 //!
-//! What was told while the disk was busy goes into the next transaction together, so a burst costs a few commits and
-//! not one each. A receipt is given after the commit; a write that fails is tried again until it is done.
+//! Everything that arrives during a write goes into the next transaction together, so a burst costs a few commits and
+//! not one each. Receipts are sent after the commit. A failed write is retried until it succeeds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::settings::{self, NOTIFICATIONS_ENABLED};
 
-/// Listens and writes, in the daemon.
+/// Runs in the daemon: listens for notifications and stores them.
 #[derive(Clone)]
 pub struct Capture {
     pub db: Db,
@@ -23,13 +23,14 @@ pub struct Capture {
     pub source: Arc<Source>,
 }
 
-/// So many at most in one transaction: others wait for the store too.
+/// The most deliveries in one transaction, so that other writers do not wait too long.
 const BATCH: usize = 256;
-/// A write that failed is tried again after so long.
+/// The pause before a failed write is retried.
 const AGAIN: Duration = Duration::from_secs(1);
-/// The settings are looked at this often even if nobody said that they changed: an import does not.
+/// How often the settings are read even without a change signal: an import does not send one.
 const LOOK: Duration = Duration::from_mins(1);
 
+/// Why a listening session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     TurnedOff,
@@ -37,7 +38,7 @@ enum End {
 }
 
 impl Capture {
-    /// Listens whenever the person wants it, until `stop`.
+    /// Listens whenever the feature is on, until `stop` completes.
     pub async fn run(&self, stop: impl Future<Output = ()>) {
         tokio::pin!(stop);
         loop {
@@ -66,7 +67,7 @@ impl Capture {
         }
     }
 
-    /// Waits until the feature is on, or off.
+    /// Waits until the feature is on (`true`) or off (`false`).
     async fn until(&self, on: bool) {
         loop {
             match self.is_on().await {
@@ -86,7 +87,7 @@ impl Capture {
         Ok(self.db.read(settings::load).await?.on(&NOTIFICATIONS_ENABLED))
     }
 
-    /// Writes what is told until nobody can tell any more.
+    /// Writes deliveries until every [`Ear`] is dropped.
     pub async fn write(&self, mut deliveries: Receiver<Delivery>) {
         let mut batch = Vec::new();
         while deliveries.recv_many(&mut batch, BATCH).await > 0 {
@@ -94,14 +95,14 @@ impl Capture {
                 batch.drain(..).map(|delivery| ((delivery.at, delivery.heard), delivery.written)).unzip();
             if self.keep(heard.into()).await {
                 for receipt in receipts {
-                    // Whoever does not wait for it does not mind.
+                    // Fails if the bridge dropped its receipt, which is fine.
                     let _ = receipt.send(());
                 }
             }
         }
     }
 
-    /// Until it is durable; false if the store is closing.
+    /// Writes a batch, retrying until it is durable. Returns false if the store is closing.
     async fn keep(&self, heard: Arc<[(jiff::Timestamp, Heard)]>) -> bool {
         loop {
             let batch = Arc::clone(&heard);

@@ -1,36 +1,37 @@
-//! Is a post an event that Kai should know of? Pure, in the order in which it is asked.
+//! Decides whether a post is kept, and if not, why. Pure.
 
 use super::record::{Post, Visibility};
 use crate::untrusted::Untrusted;
 
-/// What the person chose.
+/// The user's settings for notifications.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
     pub on: bool,
-    /// Package names that are left alone.
+    /// Package names of apps to ignore.
     pub ignored: Vec<String>,
 }
 
-/// Why a post is not kept.
+/// Why a post is not kept, in the order in which [`dropped`] checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dropped {
-    /// Nobody wants to know of any.
+    /// The feature is off.
     Off,
-    /// It is Kai's own or the system's: listening to those would go round in circles.
+    /// It comes from Kai itself or from the system. Reading Kai's own notifications would feed back into Kai.
     Blocked,
-    /// The person does not want this app's.
+    /// The user ignores this app, or may ignore it: its sender is unknown.
     Ignored,
-    /// It is no event: it stays while something goes on.
+    /// It is not an event: it stays while something is running, such as a download or a service.
     Ongoing,
-    /// The app wants nobody to see it.
+    /// The app marked it as secret.
     Secret,
-    /// Its children are the events.
+    /// It only summarises a group, whose other notifications are the events.
     Summary,
-    /// It says nothing.
+    /// It has no text.
     Blank,
 }
 
-/// Never listened to: Kai itself (on a phone it speaks through Termux), and what draws the screen.
+/// Packages whose notifications are never kept: Kai itself (on a phone it notifies through Termux), the system and the
+/// desktop shells.
 const BLOCKED: &[&str] = &[
     "kai",
     "com.termux",
@@ -43,7 +44,7 @@ const BLOCKED: &[&str] = &[
     "org.kde.plasmashell",
 ];
 
-/// `None`: it is kept.
+/// The reason to drop a post, or `None` to keep it.
 pub fn dropped(post: &Post, rules: &Rules) -> Option<Dropped> {
     let package = post.package_name.trim().to_lowercase();
     let ongoing = post.ongoing == Some(true) || post.foreground_service == Some(true);
@@ -60,8 +61,8 @@ pub fn dropped(post: &Post, rules: &Rules) -> Option<Dropped> {
     .find_map(|(applies, why)| applies.then_some(why))
 }
 
-/// By any name it goes by. One whose sender nobody could name may be of any app on the list, and is left alone as well:
-/// an app that is to be left alone never comes through.
+/// Whether the user ignores the app, under any of its names. If the sender is unknown, it could be any ignored app, so
+/// it counts as ignored too: nothing from an ignored app may ever get through.
 fn is_ignored(post: &Post, rules: &Rules) -> bool {
     let plain = |name: &String| name.trim().to_lowercase();
     let ignored: Vec<String> = rules.ignored.iter().map(plain).collect();

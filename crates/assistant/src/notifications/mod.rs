@@ -1,11 +1,12 @@
-//! Notifications of other apps: the walk of one through this folder.
+//! Notifications of other apps: captures them, stores them for a day and shows them to the model and the user.
 //!
-//! A bridge hears it and tells an [`Ear`](port::Ear) → one writer ([`capture`]) takes all that was told meanwhile into
-//! one transaction → [`filter`] (pure) says whether it is an event at all → [`record`] (pure) makes of it what is
-//! kept → [`store`] updates the one record of its key and queues it for the next heartbeat → the model looks at it with
-//! `tools`, the person with `kai notifications`; both see it through [`view`] (pure).
+//! The path of a notification: a bridge receives it and reports it to an [`Ear`](port::Ear) → a single writer
+//! ([`capture`]) puts everything reported in the meantime into one transaction → [`filter`] (pure) drops what is not an
+//! event → [`record`] (pure) turns it into a bounded record → [`store`] updates the record with its key and queues it
+//! for the next heartbeat → the model reads it with `tools`, the user with `kai notifications`; both see it through
+//! [`view`] (pure).
 //!
-//! Whether anything is heard at all is the person's choice and the platform's leave: [`toggle`].
+//! Kai listens only if the user enabled it and the platform allows it: see [`toggle`].
 
 pub mod capture;
 pub mod filter;
@@ -26,7 +27,7 @@ pub use tools::{CheckNotifications, DismissNotification, ReadNotification, Searc
 pub(crate) const MIGRATION: Migration =
     Migration { name: "notifications/1", sql: include_str!("../../migrations/notifications.sql") };
 
-/// What waits for the next heartbeat.
+/// The queue of notifications for the next heartbeat.
 pub const QUEUE: Queue = Queue("notifications");
 
 #[cfg(test)]

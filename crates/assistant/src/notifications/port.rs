@@ -1,7 +1,7 @@
-//! Where the outside begins: a platform that tells us what its apps show, and the ear it tells it to.
+//! The port to the platform: the trait for a bridge that reports notifications, and the [`Ear`] that it reports to.
 //!
-//! Hearing is push. A bridge says what it heard and may go on at once; the [`Receipt`] it gets tells when that is
-//! durable. The way to the writer is bounded: a bridge that is faster than the disk has to wait.
+//! The bridge pushes. It reports an event and may go on at once; the [`Receipt`] it gets tells when the event is
+//! durable. The channel to the writer is bounded, so a bridge that is faster than the disk has to wait.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,48 +15,49 @@ use super::record::{NotificationId, Post};
 use crate::access::{Access, Known};
 use crate::clock::Clock;
 
-/// A platform that can tell of notifications.
+/// A platform that reports notifications.
 pub trait Listener: Send + Sync {
-    /// One word for people and scripts: "desktop", "termux".
+    /// A one-word name for users and scripts, such as "desktop" or "termux".
     fn name(&self) -> &'static str;
-    /// May we listen? Where the platform can ask the person, this makes it ask.
+    /// Whether Kai may listen. If the platform can prompt the user for the permission, this makes it prompt.
     fn access(&self) -> Pin<Box<dyn Future<Output = Access> + Send + '_>>;
-    /// Listens until it is dropped, and tries again when it lost the platform.
+    /// Listens until the future is dropped, and reconnects when the connection to the platform is lost.
     fn listen(&self, ear: Ear) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
-    /// Takes a notification off the person's screen, or says why not, as a sentence.
+    /// Dismisses a notification from the user's screen, or returns a sentence that says why not.
     fn dismiss<'a>(&'a self, id: &'a NotificationId) -> Dismissing<'a>;
 }
 
 pub type Dismissing<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
 
-/// What a bridge can hear.
+/// An event that a bridge reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
-    /// From now on everything is heard. What stood on the screen already comes along, where the platform tells.
+    /// The bridge is connected and receives everything from now on. `standing` holds the notifications already on the
+    /// screen, if the platform reports them.
     Bound {
         standing: Vec<Post>,
     },
     Posted(Box<Post>),
-    /// It is no longer shown.
+    /// A notification is no longer shown.
     Closed(NotificationId),
-    /// From now on nothing is heard, and why.
+    /// The bridge receives nothing from now on. The access says why; [`Access::Granted`] means that Kai itself stopped.
     Unbound(Access),
 }
 
-/// A listener of this machine, and what is known of its access.
+/// The listener of this machine, with what is known about its permission.
 pub struct Source {
     pub listener: Arc<dyn Listener>,
     known: Known,
-    /// Everything is heard right now, so nobody need be asked whether it may.
+    /// The listener is connected right now, so there is no need to ask for the permission.
     bound: AtomicBool,
-    /// The person turned something on or off.
+    /// Signals that a setting of this feature changed.
     pub(super) changed: Notify,
-    /// The person wants it looked at now.
+    /// Signals that the user wants a check now.
     asked: Notify,
     looks: watch::Sender<Looks>,
 }
 
-/// How often a look at the platform was begun, and which one came last to its end.
+/// Counts the checks of the platform: the number of the last one begun, and of the last one finished.
 #[derive(Debug, Clone, Copy)]
 struct Looks {
     begun: u64,
@@ -76,7 +77,8 @@ impl Source {
         }
     }
 
-    /// What the platform says now, or said within the last minute.
+    /// The permission: as last known if the listener is connected or it was learned within the last minute, otherwise
+    /// asks the platform.
     pub async fn access(&self, now: Timestamp) -> Access {
         match self.known.last() {
             Some(access) if self.bound.load(Ordering::Relaxed) || !self.known.is_old(now) => access,
@@ -84,30 +86,30 @@ impl Source {
         }
     }
 
-    /// Nobody listens any more.
+    /// Records that the listener is no longer connected.
     pub(super) fn unbound(&self) {
         self.bound.store(false, Ordering::Relaxed);
     }
 
-    /// What the platform says now.
+    /// Asks the platform for the permission now.
     pub async fn ask(&self, now: Timestamp) -> Access {
         let access = self.listener.access().await;
         self.known.learn(access.clone(), now);
         access
     }
 
-    /// What was last learned, without asking.
+    /// The last known permission, without asking the platform.
     pub fn known(&self) -> Option<Access> {
         self.known.last()
     }
 
-    /// A setting of this feature was changed.
+    /// Tells the capture loop that a setting of this feature changed.
     pub fn changed(&self) {
         self.changed.notify_one();
     }
 
-    /// Has the listener check now, and waits for that, but not for ever. A check that is under way does not count: what
-    /// the person means may have happened since it began.
+    /// Makes the listener check now, and waits for that for at most `patience`. A check that is already running does
+    /// not count: what the user is waiting for may have happened after it began.
     pub async fn check_now(&self, patience: Duration) {
         let mut looks = self.looks.subscribe();
         let wanted = looks.borrow_and_update().begun + 1;
@@ -116,7 +118,7 @@ impl Source {
     }
 }
 
-/// What a bridge tells.
+/// The handle through which a bridge reports events.
 #[derive(Clone)]
 pub struct Ear {
     source: Arc<Source>,
@@ -124,7 +126,7 @@ pub struct Ear {
     to: mpsc::Sender<Delivery>,
 }
 
-/// What a bridge heard, on its way to the writer.
+/// An event on its way to the writer.
 #[derive(Debug)]
 pub struct Delivery {
     pub(super) at: Timestamp,
@@ -132,18 +134,18 @@ pub struct Delivery {
     pub(super) written: oneshot::Sender<()>,
 }
 
-/// Tells when what was told is durable.
+/// Resolves once a reported event is durable.
 #[derive(Debug)]
 pub struct Receipt(oneshot::Receiver<()>);
 
 impl Receipt {
-    /// False if it never will be: the writer has gone.
+    /// Waits until the event is durable. Returns false if it never will be, because the writer is gone.
     pub async fn durable(self) -> bool {
         self.0.await.is_ok()
     }
 }
 
-/// So many may wait to be written.
+/// How many events may wait to be written.
 const ROOM: usize = 1_024;
 
 impl Ear {
@@ -152,7 +154,7 @@ impl Ear {
         (Self { source, clock, to }, from)
     }
 
-    /// Waits only while the writer is behind.
+    /// Reports an event. Waits only while the channel to the writer is full.
     pub async fn tell(&self, heard: Heard) -> Receipt {
         let at = self.clock.now();
         match &heard {
@@ -167,22 +169,22 @@ impl Ear {
             Heard::Posted(_) | Heard::Closed(_) => {}
         }
         let (written, receipt) = oneshot::channel();
-        // If the writer has gone, the receipt says so.
+        // If the writer is gone, the receipt reports it.
         drop(self.to.send(Delivery { at, heard, written }).await);
         Receipt(receipt)
     }
 
-    /// Where the person is, for platforms that tell local times.
+    /// The user's time zone, for platforms that report local times.
     pub fn zone(&self) -> jiff::tz::TimeZone {
         self.clock.zone()
     }
 
-    /// Until the person wants it looked at now.
+    /// Waits until the user wants a check now.
     pub async fn asked(&self) {
         self.source.asked.notified().await;
     }
 
-    /// For a platform that tells by itself, a look is nothing but this.
+    /// Counts a check as done at once. For platforms that push events, where there is nothing to check.
     pub fn looked(&self) {
         self.source.looks.send_modify(|looks| {
             looks.begun += 1;
@@ -190,7 +192,7 @@ impl Ear {
         });
     }
 
-    /// A pause between two looks, cut short when the person asks.
+    /// Ends a check, pauses until the next one, and begins it. The pause ends early if the user wants a check now.
     pub async fn rest(&self, pause: Duration) {
         self.source.looks.send_modify(|looks| looks.finished = looks.begun);
         tokio::select! {

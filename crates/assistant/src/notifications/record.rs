@@ -1,4 +1,4 @@
-//! What is kept of a notification. Pure: a post as a bridge hears it becomes a record within bounds.
+//! Turns a post from a bridge into the bounded record that is stored. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -7,14 +7,15 @@ use sha2::{Digest, Sha256};
 use crate::hex;
 use crate::untrusted::Untrusted;
 
-/// The platform's key of a notification: the same while it is updated.
+/// The platform's key of a notification. It stays the same when the notification is updated.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NotificationId(String);
 
 impl NotificationId {
-    /// Apps choose parts of their keys. One that is no plain line within bounds goes by its hash: so it can be told in a
-    /// prompt, said back by a model, and is still the same.
+    /// Makes an id of a key. Apps choose parts of their keys, so a key that is too long or not one plain line is
+    /// replaced by its hash: that is safe in a prompt, a model can repeat it, and the same key always gives the same
+    /// id.
     pub fn new(key: &str) -> Self {
         let plain = !key.is_empty() && key.len() <= KEY_LIMIT && Untrusted::new(key).line(KEY_LIMIT) == key;
         if plain {
@@ -27,42 +28,42 @@ impl NotificationId {
         &self.0
     }
 
-    /// What the ledger calls it.
+    /// The name under which the ledger records it.
     pub(crate) fn identity(&self) -> String {
         format!("notification {}", self.0)
     }
 }
 
-/// A notification as a bridge heard it. What the platform does not tell is absent, never guessed.
+/// A notification as a bridge reports it. What the platform does not report is `None`, never guessed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Post {
     pub id: NotificationId,
     pub package_name: String,
-    /// Other names by which the person may have said that its app is to be left alone.
+    /// Other names of the app, under which the user may have ignored it.
     pub other_names: Vec<String>,
-    /// Its sender was gone before anybody could say who it was: it may be any app.
+    /// Its sender was gone before it could be identified, so it may be any app.
     pub sender_unknown: bool,
     pub app_label: Option<Untrusted>,
     pub title: Untrusted,
     pub text: Untrusted,
-    /// The longer form that is shown when a person unfolds it.
+    /// The longer text that is shown when the user expands the notification.
     pub big_text: Option<Untrusted>,
     pub subtext: Option<Untrusted>,
     pub category: Option<String>,
     pub posted_at: Option<Timestamp>,
-    /// It stays while something goes on: playing, downloading, navigating.
+    /// It stays while something is running, such as playback, a download or navigation.
     pub ongoing: Option<bool>,
     pub foreground_service: Option<bool>,
     pub visibility: Option<Visibility>,
-    /// It only stands for the others of its group.
+    /// It only summarises the other notifications of its group.
     pub group_summary: Option<bool>,
-    /// The system or the app says that what it holds is not for everyone's eyes.
+    /// The system or the app marked its content as sensitive.
     pub sensitive: bool,
-    /// What a conversation holds, oldest first.
+    /// The messages of a conversation, oldest first.
     pub messages: Vec<ChatMessage>,
 }
 
-/// May it be seen on a locked screen?
+/// What a lock screen may show of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Visibility {
     Public,
@@ -73,15 +74,15 @@ pub enum Visibility {
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChatMessage {
-    /// Empty when it is the person's own.
+    /// Empty if the user wrote it.
     pub sender: Untrusted,
     pub text: Untrusted,
-    /// Epoch milliseconds, where the platform tells.
+    /// Epoch milliseconds, if the platform reports them.
     pub time: Option<i64>,
 }
 
 impl Post {
-    /// A post of which nothing is known but this.
+    /// A post with nothing but an id, an app, a title and a text.
     pub fn new(id: NotificationId, package_name: &str, title: &str, text: &str) -> Self {
         Self {
             id,
@@ -105,11 +106,11 @@ impl Post {
     }
 }
 
-/// A notification as it is kept.
+/// A notification as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     pub id: NotificationId,
-    /// Counts the contents this key has had.
+    /// Increases each time the notification with this key changes or is posted again after it was closed.
     pub revision: u32,
     pub package_name: String,
     pub app_label: Untrusted,
@@ -128,11 +129,11 @@ pub const TEXT_LIMIT: usize = 4_000;
 const LINE_LIMIT: usize = 300;
 const KEY_LIMIT: usize = 300;
 const MESSAGE_LIMIT: usize = 1_000;
-/// Android itself keeps no more of a conversation.
+/// The most messages of a conversation that are stored. Android itself keeps no more.
 const MESSAGES: usize = 25;
-/// Records are kept this long.
+/// How long a record is kept.
 pub const LIFE: SignedDuration = SignedDuration::from_hours(24);
-/// What Android 15 shows to those who may not see a code, in the languages of which we know it.
+/// The text with which Android 15 replaces a sensitive notification, in the languages known to us.
 const HIDDEN: [&str; 26] = [
     "Sensitive notification content hidden",
     "Vertrauliche Benachrichtigungsinhalte ausgeblendet",
@@ -162,17 +163,17 @@ const HIDDEN: [&str; 26] = [
     "민감한 알림 콘텐츠 숨김",
 ];
 
-/// What Android calls the notifications by which people reach each other.
+/// Android's categories for notifications that come from people.
 const BY_PEOPLE: [&str; 3] = ["msg", "call", "missed_call"];
 
 impl Record {
-    /// Did a person write it, as far as one can tell? A conversation holds their messages.
+    /// Guesses whether a person caused it: it holds messages of a conversation, or its category says so.
     pub fn is_personal(&self) -> bool {
         let category = self.category.as_deref();
         !self.messages.is_empty() || category.is_some_and(|category| BY_PEOPLE.contains(&category))
     }
 
-    /// The first revision of what was posted, as it was heard at that time.
+    /// The first revision of a post. `heard_at` is when Kai received it, and stands in for a missing post time.
     pub fn of(post: &Post, heard_at: Timestamp) -> Self {
         let package_name = post.package_name.as_str();
         let package_name = Untrusted::new(package_name).line(LINE_LIMIT);
@@ -196,13 +197,13 @@ impl Record {
         }
     }
 
-    /// Does it show the same as `other`? When it was posted does not matter.
+    /// Whether it has the same content as `other`, whatever their revisions and post times.
     pub fn same_content(&self, other: &Self) -> bool {
         let (revision, posted_at) = (other.revision, other.posted_at);
         Self { revision, posted_at, ..self.clone() } == *other
     }
 
-    /// The line by which it is known: of a conversation what was said last, and by whom.
+    /// The text for a preview: the last message of a conversation with its sender, otherwise the text.
     pub fn gist(&self) -> Untrusted {
         let Some(last) = self.messages.last() else { return self.text.clone() };
         if last.sender.is_blank() {
@@ -212,15 +213,15 @@ impl Record {
     }
 }
 
-/// When a post that just came in was made. A time that cannot be (apps set it to the past or to an event to come) is
-/// the time at which it was heard.
+/// The post time, or the time at which Kai received it if the post time is missing or implausible. Apps set it to a
+/// time long past, or to the time of a future event.
 pub fn plausible(posted_at: Option<Timestamp>, heard_at: Timestamp) -> Timestamp {
     let age = |at: &Timestamp| heard_at.duration_since(*at);
     let fits = |at: &Timestamp| age(at) >= SignedDuration::ZERO && age(at) <= LIFE;
     posted_at.filter(fits).unwrap_or(heard_at)
 }
 
-/// The long form if there is one, else the short one, else what a conversation said last.
+/// The text to store: the long text, otherwise the short one, otherwise the last message of the conversation.
 fn body(post: &Post, messages: &[ChatMessage]) -> Untrusted {
     let long = post.big_text.as_ref().filter(|text| !text.is_blank());
     let text = long.unwrap_or(&post.text);
@@ -230,7 +231,7 @@ fn body(post: &Post, messages: &[ChatMessage]) -> Untrusted {
     messages.last().map(|last| last.text.clone()).unwrap_or_default()
 }
 
-/// The newest messages, each within bounds; empty ones say nothing.
+/// The newest messages, each cut to its limit. Blank ones are left out.
 fn conversation(messages: &[ChatMessage]) -> Vec<ChatMessage> {
     let said: Vec<&ChatMessage> = messages.iter().filter(|message| !message.text.is_blank()).collect();
     let newest = &said[said.len().saturating_sub(MESSAGES)..];
@@ -246,7 +247,7 @@ fn some_line(text: Option<&Untrusted>) -> Option<String> {
     text.map(|text| text.line(LINE_LIMIT)).filter(|line| !line.is_empty())
 }
 
-/// Lines are kept; NUL and other controls are not.
+/// Keeps line breaks and tabs, removes NUL and other control characters, trims the text and cuts it to `longest`.
 fn paragraph(text: &str, longest: usize) -> String {
     let text = text.replace("\r\n", "\n");
     let text: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();

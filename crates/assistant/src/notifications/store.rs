@@ -1,4 +1,4 @@
-//! The rows of what was heard, how the listening goes, and the gaps in it.
+//! Stores the notifications, the state of the listener, and the gaps in which nothing was received.
 
 use std::collections::BTreeSet;
 
@@ -15,29 +15,29 @@ use crate::db::{DbError, json};
 use crate::pending::{self, Again};
 use crate::settings::{self, NOTIFICATIONS_ENABLED, NOTIFICATIONS_IGNORED, Values};
 
-/// So many of one app are kept, so that a chatty one does not crowd out the rest.
+/// The most records kept per app, so that a chatty app does not crowd out the rest.
 pub const PER_APP: u32 = 50;
-/// So many of all apps.
+/// The most records kept in total.
 pub const ALL: u32 = 2_000;
 
-/// How the listening goes.
+/// The state of the listener.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sync {
     pub listening: bool,
-    /// When we last knew that we listen. Times are epoch milliseconds.
+    /// When the listener was last known to be connected. All times are epoch milliseconds.
     pub alive_at: Option<i64>,
     pub last_seen_id: Option<NotificationId>,
     pub last_sync_at: Option<i64>,
     pub last_attempt_at: Option<i64>,
     pub last_error: Option<String>,
-    /// The person turned it on, and the platform has not let us yet.
+    /// Since when the feature waits for the platform to grant access, after the user turned it on.
     pub waiting_since: Option<i64>,
-    /// Why it is off although the person turned it on.
+    /// What the user has to do, if they turned the feature on and access is missing.
     pub hint: Option<String>,
 }
 
-/// A time in which nothing was heard.
+/// A period in which nothing was received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
     pub began: i64,
@@ -46,7 +46,7 @@ pub struct Gap {
     pub why: String,
 }
 
-/// What is said of a gap that nobody could tell of.
+/// The reason for a gap in which Kai was not running.
 const WAS_AWAY: &str = "Kai did not run";
 
 pub fn rules(values: &Values) -> Rules {
@@ -55,7 +55,7 @@ pub fn rules(values: &Values) -> Rules {
     Rules { on: values.on(&NOTIFICATIONS_ENABLED), ignored }
 }
 
-/// Takes in what was heard, in that order.
+/// Stores events in the given order, then trims the records to their limits.
 pub fn hear<'a>(
     tx: &Transaction<'_>,
     heard: impl IntoIterator<Item = (Timestamp, &'a Heard)>,
@@ -91,11 +91,11 @@ pub fn hear<'a>(
     if sync == before { Ok(()) } else { set_sync(tx, &sync) }
 }
 
-/// One that was posted just now. Returns its app.
+/// Stores a notification that was posted just now, and queues it if it is new or changed. Returns its package name.
 fn keep(tx: &Transaction<'_>, post: &Post, at: Timestamp) -> Result<String, DbError> {
     let new = Record { posted_at: plausible(post.posted_at, at).as_millisecond(), ..Record::of(post, at) };
     let (record, changed) = match row(tx, &new.id)? {
-        // One that was closed and comes again is an event, even if it says the same.
+        // A notification that was closed and is posted again is a new event, even with the same content.
         Some((known, closed)) => {
             let changed = closed || !known.same_content(&new);
             let revision = if changed { known.revision.saturating_add(1) } else { known.revision };
@@ -111,7 +111,8 @@ fn keep(tx: &Transaction<'_>, post: &Post, at: Timestamp) -> Result<String, DbEr
     Ok(record.package_name)
 }
 
-/// One that stood on the screen before we listened: it can be found, and is no news. Returns its app.
+/// Stores a notification that was on the screen before Kai listened. It can be found but is not queued, because it is
+/// not new. Returns its package name, or `None` if it is too old to keep.
 fn stand(tx: &Transaction<'_>, post: &Post, at: Timestamp) -> Result<Option<String>, DbError> {
     if post.posted_at.is_some_and(|posted| at.duration_since(posted) > LIFE) {
         return Ok(None);
@@ -125,7 +126,7 @@ fn stand(tx: &Transaction<'_>, post: &Post, at: Timestamp) -> Result<Option<Stri
     Ok(Some(new.package_name))
 }
 
-/// Whom a drop is counted for.
+/// The name under which the queue counts a drop.
 fn source(record: &Record) -> &str {
     record.app_label.as_written()
 }
@@ -164,7 +165,7 @@ fn trim_all(tx: &Transaction<'_>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Drops what is older than a day, or dated further ahead than that because the clock was wrong.
+/// Deletes records and gaps older than a day, and records dated more than a day ahead because the clock was wrong.
 pub fn sweep(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     let (from, to) = alive(now);
     tx.prepare_cached("DELETE FROM notifications WHERE posted_at < ?1 OR posted_at > ?2")?
@@ -173,8 +174,8 @@ pub fn sweep(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Before anybody listens in this life of the daemon: whoever listened in the last one, and could not say that they
-/// stopped, was killed. The gap begins when they were last known to listen.
+/// Prepares the state when the daemon starts, before it listens. If the state still says "listening", the last daemon
+/// was killed, so a gap is opened from when it was last known to listen.
 pub fn begin(tx: &Transaction<'_>) -> Result<(), DbError> {
     let sync = sync(tx)?;
     if !sync.listening {
@@ -197,7 +198,7 @@ fn open_gap(tx: &Transaction<'_>, began: i64, why: &str) -> Result<(), DbError> 
     Ok(())
 }
 
-/// The daemon's tick: sweeps, and notes that we still listen.
+/// The daemon's tick: deletes old rows, and records that the listener is still connected.
 pub fn tick(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     sweep(tx, now)?;
     let sync = sync(tx)?;
@@ -207,7 +208,7 @@ pub fn tick(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Between these times a record is shown.
+/// The range of post times, in epoch milliseconds, of the records that are shown.
 fn alive(now: Timestamp) -> (i64, i64) {
     let (now, life) = (now.as_millisecond(), LIFE.as_secs() * 1_000);
     (now.saturating_sub(life), now.saturating_add(life))
@@ -217,10 +218,10 @@ fn bound(tx: &Transaction<'_>, sync: &mut Sync, at: Timestamp) -> Result<(), DbE
     sweep(tx, at)?;
     let now = at.as_millisecond();
     if let (true, Some(began)) = (sync.listening, last_alive(sync)) {
-        // Whoever listened before us was killed and could not say so.
+        // The previous listener was killed and could not report that it stopped.
         open_gap(tx, began, WAS_AWAY)?;
     }
-    // A clock that went back makes a gap short, and never ends it before it began.
+    // If the clock went back, the gap gets shorter but never ends before it began.
     tx.execute("UPDATE notification_gaps SET ended = max(began, ?1) WHERE ended IS NULL", [now])?;
     sync.listening = true;
     sync.alive_at = Some(now);
@@ -241,7 +242,7 @@ fn unbound(tx: &Transaction<'_>, sync: &mut Sync, access: &Access, at: Timestamp
     open_gap(tx, at.as_millisecond(), &why)
 }
 
-/// The person turned it off: that nothing is heard from now on is no gap.
+/// Records that the user turned the feature off: ends any open gap, since not listening is intended from now on.
 pub fn turned_off(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     sweep(tx, now)?;
     let ended = now.as_millisecond();
@@ -250,8 +251,8 @@ pub fn turned_off(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     set_sync(tx, &Sync { listening: false, alive_at: None, last_error: None, ..sync })
 }
 
-/// Erases all that is kept of other apps' notifications: records, what waits, what was dropped, gaps, and how the
-/// listening went. Returns how many records and how many that waited. Only while reading is off.
+/// Deletes everything stored about notifications: the records, the queue, the drop counts, the gaps and the listener's
+/// state. Returns how many were stored and how many were queued. Call it only while the feature is off.
 pub fn forget_all(tx: &Transaction<'_>) -> Result<(usize, usize), DbError> {
     let waited = pending::clear(tx, QUEUE)?;
     let kept = tx.execute("DELETE FROM notifications", [])?;
@@ -260,7 +261,7 @@ pub fn forget_all(tx: &Transaction<'_>) -> Result<(usize, usize), DbError> {
     Ok((kept, waited))
 }
 
-/// What this Kai cannot read counts as nothing known.
+/// The state of the listener. A state that this version cannot read counts as empty.
 pub fn sync(tx: &Transaction<'_>) -> Result<Sync, DbError> {
     let mut row = tx.prepare_cached("SELECT state FROM notification_sync")?;
     let json: Option<String> = row.query_row([], |row| row.get(0)).optional()?;
@@ -285,7 +286,7 @@ pub fn gaps(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<Gap>, DbError> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The one under that key; also one that still waits although the store has let go of it.
+/// The notification with that id: from the records, or from the queue if the record was already deleted.
 pub fn find(tx: &Transaction<'_>, id: &NotificationId, now: Timestamp) -> Result<Option<Record>, DbError> {
     let (from, to) = alive(now);
     let kept = row(tx, id)?.map(|(record, _)| record);
@@ -295,12 +296,12 @@ pub fn find(tx: &Transaction<'_>, id: &NotificationId, now: Timestamp) -> Result
     Ok(pending::find(tx, QUEUE, id.as_str())?.map(|waiting| waiting.entry))
 }
 
-/// Is it kept, and no longer shown?
+/// Whether the notification is stored but no longer on the screen.
 pub fn is_closed(tx: &Transaction<'_>, id: &NotificationId) -> Result<bool, DbError> {
     Ok(row(tx, id)?.is_some_and(|(_, closed)| closed))
 }
 
-/// The records of the last day, newest first, that `wanted` says yes to: at most `limit`.
+/// The records of the last day that `wanted` accepts, newest first, at most `limit`.
 pub fn newest(
     tx: &Transaction<'_>,
     now: Timestamp,

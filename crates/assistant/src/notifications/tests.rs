@@ -1,4 +1,4 @@
-//! The store, the one writer and the tools together, on stores that fail and clocks that stand.
+//! Tests of the store, the writer and the tools together, with failing stores and a manual clock.
 
 use crate::lock::lock;
 use std::pin::Pin;
@@ -27,13 +27,13 @@ use crate::settings::{self, NOTIFICATIONS_ENABLED, NOTIFICATIONS_IGNORED, Values
 use crate::tool::{AnyTool, Run, Tool, execute};
 use crate::untrusted::Untrusted;
 
-/// A platform in a test's hand.
+/// A platform that a test controls.
 struct Puppet {
     access: Mutex<Access>,
-    /// Where the person turns it off while the platform is asked.
+    /// If set, the user turns the feature off in this database while the platform is asked for access.
     turned_off: Mutex<Option<Db>>,
     dismissed: Mutex<Vec<NotificationId>>,
-    /// Told as soon as somebody listens.
+    /// Events reported as soon as Kai listens.
     script: Vec<Heard>,
 }
 
@@ -118,7 +118,7 @@ impl House {
         self.db.read(read).await.unwrap()
     }
 
-    /// What waits, as (id, revision, text).
+    /// The queued notifications, as (id, revision, text).
     async fn queue(&self) -> Vec<(String, u32, String)> {
         let waiting: Vec<pending::Waiting<Record>> = self.read(|tx| pending::waiting(tx, QUEUE)).await;
         let told = |record: Record| {
@@ -298,7 +298,7 @@ async fn gaps_are_remembered() {
         (10, denied()),
         (11, denied()),
         (20, Heard::Bound { standing: vec![] }),
-        // A stop that was asked for, then a kill at 45 that nobody could tell of.
+        // A requested stop, and later a kill at minute 45 that nothing reports.
         (30, Heard::Unbound(Access::Granted)),
         (40, Heard::Bound { standing: vec![] }),
     ] {
@@ -332,7 +332,7 @@ async fn gaps_are_remembered() {
     assert!(!house.sync().await.listening);
 }
 
-/// The tick of a new life comes before its listener is bound, and must not speak for the one that died.
+/// After a restart the tick runs before the new listener is bound, and must not count as a sign of life of the old one.
 #[tokio::test]
 async fn the_gap_after_a_crash_is_as_long_as_it_was_whatever_the_clock_says() {
     for (name, away, expected) in [("four hours", 240, 240), ("the clock went back", -30, 0)] {
@@ -392,7 +392,7 @@ async fn turning_it_on_waits_for_access_and_comes_back_with_or_without() {
     assert_eq!(state().await, (true, false, false), "what is revoked later stays on");
 }
 
-/// The platform takes seconds to answer; meanwhile the person has changed their mind.
+/// The platform takes seconds to answer; meanwhile the user turns the feature off again.
 #[tokio::test]
 async fn who_turns_it_off_while_it_is_looked_at_has_the_last_word() {
     for answer in [Access::Granted, Access::Denied("Allow it.".to_owned())] {
@@ -432,7 +432,7 @@ async fn the_capture_follows_the_switch_and_tells_when_it_stops() {
     assert_eq!(house.gaps().await.len(), 1, "from now on nothing is heard");
 }
 
-/// A result names exactly the notifications that it holds; without any it raises nothing.
+/// A result names exactly the notifications that it holds; without any it does not raise the level.
 #[tokio::test]
 async fn a_result_says_which_notifications_it_holds() {
     let house = House::new().await;
@@ -526,7 +526,7 @@ async fn a_search_brings_twenty_and_a_list_what_fits() {
     assert!(shown > 10 && shown + check["more"].as_u64().unwrap() == 90, "{shown} {}", check["more"]);
     assert_eq!((&check["notifications"][0]["id"], &check["untrusted"]), (&json!("89"), &json!(true)));
     assert_eq!((&check["count"], &check["total"]), (&json!(shown), &json!(90)));
-    // Page by page, each one is listed once.
+    // Page by page, each notification is listed once.
     let mut listed: Vec<u64> = vec![];
     let mut arguments = json!({});
     loop {
@@ -598,13 +598,14 @@ async fn without_access_the_tools_are_not_offered() {
     assert!(Tool::lacks(&nowhere).unwrap().contains("D-Bus"));
 }
 
-/// Makes the store fail whenever a text says so, as a full disk would: after part of the work.
+/// Makes the store fail for texts that begin with "fragile" while `broken` has rows: as with a full disk, after part of
+/// the work.
 const FAILING: &str = "CREATE TEMP TABLE broken (n INTEGER);
     CREATE TEMP TRIGGER fail BEFORE INSERT ON main.notifications
     WHEN (SELECT count(*) FROM broken) > 0 AND NEW.record LIKE '%\"fragile%'
     BEGIN SELECT RAISE(ABORT, 'the disk is full'); END;";
 
-/// What may happen to a writer.
+/// One step of a random test of the writer.
 #[derive(Debug, Clone)]
 enum Act {
     Post {
@@ -614,9 +615,9 @@ enum Act {
     Close {
         key: u8,
     },
-    /// From now on the store takes nothing fragile, or takes it again.
+    /// From now on the store rejects fragile texts (`true`), or accepts them again (`false`).
     Break(bool),
-    /// The writer dies between two steps, with whatever it has not written.
+    /// The writer dies between two steps and loses whatever it has not written.
     Crash,
 }
 
@@ -630,7 +631,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     proptest::collection::vec(act, 1..60)
 }
 
-/// Plays the acts against one store; returns what was acknowledged (key and number) and what is kept.
+/// Plays the acts against one store. Returns what was acknowledged and what is stored, each as (key, number of the
+/// act).
 async fn play(acts: Vec<Act>) -> (Vec<(u8, usize)>, Vec<(u8, usize)>) {
     let house = House::new().await;
     house.db.write_now(|tx| tx.execute_batch(FAILING).map_err(DbError::from)).unwrap();
@@ -683,10 +685,10 @@ async fn play(acts: Vec<Act>) -> (Vec<(u8, usize)>, Vec<(u8, usize)>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever fails and whoever dies: what was acknowledged is there, unless a later one of its key took its place.
+    /// Whatever fails or crashes, an acknowledged post is stored, unless a later one with its key replaced it.
     #[test]
     fn what_was_acknowledged_is_never_lost(acts in acts()) {
-        // One thread that blocks: what a dead writer had begun ends before its successor begins, as in two processes.
+        // One blocking thread: work that a dead writer began ends before its successor's begins, as with two processes.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .max_blocking_threads(1)
             .enable_all()

@@ -1,8 +1,8 @@
-//! Turning it on: what the person wants and what the platform allows are two things.
+//! Turns notifications on and off. What the user wants and what the platform allows are kept apart.
 //!
-//! Without access it is not on but waits, while the person is in the system's settings. Coming back with access turns
-//! it on; coming back without, or not at all, leaves it off with a hint. Access that is taken away later changes nothing
-//! of what the person wants: it stays on, and what is wrong is shown.
+//! If access is missing when the user turns the feature on, it waits while they grant access in the system settings. It
+//! turns on once access is granted, and off with a hint if the user comes back without it or not in time. If access is
+//! revoked later, the setting stays on and Kai shows what is wrong.
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::Transaction;
@@ -14,11 +14,11 @@ use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::settings::{self, NOTIFICATIONS_ENABLED};
 
-/// Where it stands.
+/// The state of the feature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Toggle {
     On,
-    /// Since then, for what the person has to do.
+    /// Waiting for access since `since` (epoch milliseconds). `todo` says what the user has to do.
     Waiting {
         since: i64,
         todo: String,
@@ -28,21 +28,21 @@ pub enum Toggle {
     },
 }
 
-/// What happened.
+/// The event that may change the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happened {
-    /// The person turned it on.
+    /// The user turned it on.
     TurnedOn,
-    /// The person came back from the system's settings.
+    /// The user came back from the system settings.
     CameBack,
-    /// Nobody said anything; it was just looked at.
+    /// The daemon checked by itself.
     Looked,
 }
 
-/// Who does not come back in this time does not come back.
+/// How long to wait for the user to grant access.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
 
-/// Where it stands after that happened, if it waits since `since`. Pure.
+/// The state after an event. `since` is when the wait for access began, if there is one. Pure.
 pub fn next(happened: Happened, since: Option<i64>, access: &Access, now: Timestamp) -> Toggle {
     let todo = match access {
         Access::Granted => return Toggle::On,
@@ -58,13 +58,13 @@ pub fn next(happened: Happened, since: Option<i64>, access: &Access, now: Timest
     Toggle::Waiting { since, todo }
 }
 
-/// The person turned it on.
+/// Turns the feature on, or begins to wait for access.
 pub async fn turn_on(db: &Db, clock: &dyn Clock, source: &Source) -> Result<Toggle, DbError> {
     let entered = step(db, clock, source, Happened::TurnedOn).await?;
     Ok(entered.unwrap_or(Toggle::Off { hint: None }))
 }
 
-/// The person wants to know whether it works now. Without effect unless it waits.
+/// Checks access again because the user came back from the system settings. Does nothing unless the feature waits.
 pub async fn come_back(db: &Db, clock: &dyn Clock, source: &Source) -> Result<(), DbError> {
     if db.read(store::sync).await?.waiting_since.is_some() {
         step(db, clock, source, Happened::CameBack).await?;
@@ -72,7 +72,7 @@ pub async fn come_back(db: &Db, clock: &dyn Clock, source: &Source) -> Result<()
     Ok(())
 }
 
-/// The daemon looks while the person is away.
+/// Checks access from the daemon while the feature waits for it.
 pub async fn look_while_waiting(db: &Db, clock: &dyn Clock, source: &Source) -> Result<(), DbError> {
     if db.read(store::sync).await?.waiting_since.is_some() {
         step(db, clock, source, Happened::Looked).await?;
@@ -80,20 +80,21 @@ pub async fn look_while_waiting(db: &Db, clock: &dyn Clock, source: &Source) -> 
     Ok(())
 }
 
-/// The person turned it off.
+/// Turns the feature off.
 pub fn turn_off(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     store::turned_off(tx, now)?;
     enter(tx, &Toggle::Off { hint: None })
 }
 
-/// Where it stands now; `None` if nobody waits for an answer any more.
+/// Checks access and stores the new state. Returns `None` if the feature no longer waits for access.
 async fn step(
     db: &Db,
     clock: &dyn Clock,
     source: &Source,
     happened: Happened,
 ) -> Result<Option<Toggle>, DbError> {
-    // ApprovalRequest may open the system's page under the person's fingers, so a mere look asks no more than once a minute.
+    // Asking may open the system's settings page in front of the user, so a check by the daemon asks at most once a
+    // minute.
     let access = match happened {
         Happened::Looked => source.access(clock.now()).await,
         Happened::TurnedOn | Happened::CameBack => source.ask(clock.now()).await,
@@ -103,7 +104,7 @@ async fn step(
         .write(move |tx| {
             let since = store::sync(tx)?.waiting_since;
             if happened != Happened::TurnedOn && since.is_none() {
-                // While the system was asked, the person turned it off, or it was settled otherwise.
+                // While the platform was answering, the user turned the feature off, or another call settled it.
                 return Ok(None);
             }
             let toggle = next(happened, since, &access, now);

@@ -1,4 +1,4 @@
-//! What a model may do with notifications: look. Taking one off the screen has a switch of its own.
+//! The tools with which a model reads notifications. Dismissing one from the screen has a setting of its own.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use crate::pending;
 use crate::settings;
 use crate::tool::{Eyes, Run, Tool, ToolError, ToolOutput, room};
 
-/// What all of these tools need.
+/// What all of these tools share.
 #[derive(Clone)]
 pub struct Shelf {
     pub db: Db,
     pub clock: Arc<dyn Clock>,
-    /// `None` where no platform tells of notifications.
+    /// `None` if no platform here reports notifications.
     pub source: Option<Arc<Source>>,
 }
 
 const NO_SOURCE: &str = "No notifications can be read on this machine. On a Linux desktop, start Kai inside the session, \
                          so that it finds its D-Bus; in Termux, install Termux:API. The user can see more: kai doctor";
-/// The most that a search brings.
+/// The most results that a search returns.
 const HITS: usize = 20;
 
 impl Shelf {
@@ -51,10 +51,10 @@ impl Shelf {
     }
 }
 
-/// What a model gets to see.
+/// What a model may see in a run.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
-    /// So many characters of items fit into a result.
+    /// How many characters of JSON the items in a result may take.
     room: usize,
     eyes: Eyes,
 }
@@ -67,26 +67,26 @@ fn bounds(tx: &Transaction<'_>, run: &Run) -> Result<Bounds, DbError> {
 #[derive(Debug, Serialize)]
 pub struct Listing {
     count: usize,
-    /// All that wait, listed or not.
+    /// How many notifications are queued, listed or not.
     #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<usize>,
     notifications: Vec<Item>,
-    /// There are so many more that had no room here.
+    /// How many more did not fit into this result.
     #[serde(skip_serializing_if = "is_zero")]
     more: usize,
-    /// So many were let go because too many came.
+    /// How many were dropped because the queue was full.
     #[serde(skip_serializing_if = "is_zero")]
     dropped: usize,
     untrusted: bool,
 }
 
 impl Listing {
-    /// Those that were listed, and how many more there are.
+    /// From the notifications that fit, and the number of those that did not.
     fn of((notifications, more): (Vec<Item>, usize)) -> Self {
         Self { count: notifications.len(), total: None, notifications, more, dropped: 0, untrusted: true }
     }
 
-    /// The list as the result that a tool returns.
+    /// Wraps the list as a tool result that names the notifications in it.
     fn with_meaning(self) -> ToolOutput<Self> {
         let mentions = self.notifications.iter().map(|item| item.id.identity()).collect();
         ToolOutput::with_messages(self, mentions)

@@ -1,5 +1,5 @@
-//! A notification as somebody gets to see it. Pure: the person sees it as it is, a model with one-time codes hidden, and
-//! no more at once than fits.
+//! Notifications as they are shown: to the user as they are, to a model with one-time codes redacted and cut to fit.
+//! Pure.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -11,22 +11,22 @@ use crate::tool::Eyes;
 use crate::tool::room::fitting;
 use crate::untrusted::{Untrusted, folded};
 
-/// The parts of one notification: the title may say what the number in the text is.
+/// Redacts the parts of one notification together, because the title may say that the number in the text is a code.
 fn seen<const N: usize>(eyes: Eyes, parts: [&Untrusted; N]) -> [Untrusted; N] {
     let joined = parts.map(Untrusted::as_written).join(BETWEEN);
     let seen = eyes.see(&Untrusted::new(joined));
     let mut split = seen.as_written().split(BETWEEN).map(Untrusted::new);
-    // Each part also alone, should a text hold what stands between them.
+    // Redact each part on its own as well, in case a text contains the separator.
     parts.map(|part| eyes.see(&split.next().unwrap_or_else(|| part.clone())))
 }
 
-/// A line of its own that no notification holds: control characters are taken out when one is kept.
+/// Separates the parts: a line that no stored text contains, because control characters are removed before storing.
 const BETWEEN: &str = "\n\u{1f}\n";
 
-/// Characters of a preview.
+/// The most characters in a preview.
 const PREVIEW: usize = 200;
 
-/// One in a list.
+/// A notification in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
     pub id: NotificationId,
@@ -50,14 +50,14 @@ impl Item {
             title,
             posted_at: record.posted_at,
             posted_at_local: local(record.posted_at, zone),
-            // Codes are hidden first: a cut through one would leave half of it.
+            // Codes are redacted before the cut, or half of one could remain.
             preview: Untrusted::new(gist.line(PREVIEW)),
             sensitive: record.sensitive,
         }
     }
 }
 
-/// One in full.
+/// A notification in full.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Whole {
     pub id: NotificationId,
@@ -72,10 +72,10 @@ pub struct Whole {
     pub posted_at_local: String,
     pub is_ongoing: Option<bool>,
     pub sensitive: bool,
-    /// What a conversation holds, oldest first.
+    /// The messages of a conversation, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Said>,
-    /// Older messages that had no room.
+    /// How many older messages did not fit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub older_messages_left_out: usize,
 }
@@ -89,7 +89,7 @@ pub struct Said {
 }
 
 impl Whole {
-    /// With so much of its conversation as fits into `room` characters of JSON.
+    /// The full view of a record, with as many of its newest messages as fit into `room` characters of JSON.
     pub fn of(record: &Record, zone: &TimeZone, eyes: Eyes, room: usize) -> Self {
         let said = |message: &ChatMessage| {
             let [_, sender, text] = seen(eyes, [&record.title, &message.sender, &message.text]);
@@ -124,7 +124,7 @@ fn is_zero(n: &usize) -> bool {
     *n == 0
 }
 
-/// What to look for, prepared once.
+/// A search query, prepared once for many records.
 #[derive(Debug)]
 pub struct Wanted {
     words: Vec<String>,
@@ -139,7 +139,8 @@ impl Wanted {
         (!words.is_empty()).then_some(Self { words, package_name })
     }
 
-    /// Does it hold every word, as those eyes see it? Or a search for digits would tell what is hidden.
+    /// Whether the record contains every word of the query, as `eyes` see it. Searching the redacted text keeps a model
+    /// from guessing a hidden code by searching for digits.
     pub fn is_in(&self, record: &Record, eyes: Eyes) -> bool {
         if self.package_name.as_ref().is_some_and(|name| *name != record.package_name.to_lowercase()) {
             return false;
@@ -155,14 +156,14 @@ impl Wanted {
     }
 }
 
-/// All that a record says, as those eyes see it.
+/// All the text that a search covers, redacted for `eyes` and case-folded.
 fn texts(record: &Record, eyes: Eyes) -> Vec<String> {
     let said = record.messages.iter().map(|m| seen(eyes, [&record.title, &m.sender, &m.text]));
     let parts = seen(eyes, [&record.app_label, &record.title, &record.text]);
     parts.into_iter().chain(said.flatten()).map(|text| folded(text.as_written())).collect()
 }
 
-/// A time where the person is.
+/// Formats epoch milliseconds in the user's time zone.
 pub fn local(millisecond: i64, zone: &TimeZone) -> String {
     let at = Timestamp::from_millisecond(millisecond).unwrap_or_default();
     moment::local(at, zone)

@@ -1,14 +1,14 @@
-//! The door: nothing leaves but through here, and only for a person's tap.
+//! The door: the only place that sends drafts, and only when the user taps.
 //!
-//! A tap opens it once: in one transaction the draft is compared with what the person saw, becomes SENDING, and gets
-//! an attempt record. Only then is the phone called, with an [`Approved`] that nobody else can make:
+//! Each tap makes one attempt: in one transaction the draft is compared with what the user saw, becomes SENDING, and
+//! gets an attempt record. Only then is the phone called, with an [`Approved`] that no other module can make:
 //!
 //! ```compile_fail
 //! use kai_assistant::outbox::door::Approved;
 //! let forged = Approved { to: "+15550100".to_owned(), body: "Hi".to_owned() };
 //! ```
 //!
-//! Whoever holds one may read it, and has to be given it:
+//! Other code can read one that it is given:
 //!
 //! ```
 //! use kai_assistant::outbox::door::Approved;
@@ -31,7 +31,7 @@ use crate::db::{Db, DbError};
 use crate::lease::{self, Lease};
 use crate::ledger::{self, Record};
 
-/// A person's approval of one message, for one attempt. Only the door can make one, and a sender takes it by value.
+/// The user's approval to send one message once. Only this module can make one, and a sender takes it by value.
 #[derive(Debug)]
 pub struct Approved {
     to: String,
@@ -48,67 +48,67 @@ impl Approved {
     }
 }
 
-/// How a message that was handed over fared.
+/// The future that [`Sender::send`] returns.
 pub type Sending<'a> = Pin<Box<dyn Future<Output = Result<(), SendError>> + Send + 'a>>;
 
-/// Why a message is not certainly on its way.
+/// Why it is not certain that a message was sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// The platform does not allow it; it certainly did not leave. What the person can do.
+    /// The platform does not allow it, so it was certainly not sent. The text says what the user can do.
     #[error("{0}")]
     NotPermitted(String),
-    /// It certainly did not leave. A sentence.
+    /// It was certainly not sent. The text is a sentence that says why.
     #[error("{0}")]
     NotSent(String),
-    /// It may have left. A sentence.
+    /// It may have been sent. The text is a sentence that says why this is unclear.
     #[error("{0}")]
     Unsure(String),
 }
 
-/// Something that was sent, as the phone keeps it.
+/// A message in the phone's sent box.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentMessage {
     pub to: String,
     pub body: String,
-    /// Bridges may know it to the second only.
+    /// When it was sent. Some bridges only know it to the second.
     pub at: Timestamp,
 }
 
-/// What a look into the sent box brings; `None` where there is none to look into.
+/// The future that [`Sender::sent_since`] returns; `None` if the sent box cannot be read.
 pub type Looking<'a> = Pin<Box<dyn Future<Output = Option<Vec<SentMessage>>> + Send + 'a>>;
 
-/// A phone that can send.
+/// A phone that can send messages.
 pub trait Sender: Send + Sync {
-    /// Hands the message over; `Ok` means that the phone took it.
+    /// Sends the message. `Ok` means that the phone accepted it.
     fn send(&self, approved: Approved) -> Sending<'_>;
-    /// What was sent at that moment or later: settles an attempt nobody lived to see the end of.
+    /// The messages sent at that time or later. It settles attempts whose outcome is unknown.
     fn sent_since(&self, at: Timestamp) -> Looking<'_>;
 }
 
-/// What a person did, on which draft, and what they saw when they did it.
+/// The user's tap on a draft, with what they saw when they tapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tap {
     pub draft: DraftId,
     pub act: Act,
     /// [`Draft::digest`] of what was shown.
     pub shown: String,
-    /// The attempts that had been made when it was shown: a tap on an older sight is stale.
+    /// The number of attempts when the draft was shown. If there were more since, the tap is stale.
     pub attempts: u32,
 }
 
-/// Which button.
+/// The button that the user tapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// On a draft that waits.
+    /// Sends a draft that waits.
     Send,
-    /// On one that certainly did not leave.
+    /// Sends a draft again that was certainly not sent.
     Retry,
-    /// On one that may have left: the person knows it did not, or wants it twice.
+    /// Sends a draft again that may have been sent: the user knows that it was not, or wants it sent twice.
     SendAgain,
 }
 
 impl Act {
-    /// The button that a draft in this state has.
+    /// The button that is shown for a draft with this status.
     pub fn fitting(status: &Status) -> Option<Self> {
         match status {
             Status::Pending => Some(Self::Send),
@@ -119,7 +119,7 @@ impl Act {
     }
 }
 
-/// Why a tap did nothing.
+/// Why a tap or a discard failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     #[error(
@@ -145,27 +145,27 @@ pub enum Refused {
     Store(#[from] DbError),
 }
 
-/// A phone answers long before this, or not at all.
+/// How long an attempt holds its lease. A phone answers long before this, or not at all.
 const LEASE: SignedDuration = SignedDuration::from_mins(3);
-/// What was handed over is in the sent box by then; what comes later the person wrote themselves.
+/// How soon after an attempt its message is in the sent box. The user wrote any later message themselves.
 const ON_ITS_WAY: SignedDuration = SignedDuration::from_mins(2);
-/// The sent box is looked into for so long after an attempt.
+/// How long after an attempt the sent box is searched for its message.
 const SETTLING: SignedDuration = SignedDuration::from_hours(24);
 
-/// Opens for taps, and for nothing else.
+/// Sends drafts when the user taps, and in no other case.
 #[derive(Clone)]
 pub struct Door {
     pub db: Db,
     pub clock: Arc<dyn Clock>,
     pub sender: Option<Arc<dyn Sender>>,
-    /// What the last send learned about the permission to.
+    /// What the last attempt showed about the permission to send.
     pub access: Arc<Known>,
-    /// Messages that are being handed over right now.
+    /// How many messages are being sent right now.
     pub under_way: Arc<AtomicUsize>,
 }
 
 impl Door {
-    /// The person tapped. Carried to its end even when whoever asked goes away.
+    /// Sends the draft that the user tapped. The attempt runs to its end even if the caller is dropped.
     pub async fn tap(&self, tap: Tap) -> Result<Draft, Refused> {
         let sender = self.sender.clone().ok_or(Refused::NoPhone)?;
         let door = self.clone();
@@ -177,7 +177,8 @@ impl Door {
         sent.await.unwrap_or(Err(Refused::Store(DbError::Stopping)))
     }
 
-    /// Waits until nothing is being handed over, but not for ever. Whoever stops in the middle leaves a question.
+    /// Waits until no message is being sent, for at most `longest`. A message whose sending is interrupted ends up
+    /// unknown.
     pub async fn rest(&self, longest: Duration) {
         let over = async {
             while self.under_way.load(Ordering::SeqCst) > 0 {
@@ -200,7 +201,7 @@ impl Door {
         let may_have_left = !matches!(status, Status::Failed(_));
         let now = self.clock.now();
         let closed = self.db.write(move |tx| close(tx, attempt, &status, now)).await;
-        // The store would say that nothing was changed, and somebody would send it again.
+        // The store's error would say that nothing was changed, and the user might send the message again.
         closed.map_err(|error| if may_have_left { Refused::Unwritten } else { error })
     }
 
@@ -213,7 +214,7 @@ impl Door {
         self.access.learn(access, self.clock.now());
     }
 
-    /// Takes a draft away without sending it; one that is being sent stays.
+    /// Deletes a draft without sending it. Refuses if it is being sent.
     pub async fn discard(&self, id: DraftId) -> Result<Draft, Refused> {
         let now = self.clock.now();
         let discarded = move |tx: &Transaction<'_>| {
@@ -230,8 +231,8 @@ impl Door {
         self.db.write(discarded).await
     }
 
-    /// Finds the attempts that nobody lived to see the end of, and looks into the phone's sent box for them. Returns
-    /// how many were settled.
+    /// Looks in the phone's sent box for drafts whose outcome is unknown. Returns how many were found and marked as
+    /// sent.
     pub async fn settle(&self) -> Result<usize, DbError> {
         let now = self.clock.now();
         let open = self.db.write(move |tx| unsettled(tx, now)).await?;
@@ -258,7 +259,7 @@ impl Door {
     }
 }
 
-/// Counted until it is dropped, also by a panic.
+/// Decrements the counter of running sends when it is dropped, even during a panic.
 struct UnderWay(Arc<AtomicUsize>);
 
 impl Drop for UnderWay {
@@ -267,7 +268,8 @@ impl Drop for UnderWay {
     }
 }
 
-/// Compares and sets: of two taps at once the second one finds the draft SENDING.
+/// Begins an attempt: checks the tap against the draft and marks the draft as SENDING in the same transaction, so that
+/// the second of two concurrent taps is refused.
 fn open(tx: &Transaction<'_>, tap: &Tap, now: Timestamp) -> Result<(Approved, Attempt, Lease), Refused> {
     mark_orphans_unknown(tx, now)?;
     let draft = store::get(tx, tap.draft)?.ok_or(Refused::Unknown(tap.draft))?;
@@ -280,7 +282,7 @@ fn open(tx: &Transaction<'_>, tap: &Tap, now: Timestamp) -> Result<(Approved, At
     if draft.digest() != tap.shown || draft.attempts != tap.attempts {
         return Err(Refused::Changed);
     }
-    // Only for `mark_orphans_unknown`: the row itself is what makes the second tap lose.
+    // The lease is only for `mark_orphans_unknown`. The status in the row is what refuses the second tap.
     let lease = lease::take(tx, &lease_of(draft.id), now, LEASE)?.ok_or(Refused::Sending)?;
     ledger::append(tx, &Record::Tap { draft: draft.id.0, digest: draft.digest() }, now)?;
     let attempt = store::begin(tx, &draft, now)?;
@@ -303,7 +305,7 @@ fn lease_of(draft: DraftId) -> String {
     format!("draft/{}", draft.0)
 }
 
-/// Marks drafts as unknown that nobody is sending any more: they may have been sent.
+/// Marks drafts as unknown if they are SENDING but no process is sending them any more: they may have been sent.
 fn mark_orphans_unknown(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     for draft in store::all(tx)?.iter().filter(|draft| draft.status == Status::Sending) {
         if lease::held(tx, &lease_of(draft.id), now)? {
@@ -330,7 +332,8 @@ fn unsettled(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<(Draft, Attempt
     Ok(open)
 }
 
-/// All drafts as they are now: one that died while being sent shows as unknown. Only looks; whoever acts writes it down.
+/// All drafts. One whose sending was interrupted is returned as unknown. This only reads; the next action on a draft
+/// stores that status.
 pub fn drafts(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<Draft>, DbError> {
     let mut all = store::all(tx)?;
     for draft in all.iter_mut().filter(|draft| draft.status == Status::Sending) {
@@ -349,7 +352,7 @@ fn to_the_second(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }
 
-/// Phones trim what they send, and write numbers in their own way.
+/// Whether a sent message is this draft. Phones trim the text and format numbers in their own way.
 fn same_message(sent: &SentMessage, draft: &Draft) -> bool {
     number::same(&sent.to, &draft.to) && sent.body.trim() == draft.body.trim()
 }

@@ -1,9 +1,10 @@
-//! The one way out: everything that another person will receive is a draft here, and only a person's tap sends it.
+//! The outbox: the only way for Kai to send a message to another person. Every message is a draft here, and only the
+//! user's tap sends it.
 //!
-//! A tool stages a [`Draft`] ([`store`]) → a face shows it whole, with what is remarkable about it ([`remarks`], pure)
-//! → the person taps, and the tap carries the hash of what was shown → [`door`] makes the one
-//! [`Approved`](door::Approved) of that tap and hands it to a sender → the draft becomes sent, failed, or, if nobody
-//! lived to see it, unknown.
+//! The path of a draft: a tool stages a [`Draft`] ([`store`]) → the page or the command line shows it in full, with
+//! warnings ([`remarks`], pure) → the user taps, and the tap carries the hash of what was shown → [`door`] turns that
+//! tap into one [`Approved`](door::Approved) and hands it to a sender → the draft becomes sent, failed, or, if Kai
+//! crashed or the phone did not answer, unknown.
 
 pub mod door;
 pub(crate) mod number;
@@ -31,7 +32,7 @@ pub(crate) const ANNOUNCED: Migration =
 #[serde(transparent)]
 pub struct DraftId(pub i64);
 
-/// By which way it would leave.
+/// How a draft is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
@@ -46,24 +47,24 @@ impl Channel {
     }
 }
 
-/// What a tool wants to have sent.
+/// A message that a tool wants to send, before it is staged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDraft {
     pub channel: Channel,
     pub to: String,
     pub body: String,
-    /// The message that is answered.
+    /// The id of the message that it answers.
     pub in_reply_to: Option<i64>,
-    /// What it says; kept only to be shown beside the draft.
+    /// The text of the message that it answers, kept only to be shown beside the draft.
     pub quoted: Option<Untrusted>,
-    /// The answered message came from there, or something did before.
+    /// Whether the recipient has written to the user: the answered message or an earlier one.
     pub known_contact: bool,
     pub origin: RunKind,
-    /// 0 for none.
+    /// The conversation in which it was drafted; 0 for none.
     pub conversation: i64,
 }
 
-/// A message that waits for its person, or what became of it.
+/// A message that waits for the user to send it, or that was sent or failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
     pub id: DraftId,
@@ -71,28 +72,29 @@ pub struct Draft {
     pub to: String,
     pub body: String,
     pub in_reply_to: Option<i64>,
-    /// The beginning of what is answered, for the person's eyes: no part of the digest, the ledger or a tool's result.
+    /// The beginning of the answered message, shown to the user only: it is not part of the digest, the ledger or a
+    /// tool result.
     pub quoted: Option<Untrusted>,
-    /// Nothing was ever exchanged with this number, as far as we know.
+    /// As far as Kai knows, no message was ever exchanged with this number.
     pub first_contact: bool,
     pub origin: RunKind,
     pub conversation: i64,
     pub created_at: Timestamp,
     pub status: Status,
-    /// How often it was handed to a phone.
+    /// How often Kai tried to send it.
     pub attempts: u32,
 }
 
-/// Where a draft stands.
+/// The status of a draft, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
     Pending,
     Sending,
-    /// The phone took it; the rest is what else is known.
+    /// The phone accepted it. The text holds any further detail and may be empty.
     Sent(String),
-    /// It certainly did not leave; why.
+    /// It was certainly not sent. The text says why.
     Failed(String),
-    /// It may have left: nobody lived to see, or the phone did not answer.
+    /// It may have been sent: Kai stopped while sending it, or the phone did not answer.
     Unknown(String),
 }
 
@@ -161,7 +163,7 @@ impl DraftOrigin {
 }
 
 impl Draft {
-    /// Where it came from: a chat without a conversation was a call by hand.
+    /// Who staged the draft. A chat run without a conversation is a tool call from the command line.
     pub fn came_from(&self) -> DraftOrigin {
         match (self.origin, self.conversation) {
             (RunKind::Chat, 0) => DraftOrigin::Command,
@@ -171,8 +173,8 @@ impl Draft {
         }
     }
 
-    /// The hash of what is shown and what is sent. A tap carries it, so that nobody approves one thing and sends
-    /// another. Each part is preceded by its length, so that no two drafts run together to the same bytes.
+    /// The hash of everything that is shown and sent. A tap carries it, so that the user cannot approve one text and
+    /// send another. Each part is prefixed with its length, so that no two drafts hash the same bytes.
     pub fn digest(&self) -> String {
         let reply = self.in_reply_to.map(|id| id.to_string()).unwrap_or_default();
         let mut hash = Sha256::new();
@@ -184,7 +186,7 @@ impl Draft {
     }
 }
 
-/// Who had it made, as it is stored.
+/// The stored name of the kind of run that staged a draft.
 fn origin_name(origin: RunKind) -> &'static str {
     match origin {
         RunKind::Chat => "chat",

@@ -1,17 +1,17 @@
-//! Phone numbers as people and models write them. Pure.
+//! Parses and compares phone numbers as people and models write them. Pure.
 
 use std::borrow::Cow;
 
 /// Characters that people put between digits.
 const SEPARATORS: &str = " -./()\u{a0}";
 const FEWEST: usize = 3;
-/// As many as an international number has.
+/// The most digits of an international number.
 const MOST: usize = 15;
 
-/// Countries in which the zero is dialled from abroad too: Italy, San Marino, the Vatican.
+/// Country codes where the leading zero is dialled from abroad too: Italy, San Marino, the Vatican.
 const KEEP_ZERO: [&str; 3] = ["39", "378", "379"];
 
-/// The number to send to, without separators, or a sentence.
+/// The number to send to, without separators, or a sentence that says why it is not a phone number.
 pub(crate) fn recipient(typed: &str) -> Result<String, String> {
     let typed = without_trunk_zero(typed.trim());
     let (plus, rest) = typed.strip_prefix('+').map_or(("", typed.as_ref()), |rest| ("+", rest));
@@ -26,7 +26,7 @@ pub(crate) fn recipient(typed: &str) -> Result<String, String> {
     }
 }
 
-/// `+49 (0) 171 5550100` as it is dialled: the zero in brackets is only for calls inside the country.
+/// Removes the zero in brackets from a number such as `+49 (0) 171 5550100`: it is only dialled inside the country.
 fn without_trunk_zero(typed: &str) -> Cow<'_, str> {
     let Some(rest) = typed.strip_prefix('+') else { return Cow::Borrowed(typed) };
     let Some((country, after)) = rest.split_once('(') else { return Cow::Borrowed(typed) };
@@ -40,15 +40,15 @@ fn without_trunk_zero(typed: &str) -> Cow<'_, str> {
     Cow::Owned(format!("+{country}{zero}{number}"))
 }
 
-/// Do two numbers reach the same phone, as far as one can tell? `0171 5550100` and `+49 171 5550100` do.
+/// Whether two numbers probably reach the same phone, such as `0171 5550100` and `+49 171 5550100`.
 pub(crate) fn same(one: &str, other: &str) -> bool {
     let (one, other) = (digits(one), digits(other));
-    // Shorter numbers must be the same whole; longer ones may differ in how their country is written.
+    // Short numbers must be equal. Longer ones may differ in how the country code is written.
     let tail = one.len().min(other.len());
     if tail < 8 { !one.is_empty() && one == other } else { one.ends_with(&other) || other.ends_with(&one) }
 }
 
-/// The digits that count: without separators, and without what stands for "abroad" or "this country".
+/// The digits of a number without separators and leading zeros, which stand for "abroad" or "this country".
 pub(crate) fn digits(number: &str) -> String {
     let digits: String = without_trunk_zero(number.trim()).chars().filter(char::is_ascii_digit).collect();
     digits.trim_start_matches('0').to_owned()

@@ -1,21 +1,21 @@
-//! What a person should know before they tap. Pure.
+//! Warnings about a draft that the user should see before they tap Send. Pure.
 
 use super::Draft;
 use super::segments::{Segments, segments};
 use crate::legible::hides_something;
 
-/// Something remarkable about a draft.
+/// A warning about a draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remark {
-    /// Nothing was ever exchanged with this number, as far as Kai knows.
+    /// As far as Kai knows, no message was ever exchanged with this number.
     FirstContact,
-    /// A service, not a person.
+    /// The number is short, so it belongs to a service and not to a person.
     ShortNumber,
-    /// It may cost extra.
+    /// The number looks like a premium number, which may cost extra.
     PremiumNumber,
-    /// The text holds characters that cannot be seen, or that turn its direction around.
+    /// The text contains invisible characters, or characters that reverse its direction.
     Invisible,
-    /// It leaves in several parts, and each is paid for.
+    /// It is sent in this many parts, and each part is charged.
     Parts(usize),
 }
 
@@ -49,7 +49,7 @@ fn is_short(number: &str) -> bool {
     !number.starts_with('+') && number.len() <= 6
 }
 
-/// Prefixes under which calls and messages cost extra, in a few countries. A hint, not a promise.
+/// Prefixes of premium numbers in a few countries. The list is incomplete, so it is only a hint.
 const PREMIUM: &[&str] =
     &["0900", "0190", "+49900", "+1900", "1900", "+4490", "+4498", "+43900", "+43930", "+41900", "+3389"];
 

@@ -1,19 +1,19 @@
-//! How many SMS a text is. Pure.
+//! Counts how many SMS parts a text needs. Pure.
 //!
-//! Text of the GSM alphabet fits 160 to a message, or 153 to each part of a longer one; anything else is counted in
-//! UTF-16 units, 70 or 67. A part never ends inside a character that takes two places.
+//! A message in the GSM alphabet holds 160 characters, or 153 in each part of a longer one. Any other text is counted
+//! in UTF-16 units: 70, or 67 per part. A part never ends inside a character that takes two places.
 
-/// How a text travels.
+/// How a text is split into SMS parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segments {
     pub count: usize,
-    /// Did one character outside the GSM alphabet make every part hold less than half?
+    /// Whether the text has a character outside the GSM alphabet, so that each part holds less than half as much.
     pub unicode: bool,
 }
 
 const BASIC: &str = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿\
                      abcdefghijklmnopqrstuvwxyzäöñüà";
-/// Each takes two places.
+/// Characters of the GSM alphabet that take two places each.
 const EXTENSION: &str = "\u{c}^{}\\[~]|€";
 
 pub fn segments(text: &str) -> Segments {
@@ -25,7 +25,7 @@ pub fn segments(text: &str) -> Segments {
     Segments { count: parts(&units, 70, 67), unicode: true }
 }
 
-/// Places in the GSM alphabet; `None` for a character it lacks.
+/// How many places a character takes in the GSM alphabet, or `None` if it is not in the alphabet.
 fn places(c: char) -> Option<usize> {
     if BASIC.contains(c) { Some(1) } else { EXTENSION.contains(c).then_some(2) }
 }

@@ -1,4 +1,4 @@
-//! Drafts as they are kept. Transitions compare before they set; what cannot happen is refused with a reason.
+//! Stores drafts and the attempts to send them.
 
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
@@ -9,7 +9,7 @@ use crate::gate::RunKind;
 use crate::ledger::{self, Record};
 use crate::untrusted::Untrusted;
 
-/// More would be a model that runs away.
+/// The most drafts in the outbox. Needing more would mean that a model is out of control.
 pub const CAPACITY: u32 = 20;
 
 /// Why a draft was not staged.
@@ -23,7 +23,8 @@ pub enum StageError {
     Store(#[from] DbError),
 }
 
-/// Puts a draft in front of the person. Finished ones make room; one that waits never does.
+/// Stages a draft for the user to send. If the outbox is full, old drafts are deleted to make room, sent ones before
+/// failed ones; one that waits or may have been sent never is.
 pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Draft, StageError> {
     if let Some(waiting) = again(tx, new)? {
         return Ok(waiting);
@@ -60,10 +61,10 @@ pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Dra
     Ok(draft)
 }
 
-/// So much of an answered message stands beside its draft.
+/// How many characters of an answered message are kept with its draft.
 pub const QUOTED: usize = 500;
 
-/// As much as is kept, with a sign that there was more; nothing of a message that says nothing.
+/// The beginning of an answered message, with "…" if it was cut; `None` if the message is blank.
 fn quotation(text: &Untrusted) -> Option<String> {
     let text = text.as_written().replace("\r\n", "\n");
     let text = text.trim();
@@ -72,7 +73,8 @@ fn quotation(text: &Untrusted) -> Option<String> {
     (!kept.is_empty()).then_some(kept + more)
 }
 
-/// A run that nobody watches and that failed is run again; the draft it made still waits, and once is enough.
+/// The same draft, if it already waits from an earlier unattended run. Such a run is repeated if it fails, and must not
+/// stage its draft twice.
 fn again(tx: &Transaction<'_>, new: &NewDraft) -> Result<Option<Draft>, DbError> {
     if new.origin == RunKind::Chat {
         return Ok(None);
@@ -99,7 +101,7 @@ fn count(tx: &Transaction<'_>) -> Result<u32, DbError> {
     Ok(tx.query_row("SELECT count(*) FROM drafts", [], |row| row.get(0))?)
 }
 
-/// Did a message to this number leave before?
+/// Whether a message to this number was sent before.
 fn reached_before(tx: &Transaction<'_>, to: &str) -> Result<bool, DbError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM attempts WHERE recipient = ?1 AND outcome = 'sent')";
     Ok(tx.query_row(sql, [to], |row| row.get(0))?)
@@ -117,14 +119,14 @@ pub fn all(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
 
 const UNWATCHED: &str = "status = 'PENDING' AND origin IN ('heartbeat', 'task')";
 
-/// The drafts that wait and that nobody watched being made, oldest first.
+/// The waiting drafts that unattended runs (heartbeats and tasks) staged, oldest first.
 pub fn unwatched(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
     let mut rows = tx.prepare_cached(&format!("{COLUMNS} WHERE {UNWATCHED} ORDER BY id"))?;
     Ok(rows.query_map([], draft)?.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The same, if the person has not been told of one of them yet; else none. Asked once: a notification too few is better
-/// than one a minute.
+/// All of [`unwatched`] if the user has not been notified of at least one of them, otherwise nothing. Marks them as
+/// announced at once, before the notification is shown: it is better to miss one than to repeat it every minute.
 pub fn take_unannounced(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
     let told = format!("UPDATE drafts SET announced = 1 WHERE announced = 0 AND {UNWATCHED}");
     if tx.execute(&told, [])? == 0 { Ok(vec![]) } else { unwatched(tx) }
@@ -173,7 +175,7 @@ pub(super) fn delete(tx: &Transaction<'_>, id: DraftId) -> Result<(), DbError> {
     Ok(())
 }
 
-/// One winning tap.
+/// One attempt to send a draft, from a tap that was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Attempt {
     pub(super) id: i64,
@@ -181,7 +183,7 @@ pub(super) struct Attempt {
     pub(super) at: Timestamp,
 }
 
-/// The draft is on its way now; written down before the phone is called.
+/// Marks the draft as SENDING and records the attempt, before the phone is called.
 pub(super) fn begin(tx: &Transaction<'_>, draft: &Draft, now: Timestamp) -> Result<Attempt, DbError> {
     tx.execute(
         "UPDATE drafts SET status = 'SENDING', reason = '', attempts = attempts + 1 WHERE id = ?1",
@@ -194,7 +196,8 @@ pub(super) fn begin(tx: &Transaction<'_>, draft: &Draft, now: Timestamp) -> Resu
     Ok(Attempt { id: tx.last_insert_rowid(), draft: draft.id, at: now })
 }
 
-/// What came of an attempt, and of its draft, unless somebody has done something else with the draft meanwhile.
+/// Stores the outcome of an attempt. Updates the draft's status too, unless the draft has a newer attempt or is no
+/// longer SENDING or UNKNOWN.
 pub(super) fn end(tx: &Transaction<'_>, attempt: Attempt, status: &Status) -> Result<(), DbError> {
     let outcome = match status {
         Status::Sent(_) => "sent",
@@ -218,8 +221,8 @@ pub(super) fn last_attempt(tx: &Transaction<'_>, draft: DraftId) -> Result<Optio
     Ok(row.query_row([draft.0], attempt).optional()?)
 }
 
-/// How many other attempts with the same words to the same phone were made about then and may have left, whatever they
-/// answered: what they put into a sent box is not ours. In doubt the draft stays unknown.
+/// Counts the other attempts at about the same time, with the same text to the same number, that may have been sent.
+/// Their messages in the sent box do not belong to this attempt, so in doubt the draft stays unknown.
 pub(super) fn others(tx: &Transaction<'_>, draft: &Draft, attempt: Attempt) -> Result<usize, DbError> {
     let mut rows = tx.prepare_cached(
         "SELECT a.recipient, d.body FROM attempts a LEFT JOIN drafts d ON d.id = a.draft
@@ -229,7 +232,7 @@ pub(super) fn others(tx: &Transaction<'_>, draft: &Draft, attempt: Attempt) -> R
         Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?))
     })?;
     let about_then: Vec<(String, Option<String>)> = about_then.collect::<rusqlite::Result<_>>()?;
-    // Of a draft that is gone nobody knows what it said.
+    // The text of a deleted draft is unknown, so it counts as the same text.
     let rivals = about_then.iter().filter(|(to, body)| {
         number::same(to, &draft.to) && body.as_ref().is_none_or(|body| body.trim() == draft.body.trim())
     });

@@ -1,6 +1,6 @@
-//! Every setting there is: key, kind, default, help. The page, the command line and the tools all read here.
+//! The list of all settings: key, kind, default, help. The page, the command line and the tools all use it.
 //!
-//! What was typed becomes once what is meant ([`Setting::accept`]); after that a value is known to be good. A
+//! [`Setting::accept`] checks what the user typed and normalizes it once; after that a value is known to be valid. A
 //! stored value that this version no longer understands counts as the default.
 
 mod kept;
@@ -14,7 +14,6 @@ use kai_llm::Key;
 pub(crate) use kept::MIGRATION;
 pub use kept::{clear, load, store};
 
-/// One setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     pub key: Cow<'static, str>,
@@ -23,7 +22,7 @@ pub struct Setting {
     pub help: Cow<'static, str>,
 }
 
-/// What a setting can be.
+/// The type of a setting's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Switch,
@@ -37,15 +36,15 @@ pub enum Kind {
     /// Names of apps, separated by commas.
     #[cfg(feature = "notifications")]
     Apps,
-    /// Absolute folders, separated by colons as in a PATH.
+    /// Absolute folders, separated by colons as in `PATH`.
     Folders,
-    /// Free text of at most so many characters.
+    /// Free text of at most `longest` characters.
     Text {
         longest: usize,
     },
-    /// An address that begins with http:// or https://, or nothing.
+    /// An address that starts with http:// or https://, or empty.
     WebAddress,
-    /// A key for a service. It is kept, and never shown again.
+    /// A key for a service. It is stored and never shown again.
     Secret,
 }
 
@@ -267,12 +266,12 @@ static FIXED: &[&Setting] = &[
     &WEB_SEARCH_TAVILY_KEY,
 ];
 
-/// Is the setting of that key one whose value must not be shown?
+/// Whether this is the key of a setting whose value must not be shown.
 pub fn is_secret(key: &str) -> bool {
     FIXED.iter().any(|setting| setting.key == key && setting.kind == Kind::Secret)
 }
 
-/// The switch of one tool.
+/// The setting that enables one tool.
 pub fn tool_enabled(tool: &str, on_by_default: bool) -> Setting {
     Setting {
         key: format!("tool_enabled_{tool}").into(),
@@ -282,7 +281,7 @@ pub fn tool_enabled(tool: &str, on_by_default: bool) -> Setting {
     }
 }
 
-/// The time one tool may take.
+/// The setting for the timeout of one tool, in seconds.
 pub fn tool_timeout(tool: &str, seconds: u64) -> Setting {
     Setting {
         key: format!("tool_timeout_{tool}").into(),
@@ -292,14 +291,14 @@ pub fn tool_timeout(tool: &str, seconds: u64) -> Setting {
     }
 }
 
-/// All settings, those of the given tools included, by key.
+/// All settings including those of the given tools, sorted by key.
 pub fn catalogue(of_tools: impl IntoIterator<Item = Setting>) -> Vec<Setting> {
     let mut all: Vec<Setting> = FIXED.iter().map(|s| (*s).clone()).chain(of_tools).collect();
     all.sort_by(|a, b| a.key.cmp(&b.key));
     all
 }
 
-/// A value that the setting does not take, with those it does.
+/// A value that a setting does not accept, with those it does.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key} takes {allowed}, and not \"{typed}\". It is unchanged.")]
 pub struct Refused {
@@ -309,7 +308,7 @@ pub struct Refused {
 }
 
 impl Setting {
-    /// What `typed` means here, in its one stored form.
+    /// Checks a typed value and returns it in the form to store.
     pub fn accept(&self, typed: &str) -> Result<String, Refused> {
         let shown = if self.kind == Kind::Secret { "…" } else { typed };
         let refused =
@@ -317,7 +316,7 @@ impl Setting {
         self.kind.meaning(typed.trim()).ok_or_else(refused)
     }
 
-    /// A stored value as people get to see it.
+    /// A stored value as users see it; for a secret, only whether it is set.
     pub fn shown(&self, stored: &str) -> String {
         match self.kind {
             Kind::Secret if stored.is_empty() => "not set".to_owned(),
@@ -328,6 +327,7 @@ impl Setting {
 }
 
 impl Kind {
+    /// The name of this kind, for users and clients.
     pub fn name(self) -> &'static str {
         match self {
             Self::Switch => "switch",
@@ -343,7 +343,7 @@ impl Kind {
         }
     }
 
-    /// The allowed values, as the rest of a sentence.
+    /// The allowed values, as the second half of a sentence.
     pub fn allowed(self) -> String {
         match self {
             Self::Switch => "true or false".to_owned(),
@@ -364,6 +364,7 @@ impl Kind {
         }
     }
 
+    /// Normalizes a typed value for storage; `None` if it is not allowed.
     fn meaning(self, typed: &str) -> Option<String> {
         match self {
             Self::Switch => match typed.to_ascii_lowercase().as_str() {
@@ -421,11 +422,11 @@ fn folders(typed: &str) -> Option<String> {
     named.iter().all(|folder| plain(folder)).then(|| named.join(":"))
 }
 
-/// What the person chose, as it was at one moment.
+/// The stored settings, as they were when they were loaded.
 #[derive(Clone, Default)]
 pub struct Values(BTreeMap<String, String>);
 
-/// Keys only: some values are secrets.
+/// Shows only the keys, because some values are secrets.
 impl fmt::Debug for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
@@ -433,12 +434,12 @@ impl fmt::Debug for Values {
 }
 
 impl Values {
-    /// The value in its stored form; of a secret only whether there is one.
+    /// The value of a setting, or its default. For a secret it returns only whether it is set.
     pub fn of(&self, setting: &Setting) -> String {
         setting.shown(&self.stored(setting))
     }
 
-    /// What is stored as it is, if anything is: a secret, for whoever must use it.
+    /// The value of a secret, if it is set, for code that must use it.
     pub fn secret(&self, setting: &Setting) -> Option<Key> {
         Some(self.stored(setting)).filter(|key| !key.is_empty()).map(Key::new)
     }
@@ -448,21 +449,22 @@ impl Values {
         stored.unwrap_or_else(|| setting.default.clone().into_owned())
     }
 
-    /// What is stored, by key; a setting that is not here has its default. Secrets are apart.
+    /// The stored settings by key, without secrets. A setting that is missing here has its default.
     pub fn plain(&self) -> BTreeMap<String, String> {
         self.0.iter().filter(|(key, _)| !is_secret(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
     }
 
-    /// The stored secrets, by key, for whoever seals them.
+    /// The stored secrets by key, for code that encrypts them.
     pub fn secrets(&self) -> BTreeMap<String, String> {
         self.0.iter().filter(|(key, _)| is_secret(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
     }
 
+    /// Whether a switch is on.
     pub fn on(&self, setting: &Setting) -> bool {
         self.of(setting) == "true"
     }
 
-    /// Zero for a setting that is no number, which [`Kind::Whole`] never is.
+    /// The value of a [`Kind::Whole`] setting. Returns zero for a setting that is not a number.
     pub fn number(&self, setting: &Setting) -> u32 {
         self.of(setting).parse().unwrap_or_default()
     }

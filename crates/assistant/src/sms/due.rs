@@ -1,16 +1,17 @@
-//! Is it time to look at the inbox? Pure.
+//! Decides whether it is time to poll the inbox. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::store::Sync;
 
-/// Ticks do not come to the millisecond.
+/// A tick may come this much early, because ticks are not exact.
 const SLACK: SignedDuration = SignedDuration::from_secs(5);
 
-/// `minutes` is the setting; 0 means never. Counted from the last try, whether it worked or not, so that a phone that
-/// fails is not asked every minute.
+/// Whether a poll is due. `minutes` is the interval from the settings; 0 means never. The interval counts from the last
+/// attempt, successful or not, so that a failing phone is not polled every minute. If the last poll succeeded but hit
+/// its limit, the next one is due at once.
 pub fn is_due(sync: &Sync, minutes: u32, now: Timestamp) -> bool {
-    // A clock that went back: what it said before counts for nothing.
+    // Ignore times in the future: the clock was set back since.
     let stamps = [sync.last_sync, sync.last_attempt].into_iter().flatten().filter(|at| *at <= now);
     let Some(last) = stamps.max() else { return minutes > 0 };
     let worked = sync.last_error.is_none();

@@ -1,4 +1,5 @@
-//! A phone's inbox, and whether we may read it: asked at most once a minute, and learned from every real answer.
+//! A phone's inbox, and whether Kai may read it. The permission is probed at most once a minute, and every successful
+//! or refused read updates it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,14 +10,15 @@ use super::{Sms, SmsId};
 use crate::access::{Access, Known};
 use crate::clock::Clock;
 
-/// A request to a model does not wait longer for the phone.
+/// How long a request to a model waits for the phone to report its permission.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Characters of a body.
+/// The most characters of a body that are read.
 const LONGEST: usize = 40_000;
 const FIRST_PAGE: usize = 500;
 const PAGE: usize = 5_000;
 
+/// A phone's inbox, with what is known about the permission to read it.
 pub struct Inbox {
     reader: Arc<dyn SmsReader>,
     clock: Arc<dyn Clock>,
@@ -28,7 +30,8 @@ impl Inbox {
         Self { reader, clock, access: Known::default() }
     }
 
-    /// Asks the phone whether we may read, unless it said so within the last minute.
+    /// Asks the phone whether Kai may read, unless that was learned within the last minute. Waits three seconds at
+    /// most.
     pub async fn probe_access(&self) -> Access {
         if self.access.is_old(self.clock.now()) {
             let silent = |_| Access::Silent("The phone did not answer.".to_owned());
@@ -38,22 +41,22 @@ impl Inbox {
         self.access()
     }
 
-    /// Asks the phone now, however long it takes; where the platform can ask the person, it does.
+    /// Asks the phone now and waits as long as it takes. If the platform can prompt the user, it does.
     pub async fn ask(&self) -> Access {
         let access = self.reader.access().await;
         self.access.learn(access, self.clock.now());
         self.access()
     }
 
-    /// What is known without asking.
+    /// The last known permission, without asking the phone.
     pub fn access(&self) -> Access {
         self.access.last().unwrap_or_else(|| Access::Silent("The phone was not asked yet.".to_owned()))
     }
 
-    /// Why its tools cannot be used, if so.
+    /// Why the tools that read SMS cannot be used, or `None` if they can.
     pub fn lacks(&self) -> Option<String> {
         match self.access.last() {
-            // It is asked before anything is offered; until then there is nothing to say against it.
+            // The permission is probed before any tool is offered; until then there is no reason to withhold them.
             None | Some(Access::Granted) => None,
             Some(Access::Denied(what_to_do)) => Some(what_to_do),
             Some(Access::Silent(why)) => Some(format!("SMS cannot be read right now: {why}")),
@@ -72,12 +75,13 @@ impl Inbox {
         self.learn(self.reader.newest(skip, limit).await).map(Self::bounded)
     }
 
-    /// One message of the inbox.
+    /// The message with this id.
     pub async fn message(&self, id: SmsId) -> Result<Option<Sms>, ReadError> {
         Ok(self.from(From::Id(id), 1).await?.into_iter().find(|sms| sms.id == id))
     }
 
-    /// The newest messages that hold what is wanted, as `shown` shows them, page by page until there are enough.
+    /// Searches for the newest messages that match `wanted`, page by page until `most` are found. A message must match
+    /// as `shown` renders it, and is returned in that form.
     pub async fn search(
         &self,
         wanted: Wanted,
@@ -93,17 +97,17 @@ impl Inbox {
         });
         let (mut found, mut skip): (Vec<Sms>, usize) = (vec![], 0);
         loop {
-            // A short first page answers most questions; then in strides, since each costs a call.
+            // A short first page answers most searches. Later pages are larger, since each costs a call to the phone.
             let limit = if skip == 0 { FIRST_PAGE } else { PAGE };
             let rows = self.newest(skip, limit).await?;
             let over = rows.len() < limit;
             skip += rows.len();
             let look = Arc::clone(&look);
-            // Thousands of messages take a moment; other work goes on meanwhile.
+            // Searching thousands of messages takes a moment; do not block other tasks meanwhile.
             let hits = tokio::task::spawn_blocking(move || look(&rows)).await;
             let hits = hits.map_err(|_| ReadError::Failed("The search was stopped.".to_owned()))?;
             for hit in hits {
-                // One that arrives between two pages shifts them, and shows a message twice.
+                // A message that arrives between two pages shifts them, so one may be returned twice.
                 if found.iter().all(|known| known.identity() != hit.identity()) {
                     found.push(hit);
                 }
@@ -115,7 +119,8 @@ impl Inbox {
         }
     }
 
-    /// No SMS is longer than what 255 parts hold; a body that is came from something else, and would hold up everyone.
+    /// Cuts bodies that are too long. No SMS is longer than 255 parts; a longer body is not a real SMS, and would slow
+    /// everything down.
     fn bounded(rows: Vec<Sms>) -> Vec<Sms> {
         let cut = |sms: Sms| match sms.body.as_written().char_indices().nth(LONGEST) {
             Some((end, _)) => Sms { body: sms.body.map(|body| body[..end].to_owned()), ..sms },
@@ -128,7 +133,7 @@ impl Inbox {
         let access = match &answer {
             Ok(_) => Some(Access::Granted),
             Err(ReadError::NotPermitted(what_to_do)) => Some(Access::Denied(what_to_do.clone())),
-            // A phone that stumbles once has not taken the permission away.
+            // A single failure does not mean that the permission was revoked.
             Err(ReadError::Failed(_)) => None,
         };
         if let Some(access) = access {

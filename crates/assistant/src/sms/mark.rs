@@ -1,8 +1,8 @@
-//! Which messages are new? Pure.
+//! Decides which messages in the inbox are new. Pure.
 //!
-//! Android re-uses ids: delete the newest message, and the next one gets its number. So the mark is an id *and* a date.
-//! While the marked message lies where it lay, everything with a higher id is new. When it is gone or has become
-//! another, the dates decide: everything of the newest moment seen or later, except what was seen of it.
+//! Android reuses ids: if the newest message is deleted, the next one gets its id. So the mark is an id *and* a date.
+//! While the marked message still has its id, everything with a higher id is new. Once it is gone or its id belongs to
+//! another message, the dates decide: everything dated at or after the newest date seen is new, unless it was seen.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use super::port::From;
 use super::{Sms, SmsId};
 use crate::untrusted::Untrusted;
 
-/// A poll takes at most this many.
+/// The most new messages that one poll takes.
 pub(super) const PER_POLL: usize = 50;
 
-/// What makes a message this one and no other.
+/// Identifies one message. The id alone is not enough, because phones reuse ids.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity {
     pub id: SmsId,
@@ -24,29 +24,29 @@ pub struct Identity {
 }
 
 impl Sms {
-    /// To the millisecond, as it is stored: what is compared later must be what was kept.
+    /// The identity, with the date cut to milliseconds as it is stored, so that a stored identity compares equal.
     pub fn identity(&self) -> Identity {
         let date = Timestamp::from_millisecond(self.date.as_millisecond()).unwrap_or(self.date);
         Identity { id: self.id, date, address: self.address.clone() }
     }
 }
 
-/// What was seen of an inbox.
+/// How far an inbox has been read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Mark {
-    /// What lay there at the opt-in counts as seen.
+    /// Whether the mark was initialised. Messages that were already in the inbox then count as seen.
     pub seeded: bool,
-    /// The message with the highest id.
+    /// The message with the highest id that was seen.
     pub top: Option<Identity>,
-    /// The latest date seen, never later than the clock was.
+    /// The latest date seen, capped at the clock's time when it was seen.
     pub newest: Option<Timestamp>,
-    /// Messages of that date or later that were seen.
+    /// Messages with that date or a later one that were already seen.
     pub seen: BTreeSet<Identity>,
-    /// The last poll was full: there is more.
+    /// Whether the last poll hit its limit, so there may be more new messages.
     pub more: bool,
 }
 
-/// What one poll brought.
+/// The result of one poll: the new messages and the mark to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Taken {
     /// Oldest first.
@@ -55,34 +55,36 @@ pub(super) struct Taken {
 }
 
 impl Mark {
-    /// What lies in the inbox now counts as seen: `last` is the message with the highest id, `recent` the newest by date.
+    /// A mark that counts everything now in the inbox as seen. `last` is the message with the highest id, `recent` the
+    /// newest messages by date.
     pub(super) fn seed(last: Option<&Sms>, recent: &[Sms], now: Timestamp) -> Self {
         let Some(last) = last else { return Self { seeded: true, ..Self::default() } };
         let newest = recent.iter().chain([last]).map(|sms| sms.date.min(now)).max();
-        // One that came between the two answers is not seen yet.
+        // A message that arrived between the two reads has a higher id than `last`, and is still new.
         let there = recent.iter().filter(|sms| sms.id <= last.id).chain([last]).map(Sms::identity).collect();
         let mark = Self { seeded: true, top: Some(last.identity()), newest, seen: there, more: false };
         mark.pruned()
     }
 
-    /// Where to look first. The marked message itself is asked for too: it proves that the ids still mean what they
-    /// meant.
+    /// The first query of a poll: where to start and how many messages to request. It includes the marked message
+    /// itself, which proves that the phone has not reused its id.
     pub(super) fn first_look(&self) -> (From, usize) {
         match (&self.top, self.newest) {
             (Some(top), _) => (From::Id(top.id), PER_POLL + 1),
             (None, Some(_)) => self.second_look(),
-            // Nothing ever lay there, so whatever does now is new.
+            // The inbox was empty when the mark was initialised, so every message is new.
             (None, None) => (From::Id(SmsId(0)), PER_POLL),
         }
     }
 
-    /// Where to look when the marked message is gone.
+    /// The query by date, used when the marked message is gone.
     pub(super) fn second_look(&self) -> (From, usize) {
         let newest = self.newest.unwrap_or(Timestamp::MIN);
         (From::Date(newest), PER_POLL + self.seen.len())
     }
 
-    /// Takes what the first look brought; `None` if the marked message is not what it was.
+    /// Takes the new messages from the rows of [`Mark::first_look`]. Returns `None` if the marked message is gone or
+    /// was replaced by another one.
     pub(super) fn by_id(&self, rows: &[Sms], now: Timestamp) -> Option<Taken> {
         let rows = match &self.top {
             Some(top) => {
@@ -98,14 +100,15 @@ impl Mark {
         Some(self.advanced(fresh, top.or_else(|| self.top.clone()), full, now))
     }
 
-    /// Takes by date. `last` was asked for before, so that whatever came in between has a higher id.
+    /// Takes the new messages from the rows of [`Mark::second_look`]. The caller must read `last` before `rows`, so
+    /// that a message that arrives in between has a higher id than the new mark and is not skipped.
     pub(super) fn by_date(&self, rows: &[Sms], last: Option<&Sms>, now: Timestamp) -> Taken {
         let unseen = rows.iter().filter(|sms| !self.seen.contains(&sms.identity())).cloned();
         let mut fresh: Vec<Sms> = unseen.collect();
         let full = fresh.len() > PER_POLL || rows.len() >= self.second_look().1;
         fresh.truncate(PER_POLL);
         let top = fresh.iter().chain(last).max_by_key(|sms| sms.id).map(Sms::identity);
-        // While there is more, the old mark stays, so that the next poll goes by date again.
+        // While there are more, keep the old top, so that the next poll queries by date again.
         let top = if full { self.top.clone() } else { top };
         self.advanced(fresh, top, full, now)
     }
@@ -117,7 +120,7 @@ impl Mark {
         Taken { fresh, mark: mark.pruned() }
     }
 
-    /// Only what a look by date would bring again has to be remembered.
+    /// Drops seen messages that a query by date would not return again.
     fn pruned(mut self) -> Self {
         let newest = self.newest.unwrap_or(Timestamp::MIN);
         self.seen.retain(|identity| identity.date >= newest);

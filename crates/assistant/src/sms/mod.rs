@@ -1,9 +1,9 @@
-//! SMS: the walk of a message through this folder.
+//! SMS: reads the phone's inbox and lets the model draft replies.
 //!
-//! A bridge answers through a [`port`], watched by the [`inbox`] → [`poll`], when it is [`due`] (pure), takes what is
-//! newer than the [`mark`] (pure) → [`store`] queues it and moves the mark in one transaction → the model looks at it
-//! with [`tools`], and with them drafts an answer, which waits in the [`outbox`](crate::outbox) for the person's tap.
-//! Nothing here can send.
+//! The path of a message: a bridge implements the [`port`], and the [`inbox`] wraps it and tracks the read permission →
+//! when a poll is [`due`] (pure), [`poll`] fetches the messages newer than the [`mark`] (pure) → [`store`] queues them
+//! and moves the mark in one transaction → the model reads them with [`tools`] and may draft a reply, which waits in
+//! the [`outbox`](crate::outbox) until the user taps Send. Nothing in this folder can send a message.
 
 pub mod due;
 pub mod inbox;
@@ -37,26 +37,26 @@ pub struct SmsId(pub i64);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sms {
     pub id: SmsId,
-    /// The sender as the phone gives it: a number, or a name that the sender chose. May be empty.
+    /// The sender as the phone reports it: a number, or a name that the sender chose. May be empty.
     pub address: Untrusted,
-    /// When it was received; bridges may know it to the second only.
+    /// When the message was received. Some bridges only know it to the second.
     pub date: Timestamp,
     pub body: Untrusted,
-    /// Has the person seen it on the phone?
+    /// Whether the user has read it on the phone.
     pub read: bool,
 }
 
-/// Did a person write it, as far as the sender tells? Services write under names that they chose, or from short numbers.
+/// Guesses from the sender whether a person wrote the message. Services use names or short numbers instead.
 pub fn is_personal(sender: &str) -> bool {
     let digits = sender.chars().filter(char::is_ascii_digit).count();
     let number = sender.chars().all(|c| c.is_ascii_digit() || "+-./() \u{a0}".contains(c));
     number && (digits > SHORT || (digits > 0 && sender.trim_start().starts_with('+')))
 }
 
-/// Digits of the longest number that only services have.
+/// Numbers with at most this many digits and no leading `+` count as short numbers, which belong to services.
 const SHORT: usize = 6;
 
-/// The identity of a message as the ledger names it.
+/// The name under which the ledger records a message.
 pub(crate) fn identity_name(id: i64, date: i64, from: &str) -> String {
     format!("sms {id} {date} {from}")
 }

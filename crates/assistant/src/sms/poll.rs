@@ -1,4 +1,4 @@
-//! A poll: asks the phone what is newer than the mark, queues it and moves the mark, all or nothing.
+//! Polls the phone: fetches the messages newer than the mark, queues them and moves the mark, all or nothing.
 
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use crate::settings::{self, SMS_ENABLED, SMS_POLL_INTERVAL, Values};
 use crate::tool::Eyes;
 use crate::untrusted::Untrusted;
 
+/// Polls one inbox.
 #[derive(Clone)]
 pub struct Poller {
     pub db: Db,
@@ -28,13 +29,13 @@ pub struct Poller {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Polled {
     pub fresh: usize,
-    /// It was full: the next tick goes on.
+    /// The poll hit its limit, so the next tick polls again.
     pub more: bool,
-    /// It was the first one: what lay there counts as seen.
+    /// This was the first poll, which only marked the existing messages as seen.
     pub seeded: bool,
 }
 
-/// Why a poll did not.
+/// Why a poll failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PollError {
     #[error("Reading SMS is off. Turn it on: kai settings set sms_enabled true")]
@@ -48,16 +49,16 @@ pub enum PollError {
 }
 
 const NAME: &str = "sms/poll";
-/// A poll asks the phone three times at most, and each time has its own end.
+/// How long a poll holds its lease. A poll queries the phone at most three times, and each query has its own timeout.
 const LEASE: SignedDuration = SignedDuration::from_mins(2);
 
-/// Does somebody poll right now?
+/// Whether a poll is running right now, in any process.
 pub fn under_way(tx: &Transaction<'_>, now: Timestamp) -> Result<bool, DbError> {
     lease::held(tx, NAME, now)
 }
 
 impl Poller {
-    /// One poll if it is due; `None` if it is not.
+    /// Polls if a poll is due. Returns `None` if it is not due, SMS is disabled or another poll is running.
     pub async fn tick(&self) -> Result<Option<Polled>, PollError> {
         let now = self.clock.now();
         let due = self.db.read(move |tx| {
@@ -74,7 +75,7 @@ impl Poller {
         }
     }
 
-    /// One poll now.
+    /// Polls now, whether or not a poll is due.
     pub async fn poll(&self) -> Result<Polled, PollError> {
         let now = self.clock.now();
         let begun = move |tx: &Transaction<'_>| {
@@ -101,7 +102,7 @@ impl Poller {
                 return Ok(taken);
             }
         }
-        // Asked before the rows: what comes in between has a higher id and is not skipped by the new mark.
+        // Read before the rows: a message that arrives in between has a higher id, so the new mark does not skip it.
         let last = self.inbox.last().await?;
         let (from, limit) = mark.second_look();
         let rows = self.inbox.from(from, limit).await?;
@@ -114,7 +115,7 @@ impl Poller {
         Ok(Mark::seed(last.as_ref(), &recent, self.clock.now()))
     }
 
-    /// Writes down what came of it, unless meanwhile somebody else polls or the person turned reading off.
+    /// Stores the result, unless another poll took over the lease or the user disabled SMS in the meantime.
     async fn settle(
         &self,
         lease: Lease,
@@ -136,7 +137,7 @@ impl Poller {
                     store::polled(tx, &fresh, &mark, |body| preview(body, &values), now)?;
                     Ok(Ok(Polled { fresh: fresh.len(), more: mark.more, seeded: !seeded }))
                 }
-                // The failure is written down; only the caller gets it as one.
+                // The inner error reaches the caller; the outer `Ok` commits the record of the failure.
                 Err(error) => {
                     store::failed(tx, &error.to_string(), now)?;
                     Ok(Err(PollError::Phone(error)))
@@ -146,12 +147,13 @@ impl Poller {
         self.db.write(settled).await?
     }
 
-    /// The person turns reading on: the phone must let us, and what lies there now counts as seen. Refused, it stays off.
+    /// Enables reading SMS. It reads the inbox once and marks its messages as seen; if the phone refuses, SMS stays
+    /// disabled.
     pub async fn turn_on(&self) -> Result<(), PollError> {
         let mark = self.seed().await?;
         let now = self.clock.now();
         let on = move |tx: &Transaction<'_>| {
-            // Two at once: the first one's mark stands, or what came in between would be lost.
+            // If two calls race, the first one's mark stays, or messages that arrived in between would be lost.
             if settings::load(tx)?.on(&SMS_ENABLED) {
                 return Ok(());
             }
@@ -162,7 +164,7 @@ impl Poller {
     }
 }
 
-/// The line that waits in the queue. Codes go before the text is cut, or half of one could stay.
+/// The preview that is stored in the queue. Codes are redacted before the text is cut, or half of one could remain.
 fn preview(body: &Untrusted, values: &Values) -> Untrusted {
     Untrusted::new(Eyes::of_model(values).see(body).line(PREVIEW))
 }

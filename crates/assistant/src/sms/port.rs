@@ -1,4 +1,4 @@
-//! Where the phone begins: what a bridge that can read SMS is asked.
+//! The port to the phone: the trait that a bridge implements to let Kai read SMS.
 
 use std::pin::Pin;
 
@@ -7,37 +7,37 @@ use jiff::Timestamp;
 use super::{Sms, SmsId};
 use crate::access::Access;
 
-/// What a reader answers with.
+/// The future that a reader's methods return.
 pub type Reading<'a, T> = Pin<Box<dyn Future<Output = Result<T, ReadError>> + Send + 'a>>;
 
-/// Why the phone did not tell.
+/// Why reading from the phone failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// The platform does not allow it (any more); the rest is what the person can do.
+    /// The platform does not allow it, or no longer does. The text says what the user can do.
     #[error("Permission not granted")]
     NotPermitted(String),
-    /// Anything else, as a sentence.
+    /// Any other failure, as a sentence.
     #[error("{0}")]
     Failed(String),
 }
 
-/// From where on messages are wanted.
+/// Where a query for messages starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum From {
-    /// Those with this id or a higher one, lowest id first.
+    /// Messages with this id or a higher one, lowest id first.
     Id(SmsId),
-    /// Those of this moment or later, oldest first; of the same moment, lowest id first.
+    /// Messages with this date or a later one, oldest first; those with the same date, lowest id first.
     Date(Timestamp),
 }
 
-/// A phone whose inbox we can read. Only received messages: what was sent or is a draft never comes out of here.
+/// A phone whose inbox Kai can read. It returns received messages only, never sent ones or drafts.
 pub trait SmsReader: Send + Sync {
-    /// May we read? Where the platform can ask the person, this makes it ask.
+    /// Whether Kai may read SMS. If the platform can prompt the user for the permission, this makes it prompt.
     fn access(&self) -> Pin<Box<dyn Future<Output = Access> + Send + '_>>;
     /// The message with the highest id.
     fn last(&self) -> Reading<'_, Option<Sms>>;
-    /// At most `limit` messages.
+    /// At most `limit` messages, starting at `from`.
     fn from(&self, from: From, limit: usize) -> Reading<'_, Vec<Sms>>;
-    /// Newest first: `limit` messages after skipping `skip`.
+    /// At most `limit` messages, newest first, after skipping `skip`.
     fn newest(&self, skip: usize, limit: usize) -> Reading<'_, Vec<Sms>>;
 }

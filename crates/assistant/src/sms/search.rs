@@ -1,13 +1,13 @@
-//! Does a message hold what is looked for? Pure.
+//! Matches messages against a search query. Pure.
 
 use crate::outbox::number::digits;
 use crate::untrusted::folded;
 
-/// What to look for, prepared once.
+/// A search query, prepared once for many messages.
 #[derive(Debug)]
 pub struct Wanted {
     text: String,
-    /// The digits, if it looks like a phone number.
+    /// The digits of the query, if it looks like a phone number.
     number: Option<String>,
 }
 
@@ -21,19 +21,20 @@ impl Wanted {
         (!query.is_empty()).then(|| Self { text: folded(query), number })
     }
 
-    /// Whether it may be in the text once codes are hidden in it: `false` is certain.
+    /// Whether the query may match the text once its codes are redacted. A cheap test before the redaction: `false` is
+    /// certain, `true` is not.
     pub fn may_be_seen_in(&self, text: &str) -> bool {
         kai_codes::may_match_placeholder(&self.text) || self.is_in(text)
     }
 
-    /// Upper and lower case are the same, in every script; a number is found however it is spaced.
+    /// Whether the text matches. Ignores case in every script, and finds a number however it is spaced.
     pub fn is_in(&self, text: &str) -> bool {
         folded(text).contains(&self.text)
             || self.number.as_ref().is_some_and(|number| squeezed(text).contains(number.as_str()))
     }
 }
 
-/// The text with what people write between digits taken out.
+/// The text without the separators that people write between digits.
 fn squeezed(text: &str) -> String {
     text.chars().filter(|c| !"-./() \u{a0}".contains(*c)).collect()
 }
@@ -45,7 +46,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// What the quick look leaves out, the long one would not have found.
+        /// `may_be_seen_in` rules out nothing that `is_in` would find in the redacted text.
         #[test]
         fn what_is_seen_was_thought_possible(
             text in "(Your code is [0-9]{4,6}|ΟΔΟΣ|Tea|code|[a-eß\\[\\]]{1,4}|[0-9]{2,5})( ?(code|OTP: [0-9]{6}|[0-9]{3}|ςΣ|\\[|\\])){0,4}",

@@ -1,4 +1,4 @@
-//! The mark, the state of the last poll, and the queue: what belongs together moves in one transaction.
+//! Stores the mark, the state of the last poll and the queued messages. A poll updates them in one transaction.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::pending::{self, Again, Queue};
 use crate::untrusted::Untrusted;
 
 pub const QUEUE: Queue = Queue("sms");
-/// Characters of a message that its queue entry holds; the rest stays on the phone.
+/// How many characters of a message its queue entry holds. The rest stays on the phone.
 pub const PREVIEW: usize = 200;
 
 /// A message that waits for the next heartbeat.
@@ -23,32 +23,32 @@ pub struct Queued {
     pub address: Untrusted,
     /// Epoch milliseconds.
     pub date: i64,
-    /// Had the person seen it when it was queued?
+    /// Whether the user had read it on the phone when it was queued.
     pub read: bool,
     pub preview: Untrusted,
 }
 
 impl Queued {
-    /// What the ledger calls it.
+    /// The name under which the ledger records it.
     pub fn identity(&self) -> String {
         super::identity_name(self.id.0, self.date, self.address.as_written())
     }
 }
 
-/// Does a message of somebody else wait under the id of this one? Phones give the id of a deleted message away again, and
-/// whoever was told of the one must not be handed the other.
+/// Whether a message from another sender is queued under the same id. Phones reuse the ids of deleted messages, and a
+/// model that was shown the queued one must not get this one instead.
 pub fn is_another(tx: &Transaction<'_>, sms: &Sms) -> Result<bool, DbError> {
     let waiting = pending::waiting::<Queued>(tx, QUEUE)?;
     Ok(waiting.iter().any(|one| one.entry.id == sms.id && one.entry.address != sms.address))
 }
 
-/// How the last poll went.
+/// The mark, and how the last poll went.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sync {
     pub mark: Mark,
     pub last_sync: Option<Timestamp>,
     pub last_attempt: Option<Timestamp>,
-    /// Unread among the messages that the last poll brought.
+    /// How many of the new messages of the last successful poll were unread.
     pub unread: u32,
     pub last_error: Option<String>,
 }
@@ -94,8 +94,8 @@ fn seen(tx: &Transaction<'_>) -> Result<BTreeSet<Identity>, DbError> {
     Ok(rows.query_map([], identity)?.collect::<rusqlite::Result<_>>()?)
 }
 
-/// A poll that worked: what was fresh is queued, and the mark moves, in the same transaction. `preview` makes the line
-/// that waits.
+/// Records a successful poll: queues the new messages and moves the mark, in the same transaction. `preview` makes the
+/// text that the queue holds.
 pub fn polled(
     tx: &Transaction<'_>,
     fresh: &[Sms],
@@ -122,14 +122,15 @@ pub fn polled(
     Ok(())
 }
 
-/// A poll that did not: the mark, the queue and the last success stay as they were.
+/// Records a failed poll. The mark, the queue and the time of the last success stay as they were.
 pub fn failed(tx: &Transaction<'_>, why: &str, now: Timestamp) -> Result<(), DbError> {
     tx.execute("UPDATE sms_sync SET last_attempt = ?1, last_error = ?2", params![now.as_millisecond(), why])?;
     Ok(())
 }
 
-/// Erases all that is kept of the phone's messages: what waits, what was dropped, the mark and how the last poll went.
-/// Returns how many waited. Only while reading is off: a poll would take the inbox for new to it, and seed again.
+/// Deletes everything stored about the phone's messages: the queue, the drop counts, the mark and the state of the last
+/// poll. Returns how many messages were queued. Call it only while SMS is disabled: otherwise the next poll would
+/// initialise the mark again and skip the messages that arrived since.
 pub fn forget_all(tx: &Transaction<'_>) -> Result<usize, DbError> {
     let waited = pending::clear(tx, QUEUE)?;
     tx.execute("DELETE FROM sms_seen", [])?;

@@ -1,4 +1,4 @@
-//! What a model may do with SMS: look, and draft. Nothing here can send.
+//! The tools with which a model reads SMS and drafts them. Nothing here can send.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::settings::{self, SMS_ENABLED, Values};
 use crate::tool::{Eyes, Run, Tool, ToolError, ToolOutput, room};
 use crate::untrusted::Untrusted;
 
-/// What the tools that read have in common.
+/// What the tools that read the inbox have in common.
 #[derive(Clone)]
 struct Reading<'a> {
     inbox: Option<&'a Arc<Inbox>>,
@@ -71,11 +71,11 @@ pub struct Listed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListOutput {
     count: usize,
-    /// All that wait, listed or not.
+    /// How many messages are queued, listed or not.
     #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<usize>,
     messages: Vec<Listed>,
-    /// So many more had no room here.
+    /// How many more messages did not fit into this result.
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,13 +84,13 @@ pub struct ListOutput {
 }
 
 impl ListOutput {
-    /// Those that were listed, and how many more there are.
+    /// From the messages that fit, and the number of those that did not.
     fn of((messages, more): (Vec<Listed>, usize)) -> Self {
         let more = Some(more).filter(|more| *more > 0);
         Self { count: messages.len(), total: None, messages, more, note: None, untrusted: true }
     }
 
-    /// The list as the result that a tool returns.
+    /// Wraps the list as a tool result that names the messages in it.
     fn with_meaning(self) -> ToolOutput<Self> {
         let identity = |listed: &Listed| identity_name(listed.id.0, listed.date, listed.from.as_written());
         let mentions = self.messages.iter().map(identity).collect();
@@ -136,7 +136,7 @@ impl Tool for CheckSms {
             from: sms.address,
             date: sms.date,
             date_local: local(Timestamp::from_millisecond(sms.date).unwrap_or_default(), &zone),
-            // Redaction may have been off when it was queued.
+            // Redaction may have been disabled when the message was queued.
             preview: eyes.see(&sms.preview),
             is_read: sms.read,
         });
@@ -177,7 +177,7 @@ pub struct ReadSmsOutput {
     date_local: String,
     body: Untrusted,
     is_read: bool,
-    /// That there is more than the body shows.
+    /// Set if the body was cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
     untrusted: bool,
@@ -222,7 +222,7 @@ impl Tool for ReadSms {
     }
 }
 
-/// As much of a body as a result can hold.
+/// The part of a body that fits into a result, with a note if it was cut.
 fn bounded(body: &Untrusted, values: &Values) -> (Untrusted, Option<String>) {
     let (shown, cut) = room::beginning(body.as_written(), room::room(values));
     let note =
@@ -230,7 +230,7 @@ fn bounded(body: &Untrusted, values: &Values) -> (Untrusted, Option<String>) {
     (Untrusted::new(shown), note)
 }
 
-/// The message of that id, unless the id was given to somebody else's meanwhile.
+/// The message with that id. Fails if the phone has reused the id for a message from another sender.
 async fn meant(db: &Db, inbox: &Inbox, id: SmsId) -> Result<Sms, ToolError> {
     let sms = inbox.message(id).await?.ok_or_else(|| unknown(id))?;
     let found = sms.clone();
@@ -280,7 +280,7 @@ impl Tool for SearchSms {
         let wanted = Wanted::new(&input.query)
             .ok_or_else(|| ToolError("\"query\" must not be blank: say what to look for.".to_owned()))?;
         let values = self.db.read(settings::load).await?;
-        // In what the model may read, or a search for digits would find out a code that it may not.
+        // Search the redacted text, or the model could guess a hidden code by searching for digits.
         let eyes = Eyes::in_run(&values, run);
         let shown = move |sms: &Sms| Sms { body: eyes.see(&sms.body), ..sms.clone() };
         let found = inbox.search(wanted, shown, MOST_FOUND).await?;
@@ -297,7 +297,7 @@ impl Tool for SearchSms {
     }
 }
 
-/// A draft that waits for the person.
+/// A draft that waits for the user to send it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DraftStaged {
     draft_id: i64,
@@ -336,9 +336,9 @@ pub struct SendSmsInput {
 pub struct SendSms {
     pub db: Db,
     pub clock: Arc<dyn Clock>,
-    /// Only to see whether the number wrote before; sending needs no reading.
+    /// Only used to check whether the number wrote before. Drafting works without it.
     pub inbox: Option<Arc<Inbox>>,
-    /// What is known about the permission to send; `None` where nothing can.
+    /// What is known about the permission to send; `None` if no phone that can send is connected.
     pub sending: Option<Arc<Known>>,
 }
 
@@ -368,11 +368,12 @@ impl Tool for SendSms {
     }
 }
 
-/// Among so many of the newest messages a sender counts as known.
+/// How many of the newest messages are searched for a known sender.
 const REMEMBERED: usize = 500;
 
 impl SendSms {
-    /// Did this number write to the person lately? Where Kai may not read, it does not know, and the draft says so.
+    /// Whether this number wrote to the user recently. Returns false if Kai may not read SMS; unless Kai has sent to
+    /// the number before, the draft then counts as a first contact.
     async fn wrote_before(&self, to: &str) -> Result<bool, ToolError> {
         let values = self.db.read(settings::load).await?;
         let Some(inbox) = self.inbox.as_ref().filter(|_| values.on(&SMS_ENABLED)) else { return Ok(false) };
@@ -439,15 +440,15 @@ fn cannot_send(sending: Option<&Known>, now: Timestamp) -> Option<String> {
                 .to_owned(),
         );
     };
-    // It cannot be asked without sending, so it counts as given until a send is refused; and again a minute later, or
-    // nobody could ever find out that the person has allowed it since.
+    // The permission cannot be checked without sending, so it counts as granted until a send is refused. A refusal
+    // counts for a minute only, or Kai would never notice that the user has since allowed it.
     match known.fresh(now) {
         Some(Access::Denied(what_to_do)) => Some(what_to_do),
         _ => None,
     }
 }
 
-/// More than any phone puts together from parts.
+/// The most characters in a text: more than any phone can send as one message in parts.
 const LONGEST: usize = 10_000;
 
 fn text(body: &str) -> Result<String, ToolError> {
@@ -459,8 +460,8 @@ fn text(body: &str) -> Result<String, ToolError> {
     if length > LONGEST {
         return Err(ToolError(format!("The text has {length} characters; an SMS takes at most {LONGEST}.")));
     }
-    // Phones cut off blanks around a text; what is shown is what is sent. NUL ends a text for half of the programs it
-    // passes through, and so could hide the rest.
+    // Phones trim the text, so trim it here: the draft then shows exactly what is sent. Many programs treat NUL as the
+    // end of a text, so it could hide the rest.
     Ok(body.replace('\0', "").trim().to_owned())
 }
 
@@ -508,7 +509,7 @@ impl Tool for CheckDrafts {
             to: draft.to,
         };
         let drafts: Vec<DraftFate> = drafts.into_iter().map(fate).collect();
-        // Numbers and states: nothing that the drafts answer is in it.
+        // Only numbers and states: the result holds no text from the messages that the drafts answer.
         Ok(ToolOutput::own(CheckDraftsOutput { count: drafts.len(), drafts }))
     }
 }

@@ -1,12 +1,13 @@
-//! Pure: a cron expression of five fields, and when it comes next.
+//! Parses cron expressions of five fields and computes when they fire next. Pure.
 //!
-//! Minute, hour, day of the month, month, day of the week; each `*`, `*/n`, `a`, `a-b`, `a-b/n`, or several of them
-//! with commas. Sunday is 0 (and 7). Months and days of the week may be named (`JAN`, `MON-FRI`), and `@daily` and its kin
-//! stand for a whole expression. Where both days are restricted, either will do, as crontab(5) has it: a field
-//! that begins with `*` is not a restriction.
+//! The fields are minute, hour, day of the month, month and day of the week; each is `*`, `*/n`, `a`, `a-b`, `a-b/n`,
+//! or several of these separated by commas. Sunday is 0 (and 7). Months and days of the week may be named (`JAN`,
+//! `MON-FRI`), and `@daily` and the like stand for a whole expression. If both the day of the month and the day of the
+//! week are restricted, a day that matches either one counts, as in crontab(5); a field that begins with `*` is not a
+//! restriction.
 //!
-//! Times are those of a wall clock. One that a change of the clock skips is moved on by it; of one that comes twice
-//! the first is meant, unless every hour is: then the hour that comes twice counts twice.
+//! Times are local wall-clock times. A time that a clock change skips is moved forward by the length of the change. A
+//! time that occurs twice fires only the first time, unless the expression fires every hour: then it fires both times.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +16,7 @@ use jiff::civil::Date;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, ToSpan};
 
-/// An expression that fires, if only once in decades.
+/// A parsed cron expression. It is known to fire, if only once in decades.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cron {
     written: String,
@@ -26,21 +27,21 @@ pub struct Cron {
     pub(super) weekdays: Field,
 }
 
-/// The numbers one field stands for.
+/// The numbers that one field matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Field {
-    /// A bit for every number.
+    /// One bit per number.
     set: u64,
-    /// Begins with `*`.
+    /// The field begins with `*`.
     pub(super) starred: bool,
 }
 
-/// What a field may hold.
+/// The values that a field may have.
 struct Range {
     name: &'static str,
     from: u8,
     to: u8,
-    /// What its numbers are called, beginning with `from`.
+    /// Names of its values, starting with `from`; empty if they have none.
     called: &'static [&'static str],
 }
 
@@ -64,10 +65,10 @@ const DAY: Range = Range { name: "day of the month", from: 1, to: 31, called: &[
 const MONTH: Range = Range { name: "month", from: 1, to: 12, called: &MONTHS };
 const WEEKDAY: Range = Range { name: "day of the week", from: 0, to: 7, called: &WEEKDAYS };
 
-/// Whatever fires at all fires within this time: the rarest, a 29 February on a given day of the week, may have to
-/// wait for 40 years.
+/// How far to search for the next time. The rarest expression, 29 February on a given day of the week, may take 40
+/// years.
 const LOOK_AHEAD_DAYS: usize = 41 * 366;
-/// No change of the clock is longer than this.
+/// The longest clock change that is taken into account, in hours.
 const LONGEST_CHANGE_HOURS: i8 = 3;
 
 impl FromStr for Cron {
@@ -90,13 +91,13 @@ impl FromStr for Cron {
             months: Field::parse(months, &MONTH)?,
             weekdays: Field::parse(weekdays, &WEEKDAY)?.with_one_sunday(),
         };
-        // Where the search begins does not matter: it is longer than any pause.
+        // The start date does not matter, because the search covers the longest possible gap.
         let fires = days_from(jiff::civil::date(2000, 1, 1)).any(|day| cron.fits(day));
         if fires { Ok(cron) } else { Err(format!("The cron expression {} never comes true.", cron.written)) }
     }
 }
 
-/// The expression that was typed, or that a word stands for.
+/// The expression that was typed, or the one that an `@` word stands for.
 fn meant(typed: &str) -> Result<&str, String> {
     let word = typed.trim();
     if !word.starts_with('@') {
@@ -113,7 +114,7 @@ fn meant(typed: &str) -> Result<&str, String> {
     })
 }
 
-/// As it was written, with one blank between the fields.
+/// Shows the expression as it was written, with one space between the fields.
 impl fmt::Display for Cron {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.written)
@@ -121,14 +122,15 @@ impl fmt::Display for Cron {
 }
 
 impl Cron {
-    /// The first time later than `moment`. `None` only at the end of the calendar.
+    /// The first time later than `moment`; `None` only at the end of the calendar.
     pub fn after(&self, moment: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let local = moment.to_zoned(zone.clone());
         let today = local.date();
         let from = local.hour().saturating_sub(LONGEST_CHANGE_HOURS);
         days_from(today).filter(|day| self.fits(*day)).find_map(|day| {
             let from = if day == today { from } else { 0 };
-            // Not simply the first: a time that was moved on may come after a later one.
+            // The minimum rather than the first, because a time that a clock change moved forward may come after a
+            // later one.
             self.moments(day, from, zone).filter(|at| *at > moment).min()
         })
     }
@@ -140,12 +142,12 @@ impl Cron {
         self.months.has(day.month()) && by_either
     }
 
-    /// Both days are restricted, so one of them is enough.
+    /// Whether both day fields are restricted, so that matching one of them is enough.
     pub(super) fn either_day(&self) -> bool {
         !self.days.starred && !self.weekdays.starred
     }
 
-    /// The moments of a day, from that hour on.
+    /// The times of a day at which the expression fires, from that hour on.
     fn moments(&self, day: Date, from: i8, zone: &TimeZone) -> impl Iterator<Item = Timestamp> {
         let hours = self.hours.numbers().filter(move |hour| *hour >= from);
         let times = hours.flat_map(|hour| self.minutes.numbers().map(move |minute| (hour, minute)));
@@ -174,7 +176,7 @@ impl Field {
         Ok(Self { set, starred: typed.starts_with('*') })
     }
 
-    /// Sunday is 0, also where 7 was written.
+    /// Maps 7 to 0, so that Sunday has one number.
     fn with_one_sunday(self) -> Self {
         let sunday = (self.set >> 7) & 1;
         Self { set: (self.set & 0x7f) | sunday, ..self }
@@ -184,14 +186,14 @@ impl Field {
         (self.set >> number) & 1 == 1
     }
 
-    /// All of them, in order.
+    /// All matching numbers, in ascending order.
     pub(super) fn numbers(self) -> impl Iterator<Item = i8> {
         (0..60).filter(move |number| self.has(*number))
     }
 }
 
 impl Range {
-    /// `*`, `a` or `a-b`, the first and the last with an optional `/n`.
+    /// Parses `*`, `a` or `a-b`; the first and the last may have a `/n`.
     fn part(&self, part: &str) -> Result<u64, String> {
         let (span, step) = match part.split_once('/') {
             Some((span, step)) => (span, Some(self.digits(step, part)?)),
@@ -210,13 +212,13 @@ impl Range {
         Ok(numbers.fold(0, |set, number| set | 1 << number))
     }
 
-    /// From one to the other. A week that ends with `SUN` ends with the seventh day.
+    /// The ends of a range. If a range of weekdays ends with `SUN`, Sunday counts as 7, so that `MON-SUN` works.
     fn span(&self, from: u8, to: u8, named: &str) -> (u8, u8) {
         let sunday = named.eq_ignore_ascii_case(WEEKDAYS[0]) && self.to == WEEKDAY.to;
         (from, if sunday && from > 0 { self.to } else { to })
     }
 
-    /// A number, or the name of one.
+    /// Parses a number or a name.
     fn number(&self, written: &str, part: &str) -> Result<u8, String> {
         let named = self.called.iter().zip(self.from..).find(|(name, _)| name.eq_ignore_ascii_case(written));
         named.map_or_else(|| self.digits(written, part), |(_, number)| Ok(number))

@@ -1,8 +1,8 @@
-//! Pure: a cron expression as a sentence that people read, such as "every weekday at 7:30".
+//! Describes a cron expression in words, such as "every weekday at 7:30". Pure.
 
 use super::cron::Cron;
 
-/// More times of day than this are told as a rule, not one by one.
+/// If there are more times of day than this, they are described by a rule rather than listed.
 const TIMES_TOLD: usize = 6;
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const MONTHS: [&str; 12] = [
@@ -20,7 +20,7 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// The whole sentence, without a capital and a full stop.
+/// Describes the whole expression, without a capital letter or a full stop.
 pub fn describe(cron: &Cron) -> String {
     let days = days(cron);
     match times(cron) {
@@ -33,7 +33,7 @@ pub fn describe(cron: &Cron) -> String {
     }
 }
 
-/// When on a day.
+/// The times of day.
 enum Times {
     /// "7:30 and 19:30"
     At(String),
@@ -58,7 +58,7 @@ fn times(cron: &Cron) -> Times {
     Times::Every(hour_rule(&hours, &minutes))
 }
 
-/// "every minute", "every 15 minutes"; `None` where there is no such rule.
+/// "every minute", "every 15 minutes"; `None` if the minutes are not evenly spaced.
 fn minute_rule(minutes: &[i8]) -> Option<String> {
     match step(minutes, 60)? {
         1 => Some("every minute".to_owned()),
@@ -66,7 +66,7 @@ fn minute_rule(minutes: &[i8]) -> Option<String> {
     }
 }
 
-/// Several hours of the day, but not all.
+/// Describes several hours of the day, but not all.
 fn hour_rule(hours: &[i8], minutes: &[i8]) -> String {
     let ends = |numbers: &[i8]| numbers.first().copied().zip(numbers.last().copied()).unwrap_or_default();
     let ((from, to), (first, last)) = (ends(hours), ends(minutes));
@@ -83,7 +83,7 @@ fn hour_rule(hours: &[i8], minutes: &[i8]) -> String {
     }
 }
 
-/// On which days; empty for all.
+/// Describes the days; empty if every day matches.
 fn days(cron: &Cron) -> String {
     let of_month: Vec<i8> = cron.days.numbers().collect();
     let of_week: Vec<i8> = cron.weekdays.numbers().collect();
@@ -91,7 +91,7 @@ fn days(cron: &Cron) -> String {
     let (any_day, any_weekday) = (of_month.len() == 31, of_week.len() == 7);
     let dates = || dates(&of_month, months.as_deref());
     let in_months = || months.as_ref().map(|months| format!(" in {months}")).unwrap_or_default();
-    // Where one of two is enough and one is any, all days fit.
+    // If either field is enough and one of them matches every day, every day matches.
     if (any_day && any_weekday) || (cron.either_day() && (any_day || any_weekday)) {
         return months.as_ref().map(|months| format!("every day in {months}")).unwrap_or_default();
     }
@@ -138,7 +138,7 @@ fn named(names: &[&str], at: usize) -> Option<String> {
     names.get(at).map(|name| (*name).to_owned())
 }
 
-/// The n of "every n", where the numbers go evenly through all of `whole`.
+/// The n of "every n" if the numbers are evenly spaced through all of `whole`.
 fn step(numbers: &[i8], whole: usize) -> Option<usize> {
     let n = whole.checked_div(numbers.len()).filter(|n| n * numbers.len() == whole)?;
     let even = numbers.iter().enumerate().all(|(at, number)| usize::try_from(*number) == Ok(at * n));

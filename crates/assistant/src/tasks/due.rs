@@ -1,45 +1,47 @@
-//! Pure: which task is to run now, and when it comes again.
+//! Decides whether a task runs now, and when it runs next. Pure.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Missed, Next, Status, Task, Trigger, zone_name};
 
-/// What is to be done about a task.
+/// What to do with a task now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
     Wait,
     Run,
-    /// Its time passed, and it is one to be skipped. A task that has another time has it then.
+    /// Its time was missed and is skipped; `next` is its next time, if it has one.
     PassOver {
         next: Option<Timestamp>,
     },
-    /// When it comes next was found by a clock or in a zone that does not count any more.
+    /// Its next time is outdated, because the clock was set back or the time zone changed.
     Recompute {
         next: Timestamp,
     },
 }
 
-/// How a task goes on after a run.
+/// What happens to a task after a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Onward {
-    /// It had one thing to do, and did it.
+    /// A one-time task that ran successfully.
     Completed,
-    /// The next time is known since the claim.
+    /// It runs at the next time, which was computed when it was claimed.
     AsPlanned,
     Again {
         at: Timestamp,
     },
 }
 
-/// Whoever comes so late, or later, has missed it. Ticks are a minute apart, and one task may have to wait for another.
+/// A time that passed this long ago counts as missed. Shorter delays are normal: ticks are a minute apart, and one task
+/// may have to wait for another.
 pub const LATE: SignedDuration = SignedDuration::from_mins(5);
-/// Clocks are put right by hours; one that goes back further was wrong. Until then a time that was used stays used.
+/// If the clock goes back by more than this, it was wrong before, and cron times are recomputed. After a smaller
+/// correction they are kept, so that a time that was used does not run again.
 const WRONG_CLOCK: SignedDuration = SignedDuration::from_hours(24);
 const FIRST_RETRY: SignedDuration = SignedDuration::from_secs(60);
 const LAST_RETRY: SignedDuration = SignedDuration::from_hours(1);
 
-/// What to do about `task` now.
+/// Decides what to do with `task` now.
 pub fn next_move(task: &Task, now: Timestamp, zone: &TimeZone) -> Move {
     let (Some(next), Status::Pending) = (&task.next, task.status) else { return Move::Wait };
     if next.at > now {
@@ -53,7 +55,7 @@ pub fn next_move(task: &Task, now: Timestamp, zone: &TimeZone) -> Move {
     }
 }
 
-/// Has its time, or the last of them, just come?
+/// Whether its time, or a later one of its times, came less than [`LATE`] ago.
 fn in_time(task: &Task, next: &Next, now: Timestamp, zone: &TimeZone) -> bool {
     let barely = now.saturating_sub(LATE).unwrap_or(now);
     let again = match &task.trigger {
@@ -67,7 +69,7 @@ fn recomputed(task: &Task, next: &Next, now: Timestamp, zone: &TimeZone) -> Opti
     let ahead = next.computed_at.duration_since(now);
     match &task.trigger {
         Trigger::Cron(cron) if ahead > WRONG_CLOCK || next.zone != zone_name(zone) => cron.after(now, zone),
-        // A second try waits for so long, but no try comes before its time.
+        // A retry keeps its delay after the clock was set back, but never runs before the task's time.
         Trigger::Time(at) if ahead > SignedDuration::ZERO && task.failures > 0 => {
             now.checked_add(next.at.duration_since(next.computed_at)).ok().map(|again| again.max(*at))
         }
@@ -75,7 +77,7 @@ fn recomputed(task: &Task, next: &Next, now: Timestamp, zone: &TimeZone) -> Opti
     }
 }
 
-/// When a task that was just made comes first.
+/// When a new task runs for the first time.
 pub fn first(trigger: &Trigger, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
     match trigger {
         Trigger::Time(at) => Some(*at),
@@ -84,7 +86,7 @@ pub fn first(trigger: &Trigger, now: Timestamp, zone: &TimeZone) -> Option<Times
     }
 }
 
-/// When a task that is claimed now comes again: all times up to now are used by this run.
+/// When a task that is claimed now runs next; this run uses up all times until now.
 pub fn when_claimed(trigger: &Trigger, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
     match trigger {
         Trigger::Cron(cron) => cron.after(now, zone),
@@ -99,10 +101,10 @@ pub fn after_success(trigger: &Trigger) -> Onward {
     }
 }
 
-/// `failures` are those before this one.
+/// What happens after a failed run; `failures` counts the failures before this one.
 pub fn after_failure(trigger: &Trigger, failures: u32, now: Timestamp) -> Onward {
     match trigger {
-        // The clock may have gone back since it began, and no try comes before its time.
+        // The clock may have been set back during the run, and a retry must not run before the task's time.
         Trigger::Time(at) => {
             Onward::Again { at: now.saturating_add(back_off(failures)).unwrap_or(now).max(*at) }
         }
@@ -127,7 +129,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Waits for `next`, which was found at `computed_at` in Berlin.
+    /// A task that waits for `next`, which was computed at `computed_at` in Berlin.
     fn task(trigger: Trigger, missed: Missed, next: &str, computed_at: &str) -> Task {
         let next = Next { at: at(next), computed_at: at(computed_at), zone: BERLIN.to_owned() };
         Task {
@@ -160,7 +162,7 @@ mod tests {
             ("slept for months", "30 7 * * 1-5", RunOnce, BERLIN, "2026-08-01T12:00Z", Run),
             ("the last of many is in time", "30 7 * * 1-5", Skip, BERLIN, "2026-03-10T06:31Z", Run),
             ("often, slept", "*/5 * * * *", Skip, BERLIN, "2026-03-09T12:01Z", Run),
-            // The clock goes back: a time that was used stays used, unless that clock was simply wrong.
+            // The clock is set back: a time that was used is not used again, unless the clock had been wrong.
             ("back by hours", "30 7 * * 1-5", RunOnce, BERLIN, "2026-03-06T02:00Z", Wait),
             (
                 "back by years",
@@ -170,7 +172,7 @@ mod tests {
                 "2024-03-06T12:00Z",
                 Recompute { next: at("2024-03-07T06:30Z") },
             ),
-            // Half past seven is another moment over there.
+            // 7:30 is a different moment in New York.
             (
                 "travelled",
                 "30 7 * * 1-5",

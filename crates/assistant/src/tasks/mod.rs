@@ -1,10 +1,10 @@
-//! What Kai is to do later: once, again and again, or with every heartbeat.
+//! Scheduled tasks: what Kai does later, once, repeatedly, or with every heartbeat.
 //!
-//! A model calls `schedule_task` (`tools`), which checks everything there is to check and keeps one row ([`store`]).
-//! On a tick [`due`] says which tasks are to run now, the store claims one, durably, before it starts, and whoever
-//! runs it tells the store how it ended. What died between claim and end is found by the open claim, and said.
-//! [`cron`] knows when an expression comes next and [`describe`] how people say it. The tasks of the heartbeat do not
-//! run by themselves: their prompts are part of its own.
+//! A model calls `schedule_task` (`tools`), which validates everything and stores one row ([`store`]). On a tick
+//! [`due`] decides which tasks run now; the store claims one, durably, before it starts, and the runner reports how it
+//! ended. A run that died is found by its open claim and reported. [`cron`] computes when an expression fires next, and
+//! [`describe`] puts it into words. Heartbeat tasks do not run by themselves: their prompts are part of the
+//! heartbeat's.
 
 pub mod cron;
 pub mod describe;
@@ -35,32 +35,32 @@ pub(crate) const LEVELS: Migration =
 #[serde(transparent)]
 pub struct TaskId(pub i64);
 
-/// One thing to do later.
+/// A scheduled task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     pub id: TaskId,
-    /// Its name, for people.
+    /// Its name, as the user sees it.
     pub description: String,
-    /// What a model is told when it runs.
+    /// The instructions for the model when it runs.
     pub prompt: String,
     pub trigger: Trigger,
     pub missed: Missed,
-    /// What the request held in which it was made; every run of it holds that from the start.
+    /// The level of the request that created it; every run starts at this level.
     pub level: Level,
     pub status: Status,
     pub next: Option<Next>,
-    /// Since it last worked.
+    /// Failures since the last success.
     pub failures: u32,
     pub created_at: Timestamp,
 }
 
-/// What makes it run.
+/// When a task runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trigger {
-    /// Once.
+    /// Once, at this time.
     Time(Timestamp),
     Cron(Cron),
-    /// It is part of every heartbeat.
+    /// With every heartbeat.
     Heartbeat,
 }
 
@@ -83,7 +83,7 @@ impl TriggerKind {
     }
 }
 
-/// When it comes next, and when and where that was found out: clocks are set, and people travel.
+/// When a task runs next, and when and in which time zone that was computed: clocks are adjusted, and people travel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Next {
     pub at: Timestamp,
@@ -104,21 +104,21 @@ pub enum Missed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Status {
-    /// Waits for its time, or for the next heartbeat.
+    /// Waiting for its time, or for the next heartbeat.
     Pending,
     Running,
-    /// Did what it had to do once.
+    /// A one-time task that ran successfully.
     Completed,
-    /// Had one time, which passed unused.
+    /// A one-time task whose time was missed.
     Skipped,
 }
 
-/// A run, or a time that was passed over.
+/// A run of a task, or a time that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskRun {
     pub due: Timestamp,
     pub started: Timestamp,
-    /// `None` while it is under way.
+    /// `None` while it is running.
     pub outcome: Option<Outcome>,
     pub reason: String,
     pub tokens: u64,
@@ -130,9 +130,9 @@ pub struct TaskRun {
 pub enum Outcome {
     Ok,
     Failed,
-    /// It was claimed and never ended: Kai was stopped in the middle of it.
+    /// It was claimed but never ended, because Kai was stopped while it ran.
     Interrupted,
-    /// Its time passed while nobody could run it.
+    /// Its time was missed.
     Skipped,
 }
 
@@ -145,7 +145,7 @@ impl Trigger {
         }
     }
 
-    /// As people say it.
+    /// The trigger in words, such as "every weekday at 7:30".
     pub fn readable(&self, zone: &TimeZone) -> String {
         match self {
             Self::Time(at) => {
@@ -208,10 +208,10 @@ impl Outcome {
 
 const DESCRIPTION_LIMIT: usize = 100;
 const PROMPT_LIMIT: usize = 4_000;
-/// A time that was just now when the model began to write it.
+/// How far in the past a time may be: it may have passed while the model was writing.
 const JUST_NOW: SignedDuration = SignedDuration::from_secs(60);
 
-/// A task as it was asked for, with everything checked.
+/// A validated task that is not stored yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTask {
     description: String,
@@ -221,7 +221,7 @@ pub struct NewTask {
     level: Level,
 }
 
-/// When a task is to run, as it was written in one of three ways; exactly one must be given.
+/// When a task runs, as requested; exactly one of the three must be given.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TriggerSpec<'a> {
     pub execute_at: Option<&'a str>,
@@ -230,7 +230,7 @@ pub struct TriggerSpec<'a> {
 }
 
 impl TriggerSpec<'_> {
-    /// What is meant, or a sentence.
+    /// Parses the trigger; the error is a sentence for the model.
     pub fn trigger(self, now: Timestamp, zone: &TimeZone) -> Result<Trigger, String> {
         let given =
             |text: Option<&'_ str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
@@ -269,7 +269,7 @@ impl NewTask {
         &self.description
     }
 
-    /// Is that task this one? Whoever asks for both would have it done twice.
+    /// Whether `task` is the same as this one. Keeping both would do the work twice.
     pub fn is_like(&self, task: &Task) -> bool {
         (&self.description, &self.prompt, &self.trigger) == (&task.description, &task.prompt, &task.trigger)
     }
@@ -285,7 +285,7 @@ fn bounded(what: &str, text: &str, longest: usize) -> Result<String, String> {
     }
 }
 
-/// The zone as it is remembered.
+/// The name under which a time zone is stored; empty if it has none.
 fn zone_name(zone: &TimeZone) -> String {
     zone.iana_name().unwrap_or_default().to_owned()
 }

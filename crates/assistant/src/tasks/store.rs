@@ -1,5 +1,5 @@
-//! Tasks and their runs as they are kept. A run is claimed in one transaction, before it starts, and ended in another;
-//! a claim that nobody ended is a run that died.
+//! Stores tasks and their runs. A run is claimed in one transaction before it starts and ended in another; a claim that
+//! was never ended is a run that died.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -11,16 +11,16 @@ use crate::db::DbError;
 use crate::gate::Level;
 use crate::settings::{self, SCHEDULING_ENABLED};
 
-/// Tasks that wait. More would be a model that runs away.
+/// The most tasks that may be waiting; more would suggest a runaway model.
 pub const MOST: u32 = 100;
-/// Those of the heartbeat: each makes every heartbeat longer.
+/// The most heartbeat tasks; each makes every heartbeat longer.
 pub const MOST_ADDITIONS: u32 = 10;
-/// Runs of a task that are kept.
+/// How many runs of a task are kept.
 pub const RUNS_KEPT: u32 = 10;
-/// Finished tasks that are kept, so that one can see what became of them.
+/// How many finished tasks are kept, so that the user can see what became of them.
 const FINISHED_KEPT: u32 = 20;
 
-/// Why a task was not kept.
+/// Why a task was not added.
 #[derive(Debug, thiserror::Error)]
 pub enum AddError {
     #[error("{MOST} tasks wait already, and there is no room for another. Ask the user which to cancel.")]
@@ -34,12 +34,12 @@ pub enum AddError {
     Store(#[from] DbError),
 }
 
-/// A run of a task that is ours to do.
+/// A run that this process has claimed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     run: i64,
     pub task: Task,
-    /// The time it is for; later ones up to now are done with it too.
+    /// The time that the run is for; it also uses up any later times until now.
     pub due: Timestamp,
 }
 
@@ -52,7 +52,7 @@ pub struct Ending {
     pub ms: u64,
 }
 
-/// What the heartbeat's prompt says of a task that is part of it.
+/// A heartbeat task, as the heartbeat's prompt shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addition {
     pub id: TaskId,
@@ -61,7 +61,7 @@ pub struct Addition {
     pub level: Level,
 }
 
-/// What the heartbeat's prompt says of a task that waits.
+/// A waiting task, as the heartbeat's prompt shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
     pub id: TaskId,
@@ -72,7 +72,7 @@ pub struct Pending {
     pub level: Level,
 }
 
-/// Keeps a new task.
+/// Adds a new task.
 pub fn add(tx: &Transaction<'_>, new: &NewTask, now: Timestamp, zone: &TimeZone) -> Result<Task, AddError> {
     let waiting = |condition: &str| -> Result<u32, DbError> {
         let sql = format!("SELECT count(*) FROM tasks WHERE status IN ('PENDING', 'RUNNING') {condition}");
@@ -106,7 +106,7 @@ pub fn add(tx: &Transaction<'_>, new: &NewTask, now: Timestamp, zone: &TimeZone)
     Ok(get(tx, id)?.ok_or(DbError::Other(rusqlite::Error::QueryReturnedNoRows))?)
 }
 
-/// A trigger as it is kept: the time of a TIME, the expression of a CRON.
+/// The columns that store a trigger: the time of a TIME, the expression of a CRON.
 fn columns(trigger: &Trigger) -> (Option<i64>, Option<String>) {
     match trigger {
         Trigger::Time(at) => (Some(at.as_millisecond()), None),
@@ -115,7 +115,7 @@ fn columns(trigger: &Trigger) -> (Option<i64>, Option<String>) {
     }
 }
 
-/// Writes down when it comes next, and by which clock and zone that was found.
+/// Stores when a task runs next, and when and in which time zone that was computed.
 fn plan(
     tx: &Transaction<'_>,
     id: TaskId,
@@ -128,8 +128,8 @@ fn plan(
     Ok(())
 }
 
-/// Claims the next run that is due, durably once the transaction is. Times that were missed are passed over on the
-/// way, as each task's policy says.
+/// Claims the next run that is due; the claim is durable once the transaction commits. On the way, it skips missed
+/// times of tasks with that policy.
 pub fn claim(tx: &Transaction<'_>, now: Timestamp, zone: &TimeZone) -> Result<Option<Claim>, DbError> {
     for task in waiting(tx)? {
         let Some(due) = task.next.as_ref().map(|next| next.at) else { continue };
@@ -173,13 +173,13 @@ fn pass_over(
     Ok(())
 }
 
-/// Somebody who thought that it had died has written that down, and said so.
+/// Whether the run has ended already, because another process took it for dead and recorded that.
 fn is_ended(tx: &Transaction<'_>, run: i64) -> Result<bool, DbError> {
     let sql = "SELECT 1 FROM task_runs WHERE id = ?1 AND outcome IS NOT NULL";
     Ok(tx.prepare_cached(sql)?.exists([run])?)
 }
 
-/// Ends a run and says how the task goes on. False if the task was cancelled meanwhile, or the run counts as dead.
+/// Ends a run and updates its task. Returns false if the task was cancelled meanwhile or the run was recorded as dead.
 pub fn end(
     tx: &Transaction<'_>,
     claim: &Claim,
@@ -202,7 +202,8 @@ pub fn end(
     Ok(true)
 }
 
-/// Finds the runs that died: they were claimed and never ended. Only for whoever knows that no run is under way.
+/// Ends the runs that died, which were claimed but never ended, and returns them. The caller must make sure that no run
+/// is under way.
 pub fn lost(tx: &Transaction<'_>, now: Timestamp, zone: &TimeZone) -> Result<Vec<Claim>, DbError> {
     let mut rows =
         tx.prepare_cached("SELECT id, task, due_at FROM task_runs WHERE outcome IS NULL ORDER BY id")?;
@@ -248,7 +249,7 @@ fn set_status(tx: &Transaction<'_>, id: TaskId, status: Status) -> Result<(), Db
     Ok(())
 }
 
-/// It does not come again. The oldest of those make room.
+/// Marks a task as finished, and deletes the oldest finished tasks beyond [`FINISHED_KEPT`].
 fn finish_task(tx: &Transaction<'_>, id: TaskId, status: Status, now: Timestamp) -> Result<(), DbError> {
     let sql = "UPDATE tasks SET status = ?2, next_at = NULL, finished_at = ?3 WHERE id = ?1";
     tx.prepare_cached(sql)?.execute(params![id.0, status.as_str(), now.as_millisecond()])?;
@@ -290,7 +291,7 @@ const COLUMNS: &str =
     "SELECT id, description, prompt, kind, execute_at, cron, missed, level, status, next_at,
                               reckoned_at, zone, failures, created_at FROM tasks";
 
-/// All tasks in the order in which they come; those that do not come by themselves last.
+/// All tasks by their next time; those without one come last.
 pub fn all(tx: &Transaction<'_>) -> Result<Vec<Task>, DbError> {
     chosen(tx, "ORDER BY next_at IS NULL, next_at, id")
 }
@@ -309,19 +310,20 @@ pub fn get(tx: &Transaction<'_>, id: TaskId) -> Result<Option<Task>, DbError> {
     Ok(row.query_row([id.0], task).optional()?)
 }
 
-/// Takes a task away with its runs; returns what it was. One that runs is not stopped, but nothing comes of it.
+/// Deletes a task with its runs and returns it. A run that is under way is not stopped, but its outcome is not stored.
 pub fn cancel(tx: &Transaction<'_>, id: TaskId) -> Result<Option<Task>, DbError> {
     let task = get(tx, id)?;
     tx.execute("DELETE FROM tasks WHERE id = ?1", [id.0])?;
     Ok(task)
 }
 
-/// Puts a task back that was taken away, under its number, with the runs that had ended. One that ran then waits: who
-/// runs it still tells how it ended.
+/// Restores a deleted task under its id, with its finished runs. A task that was running is pending again; if its run
+/// is still under way, that run can still end it.
 pub fn restore(tx: &Transaction<'_>, task: &Task, runs: &[TaskRun]) -> Result<(), DbError> {
     let (execute_at, cron) = columns(&task.trigger);
     let status = if task.status == Status::Running { Status::Pending } else { task.status };
-    // What was to be done once was claimed by a run whose word may be lost by now.
+    // A one-time task has no next time while it runs, and the outcome of that run may be lost by now; so it is
+    // scheduled again.
     let next = match (&task.trigger, task.status) {
         (Trigger::Time(at), Status::Running) => {
             Some(Next { at: *at, computed_at: task.created_at, zone: String::new() })
@@ -351,7 +353,7 @@ pub fn restore(tx: &Transaction<'_>, task: &Task, runs: &[TaskRun]) -> Result<()
             finished.then(|| runs.first().map_or(task.created_at, |run| run.started).as_millisecond()),
         ],
     )?;
-    // They are told newest first, and kept oldest first.
+    // `runs` is sorted newest first, but runs are stored oldest first.
     for run in runs.iter().rev() {
         let Some(outcome) = run.outcome else { continue };
         let row = insert_run(tx, task.id, run.due, run.started)?;
@@ -360,7 +362,7 @@ pub fn restore(tx: &Transaction<'_>, task: &Task, runs: &[TaskRun]) -> Result<()
     Ok(())
 }
 
-/// The last runs, newest first.
+/// The latest runs of a task, newest first.
 pub fn runs(tx: &Transaction<'_>, id: TaskId) -> Result<Vec<TaskRun>, DbError> {
     let mut rows = tx.prepare_cached(
         "SELECT due_at, started_at, outcome, reason, tokens, ms FROM task_runs WHERE task = ?1 ORDER BY id DESC",
@@ -381,7 +383,7 @@ pub fn runs(tx: &Transaction<'_>, id: TaskId) -> Result<Vec<TaskRun>, DbError> {
     Ok(runs.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The tasks that are part of every heartbeat, oldest first; none while scheduling is off.
+/// The heartbeat tasks, oldest first; none while scheduling is disabled.
 pub fn additions(tx: &Transaction<'_>) -> Result<Vec<Addition>, DbError> {
     if !settings::load(tx)?.on(&SCHEDULING_ENABLED) {
         return Ok(vec![]);
@@ -392,7 +394,7 @@ pub fn additions(tx: &Transaction<'_>) -> Result<Vec<Addition>, DbError> {
     Ok(standing.into_iter().map(addition).collect())
 }
 
-/// The tasks that wait for a time, the next first; none while scheduling is off.
+/// The tasks that wait for a time or are running, by their next time; none while scheduling is disabled.
 pub fn pending(tx: &Transaction<'_>) -> Result<Vec<Pending>, DbError> {
     if !settings::load(tx)?.on(&SCHEDULING_ENABLED) {
         return Ok(vec![]);
@@ -406,20 +408,20 @@ pub fn pending(tx: &Transaction<'_>) -> Result<Vec<Pending>, DbError> {
     Ok(waiting.into_iter().map(row).collect())
 }
 
-/// Whether there is anything to do about the tasks now. Changes nothing, because mostly there is not.
+/// Whether any task needs attention now. Only reads, because usually none does.
 pub fn has_work(tx: &Transaction<'_>, now: Timestamp, zone: &TimeZone) -> Result<bool, DbError> {
     let open = tx.prepare_cached("SELECT 1 FROM task_runs WHERE outcome IS NULL")?.exists([])?;
     Ok(open || waiting(tx)?.iter().any(|task| due::next_move(task, now, zone) != Move::Wait))
 }
 
-/// How many wait, those of the heartbeat included, and when the next comes.
+/// How many tasks are waiting or running, heartbeat tasks included, and the next time of any.
 pub fn outlook(tx: &Transaction<'_>) -> Result<(u32, Option<Timestamp>), DbError> {
     let sql = "SELECT count(*), min(next_at) FROM tasks WHERE status IN ('PENDING', 'RUNNING')";
     let (count, next): (u32, Option<i64>) = tx.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok((count, next.map(moment)))
 }
 
-/// A moment that no clock can show is one long past.
+/// Converts stored milliseconds; a value out of range counts as long past.
 fn moment(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MIN)
 }

@@ -1,4 +1,5 @@
-//! What a model may do with tasks. Everything that can be refused is refused here, not when the task should run.
+//! The tools with which a model schedules, lists and cancels tasks. Invalid input is rejected here rather than when the
+//! task runs.
 
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ pub struct ScheduleTaskInput {
 pub struct TaskScheduled {
     task_id: TaskId,
     schedule: String,
-    /// With offset; none for a task of the heartbeat.
+    /// Local time with offset; `None` for a heartbeat task.
     next_at: Option<String>,
     message: String,
 }
@@ -84,10 +85,10 @@ pub struct ListTasksInput {}
 #[derive(Debug, Serialize)]
 pub struct TasksListed {
     tasks: Vec<TaskItem>,
-    /// Some were made after reading what others wrote.
+    /// At least one task was created after reading text that others wrote.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     untrusted: bool,
-    /// The highest of theirs.
+    /// The highest level of the tasks.
     #[serde(skip_serializing_if = "Level::is_nothing")]
     level: Level,
 }
@@ -119,8 +120,8 @@ impl Tool for ListTasks {
         let zone = self.clock.zone();
         let level = tasks.iter().map(|task| task.level).max().unwrap_or_default();
         let tasks = tasks.into_iter().map(|task| item(task, &zone)).collect();
-        // A name that was written after reading strangers' text is strangers' text. A list without such a task raises
-        // nothing, or whoever asked for it could not search the web any more without a click.
+        // A name that was written after reading untrusted text counts as untrusted text. A list without such a task
+        // raises no level; otherwise, whoever listed tasks would have to approve every web search from then on.
         Ok(ToolOutput::kept_at(TasksListed { tasks, untrusted: level > Level::Nothing, level }, level))
     }
 }
@@ -153,7 +154,7 @@ impl Tool for CancelTask {
         let unknown =
             || ToolError(format!("There is no task number {}. Use list_tasks to see them.", task_id.0));
         let task = cancelled.ok_or_else(unknown)?;
-        // Not its name: that may be a stranger's words, and this result does not say so.
+        // Without the task's name, which may be untrusted text that this result would not declare.
         let message = format!("Cancelled task {}.", task.id.0);
         Ok(ToolOutput::own(TaskCancelled { task_id: task.id, message }))
     }

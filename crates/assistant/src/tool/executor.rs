@@ -1,6 +1,6 @@
-//! From a raw call of a model to a result it can read: find, parse, run with a time-out, cut.
+//! Executes a model's tool call: parses the arguments, runs the tool with a timeout, and cuts the result to its limit.
 //!
-//! Whatever goes wrong becomes a result, built by the serialiser; nothing here ends a turn.
+//! Every failure becomes a result that the model can read; nothing here ends a turn.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::{AnyTool, Meaning, Run, ToolOutput};
 use crate::settings::{self, TOOL_RESULT_LIMIT, Values};
 use crate::untrusted::escaped;
 
-/// The result of a call: what a model gets to read, and what it means.
+/// The result of a call: the text that the model reads, and where that text comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
     pub text: String,
@@ -20,7 +20,7 @@ pub struct ToolResult {
     pub meaning: Meaning,
 }
 
-/// Runs one call. `tool` is what the toolbox found, or why it may not be used; `arguments` is what the model
+/// Runs one call. `tool` is the tool that the toolbox found, or why it cannot be used. `arguments` is what the model
 /// wrote: a JSON object, or nothing at all.
 pub async fn execute(
     tool: Result<&dyn AnyTool, String>,
@@ -35,7 +35,7 @@ pub async fn execute(
         }
         Err(sentence) => Err(sentence),
     };
-    // A tool that has something to tell of its failure says itself that it failed.
+    // A tool that has details to report about a failure returns them with `success: false`.
     let has_failed = |fields: &Map<String, Value>| fields.get("success") == Some(&Value::Bool(false));
     let (text, success, meaning) = match outcome {
         Ok(ToolOutput { output: fields, .. }) if has_failed(&fields) => {
@@ -53,7 +53,7 @@ pub async fn execute(
     ToolResult { text: cut(escaped(&text), limit), success, meaning }
 }
 
-/// Empty and `null` mean "no arguments".
+/// Parses the arguments. Empty text and `null` mean "no arguments".
 pub(super) fn parse(arguments: &str) -> Result<Map<String, Value>, String> {
     if arguments.trim().is_empty() {
         return Ok(Map::new());
@@ -66,10 +66,11 @@ pub(super) fn parse(arguments: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// More than a tool that keeps its own time needs to clean up after itself and say so.
+/// Extra time for a tool that enforces its own timeout: enough to clean up and report it.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// What the person set, or longer if the call itself may ask for that.
+/// The timeout of a call, from the settings. If the tool has a time argument, a call may ask for more, and gets the
+/// grace period on top.
 fn time_limit(tool: &dyn AnyTool, values: &Values, arguments: &Map<String, Value>) -> Duration {
     let set = values.number(&settings::tool_timeout(tool.name(), tool.timeout().as_secs()));
     let Some(argument) = tool.time_argument() else { return Duration::from_secs(set.into()) };
@@ -83,7 +84,7 @@ async fn run(
     within: &Run,
     limit: Duration,
 ) -> Result<ToolOutput<Map<String, Value>>, String> {
-    // A panicking tool must not take the daemon with it; the panic hook has written down what happened.
+    // A panicking tool must not take the daemon down. The panic hook has already logged what happened.
     let guarded = AssertUnwindSafe(tool.call(arguments, within)).catch_unwind();
     match tokio::time::timeout(limit, guarded).await {
         Ok(Ok(Ok(output))) => Ok(output),
@@ -95,7 +96,7 @@ async fn run(
     }
 }
 
-/// The first `limit` characters, and a line that says how many there were.
+/// Cuts the text to `limit` characters, and adds a line that says how many there were.
 fn cut(text: String, limit: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(limit) else { return text };
     let length = text.chars().count();
@@ -171,7 +172,7 @@ mod tests {
         }
     }
 
-    /// A failed call and an empty read bring nothing in, whatever the tool is about.
+    /// A failed call or an empty read does not raise the level, whatever the tool.
     #[tokio::test(start_paused = true)]
     async fn a_result_means_what_the_tool_said_unless_it_failed() {
         for (act, taint, mentions) in [

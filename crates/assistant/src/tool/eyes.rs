@@ -1,28 +1,30 @@
-//! Who looks at what strangers wrote, and what is kept from them.
+//! Decides whether a reader sees one-time codes in text that others wrote.
 
 use super::Run;
 use crate::settings::{CODE_REDACTION_ENABLED, Values};
 use crate::untrusted::Untrusted;
 
+/// How a reader sees text that others wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Eyes {
-    /// The person it was written to, and a model for which the person wants nothing hidden.
+    /// Nothing is hidden: for the user, and for a model if the user allows it.
     All,
-    /// One-time codes are hidden.
+    /// One-time codes are redacted.
     NoCodes,
 }
 
 impl Eyes {
-    /// A model's, as the settings want it.
+    /// What a model may see according to the settings.
     pub fn of_model(values: &Values) -> Self {
         if values.on(&CODE_REDACTION_ENABLED) { Self::NoCodes } else { Self::All }
     }
 
-    /// Those of the model behind a run: the person may have clicked *Show codes to the assistant* in its conversation.
+    /// What the model in a run may see: the user may have clicked *Show codes to the assistant* in its conversation.
     pub fn in_run(values: &Values, run: &Run) -> Self {
         if run.codes_shown { Self::All } else { Self::of_model(values) }
     }
 
+    /// The text as this reader may see it.
     pub fn see(self, text: &Untrusted) -> Untrusted {
         match self {
             Self::All => text.clone(),

@@ -1,5 +1,5 @@
-//! What models write as arguments, spoiled: it is refused in one sentence, or fitted to what the tool takes, and then
-//! stays as it is however often it is written and read.
+//! Fuzzes tool arguments. Malformed arguments are refused with one sentence, or fitted to the schema; fitted ones stay
+//! the same however often they are serialised, parsed and fitted again.
 
 #![expect(clippy::unwrap_used, reason = "a check may fail loudly")]
 
@@ -47,7 +47,7 @@ fn again(fields: &Map<String, Value>) -> Map<String, Value> {
     parse(&Value::Object(fields.clone()).to_string()).unwrap()
 }
 
-/// Any bytes as what a model wrote for a tool.
+/// Takes any bytes as the arguments that a model wrote for a tool.
 pub fn arguments(bytes: &[u8]) {
     let written = String::from_utf8_lossy(bytes);
     check_fitting(&written);
@@ -66,7 +66,7 @@ fn check_fitting(written: &str) {
     }
 }
 
-/// Every call has a result that can be read.
+/// Every call returns a result that a model can read.
 fn check_result(written: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let result = runtime.block_on(execute(Ok(&EveryKind), &Values::default(), written, &Run::BY_HAND));

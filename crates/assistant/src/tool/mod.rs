@@ -1,7 +1,7 @@
-//! A tool is a type; its documentation is the prompt.
+//! The tools that a model can call. A tool is a type, and the doc comments on its input struct are its prompt.
 //!
-//! The doc comments on the input struct and its fields are what the model reads, so the two cannot drift.
-//! [`AnyTool`] erases the types once; no tool ever touches raw JSON.
+//! The model reads the doc comments on the input struct and its fields, so code and prompt cannot drift apart.
+//! [`AnyTool`] erases the types in one place; no tool handles raw JSON.
 
 mod executor;
 #[cfg(any(feature = "sms", feature = "notifications"))]
@@ -26,32 +26,35 @@ pub use executor::{ToolResult, execute};
 #[cfg(any(feature = "sms", feature = "notifications"))]
 pub use eyes::Eyes;
 
-/// Something the model can ask for.
+/// Something that a model can call.
 pub trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
-    /// Other names under which models ask for it.
+    /// Other names that models use for it.
     const ALIASES: &'static [&'static str] = &[];
     const TIMEOUT: Duration = Duration::from_secs(30);
-    /// The parameter in which a call may ask for its own number of seconds. Such a tool ends in time by itself.
+    /// The parameter with which a call sets its own timeout in seconds. A tool that has one enforces the timeout
+    /// itself.
     const TIME_ARGUMENT: Option<&'static str> = None;
     type Input: DeserializeOwned + JsonSchema + Send;
     type Output: Serialize;
 
-    /// What it needs and does not have here, as a sentence that says what to do. Then it is not offered.
+    /// Why the tool cannot be used here, as a sentence that says what to do. If there is one, the tool is not offered.
     fn lacks(&self) -> Option<String> {
         None
     }
 
-    /// What a person may want to know of how it works here, in a few words.
+    /// A few words for the user about how the tool works on this machine.
     fn note(&self) -> Option<String> {
         None
     }
 
-    /// Asks the outside what [`Tool::lacks`] will say, if it was not asked just now.
+    /// Updates what [`Tool::lacks`] returns, for example by asking the platform for a permission, unless that was done
+    /// just now.
     fn probe_access(&self) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 
+    /// Runs the tool. `input` was already checked against the schema.
     fn run(
         &self,
         input: Self::Input,
@@ -59,24 +62,24 @@ pub trait Tool: Send + Sync + 'static {
     ) -> impl Future<Output = Result<ToolOutput<Self::Output>, ToolError>> + Send;
 }
 
-/// What a tool returns: its output, and what that output means. A tool that fails returns neither.
+/// What a successful call returns: the output, and where its text comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutput<T> {
     pub output: T,
     pub meaning: Meaning,
 }
 
-/// What a result means besides its words. It is kept with the result, since nobody can tell it from the words later.
+/// Where the text of a result comes from. It is stored with the result, because the text alone does not show it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Meaning {
-    /// The level that the result raises a request to.
+    /// The level to which the result raises the request.
     pub taint: Level,
-    /// The messages whose text it holds, by the identities that the ledger names them with.
+    /// The messages whose text it contains, under the names that the ledger uses.
     pub mentions: Vec<String>,
 }
 
 impl<T> ToolOutput<T> {
-    /// Output in Kai's own words, or of what the person's own machine did. It raises nothing.
+    /// Output in Kai's own words, or from the user's own machine. It does not raise the level.
     pub fn own(output: T) -> Self {
         Self { output, meaning: Meaning::default() }
     }
@@ -86,13 +89,13 @@ impl<T> ToolOutput<T> {
         Self::kept_at(output, Level::Web)
     }
 
-    /// Output with the text of these messages. Without any it raises nothing.
+    /// Output that contains the text of these messages. Without any, it does not raise the level.
     pub fn with_messages(output: T, mentions: Vec<String>) -> Self {
         let taint = if mentions.is_empty() { Level::Nothing } else { Level::People };
         Self { output, meaning: Meaning { taint, mentions } }
     }
 
-    /// Output of what Kai wrote down in requests at that level, or below it.
+    /// Output that Kai stored earlier in requests at this level or a lower one.
     pub fn kept_at(output: T, taint: Level) -> Self {
         Self { output, meaning: Meaning { taint, mentions: vec![] } }
     }
@@ -102,20 +105,20 @@ impl<T> ToolOutput<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
     pub kind: RunKind,
-    /// The conversation it belongs to; 0 for none.
+    /// The conversation that it belongs to; 0 for none.
     pub conversation: i64,
-    /// The person may sit at another machine: what is opened here may be opened where nobody is.
+    /// The user may be at another machine, so something opened here may open where nobody sees it.
     pub elsewhere: bool,
-    /// What the request held when the call was made; what is kept of it carries that along.
+    /// The level of the request when the call was made. What the tool stores, such as a task, keeps that level.
     pub level: Level,
-    /// The person has seen exactly this call and said yes to it.
+    /// The user saw exactly this call and approved it.
     pub confirmed: bool,
-    /// The person wants the model to see one-time codes in this conversation.
+    /// The user lets the model see one-time codes in this conversation.
     pub codes_shown: bool,
 }
 
 impl Run {
-    /// A person calls one tool by hand, in no conversation.
+    /// The user calls one tool by hand, outside of any conversation.
     pub const BY_HAND: Self = Self {
         kind: RunKind::Chat,
         conversation: 0,
@@ -125,13 +128,14 @@ impl Run {
         codes_shown: false,
     };
 
-    /// Every chat has a conversation, and a run that nobody watches is of another kind.
+    /// Whether the user called the tool by hand. Every real chat has a conversation, and unattended runs have another
+    /// kind.
     pub fn is_by_hand(&self) -> bool {
         self.kind == RunKind::Chat && self.conversation == 0
     }
 }
 
-/// A failure as a sentence for the model that says what to do next. It never ends the turn.
+/// A failure, as a sentence that tells the model what to do next. It never ends the turn.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolError(pub String);
@@ -145,7 +149,7 @@ impl From<DbError> for ToolError {
 type Running<'a> =
     Pin<Box<dyn Future<Output = Result<ToolOutput<Map<String, Value>>, ToolError>> + Send + 'a>>;
 
-/// Any tool, with its types forgotten.
+/// A [`Tool`] with its input and output types erased.
 pub trait AnyTool: Send + Sync {
     fn name(&self) -> &'static str;
     fn aliases(&self) -> &'static [&'static str];
@@ -155,7 +159,7 @@ pub trait AnyTool: Send + Sync {
     fn timeout(&self) -> Duration;
     fn spec(&self) -> ToolSpec;
     fn probe_access(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
-    /// Checks the arguments against the schema, then runs.
+    /// Fits the arguments to the schema, then runs the tool.
     fn call<'a>(&'a self, arguments: Map<String, Value>, run: &'a Run) -> Running<'a>;
 }
 

@@ -1,20 +1,20 @@
-//! What fits into a result. A result that is too long is cut by the executor, and is no JSON any more; so a tool that
-//! lists things lists fewer, and says how many there are.
+//! Makes lists and texts fit into a tool result. The executor cuts a result that is too long, which breaks its JSON, so
+//! a tool lists fewer items instead and says how many there are.
 
 use serde::Serialize;
 
 use crate::settings::{TOOL_RESULT_LIMIT, Values};
 use crate::untrusted::{cost, escaped};
 
-/// Characters of a result besides what it lists.
+/// Characters reserved for the rest of a result, besides its items.
 const FRAME: usize = 300;
 
-/// Characters of JSON that a result has for what it tells.
+/// How many characters of JSON the items or the text in a result may take.
 pub fn room(values: &Values) -> usize {
     usize::try_from(values.number(&TOOL_RESULT_LIMIT)).unwrap_or(usize::MAX).saturating_sub(FRAME)
 }
 
-/// The first that fit into `room` characters of JSON, and how many do not.
+/// The first items that fit into `room` characters of JSON, and how many do not.
 pub fn fitting<T: Serialize>(items: Vec<T>, room: usize) -> (Vec<T>, usize) {
     let size = |item: &T| {
         serde_json::to_string(item)
@@ -31,7 +31,7 @@ pub fn fitting<T: Serialize>(items: Vec<T>, room: usize) -> (Vec<T>, usize) {
     (shown, more)
 }
 
-/// The beginning that fits into `room` characters of a JSON string, and whether that is less than all.
+/// The beginning of the text that fits into `room` characters of a JSON string, and whether the text was cut.
 pub fn beginning(text: &str, room: usize) -> (&str, bool) {
     let mut left = room;
     for (at, c) in text.char_indices() {
@@ -43,7 +43,7 @@ pub fn beginning(text: &str, room: usize) -> (&str, bool) {
     (text, false)
 }
 
-/// The end that fits into `room` characters of a JSON string.
+/// The end of the text that fits into `room` characters of a JSON string.
 pub fn ending(text: &str, room: usize) -> &str {
     let mut left = room;
     for (at, c) in text.char_indices().rev() {
@@ -55,9 +55,9 @@ pub fn ending(text: &str, room: usize) -> &str {
     text
 }
 
-/// What waits, for a list that may not hold all of it: in its own order (oldest first) where everything fits into
-/// `room`, otherwise the newest that fit, newest first. `before` leaves out what is not older than the entry at that
-/// place. Also says how many older ones had no room.
+/// A page of queued items, which are given oldest first. If all fit into `room`, they stay oldest first; otherwise the
+/// newest that fit are returned, newest first. With `before`, only items before that index are listed, newest first.
+/// Also returns how many older items did not fit.
 pub fn newest<T: Serialize>(mut items: Vec<T>, before: Option<usize>, room: usize) -> (Vec<T>, usize) {
     if let Some(end) = before {
         items.truncate(end);
@@ -70,7 +70,7 @@ pub fn newest<T: Serialize>(mut items: Vec<T>, before: Option<usize>, room: usiz
     (shown, more)
 }
 
-/// Characters of JSON that a string takes, without its quotes.
+/// How many characters of JSON a string takes, without its quotes.
 pub fn size(text: &str) -> usize {
     text.chars().map(cost).sum()
 }

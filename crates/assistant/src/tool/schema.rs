@@ -1,4 +1,4 @@
-//! From a Rust type to the schema a model reads, and from what a model wrote back to what the type expects.
+//! Generates the schema that a model reads from a Rust type, and fits the model's arguments to that schema.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -16,12 +16,12 @@ pub(super) fn describe<T: JsonSchema>() -> (String, Value) {
     (description, schema)
 }
 
-/// Takes out what costs tokens and tells a model nothing.
+/// Removes parts of the schema that cost tokens and tell a model nothing.
 fn strip(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             for noise in ["$schema", "title", "format"] {
-                // A parameter may itself be called "title"; that one is an object, the noise is a string.
+                // A parameter may itself be called "title". Its entry is an object; the noise is a string.
                 if fields.get(noise).is_some_and(Value::is_string) {
                     fields.remove(noise);
                 }
@@ -39,12 +39,12 @@ fn strip(schema: &mut Value) {
     }
 }
 
-/// Doc comments are wrapped for the reader of the source, not for the model.
+/// Joins the lines of a doc comment, which are wrapped for readers of the source and not for the model.
 fn unwrapped(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// An optional parameter is one that is not required; `null` beside its type says nothing more.
+/// Removes `null` from a list of types. A parameter is optional if it is not required, so `null` adds nothing.
 fn without_null(kinds: &mut Value) {
     if let Value::Array(list) = kinds {
         list.retain(|kind| kind != "null");
@@ -54,7 +54,8 @@ fn without_null(kinds: &mut Value) {
     }
 }
 
-/// The arguments in the shape the schema asks for, or one sentence that names the parameter at fault.
+/// Converts the arguments to the types that the schema asks for, or returns one sentence that names the wrong
+/// parameter.
 pub(super) fn fit(schema: &Value, mut arguments: Map<String, Value>) -> Result<Map<String, Value>, String> {
     let required = |name: &str| {
         schema.get("required").and_then(Value::as_array).is_some_and(|all| all.iter().any(|r| r == name))
@@ -101,7 +102,7 @@ fn value(wanted: &Value, given: Option<Value>) -> Option<Value> {
     (right && listed).then_some(fitted)
 }
 
-/// One of the words that are allowed, where only the case is another.
+/// The allowed value that differs from the given one only in case or surrounding blanks, if there is exactly one.
 fn as_listed(wanted: &Value, given: Value) -> Value {
     let Some(allowed) = wanted.get("enum").and_then(Value::as_array) else { return given };
     let same = |one: &&Value| {
@@ -114,7 +115,7 @@ fn as_listed(wanted: &Value, given: Value) -> Value {
     }
 }
 
-/// A number of things, however a model wrote it.
+/// A non-negative integer, given as a number or a string.
 pub(super) fn whole(given: &Value) -> Option<u64> {
     integer(given)?.as_u64()
 }
@@ -123,7 +124,7 @@ fn integer(given: &Value) -> Option<Value> {
     match given {
         Value::String(s) => s.trim().parse::<i64>().ok().map(Value::from),
         Value::Number(n) if n.is_i64() || n.is_u64() => Some(given.clone()),
-        // 42.0 is 42; 4.5 is nothing.
+        // 42.0 is 42; 4.5 is not an integer.
         Value::Number(n) => n.to_string().strip_suffix(".0")?.parse::<i64>().ok().map(Value::from),
         _ => None,
     }

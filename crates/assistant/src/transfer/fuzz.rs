@@ -1,4 +1,5 @@
-//! Files from elsewhere, spoiled: they are refused, or what they bring in goes out again and comes in as the same.
+//! Fuzzes the import with malformed files. A file is refused, or what was imported survives another export and import
+//! unchanged.
 
 #![expect(clippy::unwrap_used, reason = "a check may fail loudly")]
 
@@ -6,7 +7,7 @@ use super::*;
 use crate::db::Db;
 use crate::settings;
 
-/// Any bytes as a file to import.
+/// Takes any bytes as a file to import.
 pub fn file(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     check(&text, Mode::Merge);

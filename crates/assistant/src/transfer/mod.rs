@@ -1,8 +1,8 @@
-//! Export and import: what a person keeps in Kai as one JSON file, section by section.
+//! Export and import of the user's data as one JSON file with sections.
 //!
-//! A file from elsewhere is read leniently: a section that makes no sense is reported and skipped, an unknown one
-//! is ignored, and nothing is written before all that can be read has been. Secrets are only in the file when
-//! asked for, and then sealed with a passphrase.
+//! A file is read leniently: a section that cannot be parsed is reported and skipped, an unknown one is ignored, and
+//! everything else is written in one transaction. The file contains secrets only if the user asks for them, and then
+//! encrypted with a passphrase.
 
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
@@ -21,10 +21,10 @@ use crate::db::DbError;
 use crate::home::{Passphrase, Sealed};
 use crate::settings::Setting;
 
-/// The newest form of the file. Older ones are read as well.
+/// The newest version of the file format. Older ones can be read too.
 pub const VERSION: u32 = 1;
 
-/// A part of what Kai keeps that can be taken along on its own.
+/// A part of the user's data that can be exported on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Section {
     Settings,
@@ -52,7 +52,7 @@ impl Section {
     }
 }
 
-/// The file. Sections stay raw until each has been read on its own.
+/// The file. Sections stay raw JSON, so that each can be parsed on its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Export {
     pub kai_export: u32,
@@ -65,19 +65,19 @@ pub struct Export {
     pub secrets: Option<Sealed>,
 }
 
-/// A model without its key.
+/// A model as it is exported, without its key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct PlainModel {
     name: String,
     preset: String,
     base_url: String,
     model: String,
-    /// The window that the person set.
+    /// The context window that the user set, in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     context: Option<usize>,
 }
 
-/// What is sealed: keys of models, by the model's name, and settings that are secrets.
+/// The part of the file that is encrypted: model keys by the model's name, and secret settings.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secrets {
     #[serde(default)]
@@ -86,7 +86,7 @@ pub struct Secrets {
     settings: BTreeMap<String, String>,
 }
 
-/// Takes the sections along, without what is secret in them.
+/// Exports the sections, without their secrets.
 pub fn export(tx: &Transaction<'_>, sections: &[Section], now: Timestamp) -> Result<Export, DbError> {
     let mut taken = BTreeMap::new();
     for section in sections {
@@ -95,12 +95,12 @@ pub fn export(tx: &Transaction<'_>, sections: &[Section], now: Timestamp) -> Res
     Ok(Export { kai_export: VERSION, exported_at: now.as_millisecond(), sections: taken, secrets: None })
 }
 
-/// What is secret here, to be sealed.
+/// The secrets of this store, to be encrypted with [`Export::sealed`].
 pub fn secrets(tx: &Transaction<'_>) -> Result<Secrets, DbError> {
     store::secrets(tx)
 }
 
-/// Why nothing was taken along or in.
+/// Why an export or import failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
     #[error("This is not an export of Kai ({0}).")]
@@ -125,7 +125,8 @@ impl Export {
         if export.kai_export > VERSION { Err(TransferError::Newer(export.kai_export)) } else { Ok(export) }
     }
 
-    /// With the secrets in it. A passphrase is slow on purpose: nobody else shall wait for it, so no store is held.
+    /// Adds the secrets, encrypted with the passphrase. Deriving the key is slow on purpose, so do not call this inside
+    /// a transaction, where others would have to wait for it.
     pub fn sealed(self, secrets: &Secrets, passphrase: &Passphrase) -> Result<Self, TransferError> {
         let unreadable = |e: &dyn std::fmt::Display| TransferError::Unreadable(e.to_string());
         let plain = serde_json::to_vec(secrets).map_err(|e| unreadable(&e))?;
@@ -133,7 +134,7 @@ impl Export {
         Ok(Self { secrets: Some(sealed), ..self })
     }
 
-    /// The secrets in it; without a passphrase none. As slow as [`Export::sealed`].
+    /// Decrypts the secrets; without a passphrase there are none. As slow as [`Export::sealed`].
     pub fn opened(&self, passphrase: Option<&Passphrase>) -> Result<Secrets, TransferError> {
         let (Some(sealed), Some(passphrase)) = (&self.secrets, passphrase) else {
             return Ok(Secrets::default());
@@ -143,13 +144,13 @@ impl Export {
     }
 }
 
-/// How an import treats what is there.
+/// How an import treats existing data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// What is there stays; the same key is updated.
+    /// Existing items are kept; items with the same key are updated, except conversations and tasks, which stay.
     Merge,
-    /// Each section of the file takes the place of what was there.
+    /// Each section of the file replaces the existing one.
     Replace,
 }
 
@@ -160,33 +161,34 @@ pub struct Outcome {
     pub new: usize,
     pub changed: usize,
     pub same: usize,
-    /// Taken away by [`Mode::Replace`].
+    /// How many items [`Mode::Replace`] deleted.
     pub removed: usize,
-    /// What is new or changed, each in a line.
+    /// One line for each new or changed item.
     #[serde(default)]
     pub changes: Vec<String>,
-    /// Single things that were left out, with the reason.
+    /// Items that were skipped, each with the reason.
     pub skipped: Vec<String>,
-    /// The whole section was left out, because of this.
+    /// Why the whole section was skipped, if it was.
     pub problem: Option<String>,
 }
 
-/// What an import takes in.
+/// The input of an import.
 pub struct Import<'a> {
     pub export: &'a Export,
-    /// Only these; empty means all of the file.
+    /// The sections to import; empty means all sections of the file.
     pub sections: &'a [Section],
     pub mode: Mode,
-    /// Those of the file, opened.
+    /// The decrypted secrets of the file.
     pub secrets: &'a Secrets,
-    /// All settings there are, to check values against.
+    /// All known settings, to check values against.
     pub settings: &'a [Setting],
-    /// What tasks go by: when and where it is taken in.
+    /// The current time, which decides whether a task is still to come.
     pub now: Timestamp,
+    /// The user's time zone, for the times of tasks.
     pub zone: &'a TimeZone,
 }
 
-/// Takes the file in, in the caller's transaction: a preview is an import that is rolled back.
+/// Imports the file in the caller's transaction. A preview is an import that is rolled back.
 pub fn import(tx: &Transaction<'_>, import: &Import<'_>) -> Result<Vec<Outcome>, DbError> {
     let wanted = |section: &Section| import.sections.is_empty() || import.sections.contains(section);
     let mut outcomes = Vec::new();
@@ -212,7 +214,8 @@ impl Outcome {
         }
     }
 
-    /// Compares what comes with what was there under the same name; `told` says what it is.
+    /// Counts an imported item as new, changed or the same, compared with the existing one of the same name. `told`
+    /// describes a new or changed item.
     fn count<T: PartialEq + ?Sized>(&mut self, before: Option<&T>, comes: &T, told: impl FnOnce() -> String) {
         match before {
             Some(there) if there == comes => {

@@ -1,4 +1,4 @@
-//! The sections as rows: read out for an export, written for an import.
+//! Reads the sections from the store for an export, and writes them for an import.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) fn read(tx: &Transaction<'_>, section: Section) -> Result<Value, DbEr
     })
 }
 
-/// Every conversation as a file may hold it: codes that it was shown stay behind.
+/// Every conversation as it may be exported: codes that the model was shown are redacted.
 fn conversations(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
     let values = settings::load(tx)?;
     Ok(conversation::all_whole(tx)?.into_iter().map(|whole| without_codes(whole, &values)).collect())
@@ -37,7 +37,7 @@ fn without_codes(mut whole: Whole, values: &Values) -> Whole {
     let shown = std::mem::take(&mut whole.shown);
     whole.codes = Codes::default();
     let veil = kept.map(|codes| Veil::new(codes, shown, whole.entries.iter().map(Entry::with_meaning)));
-    // What results mean is in no file; a file of this home is compared with what another one says.
+    // Meanings are never exported. Clear them here too, so that a conversation equals its imported copy.
     whole.entries.iter_mut().for_each(|entry| entry.meaning = None);
     let Some(veil) = veil else { return whole };
     whole.title = veil.over_text(&whole.title);
@@ -58,7 +58,7 @@ pub(super) fn secrets(tx: &Transaction<'_>) -> Result<Secrets, DbError> {
     Ok(Secrets { model_keys, settings: settings::load(tx)?.secrets() })
 }
 
-/// Writes one section of the file, or says why it makes no sense.
+/// Writes one section of the file, or reports why it cannot be parsed.
 pub(super) fn write(
     tx: &Transaction<'_>,
     section: Section,
@@ -104,7 +104,7 @@ fn write_settings(
         outcome.removed = before.keys().filter(|key| !items.contains_key(*key)).count();
         settings::clear(tx)?;
     }
-    // A secret in the open was not written by us, and is not taken in.
+    // Kai never exports a secret unencrypted, so one that is in the file is not imported.
     let open = items.iter().filter(|(key, _)| !settings::is_secret(key));
     for (key, value) in open.chain(&import.secrets.settings) {
         let Some(setting) = import.settings.iter().find(|setting| setting.key == *key) else {
@@ -121,7 +121,7 @@ fn write_settings(
                     let was = before.get(key).map_or(default, String::as_str);
                     format!("{key}: {was} → {value}")
                 };
-                // Who has set nothing has the default, and gets nothing new by it.
+                // A setting that was never set has its default, so importing the default changes nothing.
                 let was = before.get(key).map(String::as_str).or((value == default).then_some(default));
                 outcome.count(was, value.as_str(), told);
                 settings::store(tx, key, &value)?;
@@ -144,7 +144,7 @@ fn write_memories(
         memory::store::clear(tx)?;
     }
     let now = Timestamp::from_millisecond(import.export.exported_at).unwrap_or_default();
-    // The newest comes first in the file and last into the store, so that the order stays.
+    // The newest memory is first in the file and is stored last, so that the order stays the same.
     for item in items.iter().rev() {
         match item.checked() {
             Ok(()) => {
@@ -188,7 +188,7 @@ fn write_conversations(
     items: &[Whole],
     mode: Mode,
 ) -> Result<(), DbError> {
-    // As a file of this home tells them, or none of them with a code in its title would be known again.
+    // Compare with the exported form, or a conversation with a code in its title would not be recognised.
     let before: BTreeMap<_, _> =
         conversations(tx)?.into_iter().map(|whole| (whole.identity(), whole)).collect();
     if mode == Mode::Replace {
@@ -198,7 +198,7 @@ fn write_conversations(
     }
     for item in items {
         let there = before.get(&item.identity());
-        // In a merge nothing that was said is overwritten: one that is there stays as it is.
+        // A merge never overwrites a conversation that exists.
         if mode == Mode::Merge && there.is_some() {
             outcome.same += 1;
             continue;

@@ -1,4 +1,4 @@
-//! The tasks that still come, in the words of the tool that makes them.
+//! Exports and imports the tasks that are still to run, with the same fields as the tool that schedules them.
 
 use jiff::tz::TimeZone;
 use rusqlite::Transaction;
@@ -10,7 +10,7 @@ use crate::gate::Level;
 use crate::tasks::store::{self, AddError};
 use crate::tasks::{Missed, NewTask, Status, Task, Trigger, TriggerSpec};
 
-/// A task without what became of it so far.
+/// A task as it is exported, without its runs so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PlainTask {
     description: String,
@@ -23,12 +23,12 @@ pub(super) struct PlainTask {
     on_heartbeat: bool,
     #[serde(default)]
     missed: Missed,
-    /// Older files say `tainted`.
+    /// Older files call it `tainted`.
     #[serde(default, alias = "tainted", skip_serializing_if = "Level::is_nothing")]
     level: Level,
 }
 
-/// Those that wait or run. What is finished is not taken along: it would not come again.
+/// The pending and running tasks. Finished tasks are not exported, because they would not run again.
 pub(super) fn read(tx: &Transaction<'_>) -> Result<Vec<PlainTask>, DbError> {
     Ok(coming(tx)?.iter().map(plain).collect())
 }
@@ -55,8 +55,8 @@ fn plain(task: &Task) -> PlainTask {
     }
 }
 
-/// One that is there stays as it is, with its runs; one whose time has passed is left out, since it may have run where it
-/// comes from.
+/// Imports tasks. A task that exists already stays as it is, with its runs. A task whose time has passed is skipped,
+/// because it may have run where the file was exported.
 pub(super) fn write(
     tx: &Transaction<'_>,
     outcome: &mut Outcome,
@@ -90,7 +90,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// As the tool checks it.
+/// Checks a task with the same rules as the tool that schedules tasks.
 fn checked(item: &PlainTask, import: &Import<'_>) -> Result<NewTask, String> {
     let spec = TriggerSpec {
         execute_at: item.execute_at.as_deref(),

@@ -1,4 +1,4 @@
-//! Out of one home and into another.
+//! Tests that export from one home and import into another.
 
 use kai_llm::{CallId, Key, Message, ToolCall, Usage};
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ use crate::tasks::{self, Missed, NewTask, TriggerSpec};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-/// Something in every section.
+/// A home with data in every section.
 pub(super) fn filled(memories: &[(String, String, u32)], said: &[String]) -> Db {
     let db = home();
     let fill = |tx: &Transaction<'_>| {
@@ -122,8 +122,8 @@ proptest! {
     }
 }
 
-/// A file leaves the house. What was shown stays behind, wherever it was written and however it was spelled; and the file
-/// is still known as this conversation's when it comes back.
+/// Codes that the model was shown are redacted in an exported file, wherever and however they were written. The
+/// conversation is still recognised when the file is imported again.
 #[test]
 fn codes_that_were_shown_are_in_no_file() {
     for codes in [Codes::Shown, Codes::HiddenAgain] {

@@ -1,8 +1,9 @@
-//! The assistant's one HTTP client.
+//! The HTTP client for the web tools.
 //!
-//! Pages come over a client whose resolver is the guard: a name is looked up once, the answer is judged, and the
-//! connection goes to what was judged. There is no second lookup that could answer otherwise. No connection is
-//! kept, so every page is judged anew; nothing is sent but the request itself: no cookie, no proxy, no referrer.
+//! Pages are fetched with a client whose resolver applies the guard: a host is looked up once, the guard checks the
+//! addresses, and the connection goes to those addresses. There is no second lookup that could return something else.
+//! Connections are not reused, so every page is checked again. Only the request itself is sent: no cookies, no proxy,
+//! no referrer.
 
 use std::error::Error;
 use std::io;
@@ -19,19 +20,19 @@ use super::guard::{Guard, Refused};
 use super::{encoding, sentence};
 use crate::tool::ToolError;
 
-/// A page longer than this is read only so far.
+/// At most this many bytes of a page are read; the rest is dropped.
 pub(super) const MOST_BYTES: usize = 2_000_000;
 const REDIRECTS: usize = 5;
 const CONNECT: Duration = Duration::from_secs(10);
-/// Between two pieces of an answer. The whole is bounded by the tool's own time.
+/// The longest pause between two chunks of a response. The tool's own timeout limits the whole request.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// Says which addresses a name has.
+/// Looks up the IP addresses of a host.
 pub trait Resolver: Send + Sync + 'static {
     fn lookup(&self, host: String) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 }
 
-/// Asks the system.
+/// Uses the operating system's resolver.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemResolver;
 
@@ -44,7 +45,8 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// The way to pages and services. Clones share it; certificates are loaded when it is first used.
+/// Fetches pages and sends requests to services. Clones share the same clients, which are built (and load their
+/// certificates) on first use.
 #[derive(Clone)]
 pub struct Web(Arc<Shared>);
 
@@ -55,20 +57,20 @@ struct Shared {
     services: OnceLock<Client>,
 }
 
-/// What came back, to its end or to the limit.
+/// A response, with its body read completely or up to [`MOST_BYTES`].
 pub(super) struct Page {
-    /// Where it was in the end.
+    /// The final URL, after redirects.
     pub(super) url: Url,
     pub(super) status: u16,
-    /// In lower case; empty if the server did not say.
+    /// The `Content-Type` header in lower case; empty if the server did not send one.
     pub(super) content_type: String,
     pub(super) body: Vec<u8>,
-    /// There was more than we read.
+    /// Whether the body was longer than what was read.
     pub(super) cut: bool,
 }
 
 impl Page {
-    /// The answer of a service, as text.
+    /// Decodes the body of a service's response.
     pub(super) fn text(&self) -> Result<String, ToolError> {
         let charset = encoding::charset(&self.content_type);
         encoding::text(&self.body, charset)
@@ -81,8 +83,8 @@ impl Web {
         Self::guarded_by(Guard::default(), resolver)
     }
 
-    /// For tests that have a server: these addresses count as public although they are not. `floors.rs` sees to it that
-    /// no other code says so.
+    /// A client for tests that run a local server: `stand_ins` count as public addresses although they are not.
+    /// `floors.rs` checks that only test code calls this.
     pub fn with_stand_ins(resolver: impl Resolver, stand_ins: Vec<IpAddr>) -> Self {
         Self::guarded_by(Guard { stand_ins }, resolver)
     }
@@ -92,7 +94,7 @@ impl Web {
         Self(Arc::new(Shared { guard, resolver, pages: OnceLock::new(), services: OnceLock::new() }))
     }
 
-    /// Gets a page of the public internet, wherever it has moved to.
+    /// Fetches a page from the public internet and follows up to [`REDIRECTS`] redirects.
     pub(super) async fn page(&self, mut url: Url) -> Result<Page, ToolError> {
         for _ in 0..=REDIRECTS {
             self.0.guard.admits(&url).map_err(sentence)?;
@@ -109,11 +111,12 @@ impl Web {
         Err(ToolError(format!("The address redirects more than {REDIRECTS} times, so it was given up.")))
     }
 
-    /// A request to a service of the person's choice.
+    /// The client for services that the user chose. It connects without the guard.
     pub(super) fn service(&self) -> Result<&Client, ToolError> {
         built(&self.0.services, |client| client)
     }
 
+    /// Sends a request to a service and reads the response.
     pub(super) async fn ask(&self, request: RequestBuilder, at: &Url) -> Result<Page, ToolError> {
         read(send(request, at).await?, at.clone()).await
     }
@@ -144,7 +147,8 @@ fn built(
     Ok(slot.get_or_init(|| client))
 }
 
-/// The resolver of the client for pages: what it returns was judged, and is what is connected to.
+/// The resolver of the client for pages. It returns only addresses that the guard accepted, and the client connects to
+/// exactly those.
 struct Judged {
     guard: Guard,
     resolver: Arc<dyn Resolver>,
@@ -179,7 +183,7 @@ fn failed(error: &reqwest::Error, url: &Url) -> ToolError {
     ToolError(format!("{host} could not be reached: {}.", kai_llm::why_no_answer(error)))
 }
 
-/// Where the answer sends us, if it does.
+/// The URL that a response redirects to, or `None` if it is not a redirect.
 fn onward(response: &Response, from: &Url) -> Result<Option<Url>, ToolError> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
@@ -196,7 +200,7 @@ fn header<'a>(response: &'a Response, name: &HeaderName) -> Option<&'a str> {
 }
 
 async fn read(mut response: Response, url: Url) -> Result<Page, ToolError> {
-    // We ask for none; unpacking is where a small answer becomes a huge one.
+    // Requests do not ask for compression, because a small compressed response can unpack to a huge one.
     if header(&response, &CONTENT_ENCODING).is_some_and(|how| !how.eq_ignore_ascii_case("identity")) {
         return Err(sentence("The server sends only compressed pages, which Kai does not unpack."));
     }

@@ -1,20 +1,21 @@
-//! From bytes to text, in every encoding that browsers read.
+//! Decodes bytes to text, in every encoding that browsers support.
 
 use encoding_rs::{Encoding, REPLACEMENT, UTF_8};
 
-/// The text of a page whose server (or own head) names `charset`; `None` for an encoding nobody reads.
+/// Decodes a page in the encoding `charset`, which the server or the page's own head names; UTF-8 without one. Returns
+/// `None` for an encoding that browsers do not support.
 pub(super) fn text(bytes: &[u8], charset: Option<&str>) -> Option<String> {
     let encoding = match charset.map(|name| name.trim_matches(['"', '\'', ' '])) {
         None | Some("") => UTF_8,
         Some(named) => Encoding::for_label(named.as_bytes()).filter(|found| *found != REPLACEMENT)?,
     };
-    // A byte order mark outweighs what the server says, as it does in browsers.
+    // A byte order mark overrides `charset`, as it does in browsers.
     let (text, _, _) = encoding.decode(bytes);
-    // Text that was cut in the middle of a character loses that character, and nothing else.
+    // A text that was cut in the middle of a character loses only that character.
     Some(text.trim_end_matches('\u{fffd}').to_owned())
 }
 
-/// The charset of a `Content-Type`.
+/// The `charset` parameter of a `Content-Type`.
 pub(super) fn charset(content_type: &str) -> Option<&str> {
     content_type.split(';').skip(1).find_map(|part| {
         let (name, value) = part.split_once('=')?;

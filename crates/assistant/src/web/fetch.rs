@@ -1,4 +1,4 @@
-//! `fetch_url`: the readable text of a page.
+//! `fetch_url`: returns the readable text of a page.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,12 +21,12 @@ pub struct FetchUrlInput {
 
 #[derive(Debug, Serialize, PartialEq, Eq)]
 pub struct FetchUrlOutput {
-    /// Where the page was found, after redirects.
+    /// The page's URL after redirects.
     url: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     text: String,
-    /// That there is more than the text shows.
+    /// Says that the text is cut off, and how much of it is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
     untrusted: bool,
@@ -47,7 +47,7 @@ impl Tool for FetchUrl {
         let page = self.web.page(url).await?;
         let limit = self.db.read(settings::load).await?.number(&TOOL_RESULT_LIMIT);
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        // A hostile page can take a while; other work goes on meanwhile.
+        // A hostile page can take a while to read, so this must not block the async threads.
         let reading = tokio::task::spawn_blocking(move || {
             let Readable { title, text } = understood(&page)?;
             Ok(ToolOutput::from_web(fitted(page.url.into(), title, text, page.cut, limit)))
@@ -56,7 +56,7 @@ impl Tool for FetchUrl {
     }
 }
 
-/// The text of an answer, or why there is none.
+/// The title and text of a response, or why it has none.
 pub(super) fn understood(page: &Page) -> Result<Readable, ToolError> {
     if !(200..300).contains(&page.status) {
         return Err(ToolError(format!(
@@ -90,8 +90,8 @@ pub(super) fn understood(page: &Page) -> Result<Readable, ToolError> {
     Ok(read)
 }
 
-/// What a server calls its answer is a stranger's text too, and an error is not marked as such: so it is only named if it
-/// is one of these.
+/// The content types that an error message may name. The `Content-Type` header is text from a stranger, and errors are
+/// not marked as untrusted, so any other type is not repeated.
 const KINDS: &[&str] = &[
     "application/epub+zip",
     "application/gzip",
@@ -121,8 +121,8 @@ fn meaning(status: u16) -> &'static str {
     }
 }
 
-/// Cuts the text so that the whole result stays within what a model gets to see. Left to the executor's cut, the end
-/// of the result would go, and with it the word that it is a stranger's.
+/// Cuts the text so that the whole serialized result fits into `limit` characters. Otherwise the executor would cut the
+/// end of the result, including the `untrusted` mark.
 pub(super) fn fitted(
     url: String,
     title: Option<String>,
@@ -144,7 +144,7 @@ pub(super) fn fitted(
     FetchUrlOutput { url, title, text, note, untrusted: true }
 }
 
-/// As much of the text as takes `room` characters in a serialised result, and how many characters that are.
+/// The beginning of a text that takes at most `room` characters in serialized form, and how many characters it has.
 fn head(mut text: String, room: usize) -> (String, usize) {
     let (mut used, mut shown) = (0, 0);
     let over = text.char_indices().find(|(_, character)| {
@@ -158,7 +158,7 @@ fn head(mut text: String, room: usize) -> (String, usize) {
     (text, shown)
 }
 
-/// Characters that a text takes in a serialised result.
+/// How many characters a text takes in serialized form.
 fn written(text: &str) -> usize {
     text.chars().map(cost).sum()
 }

@@ -1,5 +1,5 @@
-//! Pages and answers of search services, spoiled: whatever comes, what is told of it is bounded, plain and marked as a
-//! stranger's.
+//! Fuzz checks for pages and for responses of search services: for any input, the result is bounded, plain and marked
+//! as untrusted.
 
 #![expect(clippy::unwrap_used, reason = "a check may fail loudly")]
 
@@ -30,12 +30,12 @@ fn check_hits(found: Result<Vec<Hit>, Unreadable>) {
     }
 }
 
-/// Any bytes as a page.
+/// Fuzz target: checks any bytes as an HTML page.
 pub fn page(bytes: &[u8]) {
     check_page(&String::from_utf8_lossy(bytes));
 }
 
-/// Any bytes as a server's answer: the kind of its content on the first line, then the content.
+/// Fuzz target: checks any bytes as a server's response, with the content type on the first line and the body after it.
 pub fn answer(bytes: &[u8]) {
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
     let (kind, body) = bytes.split_at(end);
@@ -44,7 +44,7 @@ pub fn answer(bytes: &[u8]) {
     }
 }
 
-/// Any bytes as what a search service found.
+/// Fuzz target: checks any bytes as the response of each search service.
 pub fn found(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for read in [results::duckduckgo, results::searxng, results::brave, results::tavily] {
@@ -52,7 +52,7 @@ pub fn found(bytes: &[u8]) {
     }
 }
 
-/// A page becomes no more than it was.
+/// Checks that reading a page does not make it much larger.
 fn check_page(page: &str) {
     let (mut count, mut held) = (0, 0);
     for piece in pieces(page) {
@@ -61,7 +61,7 @@ fn check_page(page: &str) {
             held += text.len();
         }
     }
-    // A few entities are written shorter than the characters that they stand for.
+    // A few entities are shorter than the characters that they stand for.
     assert!(count <= page.len() + 1 && held <= 2 * page.len(), "{count} pieces, {held} bytes of text");
     let read = readable(page);
     assert!(read.text.len() <= 4 * page.len(), "{} from {}", read.text.len(), page.len());
@@ -69,8 +69,8 @@ fn check_page(page: &str) {
     assert!(read.title.is_none_or(|title| is_a_line(&title, 301)));
 }
 
-/// Whatever a server sends, under whatever name: a result that fits and says whose text it is, or a sentence in which
-/// the stranger has no say.
+/// Checks that any response becomes a result that fits and is marked as untrusted, or an error message that contains no
+/// text from the server.
 fn check_answer(body: Vec<u8>, content_type: String, status: u16, cut: bool) {
     let url: Url = "https://a.test/".parse().unwrap();
     match understood(&Page { url: url.clone(), status, content_type, body, cut }) {

@@ -1,14 +1,14 @@
-//! Which addresses a page may be fetched from: those of the public internet, and no others.
+//! Decides which addresses a page may be fetched from: only those on the public internet.
 //!
-//! A page, or a model that has read one, must not be able to look into the person's own network: the router, the
-//! printer, a service on this machine. So a name is judged by the addresses it leads to, and an address that
-//! hides another one inside is judged by that.
+//! A page, or a model that has read one, must not be able to reach the user's own network: the router, the printer, a
+//! service on this machine. So a host name is checked by the addresses it resolves to, and an IPv6 address that embeds
+//! an IPv4 address is checked by the embedded one.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use reqwest::Url;
 
-/// Why an address is not fetched.
+/// Why an address is not fetched; the message goes to the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
     #[error("This is not a web address: {0}. Write it like https://example.org/page.")]
@@ -23,16 +23,17 @@ pub(super) enum Refused {
     Private { host: String, ip: IpAddr },
 }
 
-/// Judges addresses.
+/// Checks addresses before a connection is made.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Guard {
-    /// Addresses that count as public although they are not, so that a test can have a server. Empty in a real Kai.
+    /// Addresses that count as public although they are not, so that tests can run a local server. Always empty outside
+    /// of tests.
     pub(super) stand_ins: Vec<IpAddr>,
 }
 
 impl Guard {
-    /// Is this an address that may be fetched, as far as the address itself says? A name is judged later, by
-    /// [`Guard::judge`].
+    /// Checks what the URL alone shows: scheme, credentials and a literal IP address. A host name is checked later by
+    /// [`Guard::judge`], once it is resolved.
     pub(super) fn admits(&self, url: &Url) -> Result<(), Refused> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Refused::Scheme(url.scheme().to_owned()));
@@ -40,7 +41,7 @@ impl Guard {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(Refused::Credentials);
         }
-        // The parser has already understood 127.1, 0x7f000001, 2130706433 and 0177.0.0.1 as what they mean.
+        // The URL parser has already normalized 127.1, 0x7f000001, 2130706433 and 0177.0.0.1.
         match url.host() {
             Some(url::Host::Ipv4(ip)) => self.judge(url.host_str().unwrap_or_default(), &[ip.into()]),
             Some(url::Host::Ipv6(ip)) => self.judge(url.host_str().unwrap_or_default(), &[ip.into()]),
@@ -49,8 +50,8 @@ impl Guard {
         }
     }
 
-    /// May we connect to what `host` leads to? One private address among public ones refuses them all: no honest
-    /// site mixes them, and a name that does is about to change its mind.
+    /// Checks the addresses that `host` resolved to. One private address among public ones rejects them all: no honest
+    /// site mixes them, and a name that does may be attempting DNS rebinding.
     pub(super) fn judge(&self, host: &str, addresses: &[IpAddr]) -> Result<(), Refused> {
         let allowed = |ip: &IpAddr| is_public(*ip) || self.stand_ins.contains(ip);
         match addresses.iter().find(|ip| !allowed(ip)) {
@@ -60,7 +61,7 @@ impl Guard {
     }
 }
 
-/// The address that somebody typed, or a sentence.
+/// Parses the URL that a model wrote.
 pub(super) fn parse(typed: &str) -> Result<Url, Refused> {
     Url::parse(typed.trim()).map_err(|why| Refused::NoAddress(why.to_string()))
 }
@@ -75,7 +76,7 @@ fn is_public(ip: IpAddr) -> bool {
 fn is_public_v4(ip: Ipv4Addr) -> bool {
     let octets = ip.octets();
     let home = matches!(octets, [10 | 127, ..] | [169, 254, ..] | [172, 16..=31, ..] | [192, 168, ..]);
-    // Behind a carrier's NAT, and what the protocols themselves use.
+    // This network (0/8), carrier-grade NAT, IETF protocol assignments and the 6to4 relay.
     let theirs = matches!(octets, [0, ..] | [100, 64..=127, ..] | [192, 0, 0, _] | [192, 88, 99, _]);
     let examples =
         matches!(octets, [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] | [198, 18 | 19, ..]);
@@ -91,14 +92,14 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match parts {
-        // An IPv4 address in other clothes: mapped, through a public NAT64 (a phone's network may have nothing
-        // else), through 6to4.
+        // An embedded IPv4 address: IPv4-mapped, public NAT64 (the only way to IPv4 on some mobile networks) or 6to4.
         [0, 0, 0, 0, 0, 0xffff, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         | [0x2002, high, low, ..] => inner(high, low),
-        // Protocol assignments (Teredo among them, which carries a private address in disguise), documentation.
+        // IETF protocol assignments (including Teredo, which embeds an obfuscated IPv4 address that may be private) and
+        // documentation.
         [0x2001, 0..=0x01ff | 0x0db8, ..] | [0x3fff, 0..=0x0fff, ..] => false,
-        // All that was ever given out as global unicast.
+        // The whole range from which global unicast addresses are assigned.
         [0x2000..=0x3fff, ..] => true,
         _ => false,
     }

@@ -1,7 +1,7 @@
-//! A page of HTML as a row of tags and text, which is all that finding results and reading pages need.
+//! Splits HTML into a flat list of tags and text, which is all that `results` and `readable` need.
 //!
-//! html5ever does the reading, as browsers do it: every entity, every way to write a comment, a script or an
-//! attribute. Nothing here fails: a page that was cut off or was never HTML gives what can be read of it.
+//! html5ever tokenizes the page as browsers do: every entity and every way to write a comment, a script or an
+//! attribute. Nothing here fails: for a page that was cut off or is not HTML, it returns whatever can be read.
 
 use std::cell::{Cell, RefCell};
 
@@ -11,27 +11,27 @@ use html5ever::tokenizer::{
     self, BufferQueue, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 
-/// One piece of a page, in order.
+/// One tag or text of a page, in document order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
     Open(Tag),
-    /// The name in lower case.
+    /// The element's name in lower case.
     Close(String),
-    /// With its entities decoded; two texts never follow each other.
+    /// The text with entities decoded. Two texts never follow each other.
     Text(String),
 }
 
 /// An opening tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tag {
-    /// In lower case.
+    /// The element's name in lower case.
     pub(super) name: String,
-    /// Names in lower case, values decoded.
+    /// Attribute names in lower case, with decoded values.
     attributes: Vec<(String, String)>,
 }
 
 impl Tag {
-    /// The value of an attribute, decoded.
+    /// The decoded value of an attribute.
     pub(super) fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
@@ -40,7 +40,7 @@ impl Tag {
         self.attribute("class").is_some_and(|all| all.split_ascii_whitespace().any(|one| one == class))
     }
 
-    /// It has no content and no closing tag.
+    /// Whether the element is void: it has no content and no closing tag.
     pub(super) fn is_void(&self) -> bool {
         const VOID: [&str; 13] = [
             "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track",
@@ -50,7 +50,7 @@ impl Tag {
     }
 }
 
-/// The pieces of a page. Reading ends early where a hostile page would cost more than a long one does.
+/// Splits a page into pieces. It stops early on a hostile page that would take too long to tokenize; see [`Effort`].
 pub(super) fn pieces(page: &str) -> Vec<Piece> {
     let tokenizer = Tokenizer::new(Pieces::default(), TokenizerOpts::default());
     let (queue, mut effort) = (BufferQueue::default(), Effort::default());
@@ -59,7 +59,8 @@ pub(super) fn pieces(page: &str) -> Vec<Piece> {
         let (bite, after) = rest.split_at(rest.floor_char_boundary(BITE));
         rest = after;
         queue.push_back(StrTendril::from_slice(bite));
-        // It pauses where a script would run or an encoding is named; we run none and have decoded already.
+        // The tokenizer pauses where a script would run or an encoding is named. We run no scripts and the text is
+        // already decoded, so we simply continue.
         while !queue.is_empty() {
             let _ = tokenizer.feed(&queue);
         }
@@ -69,20 +70,21 @@ pub(super) fn pieces(page: &str) -> Vec<Piece> {
     tokenizer.sink.pieces.into_inner()
 }
 
-/// Bytes that are read at once.
+/// How many bytes are fed to the tokenizer at once.
 const BITE: usize = 4_096;
 
-/// What reading has cost since the last whole tag, and in all. The tokenizer compares every attribute of a tag with
-/// all before it, so that one tag of a megabyte would take minutes.
+/// An estimate of what tokenizing has cost so far. The tokenizer compares each attribute of a tag with all earlier
+/// ones, so a single tag of a megabyte would take minutes.
 #[derive(Default)]
 struct Effort {
-    /// How many attributes there may be in the tag that is being read.
+    /// The most attributes that the tag being read can have so far.
     attributes: usize,
     comparisons: usize,
 }
 
 impl Effort {
-    /// A fraction of a second; no page that is meant to be read comes near.
+    /// The most comparisons before reading stops. They take a fraction of a second, and no ordinary page comes near
+    /// this.
     const MOST: usize = 100_000_000;
 
     fn add(&mut self, bite: &str, got_on: bool) {
@@ -100,11 +102,11 @@ impl Effort {
     }
 }
 
-/// Collects what the tokenizer finds.
+/// The tokenizer's sink, which collects the pieces.
 #[derive(Default)]
 struct Pieces {
     pieces: RefCell<Vec<Piece>>,
-    /// A tag, a remark or a text ended since this was last looked at.
+    /// Whether a tag, comment or text was completed since this was last read.
     got_on: Cell<bool>,
 }
 
@@ -134,7 +136,7 @@ impl TokenSink for Pieces {
     type Handle = ();
 
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
-        // Errors come in the middle of a tag too.
+        // Parse errors are also reported in the middle of a tag, so they do not count as progress.
         self.got_on.set(self.got_on.get() || !matches!(token, Token::ParseError(_)));
         match token {
             Token::TagToken(tag) => return self.tag(&tag),
@@ -149,7 +151,8 @@ impl TokenSink for Pieces {
     }
 }
 
-/// What stands inside an element: markup, or text up to its closing tag, with entities or without.
+/// How the tokenizer must read the content of an element: as markup, or as text up to its closing tag, with or without
+/// entities.
 fn content_of(element: &str) -> TokenSinkResult<()> {
     match element {
         "script" => TokenSinkResult::RawData(ScriptData),
@@ -166,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    /// Pieces as a test can write them down.
+    /// The pieces of a page, written as strings.
     fn read(page: &str) -> Vec<String> {
         let written = |piece| match piece {
             Piece::Open(tag) => format!("<{}>", tag.name),
@@ -235,7 +238,7 @@ mod tests {
         }
     }
 
-    /// Counted and not timed: what is read of a page says how far reading came.
+    /// Checks the limit by how far the page was read, not by time.
     #[test]
     fn a_tag_without_end_ends_the_reading_and_long_values_and_remarks_do_not() {
         let words = |n: usize| (0..n).map(|at| format!("w{at}")).collect::<Vec<_>>().join(" ");
@@ -252,7 +255,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes, reading ends and does not fall over.
+        /// Reading any input ends without a panic.
         #[test]
         fn anything_can_be_read(page in r#"([<>/!&;#="' a-dä\-]|<a |</|&amp;|<!--|-->|<script>|</script){0,60}"#) {
             for piece in pieces(&page) {

@@ -1,4 +1,4 @@
-//! `get_location_from_ip`: roughly where this machine is, as a service sees its address.
+//! `get_location_from_ip`: the approximate location of this machine, estimated by a service from its public IP address.
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ pub struct LocationOutput {
     ip: Option<String>,
 }
 
-/// Where the services are asked.
+/// The addresses of the location services, which tests replace.
 #[derive(Debug, Clone)]
 pub struct LocationServices {
     pub ipwho: Cow<'static, str>,
@@ -63,7 +63,7 @@ impl Tool for LocationFromIp {
         let url = Url::parse(address).map_err(sentence)?;
         let page = self.web.ask(self.web.service()?.get(url.clone()), &url).await?;
         match page.status {
-            // Short names of places from a service that the person chose.
+            // Not marked as untrusted: the fields are short place names from a service that the user chose.
             200 => read(&page.text()?).map(ToolOutput::own).map_err(ToolError),
             429 => Err(sentence(
                 "The location service answers no more requests for now. Try again later, or let the user choose \
@@ -74,7 +74,7 @@ impl Tool for LocationFromIp {
     }
 }
 
-/// Understands both services, and others that use the same words.
+/// Reads a response from either service, or from another one that uses the same field names.
 fn read(body: &str) -> Result<LocationOutput, String> {
     let unknown = || "The location service answered with something that Kai does not understand.".to_owned();
     let answer: Value = serde_json::from_str(body).map_err(|_| unknown())?;
@@ -103,7 +103,7 @@ fn read(body: &str) -> Result<LocationOutput, String> {
     if somewhere { Ok(location) } else { Err(unknown()) }
 }
 
-/// A number, or a number written as text.
+/// Reads a coordinate, given as a number or as a string. Returns `None` if its absolute value exceeds `most`.
 fn degrees(value: Option<&Value>, most: f64) -> Option<f64> {
     let number = value.and_then(|value| value.as_f64().or_else(|| value.as_str()?.trim().parse().ok()));
     number.filter(|degrees| degrees.abs() <= most)

@@ -1,11 +1,12 @@
-//! The web: searching it, reading a page of it, and asking where its other end thinks we are.
+//! The web tools: searching, fetching a page, and estimating this machine's location from its public IP address.
 //!
-//! The walk of a page: the model names an address → `fetch` parses it → `guard` judges it → `client` looks its name
-//! up once, has the answer judged, and connects to exactly that → a redirect begins anew at the guard → `encoding`
-//! and `readable` make text of it. What comes back is a stranger's text and says so (`"untrusted": true`).
+//! How a page is fetched: the model names a URL → `fetch` parses it → `guard` checks it → `client` resolves the host
+//! once, has the guard check the resolved addresses, and connects to exactly those → each redirect starts over at the
+//! guard → `encoding` and `readable` turn the response into text. The result is text from a stranger and is marked as
+//! such (`"untrusted": true`).
 //!
-//! Services that the person chose in the settings (a search engine, perhaps on the person's own machine) are asked
-//! without the guard; no model can name them.
+//! Requests to services that the user chose in the settings (such as a search engine, perhaps on the user's own
+//! machine) do not pass the guard, because a model cannot name those services.
 
 mod client;
 mod encoding;
@@ -28,7 +29,7 @@ pub use search::{SearchServices, WebSearch};
 
 use crate::tool::ToolError;
 
-/// A sentence that a model gets to read.
+/// Turns an error into a tool error, whose message the model reads.
 fn sentence(error: impl std::fmt::Display) -> ToolError {
     ToolError(error.to_string())
 }

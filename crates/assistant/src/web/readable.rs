@@ -1,4 +1,4 @@
-//! What a person would read of a page: its title, and its text without scripts, menus and hidden parts.
+//! Extracts what a person would read on a page: its title, and its text without scripts, menus and hidden parts.
 
 use std::collections::HashMap;
 
@@ -6,26 +6,27 @@ use super::encoding;
 use super::html::{Piece, Tag, pieces};
 use crate::untrusted::Untrusted;
 
-/// A page as text.
+/// The title and text of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Readable {
     pub(super) title: Option<String>,
     pub(super) text: String,
 }
 
-/// Never part of the text.
+/// Elements that are never part of the text.
 const NEVER: &[&str] = &[
     "script", "style", "template", "noscript", "svg", "canvas", "iframe", "object", "title", "select",
     "textarea", "button", "dialog",
 ];
-/// Around the text of a page.
+/// Elements that surround the text of a page and are left out.
 const AROUND: &[&str] = &["nav", "aside", "header", "footer", "menu"];
-/// Inside an article a header holds its headline.
+/// Elements that are left out inside `main` and `article`. A header there holds the headline, so it stays.
 const BESIDE: &[&str] = &["nav", "aside", "menu"];
-/// An article shorter than this is a teaser, and the page's text lies elsewhere.
+/// If `main` or `article` has fewer characters than this, it is a teaser, and the page's text is elsewhere.
 const ENOUGH: usize = 200;
 
-/// Takes the main part if the page names one, else the page without what is around its text, else all there is.
+/// Extracts the text: `main` or `article` if one is long enough, else the page without the elements in [`AROUND`], else
+/// the whole page.
 pub(super) fn readable(page: &str) -> Readable {
     let pieces = pieces(page);
     let ends = ends(&pieces);
@@ -36,7 +37,7 @@ pub(super) fn readable(page: &str) -> Readable {
     Readable { title: page.title(), text: text.unwrap_or_else(|| page.extract(None, &[])) }
 }
 
-/// Does the page itself say how it is encoded? Looks where browsers look.
+/// The encoding that the page itself names in a `meta` tag within its first 1,024 bytes, where browsers look.
 pub(super) fn charset(page: &[u8]) -> Option<String> {
     let head = encoding::text(&page[..page.len().min(1024)], Some("latin1"))?;
     pieces(&head).iter().find_map(|piece| match piece {
@@ -48,7 +49,7 @@ pub(super) fn charset(page: &[u8]) -> Option<String> {
     })
 }
 
-/// Text on one line, of at most so many characters.
+/// The text on one line, cut to `longest` characters and an ellipsis.
 pub(super) fn one_line(text: &str, longest: usize) -> String {
     let line = Untrusted::new(text).line(usize::MAX);
     match line.char_indices().nth(longest) {
@@ -60,13 +61,13 @@ pub(super) fn one_line(text: &str, longest: usize) -> String {
 /// Where an element ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct End {
-    /// The piece that is no longer inside.
+    /// The index of the first piece after the element.
     at: usize,
-    /// A tag ended it, its own or that of an element around it; otherwise the page did.
+    /// Whether a tag ended the element; otherwise the page ended first.
     by_tag: bool,
 }
 
-/// A page's pieces, and for each that opens an element where that ends.
+/// The pieces of a page, and where the element that each piece opens ends.
 struct Elements<'a> {
     pieces: &'a [Piece],
     ends: &'a [End],
@@ -81,7 +82,7 @@ impl Elements<'_> {
         }
     }
 
-    /// The text of the page, or of its elements of one name, without `unwanted` ones.
+    /// The text of the page, or only of its `within` elements, without the `unwanted` elements.
     fn extract(&self, within: Option<&str>, unwanted: &[&str]) -> String {
         let mut writer = Writer::default();
         let mut wanted_until = if within.is_none() { self.pieces.len() } else { 0 };
@@ -105,12 +106,12 @@ impl Elements<'_> {
     }
 }
 
-/// Where each element ends: at its own closing tag, at that of an element around it, where the next one like it
-/// begins (a paragraph, an item, a cell), or with the page.
+/// Finds where each element ends: at its own closing tag, at the closing tag of an enclosing element, at the next
+/// element that implicitly closes it (paragraphs, list items, table cells), or at the end of the page.
 fn ends(pieces: &[Piece]) -> Vec<End> {
     let mut ends = vec![End { at: pieces.len(), by_tag: false }; pieces.len()];
     let mut open: Vec<usize> = vec![];
-    // How many elements of a name are open, so that a tag that closes nothing costs nothing.
+    // How many elements of each name are open, so that a stray closing tag needs no search.
     let mut depth: HashMap<&str, usize> = HashMap::new();
     for (at, piece) in pieces.iter().enumerate() {
         let closed_down_to = match piece {
@@ -124,7 +125,7 @@ fn ends(pieces: &[Piece]) -> Vec<End> {
         };
         if let Some(last) = closed_down_to {
             while let Some(closed) = open.pop_if(|open| *open >= last) {
-                // A closing tag still belongs to its element, and to those that it closes with it.
+                // A closing tag is part of the element it closes, and of the elements that end with it.
                 ends[closed] = End { at: at + usize::from(matches!(piece, Piece::Close(_))), by_tag: true };
                 depth.entry(name(pieces, closed)).and_modify(|open| *open -= 1);
             }
@@ -148,7 +149,7 @@ fn name(pieces: &[Piece], at: usize) -> &str {
     }
 }
 
-/// Does the start of `next` end an element whose closing tag may be left out?
+/// Whether the start of `next` implicitly closes `open`, an element whose closing tag is optional.
 fn gives_way(open: &str, next: &str) -> bool {
     match open {
         "p" => matches!(Gap::around(next), Gap::Line | Gap::Paragraph) && next != "br",
@@ -165,17 +166,17 @@ fn is_unwanted(tag: &Tag, end: End, unwanted: &[&str]) -> bool {
         return false;
     }
     let name = tag.name.as_str();
-    // Hidden text is written for machines, and not by friends of the reader.
+    // Hidden text is meant for machines and may be a prompt injection, so it is left out.
     let style =
         || tag.attribute("style").map(|s| s.replace(' ', "").to_ascii_lowercase()).unwrap_or_default();
     NEVER.contains(&name)
-        // A menu that nothing closes is a mistake, and the page's text stands after it.
+        // A menu that is never closed is a mistake in the page, and the text follows it.
         || (unwanted.contains(&name) && end.by_tag)
         || (!matches!(name, "html" | "body" | "main" | "article")
             && (tag.attribute("hidden").is_some() || style().contains("display:none")))
 }
 
-/// What stands between two pieces of text; the larger one wins.
+/// The separator between two pieces of text. The larger one wins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Gap {
     #[default]
@@ -214,9 +215,9 @@ impl Gap {
 struct Writer {
     text: String,
     gap: Gap,
-    /// Before the next word: the sign of a heading or of an item.
+    /// The prefix for the next word: the mark of a heading or a list item.
     mark: &'static str,
-    /// Inside how many elements whose blanks count.
+    /// How many open elements preserve whitespace.
     verbatim: usize,
 }
 

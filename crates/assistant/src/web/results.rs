@@ -1,5 +1,5 @@
-//! What search services answer, as results. A page that is not a list of results is an error and never "nothing
-//! was found": a model would believe it and tell the person so.
+//! Reads search results from the responses of search services. A page that is not a list of results is an error and
+//! never "nothing was found", because a model would believe that and tell the user so.
 
 use reqwest::Url;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::html::{Piece, Tag, pieces};
 use super::readable::one_line;
 
-/// One result, as a stranger wrote it.
+/// One search result. Its texts were written by a stranger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Hit {
     pub(super) title: String,
@@ -16,7 +16,7 @@ pub(super) struct Hit {
     pub(super) snippet: String,
 }
 
-/// Why an answer holds no results that we could read.
+/// Why no results could be read from a response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unreadable {
     #[error(
@@ -33,14 +33,14 @@ pub(super) enum Unreadable {
     Said(String),
 }
 
-/// How many results a model is told.
+/// The most results that a model gets.
 pub(super) const MOST: usize = 5;
 const TITLE: usize = 150;
 const SNIPPET: usize = 400;
-/// Longer addresses carry more than a place.
+/// The longest address that is accepted, in bytes. A longer one carries more data than just where a page is.
 const ADDRESS: usize = 1_000;
 
-/// The page of `DuckDuckGo` that works without scripts.
+/// Reads the results page that `DuckDuckGo` serves to browsers without scripts.
 pub(super) fn duckduckgo(page: &str) -> Result<Vec<Hit>, Unreadable> {
     let mut reading = Reading::default();
     for piece in pieces(page) {
@@ -58,13 +58,15 @@ enum Field {
 #[derive(Default)]
 struct Reading {
     hits: Vec<Hit>,
-    /// The last of `hits` is the result that is being read; otherwise it is an advertisement.
+    /// Whether the last of `hits` is the result being read. False inside an advertisement or a result without a usable
+    /// link.
     at_hit: bool,
-    /// The field that is being read, the element it lies in, and how deep in elements of that name.
+    /// The field being read, the name of the element that holds it, and how many elements of that name are open inside
+    /// it.
     field: Option<(Field, String, usize)>,
     text: String,
     captcha: bool,
-    /// It is surely a page of results, even if there are none.
+    /// Whether this is certainly a results page, even if it lists none.
     known: bool,
 }
 
@@ -157,7 +159,7 @@ enum Target {
     Advertisement,
 }
 
-/// Where a link of the result page really leads.
+/// Where a link on the results page really leads, without `DuckDuckGo`'s redirect.
 fn target(href: &str) -> Option<Target> {
     let url = Url::parse("https://duckduckgo.com/html/").ok()?.join(href).ok()?;
     let theirs =
@@ -172,14 +174,14 @@ fn target(href: &str) -> Option<Target> {
     }
 }
 
-/// An address that could be fetched, in its one spelling.
+/// The normalized form of an `http` or `https` address, if it is not too long.
 fn page(address: &str) -> Option<String> {
     let url = Url::parse(address).ok()?;
     let web = matches!(url.scheme(), "http" | "https") && url.as_str().len() <= ADDRESS;
     web.then(|| url.into())
 }
 
-/// `/search?format=json` of a `SearXNG`.
+/// Reads the response of `SearXNG` to `/search?format=json`.
 pub(super) fn searxng(body: &str) -> Result<Vec<Hit>, Unreadable> {
     let answer = json(body)?;
     let hits = hits(answer.get("results"), "content", str::to_owned)?;
@@ -193,7 +195,7 @@ pub(super) fn searxng(body: &str) -> Result<Vec<Hit>, Unreadable> {
 
 pub(super) fn brave(body: &str) -> Result<Vec<Hit>, Unreadable> {
     let answer = json(body)?;
-    // Without pages among its results the whole section is missing.
+    // If Brave found no web pages, the whole section is missing.
     if answer.get("web").is_none() && answer.get("type").and_then(Value::as_str) == Some("search") {
         return Ok(vec![]);
     }
@@ -208,7 +210,7 @@ fn json(body: &str) -> Result<Value, Unreadable> {
     serde_json::from_str(body).map_err(|_| Unreadable::Unknown)
 }
 
-/// The usable ones of a list. A list of which nothing is usable is no answer either.
+/// Reads the results from a JSON list and skips unusable items. A list in which no item is usable is an error.
 fn hits(list: Option<&Value>, snippet: &str, plain: fn(&str) -> String) -> Result<Vec<Hit>, Unreadable> {
     let list = list.and_then(Value::as_array).ok_or(Unreadable::Unknown)?;
     let hit = |item: &Value| {
@@ -234,7 +236,7 @@ fn without_tags(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// One result as the page writes it.
+    /// The HTML of one result.
     fn result(href: &str, title: &str, snippet: Option<&str>) -> String {
         let snippet = snippet.map(|text| format!("<a class=\"result__snippet\" href=\"{href}\">{text}</a>"));
         format!(

@@ -1,4 +1,4 @@
-//! `web_search`: asks the search service of the person's choice.
+//! `web_search`: sends a query to the search service that the user chose.
 
 use std::borrow::Cow;
 
@@ -34,7 +34,7 @@ pub struct WebSearchOutput {
     untrusted: bool,
 }
 
-/// Where the services are asked.
+/// The addresses of the search services, which tests replace.
 #[derive(Debug, Clone)]
 pub struct SearchServices {
     pub duckduckgo: Cow<'static, str>,
@@ -108,7 +108,7 @@ impl WebSearch {
     }
 }
 
-/// Who is asked, with what it takes to ask.
+/// The chosen search service, with the address or key it needs.
 enum Backend {
     DuckDuckGo,
     Searxng(String),
@@ -131,7 +131,7 @@ impl Backend {
     }
 
     fn read(&self, page: &Page) -> Result<Vec<Hit>, ToolError> {
-        // DuckDuckGo asks for its proof with 202: also there only 200 means results.
+        // DuckDuckGo sends its CAPTCHA with status 202, so only 200 means results.
         if page.status != 200 {
             return Err(self.refusal(page.status));
         }
@@ -145,7 +145,7 @@ impl Backend {
         found.map_err(sentence)
     }
 
-    /// What an answer other than 200 means, and what to do.
+    /// The error for a response that is not 200: what it means, and what to do.
     fn refusal(&self, status: u16) -> ToolError {
         match (self, status) {
             (Self::DuckDuckGo, 202 | 403) => sentence(Unreadable::Captcha),
@@ -198,7 +198,7 @@ fn query(typed: &str) -> Result<String, ToolError> {
     }
 }
 
-/// The results, as many as fit whole into what a model gets to see.
+/// The tool's output, with as many whole results as fit into `limit` characters. It keeps at least one.
 fn listed(mut results: Vec<Hit>, query: &str, limit: usize) -> WebSearchOutput {
     let size = |results: &[Hit]| {
         serde_json::to_string(results).map_or(0, |json| escaped(&json).chars().count()) + 60

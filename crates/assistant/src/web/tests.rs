@@ -1,5 +1,5 @@
-//! The web tools against small servers on loopback: names that lie, redirects that lead home, services that answer
-//! well and badly.
+//! Tests the web tools against small servers on loopback: DNS rebinding, redirects into the local network, and services
+//! that answer well and badly.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,12 +18,12 @@ use crate::db::Db;
 use crate::settings;
 use crate::tool::{AnyTool, Run, execute};
 
-/// Counts as public in these tests.
+/// An address that counts as public in these tests.
 const OUTSIDE: &str = "127.0.0.1";
-/// Does not.
+/// An address that does not count as public.
 const INSIDE: &str = "127.0.0.2";
 
-/// A server that answers each request by its path, and remembers what it was asked.
+/// A server that answers each request by its path and records the requests.
 #[derive(Clone)]
 struct Server {
     address: SocketAddr,
@@ -91,7 +91,7 @@ fn to(location: &str) -> Vec<u8> {
     http("302 Found", &format!("Location: {location}\r\n"), "")
 }
 
-/// A resolver that gives a name's answers one after the other, the last for ever.
+/// A resolver that returns the configured answers for a name one after the other, and then repeats the last.
 #[derive(Clone, Default)]
 struct Names(Arc<Mutex<BTreeMap<String, Lookups>>>);
 
@@ -137,7 +137,7 @@ async fn set(db: &Db, key: &'static str, value: &str) {
     db.write(move |tx| settings::store(tx, key, &value)).await.unwrap();
 }
 
-/// What a model would read.
+/// Calls a tool and returns the JSON that a model would read.
 async fn call(tool: &dyn AnyTool, arguments: &Value) -> Value {
     let result = execute(Ok(tool), &settings::Values::default(), &arguments.to_string(), &Run::BY_HAND).await;
     serde_json::from_str(&result.text).unwrap_or_else(|error| panic!("{error}: {}", result.text))
@@ -316,7 +316,7 @@ async fn an_endless_page_is_read_only_so_far() {
     assert_eq!(page["untrusted"], true);
 }
 
-/// A tool whose services are all the given server.
+/// A search tool whose services are all at the given server.
 async fn searching(server: &Server, chosen: &[(&'static str, &str)]) -> WebSearch {
     let (db, at) = (db(), |path: &str| server.at(OUTSIDE, path));
     for (key, value) in chosen {

@@ -1,8 +1,7 @@
-//! The desktop's keyring (that of GNOME, KDE or a password manager), spoken to as the freedesktop Secret
-//! Service.
+//! The desktop's keyring (from GNOME, KDE or a password manager), accessed through the freedesktop Secret Service.
 //!
-//! The key crosses the session bus in the clear ("plain" session): whoever can listen on the user's own bus
-//! can ask the keyring for it just as well.
+//! The key crosses the session bus unencrypted (a "plain" session): anyone who can listen on the user's own bus could
+//! just as well ask the keyring for it.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,9 +17,9 @@ pub struct SecretService {
     bus: String,
 }
 
-/// A bus that does not answer must not keep a command waiting.
+/// Timeout for calls that need no person. A bus that does not answer must not keep a command waiting.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A person has to find and answer the desktop's own window.
+/// Timeout for calls that may need a person to find and answer the desktop's dialog.
 const PERSON: Duration = Duration::from_mins(2);
 
 impl SecretService {
@@ -29,7 +28,7 @@ impl SecretService {
         Self { bus }
     }
 
-    /// Runs one exchange with the keyring. Called before any runtime exists, so it brings its own.
+    /// Runs one exchange with the keyring. It is called before any async runtime exists, so it creates its own.
     fn ask<T>(
         &self,
         limit: Duration,
@@ -98,7 +97,7 @@ impl Keyring for SecretService {
     }
 }
 
-/// An open exchange.
+/// An open session with the keyring.
 struct Session {
     bus: Connection,
     service: ServiceProxy<'static>,
@@ -125,7 +124,7 @@ impl Session {
         ItemProxy::builder(&self.bus).path(path).build().await
     }
 
-    /// Without asking the person for anything.
+    /// Finds an item without prompting the person.
     async fn find_unlocked(&self, attributes: &Attributes<'_>) -> zbus::Result<Option<OwnedObjectPath>> {
         let (unlocked, closed) = self.service.search_items(attributes.clone()).await?;
         match unlocked.into_iter().next() {
@@ -134,6 +133,7 @@ impl Session {
         }
     }
 
+    /// Finds an item, and unlocks it first if it is locked.
     async fn find(&self, attributes: &Attributes<'_>) -> zbus::Result<Option<OwnedObjectPath>> {
         let (unlocked, locked) = self.service.search_items(attributes.clone()).await?;
         if let Some(item) = unlocked.into_iter().next() {
@@ -174,7 +174,7 @@ impl Session {
         self.wait_for(prompt).await
     }
 
-    /// Where the keyring wants its person, it names a prompt; `/` means that nobody need be asked.
+    /// Waits for the person to answer a prompt of the keyring. The path `/` means that no prompt is needed.
     async fn wait_for(&self, prompt: OwnedObjectPath) -> zbus::Result<()> {
         use futures_util::StreamExt;
         if prompt.as_str() == "/" {
@@ -196,8 +196,8 @@ fn attributes(home: &HomeId) -> Attributes<'_> {
     HashMap::from([("application", "kai"), ("home", home.as_str())])
 }
 
-/// Of another application, so that a search for the key does not find the note: a search matches every item that has
-/// these attributes, whatever else it has.
+/// The attributes of the note. Its application name differs, so that a search for the key does not find the note: a
+/// search matches every item that has the given attributes, whatever others it has.
 fn note_attributes(home: &HomeId) -> Attributes<'_> {
     HashMap::from([("application", "kai-ledger"), ("home", home.as_str())])
 }

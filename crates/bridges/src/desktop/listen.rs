@@ -1,7 +1,7 @@
-//! Hears the desktop's notifications, by monitoring its session bus.
+//! Receives the desktop's notifications by monitoring its session bus.
 //!
-//! A monitor gets copies of what others say to each other and may not speak itself, so there are two connections: one
-//! listens, the other asks the bus who somebody is. When the bus goes away, both are made anew, less and less often.
+//! A monitor receives copies of other programs' messages but may not send any, so there are two connections: one
+//! listens, the other asks the bus who a sender is. When the bus goes away, both are reopened, with growing pauses.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use zbus::{Connection, MatchRule, Message, MessageStream};
 use super::overheard::{Add, Arguments, Hints, Notify, Overheard, added, parsed, removed};
 use super::whose::{Whose, label};
 
-/// The notifications of the desktop on one session bus.
+/// Listens to the notifications on one session bus.
 #[derive(Debug, Clone)]
 pub struct DesktopListener {
     bus: String,
@@ -25,11 +25,11 @@ pub struct DesktopListener {
 
 const FREEDESKTOP: &str = "org.freedesktop.Notifications";
 const BUS: &str = "org.freedesktop.DBus";
-/// Tells who appears on the bus and who is gone.
+/// The signal that reports which connections appear on the bus and which are gone.
 const OWNERS: &str = "NameOwnerChanged";
 const GTK: &str = "org.gtk.Notifications";
 const PORTAL: &str = "org.freedesktop.portal.Notification";
-/// A bus that does not answer is not waited for.
+/// Timeout for connecting to the bus.
 const PATIENCE: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -46,11 +46,11 @@ impl DesktopListener {
         tokio::time::timeout(PATIENCE, connecting).await.map_err(|_| silent())?
     }
 
-    /// A stream of what others say.
+    /// Opens a stream of other programs' messages, and returns the id of the bus with it.
     async fn monitor(&self) -> zbus::Result<(MessageStream, String)> {
         let bus = self.connect().await?;
         let guid = bus.server_guid().to_string();
-        // Before the first copy can come.
+        // Created first, so that no message is missed.
         let stream = MessageStream::from(&bus);
         MonitoringProxy::new(&bus).await?.become_monitor(&rules()?, 0).await?;
         Ok((stream, guid))
@@ -60,7 +60,7 @@ impl DesktopListener {
         Whose::on(&self.connect().await?).await
     }
 
-    /// Listens until the bus is lost, and says how. `bound` is called once it hears.
+    /// Listens until the bus is lost and returns the error. `bound` is called once listening has started.
     async fn hear(&self, ear: &Ear, mut bound: impl FnMut() + Send) -> zbus::Error {
         let (mut stream, guid) = match self.monitor().await {
             Ok(monitor) => monitor,
@@ -130,7 +130,7 @@ impl Listener for DesktopListener {
     }
 }
 
-/// The address without the id of the bus that is there now: after a restart another one is at the same place.
+/// The address without the id of the current bus, because a bus that restarts at the same address has another one.
 fn anywhen(address: &str) -> String {
     let one = |address: &str| {
         address.split(',').filter(|part| !part.starts_with("guid=")).collect::<Vec<_>>().join(",")
@@ -138,7 +138,8 @@ fn anywhen(address: &str) -> String {
     address.split(';').map(one).collect::<Vec<_>>().join(";")
 }
 
-/// Calls that post and remove, and what the desktop answers. Its replies are the only ones we get to see.
+/// What to monitor: calls that post or remove notifications, the desktop's replies and signals, and errors. No other
+/// program's replies are delivered to us.
 fn rules() -> zbus::Result<Vec<MatchRule<'static>>> {
     let calls = [
         (FREEDESKTOP, "Notify"),
@@ -170,7 +171,7 @@ fn lost(error: &zbus::Error) -> Access {
     }
 }
 
-/// What a message means. What is malformed means nothing.
+/// Interprets a message. Malformed messages are ignored.
 async fn understood(message: &Message, overheard: &mut Overheard, whose: &mut Whose) -> Option<Heard> {
     let header = message.header();
     let sender = header.sender()?.as_str();
@@ -214,7 +215,7 @@ async fn called(
             let call = (sender.to_owned(), header.primary().serial_num().get());
             let notify = Notify::from(body.deserialize::<Arguments>().ok()?);
             overheard.called(call.clone(), &notify, &whose.app(sender, &notify.app_name).await);
-            // Where nobody will reply, it goes by the number of the call.
+            // No reply will come to give the notification's number, so the call's serial is used instead.
             let unanswered = header.primary().flags().contains(Flags::NO_REPLY_EXPECTED);
             if unanswered { overheard.replied(&call, sender, call.1) } else { None }
         }
@@ -239,12 +240,12 @@ async fn called(
     }
 }
 
-/// The call that this is the reply to.
+/// The caller and serial of the call that this message replies to.
 fn answered(header: &Header<'_>) -> Option<(String, u32)> {
     Some((header.destination()?.to_string(), header.reply_serial()?.get()))
 }
 
-/// Those ways of posting do not tell the app's name; its desktop file does.
+/// Adds the app's name from its desktop file, because these ways of posting do not include it.
 fn labelled(heard: Option<Heard>) -> Option<Heard> {
     let Some(Heard::Posted(mut post)) = heard else { return heard };
     post.app_label = label(&post.package_name).map(kai_assistant::untrusted::Untrusted::new);

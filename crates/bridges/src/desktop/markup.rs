@@ -1,15 +1,15 @@
-//! What a notification's body says, without its markup. Pure.
+//! Removes the markup from a notification's body. Pure.
 //!
-//! Desktops allow a few tags and entities. Many apps do not escape what they show, so only what is certainly markup is
-//! taken as such; anything else stays as it was written.
+//! Desktops allow a few tags and entities, and many apps do not escape their text. So only what is certainly markup
+//! is treated as such; everything else is kept as written.
 
-/// Tags that a body may hold; those of the specification, and what else apps write.
+/// The tags that may occur in a body: those of the specification, and others that apps use.
 const TAGS: &[&str] =
     &["a", "b", "big", "br", "em", "font", "i", "img", "p", "s", "small", "span", "strong", "tt", "u"];
-/// A tag that is longer than this is none.
+/// Anything longer than this, in bytes, is not taken for a tag.
 const TAG_LIMIT: usize = 2_000;
 
-/// The text as a person reads it.
+/// The text as it would be displayed.
 pub(super) fn stripped(body: &str) -> String {
     let mut text = String::with_capacity(body.len());
     let mut rest = body;
@@ -24,7 +24,7 @@ pub(super) fn stripped(body: &str) -> String {
     text
 }
 
-/// What a tag at the beginning of `text` stands for, and how long it is.
+/// The replacement for a tag at the start of `text`, and the tag's length.
 fn tag(text: &str) -> Option<(String, usize)> {
     let inner = text.strip_prefix('<')?;
     let end = inner.find('>').filter(|end| *end <= TAG_LIMIT)?;
@@ -61,7 +61,7 @@ fn decoded(text: &str) -> String {
     shown + rest
 }
 
-/// What an entity at the beginning of `text` stands for, and how long it is.
+/// The replacement for an entity at the start of `text`, and the entity's length.
 fn entity(text: &str) -> Option<(String, usize)> {
     let inner = text.strip_prefix('&')?;
     let end = inner.find(';').filter(|end| (1..=8).contains(end))?;

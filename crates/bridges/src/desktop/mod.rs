@@ -1,4 +1,4 @@
-//! A Linux desktop, reached over its session bus.
+//! Integration with a Linux desktop over its session bus.
 
 mod keyring;
 #[cfg(feature = "notifications")]
@@ -12,7 +12,7 @@ mod overheard;
 #[cfg(feature = "notifications")]
 mod whose;
 
-/// What `fuzz/` drives.
+/// Entry points for `fuzz/`.
 #[cfg(fuzzing)]
 pub mod fuzz {
     pub fn notify(bytes: &[u8]) {

@@ -1,7 +1,7 @@
-//! Shows notifications on the desktop, as org.freedesktop.Notifications on its session bus, and hears when one is tapped.
+//! Shows notifications through org.freedesktop.Notifications on the session bus, and reports when one is tapped.
 //!
-//! A desktop tells of taps only whoever is still connected, and some tell only the connection that posted. So one
-//! connection is kept from the first notification on; when the bus has gone away, the next notification makes another.
+//! A desktop reports taps only to connected clients, and some desktops only to the connection that posted. So one
+//! connection is kept from the first notification on. If the bus went away, the next notification opens another.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -24,9 +24,9 @@ pub struct Desktop {
     taps: Mutex<mpsc::Receiver<Tap>>,
 }
 
-/// A bus or a desktop that does not answer is not waited for.
+/// Timeout for the bus and the desktop.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Taps that wait to be followed; who taps faster meant the same.
+/// Taps that may wait in the queue. Anyone who taps faster meant the same tap.
 const TAPS: usize = 4;
 const NAME: &str = "org.freedesktop.Notifications";
 const PATH: &str = "/org/freedesktop/Notifications";
@@ -65,7 +65,7 @@ impl Notifier for Desktop {
         Box::pin(async {
             match self.taps.lock().await.recv().await {
                 Some(tap) => tap,
-                // We hold a sender ourselves.
+                // Cannot happen: `self` holds a sender.
                 None => std::future::pending().await,
             }
         })
@@ -103,7 +103,7 @@ impl Line {
             if can("body-markup") { escaped(&notification.message) } else { (&notification.message).into() };
         let leads_to = notification.leads_to.filter(|_| can("actions"));
         let actions: &[&str] = if leads_to.is_some() { &[DEFAULT, OPEN] } else { &[] };
-        // Kept until it is on the board, so that a tap finds it there however quick it is.
+        // Locked until the notification is on the board, so that even a very quick tap finds it there.
         let mut board = self.board.lock().await;
         let replaces = board.replaces(&server(&desktop), notification.key.as_deref());
         let (hints, expires) = hints(notification.urgency);
@@ -115,9 +115,9 @@ impl Line {
     }
 }
 
-/// The action that a tap on the notification itself stands for.
+/// The action for a tap on the notification itself.
 const DEFAULT: &str = "default";
-/// Its name, for desktops that show it as a button.
+/// The label of that action, on desktops that show it as a button.
 const OPEN: &str = "Open";
 const DESKTOP_DECIDES: i32 = -1;
 const NEVER: i32 = 0;
@@ -134,26 +134,26 @@ fn hints(urgency: Urgency) -> (HashMap<&'static str, Variant<'static>>, i32) {
     (hints, expires)
 }
 
-/// The desktop that answered, by the name that nobody on this bus ever has again.
+/// The unique bus name of the desktop that sent this message. The bus never reuses such a name.
 fn server(message: &Message) -> String {
     message.header().sender().map(ToString::to_string).unwrap_or_default()
 }
 
-/// Listens until the bus is lost.
+/// Handles signals until the bus is lost.
 async fn hear(mut signals: MessageStream, board: Arc<Mutex<Board>>, taps: mpsc::Sender<Tap>) {
     while let Some(Ok(message)) = signals.next().await {
         let Some(signal) = Signal::of(&message) else { continue };
         if let Some(tap) = board.lock().await.heard(&server(&message), signal) {
-            // So many wait already that this one changes nothing.
+            // The queue is full; one more tap would change nothing.
             let _ = taps.try_send(tap);
         }
     }
 }
 
-/// What a desktop tells about a notification.
+/// A signal from the desktop about a notification.
 #[derive(Debug, PartialEq, Eq)]
 enum Signal {
-    /// Comes just before the tap for which it is.
+    /// A token that lets a program come to the front. It is sent just before the tap it belongs to.
     Activation {
         id: u32,
         token: String,
@@ -168,7 +168,7 @@ enum Signal {
 }
 
 impl Signal {
-    /// What is malformed means nothing.
+    /// Parses a signal. Malformed ones are ignored.
     fn of(message: &Message) -> Option<Self> {
         let (header, body) = (message.header(), message.body());
         match header.member()?.as_str() {
@@ -189,27 +189,28 @@ impl Signal {
     }
 }
 
-/// What we have shown, as far as we can replace it or somebody can tap it.
+/// The notifications we have shown that can still be replaced or tapped.
 #[derive(Default)]
 struct Board {
     shown: Vec<Shown>,
 }
 
+/// One notification that we have shown.
 struct Shown {
-    /// Numbers start again with every desktop, so they count only together with it.
+    /// The desktop that showed it. Every desktop numbers from the start, so an id is unique only together with this.
     server: String,
     id: u32,
-    /// `None` as soon as it is closed: whoever gets its number next must not be replaced.
+    /// `None` once it is closed, because the desktop may reuse the id and we must not replace another notification.
     key: Option<String>,
     leads_to: Option<Place>,
     activation: Option<String>,
 }
 
-/// Older ones are forgotten, for desktops that never say that one was closed.
+/// How many are remembered. Older ones are dropped, because some desktops never report that one was closed.
 const REMEMBERED: usize = 50;
 
 impl Board {
-    /// The number to replace; 0 for none.
+    /// The id of the notification to replace; 0 for none.
     fn replaces(&self, server: &str, key: Option<&str>) -> u32 {
         let same = |shown: &&Shown| shown.server == server && key.is_some() && shown.key.as_deref() == key;
         self.shown.iter().rfind(same).map_or(0, |shown| shown.id)
@@ -223,13 +224,13 @@ impl Board {
         }
     }
 
-    /// The tap, if it is one on a notification of ours that leads somewhere.
+    /// Handles a signal. Returns the tap if it is one on a notification of ours that leads somewhere.
     fn heard(&mut self, server: &str, signal: Signal) -> Option<Tap> {
         let (Signal::Activation { id, .. } | Signal::Invoked { id, .. } | Signal::Closed { id }) = signal;
         let shown = self.shown.iter_mut().find(|shown| shown.server == server && shown.id == id)?;
         match signal {
             Signal::Activation { token, .. } => shown.activation = Some(token),
-            // It stays here: some desktops close it before they say that it was tapped.
+            // Kept, because some desktops close a notification before they report the tap.
             Signal::Closed { .. } => shown.key = None,
             Signal::Invoked { action, .. } if action == DEFAULT => {
                 return Some(Tap { place: shown.leads_to?, activation: shown.activation.take() });
@@ -240,7 +241,8 @@ impl Board {
     }
 }
 
-/// A body is markup to most desktops, and what a model wrote must stay text. A title never is.
+/// Escapes a body, because most desktops interpret it as markup and a model's text must stay text. Titles are never
+/// markup.
 fn escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(['&', '<', '>']) {
         return text.into();

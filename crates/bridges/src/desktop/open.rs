@@ -1,4 +1,4 @@
-//! Opens addresses and files with the program that the desktop has for them.
+//! Opens URLs and files with the desktop's default programs.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use kai_assistant::device::{Doing, Opener, PortError, Target};
 use crate::Environment;
 use crate::program::{self, Start};
 
-/// The `xdg-open` of this machine.
+/// Opens things with this machine's `xdg-open`.
 #[derive(Debug, Clone)]
 pub struct XdgOpen {
     program: PathBuf,
@@ -31,7 +31,7 @@ impl Opener for XdgOpen {
                 Target::Web(url) => [url.as_ref()],
                 Target::File(path) => [path.as_os_str()],
             };
-            // A null byte cannot be in a variable, and a token with one is none.
+            // An environment variable cannot contain a null byte, so a token with one is invalid.
             let activation = activation.filter(|token| !token.is_empty() && !token.contains('\0'));
             let variables = activation.map(|token| ACTIVATION.map(|name| (name, token)));
             let start = Start { program: &self.program, environment: &self.environment };
@@ -41,7 +41,7 @@ impl Opener for XdgOpen {
     }
 }
 
-/// What programs take as the permission to come to the front: on Wayland, and on X11.
+/// Variables that permit a program to come to the front: on Wayland, and on X11.
 const ACTIVATION: [&str; 2] = ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"];
 
 #[cfg(test)]

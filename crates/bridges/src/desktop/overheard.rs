@@ -1,7 +1,7 @@
-//! What is overheard on the session bus becomes posts and closings. Pure: no bus, no clock.
+//! Turns messages seen on the session bus into posted and closed notifications. Pure: no bus, no clock.
 //!
-//! The number of a notification stands only in the desktop's reply to the call that posted it, so a call waits here for
-//! its reply; a call that failed was never shown and is forgotten.
+//! A notification's number appears only in the desktop's reply to the call that posted it, so each call is kept here
+//! until its reply. A call that failed was never shown and is dropped.
 
 #[cfg(any(test, fuzzing))]
 pub(super) mod fuzz;
@@ -17,11 +17,11 @@ use zbus::{OwnedVariant, Variant};
 use super::markup::stripped;
 use super::whose::App;
 
-/// A call's identity on a bus: who called, and the caller's number of it.
+/// Identifies a call on the bus: the caller and the call's serial.
 type CallId = (String, u32);
 pub(super) type Hints = HashMap<String, OwnedVariant>;
 
-/// `Notify` of org.freedesktop.Notifications, as far as we care.
+/// The arguments of `Notify` in org.freedesktop.Notifications that we use.
 #[derive(Debug)]
 pub(super) struct Notify {
     pub(super) app_name: String,
@@ -30,7 +30,7 @@ pub(super) struct Notify {
     pub(super) hints: Hints,
 }
 
-/// How they stand on the wire: who, which is replaced, icon, summary, body, actions, hints, for how long.
+/// The arguments as sent on the bus: app name, id to replace, icon, summary, body, actions, hints, timeout.
 pub(super) type Arguments = (String, u32, String, String, String, Vec<String>, Hints, i32);
 
 impl From<Arguments> for Notify {
@@ -39,26 +39,26 @@ impl From<Arguments> for Notify {
     }
 }
 
-/// `AddNotification` of org.gtk.Notifications or of the portal.
+/// The arguments of `AddNotification`, from org.gtk.Notifications or the portal.
 #[derive(Debug)]
 pub(super) struct Add {
-    /// Not told by the portal's.
+    /// `None` from the portal, which does not send it.
     pub(super) app_id: Option<String>,
     pub(super) id: String,
     pub(super) fields: Hints,
 }
 
-/// Longer bodies are cut before anything is done with them; far less is kept.
+/// Longer texts are cut to this many characters before any processing. Far less is stored.
 const BODY: usize = 20_000;
-/// So many calls may wait for their reply.
+/// How many calls may wait for their reply.
 const WAITING: usize = 1_000;
-/// The app of a sender that was gone before anybody could ask who it is.
+/// The app of a sender that was gone before the bus could be asked who it was.
 const UNKNOWN: &str = "unknown";
 
-/// What was overheard and is not complete yet.
+/// Calls that were seen and have no reply yet.
 #[derive(Debug)]
 pub(super) struct Overheard {
-    /// Tells this bus from others and from itself after a restart.
+    /// Start of the bus id, to tell this bus from others and from itself before a restart.
     bus: String,
     calls: HashMap<CallId, Post>,
     order: VecDeque<CallId>,
@@ -70,9 +70,9 @@ impl Overheard {
         Self { bus, calls: HashMap::new(), order: VecDeque::new() }
     }
 
-    /// Somebody posts; the reply will tell under which number.
+    /// Records a call that posts a notification. The reply will contain its number.
     pub(super) fn called(&mut self, call: CallId, notify: &Notify, app: &App) {
-        // Replaced when the number is known.
+        // A placeholder, replaced when the number is known.
         let Some(post) = posted(NotificationId::new("?"), notify, app) else { return };
         if self.order.len() >= WAITING
             && let Some(oldest) = self.order.pop_front()
@@ -83,13 +83,13 @@ impl Overheard {
         self.calls.insert(call, post);
     }
 
-    /// The desktop replied to a call.
+    /// Completes a call with the desktop's reply.
     pub(super) fn replied(&mut self, call: &CallId, desktop: &str, number: u32) -> Option<Heard> {
         let post = self.take(call)?;
         Some(Heard::Posted(Box::new(Post { id: self.key(desktop, number), ..post })))
     }
 
-    /// It was refused, so nobody saw it.
+    /// Drops a call that the desktop rejected, because its notification was never shown.
     pub(super) fn failed(&mut self, call: &CallId) {
         self.take(call);
     }
@@ -104,20 +104,21 @@ impl Overheard {
         Heard::Closed(self.key(desktop, number))
     }
 
-    /// Numbers begin anew with every desktop and every bus, so both are part of the key.
+    /// The notification's key. Every desktop and every bus numbers from the start, so both are part of it.
     fn key(&self, desktop: &str, number: u32) -> NotificationId {
         NotificationId::new(&format!("dbus:{}{desktop}:{number}", self.bus))
     }
 }
 
-/// The desktop's name on the bus and its number of a notification, if the key is of this bus.
+/// The desktop's bus name and its number for a notification, if the key belongs to this bus.
 pub(super) fn parsed<'a>(key: &'a NotificationId, bus_guid: &str) -> Option<(&'a str, u32)> {
     let bus: String = bus_guid.chars().take(8).collect();
     let (desktop, number) = key.as_str().strip_prefix("dbus:")?.strip_prefix(&bus)?.rsplit_once(':')?;
     Some((desktop, number.parse().ok()?))
 }
 
-/// `None` for what is not meant to be kept, or would go round in circles.
+/// Builds the post; `None` for transient notifications, and for those that would come back to us or were already
+/// seen.
 fn posted(id: NotificationId, notify: &Notify, app: &App) -> Option<Post> {
     let hints = &notify.hints;
     let entry = text(hints, "desktop-entry").map(|entry| entry.trim_end_matches(".desktop").to_owned());
@@ -127,12 +128,13 @@ fn posted(id: NotificationId, notify: &Notify, app: &App) -> Option<Post> {
     }
     let named = Some(notify.app_name.trim().to_lowercase()).filter(|name| !name.is_empty());
     let entry = entry.filter(|entry| !entry.is_empty());
-    // One that names its desktop file is known by that, whoever carries it.
+    // An app that names its desktop file is identified by it, whichever program sends the message.
     let (other_names, sender_unknown) = match &entry {
         Some(_) => (vec![], false),
         None => (app.perhaps.iter().cloned().chain(named).collect(), app.name.is_none()),
     };
-    // All that nobody knows count as one app, however they call themselves: so many of an app are kept and no more.
+    // All unidentified senders count as one app, whatever they call themselves, because the number stored per app is
+    // limited.
     let package = entry.or_else(|| app.name.clone()).unwrap_or_else(|| UNKNOWN.to_owned());
     let category = text(hints, "category").unwrap_or_default();
     let label = text(hints, "x-kde-display-appname").unwrap_or_else(|| notify.app_name.clone());
@@ -149,7 +151,7 @@ fn posted(id: NotificationId, notify: &Notify, app: &App) -> Option<Post> {
     })
 }
 
-/// A post through GTK or the portal. Its body is plain, unless it says otherwise.
+/// A post through GTK or the portal. Its body is plain text unless it is marked as markup.
 pub(super) fn added(add: &Add, app: &App) -> Option<Heard> {
     if app.hands_on {
         return None;
@@ -176,7 +178,7 @@ fn gtk_key(package: &str, id: &str) -> NotificationId {
     NotificationId::new(&format!("gtk:{package}:{id}"))
 }
 
-/// The freedesktop category in the words of the phone's.
+/// Translates a freedesktop category to Android's.
 fn meaning(category: &str) -> Option<&'static str> {
     let (class, _) = category.split_once('.').unwrap_or((category, ""));
     match (category, class) {
@@ -190,7 +192,7 @@ fn meaning(category: &str) -> Option<&'static str> {
     }
 }
 
-/// What a password manager shows is never for everyone's eyes; desktops have no word for that.
+/// Whether an app manages passwords. What it shows is always sensitive, and desktops have no way to mark that.
 fn keeps_passwords(package: &str) -> bool {
     let package = package.to_lowercase();
     ["keepass", "bitwarden", "1password", "gnome.secrets", "authenticator"]
@@ -209,7 +211,7 @@ fn start(text: &str) -> &str {
     text.char_indices().nth(BODY).map_or(text, |(end, _)| &text[..end])
 }
 
-/// Some send a number for a boolean.
+/// Reads a boolean hint. Some apps send a number.
 fn truth(hints: &Hints, name: &str) -> bool {
     match hints.get(name).map(|value| &**value) {
         Some(Variant::Bool(value)) => *value,

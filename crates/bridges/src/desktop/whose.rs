@@ -1,8 +1,9 @@
-//! Which app is behind a connection of the session bus: as the bus and the kernel say, not as it says itself.
+//! Identifies the app behind a connection on the session bus, by what the bus and the kernel say, not by what it says
+//! itself.
 //!
-//! A program like notify-send is gone a moment after it posted, and then nobody can say who it was. So the bus is asked as
-//! soon as a connection appears. Where that was too late all the same, what a sender calls itself leads to the programs
-//! that were known to call themselves so; and where nobody ever did, it is said that the sender is unknown.
+//! A program like notify-send is gone a moment after it has posted, and then nobody can say who it was. So the bus is
+//! asked as soon as a connection appears. If even that was too late, we look up which programs have posted before under
+//! the name that the sender gives itself; if none has, the sender is marked as unknown.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,18 +13,18 @@ use zbus::Connection;
 use zbus::fdo::DBusProxy;
 use zbus::names::BusName;
 
-/// What is known of a sender.
+/// What is known about a sender.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct App {
-    /// The sandbox's name for it, or the program's.
+    /// The name its sandbox gives it, or its program's name.
     pub(super) name: Option<String>,
-    /// It hands on what others posted, which was heard already.
+    /// It forwards other apps' notifications, which we have already seen.
     pub(super) hands_on: bool,
-    /// Other programs that it may be: they call themselves the same.
+    /// Other programs it may be, because they use the same name.
     pub(super) perhaps: Vec<String>,
 }
 
-/// Looks senders up, and remembers those that are there: unique names are never given twice.
+/// Looks up senders and caches the result. The bus never reuses a unique name.
 pub(super) struct Whose {
     bus: DBusProxy<'static>,
     known: HashMap<String, Lookup>,
@@ -35,16 +36,16 @@ enum Lookup {
     Done(App),
 }
 
-/// Beyond so many, those that went away without a word are forgotten with the rest.
+/// When this many senders are cached, the cache is cleared. Some may have left without our noticing.
 const REMEMBERED: usize = 2_000;
 
 impl Whose {
-    /// A monitor may not speak, so this needs a connection of its own.
+    /// Uses its own connection, because a monitor may not send messages.
     pub(super) async fn on(bus: &Connection) -> zbus::Result<Self> {
         Ok(Self { bus: DBusProxy::new(bus).await?, known: HashMap::new(), names: Names::default() })
     }
 
-    /// A connection appeared: whoever it is may be gone in a moment.
+    /// Starts looking up a new connection at once, because it may be gone in a moment.
     pub(super) fn appeared(&mut self, sender: &str) {
         if self.known.len() >= REMEMBERED {
             self.known.clear();
@@ -54,12 +55,12 @@ impl Whose {
         self.known.insert(sender.to_owned(), Lookup::UnderWay(asking));
     }
 
-    /// It is gone, and with it everything it posted.
+    /// Forgets a connection that has closed.
     pub(super) fn vanished(&mut self, sender: &str) {
         self.known.remove(sender);
     }
 
-    /// Who posts under this connection, and calls itself `called`.
+    /// The app behind a connection that calls itself `called`.
     pub(super) async fn app(&mut self, sender: &str, called: &str) -> App {
         if !self.known.contains_key(sender) {
             self.appeared(sender);
@@ -82,16 +83,17 @@ async fn looked_up(bus: &DBusProxy<'static>, sender: &str) -> App {
     }
 }
 
-/// Which programs were known to post under a name of their own choice, newest last.
+/// Which programs have posted under a name they chose themselves, newest last.
 #[derive(Debug, Default)]
 struct Names(HashMap<String, Vec<String>>);
 
-/// Names that are remembered, and programs of one name.
+/// How many names are remembered.
 const NAMES: usize = 500;
+/// How many programs are remembered for each name.
 const PROGRAMS: usize = 5;
 
 impl Names {
-    /// Learns from a sender that is known; names one that is gone. Pure.
+    /// Learns the name of a known sender, or identifies an unknown one by its name. Pure.
     fn complete(&mut self, app: App, called: &str) -> App {
         let called = called.trim().to_lowercase();
         let Some(name) = &app.name else {
@@ -122,7 +124,7 @@ fn of_process(folder: &Path) -> App {
     App { name: sandboxed(&groups).or(program), hands_on, perhaps: vec![] }
 }
 
-/// The name that flatpak or snap gave to the group of a process. Pure.
+/// The app name that flatpak or snap put into the process's cgroup. Pure.
 fn sandboxed(groups: &str) -> Option<String> {
     let unit = groups.lines().find_map(|line| line.rsplit('/').next())?;
     if let Some(flatpak) = unit.strip_prefix("app-flatpak-") {
@@ -133,7 +135,7 @@ fn sandboxed(groups: &str) -> Option<String> {
     snap.split('.').next().map(str::to_owned)
 }
 
-/// The name that a desktop file gives to an app, looked for where they lie.
+/// The app's name from its desktop file, if there is one in the usual folders.
 pub(super) fn label(app: &str) -> Option<String> {
     let plain = app.chars().all(|c| c.is_alphanumeric() || "._-".contains(c)) && !app.is_empty();
     let folders = ["/usr/share/applications", "/usr/local/share/applications"];
@@ -141,7 +143,7 @@ pub(super) fn label(app: &str) -> Option<String> {
     files.filter_map(|file| std::fs::read_to_string(file).ok()).find_map(|text| named_in(&text))
 }
 
-/// The first `Name=`, which belongs to the app itself; later ones are those of its actions. Pure.
+/// The first `Name=`, which is the app's own; later ones belong to its actions. Pure.
 fn named_in(desktop_file: &str) -> Option<String> {
     let name = desktop_file.lines().find_map(|line| line.strip_prefix("Name="))?.trim();
     (!name.is_empty()).then(|| name.to_owned())

@@ -1,25 +1,25 @@
-//! Pure: the arguments with which bubblewrap keeps a command in.
+//! The arguments that make bubblewrap isolate a command. Pure.
 //!
-//! Nothing is there but what is named here: no home, no `/run`, no sockets, no network, no other processes. The scratch
-//! folder is a file system in memory at `/tmp` with a size; everything else cannot be written.
+//! The command sees only what is listed here: no home, no `/run`, no sockets, no network, no other processes. Its
+//! scratch folder is a size-limited in-memory file system at `/tmp`; everything else is read-only.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::{Order, environment, limits, system};
 
-/// The scratch folder.
+/// The scratch folder inside the sandbox.
 pub(super) const TMP: &str = "/tmp";
 
-/// How a folder of programs lies on this system.
+/// How a folder of programs exists on this system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Lies {
     Folder(&'static str),
-    /// A link to somewhere.
+    /// A symbolic link and its target.
     Link(&'static str, PathBuf),
 }
 
-/// `calls` is the number of the open file with the refused system calls.
+/// The arguments for one command. `calls` is the file descriptor of the seccomp filter.
 pub(super) fn arguments(order: &Order, programs: &[Lies], calls: i32) -> Vec<OsString> {
     let mut all = Arguments::default();
     all.add(["--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]);
@@ -57,7 +57,7 @@ impl Arguments {
     }
 }
 
-/// Looks how the folders of programs lie here.
+/// Finds out which folders of programs exist here, and which are links.
 pub(super) fn programs() -> Vec<Lies> {
     let lies = |path: &&'static str| match std::fs::read_link(path) {
         Ok(to) => Some(Lies::Link(path, to)),

@@ -1,11 +1,11 @@
-//! Pure: which system calls a command is refused, and why.
+//! The system calls that a sandboxed command is denied, and why.
 //!
-//! What is listed is refused with EPERM. What is newer than this list answers as if the kernel did not know it, so that
-//! nothing gets in that nobody has thought about; so do a few for which programs then take another way. The lists were
-//! made by going through all calls up to [`FIRST_UNKNOWN`].
+//! Listed calls fail with EPERM. Calls newer than this list fail with ENOSYS, as if the kernel did not have them, so
+//! that nothing is allowed that was never reviewed. So do a few others, because programs then fall back to something
+//! else. The lists come from reviewing all calls below [`FIRST_UNKNOWN`].
 //!
-//! In bubblewrap's namespaces most of what a process could do to others cannot even be named. The built-in way shares
-//! the machine with them, and [`Strictness`] says what else has to be refused there.
+//! In bubblewrap's namespaces a process cannot even name most of what it could attack. The built-in sandbox shares
+//! the machine with other processes, and [`Strictness`] says what else must be denied there.
 
 use std::collections::BTreeMap;
 
@@ -14,32 +14,33 @@ use seccompiler::{
     TargetArch, apply_filter, sock_filter,
 };
 
-/// For a command that shares the machine with others.
+/// What must also be denied in the built-in sandbox, where the command shares the machine with other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Strictness {
-    /// Landlock lets no signal out (Linux 6.12).
+    /// Landlock blocks signals to processes outside (Linux 6.12).
     pub(super) signals_are_kept_in: bool,
-    /// It can open files of the person's, to read.
+    /// The command can read a folder of the user's.
     pub(super) sees_a_folder: bool,
 }
 
-/// `mseal`, of Linux 6.10, was the last that was looked at. From here on the numbers are the same on every processor;
-/// those of the x32 mode, in which a list by number would be worthless, are larger still.
+/// The first call that was not reviewed. The last reviewed one is `mseal`, from Linux 6.10. From here on the numbers
+/// are the same on every architecture. The numbers of the x32 ABI, which would bypass a list by number, are larger
+/// still.
 const FIRST_UNKNOWN: i64 = 463;
 
-/// Answer as if the kernel did not know them. `clone3` hides its flags from us; the memory of a memfd is nobody's; the
-/// others tell what happens to files that cannot be read.
+/// Fail with ENOSYS. The filter cannot see the flags of `clone3`, and the memory of a memfd is charged to no process.
 const UNKNOWN: &[i64] = &[libc::SYS_clone3, libc::SYS_memfd_create, libc::SYS_memfd_secret];
+/// Fail with ENOSYS in the built-in sandbox: inotify reveals what happens to files that cannot be read.
 #[cfg(target_arch = "x86_64")]
 const UNKNOWN_BUILT_IN: &[i64] = &[libc::SYS_inotify_init, libc::SYS_inotify_init1];
 #[cfg(not(target_arch = "x86_64"))]
 const UNKNOWN_BUILT_IN: &[i64] = &[libc::SYS_inotify_init1];
 
 const REFUSED: &[i64] = &[
-    // Any socket: the network, the session bus, Kai itself.
+    // All sockets: the network, the session bus, Kai itself.
     libc::SYS_socket,
     libc::SYS_socketpair,
-    // Does what it is told without system calls.
+    // Performs operations without system calls that could be filtered.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -57,7 +58,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_keyctl,
-    // Other roots, mounts and namespaces, in which more is allowed.
+    // Other roots, mounts and namespaces, which would allow more.
     libc::SYS_unshare,
     libc::SYS_setns,
     libc::SYS_chroot,
@@ -73,7 +74,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_mount_setattr,
     libc::SYS_name_to_handle_at,
     libc::SYS_open_by_handle_at,
-    // The kernel itself: much to break, nothing for a guest.
+    // The kernel itself: much to break, nothing a command needs.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
@@ -108,10 +109,10 @@ const REFUSED: &[i64] = &[
 ];
 
 const REFUSED_BUILT_IN: &[i64] = &[
-    // Out of the group that is killed as one.
+    // Would let a process leave the process group that is killed as one.
     libc::SYS_setsid,
     libc::SYS_setpgid,
-    // Memory and queues that outlive a process and belong to all of a user's.
+    // Memory and queues that outlive a process and are shared by all processes of the user.
     libc::SYS_shmget,
     libc::SYS_shmat,
     libc::SYS_shmctl,
@@ -125,7 +126,7 @@ const REFUSED_BUILT_IN: &[i64] = &[
     libc::SYS_msgctl,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
-    // What Landlock does not look at: rights and dates of any file of the user's, by its name.
+    // What Landlock does not check: permissions and timestamps of any of the user's files, by path.
     libc::SYS_fchmodat,
     libc::SYS_fchmodat2,
     libc::SYS_fchownat,
@@ -147,11 +148,11 @@ const REFUSED_BUILT_IN: &[i64] = &[
     libc::SYS_futimesat,
 ];
 
-/// The same of an open file: harmless as long as only files of the command's own can be opened.
+/// The same by file descriptor: harmless as long as the command can open only its own files.
 const REFUSED_WITH_FOLDER: &[i64] =
     &[libc::SYS_fchmod, libc::SYS_fchown, libc::SYS_fsetxattr, libc::SYS_fremovexattr, libc::SYS_utimensat];
 
-/// Signals to anybody of the same user, Kai included.
+/// Signals to any process of the same user, including Kai.
 const SIGNALS: &[i64] = &[
     libc::SYS_kill,
     libc::SYS_tkill,
@@ -161,19 +162,19 @@ const SIGNALS: &[i64] = &[
     libc::SYS_pidfd_send_signal,
 ];
 
-/// Calls that are refused only with such an argument.
+/// Calls that are denied only with a certain argument. The first number is the argument's index.
 #[derive(Clone, Copy)]
 enum With {
     Is(u8, u32),
     IsNot(u8, u32),
-    /// A pointer that leads somewhere.
+    /// A pointer that is not null.
     Some(u8),
-    /// All bits of a mask.
+    /// All bits of a mask are set.
     Bits(u8, u32),
 }
 
 const REFUSED_WITH: &[(i64, With)] = &[
-    // Words put into a terminal as if they had been typed there.
+    // Inserting input into a terminal as if it had been typed there.
     (libc::SYS_ioctl, With::Is(1, 0x5412)),
     (libc::SYS_ioctl, With::Is(1, 0x541c)),
     // New namespaces: mount, cgroup, uts, ipc, user, pid, net.
@@ -187,7 +188,7 @@ const REFUSED_WITH: &[(i64, With)] = &[
 ];
 
 const REFUSED_BUILT_IN_WITH: &[(i64, With)] = &[
-    // The limits and the share of the processor of anybody but itself.
+    // Limits and CPU scheduling of any process but itself.
     (libc::SYS_prlimit64, With::IsNot(0, 0)),
     (libc::SYS_sched_setaffinity, With::IsNot(0, 0)),
     (libc::SYS_sched_setattr, With::IsNot(0, 0)),
@@ -197,32 +198,33 @@ const REFUSED_BUILT_IN_WITH: &[(i64, With)] = &[
     (libc::SYS_setpriority, With::IsNot(1, 0)),
     (libc::SYS_ioprio_set, With::IsNot(0, 1)),
     (libc::SYS_ioprio_set, With::IsNot(1, 0)),
-    // Everything is one group: `timeout` would end the shell that started it.
+    // A signal to the whole process group. All processes share one group, so `timeout` would kill the shell that
+    // started it.
     (libc::SYS_kill, With::Is(0, 0)),
-    // Signals by way of a file that belongs to somebody else: F_SETOWN, F_SETOWN_EX, FIOSETOWN, SIOCSPGRP.
+    // Signals through a file's owner setting: F_SETOWN, F_SETOWN_EX, FIOSETOWN, SIOCSPGRP.
     (libc::SYS_fcntl, With::Is(1, 8)),
     (libc::SYS_fcntl, With::Is(1, 15)),
     (libc::SYS_ioctl, With::Is(1, 0x8901)),
     (libc::SYS_ioctl, With::Is(1, 0x8902)),
-    // Dates of a file by its name; without one it is an open file.
+    // Timestamps of a file by path. Without a path the call is about an open file.
     (libc::SYS_utimensat, With::Some(1)),
     // Attributes of an open file: FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR.
     (libc::SYS_ioctl, With::Is(1, 0x4008_6602)),
     (libc::SYS_ioctl, With::Is(1, 0x401c_5820)),
 ];
 
-/// Refuses them to this process from now on, and to all that it starts.
+/// Applies the filter to this process and everything it starts, permanently.
 pub(super) fn refuse(strictness: Option<Strictness>) -> Result<(), String> {
     apply_filter(&filter(strictness)?).map_err(|e| format!("seccomp: {e}"))
 }
 
-/// The program that the kernel runs before every system call.
+/// The BPF program that the kernel runs before every system call. `None` is the filter for bubblewrap.
 pub(super) fn filter(strictness: Option<Strictness>) -> Result<BpfProgram, String> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for (call, with) in conditional(strictness) {
         rules.entry(call).or_default().push(rule(with).map_err(|e| e.to_string())?);
     }
-    // Without any rule of its own it is refused in any case.
+    // An empty list of rules means that the call is always denied.
     rules.extend(listed(strictness).map(|call| (call, vec![])));
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|e| e.to_string())?;
     let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
@@ -259,7 +261,7 @@ fn rule(with: With) -> Result<SeccompRule, seccompiler::BackendError> {
     SeccompRule::new(vec![condition?])
 }
 
-/// The beginning of the program: loads the call's number and compares it, one by one.
+/// The start of the program: loads the call's number and returns ENOSYS for unknown calls.
 fn unknown(strictness: Option<Strictness>) -> BpfProgram {
     const LOAD: u16 = 0x20;
     const IF_EQUAL: u16 = 0x15;
@@ -277,7 +279,7 @@ fn unknown(strictness: Option<Strictness>) -> BpfProgram {
     program
 }
 
-/// As bubblewrap reads it.
+/// The program as bytes, in the form that bubblewrap reads.
 pub(super) fn bytes(program: &[sock_filter]) -> Vec<u8> {
     let step = |step: &sock_filter| {
         [&step.code.to_ne_bytes()[..], &[step.jt, step.jf], &step.k.to_ne_bytes()].concat()
@@ -300,7 +302,7 @@ mod tests {
 
     use super::*;
 
-    /// What came of trying each, in a thread of its own that is refused so much: a filter is for ever.
+    /// The error code of each attempt, made in a new thread because a filter cannot be removed.
     fn tried(strictness: Option<Strictness>, file: &Path) -> [(&'static str, Option<i32>); 7] {
         let file = file.to_owned();
         let all = move || {

@@ -1,10 +1,10 @@
-//! `kai __sandbox guard`: starts one command, watches over it, and is not done before nothing of it is left.
+//! `kai __sandbox guard`: starts one command, supervises it, and exits only when none of its processes are left.
 //!
-//! Four things can happen, and each has a thread that waits for it: the command ends, its time is up, Kai is gone, or
-//! (this thread) it uses too much. Then everything is killed. In the built-in way no process can leave the group of the
-//! first (`setsid` and `setpgid` are refused), so one signal reaches all at once, however fast they multiply; with
-//! bubblewrap they die with the first process of their namespace. Whoever lost its parent becomes a child of the guard,
-//! so having no child left means that nothing is.
+//! It waits for four events, each in its own thread: the command ends, its time is up, Kai is gone, or (this thread)
+//! it uses too much. Then everything is killed. In the built-in sandbox no process can leave the first one's process
+//! group (`setsid` and `setpgid` are denied), so one signal reaches all of them at once, however fast they fork. With
+//! bubblewrap they die with the first process of their namespace. Orphaned processes become children of the guard, so
+//! when it has no children left, nothing is left.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, Read, Seek, Write};
@@ -30,18 +30,18 @@ use super::{OURSELVES, Order, Part, Report, SUBCOMMAND, Way, bubblewrap, calls, 
 enum Event {
     Ended(i32),
     TimeUp,
-    /// Kai is gone, or does not want to know any more.
+    /// Kai is gone, or has given up on the command.
     Abandoned,
 }
 
 const LONGEST_ORDER: u64 = 4 * 1024 * 1024;
-/// What a shell adds to the number of a signal.
+/// Shells add this to a signal's number to make an exit code.
 const SIGNALLED: i32 = 128;
 
 pub(super) fn serve() -> ExitCode {
     let report: Report = watch_over_one();
     let answer = serde_json::to_vec(&report).unwrap_or_default();
-    // Kai may be gone.
+    // Kai may be gone already.
     let _ = io::stdout().write_all(&answer);
     ExitCode::SUCCESS
 }
@@ -64,11 +64,11 @@ fn watch_over_one() -> Report {
     end.map(|end| Ran { stdout, stderr, end }).ok_or_else(|| "nobody waits for it any more".to_owned())
 }
 
-/// Whoever started Kai may have left files open for it, and they are none of a command's business.
+/// Closes inherited files. The process that started Kai may have left some open, and a command must not have them.
 fn close_what_we_inherited() -> Result<(), String> {
     let open = fs::read_dir("/proc/self/fd").map_err(|e| e.to_string())?;
     let numbers = open.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    // One of them is the list itself, which is closed by then.
+    // One of them is the directory being read, which is closed by now.
     let numbers: Vec<i32> = numbers.filter(|number| *number > 2).collect();
     for number in numbers {
         let _ = nix::unistd::close(number);
@@ -80,7 +80,7 @@ fn start(order: &Order) -> Result<(Child, Written, Option<Scratch>), String> {
     let failed = |e: io::Error| format!("it could not be started: {e}");
     match &order.way {
         Way::Bubblewrap(program) => {
-            // Open in bubblewrap too, which reads it and closes it.
+            // Inherited by bubblewrap, which reads and closes it.
             let calls = refused_calls().map_err(|e| format!("the system calls could not be listed: {e}"))?;
             let arguments = bubblewrap::arguments(order, &bubblewrap::programs(), calls.as_raw_fd());
             let child = bare(program).args(arguments).stdin(Stdio::null()).spawn().map_err(failed)?;
@@ -97,7 +97,7 @@ fn start(order: &Order) -> Result<(Child, Written, Option<Scratch>), String> {
                 .spawn()
                 .map_err(failed)?;
             if let Some(mut to) = child.stdin.take() {
-                // If it does not listen, its end says why.
+                // If the inmate does not read it, its exit tells why.
                 let _ = serde_json::to_vec(&order).map(|order| to.write_all(&order));
             }
             Ok((child, Written::Folder(scratch.0.clone()), Some(scratch)))
@@ -105,7 +105,7 @@ fn start(order: &Order) -> Result<(Child, Written, Option<Scratch>), String> {
     }
 }
 
-/// Nothing of our environment, least of all what was asked for inside.
+/// A command without our environment. Variables for the command are set inside the sandbox only.
 fn bare(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().current_dir("/").stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -121,7 +121,7 @@ fn refused_calls() -> Result<File, String> {
     Ok(file)
 }
 
-/// Reads to the end, however long that is, and keeps a part.
+/// Reads all output in a thread, however long, and keeps part of it.
 fn collect(from: Option<impl Read + Send + 'static>) -> JoinHandle<Printed> {
     thread::spawn(move || {
         let (mut collector, mut chunk) = (Collector::default(), vec![0; 64 * 1024]);
@@ -139,7 +139,7 @@ fn collected(reader: JoinHandle<Printed>) -> Printed {
     reader.join().unwrap_or_default()
 }
 
-/// How it ended or has to end; `None` when nobody wants to know.
+/// How the command ended or must be ended; `None` if Kai no longer waits for it.
 fn first_to_happen(pid: Pid, patience: Duration, written: &Written) -> Option<End> {
     let (tell, events) = mpsc::channel();
     let (timer, line) = (tell.clone(), tell.clone());
@@ -149,7 +149,7 @@ fn first_to_happen(pid: Pid, patience: Duration, written: &Written) -> Option<En
         timer.send(Event::TimeUp)
     });
     thread::spawn(move || {
-        // Nothing more is ever said; it can only be closed.
+        // Kai sends nothing more; the pipe can only be closed.
         while io::stdin().read(&mut [0; 64]).is_ok_and(|read| read > 0) {}
         line.send(Event::Abandoned)
     });
@@ -169,7 +169,8 @@ fn first_to_happen(pid: Pid, patience: Duration, written: &Written) -> Option<En
     }
 }
 
-/// Dead processes count against the limit until somebody has looked after them. The first is left for the end.
+/// Reaps dead orphans, because they count against the process limit until then. The command itself is left for the
+/// end.
 fn bury_orphans(processes: &[Process], first: Pid) {
     let me = getpid().as_raw_pid();
     for orphan in processes.iter().filter(|it| it.dead && it.parent == me && it.pid != first.as_raw_pid()) {
@@ -177,7 +178,8 @@ fn bury_orphans(processes: &[Process], first: Pid) {
     }
 }
 
-/// Leaves it where it is, so that its number is nobody else's until everything has been killed.
+/// Waits for the command to end but does not reap it, so that its pid cannot be reused before everything has been
+/// killed.
 fn await_the_end(pid: Pid, tell: &Sender<Event>) {
     let status = loop {
         match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
@@ -186,18 +188,18 @@ fn await_the_end(pid: Pid, tell: &Sender<Event>) {
         }
     };
     let code = status.and_then(|it| it.exit_status().or_else(|| Some(SIGNALLED + it.terminating_signal()?)));
-    // The guard may have had enough already.
+    // The receiver may be gone already.
     let _ = tell.send(Event::Ended(code.unwrap_or(SIGNALLED)));
 }
 
 fn end_everything(first: Pid) {
-    // Both, since it may have ended, or may not have come so far as to have a group.
+    // Both: the process may have ended already, or may not have created its group yet.
     let _ = kill_process_group(first, Signal::KILL);
     let _ = kill_process(first, Signal::KILL);
     while !matches!(wait(WaitOptions::empty()), Err(Errno::CHILD)) {}
 }
 
-/// One word on stderr, which the guard takes for the command's.
+/// Prints a message on stderr, where the guard collects it as the command's output.
 pub(super) fn complain(sentence: &str) {
     let _ = io::stderr().write_all(sentence.as_bytes());
 }

@@ -1,5 +1,5 @@
-//! `kai __sandbox inmate`: takes its own rights away, then becomes the shell. From there on there is no way back, for
-//! it and for whatever it starts.
+//! `kai __sandbox inmate`: drops its own rights, then becomes the shell. Neither it nor anything it starts can get
+//! them back.
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -14,11 +14,11 @@ use rustix::process::{Signal, set_parent_process_death_signal, setsid};
 use super::calls::{self, Strictness};
 use super::{Order, environment, system};
 
-/// What is said when the shell could not be reached. The command has not run.
+/// Exit code if the shell could not be started. The command has not run.
 const FAILED: u8 = 125;
-/// The first with which no file can be emptied that may only be read.
+/// The oldest Landlock version that can prevent truncating a read-only file.
 const LEAST: ABI = ABI::V3;
-/// The newest that was looked at.
+/// The newest Landlock version that was reviewed.
 const NEWEST: ABI = ABI::V9;
 
 pub(super) fn serve() -> ExitCode {
@@ -33,7 +33,7 @@ fn become_the_shell() -> Result<std::convert::Infallible, String> {
     let order: Order = serde_json::from_str(&order).map_err(|e| e.to_string())?;
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(|e| e.to_string())?;
     setsid().map_err(|e| e.to_string())?;
-    // When memory runs out everywhere, this goes first.
+    // When the machine runs out of memory, the kernel kills this process first.
     std::fs::write("/proc/self/oom_score_adj", "1000").map_err(|e| e.to_string())?;
     let mut shell = Command::new(system::SHELL);
     shell.arg("-c").arg(&order.command).env_clear().envs(environment(&order, &order.scratch));
@@ -52,7 +52,7 @@ fn only_these_files(order: &Order) -> Result<RestrictionStatus, RulesetError> {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(LEAST))?
-        // What newer kernels can do besides. Where they cannot, the refused system calls stand in for it.
+        // Newer kernels can do more. On older ones, denied system calls make up for it.
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(all)?
         .handle_access(AccessNet::from_all(NEWEST))?

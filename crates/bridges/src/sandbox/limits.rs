@@ -1,5 +1,4 @@
-//! How much a command may use. What the kernel counts per process it refuses by itself; what only shows in sum, the
-//! guard looks at ten times a second.
+//! How much a command may use. The kernel enforces limits per process; the guard checks totals ten times a second.
 
 use std::io;
 use std::time::Duration;
@@ -7,25 +6,26 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, nice, setrlimit};
 
 const MB: u64 = 1024 * 1024;
-/// All processes together, as the guard sees it.
+/// Memory of all processes together, checked by the guard.
 pub(super) const MEMORY: u64 = 1024 * MB;
 pub(super) const PROCESSES: usize = 64;
-/// The scratch folder, deleted files that are still open included.
+/// Size of the scratch folder, including deleted files that are still open.
 pub(super) const SCRATCH: u64 = 256 * MB;
 pub(super) const FILES: u64 = 20_000;
-/// Between two looks at what is used.
+/// Time between two checks of what is used.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
-/// Address space of one process. Some programs reserve much more than they use.
+/// Address space of one process. It is generous because some programs reserve much more than they use.
 const ADDRESSES: u64 = 4096 * MB;
 const OPEN_FILES: u64 = 256;
-/// Processes and threads beyond those that the user already has: the kernel counts them per user. Faster than any look.
+/// Processes and threads in addition to those the user already has, because the kernel counts them per user. The
+/// kernel enforces this at once, faster than any check by the guard.
 const TASKS: u64 = 256;
-/// Several processors may work for one process at once.
+/// CPU seconds allowed per second of running time, because one process may use several CPUs at once.
 const CPU_PER_SECOND: u64 = 4;
 const POLITE: i32 = 5;
 
-/// Limits this process and all that it will start. `running` is how many tasks the user has already.
+/// Limits this process and everything it starts. `running` is how many tasks the user already has.
 pub(super) fn apply(patience: Duration, running: u64) -> io::Result<()> {
     let cpu = patience.as_secs().saturating_mul(CPU_PER_SECOND);
     for (resource, most) in [

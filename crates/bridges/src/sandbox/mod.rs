@@ -1,15 +1,16 @@
-//! A sandbox for commands on Linux, in two ways.
+//! Runs commands in a sandbox on Linux, in one of two ways.
 //!
 //! ```text
 //! Kai ── guard ── bwrap ── sh -c …        bubblewrap: namespaces of its own, and refused system calls
 //! Kai ── guard ── inmate, then sh -c …    built in: Landlock, and more refused system calls
 //! ```
 //!
-//! Guard and inmate are ourselves, started anew (`kai __sandbox …`) with an empty environment. The **guard** holds one
-//! end of a pipe whose other end Kai holds: when Kai lets go of it, or dies, the guard ends everything. It reads what
-//! is printed, looks at what is used, keeps the time, and is not done before nothing of the command is left. The
-//! **inmate** takes its own rights away and then becomes the shell. Kai run by root starts the guard as a user that
-//! owns nothing. Which way is taken is found out by trying, once; a way that lets Kai's home be seen counts as none.
+//! Guard and inmate are this same program, started again (`kai __sandbox …`) with an empty environment. The **guard**
+//! holds one end of a pipe whose other end Kai holds: when Kai closes it or dies, the guard kills everything. It
+//! reads the output, checks resource usage, enforces the timeout, and exits only when none of the command's processes
+//! are left. The **inmate** drops its own rights and then becomes the shell. If Kai runs as root, it starts the guard
+//! as a user that owns nothing. Which way to use is found out once, by trying; a way in which Kai's home is visible
+//! is rejected.
 
 mod bubblewrap;
 mod calls;
@@ -33,32 +34,34 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 use tokio::sync::{OnceCell, Semaphore};
 
-/// The sandbox of this machine.
+/// The sandbox of this machine, with one guard for each command.
 pub struct Guarded {
-    /// `bwrap`, if there is one.
+    /// The path of `bwrap`, if it is installed.
     bubblewrap: Option<PathBuf>,
-    /// Where scratch folders are made.
+    /// The folder in which scratch folders are created.
     scratch: PathBuf,
-    /// Kai's own folder: nothing may see it.
+    /// Kai's own folder, which no command may see.
     home: PathBuf,
     found: OnceCell<Chosen>,
-    /// A round of calls runs at once, and each may use as much as is allowed.
+    /// Limits how many commands run at once: a round of tool calls runs in parallel, and each may use its full
+    /// limits.
     room: Semaphore,
 }
 
+/// The sandbox that was found to work, or why none does.
 struct Chosen {
     way: Way,
     found: Found,
 }
 
-/// What keeps a command in.
+/// The mechanism that isolates a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Way {
     Bubblewrap(PathBuf),
     BuiltIn,
 }
 
-/// Which of us is started anew.
+/// The role in which this program is started again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     Guard,
@@ -66,7 +69,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// As it is called on the command line.
+    /// Parses the role's name on the command line.
     pub fn named(name: &str) -> Option<Self> {
         [Self::Guard, Self::Inmate].into_iter().find(|part| part.name() == name)
     }
@@ -79,7 +82,7 @@ impl Part {
     }
 }
 
-/// Plays the part in this process, to its end.
+/// Runs this process in the given role until it is done.
 pub fn play(part: Part) -> ExitCode {
     match part {
         Part::Guard => guard::serve(),
@@ -87,32 +90,33 @@ pub fn play(part: Part) -> ExitCode {
     }
 }
 
-/// What the guard is told.
+/// The job that the guard is given.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Order {
     way: Way,
     command: String,
     env: BTreeMap<String, String>,
     folder: Option<PathBuf>,
-    /// Where scratch folders are made; for an inmate, the scratch folder itself.
+    /// The folder in which scratch folders are created; for an inmate, the scratch folder itself.
     scratch: PathBuf,
     patience: Duration,
 }
 
-/// What the guard answers.
+/// The guard's answer.
 type Report = Result<Ran, String>;
 
 /// The hidden subcommand.
 const SUBCOMMAND: &str = "__sandbox";
-/// Whatever file this process runs, also when it was replaced meanwhile, and also where another user has no way to it.
+/// The file that this process runs. It works even if the file was replaced since, or if another user cannot reach its
+/// path.
 const OURSELVES: &str = "/proc/self/exe";
-/// Of a range that no system hands out. The user that a command is when Kai is root.
+/// The user id of commands when Kai runs as root. It is from a range that no system assigns.
 const NOBODY: u32 = 65_532;
 const AT_ONCE: usize = 3;
-/// More than the guard needs to clean up.
+/// Extra time for the guard, more than it needs to clean up.
 const GRACE: Duration = Duration::from_secs(15);
 const LONGEST_REPORT: u64 = 2 * 1024 * 1024;
-/// What the try-out ends with if it saw nothing of the home.
+/// Exit code of the trial command if it could not see Kai's home.
 const KEPT_IN: i32 = 42;
 const TRY_OUT: &str = "ls \"$HIDDEN\" > /dev/null 2>&1 && exit 1; exit 42";
 
@@ -125,7 +129,7 @@ impl Guarded {
         self.found.get_or_init(|| self.choose()).await
     }
 
-    /// The first way that works.
+    /// Chooses the first way that works.
     async fn choose(&self) -> Chosen {
         let without = match self.bubblewrap.clone().map(Way::Bubblewrap) {
             Some(way) => match self.try_out(&way).await {
@@ -181,7 +185,8 @@ impl Guarded {
     }
 }
 
-/// Starts a guard and waits for its report. Its input stays open until then: closing it means to give up.
+/// Starts a guard and waits for its report. The guard's input stays open until then, because closing it means giving
+/// up.
 async fn answer(order: &str) -> Report {
     let mut command = anew(Part::Guard);
     let lost = |e: std::io::Error| format!("the guard of the sandbox was lost: {e}");
@@ -201,7 +206,7 @@ async fn answer(order: &str) -> Report {
     serde_json::from_slice(&report).map_err(|_| "the guard of the sandbox ended without a word".to_owned())?
 }
 
-/// Ourselves in another part, with nothing of our surroundings.
+/// This program in the given role, without our environment.
 fn anew(part: Part) -> Command {
     let mut command = Command::new(OURSELVES);
     command.arg0("kai").args([SUBCOMMAND, part.name()]).env_clear().current_dir("/").process_group(0);
@@ -231,7 +236,7 @@ impl Sandbox for Guarded {
     }
 }
 
-/// What a command finds in its environment, with `scratch` for everything it writes.
+/// The environment of a command. `scratch` is its home and temporary folder.
 fn environment<'a>(order: &'a Order, scratch: &'a Path) -> BTreeMap<&'a str, &'a str> {
     let scratch = scratch.to_str().unwrap_or("/");
     let ours = [("PATH", system::PATH), ("HOME", scratch), ("TMPDIR", scratch), ("LANG", "C.UTF-8")];

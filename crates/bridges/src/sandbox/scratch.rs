@@ -1,4 +1,4 @@
-//! The one folder into which a command writes when the sandbox is built in; gone with the command.
+//! The only folder that a command in the built-in sandbox can write to. It is deleted when the command ends.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -8,11 +8,11 @@ use std::process::{Command, Stdio};
 
 pub(super) struct Scratch(pub(super) PathBuf);
 
-/// Names may be taken: by leftovers, or by somebody who wants to annoy us.
+/// How many names are tried. Some may be taken, by leftovers or by someone who wants to interfere.
 const TRIES: u32 = 1_000;
 
 impl Scratch {
-    /// A new folder that only its owner can look into.
+    /// Creates a folder that only its owner can access.
     pub(super) fn within(folder: &Path) -> io::Result<Self> {
         let name = |n| folder.join(format!("kai-shell-{}-{n}", std::process::id()));
         for path in (0..TRIES).map(name) {
@@ -30,7 +30,7 @@ impl Drop for Scratch {
         if fs::remove_dir_all(&self.0).is_ok() {
             return;
         }
-        // Too deep for us, or somebody took the rights away from a folder in it.
+        // It was nested too deeply, or the command removed permissions from a folder inside.
         let swept = "chmod -R u+rwx -- \"$0\"; rm -rf -- \"$0\"";
         let mut sweep = Command::new(super::system::SHELL);
         sweep.args(["-c", swept]).arg(&self.0).env_clear().env("PATH", super::system::PATH);

@@ -1,13 +1,13 @@
-//! What a command gets to see of the system: programs, and the little of `/etc` that they need to start.
+//! What a command can see of the system: programs, and the few files in `/etc` that they need to start.
 
-/// Where the system's own programs lie, whatever the person's `PATH` says.
+/// Where the system's own programs are, independent of the user's `PATH`.
 pub(super) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 pub(super) const SHELL: &str = "/bin/sh";
 
-/// Read and executed. On most systems all but the first are links into it.
+/// Read and execute. On most systems all but the first are links into it.
 pub(super) const PROGRAMS: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
-/// Read. Names of users are in it, and nothing secret.
+/// Read only. They contain user names but nothing secret.
 pub(super) const SETTINGS: &[&str] = &[
     "/etc/alternatives",
     "/etc/debian_version",
@@ -30,10 +30,10 @@ pub(super) const SETTINGS: &[&str] = &[
     "/etc/timezone",
 ];
 
-/// Read and written: nothing stays there.
+/// Read and write. Nothing written there is kept.
 pub(super) const DEVICES: &[&str] = &["/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero"];
 
-/// Read: facts about the machine. Nothing else of `/proc`, where other processes show themselves.
+/// Read only: facts about the machine. The rest of `/proc` is hidden, because it shows other processes.
 pub(super) const FACTS: &[&str] = &[
     "/proc/cpuinfo",
     "/proc/filesystems",

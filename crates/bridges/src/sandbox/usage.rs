@@ -1,4 +1,4 @@
-//! What a command and everything it started uses now, read from `/proc`.
+//! Measures what a command and everything it started use, from `/proc`.
 
 use std::collections::HashSet;
 use std::fs;
@@ -10,16 +10,16 @@ use rustix::process::{getpid, getuid};
 
 use super::limits::{FILES, MEMORY, PROCESSES, SCRATCH};
 
-/// Where the command writes.
+/// Where the command writes its files.
 pub(super) enum Written {
     Folder(PathBuf),
-    /// A file system in memory that only it sees, by its path there.
+    /// An in-memory file system that only the command sees, by its path there.
     Inside(&'static Path),
 }
 
 const MB: u64 = 1024 * 1024;
 
-/// What our descendants use too much of, if anything, as the rest of a sentence.
+/// Which limit our descendants exceed, if any, as the rest of a sentence.
 pub(super) fn too_much(processes: &[Process], written: &Written) -> Option<String> {
     let all = descendants(processes, getpid().as_raw_pid());
     if all.len() > PROCESSES {
@@ -41,7 +41,7 @@ pub(super) fn too_much(processes: &[Process], written: &Written) -> Option<Strin
     (bytes > SCRATCH).then(|| format!("it wrote more than {} MB", SCRATCH / MB))
 }
 
-/// Processes and threads of our user, which is what the kernel holds against its limit.
+/// Number of processes and threads of our user, which is what the kernel compares with its limit.
 pub(super) fn tasks_of_this_user() -> u64 {
     let me = getuid().as_raw();
     let threads = |pid: i32| {
@@ -56,29 +56,29 @@ fn pids() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// One line of the table of processes.
+/// One entry of the process table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: i32,
     pub(super) parent: i32,
-    /// It has ended, and its parent did not look after it yet.
+    /// It has ended but its parent has not reaped it yet.
     pub(super) dead: bool,
 }
 
-/// All there are now.
+/// All processes at the moment.
 pub(super) fn processes() -> Vec<Process> {
     let process = |pid: i32| process(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?);
     pids().filter_map(process).collect()
 }
 
-/// The name of a program, in parentheses, may itself hold parentheses and blanks.
+/// Parses `/proc/{pid}/stat`. The program's name, in parentheses, may itself contain parentheses and spaces.
 fn process(pid: i32, stat: &str) -> Option<Process> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let (state, parent) = (fields.next()?, fields.next()?);
     Some(Process { pid, parent: parent.parse().ok()?, dead: matches!(state, "Z" | "X") })
 }
 
-/// Those that live, across generations.
+/// All living descendants of a process.
 fn descendants(all: &[Process], of: i32) -> Vec<i32> {
     let (mut found, mut at) = (vec![of], 0);
     while let Some(parent) = found.get(at).copied() {
@@ -90,7 +90,7 @@ fn descendants(all: &[Process], of: i32) -> Vec<i32> {
     found.split_off(1)
 }
 
-/// Bytes that would be free without it: not what comes from files, which the kernel can drop.
+/// Bytes that ending the process would free. Pages backed by files do not count, because the kernel can drop them.
 fn memory(pid: i32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let kilobytes = ["RssAnon:", "RssShmem:", "VmSwap:"].iter().filter_map(|name| number(&status, name));
@@ -102,12 +102,12 @@ fn number(status: &str, name: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Bytes and files below a folder. Gives up counting when there are too many anyway.
+/// Size and number of the files below a folder. Stops counting once there are too many.
 fn held(folder: &Path) -> (u64, u64) {
     let (mut bytes, mut files, mut folders) = (0, 0, vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            // Of the entry itself: no link is followed.
+            // The entry's own metadata; links are not followed.
             let Ok(meta) = entry.metadata() else { continue };
             bytes += meta.blocks() * 512;
             files += 1;
@@ -122,7 +122,7 @@ fn held(folder: &Path) -> (u64, u64) {
     (bytes, files)
 }
 
-/// Bytes of files without a name that somebody still holds open.
+/// Total size of deleted files that a process still holds open.
 fn deleted(pids: &[i32]) -> u64 {
     let open =
         pids.iter().flat_map(|pid| fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten());
@@ -133,7 +133,7 @@ fn deleted(pids: &[i32]) -> u64 {
     nameless.map(|file| file.blocks() * 512).sum()
 }
 
-/// Bytes and files of the file system that a process sees there, if it has one of its own.
+/// Bytes and files used on the file system at `path` as the process sees it, if it has its own root.
 fn inside(pid: i32, path: &Path) -> Option<(u64, u64)> {
     let root = PathBuf::from(format!("/proc/{pid}/root"));
     let ours = fs::metadata("/").ok()?;

@@ -1,5 +1,5 @@
-//! A phone that exists in memory only: demo mode shows it, tests play with it. It behaves as Android does where that
-//! matters: ids are re-used, received and sent messages share them, permissions come and go.
+//! A phone that exists only in memory, for demo mode and tests. It behaves like Android where that matters: ids are
+//! reused and shared by received and sent messages, and permissions can be granted and revoked.
 
 #[cfg(feature = "sms")]
 mod phone;

@@ -1,14 +1,14 @@
-//! A model that plays a script: the demo's.
+//! The demo's model, which plays a script.
 
 use std::time::Duration;
 
 use kai_llm::{CallId, Deltas, Message, Model, ModelError, Reply, Replying, Request, ToolCall, Usage};
 use serde_json::{Value, json};
 
-/// Answers a few kinds of questions with the tools it is offered; anything else with what it is.
+/// Answers a few kinds of questions using the tools it is offered, and otherwise explains that it is a script.
 pub struct Script;
 
-/// Between two words, so that it looks like a model.
+/// Pause after each word, so that it looks like a model.
 const PACE: Duration = Duration::from_millis(25);
 
 impl Model for Script {
@@ -32,7 +32,7 @@ impl Model for Script {
     }
 }
 
-/// What the script says next. Pure.
+/// The script's next reply. Pure.
 fn next(request: &Request) -> Reply {
     let offered = |tool: &str| request.tools.iter().any(|spec| spec.name == tool);
     match request.messages.last() {
@@ -98,14 +98,14 @@ fn after(tool: &str, result: &Value, wanted: &str) -> Reply {
     }
 }
 
-/// The script knows a heartbeat by this.
+/// Text by which the script recognizes a heartbeat.
 const HEARTBEAT: &str = "\n## New SMS\n";
 
 const DRAFTED: &str = "I drafted an answer. It waits for your tap; nothing was sent.";
 
 const FINE: &str = "Half past six is fine, see you then!";
 
-/// The message in a heartbeat's prompt that wants a word back.
+/// The id of the message in a heartbeat's prompt that asks for a reply.
 fn asked_for_ok(prompt: &str) -> Option<i64> {
     let line = prompt.lines().find(|line| line.starts_with("- **") && line.ends_with("OK?"))?;
     line.split_once("(id: ")?.1.split_once(')')?.0.parse().ok()

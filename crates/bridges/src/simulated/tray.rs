@@ -1,4 +1,4 @@
-//! A tray in memory: what a phone's apps would show.
+//! A simulated notification tray.
 
 use kai_assistant::lock::lock;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use kai_assistant::notifications::record::Post;
 use kai_assistant::untrusted::Untrusted;
 use tokio::sync::Notify;
 
-/// What happens in the tray, in the order in which it does.
+/// A notification tray in memory, with its events in order.
 #[derive(Debug, Default)]
 pub struct Tray {
     happened: Mutex<Vec<Heard>>,
@@ -20,7 +20,7 @@ pub struct Tray {
 }
 
 impl Tray {
-    /// An app shows something. Returns its key.
+    /// Posts a notification by an app and returns its key.
     pub fn post(&self, app: &str, title: &str, text: &str) -> NotificationId {
         let mut posted = lock(&self.posted);
         *posted += 1;

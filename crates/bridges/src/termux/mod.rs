@@ -1,14 +1,14 @@
-//! Kai running on the phone, inside Termux, whose programs speak to Android.
+//! Kai on a phone, inside Termux, whose programs give access to Android.
 //!
-//! Those of Termux:API hang for ever when their app is missing, frozen or not allowed, so each call has a time-out
-//! and there is one at a time.
+//! The programs of Termux:API hang for ever when their app is missing, frozen or lacks a permission, so each call has
+//! a timeout and only one runs at a time.
 
 #[cfg(feature = "notifications")]
 mod notifications;
 #[cfg(feature = "sms")]
 mod sms;
 
-/// What `fuzz/` drives.
+/// Entry points for `fuzz/`.
 #[cfg(fuzzing)]
 pub mod fuzz {
     pub fn messages(bytes: &[u8]) {
@@ -31,11 +31,11 @@ use tokio::sync::Mutex;
 use crate::Environment;
 use crate::program::{self, Failed, Start, Terms};
 
-/// Termux's programs in one folder.
+/// The Termux programs in one folder.
 pub struct Termux {
     folder: PathBuf,
     environment: Environment,
-    /// What opens a place on Kai's page, whose name follows.
+    /// Shell command that opens Kai's page. The name of a place is appended.
     opening: Option<String>,
     line: Mutex<()>,
     patience: Duration,
@@ -43,13 +43,13 @@ pub struct Termux {
     sms: sms::Known,
 }
 
-/// Characters of a reason that Android gives.
+/// Longest reason from Android that is passed on, in characters.
 const LONGEST_WHY: usize = 300;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Termux {
-    /// `folder` is where the programs lie, such as `/data/data/com.termux/files/usr/bin`.
+    /// `folder` holds the programs, such as `/data/data/com.termux/files/usr/bin`.
     pub fn in_folder(folder: PathBuf) -> Self {
         Self {
             folder,
@@ -62,14 +62,15 @@ impl Termux {
         }
     }
 
-    /// What its programs find in their environment; nothing, unless told.
+    /// Sets the programs' environment, which is empty by default.
     #[must_use]
     pub fn with_environment(self, environment: Environment) -> Self {
         Self { environment, ..self }
     }
 
-    /// The command that a tap on a notification runs, with the name of a place as its last word: by then we may be long
-    /// gone, so it is Kai's own command. A command that is not Unicode cannot be handed to Android, so taps do nothing.
+    /// Sets the command that a tap on a notification runs, with the name of a place as its last argument. It is Kai's
+    /// own command, because this process may be long gone by then. Android cannot take a command that is not Unicode;
+    /// taps then do nothing.
     #[must_use]
     pub fn opening_with(mut self, command: &[&OsStr]) -> Self {
         let words = command.iter().map(|word| word.to_str().map(quoted)).collect::<Option<Vec<_>>>();
@@ -116,17 +117,18 @@ impl Notifier for Termux {
     }
 }
 
-/// What a shell is to run after a tap. Nothing in it was written by a model or a stranger.
+/// The shell command for a tap. Nothing in it comes from a model or a stranger.
 fn action(opening: Option<&str>, place: Option<Place>) -> Option<String> {
     Some(format!("{} {}", opening?, place?.name()))
 }
 
-/// One word to a shell, whatever is in it.
+/// Quotes a string as one shell word.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Text goes into title and content only; what an action holds, a shell would run.
+/// The arguments of `termux-notification`. Text goes only into title and content, because a shell runs what is in an
+/// action.
 fn arguments<'a>(notification: &'a Notification, action: Option<&'a str>) -> Vec<&'a str> {
     let mut arguments = vec!["-t", &notification.title, "-c", &notification.message];
     if let Some(key) = &notification.key {
@@ -141,7 +143,7 @@ fn arguments<'a>(notification: &'a Notification, action: Option<&'a str>) -> Vec
     arguments
 }
 
-/// A denied permission comes as `{"error": …}` with exit code 0.
+/// The reason in an error answer, if it is one. A denied permission comes as `{"error": …}` with exit code 0.
 fn refusal(said: &str) -> Option<String> {
     let answer: serde_json::Value = serde_json::from_str(said).ok()?;
     let why = answer.get("error").or_else(|| answer.get("API_ERROR"))?;
@@ -180,7 +182,7 @@ mod tests {
         assert_eq!(arguments(&alarm, None).join("|"), expected);
     }
 
-    /// A real shell runs what the phone was given.
+    /// A real shell runs the action that the phone was given.
     #[tokio::test]
     async fn a_tap_runs_kai_and_nothing_that_was_written() {
         let programs = Programs::new();
@@ -196,7 +198,7 @@ mod tests {
         let ran = std::process::Command::new("sh").args(["-c", action]).output().unwrap();
         assert_eq!(String::from_utf8(ran.stdout).unwrap(), "ran\n--home\n/data/it's; id\nopen\nheartbeat\n");
         assert_eq!(action.matches("id").count(), 2, "only those of the two paths: {action}");
-        // Without a place, or without a command, there is nothing to tap.
+        // Without a place or a command, a tap does nothing.
         for (termux, place) in [
             (Termux::in_folder(programs.folder()).opening_with(&command), None),
             (Termux::in_folder(programs.folder()), Some(Place::Heartbeat)),

@@ -1,8 +1,8 @@
-//! Notifications in Termux: `termux-notification-list` tells what stands in the tray now, so it is asked again and again
-//! and the difference is what happened.
+//! Notifications in Termux: polls `termux-notification-list`, which lists what is in the tray, and reports the
+//! differences.
 //!
-//! Without notification access it does not answer at all, and opens Android's page for it; so the less it answers, the
-//! less it is asked.
+//! Without notification access the program does not answer at all, and opens Android's settings page for it. So the
+//! longer it fails to answer, the less often it is called.
 
 #[cfg(any(test, fuzzing))]
 pub(super) mod fuzz;
@@ -31,7 +31,7 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(10);
 const ALLOW: &str = "Allow Termux:API in Android's settings under Notification access (its page has just been opened), and \
                      check that the app Termux:API is installed.";
 
-/// What stands in the tray, by its key.
+/// The notifications in the tray, by key.
 type Tray = BTreeMap<NotificationId, Post>;
 
 impl Listener for Termux {
@@ -64,7 +64,7 @@ impl Listener for Termux {
 }
 
 impl Termux {
-    /// What stands in the tray now, or why that is not known.
+    /// Lists the tray, or says why it cannot be listed.
     async fn tray(&self, zone: &TimeZone) -> Result<Tray, Access> {
         let terms = Terms { longest_answer: LONGEST_LIST, ..Terms::within(self.patience) };
         let nothing: [&str; 0] = [];
@@ -76,16 +76,17 @@ impl Termux {
     }
 }
 
-/// What was seen last, and whether it was seen last time.
+/// The last tray that was seen, and whether the last attempt succeeded.
 #[derive(Debug, Default)]
 struct Watch {
-    /// `None` before the first look.
+    /// `None` before the first successful attempt.
     tray: Option<Tray>,
     bound: bool,
 }
 
 impl Watch {
-    /// Tells what happened since. What is not durable in the end is told again.
+    /// Reports what changed since the last attempt. If it was not stored durably in the end, the next attempt reports
+    /// it again.
     async fn tell(&mut self, seen: Result<Tray, Access>, ear: &Ear) {
         let now = match seen {
             Ok(now) => now,
@@ -100,7 +101,7 @@ impl Watch {
             last = Some(ear.tell(heard).await);
         }
         let durable = match last {
-            // One writer writes in order: if the last is durable, all are.
+            // A single writer writes in order, so if the last event is durable, all are.
             Some(receipt) => receipt.durable().await,
             None => true,
         };
@@ -110,7 +111,8 @@ impl Watch {
     }
 }
 
-/// What happened between two looks. Pure. What came while nobody could look is news, except at the very first look.
+/// What happened between two trays. Pure. Whatever arrived while the tray could not be read counts as new, except at
+/// the very first attempt.
 fn difference(before: Option<&Tray>, now: &Tray, bound: bool) -> Vec<Heard> {
     let Some(before) = before else {
         return vec![Heard::Bound { standing: by_time(now.values()).cloned().collect() }];
@@ -122,14 +124,14 @@ fn difference(before: Option<&Tray>, now: &Tray, bound: bool) -> Vec<Heard> {
     binds.into_iter().chain(gone).chain(posted).collect()
 }
 
-/// The oldest first. What does not tell its time counts as the newest, since it was first seen just now.
+/// Oldest first. A post without a time counts as newest, because it was first seen just now.
 fn by_time<'a>(posts: impl Iterator<Item = &'a Post>) -> impl Iterator<Item = &'a Post> {
     let mut posts: Vec<&Post> = posts.collect();
     posts.sort_by_key(|post| (post.posted_at.is_none(), post.posted_at));
     posts.into_iter()
 }
 
-/// One entry, as Termux:API writes it.
+/// One entry of the list, as Termux:API prints it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry {
@@ -142,12 +144,12 @@ struct Entry {
     content: Option<String>,
     #[serde(default)]
     when: Option<String>,
-    /// What an unfolded list of messages shows.
+    /// The lines shown when a list of messages is expanded.
     #[serde(default)]
     lines: Vec<String>,
 }
 
-/// The tray in what the program printed. Pure. An exception in the app comes out as nothing at all.
+/// Parses the program's output. Pure. An exception in the app results in empty output.
 fn understood(said: &str, zone: &TimeZone) -> Result<Tray, Access> {
     if said.trim().is_empty() {
         return Err(Access::Silent(
@@ -181,7 +183,7 @@ fn posted(entry: Entry, zone: &TimeZone) -> Post {
     }
 }
 
-/// A local time in whole seconds. Apps set it to anything, even to years that no calendar knows.
+/// Parses a local time in whole seconds. Apps set it to anything, even years outside the calendar.
 fn moment(when: &str, zone: &TimeZone) -> Option<Timestamp> {
     let local = DateTime::strptime("%Y-%m-%d %H:%M:%S", when).ok()?;
     zone.to_timestamp(local).ok()
@@ -288,7 +290,7 @@ mod tests {
         }
     }
 
-    /// A phone whose tray a test writes, and a Kai that watches it.
+    /// A phone whose tray the test controls, and a Kai that watches it.
     struct House {
         programs: Programs,
         termux: Arc<Termux>,
@@ -313,7 +315,7 @@ mod tests {
             self.programs.write(LIST, script);
         }
 
-        /// How many are kept, how many wait, and whether it listens.
+        /// How many notifications are stored, how many are queued, and whether Kai is listening.
         async fn state(&self) -> (u32, u32, bool) {
             let read = self.capture.db.read(|tx| {
                 let queued = kai_assistant::pending::count(tx, kai_assistant::notifications::QUEUE)?;

@@ -1,4 +1,4 @@
-//! What the daemon remembers from one run to the next: when it last ticked, where its page was.
+//! Facts that the daemon stores between runs: when it last ticked and the address of its page.
 
 use kai_assistant::db::{DbError, Migration};
 use kai_assistant::home::Home;
@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 pub(crate) const MIGRATION: Migration =
     Migration { name: "daemon/1", sql: include_str!("../../migrations/daemon.sql") };
 
-/// Where the page is unless told otherwise; a few more are tried if somebody else is there.
+/// The default port of the page. If it is in use, the daemon tries the next few.
 pub(crate) const PORT: u16 = 8787;
 
 pub(crate) const PAGE: &str = "page";
@@ -23,12 +23,12 @@ pub(crate) fn recall(tx: &Transaction<'_>, fact: &str) -> Result<Option<String>,
     Ok(row.query_row([fact], |row| row.get(0)).optional()?)
 }
 
-/// Where the page was when the daemon last ran.
+/// The address of the page when the daemon last ran, or the default address.
 pub(crate) fn last_page(tx: &Transaction<'_>) -> Result<String, DbError> {
     Ok(recall(tx, PAGE)?.unwrap_or_else(|| format!("http://127.0.0.1:{PORT}")))
 }
 
-/// The command for a sign-in link to this home's page.
+/// The command that prints a sign-in link for this home.
 pub(crate) fn link_command(home: &Home) -> &'static str {
     if home.is_demo() { "kai link --demo" } else { "kai link" }
 }

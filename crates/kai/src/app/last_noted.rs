@@ -1,12 +1,12 @@
-//! How far this process knows the ledger to be noted beside the key.
+//! What this process knows about the ledger note, a copy of the ledger's end that is stored beside the key.
 
 use std::sync::atomic::{AtomicBool, AtomicI64};
 
-/// The record that this process noted last, or found noted.
+/// The last record that this process wrote to the note or found there.
 #[derive(Debug)]
 pub(crate) struct LastNoted {
     pub(crate) seq: AtomicI64,
-    /// The last try failed, and that was said.
+    /// The last attempt failed, and the failure was logged.
     pub(crate) failing: AtomicBool,
 }
 

@@ -1,4 +1,4 @@
-//! An opened Kai: what commands, daemon and page all work on. [`wire`](crate::wire) puts it together.
+//! An opened home and everything that commands, the daemon and the page work with. [`wire`](crate::wire) builds it.
 
 pub(crate) mod facts;
 pub(crate) mod last_noted;
@@ -34,90 +34,90 @@ use self::last_noted::LastNoted;
 use self::phone::Phone;
 use crate::caller_env::CallerEnv;
 
-/// An opened Kai: what commands, daemon and page all work on.
+/// An opened home and everything that commands, the daemon and the page work with.
 pub(crate) struct App {
     pub(crate) home: Home,
     pub(crate) home_id: HomeId,
-    /// Where the key lies.
+    /// Where the key is stored.
     pub(crate) key_place: KeyKind,
     pub(crate) db: Db,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) toolbox: Toolbox,
     pub(crate) manifest: Manifest,
-    /// The one way to models; connections are kept.
+    /// The HTTP client for models; it keeps connections open.
     pub(crate) http: Http,
-    /// What the environment of this process says.
+    /// The locale and model keys from this process's environment.
     pub(crate) env: CallerEnv,
-    /// Rings alarms; in a daemon that can show notifications.
+    /// Rings alarms. Only set in a daemon that can show notifications.
     pub(crate) ringer: Option<Ringer>,
-    /// Opens Kai's page in the person's browser.
+    /// Opens Kai's page in the user's browser.
     pub(crate) opener: Option<Arc<dyn Opener>>,
-    /// Shows what Kai has to say when nobody looks at its page.
+    /// Shows desktop or phone notifications when no page is open.
     pub(crate) notifier: Option<Arc<dyn Notifier>>,
-    /// Keeps commands in.
+    /// Runs shell commands in isolation.
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
     #[cfg(feature = "foss")]
     pub(crate) phone: Phone,
-    /// The phone of the demo that runs.
+    /// The simulated phone, while the demo runs.
     #[cfg(feature = "foss")]
     pub(crate) demo: Option<Arc<simulated::Phone>>,
-    /// Who tells of other apps' notifications.
+    /// The source of other apps' notifications.
     #[cfg(feature = "foss")]
     pub(crate) notifications: Option<Arc<kai_assistant::notifications::Source>>,
-    /// The tray of the demo that runs.
+    /// The simulated notification tray, while the demo runs.
     #[cfg(feature = "foss")]
     pub(crate) tray: Option<Arc<kai_bridges::simulated::Tray>>,
-    /// How many pages are open, so that somebody looks at them.
+    /// How many pages are open in browsers.
     pub(crate) pages: watch::Sender<usize>,
     /// Set in the daemon only.
     pub(crate) daemon: Option<Running>,
-    /// Cancelled when the person wants everything gone: the daemon then ends, and erases its home.
+    /// Cancelled when the user asks to erase everything: the daemon then shuts down and erases its home.
     pub(crate) erase: CancellationToken,
-    /// Cancelled when the daemon is to end.
+    /// Cancelled when the daemon should shut down.
     pub(crate) stop: CancellationToken,
-    /// How far the ledger is noted beside the key.
+    /// How far the ledger is copied to the note beside the key.
     pub(crate) last_noted: LastNoted,
 }
 
-/// What the daemon knows of itself.
+/// A running daemon's process id and addresses.
 #[derive(Debug, Clone)]
 pub(crate) struct Running {
     pub(crate) pid: u32,
-    /// Where a person opens its page.
+    /// The URL of its page.
     pub(crate) address: String,
-    /// What it listens on.
+    /// The address it listens on.
     pub(crate) bound: SocketAddr,
     pub(crate) since: Timestamp,
 }
 
 impl Running {
-    /// Can other machines reach the page?
+    /// Whether other machines can reach the page.
     pub(crate) fn is_open(&self) -> bool {
         !self.bound.ip().is_loopback()
     }
 }
 
-/// Of a page that other machines can reach.
+/// The warning for a page that other machines can reach.
 pub(crate) const ON_A_NETWORK: &str = "whoever is on that network can read along and take the session. Safer: a tunnel, \
                                        or HTTPS in front of it (README, \"From another device\").";
 
 const PLATFORM: &str = if cfg!(target_os = "android") { "Android (Termux)" } else { std::env::consts::OS };
 
-/// Who opens the store.
+/// What kind of process opens the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// A command that answers for itself and ends.
+    /// A command that runs without a daemon and exits.
     Command,
     Daemon,
 }
 
 impl App {
-    /// The settings as they are now.
+    /// Loads the current settings.
     pub(crate) async fn values(&self) -> Result<Values, DbError> {
         self.db.read(settings::load).await
     }
 
-    /// Asks these models in a run of this kind, which begins at this level.
+    /// A driver that asks these models in a run of this kind, starting at this level.
     pub(crate) fn driver<'a>(
         &'a self,
         models: &'a [Ready],
@@ -129,12 +129,12 @@ impl App {
         Driver { db, clock, toolbox, models, face, kind, level, shown: &[], platform: PLATFORM }
     }
 
-    /// A moment as commands tell it: local time with its offset.
+    /// A timestamp as commands print it: local time with its UTC offset.
     pub(crate) fn local(&self, at: Timestamp) -> String {
         moment::local(at, &self.clock.zone())
     }
 
-    /// The words of the chosen language, or of the caller's.
+    /// The texts in the language that is set, or else in the caller's.
     pub(crate) fn words(values: &Values, env: &CallerEnv) -> &'static Words {
         Words::chosen(&values.of(&LANGUAGE), &env.locale)
     }

@@ -1,4 +1,4 @@
-//! The phone that is connected, and the door that messages leave by.
+//! The connected phone: reading its SMS, and the door through which messages are sent.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use kai_assistant::sms::{Inbox, Poller};
 use crate::failure::Failure;
 use crate::machine::PhoneParts;
 
-/// The phone that is connected, if one is, and the door that is always there.
+/// The connected phone, if any, and the door, which always exists.
 pub(crate) struct Phone {
-    /// Which bridge leads to it.
+    /// The name of the bridge that connects it.
     pub(crate) bridge: Option<&'static str>,
     pub(crate) inbox: Option<Arc<Inbox>>,
     pub(crate) poller: Option<Poller>,
     pub(crate) door: Door,
-    /// Held by the tick that looks at it.
+    /// Held while a tick polls the phone, so that only one does.
     pub(crate) looking: tokio::sync::Mutex<()>,
 }
 
@@ -40,7 +40,7 @@ impl Phone {
         Self { bridge, inbox, poller, door, looking: tokio::sync::Mutex::default() }
     }
 
-    /// What is known about the permission to send; `None` where nothing can.
+    /// What is known about the permission to send; `None` if nothing can send.
     pub(crate) fn sending(&self) -> Option<Arc<Known>> {
         self.door.sender.as_ref().map(|_| Arc::clone(&self.door.access))
     }
@@ -54,7 +54,7 @@ impl Phone {
     }
 }
 
-/// What to do where no phone is.
+/// What to do when no phone is connected.
 pub(crate) const CONNECT: &str = "Run Kai in Termux on the phone, with Termux:API (docs/sms.md), or try kai serve --demo, \
                                   which simulates one.";
 

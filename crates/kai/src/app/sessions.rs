@@ -1,4 +1,4 @@
-//! Sign-in links and sessions as the store keeps them: hashes of both, and when they end.
+//! Sign-in links and sessions. The store only holds their hashes and when they expire.
 
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::db::{DbError, Migration};
@@ -16,15 +16,15 @@ pub(crate) const MIGRATIONS: [Migration; 2] = [
     Migration { name: "signin/2", sql: include_str!("../../migrations/signin2.sql") },
 ];
 
-/// A link is for now, not for the bookmark list.
+/// Short, because a link is meant to be opened now, not bookmarked.
 const LINK_LIFE: SignedDuration = SignedDuration::from_hours(1);
 
-/// A link that a tap makes is opened by a program at once.
+/// Shorter still: after a tap, a program opens the link at once.
 const TAP_LIFE: SignedDuration = SignedDuration::from_mins(1);
 
 pub(crate) const SESSION_LIFE: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// 32 random bytes in hexadecimal: a link's token or a session's cookie.
+/// 32 random bytes in hexadecimal: the token of a link or the cookie of a session.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Token(pub(crate) String);
 
@@ -52,24 +52,24 @@ impl Session {
         self.token.clone()
     }
 
-    /// Known only to pages served to this session.
+    /// The CSRF token, which only pages served to this session contain.
     pub(crate) fn csrf(&self) -> String {
         hex::encode(&Sha256::digest(format!("csrf {}", self.token.0)))
     }
 
-    /// Compared by hash, so that timing tells nothing.
+    /// Compares hashes, so that timing reveals nothing.
     pub(crate) fn csrf_is(&self, given: &str) -> bool {
         Sha256::digest(given) == Sha256::digest(self.csrf())
     }
 }
 
-/// A link that signs one browser in, once.
+/// Creates a link that signs in one browser, once.
 pub(crate) async fn fresh_link(app: &App) -> Result<SignInLink, Failure> {
     made(app, Terms { life: LINK_LIFE, own_user: false, leads_to: "/".to_owned() }).await
 }
 
-/// A link for a program of this machine to open right now, and the path it leads to. The program's arguments can be read
-/// by every user of the machine, so it works for our own user alone.
+/// Creates a link for a program on this machine to open at once, leading to this path. Every user of the machine can
+/// read the program's arguments, so the link only works for our own user.
 pub(crate) async fn own_link(app: &App, leads_to: String) -> Result<SignInLink, Failure> {
     made(app, Terms { life: TAP_LIFE, own_user: true, leads_to }).await
 }
@@ -81,6 +81,7 @@ struct Terms {
     leads_to: String,
 }
 
+/// Creates and stores a link.
 async fn made(app: &App, terms: Terms) -> Result<SignInLink, Failure> {
     let Terms { life, own_user, leads_to } = terms;
     let token = Token::random()?;
@@ -102,14 +103,15 @@ async fn made(app: &App, terms: Terms) -> Result<SignInLink, Failure> {
     })
 }
 
-/// Is it a living link that only our own user may use?
+/// Whether the link is valid and restricted to our own user.
 pub(crate) fn is_for_own_user(tx: &Transaction<'_>, link: &Token, now: Timestamp) -> Result<bool, DbError> {
     let sql = "SELECT 1 FROM signin_links WHERE hash = ?1 AND expires_at > ?2 AND own_user = 1";
     Ok(tx.prepare_cached(sql)?.exists(params![link.hash(), now.as_millisecond()])?)
 }
 
-/// Takes the link and makes the session in one step: of two that come with it, one gets in. A browser that is signed in
-/// already needs no session. Returns where the link leads.
+/// Deletes the link and creates the session in one transaction, so that only one of two browsers with the same link
+/// gets in. A browser that is already signed in needs no session. Returns the path that the link leads to, or `None` if
+/// it is not valid.
 pub(crate) fn redeem(
     tx: &Transaction<'_>,
     link: &Token,
@@ -127,7 +129,7 @@ pub(crate) fn redeem(
     Ok(Some(leads_to))
 }
 
-/// The settings, and the session behind a cookie if it is a living one.
+/// The settings, and the session that belongs to a cookie if it has not expired.
 pub(crate) fn recognise(
     tx: &Transaction<'_>,
     cookie: Option<Token>,
@@ -141,19 +143,19 @@ pub(crate) fn recognise(
     Ok((settings::load(tx)?, session))
 }
 
-/// Ends every session and every link; returns how many of each.
+/// Deletes all sessions and links, and returns how many of each.
 pub(crate) fn revoke_all(tx: &Transaction<'_>) -> Result<(usize, usize), DbError> {
     Ok((tx.execute("DELETE FROM sessions", [])?, tx.execute("DELETE FROM signin_links", [])?))
 }
 
-/// How many browsers are signed in, and how many links wait to be used.
+/// How many browsers are signed in, and how many links are still unused.
 pub(crate) fn living(tx: &Transaction<'_>, now: Timestamp) -> Result<(i64, i64), DbError> {
     let sql = "SELECT (SELECT count(*) FROM sessions WHERE expires_at > ?1),
                       (SELECT count(*) FROM signin_links WHERE expires_at > ?1)";
     Ok(tx.query_row(sql, [now.as_millisecond()], |row| Ok((row.get(0)?, row.get(1)?)))?)
 }
 
-/// Forgets what has ended.
+/// Deletes expired sessions and links.
 pub(crate) fn sweep(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     let now = now.as_millisecond();
     tx.execute("DELETE FROM sessions WHERE expires_at <= ?1", [now])?;

@@ -1,4 +1,4 @@
-//! Rows of alarms.
+//! The row that `kai alarms list` returns.
 
 use kai_assistant::device::alarm::AlarmId;
 use serde::{Deserialize, Serialize};

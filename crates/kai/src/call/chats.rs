@@ -1,18 +1,18 @@
-//! What commands hear of conversations and answers.
+//! What commands receive about conversations and answers.
 
 use kai_assistant::agent::conversation::{Conversation, ConversationId};
 use kai_assistant::agent::turn::End;
 use serde::{Deserialize, Serialize};
 
-/// What `kai ask` comes back with.
+/// The answer of `kai ask`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct AskAnswer {
     pub(crate) text: String,
     pub(crate) chat: ConversationId,
     pub(crate) answered_by: String,
-    /// Why it ended.
+    /// Why the turn ended.
     pub(crate) end: End,
-    /// The model ran out of room for its answer.
+    /// The model reached its output limit, so the answer is incomplete.
     pub(crate) cut_off: bool,
     pub(crate) tokens_in: u64,
     pub(crate) tokens_out: u64,
@@ -23,15 +23,15 @@ pub(crate) struct AskAnswer {
 pub(crate) struct ChatRow {
     #[serde(flatten)]
     pub(crate) conversation: Conversation,
-    /// When something was last said in it.
+    /// When the last message was added, as local time.
     pub(crate) updated_local: String,
 }
 
-/// What `kai chats codes` says: whether the model sees one-time codes in a conversation now.
+/// The answer of `kai chats codes`: whether the model now sees one-time codes in a conversation.
 #[cfg(feature = "foss")]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct CodesAnswer {
-    /// None where none has begun.
+    /// `None` if no conversation has begun.
     pub(crate) id: Option<ConversationId>,
     pub(crate) shown: bool,
     pub(crate) says: String,

@@ -1,4 +1,4 @@
-//! What a person makes happen in the demo.
+//! The calls that simulate events in the demo.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
-//! What `kai doctor` finds.
+//! The checks that `kai doctor` returns.
 
 use serde::{Deserialize, Serialize};
 
-/// One thing looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Check {
     pub(crate) name: String,
@@ -16,7 +16,7 @@ pub(crate) struct Check {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Verdict {
     Fine,
-    /// Works, but the person may want to know.
+    /// Works, but the user may want to know about it.
     Note,
     Broken,
 }

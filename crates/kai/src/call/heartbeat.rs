@@ -1,10 +1,10 @@
-//! What commands hear of heartbeats.
+//! What commands receive about heartbeats.
 
 use kai_assistant::heartbeat::OutcomeKind;
 use kai_assistant::heartbeat::due::Due;
 use serde::{Deserialize, Serialize};
 
-/// What became of a run that was asked for.
+/// The outcome of a requested run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RunOutcome {
@@ -13,7 +13,7 @@ pub(crate) enum RunOutcome {
     NothingNew,
     Failed,
     NotDue,
-    /// Another run is under way.
+    /// Another run is in progress.
     Busy,
 }
 
@@ -28,7 +28,7 @@ impl From<OutcomeKind> for RunOutcome {
     }
 }
 
-/// What a run came to, for commands.
+/// The answer of `kai heartbeat run`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct HeartbeatRan {
     pub(crate) outcome: RunOutcome,
@@ -36,14 +36,14 @@ pub(crate) struct HeartbeatRan {
     pub(crate) report: Option<String>,
 }
 
-/// What the next run would ask with.
+/// The answer of `kai heartbeat dry-run`: the prompt and tools that the next run would send.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct DryRun {
     pub(crate) prompt: String,
-    /// If nothing is new, no model is asked.
+    /// Whether there is anything new. If not, no model is asked.
     pub(crate) is_new: bool,
     pub(crate) tools: Vec<String>,
-    /// An estimate, of prompt and tools.
+    /// The estimated size of the prompt and the tools.
     pub(crate) tokens: usize,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct LogRow {
     pub(crate) outcome: OutcomeKind,
     pub(crate) reason: Option<String>,
     pub(crate) tokens: u64,
-    /// The server did not say all of them.
+    /// The server did not report all token counts, so some are estimated.
     #[serde(default)]
     pub(crate) tokens_estimated: bool,
     pub(crate) ms: u64,
@@ -70,12 +70,12 @@ pub(crate) struct HeartbeatStatus {
     pub(crate) interval: u32,
     pub(crate) active_start: u32,
     pub(crate) active_end: u32,
-    /// Now, or why not.
+    /// Whether a run is due now, or why not.
     pub(crate) due: Due,
     pub(crate) last: Option<LogRow>,
-    /// The conversation of a report that nobody has looked at.
+    /// The conversation with an unread report.
     pub(crate) report: Option<i64>,
     pub(crate) tokens_today: u64,
-    /// What is wrong with the model that it is to ask.
+    /// What is wrong with the model that heartbeats are set to use.
     pub(crate) lacks: Option<String>,
 }

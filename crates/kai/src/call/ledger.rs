@@ -1,4 +1,4 @@
-//! What commands ask about the ledger, and the rows that come back.
+//! Calls about the ledger, and the rows they return.
 
 use kai_assistant::ledger::Record;
 use serde::{Deserialize, Serialize};
@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LedgerCall {
-    /// The newest so many, newest first.
+    /// The newest records, newest first.
     Show {
         limit: usize,
     },
     Verify,
-    /// The person means the ledger as it is, although it does not go on from what was noted.
+    /// The user accepts the ledger as it is, although it does not continue from the note beside the key.
     Accept,
+    /// The requests that contained this message.
     Who {
         id: String,
     },
@@ -38,14 +39,14 @@ pub(crate) struct LedgerRow {
 pub(crate) struct LedgerCheck {
     pub(crate) whole: bool,
     pub(crate) records: usize,
-    /// Older ones, let go by their age (`ledger_retention_days`).
+    /// How many older records were deleted because of their age (`ledger_retention_days`).
     pub(crate) let_go: i64,
     pub(crate) broken_at: Option<i64>,
     pub(crate) what: Option<String>,
-    /// The records are whole, but they do not go on from the end that was noted beside the key.
+    /// The records themselves are intact, but they do not continue from the end that was noted beside the key.
     #[serde(default)]
     pub(crate) rolled_back: bool,
-    /// Why the note beside the key could not be asked.
+    /// Why the note beside the key could not be read.
     #[serde(default)]
     pub(crate) note_unread: Option<String>,
 }
@@ -53,7 +54,7 @@ pub(crate) struct LedgerCheck {
 /// What `kai ledger accept` did.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Accepted {
-    /// False where there was nothing to accept.
+    /// False if there was nothing to accept.
     pub(crate) accepted: bool,
     pub(crate) last: i64,
 }

@@ -1,6 +1,6 @@
-//! What a command asks for. The same call is answered by the daemon over the socket, or in the command's own
-//! process, and both answers go through JSON: so they are the same. A file per feature holds what can be asked and the
-//! rows that come back.
+//! The calls that commands make, and their answers. A call is answered by the daemon over the socket or in the
+//! command's own process; both answers go through JSON, so they are the same. Each feature has a file with its calls
+//! and the rows they return.
 
 pub(crate) mod alarms;
 pub(crate) mod chats;
@@ -32,14 +32,14 @@ use self::models::NewModel;
 use crate::caller_env::CallerEnv;
 use crate::failure::Failure;
 
-/// The protocol's version; a daemon of another one says so instead of guessing.
+/// The version of the socket protocol. A daemon with another version says so instead of guessing.
 pub(crate) const VERSION: u32 = 1;
 
-/// The first line on the socket.
+/// The first line that a caller sends over the socket.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Hello {
     pub(crate) v: u32,
-    /// Is there a person at a terminal who can be asked?
+    /// Whether there is a person at a terminal who can be asked.
     pub(crate) tty: bool,
     #[serde(default, rename = "around")]
     pub(crate) env: CallerEnv,
@@ -52,7 +52,7 @@ pub(crate) struct Hello {
 pub(crate) enum Call {
     Status,
     Doctor,
-    /// The daemon is to end.
+    /// Shuts the daemon down.
     Stop,
     SettingsList,
     SettingsGet {
@@ -80,7 +80,7 @@ pub(crate) enum Call {
     },
     MemoryConfirm {
         key: String,
-        /// The digest of what the person saw, where a page showed it.
+        /// The digest of the text that the user saw, if a page showed it.
         #[serde(default)]
         seen: Option<String>,
     },
@@ -148,7 +148,7 @@ pub(crate) enum Call {
     },
     ModelsContext {
         name: String,
-        /// A number of tokens as it was typed, or `auto`.
+        /// A number of tokens as typed, or `auto`.
         context: String,
     },
     Ledger(LedgerCall),
@@ -161,13 +161,14 @@ pub(crate) enum Call {
 }
 
 impl Call {
-    /// Is it shown while it runs, and does it end when its caller goes? Anything else is carried to its end.
+    /// Whether progress is shown while it runs, and it is cancelled when its caller disconnects. All other calls run to
+    /// completion.
     pub(crate) fn watched(&self) -> bool {
         matches!(self, Self::Ask { .. } | Self::ToolsTry { .. })
     }
 }
 
-/// A file to take in.
+/// A file to import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ImportCall {
     /// The file's text.
@@ -175,23 +176,23 @@ pub(crate) struct ImportCall {
     pub(crate) sections: Vec<String>,
     pub(crate) mode: Mode,
     pub(crate) passphrase: Option<String>,
-    /// Only say what would happen.
+    /// Only report what would change.
     pub(crate) preview: bool,
 }
 
-/// The lines that come back; the last one is `done` or `error`.
+/// The lines that the daemon sends back. The last one is `done` or `error`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum Event {
-    /// What was said is stored in this conversation.
+    /// The user's message is stored in this conversation.
     Began {
         chat: ConversationId,
     },
-    /// Text of the answer, as it comes.
+    /// A piece of the answer as it streams in.
     Delta {
         text: String,
     },
-    /// Forget what was shown of this reply: it is asked again.
+    /// Discard what was shown of this reply: the model is asked again.
     Again {
         why: String,
         asking: String,
@@ -201,15 +202,15 @@ pub(crate) enum Event {
         tool: String,
         title: String,
         state: ToolState,
-        /// Why it failed.
+        /// Why the tool failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
-    /// May exactly this call run? Answered by [`Word::Allow`].
+    /// Asks whether exactly this call may run. Answered by [`Word::Allow`].
     Confirm {
         tool: String,
         arguments: String,
-        /// What a number or a key in it stands for.
+        /// What an id or a key in the arguments refers to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         about: Option<String>,
     },
@@ -230,7 +231,7 @@ pub(crate) enum ToolState {
     Failed,
 }
 
-/// What the caller says while its call is answered.
+/// What the caller may send while its call is being answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
 pub(crate) enum Word {
@@ -238,7 +239,7 @@ pub(crate) enum Word {
     Allow { yes: bool },
 }
 
-/// An answer as it travels.
+/// Converts an answer to JSON.
 pub(crate) fn json(answer: impl Serialize) -> Result<Value, Failure> {
     serde_json::to_value(answer)
         .map_err(|e| Failure::failed(format!("The answer could not be written: {e}.")))

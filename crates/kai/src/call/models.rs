@@ -1,10 +1,10 @@
-//! What commands ask about models, and the rows that come back.
+//! Calls about models, and the rows they return.
 
 use kai_assistant::models::Origin;
 use kai_assistant::models::window::WindowSource;
 use serde::{Deserialize, Serialize};
 
-/// A model as it was typed.
+/// A model to add, as the user typed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NewModel {
     pub(crate) preset: String,
@@ -12,7 +12,7 @@ pub(crate) struct NewModel {
     pub(crate) base_url: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) key: Option<String>,
-    /// The window as it was typed: a number of tokens, or `auto`. None leaves it as it is.
+    /// The context window as typed: a number of tokens, or `auto`. `None` leaves it unchanged.
     #[serde(default)]
     pub(crate) context: Option<String>,
 }
@@ -28,12 +28,12 @@ pub(crate) struct ModelRow {
     pub(crate) why_not: Option<String>,
     pub(crate) origin: ModelOrigin,
     pub(crate) local: bool,
-    /// Of the key itself nothing is ever told.
+    /// Whether a key is known. The key itself is never returned.
     pub(crate) has_key: bool,
-    /// Tokens of context that Kai takes the model to have.
+    /// The size of the context window that Kai assumes, in tokens.
     #[serde(default)]
     pub(crate) context: usize,
-    /// Why it is that many.
+    /// Where that size comes from.
     #[serde(default)]
     pub(crate) context_from: WindowSource,
 }
@@ -45,7 +45,7 @@ pub(crate) enum ModelOrigin {
     Added,
     Environment,
     Found,
-    /// It plays the demo's script.
+    /// The demo's model, which plays a script.
     Demo,
 }
 
@@ -63,11 +63,11 @@ impl From<Origin> for ModelOrigin {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ModelRemoved {
     pub(crate) removed: String,
-    /// Heartbeats were to ask it, and now ask the others in their order.
+    /// Heartbeats were set to use this model; they now use the others in their order.
     pub(crate) heartbeat_reset: bool,
 }
 
-/// What `kai models test` found out about one model.
+/// The result of `kai models test` for one model.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ModelTest {
     pub(crate) name: String,

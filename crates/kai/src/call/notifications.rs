@@ -1,15 +1,15 @@
-//! What commands ask about notifications, and the rows that come back.
+//! Calls about notifications, and the rows they return.
 
 use kai_assistant::access::AccessState;
 use kai_assistant::notifications::NotificationId;
 use kai_assistant::notifications::store::Gap;
 use serde::{Deserialize, Serialize};
 
-/// What a command wants of them.
+/// A call about notifications.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum NotificationsCall {
-    /// What waits for the next heartbeat, or all that is kept.
+    /// Those queued for the next heartbeat, or all stored ones.
     List {
         all: bool,
     },
@@ -21,26 +21,26 @@ pub(crate) enum NotificationsCall {
         package_name: Option<String>,
     },
     Clear,
-    /// Erase all that is kept of them.
+    /// Deletes all stored notifications.
     Forget,
     Refresh,
-    /// How it stands, without asking the platform.
+    /// The status without asking the platform.
     Known,
 }
 
-/// What the listener does.
+/// The state of the notification listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ListenerState {
     Off,
-    /// It was turned on and waits for access.
+    /// It was turned on and is waiting for access.
     Waiting,
     Listening,
-    /// It is on, and nothing is heard.
+    /// It is on but receives nothing.
     Inactive,
 }
 
-/// How reading notifications stands; the part of `kai status --json` that is about them.
+/// The status of reading notifications; the object `notifications` of `kai status --json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NotificationsStatus {
     pub(crate) supported: bool,
@@ -49,7 +49,7 @@ pub(crate) struct NotificationsStatus {
     pub(crate) access: AccessState,
     pub(crate) bridge: Option<String>,
     pub(crate) queued: u32,
-    /// Let go because too many came, since the last heartbeat.
+    /// Dropped since the last heartbeat because too many arrived.
     pub(crate) dropped: u32,
     pub(crate) kept: u32,
     #[serde(rename = "lastSeenId")]
@@ -68,13 +68,13 @@ pub(crate) struct NotificationsStatus {
 }
 
 impl NotificationsStatus {
-    /// Is anything kept of them?
+    /// Whether anything about notifications is stored.
     pub(crate) fn keeps(&self) -> bool {
         let heard = self.last_seen_id.is_some() || self.last_sync.is_some() || self.last_attempt.is_some();
         self.kept > 0 || self.queued > 0 || self.dropped > 0 || !self.gaps.is_empty() || heard
     }
 
-    /// What is kept, as a part of a sentence.
+    /// What is stored, as part of a sentence.
     pub(crate) fn kept(&self) -> String {
         match (self.kept, self.queued) {
             (0, 0) => "a note of when it last listened".to_owned(),
@@ -84,7 +84,7 @@ impl NotificationsStatus {
     }
 }
 
-/// A time in which nothing was heard.
+/// A period in which no notifications were received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GapRow {
     #[serde(flatten)]
@@ -93,7 +93,7 @@ pub(crate) struct GapRow {
     pub(crate) ended_local: Option<String>,
 }
 
-/// What `kai notifications forget` erased.
+/// What `kai notifications forget` deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Forgotten {
     pub(crate) records: usize,

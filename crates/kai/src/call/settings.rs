@@ -1,4 +1,4 @@
-//! Rows of settings and tools.
+//! Rows of settings and tools, and the answer of a tool call.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,11 +23,11 @@ pub(crate) struct ToolRow {
     pub(crate) enabled: bool,
     pub(crate) available: bool,
     pub(crate) why_not: Option<String>,
-    /// What a person may want to know of how it works here.
+    /// What the user may want to know about how it works on this machine.
     pub(crate) note: Option<String>,
 }
 
-/// What one tool answered, as a model would read it.
+/// A tool's answer, as a model would read it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ToolAnswer {
     pub(crate) text: String,

@@ -1,4 +1,4 @@
-//! Links that sign in, and what became of them.
+//! Sign-in links, and the answer to revoking them.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub(crate) struct SignInLink {
     pub(crate) daemon_running: bool,
 }
 
-/// How many sessions and links were ended.
+/// How many sessions and links were revoked.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Revoked {
     pub(crate) sessions: usize,

@@ -1,4 +1,4 @@
-//! What commands ask about SMS and drafts, and the rows that come back.
+//! Calls about SMS and drafts, and the rows they return.
 
 use kai_assistant::access::AccessState;
 use kai_assistant::outbox::door::Act;
@@ -7,13 +7,13 @@ use kai_assistant::sms::SmsId;
 use kai_assistant::untrusted::Untrusted;
 use serde::{Deserialize, Serialize};
 
-/// What commands ask about SMS and drafts.
+/// A call about SMS or drafts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SmsCall {
     Poll,
     List,
-    /// How it stands, without asking the phone.
+    /// The status without asking the phone.
     Known,
     Read {
         id: SmsId,
@@ -29,11 +29,11 @@ pub(crate) enum SmsCall {
     Discard {
         id: DraftId,
     },
-    /// Erase what is kept of the phone's messages.
+    /// Deletes what is stored of the phone's messages.
     Forget,
 }
 
-/// One line of `kai sms list` and `search`: the items of the tools.
+/// A row of `kai sms list` and `kai sms search`, the same as the tools return.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SmsRow {
     pub(crate) id: SmsId,
@@ -45,7 +45,7 @@ pub(crate) struct SmsRow {
     pub(crate) is_read: bool,
 }
 
-/// One message, whole.
+/// One message in full.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SmsWhole {
     pub(crate) id: SmsId,
@@ -66,7 +66,7 @@ pub(crate) struct SmsPolled {
     pub(crate) queued: u32,
 }
 
-/// The object `sms` of `kai status --json`; the sync fields are named as the seed names them.
+/// The object `sms` of `kai status --json`. The names of the sync fields come from the seed specification.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SmsStatus {
     pub(crate) supported: bool,
@@ -88,18 +88,18 @@ pub(crate) struct SmsStatus {
     pub(crate) last_error: Option<String>,
     /// "Last successful poll 5m ago", or when it failed.
     pub(crate) last_poll: String,
-    /// The same, with what failed.
+    /// The same, with the error.
     pub(crate) says: String,
 }
 
 impl SmsStatus {
-    /// Is anything kept of the phone's messages?
+    /// Whether anything about the phone's messages is stored.
     pub(crate) fn keeps(&self) -> bool {
         let polled = self.last_seen_id.is_some() || self.last_sync.is_some() || self.last_attempt.is_some();
         self.queued > 0 || self.dropped > 0 || polled
     }
 
-    /// What is kept, as a part of a sentence.
+    /// What is stored, as part of a sentence.
     pub(crate) fn kept(&self) -> String {
         let waiting = match self.queued {
             0 => String::new(),
@@ -110,14 +110,14 @@ impl SmsStatus {
     }
 }
 
-/// A row of `kai drafts list`: everything a face needs to show it whole.
+/// A row of `kai drafts list`: everything needed to show the draft in full.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct DraftRow {
     pub(crate) id: DraftId,
     pub(crate) channel: Channel,
     pub(crate) to: String,
     pub(crate) body: String,
-    /// The text with everything that cannot be seen spelled out.
+    /// The text with invisible characters spelled out.
     pub(crate) body_shown: String,
     pub(crate) status: DraftState,
     pub(crate) reason: Option<String>,
@@ -126,16 +126,16 @@ pub(crate) struct DraftRow {
     pub(crate) created_at: i64,
     pub(crate) created_local: String,
     pub(crate) in_reply_to: Option<i64>,
-    /// The beginning of the message that is answered, as it was written.
+    /// The beginning of the message being answered, as it was written.
     pub(crate) quoted: Option<Untrusted>,
     pub(crate) segments: usize,
     pub(crate) remarks: Vec<String>,
-    /// What a tap on this sight carries.
+    /// The digest of what is shown, which a tap must carry.
     pub(crate) digest: String,
     pub(crate) attempts: u32,
 }
 
-/// Which button was tapped, as commands and forms spell it.
+/// The tapped button, as commands and forms spell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Button {
@@ -154,12 +154,12 @@ impl From<Button> for Act {
     }
 }
 
-/// A tap as it reaches us.
+/// A tap as a command or a form sends it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TapCall {
     pub(crate) id: DraftId,
     pub(crate) button: Button,
-    /// The digest of what was shown.
+    /// The digest of what the user saw.
     pub(crate) shown: String,
     pub(crate) attempts: u32,
 }

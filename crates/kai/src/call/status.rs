@@ -1,4 +1,4 @@
-//! What `kai status` tells.
+//! The answer of `kai status`.
 
 use kai_assistant::home::KeyKind;
 use serde::{Deserialize, Serialize};
@@ -9,14 +9,14 @@ use crate::call::models::ModelRow;
 use crate::call::sms::SmsStatus;
 use crate::call::tasks::TasksStatus;
 
-/// The one object that `kai status --json` prints.
+/// The object that `kai status --json` prints.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Status {
     pub(crate) version: String,
     pub(crate) edition: String,
     pub(crate) permissions: Vec<String>,
     pub(crate) home: String,
-    /// Nothing in it is real.
+    /// Whether this is the demo's home, in which nothing is real.
     pub(crate) demo: bool,
     pub(crate) key: KeyKind,
     pub(crate) daemon: DaemonStatus,
@@ -38,7 +38,7 @@ pub(crate) struct DaemonStatus {
     pub(crate) running: bool,
     pub(crate) pid: Option<u32>,
     pub(crate) address: Option<String>,
-    /// What it listens on.
+    /// The address it listens on.
     pub(crate) bound: Option<String>,
     /// Epoch milliseconds.
     pub(crate) since: Option<i64>,
@@ -60,7 +60,7 @@ pub(crate) struct ToolsStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ShellStatus {
     pub(crate) enabled: bool,
-    /// What commands are kept in by; `None` if it is not known, or if there is nothing.
+    /// The sandbox that commands run in. `None` if it was not checked or there is none.
     pub(crate) sandbox: Option<String>,
     pub(crate) why_not: Option<String>,
 }

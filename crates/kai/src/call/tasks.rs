@@ -1,4 +1,4 @@
-//! Rows of tasks and of their runs.
+//! Rows of tasks and their runs.
 
 use kai_assistant::gate::Level;
 use kai_assistant::tasks::{Missed, Outcome, Status, TaskId, TriggerKind};
@@ -10,7 +10,7 @@ pub(crate) struct TaskRow {
     pub(crate) id: TaskId,
     pub(crate) description: String,
     pub(crate) trigger: TriggerKind,
-    /// The trigger as people say it.
+    /// The trigger in words.
     pub(crate) readable: String,
     /// Epoch milliseconds.
     pub(crate) next_at: Option<i64>,
@@ -22,7 +22,7 @@ pub(crate) struct TaskRow {
     pub(crate) level: Level,
 }
 
-/// One task with everything known about it.
+/// A task with its prompt and its runs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct TaskWhole {
     #[serde(flatten)]
@@ -40,7 +40,7 @@ pub(crate) struct RunRow {
     pub(crate) due_at: i64,
     pub(crate) started_at: i64,
     pub(crate) started_local: String,
-    /// `None` while it is under way.
+    /// `None` while it is running.
     pub(crate) outcome: Option<Outcome>,
     pub(crate) reason: String,
     pub(crate) tokens: u64,
@@ -51,7 +51,7 @@ pub(crate) struct RunRow {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct TasksStatus {
     pub(crate) enabled: bool,
-    /// Those that wait.
+    /// How many tasks are pending.
     pub(crate) count: u32,
     /// Epoch milliseconds.
     pub(crate) next_at: Option<i64>,

@@ -1,4 +1,4 @@
-//! Asks a call and prints the answer, as text or as JSON.
+//! Makes a call and prints the answer as text or JSON.
 
 use std::process::ExitCode;
 
@@ -15,13 +15,14 @@ use crate::demo;
 use crate::failure::Failure;
 use crate::terminal::out;
 
-/// A command line at work: whom it asks, and how it shows the answer.
+/// A running command: the caller that answers its calls, and the output format.
 pub(super) struct Cli {
     pub(super) caller: Caller,
     pub(super) json: bool,
 }
 
 impl Cli {
+    /// Makes a call and prints the answer.
     pub(super) fn show<T: DeserializeOwned + Serialize>(
         &self,
         call: Call,
@@ -32,7 +33,8 @@ impl Cli {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// For an answer that is one bare value: as JSON it is an object, so that more can be said in it one day.
+    /// Like [`Self::show`] for an answer that is one bare value. Its JSON is an object, so that fields can be added
+    /// later.
     pub(super) fn tell<T: DeserializeOwned>(
         &self,
         call: Call,
@@ -49,7 +51,7 @@ impl Cli {
     }
 }
 
-/// A demo has a home of its own inside the one that was named. Only who starts it makes one.
+/// The demo's home inside the given one. Only starting the demo creates it.
 #[cfg(feature = "foss")]
 pub(super) fn demo_in(home: Home, starts: bool) -> Result<Home, Failure> {
     if home.is_demo() {

@@ -1,4 +1,4 @@
-//! `kai sms` and `kai drafts` on the terminal. A tap on the terminal is a typed `y` below the whole draft.
+//! `kai sms` and `kai drafts` on the terminal. Instead of tapping a button, the user types `y` below the whole draft.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ use crate::terminal::input;
 use crate::terminal::out::visible;
 
 impl Cli {
-    /// In the demo's own home, whichever home was named.
+    /// Runs in the demo's own home, whichever home was named.
     pub(super) fn demo(&self, command: DemoCommand) -> Result<ExitCode, Failure> {
         let keys = self.caller.keys;
         let home = super::asking::demo_in(self.caller.home.clone(), false)?;
@@ -73,7 +73,7 @@ impl Cli {
         )
     }
 
-    /// An empty list says why it is empty.
+    /// Lists the queued messages, or says why there are none.
     fn queue(&self) -> Result<ExitCode, Failure> {
         let rows: Vec<SmsRow> = self.caller.ask(Call::Sms(SmsCall::List))?;
         let why = match rows.as_slice() {
@@ -101,7 +101,8 @@ impl Cli {
         }
     }
 
-    /// What the person saw is what the tap carries; what changed meanwhile is refused.
+    /// Sends a draft after showing it and asking. The call carries the digest of what the user saw, so a draft that has
+    /// changed since is refused.
     fn tap(&self, id: DraftId, fitting: &[DraftState]) -> Result<ExitCode, Failure> {
         let row: DraftRow = self.caller.ask(Call::Sms(SmsCall::Draft { id }))?;
         let button = match row.status {
@@ -110,7 +111,7 @@ impl Cli {
             DraftState::Failed => Button::Retry,
             DraftState::Unknown | DraftState::Sending | DraftState::Sent => Button::SendAgain,
         };
-        // Who does not see it cannot approve it.
+        // Someone who cannot see the draft cannot approve it.
         if !(input::has_person() && std::io::stderr().is_terminal()) {
             return Err(Failure::failed(
                 "Nothing was sent: sending needs a person at a terminal, or a tap on the page.",
@@ -125,6 +126,7 @@ impl Cli {
         Ok(ExitCode::from(u8::from(row.status != DraftState::Sent)))
     }
 
+    /// Discards or dismisses a draft.
     fn take_away(&self, id: DraftId, fitting: &[DraftState], verb: &str) -> Result<ExitCode, Failure> {
         let row: DraftRow = self.caller.ask(Call::Sms(SmsCall::Draft { id }))?;
         if !fitting.contains(&row.status) {
@@ -153,6 +155,7 @@ fn wrong_state(row: &DraftRow) -> Failure {
     })
 }
 
+/// Shows the draft and asks whether to send it.
 fn asked(row: &DraftRow) -> bool {
     let again = if row.status == DraftState::Unknown {
         "It may have been sent already. Send it again?"
@@ -205,7 +208,7 @@ fn message(sms: &SmsWhole) -> String {
     format!("From {} at {} ({read})\n\n{}\n", visible(&sms.from), sms.date_local, show::paragraphs(&sms.body))
 }
 
-/// So much of an answered message fits into a list.
+/// How many characters of the answered message a list shows.
 const LISTED: usize = 120;
 
 fn drafts(rows: &[DraftRow]) -> String {
@@ -226,12 +229,12 @@ fn drafts(rows: &[DraftRow]) -> String {
     show::columns(&lines.collect::<Vec<_>>())
 }
 
-/// Everything: nothing of what would be sent is left out.
+/// A draft in full: nothing that would be sent is left out.
 fn draft(row: &DraftRow) -> String {
     describe_draft(row, &row.body_shown, spelled_out)
 }
 
-/// A draft with that body; what it answers is shown by `shown`.
+/// A draft with the given body. `shown` formats the message that it answers.
 fn describe_draft(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> String {
     let reply = row.in_reply_to.map(|id| format!(", answers SMS {id}")).unwrap_or_default();
     let mut text = format!(
@@ -248,7 +251,7 @@ fn describe_draft(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> Stri
     text + &format!("{}:\n\n{}\n", show::count(row.segments, "SMS"), show::paragraphs(body))
 }
 
-/// What is answered, each of its lines marked, so that it cannot look like the draft below it.
+/// The answered message, with each line marked so that it cannot be mistaken for the draft below it.
 fn quote(shown: &str) -> String {
     let lines = shown.lines().map(|line| format!("> {}\n", visible(line)));
     ["They wrote:\n".to_owned()].into_iter().chain(lines).collect()

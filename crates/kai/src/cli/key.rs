@@ -1,4 +1,4 @@
-//! `kai key`: where the store's key lies, and moving it. Works on the home itself, never through the daemon.
+//! `kai key`: shows where the store's key is kept, and moves it. Works on the home directly, never through the daemon.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -54,7 +54,7 @@ fn relocate(home: &Home, keys: Keys, to: KeyDestination) -> Result<KeyKind, Fail
 }
 
 fn new_passphrase(keys: Keys, from: &KeyPlace) -> Result<Passphrase, Failure> {
-    // The descriptor holds the new passphrase, unless an old one had to be read from it.
+    // The descriptor holds the new passphrase, unless the old one had to be read from it.
     if let (Some(fd), false) = (keys.passphrase_fd, matches!(from, KeyPlace::Passphrase(_))) {
         let path = format!("/dev/fd/{fd}");
         let read = read_passphrase(Path::new(&path));

@@ -1,4 +1,4 @@
-//! `kai ledger accept`: the person restored an older copy of the store and says so.
+//! `kai ledger accept`: the user confirms that they restored an older copy of the store.
 
 use std::process::ExitCode;
 

@@ -1,15 +1,15 @@
-//! Markdown for a terminal, as it streams in: bold, code, headings, bullets. What is no markup is left alone.
+//! Renders streaming Markdown for a terminal: bold, code, headings, bullets. Anything else is printed as it is.
 
 const BOLD: &str = "\x1b[1m";
 const CODE: &str = "\x1b[36m";
 const DIM: &str = "\x1b[2m";
 const PLAIN: &str = "\x1b[0m";
 
-/// Turns pieces of markdown into text with colours; holds back only what could still become a mark.
+/// Turns pieces of Markdown into coloured text. Holds back only characters that could still become markup.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one mark that is open or not")]
 pub(super) struct Markdown {
-    /// The beginning of a line, until it is clear what it is.
+    /// The start of a line, until it is clear what kind of line it is.
     head: Option<String>,
     star: bool,
     bold: bool,
@@ -41,7 +41,7 @@ impl Markdown {
         shown
     }
 
-    /// The end: what was held back, and no colour left on.
+    /// Ends the text: returns what was held back and resets the colours.
     pub(super) fn finish(&mut self) -> String {
         let mut shown = String::new();
         if let Some(head) = self.head.take().filter(|head| !head.is_empty()) {
@@ -125,13 +125,13 @@ impl Markdown {
     }
 }
 
-/// Could more characters still make this the beginning of a heading, a bullet or a fence?
+/// Whether more characters could still make this the start of a heading, a bullet or a fence.
 fn undecided(head: &str) -> bool {
     let heading = head.len() <= 6 && head.chars().all(|c| c == '#');
     heading || matches!(head, "-" | "*" | "+" | "`" | "``")
 }
 
-/// A model's text must not steer the terminal.
+/// Appends a character made visible: a model's text must not control the terminal.
 fn push_visible(c: char, shown: &mut String) {
     if c == '\t' {
         shown.push(c);
@@ -144,7 +144,7 @@ fn push_visible(c: char, shown: &mut String) {
 mod tests {
     use super::*;
 
-    /// The rendering with its colours as letters.
+    /// The rendered text, with colour codes replaced by tags.
     fn render(pieces: &[&str]) -> String {
         let mut markdown = Markdown::new();
         let mut shown: String = pieces.iter().map(|piece| markdown.push(piece)).collect();

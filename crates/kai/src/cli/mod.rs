@@ -1,4 +1,4 @@
-//! The command line: what was typed becomes a call, the answer becomes text or JSON.
+//! The command line: turns arguments into a call, and the answer into text or JSON.
 
 mod args;
 mod asking;
@@ -58,7 +58,7 @@ use crate::home::{self, Keys};
 use crate::logs;
 use crate::terminal::out;
 
-/// Parses, runs, and ends with the right code.
+/// Parses the arguments, runs the command and returns its exit code.
 pub(crate) fn run() -> ExitCode {
     match command(Args::parse()) {
         Ok(code) => code,
@@ -95,7 +95,7 @@ fn meant(command: Option<Command>, serve: args::Serve) -> Result<Command, Failur
     Ok(command.unwrap_or(Command::Serve(serve)))
 }
 
-/// A command with these words; returns its exit code.
+/// Runs a command with these arguments; returns its exit code.
 #[cfg(test)]
 pub(crate) fn run_with(caller: Caller, words: &[&str]) -> u8 {
     let args = match Args::try_parse_from([&["kai"], words].concat()) {
@@ -176,7 +176,7 @@ fn completions(shell: clap_complete::Shell) -> ExitCode {
 }
 
 impl Cli {
-    /// Doctor answers also, and especially, when the store does not open.
+    /// Also answers when the store does not open, which is when it is needed most.
     fn doctor(&self) -> ExitCode {
         let (checks, code) = match self.caller.ask::<Vec<Check>>(Call::Doctor) {
             Ok(checks) => {
@@ -376,7 +376,7 @@ impl Cli {
         }
     }
 
-    /// Turned off, what was kept stays; whoever wants it gone is told how.
+    /// After a feature was turned off, tells the user what is still stored and how to erase it.
     #[cfg(feature = "foss")]
     fn say_what_is_kept(&self, key: &str) -> Result<(), Failure> {
         #[cfg(feature = "foss")]
@@ -423,7 +423,7 @@ impl Cli {
     }
 
     fn open(&self, place: Place) -> Result<ExitCode, Failure> {
-        // The page is the daemon's, so nobody else could answer this.
+        // Only the daemon has a page, so only it can answer this.
         let opened: Option<()> = self.caller.ask_daemon(Call::Open { place })?;
         opened.ok_or_else(visit::not_running)?;
         self.print(&json!({"opened": place.name()}), |_| "Opened Kai in your browser.\n".to_owned());

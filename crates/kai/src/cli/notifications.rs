@@ -1,4 +1,4 @@
-//! `kai notifications`: the person's own view.
+//! `kai notifications` on the terminal.
 
 use std::process::ExitCode;
 
@@ -50,7 +50,7 @@ fn forget(ask: &Cli) -> Result<ExitCode, Failure> {
     })
 }
 
-/// An empty list says why it is empty.
+/// Lists notifications, or says why there are none.
 fn listed(ask: &Cli, all: bool) -> Result<ExitCode, Failure> {
     let items: Vec<Item> = ask.caller.ask(Call::Notifications(NotificationsCall::List { all }))?;
     let why = match items.as_slice() {
@@ -79,7 +79,7 @@ fn nothing_there(status: &NotificationsStatus, all: bool) -> String {
     why + "\n"
 }
 
-/// Something comes in, in the demo.
+/// Posts a notification in the demo.
 pub(super) fn arrive(ask: &Cli, app: String, title: String, text: String) -> Result<ExitCode, Failure> {
     ask.tell(
         Call::Demo(DemoCall::Notification { app, title, text }),

@@ -1,4 +1,4 @@
-//! Answers as text for people.
+//! Formats answers as text for people.
 
 use kai_assistant::agent::conversation::Entry;
 use kai_assistant::gate::Level;
@@ -108,7 +108,7 @@ pub(super) fn doctor(checks: &[Check]) -> String {
     lines(checks.iter().flat_map(line))
 }
 
-/// All but the time limits of tools that nobody changed: there is one for each tool, and they bury the rest.
+/// All settings except unchanged tool time limits: there is one per tool, and they would bury the rest.
 pub(super) fn settings(rows: &[SettingRow]) -> String {
     let is_plain_limit = |row: &&SettingRow| row.key.starts_with("tool_timeout_") && row.value == row.default;
     let (limits, shown): (Vec<&SettingRow>, Vec<&SettingRow>) = rows.iter().partition(is_plain_limit);
@@ -162,7 +162,7 @@ pub(super) fn ran(ran: &HeartbeatRan) -> String {
     }
 }
 
-/// Why there was no run, or none that was answered.
+/// Why there was no run, or why the run got no answer. `None` if it succeeded.
 pub(super) fn did_not_run(ran: &HeartbeatRan) -> Option<String> {
     let reason = ran.reason.clone().unwrap_or_default();
     match ran.outcome {
@@ -322,7 +322,7 @@ pub(super) fn alarms(rows: &[AlarmRow]) -> String {
     columns(&rows.iter().map(line).collect::<Vec<_>>())
 }
 
-/// Name, schedule, and what is worth a look.
+/// One task on one line: name, schedule, and its state if worth mentioning.
 fn task_line(row: &TaskRow) -> String {
     let state = match (row.status, &row.next_local) {
         (Status::Pending, Some(next)) => format!(", next at {}", spoken(next)),
@@ -374,7 +374,7 @@ pub(super) fn tools(rows: &[ToolRow]) -> String {
     columns(&rows.iter().map(|row| (row.name.clone(), says(row))).collect::<Vec<_>>())
 }
 
-/// A sentence that was made for the model, said to the person it speaks of.
+/// Rewrites a sentence that was meant for the model so that it addresses the user.
 fn to_you(said: &str) -> String {
     let mut parts = said.split("The user can ");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -390,7 +390,7 @@ pub(super) fn chats(rows: &[ChatRow]) -> String {
         return "No conversations.\n".to_owned();
     }
     let row = |row: &ChatRow| {
-        // To the minute, which tells them apart well enough.
+        // To the minute, which is enough to tell them apart.
         let minute = row.updated_local.get(..16).map(spoken).unwrap_or_default();
         (row.conversation.id.0.to_string(), format!("{minute}  {}", visible(&row.conversation.title)))
     };
@@ -414,7 +414,7 @@ pub(super) fn entries(entries: &[Entry]) -> String {
     lines(entries.iter().map(block))
 }
 
-/// Several lines, each safe to show.
+/// Several lines, each made safe to print.
 pub(super) fn paragraphs(text: &str) -> String {
     text.lines().map(visible).collect::<Vec<_>>().join("\n")
 }
@@ -465,7 +465,7 @@ pub(super) fn model_tests(tests: &[ModelTest]) -> String {
     columns(&tests.iter().map(row).collect::<Vec<_>>())
 }
 
-/// A local time as people write it.
+/// A local time as people write it, without the `T`.
 fn spoken(local: &str) -> String {
     local.replacen('T', " ", 1)
 }
@@ -483,7 +483,7 @@ fn lines(lines: impl Iterator<Item = String>) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-/// How it stands, in one line and one for each gap.
+/// The status of reading notifications and each gap, on one line.
 #[cfg(feature = "foss")]
 pub(super) fn notifications(status: &NotificationsStatus) -> String {
     let error = status.last_error.as_deref().or(status.hint.as_deref());

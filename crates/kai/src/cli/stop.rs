@@ -1,4 +1,4 @@
-//! `kai stop`: asks the daemon of a home to end, and waits until it is gone.
+//! `kai stop`: asks the daemon of a home to shut down, and waits until it has.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,8 +11,9 @@ use crate::caller::Caller;
 use crate::failure::Failure;
 use crate::terminal::out;
 
-/// It is looked at so often, and so many times. A message that is being sent is carried to its end first.
+/// How often to check whether the daemon is gone.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How many times to check. Long enough for the daemon to finish sending a message.
 const LOOKS: u32 = 500;
 
 pub(super) fn stop(ask: &Cli) -> Result<ExitCode, Failure> {
@@ -26,14 +27,14 @@ pub(super) fn stop(ask: &Cli) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// False if there was nothing to end.
+/// Stops the daemon. False if none was running.
 fn end(caller: &Caller) -> Result<bool, Failure> {
     if is_gone(&caller.home)? {
         return Ok(false);
     }
     let mut asked = None::<()>;
     for _ in 0..LOOKS {
-        // One that is just starting cannot be asked yet.
+        // A daemon that is still starting cannot be asked yet.
         if asked.is_none() {
             asked = caller.ask_daemon(Call::Stop)?;
         }
@@ -50,13 +51,13 @@ fn end(caller: &Caller) -> Result<bool, Failure> {
     }))
 }
 
-/// Whoever works for a home holds its lock to the very end.
+/// Whether no daemon is running: a daemon holds its home's lock until the very end.
 fn is_gone(home: &Home) -> Result<bool, Failure> {
     let unusable = |e| Failure::store(format!("The home {} cannot be used: {e}.", home.dir.display()));
     home.lock_daemon().map(|free| free.is_some()).map_err(unusable)
 }
 
-/// Who started the demo may mean that.
+/// A hint if the demo is running: its user may have meant that one.
 fn demo_runs(home: &Home) -> &'static str {
     let runs = home.old_demo().is_some_and(|demo| is_gone(&demo).is_ok_and(|gone| !gone));
     if runs { " The demo does; stop it with: kai stop --demo" } else { "" }

@@ -1,4 +1,4 @@
-//! `kai ask` and `kai chat`: a turn on the terminal.
+//! `kai ask` and `kai chat`: runs turns on the terminal.
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ use crate::failure::Failure;
 use crate::terminal::waiting::Waiting;
 use crate::terminal::{input, out};
 
-/// More than this is no question any more.
+/// The longest text that can be asked.
 const LONGEST: usize = 4 * 1024 * 1024;
 
 pub(super) fn ask(caller: &Caller, words: &[String], chat: Which, json: bool) -> Result<ExitCode, Failure> {
@@ -44,7 +44,7 @@ pub(super) fn ask(caller: &Caller, words: &[String], chat: Which, json: bool) ->
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the person should know about an answer besides its text.
+/// Tells the user what they should know about an answer besides its text.
 fn remark(answer: &AskAnswer) {
     if answer.cut_off {
         out::note("(The model ran out of room: the answer is cut off. Ask it to go on.)");
@@ -60,7 +60,7 @@ fn remark(answer: &AskAnswer) {
     }
 }
 
-/// What was typed, with what was piped in attached to it: whoever wrote that file need not be the person.
+/// The typed text with piped input attached. The attachment is kept apart, because the user may not have written it.
 fn question(words: &[String]) -> Result<String, Failure> {
     let mut text = words.join(" ");
     if input::is_piped() {
@@ -85,9 +85,9 @@ fn question(words: &[String]) -> Result<String, Failure> {
 /// Shows a turn: the answer on stdout, everything else on stderr.
 #[derive(Clone)]
 pub(super) struct Terminal {
-    /// The answer is not shown as it comes.
+    /// The answer is not printed as it streams in.
     silent: bool,
-    /// What tools do is not told.
+    /// Events are not shown at all.
     quiet: bool,
     colour: bool,
     shown: Arc<Mutex<Shown>>,
@@ -96,11 +96,11 @@ pub(super) struct Terminal {
 #[derive(Default)]
 struct Shown {
     markdown: Markdown,
-    /// Text of the answer stands on the current line.
+    /// The current line contains part of the answer.
     midway: bool,
-    /// The conversation in which what was said is stored.
+    /// The conversation that the user's message is stored in.
     chat: Option<ConversationId>,
-    /// From the moment when it is stored until the turn is over.
+    /// The progress line, from when the message is stored until the turn ends.
     waiting: Option<Waiting>,
 }
 
@@ -111,7 +111,7 @@ impl Shown {
         }
     }
 
-    /// A question stands there until it is answered.
+    /// Keeps the progress line away while a question waits for its answer.
     fn hold(&self) {
         if let Some(waiting) = &self.waiting {
             waiting.make_way(true);
@@ -125,7 +125,7 @@ impl Terminal {
         Self { silent, quiet: false, colour: out::has_person(), shown: Arc::new(Mutex::new(shown)) }
     }
 
-    /// Shows nothing, and is there only to be asked.
+    /// Shows nothing; only asks for approval.
     pub(super) fn quiet() -> Self {
         Self { quiet: true, ..Self::new(true) }
     }
@@ -152,7 +152,7 @@ impl Terminal {
         out::text(&text);
     }
 
-    /// Finishes the line, so that what comes next stands on its own.
+    /// Ends the current line, so that the next output starts on its own.
     fn end_line(&self) {
         let mut shown = self.shown();
         let rest = if self.colour { shown.markdown.finish() } else { String::new() };
@@ -163,7 +163,7 @@ impl Terminal {
         }
     }
 
-    /// The turn is over.
+    /// Ends the turn's output.
     fn end(&self) {
         self.end_line();
         self.shown().waiting = None;
@@ -194,7 +194,7 @@ impl Watcher for Terminal {
             {
                 self.note("[✎ A draft waits for you: kai drafts list, then kai drafts send ID]");
             }
-            Event::Again { why, asking } => self.note(&format!("{why} ApprovalRequest {asking} …")),
+            Event::Again { why, asking } => self.note(&format!("{why} Asking {asking} …")),
             Event::Delta { .. }
             | Event::Tool { .. }
             | Event::Confirm { .. }
@@ -215,7 +215,7 @@ impl Watcher for Terminal {
     }
 }
 
-/// What will happen, in words; the question comes last, so that nothing can push it off the screen.
+/// The approval question. What to answer comes last, so that nothing can push it off the screen.
 fn question_about(ApprovalRequest { call, about }: &ApprovalRequest) -> String {
     let (tool, arguments) = (call.name.as_str(), call.arguments.as_str());
     let card = ApprovalCall { tool, title: tool, arguments, about: about.as_deref() }.card();
@@ -278,12 +278,12 @@ pub(super) fn chat(caller: &Caller, mut chat: Which) -> Result<ExitCode, Failure
     }
 }
 
-/// One word behind a slash; a path has more than one.
+/// Whether it is a slash and one word of letters; a path such as `/etc/hosts` is not.
 fn is_command(typed: &str) -> bool {
     typed.strip_prefix('/').is_some_and(|word| word.chars().all(|c| c.is_ascii_alphabetic()))
 }
 
-/// A turn that fails ends in a sentence, not in the end of the chat.
+/// Runs one turn and returns the conversation to continue. A failed turn prints its error and does not end the chat.
 fn one_turn(line: &Line<'_>, text: &str, chat: Which) -> Which {
     let terminal = Terminal::new(false);
     let answered: Result<AskAnswer, Failure> =
@@ -296,7 +296,7 @@ fn one_turn(line: &Line<'_>, text: &str, chat: Which) -> Which {
         }
         Err(failure) => {
             out::complain(&failure.message);
-            // What was said is kept in the conversation that was begun for it, if one was.
+            // The user's message stays in the conversation that was created for it, if there is one.
             terminal.shown().chat.map_or(chat, Which::Id)
         }
     }
@@ -310,7 +310,7 @@ fn codes(line: &Line<'_>, chat: Which, show: bool) {
     }
 }
 
-/// What was said before comes back with the arrow keys.
+/// Adds the user's earlier messages to the editor's history, so that the arrow keys bring them back.
 fn recall(line: &Line<'_>, id: ConversationId, editor: &mut Editor<(), MemHistory>) -> Result<(), Failure> {
     let entries: Vec<Entry> = line.call(Call::ChatsShow { id }, &Terminal::quiet().watching())?;
     for entry in entries {

@@ -1,4 +1,4 @@
-//! `kai export`, `kai import`, `kai erase`: files and questions around the calls.
+//! `kai export`, `kai import` and `kai erase`: reads and writes the files and asks for confirmation.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -43,7 +43,7 @@ pub(super) fn export(
     Ok(ExitCode::SUCCESS)
 }
 
-/// For its owner alone, and never over something that is there.
+/// Writes a new file that only its owner can read; never overwrites one.
 fn write_new(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::AlreadyExists => {
@@ -69,7 +69,7 @@ fn new_passphrase() -> Result<String, Failure> {
     }
 }
 
-/// How an import goes about it.
+/// The flags of `kai import`.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 pub(super) struct How {
@@ -135,7 +135,7 @@ fn describe_outcomes(outcomes: &[Outcome]) -> String {
     }
 }
 
-/// So many of one section are named.
+/// How many changes per section are listed by name.
 const NAMED: usize = 20;
 
 fn named<'a>(all: &'a [String], before: &'a str) -> impl Iterator<Item = String> + 'a {
@@ -144,7 +144,7 @@ fn named<'a>(all: &'a [String], before: &'a str) -> impl Iterator<Item = String>
     all.iter().take(NAMED).map(move |one| format!("  {before}{}\n", folded_line(one))).chain(more)
 }
 
-/// Asks on the terminal and goes on only for exactly `expected`.
+/// Asks on the terminal, and fails unless the answer is exactly `expected`.
 fn confirm(question: &str, expected: &str) -> Result<(), Failure> {
     if !input::has_person() {
         return Err(Failure::usage("This needs a yes: run it on a terminal, or add --yes."));

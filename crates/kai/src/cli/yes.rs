@@ -1,4 +1,4 @@
-//! A typed yes. Only what is typed after the question counts: who typed ahead has not seen what is asked.
+//! Asks for a typed yes. Only input typed after the question counts: someone who typed ahead has not seen the question.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 #[cfg(feature = "foss")]
 use crate::terminal::input;
 
-/// Asks on the terminal; everything but a plain yes is a no. Whoever types `d` sees `details` and is asked again.
+/// Asks on the terminal. Anything but a plain yes is a no; `d` shows `details` and asks again.
 pub(super) fn given(question: &str, details: &str) -> bool {
     while let Some(typed) = typed(question) {
         if typed.trim() != "d" {
@@ -20,7 +20,7 @@ pub(super) fn given(question: &str, details: &str) -> bool {
     false
 }
 
-/// Asks on the terminal where there is nothing more to see.
+/// The same as [`given`] without details.
 pub(super) fn plain(question: &str) -> bool {
     typed(question).is_some_and(|typed| is_yes(&typed))
 }
@@ -29,9 +29,9 @@ fn is_yes(typed: &str) -> bool {
     matches!(typed.trim(), "y" | "Y" | "yes")
 }
 
-/// What was typed below the question; `None` where nobody could see it.
+/// Prints the question and reads the answer. `None` if the question would not be visible.
 fn typed(question: &str) -> Option<String> {
-    // Who does not see the question cannot say yes to it.
+    // Someone who cannot see the question cannot say yes to it.
     if !io::stderr().is_terminal() || tcflush(io::stdin(), QueueSelector::IFlush).is_err() {
         return None;
     }
@@ -41,7 +41,7 @@ fn typed(question: &str) -> Option<String> {
     Some(typed)
 }
 
-/// Asks before something is erased for good; without a terminal it is not. `command` is what was typed.
+/// Asks before data is deleted for good; fails without a terminal. `command` is the command that was typed.
 #[cfg(feature = "foss")]
 pub(super) fn to_erase(what: &str, command: &str) -> Result<(), Failure> {
     if !input::has_person() {

@@ -1,4 +1,4 @@
-//! Alarms that have not rung yet, as commands and the page ask for them.
+//! Alarms that have not rung yet: lists, cancels and restores them.
 
 use kai_assistant::db::DbError;
 use kai_assistant::device::alarm::{self, Alarm, AlarmId};
@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::call::alarms::AlarmRow;
 use crate::failure::Failure;
 
-/// All of them, the next first.
+/// All alarms, the next one first.
 pub(crate) async fn list(app: &App) -> Result<Vec<AlarmRow>, DbError> {
     let alarms = app.db.read(alarm::waiting).await?;
     Ok(alarms.into_iter().map(|alarm| row(app, alarm)).collect())
@@ -17,7 +17,7 @@ pub(crate) async fn cancel(app: &App, id: AlarmId) -> Result<AlarmId, Failure> {
     take_away(app, id).await.map(|alarm| alarm.id)
 }
 
-/// Takes an alarm away; returns what would put it back.
+/// Cancels an alarm and returns it, so that it can be restored.
 pub(crate) async fn take_away(app: &App, id: AlarmId) -> Result<Alarm, Failure> {
     let taken = app.db.write(move |tx| alarm::cancel(tx, id)).await?;
     taken.ok_or_else(|| {
@@ -27,7 +27,7 @@ pub(crate) async fn take_away(app: &App, id: AlarmId) -> Result<Alarm, Failure> 
     })
 }
 
-/// Puts one back that was taken away.
+/// Restores a cancelled alarm.
 pub(crate) async fn put_back(app: &App, alarm: Alarm) -> Result<(), DbError> {
     app.db.write(move |tx| alarm::put_back(tx, &alarm)).await?;
     if let Some(ringer) = &app.ringer {

@@ -1,5 +1,4 @@
-//! What Kai tells the person while nobody looks at its page: a notification for a report, and for drafts that a run
-//! without a watcher has made.
+//! Shows a system notification for a new report, or for drafts from a heartbeat or task, when no page is open.
 
 use kai_assistant::db::DbError;
 use kai_assistant::device::{Notification, Place, Urgency};
@@ -12,12 +11,12 @@ use rusqlite::Transaction;
 
 use crate::app::App;
 
-/// Shows what is new, once.
+/// Shows a notification for what is new. Everything is announced only once, and not at all while a page is open.
 pub(crate) async fn news(app: &App) -> Result<(), DbError> {
     let Some(notifier) = &app.notifier else { return Ok(()) };
     let notifications = app.db.write(taken).await?;
     if *app.pages.borrow() > 0 {
-        // Whoever looks at a page sees the banner.
+        // The open page shows a banner instead.
         return Ok(());
     }
     for notification in notifications {
@@ -28,7 +27,8 @@ pub(crate) async fn news(app: &App) -> Result<(), DbError> {
     Ok(())
 }
 
-/// What has to be told, which counts as told from now on. A report comes with the drafts of its run: its page shows them.
+/// The notification to show; marks its content as announced. A new report covers the drafts of its run, because its
+/// page shows them.
 fn taken(tx: &Transaction<'_>) -> Result<Vec<Notification>, DbError> {
     let report = store::take_unnotified(tx)?.map(|said| of_report(&said));
     #[cfg(feature = "foss")]
@@ -38,7 +38,7 @@ fn taken(tx: &Transaction<'_>) -> Result<Vec<Notification>, DbError> {
     Ok(report.or(drafts).into_iter().collect())
 }
 
-/// Each kind has one key, so that they do not pile up on the screen: the next report replaces the last.
+/// A notification of one kind. Each kind has a fixed key, so the next one replaces the last on the screen.
 fn about(title: String, message: &str, (key, place): (&str, Place)) -> Notification {
     Notification {
         title,
@@ -68,13 +68,12 @@ fn of_drafts(waiting: &[Draft]) -> Option<Notification> {
     Some(about(title, &message, ("kai-drafts", Place::Drafts)))
 }
 
-/// Characters of a notification's text.
+/// The most characters in a notification's text.
 const LONGEST: usize = 240;
-/// More of a report need not be read to find so many.
+/// How many characters of a report are parsed, enough to fill a notification.
 const READ: usize = 20 * LONGEST;
 
-/// What markdown says, without its marks: each paragraph and each point of a list is a line, a link is its words, and an
-/// address that stands there bare is the name of its host.
+/// Markdown as plain text: each paragraph and list item is a line, a link is its text, and a bare URL is its host name.
 fn plain(markdown: &str) -> String {
     let beginning: String = markdown.chars().take(READ).collect();
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
@@ -95,7 +94,7 @@ fn plain(markdown: &str) -> String {
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// Does this part of a text stand on lines of its own?
+/// Whether this element starts on a line of its own.
 fn begins_line(part: TagEnd) -> bool {
     use TagEnd::{BlockQuote, CodeBlock, Heading, HtmlBlock, Item, List, Paragraph, TableHead, TableRow};
     matches!(
@@ -120,7 +119,7 @@ fn without_addresses(line: &str) -> String {
     line.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// The host of an address, and what follows it that is no part of it.
+/// The host of a URL, followed by any punctuation after the URL.
 fn host(address: &str) -> String {
     let bare = address.trim_end_matches(|c: char| ".,;:!?)]}>\"'*_".contains(c));
     let (_, rest) = bare.split_once("//").unwrap_or_default();
@@ -129,13 +128,13 @@ fn host(address: &str) -> String {
     format!("{host}{}", &address[bare.len()..])
 }
 
-/// Cut at a word.
+/// Shortens a text at a word boundary.
 fn shortened(text: &str) -> String {
     if text.chars().count() <= LONGEST {
         return text.to_owned();
     }
     let cut: String = text.chars().take(LONGEST - 1).collect();
-    // A word that ends exactly there is whole.
+    // A word that ends exactly here is complete.
     let ends_there = text[cut.len()..].starts_with(char::is_whitespace);
     let at_word = cut.rfind(char::is_whitespace).filter(|at| !ends_there && *at > cut.len() / 2);
     format!("{}…", cut[..at_word.unwrap_or(cut.len())].trim_end())
@@ -181,7 +180,7 @@ mod tests {
         assert_eq!(of_report(&"x".repeat(500)).message.chars().count(), LONGEST);
         let wide = of_report(&"日本 ".repeat(200)).message;
         assert!(wide.chars().count() <= LONGEST && wide.ends_with("日本…"), "{wide}");
-        // However long or deep a report is.
+        // Very long or deeply nested reports must not cause a panic.
         of_report(&"> ".repeat(1_000_000));
         of_report(&"[".repeat(1_000_000));
     }
@@ -199,7 +198,7 @@ mod tests {
 
         use super::*;
 
-        /// Remembers what it was to show.
+        /// Records the notifications instead of showing them.
         #[derive(Default)]
         struct Screen(Mutex<Vec<Notification>>);
 
@@ -291,7 +290,7 @@ mod tests {
             assert_eq!(second[0].title, "2 drafts are waiting for you", "it replaces the first");
             assert_eq!(second[0].message, "To +15550101, +15550102");
             assert_eq!(second[0].key, first[0].key);
-            // In front of a page it is not told, and not later either.
+            // With an open page it is not announced, and not later either.
             app.pages.send_replace(1);
             stage(&app, draft("+15550103", "Third", RunKind::Heartbeat)).await;
             news(&app).await.unwrap();

@@ -1,4 +1,4 @@
-//! Turns and conversations, as commands and the page ask for them.
+//! Runs turns, and lists, shows and deletes conversations.
 
 use jiff::Timestamp;
 #[cfg(feature = "foss")]
@@ -21,7 +21,7 @@ use crate::caller_env::CallerEnv;
 use crate::commands::models;
 use crate::failure::Failure;
 
-/// One turn. Dropping it cancels it.
+/// Runs one turn. Dropping the future cancels it.
 pub(crate) async fn ask(
     app: &App,
     env: &CallerEnv,
@@ -38,7 +38,7 @@ pub(crate) async fn ask(
     ask_answer(app.driver(&models, face, RunKind::Chat, Level::Nothing).turn(chat, text).await)
 }
 
-/// What was said last, answered once more.
+/// Answers the last message of a conversation again.
 pub(crate) async fn again(
     app: &App,
     env: &CallerEnv,
@@ -62,12 +62,12 @@ fn ask_answer(answer: Result<Answer, TurnError>) -> Result<AskAnswer, Failure> {
     })
 }
 
-/// All of them, newest first.
+/// All conversations, newest first.
 pub(crate) async fn list(app: &App) -> Result<Vec<ChatRow>, DbError> {
     Ok(rows(app, app.db.read(conversation::list).await?))
 }
 
-/// Those that speak of something.
+/// The conversations that contain this text.
 pub(crate) async fn search(app: &App, text: String) -> Result<Vec<ChatRow>, DbError> {
     Ok(rows(app, app.db.read(move |tx| conversation::search(tx, &text)).await?))
 }
@@ -86,7 +86,7 @@ pub(crate) async fn show(app: &App, id: ConversationId) -> Result<Vec<Entry>, Fa
     let entries = app.db.write(move |tx| {
         if conversation::is_heartbeat(tx, id)? {
             reports::land(tx, now)?;
-            // Now it was looked at.
+            // The report has been read now.
             heartbeat::store::lower(tx)?;
         }
         Ok::<_, DbError>(if conversation::exists(tx, id)? {
@@ -102,7 +102,8 @@ pub(crate) async fn delete(app: &App, id: ConversationId) -> Result<Conversation
     take_away(app, id).await.map(|_| id)
 }
 
-/// Deletes a conversation and returns it as it was. Not while it is being answered: the answer would have nowhere to go.
+/// Deletes a conversation and returns it, so that it can be restored. Refused while a turn is running in it, whose
+/// answer would have nowhere to go.
 pub(crate) async fn take_away(app: &App, id: ConversationId) -> Result<Whole, Failure> {
     let now = app.clock.now();
     let deleted = app.db.write(move |tx| {
@@ -116,7 +117,7 @@ pub(crate) async fn take_away(app: &App, id: ConversationId) -> Result<Whole, Fa
     deleted.await.map_err(|error| Failure::failed(error.to_string()))
 }
 
-/// The person lets the model see one-time codes in a conversation, or takes that back; says what is so now.
+/// Shows one-time codes to the model in a conversation, or hides them again. Returns what applies now.
 #[cfg(feature = "foss")]
 pub(crate) async fn codes(app: &App, chat: Which, show: bool) -> Result<CodesAnswer, Failure> {
     let now = app.clock.now();

@@ -1,4 +1,4 @@
-//! The heartbeat, as the tick, commands and the page ask for it.
+//! Runs heartbeats, and reports their status and log.
 
 use kai_assistant::agent::{Nobody, Ready};
 use kai_assistant::db::DbError;
@@ -63,7 +63,7 @@ pub(crate) async fn log(app: &App) -> Result<Vec<LogRow>, DbError> {
     Ok(log.into_iter().map(|logged| log_row(app, logged)).collect())
 }
 
-/// One run, if it may.
+/// Runs one heartbeat if `why` permits it now.
 pub(crate) async fn run(app: &App, env: &CallerEnv, why: Why) -> Result<HeartbeatRan, Failure> {
     let models = chosen_models(app, env).await?;
     let driver = models
@@ -72,7 +72,7 @@ pub(crate) async fn run(app: &App, env: &CallerEnv, why: Why) -> Result<Heartbea
         .map_err(Clone::clone);
     let beaten = Beat { db: &app.db, clock: app.clock.as_ref() }.run(why, driver).await?;
     if matches!(beaten, Beaten::Ran(Outcome::Report(_) | Outcome::Ok)) {
-        // The run is settled; what the servers say of their windows is for the next one.
+        // The run is finished; the context windows that servers report are for the next one.
         if let Err(error) = models::ask_for_windows(app, env).await {
             tracing::warn!(%error, "servers could not be asked for their windows");
         }
@@ -89,8 +89,8 @@ pub(crate) async fn run(app: &App, env: &CallerEnv, why: Why) -> Result<Heartbea
     Ok(HeartbeatRan { outcome, reason, report })
 }
 
-/// The models in their order, or the one that heartbeats are to ask. None is a failure of the run, which is logged,
-/// and not of the command.
+/// The models that heartbeats use: the one that is set, or all in their order. Having none is an error of the run,
+/// which is logged, not of the command.
 async fn chosen_models(app: &App, env: &CallerEnv) -> Result<Result<Vec<Ready>, String>, DbError> {
     let wanted = app.db.read(settings::load).await?.of(&HEARTBEAT_MODEL);
     if !wanted.is_empty()
@@ -105,7 +105,7 @@ async fn chosen_models(app: &App, env: &CallerEnv) -> Result<Result<Vec<Ready>, 
     }))
 }
 
-/// What is wrong with the model that heartbeats are to ask, and the next step.
+/// What is wrong with the model that heartbeats are set to use, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lack {
     pub(crate) says: String,
@@ -118,7 +118,7 @@ impl Lack {
     }
 }
 
-/// Is the chosen one there, and can it be asked? Where none is chosen, the usual order is asked.
+/// Checks that the model set for heartbeats exists and can be used. With none set, there is nothing to check.
 pub(crate) fn lacks(wanted: &str, rows: &[ModelRow]) -> Option<Lack> {
     if wanted.is_empty() {
         return None;
@@ -136,9 +136,9 @@ pub(crate) fn lacks(wanted: &str, rows: &[ModelRow]) -> Option<Lack> {
     }
 }
 
-/// What the next run would ask with; nothing changes.
+/// What the next run would send. Changes nothing.
 pub(crate) async fn dry_run(app: &App, env: &CallerEnv) -> Result<DryRun, DbError> {
-    // Where none can be asked, the prompt is that for a model of which nothing is known.
+    // Without a usable model, the prompt is built for a model of unknown size.
     let models = chosen_models(app, env).await?.unwrap_or_default();
     let beat = Beat { db: &app.db, clock: app.clock.as_ref() };
     let Next { text: prompt, is_new } =
@@ -157,7 +157,7 @@ pub(crate) async fn dry_run(app: &App, env: &CallerEnv) -> Result<DryRun, DbErro
     Ok(DryRun { prompt, is_new, tools, tokens })
 }
 
-/// The tick: beats if it is due, and tells the person if there is something to tell.
+/// The scheduler's step: runs a heartbeat if one is due, then announces anything new.
 pub(crate) async fn tick(app: &App) {
     match run(app, &app.env, Why::Tick).await {
         Ok(ran) if ran.outcome == RunOutcome::Failed => {

@@ -1,4 +1,4 @@
-//! `kai ledger`: what left, what ran, what was clicked; whether it is whole; who saw a message.
+//! `kai ledger`: shows what was sent, run and approved, verifies the records, and finds who received a message.
 
 use jiff::Timestamp;
 use kai_assistant::db::DbError;
@@ -55,7 +55,7 @@ pub(crate) async fn check(app: &App) -> Result<LedgerCheck, DbError> {
     })
 }
 
-/// Requests are long, and all their bytes are read.
+/// Records per transaction. Small, because verifying reads all bytes of each request.
 const CHECKED_AT_ONCE: usize = 500;
 
 async fn verified(app: &App) -> Result<Verified, DbError> {
@@ -68,10 +68,10 @@ async fn verified(app: &App) -> Result<Verified, DbError> {
     }
 }
 
-/// So many records are looked at before others get their turn at the store.
+/// How many records are searched before other users of the store get their turn.
 pub(crate) const LOOK: usize = 20_000;
 
-/// The requests that held the message, oldest first.
+/// The requests that contained the message, oldest first.
 async fn who(app: &App, id: &str) -> Result<Vec<LedgerRow>, DbError> {
     let wanted = Wanted { seen: id.to_owned(), ..Wanted::default() };
     let reach = Reach { found: LOOK, looked: LOOK };
@@ -98,7 +98,7 @@ pub(crate) async fn bytes(app: &App, seq: i64) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Lets go of what is older than the person wants to keep.
+/// Deletes records that are older than the retention setting.
 pub(crate) fn sweep(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     let days = settings::load(tx)?.number(&LEDGER_RETENTION_DAYS);
     if days > 0 {

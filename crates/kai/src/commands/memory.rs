@@ -1,4 +1,4 @@
-//! What Kai remembers, as commands and the page ask for it.
+//! Kai's memories: deletes, confirms and rewrites them, and decides proposals.
 
 use kai_assistant::agent::soul::SoulError;
 use kai_assistant::memory::promotion::Proposal;
@@ -13,14 +13,14 @@ pub(crate) async fn forget(app: &App, key: &str) -> Result<MemoryKey, Failure> {
     take_away(app, key).await.map(|removed| removed.memory.key)
 }
 
-/// Forgets it; returns what would put it back.
+/// Deletes a memory and returns it, so that it can be restored.
 pub(crate) async fn take_away(app: &App, key: &str) -> Result<Removed, Failure> {
     let key = MemoryKey::new(key).map_err(Failure::usage)?;
     let gone = key.clone();
     app.db.write(move |tx| store::remove(tx, &gone)).await?.ok_or_else(|| unknown(&key))
 }
 
-/// The person knows its words and wants Kai to use them.
+/// Confirms a memory, so that Kai uses it. Refused if its text changed after the user saw it.
 pub(crate) async fn confirm(app: &App, key: &str, seen: Option<String>) -> Result<Memory, Failure> {
     let key = MemoryKey::new(key).map_err(Failure::usage)?;
     let wanted = key.clone();
@@ -33,7 +33,7 @@ pub(crate) async fn confirm(app: &App, key: &str, seen: Option<String>) -> Resul
     }
 }
 
-/// The person says it in their own words.
+/// Replaces a memory's text with the user's own words.
 pub(crate) async fn rewrite(app: &App, key: &str, content: &str) -> Result<(), Failure> {
     if content.trim().is_empty() {
         return Err(Failure::usage("A memory must say something. To be rid of it, delete it."));
@@ -52,7 +52,7 @@ fn unknown(key: &MemoryKey) -> Failure {
 
 type Deciding = fn(&Transaction<'_>, &MemoryKey) -> Result<Proposal, SoulError>;
 
-/// The person's word on a proposal.
+/// Accepts or declines a proposal.
 pub(crate) async fn decide(app: &App, key: &str, word: Deciding) -> Result<Proposal, Failure> {
     let key = MemoryKey::new(key).map_err(Failure::usage)?;
     app.db.write(move |tx| word(tx, &key)).await.map_err(|error| Failure::failed(error.to_string()))

@@ -1,4 +1,4 @@
-//! What can be asked of an [`App`](crate::app::App), a file per feature. Commands and the page both come here.
+//! The operations on an [`App`](crate::app::App), one file per feature, used by both commands and the page.
 
 pub(crate) mod alarms;
 pub(crate) mod announce;

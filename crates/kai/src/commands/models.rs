@@ -1,4 +1,4 @@
-//! `kai models`: which models there are, whether they work, and in which order they are asked.
+//! `kai models`: lists, adds, removes, orders and tests models.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::call::models::{ModelRemoved, ModelRow, ModelTest, NewModel};
 use crate::caller_env::CallerEnv;
 use crate::failure::Failure;
 
-/// What the models are called that are known without looking for servers.
+/// The names of the models that are known without searching for local servers.
 pub(crate) async fn names(app: &App) -> Result<Vec<String>, DbError> {
     #[cfg(feature = "foss")]
     if app.home.is_demo() {
@@ -34,7 +34,7 @@ fn surroundings(env: &CallerEnv) -> Surroundings {
     Surroundings { keys, ollama: None }
 }
 
-/// The demo asks nobody outside, whatever keys lie around.
+/// Refuses in the demo, which contacts no model outside, whatever keys are set.
 fn no_demo(app: &App) -> Result<(), Failure> {
     if app.home.is_demo() {
         return Err(Failure::failed("This is the demo: its model plays a script, and no other can be used."));
@@ -42,14 +42,14 @@ fn no_demo(app: &App) -> Result<(), Failure> {
     Ok(())
 }
 
-/// All models that could be asked, in order, each with the window that is known for it.
+/// All models in order, each with the context window that is known for it.
 pub(crate) async fn candidates(app: &App, env: &CallerEnv) -> Result<Vec<Candidate>, DbError> {
     let read = app.db.read(|tx| Ok::<_, DbError>((store::all(tx)?, window::all(tx)?)));
     let (added, windows) = read.await?;
     let mut env = surroundings(env);
     let mut candidates = models::candidates(&added, &env);
     if candidates.iter().all(|candidate| candidate.why_not.is_some()) {
-        // Only somebody who has nothing else waits for this.
+        // Searching takes time, so only look for Ollama if there is no other usable model.
         env.ollama = local::ollama().await.and_then(|models| models.into_iter().next());
         candidates = models::candidates(&added, &env);
     }
@@ -57,15 +57,15 @@ pub(crate) async fn candidates(app: &App, env: &CallerEnv) -> Result<Vec<Candida
     Ok(candidates)
 }
 
-/// How to ask this model's server for its window, if it tells it.
+/// How to ask this model's server for its context window, if the server can report it.
 fn asking(candidate: &Candidate) -> Option<(Config, context::Tells)> {
     let preset = models::preset(&candidate.preset)?;
     let usual = Config { window: preset.window, ..candidate.config.clone() };
     Some((usual, preset.tells_window?))
 }
 
-/// Asks the servers that have not been asked for long for their windows. Nobody waits for it: the answers count from the
-/// next turn on.
+/// Asks servers for their context windows if that was last done long ago. Runs in the background: the answers apply
+/// from the next turn.
 pub(crate) async fn ask_for_windows(app: &App, env: &CallerEnv) -> Result<(), DbError> {
     if app.home.is_demo() {
         return Ok(());
@@ -79,7 +79,7 @@ pub(crate) async fn ask_for_windows(app: &App, env: &CallerEnv) -> Result<(), Db
             continue;
         }
         let Some((config, tells)) = asking(candidate) else { continue };
-        // Before it is asked, so that no other turn asks at the same time.
+        // Recorded before asking, so that no other turn asks at the same time.
         let asked = place.clone();
         app.db.write(move |tx| window::asked(tx, &asked, None, now)).await?;
         let (db, http) = (app.db.clone(), app.http.clone());
@@ -94,7 +94,7 @@ pub(crate) async fn ask_for_windows(app: &App, env: &CallerEnv) -> Result<(), Db
     Ok(())
 }
 
-/// Asks a model's server for its window, and waits for the answer, which takes a few seconds at most.
+/// Asks a model's server for its context window and waits for the answer, which takes a few seconds at most.
 async fn ask_now(app: &App, candidate: &Candidate) -> Result<(), DbError> {
     let Some((config, tells)) = asking(candidate) else { return Ok(()) };
     let told = context::ask_window(&config, tells, &app.http).await;
@@ -102,14 +102,13 @@ async fn ask_now(app: &App, candidate: &Candidate) -> Result<(), DbError> {
     app.db.write(move |tx| window::asked(tx, &place, told, now)).await
 }
 
-/// Those that can be asked now, connected. Servers that have not been asked for long are asked for their windows
-/// meanwhile.
+/// The usable models, ready to be asked. Also starts asking servers for their context windows if that is due.
 pub(crate) async fn ready(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Failure> {
     ask_for_windows(app, env).await?;
     connected(app, env).await
 }
 
-/// Those that can be asked now, connected. Nothing is sent yet.
+/// The usable models, ready to be asked. Sends nothing yet.
 pub(crate) async fn connected(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Failure> {
     #[cfg(feature = "foss")]
     if app.home.is_demo() {
@@ -145,7 +144,7 @@ pub(crate) async fn rows(app: &App, env: &CallerEnv) -> Result<Vec<ModelRow>, Db
 }
 
 #[cfg(feature = "foss")]
-/// The one line of the demo's `kai models list`.
+/// The only row of the demo's `kai models list`.
 fn demo_row() -> ModelRow {
     ModelRow {
         name: DEMO_MODEL.to_owned(),
@@ -196,7 +195,7 @@ pub(crate) async fn add(app: &App, env: &CallerEnv, new: NewModel) -> Result<Mod
     };
     let trial = models::candidates(std::slice::from_ref(&added), &Surroundings::default());
     let trial = trial.into_iter().next().ok_or_else(|| unknown_preset(&new.preset))?;
-    // What cannot work is refused now, not at the first question.
+    // Refuse a configuration that cannot work now, not at the first question.
     connect(&trial.config, &app.http).map_err(|error| Failure::usage(error.to_string()))?;
     let name = added.name.clone();
     let auto = matches!(context, Some(None));
@@ -208,8 +207,8 @@ pub(crate) async fn add(app: &App, env: &CallerEnv, new: NewModel) -> Result<Mod
     named_row(app, env, &name).await?.ok_or_else(|| unknown_preset(&new.preset))
 }
 
-/// Keeps a model that the person added or changed; `auto` takes back a window that was set for it. Refusals of before
-/// count no longer either way.
+/// Stores a model that the user added or changed. `auto` removes a context window that was set for it. Either way,
+/// limits learned from earlier refusals are forgotten.
 fn keep(tx: &Transaction<'_>, added: &ConfiguredModel, auto: bool) -> Result<(), DbError> {
     store::keep(tx, added)?;
     let kept = store::all(tx)?.into_iter().find(|model| model.name == added.name);
@@ -221,7 +220,7 @@ async fn named_row(app: &App, env: &CallerEnv, name: &str) -> Result<Option<Mode
     Ok(rows(app, env).await?.into_iter().find(|row| row.name == name))
 }
 
-/// Sets the window of a model that was added, or leaves it to Kai again, which then asks the server.
+/// Sets the context window of an added model, or leaves it to Kai again, which then asks the server.
 pub(crate) async fn set_context(
     app: &App,
     env: &CallerEnv,
@@ -242,7 +241,7 @@ pub(crate) async fn set_context(
     named_row(app, env, &name).await?.ok_or_else(|| not_added(&name))
 }
 
-/// A name is one short line: it is shown in lists and told to the model.
+/// Checks a model's name. It must be one short line, because it is shown in lists and told to the model.
 fn name(typed: &str) -> Result<String, Failure> {
     let name = typed.trim();
     if name.is_empty() || name.chars().count() > 60 || name.chars().any(char::is_control) {
@@ -272,23 +271,23 @@ async fn model(preset: &Preset, new: &NewModel) -> Result<String, Failure> {
         .ok_or_else(|| Failure::usage(format!("{} needs to know which model: --model NAME", preset.id)))
 }
 
-/// A model that was removed, and everything that would put it back.
+/// A removed model and everything needed to restore it.
 pub(crate) struct Removed {
     pub(crate) model: ConfiguredModel,
-    /// Its place among those that were added.
+    /// Its position among the added models.
     pub(crate) at: usize,
-    /// Heartbeats were to ask it.
+    /// Heartbeats were set to use it.
     pub(crate) heartbeat_reset: bool,
 }
 
-/// [`remove_undoable`] for a command, which takes nothing back.
+/// [`remove_undoable`] for commands, which have no undo.
 pub(crate) async fn remove(app: &App, name: String) -> Result<ModelRemoved, Failure> {
     let Removed { model, heartbeat_reset, .. } = remove_undoable(app, name).await?;
     Ok(ModelRemoved { removed: model.name, heartbeat_reset })
 }
 
-/// Removes a model. Heartbeats that were to ask it ask the others again, unless one of that name is still there, from
-/// the environment.
+/// Removes a model. If heartbeats were set to use it, they use the others again, unless the environment still provides
+/// a model of that name.
 pub(crate) async fn remove_undoable(app: &App, name: String) -> Result<Removed, Failure> {
     let (gone, env) = (name.clone(), surroundings(&app.env));
     let removed = app.db.write(move |tx| {
@@ -306,8 +305,8 @@ pub(crate) async fn remove_undoable(app: &App, name: String) -> Result<Removed, 
     removed.await?.ok_or_else(|| not_added(&name))
 }
 
-/// Puts back what was removed. Heartbeats ask it again unless another was chosen meanwhile. False if a model has its
-/// name by now.
+/// Restores a removed model. Heartbeats use it again unless another was chosen meanwhile. False if its name is in use
+/// by now.
 pub(crate) async fn put_back(app: &App, removed: Removed) -> Result<bool, DbError> {
     let back = move |tx: &Transaction<'_>| {
         let Removed { model, at, heartbeat_reset } = &removed;
@@ -322,7 +321,7 @@ pub(crate) async fn put_back(app: &App, removed: Removed) -> Result<bool, DbErro
     app.db.write(back).await
 }
 
-/// A model that heartbeats are to ask: one that there is, or none for the usual order.
+/// Checks that heartbeats can be set to this model: it must exist, or be empty for the usual order.
 pub(crate) async fn can_be_chosen(app: &App, env: &CallerEnv, name: &str) -> Result<(), Failure> {
     if name.is_empty() {
         return Ok(());
@@ -346,7 +345,7 @@ pub(crate) async fn first(app: &App, name: String) -> Result<String, Failure> {
     if app.db.write(move |tx| store::first(tx, &chosen)).await? { Ok(name) } else { Err(not_added(&name)) }
 }
 
-/// One place up or down among those that were added.
+/// Moves a model up or down by one among the added models.
 pub(crate) async fn shift(app: &App, name: String, way: Move) -> Result<String, Failure> {
     let moved = name.clone();
     if app.db.write(move |tx| store::shift(tx, &moved, way)).await? {
@@ -360,7 +359,7 @@ fn not_added(name: &str) -> Failure {
     Failure::failed(format!("No model called {name} was added. See: kai models list"))
 }
 
-/// Asks each model (or the named one) for a word and says in words what is wrong.
+/// Asks each model, or the named one, for one word and reports in words what is wrong.
 pub(crate) async fn test(app: &App, env: &CallerEnv, name: Option<&str>) -> Result<Vec<ModelTest>, Failure> {
     no_demo(app)?;
     let mut candidates = candidates(app, env).await?;
@@ -371,9 +370,9 @@ pub(crate) async fn test(app: &App, env: &CallerEnv, name: Option<&str>) -> Resu
             None => ready(app, env).await.err().unwrap_or_else(|| Failure::failed("No model is set up.")),
         });
     }
-    // All at once: one that is silent must not hold up the others, nor all of them together whoever waits for us.
+    // All at the same time, so that slow models neither delay the others nor add up past the caller's timeout.
     let tests = try_join_all(candidates.iter().cloned().map(|candidate| try_one(app, candidate))).await?;
-    // A model that has just been asked is loaded, and its server knows its window.
+    // A model that just answered is loaded, so its server knows its context window.
     let worked = candidates.iter().zip(&tests).filter(|(_, test)| test.works);
     join_all(worked.map(|(candidate, _)| ask_now(app, candidate)))
         .await
@@ -382,7 +381,7 @@ pub(crate) async fn test(app: &App, env: &CallerEnv, name: Option<&str>) -> Resu
     Ok(tests)
 }
 
-/// A model that has not said a word after this long does not work. A server at home may have to load it first.
+/// How long a model may take to answer a test. A local server may have to load the model first.
 pub(crate) const LONGEST_TRIAL: Duration = Duration::from_mins(4);
 
 async fn try_one(app: &App, candidate: Candidate) -> Result<ModelTest, DbError> {
@@ -441,7 +440,7 @@ mod tests {
         app.db.write(move |tx| store::keep(tx, &added)).await.map_err(|e: DbError| e).unwrap();
     }
 
-    /// Whoever asks for the test over the socket waits five minutes, and would take us for stuck.
+    /// The caller at the other end of the socket waits five minutes before it assumes that the daemon is stuck.
     #[tokio::test(start_paused = true)]
     async fn two_silent_models_are_said_to_be_silent_before_anybody_takes_us_for_stuck() {
         let (app, _folder) = app();

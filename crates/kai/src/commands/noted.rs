@@ -1,4 +1,4 @@
-//! Keeps the end of the ledger noted beside the key, and says when the ledger does not go on from that note: then the
+//! Keeps a note of the ledger's end beside the key, and detects when the ledger does not continue from it: then the
 //! store is an older copy, or records were cut off.
 
 use std::sync::atomic::Ordering;
@@ -13,17 +13,17 @@ use crate::call::ledger::Accepted;
 use crate::failure::Failure;
 use crate::home::keyring;
 
-/// Why the note cannot be relied on, in words.
+/// Why the ledger may not be the newest one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Doubt {
-    /// The ledger does not go on from the note.
+    /// The ledger does not continue from the note.
     RolledBack { what: String, last: i64, noted: i64 },
     /// The note could not be read now.
     Unknown(String),
 }
 
-/// Notes how far the ledger has come. Never moves a note that the ledger does not go on from: what was found stays
-/// found until the person accepts it.
+/// Updates the note to the ledger's current end. Never overwrites a note that the ledger does not continue from: that
+/// finding stands until the user accepts it.
 pub(crate) async fn note(app: &App) -> Result<(), Failure> {
     let Some(end) = app.db.read(ledger::end).await? else { return Ok(()) };
     if app.last_noted.seq.load(Ordering::Relaxed) == end.seq {
@@ -49,7 +49,8 @@ pub(crate) async fn note(app: &App) -> Result<(), Failure> {
     Ok(())
 }
 
-/// [`note`] for those who have nobody to tell: the next try is a minute away, or at the next command.
+/// [`note`] for callers that cannot report an error: logs the first failure. The next attempt follows in a minute, or
+/// with the next command.
 pub(crate) async fn note_quietly(app: &App) {
     let outcome = note(app).await;
     let is_new = !app.last_noted.failing.swap(outcome.is_err(), Ordering::Relaxed);
@@ -58,7 +59,7 @@ pub(crate) async fn note_quietly(app: &App) {
     }
 }
 
-/// Is there a reason to doubt that this is the newest store of this home?
+/// Whether there is reason to doubt that this is the newest store of this home.
 pub(crate) async fn doubt(app: &App) -> Result<Option<Doubt>, DbError> {
     let noted = match read(app).await {
         Ok(noted) => noted,
@@ -103,7 +104,7 @@ fn doubtful(standing: &Standing, last: i64) -> Option<Doubt> {
 pub(crate) const NEXT: &str = "If you restored a backup on purpose, accept it: kai ledger accept. Otherwise keep a copy of \
                                the home and find out who changed it.";
 
-/// Says so when the daemon starts.
+/// Prints a warning when the daemon starts with a ledger that was rolled back.
 pub(crate) async fn say(app: &App) -> Result<(), Failure> {
     if let Some(Doubt::RolledBack { what, .. }) = doubt(app).await? {
         crate::terminal::out::note(&format!("The ledger is not complete: {what}. {NEXT}"));
@@ -111,7 +112,7 @@ pub(crate) async fn say(app: &App) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The person restored an older copy on purpose: that is recorded, and the note begins anew here.
+/// Accepts an older copy that the user restored: records that, and starts the note again from here.
 pub(crate) async fn accept(app: &App) -> Result<Accepted, Failure> {
     let (last, noted) = match doubt(app).await? {
         None => {
@@ -142,7 +143,8 @@ async fn write(app: &App, end: LedgerEnd) -> Result<(), KeyError> {
     beside_the_key(app, move |home, key, keyring| home.write_note(key, keyring, &end)).await
 }
 
-/// The key may have been moved since this process opened the home, so its file is asked each time.
+/// Runs `work` with the current key file, which is read each time because the key may have been moved since this
+/// process opened the home.
 async fn beside_the_key<T: Send + 'static>(
     app: &App,
     work: impl FnOnce(&Home, &KeyFile, Option<&dyn Keyring>) -> Result<T, KeyError> + Send + 'static,

@@ -1,4 +1,4 @@
-//! Notifications as commands, status, doctor and daemon ask for them.
+//! Notifications of other apps: lists, searches and deletes them, turns reading on and off, and reports the status.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::call::json;
 use crate::call::notifications::{Forgotten, GapRow, ListenerState, NotificationsCall, NotificationsStatus};
 use crate::failure::Failure;
 
-/// A Termux call may take so long until it is given up.
+/// How long a check may take, because a slow Termux call is only given up after that.
 const LOOK: Duration = Duration::from_secs(12);
 pub(crate) const UNSUPPORTED: &str =
     "No notifications can be read on this machine: there is neither a desktop's session bus nor Termux:API.";
@@ -45,7 +45,7 @@ pub(crate) async fn answer(app: &App, call: NotificationsCall) -> Result<Value, 
     }
 }
 
-/// Erases all that is kept of them. Not while reading is on: Kai would at once begin to keep them again.
+/// Deletes all stored notifications. Refused while reading is on, because Kai would store them again at once.
 pub(crate) async fn forget(app: &App) -> Result<Forgotten, Failure> {
     let forgotten = app.db.write(|tx| {
         if settings::load(tx)?.on(&NOTIFICATIONS_ENABLED) {
@@ -97,7 +97,7 @@ async fn read(app: &App, id: String) -> Result<Whole, Failure> {
     Ok(Whole::of(&record, &app.clock.zone(), Eyes::All, usize::MAX))
 }
 
-/// Looks now: at the access when it waits for that, else at the platform.
+/// Checks now: for access if Kai is waiting for it, then for notifications if reading is on.
 pub(crate) async fn refresh(app: &App) -> Result<(), Failure> {
     let Some(source) = &app.notifications else { return Err(Failure::failed(UNSUPPORTED)) };
     toggle::come_back(&app.db, app.clock.as_ref(), source).await?;
@@ -112,7 +112,7 @@ pub(crate) async fn refresh(app: &App) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An app that shows something, or is left alone.
+/// An app that has shown notifications, or that is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AppRow {
     pub(crate) package: String,
@@ -120,7 +120,7 @@ pub(crate) struct AppRow {
     pub(crate) ignored: bool,
 }
 
-/// The apps of the last day, and those that the person wants left alone.
+/// The apps that showed notifications in the last day, and those that the user ignores.
 pub(crate) async fn apps(app: &App) -> Result<Vec<AppRow>, DbError> {
     let now = app.clock.now();
     let read = app.db.read(move |tx| {
@@ -128,7 +128,7 @@ pub(crate) async fn apps(app: &App) -> Result<Vec<AppRow>, DbError> {
         Ok::<_, DbError>((ignored, store::newest(tx, now, usize::MAX, |_| true)?))
     });
     let (ignored, records) = read.await?;
-    // The list is matched without regard to case.
+    // The list ignores case.
     let ignored: Vec<String> = ignored.iter().map(|package| package.to_lowercase()).collect();
     let mut labels: BTreeMap<String, String> =
         ignored.iter().map(|package| (package.clone(), package.clone())).collect();
@@ -140,14 +140,14 @@ pub(crate) async fn apps(app: &App) -> Result<Vec<AppRow>, DbError> {
     Ok(labels.into_iter().map(row).collect())
 }
 
-/// What the person wants of an app.
+/// Whether the user wants an app's notifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AppWish {
     Heard,
     Ignored,
 }
 
-/// Switches one app and leaves the rest of the list as it is, in one transaction: two switches at once are two.
+/// Changes one app in the list of ignored apps, in one transaction, so that simultaneous changes are all kept.
 pub(crate) async fn switch_app(app: &App, package: String, wish: AppWish) -> Result<(), Failure> {
     let switched = move |tx: &Transaction<'_>| {
         let package = package.trim().to_owned();
@@ -164,7 +164,7 @@ pub(crate) async fn switch_app(app: &App, package: String, wish: AppWish) -> Res
     app.db.write(switched).await.map_err(|error: DbError| error)?
 }
 
-/// "Open notification access": where the platform can ask the person, it does.
+/// The button "Open notification access": asks for access if the platform can.
 pub(crate) async fn ask(app: &App) -> Result<(), Failure> {
     if app.db.read(store::sync).await?.waiting_since.is_some() {
         return turn(app, true).await.map(drop);
@@ -176,7 +176,7 @@ pub(crate) async fn ask(app: &App) -> Result<(), Failure> {
     }
 }
 
-/// Turns it, and says where it stands then: turned on without access, it waits.
+/// Turns reading on or off and returns the resulting state. Turned on without access, it waits for access.
 pub(crate) async fn turn(app: &App, on: bool) -> Result<Toggle, Failure> {
     let now = app.clock.now();
     if on {
@@ -190,7 +190,7 @@ pub(crate) async fn turn(app: &App, on: bool) -> Result<Toggle, Failure> {
     Ok(Toggle::Off { hint: None })
 }
 
-/// The setting `notifications_enabled`, for those who wait for no page: what is not on is a failure.
+/// Sets `notifications_enabled` for commands: fails if turning it on does not take effect at once.
 pub(crate) async fn switch(app: &App, on: bool) -> Result<(), Failure> {
     match turn(app, on).await? {
         Toggle::On => Ok(()),
@@ -204,7 +204,7 @@ pub(crate) async fn switch(app: &App, on: bool) -> Result<(), Failure> {
     }
 }
 
-/// How it stands, the platform asked whether Kai may. What is off is not asked for.
+/// The status, after asking the platform whether Kai has access. Does not ask while reading is off.
 pub(crate) async fn status(app: &App) -> Result<NotificationsStatus, DbError> {
     if let Some(source) = &app.notifications
         && app.db.read(settings::load).await?.on(&NOTIFICATIONS_ENABLED)
@@ -214,7 +214,7 @@ pub(crate) async fn status(app: &App) -> Result<NotificationsStatus, DbError> {
     known(app).await
 }
 
-/// How it stands as far as it is known; nobody is asked.
+/// The status as far as it is known, without asking the platform.
 pub(crate) async fn known(app: &App) -> Result<NotificationsStatus, DbError> {
     let now = app.clock.now();
     let read = app.db.read(move |tx| {
@@ -245,7 +245,7 @@ pub(crate) async fn known(app: &App) -> Result<NotificationsStatus, DbError> {
     })
 }
 
-/// What the store says of listening is only true while somebody runs who could.
+/// The listener's state. A stored "listening" is only true while a daemon is running.
 fn state(enabled: bool, sync: &Sync, daemon: bool) -> ListenerState {
     match (enabled, sync.waiting_since) {
         (true, _) if daemon && sync.listening => ListenerState::Listening,
@@ -261,7 +261,7 @@ fn row(app: &App, gap: Gap) -> GapRow {
     GapRow { began_local: local(gap.began, &zone), ended_local, gap }
 }
 
-/// Listens in the daemon until told to stop.
+/// Captures notifications in the daemon until told to stop.
 pub(crate) async fn listen_on(app: Arc<App>, stop: CancellationToken) {
     let Some(source) = &app.notifications else { return };
     let capture = Capture { db: app.db.clone(), clock: Arc::clone(&app.clock), source: Arc::clone(source) };
@@ -272,7 +272,7 @@ pub(crate) async fn listen_on(app: Arc<App>, stop: CancellationToken) {
 mod tests {
     use super::*;
 
-    /// Two switches on two pages, or two quick ones on one: neither takes the other back.
+    /// Two changes at once, on two pages or in quick succession, must not undo each other.
     #[tokio::test]
     async fn switches_of_the_app_list_at_once_all_count() {
         use kai_assistant::clock::ManualClock;
@@ -299,7 +299,7 @@ mod tests {
             (false, sync(false, Some(1)), true, ListenerState::Waiting),
             (true, sync(true, None), true, ListenerState::Listening),
             (true, sync(false, None), true, ListenerState::Inactive),
-            // Whoever listened was killed and could not say so.
+            // The listening daemon was killed and could not update the store.
             (true, sync(true, None), false, ListenerState::Inactive),
         ] {
             assert_eq!(state(enabled, &sync, daemon), expected);

@@ -1,4 +1,4 @@
-//! Settings, as commands and the page ask for them.
+//! Lists, reads and changes settings.
 
 use kai_assistant::settings::{self, Setting, Values};
 
@@ -15,7 +15,7 @@ pub(crate) async fn list(app: &App) -> Result<Vec<SettingRow>, Failure> {
     Ok(settings::catalogue(app.toolbox.settings()).iter().map(|s| row(s, &values)).collect())
 }
 
-/// One setting as it is now.
+/// One setting with its current value.
 pub(crate) async fn get(app: &App, key: &str) -> Result<SettingRow, Failure> {
     Ok(row(&find(app, key)?, &app.values().await?))
 }
@@ -67,7 +67,7 @@ pub(crate) async fn set(app: &App, env: &CallerEnv, key: &str, typed: &str) -> R
     Ok(row(&setting, &values))
 }
 
-/// Some switches are more than a value: the platform must let them be turned on.
+/// Checks settings that need the platform's permission before they can be turned on.
 #[cfg(feature = "foss")]
 async fn allow(app: &App, setting: &Setting, value: &str) -> Result<(), Failure> {
     if value != "true" || app.values().await?.on(setting) {

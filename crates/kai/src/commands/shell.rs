@@ -1,4 +1,5 @@
-//! What keeps commands in, for `kai status` and `kai doctor`; and the parts that we play ourselves in it.
+//! The sandbox for shell commands: its status for `kai status` and `kai doctor`, and the helper processes that Kai
+//! itself runs inside it.
 
 use std::process::ExitCode;
 
@@ -15,7 +16,7 @@ pub(crate) fn enabled(values: &Values) -> bool {
     values.on(&settings::tool_enabled(ShellCommand::NAME, false))
 }
 
-/// Trying it out takes a moment, so that is only done when commands may be run at all.
+/// The sandbox's status. It is only probed if shell commands are enabled, because that takes a moment.
 pub(crate) async fn status(app: &App, values: &Values) -> ShellStatus {
     let enabled = enabled(values);
     if !enabled {
@@ -34,7 +35,7 @@ pub(crate) async fn looked(app: &App) -> Result<String, String> {
     sandbox.probe().await.clone().map(str::to_owned)
 }
 
-/// We are the guard of a command, or about to become one.
+/// Runs as one of the sandbox's helper processes.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn play(part: &str) -> Result<ExitCode, Failure> {
     let part = kai_bridges::sandbox::Part::named(part);

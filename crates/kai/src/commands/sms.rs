@@ -1,4 +1,4 @@
-//! SMS and drafts, as commands and the page ask for them.
+//! SMS and drafts: polls, reads and searches messages, lists and sends drafts, and reports the status.
 
 use std::time::Duration;
 
@@ -41,8 +41,8 @@ pub(crate) async fn answer(app: &App, call: SmsCall) -> Result<Value, Failure> {
     }
 }
 
-/// Erases what is kept of the phone's messages; returns how many waited. Not while reading is on: Kai would at once
-/// begin to keep them again.
+/// Deletes what is stored of the phone's messages; returns how many were queued. Refused while reading is on, because
+/// Kai would store them again at once.
 pub(crate) async fn forget(app: &App) -> Result<usize, Failure> {
     let forgotten = app.db.write(|tx| {
         if settings::load(tx)?.on(&SMS_ENABLED) {
@@ -58,7 +58,7 @@ pub(crate) async fn forget(app: &App) -> Result<usize, Failure> {
     })
 }
 
-/// How it stands, the phone asked whether Kai may. What is off is not asked for.
+/// The status, after asking the phone whether Kai has access. Does not ask while reading is off.
 pub(crate) async fn status(app: &App) -> Result<SmsStatus, DbError> {
     if let Some(inbox) = &app.phone.inbox
         && app.db.read(settings::load).await?.on(&SMS_ENABLED)
@@ -68,7 +68,7 @@ pub(crate) async fn status(app: &App) -> Result<SmsStatus, DbError> {
     known(app).await
 }
 
-/// How it stands as far as it is known; nobody is asked.
+/// The status as far as it is known, without asking the phone.
 pub(crate) async fn known(app: &App) -> Result<SmsStatus, DbError> {
     let now = app.clock.now();
     let read = app.db.read(|tx| {
@@ -96,7 +96,7 @@ pub(crate) async fn known(app: &App) -> Result<SmsStatus, DbError> {
     })
 }
 
-/// Does somebody poll right now?
+/// Whether a poll is in progress.
 pub(crate) async fn polling(app: &App) -> Result<bool, DbError> {
     let now = app.clock.now();
     app.db.read(move |tx| poll::under_way(tx, now)).await
@@ -115,7 +115,7 @@ fn last_poll(sync: &store::Sync, now: Timestamp) -> String {
     }
 }
 
-/// How long ago, in the words of the settings card.
+/// How long ago, as the settings card writes it.
 pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
     match now.duration_since(then).as_mins() {
         ..1 => "just now".to_owned(),
@@ -125,7 +125,7 @@ pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// A poll under way is waited for, so long.
+/// How many times to retry while another poll is in progress.
 const PATIENCE: u32 = 75;
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -151,7 +151,7 @@ fn poll_failure(error: &PollError) -> Failure {
     }
 }
 
-/// The sentence of the seed, and what to do about it.
+/// The seed specification's message, and what to do about it.
 fn read_failure(error: &ReadError) -> Failure {
     Failure::failed(match error {
         ReadError::NotPermitted(what_to_do) => format!("{error}. {what_to_do}"),
@@ -159,7 +159,7 @@ fn read_failure(error: &ReadError) -> Failure {
     })
 }
 
-/// What waits for the next heartbeat, oldest first.
+/// The messages queued for the next heartbeat, oldest first.
 pub(crate) async fn list(app: &App) -> Result<Vec<SmsRow>, Failure> {
     let waiting = app.db.read(|tx| pending::waiting::<Queued>(tx, QUEUE)).await?;
     let zone = app.clock.zone();
@@ -174,7 +174,7 @@ pub(crate) async fn list(app: &App) -> Result<Vec<SmsRow>, Failure> {
     Ok(waiting.into_iter().map(|waiting| row(waiting.entry)).collect())
 }
 
-/// For the person's own eyes: nothing is redacted.
+/// Reads a message for the user; nothing is redacted.
 pub(crate) async fn read(app: &App, id: SmsId) -> Result<SmsWhole, Failure> {
     let found = app.phone.inbox()?.message(id).await.map_err(|error| read_failure(&error))?;
     let sms =
@@ -206,7 +206,8 @@ pub(crate) async fn search(app: &App, text: &str) -> Result<Vec<SmsRow>, Failure
     Ok(found.map_err(|error| read_failure(&error))?.into_iter().map(row).collect())
 }
 
-/// The transition of the page's toggle: turning it on asks the phone, and what lies there counts as seen.
+/// Turns reading on, like the page's toggle: asks the phone for access, and treats messages already on the phone as
+/// seen.
 pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
     let stays = |failure: Failure| stays_off(&failure.message, "Reading SMS");
     let poller = app.phone.poller().map_err(stays)?;
@@ -217,7 +218,8 @@ pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
     poller.turn_on().await.map_err(|error| stays(poll_failure(&error)))
 }
 
-/// A permission to send cannot be asked for without sending; there must be something that could.
+/// Checks that sending can be turned on. The permission cannot be checked without sending, so this only requires a
+/// sender.
 pub(crate) fn can_turn_sending_on(app: &App) -> Result<(), Failure> {
     if app.phone.door.sender.is_some() {
         return Ok(());
@@ -230,7 +232,7 @@ fn stays_off(why: &str, what: &str) -> Failure {
     Failure::failed(format!("{why}{end} {what} stays off."))
 }
 
-/// "Grant permission" of reading: makes the platform ask. What arrived meanwhile is then polled.
+/// The button "Grant permission" for reading: makes the platform ask, then polls for new messages.
 pub(crate) async fn grant(app: &App) -> Result<(), Failure> {
     if let Access::Denied(what_to_do) = app.phone.inbox()?.ask().await {
         return Err(read_failure(&ReadError::NotPermitted(what_to_do)));
@@ -238,13 +240,13 @@ pub(crate) async fn grant(app: &App) -> Result<(), Failure> {
     poll(app).await.map(drop)
 }
 
-/// Whether the phone lets us send is not known any more.
+/// Forgets that the phone refused to send.
 pub(crate) fn forget_denial(app: &App) {
     let unknown = Access::Silent("The phone was not asked yet.".to_owned());
     app.phone.door.access.learn(unknown, app.clock.now());
 }
 
-/// What stands against sending, as the phone last said: the platform asks when something is sent, and not before.
+/// Why the phone last refused to send, if it did. The platform only asks the user when something is sent.
 pub(crate) fn sending_denied(app: &App) -> Option<String> {
     match app.phone.door.access.last() {
         Some(Access::Denied(what_to_do)) => Some(what_to_do),
@@ -284,12 +286,12 @@ pub(crate) async fn draft(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
     found.ok_or_else(|| Failure::failed(door::Refused::Unknown(id).to_string()))
 }
 
-/// What came of a tap: the draft as it is now. That it failed is told by the draft, not by an error.
+/// Sends a draft after a tap and returns it in its new state. A failed send is reported in the draft, not as an error.
 pub(crate) async fn tap(app: &App, call: TapCall) -> Result<DraftRow, Failure> {
     let tap = Tap { draft: call.id, act: call.button.into(), shown: call.shown, attempts: call.attempts };
     let draft = app.phone.door.tap(tap).await.map_err(|refused| Failure::failed(refused.to_string()))?;
     if matches!(draft.status, Status::Unknown(_)) {
-        // The phone may know at once.
+        // The phone may already know whether it was sent.
         app.phone.door.settle().await?;
         return self::draft(app, draft.id).await;
     }

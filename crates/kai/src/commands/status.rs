@@ -1,4 +1,4 @@
-//! `kai status`: what is on and where it lies.
+//! `kai status`: what is enabled and where it is stored.
 
 use kai_assistant::db::DbError;
 use kai_assistant::memory;

@@ -1,4 +1,4 @@
-//! Tasks, as the tick, commands and the page ask for them.
+//! Runs due tasks, and lists, shows and cancels tasks.
 
 use jiff::Timestamp;
 use kai_assistant::agent::Nobody;
@@ -45,7 +45,7 @@ pub(crate) async fn cancel(app: &App, id: TaskId) -> Result<TaskId, Failure> {
     take_away(app, id).await.map(|(task, _)| task.id)
 }
 
-/// Takes a task away; returns what would put it back.
+/// Cancels a task and returns it with its runs, so that it can be restored.
 pub(crate) async fn take_away(app: &App, id: TaskId) -> Result<(Task, Vec<TaskRun>), Failure> {
     let taken = app.db.write(move |tx| {
         let runs = store::runs(tx, id)?;
@@ -91,7 +91,7 @@ fn errands(app: &App) -> Errands<'_> {
     Errands { db: &app.db, clock: app.clock.as_ref() }
 }
 
-/// The tick: runs what is due, one after the other.
+/// The scheduler's step: runs the due tasks, one after the other.
 pub(crate) async fn tick(app: &App) {
     if let Err(error) = run_due(app).await {
         tracing::warn!(%error, "tasks could not be run");
@@ -111,7 +111,7 @@ async fn run_due(app: &App) -> Result<(), DbError> {
 async fn run_all(app: &App, round: &Round<'_>) -> Result<(), DbError> {
     while let Some(claim) = round.claim().await? {
         let id = claim.task.id.0;
-        // Only now: whoever has no task to run need not look for models. None at all is a failure of the run.
+        // Only look for models once there is a task to run. Having none is an error of the run.
         let models = models::ready(app, &app.env).await.map_err(|failure| failure.message);
         let driver = models
             .as_ref()

@@ -1,4 +1,4 @@
-//! Tools, as commands and the page ask for them.
+//! Lists, switches and calls tools.
 
 use kai_assistant::agent::{Face, Hands};
 use kai_assistant::db::DbError;
@@ -35,7 +35,7 @@ pub(crate) async fn list(app: &App, env: &CallerEnv) -> Result<Vec<ToolRow>, DbE
     Ok(app.toolbox.entries().iter().map(row).collect())
 }
 
-/// Turns a tool's own switch; a tool that its feature governs has none.
+/// Turns a tool on or off with its own switch. A tool that is governed by a feature has none.
 pub(crate) async fn switch(app: &App, env: &CallerEnv, name: &str, on: bool) -> Result<SettingRow, Failure> {
     let key = format!("tool_enabled_{name}");
     if settings::catalogue(app.toolbox.settings()).iter().any(|setting| setting.key == key) {
@@ -49,8 +49,9 @@ pub(crate) async fn switch(app: &App, env: &CallerEnv, name: &str, on: bool) -> 
     )))
 }
 
-/// One call as a model would make it: same gate, same cut, in a fresh run that has read nothing. What cannot be a
-/// call is wrong usage; a failure of the store is a result too, so that there is JSON either way.
+/// Calls a tool as a model would: with the same gate and the same limits, in a fresh run that has read nothing. An
+/// invalid call is a usage error; a failure of the store is returned as a result, so that the output is JSON either
+/// way.
 pub(crate) async fn call(
     app: &App,
     tool: String,

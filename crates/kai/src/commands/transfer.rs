@@ -1,4 +1,4 @@
-//! Export and import as calls: names become sections, and a preview is an import that is rolled back.
+//! Exports and imports sections. A preview is an import that is rolled back.
 
 use kai_assistant::db::DbError;
 use kai_assistant::home::Passphrase;
@@ -26,7 +26,7 @@ pub(crate) async fn export(
     }
 }
 
-/// What a passphrase does takes a while; nobody else waits for it.
+/// Runs the slow passphrase work on a blocking thread, so that nothing else waits for it.
 async fn slowly<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, TransferError> + Send + 'static,
 ) -> Result<T, Failure> {
@@ -50,7 +50,7 @@ pub(crate) async fn import(app: &App, call: ImportCall) -> Result<Vec<Outcome>, 
         let (export, secrets, settings, zone) = (&export, &secrets, &known, &zone);
         let all = Import { export, sections: &chosen, mode, secrets, settings, now, zone };
         let outcomes = transfer::import(tx, &all)?;
-        // An error rolls everything back, which is what a preview wants.
+        // An error rolls the transaction back, which is what a preview needs.
         if preview { Err(Ended::Previewed(outcomes)) } else { Ok(outcomes) }
     });
     match taken.await {

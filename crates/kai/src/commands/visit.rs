@@ -1,4 +1,4 @@
-//! Opens Kai's page in the person's browser, signed in: for a tap on a notification, and for `kai open`.
+//! Opens Kai's page in the user's browser, signed in, after a tap on a notification or for `kai open`.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::{App, facts, sessions};
 use crate::failure::Failure;
 
-/// Opens the page for everyone who taps a notification, until told to stop.
+/// Opens the page whenever a notification is tapped, until told to stop.
 pub(crate) async fn follow_taps(app: Arc<App>, stop: CancellationToken) {
     let Some(notifier) = &app.notifier else { return };
     loop {
@@ -27,7 +27,8 @@ pub(crate) async fn follow_taps(app: Arc<App>, stop: CancellationToken) {
     }
 }
 
-/// The link is made now and not when the notification was shown: it lives for a minute, and people tap hours later.
+/// Opens a page in the browser with a fresh sign-in link. The link is created now and not with the notification,
+/// because it expires after a minute and people may tap hours later.
 pub(crate) async fn open(app: &App, place: Place, activation: Option<&str>) -> Result<(), Failure> {
     let link = facts::link_command(&app.home);
     if app.daemon.is_none() {
@@ -49,7 +50,7 @@ pub(crate) fn not_running() -> Failure {
     Failure::failed("Kai isn't running, so there is no page to open. Start it: kai serve")
 }
 
-/// Where a place is at this moment. What is gone by now leads to the current chat.
+/// The current path of a place. If it no longer exists, the path leads to the current chat.
 fn path(tx: &Transaction<'_>, place: Place) -> Result<String, DbError> {
     let found = match place {
         Place::Chat => None,

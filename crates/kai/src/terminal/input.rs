@@ -1,13 +1,13 @@
-//! What is typed or piped in.
+//! Standard input: whether a person is at the keyboard, and what is piped in.
 
 use std::io::{self, IsTerminal, Read};
 
-/// Does a person sit at the keyboard, who could be asked? Never at that of a test.
+/// Whether standard input is a terminal, so that a person can be asked. Always false in tests.
 pub(crate) fn has_person() -> bool {
     !cfg!(test) && io::stdin().is_terminal()
 }
 
-/// Is something piped or redirected into us? A terminal, or the socket of a remote shell, is not.
+/// Whether standard input is a pipe or a file. A terminal or the socket of a remote shell does not count.
 #[cfg(not(test))]
 pub(crate) fn is_piped() -> bool {
     use rustix::fs::{FileType, fstat};
@@ -20,7 +20,7 @@ pub(crate) fn is_piped() -> bool {
     super::stage::is_piped()
 }
 
-/// What is piped in.
+/// A reader for what is piped in.
 #[cfg(not(test))]
 pub(crate) fn piped() -> impl Read {
     io::stdin()

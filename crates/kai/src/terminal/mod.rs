@@ -1,4 +1,4 @@
-//! The one place that prints, and the one that listens: on a pipe that was closed it is quiet.
+//! Terminal input and output: the only place that prints or reads standard input.
 
 pub(crate) mod input;
 pub(crate) mod out;

@@ -1,4 +1,4 @@
-//! The one place that prints, so that a closed pipe is no panic and no control character reaches a terminal.
+//! All printing goes through here, so that a closed pipe causes no panic and no control character reaches a terminal.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 #[cfg(test)]
 use super::stage;
 
-/// Prints text that is ours or has been made [`visible`].
+/// Prints text that is our own or has been through [`visible`].
 pub(crate) fn text(text: &str) {
     raw(text.as_bytes());
 }
@@ -32,7 +32,7 @@ pub(crate) fn raw(bytes: &[u8]) {
     }
     let mut stdout = io::stdout().lock();
     if let Err(error) = stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        // Whoever read us has seen enough; that is no failure. A full disk is.
+        // The reader closed the pipe because it has enough, which is not an error. A full disk is one.
         if error.kind() != io::ErrorKind::BrokenPipe {
             complain(&format!("The output could not be written: {error}."));
             std::process::exit(1);
@@ -50,38 +50,39 @@ fn aside(text: &str) {
     drop(write!(io::stderr(), "{text}"));
 }
 
-/// Does a person read what is printed? Never what a test prints.
+/// Whether standard output is a terminal. Always false in tests.
 pub(crate) fn has_person() -> bool {
     !cfg!(test) && io::stdout().is_terminal()
 }
 
-/// A sentence on stderr.
+/// Prints an error or a warning on stderr.
 pub(crate) fn complain(sentence: &str) {
     aside(&format!("kai: {}\n", visible(sentence)));
 }
 
-/// JSON whose text cannot steer a terminal: what is invisible is escaped, which changes nothing of its meaning.
+/// Escapes invisible characters in JSON so that its text cannot control a terminal. The meaning of the JSON is
+/// unchanged.
 pub(crate) fn escaped(json: &str) -> String {
     escape_json(json, is_invisible)
 }
 
-/// Text for a pipe or a file: as it is, but for control characters that only a terminal would obey.
+/// Text for a pipe or a file: unchanged except that control characters other than newline and tab are removed.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
-/// A value for a person to see, or, through a pipe, exactly as it is.
+/// A value as one line: made visible on a terminal, unchanged in a pipe.
 pub(crate) fn value(value: &str) -> String {
     format!("{}\n", if has_person() { visible(value) } else { value.to_owned() })
 }
 
-/// Something beside the answer, on stderr: what is going on, never the result.
+/// Prints a note on stderr: progress or a hint, never the result itself.
 pub(crate) fn note(text: &str) {
     let lines: Vec<String> = text.lines().map(visible).collect();
     aside(&format!("{}\n", lines.join("\n")));
 }
 
-/// Replaces the current line on stderr, which must be a terminal, and stays on it.
+/// Replaces the current line on stderr and leaves the cursor on it. Stderr must be a terminal.
 pub(crate) fn sign(text: &str) {
     aside(&format!("\r\u{1b}[K{text}"));
 }

@@ -1,4 +1,4 @@
-//! A terminal for tests: what is piped into a command, and what it prints, on the thread that runs it.
+//! A terminal for tests: provides piped input and captures output, per thread.
 
 use std::cell::RefCell;
 use std::io::Cursor;
@@ -15,7 +15,7 @@ thread_local! {
     static HEARD: RefCell<Option<Heard>> = const { RefCell::new(None) };
 }
 
-/// Does the work with this piped in, and tells what was printed meanwhile.
+/// Runs `work` with this text piped in, and returns its result and what was printed.
 pub(crate) fn during<T>(piped: &str, work: impl FnOnce() -> T) -> (T, Heard) {
     PIPED.set(piped.as_bytes().to_vec());
     HEARD.set(Some(Heard::default()));
@@ -31,13 +31,13 @@ pub(super) fn piped() -> Cursor<Vec<u8>> {
     Cursor::new(PIPED.take())
 }
 
-/// Where it goes.
+/// The output stream.
 pub(super) enum To {
     Out,
     Err,
 }
 
-/// False if nobody listens.
+/// Captures the bytes if a test is capturing on this thread; returns false otherwise.
 pub(super) fn hears(to: &To, bytes: &[u8]) -> bool {
     HEARD.with_borrow_mut(|heard| {
         let Some(heard) = heard else { return false };

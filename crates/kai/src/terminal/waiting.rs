@@ -1,5 +1,5 @@
-//! A line on the terminal that says that Kai is still at it, and for how long. It comes after a second, and goes before
-//! anything else is printed. Where nobody sits at a terminal there is none.
+//! A progress line on stderr that shows how many seconds Kai has been working. It appears after a second and is removed
+//! before anything else is printed. Without a terminal there is none.
 
 use std::io::{self, IsTerminal};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use super::out;
 
 const TICK: Duration = Duration::from_secs(1);
 
-/// Stands there until it is dropped.
+/// The progress line, shown until this is dropped.
 pub(crate) struct Waiting {
     shared: Arc<Shared>,
     ticking: Option<JoinHandle<()>>,
@@ -27,15 +27,15 @@ struct Shared {
 #[derive(Default)]
 struct State {
     seconds: u32,
-    /// The line stands on the terminal.
+    /// The progress line is on the terminal.
     shown: bool,
-    /// Something else stands on the current line.
+    /// Other text is on the current line, so the progress line must not be written.
     held: bool,
     over: bool,
 }
 
 impl Waiting {
-    /// `what` is waited for, such as "Waiting for an answer".
+    /// Starts the timer. `what` is the text to show, such as "Waiting for an answer".
     pub(crate) fn start(what: &'static str) -> Self {
         let shared = Arc::new(Shared::default());
         let ticking = io::stderr().is_terminal().then(|| {
@@ -45,8 +45,8 @@ impl Waiting {
         Self { shared, ticking }
     }
 
-    /// Something is about to be printed. While what is printed has not ended its line, it is `midway`, and nothing may
-    /// be written behind it.
+    /// Removes the progress line and restarts the count, because something else is about to be printed. `midway` means
+    /// that its line will not be finished yet, so the progress line stays away until the next call.
     pub(crate) fn make_way(&self, midway: bool) {
         let mut state = self.shared.state();
         state.clear();

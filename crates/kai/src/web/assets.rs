@@ -1,4 +1,5 @@
-//! Style and script, compiled in. Their names carry a hash of their content, so a browser may keep them.
+//! Style sheet, scripts and icon, compiled into the binary. Their URLs contain a hash of their content, so browsers may
+//! cache them forever.
 
 use std::sync::LazyLock;
 
@@ -13,14 +14,15 @@ const JS: &str = include_str!("assets/app.js");
 const DRAFTS_JS: &str = include_str!("assets/drafts.js");
 const ICON: &str = include_str!("assets/icon.svg");
 
-/// The address of the style sheet.
+/// The URL path of the style sheet.
 pub(super) static STYLE: LazyLock<String> = LazyLock::new(|| named("app", CSS, "css"));
 pub(super) static SCRIPT: LazyLock<String> = LazyLock::new(|| named("app", JS, "js"));
-/// Only for pages that show drafts.
+/// The URL path of the script for drafts; only pages that can show drafts load it.
 #[cfg(feature = "foss")]
 pub(super) static DRAFTS: LazyLock<String> = LazyLock::new(|| named("drafts", DRAFTS_JS, "js"));
 pub(super) static FAVICON: LazyLock<String> = LazyLock::new(|| named("icon", ICON, "svg"));
 
+/// The URL path of an asset, with a hash of its content.
 fn named(stem: &str, content: &str, ending: &str) -> String {
     let hash = Sha256::digest(content.as_bytes());
     let short = hex::encode(&hash[..6]);

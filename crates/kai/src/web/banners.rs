@@ -1,5 +1,5 @@
-//! What stands at the top of every chat until the person has dealt with it: calls that wait for a click, drafts that
-//! wait for a tap, a heartbeat's report, a deletion that can be taken back.
+//! The banners at the top of every chat, each shown until the user deals with it: tool calls that need approval, drafts
+//! that wait for a tap, a heartbeat's report, a deletion that can be undone.
 
 use kai_assistant::agent::conversation::ConversationId;
 use kai_assistant::legible::{spelled_out, visible};
@@ -30,7 +30,7 @@ fn drafts(_: &View<'_>) -> Markup {
     html! {}
 }
 
-/// What looks after drafts in the browser.
+/// The script tag for `drafts.js`; empty in the edition without drafts.
 #[cfg(feature = "foss")]
 pub(super) fn script() -> Markup {
     html! { script src=(*super::assets::DRAFTS) defer {} }
@@ -41,7 +41,8 @@ pub(super) fn script() -> Markup {
     html! {}
 }
 
-/// Where its conversation is open, the script says that it was seen as soon as it is; looking alone changes nothing.
+/// The banner for a heartbeat's report. Where the report's conversation is open (`data-here`), the script dismisses the
+/// banner once the report is in view; loading the page alone does not, since a GET changes nothing.
 fn heartbeat(report: ConversationId, view: &View<'_>) -> Markup {
     let here = view.place.chat == Some(report);
     html! {
@@ -57,8 +58,8 @@ fn heartbeat(report: ConversationId, view: &View<'_>) -> Markup {
     }
 }
 
-/// A call that needs the person's yes: in words what will happen, and one tap away the exact call, since that is what the
-/// click allows.
+/// The card that asks the user to approve a tool call. It says in words what will happen, and unfolds to show the exact
+/// call, because that is what the click allows.
 fn click_card(chat: ConversationId, question: &Question, view: &View<'_>) -> Markup {
     let title = view.words.tool_name(&question.tool);
     let elsewhere = view.place.chat != Some(chat);

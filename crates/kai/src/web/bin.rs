@@ -1,4 +1,5 @@
-//! What was deleted a moment ago: gone from the store, kept in memory for those who want it back.
+//! The undo bin: recently deleted items. They are gone from the store, but kept in memory for a minute so that the user
+//! can restore them.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -13,11 +14,12 @@ use crate::app::App;
 use crate::commands::{alarms, models};
 use crate::failure::Failure;
 
-/// So long a deletion can be taken back.
+/// How long a deletion can be undone.
 const LIFE: SignedDuration = SignedDuration::from_secs(60);
+/// How many deleted items are kept; the oldest is dropped first.
 const MOST: usize = 5;
 
-/// Something that can be put back as it was.
+/// A deleted item, with everything needed to restore it.
 pub(super) enum Kept {
     Chat(Box<Whole>),
     Memory(Removed),
@@ -26,7 +28,7 @@ pub(super) enum Kept {
     Model(Box<models::Removed>),
 }
 
-/// Where the page offers to take a deletion back.
+/// Which pages offer to undo a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UndoPlace {
     InChats,
@@ -34,7 +36,7 @@ pub(super) enum UndoPlace {
 }
 
 impl Kept {
-    /// What people call it.
+    /// The name by which the page refers to the item.
     fn title(&self) -> &str {
         match self {
             Self::Chat(whole) => &whole.title,
@@ -53,7 +55,7 @@ impl Kept {
         }
     }
 
-    /// Puts it back; returns where it is to be seen, if not where the person is.
+    /// Restores the item. Returns the path to go to, if the item is not on the page where the user is.
     pub(super) async fn restore(self, app: &App) -> Result<Option<String>, Failure> {
         match self {
             Self::Chat(whole) => {
@@ -73,18 +75,18 @@ impl Kept {
     }
 }
 
-/// What was deleted within the last minute, newest last.
+/// The items deleted within the last minute, newest last.
 #[derive(Default)]
 pub(super) struct Bin(Mutex<Heap>);
 
 #[derive(Default)]
 struct Heap {
-    /// Numbers ever given: an undo that comes late must not bring back something else.
+    /// The last number assigned. Numbers are never reused, so a late undo cannot restore a different item.
     given: u64,
     kept: Vec<(u64, Timestamp, Kept)>,
 }
 
-/// What the page says about the newest deletion.
+/// The newest deletion, as the page shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Deleted {
     pub(super) number: u64,
@@ -101,6 +103,7 @@ impl Bin {
         heap.kept.drain(..surplus);
     }
 
+    /// The newest item that these pages can undo; drops expired items.
     pub(super) fn newest(&self, undo_place: UndoPlace, now: Timestamp) -> Option<Deleted> {
         let mut heap = self.heap();
         heap.kept.retain(|(_, at, _)| now.duration_since(*at) < LIFE);
@@ -108,6 +111,7 @@ impl Bin {
         newest.map(|(number, _, kept)| Deleted { number: *number, title: kept.title().to_owned() })
     }
 
+    /// Removes an item from the bin; `None` if it expired or was taken already.
     pub(super) fn take(&self, number: u64, now: Timestamp) -> Option<Kept> {
         let mut heap = self.heap();
         heap.kept.retain(|(_, at, _)| now.duration_since(*at) < LIFE);

@@ -1,4 +1,4 @@
-//! The page of a conversation, complete as it is sent; the script only keeps it true.
+//! The page of a conversation, and the forms on it. The server sends it complete; the script only keeps it up to date.
 
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Path, Query, State};
@@ -25,7 +25,7 @@ use crate::failure::Failure;
 
 type Signed = Extension<Option<Session>>;
 
-/// What the address says besides the conversation.
+/// The query of a chat page's URL: words to search for, and the draft to show in full.
 #[derive(Deserialize)]
 pub(super) struct Seeking {
     #[serde(default)]
@@ -33,7 +33,7 @@ pub(super) struct Seeking {
     whole: Option<i64>,
 }
 
-/// `/`: the conversation last spoken in.
+/// `/`: the most recent conversation.
 pub(super) async fn current(
     State(web): State<Web>,
     Extension(session): Signed,
@@ -45,7 +45,7 @@ pub(super) async fn current(
     }
 }
 
-/// `/new`: one that begins when something is said.
+/// `/new`: an empty conversation, stored once the user sends the first message.
 pub(super) async fn fresh(
     State(web): State<Web>,
     Extension(session): Signed,
@@ -54,7 +54,7 @@ pub(super) async fn fresh(
     show(&web, session, Place { chat: None, q: seeking.q, whole: seeking.whole }, None).await
 }
 
-/// `/c/<id>`.
+/// `/c/<id>`: one conversation.
 pub(super) async fn one(
     State(web): State<Web>,
     Extension(session): Signed,
@@ -65,7 +65,7 @@ pub(super) async fn one(
     show(&web, session, place, None).await
 }
 
-/// What was typed and could not be taken, and why.
+/// A message that could not be accepted, and why. The page shows it again so that the user can retry.
 struct Untaken<'a> {
     text: &'a str,
     why: &'a str,
@@ -91,7 +91,7 @@ async fn show(web: &Web, session: Option<Session>, place: Place, untaken: Option
     let status = if untaken.is_some() { StatusCode::CONFLICT } else { StatusCode::OK };
     let body = body(&view, &blocks, &empty, untaken.as_ref(), web.app.home.is_demo());
     let title = format!("{} · Kai", title(&stored));
-    // Without a script, a page looks again by itself for as long as there is something to wait for.
+    // Without a script, the page reloads itself while a turn is running.
     let head = html! {
         (banners::script())
         @if view.running() { noscript { meta http-equiv="refresh" content="2"; } }
@@ -178,7 +178,7 @@ fn composer(view: &View<'_>, controls: &Markup, untaken: Option<&Untaken<'_>>) -
     }
 }
 
-/// An empty conversation says what can be done, and what is missing for it.
+/// What an empty conversation shows: suggestions for a first message, or how to set up a model if none is ready.
 async fn beginning(web: &Web, csrf: &str) -> Markup {
     let rows = models::rows(&web.app, &web.app.env).await.unwrap_or_default();
     let ideas = if web.app.home.is_demo() { DEMO_IDEAS } else { IDEAS };
@@ -201,7 +201,7 @@ async fn beginning(web: &Web, csrf: &str) -> Markup {
 }
 
 const IDEAS: [&str; 3] = ["What day is it?", "Remember that I like green tea", "What do you know about me?"];
-/// What the demo's script understands.
+/// Suggestions that the demo's scripted model understands.
 const DEMO_IDEAS: [&str; 3] = ["When is Grandma’s dinner?", "Answer the dinner message", "What time is it?"];
 
 fn no_model(why_not: Option<&str>, csrf: &str) -> Markup {
@@ -229,6 +229,7 @@ pub(super) struct SayForm {
 
 type Said = Result<Form<SayForm>, FormRejection>;
 
+/// `/say`: starts a new conversation with the user's message.
 pub(super) async fn say_first(
     State(web): State<Web>,
     Extension(session): Signed,
@@ -256,13 +257,13 @@ async fn said(
     form: Said,
 ) -> Response {
     let Ok(Form(SayForm { text })) = form else { return reply::misfilled(headers) };
-    // Forms carry line ends as CR LF.
+    // Browsers submit line breaks as CR LF.
     let text = text.replace("\r\n", "\n");
     let saying = Saying::Text(text.clone(), chat.map_or(Which::New, Which::Id));
     match start(web, saying).await {
         Ok(id) => reply::done(headers, &format!("/c/{}", id.0)),
         Err(failure) if headers.contains_key("x-live") => reply::not_done(headers, &failure.message),
-        // What was typed must not be lost.
+        // Show the page again with the message in its field, so that the user's text is not lost.
         Err(failure) => {
             let untaken = Untaken { text: &text, why: &failure.message };
             show(web, session, Place { chat, ..Place::default() }, Some(untaken)).await
@@ -274,6 +275,7 @@ async fn start(web: &Web, saying: Saying) -> Result<ConversationId, Failure> {
     web.turns.start(&web.app, saying, web.stop.clone()).await
 }
 
+/// Answers the last message of the conversation again.
 pub(super) async fn again(State(web): State<Web>, Path(id): Path<i64>, headers: HeaderMap) -> Response {
     match start(&web, Saying::Again(ConversationId(id))).await {
         Ok(id) => reply::done(&headers, &format!("/c/{}", id.0)),
@@ -299,6 +301,7 @@ enum Click {
     Deny,
 }
 
+/// Allows or denies a tool call that waits for approval.
 pub(super) async fn click(
     State(web): State<Web>,
     headers: HeaderMap,
@@ -311,6 +314,7 @@ pub(super) async fn click(
     reply::not_done(&headers, "That was answered already, or is not asked any more.")
 }
 
+/// Dismisses the banner of a heartbeat's report.
 pub(super) async fn heartbeat_seen(State(web): State<Web>, headers: HeaderMap) -> Response {
     match web.app.db.write(heartbeat::store::lower).await {
         Ok(()) => reply::done_here(&headers),
@@ -332,7 +336,7 @@ enum CodesClick {
     Hide,
 }
 
-/// *Show codes to the assistant*, and the way back.
+/// Shows one-time codes to the assistant in this conversation, or hides them again.
 #[cfg(feature = "foss")]
 pub(super) async fn codes(
     State(web): State<Web>,

@@ -1,9 +1,10 @@
-//! Takes connections and gives up on those that waste our time.
+//! Accepts connections, and closes those that stall.
 //!
-//! A request's head must come within seconds, and whoever does not read what it asked for is given up. A newcomer never
-//! waits: strangers have [`Places`] of their own and push out the oldest of whoever holds the most, and a connection
-//! that has shown a session is one we know, which no stranger pushes out. So neither silence nor a flood keeps the page
-//! from its person, whichever user of the machine it comes from.
+//! A request's head must arrive within seconds, and a client that stops reading its response is disconnected. A new
+//! connection never waits: connections without a session have a limit of their own in [`Places`], and when it is
+//! exceeded, the peer with the most of them loses its oldest. A connection that presented a session counts as known,
+//! and connections without one never displace it. So neither idle clients nor a flood of connections can lock the user
+//! out, whichever user of the machine opens them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,20 +26,20 @@ use super::patient::Patient;
 use super::peer::{self, Ends};
 use crate::places::{Peer, Place, Places, Room};
 
-/// Together well under the files that a process may have open.
+/// How many connections may be open; in total well below the usual limit on open files per process.
 const ROOM: Room = Room { strangers: 128, known: 384 };
-/// With more strangers than this, local connections are counted by their users.
+/// With more connections without a session than this, local ones are counted per user instead of per address.
 const CROWD: usize = ROOM.strangers / 4;
-/// So many newcomers are looked up at once: the kernel's list is long, and reading it takes a while.
+/// How many new connections are looked up in one batch: the kernel's socket table is long, and slow to read.
 const AT_ONCE: usize = 64;
-/// For the head of a request; a kept connection may be silent for so long too.
+/// Timeout for the head of a request, and so also for an idle keep-alive connection.
 const HEAD: Duration = Duration::from_secs(15);
-/// For the other side to take some of what we write.
+/// Timeout for a client to read at least some of what we write.
 const TAKING: Duration = Duration::from_secs(20);
-/// Longer heads are nobody's; a body passes through in pieces.
+/// Limit on the head of a request: no browser sends a longer one. Bodies are streamed, so they may be longer.
 const BUFFER: usize = 64 * 1024;
 
-/// Serves until told to stop, then lets requests under way finish.
+/// Serves until `stop` is cancelled, then lets requests in progress finish.
 pub(super) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
     let places = Places::new(ROOM);
     let graceful = GracefulShutdown::new();
@@ -79,7 +80,7 @@ fn ends(stream: &TcpStream) -> Option<Ends> {
     Some(Ends { theirs: stream.peer_addr().ok()?, ours: stream.local_addr().ok()? })
 }
 
-/// The next connection, and with it those that wait already.
+/// Waits for the next connection; returns it and those that are already queued, at most [`AT_ONCE`].
 async fn take(listener: &TcpListener) -> Vec<TcpStream> {
     loop {
         match listener.accept().await {
@@ -93,7 +94,7 @@ async fn take(listener: &TcpListener) -> Vec<TcpStream> {
                 return newcomers;
             }
             Err(error) => {
-                // Out of files, perhaps; it passes, and asking at once would only burn the processor.
+                // Probably out of file descriptors. That passes, and retrying at once would only burn CPU.
                 tracing::warn!(%error, "a connection could not be taken");
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
@@ -101,7 +102,8 @@ async fn take(listener: &TcpListener) -> Vec<TcpStream> {
     }
 }
 
-/// Gives each newcomer its place. Where there is a crowd, it matters which user of this machine somebody is.
+/// Gives each new connection its place. When there are many, looks up which local user each one belongs to, so that one
+/// user cannot displace another's connections.
 async fn seated(newcomers: Vec<TcpStream>, places: &Arc<Places>) -> Vec<(TcpStream, Place)> {
     let port = newcomers.first().and_then(|stream| stream.local_addr().ok()).map(|local| local.port());
     let mut users = std::collections::BTreeMap::new();
@@ -118,6 +120,7 @@ async fn seated(newcomers: Vec<TcpStream>, places: &Arc<Places>) -> Vec<(TcpStre
     newcomers.into_iter().filter_map(seat).collect()
 }
 
+/// An IPv4-mapped IPv6 address as IPv4, as the kernel's tables are read.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }

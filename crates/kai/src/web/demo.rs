@@ -1,4 +1,4 @@
-//! One click to the demo.
+//! The button that starts the demo and takes the user to it.
 
 use axum::extract::State;
 use axum::http::HeaderMap;

@@ -1,4 +1,4 @@
-//! The demo that the page starts: beside this Kai, in a home and a process of its own. It ends when this Kai does.
+//! The demo that the page starts: a second Kai with its own home and its own process, which ends when this one does.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -11,10 +11,10 @@ use kai_assistant::lock::lock;
 
 use crate::caller_env;
 
-/// The demo that was started from here, if one was.
+/// The demo process that this Kai started, if any.
 #[derive(Clone, Default)]
 pub(super) struct DemoChild {
-    /// Held until the demo runs: two clicks lead to one demo.
+    /// Locked until the demo is running, so that two clicks start only one.
     starting: Arc<Mutex<()>>,
     process: Arc<Mutex<Process>>,
 }
@@ -22,20 +22,20 @@ pub(super) struct DemoChild {
 #[derive(Default)]
 struct Process {
     child: Option<Child>,
-    /// This Kai ends, and starts nothing any more.
+    /// This Kai is shutting down and starts no more demos.
     over: bool,
 }
 
 impl Process {
     fn end(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // It may have ended by itself.
+            // Errors are ignored: the process may have exited already.
             drop(child.kill());
             drop(child.wait());
         }
     }
 
-    /// Starts another one and returns what it prints.
+    /// Ends the running demo, starts a new one and returns its standard output.
     fn start(&mut self, home: &Home) -> Option<ChildStdout> {
         self.end();
         if self.over {
@@ -47,14 +47,14 @@ impl Process {
 }
 
 impl DemoChild {
-    /// For good; also one that is being started.
+    /// Ends the demo for good, including one that is just starting; no other can be started.
     pub(super) fn end(&self) {
         let mut process = lock(&self.process);
         process.over = true;
         process.end();
     }
 
-    /// A link into the demo; blocks until it runs.
+    /// Returns a sign-in link to the demo, starting it if necessary. Blocks until the demo is running.
     pub(super) fn link(&self, home: &Home) -> Option<String> {
         let _alone = lock(&self.starting);
         if let Some(link) = fresh_link(home) {
@@ -67,7 +67,7 @@ impl DemoChild {
     }
 }
 
-/// Into one that runs already.
+/// Asks a demo that is already running for a sign-in link.
 fn fresh_link(home: &Home) -> Option<String> {
     let demo = home.demo().ok().filter(|demo| demo.socket().exists())?;
     let said = kai(demo.dir).args(["link", "--json"]).output().ok()?;
@@ -75,9 +75,10 @@ fn fresh_link(home: &Home) -> Option<String> {
     link["url"].as_str().filter(|_| link["daemon_running"] == true).map(str::to_owned)
 }
 
-/// This very program, also when a newer one lies in its place by now.
+/// The program that is running now, even if its file has been replaced by a newer version.
 const OURSELVES: &str = "/proc/self/exe";
 
+/// A `kai` command for this home, with only the environment that started programs may see.
 fn kai(home: PathBuf) -> Command {
     let mut command = Command::new(OURSELVES);
     command

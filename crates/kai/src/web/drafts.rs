@@ -1,4 +1,5 @@
-//! The review banner: every draft whole, with the buttons that fit its state. A tap carries the hash of what was shown.
+//! The review banner: every draft with its full text and the buttons for its state. A tap sends the digest of what was
+//! shown, so that it can only approve that text.
 
 use axum::Form;
 use axum::extract::rejection::FormRejection;
@@ -18,7 +19,7 @@ use crate::call::sms::{Button, DraftRow, TapCall};
 use crate::commands::sms;
 use crate::failure::Failure;
 
-/// `whole` is the long one that the person asked to see, where no script can unfold it.
+/// Renders all drafts. `whole` is the id of the long draft to show unfolded, for browsers without a script.
 pub(super) fn banner(drafts: &[DraftRow], csrf: &str, zone: &TimeZone, whole: Option<i64>) -> Markup {
     html! {
         @if !drafts.is_empty() {
@@ -49,7 +50,7 @@ fn card(draft: &DraftRow, csrf: &str, zone: &TimeZone, unfolded: bool) -> Markup
                 header class="draft-head" { (who(draft)) (dismiss(draft, csrf)) }
                 (content)
             } @else {
-                // Open for whoever has no script; where there is little room, the script folds all but the first.
+                // Open by default for browsers without a script; on small screens the script folds all but the first.
                 details class="fold" id=(format!("draft-{id}-fold")) open {
                     summary class="draft-head" data-testid="draft-fold" { (who(draft)) }
                     (content)
@@ -59,7 +60,7 @@ fn card(draft: &DraftRow, csrf: &str, zone: &TimeZone, unfolded: bool) -> Markup
     }
 }
 
-/// To whom, and how it stands: all that is seen of a draft that is folded to a line.
+/// The recipient and the state: the only line that shows while a draft is folded.
 fn who(draft: &DraftRow) -> Markup {
     html! {
         div class="draft-who" {
@@ -69,7 +70,8 @@ fn who(draft: &DraftRow) -> Markup {
     }
 }
 
-/// What does not fit at a glance is folded, and cannot be sent until it was looked at.
+/// A text with more characters than this, or more lines than [`GLANCE_LINES`], is folded, and cannot be sent until the
+/// user has unfolded it.
 const GLANCE: usize = 400;
 const GLANCE_LINES: usize = 8;
 
@@ -93,7 +95,8 @@ fn body(draft: &DraftRow, folded: bool) -> Markup {
     }
 }
 
-/// Padding is told by its number, so that it cannot push the rest out of sight; what will be sent is one tap away.
+/// Unfolds to the exact text that will be sent. The card shows long runs of padding as a count, so that padding cannot
+/// push the rest of the text out of view.
 fn every_blank(draft: &DraftRow, shown: &str) -> Markup {
     html! {
         @if shown != draft.body_shown {
@@ -105,11 +108,13 @@ fn every_blank(draft: &DraftRow, shown: &str) -> Markup {
     }
 }
 
-/// A quotation shows a few lines of itself; whoever taps without the rest taps on what they saw of the draft.
+/// How many characters of the quoted message are shown; the rest can be unfolded. Send does not require that, because
+/// the tap approves the draft and not the quotation.
 const QUOTED: usize = 160;
 const QUOTED_LINES: usize = 3;
 
-/// What is answered, above the answer. Whatever it says, it stays in its own frame.
+/// The message that the draft replies to, shown above the reply. It has a frame of its own, so that whatever it says
+/// cannot pass for part of the draft.
 fn quote(quoted: &Untrusted, id: i64) -> Markup {
     let text = legible::folded(quoted.as_written());
     let shown: String =
@@ -144,7 +149,8 @@ fn state(draft: &DraftRow) -> String {
     }
 }
 
-/// Not where the next draft has its Send: who clears away what was sent, click by click, shall not send one.
+/// The button that dismisses a sent draft. It is not where the next draft has its Send button, so that a user who
+/// dismisses sent drafts click by click does not send one by accident.
 fn dismiss(draft: &DraftRow, csrf: &str) -> Markup {
     html! {
         form class="away" method="post" action=(format!("/drafts/{}/discard", draft.id.0)) data-live {
@@ -177,7 +183,7 @@ fn buttons(draft: &DraftRow, csrf: &str, folded: bool) -> Markup {
                 input type="hidden" name="csrf" value=(csrf);
                 button type="submit" data-testid="draft-discard" { (away) }
             }
-            // Shown by the script while recipient or text are out of view.
+            // The script shows this while the recipient or part of the text is out of view.
             span class="why" id=(format!("draft-{id}-why")) data-testid="draft-why" { "Scroll to see all of it" }
             noscript { span class="quiet" { "To " (draft.to) } }
         }
@@ -191,6 +197,7 @@ pub(super) struct TapForm {
     attempts: u32,
 }
 
+/// The user tapped Send, Retry or Send again.
 pub(super) async fn tap(
     State(web): State<Web>,
     Path(id): Path<i64>,

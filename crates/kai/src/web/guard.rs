@@ -1,9 +1,9 @@
-//! What every request must pass, whatever handler it is for.
+//! The checks that every request must pass before its handler runs.
 //!
-//! 1. Host: loopback names, the address we were bound to, `allowed_hosts`. Stops DNS rebinding.
-//! 2. Origin: where a browser names one, it must be the very page. Stops other sites.
-//! 3. Session: everything but sign-in and assets needs one.
-//! 4. Change: anything but GET and HEAD needs the session's CSRF token.
+//! 1. Host: must be a loopback name, the address we are bound to, or listed in `allowed_hosts`. Stops DNS rebinding.
+//! 2. Origin: if the browser sends one, it must be the page's own. Stops requests from other sites.
+//! 3. Session: required for everything but sign-in and assets.
+//! 4. CSRF token: any method but GET and HEAD needs the session's token.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -21,15 +21,17 @@ use super::{page, signin, upload};
 use crate::app::sessions::{self, Session};
 use crate::places::Badge;
 
-/// More than any form of ours.
+/// Limit on the body of a form, larger than any that the page sends.
 const BODY_LIMIT: usize = 1024 * 1024;
 const BODY_TIME: Duration = Duration::from_secs(20);
-/// The one form that sends a file. Years of conversations fit.
+/// The one form that uploads a file.
 pub(super) const IMPORT: &str = "/settings/general/import";
+/// Limit on an uploaded export; years of conversations fit.
 const FILE_LIMIT: usize = 64 * 1024 * 1024;
-/// It may come over a slow network.
+/// Timeout for the upload, which may come over a slow network.
 const FILE_TIME: Duration = Duration::from_mins(5);
-/// A browser reads no answer before it has sent all it wants to; so much more is taken from it, and thrown away.
+/// How many bytes beyond the limit are read and discarded: a browser reads no response before it has sent its whole
+/// body, so the user would not see why the request was refused.
 const PATIENCE: usize = 1024 * 1024 * 1024;
 
 const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -37,7 +39,7 @@ const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-
 
 pub(super) async fn guard(State(web): State<Web>, request: Request, next: Next) -> Response {
     let mut response = match admit(&web, request).await {
-        // In a task of its own: a bug in a handler becomes a page, and a browser that goes away in the middle
+        // Runs in its own task, so that a panic in a handler becomes an error page, and a browser that disconnects
         // does not leave a change half done.
         Ok(request) => {
             let handled = tokio::spawn(next.run(request)).await;
@@ -49,6 +51,7 @@ pub(super) async fn guard(State(web): State<Web>, request: Request, next: Next) 
     response
 }
 
+/// Runs the checks; returns the request with its session and settings attached, or the refusal.
 async fn admit(web: &Web, mut request: Request) -> Result<Request, Response> {
     let cookie = signin::cookie(&web.app.home_id, request.headers());
     let now = web.app.clock.now();
@@ -91,14 +94,15 @@ fn refuse(status: StatusCode, sentence: &'static str) -> Response {
     (status, format!("{sentence}\n")).into_response()
 }
 
+/// The value of the `Host` header; `None` if it is missing, empty, or given twice.
 fn host_of(headers: &HeaderMap) -> Option<String> {
     let mut named = headers.get_all(header::HOST).iter();
     let host = named.next()?.to_str().ok()?.to_ascii_lowercase();
-    // Two hosts are an attempt to be two people.
+    // With two Host headers, a proxy and we could disagree about which one counts.
     (named.next().is_none() && !host.is_empty()).then_some(host)
 }
 
-/// The name without its port.
+/// The host without its port.
 fn name_of(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
@@ -109,13 +113,13 @@ fn name_of(host: &str) -> &str {
 fn host_allowed(host: &str, bound: SocketAddr, allowed: &str) -> bool {
     let name = name_of(host);
     let address: Option<IpAddr> = name.trim_start_matches('[').trim_end_matches(']').parse().ok();
-    // Any port: a tunnel to this machine may end on another one.
+    // Any port is fine: a tunnel to this machine may use a different one.
     let loopback = name == "localhost" || address.is_some_and(|ip| ip.is_loopback());
     let ours = address.is_some_and(|ip| ip == bound.ip() && !ip.is_unspecified());
     loopback || ours || allowed.split(',').any(|entry| !entry.is_empty() && (entry == host || entry == name))
 }
 
-/// A browser names the origin of every change; it must be exactly the address of the page.
+/// Checks that the `Origin` header, if there is one, is exactly the page's own. Browsers send it with every change.
 fn origin_fits(headers: &HeaderMap, host: &str) -> bool {
     let mut origins = headers.get_all(header::ORIGIN).iter();
     origins.all(|origin| {
@@ -125,7 +129,7 @@ fn origin_fits(headers: &HeaderMap, host: &str) -> bool {
     })
 }
 
-/// Checks the CSRF token, from the header or from the form, and hands the body on.
+/// Reads the body and checks the CSRF token from the header or the form; returns the request with its body restored.
 async fn confirmed(session: &Session, request: Request) -> Result<Request, Response> {
     let (parts, body) = request.into_parts();
     let is_file = parts.uri.path() == IMPORT;
@@ -140,7 +144,7 @@ async fn confirmed(session: &Session, request: Request) -> Result<Request, Respo
     Ok(Request::from_parts(parts, Body::from(body)))
 }
 
-/// `None` for more than `limit`.
+/// Reads the whole body; `None` if it is longer than `limit` or breaks off.
 async fn taken_in(body: Body, limit: usize) -> Option<Bytes> {
     let mut pieces = body.into_data_stream();
     let (mut kept, mut length) = (Vec::new(), 0);
@@ -165,6 +169,7 @@ fn too_large(is_file: bool) -> Response {
     refuse(status, TOO_LARGE)
 }
 
+/// The CSRF token that the request carries, if any.
 fn token(headers: &HeaderMap, body: &Bytes) -> Option<String> {
     if let Some(header) = headers.get("x-csrf-token") {
         return header.to_str().ok().map(str::to_owned);
@@ -178,6 +183,7 @@ fn token(headers: &HeaderMap, body: &Bytes) -> Option<String> {
     form.split('&').find_map(|field| field.strip_prefix("csrf=")).map(str::to_owned)
 }
 
+/// Adds the security headers that every response carries.
 fn protect(headers: &mut HeaderMap) {
     for (name, value) in [
         ("content-security-policy", CSP),

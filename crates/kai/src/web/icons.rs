@@ -1,4 +1,4 @@
-//! Icons, drawn by ourselves and put into the page, so that nothing is fetched for them.
+//! The icons, as inline SVG, so that the browser fetches nothing for them.
 
 use maud::{Markup, html};
 
@@ -6,7 +6,7 @@ fn drawn(path: &str) -> Markup {
     html! { svg class="icon" viewBox="0 0 24 24" aria-hidden="true" { path d=(path) {} } }
 }
 
-/// A wrench: a tool runs.
+/// A wrench: a running tool.
 pub(super) fn build() -> Markup {
     drawn("M14 7a4 4 0 0 1 5-4l-2.5 2.5 2 2L21 5a4 4 0 0 1-5.2 5L8 18a2 2 0 0 1-3-3l8-7.5z")
 }
@@ -81,17 +81,17 @@ pub(super) fn phone() -> Markup {
     )
 }
 
-/// A model.
+/// A spark, for models.
 pub(super) fn spark() -> Markup {
     drawn("M12 3.5c.6 4.6 3.4 7.4 8 8-4.6.6-7.4 3.4-8 8-.6-4.6-3.4-7.4-8-8 4.6-.6 7.4-3.4 8-8z")
 }
 
-/// The ledger.
+/// A book, for the ledger.
 pub(super) fn book() -> Markup {
     drawn("M6 4h11.5v16H6.5A2 2 0 0 1 4.5 18V5.5A1.5 1.5 0 0 1 6 4zM4.5 18a2 2 0 0 1 2-2h11M8.5 8h5")
 }
 
-/// A finger on a button.
+/// A finger on a button, for taps and clicks.
 pub(super) fn tap() -> Markup {
     drawn("M9.5 13V6a1.7 1.7 0 0 1 3.4 0v5l4.3 1.2a2 2 0 0 1 1.4 2.3l-1 5H10l-4-5.2c-.8-1 .7-2.4 1.7-1.5z")
 }

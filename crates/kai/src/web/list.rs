@@ -1,4 +1,4 @@
-//! The conversations at the side: found, opened, deleted, and taken back.
+//! The list of conversations in the sidebar, and deleting one.
 
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -13,10 +13,10 @@ use super::{icons, reply};
 use crate::commands::chats;
 use crate::failure::Failure;
 
-/// A page stays light however long somebody has lived with Kai.
+/// How many conversations the list shows, so that the page stays small however many there are.
 const SHOWN: usize = 60;
 
-/// The rows; the search above them belongs to the page.
+/// The rows of the list; the search field above them is part of the page.
 pub(super) fn rows(view: &View<'_>) -> Markup {
     let list = &view.stored.list;
     html! {
@@ -59,11 +59,12 @@ pub(super) async fn delete(State(web): State<Web>, Path(id): Path<i64>, headers:
     }
 }
 
+/// Deletes a conversation and puts it into the undo bin.
 async fn put_away(web: &Web, id: ConversationId) -> Result<(), Failure> {
     let whole = chats::take_away(&web.app, id).await?;
     web.turns.forget(id);
     web.bin.put(Kept::Chat(Box::new(whole)), web.app.clock.now());
-    // The bin is no part of the store, so pages would not hear of it.
+    // The bin is not in the store, so open pages have to be notified separately.
     web.turns.move_on();
     Ok(())
 }

@@ -1,5 +1,6 @@
-//! `/events`: keeps an open page true. Whenever the store or a turn has moved, the page's regions are made anew, and
-//! those that became different are sent. There is nothing to miss: a page that was slow or away gets what is so now.
+//! `/events`: keeps an open page up to date. Whenever the store or a turn changes, the page's regions are rendered
+//! again and those that changed are sent. A page that was slow or disconnected misses nothing: it gets the current
+//! state.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -27,24 +28,24 @@ use crate::app::sessions::Session;
 use crate::failure::Failure;
 use crate::web::regions;
 
-/// What moves together is sent together; also as often as the eye wants to see an answer grow.
+/// How long changes are collected before they are sent together; short enough that an answer grows smoothly.
 const PACE: Duration = Duration::from_millis(60);
-/// Commands in other processes write to the store too.
+/// How often the store is checked for changes by other processes: commands write to it too.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// How often a page is looked at though nothing moved.
+/// How often a page is rendered again although nothing changed, to update relative times.
 const AGES: Duration = Duration::from_secs(20);
 
-/// What an open page shows.
+/// The query of `/events`: which page is open, and what it shows.
 #[derive(Deserialize)]
 pub(super) struct EventsQuery {
-    /// One of the settings; none for the chat.
+    /// The settings page; `None` for the chat.
     page: Option<settings::Page>,
     chat: Option<i64>,
     #[serde(default)]
     q: String,
     whole: Option<i64>,
-    /// The messages it has, as [`sum`] of them.
+    /// The [`sum`] of the messages that the page already has.
     #[serde(default)]
     have: String,
 }
@@ -64,7 +65,7 @@ pub(super) async fn events(
     Sse::new(told).keep_alive(KeepAlive::default()).into_response()
 }
 
-/// Counts the pages that are open.
+/// Counts a page as open until this is dropped.
 struct Open(Arc<App>);
 
 impl Open {
@@ -80,48 +81,50 @@ impl Drop for Open {
     }
 }
 
-/// What an open page is about.
+/// Which kind of page is open.
 enum Watched {
     Chat(Box<Chat>),
     Settings(settings::Place),
 }
 
-/// A page of the chat: what was read for it, and which messages it has.
+/// An open page of the chat: what was read for it, and which messages it has.
 struct Chat {
     place: Place,
     have: String,
     stored: Option<Stored>,
-    /// `None` before the first look.
+    /// Hashes of the messages that the page has; `None` before the first rendering.
     blocks: Option<Vec<u64>>,
-    /// They are made anew only when this has changed.
+    /// What `blocks` was rendered from; it is rendered again only when this changes.
     made_from: Option<Made>,
 }
 
-/// What the blocks of messages were made from.
+/// What the blocks of messages depend on.
 type Made = (Reached, Turned);
 
+/// The state of a turn in the conversation, as far as its messages depend on it.
 #[derive(PartialEq, Eq)]
 enum Turned {
     Not,
+    /// Another process is answering.
     Elsewhere,
-    /// `None` while it runs.
+    /// A turn of ours; `None` while it is running.
     To(Option<Ended>),
 }
 
-/// The regions of a page now, and what has to be told of its messages.
+/// The current rendering of a page: all of its regions, and the patches for its messages.
 struct Sight {
     regions: Vec<(&'static str, String)>,
     patches: Vec<Value>,
 }
 
-/// One open page, and what it was told.
+/// One open page, and what has been sent to it.
 struct Follower {
     web: Web,
     session: Session,
     watched: Watched,
     store: Moves,
     turns: watch::Receiver<u64>,
-    /// The hashes of what it has; empty before the first look.
+    /// Hashes of the regions that the page has, by id; empty before the first rendering.
     regions: BTreeMap<&'static str, u64>,
     over: bool,
     _open: Open,
@@ -131,7 +134,7 @@ impl Follower {
     fn new(web: Web, session: Session, asked: EventsQuery, mut query: BTreeMap<String, String>) -> Self {
         let watched = match asked.page {
             Some(page) => {
-                // The rest is the page's own.
+                // The rest of the query belongs to the settings page itself.
                 query.remove("page");
                 Watched::Settings(settings::Place::new(page, query))
             }
@@ -149,7 +152,7 @@ impl Follower {
         }
     }
 
-    /// The next thing to tell; `None` when it is over.
+    /// Returns the next event to send; `None` once the stream has ended.
     async fn next(&mut self) -> Option<Event> {
         while !self.over {
             let first = self.regions.is_empty();
@@ -173,7 +176,7 @@ impl Follower {
         None
     }
 
-    /// Until something moves, or time has made "just now" a minute ago.
+    /// Waits until something changes, or until [`AGES`] has passed and relative times may be stale. `None` on shutdown.
     async fn wait(&mut self) -> Option<Moved> {
         let moved = tokio::select! {
             () = self.web.stop.cancelled() => return None,
@@ -186,7 +189,7 @@ impl Follower {
         Some(if self.store.take() { Moved::Store } else { moved })
     }
 
-    /// `None` once the session has ended.
+    /// Renders the page; `None` once the session has ended.
     async fn next_sight(&mut self, moved: Moved) -> Result<Option<Sight>, Failure> {
         match &mut self.watched {
             Watched::Chat(chat) => chat.next_sight(&self.web, &self.session, moved).await,
@@ -197,6 +200,7 @@ impl Follower {
         }
     }
 
+    /// The patches for the messages, and one for each region that changed since it was last sent.
     fn patches(&mut self, sight: Sight) -> Vec<Value> {
         let mut patches = sight.patches;
         for (id, html) in sight.regions {
@@ -209,7 +213,7 @@ impl Follower {
     }
 }
 
-/// A counter, and how far it had come when it was last looked at.
+/// A change counter, and its value when it was last read.
 struct Moves {
     counter: watch::Receiver<u64>,
     seen: u64,
@@ -221,13 +225,15 @@ impl Moves {
         Self { counter, seen }
     }
 
-    /// Has it moved since the last time? Looking and marking are one step: what moves in between is seen next time.
+    /// Has the counter changed since the last call? Reads it and marks it as seen in one step, so that a change in
+    /// between is seen next time.
     fn take(&mut self) -> bool {
         let now = *self.counter.borrow_and_update();
         std::mem::replace(&mut self.seen, now) != now
     }
 }
 
+/// What has changed. If only turns have, the store is not read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moved {
     Store,
@@ -272,7 +278,8 @@ impl Chat {
     }
 }
 
-/// From where on the page's messages are others, and what they are. `have` is what the page came with.
+/// Hashes the messages, and returns a patch from the first one that differs from what the page has. That is `told` if
+/// something was sent already, and otherwise what the page was loaded with, whose sum is `have`.
 fn newer(blocks: &[String], told: Option<Vec<u64>>, have: &str) -> (Vec<u64>, Option<Value>) {
     let now: Vec<u64> = blocks.iter().map(|block| hash(block)).collect();
     let told = told.unwrap_or_else(|| if have == sum_of(&now) { now.clone() } else { vec![] });
@@ -284,7 +291,7 @@ fn newer(blocks: &[String], told: Option<Vec<u64>>, have: &str) -> (Vec<u64>, Op
     (now, Some(patch))
 }
 
-/// What a page says it has.
+/// A hash over all messages of a page, by which the page later says what it was loaded with.
 pub(super) fn sum(blocks: &[String]) -> String {
     sum_of(&blocks.iter().map(|block| hash(block)).collect::<Vec<_>>())
 }
@@ -301,7 +308,7 @@ fn hash(text: &str) -> u64 {
     hash.finish()
 }
 
-/// Looks what other processes did, as long as somebody has a page open.
+/// Checks the store for changes by other processes, as long as a page is open.
 pub(super) async fn notice_others(web: Web) {
     let mut pages = web.app.pages.subscribe();
     loop {
@@ -320,7 +327,7 @@ pub(super) async fn notice_others(web: Web) {
 mod tests {
     use super::*;
 
-    /// Nothing that moves while it is looked at is lost: it counts now, or wakes the next wait.
+    /// A change that happens during `take` is not lost: `take` reports it now, or it wakes the next wait.
     #[test]
     fn a_move_is_seen_now_or_next_time() {
         const MOVES: u64 = 200_000;

@@ -1,5 +1,5 @@
-//! What a model wrote, as safe HTML. It is a stranger's text: raw HTML stays text, nothing is loaded from elsewhere, and
-//! a link shows where it leads and opens away from the page.
+//! Renders a model's Markdown as safe HTML. The text is untrusted: raw HTML is shown as text, nothing is loaded from
+//! other sites, and a link shows its target and opens in a new tab.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -8,11 +8,11 @@ use ammonia::Builder;
 use maud::{Markup, PreEscaped};
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-/// The second line of defence: whatever the parser lets through, only this stays.
+/// The second line of defence: removes every tag and attribute not allowed here, whatever the parser let through.
 static SAFE: LazyLock<Builder<'static>> = LazyLock::new(|| {
     let mut safe = Builder::default();
     safe.rm_tags(["img", "area", "map", "figure", "figcaption"])
-        // The button that copies a piece of code, and nothing else.
+        // Only for the button that copies a code block.
         .add_tags(["button"])
         .add_tag_attributes("button", ["type", "class", "data-copy", "data-testid"])
         .url_schemes(HashSet::from(["http", "https", "mailto"]))
@@ -31,11 +31,11 @@ pub(super) fn render(text: &str) -> Markup {
     PreEscaped(SAFE.clean(&written).to_string())
 }
 
-/// Quotes and lists may stand in each other so deep. Who cleans the HTML takes time in the square of the depth, and nobody
-/// reads the hundredth.
+/// How deep quotes and lists may nest. Cleaning the HTML takes time quadratic in the depth, and nobody reads the
+/// hundredth level.
 const DEEPEST: usize = 40;
 
-/// Is the event to be written? What opens or closes a container too deep is not; what stands in it is.
+/// Should the event be written? Skips the start and end of containers nested too deep, but keeps their content.
 fn within(depth: &mut usize, event: &Event<'_>) -> bool {
     match event {
         Event::Start(Tag::BlockQuote(_) | Tag::List(_) | Tag::Item) => {
@@ -50,10 +50,11 @@ fn within(depth: &mut usize, event: &Event<'_>) -> bool {
     }
 }
 
+/// Turns raw HTML into text and images into links, shows a link's target as its title, and lowers headings.
 fn tamed(event: Event<'_>) -> Event<'_> {
     match event {
         Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
-        // A picture would be fetched from wherever the text says.
+        // The browser would fetch an image from wherever the text says, so it becomes a link.
         Event::Start(
             Tag::Image { link_type, dest_url, id, .. } | Tag::Link { link_type, dest_url, id, .. },
         ) => {
@@ -69,7 +70,7 @@ fn tamed(event: Event<'_>) -> Event<'_> {
     }
 }
 
-/// A piece of code is what people copy most.
+/// Puts a copy button before each code block: code is what people copy most.
 fn copyable(event: Event<'_>) -> impl Iterator<Item = Event<'_>> {
     let before = matches!(event, Event::Start(Tag::CodeBlock(_))).then(|| Event::Html(COPY.into()));
     before.into_iter().chain([event])
@@ -78,7 +79,7 @@ fn copyable(event: Event<'_>) -> impl Iterator<Item = Event<'_>> {
 const COPY: &str =
     "<button type=\"button\" class=\"small js-only\" data-copy data-testid=\"code-copy\">Copy</button>";
 
-/// The page has its own headings above.
+/// Lowers a heading by two levels, since the page has its own headings above.
 fn lower(level: HeadingLevel) -> HeadingLevel {
     match level {
         HeadingLevel::H1 => HeadingLevel::H3,
@@ -88,7 +89,7 @@ fn lower(level: HeadingLevel) -> HeadingLevel {
     }
 }
 
-/// Whatever is written, only plain tags and links that lead away come out. `fuzz/` drives it too.
+/// The check that any text renders to plain tags and external links only. The targets in `fuzz/` use it too.
 #[cfg(any(test, fuzzing))]
 pub(crate) mod checks {
     pub(crate) fn check(text: &str) {
@@ -98,7 +99,7 @@ pub(crate) mod checks {
         }
     }
 
-    /// What stands in the HTML between `<` and `>`; text holds no `<` of its own.
+    /// Everything in the HTML between `<` and `>`. Text contains no `<` of its own, since it is escaped.
     fn tags(html: &str) -> Vec<String> {
         let (mut tags, mut rest) = (vec![], html);
         while let Some(at) = rest.find('<') {
@@ -115,7 +116,7 @@ pub(crate) mod checks {
         tags
     }
 
-    /// What a model's text may become, with the attributes of each.
+    /// The tags that a model's text may produce, each with its attributes.
     const ALLOWED: &[(&str, &[&str])] = &[
         ("a", &["href", "title", "target", "rel"]),
         ("blockquote", &[]),
@@ -142,9 +143,9 @@ pub(crate) mod checks {
         ("ul", &[]),
     ];
 
-    /// May the tag stand on the page?
+    /// Is the tag allowed on the page?
     pub(super) fn harmless(tag: &str) -> bool {
-        // Ours, to the letter; a model cannot write one, since its HTML stays text.
+        // Our own button, compared exactly. A model cannot produce one, since its HTML is shown as text.
         let copy = "button type=\"button\" class=\"small js-only\" data-copy=\"\" data-testid=\"code-copy\"";
         if tag == copy || tag == "/button" {
             return true;

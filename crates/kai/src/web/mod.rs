@@ -1,9 +1,9 @@
-//! The page: loopback unless told otherwise, signed in by a one-time link, and nothing but the user's.
+//! The web page: served on loopback unless configured otherwise, to browsers that signed in with a one-time link.
 //!
-//! Every request passes [`guard`] first: host, origin, session, CSRF. A handler that runs can rely on them.
+//! Every request passes [`guard`] first, which checks host, origin, session and CSRF token; handlers rely on that.
 //!
-//! [`chat`] sends whole pages that need no script; [`live`] keeps open ones true: whatever moves, in the store or in one
-//! of the [`turns`], the regions of a [`view`] that became different are sent.
+//! [`chat`] renders whole pages that work without a script; [`live`] keeps open pages up to date: when the store or one
+//! of the [`turns`] changes, it sends the regions of a [`view`] that changed.
 
 mod assets;
 mod banners;
@@ -48,7 +48,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 
-/// Serves until told to stop, then lets requests under way finish.
+/// Serves the page until `stop` is cancelled, then lets requests in progress finish.
 pub(crate) async fn serve(
     app: Arc<App>,
     listener: TcpListener,
@@ -99,7 +99,7 @@ fn router(web: Web) -> Router {
         .with_state(web)
 }
 
-/// What only the foss edition has.
+/// The routes that only the foss edition has.
 #[cfg(feature = "foss")]
 fn features() -> Router<Web> {
     Router::new()

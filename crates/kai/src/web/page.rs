@@ -1,4 +1,4 @@
-//! The frame around every page, and the pages that only say something.
+//! The HTML frame around every page, and the pages that show only a message.
 
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -10,7 +10,7 @@ use maud::{DOCTYPE, Markup, html};
 use super::assets::{FAVICON, SCRIPT, STYLE};
 use crate::app::facts;
 
-/// A whole page. `theme` is the setting: system, light or dark.
+/// Renders a whole HTML page. `theme` is the value of the setting: `system`, `light` or `dark`.
 pub(super) fn frame(title: &str, theme: &str, head: &Markup, body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
@@ -30,13 +30,13 @@ pub(super) fn frame(title: &str, theme: &str, head: &Markup, body: &Markup) -> M
     }
 }
 
-/// A moment, in epoch milliseconds, as a person reads it.
+/// A time, given in epoch milliseconds, as people read it.
 pub(super) fn moment(at: i64, zone: &TimeZone) -> Markup {
     let at = Timestamp::from_millisecond(at).unwrap_or_default().to_zoned(zone.clone());
     html! { time datetime=(kai_assistant::moment::stamp(&at)) { (at.strftime("%b %-d, %H:%M")) } }
 }
 
-/// The mark of Kai: a speech bubble that waits for a tap.
+/// Kai's logo: a speech bubble with a dot to tap.
 pub(super) fn mark() -> Markup {
     html! {
         svg class="mark" viewBox="0 0 48 48" aria-hidden="true" {
@@ -53,10 +53,11 @@ fn notice(status: StatusCode, title: &str, head: &Markup, text: &Markup) -> Resp
     (status, frame(title, "system", head, &body)).into_response()
 }
 
-/// For everyone without a session.
+/// The page for browsers without a session: how to get a sign-in link.
 pub(super) fn sign_in(headers: &HeaderMap, home: &Home) -> Response {
     let asked = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
-    // A link clicked on another site arrives without our cookie; coming from our own page, it brings it.
+    // Our cookie is SameSite=Strict, so following a link from another site arrives without it. The refresh comes from
+    // our own page and sends it.
     let arrived =
         asked("sec-fetch-site") == Some("cross-site") && asked("sec-fetch-mode") == Some("navigate");
     let head = html! { @if arrived { meta http-equiv="refresh" content="0"; } };
@@ -68,6 +69,7 @@ pub(super) fn sign_in(headers: &HeaderMap, home: &Home) -> Response {
     )
 }
 
+/// The page for a sign-in link that was used or has expired.
 pub(super) fn used_link(home: &Home) -> Response {
     notice(
         StatusCode::FORBIDDEN,
@@ -79,7 +81,7 @@ pub(super) fn used_link(home: &Home) -> Response {
     )
 }
 
-/// For a link that only the user who runs Kai may use.
+/// The page for a link that only the user who runs Kai may use, opened by someone else.
 pub(super) fn strangers_link(home: &Home) -> Response {
     notice(
         StatusCode::FORBIDDEN,
@@ -94,22 +96,24 @@ pub(super) fn strangers_link(home: &Home) -> Response {
     )
 }
 
+/// The page for an internal error.
 pub(super) fn trouble(sentence: &str) -> Response {
     tracing::warn!(sentence, "a page could not be shown");
     notice(StatusCode::INTERNAL_SERVER_ERROR, "That did not work", &html! {}, &html! { p { (sentence) } })
 }
 
+/// The page for a request that made no sense and changed nothing.
 pub(super) fn refused(sentence: &str) -> Response {
     notice(StatusCode::BAD_REQUEST, "That was not changed", &html! {}, &html! { p { (sentence) } })
 }
 
-/// Something was not done, and the way back.
+/// A message with a link to `back`.
 pub(super) fn notice_back(status: StatusCode, title: &str, sentence: &str, back: &str) -> Response {
     let text = html! { p { (sentence) } p { a href=(back) { "Back" } } };
     notice(status, title, &html! {}, &text)
 }
 
-/// A link is shown once, to whoever made it.
+/// Shows a new sign-in link, once, to the user who created it.
 pub(super) fn fresh_link(link: &str) -> Response {
     let text = html! {
         p { "It signs one browser in, once, within an hour. Open it there; on this one you are signed in already." }
@@ -119,12 +123,13 @@ pub(super) fn fresh_link(link: &str) -> Response {
     notice(StatusCode::OK, "A fresh sign-in link", &html! {}, &text)
 }
 
-/// The last page of a Kai that its person erases.
+/// The last page, shown when the user erases everything.
 pub(super) fn erased(home: &str) -> Response {
     let text = html! { p { "Kai ends now and deletes everything it kept in " code { (home) } ". This page leads nowhere any more." } };
     notice(StatusCode::OK, "Everything is erased", &html! {}, &text)
 }
 
+/// The page for a conversation that does not exist.
 pub(super) fn no_chat() -> Response {
     let text = html! { p { "It may have been deleted. " a href="/" { "To the current chat" } } };
     notice(StatusCode::NOT_FOUND, "There is no such conversation", &html! {}, &text)

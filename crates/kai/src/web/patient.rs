@@ -1,4 +1,4 @@
-//! A stream that gives up on somebody who does not read: writing fails once nothing was taken for a while.
+//! A stream with a write timeout: writing fails once the other side has read nothing for a while.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -8,10 +8,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
+/// Wraps a stream and limits how long a write may make no progress. Reads are passed through.
 pub(super) struct Patient<S> {
     stream: S,
     patience: Duration,
-    /// Runs while something waits to be written.
+    /// The timeout; set while a write is pending.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
@@ -20,7 +21,7 @@ impl<S: Unpin> Patient<S> {
         Self { stream, patience, waiting: None }
     }
 
-    /// Passes on what the stream said; a wait that lasts too long is an error.
+    /// Runs one write step and returns its result, or `TimedOut` if the stream has been pending for too long.
     fn timed<T>(
         &mut self,
         context: &mut Context<'_>,

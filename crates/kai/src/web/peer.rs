@@ -1,29 +1,30 @@
-//! Which user of this machine is at the other end of a connection: the kernel's tables of TCP sockets say so.
+//! Finds out which user of this machine is at the other end of a connection, from the kernel's tables of TCP sockets.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// The two ends of a connection that we accepted.
+/// The two addresses of a connection that we accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ends {
     pub(crate) theirs: SocketAddr,
     pub(crate) ours: SocketAddr,
 }
 
-/// A socket speaks IPv4 to an IPv4 address even if it was made for IPv6, so both tables can hold it.
+/// The socket tables. An IPv6 socket can also be connected to an IPv4 address, so a connection may be in either table.
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 
-/// The user whose socket is connected to ours. `None` if no process of this machine holds it: it is another machine's,
-/// or it is closed already. An error means that this system does not tell (Android does not, for one).
+/// Returns the user who owns the socket at the other end. `None` if no process of this machine has it open: it belongs
+/// to another machine, or is closed already. An error means that this system gives no access to the tables, as on
+/// Android.
 pub(crate) fn uid(ends: Ends) -> io::Result<Option<u32>> {
     let mut unread = None;
     for table in TABLES {
         match File::open(table).and_then(|table| uid_in(BufReader::new(table), ends)) {
             Ok(Some(uid)) => return Ok(Some(uid)),
             Ok(None) => {}
-            // A machine without IPv6 has no table for it.
+            // A machine without IPv6 has no IPv6 table.
             Err(error) if error.kind() == io::ErrorKind::NotFound && table != TABLES[0] => {}
             Err(error) => unread = Some(error),
         }
@@ -31,8 +32,8 @@ pub(crate) fn uid(ends: Ends) -> io::Result<Option<u32>> {
     unread.map_or(Ok(None), Err)
 }
 
-/// The users at the other ends of all connections to `port`, by the addresses at which we see them; empty where this
-/// system does not tell. Blocks.
+/// Returns the users at the other ends of all connections to `port`, by their addresses. Empty if this system gives no
+/// access to the tables. Blocks.
 pub(super) fn uids_at(port: u16) -> BTreeMap<SocketAddr, u32> {
     let tables = TABLES.iter().filter_map(|table| File::open(table).ok());
     tables.flat_map(|table| uids_in(BufReader::new(table), port)).collect()
@@ -55,17 +56,18 @@ fn uid_in(table: impl BufRead, ends: Ends) -> io::Result<Option<u32>> {
     Ok(None)
 }
 
-/// A line of the table.
+/// One line of a socket table.
 #[derive(Debug, PartialEq, Eq)]
 struct Socket {
     local: (IpAddr, u16),
     remote: (IpAddr, u16),
     uid: u32,
-    /// 0 once no process holds it. The kernel then says that it is root's, which it need not be.
+    /// 0 once no process has the socket open. The kernel then reports root as its owner, which may be wrong.
     inode: u64,
 }
 
 impl Socket {
+    /// Parses a line with these columns:
     /// `sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode …`
     fn parse(line: &str) -> Option<Self> {
         let mut fields = line.split_ascii_whitespace();
@@ -82,7 +84,8 @@ impl Socket {
     }
 }
 
-/// An address as the kernel prints it, `0100007F:2253`: each 32 bits in the machine's byte order, then the port.
+/// Parses an address as the kernel prints it, `0100007F:2253`: the IP address in 32-bit words, each in the machine's
+/// byte order, then the port.
 fn address(printed: &str) -> Option<(IpAddr, u16)> {
     let (ip, port) = printed.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;
@@ -112,7 +115,7 @@ mod tests {
         Ends { theirs: theirs.parse().unwrap(), ours: ours.parse().unwrap() }
     }
 
-    /// As a machine with little-endian words prints it.
+    /// The tables are as a little-endian machine prints them.
     #[cfg(target_endian = "little")]
     #[test]
     fn a_table_is_read_as_the_kernel_writes_it() {
@@ -169,7 +172,7 @@ mod tests {
         assert_eq!(uid(nobodys).unwrap(), None);
     }
 
-    /// Only root can be somebody else.
+    /// Only runs as root, since only root can start a process as another user.
     #[cfg(target_os = "linux")]
     #[test]
     fn another_user_is_told_apart() {

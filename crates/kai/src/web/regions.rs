@@ -1,4 +1,4 @@
-//! Renders a page of the chat, region by region. The live updates are the regions that have become different.
+//! Renders a page of the chat, region by region. A live update consists of the regions that changed.
 
 use maud::{Markup, html};
 
@@ -7,18 +7,18 @@ use super::turns::Sight;
 use super::view::View;
 use super::{banners, icons, list, trust};
 
-/// Everything that changes by itself but the messages.
+/// The parts of the page that are updated live, except the messages.
 pub(super) struct Regions {
     pub(super) banners: Markup,
     pub(super) turn: Markup,
     pub(super) controls: Markup,
     pub(super) chats: Markup,
-    /// For those who hear the page.
+    /// What the turn is doing, for screen readers.
     pub(super) state: Markup,
 }
 
 impl Regions {
-    /// Each under the id of its element.
+    /// Each region as HTML, with the id of its element.
     pub(super) fn named(self) -> Vec<(&'static str, String)> {
         let Self { banners, turn, controls, chats, state } = self;
         let all = [
@@ -46,7 +46,8 @@ pub(super) fn regions(view: &View<'_>) -> Regions {
     }
 }
 
-/// Send, and Stop while there is something to stop: beside it, so that a double click on Send does not hit it.
+/// The Send button, and Stop while a turn is running. Stop does not take Send's place, so that a double click on Send
+/// does not hit it.
 fn controls(view: &View<'_>) -> Markup {
     let running = view.place.chat.filter(|_| view.running());
     html! {
@@ -59,6 +60,7 @@ fn controls(view: &View<'_>) -> Markup {
     }
 }
 
+/// The messages as HTML, one block per exchange.
 pub(super) fn blocks(view: &View<'_>) -> Vec<String> {
     let (Some(id), Some(chat)) = (view.place.chat, &view.stored.chat) else { return vec![] };
     let (csrf, words, zone, sight) = (view.csrf, view.words, &view.zone, view.sight.as_ref());

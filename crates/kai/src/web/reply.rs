@@ -1,5 +1,5 @@
-//! How a change is answered: to a script, which shows what changed by itself, in JSON; to a form without one by leading
-//! back to a page.
+//! Responses to a change: JSON for the script, which updates the page by itself; a redirect or a message page where
+//! there is no script.
 
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::page;
 
+/// Was the request sent by the page's script?
 pub(super) fn by_script(headers: &HeaderMap) -> bool {
     headers.contains_key("x-live")
 }
@@ -15,7 +16,7 @@ fn json_reply(status: StatusCode, what: &Value) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], what.to_string()).into_response()
 }
 
-/// It was done, and is to be seen at `to`.
+/// The change was made; its result is on the page at `to`.
 pub(super) fn done(headers: &HeaderMap, to: &str) -> Response {
     if by_script(headers) {
         json_reply(StatusCode::OK, &json!({"to": to}))
@@ -24,7 +25,7 @@ pub(super) fn done(headers: &HeaderMap, to: &str) -> Response {
     }
 }
 
-/// It was done, and is to be seen wherever the person is.
+/// The change was made; its result is on the page where the user is.
 pub(super) fn done_here(headers: &HeaderMap) -> Response {
     if by_script(headers) {
         json_reply(StatusCode::OK, &json!({}))
@@ -33,12 +34,13 @@ pub(super) fn done_here(headers: &HeaderMap) -> Response {
     }
 }
 
-/// It was done, with a word about it to the script; an empty one is none.
+/// The change was made; the script shows this sentence, unless it is empty.
 pub(super) fn said(sentence: &str) -> Response {
     json_reply(StatusCode::OK, &json!({"said": sentence}))
 }
 
-/// It was done, and is to be seen under another address, to which a form may not lead by itself.
+/// The change was made; its result is on another origin. The content security policy does not let a form redirect
+/// there, so without a script the user gets a link.
 #[cfg(feature = "foss")]
 pub(super) fn done_elsewhere(headers: &HeaderMap, link: &str) -> Response {
     if by_script(headers) {
@@ -47,6 +49,7 @@ pub(super) fn done_elsewhere(headers: &HeaderMap, link: &str) -> Response {
     page::notice_back(StatusCode::OK, "It is ready", "Open it with the link below.", link)
 }
 
+/// The change was not made; `sentence` says why.
 pub(super) fn not_done(headers: &HeaderMap, sentence: &str) -> Response {
     if by_script(headers) {
         return json_reply(StatusCode::CONFLICT, &json!({"error": sentence}));
@@ -54,6 +57,7 @@ pub(super) fn not_done(headers: &HeaderMap, sentence: &str) -> Response {
     page::notice_back(StatusCode::CONFLICT, "Nothing was done", sentence, &from(headers))
 }
 
+/// The form's fields could not be read.
 pub(super) fn misfilled(headers: &HeaderMap) -> Response {
     let sentence = "The form was not filled in as this page does it.";
     if by_script(headers) {
@@ -62,7 +66,7 @@ pub(super) fn misfilled(headers: &HeaderMap) -> Response {
     page::refused(sentence)
 }
 
-/// The page that a form was on; the start where the browser does not say. Only ever a path of ours.
+/// The path of the page that a form was on, or `/` if the browser does not say. Never leads to another site.
 pub(super) fn from(headers: &HeaderMap) -> String {
     let named = headers.get("referer").and_then(|value| value.to_str().ok()).unwrap_or_default();
     let path = named

@@ -1,4 +1,4 @@
-//! Signing in: a one-time link becomes a session. The store knows only hashes of both.
+//! Signing in: a one-time link is exchanged for a session. The store holds only the hashes of both.
 
 use axum::Extension;
 use axum::extract::{RawQuery, State};
@@ -14,17 +14,19 @@ use super::state::Web;
 use crate::app::sessions::{SESSION_LIFE, Session, Token, is_for_own_user, redeem};
 use crate::failure::Failure;
 
-/// Is this a path of our own page? Anything else would let a link lead to another site.
+/// Is this a path on our own page? Anything else could turn a sign-in link into a redirect to another site.
 fn in_site(path: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/-_#".contains(c);
     path.starts_with('/') && !path.starts_with("//") && path.chars().all(plain)
 }
 
-/// Cookies know no ports, so each home has a name of its own: two Kais do not sign each other out.
+/// The name of the session cookie. It differs per home: cookies are shared between ports, so two Kais on one machine
+/// would otherwise sign each other out.
 fn cookie_name(home: &HomeId) -> String {
     format!("kai_session_{}", home.as_str())
 }
 
+/// The session token from the request's cookies, if there is one.
 pub(super) fn cookie(home: &HomeId, headers: &HeaderMap) -> Option<Token> {
     let name = cookie_name(home);
     let pairs = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
@@ -32,7 +34,7 @@ pub(super) fn cookie(home: &HomeId, headers: &HeaderMap) -> Option<Token> {
     pairs.find(|(key, _)| *key == name).map(|(_, value)| Token(value.to_owned()))
 }
 
-/// The one GET that changes something: it exchanges an unused token for a session.
+/// Exchanges an unused link for a session. This is the only GET that changes something.
 pub(super) async fn login(
     State(web): State<Web>,
     Extension(session): Extension<Option<Session>>,
@@ -42,10 +44,10 @@ pub(super) async fn login(
     RawQuery(query): RawQuery,
 ) -> Response {
     if method == Method::HEAD || prefetch(&headers) {
-        // Somebody looks ahead; the link stays good for the person.
+        // A program is only looking ahead; the link must stay valid for the user.
         return StatusCode::NO_CONTENT.into_response();
     }
-    // The token is hexadecimal, so nothing needs decoding.
+    // The token is hexadecimal, so the query needs no decoding.
     let query = query.unwrap_or_default();
     let token = query.split('&').find_map(|field| field.strip_prefix("token=")).unwrap_or_default();
     let entered = enter(&web, Token(token.to_owned()), session.is_some(), ends).await;
@@ -54,7 +56,7 @@ pub(super) async fn login(
             ([(header::SET_COOKIE, cookie)], Redirect::to(&path)).into_response()
         }
         Ok(Entered::At { path, cookie: None }) => Redirect::to(&path).into_response(),
-        // Whoever is signed in needs no link, and knows the way from there.
+        // A browser that is signed in already needs no link.
         Ok(_) if session.is_some() => Redirect::to("/").into_response(),
         Ok(Entered::Stranger) => page::strangers_link(&web.app.home),
         Ok(Entered::Not) => page::used_link(&web.app.home),
@@ -62,15 +64,13 @@ pub(super) async fn login(
     }
 }
 
-/// What a link led to.
+/// The result of using a link.
 enum Entered {
-    /// The cookie is for a browser that was not signed in.
-    At {
-        path: String,
-        cookie: Option<HeaderValue>,
-    },
-    /// It works, but not for this user. It stays good for ours.
+    /// Signed in. The cookie is only set for a browser that was not signed in already.
+    At { path: String, cookie: Option<HeaderValue> },
+    /// The link is valid, but not for this user of the machine. It stays valid for our own user.
     Stranger,
+    /// The link is unknown, used or expired.
     Not,
 }
 
@@ -88,11 +88,12 @@ async fn enter(web: &Web, link: Token, known: bool, ends: Option<Ends>) -> Resul
     Ok(Entered::At { path, cookie })
 }
 
-/// Does our own user hold the other end of the connection?
+/// Does the other end of the connection belong to the user who runs Kai?
 ///
-/// Where the system does not tell, the answer is no: the page then says to type `kai link`. Android does not tell apps
-/// about sockets, and a browser there is another app and so another user by design. But neither does it show one app the
-/// arguments of another's programs, which is what this check is for, so there the link alone is enough.
+/// If the system does not say, the answer is no, and the page tells the user to type `kai link`. Android does not let
+/// apps read the socket tables, and a browser there is another app and so another user by design. But Android also
+/// hides the arguments of one app's programs from other apps, and those arguments are why this check exists; so on
+/// Android the link alone is enough.
 fn is_own_user(ends: Option<Ends>) -> bool {
     if cfg!(target_os = "android") {
         return true;
@@ -112,6 +113,7 @@ fn set_cookie(web: &Web, value: &str, seconds: i64) -> Option<HeaderValue> {
     HeaderValue::from_str(&cookie).ok()
 }
 
+/// Does the browser only prefetch or preview the link?
 fn prefetch(headers: &HeaderMap) -> bool {
     ["sec-purpose", "purpose", "x-purpose", "x-moz"].iter().any(|name| {
         let value = headers.get(*name).and_then(|value| value.to_str().ok()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the handlers of the page work on.
+//! The state that all handlers of the page share.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,14 +12,16 @@ use super::settings::Ephemeral;
 use super::turns::Turns;
 use crate::app::App;
 
-/// What handlers work on.
+/// Shared state of all handlers; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Web {
     pub(super) app: Arc<App>,
+    /// The address that the page is served on.
     pub(super) address: SocketAddr,
     pub(super) turns: Arc<Turns>,
     pub(super) bin: Arc<Bin>,
     pub(super) ephemeral: Arc<Ephemeral>,
+    /// Cancelled when the daemon shuts down.
     pub(super) stop: CancellationToken,
     #[cfg(feature = "foss")]
     pub(super) demo: DemoChild,

@@ -1,4 +1,4 @@
-//! A conversation as it is read: what the person said, the answer, and, folded away, what Kai did for it.
+//! Renders a conversation: what the user said, Kai's answer and, folded, the tool calls behind it.
 
 use jiff::tz::TimeZone;
 use kai_assistant::agent::conversation::{ConversationId, Entry};
@@ -12,21 +12,21 @@ use serde_json::Value;
 use super::turns::{Ended, Sight};
 use super::{icons, markdown, page};
 
-/// What is needed to show a conversation besides what was said.
+/// Everything besides the entries that is needed to render a conversation.
 pub(super) struct Telling<'a> {
     pub(super) id: ConversationId,
     pub(super) csrf: &'a str,
     pub(super) words: &'static Words,
     pub(super) zone: &'a TimeZone,
-    /// The turn that runs, or that ended without an answer.
+    /// The turn that is running, or that ended without an answer.
     pub(super) sight: Option<&'a Sight>,
-    /// The newest is being answered.
+    /// Whether the newest message is being answered.
     pub(super) waits: bool,
 }
 
 const STOPPED: &str = "You stopped this answer.";
 
-/// Something the person said and what came of it; a report has nothing said before it.
+/// A message of the user's and the replies to it. A report is an exchange without a message.
 struct Exchange<'a> {
     asked: Option<&'a Entry>,
     replies: Vec<&'a Entry>,
@@ -38,6 +38,7 @@ impl Exchange<'_> {
     }
 }
 
+/// Groups the entries into exchanges: a new one begins with each user message, each report, and after an answer.
 fn exchanges(entries: &[Entry]) -> Vec<Exchange<'_>> {
     let mut all: Vec<Exchange<'_>> = vec![];
     for entry in entries {
@@ -53,10 +54,10 @@ fn exchanges(entries: &[Entry]) -> Vec<Exchange<'_>> {
     all
 }
 
-/// One block per exchange, oldest first.
+/// Renders one HTML block per exchange, oldest first.
 pub(super) fn blocks(entries: &[Entry], telling: &Telling<'_>) -> Vec<String> {
     let all = exchanges(entries);
-    // What was reported since is no answer to what the person said last.
+    // A report that came later does not answer the user's last message.
     let newest = all.iter().rposition(|exchange| !exchange.is_report());
     let block =
         |(n, exchange): (usize, &Exchange<'_>)| telling.exchange(exchange, newest == Some(n)).into_string();
@@ -81,7 +82,7 @@ impl Telling<'_> {
         }
     }
 
-    /// Who answered and when, and what can be done with the answer.
+    /// Which model answered and when, and the buttons to copy the answer or to answer again.
     fn foot(&self, exchange: &Exchange<'_>, may_go_again: bool) -> Markup {
         let Some(last) = exchange.replies.last() else { return html! {} };
         html! {
@@ -102,11 +103,12 @@ impl Telling<'_> {
         }
     }
 
+    /// Why there is no answer, what was shown of it so far, and a button to try again.
     fn unanswered(&self, exchange: &Exchange<'_>, newest: bool) -> Markup {
         let stopped = exchange.replies.last().is_some_and(|reply| reply.stopped);
         let sight = self.sight.filter(|_| newest);
         let ended = sight.and_then(|sight| sight.ended.as_ref());
-        // What was stopped is stored; until it is, and for what failed, it is only in sight.
+        // A stopped answer is stored and so among the replies. Until then, or if the turn failed, only the turn has it.
         let shown = sight.filter(|_| !stopped).map(|sight| sight.answer.as_str()).unwrap_or_default();
         html! {
             @if !shown.is_empty() { article class="answer broken" { (markdown::render(shown)) } }
@@ -124,7 +126,7 @@ impl Telling<'_> {
         }
     }
 
-    /// For those who want to check: every call and what it brought.
+    /// Lists every tool call and its result, folded, so that the user can check them.
     fn done(&self, exchange: &Exchange<'_>) -> Markup {
         let calls = calls(exchange);
         html! {
@@ -146,7 +148,7 @@ impl Telling<'_> {
     }
 }
 
-/// What the person said, and apart from it what they attached.
+/// The user's message, with attached text folded below it.
 fn said(text: &str) -> Markup {
     let Attached { words, attachment } = Attached::find(text);
     html! {
@@ -162,6 +164,7 @@ fn said(text: &str) -> Markup {
     }
 }
 
+/// Everything the model said in this exchange.
 fn reply(exchange: &Exchange<'_>) -> Markup {
     let texts = exchange.replies.iter().filter_map(|reply| match &reply.message {
         Message::Assistant { text, .. } if !text.trim().is_empty() => Some(text),
@@ -177,7 +180,7 @@ fn reply(exchange: &Exchange<'_>) -> Markup {
     }
 }
 
-/// `open_url`: the person's browser may be on another machine, so they open it themselves.
+/// Links for the `open_url` tool: the browser may be on another machine than Kai, so the user opens them.
 fn opened(exchange: &Exchange<'_>) -> Markup {
     let opened = calls(exchange).into_iter().filter(|(call, _)| call.name == "open_url");
     let addresses: Vec<String> = opened.filter_map(|(_, result)| address(result?)).collect();
@@ -191,13 +194,14 @@ fn opened(exchange: &Exchange<'_>) -> Markup {
     }
 }
 
+/// The tool calls of an exchange, each with its result once there is one.
 fn calls<'a>(exchange: &Exchange<'a>) -> Vec<(&'a ToolCall, Option<&'a str>)> {
     let mut found: Vec<(&ToolCall, Option<&str>)> = vec![];
     for reply in &exchange.replies {
         match &reply.message {
             Message::Assistant { calls, .. } => found.extend(calls.iter().map(|call| (call, None))),
             Message::Tool { call: id, result, .. } => {
-                // Some models use the same id again, so the last one that lacks a result is meant.
+                // Some models reuse call ids, so the result belongs to the last call with this id that has none yet.
                 let of_it =
                     |(call, result): &&mut (&ToolCall, Option<&str>)| call.id == *id && result.is_none();
                 if let Some(open) = found.iter_mut().rev().find(of_it) {
@@ -210,14 +214,14 @@ fn calls<'a>(exchange: &Exchange<'a>) -> Vec<(&'a ToolCall, Option<&'a str>)> {
     found
 }
 
-/// Only web addresses, as the tool checked them: a file of this machine is opened by this machine.
+/// The address from a result of `open_url`. Only web addresses: files on this machine are opened by this machine.
 fn address(result: &str) -> Option<String> {
     let result: Value = serde_json::from_str(result).ok()?;
     let opened = result.get("opened")?.as_str().filter(|_| result["success"] == true)?;
     (opened.starts_with("https://") || opened.starts_with("http://")).then(|| opened.to_owned())
 }
 
-/// The turn that runs: its answer so far, and the row that says it is waited for.
+/// Renders the running turn: its answer so far, and the row that shows what Kai is doing.
 pub(super) fn turn(sight: Option<&Sight>, words: &Words) -> Markup {
     let Some(sight) = sight.filter(|sight| sight.ended.is_none()) else { return html! {} };
     html! {

@@ -1,4 +1,5 @@
-//! What a conversation has read, and what the assistant may see in it: a line under the messages.
+//! The line under the messages that says whether the chat includes text from the web or from other people, and lets the
+//! user show one-time codes to the assistant.
 
 #[cfg(feature = "foss")]
 use kai_assistant::agent::conversation::Codes;
@@ -16,7 +17,7 @@ const WEB: &str = "This chat includes text from the web or from a file, so Kai a
 const PEOPLE: &str = "This chat includes messages from other people, so Kai asks before it searches, opens links, runs \
                       commands, or changes memories, tasks, alarms and notifications.";
 
-/// Nothing, as long as nobody else's words are in it.
+/// Renders the line; empty as long as the chat includes nobody else's text.
 pub(super) fn line(view: &View<'_>) -> Markup {
     let Some(chat) = &view.stored.chat else { return html! {} };
     let level = if chat.kind == Kind::Heartbeat { Level::People } else { chat.level };

@@ -1,5 +1,5 @@
-//! Turns that were started from the page. They belong to the daemon and not to a tab: closing the page stops nothing,
-//! and a page that opens in the middle sees how far it is.
+//! Turns started from the page. They belong to the daemon and not to a browser tab: closing the page does not stop
+//! them, and a page opened in the middle shows the progress so far.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -19,10 +19,11 @@ use crate::app::App;
 use crate::commands::chats;
 use crate::failure::Failure;
 
-/// A question waits so long for its click; then it is a no. Shorter than a turn may be silent.
+/// How long a question waits for a click; after that it counts as denied. Shorter than the lease of a turn, which would
+/// otherwise expire meanwhile.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// Every turn of the page that runs, or that ended without an answer.
+/// All turns of the page that are running, or that ended without an answer.
 #[derive(Default)]
 pub(super) struct Turns {
     known: Mutex<BTreeMap<ConversationId, Arc<Turn>>>,
@@ -33,19 +34,20 @@ pub(super) struct Turns {
 struct Turn {
     cancel: CancellationToken,
     sight: Mutex<Sight>,
+    /// Where to send the answer to each open question, by the question's hash.
     clicks: Mutex<BTreeMap<String, oneshot::Sender<bool>>>,
 }
 
-/// What there is to see of a turn.
+/// The state of a turn that pages show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Sight {
-    /// Of the reply that is being written.
+    /// The reply that is being written, as far as it has come.
     pub(super) answer: String,
     pub(super) tools: Vec<RunningTool>,
-    /// Why it takes longer.
+    /// Why the turn takes longer than usual.
     pub(super) note: Option<String>,
     pub(super) questions: Vec<Question>,
-    /// `None` while it runs.
+    /// `None` while the turn is running.
     pub(super) ended: Option<Ended>,
 }
 
@@ -55,38 +57,38 @@ pub(super) struct RunningTool {
     pub(super) tool: String,
 }
 
-/// How a turn ended that has no answer.
+/// How a turn ended without an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ended {
     Stopped,
     Failed(String),
 }
 
-/// A call that waits for one click.
+/// A tool call that waits for the user's approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Question {
-    /// Of exactly this call, and of this one asking.
+    /// Identifies this exact call, and this one time that it was asked about.
     pub(super) hash: String,
     pub(super) tool: String,
     pub(super) arguments: String,
-    /// What a number or a key in it stands for.
+    /// What a number or a key in the arguments stands for.
     pub(super) about: Option<String>,
 }
 
-/// What a turn is to answer.
+/// What a turn has to answer.
 pub(super) enum Saying {
     Text(String, Which),
-    /// What was said last in this conversation.
+    /// Answers the last message of this conversation again.
     Again(ConversationId),
 }
 
 impl Turns {
-    /// Moves on whenever a turn does.
+    /// A counter that changes whenever the state of a turn does.
     pub(super) fn moves(&self) -> watch::Receiver<u64> {
         self.moved.subscribe()
     }
 
-    /// Starts a turn and returns as soon as what was said is stored.
+    /// Starts a turn, and returns as soon as the user's message is stored.
     pub(super) async fn start(
         self: &Arc<Self>,
         app: &Arc<App>,
@@ -107,11 +109,12 @@ impl Turns {
         }
     }
 
+    /// Removes a turn that was answered; keeps one that was not, to show how it ended.
     fn end(&self, id: Option<ConversationId>, turn: &Arc<Turn>, ended: Option<Ended>) {
         let Some(id) = id else { return };
         let mut known = lock(&self.known);
         match ended {
-            // Another one may have begun in the meantime.
+            // Another turn may have started in this conversation meanwhile.
             None if known.get(&id).is_some_and(|there| Arc::ptr_eq(there, turn)) => drop(known.remove(&id)),
             None => {}
             Some(ended) => {
@@ -124,6 +127,7 @@ impl Turns {
         self.move_on();
     }
 
+    /// Tells open pages that something changed that is not in the store.
     pub(super) fn move_on(&self) {
         self.moved.send_modify(|count| *count += 1);
     }
@@ -136,7 +140,7 @@ impl Turns {
         self.sight(id).is_some_and(|sight| sight.ended.is_none())
     }
 
-    /// What waits for a click, in whichever conversation.
+    /// All questions that wait for a click, in any conversation.
     pub(super) fn questions(&self) -> Vec<(ConversationId, Question)> {
         let known = lock(&self.known);
         let of = |(id, turn): (&ConversationId, &Arc<Turn>)| {
@@ -150,19 +154,19 @@ impl Turns {
         known.iter().flat_map(of).collect()
     }
 
-    /// The person stops it. What was shown so far stays in sight until the next turn.
+    /// Stops a turn, on the user's request. What was shown so far stays visible until the next turn.
     pub(super) fn stop(&self, id: ConversationId) {
         if let Some(turn) = lock(&self.known).get(&id) {
             turn.cancel.cancel();
         }
     }
 
-    /// The conversation is gone, and so is what was shown of its turn.
+    /// Drops the turn of a conversation that was deleted.
     pub(super) fn forget(&self, id: ConversationId) {
         lock(&self.known).remove(&id);
     }
 
-    /// The first answer counts; false if there is no such question any more.
+    /// Answers a question. Only the first answer counts; returns `false` if the question is no longer open.
     pub(super) fn click(&self, hash: &str, yes: bool) -> bool {
         let known = lock(&self.known);
         let answered = known.values().find_map(|turn| lock(&turn.clicks).remove(hash));
@@ -170,10 +174,10 @@ impl Turns {
     }
 }
 
-/// One turn from its beginning to its end, whoever watches. `None` if there is an answer.
+/// Runs one turn to its end, whether or not a page is open. `None` if it was answered.
 async fn run(face: Arc<PageFace>, app: Arc<App>, saying: Saying, stop: CancellationToken) -> Option<Ended> {
     let (watched, cancel) = (Arc::clone(&face), face.turn.cancel.clone());
-    // In a task of its own, so that a bug ends the turn like any other failure.
+    // Runs in its own task, so that a panic ends the turn like any other failure.
     let task = tokio::spawn(async move {
         tokio::select! {
             outcome = answer(&app, saying, watched.as_ref()) => Some(outcome),
@@ -198,11 +202,12 @@ async fn answer(app: &App, saying: Saying, face: &dyn Face) -> Result<(), Failur
     }
 }
 
-/// Every open page at once.
+/// Shows one turn on all open pages, and asks for approval there.
 struct PageFace {
     turns: Arc<Turns>,
     turn: Arc<Turn>,
     id: OnceLock<ConversationId>,
+    /// Tells [`Turns::start`] that the user's message is stored.
     began: Mutex<Option<oneshot::Sender<ConversationId>>>,
 }
 
@@ -215,7 +220,7 @@ impl PageFace {
         }
     }
 
-    /// Until it is answered; whoever stops waiting takes the question with them.
+    /// Shows a question and waits for its answer, then removes it. `None` if nobody answered in time.
     async fn asks(&self, asking: &ApprovalRequest) -> Option<bool> {
         let ApprovalRequest { call, about } = asking.clone();
         let hash = self.hash(&call);
@@ -223,7 +228,7 @@ impl PageFace {
         lock(&self.turn.clicks).insert(hash.clone(), click);
         let (tool, arguments) = (call.name, call.arguments);
         self.changes(|sight| {
-            // What was said before the call is stored by now.
+            // What the model said before the call is stored by now.
             sight.answer.clear();
             sight.questions.push(Question { hash: hash.clone(), tool, arguments, about });
         });
@@ -233,7 +238,7 @@ impl PageFace {
         said
     }
 
-    /// Of the exact call. The count makes two askings of the same call two questions.
+    /// Hashes the exact call. The two counters make asking twice about the same call two different questions.
     fn hash(&self, call: &ToolCall) -> String {
         let asked = lock(&self.turn.clicks).len() as u64;
         let moment = *self.turns.moved.borrow();
@@ -266,10 +271,10 @@ impl Face for PageFace {
             }
             agent::Event::Again { why, asking } => {
                 sight.answer.clear();
-                sight.note = Some(format!("{why} ApprovalRequest {asking} …"));
+                sight.note = Some(format!("{why} Asking {asking} …"));
             }
             agent::Event::ToolStarted { call, tool } => {
-                // What was said before the call is stored by now.
+                // What the model said before the call is stored by now.
                 sight.answer.clear();
                 sight.tools.push(RunningTool { call, tool });
             }

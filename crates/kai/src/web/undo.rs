@@ -1,4 +1,4 @@
-//! Takes a deletion back, or forgets it for good.
+//! Undoes a deletion, or drops the deleted item for good.
 
 use axum::Form;
 use axum::extract::State;
@@ -35,7 +35,7 @@ pub(super) async fn undo(
         (Some(kept), UndoAct::Restore) => kept.restore(&web.app).await,
         (None, UndoAct::Restore) => Err(Failure::failed("It is too late: that is gone.")),
     };
-    // The bin is no part of the store, so pages would not hear of it.
+    // The bin is not in the store, so open pages have to be notified separately.
     web.turns.move_on();
     match restored {
         Ok(Some(to)) => reply::done(&headers, &to),

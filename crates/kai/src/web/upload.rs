@@ -1,7 +1,7 @@
-//! What a form with a file in it sends (`multipart/form-data`). The guard has taken it in whole, so that reading it is
-//! finding the marks between its parts.
+//! Reads a form with a file in it (`multipart/form-data`). The guard has already read the whole body into memory, so
+//! parsing it means finding the boundaries between its parts.
 
-/// The value of a field, as it came.
+/// The raw value of a field; `None` if there is no such field or the form is malformed.
 pub(super) fn field<'a>(content_type: &str, body: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mark = format!("--{}", boundary(content_type)?);
     let named = format!("name=\"{name}\"");
@@ -22,7 +22,7 @@ fn boundary(content_type: &str) -> Option<&str> {
     Some(boundary.trim_matches('"')).filter(|boundary| !boundary.is_empty())
 }
 
-/// What stands between two marks, without the line ends that belong to them.
+/// The parts between the boundaries, without the line breaks that belong to the boundaries.
 fn parts<'a, 'm>(body: &'a [u8], mark: &'m [u8]) -> impl Iterator<Item = &'a [u8]> + use<'a, 'm> {
     let mut rest = split_at(body, mark).map(|(_, rest)| rest);
     std::iter::from_fn(move || {
@@ -32,6 +32,7 @@ fn parts<'a, 'm>(body: &'a [u8], mark: &'m [u8]) -> impl Iterator<Item = &'a [u8
     })
 }
 
+/// Splits around the first occurrence of `mark`.
 fn split_at<'a>(bytes: &'a [u8], mark: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let at = bytes.windows(mark.len()).position(|window| window == mark)?;
     Some((&bytes[..at], &bytes[at + mark.len()..]))

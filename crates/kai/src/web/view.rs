@@ -1,5 +1,4 @@
-//! What a page of the chat shows, as a function of the store and of the turns that run. A page is made of regions; the
-//! live updates are the regions that have become different.
+//! The data that a page of the chat is rendered from: what the store holds, and the state of the running turns.
 
 use jiff::tz::TimeZone;
 use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Reached, Whole};
@@ -20,37 +19,38 @@ use crate::call::sms::DraftRow;
 #[cfg(feature = "foss")]
 use crate::commands::sms;
 
-/// What an address asks to see.
+/// What the URL of a chat page asks to see.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct Place {
-    /// `None` for a conversation that has not begun.
+    /// `None` for a new conversation that has no messages yet.
     #[serde(default)]
     pub(super) chat: Option<ConversationId>,
-    /// Words to look for in the conversations.
+    /// Words to search the conversations for.
     #[serde(default)]
     pub(super) q: String,
-    /// The long draft that the person wants to see whole.
+    /// The long draft that the user wants to see in full.
     #[serde(default)]
     pub(super) whole: Option<i64>,
 }
 
-/// What the store says, read in one go.
+/// What the store holds for a page. All but the drafts is read in one transaction.
 pub(super) struct Stored {
     pub(super) chat: Option<Whole>,
+    /// Changes whenever the conversation does.
     pub(super) reached: Reached,
-    /// Somebody answers in it: one of our turns, or a command.
+    /// The conversation is being answered, by a turn of ours or by a command in another process.
     pub(super) held: bool,
     pub(super) list: Vec<Conversation>,
+    /// The conversation with a heartbeat's report that the user has not seen yet.
     pub(super) heartbeat: Option<ConversationId>,
     #[cfg(feature = "foss")]
     pub(super) drafts: Vec<DraftRow>,
     pub(super) values: Values,
-    /// The session has ended in the meantime.
+    /// The session has ended since the page was opened.
     pub(super) signed_out: bool,
 }
 
-/// Reads what a place shows. `known` is what was read before: a conversation in which nothing was said since is not
-/// read again.
+/// Reads what a page shows. `known` is what was read before: the conversation is not read again if it has not changed.
 pub(super) async fn stored(
     web: &Web,
     place: &Place,
@@ -92,7 +92,7 @@ pub(super) async fn stored(
     web.app.db.read(read).await
 }
 
-/// Everything a page is made of.
+/// Everything that a page of the chat is rendered from.
 pub(super) struct View<'a> {
     pub(super) place: &'a Place,
     pub(super) stored: &'a Stored,
@@ -101,7 +101,9 @@ pub(super) struct View<'a> {
     pub(super) zone: TimeZone,
     /// Conversations that are being answered.
     pub(super) busy: Vec<ConversationId>,
+    /// The state of this conversation's turn.
     pub(super) sight: Option<Sight>,
+    /// Calls that wait for approval, in any conversation.
     pub(super) questions: Vec<(ConversationId, Question)>,
     pub(super) deleted: Option<Deleted>,
 }
@@ -122,33 +124,36 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Is a turn of the page running in this conversation?
     pub(super) fn running(&self) -> bool {
         self.sight.as_ref().is_some_and(|sight| sight.ended.is_none())
     }
 
-    /// The turn waits for the person's click.
+    /// Is the turn waiting for the user's approval?
     pub(super) fn asks(&self) -> bool {
         self.sight.as_ref().is_some_and(|sight| !sight.questions.is_empty())
     }
 
-    /// A command answers in this conversation.
+    /// Is another process, such as a command, answering in this conversation?
     pub(super) fn answered_elsewhere(&self) -> bool {
         let open = |chat: &Whole| newest(&chat.entries).is_some_and(|last| !last.is_answer());
         self.stored.held && self.sight.is_none() && self.stored.chat.as_ref().is_some_and(open)
     }
 
+    /// The turn whose answer is not stored yet, if any.
     pub(super) fn coming(&self) -> Option<&Sight> {
         let newest = self.stored.chat.as_ref().and_then(|chat| newest(&chat.entries));
         coming(self.sight.as_ref(), newest)
     }
 }
 
-/// The newest thing that the person and Kai said to each other; a report is no part of that.
+/// The newest entry that is not a heartbeat's report: reports are not part of the exchange between the user and Kai.
 fn newest(entries: &[Entry]) -> Option<&Entry> {
     entries.iter().rfind(|entry| !entry.report)
 }
 
-/// What is still being said. An answer is stored a moment before its turn is over, and must not be there twice.
+/// The turn, unless its answer is stored already. An answer is stored shortly before its turn ends, and must not be
+/// shown twice.
 fn coming<'a>(sight: Option<&'a Sight>, newest: Option<&Entry>) -> Option<&'a Sight> {
     sight.filter(|_| !newest.is_some_and(Entry::is_answer))
 }

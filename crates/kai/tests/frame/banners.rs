@@ -389,7 +389,7 @@ fn a_report_raises_a_banner_that_stays_until_it_is_read_or_dismissed() {
     assert!(browser.texts("heartbeat-banner")[0].contains("Heartbeat has something to report"));
     assert_eq!(browser.texts("heartbeat-badge").len(), 1, "its conversation is marked in the list");
     check(&browser, "a report");
-    // ApprovalRequest for the page alone changes nothing: not every browser that asks has a person before it.
+    // Asking for the page alone changes nothing: not every browser that asks has a person before it.
     let cookie = { phone.run(&["link"]).out.trim().split_once(&daemon.address).unwrap().1.to_owned() };
     let cookie = daemon.get(&cookie, "").header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
     assert!(daemon.get(&format!("/c/{}", report()), &cookie).text.contains("heartbeat-banner"));

@@ -1,6 +1,6 @@
-//! Pure: from our words to a request for the Messages API.
+//! Builds the request body of the Messages API from our own types. Pure.
 //!
-//! Everything a user says, and all results of a round in the order of the calls, goes into one message.
+//! Consecutive user messages, and all tool results of a round in the order of the calls, go into one message.
 
 use super::wire::{Block, Body, Message as Wire, Role, Tool};
 use crate::format::Ask;
@@ -39,7 +39,7 @@ fn talk(messages: &[Message]) -> Vec<Wire<'_>> {
 }
 
 fn answer<'a>(text: &'a str, calls: &'a [ToolCall]) -> Vec<Block<'a>> {
-    // The API refuses a text of blanks only.
+    // The API rejects a text block that is only whitespace.
     let said = (!text.trim().is_empty()).then_some(Block::Text { text });
     let calls = calls.iter().map(|call| Block::ToolUse {
         id: id(&call.id),

@@ -1,7 +1,7 @@
 //! Anthropic's Messages API.
 //!
-//! A request is encoded by [`map::body`]; each event of the answer, or the whole of it, goes through
-//! [`read::Answer`].
+//! [`map::body`] encodes a request; [`read::Answer`] reads each event of a streamed answer, or the whole of an
+//! unstreamed one.
 
 mod map;
 mod read;
@@ -18,7 +18,7 @@ impl Wire for Anthropic {
         (PATH.to_owned(), None)
     }
 
-    /// With the version or without, both are common.
+    /// Accepts base URLs with and without the version, because people write both.
     fn base_path(&self, written: &str) -> String {
         let short = written.strip_suffix("/messages").unwrap_or(written);
         short.strip_suffix("/v1").unwrap_or(short).to_owned()

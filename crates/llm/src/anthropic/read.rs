@@ -1,4 +1,4 @@
-//! Pure: from the events of the Messages API to a reply.
+//! Builds a reply from the events of the Messages API. Pure.
 
 use super::wire::{Begun, Delta, Event, Tokens, Whole};
 use crate::draft::{Draft, End};
@@ -10,7 +10,7 @@ use crate::{ModelError, Reply, refusal};
 pub(super) struct Answer {
     model: String,
     draft: Draft,
-    /// For each call of the draft, the index of its block.
+    /// For each call in the draft, the index of its content block.
     blocks: Vec<usize>,
     made_up: MadeUp,
 }
@@ -61,7 +61,7 @@ impl Answer {
         Ok(())
     }
 
-    /// What is not said again stays as it was said first.
+    /// Updates the token counts. A count missing from a later event keeps its earlier value.
     fn tokens(&mut self, tokens: Option<Tokens>) {
         let Some(tokens) = tokens else { return };
         let cached = tokens.cache_written.unwrap_or(0).saturating_add(tokens.cache_read.unwrap_or(0));

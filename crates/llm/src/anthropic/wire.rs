@@ -1,4 +1,4 @@
-//! The JSON of the Messages API, request and answer.
+//! The JSON types of the Messages API, for requests and answers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -64,12 +64,12 @@ pub(super) enum Event {
         usage: Option<Tokens>,
     },
     MessageStop,
-    /// No event but a whole answer; it is read again as [`Whole`].
+    /// Not an event but a whole answer; it is parsed again as [`Whole`].
     Message,
     Error {
         error: Value,
     },
-    /// `ping`, `content_block_stop`, and whatever may be added.
+    /// `ping`, `content_block_stop`, and event types added later.
     #[serde(other)]
     Other,
 }
@@ -87,7 +87,7 @@ pub(super) struct Whole {
     pub(super) usage: Option<Tokens>,
 }
 
-/// A block of any kind, flat, so that the input keeps the letters the model wrote.
+/// A content block of any type as one flat struct, so that `input` keeps the exact JSON text the model wrote.
 #[derive(Deserialize)]
 pub(super) struct WholeBlock {
     pub(super) r#type: String,
@@ -100,7 +100,7 @@ pub(super) struct WholeBlock {
     pub(super) input: Option<Box<RawValue>>,
 }
 
-/// The start of a block in a stream; a tool's input follows in pieces.
+/// The start of a content block in a stream. A tool's input follows in deltas.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Begun {
@@ -114,7 +114,7 @@ pub(super) enum Begun {
         #[serde(default)]
         name: String,
     },
-    /// The model's thinking, and tools that run at the service.
+    /// The model's thinking, and tools that the service runs itself.
     #[serde(other)]
     Other,
 }

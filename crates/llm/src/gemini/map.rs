@@ -1,7 +1,7 @@
-//! Pure: from our words to a request for Gemini.
+//! Builds Gemini's request body from our own types. Pure.
 //!
-//! All results of a round go into one content, in the order of the calls, and each thought signature goes back
-//! on the part it came with.
+//! All results of a round go into one content, in the order of the calls. Each thought signature is sent back on the
+//! part it came with.
 
 use super::schema::subset;
 use super::wire::{
@@ -10,7 +10,7 @@ use super::wire::{
 use crate::format::Ask;
 use crate::{CallId, Message, ToolCall, ToolSpec, ids, verbatim};
 
-/// What Google documents for calls that another model made. Without it Gemini 3 refuses the whole turn.
+/// The signature Google documents for calls that another model made. Without it Gemini 3 rejects the whole turn.
 const FOREIGN_CALL: &str = "skip_thought_signature_validator";
 
 pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
@@ -25,7 +25,7 @@ pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
     }
 }
 
-/// From Gemini 3 on, the first call of each round must carry a signature.
+/// From Gemini 3 on, the first call of each round must have a signature.
 fn wants_signatures(model: &str) -> bool {
     let version = model.rsplit('/').next().and_then(|name| name.strip_prefix("gemini-"));
     let major = version.and_then(|v| v.split(['.', '-']).next()?.parse::<u32>().ok());
@@ -34,7 +34,8 @@ fn wants_signatures(model: &str) -> bool {
 
 fn contents(messages: &[Message], sign: bool) -> Vec<Content<'_>> {
     let mut talk: Vec<Content<'_>> = Vec::with_capacity(messages.len());
-    // Which kind of part the last content may take in: texts of the user, or results, but never both.
+    // The kind of the previous message. User texts are merged with user texts and results with results, never both in
+    // one content.
     let mut last = None;
     for message in messages {
         let (role, parts) = match message {
@@ -76,7 +77,8 @@ fn response<'a>(call: &'a CallId, name: &'a str, result: &str) -> Part<'a> {
     Part { kind: Kind::FunctionResponse(response), thought_signature: None }
 }
 
-/// An id we made up means nothing to Gemini; order and name tell what belongs together.
+/// The id to send for a call. An id we generated means nothing to Gemini, which then matches results to calls by
+/// order and name.
 fn known(id: &CallId) -> Option<&str> {
     (!ids::is_made_up(id)).then_some(id.0.as_str())
 }

@@ -1,7 +1,7 @@
 //! Gemini's own API: `generateContent` and `streamGenerateContent`.
 //!
-//! A request is encoded by [`map::body`], its tools' schemas cut to Gemini's subset by [`schema::subset`]; each
-//! event of the answer, or the whole of it, goes through [`read::Content`].
+//! [`map::body`] encodes a request, with tool schemas reduced to Gemini's subset by [`schema::subset`];
+//! [`read::Content`] reads each event of a streamed answer, or the whole of an unstreamed one.
 
 mod map;
 mod read;
@@ -22,12 +22,12 @@ impl Wire for Gemini {
         }
     }
 
-    /// People know the host; the version is ours to know.
+    /// Adds the API version when the base URL is only a host, because people do not know it.
     fn base_path(&self, written: &str) -> String {
         if written.is_empty() { "/v1beta".to_owned() } else { written.to_owned() }
     }
 
-    /// A header, because a key in the URL ends up in logs.
+    /// Sends the key in a header, because a key in the URL ends up in logs.
     fn key_header(&self) -> KeyHeader {
         KeyHeader { name: "x-goog-api-key", prefix: "", also: None }
     }

@@ -1,4 +1,4 @@
-//! Pure: from Gemini's events to a reply.
+//! Builds a reply from Gemini's events. Pure.
 
 use super::wire::{Answer, Candidate, SaidCall, SaidPart};
 use crate::draft::{Draft, End};
@@ -39,7 +39,7 @@ impl Content {
             return Ok(());
         }
         self.draft.say(part.text.as_deref().unwrap_or_default(), deltas);
-        // In a stream the signature of a text may come late, on a part without text.
+        // In a stream, the signature of a text may arrive late, on a part without text.
         if part.thought_signature.is_some() {
             self.draft.signature = part.thought_signature;
         }
@@ -55,7 +55,7 @@ fn end(reason: &str, message: Option<String>) -> End {
         "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "MALFORMED_RESPONSE" | "OTHER" => {
             End::Malformed { why: why() }
         }
-        // SAFETY, RECITATION, PROHIBITED_CONTENT and their like.
+        // SAFETY, RECITATION, PROHIBITED_CONTENT and similar reasons.
         _ => End::Blocked { why: why() },
     }
 }

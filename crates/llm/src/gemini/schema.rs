@@ -1,16 +1,17 @@
-//! Pure: a JSON Schema cut to the part that Gemini accepts. It refuses a request for one word it does not know.
+//! Reduces a JSON Schema to the subset that Gemini accepts. Pure. Gemini rejects a whole request because of one
+//! unknown keyword.
 
 use serde_json::{Map, Value, json};
 
-/// Words that mean the same to Gemini. Everything else is left out: a schema is advice to the model, and what
-/// comes back is checked by the tool itself.
+/// Keywords that mean the same to Gemini. All others are dropped: the schema only guides the model, and the tool
+/// itself checks the arguments it gets.
 const SAME: &[&str] =
     &["description", "nullable", "minimum", "maximum", "minItems", "maxItems", "minLength", "maxLength"];
 
-/// References may run in circles.
+/// Deepest nesting that is followed, because references can be circular.
 const DEEPEST: usize = 12;
 
-/// The parameters of a tool; `None` where it takes none, for Gemini refuses an object without properties.
+/// The schema of a tool's parameters; `None` if it has none, because Gemini rejects an object without properties.
 pub(super) fn subset(schema: &Value) -> Option<Value> {
     let has_some = schema.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
     has_some.then(|| part(schema, schema, 0))
@@ -81,7 +82,7 @@ fn object(kept: &mut Map<String, Value>, fields: &Map<String, Value>, root: &Val
     }
 }
 
-/// The one type, and whether `null` is allowed beside it.
+/// The type of a value, and whether `null` is allowed as well.
 fn kind(fields: &Map<String, Value>) -> (&str, bool) {
     let listed: Vec<&str> = match fields.get("type") {
         Some(Value::String(kind)) => vec![kind],

@@ -1,4 +1,4 @@
-//! The JSON of Gemini, request and answer.
+//! The JSON types of Gemini's API, for requests and answers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -108,7 +108,7 @@ pub(super) struct Said {
 #[serde(rename_all = "camelCase")]
 pub(super) struct SaidPart {
     pub(super) text: Option<String>,
-    /// The text is the model's thinking, not its answer.
+    /// `text` is the model's thinking, not its answer.
     #[serde(default)]
     pub(super) thought: bool,
     pub(super) thought_signature: Option<String>,

@@ -1,11 +1,11 @@
-//! Pure: from our words to a request for chat completions.
+//! Builds the request body for chat completions from our own types. Pure.
 
 use super::wire::{Body, Call, Declaration, Function, Message as Wire, StreamOptions, Tool};
 use crate::format::Ask;
 use crate::ids::accepted;
 use crate::{CallId, Message, ToolCall, ToolSpec, verbatim};
 
-/// Longest id that `OpenAI` takes.
+/// Longest call id that `OpenAI` accepts.
 const LONGEST_ID: usize = 40;
 
 pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
@@ -44,7 +44,8 @@ impl Service {
         }
     }
 
-    /// Ids go back as they came: a proxy may keep something in them. Only what would be refused is replaced.
+    /// The id to send for a call. Ids are sent back unchanged, because a proxy may encode something in them; only
+    /// those the service would reject are replaced.
     fn id(self, id: &CallId) -> String {
         match self {
             Self::Mistral => {
@@ -73,7 +74,7 @@ fn talk(messages: &[Message], service: Service) -> Vec<Wire<'_>> {
     talk
 }
 
-/// Two user messages in a row become one: many chat templates insist on turns.
+/// Merges consecutive user messages, because many chat templates require the roles to alternate.
 fn user(talk: &mut Vec<Wire<'_>>, text: &str) {
     match talk.last_mut() {
         Some(Wire::User { content }) => {

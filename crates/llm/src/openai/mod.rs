@@ -1,7 +1,7 @@
-//! Chat completions: `OpenAI`'s own service and the many servers that speak like it.
+//! Chat completions: `OpenAI`'s own service and the many servers compatible with it.
 //!
-//! A request is encoded by [`map::body`]; each event of the answer, or the whole of it, goes through
-//! [`read::Completion`].
+//! [`map::body`] encodes a request; [`read::Completion`] reads each event of a streamed answer, or the whole of an
+//! unstreamed one.
 
 mod map;
 mod read;
@@ -18,7 +18,7 @@ impl Wire for OpenAi {
         (PATH.to_owned(), None)
     }
 
-    /// The version is part of the base URL and differs between services, so it is not guessed.
+    /// Adds no version: it is part of the base URL and differs between services.
     fn base_path(&self, written: &str) -> String {
         written.strip_suffix(PATH).unwrap_or(written).to_owned()
     }

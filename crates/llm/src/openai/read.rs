@@ -1,4 +1,4 @@
-//! Pure: from the events of a completion to a reply. Servers differ most in how they send tool calls.
+//! Builds a reply from the events of a completion. Pure. Servers differ most in how they send tool calls.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::{ModelError, Reply, Usage, refusal};
 pub(super) struct Completion {
     model: String,
     draft: Draft,
-    /// For each call of the draft, the index its server gave it.
+    /// For each call in the draft, the index the server gave it.
     indices: Vec<Option<usize>>,
     made_up: MadeUp,
 }
@@ -30,7 +30,7 @@ impl Completion {
         match content {
             Some(Content::Text(text)) => self.draft.say(&text, deltas),
             Some(Content::Parts(parts)) => {
-                // Other parts are the model's thoughts, or nothing we asked for.
+                // Other parts are the model's thinking, or something we did not ask for.
                 let texts = parts.iter().filter(|part| part.r#type == "text");
                 texts.filter_map(|part| part.text.as_deref()).for_each(|text| self.draft.say(text, deltas));
             }
@@ -42,7 +42,7 @@ impl Completion {
         }
         match choice.finish_reason.as_deref() {
             Some(reason) if !reason.is_empty() => self.draft.end = Some(end(reason)),
-            // A whole answer is complete by itself.
+            // A whole answer is complete even without a finish reason.
             _ if whole => self.draft.end = Some(End::Done),
             _ => {}
         }
@@ -75,10 +75,10 @@ impl Completion {
         Ok(())
     }
 
-    /// Which call a delta goes on with; `None` if it begins a new one.
+    /// The position of the call that a delta continues; `None` if it starts a new call.
     ///
-    /// By the book the index decides. Some servers leave it out and some give every call the index 0; then a
-    /// new id, or a name after arguments that are already whole, begins a new call.
+    /// By the specification the index decides. Some servers omit it and some send index 0 for every call; then a new
+    /// id, or a name after arguments that are already complete, starts a new call.
     fn place_of(&self, new: &New<'_>) -> Option<usize> {
         let calls = &self.draft.calls;
         let place = match (new.index, new.id) {
@@ -96,7 +96,7 @@ impl Completion {
     }
 }
 
-/// What a delta says of the call it belongs to.
+/// What a delta says about the call it belongs to.
 struct New<'a> {
     index: Option<usize>,
     id: Option<&'a str>,
@@ -112,7 +112,7 @@ fn end(reason: &str) -> End {
     match reason {
         "length" | "max_tokens" | "model_length" => End::CutOff,
         "content_filter" => End::Blocked { why: "content filter".to_owned() },
-        // "stop", "tool_calls", "function_call", "eos" and whatever else a server likes to call it.
+        // "stop", "tool_calls", "function_call", "eos" and whatever else servers send.
         _ => End::Done,
     }
 }

@@ -1,4 +1,4 @@
-//! The JSON of chat completions, request and answer.
+//! The JSON types of chat completions, for requests and answers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -76,9 +76,9 @@ pub(super) struct Chunk {
 
 #[derive(Deserialize)]
 pub(super) struct Choice {
-    /// In a stream.
+    /// Set in a stream.
     pub(super) delta: Option<Delta>,
-    /// In a whole answer.
+    /// Set in a whole answer.
     pub(super) message: Option<Delta>,
     pub(super) finish_reason: Option<String>,
 }
@@ -90,7 +90,7 @@ pub(super) struct Delta {
     pub(super) tool_calls: Option<Vec<CallDelta>>,
 }
 
-/// A text, or a list of parts of which some are text.
+/// A string, or a list of parts of which some are text.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum Content {
@@ -115,7 +115,7 @@ pub(super) struct CallDelta {
 #[derive(Default, Deserialize)]
 pub(super) struct FunctionDelta {
     pub(super) name: Option<String>,
-    /// A piece of JSON text; some servers send the object itself.
+    /// A piece of JSON text. Some servers send the object itself.
     pub(super) arguments: Option<Value>,
 }
 

@@ -1,4 +1,4 @@
-//! Pure: what was asked for, and when that is.
+//! Works out when an alarm rings from the tool's input. Pure.
 
 use jiff::civil::Time;
 use jiff::tz::AmbiguousOffset;
@@ -6,14 +6,14 @@ use jiff::{SignedDuration, ToSpan, Zoned};
 
 use super::SetAlarmInput;
 
-/// When an alarm is to ring: at a time of day, or after a while.
+/// When an alarm rings: at a time of day, or after a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AlarmSpec {
     At(Time),
     In(SignedDuration),
 }
 
-/// What the input says, if it has exactly one of the two forms and is in range; else a sentence.
+/// Reads the input, which must have exactly one of the two forms and be in range; otherwise returns an error message.
 pub(super) fn spec(input: &SetAlarmInput) -> Result<AlarmSpec, String> {
     let within = |name: &str, value: i64, from: i64, to: i64| {
         let right = (from..=to).contains(&value).then_some(value);
@@ -36,7 +36,7 @@ pub(super) fn spec(input: &SetAlarmInput) -> Result<AlarmSpec, String> {
     }
 }
 
-/// The next moment after `now` that is meant.
+/// The next time after `now` that matches `spec`.
 pub(super) fn at(spec: AlarmSpec, now: &Zoned) -> Result<Zoned, String> {
     let too_late = |_| "That is too far away.".to_owned();
     match spec {
@@ -50,7 +50,8 @@ pub(super) fn at(spec: AlarmSpec, now: &Zoned) -> Result<Zoned, String> {
     }
 }
 
-/// A time of day comes once; twice where the clock goes back; and where it is skipped, that much later.
+/// The moments at which a clock shows `local`: usually one; two where the clock goes back; and where the clock skips
+/// that time, one that is later by the length of the gap.
 fn moments(now: &Zoned, local: jiff::civil::DateTime) -> Vec<Zoned> {
     let ambiguous = now.time_zone().to_ambiguous_zoned(local);
     let twice = matches!(ambiguous.offset(), AmbiguousOffset::Fold { .. });
@@ -105,10 +106,10 @@ mod tests {
             ("2026-03-09T07:30:00+01:00", 7, 30, "2026-03-10T07:30:00+01:00"),
             ("2026-03-09T08:00:00+01:00", 7, 30, "2026-03-10T07:30:00+01:00"),
             ("2026-12-31T23:00:00+01:00", 0, 0, "2027-01-01T00:00:00+01:00"),
-            // The night before the clock jumps from 2 to 3.
+            // The night before the clock goes forward from 2 to 3.
             ("2026-03-28T22:00:00+01:00", 7, 0, "2026-03-29T07:00:00+02:00"),
             ("2026-03-28T22:00:00+01:00", 2, 30, "2026-03-29T03:30:00+02:00"),
-            // The night in which it goes back from 3 to 2.
+            // The night when the clock goes back from 3 to 2.
             ("2026-10-25T01:00:00+02:00", 2, 30, "2026-10-25T02:30:00+02:00"),
             ("2026-10-25T02:45:00+02:00", 2, 30, "2026-10-25T02:30:00+01:00"),
             ("2026-10-25T02:45:00+01:00", 2, 30, "2026-10-26T02:30:00+01:00"),

@@ -1,4 +1,4 @@
-//! Alarms: `set_alarm` keeps one in the `store`, the daemon's [`Ringer`] sleeps until the first is due.
+//! Alarms: `set_alarm` saves one in the `store`, and the daemon's [`Ringer`] sleeps until the first is due.
 
 mod due;
 mod ring;
@@ -23,12 +23,12 @@ pub use store::{cancel, put_back, waiting};
 #[serde(transparent)]
 pub struct AlarmId(pub i64);
 
-/// One that has not rung.
+/// An alarm that has not rung yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alarm {
     pub id: AlarmId,
     pub due: Timestamp,
-    /// Empty if none was given.
+    /// Empty if the user gave none.
     pub label: String,
 }
 
@@ -46,6 +46,7 @@ pub struct SetAlarmInput {
     pub label: Option<String>,
 }
 
+/// The result of `set_alarm`.
 #[derive(Debug, Serialize)]
 pub struct AlarmSet {
     alarm_id: AlarmId,
@@ -56,11 +57,11 @@ pub struct AlarmSet {
 pub struct SetAlarm {
     pub db: Db,
     pub clock: Arc<dyn Clock>,
-    /// Whoever rings, or why nobody does.
+    /// Wakes the ringer after an alarm is set, or says why alarms cannot ring.
     pub ringing: Result<Arc<Waker>, Mute>,
 }
 
-/// Why an alarm could not ring.
+/// Why alarms cannot ring here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mute {
     NoDaemon,
@@ -77,7 +78,7 @@ impl Mute {
 }
 
 const LABEL_LIMIT: usize = 100;
-/// More than anybody means to set.
+/// The most alarms that can be pending; more than anyone needs.
 const MOST: u32 = 100;
 
 impl Tool for SetAlarm {

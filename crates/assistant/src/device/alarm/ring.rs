@@ -1,10 +1,10 @@
-//! Rings what is due, and sleeps until the next is.
+//! Rings the alarms that are due, and sleeps until the next one.
 //!
-//! An alarm is taken out of the store, durably, before it rings: whatever kills us after the ring, it does not
-//! ring again. The price is that a kill between the two, which is as long as the notifier takes, loses it; the other order would
-//! ring twice after every crash that the ring itself brings about. An alarm whose ring failed is put back and tried
-//! again, for then we know that nobody heard it. So is one that was still ringing when Kai was told to stop: better heard
-//! twice than not at all.
+//! An alarm is deleted from the store, durably, before it rings, so it does not ring again if Kai is killed after the
+//! ring. The price is that a kill between the two steps, which lasts as long as the notifier takes, loses the alarm.
+//! The other order would ring twice after every crash that the ring itself causes. An alarm that failed to ring is put
+//! back and retried, because then we know that nobody heard it. An alarm that was still ringing when Kai was told to
+//! stop is put back too: it is better to ring twice than not at all.
 
 use crate::lock::lock;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -23,7 +23,7 @@ use crate::device::{Notification, Notifier, Urgency};
 use crate::settings::{self, LANGUAGE};
 use crate::words::Words;
 
-/// Tells the sleeping ringer that there is another alarm.
+/// Wakes the sleeping ringer when a new alarm was set.
 #[derive(Debug, Default)]
 pub struct Waker(Notify);
 
@@ -33,17 +33,18 @@ impl Waker {
     }
 }
 
+/// Rings alarms; run by the daemon.
 pub struct Ringer {
     pub db: Db,
     pub clock: Arc<dyn Clock>,
     pub notifier: Arc<dyn Notifier>,
     pub waker: Arc<Waker>,
-    /// For the words of the alarm, unless the person chose a language.
+    /// The language of the notification, unless the user chose one in the settings.
     pub locale: String,
     pub ringing: Ringing,
 }
 
-/// Alarms that were taken out of the store and of which nobody knows yet whether they rang.
+/// Alarms that were deleted from the store and have neither rung nor failed yet.
 #[derive(Debug, Default)]
 pub struct Ringing(Mutex<Vec<Alarm>>);
 
@@ -52,7 +53,7 @@ impl Ringing {
         lock(&self.0)
     }
 
-    /// False if it was put back meanwhile.
+    /// Removes an alarm whose ring has ended. Returns false if it was put back in the meantime.
     fn is_over_for(&self, alarm: &Alarm) -> bool {
         let mut alarms = self.alarms();
         let place = alarms.iter().position(|other| other.id == alarm.id);
@@ -60,23 +61,23 @@ impl Ringing {
     }
 }
 
-/// When to look again.
+/// When to check for due alarms again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Next {
     due: Option<Timestamp>,
-    /// Rings in a row that failed.
+    /// How many attempts in a row failed.
     failures: u32,
 }
 
 impl Next {
-    /// At once.
+    /// No alarm is known and nothing has failed: the state before the first [`Ringer::ring_due`].
     pub const START: Self = Self { due: None, failures: 0 };
 }
 
-/// Timers stand still while the machine sleeps and know nothing of a clock that is set, so the clock is looked at
-/// this often. It costs nothing that could be measured.
+/// How often the clock is checked while an alarm is pending. Timers stop while the machine is asleep and do not notice
+/// when the clock is set. The cost is negligible.
 const NAP: Duration = Duration::from_secs(30);
-/// An alarm that rings later than this says when it was due.
+/// An alarm that rings later than this after its time says when it was due.
 const LATE: SignedDuration = SignedDuration::from_secs(5);
 
 impl Ringer {
@@ -84,7 +85,8 @@ impl Ringer {
         Arc::clone(&self.waker)
     }
 
-    /// Rings all that is due. Must be left to end: what is taken here and not rung is lost.
+    /// Rings all alarms that are due. The future must run to completion: an alarm that was deleted here but has not
+    /// rung is lost if it is dropped.
     pub async fn ring_due(&self, before: Next) -> Next {
         let outcome = self.try_to_ring().await;
         let failures = match &outcome {
@@ -97,13 +99,14 @@ impl Ringer {
         Next { due: outcome.map_or(before.due, |(due, _)| due), failures }
     }
 
-    /// Kai stops, and what rings right now may not come to its end: it rings again at the next start.
+    /// Puts alarms that are still ringing back into the store when Kai stops, so that they ring again at the next
+    /// start.
     pub async fn put_back(&self) -> Result<(), DbError> {
         let silent = std::mem::take(&mut *self.ringing.alarms());
         self.db.write(move |tx| silent.iter().try_for_each(|alarm| store::put_back(tx, alarm))).await
     }
 
-    /// Until the next is due, another one was set, or it is time to try again.
+    /// Waits until the next alarm is due, a new one is set, or it is time to retry.
     pub async fn wait(&self, next: Next) {
         let now = self.clock.now();
         let until_due = next.due.map(|due| Duration::try_from(due.duration_since(now)).unwrap_or_default());
@@ -118,7 +121,7 @@ impl Ringer {
         }
     }
 
-    /// When the next one is due, and whether all that were due have rung.
+    /// Rings the alarms that are due. Returns when the next one is due, and whether all of them rang.
     async fn try_to_ring(&self) -> Result<(Option<Timestamp>, bool), DbError> {
         let (now, zone) = (self.clock.now(), self.clock.zone());
         let (next, due, language) = self.db.read(move |tx| read_next(tx, now)).await?;
@@ -137,7 +140,7 @@ impl Ringer {
         Ok((next, all_rang))
     }
 
-    /// The alarm again if it did not ring.
+    /// Rings one alarm. Returns it if the ring failed, so that the caller can put it back.
     async fn ring(&self, alarm: Alarm, now: Timestamp, zone: &TimeZone, words: &Words) -> Option<Alarm> {
         let rung = self.notifier.notify(&notification(&alarm, now, zone, words)).await;
         if !self.ringing.is_over_for(&alarm) {
@@ -156,14 +159,14 @@ impl Ringer {
     }
 }
 
-/// When the next is due, whether any is due now, and the language to say it in.
+/// Returns when the next alarm is due, whether any is due now, and the language setting.
 fn read_next(tx: &Transaction<'_>, now: Timestamp) -> Result<(Option<Timestamp>, bool, String), DbError> {
     let next = store::next(tx, now)?;
     let due = store::next(tx, Timestamp::MIN)?.is_some_and(|first| first <= now);
     Ok((next, due, settings::load(tx)?.of(&LANGUAGE)))
 }
 
-/// Ten seconds, then twice as long each time, up to ten minutes.
+/// The delay before the next retry: ten seconds, then twice as long each time, up to ten minutes.
 fn patience(failures: u32) -> Duration {
     Duration::from_secs(10 << failures.saturating_sub(1).min(6)).min(Duration::from_mins(10))
 }
@@ -193,7 +196,7 @@ mod tests {
     use crate::clock::ManualClock;
     use crate::device::{Doing, PortError};
 
-    /// Remembers what was shown; fails as often as it is told.
+    /// A notifier that records what it shows, and fails as often as it is told to.
     #[derive(Default)]
     struct Bell {
         shown: Mutex<Vec<String>>,
@@ -265,7 +268,7 @@ mod tests {
         assert_eq!(house.shown(), ["Tea: It is 06:01.", late]);
     }
 
-    /// Rings once it is told to.
+    /// A notifier that finishes ringing only when it is told to.
     struct Gong {
         struck: Arc<Notify>,
         sounds: Arc<Notify>,
@@ -281,7 +284,8 @@ mod tests {
         }
     }
 
-    /// Kai stops while a slow notifier rings: the alarm waits for the next start, once, however the ring ends.
+    /// If Kai stops while a slow notifier is ringing, the alarm rings exactly once at the next start, even if the first
+    /// ring completed.
     #[tokio::test]
     async fn an_alarm_that_still_rings_at_the_stop_is_not_lost() {
         let House { ringer, clock, bell } = house();

@@ -1,4 +1,4 @@
-//! The rows of alarms that have not rung.
+//! The database rows of alarms that have not rung.
 
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 use super::{Alarm, AlarmId};
 use crate::db::DbError;
 
-/// Keeps one more; `None` if there are `most` already.
+/// Adds an alarm, or returns `None` if `most` are already pending.
 pub(super) fn add(
     tx: &Transaction<'_>,
     due: Timestamp,
@@ -21,7 +21,7 @@ pub(super) fn add(
     Ok(Some(AlarmId(tx.last_insert_rowid())))
 }
 
-/// Takes all that are due, earliest first. Afterwards they count as rung.
+/// Deletes all alarms that are due and returns them, earliest first. From then on they count as rung.
 pub(super) fn take_due(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<Alarm>, DbError> {
     let mut rows = tx.prepare_cached("DELETE FROM alarms WHERE due_at <= ?1 RETURNING id, due_at, label")?;
     let alarms = rows.query_map([now.as_millisecond()], alarm)?;
@@ -31,24 +31,24 @@ pub(super) fn take_due(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<Alarm
 }
 
 fn alarm(row: &Row<'_>) -> rusqlite::Result<Alarm> {
-    // A moment no clock can show is one long past.
+    // A timestamp out of range counts as long past.
     let due = Timestamp::from_millisecond(row.get(1)?).unwrap_or(Timestamp::MIN);
     Ok(Alarm { id: AlarmId(row.get(0)?), due, label: row.get(2)? })
 }
 
-/// All that have not rung, the next first.
+/// All pending alarms, the next one first.
 pub fn waiting(tx: &Transaction<'_>) -> Result<Vec<Alarm>, DbError> {
     let mut rows = tx.prepare_cached("SELECT id, due_at, label FROM alarms ORDER BY due_at, id")?;
     Ok(rows.query_map([], alarm)?.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Takes one away before it rings; `None` if it has rung, or was never set.
+/// Deletes a pending alarm and returns it; `None` if it has already rung or never existed.
 pub fn cancel(tx: &Transaction<'_>, id: AlarmId) -> Result<Option<Alarm>, DbError> {
     let sql = "DELETE FROM alarms WHERE id = ?1 RETURNING id, due_at, label";
     Ok(tx.prepare_cached(sql)?.query_row([id.0], alarm).optional()?)
 }
 
-/// Puts one back that did not ring after all, or that the person wants back.
+/// Inserts an alarm again: one that failed to ring, or one that the user cancelled and wants back.
 pub fn put_back(tx: &Transaction<'_>, alarm: &Alarm) -> Result<(), DbError> {
     tx.execute(
         "INSERT INTO alarms (id, due_at, label) VALUES (?1, ?2, ?3)",
@@ -57,7 +57,7 @@ pub fn put_back(tx: &Transaction<'_>, alarm: &Alarm) -> Result<(), DbError> {
     Ok(())
 }
 
-/// When the first one after `now` is due.
+/// When the first alarm after `now` is due.
 pub(super) fn next(tx: &Transaction<'_>, now: Timestamp) -> Result<Option<Timestamp>, DbError> {
     let sql = "SELECT min(due_at) FROM alarms WHERE due_at > ?1";
     let due: Option<i64> =

@@ -1,8 +1,8 @@
-//! `shell_command`: a command of the model's, run as a guest.
+//! `shell_command`: runs a command that the model wrote, in a sandbox.
 //!
-//! What was asked is checked here (`place` says where it may run) and handed to a [`Sandbox`], which keeps the command
-//! away from everything of the person's. Without one, nothing is run. What was printed is fitted into the result by
-//! `printed`, so that the word about a time-out is never what gets cut off.
+//! The tool checks its input (`place` decides where the command may run) and passes the command to a [`Sandbox`], which
+//! keeps it away from everything of the user's. Without a sandbox, no command runs. `printed` fits the output into the
+//! result, so that the message about a timeout is never cut off.
 
 mod place;
 mod printed;
@@ -23,33 +23,36 @@ use crate::tool::{Run, Tool, ToolError, ToolOutput, room};
 
 pub use printed::{Collector, Printed};
 
-/// Whatever runs a command without letting it touch anything of the person's.
+/// The port that runs a command without letting it touch anything of the user's.
 pub trait Sandbox: Send + Sync {
-    /// Tries it out, once: what keeps commands in, or why none can be run here.
+    /// Tests the sandbox, once. Returns its name, or why no command can run here.
     fn probe(&self) -> Probing<'_>;
-    /// What `probe` found.
+    /// The result of [`Sandbox::probe`], or `None` before the first probe.
     fn seen(&self) -> Option<&Found>;
-    /// Runs one command to its end. When nobody waits for it any more, it is ended with everything it started.
+    /// Runs one command until it ends. If the future is dropped, the command and all processes it started are killed.
     fn run<'a>(&'a self, job: &'a Job) -> Ending<'a>;
 }
 
-/// The name of what keeps commands in ("bubblewrap"), or a sentence that says why they are not run.
+/// The name of the sandbox ("bubblewrap"), or a sentence that says why commands cannot run.
 pub type Found = Result<&'static str, String>;
+/// The future of [`Sandbox::probe`].
 pub type Probing<'a> = Pin<Box<dyn Future<Output = &'a Found> + Send + 'a>>;
+/// The future of [`Sandbox::run`].
 pub type Ending<'a> = Pin<Box<dyn Future<Output = Result<Ran, PortError>> + Send + 'a>>;
 
-/// One command, checked.
+/// One command to run, already checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// For `sh -c`.
+    /// The command line for `sh -c`.
     pub command: String,
     pub env: BTreeMap<String, String>,
-    /// A folder of the person's that it may read, and in which it begins; else it begins in an empty one.
+    /// A folder of the user's that the command may read and starts in; without one it starts in an empty folder.
     pub folder: Option<PathBuf>,
+    /// How long the command may run.
     pub patience: Duration,
 }
 
-/// What came of it.
+/// The output of a command, and how it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ran {
     pub stdout: Printed,
@@ -57,12 +60,14 @@ pub struct Ran {
     pub end: End,
 }
 
+/// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
-    /// By itself; 128 and the signal's number if a signal ended it.
+    /// The command exited with this code; 128 plus the signal's number if a signal ended it.
     Exited(i32),
     TimedOut,
-    /// It wanted too much, as the rest of a sentence: "it used more than 1024 MB of memory".
+    /// The sandbox stopped the command because it exceeded a limit. Holds the reason as the second half of a sentence:
+    /// "it used more than 1024 MB of memory".
     Stopped(String),
 }
 
@@ -83,7 +88,7 @@ pub struct ShellCommandInput {
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct ShellOutput {
-    /// False for a command that ran out of time. What it printed until then is told all the same.
+    /// False if the command timed out. Its output up to then is included all the same.
     success: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -98,17 +103,17 @@ pub struct ShellOutput {
 pub struct ShellCommand {
     pub db: Db,
     pub sandbox: Option<Arc<dyn Sandbox>>,
-    /// Kai's own folder, which no command gets to see.
+    /// Kai's home, which no command may read.
     pub home: PathBuf,
 }
 
 const LACKS: &str = "Commands are run in a sandbox only, and there is none here. It needs Linux on x86_64 or aarch64, and \
                      bubblewrap or a kernel with Landlock.";
-/// A shell takes its command as one argument, which Linux keeps below 128 KiB.
+/// The longest command, in bytes. `sh -c` takes it as one argument, which Linux limits to 128 KiB.
 const LONGEST_COMMAND: usize = 100_000;
 const LONGEST_ENV: usize = 32_000;
 const LONGEST_TIME: u32 = 120;
-/// What a shell says of a command that was killed.
+/// The exit code that a shell reports for a command killed by SIGKILL.
 const KILLED: i32 = 137;
 
 impl Tool for ShellCommand {
@@ -149,7 +154,8 @@ impl Tool for ShellCommand {
     }
 }
 
-/// What was asked for, in bounds, or a sentence. Where it may run is not decided here. Pure.
+/// Checks the input against the limits and builds the job, or returns an error message. The caller decides where it may
+/// run. Pure.
 fn check(input: ShellCommandInput, values: &Values) -> Result<Job, String> {
     let env = input.env.unwrap_or_default();
     if input.command.trim().is_empty() {
@@ -183,7 +189,7 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// The result that a model reads, within `room` characters of JSON. Pure.
+/// Builds the result that the model reads, in at most `room` characters of JSON. Pure.
 fn shell_output(ran: &Ran, patience: Duration, room: usize) -> ShellOutput {
     let for_out = (room / 4 * 3).max(room.saturating_sub(ran.stderr.size()));
     let for_err = room.saturating_sub(for_out.min(ran.stdout.size()));

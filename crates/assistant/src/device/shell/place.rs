@@ -1,14 +1,14 @@
-//! Which folder of the person's a command may look into.
+//! Decides which of the user's folders a command may read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Devices, processes, sockets: no files of the person's, and a way out of a sandbox.
+/// Devices, processes and sockets: they are not the user's files, and they offer a way out of a sandbox.
 const NEVER: [&str; 4] = ["/dev", "/proc", "/run", "/sys"];
 
-/// The real path of the folder that was asked for, if it lies in one of those that the person allowed (`folders`, as
-/// in the setting) and neither in Kai's home nor around it. What is not there is answered like what is not allowed, so
-/// that nobody can find out what exists.
+/// The canonical path of the requested folder, if it is in one of the folders that the user allowed (`folders`, as in
+/// the setting) and neither inside Kai's home nor a parent of it. A missing folder gets the same error as one that is
+/// not allowed, so that the tool cannot be used to find out what exists.
 pub(super) fn allowed(asked: &str, folders: &str, home: &Path) -> Result<PathBuf, String> {
     let within = |real: &PathBuf| {
         let mut folders = folders.split(':').filter_map(|folder| fs::canonicalize(folder).ok());

@@ -1,4 +1,4 @@
-//! What a program printed: all of it, or its beginning and its end.
+//! The output of a program: all of it, or its beginning and its end.
 
 use std::collections::VecDeque;
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::tool::room;
 
-/// As much as was kept. A program may print for ever; what is kept of it does not grow.
+/// The part of a program's output that was kept. Its size is bounded, however much the program prints.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Printed {
     head: String,
-    /// Empty unless something was left out.
+    /// Empty unless some output was left out.
     tail: String,
-    /// Bytes between the two.
+    /// How many bytes between `head` and `tail` were left out.
     left_out: u64,
 }
 
-/// Collects what a program prints.
+/// Collects the output of a running program.
 #[derive(Debug, Default)]
 pub struct Collector {
     head: Vec<u8>,
@@ -24,7 +24,7 @@ pub struct Collector {
     left_out: u64,
 }
 
-/// Bytes kept of the beginning, and as many of the end.
+/// How many bytes are kept of the beginning, and as many of the end.
 const KEPT: usize = 64 * 1024;
 
 impl Collector {
@@ -49,17 +49,18 @@ impl Collector {
 }
 
 impl Printed {
-    /// All that was kept.
+    /// Everything that was kept.
     pub fn whole(&self) -> String {
         format!("{}{}", self.head, self.tail)
     }
 
-    /// Bytes of JSON that the whole would take.
+    /// How many characters of JSON all of it would take.
     pub(super) fn size(&self) -> usize {
         room::size(&self.head).saturating_add(room::size(&self.tail))
     }
 
-    /// What fits into `room` characters of JSON: the whole, or its beginning and its end and how much is missing.
+    /// The output cut to `room` characters of JSON: all of it, or its beginning and end with a line that says how many
+    /// bytes are missing.
     pub(super) fn fitted(&self, room: usize) -> String {
         if self.left_out == 0 && self.size() <= room {
             return self.head.clone();
@@ -78,7 +79,7 @@ impl Printed {
     }
 }
 
-/// Bytes of JSON for the line about what is missing.
+/// Characters of JSON reserved for the line about missing output.
 const MARK: usize = 64;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The tool against a sandbox in a test's hand: what is asked of it, and what a model is told.
+//! Tests the tool with a fake sandbox: which jobs it passes on, and what the model is told.
 
 use std::sync::Mutex;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::tool::{AnyTool, execute};
 
-/// Notes what it was given and ends as it is told.
+/// A fake sandbox that records its jobs and ends as it is told to.
 struct Stage {
     found: Found,
     end: End,
@@ -108,7 +108,7 @@ async fn what_ended_it_is_said() {
     }
 }
 
-/// The call's own time counts where it is the longer one, and the tool has the first word about it.
+/// A timeout in the call extends the executor's if it is longer, and the tool reports it before the executor does.
 #[tokio::test(start_paused = true)]
 async fn its_own_time_extends_the_executors() {
     let (tool, _) = shell(Ok("a stage"), End::TimedOut);

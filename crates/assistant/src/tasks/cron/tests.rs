@@ -1,4 +1,4 @@
-//! Tables for what is read and what comes next, and an oracle that goes through the minutes one by one.
+//! Tests of parsing and of the next time, by tables and by an oracle that checks every minute.
 
 use std::collections::BTreeSet;
 
@@ -116,21 +116,21 @@ fn the_next_time_in_a_zone() {
         ("0 9 31 * *", BERLIN, "2026-04-01T00:00+02:00", "2026-05-31T09:00+02:00"),
         ("0 9 29 2 *", BERLIN, "2026-03-01T00:00+01:00", "2028-02-29T09:00+01:00"),
         ("0 9 29 2 *", BERLIN, "2096-03-01T00:00+01:00", "2104-02-29T09:00+01:00"),
-        // The 13th, and every Friday: either will do.
+        // The 13th and every Friday: either one matches.
         ("0 9 13 * 5", BERLIN, "2026-04-03T09:00+02:00", "2026-04-10T09:00+02:00"),
         ("0 9 13 * 5", BERLIN, "2026-04-10T09:00+02:00", "2026-04-13T09:00+02:00"),
-        // A star is no restriction, with a step or without: the odd days that are a Monday.
+        // A field that begins with a star is no restriction, even with a step: the odd days that are a Monday.
         ("0 9 */2 * 1", BERLIN, "2026-04-01T00:00+02:00", "2026-04-13T09:00+02:00"),
-        // Half past two does not exist on 29 March 2026 in Berlin: an hour later. Then as usual.
+        // 2:30 does not exist on 29 March 2026 in Berlin, so it fires an hour later; from the next day on as usual.
         ("30 2 * * *", BERLIN, "2026-03-28T12:00+01:00", "2026-03-29T03:30+02:00"),
         ("30 2 * * *", BERLIN, "2026-03-29T03:30+02:00", "2026-03-30T02:30+02:00"),
         ("0 2,3 * * *", BERLIN, "2026-03-28T12:00+01:00", "2026-03-29T03:00+02:00"),
         ("0 2,3 * * *", BERLIN, "2026-03-29T03:00+02:00", "2026-03-30T02:00+02:00"),
         ("30 2,3 * * *", BERLIN, "2026-03-29T01:59+01:00", "2026-03-29T03:30+02:00"),
-        // A time that was moved on may come after a later one.
+        // A time that was moved forward may come after a later one.
         ("45,50 2-3 * * *", BERLIN, "2026-03-29T03:45+02:00", "2026-03-29T03:50+02:00"),
         ("0 * * * *", BERLIN, "2026-03-29T01:00+01:00", "2026-03-29T03:00+02:00"),
-        // Half past two comes twice on 25 October 2026: once is enough, unless it is every hour.
+        // 2:30 occurs twice on 25 October 2026: it fires once, unless the expression fires every hour.
         ("30 2 * * *", BERLIN, "2026-10-25T00:00+02:00", "2026-10-25T02:30+02:00"),
         ("30 2 * * *", BERLIN, "2026-10-25T02:30+02:00", "2026-10-26T02:30+01:00"),
         ("30 * * * *", BERLIN, "2026-10-25T02:30+02:00", "2026-10-25T02:30+01:00"),
@@ -139,9 +139,9 @@ fn the_next_time_in_a_zone() {
         ("30 1 * * *", NEW_YORK, "2026-11-01T00:00-04:00", "2026-11-01T01:30-04:00"),
         ("30 1 * * *", NEW_YORK, "2026-11-01T01:30-04:00", "2026-11-02T01:30-05:00"),
         ("*/30 * * * *", NEW_YORK, "2026-11-01T01:30-04:00", "2026-11-01T01:00-05:00"),
-        // In Beirut it is midnight itself that is skipped.
+        // In Beirut the clock change skips midnight itself.
         ("0 0 * * *", "Asia/Beirut", "2026-03-28T12:00+02:00", "2026-03-29T01:00+03:00"),
-        // Half an hour only.
+        // A clock change of only half an hour.
         ("15 2 * * *", "Australia/Lord_Howe", "2026-10-03T12:00+10:30", "2026-10-04T02:45+11:00"),
     ] {
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
@@ -156,7 +156,7 @@ fn the_end_of_the_calendar_is_no_panic() {
     assert_eq!(cron("0 0 29 2 *").after(Timestamp::MAX, &zone("Europe/Berlin")), None);
 }
 
-/// Every minute from `from` on: does the wall clock show a time that is meant?
+/// Checks every minute from `from` to `to` for whether the wall clock shows a matching time.
 fn oracle(cron: &Cron, from: Timestamp, to: Timestamp, zone: &TimeZone) -> BTreeSet<Timestamp> {
     let meant = |local: jiff::civil::DateTime| {
         cron.minutes.has(local.minute()) && cron.hours.has(local.hour()) && cron.fits(local.date())
@@ -171,7 +171,7 @@ fn oracle(cron: &Cron, from: Timestamp, to: Timestamp, zone: &TimeZone) -> BTree
         if meant(here) && (first_time || cron.every_hour()) {
             found.insert(at);
         }
-        // The wall clock jumped: what it left out comes as much later.
+        // The wall clock jumped forward: skipped times fire later by the length of the jump.
         let mut skipped = before.saturating_add(minute);
         let jump = here.duration_since(skipped);
         while skipped < here {
@@ -195,7 +195,7 @@ fn part(from: u8, to: u8) -> impl Strategy<Value = String> {
     ]
 }
 
-/// Expressions that come within days rather than years.
+/// Expressions that fire within days rather than years.
 pub(in crate::tasks) fn frequent() -> impl Strategy<Value = String> {
     let minutes =
         (0..60_u8, part(0, 59)).prop_map(|(one, any)| if any == "*" { one.to_string() } else { any });
@@ -208,7 +208,7 @@ pub(in crate::tasks) fn frequent() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Five days around the changes of the clock, every time in order, none left out and none made up.
+    /// Over five days around a clock change, `after` finds exactly the times that the oracle finds.
     #[test]
     fn every_time_comes_once(
         written in frequent(),
@@ -239,7 +239,8 @@ mod fuzz {
     use crate::tasks::describe::describe;
 
     proptest! {
-        /// What is accepted is written down as it is read, comes after every moment, and can be told in a sentence.
+        /// An accepted expression survives a round trip through text, fires after every moment, and has a description
+        /// of bounded length.
         #[test]
         fn what_a_model_writes_is_refused_or_comes_true(
             written in kai_mutate::text(["*/5 8-18 * * 1-5", "0 0 29 2 0", "0,30 7 1-31/2 1,12 *", "59 23 31 12 7"].map(str::to_owned).to_vec()),

@@ -1,4 +1,4 @@
-//! Tasks in a store in memory, through simulated weeks: every time is used once, by a run or by passing it over.
+//! Tests with an in-memory store, through simulated weeks: every time is used exactly once, by a run or by skipping it.
 
 use jiff::SignedDuration;
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ fn failed(reason: &str) -> Ending {
 
 const OK: Ending = Ending { outcome: Ok(()), tokens: 30, ms: 1_500 };
 
-/// A store, a clock and a place.
+/// A store, a clock and a time zone.
 struct Stage {
     db: Db,
     now: Timestamp,
@@ -161,7 +161,7 @@ fn a_task_that_was_taken_away_comes_back_as_it_was() {
     };
     put_back(&before);
     assert_eq!(seen(), before);
-    // Taken away while it runs: the run ends as if nothing had been.
+    // Deleted and restored while it runs: the run ends as usual.
     let later = Stage {
         db: stage.db.clone(),
         zone: stage.zone.clone(),
@@ -175,7 +175,7 @@ fn a_task_that_was_taken_away_comes_back_as_it_was() {
     assert_eq!(seen().0.unwrap().failures, 0);
 }
 
-/// Taken away while it runs, and put back when that run's word is lost: it comes again.
+/// A one-time task that is deleted while it runs, and restored after the outcome of that run was lost, runs again.
 #[test]
 fn what_was_to_be_done_once_is_not_lost_by_undo() {
     let stage = Stage::new("2026-03-09T14:00Z", "UTC");
@@ -260,7 +260,7 @@ fn the_heartbeat_sees_its_own_and_what_waits() {
     assert_eq!(stage.db.write_now(off).unwrap(), (vec![], vec![]));
 }
 
-/// What happens between two ticks, and what the tick's run comes to.
+/// How time passes between two ticks.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Pass(i64),
@@ -295,7 +295,7 @@ fn places() -> impl Strategy<Value = (&'static str, &'static str)> {
     ])
 }
 
-/// Moves the clock. It never goes back further than a day behind what was seen: more counts as a wrong clock.
+/// Moves the clock, but never back by a day or more from the latest time seen, which would count as a wrong clock.
 fn moved(stage: &mut Stage, latest: &mut Timestamp, step: Step) {
     match step {
         Step::Pass(minutes) => stage.pass(SignedDuration::from_mins(minutes)),
@@ -308,7 +308,7 @@ fn moved(stage: &mut Stage, latest: &mut Timestamp, step: Step) {
     *latest = (*latest).max(stage.now);
 }
 
-/// One tick: what died is found, and everything due is run. Returns what was used up, in order.
+/// One tick: finds the runs that died and runs everything that is due. Returns the times that were used, in order.
 fn tick(stage: &mut Stage, id: TaskId, fate: Fate) -> Vec<TaskRun> {
     let mut used = Vec::new();
     let dead = stage.lost();

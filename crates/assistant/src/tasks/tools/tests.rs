@@ -1,4 +1,4 @@
-//! The tools as a model calls them.
+//! Tests of the task tools, called as a model calls them.
 
 use serde_json::{Value, json};
 

@@ -64,7 +64,7 @@ fn a_tap_is_one_on_our_own_notification() {
     assert_eq!(board.heard(":1.5", invoked(7, DEFAULT)), tap(None), "closed first, told of the tap after");
 }
 
-/// A session bus of a test's own.
+/// A session bus for one test.
 struct Bus {
     daemon: Child,
     address: String,
@@ -91,8 +91,8 @@ impl Drop for Bus {
     }
 }
 
-/// A desktop that plays the specification's newest part, which Debian's dunst does not have yet: it taps whatever it is
-/// shown, and gives a token with each tap. Told what to be able to; tells what it was shown.
+/// A fake desktop with the newest part of the specification, which Debian's dunst does not support yet: it taps every
+/// notification it is shown and sends a token with each tap. Takes its capabilities, and reports what it was shown.
 async fn desktop(bus: &Bus, abilities: &'static [&'static str]) -> (JoinHandle<()>, mpsc::Receiver<Seen>) {
     let connection = zbus::connection::Builder::address(bus.address.as_str()).build().await.unwrap();
     let mut calls = MessageStream::from(&connection);
@@ -114,7 +114,7 @@ async fn desktop(bus: &Bus, abilities: &'static [&'static str]) -> (JoinHandle<(
             connection.reply(&header, &number).await.unwrap();
             let (_, replaces, _, title, _, actions, _, _): Arguments = message.body().deserialize().unwrap();
             tell.send((replaces, title, actions)).await.unwrap();
-            // Only to whoever posted, as some desktops do.
+            // Sent only to the client that posted, as some desktops do.
             let (to, token) = (header.sender(), format!("token-{number}"));
             connection.emit_signal(to, PATH, NAME, "ActivationToken", &(number, token)).await.unwrap();
             connection.emit_signal(to, PATH, NAME, "ActionInvoked", &(number, DEFAULT)).await.unwrap();
@@ -149,7 +149,7 @@ async fn a_tap_brings_its_token_and_the_next_report_replaces_the_last() {
         let activation = Some(format!("token-{n}"));
         assert_eq!(kai.tapped().await, Tap { place: Place::Heartbeat, activation });
     }
-    // Another desktop takes over: its numbers are its own.
+    // Another desktop takes over and numbers its notifications from the start.
     let (_playing, mut told) = desktop(&bus, &["actions"]).await;
     kai.notify(&report("Anew")).await.unwrap();
     assert_eq!(told.recv().await.unwrap().0, 0);
@@ -163,7 +163,7 @@ async fn a_desktop_without_actions_is_not_asked_for_any() {
     let kai = Desktop::on(bus.address.clone());
     kai.notify(&report("Plain")).await.unwrap();
     assert_eq!(told.recv().await.unwrap(), (0, "Plain".to_owned(), vec![]));
-    // What it says of taps all the same leads nowhere; the second is shown as well.
+    // This desktop reports a tap anyway. It leads nowhere, and the second notification is shown too.
     kai.notify(&report("Again")).await.unwrap();
     assert_eq!(told.recv().await.unwrap().1, "Again");
     assert_eq!(kai.line.lock().await.as_ref().unwrap().board.lock().await.shown[0].leads_to, None);
@@ -202,7 +202,7 @@ async fn a_bus_that_came_back_is_found_again() {
     assert_eq!(kai.tapped().await.place, Place::Heartbeat);
 }
 
-/// The desktop of Debian, on a screen that nobody sees.
+/// Debian's dunst, on a virtual screen.
 #[tokio::test]
 async fn dunst_shows_one_report_at_a_time_and_tells_of_a_tap() {
     let bus = Bus::start();

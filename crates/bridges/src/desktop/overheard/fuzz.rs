@@ -1,4 +1,4 @@
-//! What apps say when they post, spoiled.
+//! Tests the handling of posted notifications with mutated input.
 
 use kai_assistant::notifications::record::{Record, TEXT_LIMIT};
 use zbus::wire::LE;
@@ -10,7 +10,7 @@ pub(super) fn call(serial: u32) -> CallId {
     (":1.9".to_owned(), serial)
 }
 
-/// Any bytes as the arguments of `Notify`, on the wire of a bus.
+/// Reads arbitrary bytes as the arguments of `Notify` in D-Bus encoding.
 pub(in crate::desktop) fn check_bytes(bytes: &[u8]) {
     let data = Data::new(bytes, Context::new(LE, 0));
     if let Ok((arguments, _)) = data.deserialize::<Arguments>() {
@@ -20,7 +20,7 @@ pub(in crate::desktop) fn check_bytes(bytes: &[u8]) {
     }
 }
 
-/// Whatever is said in whatever type is a bounded notification, or none.
+/// Checks that any arguments give a notification of limited size, or none.
 fn check(notify: &Notify, id: String) {
     let body = &notify.body;
     assert!(stripped(body).len() <= body.len() + body.matches('<').count());
@@ -92,7 +92,7 @@ mod tests {
         prop_oneof![4 => proptest::sample::select(known.to_vec()).prop_map(str::to_owned), 1 => word()]
     }
 
-    /// A chat app's call as it goes over the wire.
+    /// A chat app's call in D-Bus encoding.
     fn posted() -> Vec<u8> {
         let hint = |value: &str| OwnedVariant::try_from(Variant::from(value.to_owned())).unwrap();
         let entry = ("desktop-entry".to_owned(), hint(WORDS[1]));

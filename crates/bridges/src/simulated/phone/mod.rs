@@ -1,4 +1,4 @@
-//! The phone in memory. Nothing here waits, except where a test asked it to hang.
+//! The simulated phone. Nothing here blocks, unless a test tells it to hang.
 
 mod story;
 #[cfg(test)]
@@ -18,28 +18,28 @@ use kai_assistant::sms::port::{From, ReadError, Reading, SmsReader};
 use kai_assistant::sms::{Sms, SmsId};
 use kai_assistant::untrusted::Untrusted;
 
-/// A phone in memory.
+/// A phone in memory, with an inbox and a sent box.
 pub struct Phone {
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
 }
 
-/// How the next message that is handed over fares. Each holds the sentence that is said.
+/// What happens to the next message to be sent. The strings are the reasons given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
-    /// It does not leave, and the phone says so.
+    /// It is not sent, and the phone says so.
     Fails(String),
-    /// It leaves, but the phone does not know.
+    /// It is sent, but the phone does not know.
     UnsureButSent(String),
-    /// It does not leave, and the phone does not know.
+    /// It is not sent, and the phone does not know.
     UnsureAndNotSent(String),
-    /// It leaves, and no answer ever comes.
+    /// It is sent, and no answer ever comes.
     SentThenHangs,
-    /// It does not leave, and no answer ever comes.
+    /// It is not sent, and no answer ever comes.
     Hangs,
 }
 
-/// How looking for what was sent fares.
+/// How the phone responds when asked for sent messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum SentBox {
     #[default]
@@ -51,10 +51,10 @@ enum SentBox {
 #[derive(Default)]
 struct State {
     inbox: BTreeMap<SmsId, Sms>,
-    /// The inbox by date, and within a moment by id.
+    /// The inbox by date, then by id.
     by_date: VecDeque<(Timestamp, SmsId)>,
     sent_box: BTreeMap<SmsId, SentMessage>,
-    /// All that ever left, whatever the boxes say.
+    /// All messages ever sent, whether or not they are still in a box.
     left: Vec<SentMessage>,
     looked_for: SentBox,
     may_not_read: bool,
@@ -73,12 +73,12 @@ const ALLOW_READING: &str = "Allow the simulated phone to read SMS";
 const ALLOW_SENDING: &str = "the simulated phone may not send SMS";
 
 impl Phone {
-    /// Nothing in it, everything allowed. The clock dates what is sent.
+    /// An empty phone with all permissions. The clock provides the dates of sent messages.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, state: Mutex::default() }
     }
 
-    /// With the messages of a few believable days before now.
+    /// A phone with realistic messages from the last few days.
     pub fn with_inbox(clock: Arc<dyn Clock>) -> Self {
         let phone = Self::new(clock);
         for message in story::messages(phone.clock.now()) {
@@ -90,7 +90,8 @@ impl Phone {
         phone
     }
 
-    /// A message arrives. As on Android its id is one above the highest there is, so that of a deleted one comes back.
+    /// Receives a message. As on Android, its id is one above the highest in use, so the id of a deleted message can
+    /// be reused.
     pub fn receive(&self, from: &str, text: &str, date: Timestamp) -> SmsId {
         let mut state = self.state();
         let id = state.next_id();
@@ -99,7 +100,7 @@ impl Phone {
         id
     }
 
-    /// The person deletes a message, received or sent. Was it there?
+    /// Deletes a received or sent message. Returns whether it existed.
     pub fn delete(&self, id: SmsId) -> bool {
         let mut state = self.state();
         let received = state.inbox.remove(&id);
@@ -111,7 +112,7 @@ impl Phone {
         received.is_some() || state.sent_box.remove(&id).is_some()
     }
 
-    /// The person deletes everything. What has left has left.
+    /// Deletes all messages. The record of what was sent is kept.
     pub fn wipe(&self) {
         let mut state = self.state();
         state.inbox.clear();
@@ -119,7 +120,7 @@ impl Phone {
         state.sent_box.clear();
     }
 
-    /// The person opens a received message. Was it there?
+    /// Marks a received message as read. Returns whether it existed.
     pub fn mark_read(&self, id: SmsId) -> bool {
         self.state().inbox.get_mut(&id).map(|sms| sms.read = true).is_some()
     }
@@ -140,37 +141,37 @@ impl Phone {
         self.state().may_not_send = true;
     }
 
-    /// From now on there is a box of sent messages to look into, as there is at first.
+    /// Makes the sent box readable, as it is at first.
     pub fn open_sent_box(&self) {
         self.state().looked_for = SentBox::Open;
     }
 
-    /// From now on what is sent is not kept, and there is no box to look into.
+    /// From now on sent messages are not stored, and the sent box cannot be read.
     pub fn close_sent_box(&self) {
         self.state().looked_for = SentBox::Closed;
     }
 
-    /// From now on whoever looks for what was sent waits for ever.
+    /// From now on, reading the sent box hangs for ever.
     pub fn hang_sent_box(&self) {
         self.state().looked_for = SentBox::Hangs;
     }
 
-    /// The next read that is not denied fails with this sentence. Said twice, the next two do.
+    /// Makes the next permitted read fail with this reason. Calls add up: two of them fail the next two reads.
     pub fn fail_next_read(&self, why: &str) {
         self.state().reads.push_back(ReadFate::Fails(why.to_owned()));
     }
 
-    /// The next read that is not denied never ends.
+    /// Makes the next permitted read hang for ever.
     pub fn hang_next_read(&self) {
         self.state().reads.push_back(ReadFate::Hangs);
     }
 
-    /// How the next message that is not denied fares. Said twice, it holds for the next two.
+    /// Sets what happens to the next permitted send. Calls add up: two of them apply to the next two sends.
     pub fn next_send(&self, fate: Fate) {
         self.state().sends.push_back(fate);
     }
 
-    /// All that ever left this phone, oldest first.
+    /// All messages this phone ever sent, oldest first.
     pub fn sent(&self) -> Vec<SentMessage> {
         self.state().left.clone()
     }
@@ -179,7 +180,7 @@ impl Phone {
         self.state().left.len()
     }
 
-    /// How often it has hung: a test waits for this instead of for a while.
+    /// How often it has hung. A test can wait for this instead of sleeping.
     pub fn hung_count(&self) -> usize {
         self.state().hung
     }
@@ -215,7 +216,7 @@ impl Phone {
 }
 
 impl State {
-    /// Received and sent messages are rows of one table.
+    /// The next free id. Received and sent messages share one table, as on Android.
     fn next_id(&self) -> SmsId {
         let highest = self.inbox.keys().next_back().max(self.sent_box.keys().next_back());
         SmsId(highest.map_or(1, |id| id.0 + 1))
@@ -228,7 +229,7 @@ impl State {
         self.inbox.insert(sms.id, sms);
     }
 
-    /// Does it answer at all?
+    /// Whether the next read answers; `false` if it hangs.
     fn next_read(&mut self) -> Result<bool, ReadError> {
         if self.may_not_read {
             return Err(ReadError::NotPermitted(ALLOW_READING.to_owned()));
@@ -240,7 +241,7 @@ impl State {
         }
     }
 
-    /// `None` is silence.
+    /// Sends a message; `None` if no answer comes.
     fn hand_over(&mut self, message: SentMessage) -> Option<Result<(), SendError>> {
         if self.may_not_send {
             return Some(Err(SendError::NotPermitted(ALLOW_SENDING.to_owned())));
@@ -280,7 +281,7 @@ impl State {
         }
     }
 
-    /// Who may not read messages may not read sent ones either.
+    /// Messages sent since then. Requires the permission to read messages.
     fn sent_since(&self, at: Timestamp) -> Option<Vec<SentMessage>> {
         let since = || self.sent_box.values().filter(|sent| sent.at >= at).cloned().collect();
         (self.looked_for == SentBox::Open && !self.may_not_read).then(since)

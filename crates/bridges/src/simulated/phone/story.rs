@@ -1,8 +1,8 @@
-//! What lies in the inbox of a phone that somebody lives with: a birthday, a parcel, a code.
+//! The messages in the demo phone's inbox: a birthday, a parcel, a code.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// A message of the story.
+/// A message of the demo inbox.
 pub(super) struct StoryMessage {
     pub(super) from: &'static str,
     pub(super) text: &'static str,
@@ -10,7 +10,7 @@ pub(super) struct StoryMessage {
     pub(super) read: bool,
 }
 
-/// Oldest first. Numbers 555-01xx belong to nobody.
+/// All messages, oldest first. The numbers 555-01xx are reserved for fiction.
 pub(super) fn messages(now: Timestamp) -> impl Iterator<Item = StoryMessage> {
     STORY.iter().map(move |(minutes, from, text, read)| {
         let ago = SignedDuration::from_mins(*minutes);
@@ -21,7 +21,7 @@ pub(super) fn messages(now: Timestamp) -> impl Iterator<Item = StoryMessage> {
 const HOUR: i64 = 60;
 const DAY: i64 = 24 * HOUR;
 
-/// Minutes ago, who, what, and whether the person has seen it.
+/// Minutes ago, sender, text, and whether it has been read.
 const STORY: [(i64, &str, &str, bool); 8] = [
     (
         3 * DAY + 2 * HOUR,

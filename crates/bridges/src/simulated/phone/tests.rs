@@ -1,4 +1,4 @@
-//! Every behaviour of the phone in memory, through the ports wherever they reach.
+//! Tests every behaviour of the simulated phone, through its ports where possible.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn phone() -> Phone {
     Phone::new(Arc::new(ManualClock::at(at(0))))
 }
 
-/// With a message for each date; the ids count from 1.
+/// A phone with one message for each date, with ids from 1.
 fn received(dates: &[i64]) -> Phone {
     let phone = phone();
     for date in dates {
@@ -52,7 +52,7 @@ async fn what_arrives_is_there_as_it_came() {
 
 #[tokio::test]
 async fn each_question_has_its_order() {
-    // Ids 1 to 5; the third came late, the last two in the same moment.
+    // Ids 1 to 5: the third has the oldest date, the last two the same one.
     let phone = received(&[10, 20, 5, 30, 30]);
     for (name, from, limit, expected) in [
         ("all by id", From::Id(SmsId(0)), 9, vec![1, 2, 3, 4, 5]),
@@ -223,7 +223,7 @@ async fn the_inbox_that_comes_with_it_is_a_believable_one() {
     assert_eq!(phone.sent_count(), 0);
 }
 
-/// Copying all messages for each question would take minutes.
+/// Copying all messages for each query would take minutes.
 #[tokio::test]
 async fn a_hundred_thousand_messages_stay_quick() {
     const MANY: i64 = 100_000;
@@ -243,7 +243,7 @@ async fn a_hundred_thousand_messages_stay_quick() {
             }
         }
     };
-    // It never waits, so a time-out could not stop it; only the clock can tell.
+    // Nothing in it awaits, so a timeout could not stop it; only the elapsed time shows whether it was slow.
     let begun = tokio::time::Instant::now();
     quickly.await;
     assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());

@@ -1,4 +1,4 @@
-//! What `termux-notification-list` prints, spoiled.
+//! Tests the parsing of `termux-notification-list` with mutated output.
 
 #![expect(clippy::unwrap_used, reason = "a check may fail loudly")]
 
@@ -15,7 +15,8 @@ pub(super) const TWO: &str = r#"[
      "content":"Dinner?","when":"2026-11-15 00:30:00","lines":["a","b"]},
     {"id":8,"key":"k8","packageName":"org.x","when":"292269055-12-02 17:47:04"}]"#;
 
-/// It is a tray of bounded notifications, or a bounded reason; and what stays is no news.
+/// Checks that any output gives notifications of limited size or a reason of limited length, and that an unchanged
+/// tray is not reported again.
 pub(in crate::termux) fn check(said: &str) {
     match understood(said, &TimeZone::get("Europe/Berlin").unwrap()) {
         Ok(tray) => {

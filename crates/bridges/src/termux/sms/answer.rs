@@ -1,4 +1,4 @@
-//! What `termux-sms-list` prints, and what it means. Pure.
+//! Parses the output of `termux-sms-list`. Pure.
 
 #[cfg(any(test, fuzzing))]
 pub(super) mod fuzz;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use crate::termux::refusal;
 
-/// A folder of the phone's messages, by Termux's word for it.
+/// A folder of messages on the phone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Folder {
     Inbox,
@@ -30,7 +30,8 @@ impl Folder {
     }
 }
 
-/// What was printed: how many rows, and those of the folder that was asked for (some types fall through to all).
+/// The number of rows printed, and the rows of the requested folder. For some folders the program prints other
+/// messages too.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) printed: usize,
@@ -47,8 +48,9 @@ pub(super) struct Row {
     at: Moment,
 }
 
-/// The program prints local time without its zone, so an hour each autumn is two. The first is taken as the date of
-/// a message, always, since the date is part of what tells messages apart; and who asks from there on misses none.
+/// The time of a message. The program prints local time without an offset, so one hour each autumn is ambiguous. The
+/// earlier time is always used as the message's date, because the date is part of what identifies it; the later one
+/// makes sure that a query for messages from a certain time on misses none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Moment {
     first: Timestamp,
@@ -56,12 +58,12 @@ struct Moment {
 }
 
 impl Moment {
-    /// For a date that cannot be: one such message must not hold up all others for ever.
+    /// Used for an impossible date, so that one such message does not block all others for ever.
     const NONE: Self = Self { first: Timestamp::UNIX_EPOCH, last: Timestamp::UNIX_EPOCH };
 }
 
 impl Row {
-    /// Is it certainly not among those that were asked for?
+    /// Whether the message is certainly older than what was asked for.
     pub(super) fn is_before(&self, from: From) -> bool {
         match from {
             From::Id(id) => self.id < id,
@@ -83,7 +85,7 @@ impl Row {
         }
     }
 
-    /// As something sent at `since` or later, which settles which of the two hours it was.
+    /// As a message sent at `since` or later, which decides between the two possible times.
     pub(super) fn into_sent(self, since: Timestamp) -> SentMessage {
         let in_time = self.at.first >= whole_second(since);
         let at = if in_time { self.at.first } else { self.at.last };
@@ -91,14 +93,14 @@ impl Row {
     }
 }
 
-/// What is printed has lost its fraction of a second, so what it is compared with must lose it too.
+/// Drops the fraction of a second, for comparison with printed times, which have none.
 pub(super) fn whole_second(at: Timestamp) -> Timestamp {
     let second = at.as_millisecond().div_euclid(1000);
     Timestamp::from_second(second).unwrap_or(at)
 }
 
-/// Reads what the program printed. Anything but a whole list of messages is an error: an empty list must mean that
-/// there is no message.
+/// Parses the program's output. Anything but a complete list of messages is an error, because an empty list must mean
+/// that there are no messages.
 pub(super) fn read(printed: &str, folder: Folder, zone: &TimeZone) -> Result<Answer, ReadError> {
     let printed = printed.trim();
     if printed.is_empty() {
@@ -114,7 +116,7 @@ pub(super) fn read(printed: &str, folder: Folder, zone: &TimeZone) -> Result<Ans
     Ok(Answer { printed: count, rows })
 }
 
-/// A row as printed. `sender` is left out: it is the name in the person's contacts, which is not ours to know.
+/// A row as printed. `sender` is ignored: it is the name in the user's contacts, which is none of Kai's business.
 #[derive(Deserialize)]
 struct Printed {
     #[serde(rename = "_id")]
@@ -123,7 +125,7 @@ struct Printed {
     kind: String,
     read: Option<bool>,
     address: Option<String>,
-    /// What older apps call the address.
+    /// Older apps' name for the address.
     number: Option<String>,
     received: Option<String>,
     body: Option<String>,
@@ -145,7 +147,8 @@ impl Printed {
     }
 }
 
-/// An hour that is skipped in spring is read as if the clock had not been moved: no message fails because of it.
+/// Parses a printed time. A time in the hour skipped in spring is read as if the clock had not changed, so that no
+/// message fails.
 fn moment(received: &str, zone: &TimeZone) -> Option<Moment> {
     let latin: String = received.chars().map(latin_digit).collect();
     let local = DateTime::strptime("%Y-%m-%d %H:%M:%S", latin).ok()?;
@@ -153,8 +156,8 @@ fn moment(received: &str, zone: &TimeZone) -> Option<Moment> {
     Some(Moment { first: possible.compatible().ok()?, last: possible.later().ok()? })
 }
 
-/// The app formats dates with the phone's language, and some have digits of their own: Arabic, Persian, Marathi and
-/// Nepali, Bengali, Burmese.
+/// Converts other digits to ASCII. The app formats dates in the phone's language, and some languages have their own
+/// digits: Arabic, Persian, Marathi and Nepali, Bengali, Burmese.
 fn latin_digit(c: char) -> char {
     const ZEROES: [char; 5] = ['٠', '۰', '०', '০', '၀'];
     let value =
@@ -167,7 +170,7 @@ const NO_ANSWER: &str = "termux-sms-list ended without an answer. Open the Termu
 const ALLOW: &str =
     "Allow Termux:API to use SMS and Contacts: Android settings → Apps → Termux:API → Permissions";
 
-/// Instead of a list the app prints an object if it may not read.
+/// The error when the app printed an object instead of a list, as it does when it may not read messages.
 fn refused(printed: &str) -> ReadError {
     match refusal(printed) {
         Some(why) => ReadError::NotPermitted(format!("{ALLOW}. {why}")),
@@ -175,7 +178,7 @@ fn refused(printed: &str) -> ReadError {
     }
 }
 
-/// Says where, not what: the words of the error would quote somebody's message.
+/// Reports where the parse error is, not what it says, because that would quote someone's message.
 fn garbled(error: &serde_json::Error) -> ReadError {
     let at = format!("line {}, column {}", error.line(), error.column());
     ReadError::Failed(match error.classify() {

@@ -1,8 +1,8 @@
 //! SMS in Termux: `termux-sms-list` reads, `termux-sms-send` sends.
 //!
-//! Two things are old on many phones. An old script does not know how to select and sort; it is found out by asking
-//! it once. An old app under a new script ignores both without a word; it is found out by what it answers. With
-//! either of them we list backwards from the newest message, further and further, and select ourselves.
+//! Many phones have old software. An old script cannot filter and sort, which its help reveals. An old app under a
+//! new script silently ignores both, which its answers reveal. In either case we list backwards from the newest
+//! message, further and further, and filter ourselves.
 
 mod answer;
 mod number;
@@ -30,17 +30,18 @@ use crate::program::{Failed, Terms};
 
 const LIST: &str = "termux-sms-list";
 const SEND: &str = "termux-sms-send";
-/// Some tens of thousands of messages.
+/// Enough for some tens of thousands of messages.
 const LONGEST_LIST: u64 = 32 * 1024 * 1024;
-/// How far back an old program is asked first, and by what that grows as long as it was not far enough.
+/// How many messages are listed first with old software.
 const DEPTH: usize = 50;
+/// Factor by which that grows until the list goes back far enough.
 const DEEPER: usize = 10;
-/// So many messages are looked through for one that was sent: oldest first, so the one meant is among the first.
+/// How many messages are searched for one that was sent. They are listed oldest first, so it is among the first.
 const SENT_LIMIT: usize = 500;
 
-/// What there is to know about SMS on this phone.
+/// What is known about SMS on this phone.
 pub(super) struct Known {
-    /// Whose zone the phone's local times are in. Asked each time, because phones travel.
+    /// Provides the time zone of the phone's local times. It is read each time, because phones travel.
     clock: Arc<dyn Clock>,
     script_selects: OnceCell<bool>,
     app_selects: OnceCell<bool>,
@@ -53,7 +54,7 @@ impl Default for Known {
 }
 
 impl Termux {
-    /// With another clock than the machine's; its zone is the one that the phone prints dates in.
+    /// Uses another clock than the system's. Its time zone is the one the phone prints dates in.
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.sms.clock = clock;
@@ -62,7 +63,7 @@ impl Termux {
 }
 
 impl SmsReader for Termux {
-    /// A listing of one message: harmless, and it makes Android ask the person.
+    /// Lists one message, which is harmless and makes Android ask the user for permission.
     fn access(&self) -> Pin<Box<dyn Future<Output = Access> + Send + '_>> {
         Box::pin(async move {
             match self.list(Folder::Inbox, Listing::newest(1)).await {
@@ -73,8 +74,8 @@ impl SmsReader for Termux {
         })
     }
 
-    /// An old program cannot tell the highest id, so there it is the highest of the newest messages: a higher one
-    /// with an old date is one that was restored, not one that arrived.
+    /// Returns the message with the highest id. Old software cannot sort by id, so there it is the highest among the
+    /// newest messages. A higher id with an old date is a restored message, not one that arrived.
     fn last(&self) -> Reading<'_, Option<Sms>> {
         Box::pin(async move {
             let listing = if self.script_selects().await? {
@@ -101,7 +102,7 @@ impl SmsReader for Termux {
                 listing = listing.sorted("date DESC, _id DESC");
             }
             let mut rows = self.list(Folder::Inbox, listing).await?.rows;
-            // The order it was asked for in, or else the newest last.
+            // Old software returns the newest last.
             rows.sort_by_key(|row| std::cmp::Reverse((row.date(), row.id)));
             Ok(rows.into_iter().map(Row::into_sms).collect())
         })
@@ -113,7 +114,7 @@ impl Sender for Termux {
         Box::pin(async move { self.hand_over(approved.to(), approved.body()).await })
     }
 
-    /// What the phone's own box of sent messages says.
+    /// Reads the phone's own folder of sent messages.
     fn sent_since(&self, at: Timestamp) -> Looking<'_> {
         Box::pin(async move {
             let rows = self.rows_from(Folder::Sent, From::Date(at), SENT_LIMIT).await.ok()?;
@@ -123,7 +124,7 @@ impl Sender for Termux {
 }
 
 impl Termux {
-    /// At most `limit` rows from there on, in the order that the port promises.
+    /// Returns at most `limit` rows from there on, in the order that the port promises.
     async fn rows_from(&self, folder: Folder, from: From, limit: usize) -> Result<Vec<Row>, ReadError> {
         let mut rows = match self.selected(folder, from, limit).await? {
             Some(rows) => rows,
@@ -137,7 +138,7 @@ impl Termux {
         Ok(rows)
     }
 
-    /// Lets the phone select. `None` if it cannot.
+    /// Lets the phone filter; `None` if it cannot.
     async fn selected(
         &self,
         folder: Folder,
@@ -155,8 +156,8 @@ impl Termux {
         };
         let listing = Listing::newest(limit).selecting(selection).sorted(order);
         let answer = self.list(folder, listing).await?;
-        // An app that ignores the selection answers with the newest messages. Fewer than the limit are all there
-        // are, so they are right; as many as the limit may be the wrong ones.
+        // An app that ignores the filter returns the newest messages. If there are fewer than the limit, these are
+        // all messages and the result is right; otherwise they may be the wrong ones.
         let doubtful = answer.printed >= limit.max(1) || answer.rows.iter().any(|row| row.is_before(from));
         if doubtful && !self.app_selects(folder).await? {
             return Ok(None);
@@ -164,8 +165,8 @@ impl Termux {
         Ok(Some(answer.rows))
     }
 
-    /// Lists further and further back until there is a message from before, or none left. By id this relies on ids
-    /// growing with dates, which only restored messages do not.
+    /// Lists further and further back until a message is older than `from` or there are no more. By id, this relies
+    /// on ids growing with dates, which is true for all but restored messages.
     async fn searched_back(&self, folder: Folder, from: From) -> Result<Vec<Row>, ReadError> {
         let mut depth = DEPTH;
         loop {
@@ -178,7 +179,7 @@ impl Termux {
         }
     }
 
-    /// Does the script know how to select? Old ones refuse the question.
+    /// Whether the script can filter. Old scripts reject `--help`.
     async fn script_selects(&self) -> Result<bool, ReadError> {
         let asked = self.sms.script_selects.get_or_try_init(|| async {
             match self.call(LIST, &["--help"], &Terms::within(self.patience)).await {
@@ -190,7 +191,8 @@ impl Termux {
         asked.await.copied()
     }
 
-    /// Does the app do as the script says? Asks for what cannot be. Only meaningful where there are messages.
+    /// Whether the app filters as the script tells it. Tested with a filter that matches nothing, which is conclusive
+    /// only if there are messages.
     async fn app_selects(&self, folder: Folder) -> Result<bool, ReadError> {
         let asked = self.sms.app_selects.get_or_try_init(|| async {
             let impossible = Listing::newest(1).selecting("_id < 0".to_owned());
@@ -205,13 +207,13 @@ impl Termux {
         answer::read(&printed, folder, &self.sms.clock.zone())
     }
 
-    /// The text goes through the program's input, because as an argument a shell would change it. The app cuts off
-    /// blanks and line ends around it, so what a phone has sent may be shorter than what was approved by these.
+    /// Sends an SMS. The text is passed as input, because a shell would change it as an argument. The app trims
+    /// whitespace around it, so the sent text may lack some that the approved text had.
     async fn hand_over(&self, to: &str, text: &str) -> Result<(), SendError> {
         let Some(number) = dialled(to) else {
             return Err(SendError::NotSent(format!("{:?} is not a number that can be dialled", line(to))));
         };
-        // The app would fail at it and say nothing.
+        // The app would fail without reporting it.
         if text.trim_matches(|c| c <= ' ').is_empty() {
             return Err(SendError::NotSent("the message is empty".to_owned()));
         }
@@ -231,7 +233,7 @@ impl Termux {
 const ALLOW_SENDING: &str =
     "Allow Termux:API to use SMS and Phone: Android settings → Apps → Termux:API → Permissions";
 
-/// A permission that is missing is asked for in so many words; anything else is something else.
+/// Classifies a refusal: a missing permission is named in the message; anything else means that it was not sent.
 fn refused(why: &str) -> SendError {
     let why = line(why);
     if why.contains("grant") || why.contains("permission") {
@@ -252,12 +254,12 @@ fn absent(program: &str) -> String {
     format!("{program} is not installed. Run `pkg install termux-api` and install the Termux:API app")
 }
 
-/// What programs say ends up in sentences for people.
+/// Shortens a program's message to one line, because it is shown to the user.
 fn line(said: &str) -> String {
     Untrusted::new(said).line(300)
 }
 
-/// What the program is asked to list.
+/// What to ask `termux-sms-list` for.
 struct Listing {
     skip: usize,
     limit: usize,
@@ -278,7 +280,7 @@ impl Listing {
         Self { selection: Some(selection), ..self }
     }
 
-    /// In that order, instead of the newest last.
+    /// Sorts the list. Without this, the newest message comes last.
     fn sorted(self, order: &'static str) -> Self {
         Self { order: Some(order), ..self }
     }
@@ -298,7 +300,7 @@ impl Listing {
     }
 }
 
-/// The app counts with 32 bits.
+/// The app uses 32-bit integers.
 fn count(number: usize) -> String {
     i32::try_from(number).unwrap_or(i32::MAX).to_string()
 }

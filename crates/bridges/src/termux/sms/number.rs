@@ -1,10 +1,10 @@
-//! Which numbers may be handed to `termux-sms-send`. Pure.
+//! Decides which phone numbers may be passed to `termux-sms-send`. Pure.
 
-/// The number without the separators that people write. `None` if anything is left that is not dialled: the script
-/// does not quote what it is given, so a blank in it would smuggle in options, a star alone our file names, and a
-/// comma a second recipient.
+/// The number without the separators that people write; `None` if anything remains that cannot be dialled. The script
+/// does not quote its arguments, so a space would smuggle in options, a lone star would expand to our file names, and
+/// a comma would add a second recipient.
 pub(super) fn dialled(written: &str) -> Option<String> {
-    // "+49 (0)30 …" is either +4930… or 030…; to guess would be to write to somebody else.
+    // "+49 (0)30 …" is either +4930… or 030…; a wrong guess would send the message to someone else.
     if written.trim_start().starts_with('+') && written.contains("(0)") {
         return None;
     }

@@ -1,4 +1,5 @@
-//! The phone's programs, played by scripts: every call with its exact arguments, and everything that goes wrong.
+//! Tests SMS with scripts in place of the phone's programs: the exact arguments of every call, and everything that
+//! can go wrong.
 
 use std::time::Duration;
 
@@ -9,11 +10,11 @@ use kai_assistant::sms::SmsId;
 use super::*;
 use crate::program::fake::Programs;
 
-/// Notes a call as one line with its arguments in brackets.
+/// Logs a call as one line with its arguments in brackets.
 const NOTE_CALL: &str = r#"for a in "$@"; do printf '[%s]' "$a" >> "$LOG"; done; echo >> "$LOG""#;
 const NEW_HELP: &str = r#"if [ "$1" = --help ]; then echo '[ --message-selection=<selection> ]'; exit 0; fi"#;
 const OLD_HELP: &str = r#"if [ "$1" = --help ]; then echo 'illegal option --'; exit 1; fi"#;
-/// Answers with the file named like the limit.
+/// Prints the file named after the limit argument.
 const BY_LIMIT: &str = r#"cat "$(dirname "$0")/$4""#;
 const PERMISSION: &str = r#"echo '{"error":"Please grant the following permissions: X"}'"#;
 
@@ -42,7 +43,7 @@ fn lists(programs: &Programs, help: &str, script: &str) {
     programs.write(LIST, &format!("{NOTE_CALL}\n{help}\n{script}"));
 }
 
-/// Each message of a folder with its id, received that many minutes after the year began.
+/// A list of messages with these ids, received that many minutes after the start of the year.
 fn printed(kind: &str, messages: impl IntoIterator<Item = (i64, i64)>) -> String {
     let row = |(id, minutes): (i64, i64)| {
         format!(
@@ -96,7 +97,7 @@ async fn the_phone_is_asked_in_its_own_words() {
 #[tokio::test]
 async fn answers_come_out_in_the_order_that_was_promised() {
     let programs = Programs::new();
-    // Id 9 was restored late: its date is the oldest. 2 and 3 came in the same second.
+    // Id 9 was restored late and has the oldest date. 2 and 3 arrived in the same second.
     let messages = printed("inbox", [(3, 7), (1, 5), (9, 1), (2, 7)]);
     answer(&programs, "list", &messages);
     lists(&programs, NEW_HELP, r#"cat "$(dirname "$0")/list""#);
@@ -132,7 +133,7 @@ async fn what_goes_wrong_is_a_sentence_and_never_an_empty_inbox() {
     assert_fails(&termux(&programs), "no program", false, "pkg install termux-api").await;
 }
 
-/// Whatever is asked, that is the answer.
+/// Checks that every kind of request fails in the same way.
 async fn assert_fails(termux: &Termux, name: &str, denied: bool, words: &str) {
     let outcomes = [
         termux.last().await.map(|last| last.map(|_| ())),
@@ -164,7 +165,7 @@ async fn a_program_that_hangs_is_given_up() {
     lists(&programs, "sleep 600", "");
     let failed = termux.last().await.unwrap_err();
     assert!(matches!(failed, ReadError::Failed(why) if why.contains("did not answer")));
-    // It did not say whether it is an old one, so it is asked again.
+    // The script did not show whether it is an old one, so it is asked again.
     lists(&programs, NEW_HELP, "echo '[]'");
     assert_eq!(in_good_time(termux).last().await, Ok(None));
 }
@@ -189,7 +190,7 @@ async fn ten_megabytes_are_read_whole() {
 async fn old_scripts_are_searched_backwards() {
     let programs = Programs::new();
     lists(&programs, OLD_HELP, BY_LIMIT);
-    // 120 messages, one a minute.
+    // 120 messages, one per minute.
     answer(&programs, "50", &printed("inbox", (71..=120).map(|n| (n, n))));
     answer(&programs, "500", &printed("inbox", (1..=120).map(|n| (n, n))));
     let termux = termux(&programs);
@@ -224,7 +225,7 @@ async fn an_old_script_that_is_asked_for_help_may_also_answer() {
     assert_eq!(ids(&termux(&programs).from(From::Id(SmsId(2)), 50).await.unwrap()), [2]);
 }
 
-/// An app that ignores what a new script tells it would lose the messages between the mark and the newest.
+/// With an app that ignores the filter of a new script, messages between the mark and the newest ones would be lost.
 #[tokio::test]
 async fn old_apps_under_new_scripts_are_found_out() {
     for (name, from, limit) in [
@@ -332,7 +333,7 @@ async fn a_number_that_cannot_be_dialled_reaches_no_program() {
 async fn sending_says_whether_it_may_have_left() {
     let programs = Programs::new();
     let quick = |script: &str| {
-        // A busy machine may take a while to start a program; only those that hang are waited for briefly.
+        // A busy machine may take a while to start a program, so only scripts that hang get a short timeout.
         let hangs = script.contains("sleep") || script.contains("yes");
         let patience = if hangs { Duration::from_secs(2) } else { Duration::from_secs(30) };
         Termux { patience, ..self::termux(&programs) }

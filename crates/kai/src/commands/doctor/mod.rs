@@ -1,4 +1,4 @@
-//! `kai doctor`: looks at everything once and names the next step for what is not right.
+//! `kai doctor`: checks everything once and names the next step for each problem.
 
 mod work;
 
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 #[cfg(feature = "foss")]
 use crate::machine;
 
-/// Below this, the next upgrade's copy may not fit.
+/// Below this, the copy that the next upgrade makes may not fit.
 const LOW_SPACE: u64 = 100 * 1024 * 1024;
 
 pub(crate) async fn examine(app: &App, env: &CallerEnv) -> Vec<Check> {
@@ -45,13 +45,14 @@ pub(crate) async fn examine(app: &App, env: &CallerEnv) -> Vec<Check> {
     checks
 }
 
-/// The phone and the tray of a demo live in its daemon; without it there is nothing to look for on this machine.
+/// Whether this is the demo without its daemon. Its phone and tray only exist in the daemon, so there is nothing to
+/// check.
 #[cfg(feature = "foss")]
 fn is_demo_asleep(app: &App) -> bool {
     app.home.is_demo() && app.daemon.is_none()
 }
 
-/// What can be said when the store does not open.
+/// The checks when the store does not open.
 pub(crate) fn closed(failure: &Failure) -> Vec<Check> {
     vec![Check::broken("store", failure.message.clone(), None)]
 }
@@ -152,7 +153,7 @@ async fn shell(app: &App) -> Check {
     }
 }
 
-/// The phone, if SMS are wanted or could be had.
+/// Checks the phone if SMS is enabled or a phone is connected.
 #[cfg(feature = "foss")]
 async fn phone(app: &App) -> Option<Check> {
     let status = match sms::status(app).await {
@@ -179,7 +180,7 @@ async fn phone(app: &App) -> Option<Check> {
     })
 }
 
-/// Without a phone there is only something to say where one was expected.
+/// The check without a phone. It only reports something if one was expected.
 #[cfg(feature = "foss")]
 fn no_phone(wanted: bool) -> Option<Check> {
     let install =

@@ -1,4 +1,5 @@
-//! What Kai does by itself, and what that needs: heartbeats, tasks, drafts, the ledger, searches, the clock.
+//! Checks what Kai does automatically and what that needs: heartbeats, tasks, drafts, the ledger, web search, the
+//! clock.
 
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ pub(super) async fn examine(app: &App, env: &CallerEnv) -> Vec<Check> {
     checks.into_iter().flatten().collect()
 }
 
-/// Kai did not exist before; a clock that says so makes every time wrong.
+/// A date before Kai existed: a clock that is earlier makes every time wrong.
 const FIRST_DAY: i64 = 1_767_225_600;
 
 fn clock(now: Timestamp) -> Option<Check> {
@@ -47,10 +48,11 @@ fn clock(now: Timestamp) -> Option<Check> {
     (now.as_second() < FIRST_DAY).then(|| Check::note("clock", says, next))
 }
 
-/// Long enough for this machine or the next room.
+/// The connection timeout, long enough for this machine or the local network.
 const PATIENCE: Duration = Duration::from_millis(800);
 
-/// A model's server at home may simply not be running. Nothing is asked of it, and servers elsewhere are left alone.
+/// Checks that a local model's server accepts connections, since it may simply not be running. Sends nothing, and does
+/// not contact remote servers.
 async fn server(rows: &[ModelRow]) -> Option<Check> {
     let row = rows.iter().find(|row| row.ready).filter(|row| row.local)?;
     let url: axum::http::Uri = row.base_url.parse().ok()?;
@@ -65,7 +67,7 @@ async fn server(rows: &[ModelRow]) -> Option<Check> {
     Some(Check::broken("model server", says, Some(next)))
 }
 
-/// What goes to a model elsewhere should not be read by everybody on the way.
+/// Warns if requests to a remote model are not encrypted, so that others on the network could read them.
 fn unencrypted(rows: &[ModelRow]) -> Option<Check> {
     let row = rows.iter().find(|row| row.ready && is_unencrypted(&row.base_url))?;
     let says = format!("what goes to {} is not encrypted: {}", row.name, row.base_url);
@@ -134,7 +136,7 @@ fn search(values: &Values) -> Option<Check> {
     values.secret(setting).is_none().then(|| Check::note("web search", says, next))
 }
 
-/// What a bug of ours left behind.
+/// Reports the newest crash report, if there is one.
 fn crashed(app: &App) -> Option<Check> {
     let files = std::fs::read_dir(app.home.logs()).ok()?.flatten();
     let reports = files.filter(|file| file.file_name().to_string_lossy().starts_with("crash-"));

@@ -1,4 +1,5 @@
-//! What pages show and the store does not keep: how a test went, a file that waits for a yes. It passes with the daemon.
+//! State that settings pages show but that is not stored: results of tests and checks, and an uploaded file that waits
+//! to be imported. It is lost when the daemon ends.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,25 +12,28 @@ use kai_assistant::transfer::Outcome;
 use crate::call::ledger::LedgerCheck;
 use crate::call::models::ModelTest;
 
+/// State in memory that settings pages show.
 #[derive(Default)]
 pub(in crate::web) struct Ephemeral {
+    /// By the name of the model.
     trials: Mutex<BTreeMap<String, Trial>>,
     upload: Mutex<Option<Upload>>,
-    /// Numbers are not used twice: a page that still shows an older file must not take in a newer one.
+    /// The last number assigned. Numbers are never reused, so a page that still shows an older file cannot import a
+    /// newer one.
     uploads: AtomicU64,
     checked: Mutex<Option<Checked>>,
 }
 
-/// A model being asked whether it works, by the name of the model.
+/// A test whether a model works, running or finished.
 #[derive(Debug, Clone)]
 pub(super) enum Trial {
     Asking,
     Asked(ModelTest),
-    /// It could not even be asked.
+    /// The model could not even be asked.
     Failed(String),
 }
 
-/// The ledger being checked.
+/// A check of the ledger, running or finished.
 #[derive(Debug, Clone)]
 pub(super) enum Checked {
     Checking,
@@ -37,23 +41,27 @@ pub(super) enum Checked {
     Failed(String),
 }
 
-/// A file that was sent to be taken in.
+/// A file that the user uploaded to import.
 #[derive(Debug, Clone)]
 pub(super) struct Upload {
     pub(super) number: u64,
     pub(super) file: File,
 }
 
+/// How far the import of an uploaded file has come.
 #[derive(Debug, Clone)]
 pub(super) enum File {
+    /// Waits for the user to confirm the import.
     Waiting {
         text: Arc<str>,
-        /// Keys are in it, under a passphrase.
+        /// The file contains keys, encrypted with a passphrase.
         sealed: bool,
-        /// What would become of it if what is there stays, and if it does not.
+        /// What the import would change if existing items are kept.
         merged: Vec<Outcome>,
+        /// What the import would change if existing items are replaced.
         replaced: Vec<Outcome>,
     },
+    /// Was imported, with these changes.
     Taken(Vec<Outcome>),
 }
 
@@ -62,7 +70,7 @@ impl Ephemeral {
         lock(&self.trials).get(model).cloned()
     }
 
-    /// False if it is being asked already.
+    /// Marks the model as being tested; `false` if a test is running already.
     pub(super) fn begin_trial(&self, model: &str) -> bool {
         let mut trials = lock(&self.trials);
         let idle = !matches!(trials.get(model), Some(Trial::Asking));
@@ -74,7 +82,7 @@ impl Ephemeral {
         lock(&self.trials).insert(model.to_owned(), trial);
     }
 
-    /// What was found out is about a model that was other.
+    /// Drops the result of a test, because the model was changed or removed.
     pub(super) fn forget_trial(&self, model: &str) {
         lock(&self.trials).remove(model);
     }
@@ -83,19 +91,19 @@ impl Ephemeral {
         lock(&self.upload).clone().filter(|upload| upload.number == number)
     }
 
-    /// Only the newest file waits; returns its number.
+    /// Keeps this file and drops any earlier one; returns its number.
     pub(super) fn put_upload(&self, file: File) -> u64 {
         let number = self.uploads.fetch_add(1, Ordering::Relaxed) + 1;
         *lock(&self.upload) = Some(Upload { number, file });
         number
     }
 
-    /// Takes it away; `None` if another came since.
+    /// Removes the file and returns it; `None` if it has been replaced or removed.
     pub(super) fn take_upload(&self, number: u64) -> Option<Upload> {
         lock(&self.upload).take_if(|upload| upload.number == number)
     }
 
-    /// It was taken in.
+    /// Records that the file was imported.
     pub(super) fn taken_in(&self, number: u64, outcomes: Vec<Outcome>) {
         *lock(&self.upload) = Some(Upload { number, file: File::Taken(outcomes) });
     }
@@ -104,7 +112,7 @@ impl Ephemeral {
         lock(&self.checked).clone()
     }
 
-    /// False if it is being checked already.
+    /// Marks the ledger as being checked; `false` if a check is running already.
     pub(super) fn begin_check(&self) -> bool {
         let mut checked = lock(&self.checked);
         let idle = !matches!(*checked, Some(Checked::Checking));

@@ -1,4 +1,4 @@
-//! One-line fields and choices of settings: like [`super::parts`], for what is neither a switch nor a slider.
+//! Text fields and button groups for settings; [`super::parts`] has the switches, sliders and editors.
 
 use kai_assistant::settings::{Kind, Setting};
 use maud::{Markup, html};
@@ -6,11 +6,11 @@ use maud::{Markup, html};
 use super::look::Look;
 use super::parts::{form, plain};
 
-/// A choice among few.
+/// A group of buttons that sets a setting to one of a few values.
 pub(super) struct Choice<'a> {
     pub(super) setting: &'a Setting,
     pub(super) label: &'a str,
-    /// The values it takes, and what people call them.
+    /// Each value and its label.
     pub(super) options: &'a [(&'a str, &'a str)],
     pub(super) testid: &'a str,
 }
@@ -19,7 +19,7 @@ pub(super) fn choice(look: &Look<'_>, card: &str, choice: &Choice<'_>) -> Markup
     form(look, card, "/settings/set", "field", &buttons(look, choice))
 }
 
-/// One that changes more than its card: the page comes anew.
+/// A choice that changes more than its card, so the whole page is loaded again.
 pub(super) fn choice_on_page(look: &Look<'_>, card: &str, choice: &Choice<'_>) -> Markup {
     plain(look, card, "/settings/set", "field", &buttons(look, choice))
 }
@@ -38,7 +38,7 @@ fn buttons(look: &Look<'_>, choice: &Choice<'_>) -> Markup {
     }
 }
 
-/// A field of one line. A secret is never shown, not even its length: only whether there is one.
+/// A one-line field. A secret is never shown, not even its length: only whether one is stored.
 pub(super) struct Field<'a> {
     pub(super) setting: &'a Setting,
     pub(super) label: &'a str,

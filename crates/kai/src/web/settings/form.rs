@@ -1,4 +1,4 @@
-//! A form of a settings page: what it holds, and how its card tells what came of it.
+//! Forms of the settings pages: reading their fields, and reporting the result in their card.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::web::state::Web;
 use crate::web::{page, reply};
 
-/// What was sent, and from where.
+/// A submitted form, with the headers that say which page it came from.
 pub(super) struct Form {
     pub(super) web: Web,
     headers: HeaderMap,
@@ -37,18 +37,18 @@ impl FromRequest<Web> for Form {
         let fields = axum::Form::<BTreeMap<String, String>>::from_request(request, web).await;
         let axum::Form(mut fields) = fields.map_err(|_| reply::misfilled(&headers))?;
         for typed in fields.values_mut() {
-            // Forms carry line ends as CR LF.
+            // Browsers submit line breaks as CR LF.
             *typed = typed.replace("\r\n", "\n");
         }
         Ok(Self { web: web.clone(), headers, fields })
     }
 }
 
-/// What is done at once is told at once; what takes longer is seen in its region.
+/// How long [`Form::start`] waits for a result to report. Work that takes longer shows its progress in its region.
 const PATIENCE: Duration = Duration::from_millis(700);
 
 impl Form {
-    /// Empty if it was not sent.
+    /// The value of a field; empty if it was not sent.
     pub(super) fn field(&self, name: &str) -> &str {
         self.fields.get(name).map(String::as_str).unwrap_or_default()
     }
@@ -57,12 +57,13 @@ impl Form {
         &self.web.app
     }
 
-    /// What a command would do, the same way.
+    /// Runs a call exactly as the command line does.
     pub(super) async fn call(&self, call: Call) -> Result<(), Failure> {
         answer(self.app(), call, &self.app().env, &Nobody).await.map(drop)
     }
 
-    /// Starts what may take minutes; the daemon goes on with it whoever waits. What fails at once is told.
+    /// Starts work that may take minutes; the daemon finishes it even if the browser disconnects. An early failure is
+    /// returned.
     pub(super) async fn start(
         &self,
         work: impl Future<Output = Result<(), Failure>> + Send + 'static,
@@ -75,9 +76,9 @@ impl Form {
         }
     }
 
-    /// Tells what came of it: a sentence, which may be empty, or why not.
+    /// Responds with the result: a sentence to show, which may be empty, or the failure.
     pub(super) fn answer(self, done: Result<&str, Failure>) -> Response {
-        // Not everything that a card shows is in the store.
+        // Not everything that a card shows is in the store, so open pages are notified here.
         self.web.turns.move_on();
         if reply::by_script(&self.headers) {
             return match done {
@@ -97,7 +98,7 @@ impl Form {
         }
     }
 
-    /// The page it is on, with what was unfolded there.
+    /// The page that the form is on, with what was unfolded there.
     fn place(&self) -> Place {
         let named = Page::ALL.iter().copied().find(|page| page.name() == self.field("page"));
         let page = named.unwrap_or(Page::ALL[0]);
@@ -107,13 +108,14 @@ impl Form {
     }
 }
 
-/// `/settings/set`: one setting, by its key, as `kai settings set` does it.
+/// `/settings/set`: sets one setting by its key, as `kai settings set` does.
 pub(super) async fn set(form: Form) -> Response {
     let done = set_value(&form).await;
     form.answer(done.map(|()| ""))
 }
 
-/// `/settings/text`: what an editor holds. Kai's own words are no words of the person's: they may get better.
+/// `/settings/text`: sets a setting to an editor's or a field's text. Text equal to Kai's default is not stored, so
+/// that the user gets a better default with a later version.
 pub(super) async fn set_text(form: Form) -> Response {
     let (text, reset) = (form.field("value").trim(), !form.field("reset").is_empty());
     let value = if reset || text == form.field("own").trim() { "" } else { text };
@@ -126,7 +128,7 @@ async fn set_value(form: &Form) -> Result<(), Failure> {
     let key = form.field("key");
     let all = settings::catalogue(form.app().toolbox.settings());
     let setting = all.iter().find(|setting| setting.key == key);
-    // A slider sends the number of its stop.
+    // A slider sends the index of its stop.
     let value = match (form.fields.get("stop"), setting) {
         (Some(stop), Some(setting)) => stop_value(setting, stop),
         _ => form.field("value").to_owned(),
@@ -134,6 +136,7 @@ async fn set_value(form: &Form) -> Result<(), Failure> {
     form.call(Call::SettingsSet { key: key.to_owned(), value }).await
 }
 
+/// The value of a setting at a slider's stop.
 fn stop_value(setting: &Setting, stop: &str) -> String {
     match setting.kind {
         Kind::Choice(values) => {
@@ -144,7 +147,7 @@ fn stop_value(setting: &Setting, stop: &str) -> String {
     }
 }
 
-/// What every form carries: the proof that it is ours, and where what comes of it is told.
+/// The hidden fields of every form: the CSRF token, and the page and card that show the result.
 pub(super) fn hidden(csrf: &str, page: Page, card: &str) -> Markup {
     html! {
         input type="hidden" name="csrf" value=(csrf);

@@ -1,4 +1,4 @@
-//! General: how it looks, who is signed in, what is kept where, and how to leave with it or without it.
+//! The General page: theme and language, signing in, export and import, facts about this Kai, and erasing everything.
 
 use axum::Router;
 use axum::http::{HeaderMap, header};
@@ -48,7 +48,7 @@ fn looks(look: &Look<'_>) -> Markup {
     let themes = [("system", "System"), ("light", "Light"), ("dark", "Dark")];
     let languages = [("system", "System"), ("en", "English"), ("de", "Deutsch")];
     html! {
-        // Not by the script: the look belongs to the page around the cards.
+        // Reloads the page instead of using the script, because the theme applies to the page around the cards.
         (choice_on_page(look, "look", &Choice { setting: &THEME, label: "Theme", options: &themes, testid: "theme" }))
         (choice(look, "look", &Choice {
             setting: &LANGUAGE, label: "Language of names", options: &languages, testid: "language",
@@ -69,7 +69,7 @@ fn signing_in(look: &Look<'_>, (sessions, links): (i64, i64)) -> Markup {
     html! {
         p data-testid="sessions" { (browsers) (waiting) }
         div class="choices" {
-            // The answer is a page of its own: a link is a secret, and must not stand in a page that others also see.
+            // The response is a page of its own: a link is a secret, and must not be on a page that other browsers see.
             (plain(look, "signin", "/settings/general/link", "", &html! {
                 button type="submit" data-testid="make-link" { "Make a sign-in link" }
             }))
@@ -105,7 +105,7 @@ fn about(app: &App) -> Markup {
             (fact("Its key", key))
             (fact("Page", daemon.address.as_deref().unwrap_or("–")))
             (fact("Running since", daemon.since_local.as_deref().unwrap_or("–")))
-            // Only Android has these.
+            // Only Android has permissions.
             @if machine::in_termux() && !permissions.is_empty() { (fact("Permissions it may ask for", &permissions)) }
         }
     }
@@ -135,7 +135,7 @@ async fn make_link(headers: HeaderMap, form: Form) -> Response {
         Ok(link) => link.url,
         Err(failure) => return form.answer(Err(failure)),
     };
-    // Under the name by which the person reaches this page; the guard has checked it.
+    // Use the host by which the user reaches this page; the guard has checked it.
     let here = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
     let path = link.split_once("/login").map(|(_, rest)| format!("/login{rest}"));
     let link = here.zip(path).map_or(link, |(here, path)| format!("{here}{path}"));
@@ -147,7 +147,7 @@ async fn revoke(form: Form) -> Response {
     form.answer(done.map(|()| ""))
 }
 
-/// The daemon ends, and erases what it leaves behind.
+/// Shuts the daemon down, which then deletes everything in its home.
 async fn erase_all(form: Form) -> Response {
     if form.field("words").trim() != erase::WORDS {
         let sentence = format!("Nothing was erased. For that, type exactly: {}", erase::WORDS);

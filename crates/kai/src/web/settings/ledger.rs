@@ -1,4 +1,4 @@
-//! The ledger: what left, what ran, what was tapped and clicked, as it was recorded.
+//! The Ledger page: the record of what was sent, which tools ran, and what the user tapped and clicked.
 
 use std::ops::Range;
 
@@ -26,10 +26,11 @@ use crate::failure::Failure;
 use crate::web::state::Web;
 use crate::web::{icons, page};
 
-/// Records on one page.
+/// Records per page.
 const PAGE: usize = 25;
-/// Characters of a record's text in the list, and of a request's bytes on its page.
+/// How many characters of a record's text the list shows.
 const BRIEF: usize = 160;
+/// How many characters of a request are shown with its record; all of it can be downloaded.
 const LONG: usize = 20_000;
 
 pub(super) fn routes() -> Router<Web> {
@@ -55,7 +56,7 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     Ok(regions)
 }
 
-/// The kinds that this edition can record, and what people call them.
+/// The kinds of records that this edition can write, with their labels.
 const KINDS: &[(&str, &str)] = &[
     ("request", "Requests to models"),
     ("tool_call", "Tool calls"),
@@ -74,7 +75,7 @@ const KINDS: &[(&str, &str)] = &[
     ("restored", "Restored copies you accepted"),
 ];
 
-/// What the address asks for, and what of it makes no sense.
+/// The filter in the URL, and an error message if part of it is invalid.
 fn wanted(place: &Place, zone: &TimeZone) -> (Wanted, Option<&'static str>) {
     let said = |name: &str| place.says(name).trim().to_owned();
     let (chat, day) = (said("conversation"), said("day"));
@@ -96,7 +97,7 @@ fn wanted(place: &Place, zone: &TimeZone) -> (Wanted, Option<&'static str>) {
     (wanted, wrong)
 }
 
-/// From midnight to midnight where the person is, in epoch milliseconds.
+/// A day from midnight to midnight in the user's time zone, in epoch milliseconds.
 fn day_in(day: &str, zone: &TimeZone) -> Option<Range<i64>> {
     let day: Date = day.parse().ok()?;
     let begin = |day: Date| Some(day.to_zoned(zone.clone()).ok()?.timestamp().as_millisecond());
@@ -134,14 +135,15 @@ fn records(look: &Look<'_>, piece: &Piece, wrong: Option<&str>) -> Markup {
     }
 }
 
-/// Another page of the ledger, from its top: nothing is being typed here that it could lose.
+/// A link that loads another page of the ledger. Reloading is fine here, as there is no typed text to lose.
 fn to(href: &str, card: &str, testid: &str, label: &str) -> Markup {
     html! { a class="more" href=(format!("{href}#{card}")) data-testid=(testid) { (label) } }
 }
 
+/// The query parameters that filter the records.
 const FILTERS: [&str; 6] = ["kind", "name", "conversation", "day", "text", "who"];
 
-/// A form that only asks, so it needs no proof: its answer is an address.
+/// The filter form. It is submitted with GET and changes nothing, so it needs no CSRF token.
 fn filters(look: &Look<'_>, filtered: bool) -> Markup {
     let said = |name: &str| look.place.says(name);
     let input = |name: &str, label: &str, kind: &str| {
@@ -177,7 +179,7 @@ fn filters(look: &Look<'_>, filtered: bool) -> Markup {
     }
 }
 
-/// One record as a line; its number leads to all of it.
+/// One record in the list; its number links to the whole record.
 fn line(look: &Look<'_>, kept: &Kept, words: &Words, zone: &TimeZone) -> Markup {
     let seq = kept.seq.to_string();
     let (icon, said, more) = said(&kept.record, words);
@@ -206,7 +208,7 @@ fn brief(text: &str) -> String {
     shown
 }
 
-/// What happened, in words, and what belongs to it.
+/// A record's icon, what happened in words, and the arguments if there are any.
 fn said(record: &Record, words: &Words) -> (Markup, String, Option<String>) {
     let tool = |name: &str| words.tool_name(name);
     match record {
@@ -252,7 +254,7 @@ fn said(record: &Record, words: &Words) -> (Markup, String, Option<String>) {
     }
 }
 
-/// All of one record; of a request also the bytes that left.
+/// One record with all its fields; for a request also the bytes that were sent.
 async fn one(look: &Look<'_>, seq: i64) -> Result<Markup, Failure> {
     let app = &look.web.app;
     let close = to(&look.place.opening("record", None), "records", "ledger-close", "Close");
@@ -277,7 +279,8 @@ async fn one(look: &Look<'_>, seq: i64) -> Result<Markup, Failure> {
     })
 }
 
-/// Its fields as they are stored; the names of chunks say nothing to a person, nor does it that it was in no conversation.
+/// A record's fields as they are stored. Leaves out chunk names, which mean nothing to people, and the conversation if
+/// there is none.
 fn facts(record: &Record) -> Vec<(String, String)> {
     let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(record) else { return vec![] };
     let plain = |value: serde_json::Value| match value {
@@ -294,12 +297,13 @@ fn facts(record: &Record) -> Vec<(String, String)> {
     told.map(|(name, value)| (named(&name), plain(value))).collect()
 }
 
-/// `result_chars` as people read it.
+/// A field's name as people read it: `result_chars` becomes "Result chars".
 fn named(field: &str) -> String {
     let mut letters = field.chars().map(|c| if c == '_' { ' ' } else { c });
     letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
+/// The bytes of a request, shortened, with a link to download all of them.
 fn as_it_left(seq: i64, sent: &str) -> Markup {
     let shown: String = sent.chars().take(LONG).collect();
     html! {
@@ -322,6 +326,7 @@ async fn bytes(State(web): State<Web>, Path(seq): Path<i64>) -> Response {
     }
 }
 
+/// How many records there are, and whether the chain of hashes is intact.
 fn whole(look: &Look<'_>, extent: &Extent) -> Markup {
     let checked = look.web.ephemeral.checked();
     let zone = look.web.app.clock.zone();
@@ -362,6 +367,7 @@ fn whole(look: &Look<'_>, extent: &Extent) -> Markup {
     }
 }
 
+/// Starts a check of every record, unless one is running already.
 async fn verify(form: Form) -> Response {
     let web = form.web.clone();
     let checking = async move {

@@ -1,4 +1,4 @@
-//! A look at a settings page: which page, what of it is unfolded, and who looks.
+//! What a settings page is rendered from: which page, what is unfolded on it, and the error of a refused form.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::web::state::Web;
 
-/// The pages, in the order in which they are listed.
+/// The settings pages, in the order in which they are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::web) enum Page {
@@ -20,14 +20,14 @@ pub(in crate::web) enum Page {
     Ledger,
 }
 
-/// Where the chat leads.
+/// The path of the page that the chat's Settings link opens.
 pub(in crate::web) const FIRST: &str = Page::ALL[0].path();
 
 impl Page {
     pub(in crate::web) const ALL: &[Self] =
         &[Self::Agent, Self::Tools, Self::Models, Self::Phones, Self::General, Self::Ledger];
 
-    /// As `/events` and forms know it.
+    /// The name of the page in the query of `/events` and in forms.
     pub(in crate::web) fn name(self) -> &'static str {
         match self {
             Self::Agent => "agent",
@@ -62,7 +62,7 @@ impl Page {
     }
 }
 
-/// What an address asks to see.
+/// What the URL of a settings page asks to see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::web) struct Place {
     pub(in crate::web) page: Page,
@@ -74,12 +74,12 @@ impl Place {
         Self { page, query }
     }
 
-    /// What the address says under this name.
+    /// The value of a query parameter; empty if there is none.
     pub(in crate::web) fn says(&self, name: &str) -> &str {
         self.query.get(name).map(String::as_str).unwrap_or_default()
     }
 
-    /// Parts of cards that are unfolded.
+    /// The parts of cards that are unfolded.
     pub(in crate::web) fn shown(&self) -> BTreeSet<&str> {
         self.says("show").split(',').filter(|part| !part.is_empty()).collect()
     }
@@ -88,12 +88,12 @@ impl Place {
         self.shown().contains(part)
     }
 
-    /// The one thing of this kind that is opened.
+    /// The id of the item that is open, if it is of this kind.
     pub(in crate::web) fn open(&self, kind: &str) -> Option<&str> {
         self.says("open").strip_prefix(kind)?.strip_prefix(':')
     }
 
-    /// The address that shows a part, or that no longer does.
+    /// The URL that unfolds a part, or folds it if it is unfolded.
     pub(in crate::web) fn turned(&self, part: &str) -> String {
         let mut shown = self.shown();
         if !shown.remove(part) {
@@ -102,13 +102,13 @@ impl Place {
         self.with("show", &shown.into_iter().collect::<Vec<_>>().join(","))
     }
 
-    /// The address with something else opened, or nothing.
+    /// The URL with another item open, or none.
     pub(in crate::web) fn opening(&self, kind: &str, which: Option<&str>) -> String {
         let what = which.map(|which| format!("{kind}:{which}")).unwrap_or_default();
         self.with("open", &what)
     }
 
-    /// The address with another value under this name.
+    /// The URL with another value for this query parameter.
     pub(in crate::web) fn with(&self, name: &str, value: &str) -> String {
         let mut query = self.query.clone();
         query.insert(name.to_owned(), value.to_owned());
@@ -123,15 +123,15 @@ impl Place {
     }
 }
 
-/// Does looking at a page ask the phone, which may take seconds? The first sight of a page does not wait for that; the
-/// one who keeps it true does.
+/// Should rendering a page ask the phone for its state, which may take seconds? Loading a page does not wait for that;
+/// the live updates do it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::web) enum ProbePhone {
     No,
     Phone,
 }
 
-/// A look at a page: who looks, from where, and what they were just told.
+/// Everything that a settings page is rendered from.
 pub(in crate::web) struct Look<'a> {
     pub(in crate::web) web: &'a Web,
     pub(in crate::web) place: &'a Place,
@@ -141,7 +141,7 @@ pub(in crate::web) struct Look<'a> {
     pub(in crate::web) error: Option<&'a FormError>,
 }
 
-/// What somebody without a script is told on the page that comes back, and what they had typed.
+/// The error of a refused form and what was typed into it, shown on the page that a browser without a script gets back.
 #[derive(Debug, Clone)]
 pub(in crate::web) struct FormError {
     /// The page that the form is on, with what was unfolded there.
@@ -153,12 +153,12 @@ pub(in crate::web) struct FormError {
 }
 
 impl FormError {
-    /// What was typed into a field and could not be taken.
+    /// What was typed into a field of this card's form.
     pub(in crate::web) fn typed(&self, card: &str, field: &str) -> Option<&str> {
         self.fields.get(field).filter(|_| self.card == card).map(String::as_str)
     }
 
-    /// The sentence, if it is for this card.
+    /// The error message, if the form is in this card.
     pub(in crate::web) fn to(&self, card: &str) -> Option<&str> {
         (self.card == card).then_some(self.sentence.as_str())
     }

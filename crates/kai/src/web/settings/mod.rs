@@ -1,15 +1,15 @@
-//! The settings: pages of cards, each card a region that [`super::live`] keeps true like the chat's.
+//! The settings: pages of cards. Each card is a region that [`super::live`] keeps up to date, like those of the chat.
 //!
-//! To add a page: a variant of [`Page`] with its row in each match below, and a file that has
-//! - `regions(&Look) -> Result<Vec<Region>, Failure>`: the cards as they are now, made of what [`parts`] has. What is
-//!   unfolded comes from the address ([`Place::shows`], [`Place::open`]) and links change it ([`parts::link`]), so that
-//!   it works without a script and stays so when the cards are made anew;
-//! - `routes()`: its POSTs. A handler takes a [`form::Form`] and ends with [`form::Form::answer`]: done, or a sentence that stands
-//!   in the card the form is in, with what was typed. Most need none: a switch, a slider or an editor of a setting posts
-//!   to `/settings/set`, which is `kai settings set`.
+//! To add a page, add a variant of [`Page`] with its row in each match below, and a file with
+//! - `regions(&Look) -> Result<Vec<Region>, Failure>`: renders the cards, built from [`parts`]. The URL says what is
+//!   unfolded ([`Place::shows`], [`Place::open`]) and links change it ([`parts::link`]), so that it works without a
+//!   script and survives when the cards are rendered again;
+//! - `routes()`: its POST handlers. A handler takes a [`form::Form`] and ends with [`form::Form::answer`]: either it
+//!   succeeded, or the card that the form is in shows an error and what was typed. Most pages need no handlers: the
+//!   controls of a setting post to `/settings/set` or `/settings/text`, which do what `kai settings set` does.
 //!
-//! Something that takes long is started with [`form::Form::start`] and seen in a region while it runs. Something deleted goes
-//! to the [`super::bin`], and the strip at the bottom takes it back.
+//! Start something that takes long with [`form::Form::start`], and show its progress in a region. Put deleted items
+//! into the [`super::bin`]; the strip at the bottom of the page offers to restore them.
 
 mod agent;
 mod ephemeral;
@@ -83,7 +83,7 @@ pub(super) fn routes(web: &Web) -> Router<Web> {
         .layer(from_fn_with_state(web.clone(), show_refusals))
 }
 
-/// Renders the page anew around a form that was refused, for browsers without a script.
+/// Renders the page again with the error of a form that was refused, for browsers without a script.
 async fn show_refusals(
     State(web): State<Web>,
     Extension(session): Signed,
@@ -102,7 +102,7 @@ async fn show_refusals(
 type Signed = Extension<Option<Session>>;
 type AddressQuery = Query<BTreeMap<String, String>>;
 
-/// What a page shows now, for somebody who is signed in.
+/// Renders the regions of a page; `None` if the session has ended.
 async fn regions_for<'a>(
     web: &'a Web,
     session: &Session,
@@ -122,7 +122,7 @@ async fn regions_for<'a>(
     Ok(Some((look, regions)))
 }
 
-/// The regions under the ids of their elements; `None` once the session has ended.
+/// The regions as HTML, with the ids of their elements; `None` once the session has ended.
 pub(super) async fn named(
     web: &Web,
     session: &Session,

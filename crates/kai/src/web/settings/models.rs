@@ -1,4 +1,4 @@
-//! The models: which are asked in which order, whether they work, and how to add one.
+//! The Models page: the order in which models are asked, testing whether they work, and adding one.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(super) fn routes() -> Router<Web> {
 pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let rows = models::rows(&look.web.app, &look.web.app.env).await?;
     let mut regions = vec![Region::card("models", "Asked in this order", list(look, &rows))];
-    // The demo asks nobody but its script.
+    // The demo only uses its scripted model.
     let add = if look.web.app.home.is_demo() {
         html! { p { "This is the demo: its model plays a script. In your own Kai models are added here." } }
     } else {
@@ -60,7 +60,7 @@ fn list(look: &Look<'_>, rows: &[ModelRow]) -> Markup {
     }
 }
 
-/// Where a model stands among those that were added.
+/// The position of a model in the list, and how many of the models were added by the user.
 #[derive(Clone, Copy)]
 struct Stands {
     at: usize,
@@ -93,7 +93,7 @@ fn model(look: &Look<'_>, row: &ModelRow, stands: Stands) -> Markup {
     }
 }
 
-/// How much the model is taken to hold, and why.
+/// The size of the model's context window, and where that number comes from.
 fn window(row: &ModelRow) -> String {
     let why = match row.context_from {
         WindowSource::Set => "set by you",
@@ -120,7 +120,7 @@ fn tags(row: &ModelRow) -> Vec<&'static str> {
     from.into_iter().chain([local]).chain(key).collect()
 }
 
-/// What came of asking it for a word.
+/// The result of a model's test.
 fn render_trial(trial: &Trial) -> Markup {
     html! {
         p class="trial" data-testid="model-trial" {
@@ -136,6 +136,7 @@ fn render_trial(trial: &Trial) -> Markup {
     }
 }
 
+/// The buttons of a model: test, change, remove, move.
 fn acts(look: &Look<'_>, row: &ModelRow, stands: Stands, trial: Option<&Trial>) -> Markup {
     let asking = matches!(trial, Some(Trial::Asking));
     let opened = look.place.open("model") == Some(&row.name);
@@ -215,16 +216,17 @@ fn choices<'p>(
     }
 }
 
-/// What is asked about a model.
+/// The fields of the form that adds or changes a model.
 struct Fields<'a> {
     card: &'a str,
     preset: &'a Preset,
-    /// `None` for a new one.
+    /// `None` for a new model.
     name: Option<&'a str>,
     base_url: &'a str,
     model: &'a str,
+    /// The placeholder of the key field; the key itself is never shown.
     key: &'a str,
-    /// The window that the person set.
+    /// The context window, if the user set it.
     context: &'a str,
 }
 
@@ -250,7 +252,7 @@ fn fields(look: &Look<'_>, shown: &Fields<'_>) -> Markup {
         (line("base_url", "Address", base_url, at.unwrap_or("http://host:port/v1")))
         (line("model", "Model", model, which.unwrap_or("its name on the server")))
         label for=(key_id) { "Key" }
-        // Never filled in: what is stored is not shown, not even its length.
+        // Never filled in: a stored key is not shown, not even its length.
         input type="password" id=(key_id) data-testid=(key_id) name="key" placeholder=(key) autocomplete="new-password";
         (line("context", "Context window in tokens", context, "Leave empty to let Kai find out"))
         p class="quiet" { "What is left empty is as shown. A key is stored encrypted, and never shown again." }
@@ -278,14 +280,14 @@ async fn add(headers: HeaderMap, form: Form) -> Response {
     match done {
         Ok(()) => {
             form.web.ephemeral.forget_trial(&name);
-            // To the page anew: what was typed, a key perhaps, must not stay in its fields.
+            // Load the page again, so that what was typed, such as a key, does not stay in the fields.
             reply::done(&headers, "/settings/models#models")
         }
         Err(failure) => form.answer(Err(failure)),
     }
 }
 
-/// Asks the model for a word. The page shows how it goes; nobody has to wait for it.
+/// Tests a model by asking it for a word. The page shows the result when it arrives, so nobody has to wait.
 async fn test(form: Form) -> Response {
     let (web, name) = (form.web.clone(), form.field("name").to_owned());
     let trying = async move {
@@ -318,6 +320,7 @@ async fn remove(form: Form) -> Response {
     form.answer(done.map(|()| ""))
 }
 
+/// Removes a model and puts it into the undo bin.
 async fn put_away(web: &Web, name: String) -> Result<(), Failure> {
     let removed = models::remove_undoable(&web.app, name.clone()).await?;
     web.bin.put(Kept::Model(Box::new(removed)), web.app.clock.now());

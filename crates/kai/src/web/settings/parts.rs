@@ -1,4 +1,5 @@
-//! What cards are made of. Everything works without a script; with one it is quicker.
+//! The building blocks of cards: forms, buttons, switches, sliders, editors. All of them work without a script; the
+//! script only makes them faster.
 
 use kai_assistant::settings::{Kind, Setting};
 use maud::{Markup, html};
@@ -8,9 +9,9 @@ use super::look::Look;
 use crate::web::bin::UndoPlace;
 use crate::web::icons;
 
-/// A part of a page that is kept true.
+/// A part of a page that live updates replace as a whole.
 pub(super) struct Region {
-    /// Of its element.
+    /// The id of its element.
     pub(super) id: &'static str,
     pub(super) content: Markup,
     title: Option<&'static str>,
@@ -22,6 +23,7 @@ impl Region {
         Self { id, content, title: Some(title), testid: None }
     }
 
+    /// A region without a card around it.
     pub(super) fn bare(id: &'static str, content: Markup) -> Self {
         Self { id, content, title: None, testid: None }
     }
@@ -30,7 +32,8 @@ impl Region {
         Self { testid: Some(testid), ..self }
     }
 
-    /// The element around it. What is said about a form of the card stands below it and outlives its changes.
+    /// The region in its element. The message about a form of the card is below the region, so that live updates do not
+    /// remove it.
     pub(super) fn whole(self, look: &Look<'_>) -> Markup {
         let Self { id, content, title, testid } = self;
         let Some(title) = title else { return html! { div id=(id) { (content) } } };
@@ -44,7 +47,7 @@ impl Region {
     }
 }
 
-/// A form of a card.
+/// A form in a card; the script submits it without leaving the page.
 pub(super) fn form(look: &Look<'_>, card: &str, action: &str, class: &str, content: &Markup) -> Markup {
     html! {
         form class=(class) method="post" action=(action) data-live {
@@ -54,19 +57,19 @@ pub(super) fn form(look: &Look<'_>, card: &str, action: &str, class: &str, conte
     }
 }
 
-/// A form whose answer is a page, with and without a script.
+/// A form whose response is a page, with or without a script.
 pub(super) fn plain(look: &Look<'_>, card: &str, action: &str, class: &str, content: &Markup) -> Markup {
     html! {
         form class=(class) method="post" action=(action) { (hidden(look.csrf, look.place.page, card)) (content) }
     }
 }
 
-/// A button that does one thing.
+/// A button in a form of its own.
 pub(super) struct Button<'a> {
     pub(super) label: &'a str,
     pub(super) testid: &'a str,
     pub(super) class: &'a str,
-    /// What it carries besides.
+    /// Hidden fields to send, as names and values.
     pub(super) fields: &'a [(&'a str, &'a str)],
 }
 
@@ -78,7 +81,7 @@ pub(super) fn button(look: &Look<'_>, card: &str, action: &str, button: &Button<
     form(look, card, action, "", &content)
 }
 
-/// A switch of a setting: the whole row is the button. It shows what is so, and turns when that does.
+/// A switch for a setting; the whole row is the button. It shows the stored value, and changes only when that does.
 pub(super) struct Switch<'a> {
     pub(super) setting: &'a Setting,
     pub(super) label: &'a str,
@@ -91,7 +94,7 @@ pub(super) fn switch(look: &Look<'_>, card: &str, switch: &Switch<'_>) -> Markup
     switch_to(look, card, "/settings/set", on, switch)
 }
 
-/// A switch that is more than its setting.
+/// A switch that posts to an address of its own, because it does more than set its setting.
 pub(super) fn switch_to(look: &Look<'_>, card: &str, action: &str, on: bool, switch: &Switch<'_>) -> Markup {
     let help = format!("{}-help", switch.testid);
     let content = html! {
@@ -105,11 +108,11 @@ pub(super) fn switch_to(look: &Look<'_>, card: &str, action: &str, on: bool, swi
     form(look, card, action, "", &content)
 }
 
-/// A slider over the named stops of a setting.
+/// A slider for a setting, with a label for each stop.
 pub(super) struct Slider<'a> {
     pub(super) setting: &'a Setting,
     pub(super) label: &'a str,
-    /// One for each value that the setting takes, in order.
+    /// One label for each value of the setting, in order.
     pub(super) stops: &'a [&'a str],
     pub(super) testid: &'a str,
 }
@@ -134,7 +137,7 @@ pub(super) fn slider(look: &Look<'_>, card: &str, slider: &Slider<'_>) -> Markup
     form(look, card, "/settings/set", "slider", &content)
 }
 
-/// The slider itself; its id is its test id too.
+/// The slider's input element; its id is also its test id.
 pub(super) fn range(id: &str, name: &str, at: usize, stops: &[&str]) -> Markup {
     html! {
         input type="range" id=(id) data-testid=(id) name=(name) min="0" max=(stops.len().saturating_sub(1)) step="1"
@@ -143,22 +146,22 @@ pub(super) fn range(id: &str, name: &str, at: usize, stops: &[&str]) -> Markup {
     }
 }
 
-/// Where the script says why a form was refused: right below it. Elsewhere the card says it.
+/// Where the script shows why a form was refused: right below it. In forms without this, the card shows it.
 pub(super) fn said() -> Markup {
     html! { p class="told" role="status" data-keep {} }
 }
 
-/// For sliders and choices where no script sends them.
+/// Submits a slider or a select box; shown only without a script, which would submit it by itself.
 pub(super) fn set_button() -> Markup {
     html! { button type="submit" class="no-js" { "Set" } }
 }
 
-/// A field for a longer text of a setting, with a count of its characters.
+/// A text area for a setting with a longer text, with a character count.
 pub(super) struct Editor<'a> {
     pub(super) setting: &'a Setting,
     pub(super) label: &'a str,
     pub(super) help: &'a str,
-    /// What is meant while the person has set nothing.
+    /// Kai's default text, which applies while the user has set none.
     pub(super) own: &'a str,
     pub(super) testid: &'a str,
 }
@@ -199,32 +202,32 @@ fn count(length: usize, longest: usize) -> String {
     format!("{length} / {longest}")
 }
 
-/// A button that is only an icon.
+/// A submit button that shows only an icon.
 pub(super) fn icon_button(testid: &str, name: &str, icon: &Markup) -> Markup {
     html! { button class="round" type="submit" data-testid=(testid) aria-label=(name) title=(name) { (icon) } }
 }
 
-/// Turns while something is under way.
+/// A spinning icon for work in progress.
 pub(super) fn spinner(what: &str) -> Markup {
     html! { span class="turning" role="status" data-testid="spinner" { (icons::again()) (what) } }
 }
 
-/// How many things, in words.
+/// A count with its noun: "1 memory", "2 memories".
 pub(super) fn things(count: usize, one: &str, more: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {more}") }
 }
 
-/// A link that unfolds or folds a part, or opens something.
+/// A link that folds or unfolds a part, or opens an item.
 pub(super) fn link(href: &str, card: &str, testid: &str, label: &str) -> Markup {
     html! { a class="more" href=(format!("{href}#{card}")) data-show data-testid=(testid) { (label) } }
 }
 
-/// A fact with its name.
+/// One row of a list of facts: a name and a value.
 pub(super) fn fact(name: &str, value: &str) -> Markup {
     html! { div class="fact" { dt { (name) } dd { (value) } } }
 }
 
-/// What was deleted a moment ago, at the bottom of the page.
+/// The strip at the bottom of the page that offers to undo the newest deletion.
 pub(super) fn undo(look: &Look<'_>) -> Markup {
     let deleted = look.web.bin.newest(UndoPlace::InSettings, look.web.app.clock.now());
     html! {
@@ -244,7 +247,8 @@ pub(super) fn undo(look: &Look<'_>) -> Markup {
     }
 }
 
-/// What is kept of a source that is off, and the way to erase it: unfolded first, so that one tap does not do it.
+/// Says what is still stored of a source that is off, and offers to erase it. The button has to be unfolded first, so
+/// that a single tap cannot erase anything.
 #[cfg(feature = "foss")]
 pub(super) fn erasing(look: &Look<'_>, card: &str, kept: &str, action: &str) -> Markup {
     let part = format!("erase-{card}");

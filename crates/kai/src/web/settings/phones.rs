@@ -1,4 +1,4 @@
-//! Phones: what leads to the person's messages and screens, what it can do, and how to connect one.
+//! The Phones page: which phone or desktop Kai is connected to, what it can do there, and how to connect one.
 
 use kai_assistant::settings::BRIDGE_TERMUX;
 use maud::{Markup, html};
@@ -24,25 +24,25 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     ])
 }
 
-/// Something Kai could do through a bridge, and how that stands.
+/// Something that Kai could do through a bridge, and whether it works.
 struct Ability {
     what: &'static str,
     stands: Stands,
 }
 
 enum Stands {
-    /// It works.
+    /// Works.
     On,
-    /// It could, and is not wanted.
+    /// Would work, but is switched off.
     #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "what this edition has is always wanted"))]
     Off,
-    /// Something is missing, and what to do.
+    /// Something is missing; says what to do about it.
     Lacks(String),
-    /// Nothing here can.
+    /// Not possible on this machine.
     No(&'static str),
 }
 
-/// What is on is asked about; a phone is not bothered for what is off.
+/// Asks the platform whether it gives access to the features that are on. It is not bothered with those that are off.
 #[cfg_attr(
     not(feature = "foss"),
     expect(clippy::unused_async, unused_variables, reason = "there is nobody to ask")
@@ -62,7 +62,7 @@ async fn ask(app: &App, look: &Look<'_>) {
     }
 }
 
-/// The bridges that were found, each once, as people call them.
+/// The labels of the bridges that were found, without duplicates.
 fn bridges(app: &App) -> Vec<&'static str> {
     let mut found: Vec<&str> = vec![];
     #[cfg(feature = "foss")]
@@ -125,7 +125,7 @@ mod foss {
     use super::super::look::Look;
     use super::{App, Stands};
 
-    /// What the platform last said counts; what it was never asked is nothing against it.
+    /// The state of a feature from the platform's last answer. If it was never asked, access counts as granted.
     fn stands(look: &Look<'_>, switch: &Setting, access: Option<Access>) -> Stands {
         match access {
             _ if !look.values.on(switch) => Stands::Off,
@@ -198,7 +198,7 @@ fn mark(stands: &Stands) -> Markup {
     }
 }
 
-/// Only ways that exist.
+/// How to connect a phone or a desktop; lists only ways that exist.
 fn connecting(look: &Look<'_>) -> Markup {
     let ways = [("auto", "In Termux"), ("on", "Always"), ("off", "Never")];
     html! {

@@ -1,4 +1,4 @@
-//! The tools that have a switch of their own, each a card that is the switch.
+//! The Tools page: a card for each tool that has its own switch, and the services that tools use.
 
 use kai_assistant::settings::{
     LOCATION_SERVICE, OPEN_URL_FOLDERS, TOOL_RESULT_LIMIT, WEB_SEARCH_BACKEND, WEB_SEARCH_BRAVE_KEY,
@@ -29,13 +29,13 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     ])
 }
 
-/// What a card shows.
+/// A tool, as its card shows it.
 struct Card {
     tool: &'static str,
     title: String,
     about: String,
     on: bool,
-    /// What this machine does not have for it, and what to do.
+    /// What the tool needs and this machine does not have, and what to do about it.
     lacks: Option<String>,
 }
 
@@ -64,7 +64,7 @@ fn grid(look: &Look<'_>, cards: &[Card]) -> Markup {
     }
 }
 
-/// The whole card is the button.
+/// The switch of a tool; the whole card is the button.
 fn toggle(look: &Look<'_>, card: &Card) -> Markup {
     let (name, about) = (format!("tool-{}", card.tool), format!("tool-{}-about", card.tool));
     let content = html! {
@@ -82,7 +82,7 @@ fn toggle(look: &Look<'_>, card: &Card) -> Markup {
     form(look, "tools", "/settings/set", "", &content)
 }
 
-/// Who is asked by tools that ask somebody, and how much of an answer counts.
+/// Which services tools use, which folders they may open files from, and how much of a result the model sees.
 fn services(look: &Look<'_>) -> Markup {
     let search: [(&str, &str); 4] =
         [("duckduckgo", "DuckDuckGo"), ("searxng", "SearXNG"), ("brave", "Brave"), ("tavily", "Tavily")];

@@ -1,5 +1,5 @@
-//! Export as a download, and import with a preview: a file is sent, what would become of it is shown section by section,
-//! and only a yes takes it in.
+//! Export as a download, and import with a preview: the user uploads a file, the page shows section by section what
+//! would change, and nothing is imported until the user confirms.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,14 +24,14 @@ use crate::failure::Failure;
 use crate::web::state::Web;
 use crate::web::{guard, page, reply, upload};
 
-/// So long a file waits for a yes.
+/// How long an uploaded file is kept while it waits to be confirmed.
 const LIFE: Duration = Duration::from_mins(15);
 const BACK: &str = "/settings/general";
 
 pub(super) fn routes() -> Router<Web> {
     Router::new()
         .route("/settings/general/export", post(export))
-        // The guard knows how much may come.
+        // The guard limits the size of the upload.
         .route(guard::IMPORT, post(receive).layer(DefaultBodyLimit::disable()))
         .route("/settings/general/import/take", post(take))
         .route("/settings/general/import/cancel", post(cancel))
@@ -63,6 +63,7 @@ fn section_boxes(prefix: &str, sections: &[&str]) -> Markup {
     }
 }
 
+/// The names of the sections whose boxes are checked.
 fn chosen(form: &Form) -> Vec<String> {
     let named = Section::ALL.map(Section::name).into_iter();
     named.filter(|name| form.field(&format!("section_{name}")) == "yes").map(str::to_owned).collect()
@@ -102,7 +103,7 @@ async fn export(form: Form) -> Response {
     }
 }
 
-/// The name of the file, and what is in it: the same as `kai export` writes.
+/// The name and content of the exported file; the content is the same as `kai export` writes.
 async fn exported(form: &Form) -> Result<(String, String), Failure> {
     let sections = chosen(form);
     if sections.is_empty() {
@@ -151,9 +152,9 @@ fn choose(look: &Look<'_>, gone: bool) -> Markup {
     }
 }
 
-/// What a person sees before they say yes.
+/// What the user sees before confirming an import.
 struct Preview<'a> {
-    /// What is there now goes.
+    /// Existing items are replaced instead of kept.
     replaces: bool,
     sealed: bool,
     outcomes: &'a [Outcome],
@@ -193,14 +194,14 @@ fn preview(look: &Look<'_>, number: u64, shown: &Preview<'_>) -> Markup {
     }
 }
 
-/// Did it happen, or would it?
+/// Whether an import is only previewed or was done.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tense {
     Would,
     Done,
 }
 
-/// So many single things are named.
+/// How many changes are listed by name in each section.
 const NAMED: usize = 12;
 
 fn render_outcomes(outcomes: &[Outcome], tense: Tense) -> Markup {
@@ -224,7 +225,7 @@ fn render_outcomes(outcomes: &[Outcome], tense: Tense) -> Markup {
     }
 }
 
-/// "Would be: 2 new, 1 the same", without what there is none of.
+/// The counts as a sentence, without the zeros: "Would be: 2 new, 1 the same".
 fn counted(be: &str, counts: &[(usize, &str)]) -> String {
     let some = counts.iter().filter(|(count, _)| *count > 0);
     let some: Vec<String> = some.map(|(count, what)| format!("{count} {what}")).collect();
@@ -242,7 +243,7 @@ fn named(things: &[String], class: &str, before: &str) -> Markup {
     }
 }
 
-/// The one form that sends a file.
+/// Receives the uploaded file and redirects to its preview.
 async fn receive(State(web): State<Web>, headers: HeaderMap, body: Bytes) -> Response {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     match looked_at(&web, upload::field(kind, &body, "file").unwrap_or_default()).await {
@@ -261,6 +262,7 @@ async fn receive(State(web): State<Web>, headers: HeaderMap, body: Bytes) -> Res
     }
 }
 
+/// Parses an uploaded file and works out what importing it would change.
 async fn looked_at(web: &Web, bytes: &[u8]) -> Result<File, Failure> {
     if bytes.is_empty() {
         return Err(Failure::usage("Choose a file first: this one is empty, or none was chosen."));
@@ -297,6 +299,7 @@ async fn take(form: Form) -> Response {
     form.answer(done.map(|()| ""))
 }
 
+/// Imports the uploaded file after the user has confirmed.
 async fn take_in(form: &Form) -> Result<(), Failure> {
     let number = number(form);
     let Some(Upload { file: File::Waiting { text, .. }, .. }) = form.web.ephemeral.upload(number) else {

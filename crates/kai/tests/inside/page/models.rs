@@ -71,7 +71,7 @@ fn progress_is_shown_while_a_model_is_asked_in_every_open_page() {
     let (mut one, mut other) = (house.visitor(MODELS), house.visitor(MODELS));
     act(&mut one, "mine", "model-test");
     for visitor in [&mut one, &mut other] {
-        visitor.until_says("ApprovalRequest it for a word");
+        visitor.until_says("Asking it for a word");
         assert!(!visitor.has("model-test"), "it is not asked twice at once");
     }
     model.wait_for_requests(1);

@@ -1,4 +1,4 @@
-//! What `termux-sms-list` prints, spoiled.
+//! Tests the parsing of `termux-sms-list` with mutated output.
 
 #![expect(clippy::unwrap_used, reason = "a check may fail loudly")]
 
@@ -7,7 +7,7 @@ use kai_assistant::sms::port::ReadError;
 
 use super::{Folder, read, whole_second};
 
-/// It is a list of messages within the calendar, or an error in one line that quotes nobody.
+/// Checks that any output gives messages with valid dates, or a one-line error that quotes no message.
 pub(in crate::termux) fn check(printed: &str) {
     match read(printed, Folder::Inbox, &TimeZone::get("Europe/Berlin").unwrap()) {
         Ok(answer) => {

@@ -1,4 +1,4 @@
-//! Alarms that have not rung yet, below the tasks.
+//! The card for alarms that have not rung yet.
 
 use axum::Router;
 use axum::response::Response;
@@ -53,6 +53,7 @@ async fn cancel(form: Form) -> Response {
     form.answer(done.map(|()| ""))
 }
 
+/// Cancels an alarm and puts it into the undo bin.
 async fn put_away(form: &Form) -> Result<(), Failure> {
     let id = form.field("id").parse().map_err(|_| Failure::usage("An alarm has a number."))?;
     let alarm = alarms::take_away(form.app(), AlarmId(id)).await?;

@@ -1,4 +1,4 @@
-//! The heartbeat: whether, how often, at which hours, with which model and words, and what came of it.
+//! The card for the heartbeat: its switch, interval, active hours, model, budget and prompt, and the log of its runs.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::web::settings::parts::{
 use crate::web::state::Web;
 
 const CARD: &str = "heartbeat";
-/// Runs that are seen without asking for more.
+/// How many runs are shown before the user asks for all.
 const FEW: usize = 5;
 
 pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
@@ -75,7 +75,7 @@ fn when(look: &Look<'_>, status: &HeartbeatStatus) -> Markup {
     }
 }
 
-/// Two thumbs on one day. The hours in between are lit, across midnight too.
+/// The active hours: two sliders over one day. The hours in between are highlighted, also across midnight.
 fn hours(look: &Look<'_>, status: &HeartbeatStatus) -> Markup {
     let names: Vec<String> = (0..=24).map(|hour| format!("{hour}:00")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -113,14 +113,14 @@ async fn model(look: &Look<'_>) -> Result<Markup, Failure> {
     Ok(choice(look, &HEARTBEAT_MODEL, "Model", "heartbeat-model", options))
 }
 
-/// What a day may cost.
+/// The limit on tokens per day.
 fn budget(look: &Look<'_>) -> Markup {
     let options = [("100000", "100,000"), ("500000", "500,000"), ("2000000", "2,000,000"), ("0", "no limit")]
         .map(|(value, name)| (value.to_owned(), name.to_owned()));
     choice(look, &HEARTBEAT_DAILY_TOKENS, "Tokens a day", "heartbeat-budget", options.to_vec())
 }
 
-/// One of these values; the one that is set stays visible if it is none of them.
+/// A select box for a setting. If the stored value is not among the options, it is added to them.
 fn choice(
     look: &Look<'_>,
     setting: &Setting,
@@ -156,7 +156,7 @@ fn run_now(look: &Look<'_>, running: bool) -> Markup {
     }
 }
 
-/// The prompt to the byte.
+/// The exact prompt of the next heartbeat, with its size and its tools.
 async fn dry_run(look: &Look<'_>) -> Result<Markup, Failure> {
     let dry = heartbeat::dry_run(&look.web.app, &look.web.app.env).await?;
     Ok(html! {
@@ -212,7 +212,7 @@ async fn run(form: Form) -> Response {
     let running = async move {
         let ran = heartbeat::run(&app, &app.env, Why::Asked).await?;
         match ran.outcome {
-            // These two leave no line in the log.
+            // These two outcomes are not logged, so they are reported here.
             RunOutcome::NotDue | RunOutcome::Busy => Err(Failure::failed(ran.reason.unwrap_or_default())),
             RunOutcome::Report | RunOutcome::Ok | RunOutcome::NothingNew | RunOutcome::Failed => Ok(()),
         }
@@ -222,7 +222,7 @@ async fn run(form: Form) -> Response {
 }
 
 async fn set_hours(form: Form) -> Response {
-    // The thumbs run over the same day, and a day that begins at 24 begins at 0.
+    // Both sliders go from 0 to 24, but the start has to be below 24, so 24 means 0.
     let start = if form.field("start") == "24" { "0" } else { form.field("start") };
     let set = |setting: &kai_assistant::settings::Setting, value: &str| {
         form.call(Call::SettingsSet { key: setting.key.to_string(), value: value.to_owned() })

@@ -1,4 +1,4 @@
-//! What Kai remembers, who it is, and what it proposes to become.
+//! The card for memory: what Kai remembers, what it proposes to always keep in mind, and the text that says who it is.
 
 use axum::Router;
 use axum::response::Response;
@@ -25,7 +25,7 @@ use crate::web::settings::parts::{
 use crate::web::state::Web;
 
 const CARD: &str = "memory";
-/// Memories that are seen without asking for more.
+/// How many memories are shown before the user asks for all.
 const FEW: usize = 5;
 
 pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
@@ -97,7 +97,8 @@ fn row(look: &Look<'_>, memory: &Memory) -> Markup {
     }
 }
 
-/// Its words as where any yes is asked. The button says yes to exactly these.
+/// A memory that waits for confirmation. Its text is shown as in every approval, with padding as a count, and the
+/// button confirms exactly this text.
 fn unconfirmed(look: &Look<'_>, memory: &Memory) -> Markup {
     let (key, seen) = (memory.key.as_str(), memory.digest());
     let fields = [("key", key), ("seen", seen.as_str())];
@@ -118,6 +119,7 @@ fn unconfirmed(look: &Look<'_>, memory: &Memory) -> Markup {
     }
 }
 
+/// The label of a category; none for general memories.
 fn kind(category: Category) -> Option<&'static str> {
     match category {
         Category::General => None,

@@ -1,4 +1,4 @@
-//! What Kai does by itself: a card for each source it looks at, its heartbeat, its memory, its tasks.
+//! The Agent page: cards for SMS, notifications, the heartbeat, memory, tasks and alarms.
 
 mod alarms;
 mod heartbeat;
@@ -22,7 +22,7 @@ use super::parts::{Switch, switch};
 use crate::failure::Failure;
 use crate::web::state::Web;
 
-/// What this edition cannot do on this machine has no card.
+/// The cards of the page. A feature that this edition or this machine does not support has none.
 pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let mut cards = vec![];
     #[cfg(feature = "foss")]
@@ -45,7 +45,7 @@ pub(super) fn routes() -> Router<Web> {
     routes.merge(heartbeat::routes()).merge(memory::routes()).merge(tasks::routes()).merge(alarms::routes())
 }
 
-/// One setting for messages of all kinds; it stands in the last card that has any.
+/// The switch for hiding one-time codes. It applies to SMS and notifications, and is in the last card of the two.
 #[cfg(feature = "foss")]
 fn code_redaction(look: &Look<'_>, card: &str) -> Markup {
     let code_redaction = Switch {

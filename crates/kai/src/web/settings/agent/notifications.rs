@@ -1,4 +1,4 @@
-//! Notifications of other apps: what the person wants, what the platform allows, and which apps are left alone.
+//! The card for notifications of other apps: its switches, whether the platform gives access, and the ignored apps.
 
 use axum::Router;
 use axum::response::Response;
@@ -18,7 +18,7 @@ use crate::web::state::Web;
 
 const CARD: &str = "notifications";
 
-/// None where nothing can be heard.
+/// The card; `None` where notifications cannot be read.
 pub(super) async fn card(look: &Look<'_>) -> Result<Option<Region>, Failure> {
     let app = &look.web.app;
     let status = match look.probe {
@@ -104,7 +104,7 @@ fn queue(look: &Look<'_>, status: &NotificationsStatus) -> Markup {
     }
 }
 
-/// Times in which nothing was heard, newest last.
+/// Periods without notifications, newest last.
 fn gaps(status: &NotificationsStatus) -> Markup {
     html! {
         @if !status.gaps.is_empty() {
@@ -120,7 +120,7 @@ fn gaps(status: &NotificationsStatus) -> Markup {
     }
 }
 
-/// Our own list: neither a Linux desktop nor Termux has a picker that we could open.
+/// The list of apps with a switch for each. We show our own, as neither a Linux desktop nor Termux has an app picker.
 async fn apps(look: &Look<'_>) -> Result<Markup, Failure> {
     let apps = notifications::apps(&look.web.app).await?;
     let add = html! {
@@ -165,13 +165,13 @@ pub(super) fn routes() -> Router<Web> {
         .route("/settings/agent/notifications/app", post(ignore))
 }
 
-/// Waiting is no failure: the card says for what.
+/// Switches reading notifications on or off. Waiting for access is not a failure: the card says what it waits for.
 async fn turn(form: Form) -> Response {
     let turned = notifications::turn(form.app(), form.field("value") == "true").await;
     form.answer(turned.map(|_| ""))
 }
 
-/// Asking makes the platform show where access is given.
+/// Asks the platform for access, which makes it show the user where to grant it.
 async fn access(form: Form) -> Response {
     let asked = notifications::ask(form.app()).await;
     form.answer(asked.map(|()| ""))

@@ -1,4 +1,4 @@
-//! SMS: reading and drafting, two halves that know nothing of each other.
+//! The card for SMS: reading and drafting, two features that do not depend on each other.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::web::state::Web;
 
 const CARD: &str = "sms";
 
-/// None where no phone is connected.
+/// The card; `None` where no phone is connected.
 pub(super) async fn card(look: &Look<'_>) -> Result<Option<Region>, Failure> {
     let app = &look.web.app;
     let status = match look.probe {
@@ -72,7 +72,7 @@ fn grant(look: &Look<'_>, action: &str, testid: &str) -> Markup {
     button(look, CARD, action, &Button { label: "Grant permission", testid, class: "primary", fields: &[] })
 }
 
-/// What waits, how the last poll went, and the icon that polls now.
+/// How many messages are queued, how the last poll went, and a button to poll now.
 fn polled(look: &Look<'_>, status: &SmsStatus, polling: bool) -> Markup {
     let refresh = form(
         look,
@@ -133,7 +133,7 @@ async fn forget(form: Form) -> Response {
     form.answer(forgotten.map(|_| "Erased."))
 }
 
-/// It waits for the person, who may take their time.
+/// Asks the phone for permission to read. Runs in the background, because the user may take a while to answer.
 async fn grant_reading(form: Form) -> Response {
     let web = form.web.clone();
     let asking = async move {
@@ -145,7 +145,8 @@ async fn grant_reading(form: Form) -> Response {
     form.answer(asked.map(|()| ""))
 }
 
-/// A platform asks for this only when something is sent: so what it said before no longer counts, and the next tap asks.
+/// Forgets that the phone denied sending. A platform only asks for this permission when something is sent, so the next
+/// tap on Send asks again.
 async fn grant_sending(form: Form) -> Response {
     sms::forget_denial(form.app());
     form.answer(Ok("The phone asks when you tap Send the next time."))

@@ -1,4 +1,4 @@
-//! What Kai is to do later, and how it went before.
+//! The card for scheduled tasks and their last runs.
 
 use axum::Router;
 use axum::response::Response;
@@ -24,7 +24,7 @@ pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
     let app = &look.web.app;
     let tasks = tasks::list(app).await?;
     let opened = look.place.open("task").and_then(|id| id.parse().ok()).map(TaskId);
-    // It may have been deleted while it is open.
+    // The task may have been deleted while its details are open.
     let opened = match opened {
         Some(id) => tasks::show(app, id).await.ok(),
         None => None,
@@ -67,12 +67,13 @@ fn row(look: &Look<'_>, task: &TaskRow, opened: Option<&TaskWhole>) -> Markup {
     }
 }
 
-/// "every Monday at 8:00" as a line of its own.
+/// Capitalises a schedule such as "every Monday at 8:00", since it is a line of its own.
 fn sentence(readable: &str) -> String {
     let mut letters = readable.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
+/// The task's status, its failures, and whether it was planned after reading other people's text.
 fn standing(look: &Look<'_>, task: &TaskRow) -> Markup {
     let zone = look.web.app.clock.zone();
     html! {
@@ -133,6 +134,7 @@ async fn delete(form: Form) -> Response {
     form.answer(done.map(|()| ""))
 }
 
+/// Deletes a task with its runs and puts it into the undo bin.
 async fn put_away(form: &Form) -> Result<(), Failure> {
     let id = form.field("id").parse().map_err(|_| Failure::usage("A task has a number."))?;
     let (task, runs) = tasks::take_away(form.app(), TaskId(id)).await?;
