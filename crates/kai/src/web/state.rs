@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::bin::Bin;
 #[cfg(feature = "foss")]
 use super::demo_child::DemoChild;
-use super::settings::Ephemeral;
+use super::settings::ephemeral::Ephemeral;
 use super::turns::Turns;
 use crate::app::App;
 

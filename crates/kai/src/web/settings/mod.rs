@@ -12,7 +12,7 @@
 //! into the [`super::bin`]; the strip at the bottom of the page offers to restore them.
 
 mod agent;
-mod ephemeral;
+pub(super) mod ephemeral;
 mod fields;
 mod form;
 mod general;
@@ -32,7 +32,6 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-pub(super) use ephemeral::Ephemeral;
 use kai_assistant::settings::THEME;
 pub(super) use look::{FIRST, Page, Place};
 use look::{FormError, Look, ProbePhone};
