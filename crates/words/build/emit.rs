@@ -1,0 +1,115 @@
+//! Writes the generated Rust: the tables of texts and a function per key.
+
+use std::fmt::Write;
+
+use crate::catalogue::{Catalogue, Entry, FORMS, Placeholder, missing};
+
+/// The generated source. The first language is English.
+pub(crate) fn source(languages: &[Catalogue]) -> String {
+    let mut out = String::new();
+    let english = &languages[0];
+    let mut slot = 0;
+    let mut slots = vec![];
+    for (key, entry) in &english.entries {
+        slots.push((key, entry, slot));
+        slot += if entry.is_plural() { FORMS.len() } else { 1 };
+    }
+    tables(&mut out, languages, &slots);
+    out.push_str("impl Lang {\n");
+    for (key, entry, _) in &slots {
+        method(&mut out, key, entry);
+    }
+    out.push_str("}\n/// Sentences whose language is chosen when they are shown.\npub mod said {\n    use super::{Arg, Count, Display, Said};\n");
+    for (key, entry, slot) in &slots {
+        sentence(&mut out, key, entry, *slot);
+    }
+    out.push_str("}\n");
+    out
+}
+
+fn tables(out: &mut String, languages: &[Catalogue], slots: &[(&String, &Entry, usize)]) {
+    let head = |language: &Catalogue, key: &str| language.head.get(key).cloned().unwrap_or_default();
+    out.push_str("static LANGUAGES: &[Language] = &[\n");
+    for language in languages {
+        let texts: Vec<&str> = slots.iter().flat_map(|(key, entry, _)| texts(language, key, entry)).collect();
+        _ = writeln!(
+            out,
+            "    Language {{ code: {:?}, name: {:?}, plural: {:?}, thousands: {:?}, decimal: {:?}, rtl: {}, missing: &{:?}, texts: &{texts:?} }},",
+            language.code,
+            head(language, "name"),
+            head(language, "plural"),
+            separator(&head(language, "thousands")),
+            separator(&head(language, "decimal")),
+            head(language, "direction") == "rtl",
+            missing(&languages[0], language),
+        );
+    }
+    out.push_str(
+        "];\n/// Every key in order, with the place of its text.\nstatic KEYS: &[(&str, u16)] = &[\n",
+    );
+    for (key, _, slot) in slots {
+        _ = writeln!(out, "    ({key:?}, {slot}),");
+    }
+    out.push_str("];\n");
+}
+
+/// A separator stands in quotation marks in the file where it is a blank.
+fn separator(value: &str) -> &str {
+    value.trim_matches('"')
+}
+
+/// A key's texts in one language: one, or one per plural category. An empty text means that it is missing.
+fn texts<'a>(language: &'a Catalogue, key: &str, original: &Entry) -> Vec<&'a str> {
+    let forms: &[&str] = if original.is_plural() { &FORMS } else { &[""] };
+    let entry = language.entries.get(key);
+    let text = |form: &&str| entry.and_then(|entry| entry.texts.get(*form)).map_or("", String::as_str);
+    forms.iter().map(text).collect()
+}
+
+fn parameters(entry: &Entry) -> String {
+    let kind = |placeholder: &Placeholder| if placeholder.is_number { "Count" } else { "Display" };
+    let one = |placeholder: &Placeholder| format!("{}: impl {}", placeholder.name, kind(placeholder));
+    entry.placeholders().iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn example(entry: &Entry) -> String {
+    let shown = entry.texts.get("").or_else(|| entry.texts.get("other")).map_or("", String::as_str);
+    shown.replace('[', "\\[").replace('<', "\\<")
+}
+
+/// The method that gives the text in one language.
+fn method(out: &mut String, key: &str, entry: &Entry) {
+    let names: Vec<String> = entry.placeholders().into_iter().map(|placeholder| placeholder.name).collect();
+    let comma = if names.is_empty() { "" } else { ", " };
+    let (gives, how) =
+        if names.is_empty() { ("&'static str", "fixed(self)") } else { ("String", "to(self)") };
+    _ = writeln!(
+        out,
+        "    /// {}\n    pub fn {key}(self{comma}{}) -> {gives} {{ said::{key}({}).{how} }}",
+        example(entry),
+        parameters(entry),
+        names.join(", "),
+    );
+}
+
+/// The function that makes the sentence without choosing a language.
+fn sentence(out: &mut String, key: &str, entry: &Entry, slot: usize) {
+    let arg = |placeholder: &Placeholder| {
+        let Placeholder { name, is_number } = placeholder;
+        let value = if *is_number {
+            format!("Arg::Number({name}.count())")
+        } else {
+            format!("Arg::Text({name}.to_string())")
+        };
+        format!("({name:?}, {value})")
+    };
+    let args: Vec<String> = entry.placeholders().iter().map(arg).collect();
+    _ = writeln!(
+        out,
+        "    /// {}\n    pub fn {key}({}) -> Said {{ Said::keyed({slot}, {}, vec![{}]) }}",
+        example(entry),
+        parameters(entry),
+        entry.is_plural(),
+        args.join(", "),
+    );
+}
