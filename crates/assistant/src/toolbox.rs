@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use kai_llm::ToolSpec;
 
-use crate::settings::{self, MEMORY_ENABLED, SCHEDULING_ENABLED, Setting, Values};
+use crate::settings::{self, Setting, Values};
 use crate::tool::AnyTool;
 
 /// All tools of this build, in the order in which they are offered to a model.
@@ -23,65 +23,33 @@ pub struct Entry {
 }
 
 /// Which setting enables a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Governed {
     /// The tool has a setting of its own, and a card on the settings page.
     OwnSwitch { on_by_default: bool },
-    /// The tool is enabled if all of these features are.
-    Features(&'static [Feature]),
-}
-
-/// A feature whose setting enables several tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Feature {
-    Memory,
-    Scheduling,
-    #[cfg(feature = "notifications")]
-    Notifications,
-    #[cfg(feature = "notifications")]
-    DismissNotifications,
-    #[cfg(feature = "sms")]
-    ReadSms,
-    #[cfg(feature = "sms")]
-    SendSms,
-}
-
-impl Feature {
-    fn setting(self) -> &'static Setting {
-        match self {
-            Self::Memory => &MEMORY_ENABLED,
-            Self::Scheduling => &SCHEDULING_ENABLED,
-            #[cfg(feature = "notifications")]
-            Self::Notifications => &settings::NOTIFICATIONS_ENABLED,
-            #[cfg(feature = "notifications")]
-            Self::DismissNotifications => &settings::NOTIFICATIONS_DISMISS_ENABLED,
-            #[cfg(feature = "sms")]
-            Self::ReadSms => &settings::SMS_ENABLED,
-            #[cfg(feature = "sms")]
-            Self::SendSms => &settings::SMS_SEND_ENABLED,
-        }
-    }
+    /// The tool belongs to features, and is enabled if the settings of all of them are on.
+    Features(Vec<&'static Setting>),
 }
 
 impl Entry {
     /// Whether the user's settings enable the tool.
     pub fn enabled(&self, values: &Values) -> bool {
-        match self.governed {
+        match &self.governed {
             Governed::OwnSwitch { on_by_default } => {
-                values.on(&settings::tool_enabled(self.tool.name(), on_by_default))
+                values.on(&settings::tool_enabled(self.tool.name(), *on_by_default))
             }
-            Governed::Features(features) => features.iter().all(|feature| values.on(feature.setting())),
+            Governed::Features(features) => features.iter().all(|feature| values.on(feature)),
         }
     }
 
     /// The command that enables the tool. If several features govern it, the command for the first one that is
     /// disabled.
     pub fn turned_on_by(&self, values: &Values) -> String {
-        match self.governed {
+        match &self.governed {
             Governed::OwnSwitch { .. } => format!("kai tools enable {}", self.tool.name()),
             Governed::Features(features) => {
-                let off = features.iter().find(|feature| !values.on(feature.setting()));
-                let key = off.or(features.first()).map(|feature| feature.setting().key.to_string());
+                let off = features.iter().find(|feature| !values.on(feature));
+                let key = off.or(features.first()).map(|feature| feature.key.to_string());
                 format!("kai settings set {} true", key.unwrap_or_default())
             }
         }
@@ -89,8 +57,8 @@ impl Entry {
 
     fn settings(&self) -> impl Iterator<Item = Setting> {
         let name = self.tool.name();
-        let own = match self.governed {
-            Governed::OwnSwitch { on_by_default } => Some(settings::tool_enabled(name, on_by_default)),
+        let own = match &self.governed {
+            Governed::OwnSwitch { on_by_default } => Some(settings::tool_enabled(name, *on_by_default)),
             Governed::Features(_) => None,
         };
         own.into_iter().chain([settings::tool_timeout(name, self.tool.timeout().as_secs())])

@@ -7,25 +7,23 @@ use std::sync::LazyLock;
 #[derive(Debug)]
 pub struct Words(BTreeMap<&'static str, &'static str>);
 
-static ENGLISH: LazyLock<Words> = LazyLock::new(|| {
-    Words::parse(&[
-        include_str!("../words/en.txt"),
-        // In separate files, because the store edition must not even contain these names.
-        #[cfg(feature = "notifications")]
-        include_str!("../words/en.notifications.txt"),
-        #[cfg(feature = "sms")]
-        include_str!("../words/en.sms.txt"),
-    ])
-});
-static GERMAN: LazyLock<Words> = LazyLock::new(|| {
-    Words::parse(&[
-        include_str!("../words/de.txt"),
-        #[cfg(feature = "notifications")]
-        include_str!("../words/de.notifications.txt"),
-        #[cfg(feature = "sms")]
-        include_str!("../words/de.sms.txt"),
-    ])
-});
+const ENGLISH_FILES: &[&str] = &[
+    include_str!("../words/en.txt"),
+    // In separate files, because the store edition must not even contain these names.
+    #[cfg(feature = "notifications")]
+    include_str!("../words/en.notifications.txt"),
+    #[cfg(feature = "sms")]
+    include_str!("../words/en.sms.txt"),
+];
+static ENGLISH: LazyLock<Words> = LazyLock::new(|| Words::parse(ENGLISH_FILES));
+const GERMAN_FILES: &[&str] = &[
+    include_str!("../words/de.txt"),
+    #[cfg(feature = "notifications")]
+    include_str!("../words/de.notifications.txt"),
+    #[cfg(feature = "sms")]
+    include_str!("../words/de.sms.txt"),
+];
+static GERMAN: LazyLock<Words> = LazyLock::new(|| Words::parse(GERMAN_FILES));
 
 impl Words {
     /// The texts for a language or a locale such as `de_AT.UTF-8`; English if there are none for it.

@@ -17,12 +17,12 @@ use kai_assistant::gate::{Level, RunKind};
 use kai_assistant::heartbeat::{self, Beat, Beaten, Outcome as BeatOutcome, Why};
 use kai_assistant::memory::store::Standing;
 use kai_assistant::memory::{self, Category, MemoryKey};
-use kai_assistant::settings;
+use kai_assistant::settings::{self, SCHEDULING_ENABLED};
 use kai_assistant::tasks::{
     ListTasks, Missed, NewTask, Outcome, Status, Task, TaskId, TaskRun, Trigger, store,
 };
 use kai_assistant::tool::{AnyTool, Run, Tool, ToolError, ToolOutput};
-use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
+use kai_assistant::toolbox::{Entry, Governed, Toolbox};
 use kai_llm::{Act, Message, ModelError, Scripted};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -73,7 +73,7 @@ impl Stage {
         let list: Arc<dyn AnyTool> = Arc::new(ListTasks { db: db.clone(), clock: clock.clone() });
         let toolbox = Toolbox::new(vec![
             Entry { tool: Arc::new(Stand), governed: Governed::OwnSwitch { on_by_default: true } },
-            Entry { tool: list, governed: Governed::Features(&[Feature::Scheduling]) },
+            Entry { tool: list, governed: Governed::Features(vec![&SCHEDULING_ENABLED]) },
         ]);
         let model = Arc::new(Scripted::new(acts));
         let ready = Ready { label: "m".to_owned(), local: true, model: Box::new(Arc::clone(&model)) };

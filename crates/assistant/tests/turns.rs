@@ -20,8 +20,9 @@ use kai_assistant::lease;
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::memory::store::Standing;
 use kai_assistant::memory::{self, Category, MemoryKey, MemoryStore};
+use kai_assistant::settings::MEMORY_ENABLED;
 use kai_assistant::tool::{AnyTool, Meaning, Run, Tool, ToolError, ToolOutput};
-use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
+use kai_assistant::toolbox::{Entry, Governed, Toolbox};
 use kai_llm::{
     Act, CallId, Message, Model, ModelError, Place, Reply, Request, Scripted, ToolCall, request_tokens,
 };
@@ -100,7 +101,7 @@ impl Stage {
         let store = MemoryStore { db: db.clone(), clock: clock.clone() };
         let toolbox = Toolbox::new(vec![
             own(Arc::new(slow.clone())),
-            Entry { tool: Arc::new(store), governed: Governed::Features(&[Feature::Memory]) },
+            Entry { tool: Arc::new(store), governed: Governed::Features(vec![&MEMORY_ENABLED]) },
         ]);
         let conversation = db.write(|tx| conversation::create(tx, Timestamp::UNIX_EPOCH)).await;
         let conversation = conversation.unwrap_or_else(|e: DbError| panic!("{e}"));
@@ -109,7 +110,10 @@ impl Stage {
 
     fn with_memory_alone(&self) -> Toolbox {
         let store = MemoryStore { db: self.db.clone(), clock: self.clock.clone() };
-        Toolbox::new(vec![Entry { tool: Arc::new(store), governed: Governed::Features(&[Feature::Memory]) }])
+        Toolbox::new(vec![Entry {
+            tool: Arc::new(store),
+            governed: Governed::Features(vec![&MEMORY_ENABLED]),
+        }])
     }
 
     fn driver<'a>(&'a self, models: &'a [Ready]) -> Driver<'a> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kai_assistant::db::DbError;
 use kai_assistant::heartbeat::Why;
+use kai_assistant::home::Home;
 use kai_assistant::outbox::DraftState;
 use kai_assistant::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED};
 use kai_assistant::{notifications as shown, pending, sms as messages};
@@ -25,7 +26,7 @@ pub(crate) async fn answer(app: &App, call: DemoCall) -> Result<Value, Failure> 
     match call {
         DemoCall::Sms { from, text } => json(receive(app, &from, &text).await?),
         DemoCall::Notification { app: name, title, text } => {
-            let tray = app.tray.as_ref().ok_or_else(not_running)?;
+            let tray = app.messages.tray.as_ref().ok_or_else(not_running)?;
             json(tray.post(&name, &title, &text))
         }
     }
@@ -33,7 +34,7 @@ pub(crate) async fn answer(app: &App, call: DemoCall) -> Result<Value, Failure> 
 
 /// Turns every feature on and delivers two messages. Runs at every start, because the simulated phone is new each time.
 pub(crate) async fn prepare(app: &App) -> Result<(), Failure> {
-    let Some(phone) = &app.demo else { return Ok(()) };
+    let Some(phone) = &app.messages.demo else { return Ok(()) };
     let fresh = |tx: &Transaction<'_>| {
         settings::store(tx, &SMS_ENABLED.key, "false")?;
         settings::store(tx, &SMS_SEND_ENABLED.key, "true")?;
@@ -55,7 +56,7 @@ pub(crate) async fn prepare(app: &App) -> Result<(), Failure> {
 async fn show_notification(app: &App) -> Result<(), Failure> {
     app.db.write(|tx| pending::clear(tx, shown::QUEUE)).await?;
     notifications::switch(app, true).await?;
-    if let Some(tray) = &app.tray {
+    if let Some(tray) = &app.messages.tray {
         tray.post("WhatsApp", "Alice", "Hey, are we still on for tonight?");
     }
     Ok(())
@@ -64,7 +65,7 @@ async fn show_notification(app: &App) -> Result<(), Failure> {
 /// The demo's opening scene, once a page is open: a message arrives, the heartbeat notices it, and an answer is
 /// drafted.
 pub(crate) async fn story(app: Arc<App>, mut pages: watch::Receiver<usize>) {
-    let Some(phone) = &app.demo else { return };
+    let Some(phone) = &app.messages.demo else { return };
     if pages.wait_for(|open| *open > 0).await.is_err() {
         return;
     }
@@ -98,7 +99,7 @@ const PATIENCE: u32 = 5;
 /// Delivers an SMS to the simulated phone, then polls and runs a heartbeat at once: the user should not wait half an
 /// hour.
 pub(crate) async fn receive(app: &App, from: &str, text: &str) -> Result<i64, Failure> {
-    let phone = app.demo.as_ref().ok_or_else(not_running)?;
+    let phone = app.messages.demo.as_ref().ok_or_else(not_running)?;
     let id = phone.receive(from, text, app.clock.now()).0;
     sms::poll(app).await?;
     run_heartbeat(app).await?;
@@ -107,4 +108,15 @@ pub(crate) async fn receive(app: &App, from: &str, text: &str) -> Result<i64, Fa
 
 pub(crate) fn not_running() -> Failure {
     Failure::failed("The demo does not run. Start it in another terminal: kai serve --demo")
+}
+
+/// The demo's home inside the given one. Only starting the demo creates it.
+pub(crate) fn home_in(home: Home, starts: bool) -> Result<Home, Failure> {
+    if home.is_demo() {
+        Ok(home)
+    } else if starts {
+        home.demo().map_err(|e| Failure::store(format!("The demo's home cannot be made: {e}.")))
+    } else {
+        home.old_demo().ok_or_else(not_running)
+    }
 }

@@ -38,10 +38,10 @@ async fn an_sms_arrives_is_answered_and_leaves_by_a_tap() {
     // A message arrives. The daemon's tick looks at the phone when it is time, and not before.
     clock.advance(SignedDuration::from_mins(1));
     phone.receive("+15550123", "Are you free for dinner tonight?", clock.now());
-    daemon::look_at_phone(Arc::clone(&app)).await;
+    daemon::messages::look_at_phone(&app).await;
     assert!(sms::list(&app).await.unwrap().is_empty(), "fifteen minutes have not passed");
     clock.advance(SignedDuration::from_mins(15));
-    daemon::look_at_phone(Arc::clone(&app)).await;
+    daemon::messages::look_at_phone(&app).await;
     let queue = sms::list(&app).await.unwrap();
     assert_eq!((queue.len(), queue[0].from.as_str()), (1, "+15550123"));
 

@@ -84,8 +84,9 @@ impl Hands<'_> {
         let Value::Object(arguments) = serde_json::from_str(&call.arguments).unwrap_or_default() else {
             return Ok(None);
         };
-        let (tool, now) = (call.name.clone(), self.clock.now());
-        self.db.read(move |tx| named(tx, &tool, &arguments, now)).await
+        let Some((_, describe)) = NAMED.iter().find(|(tool, _)| *tool == call.name) else { return Ok(None) };
+        let now = self.clock.now();
+        self.db.read(move |tx| describe(tx, &arguments, now)).await
     }
 
     fn click(&self, call: &ToolCall, said: Option<bool>) -> Record {
@@ -99,41 +100,55 @@ impl Hands<'_> {
     }
 }
 
-fn named(
+/// Finds the item that a call's arguments refer to, and describes it.
+type Describe = fn(&Transaction<'_>, &Map<String, Value>, Timestamp) -> Result<Option<String>, DbError>;
+
+/// The tools whose calls name something only by id or key.
+const NAMED: &[(&str, Describe)] = &[
+    ("memory_forget", memory),
+    ("cancel_task", task),
+    #[cfg(feature = "notifications")]
+    ("dismiss_notification", notification),
+];
+
+fn text<'a>(arguments: &'a Map<String, Value>, name: &str) -> &'a str {
+    arguments.get(name).and_then(Value::as_str).unwrap_or_default().trim()
+}
+
+fn memory(
     tx: &Transaction<'_>,
-    tool: &str,
+    arguments: &Map<String, Value>,
+    _: Timestamp,
+) -> Result<Option<String>, DbError> {
+    let key = text(arguments, "key");
+    let found = memory::store::all(tx)?.into_iter().find(|memory| memory.key.as_str() == key);
+    Ok(found.map(|memory| memory.content))
+}
+
+fn task(
+    tx: &Transaction<'_>,
+    arguments: &Map<String, Value>,
+    _: Timestamp,
+) -> Result<Option<String>, DbError> {
+    // A model may write the number as a string or with a trailing `.0`; the tool accepts both.
+    let number = arguments.get("task_id").map(ToString::to_string).unwrap_or_default();
+    let number = number.trim_matches('"').trim();
+    let number = number.strip_suffix(".0").unwrap_or(number).parse().ok();
+    let found = number.map(|number| tasks::store::get(tx, TaskId(number))).transpose()?.flatten();
+    Ok(found.map(|task| task.description))
+}
+
+#[cfg(feature = "notifications")]
+fn notification(
+    tx: &Transaction<'_>,
     arguments: &Map<String, Value>,
     now: Timestamp,
 ) -> Result<Option<String>, DbError> {
-    let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
-    match tool {
-        "memory_forget" => {
-            let key = text("key").trim();
-            let found = memory::store::all(tx)?.into_iter().find(|memory| memory.key.as_str() == key);
-            Ok(found.map(|memory| memory.content))
-        }
-        "cancel_task" => {
-            // A model may write the number as a string or with a trailing `.0`; the tool accepts both.
-            let number = arguments.get("task_id");
-            let number = number.map(ToString::to_string).unwrap_or_default();
-            let number = number.trim_matches('"').trim();
-            let number = number.strip_suffix(".0").unwrap_or(number).parse().ok();
-            let found = number.map(|number| tasks::store::get(tx, TaskId(number))).transpose()?.flatten();
-            Ok(found.map(|task| task.description))
-        }
-        #[cfg(feature = "notifications")]
-        "dismiss_notification" => {
-            let id = crate::notifications::NotificationId::new(text("id").trim());
-            let found = crate::notifications::store::find(tx, &id, now)?;
-            let line = |text: &Untrusted| text.line(LONGEST_WHY);
-            let parts = found.map(|found| [line(&found.app_label), line(&found.title), line(&found.text)]);
-            Ok(parts.map(|parts| parts.join(" · ")))
-        }
-        _ => {
-            let _ = now;
-            Ok(None)
-        }
-    }
+    let id = crate::notifications::NotificationId::new(text(arguments, "id"));
+    let found = crate::notifications::store::find(tx, &id, now)?;
+    let line = |text: &Untrusted| text.line(LONGEST_WHY);
+    let parts = found.map(|found| [line(&found.app_label), line(&found.title), line(&found.text)]);
+    Ok(parts.map(|parts| parts.join(" · ")))
 }
 
 /// The error message in a result; if the result is not valid JSON (it may have been cut off), its beginning.

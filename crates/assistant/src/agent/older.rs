@@ -7,20 +7,23 @@ use serde_json::Value;
 
 use crate::gate::Level;
 
-/// Tools whose results contain messages from other people.
-const MESSAGE_TOOLS: &[&str] = &[
+/// A tool whose results contain messages from other people: its name, the field that lists them (`None` if the result
+/// is one message), and what identifies one.
+type MessageTool = (&'static str, Option<&'static str>, fn(&Value) -> Option<String>);
+
+const MESSAGE_TOOLS: &[MessageTool] = &[
     #[cfg(feature = "sms")]
-    "check_sms",
+    ("check_sms", Some("messages"), sms),
     #[cfg(feature = "sms")]
-    "read_sms",
+    ("read_sms", None, sms),
     #[cfg(feature = "sms")]
-    "search_sms",
+    ("search_sms", Some("messages"), sms),
     #[cfg(feature = "notifications")]
-    "check_notifications",
+    ("check_notifications", Some("notifications"), notification),
     #[cfg(feature = "notifications")]
-    "read_notification",
+    ("read_notification", None, notification),
     #[cfg(feature = "notifications")]
-    "search_notifications",
+    ("search_notifications", Some("notifications"), notification),
 ];
 /// Tools whose results contain text from the web.
 const WEB_TOOLS: &[&str] = &["fetch_url", "web_search"];
@@ -55,7 +58,7 @@ const OWN_TOOLS: &[&str] = &[
 
 /// Whether the tool's results contain messages from other people.
 pub(super) fn holds_messages(tool: &str) -> bool {
-    MESSAGE_TOOLS.contains(&tool)
+    MESSAGE_TOOLS.iter().any(|(name, ..)| *name == tool)
 }
 
 /// The level that the result raised. A tool that is in no list counts as [`Level::People`]; a name that a model made up
@@ -64,7 +67,7 @@ pub(super) fn taint(tool: &str, result: &str, exists: bool) -> Level {
     let read = |level: Level| if has_no_content(result) { Level::Nothing } else { level };
     match tool {
         LISTS_TASKS => level_named_in(result),
-        tool if MESSAGE_TOOLS.contains(&tool) => read(Level::People),
+        tool if holds_messages(tool) => read(Level::People),
         tool if WEB_TOOLS.contains(&tool) => read(Level::Web),
         tool if OWN_TOOLS.contains(&tool) => Level::Nothing,
         _ if exists => Level::People,
@@ -90,34 +93,15 @@ fn level_named_in(result: &str) -> Level {
 }
 
 /// The identities of the messages in the result.
-#[cfg_attr(
-    not(any(feature = "sms", feature = "notifications")),
-    expect(unused_variables, reason = "no tool of this edition reads messages")
-)]
 pub(super) fn mentions(tool: &str, result: &str) -> Vec<String> {
-    match tool {
-        #[cfg(feature = "sms")]
-        "check_sms" | "search_sms" => each(&parsed(result)["messages"], sms),
-        #[cfg(feature = "sms")]
-        "read_sms" => sms(&parsed(result)).into_iter().collect(),
-        #[cfg(feature = "notifications")]
-        "check_notifications" | "search_notifications" => {
-            each(&parsed(result)["notifications"], notification)
-        }
-        #[cfg(feature = "notifications")]
-        "read_notification" => notification(&parsed(result)).into_iter().collect(),
-        _ => vec![],
+    let Some((_, list, identity)) = MESSAGE_TOOLS.iter().find(|(name, ..)| *name == tool) else {
+        return vec![];
+    };
+    let result: Value = serde_json::from_str(result).unwrap_or_default();
+    match list {
+        Some(list) => result[list].as_array().into_iter().flatten().filter_map(identity).collect(),
+        None => identity(&result).into_iter().collect(),
     }
-}
-
-#[cfg(any(feature = "sms", feature = "notifications"))]
-fn parsed(result: &str) -> Value {
-    serde_json::from_str(result).unwrap_or_default()
-}
-
-#[cfg(any(feature = "sms", feature = "notifications"))]
-fn each(list: &Value, identity: fn(&Value) -> Option<String>) -> Vec<String> {
-    list.as_array().into_iter().flatten().filter_map(identity).collect()
 }
 
 /// The identity of an SMS. It includes date and sender, because phones reuse ids.

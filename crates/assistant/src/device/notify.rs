@@ -42,7 +42,6 @@ pub enum Place {
     /// The heartbeat's conversation.
     Heartbeat,
     /// The first pending draft.
-    #[cfg(feature = "sms")]
     Drafts,
 }
 
@@ -52,7 +51,6 @@ impl Place {
         match self {
             Self::Chat => "chat",
             Self::Heartbeat => "heartbeat",
-            #[cfg(feature = "sms")]
             Self::Drafts => "drafts",
         }
     }

@@ -7,13 +7,12 @@ use jiff::{SignedDuration, Timestamp};
 use kai_llm::{ModelError, Usage};
 use rusqlite::Transaction;
 
-use super::Outcome;
-#[cfg(any(feature = "sms", feature = "notifications"))]
-use super::brief::Still;
+use super::arrivals::Still;
 use super::brief::{self, Brief, Sources};
 use super::due::{self, Due, Rules, Standing};
 use super::prompt::{self, Parts, Rendered};
 use super::store::{self, Cost};
+use super::{Outcome, notifications, sms};
 use crate::agent::reports::{self, Report};
 use crate::agent::{Answer, Driver, Meter, Spent, TurnError};
 use crate::clock::Clock;
@@ -22,7 +21,7 @@ use crate::gate::{Level, RunKind};
 use crate::lease::{self, Lease};
 use crate::settings::{
     self, HEARTBEAT_ACTIVE_END, HEARTBEAT_ACTIVE_START, HEARTBEAT_DAILY_TOKENS, HEARTBEAT_ENABLED,
-    HEARTBEAT_INTERVAL, HEARTBEAT_PROMPT, Setting, Values,
+    HEARTBEAT_INTERVAL, HEARTBEAT_PROMPT, Values,
 };
 
 /// Why a heartbeat runs.
@@ -143,9 +142,7 @@ impl Beat<'_> {
                 return Ok(Beaten::Busy);
             }
             lease::give_back(tx, &lease)?;
-            // Done here as well as in the daemon's tick, because a heartbeat can run without the daemon.
-            #[cfg(feature = "notifications")]
-            crate::notifications::store::sweep(tx, now)?;
+            notifications::sweep(tx, now)?;
             let Settled { outcome, usage, label, spent: Spent { tokens, estimated }, .. } = &settled;
             store::record(tx, outcome, Cost { tokens: *tokens, estimated: *estimated, ms }, now)?;
             if let Outcome::Report(said) = outcome {
@@ -239,12 +236,8 @@ impl Settled {
         store::answered(tx, &self.standing)?;
         let Some(rendered) = &self.rendered else { return Ok(()) };
         let sources = sources(&settings::load(tx)?);
-        #[cfg(feature = "sms")]
-        rendered.sms.answered(tx, crate::sms::store::QUEUE, Still::of(sources.sms))?;
-        #[cfg(feature = "notifications")]
-        rendered.notifications.answered(tx, crate::notifications::QUEUE, Still::of(sources.notifications))?;
-        let _ = (rendered, sources);
-        Ok(())
+        rendered.sms.answered(tx, sms::QUEUE, Still::of(sources.sms))?;
+        rendered.notifications.answered(tx, notifications::QUEUE, Still::of(sources.notifications))
     }
 }
 
@@ -262,10 +255,8 @@ fn begin(tx: &Transaction<'_>, why: Why, now: &jiff::Zoned) -> Result<Result<Beg
     }
     let Some(lease) = lease::take(tx, NAME, at, LEASE)? else { return Ok(Err(Beaten::Busy)) };
     let brief = brief::gather(tx, &sources(&values), now.time_zone())?;
-    #[cfg(feature = "sms")]
-    brief.sms.begin(tx, crate::sms::store::QUEUE)?;
-    #[cfg(feature = "notifications")]
-    brief.notifications.begin(tx, crate::notifications::QUEUE)?;
+    brief.sms.begin(tx, sms::QUEUE)?;
+    brief.notifications.begin(tx, notifications::QUEUE)?;
     let wording = wording(tx, &values, now.clone())?;
     Ok(Ok(Begun { lease, brief, wording }))
 }
@@ -296,14 +287,5 @@ pub fn rules(values: &Values) -> Rules {
 
 /// Which queues to read. An edition without a feature has no setting for it either.
 fn sources(values: &Values) -> Sources {
-    let on = |setting: Option<&Setting>| setting.is_some_and(|setting| values.on(setting));
-    #[cfg(feature = "sms")]
-    let sms = Some(&settings::SMS_ENABLED);
-    #[cfg(not(feature = "sms"))]
-    let sms = None;
-    #[cfg(feature = "notifications")]
-    let notifications = Some(&settings::NOTIFICATIONS_ENABLED);
-    #[cfg(not(feature = "notifications"))]
-    let notifications = None;
-    Sources { sms: on(sms), notifications: on(notifications) }
+    Sources { sms: sms::is_on(values), notifications: notifications::is_on(values) }
 }

@@ -6,19 +6,15 @@ use jiff::tz::TimeZone;
 use rusqlite::Transaction;
 use sha2::{Digest, Sha256};
 
+use super::arrivals::Arrivals;
 use super::store::{self, Previous};
+use super::{notifications, sms};
 use crate::db::DbError;
 use crate::gate::Level;
 use crate::hex;
 use crate::memory::{Memory, promotion};
-#[cfg(any(feature = "sms", feature = "notifications"))]
-use crate::pending::{self, Queue};
-#[cfg(feature = "sms")]
-use crate::settings::Values;
-use crate::settings::{self, MEMORY_ENABLED};
+use crate::settings::{self, MEMORY_ENABLED, Values};
 use crate::tasks;
-#[cfg(any(feature = "sms", feature = "notifications"))]
-use crate::tool::Eyes;
 use crate::untrusted::Untrusted;
 
 /// How many characters of a task's name are shown.
@@ -48,66 +44,6 @@ pub struct TaskLine {
     pub what: String,
     /// Separate from `what`, because a new next time does not make it a changed task.
     pub next: Option<Timestamp>,
-}
-
-/// The waiting items of one queue.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Arrivals {
-    /// Oldest first.
-    pub items: Vec<Arrival>,
-    /// How many items the full queue dropped since this was last reported, by source.
-    pub dropped: Vec<(String, u32)>,
-}
-
-/// An SMS or a notification that arrived.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Arrival {
-    pub seq: i64,
-    /// The sender or the app; shown in bold.
-    pub who: Untrusted,
-    /// Shown after `who`; may be blank.
-    pub title: Untrusted,
-    pub id: String,
-    /// Its identity in the ledger.
-    pub identity: String,
-    pub text: Untrusted,
-    pub sensitive: bool,
-    /// It seems to come from a person rather than a service.
-    pub personal: bool,
-}
-
-impl Arrivals {
-    /// Marks these items as being shown by a run that begins. One that the full queue drops meanwhile counts as dropped
-    /// unless the run showed it.
-    #[cfg(any(feature = "sms", feature = "notifications"))]
-    pub(super) fn begin(&self, tx: &Transaction<'_>, queue: Queue) -> Result<(), DbError> {
-        let seqs: Vec<i64> = self.items.iter().map(|item| item.seq).collect();
-        pending::show(tx, queue, &seqs)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.items.is_empty() && self.dropped.is_empty()
-    }
-
-    /// The items that fit into `room`, oldest first, and how many do not. Items from people are chosen before those
-    /// from services, and newer ones before older ones.
-    pub(super) fn fitting(&self, room: usize, length: impl Fn(&Arrival) -> usize) -> (Vec<&Arrival>, usize) {
-        let mut chosen: Vec<(usize, &Arrival)> = self.items.iter().enumerate().collect();
-        chosen.sort_by_key(|(at, item)| (!item.personal, std::cmp::Reverse(*at)));
-        let mut left = room;
-        let fits = chosen.iter().take_while(|(_, item)| match left.checked_sub(length(item)) {
-            Some(rest) => {
-                left = rest;
-                true
-            }
-            None => false,
-        });
-        // Show at least one: its length is bounded, and a queue of which nothing is shown would never empty.
-        let shown = fits.count().max(1).min(chosen.len());
-        chosen.truncate(shown);
-        chosen.sort_by_key(|(at, _)| *at);
-        (chosen.into_iter().map(|(_, item)| item).collect(), self.items.len() - shown)
-    }
 }
 
 impl Brief {
@@ -143,26 +79,20 @@ impl Brief {
 pub fn gather(tx: &Transaction<'_>, sources: &Sources, zone: &TimeZone) -> Result<Brief, DbError> {
     let (additions, pending) = (tasks::store::additions(tx)?, tasks::store::pending(tx)?);
     let levels = additions.iter().map(|task| task.level).chain(pending.iter().map(|task| task.level));
-    let remembers = settings::load(tx)?.on(&MEMORY_ENABLED);
-    let mut brief = Brief {
+    let values = settings::load(tx)?;
+    let waiting = |on: bool, queue: fn(&Transaction<'_>, &Values) -> Result<Arrivals, DbError>| {
+        if on { queue(tx, &values) } else { Ok(Arrivals::default()) }
+    };
+    Ok(Brief {
         tasks_level: levels.max().unwrap_or_default(),
         additions: additions.iter().map(addition).collect(),
         tasks: pending.iter().map(|task| task_line(task, zone)).collect(),
-        candidates: if remembers { candidates(tx)? } else { vec![] },
+        candidates: if values.on(&MEMORY_ENABLED) { candidates(tx)? } else { vec![] },
         previous: store::previous(tx)?,
         answered: store::seen(tx)?,
-        ..Brief::default()
-    };
-    #[cfg(feature = "sms")]
-    if sources.sms {
-        brief.sms = sms(tx, &settings::load(tx)?)?;
-    }
-    #[cfg(feature = "notifications")]
-    if sources.notifications {
-        brief.notifications = notifications(tx)?;
-    }
-    let _ = (&mut brief, sources);
-    Ok(brief)
+        sms: waiting(sources.sms, sms::waiting)?,
+        notifications: waiting(sources.notifications, notifications::waiting)?,
+    })
 }
 
 /// Renders a task's prompt as a list item. It keeps its lines, but they are indented, so that none can look like one of
@@ -199,83 +129,10 @@ pub struct Sources {
     pub notifications: bool,
 }
 
-#[cfg(feature = "sms")]
-fn sms(tx: &Transaction<'_>, values: &Values) -> Result<Arrivals, DbError> {
-    use crate::sms::store::{QUEUE, Queued};
-    let items = pending::waiting::<Queued>(tx, QUEUE)?.into_iter().map(|waiting| Arrival {
-        seq: waiting.seq,
-        identity: waiting.entry.identity(),
-        personal: crate::sms::is_personal(waiting.entry.address.as_written()),
-        who: waiting.entry.address,
-        title: Untrusted::default(),
-        id: waiting.entry.id.0.to_string(),
-        // Redacted again, because redaction may have been disabled when the message was queued.
-        text: Eyes::of_model(values).see(&waiting.entry.preview),
-        sensitive: false,
-    });
-    Ok(Arrivals { items: items.collect(), dropped: pending::dropped(tx, QUEUE)? })
-}
-
-#[cfg(feature = "notifications")]
-fn notifications(tx: &Transaction<'_>) -> Result<Arrivals, DbError> {
-    use crate::notifications::view::Item;
-    use crate::notifications::{QUEUE, Record};
-    let eyes = Eyes::of_model(&crate::settings::load(tx)?);
-    let items = pending::waiting::<Record>(tx, QUEUE)?.into_iter().map(|waiting| {
-        let item = Item::of(&waiting.entry, &jiff::tz::TimeZone::UTC, eyes);
-        Arrival {
-            seq: waiting.seq,
-            personal: waiting.entry.is_personal(),
-            who: item.app_label,
-            title: item.title,
-            identity: item.id.identity(),
-            id: item.id.as_str().to_owned(),
-            text: item.preview,
-            sensitive: item.sensitive,
-        }
-    });
-    Ok(Arrivals { items: items.collect(), dropped: pending::dropped(tx, QUEUE)? })
-}
-
-/// What a run showed of one queue, to be removed once the run is answered.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Shown {
-    pub seqs: Vec<i64>,
-    /// Their identities in the ledger.
-    pub identities: Vec<String>,
-}
-
-#[cfg(any(feature = "sms", feature = "notifications"))]
-impl Shown {
-    /// Removes the shown items after the run was answered. If the feature was disabled meanwhile, the queue is kept.
-    pub(super) fn answered(&self, tx: &Transaction<'_>, queue: Queue, still: Still) -> Result<(), DbError> {
-        pending::shown(tx, queue, &self.seqs)?;
-        if still == Still::Off {
-            return Ok(());
-        }
-        pending::forget(tx, queue, &self.seqs)?;
-        pending::forget_reported_drops(tx, queue)
-    }
-}
-
-/// Whether the feature is enabled when the run ends.
-#[cfg(any(feature = "sms", feature = "notifications"))]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Still {
-    On,
-    Off,
-}
-
-#[cfg(any(feature = "sms", feature = "notifications"))]
-impl Still {
-    pub(super) fn of(on: bool) -> Self {
-        if on { Self::On } else { Self::Off }
-    }
-}
-
 #[cfg(test)]
 #[cfg(feature = "notifications")]
 mod tests {
+    use super::super::arrivals::{Shown, Still};
     use super::*;
     use crate::db::Db;
     use crate::notifications::port::Heard;
@@ -305,7 +162,7 @@ mod tests {
             assert!(first.text.as_written().contains("[code]"), "{}", first.text.as_written());
             hear(tx, "2", "Welcome back")?;
             let seqs = brief.notifications.items.iter().map(|item| item.seq).collect();
-            Shown { seqs, ..Shown::default() }.answered(tx, QUEUE, Still::On)?;
+            Shown { seqs, ..Shown::default() }.answered(tx, Some(QUEUE), Still::On)?;
             let left = gather(tx, &Sources { notifications: true, ..Sources::default() }, &TimeZone::UTC)?
                 .notifications;
             let left: Vec<&str> = left.items.iter().map(|item| item.text.as_written()).collect();

@@ -4,10 +4,15 @@
 //! [`prompt`] (pure) renders it, and [`beat`] asks a model with the tools of an unattended run. One transaction then
 //! stores the report and the timestamps ([`store`]) and removes exactly what was shown from the queues.
 
+pub mod arrivals;
 pub mod beat;
 pub mod brief;
 pub mod due;
+#[cfg_attr(not(feature = "notifications"), path = "no_notifications.rs")]
+mod notifications;
 pub mod prompt;
+#[cfg_attr(not(feature = "sms"), path = "no_sms.rs")]
+mod sms;
 pub mod store;
 
 use serde::{Deserialize, Serialize};

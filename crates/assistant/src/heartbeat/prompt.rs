@@ -6,7 +6,8 @@
 use jiff::Zoned;
 use kai_llm::window::answer_room;
 
-use super::brief::{Arrival, Arrivals, Brief, Shown, TaskLine};
+use super::arrivals::{Arrival, Arrivals, Shown};
+use super::brief::{Brief, TaskLine};
 use crate::untrusted::{Untrusted, block};
 
 /// The built-in opening of the prompt, used unless the user wrote their own.

@@ -34,7 +34,6 @@ pub enum Kind {
     /// Host names, separated by commas.
     Hosts,
     /// Names of apps, separated by commas.
-    #[cfg(feature = "notifications")]
     Apps,
     /// Absolute folders, separated by colons as in `PATH`.
     Folders,
@@ -334,7 +333,6 @@ impl Kind {
             Self::Choice(_) => "choice",
             Self::Whole { .. } => "number",
             Self::Hosts => "hosts",
-            #[cfg(feature = "notifications")]
             Self::Apps => "apps",
             Self::Folders => "folders",
             Self::Text { .. } => "text",
@@ -353,7 +351,6 @@ impl Kind {
                 "host names separated by commas (letters, digits, dots, hyphens, an optional :port)"
                     .to_owned()
             }
-            #[cfg(feature = "notifications")]
             Self::Apps => "package names separated by commas (letters, digits, dots, _ and -)".to_owned(),
             Self::Folders => "absolute folders separated by colons; `..` may not be in them".to_owned(),
             Self::Text { longest } => format!("text of at most {longest} characters"),
@@ -379,7 +376,6 @@ impl Kind {
                 typed.parse().ok().filter(|n: &u32| (from..=to).contains(n)).map(|n| n.to_string())
             }
             Self::Hosts => hosts(typed),
-            #[cfg(feature = "notifications")]
             Self::Apps => apps(typed),
             Self::Folders => folders(typed),
             Self::Text { longest } => (typed.chars().count() <= longest).then(|| typed.replace('\0', "")),
@@ -409,7 +405,6 @@ fn hosts(typed: &str) -> Option<String> {
     named.iter().all(|h| plausible(h)).then(|| named.join(","))
 }
 
-#[cfg(feature = "notifications")]
 fn apps(typed: &str) -> Option<String> {
     let plain = |name: &str| name.chars().all(|c| c.is_alphanumeric() || "._-".contains(c));
     let named: Vec<&str> = typed.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();

@@ -32,6 +32,7 @@ use crate::Environment;
 use crate::program::{self, Failed, Start, Terms};
 
 /// The Termux programs in one folder.
+#[derive(Default)]
 pub struct Termux {
     folder: PathBuf,
     environment: Environment,
@@ -51,15 +52,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 impl Termux {
     /// `folder` holds the programs, such as `/data/data/com.termux/files/usr/bin`.
     pub fn in_folder(folder: PathBuf) -> Self {
-        Self {
-            folder,
-            environment: Environment::default(),
-            opening: None,
-            line: Mutex::default(),
-            patience: PATIENCE,
-            #[cfg(feature = "sms")]
-            sms: sms::Known::default(),
-        }
+        Self { folder, patience: PATIENCE, ..Self::default() }
     }
 
     /// Sets the programs' environment, which is empty by default.

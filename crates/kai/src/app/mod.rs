@@ -2,8 +2,8 @@
 
 pub(crate) mod facts;
 pub(crate) mod last_noted;
-#[cfg(feature = "foss")]
-pub(crate) mod phone;
+#[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
+pub(crate) mod messages;
 pub(crate) mod sessions;
 
 use std::net::SocketAddr;
@@ -23,15 +23,12 @@ use kai_assistant::moment;
 use kai_assistant::settings::{self, LANGUAGE, Values};
 use kai_assistant::toolbox::Toolbox;
 use kai_assistant::words::Words;
-#[cfg(feature = "foss")]
-use kai_bridges::simulated;
 use kai_llm::Http;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::last_noted::LastNoted;
-#[cfg(feature = "foss")]
-use self::phone::Phone;
+use self::messages::Messages;
 use crate::caller_env::CallerEnv;
 
 /// An opened home and everything that commands, the daemon and the page work with.
@@ -56,17 +53,8 @@ pub(crate) struct App {
     pub(crate) notifier: Option<Arc<dyn Notifier>>,
     /// Runs shell commands in isolation.
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
-    #[cfg(feature = "foss")]
-    pub(crate) phone: Phone,
-    /// The simulated phone, while the demo runs.
-    #[cfg(feature = "foss")]
-    pub(crate) demo: Option<Arc<simulated::Phone>>,
-    /// The source of other apps' notifications.
-    #[cfg(feature = "foss")]
-    pub(crate) notifications: Option<Arc<kai_assistant::notifications::Source>>,
-    /// The simulated notification tray, while the demo runs.
-    #[cfg(feature = "foss")]
-    pub(crate) tray: Option<Arc<kai_bridges::simulated::Tray>>,
+    #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "this edition has none"))]
+    pub(crate) messages: Messages,
     /// How many pages are open in browsers.
     pub(crate) pages: watch::Sender<usize>,
     /// Set in the daemon only.

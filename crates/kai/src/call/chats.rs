@@ -26,13 +26,3 @@ pub(crate) struct ChatRow {
     /// When the last message was added, as local time.
     pub(crate) updated_local: String,
 }
-
-/// The answer of `kai chats codes`: whether the model now sees one-time codes in a conversation.
-#[cfg(feature = "foss")]
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct CodesAnswer {
-    /// `None` if no conversation has begun.
-    pub(crate) id: Option<ConversationId>,
-    pub(crate) shown: bool,
-    pub(crate) says: String,
-}

@@ -9,6 +9,8 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod heartbeat;
 pub(crate) mod ledger;
+#[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
+pub(crate) mod messages;
 pub(crate) mod models;
 #[cfg(feature = "foss")]
 pub(crate) mod notifications;
@@ -28,6 +30,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::ledger::LedgerCall;
+use self::messages::MessagesCall;
 use self::models::NewModel;
 use crate::caller_env::CallerEnv;
 use crate::failure::Failure;
@@ -48,7 +51,12 @@ pub(crate) struct Hello {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "cmd", content = "args", rename_all = "snake_case")]
+#[serde(
+    tag = "cmd",
+    content = "args",
+    rename_all = "snake_case",
+    expecting = "no such command, or other arguments"
+)]
 pub(crate) enum Call {
     Status,
     Doctor,
@@ -125,11 +133,6 @@ pub(crate) enum Call {
     ChatsDelete {
         id: ConversationId,
     },
-    #[cfg(feature = "foss")]
-    ChatsCodes {
-        chat: Which,
-        show: bool,
-    },
     ModelsList,
     ModelsAdd(NewModel),
     ModelsTest {
@@ -152,12 +155,9 @@ pub(crate) enum Call {
         context: String,
     },
     Ledger(LedgerCall),
-    #[cfg(feature = "foss")]
-    Sms(sms::SmsCall),
-    #[cfg(feature = "foss")]
-    Notifications(notifications::NotificationsCall),
-    #[cfg(feature = "foss")]
-    Demo(demo::DemoCall),
+    /// The calls of the foss edition, each with a name of its own on the wire.
+    #[serde(untagged)]
+    Messages(MessagesCall),
 }
 
 impl Call {

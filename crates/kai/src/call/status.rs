@@ -4,9 +4,8 @@ use kai_assistant::home::KeyKind;
 use serde::{Deserialize, Serialize};
 
 use crate::call::heartbeat::HeartbeatStatus;
+use crate::call::messages::{NotificationsPart, SmsPart};
 use crate::call::models::ModelRow;
-#[cfg(feature = "foss")]
-use crate::call::sms::SmsStatus;
 use crate::call::tasks::TasksStatus;
 
 /// The object that `kai status --json` prints.
@@ -22,13 +21,13 @@ pub(crate) struct Status {
     pub(crate) daemon: DaemonStatus,
     /// The model that is asked first; `None` when none is set up.
     pub(crate) model: Option<ModelRow>,
-    #[cfg(feature = "foss")]
-    pub(crate) sms: SmsStatus,
+    #[serde(flatten)]
+    pub(crate) sms: SmsPart,
     pub(crate) heartbeat: HeartbeatStatus,
     pub(crate) memory: MemoryStatus,
     pub(crate) tasks: TasksStatus,
-    #[cfg(feature = "foss")]
-    pub(crate) notifications: crate::call::notifications::NotificationsStatus,
+    #[serde(flatten)]
+    pub(crate) notifications: NotificationsPart,
     pub(crate) tools: ToolsStatus,
     pub(crate) shell: ShellStatus,
 }

@@ -2,16 +2,12 @@
 
 use std::process::ExitCode;
 
-#[cfg(feature = "foss")]
-use kai_assistant::home::Home;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::call::Call;
 use crate::caller::Caller;
-#[cfg(feature = "foss")]
-use crate::demo;
 use crate::failure::Failure;
 use crate::terminal::out;
 
@@ -48,17 +44,5 @@ impl Cli {
 
     pub(super) fn print<T: Serialize>(&self, answer: &T, text: impl FnOnce(&T) -> String) {
         if self.json { out::json(answer) } else { out::text(&text(answer)) }
-    }
-}
-
-/// The demo's home inside the given one. Only starting the demo creates it.
-#[cfg(feature = "foss")]
-pub(super) fn demo_in(home: Home, starts: bool) -> Result<Home, Failure> {
-    if home.is_demo() {
-        Ok(home)
-    } else if starts {
-        home.demo().map_err(|e| Failure::store(format!("The demo's home cannot be made: {e}.")))
-    } else {
-        home.old_demo().ok_or_else(demo::not_running)
     }
 }

@@ -9,13 +9,13 @@ use kai_assistant::sms::SmsId;
 use serde_json::json;
 
 use super::asking::Cli;
-use super::{show, yes};
-use crate::app::phone::CONNECT;
+use super::{erasing, show, yes};
+use crate::app::messages::CONNECT;
 use crate::call::Call;
 use crate::call::demo::DemoCall;
 use crate::call::sms::{Button, DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall};
 use crate::caller::Caller;
-use crate::cli::args::{DemoCommand, DraftsCommand, SmsCommand};
+use crate::cli::args::messages::{DemoCommand, DraftsCommand, SmsCommand};
 use crate::demo;
 use crate::failure::Failure;
 use crate::terminal::input;
@@ -25,14 +25,14 @@ impl Cli {
     /// Runs in the demo's own home, whichever home was named.
     pub(super) fn demo(&self, command: DemoCommand) -> Result<ExitCode, Failure> {
         let keys = self.caller.keys;
-        let home = super::asking::demo_in(self.caller.home.clone(), false)?;
+        let home = demo::home_in(self.caller.home.clone(), false)?;
         if !home.socket().exists() {
             return Err(demo::not_running());
         }
         let ask = Self { caller: Caller::new(home, keys), json: self.json };
         match command {
             DemoCommand::Sms { from, text } => ask.tell(
-                Call::Demo(DemoCall::Sms { from, text }),
+                Call::from(DemoCall::Sms { from, text }),
                 |id: &i64| json!({"id": id}),
                 |id| {
                     format!(
@@ -40,34 +40,34 @@ impl Cli {
                     )
                 },
             ),
-            #[cfg(feature = "foss")]
             DemoCommand::Notify { app, title, text } => super::notifications::arrive(&ask, app, title, text),
         }
     }
 
     pub(super) fn sms(&self, command: SmsCommand) -> Result<ExitCode, Failure> {
         match command {
-            SmsCommand::Poll => self.show(Call::Sms(SmsCall::Poll), polled),
+            SmsCommand::Poll => self.show(Call::from(SmsCall::Poll), polled),
             SmsCommand::List => self.queue(),
             SmsCommand::Forget => self.forget_sms(),
-            SmsCommand::Read { id } => self.show(Call::Sms(SmsCall::Read { id: SmsId(id) }), message),
-            SmsCommand::Search { text } => self.show(Call::Sms(SmsCall::Search { text }), |rows: &Vec<_>| {
-                messages(rows, "Nothing was found.")
-            }),
+            SmsCommand::Read { id } => self.show(Call::from(SmsCall::Read { id: SmsId(id) }), message),
+            SmsCommand::Search { text } => self
+                .show(Call::from(SmsCall::Search { text }), |rows: &Vec<_>| {
+                    messages(rows, "Nothing was found.")
+                }),
         }
     }
 
     fn forget_sms(&self) -> Result<ExitCode, Failure> {
-        let status: SmsStatus = self.caller.ask(Call::Sms(SmsCall::Known))?;
+        let status: SmsStatus = self.caller.ask(Call::from(SmsCall::Known))?;
         if !status.enabled && !status.keeps() {
             self.print(&json!({"forgotten": 0}), |_| "Kai keeps nothing of your messages.\n".to_owned());
             return Ok(ExitCode::SUCCESS);
         }
         if !status.enabled {
-            yes::to_erase(&status.kept(), "kai sms forget")?;
+            erasing::confirmed(&status.kept(), "kai sms forget")?;
         }
         self.tell(
-            Call::Sms(SmsCall::Forget),
+            Call::from(SmsCall::Forget),
             |gone: &usize| json!({"forgotten": gone}),
             |gone| format!("Erased {} and the note of the last one.\n", show::count(*gone, "queued message")),
         )
@@ -75,9 +75,9 @@ impl Cli {
 
     /// Lists the queued messages, or says why there are none.
     fn queue(&self) -> Result<ExitCode, Failure> {
-        let rows: Vec<SmsRow> = self.caller.ask(Call::Sms(SmsCall::List))?;
+        let rows: Vec<SmsRow> = self.caller.ask(Call::from(SmsCall::List))?;
         let why = match rows.as_slice() {
-            [] if !self.json => nothing_waits(&self.caller.ask(Call::Sms(SmsCall::Known))?),
+            [] if !self.json => nothing_waits(&self.caller.ask(Call::from(SmsCall::Known))?),
             _ => String::new(),
         };
         self.print(&rows, |rows| messages(rows, &why));
@@ -86,8 +86,8 @@ impl Cli {
 
     pub(super) fn drafts(&self, command: &DraftsCommand) -> Result<ExitCode, Failure> {
         match *command {
-            DraftsCommand::List => self.show(Call::Sms(SmsCall::Drafts), |rows: &Vec<_>| drafts(rows)),
-            DraftsCommand::Show { id } => self.show(Call::Sms(SmsCall::Draft { id: DraftId(id) }), draft),
+            DraftsCommand::List => self.show(Call::from(SmsCall::Drafts), |rows: &Vec<_>| drafts(rows)),
+            DraftsCommand::Show { id } => self.show(Call::from(SmsCall::Draft { id: DraftId(id) }), draft),
             DraftsCommand::Send { id } => self.tap(DraftId(id), &[DraftState::Pending, DraftState::Unknown]),
             DraftsCommand::Retry { id } => self.tap(DraftId(id), &[DraftState::Failed, DraftState::Unknown]),
             DraftsCommand::Discard { id } => self.take_away(
@@ -104,7 +104,7 @@ impl Cli {
     /// Sends a draft after showing it and asking. The call carries the digest of what the user saw, so a draft that has
     /// changed since is refused.
     fn tap(&self, id: DraftId, fitting: &[DraftState]) -> Result<ExitCode, Failure> {
-        let row: DraftRow = self.caller.ask(Call::Sms(SmsCall::Draft { id }))?;
+        let row: DraftRow = self.caller.ask(Call::from(SmsCall::Draft { id }))?;
         let button = match row.status {
             status if !fitting.contains(&status) => return Err(wrong_state(&row)),
             DraftState::Pending => Button::Send,
@@ -121,19 +121,19 @@ impl Cli {
             return Err(Failure::failed("Nothing was sent."));
         }
         let call = TapCall { id, button, shown: row.digest, attempts: row.attempts };
-        let row: DraftRow = self.caller.ask(Call::Sms(SmsCall::Tap(call)))?;
+        let row: DraftRow = self.caller.ask(Call::from(SmsCall::Tap(call)))?;
         self.print(&row, outcome);
         Ok(ExitCode::from(u8::from(row.status != DraftState::Sent)))
     }
 
     /// Discards or dismisses a draft.
     fn take_away(&self, id: DraftId, fitting: &[DraftState], verb: &str) -> Result<ExitCode, Failure> {
-        let row: DraftRow = self.caller.ask(Call::Sms(SmsCall::Draft { id }))?;
+        let row: DraftRow = self.caller.ask(Call::from(SmsCall::Draft { id }))?;
         if !fitting.contains(&row.status) {
             return Err(wrong_state(&row));
         }
         self.tell(
-            Call::Sms(SmsCall::Discard { id }),
+            Call::from(SmsCall::Discard { id }),
             |_: &DraftRow| json!({"id": id, (verb.to_lowercase()): true}),
             |_| format!("{verb} draft {}.\n", id.0),
         )

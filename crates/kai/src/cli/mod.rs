@@ -4,9 +4,13 @@ mod args;
 mod asking;
 #[cfg(feature = "foss")]
 mod drafts;
+#[cfg(feature = "foss")]
+mod erasing;
 mod key;
 mod ledger;
 mod markdown;
+#[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
+mod messages;
 #[cfg(feature = "foss")]
 mod notifications;
 mod show;
@@ -19,14 +23,10 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use kai_assistant::agent::conversation::ConversationId;
-#[cfg(feature = "foss")]
-use kai_assistant::agent::conversation::Which;
 use kai_assistant::device::Place;
 use kai_assistant::device::alarm::AlarmId;
 use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::models;
-#[cfg(feature = "foss")]
-use kai_assistant::settings;
 use kai_assistant::tasks::TaskId;
 use serde_json::json;
 
@@ -34,21 +34,13 @@ use self::args::{
     AlarmsCommand, Args, ChatsCommand, Command, HeartbeatCommand, LedgerCommand, MemoryCommand,
     ModelsCommand, SettingsCommand, TasksCommand, ToolsCommand,
 };
-#[cfg(feature = "foss")]
-use self::asking::demo_in;
 use crate::call::Call;
-#[cfg(feature = "foss")]
-use crate::call::chats::CodesAnswer;
 use crate::call::doctor::Check;
 use crate::call::heartbeat::{DryRun, HeartbeatRan};
 use crate::call::ledger::{LedgerCall, LedgerCheck};
 use crate::call::models::{ModelRemoved, ModelRow, ModelTest, NewModel};
-#[cfg(feature = "foss")]
-use crate::call::notifications::{NotificationsCall, NotificationsStatus};
 use crate::call::settings::{SettingRow, ToolAnswer};
 use crate::call::signin::{Revoked, SignInLink};
-#[cfg(feature = "foss")]
-use crate::call::sms::{SmsCall, SmsStatus};
 use crate::caller::Caller;
 use crate::cli::asking::Cli;
 use crate::commands::{doctor, visit};
@@ -79,8 +71,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
     }
     crate::crash::leave_no_dump();
     let home = home::find(args.home.as_deref())?;
-    #[cfg(feature = "foss")]
-    let home = if args.demo { demo_in(home, matches!(command, Command::Serve(_)))? } else { home };
+    let home = args.demo.home(home, matches!(command, Command::Serve(_)))?;
     let keys = Keys { passphrase_fd: args.passphrase_fd };
     carry_out(&Cli { caller: Caller::new(home, keys), json: args.json }, command)
 }
@@ -135,14 +126,7 @@ fn carry_out(ask: &Cli, command: Command) -> Result<ExitCode, Failure> {
         Command::Tasks(command) => ask.tasks(&command),
         Command::Alarms(command) => ask.alarms(&command),
         Command::Tools(command) => ask.tools(command),
-        #[cfg(feature = "foss")]
-        Command::Sms(command) => ask.sms(command),
-        #[cfg(feature = "foss")]
-        Command::Demo(command) => ask.demo(command),
-        #[cfg(feature = "foss")]
-        Command::Drafts(command) => ask.drafts(&command),
-        #[cfg(feature = "foss")]
-        Command::Notifications(command) => notifications::run(ask, command),
+        Command::Messages(command) => messages::run(ask, command),
         Command::Ledger(command) => ask.ledger(command),
         Command::Link { revoke_all } => ask.link(revoke_all),
         Command::Open { page } => ask.open(page.meant()),
@@ -202,14 +186,7 @@ impl Cli {
                 |id: &ConversationId| json!({"id": id, "deleted": true}),
                 |id| format!("Deleted conversation {}.\n", id.0),
             ),
-            #[cfg(feature = "foss")]
-            ChatsCommand::Codes { id, what } => {
-                let call = Call::ChatsCodes {
-                    chat: Which::Id(ConversationId(id)),
-                    show: what == args::ShowOrHide::Show,
-                };
-                self.show(call, |now: &CodesAnswer| format!("{}\n", now.says))
-            }
+            ChatsCommand::Codes(command) => messages::codes(self, &command),
         }
     }
 
@@ -274,8 +251,7 @@ impl Cli {
                 let value = args::setting_value(&key, value)?;
                 let row: SettingRow = self.caller.ask(Call::SettingsSet { key, value })?;
                 self.print(&row, |row| format!("{} = {}\n", row.key, out::visible(&row.value)));
-                #[cfg(feature = "foss")]
-                self.say_what_is_kept(&row.key)?;
+                messages::say_what_is_kept(self, &row.key)?;
                 Ok(ExitCode::SUCCESS)
             }
         }
@@ -374,30 +350,6 @@ impl Cli {
                 |id| format!("Cancelled alarm {}.\n", id.0),
             ),
         }
-    }
-
-    /// After a feature was turned off, tells the user what is still stored and how to erase it.
-    #[cfg(feature = "foss")]
-    fn say_what_is_kept(&self, key: &str) -> Result<(), Failure> {
-        #[cfg(feature = "foss")]
-        if key == settings::SMS_ENABLED.key {
-            let status: SmsStatus = self.caller.ask(Call::Sms(SmsCall::Known))?;
-            if !status.enabled && status.keeps() {
-                out::note(&format!("Kai still keeps {}. To erase it: kai sms forget", status.kept()));
-            }
-        }
-        #[cfg(feature = "foss")]
-        if key == settings::NOTIFICATIONS_ENABLED.key {
-            let status: NotificationsStatus =
-                self.caller.ask(Call::Notifications(NotificationsCall::Known))?;
-            if !status.enabled && status.keeps() {
-                out::note(&format!(
-                    "Kai still keeps {}. To erase it: kai notifications forget",
-                    status.kept()
-                ));
-            }
-        }
-        Ok(())
     }
 
     fn tools(&self, command: ToolsCommand) -> Result<ExitCode, Failure> {

@@ -6,17 +6,17 @@ use kai_assistant::notifications::view::{Item, Whole};
 use serde_json::json;
 
 use super::asking::Cli;
-use super::{show, yes};
+use super::{erasing, show};
 use crate::call::Call;
 use crate::call::demo::DemoCall;
 use crate::call::notifications::{Forgotten, ListenerState, NotificationsCall, NotificationsStatus};
-use crate::cli::args::NotificationsCommand;
+use crate::cli::args::messages::NotificationsCommand;
 use crate::commands::notifications::UNSUPPORTED;
 use crate::failure::Failure;
 use crate::terminal::out::visible;
 
 pub(super) fn run(ask: &Cli, command: NotificationsCommand) -> Result<ExitCode, Failure> {
-    let call = |asked| Call::Notifications(asked);
+    let call = |asked| Call::from(asked);
     match command {
         NotificationsCommand::List { all } => listed(ask, all),
         NotificationsCommand::Read { id } => ask.show(call(NotificationsCall::Read { id }), one),
@@ -31,32 +31,30 @@ pub(super) fn run(ask: &Cli, command: NotificationsCommand) -> Result<ExitCode, 
         ),
         NotificationsCommand::Forget => forget(ask),
         NotificationsCommand::Refresh => {
-            ask.show(call(NotificationsCall::Refresh), |status| show::notifications(status) + "\n")
+            ask.show(call(NotificationsCall::Refresh), |status| show::messages::notifications(status) + "\n")
         }
     }
 }
 
 fn forget(ask: &Cli) -> Result<ExitCode, Failure> {
-    let status: NotificationsStatus = ask.caller.ask(Call::Notifications(NotificationsCall::Known))?;
+    let status: NotificationsStatus = ask.caller.ask(Call::from(NotificationsCall::Known))?;
     if !status.enabled && !status.keeps() {
         ask.print(&Forgotten { records: 0, queued: 0 }, |_| "Kai keeps no notifications.\n".to_owned());
         return Ok(ExitCode::SUCCESS);
     }
     if !status.enabled {
-        yes::to_erase(&status.kept(), "kai notifications forget")?;
+        erasing::confirmed(&status.kept(), "kai notifications forget")?;
     }
-    ask.show(Call::Notifications(NotificationsCall::Forget), |gone: &Forgotten| {
+    ask.show(Call::from(NotificationsCall::Forget), |gone: &Forgotten| {
         format!("Erased {}.\n", show::count(gone.records.max(gone.queued), "notification"))
     })
 }
 
 /// Lists notifications, or says why there are none.
 fn listed(ask: &Cli, all: bool) -> Result<ExitCode, Failure> {
-    let items: Vec<Item> = ask.caller.ask(Call::Notifications(NotificationsCall::List { all }))?;
+    let items: Vec<Item> = ask.caller.ask(Call::from(NotificationsCall::List { all }))?;
     let why = match items.as_slice() {
-        [] if !ask.json => {
-            nothing_there(&ask.caller.ask(Call::Notifications(NotificationsCall::Known))?, all)
-        }
+        [] if !ask.json => nothing_there(&ask.caller.ask(Call::from(NotificationsCall::Known))?, all),
         _ => String::new(),
     };
     ask.print(&items, |items| list(items, &why));
@@ -73,7 +71,7 @@ fn nothing_there(status: &NotificationsStatus, all: bool) -> String {
         ListenerState::Listening if all => format!("{none}."),
         ListenerState::Listening => format!("{none}. Those of the last day: kai notifications list --all"),
         ListenerState::Waiting | ListenerState::Inactive => {
-            format!("{none}. Notifications: {}", show::notifications(status))
+            format!("{none}. Notifications: {}", show::messages::notifications(status))
         }
     };
     why + "\n"
@@ -82,7 +80,7 @@ fn nothing_there(status: &NotificationsStatus, all: bool) -> String {
 /// Posts a notification in the demo.
 pub(super) fn arrive(ask: &Cli, app: String, title: String, text: String) -> Result<ExitCode, Failure> {
     ask.tell(
-        Call::Demo(DemoCall::Notification { app, title, text }),
+        Call::from(DemoCall::Notification { app, title, text }),
         |id: &String| json!({"id": id}),
         |id| {
             format!(

@@ -13,13 +13,12 @@ use kai_llm::Message;
 use rustyline::error::ReadlineError;
 use rustyline::history::MemHistory;
 use rustyline::{Config, Editor};
+use serde::Deserialize;
 
 use super::markdown::Markdown;
-use super::yes;
+use super::{messages, yes};
 use crate::asking::{ApprovalCall, WHY};
 use crate::call::chats::AskAnswer;
-#[cfg(feature = "foss")]
-use crate::call::chats::CodesAnswer;
 use crate::call::{Call, Event, ToolState};
 use crate::caller::{Caller, Line, Watcher};
 use crate::failure::Failure;
@@ -188,18 +187,13 @@ impl Watcher for Terminal {
                 let why = why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
                 self.note(&format!("[✗ {title} failed{why}]"));
             }
-            #[cfg(feature = "foss")]
-            Event::Tool { tool, state: ToolState::Done, .. }
-                if matches!(tool.as_str(), "send_sms" | "reply_sms") =>
-            {
-                self.note("[✎ A draft waits for you: kai drafts list, then kai drafts send ID]");
+            Event::Tool { tool, state: ToolState::Done, .. } => {
+                if let Some(next) = messages::next_step(tool) {
+                    self.note(next);
+                }
             }
             Event::Again { why, asking } => self.note(&format!("{why} Asking {asking} …")),
-            Event::Delta { .. }
-            | Event::Tool { .. }
-            | Event::Confirm { .. }
-            | Event::Done { .. }
-            | Event::Error { .. } => {}
+            Event::Delta { .. } | Event::Confirm { .. } | Event::Done { .. } | Event::Error { .. } => {}
         }
     }
 
@@ -237,15 +231,6 @@ fn exact(ApprovalRequest { call, .. }: &ApprovalRequest) -> String {
 const HELP: &str = "Type what you want. Ctrl-C stops an answer, Ctrl-D leaves.
   /new        start another conversation
   /help       this";
-#[cfg(feature = "foss")]
-const HELP_CODES: &str = "  /codes      let the assistant see one-time codes in this conversation
-  /codes hide hide them again";
-
-fn help() {
-    out::note(HELP);
-    #[cfg(feature = "foss")]
-    out::note(HELP_CODES);
-}
 
 pub(super) fn chat(caller: &Caller, mut chat: Which) -> Result<ExitCode, Failure> {
     let line = caller.line()?;
@@ -266,14 +251,13 @@ pub(super) fn chat(caller: &Caller, mut chat: Which) -> Result<ExitCode, Failure
         };
         match typed.trim() {
             "" => {}
-            "/help" => help(),
+            "/help" => out::note(&format!("{HELP}{}", messages::HELP)),
             "/new" => chat = Which::New,
-            #[cfg(feature = "foss")]
-            "/codes" | "/codes show" => codes(&line, chat, true),
-            #[cfg(feature = "foss")]
-            "/codes hide" => codes(&line, chat, false),
-            word if is_command(word) => out::complain(&format!("There is no command {word}. See: /help")),
-            text => chat = one_turn(&line, text, chat),
+            text => match messages::slash(text, chat) {
+                Some(call) => said(&line, call),
+                None if is_command(text) => out::complain(&format!("There is no command {text}. See: /help")),
+                None => chat = one_turn(&line, text, chat),
+            },
         }
     }
 }
@@ -302,12 +286,17 @@ fn one_turn(line: &Line<'_>, text: &str, chat: Which) -> Which {
     }
 }
 
-#[cfg(feature = "foss")]
-fn codes(line: &Line<'_>, chat: Which, show: bool) {
-    match line.call::<CodesAnswer>(Call::ChatsCodes { chat, show }, &Terminal::quiet().watching()) {
+/// Makes a call and shows the sentence that answers it.
+fn said(line: &Line<'_>, call: Call) {
+    match line.call::<Sentence>(call, &Terminal::quiet().watching()) {
         Ok(now) => out::note(&now.says),
         Err(failure) => out::complain(&failure.message),
     }
+}
+
+#[derive(Deserialize)]
+struct Sentence {
+    says: String,
 }
 
 /// Adds the user's earlier messages to the editor's history, so that the arrow keys bring them back.

@@ -4,11 +4,6 @@ use std::io::{self, IsTerminal, Write};
 
 use rustix::termios::{QueueSelector, tcflush};
 
-#[cfg(feature = "foss")]
-use crate::failure::Failure;
-#[cfg(feature = "foss")]
-use crate::terminal::input;
-
 /// Asks on the terminal. Anything but a plain yes is a no; `d` shows `details` and asks again.
 pub(super) fn given(question: &str, details: &str) -> bool {
     while let Some(typed) = typed(question) {
@@ -39,19 +34,4 @@ fn typed(question: &str) -> Option<String> {
     let mut typed = String::new();
     drop(io::stdin().read_line(&mut typed));
     Some(typed)
-}
-
-/// Asks before data is deleted for good; fails without a terminal. `command` is the command that was typed.
-#[cfg(feature = "foss")]
-pub(super) fn to_erase(what: &str, command: &str) -> Result<(), Failure> {
-    if !input::has_person() {
-        return Err(Failure::failed(format!(
-            "Nothing was erased: {command} asks first, and there is no terminal to ask on."
-        )));
-    }
-    if plain(&format!("Erase {what}? This cannot be undone.")) {
-        Ok(())
-    } else {
-        Err(Failure::failed("Nothing was erased."))
-    }
 }

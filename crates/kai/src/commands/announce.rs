@@ -3,12 +3,11 @@
 use kai_assistant::db::DbError;
 use kai_assistant::device::{Notification, Place, Urgency};
 use kai_assistant::heartbeat::store;
-#[cfg(feature = "foss")]
-use kai_assistant::outbox::{Draft, store as drafts};
 use kai_assistant::untrusted::Untrusted;
 use pulldown_cmark::{Event, Options, Parser, TagEnd};
 use rusqlite::Transaction;
 
+use super::messages;
 use crate::app::App;
 
 /// Shows a notification for what is new. Everything is announced only once, and not at all while a page is open.
@@ -31,10 +30,8 @@ pub(crate) async fn news(app: &App) -> Result<(), DbError> {
 /// page shows them.
 fn taken(tx: &Transaction<'_>) -> Result<Vec<Notification>, DbError> {
     let report = store::take_unnotified(tx)?.map(|said| of_report(&said));
-    #[cfg(feature = "foss")]
-    let drafts = of_drafts(&drafts::take_unannounced(tx)?);
-    #[cfg(not(feature = "foss"))]
-    let drafts = None;
+    let drafts = messages::new_drafts(tx)?
+        .map(|(title, message)| about(title, &message, ("kai-drafts", Place::Drafts)));
     Ok(report.or(drafts).into_iter().collect())
 }
 
@@ -52,20 +49,6 @@ fn about(title: String, message: &str, (key, place): (&str, Place)) -> Notificat
 fn of_report(said: &str) -> Notification {
     let title = "Heartbeat has something to report".to_owned();
     about(title, &plain(said), ("kai-heartbeat", Place::Heartbeat))
-}
-
-#[cfg(feature = "foss")]
-fn of_drafts(waiting: &[Draft]) -> Option<Notification> {
-    let (first, others) = waiting.split_first()?;
-    let (title, message) = if others.is_empty() {
-        let body = Untrusted::new(first.body.as_str()).line(LONGEST);
-        ("A draft is waiting for you".to_owned(), format!("To {}: {body}", first.to))
-    } else {
-        let mut to: Vec<&str> = waiting.iter().map(|draft| draft.to.as_str()).collect();
-        to.dedup();
-        (format!("{} drafts are waiting for you", waiting.len()), format!("To {}", to.join(", ")))
-    };
-    Some(about(title, &message, ("kai-drafts", Place::Drafts)))
 }
 
 /// The most characters in a notification's text.
@@ -194,7 +177,7 @@ mod tests {
         use kai_assistant::clock::ManualClock;
         use kai_assistant::device::{Doing, Notifier};
         use kai_assistant::gate::RunKind;
-        use kai_assistant::outbox::{Channel, NewDraft};
+        use kai_assistant::outbox::{Channel, NewDraft, store as drafts};
 
         use super::*;
 

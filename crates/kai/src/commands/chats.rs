@@ -1,21 +1,13 @@
 //! Runs turns, and lists, shows and deletes conversations.
 
 use jiff::Timestamp;
-#[cfg(feature = "foss")]
-use kai_assistant::agent::conversation::Codes;
 use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Which, Whole};
 use kai_assistant::agent::{Answer, Face, TurnError, reports};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{Level, RunKind};
-#[cfg(feature = "foss")]
-use kai_assistant::ledger::{self, Record};
-#[cfg(feature = "foss")]
-use kai_assistant::settings::{self, CODE_REDACTION_ENABLED};
 use kai_assistant::{heartbeat, lease};
 
 use crate::app::App;
-#[cfg(feature = "foss")]
-use crate::call::chats::CodesAnswer;
 use crate::call::chats::{AskAnswer, ChatRow};
 use crate::caller_env::CallerEnv;
 use crate::commands::models;
@@ -116,43 +108,3 @@ pub(crate) async fn take_away(app: &App, id: ConversationId) -> Result<Whole, Fa
     });
     deleted.await.map_err(|error| Failure::failed(error.to_string()))
 }
-
-/// Shows one-time codes to the model in a conversation, or hides them again. Returns what applies now.
-#[cfg(feature = "foss")]
-pub(crate) async fn codes(app: &App, chat: Which, show: bool) -> Result<CodesAnswer, Failure> {
-    let now = app.clock.now();
-    let is = |id, shown, says: &str| CodesAnswer { id, shown, says: says.to_owned() };
-    let changed = app.db.write(move |tx| {
-        let meant = match chat {
-            Which::Newest => conversation::newest(tx)?,
-            Which::Id(id) => Some(id),
-            Which::New => None,
-        };
-        if !settings::load(tx)?.on(&CODE_REDACTION_ENABLED) {
-            return Ok(is(meant, true, NOTHING_HIDDEN));
-        }
-        let Some(id) = meant else { return Ok(is(None, false, NOT_BEGUN)) };
-        let (codes, said) = match (show, conversation::codes(tx, id)?) {
-            (true, _) => (Codes::Shown, CODES_SHOWN),
-            (false, Codes::Hidden) => (Codes::Hidden, CODES_HIDDEN),
-            (false, _) => (Codes::HiddenAgain, CODES_HIDDEN),
-        };
-        if !conversation::set_codes(tx, id, codes)? {
-            return Err(TurnError::Unknown(id));
-        }
-        ledger::append(tx, &Record::Codes { conversation: id.0, shown: show }, now)?;
-        Ok(is(Some(id), show, said))
-    });
-    changed.await.map_err(|error| Failure::failed(error.to_string()))
-}
-
-#[cfg(feature = "foss")]
-const NOT_BEGUN: &str =
-    "Say something first: codes are shown in one conversation, and this one has not begun.";
-#[cfg(feature = "foss")]
-const NOTHING_HIDDEN: &str = "Codes are hidden nowhere: the setting code_redaction_enabled is off.";
-#[cfg(feature = "foss")]
-const CODES_SHOWN: &str = "The assistant sees one-time codes in this conversation from now on: what it reads anew comes with them. They go to the model that answers.";
-#[cfg(feature = "foss")]
-const CODES_HIDDEN: &str =
-    "One-time codes are hidden from the assistant in this conversation, also those it was shown.";

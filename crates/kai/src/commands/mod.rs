@@ -3,10 +3,14 @@
 pub(crate) mod alarms;
 pub(crate) mod announce;
 pub(crate) mod chats;
+#[cfg(feature = "foss")]
+pub(crate) mod codes;
 pub(crate) mod doctor;
 pub(crate) mod heartbeat;
 pub(crate) mod ledger;
 pub(crate) mod memory;
+#[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
+pub(crate) mod messages;
 pub(crate) mod models;
 pub(crate) mod noted;
 #[cfg(feature = "foss")]

@@ -12,18 +12,16 @@ use kai_assistant::settings::{self, HEARTBEAT_MODEL};
 use kai_llm::{Config, Key, Message, Preset, Request, connect, context, local, presets};
 use rusqlite::Transaction;
 
+use super::messages;
 use crate::app::App;
-#[cfg(feature = "foss")]
-use crate::call::models::ModelOrigin;
-use crate::call::models::{ModelRemoved, ModelRow, ModelTest, NewModel};
+use crate::call::models::{ModelOrigin, ModelRemoved, ModelRow, ModelTest, NewModel};
 use crate::caller_env::CallerEnv;
 use crate::failure::Failure;
 
 /// The names of the models that are known without searching for local servers.
 pub(crate) async fn names(app: &App) -> Result<Vec<String>, DbError> {
-    #[cfg(feature = "foss")]
-    if app.home.is_demo() {
-        return Ok(vec![DEMO_MODEL.to_owned()]);
+    if let Some(script) = messages::demo_model(app) {
+        return Ok(vec![script.label]);
     }
     let (added, env) = (app.db.read(store::all).await?, surroundings(&app.env));
     Ok(models::candidates(&added, &env).into_iter().map(|candidate| candidate.name).collect())
@@ -110,13 +108,8 @@ pub(crate) async fn ready(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Fail
 
 /// The usable models, ready to be asked. Sends nothing yet.
 pub(crate) async fn connected(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Failure> {
-    #[cfg(feature = "foss")]
-    if app.home.is_demo() {
-        return Ok(vec![Ready {
-            label: DEMO_MODEL.to_owned(),
-            local: true,
-            model: Box::new(kai_bridges::simulated::Script),
-        }]);
+    if let Some(script) = messages::demo_model(app) {
+        return Ok(vec![script]);
     }
     let mut ready = Vec::new();
     let mut why_not = None;
@@ -136,18 +129,16 @@ pub(crate) async fn connected(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, 
 }
 
 pub(crate) async fn rows(app: &App, env: &CallerEnv) -> Result<Vec<ModelRow>, DbError> {
-    #[cfg(feature = "foss")]
-    if app.home.is_demo() {
-        return Ok(vec![demo_row()]);
+    if let Some(script) = messages::demo_model(app) {
+        return Ok(vec![demo_row(script.label)]);
     }
     Ok(candidates(app, env).await?.into_iter().map(row).collect())
 }
 
-#[cfg(feature = "foss")]
 /// The only row of the demo's `kai models list`.
-fn demo_row() -> ModelRow {
+fn demo_row(name: String) -> ModelRow {
     ModelRow {
-        name: DEMO_MODEL.to_owned(),
+        name,
         preset: "demo".to_owned(),
         base_url: "none: nothing leaves".to_owned(),
         model: "script".to_owned(),
@@ -160,9 +151,6 @@ fn demo_row() -> ModelRow {
         context_from: window::WindowSource::Preset,
     }
 }
-
-#[cfg(feature = "foss")]
-const DEMO_MODEL: &str = "demo (plays a script)";
 
 fn row(candidate: Candidate) -> ModelRow {
     ModelRow {

@@ -99,7 +99,7 @@ async fn read(app: &App, id: String) -> Result<Whole, Failure> {
 
 /// Checks now: for access if Kai is waiting for it, then for notifications if reading is on.
 pub(crate) async fn refresh(app: &App) -> Result<(), Failure> {
-    let Some(source) = &app.notifications else { return Err(Failure::failed(UNSUPPORTED)) };
+    let Some(source) = &app.messages.notifications else { return Err(Failure::failed(UNSUPPORTED)) };
     toggle::come_back(&app.db, app.clock.as_ref(), source).await?;
     if !app.db.read(settings::load).await?.on(&NOTIFICATIONS_ENABLED) {
         return Ok(());
@@ -169,7 +169,7 @@ pub(crate) async fn ask(app: &App) -> Result<(), Failure> {
     if app.db.read(store::sync).await?.waiting_since.is_some() {
         return turn(app, true).await.map(drop);
     }
-    let source = app.notifications.as_ref().ok_or_else(|| Failure::failed(UNSUPPORTED))?;
+    let source = app.messages.notifications.as_ref().ok_or_else(|| Failure::failed(UNSUPPORTED))?;
     match source.ask(app.clock.now()).await {
         Access::Granted => Ok(()),
         Access::Denied(todo) | Access::Silent(todo) => Err(Failure::failed(todo)),
@@ -180,11 +180,11 @@ pub(crate) async fn ask(app: &App) -> Result<(), Failure> {
 pub(crate) async fn turn(app: &App, on: bool) -> Result<Toggle, Failure> {
     let now = app.clock.now();
     if on {
-        let source = app.notifications.as_ref().ok_or_else(|| Failure::failed(UNSUPPORTED))?;
+        let source = app.messages.notifications.as_ref().ok_or_else(|| Failure::failed(UNSUPPORTED))?;
         return Ok(toggle::turn_on(&app.db, app.clock.as_ref(), source).await?);
     }
     app.db.write(move |tx| toggle::turn_off(tx, now)).await?;
-    if let Some(source) = &app.notifications {
+    if let Some(source) = &app.messages.notifications {
         source.changed();
     }
     Ok(Toggle::Off { hint: None })
@@ -206,7 +206,7 @@ pub(crate) async fn switch(app: &App, on: bool) -> Result<(), Failure> {
 
 /// The status, after asking the platform whether Kai has access. Does not ask while reading is off.
 pub(crate) async fn status(app: &App) -> Result<NotificationsStatus, DbError> {
-    if let Some(source) = &app.notifications
+    if let Some(source) = &app.messages.notifications
         && app.db.read(settings::load).await?.on(&NOTIFICATIONS_ENABLED)
     {
         source.access(app.clock.now()).await;
@@ -224,14 +224,14 @@ pub(crate) async fn known(app: &App) -> Result<NotificationsStatus, DbError> {
         Ok::<_, DbError>((on, store::sync(tx)?, store::gaps(tx, now)?, counts))
     });
     let (enabled, sync, gaps, (queued, dropped, kept)) = read.await?;
-    let access = app.notifications.as_ref().and_then(|source| source.known());
+    let access = app.messages.notifications.as_ref().and_then(|source| source.known());
     let access = access.map_or(AccessState::Unknown, |access| access.state());
     Ok(NotificationsStatus {
-        supported: app.notifications.is_some(),
+        supported: app.messages.notifications.is_some(),
         enabled,
         state: state(enabled, &sync, app.daemon.is_some()),
         access,
-        bridge: app.notifications.as_ref().map(|source| source.listener.name().to_owned()),
+        bridge: app.messages.notifications.as_ref().map(|source| source.listener.name().to_owned()),
         queued,
         dropped,
         kept,
@@ -263,7 +263,7 @@ fn row(app: &App, gap: Gap) -> GapRow {
 
 /// Captures notifications in the daemon until told to stop.
 pub(crate) async fn listen_on(app: Arc<App>, stop: CancellationToken) {
-    let Some(source) = &app.notifications else { return };
+    let Some(source) = &app.messages.notifications else { return };
     let capture = Capture { db: app.db.clone(), clock: Arc::clone(&app.clock), source: Arc::clone(source) };
     capture.run(stop.cancelled()).await;
 }

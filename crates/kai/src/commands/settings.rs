@@ -2,9 +2,8 @@
 
 use kai_assistant::settings::{self, Setting, Values};
 
+use super::messages;
 use super::models;
-#[cfg(feature = "foss")]
-use super::{notifications, sms};
 use crate::app::App;
 use crate::call::settings::SettingRow;
 use crate::caller_env::CallerEnv;
@@ -49,13 +48,9 @@ pub(crate) async fn set(app: &App, env: &CallerEnv, key: &str, typed: &str) -> R
     if setting.key == settings::HEARTBEAT_MODEL.key {
         models::can_be_chosen(app, env, &value).await?;
     }
-    #[cfg(feature = "foss")]
-    if setting.key == settings::NOTIFICATIONS_ENABLED.key {
-        notifications::switch(app, value == "true").await?;
+    if messages::set(app, &setting, &value).await? {
         return Ok(row(&setting, &app.values().await?));
     }
-    #[cfg(feature = "foss")]
-    allow(app, &setting, &value).await?;
     let key = setting.key.to_string();
     let values = app
         .db
@@ -65,17 +60,4 @@ pub(crate) async fn set(app: &App, env: &CallerEnv, key: &str, typed: &str) -> R
         })
         .await?;
     Ok(row(&setting, &values))
-}
-
-/// Checks settings that need the platform's permission before they can be turned on.
-#[cfg(feature = "foss")]
-async fn allow(app: &App, setting: &Setting, value: &str) -> Result<(), Failure> {
-    if value != "true" || app.values().await?.on(setting) {
-        return Ok(());
-    }
-    match setting.key.as_ref() {
-        key if key == settings::SMS_ENABLED.key => sms::turn_reading_on(app).await,
-        key if key == settings::SMS_SEND_ENABLED.key => sms::can_turn_sending_on(app),
-        _ => Ok(()),
-    }
 }

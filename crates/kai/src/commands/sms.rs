@@ -21,7 +21,7 @@ use kai_assistant::sms::{Sms, SmsId};
 use serde_json::Value;
 
 use crate::app::App;
-use crate::app::phone::CONNECT;
+use crate::app::messages::CONNECT;
 use crate::call::json;
 use crate::call::sms::{DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall};
 use crate::failure::Failure;
@@ -60,7 +60,7 @@ pub(crate) async fn forget(app: &App) -> Result<usize, Failure> {
 
 /// The status, after asking the phone whether Kai has access. Does not ask while reading is off.
 pub(crate) async fn status(app: &App) -> Result<SmsStatus, DbError> {
-    if let Some(inbox) = &app.phone.inbox
+    if let Some(inbox) = &app.messages.phone.inbox
         && app.db.read(settings::load).await?.on(&SMS_ENABLED)
     {
         inbox.probe_access().await;
@@ -76,16 +76,16 @@ pub(crate) async fn known(app: &App) -> Result<SmsStatus, DbError> {
         Ok::<_, DbError>((settings::load(tx)?, store::sync(tx)?, pending::count(tx, QUEUE)?, dropped))
     });
     let (values, sync, queued, dropped) = read.await?;
-    let inbox = app.phone.inbox.as_ref();
+    let inbox = app.messages.phone.inbox.as_ref();
     let access = inbox.map_or(AccessState::Unsupported, |inbox| inbox.access().state());
     Ok(SmsStatus {
-        supported: app.phone.inbox.is_some(),
+        supported: app.messages.phone.inbox.is_some(),
         enabled: values.on(&SMS_ENABLED),
         send_enabled: values.on(&SMS_SEND_ENABLED),
         access,
         queued,
         dropped,
-        bridge: app.phone.bridge.map(str::to_owned),
+        bridge: app.messages.phone.bridge.map(str::to_owned),
         last_poll: last_poll(&sync, now),
         says: says(&sync, now),
         last_seen_id: sync.mark.top.map(|top| top.id),
@@ -130,7 +130,7 @@ const PATIENCE: u32 = 75;
 const PAUSE: Duration = Duration::from_millis(200);
 
 pub(crate) async fn poll(app: &App) -> Result<SmsPolled, Failure> {
-    let poller = app.phone.poller()?;
+    let poller = app.messages.phone.poller()?;
     let mut outcome = poller.poll().await;
     for _ in 0..PATIENCE {
         if !matches!(outcome, Err(PollError::Busy)) {
@@ -176,7 +176,7 @@ pub(crate) async fn list(app: &App) -> Result<Vec<SmsRow>, Failure> {
 
 /// Reads a message for the user; nothing is redacted.
 pub(crate) async fn read(app: &App, id: SmsId) -> Result<SmsWhole, Failure> {
-    let found = app.phone.inbox()?.message(id).await.map_err(|error| read_failure(&error))?;
+    let found = app.messages.phone.inbox()?.message(id).await.map_err(|error| read_failure(&error))?;
     let sms =
         found.ok_or_else(|| Failure::failed(format!("There is no received SMS with the id {}.", id.0)))?;
     Ok(SmsWhole {
@@ -193,7 +193,7 @@ const MOST_FOUND: usize = 20;
 
 pub(crate) async fn search(app: &App, text: &str) -> Result<Vec<SmsRow>, Failure> {
     let wanted = Wanted::new(text).ok_or_else(|| Failure::usage("Say what to look for."))?;
-    let found = app.phone.inbox()?.search(wanted, Sms::clone, MOST_FOUND).await;
+    let found = app.messages.phone.inbox()?.search(wanted, Sms::clone, MOST_FOUND).await;
     let zone = app.clock.zone();
     let row = |sms: Sms| SmsRow {
         id: sms.id,
@@ -210,8 +210,8 @@ pub(crate) async fn search(app: &App, text: &str) -> Result<Vec<SmsRow>, Failure
 /// seen.
 pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
     let stays = |failure: Failure| stays_off(&failure.message, "Reading SMS");
-    let poller = app.phone.poller().map_err(stays)?;
-    if let Access::Denied(what_to_do) = app.phone.inbox()?.ask().await {
+    let poller = app.messages.phone.poller().map_err(stays)?;
+    if let Access::Denied(what_to_do) = app.messages.phone.inbox()?.ask().await {
         let denied = ReadError::NotPermitted(what_to_do);
         return Err(stays(read_failure(&denied)));
     }
@@ -221,7 +221,7 @@ pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
 /// Checks that sending can be turned on. The permission cannot be checked without sending, so this only requires a
 /// sender.
 pub(crate) fn can_turn_sending_on(app: &App) -> Result<(), Failure> {
-    if app.phone.door.sender.is_some() {
+    if app.messages.phone.door.sender.is_some() {
         return Ok(());
     }
     Err(stays_off(&format!("No phone that can send SMS is connected. {CONNECT}"), "Sending SMS"))
@@ -234,7 +234,7 @@ fn stays_off(why: &str, what: &str) -> Failure {
 
 /// The button "Grant permission" for reading: makes the platform ask, then polls for new messages.
 pub(crate) async fn grant(app: &App) -> Result<(), Failure> {
-    if let Access::Denied(what_to_do) = app.phone.inbox()?.ask().await {
+    if let Access::Denied(what_to_do) = app.messages.phone.inbox()?.ask().await {
         return Err(read_failure(&ReadError::NotPermitted(what_to_do)));
     }
     poll(app).await.map(drop)
@@ -243,12 +243,12 @@ pub(crate) async fn grant(app: &App) -> Result<(), Failure> {
 /// Forgets that the phone refused to send.
 pub(crate) fn forget_denial(app: &App) {
     let unknown = Access::Silent("The phone was not asked yet.".to_owned());
-    app.phone.door.access.learn(unknown, app.clock.now());
+    app.messages.phone.door.access.learn(unknown, app.clock.now());
 }
 
 /// Why the phone last refused to send, if it did. The platform only asks the user when something is sent.
 pub(crate) fn sending_denied(app: &App) -> Option<String> {
-    match app.phone.door.access.last() {
+    match app.messages.phone.door.access.last() {
         Some(Access::Denied(what_to_do)) => Some(what_to_do),
         _ => None,
     }
@@ -289,16 +289,18 @@ pub(crate) async fn draft(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
 /// Sends a draft after a tap and returns it in its new state. A failed send is reported in the draft, not as an error.
 pub(crate) async fn tap(app: &App, call: TapCall) -> Result<DraftRow, Failure> {
     let tap = Tap { draft: call.id, act: call.button.into(), shown: call.shown, attempts: call.attempts };
-    let draft = app.phone.door.tap(tap).await.map_err(|refused| Failure::failed(refused.to_string()))?;
+    let draft =
+        app.messages.phone.door.tap(tap).await.map_err(|refused| Failure::failed(refused.to_string()))?;
     if matches!(draft.status, Status::Unknown(_)) {
         // The phone may already know whether it was sent.
-        app.phone.door.settle().await?;
+        app.messages.phone.door.settle().await?;
         return self::draft(app, draft.id).await;
     }
     Ok(draft_row(app, &draft))
 }
 
 pub(crate) async fn discard(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
-    let gone = app.phone.door.discard(id).await.map_err(|refused| Failure::failed(refused.to_string()))?;
+    let gone =
+        app.messages.phone.door.discard(id).await.map_err(|refused| Failure::failed(refused.to_string()))?;
     Ok(draft_row(app, &gone))
 }

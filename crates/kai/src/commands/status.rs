@@ -4,12 +4,11 @@ use kai_assistant::db::DbError;
 use kai_assistant::memory;
 use kai_assistant::settings::{self, HEARTBEAT_MODEL, MEMORY_ENABLED};
 
+use super::messages;
 use crate::app::App;
 use crate::call::heartbeat::HeartbeatStatus;
 use crate::call::status::{DaemonStatus, MemoryStatus, Status, ToolsStatus};
 use crate::caller_env::CallerEnv;
-#[cfg(feature = "foss")]
-use crate::commands::sms;
 use crate::commands::{heartbeat, models, shell, tasks};
 
 pub(crate) async fn of(app: &App, env: &CallerEnv) -> Result<Status, DbError> {
@@ -27,13 +26,11 @@ pub(crate) async fn of(app: &App, env: &CallerEnv) -> Result<Status, DbError> {
         key: app.key_place,
         daemon: daemon(app),
         model: models.into_iter().next(),
-        #[cfg(feature = "foss")]
-        sms: sms::status(app).await?,
+        sms: messages::sms_part(app).await?,
         heartbeat: HeartbeatStatus { lacks, ..heartbeat::status(app).await? },
         memory: MemoryStatus { enabled: values.on(&MEMORY_ENABLED), count: memories },
         tasks: tasks::status(app).await?,
-        #[cfg(feature = "foss")]
-        notifications: crate::commands::notifications::status(app).await?,
+        notifications: messages::notifications_part(app).await?,
         tools: ToolsStatus { offered: app.toolbox.offered(&values).len(), all: app.toolbox.entries().len() },
         shell,
     })

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::commands::messages;
 use kai_assistant::agent::conversation;
 use kai_assistant::db::DbError;
 use kai_assistant::device::{Place, Tap, Target};
-#[cfg(feature = "foss")]
-use kai_assistant::outbox::store as drafts;
 use rusqlite::Transaction;
 use tokio_util::sync::CancellationToken;
 
@@ -55,8 +54,7 @@ fn path(tx: &Transaction<'_>, place: Place) -> Result<String, DbError> {
     let found = match place {
         Place::Chat => None,
         Place::Heartbeat => conversation::heartbeat(tx)?.map(|id| format!("/c/{}", id.0)),
-        #[cfg(feature = "foss")]
-        Place::Drafts => drafts::unwatched(tx)?.first().map(|draft| format!("/#draft-{}", draft.id.0)),
+        Place::Drafts => messages::pending_draft_path(tx)?,
     };
     Ok(found.unwrap_or_else(|| "/".to_owned()))
 }

@@ -10,20 +10,15 @@ use sha2::{Digest, Sha256};
 
 const CSS: &str = include_str!("assets/app.css");
 const JS: &str = include_str!("assets/app.js");
-#[cfg(feature = "foss")]
-const DRAFTS_JS: &str = include_str!("assets/drafts.js");
 const ICON: &str = include_str!("assets/icon.svg");
 
 /// The URL path of the style sheet.
 pub(super) static STYLE: LazyLock<String> = LazyLock::new(|| named("app", CSS, "css"));
 pub(super) static SCRIPT: LazyLock<String> = LazyLock::new(|| named("app", JS, "js"));
-/// The URL path of the script for drafts; only pages that can show drafts load it.
-#[cfg(feature = "foss")]
-pub(super) static DRAFTS: LazyLock<String> = LazyLock::new(|| named("drafts", DRAFTS_JS, "js"));
 pub(super) static FAVICON: LazyLock<String> = LazyLock::new(|| named("icon", ICON, "svg"));
 
 /// The URL path of an asset, with a hash of its content.
-fn named(stem: &str, content: &str, ending: &str) -> String {
+pub(super) fn named(stem: &str, content: &str, ending: &str) -> String {
     let hash = Sha256::digest(content.as_bytes());
     let short = hex::encode(&hash[..6]);
     format!("/assets/{stem}.{short}.{ending}")
@@ -34,11 +29,14 @@ pub(super) async fn serve(uri: Uri) -> Response {
     let (content, kind) = match asked {
         _ if asked == *STYLE => (CSS, "text/css; charset=utf-8"),
         _ if asked == *SCRIPT => (JS, "text/javascript; charset=utf-8"),
-        #[cfg(feature = "foss")]
-        _ if asked == *DRAFTS => (DRAFTS_JS, "text/javascript; charset=utf-8"),
         _ if asked == *FAVICON => (ICON, "image/svg+xml"),
         _ => return StatusCode::NOT_FOUND.into_response(),
     };
+    cached(content, kind)
+}
+
+/// The response that sends an asset, to be cached forever.
+pub(super) fn cached(content: &'static str, kind: &'static str) -> Response {
     let forever = "public, max-age=31536000, immutable";
     ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, forever)], content).into_response()
 }

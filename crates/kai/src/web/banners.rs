@@ -6,39 +6,18 @@ use kai_assistant::legible::{spelled_out, visible};
 use maud::{Markup, html};
 
 use super::bin::Deleted;
-use super::icons;
 use super::turns::Question;
 use super::view::View;
+use super::{drafts, icons};
 use crate::asking::{ApprovalCall, WHY};
 
 pub(super) fn all(view: &View<'_>) -> Markup {
     html! {
         @if let Some(report) = view.stored.heartbeat { (heartbeat(report, view)) }
         @for (chat, question) in &view.questions { (click_card(*chat, question, view)) }
-        (drafts(view))
+        (drafts::banner(&view.stored.drafts, view.csrf, &view.zone, view.place.whole))
         @if let Some(deleted) = &view.deleted { (undo(deleted, view.csrf)) }
     }
-}
-
-#[cfg(feature = "foss")]
-fn drafts(view: &View<'_>) -> Markup {
-    super::drafts::banner(&view.stored.drafts, view.csrf, &view.zone, view.place.whole)
-}
-
-#[cfg(not(feature = "foss"))]
-fn drafts(_: &View<'_>) -> Markup {
-    html! {}
-}
-
-/// The script tag for `drafts.js`; empty in the edition without drafts.
-#[cfg(feature = "foss")]
-pub(super) fn script() -> Markup {
-    html! { script src=(*super::assets::DRAFTS) defer {} }
-}
-
-#[cfg(not(feature = "foss"))]
-pub(super) fn script() -> Markup {
-    html! {}
 }
 
 /// The banner for a heartbeat's report. Where the report's conversation is open (`data-here`), the script dismisses the

@@ -16,10 +16,8 @@ use super::regions::{self, Regions};
 use super::state::Web;
 use super::turns::Saying;
 use super::view::{self, Place, Stored, View};
-use super::{banners, icons, live, page, reply, settings};
+use super::{drafts, icons, live, messages, page, reply, settings};
 use crate::app::sessions::Session;
-#[cfg(feature = "foss")]
-use crate::commands::chats;
 use crate::commands::models;
 use crate::failure::Failure;
 
@@ -93,7 +91,7 @@ async fn show(web: &Web, session: Option<Session>, place: Place, untaken: Option
     let title = format!("{} · Kai", title(&stored));
     // Without a script, the page reloads itself while a turn is running.
     let head = html! {
-        (banners::script())
+        (drafts::script())
         @if view.running() { noscript { meta http-equiv="refresh" content="2"; } }
     };
     (status, page::frame(&title, &stored.values.of(&THEME), &head, &body)).into_response()
@@ -212,13 +210,7 @@ fn no_model(why_not: Option<&str>, csrf: &str) -> Markup {
         a class="button primary" href="/settings/models" data-testid="set-up-model" { "Set one up" }
         p class="quiet" { "Or in a terminal on the machine where Kai runs:" }
         pre { "kai models add ollama --model qwen3\nkai models add openai" }
-        @if cfg!(feature = "foss") {
-            p class="quiet" { "Just looking? The demo has a simulated phone and a scripted model; nothing of it is real." }
-            form method="post" action="/demo" data-live {
-                input type="hidden" name="csrf" value=(csrf);
-                button class="primary" type="submit" data-testid="try-demo" { "Try the demo" }
-            }
-        }
+        (messages::try_demo(csrf))
     }
 }
 
@@ -319,34 +311,5 @@ pub(super) async fn heartbeat_seen(State(web): State<Web>, headers: HeaderMap) -
     match web.app.db.write(heartbeat::store::lower).await {
         Ok(()) => reply::done_here(&headers),
         Err(error) => reply::not_done(&headers, &error.to_string()),
-    }
-}
-
-#[cfg(feature = "foss")]
-#[derive(Deserialize)]
-pub(super) struct CodesForm {
-    codes: CodesClick,
-}
-
-#[cfg(feature = "foss")]
-#[derive(Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-enum CodesClick {
-    Show,
-    Hide,
-}
-
-/// Shows one-time codes to the assistant in this conversation, or hides them again.
-#[cfg(feature = "foss")]
-pub(super) async fn codes(
-    State(web): State<Web>,
-    Path(id): Path<i64>,
-    headers: HeaderMap,
-    form: Result<Form<CodesForm>, FormRejection>,
-) -> Response {
-    let Ok(Form(CodesForm { codes })) = form else { return reply::misfilled(&headers) };
-    match chats::codes(&web.app, Which::Id(ConversationId(id)), codes == CodesClick::Show).await {
-        Ok(_) => reply::done(&headers, &format!("/c/{id}")),
-        Err(failure) => reply::not_done(&headers, &failure.message),
     }
 }

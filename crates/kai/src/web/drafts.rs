@@ -1,12 +1,16 @@
 //! The review banner: every draft with its full text and the buttons for its state. A tap sends the digest of what was
 //! shown, so that it can only approve that text.
 
-use axum::Form;
+use std::sync::LazyLock;
+
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
+use axum::routing::{get, post};
+use axum::{Form, Router};
 use jiff::tz::TimeZone;
+use kai_assistant::db::DbError;
 use kai_assistant::legible;
 use kai_assistant::outbox::{DraftId, DraftState};
 use kai_assistant::untrusted::Untrusted;
@@ -14,10 +18,35 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::state::Web;
-use super::{icons, page, reply};
+use super::{assets, icons, page, reply};
+use crate::app::App;
 use crate::call::sms::{Button, DraftRow, TapCall};
 use crate::commands::sms;
 use crate::failure::Failure;
+
+const SCRIPT: &str = include_str!("assets/drafts.js");
+/// The URL path of the script for drafts; only pages that can show drafts load it.
+static SCRIPT_PATH: LazyLock<String> = LazyLock::new(|| assets::named("drafts", SCRIPT, "js"));
+
+/// The drafts that a page shows.
+pub(super) type Drafts = Vec<DraftRow>;
+
+pub(super) async fn stored(app: &App) -> Result<Drafts, DbError> {
+    sms::drafts(app).await
+}
+
+pub(super) fn routes() -> Router<Web> {
+    let script = get(async || assets::cached(SCRIPT, "text/javascript; charset=utf-8"));
+    Router::new()
+        .route("/drafts/{id}/tap", post(tap))
+        .route("/drafts/{id}/discard", post(discard))
+        .route(&SCRIPT_PATH, script)
+}
+
+/// The script tag for `drafts.js`.
+pub(super) fn script() -> Markup {
+    html! { script src=(*SCRIPT_PATH) defer {} }
+}
 
 /// Renders all drafts. `whole` is the id of the long draft to show unfolded, for browsers without a script.
 pub(super) fn banner(drafts: &[DraftRow], csrf: &str, zone: &TimeZone, whole: Option<i64>) -> Markup {
@@ -191,14 +220,14 @@ fn buttons(draft: &DraftRow, csrf: &str, folded: bool) -> Markup {
 }
 
 #[derive(Deserialize)]
-pub(super) struct TapForm {
+struct TapForm {
     button: Button,
     shown: String,
     attempts: u32,
 }
 
 /// The user tapped Send, Retry or Send again.
-pub(super) async fn tap(
+async fn tap(
     State(web): State<Web>,
     Path(id): Path<i64>,
     headers: HeaderMap,
@@ -209,7 +238,7 @@ pub(super) async fn tap(
     back(&headers, sms::tap(&web.app, call).await)
 }
 
-pub(super) async fn discard(State(web): State<Web>, Path(id): Path<i64>, headers: HeaderMap) -> Response {
+async fn discard(State(web): State<Web>, Path(id): Path<i64>, headers: HeaderMap) -> Response {
     back(&headers, sms::discard(&web.app, DraftId(id)).await)
 }
 

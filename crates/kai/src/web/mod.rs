@@ -12,15 +12,17 @@ mod chat;
 mod connections;
 #[cfg(feature = "foss")]
 mod demo;
-#[cfg(feature = "foss")]
+#[cfg_attr(not(feature = "foss"), path = "no_demo_child.rs")]
 mod demo_child;
-#[cfg(feature = "foss")]
+#[cfg_attr(not(feature = "foss"), path = "no_drafts.rs")]
 mod drafts;
 mod guard;
 mod icons;
 mod list;
 mod live;
 mod markdown;
+#[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
+mod messages;
 mod page;
 mod patient;
 mod peer;
@@ -42,6 +44,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
+use demo_child::DemoChild;
 use state::Web;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -56,27 +59,16 @@ pub(crate) async fn serve(
     stop: CancellationToken,
 ) {
     let (turns, bin, ephemeral) = (Arc::default(), Arc::default(), Arc::default());
-    let web = Web {
-        app,
-        address,
-        turns,
-        bin,
-        ephemeral,
-        stop: stop.clone(),
-        #[cfg(feature = "foss")]
-        demo: demo_child::DemoChild::default(),
-    };
+    let web = Web { app, address, turns, bin, ephemeral, stop: stop.clone(), demo: DemoChild::default() };
     let noticing = tokio::spawn(live::notice_others(web.clone()));
-    #[cfg(feature = "foss")]
-    tokio::spawn(crate::demo::story(Arc::clone(&web.app), web.app.pages.subscribe()));
+    messages::begin(&web);
     connections::serve(listener, router(web.clone()), stop).await;
     noticing.abort();
-    #[cfg(feature = "foss")]
-    web.demo.end();
+    messages::end(&web);
 }
 
 fn router(web: Web) -> Router {
-    features()
+    messages::routes()
         .merge(settings::routes(&web))
         .route("/", get(chat::current))
         .route("/new", get(chat::fresh))
@@ -97,19 +89,4 @@ fn router(web: Web) -> Router {
         .method_not_allowed_fallback(page::wrong_method)
         .layer(from_fn_with_state(web.clone(), guard::guard))
         .with_state(web)
-}
-
-/// The routes that only the foss edition has.
-#[cfg(feature = "foss")]
-fn features() -> Router<Web> {
-    Router::new()
-        .route("/drafts/{id}/tap", post(drafts::tap))
-        .route("/drafts/{id}/discard", post(drafts::discard))
-        .route("/demo", post(demo::start))
-        .route("/c/{id}/codes", post(chat::codes))
-}
-
-#[cfg(not(feature = "foss"))]
-fn features() -> Router<Web> {
-    Router::new()
 }

@@ -39,16 +39,6 @@ pub(super) fn said(sentence: &str) -> Response {
     json_reply(StatusCode::OK, &json!({"said": sentence}))
 }
 
-/// The change was made; its result is on another origin. The content security policy does not let a form redirect
-/// there, so without a script the user gets a link.
-#[cfg(feature = "foss")]
-pub(super) fn done_elsewhere(headers: &HeaderMap, link: &str) -> Response {
-    if by_script(headers) {
-        return json_reply(StatusCode::OK, &json!({"to": link}));
-    }
-    page::notice_back(StatusCode::OK, "It is ready", "Open it with the link below.", link)
-}
-
 /// The change was not made; `sentence` says why.
 pub(super) fn not_done(headers: &HeaderMap, sentence: &str) -> Response {
     if by_script(headers) {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::bin::Bin;
-#[cfg(feature = "foss")]
 use super::demo_child::DemoChild;
 use super::settings::ephemeral::Ephemeral;
 use super::turns::Turns;
@@ -23,6 +22,7 @@ pub(crate) struct Web {
     pub(super) ephemeral: Arc<Ephemeral>,
     /// Cancelled when the daemon shuts down.
     pub(super) stop: CancellationToken,
-    #[cfg(feature = "foss")]
+    /// The demo that the page started.
+    #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "this edition has none"))]
     pub(super) demo: DemoChild,
 }

@@ -1,16 +1,12 @@
 //! The line under the messages that says whether the chat includes text from the web or from other people, and lets the
 //! user show one-time codes to the assistant.
 
-#[cfg(feature = "foss")]
-use kai_assistant::agent::conversation::Codes;
-use kai_assistant::agent::conversation::{Kind, Whole};
+use kai_assistant::agent::conversation::Kind;
 use kai_assistant::gate::Level;
-#[cfg(feature = "foss")]
-use kai_assistant::settings::CODE_REDACTION_ENABLED;
 use maud::{Markup, html};
 
-use super::icons;
 use super::view::View;
+use super::{icons, messages};
 
 const WEB: &str = "This chat includes text from the web or from a file, so Kai asks before it saves memories, schedules \
                    tasks, runs commands, or opens an address that neither you nor a search named.";
@@ -31,30 +27,7 @@ pub(super) fn line(view: &View<'_>) -> Markup {
             aria-label="What this conversation has read" {
             (icons::shield())
             p { (says) }
-            @if level == Level::People { (codes(view, chat)) }
+            @if level == Level::People { (messages::codes(view, chat)) }
         }
     }
-}
-
-#[cfg(feature = "foss")]
-fn codes(view: &View<'_>, chat: &Whole) -> Markup {
-    let Some(id) = view.place.chat.filter(|_| view.stored.values.on(&CODE_REDACTION_ENABLED)) else {
-        return html! {};
-    };
-    let (value, label) = match chat.codes {
-        Codes::Shown => ("hide", "Hide codes again"),
-        Codes::Hidden | Codes::HiddenAgain => ("show", "Show codes to the assistant"),
-    };
-    html! {
-        form method="post" action=(format!("/c/{}/codes", id.0)) data-live {
-            input type="hidden" name="csrf" value=(view.csrf);
-            @if chat.codes == Codes::Shown { p data-testid="codes-shown" { "It also sees one-time codes here." } }
-            button class="small" type="submit" name="codes" value=(value) data-testid="codes" { (label) }
-        }
-    }
-}
-
-#[cfg(not(feature = "foss"))]
-fn codes(_: &View<'_>, _: &Whole) -> Markup {
-    html! {}
 }

@@ -10,14 +10,11 @@ use rusqlite::Transaction;
 use serde::Deserialize;
 
 use super::bin::{Deleted, UndoPlace};
+use super::drafts::{self, Drafts};
 use super::state::Web;
 use super::turns::{Question, Sight};
 use crate::app::App;
 use crate::app::sessions::{self, Session};
-#[cfg(feature = "foss")]
-use crate::call::sms::DraftRow;
-#[cfg(feature = "foss")]
-use crate::commands::sms;
 
 /// What the URL of a chat page asks to see.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -43,8 +40,7 @@ pub(super) struct Stored {
     pub(super) list: Vec<Conversation>,
     /// The conversation with a heartbeat's report that the user has not seen yet.
     pub(super) heartbeat: Option<ConversationId>,
-    #[cfg(feature = "foss")]
-    pub(super) drafts: Vec<DraftRow>,
+    pub(super) drafts: Drafts,
     pub(super) values: Values,
     /// The session has ended since the page was opened.
     pub(super) signed_out: bool,
@@ -57,8 +53,7 @@ pub(super) async fn stored(
     session: &Session,
     known: Option<Stored>,
 ) -> Result<Stored, DbError> {
-    #[cfg(feature = "foss")]
-    let drafts = sms::drafts(&web.app).await?;
+    let drafts = drafts::stored(&web.app).await?;
     let (place, now, cookie) = (place.clone(), web.app.clock.now(), session.token());
     let read = move |tx: &Transaction<'_>| {
         let (values, session) = sessions::recognise(tx, Some(cookie), now)?;
@@ -76,17 +71,7 @@ pub(super) async fn stored(
         };
         let heartbeat = heartbeat::store::banner(tx)?;
         let signed_out = session.is_none();
-        let stored = Stored {
-            chat,
-            reached,
-            held,
-            list,
-            heartbeat,
-            #[cfg(feature = "foss")]
-            drafts,
-            values,
-            signed_out,
-        };
+        let stored = Stored { chat, reached, held, list, heartbeat, drafts, values, signed_out };
         Ok(stored)
     };
     web.app.db.read(read).await

@@ -31,7 +31,8 @@ use crate::app::App;
 use crate::call::Call;
 use crate::caller_env::CallerEnv;
 use crate::commands::sms;
-use crate::machine::{Machine, PhoneParts};
+use crate::machine::Machine;
+use crate::machine::messages::{Messages, PhoneParts};
 use kai_assistant::agent::Nobody;
 
 /// Notes the name and the arguments of every call, a line each.
@@ -68,8 +69,11 @@ impl House {
         let machine = Machine {
             opener: Some(termux.clone()),
             notifier: Some(termux.clone()),
-            notifications: Some(Arc::new(Source::new(termux.clone()))),
-            phone: Some(PhoneParts { bridge: "termux", reader: termux.clone(), sender: termux }),
+            messages: Messages {
+                notifications: Some(Arc::new(Source::new(termux.clone()))),
+                phone: Some(PhoneParts { bridge: "termux", reader: termux.clone(), sender: termux }),
+                ..Messages::default()
+            },
             ..Machine::default()
         };
         let internet = Internet::start().await;
@@ -121,7 +125,7 @@ impl House {
     /// Kai looks at both, as it does by itself now and then.
     pub(super) async fn look(&self) {
         sms::poll(&self.app).await.unwrap();
-        self.app.notifications.as_ref().unwrap().check_now(Duration::from_secs(10)).await;
+        self.app.messages.notifications.as_ref().unwrap().check_now(Duration::from_secs(10)).await;
     }
 
     /// What left through the phone's programs, a line each.

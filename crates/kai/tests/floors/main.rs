@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+mod editions;
 mod imports;
 
 use std::collections::BTreeMap;
@@ -50,6 +51,22 @@ fn no_files_import_each_other_in_a_circle() {
 fn the_roof_stands_on_its_floors() {
     let up = back_arrows(&Crate::read(&sources_of("kai")), ROOF);
     assert!(up.is_empty(), "ARCHITECTURE.md says what may use what:\n{}", up.join("\n"));
+}
+
+/// What differs between the editions is a module, a field or a row of a table; what a function does is the same in both.
+#[test]
+fn no_function_differs_between_the_editions() {
+    for name in CRATES {
+        for source in Crate::read(&sources_of(name)).sources.values() {
+            let found = editions::inside_functions(&source.code);
+            let file = format!("crates/{name}/src/{}", source.name);
+            assert!(
+                found.is_empty(),
+                "{file}: this belongs into a module with a twin:\n{}",
+                found.join("\n")
+            );
+        }
+    }
 }
 
 /// Every import that leads to the same floor or further up, and every room that has no floor.

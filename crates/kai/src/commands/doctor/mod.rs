@@ -1,22 +1,16 @@
 //! `kai doctor`: checks everything once and names the next step for each problem.
 
+#[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
+mod messages;
 mod work;
 
-#[cfg(feature = "foss")]
-use kai_assistant::access::AccessState;
 use kai_assistant::home::KeyKind;
 
 use crate::app::App;
 use crate::call::doctor::{Check, Verdict};
-#[cfg(feature = "foss")]
-use crate::call::notifications::ListenerState;
 use crate::caller_env::CallerEnv;
-#[cfg(feature = "foss")]
-use crate::commands::sms;
 use crate::commands::{models, shell};
 use crate::failure::Failure;
-#[cfg(feature = "foss")]
-use crate::machine;
 
 /// Below this, the copy that the next upgrade makes may not fit.
 const LOW_SPACE: u64 = 100 * 1024 * 1024;
@@ -32,24 +26,11 @@ pub(crate) async fn examine(app: &App, env: &CallerEnv) -> Vec<Check> {
         model(app, env).await,
     ];
     checks.push(shell(app).await);
-    #[cfg(feature = "foss")]
-    if !is_demo_asleep(app) {
-        checks.push(notifications(app).await);
-    }
-    #[cfg(feature = "foss")]
-    if !is_demo_asleep(app) {
-        checks.extend(phone(app).await);
-    }
+    checks.extend(messages::checks(app).await);
     checks.extend(work::examine(app, env).await);
+    checks.extend(messages::draft_check(app).await);
     checks.extend(private(app));
     checks
-}
-
-/// Whether this is the demo without its daemon. Its phone and tray only exist in the daemon, so there is nothing to
-/// check.
-#[cfg(feature = "foss")]
-fn is_demo_asleep(app: &App) -> bool {
-    app.home.is_demo() && app.daemon.is_none()
 }
 
 /// The checks when the store does not open.
@@ -150,78 +131,6 @@ async fn shell(app: &App) -> Check {
         (Ok(sandbox), false) => Check::fine("shell", format!("is off; the sandbox would be: {sandbox}")),
         (Err(why), true) => Check::broken("shell", "is on, and commands cannot be run", Some(why)),
         (Err(why), false) => Check::note("shell", "is off, and commands could not be run", why),
-    }
-}
-
-/// Checks the phone if SMS is enabled or a phone is connected.
-#[cfg(feature = "foss")]
-async fn phone(app: &App) -> Option<Check> {
-    let status = match sms::status(app).await {
-        Ok(status) => status,
-        Err(error) => return Some(Check::broken("phone", error.to_string(), None)),
-    };
-    let wanted = status.enabled || status.send_enabled;
-    let Some(bridge) = &status.bridge else { return no_phone(wanted) };
-    if !wanted {
-        return Some(Check::note(
-            "phone",
-            format!("is connected ({bridge}), and Kai does not read its SMS"),
-            "If you want it to: kai settings set sms_enabled true",
-        ));
-    }
-    let lacks = app.phone.inbox.as_ref().filter(|_| status.enabled).and_then(|inbox| inbox.lacks());
-    let denied = lacks.filter(|_| status.access == AccessState::Denied);
-    Some(match (denied, &status.last_error) {
-        (Some(lacks), _) => Check::broken("phone", "Kai cannot read its SMS", Some(lacks)),
-        (None, Some(error)) => {
-            Check::note("phone", format!("the last poll failed: {error}"), "Try it: kai sms poll")
-        }
-        (None, None) => Check::fine("phone", format!("{bridge}. {}", status.says)),
-    })
-}
-
-/// The check without a phone. It only reports something if one was expected.
-#[cfg(feature = "foss")]
-fn no_phone(wanted: bool) -> Option<Check> {
-    let install =
-        "Install the app Termux:API (from where Termux came from) and its programs: pkg install termux-api";
-    if machine::in_termux() {
-        return Some(Check::note("phone", "Termux's SMS programs are not here", install));
-    }
-    let says = "SMS are on, but no phone is connected";
-    let next = "Run Kai in Termux on the phone, or turn them off: kai settings set sms_enabled false";
-    wanted.then(|| Check::broken("phone", says, Some(next.to_owned())))
-}
-
-#[cfg(feature = "foss")]
-async fn notifications(app: &App) -> Check {
-    let name = "notifications";
-    let on = "kai settings set notifications_enabled true";
-    let status = match crate::commands::notifications::status(app).await {
-        Ok(status) => status,
-        Err(error) => return Check::broken(name, error.to_string(), None),
-    };
-    let why = status.last_error.or(status.hint).unwrap_or_default();
-    match (status.supported, status.state) {
-        (false, _) => Check::note(
-            name,
-            "cannot be read here",
-            "On a desktop, start Kai inside the session; in Termux, install Termux:API.",
-        ),
-        (true, ListenerState::Listening) => {
-            Check::fine(name, format!("are heard (bridge: {})", status.bridge.unwrap_or_default()))
-        }
-        (true, ListenerState::Inactive) if why.is_empty() => {
-            Check::note(name, "are not heard while Kai does not run", "Start it: kai")
-        }
-        (true, ListenerState::Inactive) => Check::note(name, "are on, and nothing is heard", why),
-        (true, ListenerState::Waiting) => Check::note(name, "wait for access", why),
-        (true, ListenerState::Off) if why.is_empty() => {
-            Check::fine(name, format!("are not read (turn it on: {on})"))
-        }
-        (true, ListenerState::Off) => {
-            Check::note(name, "are not read, because access was not given", format!("{why} Then: {on}"))
-        }
     }
 }
 

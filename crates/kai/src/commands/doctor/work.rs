@@ -1,4 +1,4 @@
-//! Checks what Kai does automatically and what that needs: heartbeats, tasks, drafts, the ledger, web search, the
+//! Checks what Kai does automatically and what that needs: heartbeats, tasks, the ledger, web search, the
 //! clock.
 
 use std::time::Duration;
@@ -7,8 +7,6 @@ use jiff::Timestamp;
 use kai_assistant::db::DbError;
 use kai_assistant::heartbeat::OutcomeKind;
 use kai_assistant::models::is_unencrypted;
-#[cfg(feature = "foss")]
-use kai_assistant::outbox::DraftState;
 use kai_assistant::settings::{
     self, HEARTBEAT_DAILY_TOKENS, HEARTBEAT_MODEL, Values, WEB_SEARCH_BACKEND, WEB_SEARCH_BRAVE_KEY,
     WEB_SEARCH_SEARXNG_URL, WEB_SEARCH_TAVILY_KEY,
@@ -33,8 +31,6 @@ pub(super) async fn examine(app: &App, env: &CallerEnv) -> Vec<Check> {
         whole_ledger(app).await.unwrap_or_else(|error| trouble("ledger", &error)),
         search(&values),
         crashed(app),
-        #[cfg(feature = "foss")]
-        drafts(app).await.unwrap_or_else(|error| trouble("drafts", &error)),
     ];
     checks.into_iter().flatten().collect()
 }
@@ -143,24 +139,4 @@ fn crashed(app: &App) -> Option<Check> {
     let newest = reports.map(|report| report.path()).max()?;
     let next = format!("Please report what is in {}, then delete it.", newest.display());
     Some(Check::note("crash", "Kai hit a bug of its own", next))
-}
-
-#[cfg(feature = "foss")]
-async fn drafts(app: &App) -> Result<Option<Check>, DbError> {
-    let all = crate::commands::sms::drafts(app).await?;
-    let of = |status: DraftState| all.iter().filter(|draft| draft.status == status).collect::<Vec<_>>();
-    if let Some(first) = of(DraftState::Unknown).first() {
-        let next = format!("Look on the phone, then: kai drafts show {}", first.id.0);
-        return Ok(Some(Check::note(
-            "drafts",
-            "one may have been sent: Kai was stopped in the middle",
-            next,
-        )));
-    }
-    if let Some(first) = of(DraftState::Failed).first() {
-        let next = format!("See why, and try again or discard it: kai drafts show {}", first.id.0);
-        return Ok(Some(Check::note("drafts", "one could not be sent", next)));
-    }
-    let waiting = of(DraftState::Pending).len();
-    Ok((waiting > 0).then(|| Check::fine("drafts", format!("{waiting} wait for your tap (kai drafts list)"))))
 }

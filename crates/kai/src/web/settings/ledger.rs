@@ -23,6 +23,7 @@ use super::parts::{Button, Region, button, fact};
 use crate::app::App;
 use crate::commands::ledger as kept_ledger;
 use crate::failure::Failure;
+use crate::web::messages::{LEDGER_FILTERS, LEDGER_KINDS, WHO_SAW};
 use crate::web::state::Web;
 use crate::web::{icons, page};
 
@@ -56,24 +57,14 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     Ok(regions)
 }
 
-/// The kinds of records that this edition can write, with their labels.
+/// The kinds of records that both editions write, with their labels.
 const KINDS: &[(&str, &str)] = &[
     ("request", "Requests to models"),
     ("tool_call", "Tool calls"),
     ("tool_result", "Results of tools"),
     ("click", "Clicks"),
-    #[cfg(feature = "foss")]
-    ("codes", "Codes shown"),
-    #[cfg(feature = "foss")]
-    ("draft", "Drafts"),
-    #[cfg(feature = "foss")]
-    ("tap", "Taps on Send"),
-    #[cfg(feature = "foss")]
-    ("sent", "What became of a tap"),
-    #[cfg(feature = "foss")]
-    ("discarded", "Drafts taken away"),
-    ("restored", "Restored copies you accepted"),
 ];
+const RESTORED: (&str, &str) = ("restored", "Restored copies you accepted");
 
 /// The filter in the URL, and an error message if part of it is invalid.
 fn wanted(place: &Place, zone: &TimeZone) -> (Wanted, Option<&'static str>) {
@@ -111,7 +102,7 @@ fn records(look: &Look<'_>, piece: &Piece, wrong: Option<&str>) -> Markup {
     let paged = !look.place.says("before").is_empty();
     html! {
         details open[filtered] {
-            summary data-testid="ledger-filters" { (if cfg!(feature = "foss") { "Filter, or ask who saw a message" } else { "Filter" }) }
+            summary data-testid="ledger-filters" { (LEDGER_FILTERS) }
             (filters(look, filtered))
         }
         @if let Some(wrong) = wrong { p class="remark" { (wrong) } }
@@ -161,16 +152,14 @@ fn filters(look: &Look<'_>, filtered: bool) -> Markup {
                 label for="ledger-kind" { "What" }
                 select id="ledger-kind" data-testid="ledger-kind" name="kind" {
                     option value="" selected[said("kind").is_empty()] { "Everything" }
-                    @for (kind, label) in KINDS { option value=(kind) selected[said("kind") == *kind] { (label) } }
+                    @for (kind, label) in KINDS.iter().chain(LEDGER_KINDS).chain([&RESTORED]) { option value=(kind) selected[said("kind") == *kind] { (label) } }
                 }
             }
             (input("name", "Tool or model", "text"))
             (input("conversation", "Conversation", "text"))
             (input("day", "Day", "date"))
             (input("text", "Words in it", "text"))
-            @if cfg!(feature = "foss") {
-                (input("who", "Who saw message", "text"))
-            }
+            @if let Some(label) = WHO_SAW { (input("who", label, "text")) }
             div class="choices" {
                 button type="submit" data-testid="ledger-filter" { "Show" }
                 @if filtered { a class="more" href="/ledger" data-testid="ledger-all" { "Show everything" } }

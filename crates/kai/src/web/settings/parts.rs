@@ -246,27 +246,3 @@ pub(super) fn undo(look: &Look<'_>) -> Markup {
         }
     }
 }
-
-/// Says what is still stored of a source that is off, and offers to erase it. The button has to be unfolded first, so
-/// that a single tap cannot erase anything.
-#[cfg(feature = "foss")]
-pub(super) fn erasing(look: &Look<'_>, card: &str, kept: &str, action: &str) -> Markup {
-    let part = format!("erase-{card}");
-    let here = look.place.turned(&part);
-    html! {
-        div class="part" data-testid=(format!("{card}-kept")) {
-            p { "Kai still keeps " (kept) "." }
-            @if look.place.shows(&part) {
-                p class="quiet" { "This can't be undone. Conversations and the ledger stay as they are." }
-                div class="choices" {
-                    (button(look, card, action, &Button {
-                        label: "Erase for good", testid: &format!("{card}-erase"), class: "danger", fields: &[],
-                    }))
-                    (link(&here, card, &format!("{card}-keep"), "Keep it"))
-                }
-            } @else {
-                (link(&here, card, &format!("{card}-erase-ask"), "Erase it …"))
-            }
-        }
-    }
-}

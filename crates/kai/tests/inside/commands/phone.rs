@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::kit::{Done, Home, Programs};
 use crate::app::Role;
-use crate::machine::{Machine, PhoneParts};
+use crate::machine::Machine;
+use crate::machine::messages::{Messages, PhoneParts};
 
 pub(super) const ALICE: &str = "+15550100";
 
@@ -28,7 +29,8 @@ impl Phone {
         let programs = Programs::new(&[("termux-sms-list", LIST), ("termux-sms-send", SEND)]);
         let termux = Arc::new(Termux::in_folder(programs.path().to_owned()));
         let parts = PhoneParts { bridge: "termux", reader: termux.clone(), sender: termux };
-        let home = Home::on(Machine { phone: Some(parts), ..Machine::default() }, Role::Command);
+        let messages = Messages { phone: Some(parts), ..Messages::default() };
+        let home = Home::on(Machine { messages, ..Machine::default() }, Role::Command);
         let phone = Self { home, programs };
         phone.inbox(&[]);
         phone

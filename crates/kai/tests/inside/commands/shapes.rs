@@ -240,7 +240,7 @@ impl Scene {
     async fn shown_by_apps(&mut self) {
         self.see("notifications_known", "notifications", json!("known")).await;
         self.set("notifications_enabled", "true").await;
-        let source = self.app.notifications.clone().unwrap();
+        let source = self.app.messages.notifications.clone().unwrap();
         source.check_now(Duration::from_secs(10)).await;
         let posted = self.see("demo_notification", "demo", notification()).await;
         self.until_kept(&posted).await;

@@ -12,7 +12,8 @@ use tempfile::TempDir;
 use super::agent::HOSTILE;
 use super::house::House;
 use super::model::{Act, Model};
-use crate::machine::{Machine, PhoneParts};
+use crate::machine::Machine;
+use crate::machine::messages::{Messages, PhoneParts};
 
 pub(super) const ALICE: &str = "+15550100";
 const AGENT: &str = "/settings/agent";
@@ -85,13 +86,16 @@ impl Phone {
             let has = |program: &str| self.0.path().join(program).is_file();
             Machine {
                 opener: has("termux-open-url").then(|| termux.clone() as _),
-                notifications: has("termux-notification-list")
-                    .then(|| Arc::new(Source::new(Arc::clone(&termux) as _))),
-                phone: has("termux-sms-list").then(|| PhoneParts {
-                    bridge: "termux",
-                    reader: termux.clone(),
-                    sender: termux.clone(),
-                }),
+                messages: Messages {
+                    notifications: has("termux-notification-list")
+                        .then(|| Arc::new(Source::new(Arc::clone(&termux) as _))),
+                    phone: has("termux-sms-list").then(|| PhoneParts {
+                        bridge: "termux",
+                        reader: termux.clone(),
+                        sender: termux.clone(),
+                    }),
+                    ..Messages::default()
+                },
                 ..Machine::default()
             }
         })

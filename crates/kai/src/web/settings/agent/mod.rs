@@ -3,32 +3,20 @@
 mod alarms;
 mod heartbeat;
 mod memory;
-#[cfg(feature = "foss")]
-mod notifications;
-#[cfg(feature = "foss")]
-mod sms;
+#[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
+mod messages;
 mod tasks;
 
 use axum::Router;
-#[cfg(feature = "foss")]
-use kai_assistant::settings::CODE_REDACTION_ENABLED;
-#[cfg(feature = "foss")]
-use maud::Markup;
 
 use super::look::Look;
 use super::parts::Region;
-#[cfg(feature = "foss")]
-use super::parts::{Switch, switch};
 use crate::failure::Failure;
 use crate::web::state::Web;
 
 /// The cards of the page. A feature that this edition or this machine does not support has none.
 pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
-    let mut cards = vec![];
-    #[cfg(feature = "foss")]
-    cards.extend(sms::card(look).await?);
-    #[cfg(feature = "foss")]
-    cards.extend(notifications::card(look).await?);
+    let mut cards = messages::cards(look).await?;
     cards.push(heartbeat::card(look).await?);
     cards.push(memory::card(look).await?);
     cards.push(tasks::card(look).await?);
@@ -37,22 +25,6 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
 }
 
 pub(super) fn routes() -> Router<Web> {
-    let routes = Router::new();
-    #[cfg(feature = "foss")]
-    let routes = routes.merge(sms::routes());
-    #[cfg(feature = "foss")]
-    let routes = routes.merge(notifications::routes());
+    let routes = messages::routes();
     routes.merge(heartbeat::routes()).merge(memory::routes()).merge(tasks::routes()).merge(alarms::routes())
-}
-
-/// The switch for hiding one-time codes. It applies to SMS and notifications, and is in the last card of the two.
-#[cfg(feature = "foss")]
-fn code_redaction(look: &Look<'_>, card: &str) -> Markup {
-    let code_redaction = Switch {
-        setting: &CODE_REDACTION_ENABLED,
-        label: "Keep one-time codes from the model",
-        help: "It reads [code] instead, in SMS and notifications.",
-        testid: "code-redaction-toggle",
-    };
-    switch(look, card, &code_redaction)
 }

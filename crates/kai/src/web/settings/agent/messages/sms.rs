@@ -16,7 +16,7 @@ use crate::web::icons;
 use crate::web::settings::form::Form;
 use crate::web::settings::look::{Look, ProbePhone};
 use crate::web::settings::parts::{
-    Button, Region, Slider, Switch, button, erasing, form, icon_button, slider, switch, things,
+    Button, Region, Slider, Switch, button, form, icon_button, slider, switch, things,
 };
 use crate::web::state::Web;
 
@@ -32,15 +32,12 @@ pub(super) async fn card(look: &Look<'_>) -> Result<Option<Region>, Failure> {
     if !status.supported {
         return Ok(None);
     }
-    #[cfg(feature = "foss")]
-    let last = app.notifications.is_none();
-    #[cfg(not(feature = "foss"))]
-    let last = true;
+    let last = app.messages.notifications.is_none();
     let polling = sms::polling(app).await?;
     let content = html! {
         div class="part" { (reading(look, &status, polling)) }
         @if !status.enabled && status.keeps() {
-            (erasing(look, CARD, &status.kept(), "/settings/agent/sms/forget"))
+            (super::erasing(look, CARD, &status.kept(), "/settings/agent/sms/forget"))
         }
         div class="part" { (sending(look, &status)) }
         @if last { div class="part" { (super::code_redaction(look, CARD)) } }

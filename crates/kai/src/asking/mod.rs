@@ -1,6 +1,9 @@
 //! The text of an approval question: what a tool call would do, the arguments to show, and the button labels. Pure
 //! functions; the caller shows the exact call next to it.
 
+#[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
+mod messages;
+
 use kai_assistant::legible::{folded, folded_line};
 use serde_json::{Map, Value};
 
@@ -76,11 +79,7 @@ impl ApprovalCall<'_> {
             }
             "set_alarm" => (alarm(fields), vec!["label"], "Set alarm"),
             "create_calendar_event" => (event(fields), vec!["location", "description"], "Add event"),
-            #[cfg(feature = "foss")]
-            "dismiss_notification" => {
-                ("Kai wants to dismiss a notification of another app.".to_owned(), vec![], "Dismiss")
-            }
-            _ => self.outward(),
+            _ => messages::words(self.tool).unwrap_or_else(|| self.outward()),
         }
     }
 

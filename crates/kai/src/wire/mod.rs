@@ -1,5 +1,8 @@
 //! Builds an [`App`]: opens a home and its store and connects all features. Nothing else constructs one.
 
+#[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
+mod messages;
+
 use std::sync::Arc;
 
 use kai_assistant::clock::{Clock, SystemClock};
@@ -9,31 +12,23 @@ use kai_assistant::device::{
     CreateCalendarEvent, LocalTime, OpenUrl, SendNotification, SetAlarm, ShellCommand,
 };
 use kai_assistant::home::{Home, KeyFile};
+use kai_assistant::ledger;
 use kai_assistant::manifest::MANIFEST;
 use kai_assistant::memory::promotion::PromoteLearning;
 use kai_assistant::memory::{MemoryForget, MemoryLearn, MemoryReinforce, MemoryStore};
-#[cfg(feature = "foss")]
-use kai_assistant::notifications::{
-    CheckNotifications, DismissNotification, ReadNotification, SearchNotifications, Shelf,
-};
-#[cfg(feature = "foss")]
-use kai_assistant::sms::{CheckDrafts, CheckSms, ReadSms, ReplySms, SearchSms, SendSms};
+use kai_assistant::settings::{self, MEMORY_ENABLED, SCHEDULING_ENABLED};
 use kai_assistant::tasks::{CancelTask, ListTasks, ScheduleTask};
 use kai_assistant::tool::AnyTool;
-use kai_assistant::toolbox::{Entry, Feature, Governed, Toolbox};
+use kai_assistant::toolbox::{Entry, Governed, Toolbox};
 use kai_assistant::web::{
     FetchUrl, LocationFromIp, LocationServices, SearchServices, SystemResolver, Web, WebSearch,
 };
-use kai_assistant::{ledger, settings};
-#[cfg(feature = "foss")]
-use kai_bridges::simulated;
 use kai_llm::{Http, Limits};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::last_noted::LastNoted;
-#[cfg(feature = "foss")]
-use crate::app::phone::Phone;
+use crate::app::messages::Messages;
 use crate::app::{App, Role, facts, sessions};
 use crate::caller_env::{self, CallerEnv};
 use crate::failure::Failure;
@@ -47,7 +42,7 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
     let db = db::open(&home, &key, &migrations(), clock.now())?;
     // A demo never gets a real phone, no matter which process opens it.
     let machine = if home.is_demo() {
-        simulated(role, &clock)
+        messages::simulated(role, &clock)
     } else {
         Machine::found(&db.read_now(settings::load)?, &home)
     };
@@ -81,8 +76,7 @@ struct Opened {
 
 fn put_together(opened: Opened, internet: &Internet) -> App {
     let Opened { home, key_file, db, clock, machine, ringer, env } = opened;
-    #[cfg(feature = "foss")]
-    let phone = Phone::new(machine.phone.clone(), &db, &clock);
+    let messages = Messages::new(machine.messages.clone(), &db, &clock);
     let toolbox = toolbox(&Parts {
         home: &home,
         internet,
@@ -90,8 +84,7 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
         clock: &clock,
         machine: &machine,
         ringer: ringer.as_ref().map_err(|mute| *mute),
-        #[cfg(feature = "foss")]
-        phone: &phone,
+        messages: &messages,
     });
     App {
         home,
@@ -107,14 +100,7 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
         opener: machine.opener,
         notifier: machine.notifier,
         sandbox: machine.sandbox,
-        #[cfg(feature = "foss")]
-        phone,
-        #[cfg(feature = "foss")]
-        demo: machine.demo,
-        #[cfg(feature = "foss")]
-        notifications: machine.notifications,
-        #[cfg(feature = "foss")]
-        tray: machine.tray,
+        messages,
         pages: watch::Sender::default(),
         daemon: None,
         erase: CancellationToken::new(),
@@ -125,20 +111,6 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
 
 pub(crate) fn migrations() -> Vec<Migration> {
     [kai_assistant::MIGRATIONS, &[facts::MIGRATION], &sessions::MIGRATIONS].concat()
-}
-
-/// The demo's machine. The simulated phone only exists in the daemon.
-#[cfg(feature = "foss")]
-fn simulated(role: Role, clock: &Arc<dyn Clock>) -> Machine {
-    match role {
-        Role::Daemon => Machine::simulated(Arc::new(simulated::Phone::with_inbox(Arc::clone(clock)))),
-        Role::Command => Machine::default(),
-    }
-}
-
-#[cfg(not(feature = "foss"))]
-fn simulated(_: Role, _: &Arc<dyn Clock>) -> Machine {
-    Machine::default()
 }
 
 /// Only the daemon rings alarms, and only if it can show notifications.
@@ -175,8 +147,8 @@ struct Parts<'a> {
     clock: &'a Arc<dyn Clock>,
     machine: &'a Machine,
     ringer: Result<&'a Ringer, Mute>,
-    #[cfg(feature = "foss")]
-    phone: &'a Phone,
+    #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "this edition has none"))]
+    messages: &'a Messages,
 }
 
 fn toolbox(parts: &Parts<'_>) -> Toolbox {
@@ -184,14 +156,14 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
     let switched = |tool, on_by_default| Entry { tool, governed: Governed::OwnSwitch { on_by_default } };
     let own = |tool: Arc<dyn AnyTool>| switched(tool, true);
     let off = |tool: Arc<dyn AnyTool>| switched(tool, false);
-    let memory = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(&[Feature::Memory]) };
+    let memory = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(vec![&MEMORY_ENABLED]) };
     let promoting = |tool: Arc<dyn AnyTool>| Entry {
         tool,
-        governed: Governed::Features(&[Feature::Memory, Feature::Scheduling]),
+        governed: Governed::Features(vec![&MEMORY_ENABLED, &SCHEDULING_ENABLED]),
     };
-    let tasks = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(&[Feature::Scheduling]) };
+    let tasks =
+        |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(vec![&SCHEDULING_ENABLED]) };
     let Internet { web, search, location } = parts.internet.clone();
-    #[cfg_attr(not(feature = "foss"), expect(unused_mut, reason = "the foss edition has more"))]
     let mut entries = vec![
         own(Arc::new(LocalTime { clock: Arc::clone(clock) })),
         own(Arc::new(OpenUrl { opener: machine.opener.clone(), db: db.clone(), files: home.files() })),
@@ -223,57 +195,9 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
         tasks(Arc::new(ListTasks { db: db.clone(), clock: Arc::clone(clock) })),
         tasks(Arc::new(CancelTask { db: db.clone() })),
     ];
-    #[cfg(feature = "foss")]
-    entries.extend(sms_tools(parts));
-    #[cfg(feature = "foss")]
-    entries.extend(notification_tools(parts));
+    entries.extend(messages::tools(parts));
     let toolbox = Toolbox::new(entries);
     if home.is_demo() { toolbox.apart(NOT_IN_DEMO) } else { toolbox }
-}
-
-#[cfg(feature = "foss")]
-fn sms_tools(parts: &Parts<'_>) -> Vec<Entry> {
-    let (db, clock, inbox, sending) =
-        (parts.db, parts.clock, parts.phone.inbox.clone(), parts.phone.sending());
-    let on = |features, tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(features) };
-    let (db, clock, inbox, sending) =
-        (|| db.clone(), || Arc::clone(clock), || inbox.clone(), || sending.clone());
-    vec![
-        on(&[Feature::ReadSms], Arc::new(CheckSms { db: db(), clock: clock(), inbox: inbox() })),
-        on(&[Feature::ReadSms], Arc::new(ReadSms { db: db(), clock: clock(), inbox: inbox() })),
-        on(&[Feature::ReadSms], Arc::new(SearchSms { db: db(), clock: clock(), inbox: inbox() })),
-        on(
-            &[Feature::SendSms],
-            Arc::new(SendSms { db: db(), clock: clock(), inbox: inbox(), sending: sending() }),
-        ),
-        on(
-            &[Feature::SendSms, Feature::ReadSms],
-            Arc::new(ReplySms { db: db(), clock: clock(), inbox: inbox(), sending: sending() }),
-        ),
-        on(&[Feature::SendSms], Arc::new(CheckDrafts { db: db(), clock: clock() })),
-    ]
-}
-
-/// The notification tools, in the order in which the model sees them.
-#[cfg(feature = "foss")]
-fn notification_tools(parts: &Parts<'_>) -> Vec<Entry> {
-    let shelf = || Shelf {
-        db: parts.db.clone(),
-        clock: Arc::clone(parts.clock),
-        source: parts.machine.notifications.clone(),
-    };
-    let reading =
-        |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(&[Feature::Notifications]) };
-    let dismissing = |tool: Arc<dyn AnyTool>| Entry {
-        tool,
-        governed: Governed::Features(&[Feature::Notifications, Feature::DismissNotifications]),
-    };
-    vec![
-        reading(Arc::new(CheckNotifications(shelf()))),
-        reading(Arc::new(ReadNotification(shelf()))),
-        reading(Arc::new(SearchNotifications(shelf()))),
-        dismissing(Arc::new(DismissNotification(shelf()))),
-    ]
 }
 
 #[cfg(test)]
@@ -288,33 +212,6 @@ impl App {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path()).unwrap();
         (Self::in_memory(home, clock, machine, role, &Internet::real()), folder)
-    }
-
-    /// The demo's app with this phone; its model plays the script.
-    #[cfg(feature = "foss")]
-    pub(crate) fn with_phone(
-        clock: Arc<dyn Clock>,
-        phone: Arc<simulated::Phone>,
-    ) -> (Self, tempfile::TempDir) {
-        let folder = tempfile::tempdir().unwrap();
-        let home = Home::at(folder.path()).unwrap().demo().unwrap();
-        (Self::in_memory(home, clock, Machine::simulated(phone), Role::Daemon, &Internet::real()), folder)
-    }
-
-    /// An app on this machine whose internet is one server on loopback: every page and service resolves to it.
-    #[cfg(feature = "foss")]
-    pub(crate) fn under_attack(
-        clock: Arc<dyn Clock>,
-        machine: Machine,
-        server: std::net::SocketAddr,
-    ) -> (Self, tempfile::TempDir) {
-        let folder = tempfile::tempdir().unwrap();
-        let home = Home::at(folder.path()).unwrap();
-        let web = Web::with_stand_ins(SystemResolver, vec![server.ip()]);
-        let at = |path: &str| std::borrow::Cow::from(format!("http://{server}/{path}"));
-        let search = SearchServices { duckduckgo: at("search"), brave: at("search"), tavily: at("search") };
-        let location = LocationServices { ipwho: at("location"), ipapi: at("location") };
-        (Self::in_memory(home, clock, machine, Role::Daemon, &Internet { web, search, location }), folder)
     }
 
     fn in_memory(

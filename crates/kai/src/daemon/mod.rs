@@ -1,6 +1,9 @@
 //! The daemon, one per home. It holds the home's lock, serves the page and the socket, runs the scheduler and shuts
 //! down cleanly.
 
+#[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
+pub(crate) mod messages;
+
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,9 +39,6 @@ const TICK: Duration = Duration::from_mins(1);
 const GAP: SignedDuration = SignedDuration::from_secs(150);
 /// How long shutdown waits for requests that the page and the socket are still handling.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long shutdown waits for a message that is being sent.
-#[cfg(feature = "foss")]
-const SEND_GRACE: Duration = Duration::from_secs(12);
 /// How long shutdown waits for an alarm that is ringing.
 const RING_GRACE: Duration = Duration::from_secs(12);
 /// How many further ports are tried when the default one is in use.
@@ -107,10 +107,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     noted::say(&app).await?;
 
     // Must run before the first tick, which would otherwise assume that the previous daemon's listener is still alive.
-    #[cfg(feature = "foss")]
-    app.db.write(kai_assistant::notifications::store::begin).await?;
-    #[cfg(feature = "foss")]
-    crate::demo::prepare(&app).await?;
+    messages::begin(&app).await?;
     let (stop, work) = (CancellationToken::new(), TaskTracker::new());
     let commands = socket::serve(Arc::clone(&app), socket, stop.clone(), work.clone());
     let commands = tokio::spawn(commands);
@@ -118,8 +115,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     work.spawn(tick_on(Arc::clone(&app), stop.clone()));
     let ringing = tokio::spawn(ring_on(Arc::clone(&app), stop.clone()));
     work.spawn(visit::follow_taps(Arc::clone(&app), stop.clone()));
-    #[cfg(feature = "foss")]
-    work.spawn(crate::commands::notifications::listen_on(Arc::clone(&app), stop.clone()));
+    work.spawn(messages::listen(Arc::clone(&app), stop.clone()));
 
     out::line(&format!("Open {}", sessions::fresh_link(&app).await?.url));
     let _ = sd_notify::notify(&[NotifyState::Ready]);
@@ -133,8 +129,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     stop.cancel();
     // Let a send that the user approved finish; cut off, its draft could only say that it may have been sent.
-    #[cfg(feature = "foss")]
-    app.phone.door.rest(SEND_GRACE).await;
+    messages::finish_sending(&app).await;
     ring_out(&app, ringing).await;
     // Wait until the socket accepts no more calls before closing the tracker, so that none can start after the wait.
     drop(commands.await);
@@ -237,26 +232,9 @@ async fn tick_on(app: Arc<App>, stop: CancellationToken) {
 /// next tick hold a lease and are not started twice. If the phone is still being polled, this run skips it, so nothing
 /// queues up behind a phone that hangs.
 pub(crate) async fn look_around(app: Arc<App>) {
-    #[cfg(feature = "foss")]
-    if let Ok(_alone) = app.phone.looking.try_lock() {
-        look_at_phone(Arc::clone(&app)).await;
-    }
+    messages::poll(&app).await;
     tasks::tick(&app).await;
     heartbeat::tick(&app).await;
-}
-
-/// Settles drafts with an unknown outcome and polls for new messages.
-#[cfg(feature = "foss")]
-pub(crate) async fn look_at_phone(app: Arc<App>) {
-    if let Err(error) = app.phone.door.settle().await {
-        tracing::warn!(%error, "drafts could not be settled");
-    }
-    let Some(poller) = &app.phone.poller else { return };
-    match poller.tick().await {
-        Ok(Some(brought)) => tracing::info!(fresh = brought.fresh, more = brought.more, "polled the phone"),
-        Ok(None) => {}
-        Err(error) => tracing::warn!(%error, "a poll failed"),
-    }
 }
 
 /// Waits for the alarm that is ringing. If its notifier does not finish in time, the alarm is stored again and rings at
@@ -300,8 +278,7 @@ async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
                 remember(tx, LAST_SWEEP, &today)?;
                 ledger::sweep(tx, now)?;
             }
-            #[cfg(feature = "foss")]
-            kai_assistant::notifications::store::tick(tx, now)?;
+            messages::tick(tx, now)?;
             // Reports that were waiting for a turn that has since died.
             reports::land(tx, now)?;
             Ok(missed(last, now))
@@ -424,7 +401,7 @@ mod tests {
         phone.next_send(kai_bridges::simulated::Fate::UnsureAndNotSent("no word".to_owned()));
         let act = door::Act::fitting(&draft.status).unwrap();
         let tap = door::Tap { draft: draft.id, act, shown: draft.digest(), attempts: draft.attempts };
-        app.phone.door.tap(tap).await.unwrap();
+        app.messages.phone.door.tap(tap).await.unwrap();
     }
 
     /// When the phone hangs during the first run, later runs neither wait for it nor delay tasks and heartbeats.

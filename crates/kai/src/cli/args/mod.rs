@@ -1,5 +1,8 @@
 //! What can be typed, with help and examples.
 
+#[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
+pub(super) mod messages;
+
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -10,6 +13,7 @@ use kai_assistant::agent::conversation::{ConversationId, Which};
 use kai_assistant::device::Place;
 use kai_assistant::{models, settings};
 
+use self::messages::{CodesCommand, DemoArg, MessagesCommand};
 use crate::failure::Failure;
 use crate::logs::Format;
 use crate::terminal::{input, out};
@@ -43,10 +47,8 @@ pub(super) struct Args {
     /// Read the passphrase of a locked home from this open file descriptor
     #[arg(long, global = true, value_name = "N")]
     pub(super) passphrase_fd: Option<u32>,
-    /// The demo: a simulated phone and a scripted model, in a home of its own inside the home
-    #[cfg(feature = "foss")]
-    #[arg(long, global = true)]
-    pub(super) demo: bool,
+    #[command(flatten)]
+    pub(super) demo: DemoArg,
     #[command(flatten)]
     pub(super) serve: Serve,
     #[command(subcommand)]
@@ -150,31 +152,8 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai tools list\n  kai tools call get_local_time\n  kai tools call memory_store '{\"key\": \"tea\", \"content\": \"Likes green tea.\"}'"
     )]
     Tools(ToolsCommand),
-    /// Your phone's SMS: look for new ones, read, search
-    #[cfg(feature = "foss")]
-    #[command(
-        subcommand,
-        after_help = "Examples:\n  kai settings set sms_enabled true\n  kai sms poll\n  kai sms read 4711\n  kai sms search \"dinner\""
-    )]
-    Sms(SmsCommand),
-    /// Messages that Kai drafted: see, send, discard
-    #[cfg(feature = "foss")]
-    #[command(
-        subcommand,
-        after_help = "Examples:\n  kai drafts list\n  kai drafts send 3      (shows it whole, then asks)\n  kai drafts discard 3"
-    )]
-    Drafts(DraftsCommand),
-    /// Make something arrive in a running demo (kai serve --demo)
-    #[cfg(feature = "foss")]
-    #[command(subcommand, after_help = "Example:\n  kai demo sms --from +15550100 \"Are you coming?\"")]
-    Demo(DemoCommand),
-    /// See the notifications of other apps that Kai may read
-    #[cfg(feature = "foss")]
-    #[command(
-        subcommand,
-        after_help = "Examples:\n  kai settings set notifications_enabled true\n  kai notifications list\n  kai notifications search dinner\n  kai notifications refresh"
-    )]
-    Notifications(NotificationsCommand),
+    #[command(flatten)]
+    Messages(MessagesCommand),
     /// What left this machine, what ran, what was clicked
     #[command(
         subcommand,
@@ -302,17 +281,8 @@ pub(super) enum ChatsCommand {
         #[arg(value_parser = number)]
         id: i64,
     },
-    /// Let the assistant see one-time codes in one conversation, or hide them again
-    #[cfg(feature = "foss")]
-    #[command(after_help = "Examples:\n  kai chats codes 7 show\n  kai chats codes 7 hide")]
-    Codes {
-        /// The number that `kai chats list` shows first
-        #[arg(value_parser = number)]
-        id: i64,
-        /// What the assistant is to see
-        #[arg(value_enum)]
-        what: ShowOrHide,
-    },
+    #[command(flatten)]
+    Codes(CodesCommand),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -322,7 +292,7 @@ pub(super) enum Page {
     /// The heartbeat's conversation
     Heartbeat,
     /// The first draft that waits
-    #[cfg(feature = "foss")]
+    #[cfg_attr(not(feature = "foss"), value(skip), expect(dead_code, reason = "there are no drafts"))]
     Drafts,
 }
 
@@ -331,17 +301,9 @@ impl Page {
         match self {
             Self::Chat => Place::Chat,
             Self::Heartbeat => Place::Heartbeat,
-            #[cfg(feature = "foss")]
             Self::Drafts => Place::Drafts,
         }
     }
-}
-
-#[cfg(feature = "foss")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum ShowOrHide {
-    Show,
-    Hide,
 }
 
 #[derive(Debug, Subcommand)]
@@ -676,146 +638,6 @@ pub(super) fn given(arguments: String) -> Result<String, Failure> {
         .read_to_string(&mut text)
         .map_err(|e| Failure::usage(format!("Standard input could not be read: {e}.")))?;
     Ok(text)
-}
-
-#[cfg(feature = "foss")]
-#[derive(Debug, Subcommand)]
-pub(super) enum SmsCommand {
-    /// Look at the phone's inbox now
-    #[command(after_help = "Example:\n  kai sms poll")]
-    Poll,
-    /// What arrived and waits for the next heartbeat
-    #[command(after_help = "Examples:\n  kai sms list\n  kai sms list --json")]
-    List,
-    /// One message whole, for your own eyes
-    #[command(after_help = "Example:\n  kai sms read 4711")]
-    Read {
-        /// The number that `kai sms list` shows first
-        #[arg(value_parser = number)]
-        id: i64,
-    },
-    /// Erase what Kai keeps of your messages, once reading is off
-    #[command(
-        after_help = "Asks on the terminal first. Your phone's messages, drafts, conversations and the ledger stay as they are.\n\nExample:\n  kai settings set sms_enabled false\n  kai sms forget"
-    )]
-    Forget,
-    /// Search the inbox by sender and text
-    #[command(after_help = "Example:\n  kai sms search dinner")]
-    Search {
-        /// What the sender or the text holds
-        text: String,
-    },
-}
-
-#[cfg(feature = "foss")]
-#[derive(Debug, Subcommand)]
-pub(super) enum DraftsCommand {
-    /// All drafts with what became of them
-    #[command(after_help = "Examples:\n  kai drafts list\n  kai drafts list --json")]
-    List,
-    /// One draft whole
-    #[command(after_help = "Example:\n  kai drafts show 3")]
-    Show {
-        /// The number that `kai drafts list` shows first
-        #[arg(value_parser = number)]
-        id: i64,
-    },
-    /// Show a draft whole, ask, and send it
-    #[command(after_help = "Example:\n  kai drafts send 3")]
-    Send {
-        /// The number that `kai drafts list` shows first
-        #[arg(value_parser = number)]
-        id: i64,
-    },
-    /// Take a draft away without sending it
-    #[command(after_help = "Example:\n  kai drafts discard 3")]
-    Discard {
-        /// The number that `kai drafts list` shows first
-        #[arg(value_parser = number)]
-        id: i64,
-    },
-    /// Try again to send a draft that failed
-    #[command(after_help = "Example:\n  kai drafts retry 3")]
-    Retry {
-        /// The number that `kai drafts list` shows first
-        #[arg(value_parser = number)]
-        id: i64,
-    },
-    /// Take away a draft that was sent, or may have been
-    #[command(after_help = "Example:\n  kai drafts dismiss 3")]
-    Dismiss {
-        /// The number that `kai drafts list` shows first
-        #[arg(value_parser = number)]
-        id: i64,
-    },
-}
-
-#[cfg(feature = "foss")]
-#[derive(Debug, Subcommand)]
-pub(super) enum DemoCommand {
-    /// An SMS arrives on the simulated phone
-    #[command(
-        after_help = "Examples:\n  kai demo sms \"Are you coming?\"\n  kai demo sms --from +15550177 \"Are you there?\""
-    )]
-    Sms {
-        /// The number it comes from
-        #[arg(long, default_value = "+15550100")]
-        from: String,
-        /// What it says
-        text: String,
-    },
-    /// An app of the simulated phone shows a notification
-    #[command(after_help = "Example:\n  kai demo notify --app Signal --title Bob \"Lunch?\"")]
-    Notify {
-        /// The app that shows it
-        #[arg(long, default_value = "WhatsApp")]
-        app: String,
-        /// Its first line, such as who wrote
-        #[arg(long, default_value = "Alice")]
-        title: String,
-        /// What it says
-        text: String,
-    },
-}
-
-#[cfg(feature = "foss")]
-#[derive(Debug, Subcommand)]
-pub(super) enum NotificationsCommand {
-    /// Those that wait for the next heartbeat, oldest first
-    #[command(after_help = "Examples:\n  kai notifications list\n  kai notifications list --all")]
-    List {
-        /// All that are kept, newest first: those of the last day
-        #[arg(long)]
-        all: bool,
-    },
-    /// One in full
-    #[command(after_help = "Example:\n  kai notifications read '0|org.example.chat|7|null|10123'")]
-    Read {
-        /// The id that `kai notifications list` shows below it
-        id: String,
-    },
-    /// Search those of the last day, newest first
-    #[command(
-        after_help = "Examples:\n  kai notifications search dinner\n  kai notifications search dinner --app com.whatsapp"
-    )]
-    Search {
-        /// What the app, the title or the text holds
-        text: String,
-        /// Only those of this app
-        #[arg(long, value_name = "PACKAGE")]
-        app: Option<String>,
-    },
-    /// Empty the queue; what is kept can still be searched
-    #[command(after_help = "Example:\n  kai notifications clear")]
-    Clear,
-    /// Erase all notifications that Kai keeps, once reading is off
-    #[command(
-        after_help = "Asks on the terminal first. Conversations and the ledger stay as they are.\n\nExample:\n  kai settings set notifications_enabled false\n  kai notifications forget"
-    )]
-    Forget,
-    /// Look now, and say how it stands
-    #[command(after_help = "Example:\n  kai notifications refresh")]
-    Refresh,
 }
 
 #[cfg(test)]

@@ -1,15 +1,36 @@
-//! The connected phone: reading its SMS, and the door through which messages are sent.
+//! The connected phone and the other apps' notifications: reading them, and the door through which messages are sent.
 
 use std::sync::Arc;
 
 use kai_assistant::access::Known;
 use kai_assistant::clock::Clock;
 use kai_assistant::db::Db;
+use kai_assistant::notifications::Source;
 use kai_assistant::outbox::door::Door;
 use kai_assistant::sms::{Inbox, Poller};
+use kai_bridges::simulated;
 
 use crate::failure::Failure;
-use crate::machine::PhoneParts;
+use crate::machine;
+use crate::machine::messages::PhoneParts;
+
+/// Everything that messages and notifications need.
+pub(crate) struct Messages {
+    pub(crate) phone: Phone,
+    /// The source of other apps' notifications.
+    pub(crate) notifications: Option<Arc<Source>>,
+    /// The simulated phone, while the demo runs.
+    pub(crate) demo: Option<Arc<simulated::Phone>>,
+    /// The simulated notification tray, while the demo runs.
+    pub(crate) tray: Option<Arc<simulated::Tray>>,
+}
+
+impl Messages {
+    pub(crate) fn new(found: machine::Messages, db: &Db, clock: &Arc<dyn Clock>) -> Self {
+        let machine::Messages { phone, notifications, demo, tray } = found;
+        Self { phone: Phone::new(phone, db, clock), notifications, demo, tray }
+    }
+}
 
 /// The connected phone, if any, and the door, which always exists.
 pub(crate) struct Phone {
@@ -23,7 +44,7 @@ pub(crate) struct Phone {
 }
 
 impl Phone {
-    pub(crate) fn new(parts: Option<PhoneParts>, db: &Db, clock: &Arc<dyn Clock>) -> Self {
+    fn new(parts: Option<PhoneParts>, db: &Db, clock: &Arc<dyn Clock>) -> Self {
         let (bridge, reader, sender) = match parts {
             Some(PhoneParts { bridge, reader, sender }) => (Some(bridge), Some(reader), Some(sender)),
             None => (None, None, None),

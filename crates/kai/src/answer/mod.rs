@@ -1,5 +1,8 @@
 //! Answers a call on an opened app, both in the daemon and in a command that runs without one.
 
+#[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
+mod messages;
+
 use kai_assistant::agent::{Face, soul};
 use kai_assistant::db::DbError;
 use kai_assistant::heartbeat::Why;
@@ -13,10 +16,6 @@ use crate::caller_env::CallerEnv;
 use crate::commands::{
     alarms, chats, doctor, heartbeat, ledger, memory, models, settings, status, tasks, tools, transfer, visit,
 };
-#[cfg(feature = "foss")]
-use crate::commands::{notifications, sms};
-#[cfg(feature = "foss")]
-use crate::demo;
 use crate::failure::Failure;
 
 /// Answers one call. `env` is the caller's environment, and `face` shows progress to the caller and asks for approval.
@@ -62,8 +61,6 @@ pub(crate) async fn answer(
         Call::ChatsSearch { text } => json(chats::search(app, text).await?),
         Call::ChatsShow { id } => json(chats::show(app, id).await?),
         Call::ChatsDelete { id } => json(chats::delete(app, id).await?),
-        #[cfg(feature = "foss")]
-        Call::ChatsCodes { chat, show } => json(chats::codes(app, chat, show).await?),
         Call::ModelsList => json(models::rows(app, env).await?),
         Call::ModelsAdd(new) => json(models::add(app, env, new).await?),
         Call::ModelsTest { name } => json(models::test(app, env, name.as_deref()).await?),
@@ -73,12 +70,7 @@ pub(crate) async fn answer(
         Call::ModelsFirst { name } => json(models::first(app, name).await?),
         Call::ModelsContext { name, context } => json(models::set_context(app, env, name, &context).await?),
         Call::Ledger(call) => ledger::answer(app, call).await,
-        #[cfg(feature = "foss")]
-        Call::Sms(call) => sms::answer(app, call).await,
-        #[cfg(feature = "foss")]
-        Call::Notifications(call) => notifications::answer(app, call).await,
-        #[cfg(feature = "foss")]
-        Call::Demo(call) => demo::answer(app, call).await,
+        Call::Messages(call) => messages::answer(app, call).await,
     }
 }
 

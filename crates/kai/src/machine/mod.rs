@@ -1,5 +1,8 @@
 //! Detects, once at the start, what this machine offers to the tools: a phone, notifications, a sandbox, a browser.
 
+#[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
+pub(crate) mod messages;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -8,17 +11,10 @@ use std::sync::Arc;
 use kai_assistant::device::shell::Sandbox;
 use kai_assistant::device::{Notifier, Opener};
 use kai_assistant::home::Home;
-#[cfg(feature = "foss")]
-use kai_assistant::notifications::{Listener, Source};
-#[cfg(feature = "foss")]
-use kai_assistant::outbox::door::Sender;
 use kai_assistant::settings::{BRIDGE_TERMUX, Values};
-#[cfg(feature = "foss")]
-use kai_assistant::sms::port::SmsReader;
-#[cfg(feature = "foss")]
-use kai_bridges::simulated;
 use kai_bridges::termux::Termux;
 
+pub(crate) use self::messages::Messages;
 use crate::caller_env;
 
 /// What the demo says about each tool that would need the real machine.
@@ -31,27 +27,8 @@ pub(crate) struct Machine {
     pub(crate) notifier: Option<Arc<dyn Notifier>>,
     /// Runs shell commands in isolation.
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
-    /// The source of other apps' notifications.
-    #[cfg(feature = "foss")]
-    pub(crate) notifications: Option<Arc<Source>>,
-    /// The demo's simulated tray, to post notifications to.
-    #[cfg(feature = "foss")]
-    pub(crate) tray: Option<Arc<kai_bridges::simulated::Tray>>,
-    #[cfg(feature = "foss")]
-    pub(crate) phone: Option<PhoneParts>,
-    /// The demo's simulated phone, to deliver messages to.
-    #[cfg(feature = "foss")]
-    pub(crate) demo: Option<Arc<kai_bridges::simulated::Phone>>,
-}
-
-/// A phone whose SMS can be read and sent.
-#[cfg(feature = "foss")]
-#[derive(Clone)]
-pub(crate) struct PhoneParts {
-    /// The name of the bridge.
-    pub(crate) bridge: &'static str,
-    pub(crate) reader: Arc<dyn SmsReader>,
-    pub(crate) sender: Arc<dyn Sender>,
+    /// Where messages and notifications come from.
+    pub(crate) messages: Messages,
 }
 
 impl Machine {
@@ -62,28 +39,7 @@ impl Machine {
             opener: termux.having("termux-open-url").map(|it| it as _).or_else(desktop_opener),
             notifier: termux.having("termux-notification").map(|it| it as _).or_else(desktop_notifier),
             sandbox: sandbox(home),
-            #[cfg(feature = "foss")]
-            notifications: listener(&mut termux).map(|it| Arc::new(Source::new(it))),
-            #[cfg(feature = "foss")]
-            tray: None,
-            #[cfg(feature = "foss")]
-            phone: termux_phone(&mut termux),
-            #[cfg(feature = "foss")]
-            demo: None,
-        }
-    }
-
-    /// The demo's machine: a simulated phone and tray and nothing else, so that nothing can be sent.
-    #[cfg(feature = "foss")]
-    pub(crate) fn simulated(phone: Arc<simulated::Phone>) -> Self {
-        let (reader, sender) = (Arc::clone(&phone) as _, Arc::clone(&phone) as _);
-        let tray = Arc::new(simulated::Tray::default());
-        Self {
-            phone: Some(PhoneParts { bridge: "simulated", reader, sender }),
-            demo: Some(phone),
-            notifications: Some(Arc::new(Source::new(Arc::clone(&tray) as _))),
-            tray: Some(tray),
-            ..Self::default()
+            messages: Messages::found(&mut termux),
         }
     }
 }
@@ -119,13 +75,6 @@ impl Programs {
         };
         Some(Arc::clone(self.known.entry(folder.clone()).or_insert_with(new)))
     }
-}
-
-/// The phone that Kai runs on, inside Termux.
-#[cfg(feature = "foss")]
-fn termux_phone(programs: &mut Programs) -> Option<PhoneParts> {
-    let termux = programs.having("termux-sms-list")?;
-    Some(PhoneParts { bridge: "termux", reader: Arc::clone(&termux) as _, sender: termux })
 }
 
 pub(crate) fn in_termux() -> bool {
@@ -175,22 +124,6 @@ pub(crate) fn session_bus() -> Option<String> {
         socket.exists().then(|| format!("unix:path={}", socket.display()))
     };
     named.or_else(usual)
-}
-
-/// Listens to the phone's notifications in Termux, otherwise to the desktop's.
-#[cfg(feature = "foss")]
-fn listener(programs: &mut Programs) -> Option<Arc<dyn Listener>> {
-    programs.having("termux-notification-list").map(|it| it as _).or_else(desktop_listener)
-}
-
-#[cfg(all(target_os = "linux", feature = "foss"))]
-fn desktop_listener() -> Option<Arc<dyn Listener>> {
-    Some(Arc::new(kai_bridges::desktop::DesktopListener::on(&session_bus()?)))
-}
-
-#[cfg(all(not(target_os = "linux"), feature = "foss"))]
-fn desktop_listener() -> Option<Arc<dyn Listener>> {
-    None
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -13,7 +13,7 @@ use crate::commands::notifications::{self, AppWish};
 use crate::failure::Failure;
 use crate::web::settings::form::Form;
 use crate::web::settings::look::{Look, ProbePhone};
-use crate::web::settings::parts::{Button, Region, Switch, button, erasing, form, switch, switch_to, things};
+use crate::web::settings::parts::{Button, Region, Switch, button, form, switch, switch_to, things};
 use crate::web::state::Web;
 
 const CARD: &str = "notifications";
@@ -38,7 +38,7 @@ pub(super) async fn card(look: &Look<'_>) -> Result<Option<Region>, Failure> {
     let content = html! {
         div class="part" { (reading(look, &status)) }
         @if status.state == ListenerState::Off && status.keeps() {
-            (erasing(look, CARD, &status.kept(), "/settings/agent/notifications/forget"))
+            (super::erasing(look, CARD, &status.kept(), "/settings/agent/notifications/forget"))
         }
         div class="part" {
             @if status.enabled || status.queued > 0 { (queue(look, &status)) (gaps(&status)) }
@@ -189,7 +189,7 @@ async fn refresh(form: Form) -> Response {
 }
 
 async fn clear(form: Form) -> Response {
-    let cleared = form.call(Call::Notifications(NotificationsCall::Clear)).await;
+    let cleared = form.call(Call::from(NotificationsCall::Clear)).await;
     form.answer(cleared.map(|()| ""))
 }
 

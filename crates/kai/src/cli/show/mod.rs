@@ -1,5 +1,8 @@
 //! Formats answers as text for people.
 
+#[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
+pub(super) mod messages;
+
 use kai_assistant::agent::conversation::Entry;
 use kai_assistant::gate::Level;
 use kai_assistant::heartbeat::OutcomeKind;
@@ -18,11 +21,7 @@ use crate::call::doctor::{Check, Verdict};
 use crate::call::heartbeat::{DryRun, HeartbeatRan, HeartbeatStatus, LogRow, RunOutcome};
 use crate::call::ledger::{LedgerCheck, LedgerRow};
 use crate::call::models::{ModelOrigin, ModelRow, ModelTest};
-#[cfg(feature = "foss")]
-use crate::call::notifications::{GapRow, ListenerState, NotificationsStatus};
 use crate::call::settings::{SettingRow, ToolRow};
-#[cfg(feature = "foss")]
-use crate::call::sms::SmsStatus;
 use crate::call::status::ShellStatus;
 use crate::call::tasks::{RunRow, TaskRow, TaskWhole, TasksStatus};
 use crate::terminal::out::visible;
@@ -44,7 +43,6 @@ pub(super) fn status(status: &crate::call::status::Status) -> String {
         None => "none is set up; add one: kai models add --help".to_owned(),
     };
     let memory = if status.memory.enabled { "on" } else { "off" };
-    #[cfg_attr(not(feature = "foss"), expect(unused_mut, reason = "the foss edition has more"))]
     let mut rows = vec![
         ("Kai".to_owned(), format!("{} ({} edition)", status.version, status.edition)),
         ("Home".to_owned(), format!("{} (encrypted, key: {})", visible(&status.home), status.key.as_str())),
@@ -59,27 +57,8 @@ pub(super) fn status(status: &crate::call::status::Status) -> String {
         ),
         ("Shell".to_owned(), shell(&status.shell)),
     ];
-    #[cfg(feature = "foss")]
-    rows.push(("SMS".to_owned(), sms(&status.sms)));
-    #[cfg(feature = "foss")]
-    rows.push(("Notifications".to_owned(), notifications(&status.notifications)));
+    rows.extend(messages::status(&status.sms, &status.notifications));
     columns(&rows)
-}
-
-#[cfg(feature = "foss")]
-fn sms(sms: &SmsStatus) -> String {
-    let Some(bridge) = &sms.bridge else { return "no phone is connected".to_owned() };
-    let switch = |on| if on { "on" } else { "off" };
-    let dropped = match sms.dropped {
-        0 => String::new(),
-        n => format!(", {n} older ones were dropped"),
-    };
-    let reading = if sms.enabled {
-        format!("on ({}), {} waiting{dropped}. {}", sms.access.as_str(), sms.queued, visible(&sms.says))
-    } else {
-        "off".to_owned()
-    };
-    format!("through {bridge}. Reading {reading}. Drafting {}", switch(sms.send_enabled))
 }
 
 fn shell(shell: &ShellStatus) -> String {
@@ -481,34 +460,6 @@ pub(super) fn columns(rows: &[(String, String)]) -> String {
 
 fn lines(lines: impl Iterator<Item = String>) -> String {
     lines.map(|line| line + "\n").collect()
-}
-
-/// The status of reading notifications and each gap, on one line.
-#[cfg(feature = "foss")]
-pub(super) fn notifications(status: &NotificationsStatus) -> String {
-    let error = status.last_error.as_deref().or(status.hint.as_deref());
-    let why = error.map(|why| format!(": {}", visible(why))).unwrap_or_default();
-    let bridge = status.bridge.as_deref().unwrap_or("none");
-    let said = match status.state {
-        _ if !status.supported => "cannot be read on this machine".to_owned(),
-        ListenerState::Listening => format!("Listener active (bridge: {bridge})"),
-        ListenerState::Inactive if why.is_empty() => {
-            "on, but nothing is heard while Kai does not run; start it: kai".to_owned()
-        }
-        ListenerState::Inactive => format!("Listener inactive — check notification access{why}"),
-        ListenerState::Waiting => format!("waiting for access{why}"),
-        ListenerState::Off => format!("off{why}"),
-    };
-    let dropped = if status.dropped > 0 { format!(", {} dropped", status.dropped) } else { String::new() };
-    let queued = format!("{said}, {} queued{dropped}", status.queued);
-    [queued].into_iter().chain(status.gaps.iter().map(gap_line)).collect::<Vec<_>>().join("; ")
-}
-
-#[cfg(feature = "foss")]
-fn gap_line(row: &GapRow) -> String {
-    let clock = |local: &str| local.get(11..16).unwrap_or_default().to_owned();
-    let ended = row.ended_local.as_deref().map_or_else(|| "now".to_owned(), clock);
-    format!("nothing heard {}–{ended} ({})", clock(&row.began_local), visible(&row.gap.why))
 }
 
 #[cfg(test)]

@@ -1,0 +1,83 @@
+//! What commands ask about messages and notifications, and what `kai status` says of them.
+
+use kai_assistant::agent::conversation::{ConversationId, Which};
+use serde::{Deserialize, Serialize};
+
+use super::Call;
+use super::demo::DemoCall;
+use super::notifications::{NotificationsCall, NotificationsStatus};
+use super::sms::{SmsCall, SmsStatus};
+
+/// A call that only the foss edition knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "cmd", content = "args", rename_all = "snake_case")]
+pub(crate) enum MessagesCall {
+    Sms(SmsCall),
+    Notifications(NotificationsCall),
+    Demo(DemoCall),
+    /// Shows one-time codes to the model in a conversation, or hides them again.
+    ChatsCodes {
+        chat: Which,
+        show: bool,
+    },
+}
+
+/// The part of `kai status --json` about SMS.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SmsPart {
+    pub(crate) sms: SmsStatus,
+}
+
+/// The part of `kai status --json` about notifications.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct NotificationsPart {
+    pub(crate) notifications: NotificationsStatus,
+}
+
+/// The answer of `kai chats codes`: whether the model now sees one-time codes in a conversation.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct CodesAnswer {
+    /// `None` if no conversation has begun.
+    pub(crate) id: Option<ConversationId>,
+    pub(crate) shown: bool,
+    pub(crate) says: String,
+}
+
+impl From<SmsCall> for Call {
+    fn from(call: SmsCall) -> Self {
+        Self::Messages(MessagesCall::Sms(call))
+    }
+}
+
+impl From<NotificationsCall> for Call {
+    fn from(call: NotificationsCall) -> Self {
+        Self::Messages(MessagesCall::Notifications(call))
+    }
+}
+
+impl From<DemoCall> for Call {
+    fn from(call: DemoCall) -> Self {
+        Self::Messages(MessagesCall::Demo(call))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kai_assistant::sms::SmsId;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_call_has_its_own_name_on_the_wire() {
+        let read = Call::from(SmsCall::Read { id: SmsId(7) });
+        let codes = Call::Messages(MessagesCall::ChatsCodes { chat: Which::Newest, show: true });
+        for (call, cmd) in [(read, "sms"), (codes, "chats_codes")] {
+            let line = serde_json::to_value(&call).unwrap();
+            assert_eq!(line["cmd"], json!(cmd), "{line}");
+            assert_eq!(serde_json::from_value::<Call>(line).unwrap(), call);
+        }
+        let unknown = serde_json::from_value::<Call>(json!({"cmd": "fly"})).unwrap_err();
+        assert_eq!(unknown.to_string(), "no such command, or other arguments");
+    }
+}

@@ -1,0 +1,19 @@
+//! Asks before data is deleted for good.
+
+use super::yes;
+use crate::failure::Failure;
+use crate::terminal::input;
+
+/// Asks before data is deleted for good; fails without a terminal. `command` is the command that was typed.
+pub(super) fn confirmed(what: &str, command: &str) -> Result<(), Failure> {
+    if !input::has_person() {
+        return Err(Failure::failed(format!(
+            "Nothing was erased: {command} asks first, and there is no terminal to ask on."
+        )));
+    }
+    if yes::plain(&format!("Erase {what}? This cannot be undone.")) {
+        Ok(())
+    } else {
+        Err(Failure::failed("Nothing was erased."))
+    }
+}

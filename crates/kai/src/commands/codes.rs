@@ -1,0 +1,48 @@
+//! Shows one-time codes to the model in a conversation, or hides them again.
+
+use kai_assistant::agent::TurnError;
+use kai_assistant::agent::conversation::{self, Codes, Which};
+use kai_assistant::ledger::{self, Record};
+use kai_assistant::settings::{self, CODE_REDACTION_ENABLED};
+
+use crate::app::App;
+use crate::call::messages::CodesAnswer;
+use crate::failure::Failure;
+
+/// Shows one-time codes to the model in a conversation, or hides them again. Returns what applies now.
+pub(crate) async fn show(app: &App, chat: Which, show: bool) -> Result<CodesAnswer, Failure> {
+    let now = app.clock.now();
+    let is = |id, shown, says: &str| CodesAnswer { id, shown, says: says.to_owned() };
+    let changed = app.db.write(move |tx| {
+        let meant = match chat {
+            Which::Newest => conversation::newest(tx)?,
+            Which::Id(id) => Some(id),
+            Which::New => None,
+        };
+        if !settings::load(tx)?.on(&CODE_REDACTION_ENABLED) {
+            return Ok(is(meant, true, NOTHING_HIDDEN));
+        }
+        let Some(id) = meant else { return Ok(is(None, false, NOT_BEGUN)) };
+        let (codes, said) = match (show, conversation::codes(tx, id)?) {
+            (true, _) => (Codes::Shown, CODES_SHOWN),
+            (false, Codes::Hidden) => (Codes::Hidden, CODES_HIDDEN),
+            (false, _) => (Codes::HiddenAgain, CODES_HIDDEN),
+        };
+        if !conversation::set_codes(tx, id, codes)? {
+            return Err(TurnError::Unknown(id));
+        }
+        ledger::append(tx, &Record::Codes { conversation: id.0, shown: show }, now)?;
+        Ok(is(Some(id), show, said))
+    });
+    changed.await.map_err(|error| Failure::failed(error.to_string()))
+}
+
+const NOT_BEGUN: &str =
+    "Say something first: codes are shown in one conversation, and this one has not begun.";
+
+const NOTHING_HIDDEN: &str = "Codes are hidden nowhere: the setting code_redaction_enabled is off.";
+
+const CODES_SHOWN: &str = "The assistant sees one-time codes in this conversation from now on: what it reads anew comes with them. They go to the model that answers.";
+
+const CODES_HIDDEN: &str =
+    "One-time codes are hidden from the assistant in this conversation, also those it was shown.";

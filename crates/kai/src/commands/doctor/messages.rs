@@ -1,0 +1,116 @@
+//! Checks the phone, the notifications and the drafts.
+
+use kai_assistant::access::AccessState;
+use kai_assistant::db::DbError;
+use kai_assistant::outbox::DraftState;
+
+use super::Check;
+use crate::app::App;
+use crate::call::notifications::ListenerState;
+use crate::commands::sms;
+use crate::machine;
+
+pub(super) async fn checks(app: &App) -> Vec<Check> {
+    if is_demo_asleep(app) {
+        return vec![];
+    }
+    [Some(notifications(app).await), phone(app).await].into_iter().flatten().collect()
+}
+
+pub(super) async fn draft_check(app: &App) -> Option<Check> {
+    drafts(app).await.unwrap_or_else(|error| Some(Check::broken("drafts", error.to_string(), None)))
+}
+
+/// Checks the phone if SMS is enabled or a phone is connected.
+async fn phone(app: &App) -> Option<Check> {
+    let status = match sms::status(app).await {
+        Ok(status) => status,
+        Err(error) => return Some(Check::broken("phone", error.to_string(), None)),
+    };
+    let wanted = status.enabled || status.send_enabled;
+    let Some(bridge) = &status.bridge else { return no_phone(wanted) };
+    if !wanted {
+        return Some(Check::note(
+            "phone",
+            format!("is connected ({bridge}), and Kai does not read its SMS"),
+            "If you want it to: kai settings set sms_enabled true",
+        ));
+    }
+    let lacks = app.messages.phone.inbox.as_ref().filter(|_| status.enabled).and_then(|inbox| inbox.lacks());
+    let denied = lacks.filter(|_| status.access == AccessState::Denied);
+    Some(match (denied, &status.last_error) {
+        (Some(lacks), _) => Check::broken("phone", "Kai cannot read its SMS", Some(lacks)),
+        (None, Some(error)) => {
+            Check::note("phone", format!("the last poll failed: {error}"), "Try it: kai sms poll")
+        }
+        (None, None) => Check::fine("phone", format!("{bridge}. {}", status.says)),
+    })
+}
+
+/// The check without a phone. It only reports something if one was expected.
+fn no_phone(wanted: bool) -> Option<Check> {
+    let install =
+        "Install the app Termux:API (from where Termux came from) and its programs: pkg install termux-api";
+    if machine::in_termux() {
+        return Some(Check::note("phone", "Termux's SMS programs are not here", install));
+    }
+    let says = "SMS are on, but no phone is connected";
+    let next = "Run Kai in Termux on the phone, or turn them off: kai settings set sms_enabled false";
+    wanted.then(|| Check::broken("phone", says, Some(next.to_owned())))
+}
+
+async fn notifications(app: &App) -> Check {
+    let name = "notifications";
+    let on = "kai settings set notifications_enabled true";
+    let status = match crate::commands::notifications::status(app).await {
+        Ok(status) => status,
+        Err(error) => return Check::broken(name, error.to_string(), None),
+    };
+    let why = status.last_error.or(status.hint).unwrap_or_default();
+    match (status.supported, status.state) {
+        (false, _) => Check::note(
+            name,
+            "cannot be read here",
+            "On a desktop, start Kai inside the session; in Termux, install Termux:API.",
+        ),
+        (true, ListenerState::Listening) => {
+            Check::fine(name, format!("are heard (bridge: {})", status.bridge.unwrap_or_default()))
+        }
+        (true, ListenerState::Inactive) if why.is_empty() => {
+            Check::note(name, "are not heard while Kai does not run", "Start it: kai")
+        }
+        (true, ListenerState::Inactive) => Check::note(name, "are on, and nothing is heard", why),
+        (true, ListenerState::Waiting) => Check::note(name, "wait for access", why),
+        (true, ListenerState::Off) if why.is_empty() => {
+            Check::fine(name, format!("are not read (turn it on: {on})"))
+        }
+        (true, ListenerState::Off) => {
+            Check::note(name, "are not read, because access was not given", format!("{why} Then: {on}"))
+        }
+    }
+}
+
+/// Whether this is the demo without its daemon. Its phone and tray only exist in the daemon, so there is nothing to
+/// check.
+fn is_demo_asleep(app: &App) -> bool {
+    app.home.is_demo() && app.daemon.is_none()
+}
+
+async fn drafts(app: &App) -> Result<Option<Check>, DbError> {
+    let all = sms::drafts(app).await?;
+    let of = |status: DraftState| all.iter().filter(|draft| draft.status == status).collect::<Vec<_>>();
+    if let Some(first) = of(DraftState::Unknown).first() {
+        let next = format!("Look on the phone, then: kai drafts show {}", first.id.0);
+        return Ok(Some(Check::note(
+            "drafts",
+            "one may have been sent: Kai was stopped in the middle",
+            next,
+        )));
+    }
+    if let Some(first) = of(DraftState::Failed).first() {
+        let next = format!("See why, and try again or discard it: kai drafts show {}", first.id.0);
+        return Ok(Some(Check::note("drafts", "one could not be sent", next)));
+    }
+    let waiting = of(DraftState::Pending).len();
+    Ok((waiting > 0).then(|| Check::fine("drafts", format!("{waiting} wait for your tap (kai drafts list)"))))
+}

@@ -1,0 +1,40 @@
+//! The store edition's twin of `messages.rs`: there are no messages, no drafts and no demo.
+
+#![expect(
+    clippy::unnecessary_wraps,
+    clippy::unused_async,
+    reason = "the foss edition waits here, and can fail"
+)]
+
+use kai_assistant::agent::Ready;
+use kai_assistant::db::DbError;
+use kai_assistant::settings::Setting;
+use rusqlite::Transaction;
+
+use crate::app::App;
+use crate::call::messages::{NotificationsPart, SmsPart};
+use crate::failure::Failure;
+
+pub(crate) async fn sms_part(_: &App) -> Result<SmsPart, DbError> {
+    Ok(SmsPart {})
+}
+
+pub(crate) async fn notifications_part(_: &App) -> Result<NotificationsPart, DbError> {
+    Ok(NotificationsPart {})
+}
+
+pub(crate) async fn set(_: &App, _: &Setting, _: &str) -> Result<bool, Failure> {
+    Ok(false)
+}
+
+pub(crate) fn new_drafts(_: &Transaction<'_>) -> Result<Option<(String, String)>, DbError> {
+    Ok(None)
+}
+
+pub(crate) fn pending_draft_path(_: &Transaction<'_>) -> Result<Option<String>, DbError> {
+    Ok(None)
+}
+
+pub(crate) fn demo_model(_: &App) -> Option<Ready> {
+    None
+}

@@ -1,0 +1,58 @@
+//! The daemon's work with messages and notifications.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kai_assistant::db::DbError;
+use kai_assistant::notifications::store;
+use rusqlite::Transaction;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::App;
+use crate::commands::notifications;
+use crate::demo;
+use crate::failure::Failure;
+
+/// How long shutdown waits for a message that is being sent.
+const SEND_GRACE: Duration = Duration::from_secs(12);
+
+/// Recovers after a crash, and sets the demo up.
+pub(super) async fn begin(app: &App) -> Result<(), Failure> {
+    app.db.write(store::begin).await?;
+    demo::prepare(app).await
+}
+
+/// Listens to notifications until told to stop.
+pub(super) async fn listen(app: Arc<App>, stop: CancellationToken) {
+    notifications::listen_on(app, stop).await;
+}
+
+/// Waits for a send that the user approved.
+pub(super) async fn finish_sending(app: &App) {
+    app.messages.phone.door.rest(SEND_GRACE).await;
+}
+
+/// Polls the phone, unless the last poll still runs.
+pub(super) async fn poll(app: &App) {
+    if let Ok(_alone) = app.messages.phone.looking.try_lock() {
+        look_at_phone(app).await;
+    }
+}
+
+pub(super) fn tick(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
+    store::tick(tx, now)
+}
+
+/// Settles drafts with an unknown outcome and polls for new messages.
+pub(crate) async fn look_at_phone(app: &App) {
+    if let Err(error) = app.messages.phone.door.settle().await {
+        tracing::warn!(%error, "drafts could not be settled");
+    }
+    let Some(poller) = &app.messages.phone.poller else { return };
+    match poller.tick().await {
+        Ok(Some(brought)) => tracing::info!(fresh = brought.fresh, more = brought.more, "polled the phone"),
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%error, "a poll failed"),
+    }
+}

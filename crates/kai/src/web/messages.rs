@@ -1,0 +1,100 @@
+//! The parts of the page that only the foss edition has: drafts, one-time codes and the demo.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::FormRejection;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use axum::routing::post;
+use axum::{Form, Router};
+use kai_assistant::agent::conversation::{Codes, ConversationId, Which, Whole};
+use kai_assistant::settings::CODE_REDACTION_ENABLED;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::state::Web;
+use super::view::View;
+use super::{demo, drafts, reply};
+use crate::commands::codes as kept_codes;
+
+/// Starts the demo's opening scene, if this is the demo.
+pub(super) fn begin(web: &Web) {
+    tokio::spawn(crate::demo::story(Arc::clone(&web.app), web.app.pages.subscribe()));
+}
+
+/// Ends the demo that the page started.
+pub(super) fn end(web: &Web) {
+    web.demo.end();
+}
+
+pub(super) fn routes() -> Router<Web> {
+    drafts::routes().route("/demo", post(demo::start)).route("/c/{id}/codes", post(click_codes))
+}
+
+/// Offers the demo to someone who has no model yet.
+pub(super) fn try_demo(csrf: &str) -> Markup {
+    html! {
+        p class="quiet" { "Just looking? The demo has a simulated phone and a scripted model; nothing of it is real." }
+        form method="post" action="/demo" data-live {
+            input type="hidden" name="csrf" value=(csrf);
+            button class="primary" type="submit" data-testid="try-demo" { "Try the demo" }
+        }
+    }
+}
+
+/// The button that shows one-time codes to the assistant, or hides them again.
+pub(super) fn codes(view: &View<'_>, chat: &Whole) -> Markup {
+    let Some(id) = view.place.chat.filter(|_| view.stored.values.on(&CODE_REDACTION_ENABLED)) else {
+        return html! {};
+    };
+    let (value, label) = match chat.codes {
+        Codes::Shown => ("hide", "Hide codes again"),
+        Codes::Hidden | Codes::HiddenAgain => ("show", "Show codes to the assistant"),
+    };
+    html! {
+        form method="post" action=(format!("/c/{}/codes", id.0)) data-live {
+            input type="hidden" name="csrf" value=(view.csrf);
+            @if chat.codes == Codes::Shown { p data-testid="codes-shown" { "It also sees one-time codes here." } }
+            button class="small" type="submit" name="codes" value=(value) data-testid="codes" { (label) }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct CodesForm {
+    codes: CodesClick,
+}
+
+#[derive(Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum CodesClick {
+    Show,
+    Hide,
+}
+
+/// Shows one-time codes to the assistant in this conversation, or hides them again.
+async fn click_codes(
+    State(web): State<Web>,
+    Path(id): Path<i64>,
+    headers: HeaderMap,
+    form: Result<Form<CodesForm>, FormRejection>,
+) -> Response {
+    let Ok(Form(CodesForm { codes })) = form else { return reply::misfilled(&headers) };
+    match kept_codes::show(&web.app, Which::Id(ConversationId(id)), codes == CodesClick::Show).await {
+        Ok(_) => reply::done(&headers, &format!("/c/{id}")),
+        Err(failure) => reply::not_done(&headers, &failure.message),
+    }
+}
+
+/// The kinds of ledger records that only this edition writes, with their labels.
+pub(super) const LEDGER_KINDS: &[(&str, &str)] = &[
+    ("codes", "Codes shown"),
+    ("draft", "Drafts"),
+    ("tap", "Taps on Send"),
+    ("sent", "What became of a tap"),
+    ("discarded", "Drafts taken away"),
+];
+/// The ledger can be asked which requests held a message.
+pub(super) const WHO_SAW: Option<&str> = Some("Who saw message");
+pub(super) const LEDGER_FILTERS: &str = "Filter, or ask who saw a message";

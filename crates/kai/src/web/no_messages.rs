@@ -1,0 +1,28 @@
+//! The store edition's twin of `messages.rs`: its pages show no drafts, no codes and no demo.
+
+use axum::Router;
+use kai_assistant::agent::conversation::Whole;
+use maud::{Markup, html};
+
+use super::state::Web;
+use super::view::View;
+
+pub(super) fn begin(_: &Web) {}
+
+pub(super) fn end(_: &Web) {}
+
+pub(super) fn routes() -> Router<Web> {
+    Router::new()
+}
+
+pub(super) fn try_demo(_: &str) -> Markup {
+    html! {}
+}
+
+pub(super) fn codes(_: &View<'_>, _: &Whole) -> Markup {
+    html! {}
+}
+
+pub(super) const LEDGER_KINDS: &[(&str, &str)] = &[];
+pub(super) const WHO_SAW: Option<&str> = None;
+pub(super) const LEDGER_FILTERS: &str = "Filter";

@@ -1,0 +1,112 @@
+//! The tools for messages and notifications, and the demo's machine.
+
+use std::sync::Arc;
+
+use kai_assistant::clock::Clock;
+use kai_assistant::notifications::{
+    CheckNotifications, DismissNotification, ReadNotification, SearchNotifications, Shelf,
+};
+use kai_assistant::settings::{
+    NOTIFICATIONS_DISMISS_ENABLED, NOTIFICATIONS_ENABLED, SMS_ENABLED, SMS_SEND_ENABLED,
+};
+use kai_assistant::sms::{CheckDrafts, CheckSms, ReadSms, ReplySms, SearchSms, SendSms};
+use kai_assistant::tool::AnyTool;
+use kai_assistant::toolbox::{Entry, Governed};
+use kai_bridges::simulated;
+
+use super::Parts;
+use crate::app::Role;
+use crate::machine::Machine;
+
+pub(super) fn tools(parts: &Parts<'_>) -> Vec<Entry> {
+    [sms_tools(parts), notification_tools(parts)].into_iter().flatten().collect()
+}
+
+/// The demo's machine. The simulated phone only exists in the daemon.
+pub(super) fn simulated(role: Role, clock: &Arc<dyn Clock>) -> Machine {
+    match role {
+        Role::Daemon => Machine::simulated(Arc::new(simulated::Phone::with_inbox(Arc::clone(clock)))),
+        Role::Command => Machine::default(),
+    }
+}
+
+fn sms_tools(parts: &Parts<'_>) -> Vec<Entry> {
+    let (db, clock, inbox, sending) =
+        (parts.db, parts.clock, parts.messages.phone.inbox.clone(), parts.messages.phone.sending());
+    let on = |features, tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(features) };
+    let (db, clock, inbox, sending) =
+        (|| db.clone(), || Arc::clone(clock), || inbox.clone(), || sending.clone());
+    vec![
+        on(vec![&SMS_ENABLED], Arc::new(CheckSms { db: db(), clock: clock(), inbox: inbox() })),
+        on(vec![&SMS_ENABLED], Arc::new(ReadSms { db: db(), clock: clock(), inbox: inbox() })),
+        on(vec![&SMS_ENABLED], Arc::new(SearchSms { db: db(), clock: clock(), inbox: inbox() })),
+        on(
+            vec![&SMS_SEND_ENABLED],
+            Arc::new(SendSms { db: db(), clock: clock(), inbox: inbox(), sending: sending() }),
+        ),
+        on(
+            vec![&SMS_SEND_ENABLED, &SMS_ENABLED],
+            Arc::new(ReplySms { db: db(), clock: clock(), inbox: inbox(), sending: sending() }),
+        ),
+        on(vec![&SMS_SEND_ENABLED], Arc::new(CheckDrafts { db: db(), clock: clock() })),
+    ]
+}
+
+/// The notification tools, in the order in which the model sees them.
+fn notification_tools(parts: &Parts<'_>) -> Vec<Entry> {
+    let shelf = || Shelf {
+        db: parts.db.clone(),
+        clock: Arc::clone(parts.clock),
+        source: parts.messages.notifications.clone(),
+    };
+    let reading =
+        |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(vec![&NOTIFICATIONS_ENABLED]) };
+    let dismissing = |tool: Arc<dyn AnyTool>| Entry {
+        tool,
+        governed: Governed::Features(vec![&NOTIFICATIONS_ENABLED, &NOTIFICATIONS_DISMISS_ENABLED]),
+    };
+    vec![
+        reading(Arc::new(CheckNotifications(shelf()))),
+        reading(Arc::new(ReadNotification(shelf()))),
+        reading(Arc::new(SearchNotifications(shelf()))),
+        dismissing(Arc::new(DismissNotification(shelf()))),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use kai_assistant::home::Home;
+    use kai_assistant::web::{LocationServices, SearchServices, SystemResolver, Web};
+
+    use super::super::Internet;
+    use super::{Arc, Clock, Machine, Role, simulated};
+    use crate::app::App;
+
+    impl App {
+        /// The demo's app with this phone; its model plays the script.
+        pub(crate) fn with_phone(
+            clock: Arc<dyn Clock>,
+            phone: Arc<simulated::Phone>,
+        ) -> (Self, tempfile::TempDir) {
+            let folder = tempfile::tempdir().unwrap();
+            let home = Home::at(folder.path()).unwrap().demo().unwrap();
+            (Self::in_memory(home, clock, Machine::simulated(phone), Role::Daemon, &Internet::real()), folder)
+        }
+
+        /// An app on this machine whose internet is one server on loopback: every page and service resolves to it.
+        pub(crate) fn under_attack(
+            clock: Arc<dyn Clock>,
+            machine: Machine,
+            server: std::net::SocketAddr,
+        ) -> (Self, tempfile::TempDir) {
+            let folder = tempfile::tempdir().unwrap();
+            let home = Home::at(folder.path()).unwrap();
+            let web = Web::with_stand_ins(SystemResolver, vec![server.ip()]);
+            let at = |path: &str| std::borrow::Cow::from(format!("http://{server}/{path}"));
+            let search =
+                SearchServices { duckduckgo: at("search"), brave: at("search"), tavily: at("search") };
+            let location = LocationServices { ipwho: at("location"), ipapi: at("location") };
+            (Self::in_memory(home, clock, machine, Role::Daemon, &Internet { web, search, location }), folder)
+        }
+    }
+}
