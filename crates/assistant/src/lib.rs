@@ -33,7 +33,6 @@ pub mod toolbox;
 pub mod transfer;
 pub mod untrusted;
 pub mod web;
-pub mod words;
 
 /// The database migrations of all features, in the order in which they run.
 pub const MIGRATIONS: &[db::Migration] = &[

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// From the ground up: a module may use what stands before it, and nothing after it. Features stand on one
 /// floor and do not know each other.
 const FLOORS: &[&[&str]] = &[
-    &["hex", "lock", "words", "manifest", "legible", "moment"],
+    &["hex", "lock", "manifest", "legible", "moment"],
     &["access", "clock"],
     &["untrusted"],
     &["gate"],

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use kai_assistant::agent::{self, ApprovalRequest, Face, Nobody};
 use kai_assistant::home::Home;
-use kai_assistant::words::Words;
 use kai_llm::{CallId, ToolCall};
+use kai_words::Lang;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 
@@ -132,7 +132,7 @@ impl Drop for Line<'_> {
 }
 
 async fn here(app: &App, call: Call, watcher: &Arc<dyn Watcher>) -> Result<serde_json::Value, Failure> {
-    let face = Here { watcher, language: App::words(&app.values().await?, &app.env) };
+    let face = Here { watcher, language: App::lang(&app.values().await?, &app.env) };
     let answered = tokio::select! {
         answered = answer(app, call, &app.env, &face) => answered,
         _ = tokio::signal::ctrl_c() => Err(Failure::failed("Cancelled.")),
@@ -160,7 +160,7 @@ async fn there(
         let line = line.ok_or_else(|| broken(&std::io::ErrorKind::UnexpectedEof.into()))?;
         match serde_json::from_str(&line).map_err(|_| other_version())? {
             Event::Done { result } => return Ok(result),
-            Event::Error { code, message } => return Err(Failure { code, message }),
+            Event::Error { code, message } => return Err(Failure { code, message: message.into() }),
             Event::Confirm { tool, arguments, about } => {
                 let call = ToolCall { id: CallId(String::new()), name: tool, arguments, signature: None };
                 let yes = tokio::select! {
@@ -184,7 +184,7 @@ async fn ask_person(watcher: &Arc<dyn Watcher>, asking: ApprovalRequest) -> Opti
 /// The [`Face`] of a call that is answered in this process.
 struct Here<'a> {
     watcher: &'a Arc<dyn Watcher>,
-    language: &'static Words,
+    language: Lang,
 }
 
 impl Face for Here<'_> {
@@ -222,7 +222,7 @@ fn over(stream: UnixStream, call: Call) -> Result<serde_json::Value, Failure> {
     }
     match serde_json::from_str(&answer) {
         Ok(Event::Done { result }) => Ok(result),
-        Ok(Event::Error { code, message }) => Err(Failure { code, message }),
+        Ok(Event::Error { code, message }) => Err(Failure { code, message: message.into() }),
         Ok(_) | Err(_) => Err(other_version()),
     }
 }

@@ -72,7 +72,7 @@ pub(crate) async fn story(app: Arc<App>, mut pages: watch::Receiver<usize>) {
     tokio::time::sleep(ARRIVES).await;
     phone.receive("+15550142", "Jonas here. I'd rather come at half past six, is that OK?", app.clock.now());
     if let Err(failure) = sms::poll(&app).await {
-        tracing::warn!(failure = failure.message, "the demo's phone could not be polled");
+        tracing::warn!(failure = %failure.message, "the demo's phone could not be polled");
     }
     tokio::time::sleep(NOTICED).await;
     drop(run_heartbeat(&app).await);

@@ -2,6 +2,7 @@
 
 use kai_assistant::db::{DbError, OpenError};
 use kai_assistant::home::KeyError;
+use kai_words::Said;
 use serde::{Deserialize, Serialize};
 
 /// A message that says what went wrong and what to do, with the exit code.
@@ -9,22 +10,23 @@ use serde::{Deserialize, Serialize};
 #[error("{message}")]
 pub(crate) struct Failure {
     pub(crate) code: u8,
-    pub(crate) message: String,
+    #[serde(with = "english")]
+    pub(crate) message: Said,
 }
 
 impl Failure {
     /// The command failed: exit code 1.
-    pub(crate) fn failed(message: impl Into<String>) -> Self {
+    pub(crate) fn failed(message: impl Into<Said>) -> Self {
         Self { code: 1, message: message.into() }
     }
 
     /// The command was used wrongly: exit code 2.
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
+    pub(crate) fn usage(message: impl Into<Said>) -> Self {
         Self { code: 2, message: message.into() }
     }
 
     /// The home or its store cannot be used: exit code 3.
-    pub(crate) fn store(message: impl Into<String>) -> Self {
+    pub(crate) fn store(message: impl Into<Said>) -> Self {
         Self { code: 3, message: message.into() }
     }
 }
@@ -44,5 +46,19 @@ impl From<OpenError> for Failure {
 impl From<KeyError> for Failure {
     fn from(error: KeyError) -> Self {
         Self::store(error.to_string())
+    }
+}
+
+/// Commands speak English, so that is what goes over the socket.
+mod english {
+    use kai_words::Said;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(message: &Said, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(message)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Said, D::Error> {
+        String::deserialize(from).map(Said::from)
     }
 }

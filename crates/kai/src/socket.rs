@@ -12,7 +12,7 @@ use std::time::Duration;
 use kai_assistant::agent::{self, ApprovalRequest, Face};
 use kai_assistant::home::Home;
 use kai_assistant::untrusted::Untrusted;
-use kai_assistant::words::Words;
+use kai_words::Lang;
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixListener;
@@ -175,7 +175,7 @@ async fn converse(app: Arc<App>, stream: tokio::net::UnixStream, stop: Cancellat
         };
         let event = match answered {
             Ok(result) => Event::Done { result },
-            Err(Failure { code, message }) => Event::Error { code, message },
+            Err(Failure { code, message }) => Event::Error { code, message: message.to_string() },
         };
         drop(events.send(event));
     };
@@ -192,7 +192,7 @@ async fn respond(
     let Hello { tty, env, call, .. } = understand(&std::mem::take(&mut said.line))?;
     let turn = call.watched();
     let (words, heard) = mpsc::unbounded_channel();
-    let language = App::words(&app.values().await?, &env);
+    let language = App::lang(&app.values().await?, &env);
     let face = Over { events: events.clone(), tty, language, words: Mutex::new(heard) };
     // In its own task, so that a panic in one call becomes an ordinary failure.
     let answering = tokio::spawn(async move { answer(&app, call, &env, &face).await });
@@ -254,7 +254,7 @@ async fn listen_to(mut caller: Caller, words: mpsc::UnboundedSender<Word>) {
 struct Over {
     events: mpsc::UnboundedSender<Event>,
     tty: bool,
-    language: &'static Words,
+    language: Lang,
     words: Mutex<mpsc::UnboundedReceiver<Word>>,
 }
 
@@ -284,7 +284,7 @@ impl Face for Over {
 }
 
 /// Converts an event of a turn into the socket's protocol.
-pub(crate) fn to_wire(event: agent::Event, language: &Words) -> Event {
+pub(crate) fn to_wire(event: agent::Event, language: Lang) -> Event {
     let tool = |call, tool: String, state, why| {
         let title = language.tool_name(&tool);
         Event::Tool { call, title, tool, state, why }
@@ -319,7 +319,7 @@ mod tests {
     fn over(tty: bool) -> (Over, mpsc::UnboundedReceiver<Event>, mpsc::UnboundedSender<Word>) {
         let (events, coming) = mpsc::unbounded_channel();
         let (words, heard) = mpsc::unbounded_channel();
-        (Over { events, tty, language: Words::of("en"), words: Mutex::new(heard) }, coming, words)
+        (Over { events, tty, language: Lang::ENGLISH, words: Mutex::new(heard) }, coming, words)
     }
 
     #[tokio::test]
@@ -375,7 +375,7 @@ mod tests {
                         let again = understand(&serde_json::to_vec(&hello).unwrap()).unwrap();
                         prop_assert_eq!((again.call, again.tty, again.env), (hello.call, hello.tty, hello.env));
                     }
-                    Err(failure) => prop_assert!(failure.message.chars().count() <= 400, "{}", failure.message),
+                    Err(failure) => prop_assert!(failure.message.to_string().chars().count() <= 400, "{}", failure.message),
                 }
             }
         }
@@ -384,6 +384,6 @@ mod tests {
     #[test]
     fn a_call_that_nobody_knows_is_not_said_back_whole() {
         let line = format!(r#"{{"v":1,"tty":true,"cmd":"{}"}}"#, "x".repeat(100_000));
-        assert!(understand(line.as_bytes()).unwrap_err().message.len() < 400);
+        assert!(understand(line.as_bytes()).unwrap_err().message.to_string().len() < 400);
     }
 }

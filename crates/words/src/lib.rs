@@ -96,6 +96,15 @@ impl Lang {
         Some(self.text(KEYS[at].1))
     }
 
+    /// The name of a tool; an unknown tool is shown under the name it was called by.
+    pub fn tool_name(self, tool: &str) -> String {
+        self.find(&format!("tool_{tool}")).unwrap_or(tool).to_owned()
+    }
+
+    pub fn tool_about(self, tool: &str) -> &'static str {
+        self.find(&format!("tool_{tool}_about")).unwrap_or_default()
+    }
+
     fn plural(self) -> Plural {
         Plural::named(self.0.plural)
     }

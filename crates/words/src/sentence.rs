@@ -1,5 +1,6 @@
 //! A sentence whose language is chosen when it is shown.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::Lang;
@@ -26,7 +27,7 @@ pub enum Arg {
 /// A piece of a sentence: our words, or the value of a placeholder, which the page may mark up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    Words(&'static str),
+    Words(Cow<'static, str>),
     Value(String),
 }
 
@@ -52,7 +53,7 @@ impl Said {
     /// The sentence in this language.
     pub fn to(&self, lang: Lang) -> String {
         let text = |part| match part {
-            Part::Words(words) => words.to_owned(),
+            Part::Words(words) => words.into_owned(),
             Part::Value(value) => value,
         };
         self.parts(lang).into_iter().map(text).collect()
@@ -61,7 +62,7 @@ impl Said {
     /// The sentence in this language, in pieces.
     pub fn parts(&self, lang: Lang) -> Vec<Part> {
         match &self.0 {
-            Kind::Foreign(text) => vec![Part::Value(text.clone())],
+            Kind::Foreign(text) => vec![Part::Words(text.clone().into())],
             Kind::Keyed { slot, plural, args } => split(template(*slot, *plural, args, lang), args, lang),
         }
     }
@@ -104,10 +105,10 @@ fn split(template: &'static str, args: &[(&str, Arg)], lang: Lang) -> Vec<Part> 
     while let Some((words, (name, behind))) =
         rest.split_once('{').and_then(|(words, after)| Some((words, after.split_once('}')?)))
     {
-        parts.extend([Part::Words(words), Part::Value(value(name))]);
+        parts.extend([Part::Words(words.into()), Part::Value(value(name))]);
         rest = behind;
     }
-    parts.push(Part::Words(rest));
+    parts.push(Part::Words(rest.into()));
     parts
 }
 

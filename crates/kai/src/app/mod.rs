@@ -22,8 +22,8 @@ use kai_assistant::manifest::Manifest;
 use kai_assistant::moment;
 use kai_assistant::settings::{self, LANGUAGE, Values};
 use kai_assistant::toolbox::Toolbox;
-use kai_assistant::words::Words;
 use kai_llm::Http;
+use kai_words::Lang;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -122,8 +122,8 @@ impl App {
         moment::local(at, &self.clock.zone())
     }
 
-    /// The texts in the language that is set, or else in the caller's.
-    pub(crate) fn words(values: &Values, env: &CallerEnv) -> &'static Words {
-        Words::chosen(&values.of(&LANGUAGE), &env.locale)
+    /// The language that is set, or else the caller's.
+    pub(crate) fn lang(values: &Values, env: &CallerEnv) -> Lang {
+        Lang::chosen(&values.of(&LANGUAGE), &env.locale)
     }
 }

@@ -98,7 +98,7 @@ async fn chosen_models(app: &App, env: &CallerEnv) -> Result<Result<Vec<Ready>, 
     {
         return Ok(Err(lack.sentence()));
     }
-    let ready = models::connected(app, env).await.map_err(|failure| failure.message);
+    let ready = models::connected(app, env).await.map_err(|failure| failure.message.to_string());
     Ok(ready.map(|mut ready| {
         ready.retain(|model| wanted.is_empty() || model.label == wanted);
         ready
@@ -167,7 +167,7 @@ pub(crate) async fn tick(app: &App) {
             tracing::info!(outcome = ?ran.outcome, "heartbeat");
         }
         Ok(_) => {}
-        Err(failure) => tracing::warn!(failure = failure.message, "a heartbeat failed"),
+        Err(failure) => tracing::warn!(failure = %failure.message, "a heartbeat failed"),
     }
     if let Err(error) = announce::news(app).await {
         tracing::warn!(%error, "the person could not be told");

@@ -55,7 +55,7 @@ pub(crate) async fn note_quietly(app: &App) {
     let outcome = note(app).await;
     let is_new = !app.last_noted.failing.swap(outcome.is_err(), Ordering::Relaxed);
     if let (Err(failure), true) = (outcome, is_new) {
-        tracing::warn!(error = failure.message, "the end of the ledger could not be noted beside the key");
+        tracing::warn!(error = %failure.message, "the end of the ledger could not be noted beside the key");
     }
 }
 

@@ -209,7 +209,7 @@ pub(crate) async fn search(app: &App, text: &str) -> Result<Vec<SmsRow>, Failure
 /// Turns reading on, like the page's toggle: asks the phone for access, and treats messages already on the phone as
 /// seen.
 pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
-    let stays = |failure: Failure| stays_off(&failure.message, "Reading SMS");
+    let stays = |failure: Failure| stays_off(&failure.message.to_string(), "Reading SMS");
     let poller = app.messages.phone.poller().map_err(stays)?;
     if let Access::Denied(what_to_do) = app.messages.phone.inbox()?.ask().await {
         let denied = ReadError::NotPermitted(what_to_do);

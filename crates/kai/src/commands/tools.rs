@@ -18,13 +18,13 @@ use crate::failure::Failure;
 pub(crate) async fn list(app: &App, env: &CallerEnv) -> Result<Vec<ToolRow>, DbError> {
     let values = &app.values().await?;
     app.toolbox.probe_access(values).await;
-    let words = App::words(values, env);
+    let lang = App::lang(values, env);
     let row = |entry: &Entry| {
         let name = entry.tool.name();
         let why_not = app.toolbox.why_not(entry, values);
         ToolRow {
-            title: words.tool_name(name),
-            description: words.tool_about(name),
+            title: lang.tool_name(name),
+            description: lang.tool_about(name).to_owned(),
             name: name.to_owned(),
             enabled: entry.enabled(values),
             available: why_not.is_none(),

@@ -21,7 +21,7 @@ pub(crate) async fn follow_taps(app: Arc<App>, stop: CancellationToken) {
             tap = notifier.tapped() => tap,
         };
         if let Err(failure) = open(&app, place, activation.as_deref()).await {
-            tracing::warn!(failure = failure.message, "a notification was tapped, but the page did not open");
+            tracing::warn!(failure = %failure.message, "a notification was tapped, but the page did not open");
         }
     }
 }
@@ -78,6 +78,6 @@ mod tests {
         app.db.write(move |tx| reports::keep(tx, &report)).await.unwrap();
         assert_eq!(at(Place::Heartbeat).await.unwrap(), "/c/1");
         let failure = open(&app, Place::Heartbeat, None).await.unwrap_err();
-        assert!(failure.message.starts_with("Kai isn't running"), "{}", failure.message);
+        assert!(failure.message.to_string().starts_with("Kai isn't running"), "{}", failure.message);
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn all(view: &View<'_>) -> Markup {
     html! {
         @if let Some(report) = view.stored.heartbeat { (heartbeat(report, view)) }
         @for (chat, question) in &view.questions { (click_card(*chat, question, view)) }
-        (drafts::banner(&view.stored.drafts, view.csrf, &view.zone, view.place.whole))
+        (drafts::banner(&view.stored.drafts, view.csrf, &view.times, view.place.whole))
         @if let Some(deleted) = &view.deleted { (undo(deleted, view.csrf)) }
     }
 }
@@ -40,7 +40,7 @@ fn heartbeat(report: ConversationId, view: &View<'_>) -> Markup {
 /// The card that asks the user to approve a tool call. It says in words what will happen, and unfolds to show the exact
 /// call, because that is what the click allows.
 fn click_card(chat: ConversationId, question: &Question, view: &View<'_>) -> Markup {
-    let title = view.words.tool_name(&question.tool);
+    let title = view.lang.tool_name(&question.tool);
     let elsewhere = view.place.chat != Some(chat);
     let Question { hash, tool, arguments, about } = question;
     let card = ApprovalCall { tool, title: &title, arguments, about: about.as_deref() }.card();

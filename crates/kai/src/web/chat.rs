@@ -9,6 +9,7 @@ use kai_assistant::agent::conversation::{self, ConversationId, Which};
 use kai_assistant::db::DbError;
 use kai_assistant::heartbeat;
 use kai_assistant::settings::THEME;
+use kai_words::{Said, said};
 use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
 
@@ -39,7 +40,7 @@ pub(super) async fn current(
 ) -> Response {
     match web.app.db.read(conversation::newest).await {
         Ok(chat) => show(&web, session, Place { chat, q: seeking.q, whole: seeking.whole }, None).await,
-        Err(error) => page::trouble(&DbError::to_string(&error)),
+        Err(error) => page::trouble(DbError::to_string(&error)),
     }
 }
 
@@ -66,14 +67,14 @@ pub(super) async fn one(
 /// A message that could not be accepted, and why. The page shows it again so that the user can retry.
 struct Untaken<'a> {
     text: &'a str,
-    why: &'a str,
+    why: Said,
 }
 
 async fn show(web: &Web, session: Option<Session>, place: Place, untaken: Option<Untaken<'_>>) -> Response {
     let Some(session) = session else { return page::sign_in(&HeaderMap::new(), &web.app.home) };
     let stored = match view::stored(web, &place, &session, None).await {
         Ok(stored) => stored,
-        Err(error) => return page::trouble(&error.to_string()),
+        Err(error) => return page::trouble(error.to_string()),
     };
     if place.chat.is_some() && stored.chat.is_none() {
         return page::no_chat();
@@ -94,7 +95,7 @@ async fn show(web: &Web, session: Option<Session>, place: Place, untaken: Option
         (drafts::script())
         @if view.running() { noscript { meta http-equiv="refresh" content="2"; } }
     };
-    (status, page::frame(&title, &stored.values.of(&THEME), &head, &body)).into_response()
+    (status, page::frame(&title, view.lang, &stored.values.of(&THEME), &head, &body)).into_response()
 }
 
 fn title(stored: &Stored) -> &str {
@@ -128,8 +129,9 @@ fn body(
                 button class="round to-end js-only" type="button" id="to-end" data-testid="to-end" aria-label="To the newest message" hidden {
                     (icons::down())
                 }
+                (page::script_words(view.lang))
                 p id="state" class="seen-not" role="status" { (state) }
-                p id="toast" role="alert" { @if let Some(untaken) = untaken { (untaken.why) } }
+                p id="toast" role="alert" { @if let Some(untaken) = untaken { (untaken.why.to(view.lang)) } }
                 (composer(view, &controls, untaken))
             }
         }
@@ -219,16 +221,16 @@ pub(super) struct SayForm {
     text: String,
 }
 
-type Said = Result<Form<SayForm>, FormRejection>;
+type SayBody = Result<Form<SayForm>, FormRejection>;
 
 /// `/say`: starts a new conversation with the user's message.
 pub(super) async fn say_first(
     State(web): State<Web>,
     Extension(session): Signed,
     headers: HeaderMap,
-    form: Said,
+    form: SayBody,
 ) -> Response {
-    said(&web, session, &headers, None, form).await
+    take_message(&web, session, &headers, None, form).await
 }
 
 pub(super) async fn say(
@@ -236,17 +238,17 @@ pub(super) async fn say(
     Extension(session): Signed,
     Path(id): Path<i64>,
     headers: HeaderMap,
-    form: Said,
+    form: SayBody,
 ) -> Response {
-    said(&web, session, &headers, Some(ConversationId(id)), form).await
+    take_message(&web, session, &headers, Some(ConversationId(id)), form).await
 }
 
-async fn said(
+async fn take_message(
     web: &Web,
     session: Option<Session>,
     headers: &HeaderMap,
     chat: Option<ConversationId>,
-    form: Said,
+    form: SayBody,
 ) -> Response {
     let Ok(Form(SayForm { text })) = form else { return reply::misfilled(headers) };
     // Browsers submit line breaks as CR LF.
@@ -254,10 +256,10 @@ async fn said(
     let saying = Saying::Text(text.clone(), chat.map_or(Which::New, Which::Id));
     match start(web, saying).await {
         Ok(id) => reply::done(headers, &format!("/c/{}", id.0)),
-        Err(failure) if headers.contains_key("x-live") => reply::not_done(headers, &failure.message),
+        Err(failure) if headers.contains_key("x-live") => reply::not_done(headers, failure.message),
         // Show the page again with the message in its field, so that the user's text is not lost.
         Err(failure) => {
-            let untaken = Untaken { text: &text, why: &failure.message };
+            let untaken = Untaken { text: &text, why: failure.message };
             show(web, session, Place { chat, ..Place::default() }, Some(untaken)).await
         }
     }
@@ -271,7 +273,7 @@ async fn start(web: &Web, saying: Saying) -> Result<ConversationId, Failure> {
 pub(super) async fn again(State(web): State<Web>, Path(id): Path<i64>, headers: HeaderMap) -> Response {
     match start(&web, Saying::Again(ConversationId(id))).await {
         Ok(id) => reply::done(&headers, &format!("/c/{}", id.0)),
-        Err(failure) => reply::not_done(&headers, &failure.message),
+        Err(failure) => reply::not_done(&headers, failure.message),
     }
 }
 
@@ -303,13 +305,13 @@ pub(super) async fn click(
     if web.turns.click(&question, answer == Click::Allow) {
         return reply::done_here(&headers);
     }
-    reply::not_done(&headers, "That was answered already, or is not asked any more.")
+    reply::not_done(&headers, said::chat_answered_already())
 }
 
 /// Dismisses the banner of a heartbeat's report.
 pub(super) async fn heartbeat_seen(State(web): State<Web>, headers: HeaderMap) -> Response {
     match web.app.db.write(heartbeat::store::lower).await {
         Ok(()) => reply::done_here(&headers),
-        Err(error) => reply::not_done(&headers, &error.to_string()),
+        Err(error) => reply::not_done(&headers, error.to_string()),
     }
 }

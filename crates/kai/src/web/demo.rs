@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use kai_words::said;
 
 use super::state::Web;
 use super::{page, reply};
@@ -13,7 +14,7 @@ pub(super) async fn start(State(web): State<Web>, headers: HeaderMap) -> Respons
     match link.ok().flatten() {
         Some(link) if reply::by_script(&headers) => reply::done(&headers, &link),
         // The content security policy does not let a form redirect to another origin.
-        Some(link) => page::notice_back(StatusCode::OK, "It is ready", "Open it with the link below.", &link),
-        None => reply::not_done(&headers, "The demo could not be started. In a terminal: kai serve --demo"),
+        Some(link) => page::notice_back(StatusCode::OK, said::demo_ready(), said::demo_ready_how(), &link),
+        None => reply::not_done(&headers, said::demo_failed()),
     }
 }

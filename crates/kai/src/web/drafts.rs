@@ -9,7 +9,6 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Form, Router};
-use jiff::tz::TimeZone;
 use kai_assistant::db::DbError;
 use kai_assistant::legible;
 use kai_assistant::outbox::{DraftId, DraftState};
@@ -18,7 +17,8 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::state::Web;
-use super::{assets, icons, page, reply};
+use super::times::Times;
+use super::{assets, icons, reply};
 use crate::app::App;
 use crate::call::sms::{Button, DraftRow, TapCall};
 use crate::commands::sms;
@@ -49,17 +49,17 @@ pub(super) fn script() -> Markup {
 }
 
 /// Renders all drafts. `whole` is the id of the long draft to show unfolded, for browsers without a script.
-pub(super) fn banner(drafts: &[DraftRow], csrf: &str, zone: &TimeZone, whole: Option<i64>) -> Markup {
+pub(super) fn banner(drafts: &[DraftRow], csrf: &str, times: &Times, whole: Option<i64>) -> Markup {
     html! {
         @if !drafts.is_empty() {
-            section class="drafts" aria-label="Messages that wait for you" {
-                @for draft in drafts { (card(draft, csrf, zone, whole == Some(draft.id.0))) }
+            section class="drafts" aria-label=(times.lang.drafts_label()) data-unread=(times.lang.drafts_read_first()) {
+                @for draft in drafts { (card(draft, csrf, times, whole == Some(draft.id.0))) }
             }
         }
     }
 }
 
-fn card(draft: &DraftRow, csrf: &str, zone: &TimeZone, unfolded: bool) -> Markup {
+fn card(draft: &DraftRow, csrf: &str, times: &Times, unfolded: bool) -> Markup {
     let id = draft.id.0;
     let folded = is_long(&legible::folded(&draft.body)) && !unfolded;
     let content = html! {
@@ -67,7 +67,7 @@ fn card(draft: &DraftRow, csrf: &str, zone: &TimeZone, unfolded: bool) -> Markup
         @if let Some(quoted) = &draft.quoted { (quote(quoted, id)) }
         (body(draft, folded))
         p class="quiet" {
-            (sms_count(draft.segments)) " · from a " (draft.origin.as_str()) " · " (page::moment(draft.created_at, zone))
+            (sms_count(draft.segments)) " · from a " (draft.origin.as_str()) " · " (times.moment(draft.created_at))
             @if let Some(answered) = draft.in_reply_to { span class="roomy" { " · answers SMS " (answered) } }
         }
         (buttons(draft, csrf, folded))
@@ -245,6 +245,6 @@ async fn discard(State(web): State<Web>, Path(id): Path<i64>, headers: HeaderMap
 fn back(headers: &HeaderMap, done: Result<DraftRow, Failure>) -> Response {
     match done {
         Ok(_) => reply::done_here(headers),
-        Err(failure) => reply::not_done(headers, &failure.message),
+        Err(failure) => reply::not_done(headers, failure.message),
     }
 }

@@ -15,9 +15,12 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use kai_assistant::settings::ALLOWED_HOSTS;
+use kai_words::{Lang, said};
 
+use super::notice::Message;
 use super::state::Web;
 use super::{page, signin, upload};
+use crate::app::App;
 use crate::app::sessions::{self, Session};
 use crate::places::Badge;
 
@@ -43,12 +46,20 @@ pub(super) async fn guard(State(web): State<Web>, request: Request, next: Next) 
         // does not leave a change half done.
         Ok(request) => {
             let handled = tokio::spawn(next.run(request)).await;
-            handled.unwrap_or_else(|_| page::trouble("Kai hit a bug of its own and gave up on this."))
+            handled.unwrap_or_else(|_| page::trouble(said::frame_bug()))
         }
         Err(refusal) => refusal,
     };
+    if let Some(message) = Message::of(&mut response) {
+        response = message.render(language(&web).await);
+    }
     protect(response.headers_mut());
     response
+}
+
+/// The user's language; the machine's if the settings cannot be read.
+async fn language(web: &Web) -> Lang {
+    App::lang(&web.app.values().await.unwrap_or_default(), &web.app.env)
 }
 
 /// Runs the checks; returns the request with its session and settings attached, or the refusal.
@@ -56,7 +67,7 @@ async fn admit(web: &Web, mut request: Request) -> Result<Request, Response> {
     let cookie = signin::cookie(&web.app.home_id, request.headers());
     let now = web.app.clock.now();
     let known = web.app.db.read(move |tx| sessions::recognise(tx, cookie, now)).await;
-    let (values, session) = known.map_err(|e: kai_assistant::db::DbError| page::trouble(&e.to_string()))?;
+    let (values, session) = known.map_err(|e: kai_assistant::db::DbError| page::trouble(e.to_string()))?;
 
     let host = host_of(request.headers()).ok_or_else(|| refuse(StatusCode::BAD_REQUEST, NO_HOST))?;
     if !host_allowed(&host, web.address, &values.of(&ALLOWED_HOSTS)) {
@@ -163,8 +174,8 @@ async fn taken_in(body: Body, limit: usize) -> Option<Bytes> {
 fn too_large(is_file: bool) -> Response {
     let status = StatusCode::PAYLOAD_TOO_LARGE;
     if is_file {
-        let sentence = format!("Kai takes in files of up to {} MB. Nothing was changed.", FILE_LIMIT >> 20);
-        return page::notice_back(status, "That file is too large", &sentence, "/settings/general");
+        let sentence = said::frame_file_limit(FILE_LIMIT >> 20);
+        return page::notice_back(status, said::frame_file_too_large(), sentence, "/settings/general");
     }
     refuse(status, TOO_LARGE)
 }

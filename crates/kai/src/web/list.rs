@@ -55,7 +55,7 @@ pub(super) async fn delete(State(web): State<Web>, Path(id): Path<i64>, headers:
     let id = ConversationId(id);
     match put_away(&web, id).await {
         Ok(()) => reply::done(&headers, "/"),
-        Err(failure) => reply::not_done(&headers, &failure.message),
+        Err(failure) => reply::not_done(&headers, failure.message),
     }
 }
 

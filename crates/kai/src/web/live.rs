@@ -164,7 +164,7 @@ impl Follower {
                     return Some(Event::default().event("gone").data("-"));
                 }
                 Err(failure) => {
-                    tracing::warn!(failure = failure.message, "an open page could not be kept true");
+                    tracing::warn!(failure = %failure.message, "an open page could not be kept true");
                     return None;
                 }
             };

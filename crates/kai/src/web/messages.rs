@@ -83,7 +83,7 @@ async fn click_codes(
     let Ok(Form(CodesForm { codes })) = form else { return reply::misfilled(&headers) };
     match kept_codes::show(&web.app, Which::Id(ConversationId(id)), codes == CodesClick::Show).await {
         Ok(_) => reply::done(&headers, &format!("/c/{id}")),
-        Err(failure) => reply::not_done(&headers, &failure.message),
+        Err(failure) => reply::not_done(&headers, failure.message),
     }
 }
 

@@ -23,15 +23,18 @@ mod live;
 mod markdown;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 mod messages;
+mod notice;
 mod page;
 mod patient;
 mod peer;
 mod regions;
 mod reply;
+mod rich;
 mod settings;
 pub(crate) mod signin;
 mod state;
 mod talk;
+mod times;
 mod trust;
 mod turns;
 mod undo;

@@ -1,9 +1,9 @@
 //! The store edition's twin of `drafts.rs`: there are no drafts.
 
-use jiff::tz::TimeZone;
 use kai_assistant::db::DbError;
 use maud::{Markup, html};
 
+use super::times::Times;
 use crate::app::App;
 
 /// Nothing: this edition drafts no messages.
@@ -18,6 +18,6 @@ pub(super) fn script() -> Markup {
     html! {}
 }
 
-pub(super) fn banner(_: &Drafts, _: &str, _: &TimeZone, _: Option<i64>) -> Markup {
+pub(super) fn banner(_: &Drafts, _: &str, _: &Times, _: Option<i64>) -> Markup {
     html! {}
 }

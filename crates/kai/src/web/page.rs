@@ -2,19 +2,19 @@
 
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use kai_assistant::home::Home;
+use kai_words::{Lang, Said, said};
 use maud::{DOCTYPE, Markup, html};
 
 use super::assets::{FAVICON, SCRIPT, STYLE};
+use super::notice::Notice;
 use crate::app::facts;
 
 /// Renders a whole HTML page. `theme` is the value of the setting: `system`, `light` or `dark`.
-pub(super) fn frame(title: &str, theme: &str, head: &Markup, body: &Markup) -> Markup {
+pub(super) fn frame(title: &str, lang: Lang, theme: &str, head: &Markup, body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
-        html lang="en" data-theme=(theme) {
+        html lang=(lang.code()) dir=(if lang.is_rtl() { "rtl" } else { "ltr" }) data-theme=(theme) {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
@@ -30,10 +30,12 @@ pub(super) fn frame(title: &str, theme: &str, head: &Markup, body: &Markup) -> M
     }
 }
 
-/// A time, given in epoch milliseconds, as people read it.
-pub(super) fn moment(at: i64, zone: &TimeZone) -> Markup {
-    let at = Timestamp::from_millisecond(at).unwrap_or_default().to_zoned(zone.clone());
-    html! { time datetime=(kai_assistant::moment::stamp(&at)) { (at.strftime("%b %-d, %H:%M")) } }
+/// What the script says, in the user's language.
+pub(super) fn script_words(lang: Lang) -> Markup {
+    html! {
+        div id="words" hidden data-no-answer=(lang.script_no_answer()) data-reconnecting=(lang.script_reconnecting())
+            data-tap-moved=(lang.script_tap_moved()) {}
+    }
 }
 
 /// Kai's logo: a speech bubble with a dot to tap.
@@ -46,13 +48,6 @@ pub(super) fn mark() -> Markup {
     }
 }
 
-fn notice(status: StatusCode, title: &str, head: &Markup, text: &Markup) -> Response {
-    let body = html! {
-        main class="notice" { (mark()) h1 { (title) } (text) }
-    };
-    (status, frame(title, "system", head, &body)).into_response()
-}
-
 /// The page for browsers without a session: how to get a sign-in link.
 pub(super) fn sign_in(headers: &HeaderMap, home: &Home) -> Response {
     let asked = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
@@ -60,85 +55,75 @@ pub(super) fn sign_in(headers: &HeaderMap, home: &Home) -> Response {
     // our own page and sends it.
     let arrived =
         asked("sec-fetch-site") == Some("cross-site") && asked("sec-fetch-mode") == Some("navigate");
-    let head = html! { @if arrived { meta http-equiv="refresh" content="0"; } };
-    notice(
-        StatusCode::UNAUTHORIZED,
-        "Sign in to Kai",
-        &head,
-        &html! { p { "On the machine where Kai runs, type " code { (facts::link_command(home)) } " and open the link it prints." } },
-    )
+    Notice::new(StatusCode::UNAUTHORIZED, said::signin_title())
+        .text(said::signin_how(facts::link_command(home)))
+        .refresh(arrived)
+        .into_response()
 }
 
 /// The page for a sign-in link that was used or has expired.
 pub(super) fn used_link(home: &Home) -> Response {
-    notice(
-        StatusCode::FORBIDDEN,
-        "This link does not work any more",
-        &html! {},
-        &html! {
-            p { "A sign-in link works once and then expires. Type " code { (facts::link_command(home)) } " for a fresh one." }
-        },
-    )
+    Notice::new(StatusCode::FORBIDDEN, said::signin_used())
+        .text(said::signin_used_how(facts::link_command(home)))
+        .into_response()
 }
 
 /// The page for a link that only the user who runs Kai may use, opened by someone else.
 pub(super) fn strangers_link(home: &Home) -> Response {
-    notice(
-        StatusCode::FORBIDDEN,
-        "This link works only for the user who runs Kai",
-        &html! {},
-        &html! {
-            p {
-                "Kai couldn’t confirm that your browser runs as that user. On the machine where Kai runs, type "
-                code { (facts::link_command(home)) } " and open the link it prints."
-            }
-        },
-    )
+    Notice::new(StatusCode::FORBIDDEN, said::signin_stranger())
+        .text(said::signin_stranger_how(facts::link_command(home)))
+        .into_response()
 }
 
 /// The page for an internal error.
-pub(super) fn trouble(sentence: &str) -> Response {
-    tracing::warn!(sentence, "a page could not be shown");
-    notice(StatusCode::INTERNAL_SERVER_ERROR, "That did not work", &html! {}, &html! { p { (sentence) } })
+pub(super) fn trouble(sentence: impl Into<Said>) -> Response {
+    let sentence = sentence.into();
+    tracing::warn!(%sentence, "a page could not be shown");
+    Notice::new(StatusCode::INTERNAL_SERVER_ERROR, said::frame_trouble()).text(sentence).into_response()
 }
 
 /// The page for a request that made no sense and changed nothing.
-pub(super) fn refused(sentence: &str) -> Response {
-    notice(StatusCode::BAD_REQUEST, "That was not changed", &html! {}, &html! { p { (sentence) } })
+pub(super) fn refused(sentence: Said) -> Response {
+    Notice::new(StatusCode::BAD_REQUEST, said::frame_refused()).text(sentence).into_response()
 }
 
 /// A message with a link to `back`.
-pub(super) fn notice_back(status: StatusCode, title: &str, sentence: &str, back: &str) -> Response {
-    let text = html! { p { (sentence) } p { a href=(back) { "Back" } } };
-    notice(status, title, &html! {}, &text)
+pub(super) fn notice_back(
+    status: StatusCode,
+    title: Said,
+    sentence: impl Into<Said>,
+    back: &str,
+) -> Response {
+    Notice::new(status, title).text(sentence.into()).link(back, said::frame_back()).into_response()
 }
 
 /// Shows a new sign-in link, once, to the user who created it.
 pub(super) fn fresh_link(link: &str) -> Response {
-    let text = html! {
-        p { "It signs one browser in, once, within an hour. Open it there; on this one you are signed in already." }
-        p { code data-testid="fresh-link" { (link) } }
-        p { a href="/settings/general" { "Back" } }
-    };
-    notice(StatusCode::OK, "A fresh sign-in link", &html! {}, &text)
+    Notice::new(StatusCode::OK, said::signin_fresh())
+        .text(said::signin_fresh_how())
+        .value("fresh-link", link)
+        .link("/settings/general", said::frame_back())
+        .into_response()
 }
 
 /// The last page, shown when the user erases everything.
 pub(super) fn erased(home: &str) -> Response {
-    let text = html! { p { "Kai ends now and deletes everything it kept in " code { (home) } ". This page leads nowhere any more." } };
-    notice(StatusCode::OK, "Everything is erased", &html! {}, &text)
+    Notice::new(StatusCode::OK, said::frame_erased()).text(said::frame_erased_what(home)).into_response()
 }
 
 /// The page for a conversation that does not exist.
 pub(super) fn no_chat() -> Response {
-    let text = html! { p { "It may have been deleted. " a href="/" { "To the current chat" } } };
-    notice(StatusCode::NOT_FOUND, "There is no such conversation", &html! {}, &text)
+    Notice::new(StatusCode::NOT_FOUND, said::frame_no_chat())
+        .text(said::frame_no_chat_why())
+        .link("/", said::frame_to_chat())
+        .into_response()
 }
 
 pub(super) async fn not_found(uri: Uri) -> Response {
-    let text =
-        html! { p { "There is nothing at " code { (uri.path()) } ". " a href="/" { "To the start" } } };
-    notice(StatusCode::NOT_FOUND, "Not found", &html! {}, &text)
+    Notice::new(StatusCode::NOT_FOUND, said::frame_not_found())
+        .text(said::frame_nothing_at(uri.path()))
+        .link("/", said::frame_to_start())
+        .into_response()
 }
 
 pub(super) async fn wrong_method(method: Method) -> Response {

@@ -37,7 +37,7 @@ pub(super) fn regions(view: &View<'_>) -> Regions {
     Regions {
         banners: banners::all(view),
         turn: html! {
-            (talk::turn(view.coming().or(elsewhere.as_ref()), view.words))
+            (talk::turn(view.coming().or(elsewhere.as_ref()), view.lang))
             (trust::line(view))
         },
         controls: controls(view),
@@ -63,7 +63,7 @@ fn controls(view: &View<'_>) -> Markup {
 /// The messages as HTML, one block per exchange.
 pub(super) fn blocks(view: &View<'_>) -> Vec<String> {
     let (Some(id), Some(chat)) = (view.place.chat, &view.stored.chat) else { return vec![] };
-    let (csrf, words, zone, sight) = (view.csrf, view.words, &view.zone, view.sight.as_ref());
+    let (csrf, lang, times, sight) = (view.csrf, view.lang, &view.times, view.sight.as_ref());
     let waits = view.running() || view.answered_elsewhere();
-    talk::blocks(&chat.entries, &Telling { id, csrf, words, zone, sight, waits })
+    talk::blocks(&chat.entries, &Telling { id, csrf, lang, times, sight, waits })
 }

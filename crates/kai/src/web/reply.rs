@@ -3,8 +3,10 @@
 
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
+use kai_words::{Said, said};
 use serde_json::{Value, json};
 
+use super::notice::Told;
 use super::page;
 
 /// Was the request sent by the page's script?
@@ -34,24 +36,25 @@ pub(super) fn done_here(headers: &HeaderMap) -> Response {
     }
 }
 
-/// The change was made; the script shows this sentence, unless it is empty.
-pub(super) fn said(sentence: &str) -> Response {
-    json_reply(StatusCode::OK, &json!({"said": sentence}))
+/// The change was made; the script shows this sentence.
+pub(super) fn done_saying(sentence: Said) -> Response {
+    Told { status: StatusCode::OK, field: "said", sentence }.into_response()
 }
 
 /// The change was not made; `sentence` says why.
-pub(super) fn not_done(headers: &HeaderMap, sentence: &str) -> Response {
+pub(super) fn not_done(headers: &HeaderMap, sentence: impl Into<Said>) -> Response {
+    let (status, sentence) = (StatusCode::CONFLICT, sentence.into());
     if by_script(headers) {
-        return json_reply(StatusCode::CONFLICT, &json!({"error": sentence}));
+        return Told { status, field: "error", sentence }.into_response();
     }
-    page::notice_back(StatusCode::CONFLICT, "Nothing was done", sentence, &from(headers))
+    page::notice_back(status, said::frame_not_done(), sentence, &from(headers))
 }
 
 /// The form's fields could not be read.
 pub(super) fn misfilled(headers: &HeaderMap) -> Response {
-    let sentence = "The form was not filled in as this page does it.";
+    let sentence = said::frame_misfilled();
     if by_script(headers) {
-        return json_reply(StatusCode::BAD_REQUEST, &json!({"error": sentence}));
+        return Told { status: StatusCode::BAD_REQUEST, field: "error", sentence }.into_response();
     }
     page::refused(sentence)
 }

@@ -60,7 +60,7 @@ pub(super) async fn login(
         Ok(_) if session.is_some() => Redirect::to("/").into_response(),
         Ok(Entered::Stranger) => page::strangers_link(&web.app.home),
         Ok(Entered::Not) => page::used_link(&web.app.home),
-        Err(failure) => page::trouble(&failure.message),
+        Err(failure) => page::trouble(failure.message),
     }
 }
 
@@ -136,7 +136,7 @@ pub(super) async fn sign_out(
             let cookie = set_cookie(&web, "", 0).unwrap_or(HeaderValue::from_static(""));
             ([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response()
         }
-        Err(error) => page::trouble(&error.to_string()),
+        Err(error) => page::trouble(error.to_string()),
     }
 }
 

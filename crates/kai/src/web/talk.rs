@@ -1,23 +1,23 @@
 //! Renders a conversation: what the user said, Kai's answer and, folded, the tool calls behind it.
 
-use jiff::tz::TimeZone;
 use kai_assistant::agent::conversation::{ConversationId, Entry};
 use kai_assistant::legible::thousands;
 use kai_assistant::untrusted::Attached;
-use kai_assistant::words::Words;
 use kai_llm::{Message, ToolCall};
+use kai_words::Lang;
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::times::Times;
 use super::turns::{Ended, Sight};
-use super::{icons, markdown, page};
+use super::{icons, markdown};
 
 /// Everything besides the entries that is needed to render a conversation.
 pub(super) struct Telling<'a> {
     pub(super) id: ConversationId,
     pub(super) csrf: &'a str,
-    pub(super) words: &'static Words,
-    pub(super) zone: &'a TimeZone,
+    pub(super) lang: Lang,
+    pub(super) times: &'a Times,
     /// The turn that is running, or that ended without an answer.
     pub(super) sight: Option<&'a Sight>,
     /// Whether the newest message is being answered.
@@ -87,7 +87,7 @@ impl Telling<'_> {
         let Some(last) = exchange.replies.last() else { return html! {} };
         html! {
             footer class="foot quiet" {
-                span { "Answered by " (last.answered_by.as_deref().unwrap_or("Kai")) " · " (page::moment(last.at, self.zone)) }
+                span { "Answered by " (last.answered_by.as_deref().unwrap_or("Kai")) " · " (self.times.moment(last.at)) }
                 button type="button" class="small js-only" data-copy data-testid="chat-copy" { (icons::copy()) "Copy" }
                 @if may_go_again { (self.again("Answer again")) }
             }
@@ -136,7 +136,7 @@ impl Telling<'_> {
                     ol {
                         @for (call, result) in calls {
                             li {
-                                strong { (self.words.tool_name(&call.name)) } " " code { (call.name) }
+                                strong { (self.lang.tool_name(&call.name)) } " " code { (call.name) }
                                 pre { (call.arguments) }
                                 @match result { Some(result) => pre { (result) }, None => p { "It did not come to an end." } }
                             }
@@ -222,7 +222,7 @@ fn address(result: &str) -> Option<String> {
 }
 
 /// Renders the running turn: its answer so far, and the row that shows what Kai is doing.
-pub(super) fn turn(sight: Option<&Sight>, words: &Words) -> Markup {
+pub(super) fn turn(sight: Option<&Sight>, lang: Lang) -> Markup {
     let Some(sight) = sight.filter(|sight| sight.ended.is_none()) else { return html! {} };
     html! {
         @if !sight.answer.is_empty() {
@@ -243,7 +243,7 @@ pub(super) fn turn(sight: Option<&Sight>, words: &Words) -> Markup {
                 }
             }
             @for running in &sight.tools {
-                span class="chip tool" data-testid="tool-chip" { (icons::build()) (words.tool_name(&running.tool)) }
+                span class="chip tool" data-testid="tool-chip" { (icons::build()) (lang.tool_name(&running.tool)) }
             }
         }
     }

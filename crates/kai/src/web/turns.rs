@@ -11,6 +11,7 @@ use kai_assistant::agent::{self, ApprovalRequest, Face};
 use kai_assistant::hex;
 use kai_assistant::lock::lock;
 use kai_llm::ToolCall;
+use kai_words::{Said, said};
 use sha2::{Digest, Sha256};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -61,7 +62,7 @@ pub(super) struct RunningTool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ended {
     Stopped,
-    Failed(String),
+    Failed(Said),
 }
 
 /// A tool call that waits for the user's approval.
@@ -104,7 +105,7 @@ impl Turns {
             Ok(id) => Ok(id),
             Err(_) => Err(Failure::failed(match running.await {
                 Ok(Some(Ended::Failed(message))) => message,
-                _ => "Kai is stopping.".to_owned(),
+                _ => said::turn_kai_stops(),
             })),
         }
     }

@@ -40,6 +40,6 @@ pub(super) async fn undo(
     match restored {
         Ok(Some(to)) => reply::done(&headers, &to),
         Ok(None) => reply::done_here(&headers),
-        Err(failure) => reply::not_done(&headers, &failure.message),
+        Err(failure) => reply::not_done(&headers, failure.message),
     }
 }

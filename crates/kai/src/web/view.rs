@@ -1,17 +1,17 @@
 //! The data that a page of the chat is rendered from: what the store holds, and the state of the running turns.
 
-use jiff::tz::TimeZone;
 use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Reached, Whole};
 use kai_assistant::db::DbError;
 use kai_assistant::settings::Values;
-use kai_assistant::words::Words;
 use kai_assistant::{heartbeat, lease};
+use kai_words::Lang;
 use rusqlite::Transaction;
 use serde::Deserialize;
 
 use super::bin::{Deleted, UndoPlace};
 use super::drafts::{self, Drafts};
 use super::state::Web;
+use super::times::Times;
 use super::turns::{Question, Sight};
 use crate::app::App;
 use crate::app::sessions::{self, Session};
@@ -82,8 +82,8 @@ pub(super) struct View<'a> {
     pub(super) place: &'a Place,
     pub(super) stored: &'a Stored,
     pub(super) csrf: &'a str,
-    pub(super) words: &'static Words,
-    pub(super) zone: TimeZone,
+    pub(super) lang: Lang,
+    pub(super) times: Times,
     /// Conversations that are being answered.
     pub(super) busy: Vec<ConversationId>,
     /// The state of this conversation's turn.
@@ -95,13 +95,14 @@ pub(super) struct View<'a> {
 
 impl<'a> View<'a> {
     pub(super) fn of(web: &Web, place: &'a Place, stored: &'a Stored, csrf: &'a str) -> Self {
+        let lang = App::lang(&stored.values, &web.app.env);
         let busy = stored.list.iter().map(|listed| listed.id).filter(|id| web.turns.is_running(*id));
         Self {
             place,
             stored,
             csrf,
-            words: App::words(&stored.values, &web.app.env),
-            zone: web.app.clock.zone(),
+            lang,
+            times: Times { lang, zone: web.app.clock.zone(), now: web.app.clock.now() },
             busy: busy.collect(),
             sight: place.chat.and_then(|id| web.turns.sight(id)),
             questions: web.turns.questions(),

@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use kai_words::Lang;
 use rusqlite::Transaction;
 use tokio::sync::Notify;
 
@@ -21,7 +22,6 @@ use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::device::{Notification, Notifier, Urgency};
 use crate::settings::{self, LANGUAGE};
-use crate::words::Words;
 
 /// Wakes the sleeping ringer when a new alarm was set.
 #[derive(Debug, Default)]
@@ -130,8 +130,8 @@ impl Ringer {
         }
         let taken = self.db.write(move |tx| store::take_due(tx, now)).await?;
         self.ringing.alarms().clone_from(&taken);
-        let words = Words::chosen(&language, &self.locale);
-        let rings = taken.into_iter().map(|alarm| self.ring(alarm, now, &zone, words));
+        let lang = Lang::chosen(&language, &self.locale);
+        let rings = taken.into_iter().map(|alarm| self.ring(alarm, now, &zone, lang));
         let silent: Vec<Alarm> = join_all(rings).await.into_iter().flatten().collect();
         let all_rang = silent.is_empty();
         if !all_rang {
@@ -141,8 +141,8 @@ impl Ringer {
     }
 
     /// Rings one alarm. Returns it if the ring failed, so that the caller can put it back.
-    async fn ring(&self, alarm: Alarm, now: Timestamp, zone: &TimeZone, words: &Words) -> Option<Alarm> {
-        let rung = self.notifier.notify(&notification(&alarm, now, zone, words)).await;
+    async fn ring(&self, alarm: Alarm, now: Timestamp, zone: &TimeZone, lang: Lang) -> Option<Alarm> {
+        let rung = self.notifier.notify(&notification(&alarm, now, zone, lang)).await;
         if !self.ringing.is_over_for(&alarm) {
             return None;
         }
@@ -171,14 +171,14 @@ fn patience(failures: u32) -> Duration {
     Duration::from_secs(10 << failures.saturating_sub(1).min(6)).min(Duration::from_mins(10))
 }
 
-fn notification(alarm: &Alarm, now: Timestamp, zone: &TimeZone, words: &Words) -> Notification {
+fn notification(alarm: &Alarm, now: Timestamp, zone: &TimeZone, lang: Lang) -> Notification {
     let due = alarm.due.to_zoned(zone.clone());
     let message = if now.duration_since(alarm.due) > LATE {
-        words.get("alarm.late").replace("{time}", &due.strftime("%Y-%m-%d %H:%M").to_string())
+        lang.alarm_late(due.strftime("%Y-%m-%d %H:%M"))
     } else {
-        words.get("alarm.now").replace("{time}", &due.strftime("%H:%M").to_string())
+        lang.alarm_now(due.strftime("%H:%M"))
     };
-    let title = if alarm.label.is_empty() { words.get("alarm.title") } else { &alarm.label };
+    let title = if alarm.label.is_empty() { lang.alarm_title() } else { &alarm.label };
     Notification {
         title: title.to_owned(),
         message,

@@ -35,7 +35,7 @@ pub(crate) async fn examine(app: &App, env: &CallerEnv) -> Vec<Check> {
 
 /// The checks when the store does not open.
 pub(crate) fn closed(failure: &Failure) -> Vec<Check> {
-    vec![Check::broken("store", failure.message.clone(), None)]
+    vec![Check::broken("store", failure.message.to_string(), None)]
 }
 
 pub(crate) fn broken(checks: &[Check]) -> bool {

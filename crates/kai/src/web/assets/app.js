@@ -7,6 +7,8 @@
   const app = document.querySelector(".app");
   if (!app) return;
   const main = el("main");
+  // What this file says, in the person's language.
+  const words = el("words").dataset;
   // Fields in which somebody typed what is not saved yet.
   const typed = new WeakSet();
 
@@ -17,6 +19,8 @@
       return;
     }
     if (old.hasAttribute("data-keep")) return;
+    // The same moment as before; its words are the age that `ages` wrote.
+    if (old.localName === "time" && old.dateTime === now.dateTime) return;
     // What is unfolded, and by whom, is the person's.
     if (old.localName !== "details") {
       for (const { name } of [...old.attributes]) if (!now.hasAttribute(name)) old.removeAttribute(name);
@@ -78,7 +82,18 @@
     shown.textContent = `${length} / ${shown.dataset.longest}`;
     shown.classList.toggle("over", length > shown.dataset.longest);
   };
+  // How long ago a moment is, in the page's language; the moment itself is there for the pointer.
+  const since = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto", style: "short" });
+  const UNITS = [["minute", 60, 3600], ["hour", 3600, 86400], ["day", 86400, 604800]];
+  const ages = () => all("time").forEach((time) => {
+    time.title ||= time.textContent;
+    const seconds = (new Date(time.dateTime) - Date.now()) / 1000, size = Math.abs(seconds);
+    const [unit, length] = UNITS.find(([, , end]) => size < end) ?? [];
+    time.textContent = unit ? since.format(Math.trunc(seconds / length), unit) : time.title;
+  });
+  setInterval(ages, 30000);
   const settle = () => {
+    ages();
     all("input[data-stops]").forEach(label);
     all("output[data-longest]").forEach(count);
     fold();
@@ -105,7 +120,7 @@
     if (!event.detail || !moved.has(event.target.closest("button"))) return;
     event.preventDefault();
     event.stopPropagation();
-    say("That moved just as you tapped, so nothing was done. Tap again if you mean it.", "fine");
+    say(words.tapMoved, "fine");
   }, true);
 
   // Where there is little room, the first draft is whole, if it fits with its buttons, and each other one is a line. A
@@ -176,7 +191,7 @@
     events.addEventListener("error", () => {
       if (mine !== events) return;
       app.dataset.live = "no";
-      el("offline").textContent = "Reconnecting …";
+      el("offline").textContent = words.reconnecting;
       if (events.readyState === EventSource.CLOSED) setTimeout(follow, 3000);
     });
   };
@@ -226,7 +241,7 @@
       const here = location.pathname, elsewhere = path.endsWith("/delete") && path !== `${here}/delete`;
       if (told.to && told.to !== here && !elsewhere) location.assign(told.to);
     } catch {
-      refused("Kai does not answer. Is it still running?");
+      refused(words.noAnswer);
     } finally {
       delete form.dataset.busy;
       if (form.dataset.again) {

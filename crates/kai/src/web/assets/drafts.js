@@ -82,7 +82,7 @@
     const before = places();
     bring(card);
     hold(before);
-    say("Nothing was sent. Check who it goes to and read all of it, then tap again.", "fine");
+    say(document.querySelector(".drafts").dataset.unread, "fine");
   }, true);
   // Who comes by keyboard is shown the draft before they can press its Send. A key that is held down is one press.
   document.addEventListener("focusin", ({ target }) => {

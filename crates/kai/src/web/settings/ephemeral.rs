@@ -1,6 +1,7 @@
 //! State that settings pages show but that is not stored: results of tests and checks, and an uploaded file that waits
 //! to be imported. It is lost when the daemon ends.
 
+use kai_words::Said;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -30,7 +31,7 @@ pub(super) enum Trial {
     Asking,
     Asked(ModelTest),
     /// The model could not even be asked.
-    Failed(String),
+    Failed(Said),
 }
 
 /// A check of the ledger, running or finished.
@@ -38,7 +39,7 @@ pub(super) enum Trial {
 pub(super) enum Checked {
     Checking,
     At(Timestamp, LedgerCheck),
-    Failed(String),
+    Failed(Said),
 }
 
 /// A file that the user uploaded to import.

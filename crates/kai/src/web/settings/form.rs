@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use kai_assistant::agent::Nobody;
 use kai_assistant::settings::{self, Kind, Setting};
+use kai_words::{Said, said};
 use maud::{Markup, html};
 
 use super::look::{FormError, Page, Place};
@@ -71,19 +72,34 @@ impl Form {
         let begun = tokio::spawn(work);
         match tokio::time::timeout(PATIENCE, begun).await {
             Ok(Ok(done)) => done,
-            Ok(Err(_)) => Err(Failure::failed("Kai hit a bug of its own and gave up on this.")),
+            Ok(Err(_)) => Err(Failure::failed(said::frame_bug())),
             Err(_) => Ok(()),
         }
     }
 
-    /// Responds with the result: a sentence to show, which may be empty, or the failure.
-    pub(super) fn answer(self, done: Result<&str, Failure>) -> Response {
+    /// Responds with the result; what changed is seen on the page.
+    pub(super) fn answer<T>(self, done: Result<T, Failure>) -> Response {
+        self.respond(done.map(|_| None))
+    }
+
+    /// Responds with this sentence if the change was made.
+    pub(super) fn answer_saying<T>(self, done: Result<T, Failure>, sentence: Said) -> Response {
+        self.respond(done.map(|_| Some(sentence)))
+    }
+
+    /// Responds with the reason why nothing was changed.
+    pub(super) fn refuse(self, failure: Failure) -> Response {
+        self.respond(Err(failure))
+    }
+
+    fn respond(self, done: Result<Option<Said>, Failure>) -> Response {
         // Not everything that a card shows is in the store, so open pages are notified here.
         self.web.turns.move_on();
         if reply::by_script(&self.headers) {
             return match done {
-                Ok(sentence) => reply::said(sentence),
-                Err(failure) => reply::not_done(&self.headers, &failure.message),
+                Ok(Some(sentence)) => reply::done_saying(sentence),
+                Ok(None) => reply::done_here(&self.headers),
+                Err(failure) => reply::not_done(&self.headers, failure.message),
             };
         }
         let place = self.place();
@@ -111,7 +127,7 @@ impl Form {
 /// `/settings/set`: sets one setting by its key, as `kai settings set` does.
 pub(super) async fn set(form: Form) -> Response {
     let done = set_value(&form).await;
-    form.answer(done.map(|()| ""))
+    form.answer(done)
 }
 
 /// `/settings/text`: sets a setting to an editor's or a field's text. Text equal to Kai's default is not stored, so
@@ -121,7 +137,7 @@ pub(super) async fn set_text(form: Form) -> Response {
     let value = if reset || text == form.field("own").trim() { "" } else { text };
     let done =
         form.call(Call::SettingsSet { key: form.field("key").to_owned(), value: value.to_owned() }).await;
-    form.answer(done.map(|()| "Saved."))
+    form.answer_saying(done, said::settings_saved())
 }
 
 async fn set_value(form: &Form) -> Result<(), Failure> {

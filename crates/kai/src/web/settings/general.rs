@@ -133,7 +133,7 @@ fn erasing(look: &Look<'_>) -> Markup {
 async fn make_link(headers: HeaderMap, form: Form) -> Response {
     let link = match sessions::fresh_link(form.app()).await {
         Ok(link) => link.url,
-        Err(failure) => return form.answer(Err(failure)),
+        Err(failure) => return form.refuse(failure),
     };
     // Use the host by which the user reaches this page; the guard has checked it.
     let here = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
@@ -144,14 +144,14 @@ async fn make_link(headers: HeaderMap, form: Form) -> Response {
 
 async fn revoke(form: Form) -> Response {
     let done = form.call(Call::RevokeLinks).await;
-    form.answer(done.map(|()| ""))
+    form.answer(done)
 }
 
 /// Shuts the daemon down, which then deletes everything in its home.
 async fn erase_all(form: Form) -> Response {
     if form.field("words").trim() != erase::WORDS {
         let sentence = format!("Nothing was erased. For that, type exactly: {}", erase::WORDS);
-        return form.answer(Err(Failure::usage(sentence)));
+        return form.refuse(Failure::usage(sentence));
     }
     form.app().erase.cancel();
     page::erased(&form.app().home.dir.display().to_string())

@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use kai_assistant::ledger::{self, Extent, Kept, Piece, Reach, Record, Wanted};
 use kai_assistant::legible::visible;
 use kai_assistant::settings::LEDGER_RETENTION_DAYS;
-use kai_assistant::words::Words;
+use kai_words::{Lang, said};
 use maud::{Markup, html};
 
 use super::ephemeral::Checked;
@@ -20,7 +20,6 @@ use super::fields::{Field, field};
 use super::form::Form;
 use super::look::{Look, Place};
 use super::parts::{Button, Region, button, fact};
-use crate::app::App;
 use crate::commands::ledger as kept_ledger;
 use crate::failure::Failure;
 use crate::web::messages::{LEDGER_FILTERS, LEDGER_KINDS, WHO_SAW};
@@ -96,8 +95,6 @@ fn day_in(day: &str, zone: &TimeZone) -> Option<Range<i64>> {
 }
 
 fn records(look: &Look<'_>, piece: &Piece, wrong: Option<&str>) -> Markup {
-    let words = App::words(&look.values, &look.web.app.env);
-    let zone = look.web.app.clock.zone();
     let filtered = FILTERS.iter().any(|name| !look.place.says(name).is_empty());
     let paged = !look.place.says("before").is_empty();
     html! {
@@ -115,7 +112,7 @@ fn records(look: &Look<'_>, piece: &Piece, wrong: Option<&str>) -> Markup {
             }
         }
         ol class="records" {
-            @for kept in &piece.kept { (line(look, kept, words, &zone)) }
+            @for kept in &piece.kept { (line(look, kept)) }
         }
         div class="choices" {
             @if paged { (to(&look.place.with("before", ""), "records", "ledger-newest", "To the newest")) }
@@ -169,9 +166,9 @@ fn filters(look: &Look<'_>, filtered: bool) -> Markup {
 }
 
 /// One record in the list; its number links to the whole record.
-fn line(look: &Look<'_>, kept: &Kept, words: &Words, zone: &TimeZone) -> Markup {
+fn line(look: &Look<'_>, kept: &Kept) -> Markup {
     let seq = kept.seq.to_string();
-    let (icon, said, more) = said(&kept.record, words);
+    let (icon, said, more) = words(&kept.record, look.lang);
     let open = look.place.opening("record", Some(&seq));
     html! {
         li class="record" data-testid="ledger-line" data-kind=(kept.record.kind()) {
@@ -180,7 +177,7 @@ fn line(look: &Look<'_>, kept: &Kept, words: &Words, zone: &TimeZone) -> Markup 
                 p { (visible(&said)) }
                 @if let Some(more) = more { p class="quiet brief" { (visible(&brief(&more))) } }
                 p class="quiet" {
-                    (page::moment(kept.at.as_millisecond(), zone))
+                    (look.times.moment(kept.at.as_millisecond()))
                     @if let Some(chat) = kept.record.conversation() { " · " a href=(format!("/c/{chat}")) { "conversation " (chat) } }
                     " · " a href=(format!("{open}#record")) data-testid="ledger-open" { "record " (seq) }
                 }
@@ -198,8 +195,8 @@ fn brief(text: &str) -> String {
 }
 
 /// A record's icon, what happened in words, and the arguments if there are any.
-fn said(record: &Record, words: &Words) -> (Markup, String, Option<String>) {
-    let tool = |name: &str| words.tool_name(name);
+fn words(record: &Record, lang: Lang) -> (Markup, String, Option<String>) {
+    let tool = |name: &str| lang.tool_name(name);
     match record {
         Record::Request { model, bytes, seen, .. } => {
             let held = match seen.len() {
@@ -254,10 +251,9 @@ async fn one(look: &Look<'_>, seq: i64) -> Result<Markup, Failure> {
         Record::Request { .. } => Some(kept_ledger::bytes(app, seq).await?),
         _ => None,
     };
-    let words = App::words(&look.values, &app.env);
     let at = kept.at.to_zoned(app.clock.zone()).strftime("%Y-%m-%d %H:%M:%S%:z").to_string();
     Ok(html! {
-        p { (visible(&said(&kept.record, words).1)) "." }
+        p { (visible(&words(&kept.record, look.lang).1)) "." }
         dl class="facts" {
             (fact("Record", &seq.to_string()))
             (fact("When", &at))
@@ -311,18 +307,19 @@ async fn bytes(State(web): State<Web>, Path(seq): Path<i64>) -> Response {
                 (header::CONTENT_DISPOSITION, format!("attachment; filename=\"kai-request-{seq}.txt\""));
             ([kind, name], text).into_response()
         }
-        Err(failure) => page::notice_back(StatusCode::NOT_FOUND, "Not found", &failure.message, "/ledger"),
+        Err(failure) => {
+            page::notice_back(StatusCode::NOT_FOUND, said::frame_not_found(), failure.message, "/ledger")
+        }
     }
 }
 
 /// How many records there are, and whether the chain of hashes is intact.
 fn whole(look: &Look<'_>, extent: &Extent) -> Markup {
     let checked = look.web.ephemeral.checked();
-    let zone = look.web.app.clock.zone();
     html! {
         p {
             (extent.records) @if extent.records == 1 { " record" } @else { " records" }
-            @if let Some(since) = extent.since { ", since " (page::moment(since, &zone)) } ". "
+            @if let Some(since) = extent.since { ", since " (look.times.moment(since)) } ". "
             "Each is sealed by a hash over all before it."
         }
         @if let Some(last) = extent.checkpoint {
@@ -332,9 +329,9 @@ fn whole(look: &Look<'_>, extent: &Extent) -> Markup {
         }
         @match &checked {
             Some(Checked::Checking) => p data-testid="ledger-checked" { span class="pulse" {} " Reading every record …" },
-            Some(Checked::Failed(why)) => p class="error" data-testid="ledger-checked" { (why) },
+            Some(Checked::Failed(why)) => p class="error" data-testid="ledger-checked" { (why.to(look.lang)) },
             Some(Checked::At(at, check)) if check.whole => p data-testid="ledger-checked" {
-                "All " (check.records) " records were what they were, " (page::moment(at.as_millisecond(), &zone)) "."
+                "All " (check.records) " records were what they were, " (look.times.moment(at.as_millisecond())) "."
                 @if let Some(why) = &check.note_unread { " " (why) }
             },
             Some(Checked::At(_, check)) if check.rolled_back => p class="error" data-testid="ledger-checked" {
@@ -366,14 +363,14 @@ async fn verify(form: Form) -> Response {
         web.turns.move_on();
         let done = match kept_ledger::check(&web.app).await {
             Ok(check) => Checked::At(web.app.clock.now(), check),
-            Err(error) => Checked::Failed(error.to_string()),
+            Err(error) => Checked::Failed(error.to_string().into()),
         };
         web.ephemeral.end_check(done);
         web.turns.move_on();
         Ok(())
     };
     let begun = form.start(checking).await;
-    form.answer(begun.map(|()| ""))
+    form.answer(begun)
 }
 
 #[cfg(test)]

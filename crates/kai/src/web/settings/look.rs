@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::StatusCode;
 use kai_assistant::settings::Values;
+use kai_words::{Lang, Said};
 use serde::Deserialize;
 
 use crate::web::state::Web;
+use crate::web::times::Times;
 
 /// The settings pages, in the order in which they are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -137,6 +139,8 @@ pub(in crate::web) struct Look<'a> {
     pub(in crate::web) place: &'a Place,
     pub(in crate::web) csrf: &'a str,
     pub(in crate::web) values: Values,
+    pub(in crate::web) lang: Lang,
+    pub(in crate::web) times: Times,
     pub(in crate::web) probe: ProbePhone,
     pub(in crate::web) error: Option<&'a FormError>,
 }
@@ -148,7 +152,7 @@ pub(in crate::web) struct FormError {
     pub(in crate::web) place: Place,
     pub(in crate::web) status: StatusCode,
     pub(in crate::web) card: String,
-    pub(in crate::web) sentence: String,
+    pub(in crate::web) sentence: Said,
     pub(in crate::web) fields: BTreeMap<String, String>,
 }
 
@@ -159,7 +163,7 @@ impl FormError {
     }
 
     /// The error message, if the form is in this card.
-    pub(in crate::web) fn to(&self, card: &str) -> Option<&str> {
-        (self.card == card).then_some(self.sentence.as_str())
+    pub(in crate::web) fn to(&self, card: &str) -> Option<&Said> {
+        (self.card == card).then_some(&self.sentence)
     }
 }

@@ -39,7 +39,9 @@ use maud::{Markup, html};
 use parts::Region;
 
 use super::state::Web;
+use super::times::Times;
 use super::{icons, page};
+use crate::app::App;
 use crate::app::sessions::{self, Session};
 use crate::failure::Failure;
 
@@ -115,7 +117,9 @@ async fn regions_for<'a>(
     if living.is_none() {
         return Ok(None);
     }
-    let look = Look { web, place, csrf, values, probe, error };
+    let lang = App::lang(&values, &web.app.env);
+    let times = Times { lang, zone: web.app.clock.zone(), now };
+    let look = Look { web, place, csrf, values, lang, times, probe, error };
     let mut regions = regions_of(place.page, &look).await?;
     regions.push(Region::bare("undo", parts::undo(&look)));
     Ok(Some((look, regions)))
@@ -157,10 +161,10 @@ async fn render(
         Ok(Some((look, regions))) => {
             let title = format!("{} · Settings · Kai", place.page.title());
             let theme = look.values.of(&THEME);
-            (status, page::frame(&title, &theme, &html! {}, &body(&look, regions))).into_response()
+            (status, page::frame(&title, look.lang, &theme, &html! {}, &body(&look, regions))).into_response()
         }
         Ok(None) => page::sign_in(&HeaderMap::new(), &web.app.home),
-        Err(failure) => page::trouble(&failure.message),
+        Err(failure) => page::trouble(failure.message),
     }
 }
 
@@ -182,6 +186,7 @@ fn body(look: &Look<'_>, mut regions: Vec<Region>) -> Markup {
                     @for region in regions { (region.whole(look)) }
                 }
             }
+            (page::script_words(look.lang))
             div id="undo" role="status" { @if let Some(undo) = undo { (undo) } }
         }
     }

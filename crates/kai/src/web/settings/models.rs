@@ -11,6 +11,7 @@ use kai_assistant::models::store::Move;
 use kai_assistant::models::window::WindowSource;
 use kai_assistant::models::{is_unencrypted, preset};
 use kai_llm::{Preset, presets};
+use kai_words::Lang;
 use maud::{Markup, html};
 
 use super::ephemeral::Trial;
@@ -86,7 +87,7 @@ fn model(look: &Look<'_>, row: &ModelRow, stands: Stands) -> Markup {
                 }
             }
             @if let Some(why) = &row.why_not { p class="remark" data-testid="model-why-not" { (why) } }
-            @if let Some(trial) = &trial { (render_trial(trial)) }
+            @if let Some(trial) = &trial { (render_trial(trial, look.lang)) }
             div class="choices" { (acts(look, row, stands, trial.as_ref())) }
             @if look.place.open("model") == Some(&row.name) { (changing(look, row)) }
         }
@@ -121,7 +122,7 @@ fn tags(row: &ModelRow) -> Vec<&'static str> {
 }
 
 /// The result of a model's test.
-fn render_trial(trial: &Trial) -> Markup {
+fn render_trial(trial: &Trial, lang: Lang) -> Markup {
     html! {
         p class="trial" data-testid="model-trial" {
             @match trial {
@@ -130,7 +131,7 @@ fn render_trial(trial: &Trial) -> Markup {
                     "It works: it said “" (visible(&test.says)) "” after " (test.ms) " ms."
                 }
                 Trial::Asked(test) => span class="error" { "It does not work. " (visible(&test.says)) },
-                Trial::Failed(why) => span class="error" { (visible(why)) },
+                Trial::Failed(why) => span class="error" { (visible(&why.to(lang))) },
             }
         }
     }
@@ -283,7 +284,7 @@ async fn add(headers: HeaderMap, form: Form) -> Response {
             // Load the page again, so that what was typed, such as a key, does not stay in the fields.
             reply::done(&headers, "/settings/models#models")
         }
-        Err(failure) => form.answer(Err(failure)),
+        Err(failure) => form.refuse(failure),
     }
 }
 
@@ -306,18 +307,18 @@ async fn test(form: Form) -> Response {
         Ok(())
     };
     let begun = form.start(trying).await;
-    form.answer(begun.map(|()| ""))
+    form.answer(begun)
 }
 
 async fn shift(form: Form) -> Response {
     let way = if form.field("way") == "up" { Move::Up } else { Move::Down };
     let done = models::shift(form.app(), form.field("name").to_owned(), way).await;
-    form.answer(done.map(|_| ""))
+    form.answer(done)
 }
 
 async fn remove(form: Form) -> Response {
     let done = put_away(&form.web, form.field("name").to_owned()).await;
-    form.answer(done.map(|()| ""))
+    form.answer(done)
 }
 
 /// Removes a model and puts it into the undo bin.

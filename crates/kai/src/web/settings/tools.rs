@@ -5,13 +5,11 @@ use kai_assistant::settings::{
     WEB_SEARCH_SEARXNG_URL, WEB_SEARCH_TAVILY_KEY,
 };
 use kai_assistant::toolbox::{Entry, Governed};
-use kai_assistant::words::Words;
 use maud::{Markup, html};
 
 use super::fields::{Choice, Field, choice, field};
 use super::look::{Look, ProbePhone};
 use super::parts::{Region, form};
-use crate::app::App;
 use crate::failure::Failure;
 
 pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
@@ -19,10 +17,8 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     if look.probe == ProbePhone::Phone {
         app.toolbox.probe_access(&look.values).await;
     }
-    let words = App::words(&look.values, &app.env);
     let own = |entry: &&Entry| matches!(entry.governed, Governed::OwnSwitch { .. });
-    let cards: Vec<Card> =
-        app.toolbox.entries().iter().filter(own).map(|entry| card(entry, look, words)).collect();
+    let cards: Vec<Card> = app.toolbox.entries().iter().filter(own).map(|entry| card(entry, look)).collect();
     Ok(vec![
         Region::bare("tools", grid(look, &cards)),
         Region::card("services", "What tools use", services(look)),
@@ -39,12 +35,12 @@ struct Card {
     lacks: Option<String>,
 }
 
-fn card(entry: &Entry, look: &Look<'_>, words: &Words) -> Card {
+fn card(entry: &Entry, look: &Look<'_>) -> Card {
     let tool = entry.tool.name();
     Card {
         tool,
-        title: words.tool_name(tool),
-        about: words.tool_about(tool),
+        title: look.lang.tool_name(tool),
+        about: look.lang.tool_about(tool).to_owned(),
         on: entry.enabled(&look.values),
         lacks: look.web.app.toolbox.lacks(entry),
     }

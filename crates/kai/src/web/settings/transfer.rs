@@ -10,8 +10,9 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::post;
-use kai_assistant::legible::{folded_line, visible};
+use kai_assistant::legible::folded_line;
 use kai_assistant::transfer::{Export, Mode, Outcome, Section};
+use kai_words::said;
 use maud::{Markup, html};
 
 use super::ephemeral::{File, Upload};
@@ -99,7 +100,7 @@ async fn export(form: Form) -> Response {
             let kept = (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\""));
             ([kind, kept], text).into_response()
         }
-        Err(failure) => form.answer(Err(failure)),
+        Err(failure) => form.refuse(failure),
     }
 }
 
@@ -257,7 +258,7 @@ async fn receive(State(web): State<Web>, headers: HeaderMap, body: Bytes) -> Res
             Redirect::to(&format!("{BACK}?import={number}#import")).into_response()
         }
         Err(failure) => {
-            page::notice_back(StatusCode::CONFLICT, "Nothing was changed", &visible(&failure.message), BACK)
+            page::notice_back(StatusCode::CONFLICT, said::frame_not_done(), failure.message, BACK)
         }
     }
 }
@@ -296,7 +297,7 @@ async fn import(
 
 async fn take(form: Form) -> Response {
     let done = take_in(&form).await;
-    form.answer(done.map(|()| ""))
+    form.answer(done)
 }
 
 /// Imports the uploaded file after the user has confirmed.

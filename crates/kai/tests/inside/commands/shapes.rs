@@ -136,7 +136,9 @@ impl Scene {
             arguments => json!({"cmd": call, "args": arguments}),
         };
         let call = serde_json::from_value(call).unwrap();
-        answer(&self.app, call, &CallerEnv::default(), &Nobody).await.map_err(|failure| failure.message)
+        answer(&self.app, call, &CallerEnv::default(), &Nobody)
+            .await
+            .map_err(|failure| failure.message.to_string())
     }
 
     /// Notes the answer under a name and returns it.

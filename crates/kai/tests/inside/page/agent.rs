@@ -211,7 +211,7 @@ fn tasks_are_read_opened_deleted_and_taken_back() {
     let before = shown().unwrap();
     visitor.press("task-delete");
     let gone = shown().unwrap_err();
-    assert!(gone.code == 1 && gone.message.contains("no task number 1"), "{gone:?}");
+    assert!(gone.code == 1 && gone.message.to_string().contains("no task number 1"), "{gone:?}");
     assert!(visitor.texts("undo-bar").concat().contains(HOSTILE));
     visitor.press("undo");
     assert_eq!(visitor.texts("task").len(), 2);

@@ -10,11 +10,11 @@ use crate::call::alarms::AlarmRow;
 use crate::commands::alarms;
 use crate::failure::Failure;
 use crate::web::bin::Kept;
+use crate::web::icons;
 use crate::web::settings::form::Form;
 use crate::web::settings::look::Look;
 use crate::web::settings::parts::{Region, form, icon_button};
 use crate::web::state::Web;
-use crate::web::{icons, page};
 
 const CARD: &str = "alarms";
 
@@ -39,7 +39,7 @@ fn row(look: &Look<'_>, alarm: &AlarmRow) -> Markup {
                 span class="name" { (name) }
                 (form(look, CARD, "/settings/agent/alarms/cancel", "", &cancel))
             }
-            p class="quiet" { "Rings " (page::moment(alarm.due_at, &look.web.app.clock.zone())) }
+            p class="quiet" { "Rings " (look.times.moment(alarm.due_at)) }
         }
     }
 }
@@ -50,7 +50,7 @@ pub(super) fn routes() -> Router<Web> {
 
 async fn cancel(form: Form) -> Response {
     let done = put_away(&form).await;
-    form.answer(done.map(|()| ""))
+    form.answer(done)
 }
 
 /// Cancels an alarm and puts it into the undo bin.

@@ -17,7 +17,6 @@ use crate::call::Call;
 use crate::call::heartbeat::{HeartbeatStatus, LogRow, RunOutcome};
 use crate::commands::{heartbeat, models};
 use crate::failure::Failure;
-use crate::web::page;
 use crate::web::settings::form::Form;
 use crate::web::settings::look::Look;
 use crate::web::settings::parts::{
@@ -192,7 +191,7 @@ fn logged(look: &Look<'_>, row: &LogRow) -> Markup {
             div class="between" {
                 span { (came_to) }
                 span class="quiet" {
-                    (page::moment(row.at, &look.web.app.clock.zone()))
+                    (look.times.moment(row.at))
                     @if row.tokens > 0 { " · " @if row.tokens_estimated { "about " } (row.tokens) " tokens · " (row.ms / 1000) "." (row.ms % 1000 / 100) " s" }
                 }
             }
@@ -218,7 +217,7 @@ async fn run(form: Form) -> Response {
         }
     };
     let started = form.start(running).await;
-    form.answer(started.map(|()| ""))
+    form.answer(started)
 }
 
 async fn set_hours(form: Form) -> Response {
@@ -231,5 +230,5 @@ async fn set_hours(form: Form) -> Response {
         Ok(()) => set(&HEARTBEAT_ACTIVE_END, form.field("end")).await,
         refused => refused,
     };
-    form.answer(done.map(|()| ""))
+    form.answer(done)
 }

@@ -10,6 +10,7 @@ use kai_assistant::legible::{folded, spelled_out};
 use kai_assistant::memory::promotion::{self, Proposal};
 use kai_assistant::memory::{Category, Memory, store};
 use kai_assistant::settings::{MEMORY_ENABLED, SOUL_TEXT};
+use kai_words::said;
 use maud::{Markup, html};
 
 use crate::call::Call;
@@ -172,27 +173,27 @@ pub(super) fn routes() -> Router<Web> {
 
 async fn rewrite(form: Form) -> Response {
     let done = memory::rewrite(form.app(), form.field("key"), form.field("content")).await;
-    form.answer(done.map(|()| "Saved."))
+    form.answer_saying(done, said::settings_saved())
 }
 
 async fn delete(form: Form) -> Response {
     let taken = memory::take_away(form.app(), form.field("key")).await;
     let done = taken.map(|removed| form.web.bin.put(Kept::Memory(removed), form.app().clock.now()));
-    form.answer(done.map(|()| ""))
+    form.answer(done)
 }
 
 async fn confirm(form: Form) -> Response {
     let (key, seen) = (form.field("key").to_owned(), Some(form.field("seen").to_owned()));
     let done = form.call(Call::MemoryConfirm { key, seen }).await;
-    form.answer(done.map(|()| "Kai uses it from now on."))
+    form.answer_saying(done, said::memory_confirmed())
 }
 
 async fn accept(form: Form) -> Response {
     let done = form.call(Call::MemoryAccept { key: form.field("key").to_owned() }).await;
-    form.answer(done.map(|()| "It is part of who Kai is now."))
+    form.answer_saying(done, said::memory_promoted())
 }
 
 async fn decline(form: Form) -> Response {
     let done = form.call(Call::MemoryDecline { key: form.field("key").to_owned() }).await;
-    form.answer(done.map(|()| ""))
+    form.answer(done)
 }

@@ -12,11 +12,11 @@ use crate::call::tasks::{RunRow, TaskRow, TaskWhole};
 use crate::commands::tasks;
 use crate::failure::Failure;
 use crate::web::bin::Kept;
+use crate::web::icons;
 use crate::web::settings::form::Form;
 use crate::web::settings::look::Look;
 use crate::web::settings::parts::{Region, Switch, form, icon_button, link, switch, things};
 use crate::web::state::Web;
-use crate::web::{icons, page};
 
 const CARD: &str = "tasks";
 
@@ -75,13 +75,12 @@ fn sentence(readable: &str) -> String {
 
 /// The task's status, its failures, and whether it was planned after reading other people's text.
 fn standing(look: &Look<'_>, task: &TaskRow) -> Markup {
-    let zone = look.web.app.clock.zone();
     html! {
         @match task.status {
             Status::Running => "Runs now",
             Status::Completed => "Done",
             Status::Skipped => "Its time passed unused",
-            Status::Pending => @if let Some(next) = task.next_at { "Next: " (page::moment(next, &zone)) } @else { "Waits" },
+            Status::Pending => @if let Some(next) = task.next_at { "Next: " (look.times.moment(next)) } @else { "Waits" },
         }
         @if task.failures > 0 { " · failed " (things(task.failures as usize, "time", "times")) }
         @match task.level {
@@ -116,7 +115,7 @@ fn ran(look: &Look<'_>, run: &RunRow) -> Markup {
             div class="between" {
                 span { (outcome) }
                 span class="quiet" {
-                    (page::moment(run.started_at, &look.web.app.clock.zone()))
+                    (look.times.moment(run.started_at))
                     @if run.tokens > 0 { " · " (run.tokens) " tokens" }
                 }
             }
@@ -131,7 +130,7 @@ pub(super) fn routes() -> Router<Web> {
 
 async fn delete(form: Form) -> Response {
     let done = put_away(&form).await;
-    form.answer(done.map(|()| ""))
+    form.answer(done)
 }
 
 /// Deletes a task with its runs and puts it into the undo bin.

@@ -5,6 +5,7 @@ use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::access::AccessState;
 use kai_assistant::settings::{NOTIFICATIONS_DISMISS_ENABLED, NOTIFICATIONS_ENABLED};
+use kai_words::said;
 use maud::{Markup, html};
 
 use crate::call::Call;
@@ -168,13 +169,13 @@ pub(super) fn routes() -> Router<Web> {
 /// Switches reading notifications on or off. Waiting for access is not a failure: the card says what it waits for.
 async fn turn(form: Form) -> Response {
     let turned = notifications::turn(form.app(), form.field("value") == "true").await;
-    form.answer(turned.map(|_| ""))
+    form.answer(turned)
 }
 
 /// Asks the platform for access, which makes it show the user where to grant it.
 async fn access(form: Form) -> Response {
     let asked = notifications::ask(form.app()).await;
-    form.answer(asked.map(|()| ""))
+    form.answer(asked)
 }
 
 async fn refresh(form: Form) -> Response {
@@ -185,22 +186,22 @@ async fn refresh(form: Form) -> Response {
         looked
     };
     let started = form.start(looking).await;
-    form.answer(started.map(|()| ""))
+    form.answer(started)
 }
 
 async fn clear(form: Form) -> Response {
     let cleared = form.call(Call::from(NotificationsCall::Clear)).await;
-    form.answer(cleared.map(|()| ""))
+    form.answer(cleared)
 }
 
 async fn forget(form: Form) -> Response {
     let forgotten = notifications::forget(form.app()).await;
-    form.answer(forgotten.map(|_| "Erased."))
+    form.answer_saying(forgotten, said::settings_erased())
 }
 
 async fn ignore(form: Form) -> Response {
     let done = set_ignored(&form).await;
-    form.answer(done.map(|()| ""))
+    form.answer(done)
 }
 
 async fn set_ignored(form: &Form) -> Result<(), Failure> {

@@ -7,6 +7,7 @@ use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::access::AccessState;
 use kai_assistant::settings::{SMS_ENABLED, SMS_POLL_INTERVAL, SMS_SEND_ENABLED};
+use kai_words::said;
 use maud::{Markup, html};
 
 use crate::call::sms::SmsStatus;
@@ -122,12 +123,12 @@ pub(super) fn routes() -> Router<Web> {
 async fn poll(form: Form) -> Response {
     let app = Arc::clone(&form.web.app);
     let started = form.start(async move { sms::poll(&app).await.map(drop) }).await;
-    form.answer(started.map(|()| ""))
+    form.answer(started)
 }
 
 async fn forget(form: Form) -> Response {
     let forgotten = sms::forget(form.app()).await;
-    form.answer(forgotten.map(|_| "Erased."))
+    form.answer_saying(forgotten, said::settings_erased())
 }
 
 /// Asks the phone for permission to read. Runs in the background, because the user may take a while to answer.
@@ -139,12 +140,12 @@ async fn grant_reading(form: Form) -> Response {
         granted
     };
     let asked = form.start(asking).await;
-    form.answer(asked.map(|()| ""))
+    form.answer(asked)
 }
 
 /// Forgets that the phone denied sending. A platform only asks for this permission when something is sent, so the next
 /// tap on Send asks again.
 async fn grant_sending(form: Form) -> Response {
     sms::forget_denial(form.app());
-    form.answer(Ok("The phone asks when you tap Send the next time."))
+    form.answer_saying(Ok(()), said::sms_asks_on_send())
 }
