@@ -1,3 +1,5 @@
+use std::path::{Path, PathBuf};
+
 use super::*;
 
 #[path = "../build/catalogue.rs"]
@@ -15,6 +17,40 @@ fn english_and_german_have_every_text() {
         .flat_map(|lang| lang.missing().iter().map(move |key| format!("lang/{}.txt: {key}", lang.code())))
         .collect();
     assert_eq!(lacking, [""; 0], "these have no text yet");
+}
+
+/// Prints what a language that is being added still lacks; see CONTRIBUTING.md.
+#[test]
+#[expect(clippy::print_stdout, reason = "this list is what a translator runs it for")]
+fn what_is_missing_in_a_language_is_printed() {
+    for lang in Lang::all() {
+        println!("{} ({}): {} missing {:?}", lang.name(), lang.code(), lang.missing().len(), lang.missing());
+    }
+}
+
+/// A key that nobody shows any more would still be translated into every language.
+#[test]
+fn every_text_is_shown_somewhere() {
+    let sources = sources(Path::new("../"));
+    let is_used = |key: &str| {
+        let by_name = |name: &str| {
+            sources.contains(&format!(".{name}(")) || sources.contains(&format!("said::{name}("))
+        };
+        key.starts_with("tool_") || by_name(key)
+    };
+    let unused: Vec<&str> = KEYS.iter().map(|(key, _)| *key).filter(|key| !is_used(key)).collect();
+    assert_eq!(unused, [""; 0], "no source calls these");
+}
+
+/// All Rust sources of the workspace's crates, joined.
+fn sources(folder: &Path) -> String {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let read = |path: PathBuf| match path {
+        path if path.is_dir() => sources(&path),
+        path if path.extension().is_some_and(|kind| kind == "rs") => std::fs::read_to_string(path).unwrap(),
+        _ => String::new(),
+    };
+    entries.map(read).collect()
 }
 
 #[test]

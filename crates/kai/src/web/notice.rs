@@ -90,13 +90,13 @@ impl IntoResponse for Notice {
 
 /// A JSON object for the script with one sentence in it.
 #[derive(Debug, Clone)]
-pub(super) struct Told {
+pub(super) struct JsonMessage {
     pub(super) status: StatusCode,
     pub(super) field: &'static str,
     pub(super) sentence: Said,
 }
 
-impl IntoResponse for Told {
+impl IntoResponse for JsonMessage {
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
         response.extensions_mut().insert(self);
@@ -107,7 +107,7 @@ impl IntoResponse for Told {
 /// A message that a response carries and that still has to be put into the user's language.
 pub(super) enum Message {
     Notice(Notice),
-    Told(Told),
+    Json(JsonMessage),
 }
 
 impl Message {
@@ -115,13 +115,13 @@ impl Message {
     pub(super) fn of(response: &mut Response) -> Option<Self> {
         let carried = response.extensions_mut();
         let notice = carried.remove().map(Self::Notice);
-        notice.or_else(|| carried.remove().map(Self::Told))
+        notice.or_else(|| carried.remove().map(Self::Json))
     }
 
     pub(super) fn render(self, lang: Lang) -> Response {
         match self {
             Self::Notice(notice) => notice.render(lang),
-            Self::Told(Told { status, field, sentence }) => {
+            Self::Json(JsonMessage { status, field, sentence }) => {
                 let object = Map::from_iter([(field.to_owned(), Value::from(sentence.to(lang)))]);
                 let json = [(header::CONTENT_TYPE, "application/json")];
                 (status, json, Value::Object(object).to_string()).into_response()

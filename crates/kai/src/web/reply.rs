@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use kai_words::{Said, said};
 use serde_json::{Value, json};
 
-use super::notice::Told;
+use super::notice::JsonMessage;
 use super::page;
 
 /// Was the request sent by the page's script?
@@ -38,14 +38,14 @@ pub(super) fn done_here(headers: &HeaderMap) -> Response {
 
 /// The change was made; the script shows this sentence.
 pub(super) fn done_saying(sentence: Said) -> Response {
-    Told { status: StatusCode::OK, field: "said", sentence }.into_response()
+    JsonMessage { status: StatusCode::OK, field: "said", sentence }.into_response()
 }
 
 /// The change was not made; `sentence` says why.
 pub(super) fn not_done(headers: &HeaderMap, sentence: impl Into<Said>) -> Response {
     let (status, sentence) = (StatusCode::CONFLICT, sentence.into());
     if by_script(headers) {
-        return Told { status, field: "error", sentence }.into_response();
+        return JsonMessage { status, field: "error", sentence }.into_response();
     }
     page::notice_back(status, said::frame_not_done(), sentence, &from(headers))
 }
@@ -54,7 +54,7 @@ pub(super) fn not_done(headers: &HeaderMap, sentence: impl Into<Said>) -> Respon
 pub(super) fn misfilled(headers: &HeaderMap) -> Response {
     let sentence = said::frame_misfilled();
     if by_script(headers) {
-        return Told { status: StatusCode::BAD_REQUEST, field: "error", sentence }.into_response();
+        return JsonMessage { status: StatusCode::BAD_REQUEST, field: "error", sentence }.into_response();
     }
     page::refused(sentence)
 }

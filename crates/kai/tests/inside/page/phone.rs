@@ -229,7 +229,10 @@ fn a_phone_that_does_not_let_us_send_is_said() {
     assert!(visitor.has("sms-send-grant") && visitor.is_on("sms-send-toggle"));
     let said = visitor.press_live("sms-send-grant");
     assert!(
-        said["said"].as_str().unwrap().contains("Your phone will ask for permission the next time you tap Send."),
+        said["said"]
+            .as_str()
+            .unwrap()
+            .contains("Your phone will ask for permission the next time you tap Send."),
         "{said}"
     );
     assert!(!visitor.has("sms-send-grant"));
