@@ -104,7 +104,7 @@ enum Reach {
     #[cfg_attr(not(feature = "sms"), expect(dead_code, reason = "drafts are of the foss edition"))]
     Stages,
     /// Changes what Kai remembers or does later.
-    Plants,
+    Persists,
     /// Creates a proposal for the user; only heartbeats and tasks do this, because only they review what was learned.
     Proposes,
     /// Deletes something of the user's, or shows or stores something on their device; only while the user is present.
@@ -138,10 +138,10 @@ const TABLE: &[(&str, Reach)] = &[
     ("get_location_from_ip", Reach::Asks),
     ("list_tasks", Reach::Looks),
     ("memory_forget", Reach::Changes),
-    ("memory_learn", Reach::Plants),
+    ("memory_learn", Reach::Persists),
     // It only increments a counter, so an unattended run may use it too.
     ("memory_reinforce", Reach::Looks),
-    ("memory_store", Reach::Plants),
+    ("memory_store", Reach::Persists),
     ("promote_learning", Reach::Proposes),
     ("open_url", Reach::Visits),
     #[cfg(feature = "notifications")]
@@ -154,7 +154,7 @@ const TABLE: &[(&str, Reach)] = &[
     ("reply_sms", Reach::Stages),
     #[cfg(feature = "sms")]
     ("search_sms", Reach::Looks),
-    ("schedule_task", Reach::Plants),
+    ("schedule_task", Reach::Persists),
     ("send_notification", Reach::Changes),
     #[cfg(feature = "sms")]
     ("send_sms", Reach::Stages),
@@ -215,7 +215,7 @@ fn in_chat(reach: Reach, level: Level) -> Verdict {
     let asks_from = match reach {
         Reach::Proposes => return Verdict::Refuse,
         Reach::Looks | Reach::Stages => return Verdict::Run,
-        Reach::Plants | Reach::Outward => Level::Web,
+        Reach::Persists | Reach::Outward => Level::Web,
         Reach::Changes | Reach::Asks | Reach::Visits | Reach::Searches | Reach::Fetches => Level::People,
     };
     if level >= asks_from { Verdict::AskFirst } else { Verdict::Run }
@@ -225,7 +225,7 @@ fn unattended(kind: RunKind, reach: Reach, level: Level) -> Verdict {
     match reach {
         Reach::Looks | Reach::Stages | Reach::Proposes => Verdict::Run,
         Reach::Searches | Reach::Fetches if kind == RunKind::Task && level <= Level::Web => Verdict::Run,
-        Reach::Plants
+        Reach::Persists
         | Reach::Changes
         | Reach::Outward
         | Reach::Asks

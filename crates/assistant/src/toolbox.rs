@@ -19,12 +19,12 @@ pub struct Toolbox {
 /// A tool, and what enables it.
 pub struct Entry {
     pub tool: Arc<dyn AnyTool>,
-    pub governed: Governed,
+    pub governed: EnabledBy,
 }
 
 /// Which setting enables a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Governed {
+pub enum EnabledBy {
     /// The tool has a setting of its own, and a card on the settings page.
     OwnSwitch { on_by_default: bool },
     /// The tool belongs to features, and is enabled if the settings of all of them are on.
@@ -35,10 +35,10 @@ impl Entry {
     /// Whether the user's settings enable the tool.
     pub fn enabled(&self, values: &Values) -> bool {
         match &self.governed {
-            Governed::OwnSwitch { on_by_default } => {
+            EnabledBy::OwnSwitch { on_by_default } => {
                 values.on(&settings::tool_enabled(self.tool.name(), *on_by_default))
             }
-            Governed::Features(features) => features.iter().all(|feature| values.on(feature)),
+            EnabledBy::Features(features) => features.iter().all(|feature| values.on(feature)),
         }
     }
 
@@ -46,8 +46,8 @@ impl Entry {
     /// disabled.
     pub fn turned_on_by(&self, values: &Values) -> String {
         match &self.governed {
-            Governed::OwnSwitch { .. } => format!("kai tools enable {}", self.tool.name()),
-            Governed::Features(features) => {
+            EnabledBy::OwnSwitch { .. } => format!("kai tools enable {}", self.tool.name()),
+            EnabledBy::Features(features) => {
                 let off = features.iter().find(|feature| !values.on(feature));
                 let key = off.or(features.first()).map(|feature| feature.key.to_string());
                 format!("kai settings set {} true", key.unwrap_or_default())
@@ -58,8 +58,8 @@ impl Entry {
     fn settings(&self) -> impl Iterator<Item = Setting> {
         let name = self.tool.name();
         let own = match &self.governed {
-            Governed::OwnSwitch { on_by_default } => Some(settings::tool_enabled(name, *on_by_default)),
-            Governed::Features(_) => None,
+            EnabledBy::OwnSwitch { on_by_default } => Some(settings::tool_enabled(name, *on_by_default)),
+            EnabledBy::Features(_) => None,
         };
         own.into_iter().chain([settings::tool_timeout(name, self.tool.timeout().as_secs())])
     }
@@ -79,7 +79,7 @@ impl Toolbox {
     /// What the tool needs but does not have, with what to do about it.
     pub fn lacks(&self, entry: &Entry) -> Option<String> {
         let lacks = entry.tool.lacks()?;
-        let of_machine = matches!(entry.governed, Governed::OwnSwitch { .. });
+        let of_machine = matches!(entry.governed, EnabledBy::OwnSwitch { .. });
         Some(self.apart.filter(|_| of_machine).map_or(lacks, str::to_owned))
     }
 

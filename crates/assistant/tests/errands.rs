@@ -14,7 +14,7 @@ use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::db::{Db, DbError};
 use kai_assistant::errands::{Errands, Round};
 use kai_assistant::gate::{Level, RunKind};
-use kai_assistant::heartbeat::{self, Beat, Beaten, Outcome as BeatOutcome, Why};
+use kai_assistant::heartbeat::{self, Beat, BeatResult, Outcome as BeatOutcome, Why};
 use kai_assistant::memory::store::Standing;
 use kai_assistant::memory::{self, Category, MemoryKey};
 use kai_assistant::settings::{self, SCHEDULING_ENABLED};
@@ -22,7 +22,7 @@ use kai_assistant::tasks::{
     ListTasks, Missed, NewTask, Outcome, Status, Task, TaskId, TaskRun, Trigger, store,
 };
 use kai_assistant::tool::{AnyTool, Run, Tool, ToolError, ToolOutput};
-use kai_assistant::toolbox::{Entry, Governed, Toolbox};
+use kai_assistant::toolbox::{EnabledBy, Entry, Toolbox};
 use kai_llm::{Act, Message, ModelError, Scripted};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -72,8 +72,8 @@ impl Stage {
         let clock = Arc::new(ManualClock::at("2026-03-09T12:00Z".parse().unwrap()));
         let list: Arc<dyn AnyTool> = Arc::new(ListTasks { db: db.clone(), clock: clock.clone() });
         let toolbox = Toolbox::new(vec![
-            Entry { tool: Arc::new(Stand), governed: Governed::OwnSwitch { on_by_default: true } },
-            Entry { tool: list, governed: Governed::Features(vec![&SCHEDULING_ENABLED]) },
+            Entry { tool: Arc::new(Stand), governed: EnabledBy::OwnSwitch { on_by_default: true } },
+            Entry { tool: list, governed: EnabledBy::Features(vec![&SCHEDULING_ENABLED]) },
         ]);
         let model = Arc::new(Scripted::new(acts));
         let ready = Ready { label: "m".to_owned(), local: true, model: Box::new(Arc::clone(&model)) };
@@ -320,7 +320,7 @@ async fn the_heartbeat_tells_of_tasks_and_runs_only_for_what_changed() {
     let line = "## Pending Tasks\n- 1: Weather, every weekday at 7:30 (next: 2026-03-10 07:30+00:00)";
     assert!(dry.contains(line) && !dry.contains("Additions"), "{dry}");
     let ran = async || beat.run(Why::Asked, Ok(stage.driver())).await.unwrap();
-    assert_eq!(ran().await, Beaten::Ran(BeatOutcome::Ok));
+    assert_eq!(ran().await, BeatResult::Ran(BeatOutcome::Ok));
     stage.clock.advance(SignedDuration::from_hours(48));
     let round = stage.errands().begin().await.unwrap().unwrap();
     let claim = round.claim().await.unwrap().unwrap();
@@ -328,7 +328,7 @@ async fn the_heartbeat_tells_of_tasks_and_runs_only_for_what_changed() {
     let fine = store::Ending { outcome: Ok(()), tokens: 0, ms: 0 };
     stage.db.write_now(|tx| store::end(tx, &claim, &fine, now, &zone)).unwrap();
     round.end().await.unwrap();
-    assert_eq!(ran().await, Beaten::Ran(BeatOutcome::NothingNew), "a task that only went on is no news");
+    assert_eq!(ran().await, BeatResult::Ran(BeatOutcome::NothingNew), "a task that only went on is no news");
 
     let standing = NewTask::new(
         "Desk",
@@ -348,7 +348,7 @@ async fn the_heartbeat_tells_of_tasks_and_runs_only_for_what_changed() {
         2,
         "a prompt forges no section: {dry}"
     );
-    assert_eq!(ran().await, Beaten::Ran(BeatOutcome::Ok));
+    assert_eq!(ran().await, BeatResult::Ran(BeatOutcome::Ok));
 }
 
 #[tokio::test]

@@ -211,7 +211,7 @@ fn two_who_create_at_once_get_the_same_store() {
 async fn what_another_process_writes_is_noticed() {
     let (_folder, home, key) = fresh();
     let (ours, theirs) = (open(&home, &key).unwrap(), open(&home, &key).unwrap());
-    ours.notice_others().await.unwrap();
+    ours.poll_external_changes().await.unwrap();
     let mut changes = ours.changes();
     changes.mark_unchanged();
     let write = |db: &Db, value: &'static str| {
@@ -223,10 +223,10 @@ async fn what_another_process_writes_is_noticed() {
     };
     write(&theirs, "a").await;
     assert!(!changes.has_changed().unwrap(), "nobody has looked");
-    ours.notice_others().await.unwrap();
+    ours.poll_external_changes().await.unwrap();
     assert!(changes.has_changed().unwrap());
     changes.mark_unchanged();
-    ours.notice_others().await.unwrap();
+    ours.poll_external_changes().await.unwrap();
     assert!(!changes.has_changed().unwrap(), "nothing new");
     ours.write(|tx| Ok::<_, DbError>(tx.execute("DELETE FROM settings WHERE key = 'none'", [])?))
         .await

@@ -21,8 +21,8 @@ use kai_assistant::ledger::{self, Record};
 use kai_assistant::memory::store::Standing;
 use kai_assistant::memory::{self, Category, MemoryKey, MemoryStore};
 use kai_assistant::settings::MEMORY_ENABLED;
-use kai_assistant::tool::{AnyTool, Meaning, Run, Tool, ToolError, ToolOutput};
-use kai_assistant::toolbox::{Entry, Governed, Toolbox};
+use kai_assistant::tool::{AnyTool, Provenance, Run, Tool, ToolError, ToolOutput};
+use kai_assistant::toolbox::{EnabledBy, Entry, Toolbox};
 use kai_llm::{
     Act, CallId, Message, Model, ModelError, Place, Reply, Request, Scripted, ToolCall, request_tokens,
 };
@@ -97,11 +97,11 @@ impl Stage {
         let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
         let slow = Slow::default();
         let own =
-            |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::OwnSwitch { on_by_default: true } };
+            |tool: Arc<dyn AnyTool>| Entry { tool, governed: EnabledBy::OwnSwitch { on_by_default: true } };
         let store = MemoryStore { db: db.clone(), clock: clock.clone() };
         let toolbox = Toolbox::new(vec![
             own(Arc::new(slow.clone())),
-            Entry { tool: Arc::new(store), governed: Governed::Features(vec![&MEMORY_ENABLED]) },
+            Entry { tool: Arc::new(store), governed: EnabledBy::Features(vec![&MEMORY_ENABLED]) },
         ]);
         let conversation = db.write(|tx| conversation::create(tx, Timestamp::UNIX_EPOCH)).await;
         let conversation = conversation.unwrap_or_else(|e: DbError| panic!("{e}"));
@@ -112,7 +112,7 @@ impl Stage {
         let store = MemoryStore { db: self.db.clone(), clock: self.clock.clone() };
         Toolbox::new(vec![Entry {
             tool: Arc::new(store),
-            governed: Governed::Features(vec![&MEMORY_ENABLED]),
+            governed: EnabledBy::Features(vec![&MEMORY_ENABLED]),
         }])
     }
 
@@ -329,7 +329,7 @@ async fn codes_hidden_in_the_middle_of_a_turn_leave_in_none_of_its_later_request
 #[tokio::test(start_paused = true)]
 async fn a_broken_model_is_tried_again_and_then_the_next_one_answers() {
     let stage = Stage::new().await;
-    let failing = || Act::fails(ModelError::Overloaded).having_said(&["hal"]);
+    let failing = || Act::fails(ModelError::Overloaded).streaming(&["hal"]);
     let first = script([Act::calls(&[("c1", "slow", "{\"number\": 1}")]), failing(), failing(), failing()]);
     let second = script([Act::text("from the second")]);
     let began = tokio::time::Instant::now();
@@ -501,7 +501,7 @@ async fn a_conversation_that_once_held_strangers_words_stays_at_their_level() {
 #[tokio::test(start_paused = true)]
 async fn what_a_stored_result_means_counts_in_the_next_turn() {
     let (full, failed) = (r#"{"results":[1],"success":true}"#, r#"{"error":"No.","success":false}"#);
-    let meaning = |taint| Some(Meaning { taint, mentions: vec!["sms 1 2 +1".to_owned()] });
+    let meaning = |taint| Some(Provenance { taint, mentions: vec!["sms 1 2 +1".to_owned()] });
     for (name, result, meaning, asks) in [
         ("from the web", failed, meaning(Level::Web), true),
         ("from people", failed, meaning(Level::People), true),

@@ -23,13 +23,13 @@ pub(crate) enum Failed {
     /// It did not start, or it reported a failure itself.
     Refused(String),
     /// It was interrupted, so it may still have done what it was started for.
-    CutShort(String),
+    Interrupted(String),
 }
 
 impl Failed {
     pub(crate) fn sentence(self) -> String {
         match self {
-            Self::Absent(why) | Self::Refused(why) | Self::CutShort(why) => why,
+            Self::Absent(why) | Self::Refused(why) | Self::Interrupted(why) => why,
         }
     }
 }
@@ -75,7 +75,7 @@ pub(crate) async fn run<A: AsRef<OsStr>>(
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     // A script that forgets to quote an argument could expand it to the names of our files.
     command.current_dir("/");
-    let input = terms.input.map(Input::lying_ready).transpose().map_err(|e| failed(program, &e))?;
+    let input = terms.input.map(Input::in_memory).transpose().map_err(|e| failed(program, &e))?;
     if let Some(input) = &input {
         command.stdin(input.handed_over().map_err(|e| failed(program, &e))?);
     }
@@ -84,9 +84,9 @@ pub(crate) async fn run<A: AsRef<OsStr>>(
     let ending = end_of(&mut child, terms, input);
     let Ok(ended) = tokio::time::timeout(terms.patience, ending).await else {
         let seconds = terms.patience.as_secs();
-        return Err(Failed::CutShort(format!("{} did not answer within {seconds} s", name(program))));
+        return Err(Failed::Interrupted(format!("{} did not answer within {seconds} s", name(program))));
     };
-    let ended = ended.map_err(|why| Failed::CutShort(format!("{} {why}", name(program))))?;
+    let ended = ended.map_err(|why| Failed::Interrupted(format!("{} {why}", name(program))))?;
     group.0 = None;
     ended.judged(&name(program), terms)
 }
@@ -105,13 +105,13 @@ impl Ended {
         match self.status.code() {
             // Termux's own client exits with 0 even when it could not reach the app, and only prints an error.
             Some(0) if terms.input.is_some() && !self.err.trim().is_empty() => {
-                Err(Failed::CutShort(format!("{name} said: {}", self.said())))
+                Err(Failed::Interrupted(format!("{name} said: {}", self.said())))
             }
             // A program that printed something need not have read its input: it may say why it refuses.
             Some(0) if self.listened || !self.out.trim().is_empty() => Ok(self.out),
-            Some(0) => Err(Failed::CutShort(format!("{name} ended before it had read everything"))),
+            Some(0) => Err(Failed::Interrupted(format!("{name} ended before it had read everything"))),
             Some(code) if code <= KILLED => Err(Failed::Refused(format!("{name} failed: {}", self.said()))),
-            Some(_) | None => Err(Failed::CutShort(format!("{name} was killed: {}", self.said()))),
+            Some(_) | None => Err(Failed::Interrupted(format!("{name} was killed: {}", self.said()))),
         }
     }
 
@@ -139,7 +139,7 @@ struct Input {
 }
 
 impl Input {
-    fn lying_ready(text: &str) -> io::Result<Self> {
+    fn in_memory(text: &str) -> io::Result<Self> {
         let mut file = File::from(memfd_create("input", MemfdFlags::CLOEXEC)?);
         file.write_all(text.as_bytes())?;
         file.rewind()?;
@@ -307,8 +307,8 @@ mod tests {
             ("pwd", Ok("/\n".to_owned())),
             ("echo no permission >&2; exit 3", Err(Failed::Refused("p failed: no permission".to_owned()))),
             ("exit 1", Err(Failed::Refused("p failed: it did not say why".to_owned()))),
-            ("kill -9 $$", Err(Failed::CutShort("p was killed: it did not say why".to_owned()))),
-            ("exit 137", Err(Failed::CutShort("p was killed: it did not say why".to_owned()))),
+            ("kill -9 $$", Err(Failed::Interrupted("p was killed: it did not say why".to_owned()))),
+            ("exit 137", Err(Failed::Interrupted("p was killed: it did not say why".to_owned()))),
         ] {
             let ran = run(&programs.write("p", script), &NOTHING, &PATIENT).await;
             assert_eq!(ran, expected, "{script}");
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(whole.unwrap().len(), 200_000);
         let talker = programs.write("p", &format!("echo $$ >> \"$LOG\"; {print}; sleep 600"));
         let stopped = run(&talker, &["200001"], &terms).await;
-        assert_eq!(stopped, Err(Failed::CutShort("p printed more than 195 KB".to_owned())));
+        assert_eq!(stopped, Err(Failed::Interrupted("p printed more than 195 KB".to_owned())));
         assert!(gone(programs.log().trim()).await);
     }
 
@@ -358,14 +358,14 @@ mod tests {
         let long = "x".repeat(1024 * 1024);
         let terms = Terms { input: Some(&long), ..PATIENT };
         for (script, expected) in [
-            ("exit 0", Failed::CutShort("p ended before it had read everything".to_owned())),
+            ("exit 0", Failed::Interrupted("p ended before it had read everything".to_owned())),
             ("echo no >&2; exit 1", Failed::Refused("p failed: no".to_owned())),
         ] {
             assert_eq!(run(&programs.write("p", script), &NOTHING, &terms).await, Err(expected), "{script}");
         }
         let deaf = programs.write("p", "exec 0<&-; sleep 600");
         let terms = Terms { patience: Duration::from_millis(300), ..terms };
-        assert!(matches!(run(&deaf, &NOTHING, &terms).await, Err(Failed::CutShort(_))));
+        assert!(matches!(run(&deaf, &NOTHING, &terms).await, Err(Failed::Interrupted(_))));
     }
 
     #[tokio::test]
@@ -373,7 +373,7 @@ mod tests {
         let programs = Programs::new();
         let hang = programs.write("hang", "sleep 600 & echo $! >> \"$LOG\"; echo $$ >> \"$LOG\"; wait");
         let failed = run(&hang, &NOTHING, &Terms::within(Duration::from_millis(500))).await.unwrap_err();
-        assert_eq!(failed, Failed::CutShort("hang did not answer within 0 s".to_owned()));
+        assert_eq!(failed, Failed::Interrupted("hang did not answer within 0 s".to_owned()));
         let pids = programs.log();
         assert_eq!(pids.lines().count(), 2);
         for pid in pids.lines() {

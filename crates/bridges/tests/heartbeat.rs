@@ -18,7 +18,7 @@ use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::db::{Db, DbError};
 use kai_assistant::gate::{Level, RunKind};
 use kai_assistant::heartbeat::due::Due;
-use kai_assistant::heartbeat::{Beat, Beaten, Outcome, Why, store};
+use kai_assistant::heartbeat::{Beat, BeatResult, Outcome, Why, store};
 use kai_assistant::pending;
 use kai_assistant::settings::{self, SMS_ENABLED, Setting};
 use kai_assistant::sms::store::{QUEUE, Queued};
@@ -144,11 +144,11 @@ async fn world_where_a_call_costs(costs: Option<u64>) -> World {
 }
 
 impl World {
-    async fn beat(&self, why: Why) -> Beaten {
+    async fn beat(&self, why: Why) -> BeatResult {
         self.try_to_beat(why).await.unwrap()
     }
 
-    async fn try_to_beat(&self, why: Why) -> Result<Beaten, DbError> {
+    async fn try_to_beat(&self, why: Why) -> Result<BeatResult, DbError> {
         let db = &self.poller.db;
         let driver = Driver {
             db,
@@ -217,7 +217,7 @@ async fn a_run_that_could_not_be_written_down_holds_up_nobody() {
     change(break_it).await.unwrap();
     assert!(world.try_to_beat(Why::Forced).await.is_err());
     change("DROP TRIGGER full").await.unwrap();
-    assert_eq!(world.beat(Why::Forced).await, Beaten::Ran(Outcome::Ok));
+    assert_eq!(world.beat(Why::Forced).await, BeatResult::Ran(Outcome::Ok));
 }
 
 /// Who stands in the list of a prompt.
@@ -235,19 +235,19 @@ fn reported_drops(prompt: &str) -> u32 {
 #[tokio::test]
 async fn nothing_new_no_call() {
     let world = world().await;
-    assert_eq!(world.beat(Why::Tick).await, Beaten::Ran(Outcome::NothingNew));
-    assert_eq!(world.beat(Why::Tick).await, Beaten::NotDue(Due::NotYet));
-    assert_eq!(world.beat(Why::Asked).await, Beaten::Ran(Outcome::NothingNew), "a person does not wait");
+    assert_eq!(world.beat(Why::Tick).await, BeatResult::Ran(Outcome::NothingNew));
+    assert_eq!(world.beat(Why::Tick).await, BeatResult::NotDue(Due::NotYet));
+    assert_eq!(world.beat(Why::Asked).await, BeatResult::Ran(Outcome::NothingNew), "a person does not wait");
     assert_eq!(world.asked(), 0);
-    assert_eq!(world.beat(Why::Forced).await, Beaten::Ran(Outcome::Ok));
+    assert_eq!(world.beat(Why::Forced).await, BeatResult::Ran(Outcome::Ok));
     assert_eq!(world.asked(), 1);
     world.receive("+15550100");
     world.poller.poll().await.unwrap();
     world.later(30);
     world.will(Fate::Reports);
-    assert_eq!(world.beat(Why::Tick).await, Beaten::Ran(Outcome::Report("Somebody wrote.".to_owned())));
+    assert_eq!(world.beat(Why::Tick).await, BeatResult::Ran(Outcome::Report("Somebody wrote.".to_owned())));
     world.later(30);
-    assert_eq!(world.beat(Why::Tick).await, Beaten::Ran(Outcome::NothingNew), "it was shown");
+    assert_eq!(world.beat(Why::Tick).await, BeatResult::Ran(Outcome::NothingNew), "it was shown");
     assert_eq!(world.asked(), 2);
     assert_eq!(world.outcomes().await, ["nothing_new", "nothing_new", "ok", "report", "nothing_new"]);
     let banner = world.poller.db.read(store::banner).await.unwrap();
@@ -265,13 +265,13 @@ async fn what_failed_forgets_nothing_and_backs_off() {
     world.poller.poll().await.unwrap();
     for (fate, wait) in [(Fate::SaysNothing, 1), (Fate::Fails, 2), (Fate::SaysNothing, 4)] {
         world.will(fate);
-        assert!(matches!(world.beat(Why::Tick).await, Beaten::Ran(Outcome::Failed(_))), "{fate:?}");
+        assert!(matches!(world.beat(Why::Tick).await, BeatResult::Ran(Outcome::Failed(_))), "{fate:?}");
         assert_eq!(world.queue().await.0.len(), 1, "{fate:?}");
-        assert_eq!(world.beat(Why::Tick).await, Beaten::NotDue(Due::NotYet));
+        assert_eq!(world.beat(Why::Tick).await, BeatResult::NotDue(Due::NotYet));
         world.later(wait);
     }
     let no_models = World { models: vec![], ..world };
-    assert!(matches!(no_models.beat(Why::Tick).await, Beaten::Ran(Outcome::Failed(_))));
+    assert!(matches!(no_models.beat(Why::Tick).await, BeatResult::Ran(Outcome::Failed(_))));
     assert_eq!(no_models.queue().await.0.len(), 1);
 }
 
@@ -291,7 +291,7 @@ async fn what_comes_during_the_call_survives() {
         .join()
         .unwrap();
     }));
-    assert_eq!(world.beat(Why::Tick).await, Beaten::Ran(Outcome::Ok));
+    assert_eq!(world.beat(Why::Tick).await, BeatResult::Ran(Outcome::Ok));
     assert_eq!(world.queue().await.0, ["second"]);
 }
 
@@ -306,7 +306,7 @@ async fn turned_off_during_the_call_it_keeps_what_waits() {
         let off = move || db.write_now(|tx| settings::store(tx, &SMS_ENABLED.key, "false"));
         std::thread::spawn(off).join().unwrap().map_err(|e: DbError| e).unwrap();
     }));
-    assert_eq!(world.beat(Why::Tick).await, Beaten::Ran(Outcome::Ok));
+    assert_eq!(world.beat(Why::Tick).await, BeatResult::Ran(Outcome::Ok));
     assert_eq!(world.queue().await.0, ["first"]);
 }
 
@@ -319,7 +319,7 @@ async fn a_dry_run_is_the_next_prompt_to_the_byte_and_changes_nothing() {
     let dry = beat.dry_run(world.models[0].model.window()).await.unwrap().text;
     assert_eq!(beat.dry_run(world.models[0].model.window()).await.unwrap().text, dry);
     assert!(world.outcomes().await.is_empty());
-    assert_eq!(world.beat(Why::Tick).await, Beaten::Ran(Outcome::Ok));
+    assert_eq!(world.beat(Why::Tick).await, BeatResult::Ran(Outcome::Ok));
     assert_eq!(world.puppet.asked.lock().unwrap().last().unwrap(), &dry);
     assert_ne!(
         beat.dry_run(world.models[0].model.window()).await.unwrap().text,
@@ -335,13 +335,14 @@ async fn the_day_has_its_budget() {
     for n in 0..2 {
         world.receive(&n.to_string());
         world.poller.poll().await.unwrap();
-        let expected = if n == 0 { Beaten::Ran(Outcome::Ok) } else { Beaten::NotDue(Due::OverBudget) };
+        let expected =
+            if n == 0 { BeatResult::Ran(Outcome::Ok) } else { BeatResult::NotDue(Due::OverBudget) };
         assert_eq!(world.beat(Why::Tick).await, expected);
         world.later(31);
     }
-    assert_eq!(world.beat(Why::Asked).await, Beaten::NotDue(Due::OverBudget));
+    assert_eq!(world.beat(Why::Asked).await, BeatResult::NotDue(Due::OverBudget));
     world.later(24 * 60);
-    assert_eq!(world.beat(Why::Tick).await, Beaten::Ran(Outcome::Ok), "another day");
+    assert_eq!(world.beat(Why::Tick).await, BeatResult::Ran(Outcome::Ok), "another day");
 }
 
 #[tokio::test]
@@ -350,16 +351,16 @@ async fn a_run_whose_price_nobody_says_counts_by_estimate() {
     world.receive("+15550100");
     world.poller.poll().await.unwrap();
     world.will(Fate::KeepsItsPrice);
-    assert_eq!(world.beat(Why::Tick).await, Beaten::Ran(Outcome::Ok));
+    assert_eq!(world.beat(Why::Tick).await, BeatResult::Ran(Outcome::Ok));
     let logged = world.poller.db.read(store::log).await.unwrap().remove(0);
     assert!(logged.tokens > 100 && logged.estimated, "{logged:?}");
     world.set(&settings::HEARTBEAT_DAILY_TOKENS, "100").await;
     world.later(31);
     world.receive("+15550101");
     world.poller.poll().await.unwrap();
-    assert_eq!(world.beat(Why::Tick).await, Beaten::NotDue(Due::OverBudget));
+    assert_eq!(world.beat(Why::Tick).await, BeatResult::NotDue(Due::OverBudget));
     world.will(Fate::SaysOk);
-    assert_eq!(world.beat(Why::Forced).await, Beaten::Ran(Outcome::Ok));
+    assert_eq!(world.beat(Why::Forced).await, BeatResult::Ran(Outcome::Ok));
     let logged = world.poller.db.read(store::log).await.unwrap().remove(0);
     assert_eq!((logged.tokens, logged.estimated), (110, false), "what the server says is no estimate");
 }
@@ -370,7 +371,7 @@ async fn a_run_that_takes_too_long_has_its_price() {
     world.receive("+15550100");
     world.poller.poll().await.unwrap();
     world.will(Fate::Hangs);
-    assert!(matches!(world.beat(Why::Tick).await, Beaten::Ran(Outcome::Failed(_))));
+    assert!(matches!(world.beat(Why::Tick).await, BeatResult::Ran(Outcome::Failed(_))));
     let logged = world.poller.db.read(store::log).await.unwrap().remove(0);
     assert!(logged.tokens > 100 && logged.estimated, "{logged:?}");
     assert_eq!(world.queue().await.0, ["+15550100"], "and nothing is forgotten");
@@ -388,7 +389,7 @@ async fn what_the_window_cannot_hold_waits_and_the_newest_people_come_first() {
     *world.puppet.window.lock().unwrap() = 8_192;
     let beat = Beat { db: &world.poller.db, clock: world.clock.as_ref() };
     let dry = beat.dry_run(8_192).await.unwrap().text;
-    assert_eq!(world.beat(Why::Tick).await, Beaten::Ran(Outcome::Ok));
+    assert_eq!(world.beat(Why::Tick).await, BeatResult::Ran(Outcome::Ok));
     let asked = world.puppet.asked.lock().unwrap().last().unwrap().clone();
     assert_eq!(asked, dry);
     let shown = listed(&asked);
@@ -399,7 +400,7 @@ async fn what_the_window_cannot_hold_waits_and_the_newest_people_come_first() {
     assert!(asked.contains(&format!("(and {} more wait)", left.len())), "{asked}");
     *world.puppet.window.lock().unwrap() = 32_768;
     world.later(31);
-    assert_eq!(world.beat(Why::Tick).await, Beaten::Ran(Outcome::Ok));
+    assert_eq!(world.beat(Why::Tick).await, BeatResult::Ran(Outcome::Ok));
     assert_eq!(world.queue().await.0, Vec::<String>::new(), "a larger window takes the rest at once");
 }
 
@@ -409,7 +410,7 @@ async fn two_at_once_are_one() {
     world.receive("+15550100");
     world.poller.poll().await.unwrap();
     let (one, other) = tokio::join!(world.beat(Why::Asked), world.beat(Why::Asked));
-    let ran = [&one, &other].iter().filter(|b| matches!(b, Beaten::Ran(Outcome::Ok))).count();
+    let ran = [&one, &other].iter().filter(|b| matches!(b, BeatResult::Ran(Outcome::Ok))).count();
     assert!(ran == 1 && world.asked() == 1, "{one:?} {other:?}");
 }
 
@@ -535,7 +536,7 @@ async fn beat(world: &World, accounts: &mut Accounts, fate: Fate) {
     }
     let beaten = world.beat(Why::Asked).await;
     let asked: Vec<String> = world.puppet.asked.lock().unwrap().iter().skip(before).cloned().collect();
-    let Beaten::Ran(Outcome::Ok | Outcome::Report(_)) = beaten else { return };
+    let BeatResult::Ran(Outcome::Ok | Outcome::Report(_)) = beaten else { return };
     let [prompt] = asked.as_slice() else { panic!("asked {} times", asked.len()) };
     for who in listed(prompt) {
         assert!(accounts.shown.insert(who.clone()), "{who} was shown twice");
@@ -582,7 +583,7 @@ async fn a_week_costs_calls_only_where_something_arrived() {
         }
         let _ = world.poller.tick().await.unwrap();
         let before = world.asked();
-        if let Beaten::Ran(outcome) = world.beat(Why::Tick).await {
+        if let BeatResult::Ran(outcome) = world.beat(Why::Tick).await {
             beats += 1;
             let asked = world.asked() - before;
             calls += asked;
@@ -658,6 +659,6 @@ async fn a_heartbeat_sweeps_what_is_too_old() {
     world.later(25 * 60);
     let kept = || db.read(notifications::count);
     assert_eq!(kept().await.map_err(|e: DbError| e).unwrap(), 2);
-    assert_eq!(world.beat(Why::Forced).await, Beaten::Ran(Outcome::Ok));
+    assert_eq!(world.beat(Why::Forced).await, BeatResult::Ran(Outcome::Ok));
     assert_eq!(kept().await.map_err(|e: DbError| e).unwrap(), 1);
 }

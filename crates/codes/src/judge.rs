@@ -139,7 +139,7 @@ impl Reader<'_> {
             || self.is_login(at)
             || self.is_prefixed(at)
             || self.is_of_lock(at)
-            || self.is_hushed(at)
+            || self.is_marked_secret(at)
             || self.is_surrounded(at)
     }
 
@@ -260,7 +260,8 @@ impl Reader<'_> {
         let letters = written.chars().take_while(|c| c.is_alphabetic()).count();
         let like = letters >= 3 && written.chars().skip(letters).all(is_digit);
         let vowels = written.chars().filter(|c| VOWELS.contains(*c)).count();
-        let spoken = letters >= 4 && vowels * 3 >= letters && self.is_like_brand(at) && !self.is_told(at);
+        let spoken =
+            letters >= 4 && vowels * 3 >= letters && self.is_like_brand(at) && !self.is_introduced(at);
         let deal = |i: usize| self.written(i) == "%" || self.roles(i).any(Roles::KIND);
         let (from, to) = (at.saturating_sub(REACH / 2), (at + REACH / 2).min(self.tokens.len()));
         like && (spoken || (from..to).any(deal))
@@ -277,7 +278,7 @@ impl Reader<'_> {
         let follows = |i: usize| {
             self.form(i + 1).is_some_and(|form| !matches!(form, Form::Small | Form::Date | Form::Never))
         };
-        !self.is_told(at) && last.is_some_and(|i| tells(i) && follows(i))
+        !self.is_introduced(at) && last.is_some_and(|i| tells(i) && follows(i))
     }
 
     /// Whether "pin" before the number is the verb: "Pin 2026 on your calendar", "to pin 4500 leaflets".
@@ -317,7 +318,7 @@ impl Reader<'_> {
         let after = (at + 1..self.tokens.len()).take(3).take_while(inside);
         let behind = after.into_iter().find(|i| self.roles(*i).any(Roles::TAIL.and(Roles::NAME)));
         let is = |i: Option<usize>| i.is_some_and(|i| self.roles(i).any(Roles::TAIL));
-        self.is_short(at) && (is(nearest) || is(behind) && !self.is_told(at))
+        self.is_short(at) && (is(nearest) || is(behind) && !self.is_introduced(at))
     }
 
     /// Whether the number is one to call: "1930 पर कॉल करें", "1410までお電話ください".
@@ -354,7 +355,7 @@ impl Reader<'_> {
                 Kind::Word(_) if roles.any(Roles::NO_CODE) && !roles.any(Roles::ENTER) && !numbered => {
                     return false;
                 }
-                Kind::Word(_) if roles.any(Roles::NAME) && self.is_spared(i, at) => return false,
+                Kind::Word(_) if roles.any(Roles::NAME) && self.needs_no_code(i, at) => return false,
                 Kind::Word(_) if roles.any(Roles::NAME.and(Roles::ENTER)) && !self.is_counted(i) => {
                     return true;
                 }
@@ -415,16 +416,18 @@ impl Reader<'_> {
                 Kind::Number(_) => (taken, gap.number) = (true, true),
                 Kind::Comma => gap.pass_comma(),
                 Kind::Sign => aside = self.aside(i).unwrap_or(aside),
-                Kind::Word(_) if roles.any(Roles::NAME) && self.is_spared(i, at) => gap.pass_word(1, roles),
+                Kind::Word(_) if roles.any(Roles::NAME) && self.needs_no_code(i, at) => {
+                    gap.pass_word(1, roles)
+                }
                 Kind::Word(_) if roles.any(Roles::NAME) && !self.is_counted(i) => {
                     return self.weigh(at, gap, doubt);
                 }
-                Kind::Word(_) if roles.any(Roles::NO_CODE) && self.is_handed(i, at) => {
+                Kind::Word(_) if roles.any(Roles::NO_CODE) && self.is_requested(i, at) => {
                     gap.pass_word(0, roles);
                 }
                 Kind::Word(_) if roles.any(Roles::NO_CODE) && taken => taken = self.names_on(i),
                 Kind::Word(_) if roles.any(Roles::NO_CODE) && doubt.is_none() && gap.names_at_hand() => {
-                    if !self.is_told(at) && !roles.any(Roles::OWNER) {
+                    if !self.is_introduced(at) && !roles.any(Roles::OWNER) {
                         return Some(Name::Other);
                     }
                     doubt = Some((i, gap));
@@ -442,12 +445,12 @@ impl Reader<'_> {
         let guarded = (0..owner).rev().take(5).any(|i| self.roles(i).any(Roles::GUARD));
         let colon = self.before(at).is_some_and(|i| self.kind(i) == Kind::Colon);
         let door = self.roles(owner).any(Roles::LOCK) && !colon && !self.is_like_time(at);
-        self.is_told(at) && (self.roles(owner).any(Roles::OWNER) && guarded || door)
+        self.is_introduced(at) && (self.roles(owner).any(Roles::OWNER) && guarded || door)
     }
 
     /// Whether a word that usually names another number ("dial", "number") does not do so here, because a lock or a
     /// person asks for the number: "Dial 2580 to open", "give the courier the number 4839".
-    fn is_handed(&self, name: usize, at: usize) -> bool {
+    fn is_requested(&self, name: usize, at: usize) -> bool {
         let enters = |i: usize| self.roles(i).any(Roles::ENTER);
         let wanted =
             enters(name) || self.roles(name).any(Roles::KEY) && (name.saturating_sub(4)..name).any(enters);
@@ -461,7 +464,7 @@ impl Reader<'_> {
 
     /// Whether the text says that no code is needed: "bis 1200 ohne PIN", "sans code : 1200". "Without the code 4821 …"
     /// does give one.
-    fn is_spared(&self, name: usize, at: usize) -> bool {
+    fn needs_no_code(&self, name: usize, at: usize) -> bool {
         let without = |i: usize| self.roles(i).any(Roles::WITHOUT);
         let before = (name.saturating_sub(3)..name).any(without);
         let behind = (name + 1..self.tokens.len().min(name + 3)).any(without);
@@ -492,7 +495,7 @@ impl Reader<'_> {
 
     /// Decides whether a code's name before the number applies to it.
     fn weigh(&self, at: usize, gap: Gap, doubt: Option<(usize, Gap)>) -> Option<Name> {
-        let told = self.is_told(at);
+        let told = self.is_introduced(at);
         if let Some((other, nearer)) = doubt {
             // "the code for your order is 4821" and "code de la porte 4821", but not "code sent, room 4417".
             let owned = self.roles(other).any(Roles::OWNER) && !self.is_short(at) && gap.words <= 4;
@@ -579,7 +582,7 @@ impl Reader<'_> {
                 Kind::Number(Form::Small | Form::Date | Form::Loose) => {}
                 Kind::Stop | Kind::Line | Kind::Number(_) => return None,
                 Kind::Word(roles) if roles.any(Roles::NAME) && !self.is_counted(i) => {
-                    return (!self.has_own_number(i) && !self.is_spared(i, at)).then_some(gap);
+                    return (!self.has_own_number(i) && !self.needs_no_code(i, at)).then_some(gap);
                 }
                 Kind::Word(roles) => gap.pass_word(self.weight(i), roles),
                 Kind::Comma => gap.pass_comma(),
@@ -781,7 +784,7 @@ impl Reader<'_> {
         let locked = (0..at).rev().take(9).take_while(inside).any(|i| self.roles(i).any(Roles::LOCK));
         let beside = |roles: Roles| self.before(at).is_some_and(|i| self.roles(i).any(roles));
         let like_time = self.is_like_time(at);
-        let told = self.is_told(at) || beside(Roles::KEY) || beside(Roles::LOCK) && !like_time;
+        let told = self.is_introduced(at) || beside(Roles::KEY) || beside(Roles::LOCK) && !like_time;
         let ends =
             |i: usize| matches!(self.kind(i), Kind::Stop | Kind::Line | Kind::Comma) || self.is_glued(i);
         let ended = self.after(at).is_none_or(ends) || beside(Roles::IS) && !like_time;
@@ -790,9 +793,9 @@ impl Reader<'_> {
 
     /// Whether the text says to keep the number secret or that it expires soon: "Do not share: 482913", "Here you go:
     /// 482913. Expires in 10 minutes."
-    fn is_hushed(&self, at: usize) -> bool {
+    fn is_marked_secret(&self, at: usize) -> bool {
         let plain = match self.form(at) {
-            Some(Form::Digits) => !self.is_like_time(at) || self.is_told(at),
+            Some(Form::Digits) => !self.is_like_time(at) || self.is_introduced(at),
             form => form == Some(Form::Mixed) && !self.is_like_flight(at),
         };
         plain
@@ -837,7 +840,7 @@ impl Reader<'_> {
     // ── Position in the sentence ────────────────────────────────────────────────────────────────────────────────────
 
     /// Whether a colon, "is" or "=" directly precedes the number.
-    fn is_told(&self, at: usize) -> bool {
+    fn is_introduced(&self, at: usize) -> bool {
         self.before(at).is_some_and(|i| self.kind(i) == Kind::Colon || self.roles(i).any(Roles::IS))
     }
 
@@ -916,7 +919,7 @@ impl Reader<'_> {
         let ends =
             self.after(at).is_none_or(|i| matches!(self.kind(i), Kind::Stop | Kind::Line | Kind::Comma));
         let Some(mut name) = self.before(at) else { return false };
-        let told = self.is_told(at) || self.is_quoted(at);
+        let told = self.is_introduced(at) || self.is_quoted(at);
         while name > 0 && (self.kind(name) == Kind::Colon || self.roles(name).any(Roles::IS)) {
             name -= 1;
         }

@@ -132,7 +132,7 @@ impl Drop for Line<'_> {
 }
 
 async fn here(app: &App, call: Call, watcher: &Arc<dyn Watcher>) -> Result<serde_json::Value, Failure> {
-    let face = Here { watcher, language: App::lang(&app.values().await?, &app.env) };
+    let face = LocalFace { watcher, language: App::lang(&app.values().await?, &app.env) };
     let answered = tokio::select! {
         answered = answer(app, call, &app.env, &face) => answered,
         _ = tokio::signal::ctrl_c() => Err(Failure::failed("Cancelled.")),
@@ -182,12 +182,12 @@ async fn ask_person(watcher: &Arc<dyn Watcher>, asking: ApprovalRequest) -> Opti
 }
 
 /// The [`Face`] of a call that is answered in this process.
-struct Here<'a> {
+struct LocalFace<'a> {
     watcher: &'a Arc<dyn Watcher>,
     language: Lang,
 }
 
-impl Face for Here<'_> {
+impl Face for LocalFace<'_> {
     fn shows(&self, event: agent::Event) {
         self.watcher.sees(&socket::to_wire(event, self.language));
     }

@@ -43,11 +43,11 @@ pub(crate) struct Room {
 #[derive(Debug)]
 pub(crate) struct Places {
     room: Room,
-    held: Mutex<Crowd>,
+    held: Mutex<Registry>,
 }
 
 #[derive(Debug, Default)]
-struct Crowd {
+struct Registry {
     /// By number, so the oldest come first.
     by: BTreeMap<u64, Holder>,
     next: u64,
@@ -97,19 +97,19 @@ impl Places {
             held.push_one_out(number);
         }
         drop(held);
-        Place { badge: Badge { places: Arc::clone(self), number }, leave }
+        Place { badge: ConnectionHandle { places: Arc::clone(self), number }, leave }
     }
 
     pub(crate) fn strangers(&self) -> usize {
         self.lock().strangers()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Crowd> {
+    fn lock(&self) -> MutexGuard<'_, Registry> {
         lock(&self.held)
     }
 }
 
-impl Crowd {
+impl Registry {
     fn strangers(&self) -> usize {
         self.by.values().filter(|holder| !holder.known).count()
     }
@@ -135,7 +135,7 @@ impl Crowd {
 /// One registered connection. Dropping it removes the registration.
 #[derive(Debug)]
 pub(crate) struct Place {
-    pub(crate) badge: Badge,
+    pub(crate) badge: ConnectionHandle,
     /// Cancelled when the connection must close to make room for another.
     pub(crate) leave: CancellationToken,
 }
@@ -148,12 +148,12 @@ impl Drop for Place {
 
 /// Identifies a registered connection.
 #[derive(Debug, Clone)]
-pub(crate) struct Badge {
+pub(crate) struct ConnectionHandle {
     places: Arc<Places>,
     number: u64,
 }
 
-impl Badge {
+impl ConnectionHandle {
     /// Marks the connection as known, or as unknown again. Returns `false`, and changes nothing, if the limit for known
     /// connections is reached.
     pub(crate) fn is_known(&self, known: bool) -> bool {

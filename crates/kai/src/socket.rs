@@ -95,7 +95,7 @@ pub(crate) async fn serve(
             Ok((stream, _)) => {
                 // Only our own user and root can connect, so an unknown uid does no harm.
                 let peer = Peer::User(stream.peer_cred().map_or(0, |user| user.uid()));
-                let desk = Desk { place: places.enter(peer), long: Arc::clone(&long) };
+                let desk = CallerSlot { place: places.enter(peer), long: Arc::clone(&long) };
                 drop(calls.spawn(converse(Arc::clone(&app), stream, stop.clone(), desk)));
             }
             Err(error) => {
@@ -109,26 +109,26 @@ pub(crate) async fn serve(
 type Caller = BufReader<tokio::io::Take<OwnedReadHalf>>;
 
 /// A caller's share of the daemon's limits.
-struct Desk {
+struct CallerSlot {
     place: Place,
     /// The permit that is held while a long call is read and answered.
     long: Arc<Semaphore>,
 }
 
 /// The line that holds a caller's call.
-struct Said {
+struct CallLine {
     line: Vec<u8>,
     /// Held until the call is answered, because a long call stays in memory until then.
     _turn: Option<OwnedSemaphorePermit>,
 }
 
 /// Reads the call. `None` if the caller sent nothing or was too slow.
-async fn first_line(caller: &mut Caller, desk: &Desk) -> Option<Result<Said, Failure>> {
+async fn first_line(caller: &mut Caller, desk: &CallerSlot) -> Option<Result<CallLine, Failure>> {
     let mut line = Vec::new();
     let heard = tokio::time::timeout(SILENCE, caller.read_until(b'\n', &mut line)).await;
     heard.ok()?.ok().filter(|length| *length > 0)?;
     if line.ends_with(b"\n") || caller.get_ref().limit() > 0 {
-        return Some(Ok(Said { line, _turn: None }));
+        return Some(Ok(CallLine { line, _turn: None }));
     }
     let turn = tokio::time::timeout(TURN, Arc::clone(&desk.long).acquire_owned()).await;
     let Ok(Ok(turn)) = turn else { return Some(Err(Failure::failed(ONE_AT_A_TIME))) };
@@ -137,14 +137,14 @@ async fn first_line(caller: &mut Caller, desk: &Desk) -> Option<Result<Said, Fai
     if !line.ends_with(b"\n") && caller.get_ref().limit() == 0 {
         return Some(Err(Failure::usage(TOO_LONG)));
     }
-    Some(Ok(Said { line, _turn: Some(turn) }))
+    Some(Ok(CallLine { line, _turn: Some(turn) }))
 }
 
 const ONE_AT_A_TIME: &str = "Kai is still busy with another large import. Try again when it is done.";
 const TOO_LONG: &str = "This is longer than the 64 MB that Kai takes at once. Import one section at a time.";
 const BUSY: &str = "Kai is already working on as many commands as it can. Try again in a moment.";
 
-async fn converse(app: Arc<App>, stream: tokio::net::UnixStream, stop: CancellationToken, desk: Desk) {
+async fn converse(app: Arc<App>, stream: tokio::net::UnixStream, stop: CancellationToken, desk: CallerSlot) {
     let (from, mut to) = stream.into_split();
     let mut caller = BufReader::new(from.take(SHORT_LINE));
     let said = tokio::select! {
@@ -184,7 +184,7 @@ async fn converse(app: Arc<App>, stream: tokio::net::UnixStream, stop: Cancellat
 
 async fn respond(
     app: Arc<App>,
-    mut said: Said,
+    mut said: CallLine,
     caller: Caller,
     events: &mpsc::UnboundedSender<Event>,
     stop: CancellationToken,
@@ -193,7 +193,7 @@ async fn respond(
     let turn = call.watched();
     let (words, heard) = mpsc::unbounded_channel();
     let language = App::lang(&app.values().await?, &env);
-    let face = Over { events: events.clone(), tty, language, words: Mutex::new(heard) };
+    let face = SocketFace { events: events.clone(), tty, language, words: Mutex::new(heard) };
     // In its own task, so that a panic in one call becomes an ordinary failure.
     let answering = tokio::spawn(async move { answer(&app, call, &env, &face).await });
     let mut answering = AbortOnDropHandle::new(answering);
@@ -251,14 +251,14 @@ async fn listen_to(mut caller: Caller, words: mpsc::UnboundedSender<Word>) {
 }
 
 /// The [`Face`] of a caller at the other end of the socket.
-struct Over {
+struct SocketFace {
     events: mpsc::UnboundedSender<Event>,
     tty: bool,
     language: Lang,
     words: Mutex<mpsc::UnboundedReceiver<Word>>,
 }
 
-impl Face for Over {
+impl Face for SocketFace {
     fn shows(&self, event: agent::Event) {
         drop(self.events.send(to_wire(event, self.language)));
     }
@@ -316,10 +316,10 @@ mod tests {
     }
 
     /// A face over a socket, with the event receiver and the word sender of the other side.
-    fn over(tty: bool) -> (Over, mpsc::UnboundedReceiver<Event>, mpsc::UnboundedSender<Word>) {
+    fn over(tty: bool) -> (SocketFace, mpsc::UnboundedReceiver<Event>, mpsc::UnboundedSender<Word>) {
         let (events, coming) = mpsc::unbounded_channel();
         let (words, heard) = mpsc::unbounded_channel();
-        (Over { events, tty, language: Lang::ENGLISH, words: Mutex::new(heard) }, coming, words)
+        (SocketFace { events, tty, language: Lang::ENGLISH, words: Mutex::new(heard) }, coming, words)
     }
 
     #[tokio::test]

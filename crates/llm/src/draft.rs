@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::format::Progress;
-use crate::ids::MadeUp;
+use crate::ids::IdGenerator;
 use crate::model::Deltas;
 use crate::{CallId, ModelError, Reply, ToolCall, Usage};
 
@@ -72,7 +72,7 @@ impl Draft {
     }
 
     /// Turns the draft into a reply. `made_up` supplies ids for calls whose id is missing or a duplicate.
-    pub(crate) fn finish(mut self, mut made_up: MadeUp) -> Result<Reply, ModelError> {
+    pub(crate) fn finish(mut self, mut made_up: IdGenerator) -> Result<Reply, ModelError> {
         let silent = self.text.trim().is_empty() && self.calls.is_empty();
         let cut_off = match self.end {
             None => return Err(ModelError::garbled("it breaks off before its end")),

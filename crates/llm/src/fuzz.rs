@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::draft::MOST_CALLS;
 use crate::format::{Ask, Format, body, wire};
-use crate::ids::is_made_up;
+use crate::ids::is_generated;
 use crate::incoming::{Incoming, Shape};
 use crate::message::Message;
 use crate::refusal::{Refused, classify, retry_after};
@@ -54,7 +54,7 @@ pub(crate) fn read<'a>(format: Format, answer: &[u8], chunks: impl Iterator<Item
 
 /// Replaces the ids we generated, which are random, with fixed ones that can be compared.
 pub(crate) fn named(mut reply: Reply) -> Reply {
-    let made_up = reply.calls.iter_mut().filter(|call| is_made_up(&call.id));
+    let made_up = reply.calls.iter_mut().filter(|call| is_generated(&call.id));
     for (at, call) in made_up.enumerate() {
         call.id.0 = format!("made up {}", at + 1);
     }

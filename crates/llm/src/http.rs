@@ -205,7 +205,7 @@ pub fn why_no_answer(error: &reqwest::Error) -> String {
     if closed_unanswered(error) {
         return "the connection was closed without an answer".to_owned();
     }
-    plain_or_last(error)
+    root_cause(error)
 }
 
 /// The root certificates of the web PKI and those this system trusts in addition. A system without a certificate
@@ -308,10 +308,10 @@ fn failed(url: &Url, error: &reqwest::Error, limits: &Limits) -> ModelError {
     if closed_unanswered(error) {
         return ModelError::Network { at, cause: "the connection was closed without an answer".to_owned() };
     }
-    ModelError::Network { at, cause: plain_or_last(error) }
+    ModelError::Network { at, cause: root_cause(error) }
 }
 
-fn plain_or_last(error: &reqwest::Error) -> String {
+fn root_cause(error: &reqwest::Error) -> String {
     let told = causes(error).find_map(plain_cause);
     let last = || causes(error).last().map(ToString::to_string).unwrap_or_default();
     told.map_or_else(last, str::to_owned)

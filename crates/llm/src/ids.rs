@@ -11,11 +11,11 @@ const MARK: &str = "kai";
 const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// Generates ids for the calls of one reply whose server gave none.
-pub(crate) struct MadeUp {
+pub(crate) struct IdGenerator {
     next: u64,
 }
 
-impl MadeUp {
+impl IdGenerator {
     /// Starts at a random number, so that ids rarely repeat in a conversation; `repair` renames those that do.
     pub(crate) fn random() -> Self {
         Self { next: RandomState::new().hash_one(0_u8) }
@@ -34,7 +34,7 @@ impl MadeUp {
 }
 
 /// Whether we generated this id.
-pub(crate) fn is_made_up(id: &CallId) -> bool {
+pub(crate) fn is_generated(id: &CallId) -> bool {
     let tail = id.0.strip_prefix(MARK);
     tail.is_some_and(|tail| tail.len() == 6 && tail.bytes().all(|byte| LETTERS.contains(&byte)))
 }
@@ -80,13 +80,13 @@ mod tests {
 
     #[test]
     fn made_up_ids_differ_and_are_known_again() {
-        let mut ids = MadeUp::from_zero();
+        let mut ids = IdGenerator::from_zero();
         let (first, second) = (ids.id(), ids.id());
         assert_eq!((first.0.as_str(), second.0.as_str()), ("kai000000", "kai000001"));
         assert!(
-            is_made_up(&second)
-                && !is_made_up(&CallId("call_1".into()))
-                && !is_made_up(&CallId("kai".into()))
+            is_generated(&second)
+                && !is_generated(&CallId("call_1".into()))
+                && !is_generated(&CallId("kai".into()))
         );
     }
 

@@ -40,7 +40,7 @@ impl Act {
         Self::reply(Reply { calls, usage: Usage { input: 1, output: 1 }, ..Reply::default() })
     }
 
-    /// Fails at once, or after streaming the pieces of [`Act::having_said`].
+    /// Fails at once, or after streaming the pieces of [`Act::streaming`].
     pub fn fails(error: ModelError) -> Self {
         Self { delay: Duration::ZERO, pieces: Vec::new(), pace: Duration::ZERO, outcome: Err(error) }
     }
@@ -62,7 +62,7 @@ impl Act {
 
     /// Streams these pieces, independently of the outcome.
     #[must_use]
-    pub fn having_said(mut self, pieces: &[&str]) -> Self {
+    pub fn streaming(mut self, pieces: &[&str]) -> Self {
         self.pieces = pieces.iter().map(|&piece| piece.to_owned()).collect();
         self
     }
@@ -194,7 +194,7 @@ mod tests {
     async fn acts_are_played_in_order_and_requests_remembered() {
         let slow =
             Act::text("one two three").after(Duration::from_secs(5)).word_by_word(Duration::from_secs(1));
-        let broken = Act::fails(ModelError::Overloaded).having_said(&["hal"]);
+        let broken = Act::fails(ModelError::Overloaded).streaming(&["hal"]);
         let model = Scripted::new([Act::calls(&[("1", "look", "{}")]), slow, broken]);
         let heard = Mutex::new(Vec::new());
         let deltas = |piece: &str| locked(&heard).push(piece.to_owned());

@@ -12,7 +12,7 @@ use super::unseen::{self, Kept};
 use crate::db::{DbError, Migration};
 use crate::gate::Level;
 use crate::settings::Values;
-use crate::tool::Meaning;
+use crate::tool::Provenance;
 use crate::untrusted::Attached;
 
 pub(crate) const MIGRATION: Migration =
@@ -126,7 +126,7 @@ pub struct Entry {
     /// The meaning of a tool result; `None` for other messages, and for results stored without one. It is never
     /// exported or serialised.
     #[serde(skip)]
-    pub meaning: Option<Meaning>,
+    pub meaning: Option<Provenance>,
 }
 
 impl Entry {
@@ -137,7 +137,7 @@ impl Entry {
     }
 
     /// The message, with its meaning if that is known.
-    pub(crate) fn with_meaning(&self) -> (&Message, Option<&Meaning>) {
+    pub(crate) fn with_meaning(&self) -> (&Message, Option<&Provenance>) {
         (&self.message, self.meaning.as_ref())
     }
 }
@@ -311,7 +311,7 @@ pub fn append_result(
     tx: &Transaction<'_>,
     id: ConversationId,
     result: &Message,
-    meaning: &Meaning,
+    meaning: &Provenance,
     now: Timestamp,
 ) -> Result<(), DbError> {
     insert(tx, id, result, Some(meaning), None, now)?;
@@ -322,7 +322,7 @@ fn insert(
     tx: &Transaction<'_>,
     id: ConversationId,
     message: &Message,
-    meaning: Option<&Meaning>,
+    meaning: Option<&Provenance>,
     spoken: Option<(&str, Usage)>,
     now: Timestamp,
 ) -> Result<(), DbError> {
@@ -338,7 +338,7 @@ fn insert(
     let row = params![id.0, json(message)?, label, input, output, at, taint, mentions];
     tx.prepare_cached(sql)?.execute(row)?;
     index(tx, message)?;
-    entitle(tx, id, message)
+    set_title(tx, id, message)
 }
 
 /// Updates what depends on new messages: the stored codes that were shown, and the time of the last message.
@@ -409,7 +409,7 @@ fn index(tx: &Transaction<'_>, message: &Message) -> Result<(), DbError> {
 }
 
 /// Makes the user's first message the title.
-fn entitle(tx: &Transaction<'_>, id: ConversationId, message: &Message) -> Result<(), DbError> {
+fn set_title(tx: &Transaction<'_>, id: ConversationId, message: &Message) -> Result<(), DbError> {
     let Message::User { text } = message else { return Ok(()) };
     let said = Attached::find(text);
     let title = title(if said.words.is_empty() { said.attachment.unwrap_or_default() } else { said.words });
@@ -447,10 +447,10 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     Ok(Entry { message, answered_by, usage, at, stopped, report, meaning: meaning(row)? })
 }
 
-fn meaning(row: &Row<'_>) -> rusqlite::Result<Option<Meaning>> {
+fn meaning(row: &Row<'_>) -> rusqlite::Result<Option<Provenance>> {
     let (taint, mentions): (Option<i64>, Option<String>) = (row.get(7)?, row.get(8)?);
     let Some((taint, mentions)) = taint.zip(mentions) else { return Ok(None) };
-    Ok(Some(Meaning { taint: Level::of_stored(taint), mentions: from_json(8, &mentions)? }))
+    Ok(Some(Provenance { taint: Level::of_stored(taint), mentions: from_json(8, &mentions)? }))
 }
 
 fn from_json<T: DeserializeOwned>(column: usize, json: &str) -> rusqlite::Result<T> {
@@ -503,7 +503,7 @@ fn chosen(tx: &Transaction<'_>, condition: &str, words: &[String]) -> Result<Vec
 }
 
 /// All conversations with their entries, oldest first.
-pub fn all_whole(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
+pub fn load_all(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
     let mut rows = tx.prepare_cached(
         "SELECT id, title, kind, created_at, updated_at, level, codes, unseen FROM conversations ORDER BY id",
     )?;
@@ -541,19 +541,19 @@ fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
 /// A fingerprint of a conversation's state: it differs whenever messages were added or removed, or the level or the
 /// handling of codes changed. Cheaper than reading the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Reached {
+pub struct Revision {
     newest: i64,
     count: i64,
     level: Level,
     codes: Codes,
 }
 
-pub fn reached(tx: &Transaction<'_>, id: ConversationId) -> Result<Reached, DbError> {
+pub fn reached(tx: &Transaction<'_>, id: ConversationId) -> Result<Revision, DbError> {
     let sql = "SELECT coalesce(max(e.id), 0), count(e.id), c.level, c.codes
                FROM conversations c LEFT JOIN entries e ON e.conversation = c.id WHERE c.id = ?1 GROUP BY c.id";
     let row = |row: &Row<'_>| {
         let (level, codes) = (Level::of_stored(row.get(2)?), Codes::of(row.get(3)?));
-        Ok(Reached { newest: row.get(0)?, count: row.get(1)?, level, codes })
+        Ok(Revision { newest: row.get(0)?, count: row.get(1)?, level, codes })
     };
     Ok(tx.prepare_cached(sql)?.query_row([id.0], row).optional()?.unwrap_or_default())
 }
@@ -734,8 +734,8 @@ mod tests {
             result: result.to_owned(),
         };
         let meant = [
-            Some(Meaning { taint: Level::People, mentions: vec!["sms 1 2 \"+1\"".to_owned()] }),
-            Some(Meaning::default()),
+            Some(Provenance { taint: Level::People, mentions: vec!["sms 1 2 \"+1\"".to_owned()] }),
+            Some(Provenance::default()),
             None,
         ];
         let expected = meant.clone();

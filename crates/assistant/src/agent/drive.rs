@@ -29,7 +29,7 @@ use super::meanings::Meanings;
 use super::meter::Meter;
 use super::turn::{End, Offer, ROUNDS, Step, Turn};
 use super::unseen::{Kept, Veil};
-use super::{Event, Face, Hands, Ready, prompt, reports};
+use super::{CallRunner, Event, Face, Ready, prompt, reports};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::gate::{self, Level, RunKind};
@@ -38,7 +38,7 @@ use crate::ledger::{self, Record};
 use crate::memory::{self, Memory};
 use crate::models;
 use crate::settings::{self, MEMORY_ENABLED, SOUL_TEXT, Values};
-use crate::tool::{Meaning, Run, ToolResult};
+use crate::tool::{Provenance, Run, ToolResult};
 use crate::toolbox::Toolbox;
 
 /// Everything a turn needs.
@@ -117,7 +117,7 @@ const REPORTS: &str = "What did the heartbeats report?";
 const LEASE: SignedDuration = SignedDuration::from_mins(15);
 
 /// The inputs of a request besides the conversation; read again for each request.
-struct Surroundings {
+struct RequestContext {
     values: Values,
     /// Confirmed memories only: they count as the user's own words, so they do not raise the level.
     memories: Vec<Memory>,
@@ -126,7 +126,7 @@ struct Surroundings {
     shown: KnownCodes,
 }
 
-impl Surroundings {
+impl RequestContext {
     /// Builds the veil that hides codes shown in these messages or earlier; `None` if the model may see them.
     fn veil(&self, messages: &[Message], meanings: &Meanings) -> Option<Veil> {
         Some(Veil::new(self.kept.for_model()?, self.shown.clone(), meanings.with(messages)))
@@ -202,7 +202,8 @@ impl Progress {
     fn on_reply(&mut self, reply: Reply) -> Step {
         let refused = self.turn.messages().len() + 1;
         let step = self.turn.on_reply(reply);
-        (refused..self.turn.messages().len()).for_each(|place| self.meanings.keep(place, Meaning::default()));
+        (refused..self.turn.messages().len())
+            .for_each(|place| self.meanings.keep(place, Provenance::default()));
         step
     }
 
@@ -222,7 +223,7 @@ struct Finished(Arc<Mutex<BTreeMap<usize, Ended>>>);
 /// A finished call.
 struct Ended {
     result: Message,
-    meaning: Meaning,
+    meaning: Provenance,
     record: Record,
     at: Timestamp,
 }
@@ -442,12 +443,12 @@ impl Driver<'_> {
         Ok((Progress { said_now, meanings, ..progress }, step))
     }
 
-    async fn surroundings(&self, progress: &Progress) -> Result<Surroundings, DbError> {
+    async fn surroundings(&self, progress: &Progress) -> Result<RequestContext, DbError> {
         let id = progress.conversation;
         // A task may search the web, and its prompt contains all it needs. Without memories, its requests contain
         // nothing private that could leak.
         let remembers = self.kind != RunKind::Task;
-        let around: Surroundings = self
+        let around: RequestContext = self
             .db
             .read(move |tx| {
                 let values = settings::load(tx)?;
@@ -455,7 +456,7 @@ impl Driver<'_> {
                 let memories = if remembers { memory::store::confirmed(tx)? } else { vec![] };
                 let kept = conversation::kept(tx, id, &values)?;
                 let shown = conversation::shown_codes(tx, id)?;
-                Ok::<_, DbError>(Surroundings { values, memories, kept, shown })
+                Ok::<_, DbError>(RequestContext { values, memories, kept, shown })
             })
             .await?;
         self.toolbox.probe_access(&around.values).await;
@@ -478,7 +479,7 @@ impl Driver<'_> {
                 }
                 Err(error) => error,
             };
-            if self.goes_shorter(progress, ready, &error).await? {
+            if self.retry_shorter(progress, ready, &error).await? {
                 continue;
             }
             failures += 1;
@@ -506,7 +507,7 @@ impl Driver<'_> {
 
     /// Whether the request was refused as too long and a shorter one should be tried. A limit that the model named is
     /// stored at once.
-    async fn goes_shorter(
+    async fn retry_shorter(
         &self,
         progress: &mut Progress,
         ready: &Ready,
@@ -539,7 +540,7 @@ impl Driver<'_> {
         &self,
         progress: &mut Progress,
         ready: &Ready,
-        around: &Surroundings,
+        around: &RequestContext,
         offer: Offer,
     ) -> Result<Result<Reply, ModelError>, TurnError> {
         let whole = self.request(progress, around, offer, &ready.label);
@@ -581,7 +582,7 @@ impl Driver<'_> {
         self.models.first().map_or(kai_llm::window::UNKNOWN, |ready| ready.model.window())
     }
 
-    fn request(&self, progress: &Progress, around: &Surroundings, offer: Offer, model: &str) -> Request {
+    fn request(&self, progress: &Progress, around: &RequestContext, offer: Offer, model: &str) -> Request {
         let turn = &progress.turn;
         let tools = match offer {
             Offer::Tools => self.offered(&around.values, self.level(progress)),
@@ -671,7 +672,7 @@ impl Driver<'_> {
             let (reply, rest) = new.split_at(new.len().min(1));
             conversation::append(tx, id, reply, Some((&label, usage)), now)?;
             // The results of calls that the turn refused without running them.
-            let nothing = Meaning::default();
+            let nothing = Provenance::default();
             rest.iter().try_for_each(|result| conversation::append_result(tx, id, result, &nothing, now))?;
             announced.iter().try_for_each(|record| ledger::append(tx, record, now)).map_err(TurnError::from)
         };
@@ -698,12 +699,12 @@ impl Driver<'_> {
         try_join_all(ran).await
     }
 
-    fn hands(&self, progress: &Progress, codes: Codes) -> Hands<'_> {
+    fn hands(&self, progress: &Progress, codes: Codes) -> CallRunner<'_> {
         let Self { db, clock, toolbox, face, kind, .. } = *self;
         let (conversation, elsewhere) = (progress.conversation.0, face.elsewhere());
         let (level, codes_shown) = (progress.level, codes == Codes::Shown);
         let run = Run { kind, conversation, elsewhere, level, confirmed: false, codes_shown };
-        Hands { db, clock, toolbox, face, run }
+        CallRunner { db, clock, toolbox, face, run }
     }
 }
 

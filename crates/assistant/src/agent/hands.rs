@@ -20,7 +20,7 @@ use crate::untrusted::Untrusted;
 
 /// What is needed to run a tool call.
 #[derive(Clone, Copy)]
-pub struct Hands<'a> {
+pub struct CallRunner<'a> {
     pub db: &'a Db,
     pub clock: &'a dyn Clock,
     pub toolbox: &'a Toolbox,
@@ -28,7 +28,7 @@ pub struct Hands<'a> {
     pub run: Run,
 }
 
-impl Hands<'_> {
+impl CallRunner<'_> {
     /// The ledger record that announces a call; stored before the call runs.
     pub fn announced(&self, call: &ToolCall) -> Record {
         let (tool, arguments) = (call.name.clone(), call.arguments.clone());

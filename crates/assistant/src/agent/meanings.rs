@@ -7,15 +7,15 @@ use kai_llm::{CallId, Message};
 
 use super::older;
 use crate::gate::{self, Level};
-use crate::tool::Meaning;
+use crate::tool::Provenance;
 
 /// Known meanings, by the index of the result's message.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Meanings(BTreeMap<usize, Meaning>);
+pub(super) struct Meanings(BTreeMap<usize, Provenance>);
 
 impl Meanings {
     /// Stores the meaning of the result at index `place`.
-    pub(super) fn keep(&mut self, place: usize, meaning: Meaning) {
+    pub(super) fn keep(&mut self, place: usize, meaning: Provenance) {
         self.0.insert(place, meaning);
     }
 
@@ -23,14 +23,14 @@ impl Meanings {
     pub(super) fn with<'a>(
         &'a self,
         messages: &'a [Message],
-    ) -> impl Iterator<Item = (&'a Message, Option<&'a Meaning>)> {
+    ) -> impl Iterator<Item = (&'a Message, Option<&'a Provenance>)> {
         messages.iter().enumerate().map(|(place, message)| (message, self.0.get(&place)))
     }
 
     /// The highest level of everything in the conversation. A result counts even if its tool was disabled since.
     /// `exists` says whether there is a tool of that name.
     pub(super) fn level(&self, messages: &[Message], exists: impl Fn(&str) -> bool) -> Level {
-        let level_of = |(message, meaning): (&Message, Option<&Meaning>)| match (message, meaning) {
+        let level_of = |(message, meaning): (&Message, Option<&Provenance>)| match (message, meaning) {
             (Message::User { text }, _) => gate::said(text),
             (Message::Assistant { .. }, _) => Level::Nothing,
             (Message::Tool { .. }, Some(meaning)) => meaning.taint,
@@ -133,7 +133,7 @@ mod tests {
         for tool in ["web_search", "list_tasks", "check_sms", "read_notification", "something_new"] {
             for taint in Level::ALL {
                 let mut meanings = Meanings::default();
-                meanings.keep(1, Meaning { taint, mentions: vec!["sms 7".to_owned()] });
+                meanings.keep(1, Provenance { taint, mentions: vec!["sms 7".to_owned()] });
                 let said = [Message::User { text: "hello".to_owned() }, with("1", tool, &strange)];
                 assert_eq!(meanings.level(&said, |_| true), taint, "{tool}");
                 assert_eq!(meanings.mentions(&said, &said), ["sms 7"], "{tool}");

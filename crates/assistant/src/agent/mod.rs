@@ -27,7 +27,7 @@ use kai_llm::{Model, ToolCall};
 use serde::{Deserialize, Serialize};
 
 pub use drive::{Answer, Driver, TurnError};
-pub use hands::Hands;
+pub use hands::CallRunner;
 pub use meter::{Meter, Spent};
 pub use nobody::Nobody;
 pub(crate) use unseen::Veil;

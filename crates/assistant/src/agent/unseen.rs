@@ -13,7 +13,7 @@ use kai_llm::Message;
 use serde_json::Value;
 
 use super::older;
-use crate::tool::Meaning;
+use crate::tool::Provenance;
 
 /// Whether the model may see one-time codes in a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,7 +39,7 @@ impl Codes {
 /// The codes that these messages showed, in a conversation with that setting. Each message comes with its meaning, if
 /// that is known.
 pub(crate) fn shown_by<'a>(
-    messages: impl IntoIterator<Item = (&'a Message, Option<&'a Meaning>)>,
+    messages: impl IntoIterator<Item = (&'a Message, Option<&'a Provenance>)>,
     codes: Codes,
 ) -> KnownCodes {
     let mut shown = KnownCodes::default();
@@ -65,7 +65,7 @@ pub(crate) fn shown_by<'a>(
 
 /// Whether a result contains messages. Codes in messages are normally hidden before anyone sees them, so a code that is
 /// there was shown.
-fn holds_messages(tool: &str, meaning: Option<&Meaning>) -> bool {
+fn holds_messages(tool: &str, meaning: Option<&Provenance>) -> bool {
     meaning.map_or_else(|| older::holds_messages(tool), |meaning| !meaning.mentions.is_empty())
 }
 
@@ -109,7 +109,7 @@ impl Veil {
     pub(crate) fn new<'a>(
         codes: Codes,
         mut shown: KnownCodes,
-        messages: impl IntoIterator<Item = (&'a Message, Option<&'a Meaning>)>,
+        messages: impl IntoIterator<Item = (&'a Message, Option<&'a Provenance>)>,
     ) -> Self {
         shown.extend(shown_by(messages, codes));
         Self { codes, shown }
@@ -251,9 +251,9 @@ mod tests {
         assert!(shown_by(unknown(), Codes::Hidden).is_empty());
         assert!(!shown_by(unknown(), Codes::Shown).is_empty());
         let read = tool("some_tool", r#"{"body":"The door code is 7052."}"#);
-        let holding = Meaning { mentions: vec!["sms 1".to_owned()], ..Meaning::default() };
+        let holding = Provenance { mentions: vec!["sms 1".to_owned()], ..Provenance::default() };
         assert!(!shown_by([(&read, Some(&holding))], Codes::Hidden).is_empty());
-        assert!(shown_by([(&read, Some(&Meaning::default()))], Codes::Hidden).is_empty());
+        assert!(shown_by([(&read, Some(&Provenance::default()))], Codes::Hidden).is_empty());
         for (name, is_read) in [
             ("check_sms", cfg!(feature = "sms")),
             ("read_notification", cfg!(feature = "notifications")),

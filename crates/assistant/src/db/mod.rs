@@ -116,13 +116,13 @@ impl Db {
     }
 
     /// A counter that increases whenever the data changes: at once for changes through this handle and its clones, and
-    /// for changes by other processes when [`Db::notice_others`] detects them.
+    /// for changes by other processes when [`Db::poll_external_changes`] detects them.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
     /// Checks whether another process has changed something. This is cheap, because `SQLite` keeps a counter for it.
-    pub async fn notice_others(&self) -> Result<(), DbError> {
+    pub async fn poll_external_changes(&self) -> Result<(), DbError> {
         let version =
             self.read(|tx| Ok::<i64, DbError>(tx.query_row("PRAGMA data_version", [], |row| row.get(0))?));
         let version = version.await?;

@@ -34,7 +34,7 @@ pub fn open(home: &Home, key: &StoreKey, migrations: &[Migration], now: Timestam
             return Err(OpenError::Damaged(file));
         }
         writable(&file, &home.dir)?;
-        note_that_there_is_one(home)?;
+        clear_awaits_store(home)?;
     } else {
         create(home, key, migrations)?;
     }
@@ -82,17 +82,17 @@ fn create(home: &Home, key: &StoreKey, migrations: &[Migration]) -> Result<(), O
     File::open(&fresh).and_then(|f| f.sync_all()).map_err(|c| at(&fresh, c))?;
     fs::rename(&fresh, &file).map_err(|c| at(&file, c))?;
     home.sync().map_err(|cause| at(&home.dir, cause))?;
-    home.key_has_store().map_err(OpenError::Key)
+    home.mark_store_created().map_err(OpenError::Key)
 }
 
 /// Clears the mark of a new key if it is still set: a crash may have come after the store was created and before the
 /// key file was updated.
-fn note_that_there_is_one(home: &Home) -> Result<(), OpenError> {
+fn clear_awaits_store(home: &Home) -> Result<(), OpenError> {
     if home.read_key_file().map_err(OpenError::Key)?.is_none_or(|key| !key.awaits_store) {
         return Ok(());
     }
     let _setup = home.lock_setup().map_err(|cause| at(&home.dir, cause))?;
-    home.key_has_store().map_err(OpenError::Key)
+    home.mark_store_created().map_err(OpenError::Key)
 }
 
 /// Connects and checks that the key is right, without changing a byte.
@@ -154,11 +154,11 @@ fn keep_copy(home: &Home, now: Timestamp) -> Result<(), OpenError> {
         drop(fs::remove_file(&partial));
         return Err(full_disk(&home.dir, at(&whole, cause)));
     }
-    forget_old_copies(&copies, &whole).map_err(|c| at(&copies, c))
+    prune_copies(&copies, &whole).map_err(|c| at(&copies, c))
 }
 
 /// Deletes the oldest copies. The one just made always stays, even if the clock was ahead when the others were made.
-fn forget_old_copies(copies: &Path, newest: &Path) -> std::io::Result<()> {
+fn prune_copies(copies: &Path, newest: &Path) -> std::io::Result<()> {
     let mut kept: Vec<PathBuf> =
         fs::read_dir(copies)?.map(|e| Ok(e?.path())).collect::<std::io::Result<_>>()?;
     kept.retain(|path| path.extension().is_some_and(|e| e == "db") && path != newest);

@@ -29,7 +29,7 @@ pub(crate) const MIGRATION: Migration =
     Migration { name: "alarms/1", sql: include_str!("../../migrations/alarms.sql") };
 
 /// The future that a port's method returns.
-pub type Doing<'a> = Pin<Box<dyn Future<Output = Result<(), PortError>> + Send + 'a>>;
+pub type PortFuture<'a> = Pin<Box<dyn Future<Output = Result<(), PortError>> + Send + 'a>>;
 
 /// Why an action on the machine failed, as the second half of a sentence: "the desktop did not answer".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Doing, NO_NOTIFIER, line, lines};
+use super::{NO_NOTIFIER, PortFuture, line, lines};
 use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
 /// The port that shows notifications on this machine.
 pub trait Notifier: Send + Sync {
-    fn notify<'a>(&'a self, notification: &'a Notification) -> Doing<'a>;
+    fn notify<'a>(&'a self, notification: &'a Notification) -> PortFuture<'a>;
 
     /// Waits for the next tap on a notification that has a [`Notification::leads_to`]. On a platform that does not
     /// report taps, the future never completes.

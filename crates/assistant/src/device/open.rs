@@ -9,18 +9,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::Doing;
+use super::PortFuture;
 use crate::db::Db;
 use crate::settings::{self, OPEN_URL_FOLDERS, Values};
 use crate::tool::{Run, Tool, ToolError, ToolOutput};
 
 /// The port that opens pages and files on this machine.
 pub trait Opener: Send + Sync {
-    fn open<'a>(&'a self, target: &'a Target) -> Doing<'a>;
+    fn open<'a>(&'a self, target: &'a Target) -> PortFuture<'a>;
 
     /// Opens a target because the user just tapped something that Kai showed, such as a notification. `activation` is
     /// the desktop's token that lets the window come to the front, on platforms that have one.
-    fn open_for_tap<'a>(&'a self, target: &'a Target, activation: Option<&'a str>) -> Doing<'a> {
+    fn open_for_tap<'a>(&'a self, target: &'a Target, activation: Option<&'a str>) -> PortFuture<'a> {
         let _ = activation;
         self.open(target)
     }

@@ -80,11 +80,11 @@ impl Shown {
         &self,
         tx: &Transaction<'_>,
         queue: Option<Queue>,
-        still: Still,
+        still: FeatureState,
     ) -> Result<(), DbError> {
         let Some(queue) = queue else { return Ok(()) };
         pending::shown(tx, queue, &self.seqs)?;
-        if still == Still::Off {
+        if still == FeatureState::Off {
             return Ok(());
         }
         pending::forget(tx, queue, &self.seqs)?;
@@ -94,12 +94,12 @@ impl Shown {
 
 /// Whether the feature is enabled when the run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Still {
+pub(super) enum FeatureState {
     On,
     Off,
 }
 
-impl Still {
+impl FeatureState {
     pub(super) fn of(on: bool) -> Self {
         if on { Self::On } else { Self::Off }
     }

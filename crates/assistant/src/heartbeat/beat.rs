@@ -7,9 +7,9 @@ use jiff::{SignedDuration, Timestamp};
 use kai_llm::{ModelError, Usage};
 use rusqlite::Transaction;
 
-use super::arrivals::Still;
+use super::arrivals::FeatureState;
 use super::brief::{self, Brief, Sources};
-use super::due::{self, Due, Rules, Standing};
+use super::due::{self, Due, Rules, ScheduleState};
 use super::prompt::{self, Parts, Rendered};
 use super::store::{self, Cost};
 use super::{Outcome, notifications, sms};
@@ -37,7 +37,7 @@ pub enum Why {
 
 /// What came of an attempt to run a heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Beaten {
+pub enum BeatResult {
     Ran(Outcome),
     /// It was not due, or over the daily budget.
     NotDue(Due),
@@ -96,7 +96,7 @@ pub fn under_way(tx: &Transaction<'_>, now: Timestamp) -> Result<bool, DbError> 
 impl Beat<'_> {
     /// Runs a heartbeat if `why` permits it now. `driver` asks the model, with the kind of run and the level set here.
     /// An `Err` says why no model can be asked; it matters only if there is something to ask about.
-    pub async fn run(&self, why: Why, driver: Result<Driver<'_>, String>) -> Result<Beaten, DbError> {
+    pub async fn run(&self, why: Why, driver: Result<Driver<'_>, String>) -> Result<BeatResult, DbError> {
         let (now, started) = (self.clock.now().to_zoned(self.clock.zone()), self.clock.now());
         let begun = match self.db.write(move |tx| begin(tx, why, &now)).await? {
             Ok(begun) => begun,
@@ -134,12 +134,17 @@ impl Beat<'_> {
 
     /// Stores the outcome in one transaction: the report, the timestamps and the log, and removes what was shown from
     /// the queues. Does nothing if the lease was lost.
-    async fn settle(&self, lease: Lease, settled: Settled, started: Timestamp) -> Result<Beaten, DbError> {
+    async fn settle(
+        &self,
+        lease: Lease,
+        settled: Settled,
+        started: Timestamp,
+    ) -> Result<BeatResult, DbError> {
         let now = self.clock.now();
         let ms = u64::try_from(now.duration_since(started).as_millis()).unwrap_or_default();
         let write = move |tx: &Transaction<'_>| {
             if !lease::ours(tx, &lease)? {
-                return Ok(Beaten::Busy);
+                return Ok(BeatResult::Busy);
             }
             lease::give_back(tx, &lease)?;
             notifications::sweep(tx, now)?;
@@ -152,7 +157,7 @@ impl Beat<'_> {
             if matches!(outcome, Outcome::Report(_) | Outcome::Ok) {
                 settled.forget(tx)?;
             }
-            Ok(Beaten::Ran(settled.outcome))
+            Ok(BeatResult::Ran(settled.outcome))
         };
         self.db.write(write).await
     }
@@ -236,24 +241,24 @@ impl Settled {
         store::answered(tx, &self.standing)?;
         let Some(rendered) = &self.rendered else { return Ok(()) };
         let sources = sources(&settings::load(tx)?);
-        rendered.sms.answered(tx, sms::QUEUE, Still::of(sources.sms))?;
-        rendered.notifications.answered(tx, notifications::QUEUE, Still::of(sources.notifications))
+        rendered.sms.answered(tx, sms::QUEUE, FeatureState::of(sources.sms))?;
+        rendered.notifications.answered(tx, notifications::QUEUE, FeatureState::of(sources.notifications))
     }
 }
 
-fn begin(tx: &Transaction<'_>, why: Why, now: &jiff::Zoned) -> Result<Result<Begun, Beaten>, DbError> {
+fn begin(tx: &Transaction<'_>, why: Why, now: &jiff::Zoned) -> Result<Result<Begun, BeatResult>, DbError> {
     let at = now.timestamp();
     store::begin_day(tx, now.date())?;
     let values = settings::load(tx)?;
     let standing = store::standing(tx, now.date())?;
     if let Some(not) = refused(why, &rules(&values), &standing, now) {
-        return Ok(Err(Beaten::NotDue(not)));
+        return Ok(Err(BeatResult::NotDue(not)));
     }
     // A chat must never wait for a heartbeat, so the heartbeat waits for running chats.
     if why == Why::Tick && lease::any_held(tx, "turn/", at)? {
-        return Ok(Err(Beaten::Busy));
+        return Ok(Err(BeatResult::Busy));
     }
-    let Some(lease) = lease::take(tx, NAME, at, LEASE)? else { return Ok(Err(Beaten::Busy)) };
+    let Some(lease) = lease::take(tx, NAME, at, LEASE)? else { return Ok(Err(BeatResult::Busy)) };
     let brief = brief::gather(tx, &sources(&values), now.time_zone())?;
     brief.sms.begin(tx, sms::QUEUE)?;
     brief.notifications.begin(tx, notifications::QUEUE)?;
@@ -263,7 +268,7 @@ fn begin(tx: &Transaction<'_>, why: Why, now: &jiff::Zoned) -> Result<Result<Beg
 
 /// Why a run is refused, if it is. A run that the user asked for may start at any hour, but not beyond the daily token
 /// budget; a forced run always may.
-fn refused(why: Why, rules: &Rules, standing: &Standing, now: &jiff::Zoned) -> Option<Due> {
+fn refused(why: Why, rules: &Rules, standing: &ScheduleState, now: &jiff::Zoned) -> Option<Due> {
     match (why, due::due(rules, standing, now)) {
         (_, Due::Now) | (Why::Forced, _) => None,
         (Why::Tick, not) => Some(not),

@@ -132,7 +132,7 @@ pub struct Sources {
 #[cfg(test)]
 #[cfg(feature = "notifications")]
 mod tests {
-    use super::super::arrivals::{Shown, Still};
+    use super::super::arrivals::{FeatureState, Shown};
     use super::*;
     use crate::db::Db;
     use crate::notifications::port::Heard;
@@ -162,7 +162,7 @@ mod tests {
             assert!(first.text.as_written().contains("[code]"), "{}", first.text.as_written());
             hear(tx, "2", "Welcome back")?;
             let seqs = brief.notifications.items.iter().map(|item| item.seq).collect();
-            Shown { seqs, ..Shown::default() }.answered(tx, Some(QUEUE), Still::On)?;
+            Shown { seqs, ..Shown::default() }.answered(tx, Some(QUEUE), FeatureState::On)?;
             let left = gather(tx, &Sources { notifications: true, ..Sources::default() }, &TimeZone::UTC)?
                 .notifications;
             let left: Vec<&str> = left.items.iter().map(|item| item.text.as_written()).collect();

@@ -22,7 +22,7 @@ pub struct Rules {
 
 /// What earlier runs left behind, as far as the schedule depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Standing {
+pub struct ScheduleState {
     /// The last run that did not fail.
     pub last_done: Option<Timestamp>,
     /// The last run, failed or not.
@@ -48,7 +48,7 @@ pub enum Due {
 /// Tolerance for ticks that come slightly early.
 const SLACK: SignedDuration = SignedDuration::from_secs(5);
 
-pub fn due(rules: &Rules, standing: &Standing, now: &Zoned) -> Due {
+pub fn due(rules: &Rules, standing: &ScheduleState, now: &Zoned) -> Due {
     if !rules.enabled {
         Due::Off
     } else if !is_awake(rules, now) {
@@ -62,7 +62,7 @@ pub fn due(rules: &Rules, standing: &Standing, now: &Zoned) -> Due {
     }
 }
 
-pub fn is_over_budget(rules: &Rules, standing: &Standing) -> bool {
+pub fn is_over_budget(rules: &Rules, standing: &ScheduleState) -> bool {
     rules.daily_tokens > 0 && standing.spent >= u64::from(rules.daily_tokens)
 }
 
@@ -76,7 +76,7 @@ fn is_awake(rules: &Rules, now: &Zoned) -> bool {
     }
 }
 
-fn has_passed(rules: &Rules, standing: &Standing, now: Timestamp) -> bool {
+fn has_passed(rules: &Rules, standing: &ScheduleState, now: Timestamp) -> bool {
     let interval = SignedDuration::from_mins(i64::from(rules.interval));
     let (since, wait) = match standing.failures {
         0 => (standing.last_done, interval),
@@ -107,8 +107,8 @@ mod tests {
         format!("{local}[Europe/Berlin]").parse().unwrap()
     }
 
-    fn done(local: &str) -> Standing {
-        Standing { last_done: Some(at(local).timestamp()), ..Standing::default() }
+    fn done(local: &str) -> ScheduleState {
+        ScheduleState { last_done: Some(at(local).timestamp()), ..ScheduleState::default() }
     }
 
     #[test]
@@ -116,23 +116,29 @@ mod tests {
         let night = Rules { active_start: 22, active_end: 6, ..RULES };
         let always = Rules { active_start: 0, active_end: 24, ..RULES };
         let poor = Rules { daily_tokens: 1000, ..RULES };
-        let failed = |failures, local: &str| Standing {
+        let failed = |failures, local: &str| ScheduleState {
             last_done: Some(at("2026-03-09T08:00").timestamp()),
             last_try: Some(at(local).timestamp()),
             failures,
             spent: 0,
         };
         for (name, rules, standing, now, expected) in [
-            ("first ever", RULES, Standing::default(), "2026-03-09T12:00", Due::Now),
-            ("off", Rules { enabled: false, ..RULES }, Standing::default(), "2026-03-09T12:00", Due::Off),
-            ("too early in the day", RULES, Standing::default(), "2026-03-09T07:59", Due::Asleep),
-            ("the first minute", RULES, Standing::default(), "2026-03-09T08:00", Due::Now),
-            ("the last minute", RULES, Standing::default(), "2026-03-09T21:59", Due::Now),
-            ("too late in the day", RULES, Standing::default(), "2026-03-09T22:00", Due::Asleep),
-            ("until midnight", always, Standing::default(), "2026-03-09T23:59", Due::Now),
-            ("across midnight, before", night, Standing::default(), "2026-03-09T23:00", Due::Now),
-            ("across midnight, after", night, Standing::default(), "2026-03-09T05:59", Due::Now),
-            ("across midnight, by day", night, Standing::default(), "2026-03-09T12:00", Due::Asleep),
+            ("first ever", RULES, ScheduleState::default(), "2026-03-09T12:00", Due::Now),
+            (
+                "off",
+                Rules { enabled: false, ..RULES },
+                ScheduleState::default(),
+                "2026-03-09T12:00",
+                Due::Off,
+            ),
+            ("too early in the day", RULES, ScheduleState::default(), "2026-03-09T07:59", Due::Asleep),
+            ("the first minute", RULES, ScheduleState::default(), "2026-03-09T08:00", Due::Now),
+            ("the last minute", RULES, ScheduleState::default(), "2026-03-09T21:59", Due::Now),
+            ("too late in the day", RULES, ScheduleState::default(), "2026-03-09T22:00", Due::Asleep),
+            ("until midnight", always, ScheduleState::default(), "2026-03-09T23:59", Due::Now),
+            ("across midnight, before", night, ScheduleState::default(), "2026-03-09T23:00", Due::Now),
+            ("across midnight, after", night, ScheduleState::default(), "2026-03-09T05:59", Due::Now),
+            ("across midnight, by day", night, ScheduleState::default(), "2026-03-09T12:00", Due::Asleep),
             ("just done", RULES, done("2026-03-09T12:00"), "2026-03-09T12:29", Due::NotYet),
             ("the interval has passed", RULES, done("2026-03-09T12:00"), "2026-03-09T12:30", Due::Now),
             ("slept for a day", RULES, done("2026-03-08T12:00"), "2026-03-09T12:00", Due::Now),
@@ -151,14 +157,14 @@ mod tests {
             (
                 "spent",
                 poor,
-                Standing { spent: 1000, ..done("2026-03-09T10:00") },
+                ScheduleState { spent: 1000, ..done("2026-03-09T10:00") },
                 "2026-03-09T12:00",
                 Due::OverBudget,
             ),
             (
                 "not quite",
                 poor,
-                Standing { spent: 999, ..done("2026-03-09T10:00") },
+                ScheduleState { spent: 999, ..done("2026-03-09T10:00") },
                 "2026-03-09T12:00",
                 Due::Now,
             ),
@@ -182,7 +188,7 @@ mod tests {
             let zone = TimeZone::get(zone).unwrap();
             let begin: jiff::civil::DateTime = from.parse().unwrap();
             let mut now = begin.to_zoned(zone).unwrap();
-            let (mut standing, mut awake_since) = (Standing::default(), None);
+            let (mut standing, mut awake_since) = (ScheduleState::default(), None);
             for _ in 0..(12 * 24 * 60) {
                 now = now.checked_add(Span::new().minutes(1)).unwrap();
                 let awake = is_awake(&rules, &now);

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::db::Migration;
 
-pub use beat::{Beat, Beaten, Next, Why};
+pub use beat::{Beat, BeatResult, Next, Why};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "heartbeat/1", sql: include_str!("../../migrations/heartbeat.sql") };

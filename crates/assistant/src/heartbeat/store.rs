@@ -5,7 +5,7 @@ use jiff::civil::Date;
 use rusqlite::{Row, Transaction, params};
 use sha2::{Digest, Sha256};
 
-use super::due::Standing;
+use super::due::ScheduleState;
 use super::{Outcome, OutcomeKind};
 use crate::db::DbError;
 use crate::hex;
@@ -37,12 +37,12 @@ pub struct Logged {
 }
 
 /// The state that the schedule depends on. Tokens spent on earlier days do not count.
-pub fn standing(tx: &Transaction<'_>, today: Date) -> Result<Standing, DbError> {
+pub fn standing(tx: &Transaction<'_>, today: Date) -> Result<ScheduleState, DbError> {
     let row = |row: &Row<'_>| {
         let moment = |ms: Option<i64>| ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
         let is_today = row.get::<_, String>(4)? == today.to_string();
         let spent = u64::try_from(row.get::<_, i64>(3)?).unwrap_or_default();
-        Ok(Standing {
+        Ok(ScheduleState {
             last_done: moment(row.get(0)?),
             last_try: moment(row.get(1)?),
             failures: row.get(2)?,

@@ -158,7 +158,7 @@ impl Home {
     }
 
     /// Clears [`KeyFile::awaits_store`], now that the key has a store. The caller holds the setup lock.
-    pub(crate) fn key_has_store(&self) -> Result<(), KeyError> {
+    pub(crate) fn mark_store_created(&self) -> Result<(), KeyError> {
         match self.read_key_file()? {
             Some(file) if file.awaits_store => self.write_key_file(&KeyFile { awaits_store: false, ..file }),
             _ => Ok(()),

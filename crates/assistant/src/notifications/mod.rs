@@ -22,7 +22,9 @@ use crate::pending::Queue;
 
 pub use port::{Listener, Source};
 pub use record::{NotificationId, Record};
-pub use tools::{CheckNotifications, DismissNotification, ReadNotification, SearchNotifications, Shelf};
+pub use tools::{
+    CheckNotifications, DismissNotification, NotificationTools, ReadNotification, SearchNotifications,
+};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "notifications/1", sql: include_str!("../../migrations/notifications.sql") };

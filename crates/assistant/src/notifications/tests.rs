@@ -15,8 +15,8 @@ use super::record::{ChatMessage, Post};
 use super::store::{ALL, Gap, PER_APP, Sync};
 use super::toggle::Toggle;
 use super::{
-    CheckNotifications, DismissNotification, Listener, NotificationId, QUEUE, ReadNotification, Record,
-    SearchNotifications, Shelf, Source, store, toggle,
+    CheckNotifications, DismissNotification, Listener, NotificationId, NotificationTools, QUEUE,
+    ReadNotification, Record, SearchNotifications, Source, store, toggle,
 };
 use crate::access::Access;
 use crate::clock::{Clock, ManualClock};
@@ -141,8 +141,12 @@ impl House {
         self.read(move |tx| store::gaps(tx, now)).await
     }
 
-    fn shelf(&self) -> Shelf {
-        Shelf { db: self.db.clone(), clock: self.clock.clone(), source: Some(self.source.clone()) }
+    fn shelf(&self) -> NotificationTools {
+        NotificationTools {
+            db: self.db.clone(),
+            clock: self.clock.clone(),
+            source: Some(self.source.clone()),
+        }
     }
 
     fn capture(&self) -> Capture {
@@ -594,7 +598,7 @@ async fn without_access_the_tools_are_not_offered() {
     assert_eq!(Tool::lacks(&tool), None, "nobody has asked yet");
     Tool::probe_access(&tool).await;
     assert_eq!(Tool::lacks(&tool).as_deref(), Some("Kai may not read notifications. Allow it."));
-    let nowhere = CheckNotifications(Shelf { source: None, ..house.shelf() });
+    let nowhere = CheckNotifications(NotificationTools { source: None, ..house.shelf() });
     assert!(Tool::lacks(&nowhere).unwrap().contains("D-Bus"));
 }
 

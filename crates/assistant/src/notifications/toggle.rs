@@ -30,7 +30,7 @@ pub enum Toggle {
 
 /// The event that may change the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Happened {
+pub enum ToggleEvent {
     /// The user turned it on.
     TurnedOn,
     /// The user came back from the system settings.
@@ -43,16 +43,16 @@ pub enum Happened {
 const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
 
 /// The state after an event. `since` is when the wait for access began, if there is one. Pure.
-pub fn next(happened: Happened, since: Option<i64>, access: &Access, now: Timestamp) -> Toggle {
+pub fn next(happened: ToggleEvent, since: Option<i64>, access: &Access, now: Timestamp) -> Toggle {
     let todo = match access {
         Access::Granted => return Toggle::On,
         Access::Denied(todo) | Access::Silent(todo) => todo.clone(),
     };
     let now = now.as_millisecond();
-    let since = since.filter(|_| happened != Happened::TurnedOn).unwrap_or(now);
+    let since = since.filter(|_| happened != ToggleEvent::TurnedOn).unwrap_or(now);
     let waited = now.saturating_sub(since);
     let over = waited < 0 || waited >= PATIENCE.as_secs() * 1_000;
-    if happened == Happened::CameBack || (happened == Happened::Looked && over) {
+    if happened == ToggleEvent::CameBack || (happened == ToggleEvent::Looked && over) {
         return Toggle::Off { hint: Some(todo) };
     }
     Toggle::Waiting { since, todo }
@@ -60,14 +60,14 @@ pub fn next(happened: Happened, since: Option<i64>, access: &Access, now: Timest
 
 /// Turns the feature on, or begins to wait for access.
 pub async fn turn_on(db: &Db, clock: &dyn Clock, source: &Source) -> Result<Toggle, DbError> {
-    let entered = step(db, clock, source, Happened::TurnedOn).await?;
+    let entered = step(db, clock, source, ToggleEvent::TurnedOn).await?;
     Ok(entered.unwrap_or(Toggle::Off { hint: None }))
 }
 
 /// Checks access again because the user came back from the system settings. Does nothing unless the feature waits.
 pub async fn come_back(db: &Db, clock: &dyn Clock, source: &Source) -> Result<(), DbError> {
     if db.read(store::sync).await?.waiting_since.is_some() {
-        step(db, clock, source, Happened::CameBack).await?;
+        step(db, clock, source, ToggleEvent::CameBack).await?;
     }
     Ok(())
 }
@@ -75,7 +75,7 @@ pub async fn come_back(db: &Db, clock: &dyn Clock, source: &Source) -> Result<()
 /// Checks access from the daemon while the feature waits for it.
 pub async fn look_while_waiting(db: &Db, clock: &dyn Clock, source: &Source) -> Result<(), DbError> {
     if db.read(store::sync).await?.waiting_since.is_some() {
-        step(db, clock, source, Happened::Looked).await?;
+        step(db, clock, source, ToggleEvent::Looked).await?;
     }
     Ok(())
 }
@@ -91,19 +91,19 @@ async fn step(
     db: &Db,
     clock: &dyn Clock,
     source: &Source,
-    happened: Happened,
+    happened: ToggleEvent,
 ) -> Result<Option<Toggle>, DbError> {
     // Asking may open the system's settings page in front of the user, so a check by the daemon asks at most once a
     // minute.
     let access = match happened {
-        Happened::Looked => source.access(clock.now()).await,
-        Happened::TurnedOn | Happened::CameBack => source.ask(clock.now()).await,
+        ToggleEvent::Looked => source.access(clock.now()).await,
+        ToggleEvent::TurnedOn | ToggleEvent::CameBack => source.ask(clock.now()).await,
     };
     let now = clock.now();
     let toggle = db
         .write(move |tx| {
             let since = store::sync(tx)?.waiting_since;
-            if happened != Happened::TurnedOn && since.is_none() {
+            if happened != ToggleEvent::TurnedOn && since.is_none() {
                 // While the platform was answering, the user turned the feature off, or another call settled it.
                 return Ok(None);
             }
@@ -112,7 +112,7 @@ async fn step(
             Ok::<_, DbError>(Some(toggle))
         })
         .await?;
-    if happened != Happened::Looked {
+    if happened != ToggleEvent::Looked {
         source.changed();
     }
     Ok(toggle)
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn what_follows_from_what() {
-        use Happened::{CameBack, Looked, TurnedOn};
+        use ToggleEvent::{CameBack, Looked, TurnedOn};
         let granted = Access::Granted;
         let denied = Access::Denied("Allow it.".to_owned());
         let silent = Access::Silent("No answer.".to_owned());

@@ -18,7 +18,7 @@ use crate::tool::{Eyes, Run, Tool, ToolError, ToolOutput, room};
 
 /// What all of these tools share.
 #[derive(Clone)]
-pub struct Shelf {
+pub struct NotificationTools {
     pub db: Db,
     pub clock: Arc<dyn Clock>,
     /// `None` if no platform here reports notifications.
@@ -30,7 +30,7 @@ const NO_SOURCE: &str = "No notifications can be read on this machine. On a Linu
 /// The most results that a search returns.
 const HITS: usize = 20;
 
-impl Shelf {
+impl NotificationTools {
     fn lacks(&self) -> Option<String> {
         let Some(source) = &self.source else { return Some(NO_SOURCE.to_owned()) };
         match source.known() {
@@ -105,7 +105,7 @@ pub struct CheckNotificationsInput {
     pub before: Option<String>,
 }
 
-pub struct CheckNotifications(pub Shelf);
+pub struct CheckNotifications(pub NotificationTools);
 
 impl Tool for CheckNotifications {
     const NAME: &'static str = "check_notifications";
@@ -156,7 +156,7 @@ pub struct OneNotification {
     untrusted: bool,
 }
 
-pub struct ReadNotification(pub Shelf);
+pub struct ReadNotification(pub NotificationTools);
 
 impl Tool for ReadNotification {
     const NAME: &'static str = "read_notification";
@@ -206,7 +206,7 @@ pub struct SearchNotificationsInput {
     pub package_name: Option<String>,
 }
 
-pub struct SearchNotifications(pub Shelf);
+pub struct SearchNotifications(pub NotificationTools);
 
 impl Tool for SearchNotifications {
     const NAME: &'static str = "search_notifications";
@@ -253,7 +253,7 @@ pub struct Dismissed {
     message: &'static str,
 }
 
-pub struct DismissNotification(pub Shelf);
+pub struct DismissNotification(pub NotificationTools);
 
 impl Tool for DismissNotification {
     const NAME: &'static str = "dismiss_notification";

@@ -138,7 +138,7 @@ pub enum Refused {
         "The phone was given the message, but that could not be written down (is the disk full?). It may have been sent: \
          look at the phone before you send it again."
     )]
-    Unwritten,
+    OutcomeNotStored,
     #[error("The draft is {0}; that cannot be done with it.")]
     NotNow(&'static str),
     #[error(transparent)]
@@ -171,7 +171,7 @@ impl Door {
         let door = self.clone();
         self.under_way.fetch_add(1, Ordering::SeqCst);
         let sent = tokio::spawn(async move {
-            let _until_over = UnderWay(Arc::clone(&door.under_way));
+            let _until_over = InFlightGuard(Arc::clone(&door.under_way));
             door.send(tap, sender.as_ref()).await
         });
         sent.await.unwrap_or(Err(Refused::Store(DbError::Stopping)))
@@ -202,7 +202,7 @@ impl Door {
         let now = self.clock.now();
         let closed = self.db.write(move |tx| close(tx, attempt, &status, now)).await;
         // The store's error would say that nothing was changed, and the user might send the message again.
-        closed.map_err(|error| if may_have_left { Refused::Unwritten } else { error })
+        closed.map_err(|error| if may_have_left { Refused::OutcomeNotStored } else { error })
     }
 
     fn learn(&self, outcome: &Result<(), SendError>) {
@@ -260,9 +260,9 @@ impl Door {
 }
 
 /// Decrements the counter of running sends when it is dropped, even during a panic.
-struct UnderWay(Arc<AtomicUsize>);
+struct InFlightGuard(Arc<AtomicUsize>);
 
-impl Drop for UnderWay {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

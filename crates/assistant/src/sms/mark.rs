@@ -68,22 +68,22 @@ impl Mark {
 
     /// The first query of a poll: where to start and how many messages to request. It includes the marked message
     /// itself, which proves that the phone has not reused its id.
-    pub(super) fn first_look(&self) -> (From, usize) {
+    pub(super) fn query_by_id(&self) -> (From, usize) {
         match (&self.top, self.newest) {
             (Some(top), _) => (From::Id(top.id), PER_POLL + 1),
-            (None, Some(_)) => self.second_look(),
+            (None, Some(_)) => self.query_by_date(),
             // The inbox was empty when the mark was initialised, so every message is new.
             (None, None) => (From::Id(SmsId(0)), PER_POLL),
         }
     }
 
     /// The query by date, used when the marked message is gone.
-    pub(super) fn second_look(&self) -> (From, usize) {
+    pub(super) fn query_by_date(&self) -> (From, usize) {
         let newest = self.newest.unwrap_or(Timestamp::MIN);
         (From::Date(newest), PER_POLL + self.seen.len())
     }
 
-    /// Takes the new messages from the rows of [`Mark::first_look`]. Returns `None` if the marked message is gone or
+    /// Takes the new messages from the rows of [`Mark::query_by_id`]. Returns `None` if the marked message is gone or
     /// was replaced by another one.
     pub(super) fn by_id(&self, rows: &[Sms], now: Timestamp) -> Option<Taken> {
         let rows = match &self.top {
@@ -100,12 +100,12 @@ impl Mark {
         Some(self.advanced(fresh, top.or_else(|| self.top.clone()), full, now))
     }
 
-    /// Takes the new messages from the rows of [`Mark::second_look`]. The caller must read `last` before `rows`, so
+    /// Takes the new messages from the rows of [`Mark::query_by_date`]. The caller must read `last` before `rows`, so
     /// that a message that arrives in between has a higher id than the new mark and is not skipped.
     pub(super) fn by_date(&self, rows: &[Sms], last: Option<&Sms>, now: Timestamp) -> Taken {
         let unseen = rows.iter().filter(|sms| !self.seen.contains(&sms.identity())).cloned();
         let mut fresh: Vec<Sms> = unseen.collect();
-        let full = fresh.len() > PER_POLL || rows.len() >= self.second_look().1;
+        let full = fresh.len() > PER_POLL || rows.len() >= self.query_by_date().1;
         fresh.truncate(PER_POLL);
         let top = fresh.iter().chain(last).max_by_key(|sms| sms.id).map(Sms::identity);
         // While there are more, keep the old top, so that the next poll queries by date again.

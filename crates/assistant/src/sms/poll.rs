@@ -95,7 +95,7 @@ impl Poller {
             return Ok(Taken { fresh: vec![], mark: self.seed().await? });
         }
         let now = self.clock.now();
-        let (from, limit) = mark.first_look();
+        let (from, limit) = mark.query_by_id();
         if mark.top.is_some() || mark.newest.is_none() {
             let rows = self.inbox.from(from, limit).await?;
             if let Some(taken) = mark.by_id(&rows, now) {
@@ -104,7 +104,7 @@ impl Poller {
         }
         // Read before the rows: a message that arrives in between has a higher id, so the new mark does not skip it.
         let last = self.inbox.last().await?;
-        let (from, limit) = mark.second_look();
+        let (from, limit) = mark.query_by_date();
         let rows = self.inbox.from(from, limit).await?;
         Ok(mark.by_date(&rows, last.as_ref(), now))
     }

@@ -37,7 +37,7 @@ impl Queued {
 
 /// Whether a message from another sender is queued under the same id. Phones reuse the ids of deleted messages, and a
 /// model that was shown the queued one must not get this one instead.
-pub fn is_another(tx: &Transaction<'_>, sms: &Sms) -> Result<bool, DbError> {
+pub fn id_was_reused(tx: &Transaction<'_>, sms: &Sms) -> Result<bool, DbError> {
     let waiting = pending::waiting::<Queued>(tx, QUEUE)?;
     Ok(waiting.iter().any(|one| one.entry.id == sms.id && one.entry.address != sms.address))
 }

@@ -234,7 +234,7 @@ fn bounded(body: &Untrusted, values: &Values) -> (Untrusted, Option<String>) {
 async fn meant(db: &Db, inbox: &Inbox, id: SmsId) -> Result<Sms, ToolError> {
     let sms = inbox.message(id).await?.ok_or_else(|| unknown(id))?;
     let found = sms.clone();
-    if db.read(move |tx| store::is_another(tx, &found)).await? {
+    if db.read(move |tx| store::id_was_reused(tx, &found)).await? {
         return Err(ToolError(format!(
             "The phone has given the id {} to a message of somebody else. Say so, and use the number itself.",
             id.0
@@ -476,7 +476,7 @@ async fn stage(db: &Db, clock: &dyn Clock, new: NewDraft) -> Result<ToolOutput<D
 pub struct CheckDraftsInput {}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DraftFate {
+pub struct DraftSummary {
     id: i64,
     to: String,
     status: &'static str,
@@ -486,7 +486,7 @@ pub struct DraftFate {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckDraftsOutput {
     count: usize,
-    drafts: Vec<DraftFate>,
+    drafts: Vec<DraftSummary>,
 }
 
 pub struct CheckDrafts {
@@ -502,13 +502,13 @@ impl Tool for CheckDrafts {
     async fn run(&self, _: CheckDraftsInput, _: &Run) -> Result<ToolOutput<CheckDraftsOutput>, ToolError> {
         let now = self.clock.now();
         let drafts = self.db.read(move |tx| door::drafts(tx, now)).await?;
-        let fate = |draft: Draft| DraftFate {
+        let fate = |draft: Draft| DraftSummary {
             id: draft.id.0,
             status: draft.status.state().as_str(),
             reason: draft.status.reason().map(str::to_owned),
             to: draft.to,
         };
-        let drafts: Vec<DraftFate> = drafts.into_iter().map(fate).collect();
+        let drafts: Vec<DraftSummary> = drafts.into_iter().map(fate).collect();
         // Only numbers and states: the result holds no text from the messages that the drafts answer.
         Ok(ToolOutput::own(CheckDraftsOutput { count: drafts.len(), drafts }))
     }

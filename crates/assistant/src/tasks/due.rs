@@ -11,7 +11,7 @@ pub enum Move {
     Wait,
     Run,
     /// Its time was missed and is skipped; `next` is its next time, if it has one.
-    PassOver {
+    SkipRun {
         next: Option<Timestamp>,
     },
     /// Its next time is outdated, because the clock was set back or the time zone changed.
@@ -22,7 +22,7 @@ pub enum Move {
 
 /// What happens to a task after a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Onward {
+pub enum AfterRun {
     /// A one-time task that ran successfully.
     Completed,
     /// It runs at the next time, which was computed when it was claimed.
@@ -49,7 +49,7 @@ pub fn next_move(task: &Task, now: Timestamp, zone: &TimeZone) -> Move {
     }
     match task.missed {
         Missed::Skip if !in_time(task, next, now, zone) => {
-            Move::PassOver { next: when_claimed(&task.trigger, now, zone) }
+            Move::SkipRun { next: when_claimed(&task.trigger, now, zone) }
         }
         Missed::Skip | Missed::RunOnce => Move::Run,
     }
@@ -94,21 +94,21 @@ pub fn when_claimed(trigger: &Trigger, now: Timestamp, zone: &TimeZone) -> Optio
     }
 }
 
-pub fn after_success(trigger: &Trigger) -> Onward {
+pub fn after_success(trigger: &Trigger) -> AfterRun {
     match trigger {
-        Trigger::Time(_) => Onward::Completed,
-        Trigger::Cron(_) | Trigger::Heartbeat => Onward::AsPlanned,
+        Trigger::Time(_) => AfterRun::Completed,
+        Trigger::Cron(_) | Trigger::Heartbeat => AfterRun::AsPlanned,
     }
 }
 
 /// What happens after a failed run; `failures` counts the failures before this one.
-pub fn after_failure(trigger: &Trigger, failures: u32, now: Timestamp) -> Onward {
+pub fn after_failure(trigger: &Trigger, failures: u32, now: Timestamp) -> AfterRun {
     match trigger {
         // The clock may have been set back during the run, and a retry must not run before the task's time.
         Trigger::Time(at) => {
-            Onward::Again { at: now.saturating_add(back_off(failures)).unwrap_or(now).max(*at) }
+            AfterRun::Again { at: now.saturating_add(back_off(failures)).unwrap_or(now).max(*at) }
         }
-        Trigger::Cron(_) | Trigger::Heartbeat => Onward::AsPlanned,
+        Trigger::Cron(_) | Trigger::Heartbeat => AfterRun::AsPlanned,
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_cron_runs_in_time_and_what_was_missed_goes_by_its_policy() {
         use Missed::{RunOnce, Skip};
-        use Move::{PassOver, Recompute, Run, Wait};
+        use Move::{Recompute, Run, SkipRun, Wait};
         let (next, computed_at) = ("2026-03-09T06:30Z", "2026-03-06T06:30Z");
         let tuesday = Some(at("2026-03-10T06:30Z"));
         for (name, cron, missed, place, now, expected) in [
@@ -158,7 +158,7 @@ mod tests {
             ("in time, skip", "30 7 * * 1-5", Skip, BERLIN, "2026-03-09T06:30:59Z", Run),
             ("a few minutes late, skip", "30 7 * * 1-5", Skip, BERLIN, "2026-03-09T06:34Z", Run),
             ("missed", "30 7 * * 1-5", RunOnce, BERLIN, "2026-03-09T12:00Z", Run),
-            ("missed, skip", "30 7 * * 1-5", Skip, BERLIN, "2026-03-09T12:00Z", PassOver { next: tuesday }),
+            ("missed, skip", "30 7 * * 1-5", Skip, BERLIN, "2026-03-09T12:00Z", SkipRun { next: tuesday }),
             ("slept for months", "30 7 * * 1-5", RunOnce, BERLIN, "2026-08-01T12:00Z", Run),
             ("the last of many is in time", "30 7 * * 1-5", Skip, BERLIN, "2026-03-10T06:31Z", Run),
             ("often, slept", "*/5 * * * *", Skip, BERLIN, "2026-03-09T12:01Z", Run),
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn a_single_time_runs_once_or_is_passed_over_and_is_tried_again() {
         use Missed::{RunOnce, Skip};
-        use Move::{PassOver, Recompute, Run, Wait};
+        use Move::{Recompute, Run, SkipRun, Wait};
         let (next, computed_at) = ("2026-03-09T15:00Z", "2026-03-09T14:00Z");
         let zone = TimeZone::get("America/New_York").unwrap();
         for (name, missed, failures, now, expected) in [
@@ -200,7 +200,7 @@ mod tests {
             ("in time", Skip, 0, "2026-03-09T15:00Z", Run),
             ("just in time", Skip, 0, "2026-03-09T15:04:59Z", Run),
             ("missed", RunOnce, 0, "2027-01-01T00:00Z", Run),
-            ("missed, skip", Skip, 0, "2026-03-09T15:05Z", PassOver { next: None }),
+            ("missed, skip", Skip, 0, "2026-03-09T15:05Z", SkipRun { next: None }),
             ("the clock goes back by years", RunOnce, 0, "2020-01-01T00:00Z", Wait),
             (
                 "it goes back while a second try waits",
@@ -246,17 +246,17 @@ mod tests {
             [(0, 60), (1, 120), (2, 240), (5, 1920), (6, 3600), (40, 3600), (u32::MAX, 3600)]
         {
             let again = now + SignedDuration::from_secs(seconds);
-            assert_eq!(after_failure(&once, failures, now), Onward::Again { at: again }, "{failures}");
+            assert_eq!(after_failure(&once, failures, now), AfterRun::Again { at: again }, "{failures}");
         }
         let early = at("2025-12-31T00:00Z");
         assert_eq!(
             after_failure(&once, 0, early),
-            Onward::Again { at: now },
+            AfterRun::Again { at: now },
             "the clock went back meanwhile"
         );
         let cron = Trigger::Cron("0 9 * * *".parse().unwrap());
-        assert_eq!(after_failure(&cron, 3, now), Onward::AsPlanned);
-        assert_eq!(after_success(&cron), Onward::AsPlanned);
-        assert_eq!(after_success(&once), Onward::Completed);
+        assert_eq!(after_failure(&cron, 3, now), AfterRun::AsPlanned);
+        assert_eq!(after_success(&cron), AfterRun::AsPlanned);
+        assert_eq!(after_success(&once), AfterRun::Completed);
     }
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use super::due::{self, Move, Onward};
+use super::due::{self, AfterRun, Move};
 use super::{Missed, NewTask, Next, Outcome, Status, Task, TaskId, TaskRun, Trigger, zone_name};
 use crate::db::DbError;
 use crate::gate::Level;
@@ -136,7 +136,7 @@ pub fn claim(tx: &Transaction<'_>, now: Timestamp, zone: &TimeZone) -> Result<Op
         match due::next_move(&task, now, zone) {
             Move::Wait => {}
             Move::Recompute { next } => plan(tx, task.id, Some(next), now, zone)?,
-            Move::PassOver { next } => pass_over(tx, &task, due, next, now, zone)?,
+            Move::SkipRun { next } => pass_over(tx, &task, due, next, now, zone)?,
             Move::Run => return begin(tx, task, due, now, zone).map(Some),
         }
     }
@@ -224,7 +224,7 @@ fn go_on(
     tx: &Transaction<'_>,
     task: &Task,
     outcome: Outcome,
-    onward: Onward,
+    onward: AfterRun,
     now: Timestamp,
     zone: &TimeZone,
 ) -> Result<(), DbError> {
@@ -234,9 +234,9 @@ fn go_on(
         tx.prepare_cached(sql)?.execute(params![task.id.0, failures])?;
     }
     match onward {
-        Onward::Completed => finish_task(tx, task.id, Status::Completed, now),
-        Onward::AsPlanned => set_status(tx, task.id, Status::Pending),
-        Onward::Again { at } => {
+        AfterRun::Completed => finish_task(tx, task.id, Status::Completed, now),
+        AfterRun::AsPlanned => set_status(tx, task.id, Status::Pending),
+        AfterRun::Again { at } => {
             plan(tx, task.id, Some(at), now, zone)?;
             set_status(tx, task.id, Status::Pending)
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use serde_json::{Map, Value, json};
 
-use super::{AnyTool, Meaning, Run, ToolOutput};
+use super::{AnyTool, Provenance, Run, ToolOutput};
 use crate::settings::{self, TOOL_RESULT_LIMIT, Values};
 use crate::untrusted::escaped;
 
@@ -17,7 +17,7 @@ use crate::untrusted::escaped;
 pub struct ToolResult {
     pub text: String,
     pub success: bool,
-    pub meaning: Meaning,
+    pub meaning: Provenance,
 }
 
 /// Runs one call. `tool` is the tool that the toolbox found, or why it cannot be used. `arguments` is what the model
@@ -39,14 +39,14 @@ pub async fn execute(
     let has_failed = |fields: &Map<String, Value>| fields.get("success") == Some(&Value::Bool(false));
     let (text, success, meaning) = match outcome {
         Ok(ToolOutput { output: fields, .. }) if has_failed(&fields) => {
-            (Value::Object(fields).to_string(), false, Meaning::default())
+            (Value::Object(fields).to_string(), false, Provenance::default())
         }
         Ok(ToolOutput { output: mut fields, meaning }) => {
             fields.insert("success".to_owned(), true.into());
             (Value::Object(fields).to_string(), true, meaning)
         }
         Err(sentence) => {
-            (json!({"success": false, "error": sentence}).to_string(), false, Meaning::default())
+            (json!({"success": false, "error": sentence}).to_string(), false, Provenance::default())
         }
     };
     let limit = usize::try_from(values.number(&TOOL_RESULT_LIMIT)).unwrap_or(usize::MAX);

@@ -66,12 +66,12 @@ pub trait Tool: Send + Sync + 'static {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutput<T> {
     pub output: T,
-    pub meaning: Meaning,
+    pub meaning: Provenance,
 }
 
 /// Where the text of a result comes from. It is stored with the result, because the text alone does not show it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Meaning {
+pub struct Provenance {
     /// The level to which the result raises the request.
     pub taint: Level,
     /// The messages whose text it contains, under the names that the ledger uses.
@@ -81,7 +81,7 @@ pub struct Meaning {
 impl<T> ToolOutput<T> {
     /// Output in Kai's own words, or from the user's own machine. It does not raise the level.
     pub fn own(output: T) -> Self {
-        Self { output, meaning: Meaning::default() }
+        Self { output, meaning: Provenance::default() }
     }
 
     /// Output with text from the web.
@@ -92,12 +92,12 @@ impl<T> ToolOutput<T> {
     /// Output that contains the text of these messages. Without any, it does not raise the level.
     pub fn with_messages(output: T, mentions: Vec<String>) -> Self {
         let taint = if mentions.is_empty() { Level::Nothing } else { Level::People };
-        Self { output, meaning: Meaning { taint, mentions } }
+        Self { output, meaning: Provenance { taint, mentions } }
     }
 
     /// Output that Kai stored earlier in requests at this level or a lower one.
     pub fn kept_at(output: T, taint: Level) -> Self {
-        Self { output, meaning: Meaning { taint, mentions: vec![] } }
+        Self { output, meaning: Provenance { taint, mentions: vec![] } }
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn read(tx: &Transaction<'_>, section: Section) -> Result<Value, DbEr
 /// Every conversation as it may be exported: codes that the model was shown are redacted.
 fn conversations(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
     let values = settings::load(tx)?;
-    Ok(conversation::all_whole(tx)?.into_iter().map(|whole| without_codes(whole, &values)).collect())
+    Ok(conversation::load_all(tx)?.into_iter().map(|whole| without_codes(whole, &values)).collect())
 }
 
 fn without_codes(mut whole: Whole, values: &Values) -> Whole {

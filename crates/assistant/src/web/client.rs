@@ -123,7 +123,7 @@ impl Web {
 
     fn pages(&self) -> Result<&Client, ToolError> {
         let Shared { guard, resolver, .. } = self.0.as_ref();
-        let judged = Judged { guard: guard.clone(), resolver: Arc::clone(resolver) };
+        let judged = GuardedResolver { guard: guard.clone(), resolver: Arc::clone(resolver) };
         built(&self.0.pages, |client| client.dns_resolver(judged).pool_max_idle_per_host(0))
     }
 }
@@ -149,12 +149,12 @@ fn built(
 
 /// The resolver of the client for pages. It returns only addresses that the guard accepted, and the client connects to
 /// exactly those.
-struct Judged {
+struct GuardedResolver {
     guard: Guard,
     resolver: Arc<dyn Resolver>,
 }
 
-impl Resolve for Judged {
+impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let host = name.as_str().to_owned();
         let (guard, looking) = (self.guard.clone(), self.resolver.lookup(host.clone()));

@@ -55,7 +55,7 @@ pub(super) fn pieces(page: &str) -> Vec<Piece> {
     let tokenizer = Tokenizer::new(Pieces::default(), TokenizerOpts::default());
     let (queue, mut effort) = (BufferQueue::default(), Effort::default());
     let mut rest = page;
-    while !rest.is_empty() && !effort.is_too_much() {
+    while !rest.is_empty() && !effort.exceeds_limit() {
         let (bite, after) = rest.split_at(rest.floor_char_boundary(BITE));
         rest = after;
         queue.push_back(StrTendril::from_slice(bite));
@@ -64,7 +64,7 @@ pub(super) fn pieces(page: &str) -> Vec<Piece> {
         while !queue.is_empty() {
             let _ = tokenizer.feed(&queue);
         }
-        effort.add(bite, tokenizer.sink.got_on.take());
+        effort.add(bite, tokenizer.sink.progressed.take());
     }
     tokenizer.end();
     tokenizer.sink.pieces.into_inner()
@@ -87,8 +87,8 @@ impl Effort {
     /// this.
     const MOST: usize = 100_000_000;
 
-    fn add(&mut self, bite: &str, got_on: bool) {
-        if got_on {
+    fn add(&mut self, bite: &str, progressed: bool) {
+        if progressed {
             self.attributes = 0;
             return;
         }
@@ -97,7 +97,7 @@ impl Effort {
         self.comparisons = self.comparisons.saturating_add(self.attributes.saturating_mul(more));
     }
 
-    fn is_too_much(&self) -> bool {
+    fn exceeds_limit(&self) -> bool {
         self.comparisons > Self::MOST
     }
 }
@@ -107,7 +107,7 @@ impl Effort {
 struct Pieces {
     pieces: RefCell<Vec<Piece>>,
     /// Whether a tag, comment or text was completed since this was last read.
-    got_on: Cell<bool>,
+    progressed: Cell<bool>,
 }
 
 impl Pieces {
@@ -137,7 +137,7 @@ impl TokenSink for Pieces {
 
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
         // Parse errors are also reported in the middle of a tag, so they do not count as progress.
-        self.got_on.set(self.got_on.get() || !matches!(token, Token::ParseError(_)));
+        self.progressed.set(self.progressed.get() || !matches!(token, Token::ParseError(_)));
         match token {
             Token::TagToken(tag) => return self.tag(&tag),
             Token::CharacterTokens(text) => self.text(&text),

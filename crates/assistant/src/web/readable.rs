@@ -116,7 +116,7 @@ fn ends(pieces: &[Piece]) -> Vec<End> {
     for (at, piece) in pieces.iter().enumerate() {
         let closed_down_to = match piece {
             Piece::Open(tag) => {
-                open.last().filter(|last| gives_way(name(pieces, **last), &tag.name)).copied()
+                open.last().filter(|last| closes_implicitly(name(pieces, **last), &tag.name)).copied()
             }
             Piece::Close(closed) if depth.get(closed.as_str()).is_some_and(|open| *open > 0) => {
                 open.iter().rev().find(|open| name(pieces, **open) == closed).copied()
@@ -150,7 +150,7 @@ fn name(pieces: &[Piece], at: usize) -> &str {
 }
 
 /// Whether the start of `next` implicitly closes `open`, an element whose closing tag is optional.
-fn gives_way(open: &str, next: &str) -> bool {
+fn closes_implicitly(open: &str, next: &str) -> bool {
     match open {
         "p" => matches!(Gap::around(next), Gap::Line | Gap::Paragraph) && next != "br",
         "li" | "option" => next == open,

@@ -14,8 +14,8 @@ use zbus::fdo::MonitoringProxy;
 use zbus::message::{Flags, Header, Type};
 use zbus::{Connection, MatchRule, Message, MessageStream};
 
-use super::overheard::{Add, Arguments, Hints, Notify, Overheard, added, parsed, removed};
-use super::whose::{Whose, label};
+use super::pending::{Add, Arguments, Hints, Notify, PendingCalls, added, parsed, removed};
+use super::sender::{SenderLookup, label};
 
 /// Listens to the notifications on one session bus.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 impl DesktopListener {
     /// `bus` is the D-Bus address of the session, such as `unix:path=/run/user/1000/bus`.
     pub fn on(bus: &str) -> Self {
-        Self { bus: anywhen(bus) }
+        Self { bus: without_guid(bus) }
     }
 
     async fn connect(&self) -> zbus::Result<Connection> {
@@ -56,8 +56,8 @@ impl DesktopListener {
         Ok((stream, guid))
     }
 
-    async fn asking(&self) -> zbus::Result<Whose> {
-        Whose::on(&self.connect().await?).await
+    async fn asking(&self) -> zbus::Result<SenderLookup> {
+        SenderLookup::on(&self.connect().await?).await
     }
 
     /// Listens until the bus is lost and returns the error. `bound` is called once listening has started.
@@ -66,13 +66,13 @@ impl DesktopListener {
             Ok(monitor) => monitor,
             Err(error) => return error,
         };
-        let mut whose = match self.asking().await {
-            Ok(whose) => whose,
+        let mut senders = match self.asking().await {
+            Ok(senders) => senders,
             Err(error) => return error,
         };
         ear.tell(Heard::Bound { standing: vec![] }).await;
         bound();
-        let mut overheard = Overheard::on(&guid);
+        let mut pending = PendingCalls::on(&guid);
         loop {
             let message = tokio::select! {
                 message = stream.next() => message,
@@ -83,7 +83,7 @@ impl DesktopListener {
             };
             match message {
                 Some(Ok(message)) => {
-                    if let Some(heard) = understood(&message, &mut overheard, &mut whose).await {
+                    if let Some(heard) = understood(&message, &mut pending, &mut senders).await {
                         ear.tell(heard).await;
                     }
                 }
@@ -131,7 +131,7 @@ impl Listener for DesktopListener {
 }
 
 /// The address without the id of the current bus, because a bus that restarts at the same address has another one.
-fn anywhen(address: &str) -> String {
+fn without_guid(address: &str) -> String {
     let one = |address: &str| {
         address.split(',').filter(|part| !part.starts_with("guid=")).collect::<Vec<_>>().join(",")
     };
@@ -172,28 +172,32 @@ fn lost(error: &zbus::Error) -> Access {
 }
 
 /// Interprets a message. Malformed messages are ignored.
-async fn understood(message: &Message, overheard: &mut Overheard, whose: &mut Whose) -> Option<Heard> {
+async fn understood(
+    message: &Message,
+    pending: &mut PendingCalls,
+    senders: &mut SenderLookup,
+) -> Option<Heard> {
     let header = message.header();
     let sender = header.sender()?.as_str();
     match header.message_type() {
-        Type::MethodCall => called(message, &header, overheard, whose).await,
+        Type::MethodCall => called(message, &header, pending, senders).await,
         Type::MethodReturn => {
             let number = message.body().deserialize().ok()?;
-            overheard.replied(&answered(&header)?, sender, number)
+            pending.replied(&answered(&header)?, sender, number)
         }
         Type::Error => {
-            overheard.failed(&answered(&header)?);
+            pending.failed(&answered(&header)?);
             None
         }
         Type::Signal if header.member()?.as_str() == "NotificationClosed" => {
             let (number, _reason): (u32, u32) = message.body().deserialize().ok()?;
-            Some(overheard.closed(sender, number))
+            Some(pending.closed(sender, number))
         }
         Type::Signal if sender == BUS && header.member()?.as_str() == OWNERS => {
             let (name, before, now): (String, String, String) = message.body().deserialize().ok()?;
             match (before.is_empty(), now.is_empty()) {
-                (true, false) if name.starts_with(':') => whose.appeared(&name),
-                (false, true) if name.starts_with(':') => whose.vanished(&name),
+                (true, false) if name.starts_with(':') => senders.appeared(&name),
+                (false, true) if name.starts_with(':') => senders.vanished(&name),
                 _ => {}
             }
             None
@@ -205,8 +209,8 @@ async fn understood(message: &Message, overheard: &mut Overheard, whose: &mut Wh
 async fn called(
     message: &Message,
     header: &Header<'_>,
-    overheard: &mut Overheard,
-    whose: &mut Whose,
+    pending: &mut PendingCalls,
+    senders: &mut SenderLookup,
 ) -> Option<Heard> {
     let sender = header.sender()?.as_str();
     let body = message.body();
@@ -214,27 +218,27 @@ async fn called(
         (FREEDESKTOP, "Notify") => {
             let call = (sender.to_owned(), header.primary().serial_num().get());
             let notify = Notify::from(body.deserialize::<Arguments>().ok()?);
-            overheard.called(call.clone(), &notify, &whose.app(sender, &notify.app_name).await);
+            pending.called(call.clone(), &notify, &senders.app(sender, &notify.app_name).await);
             // No reply will come to give the notification's number, so the call's serial is used instead.
             let unanswered = header.primary().flags().contains(Flags::NO_REPLY_EXPECTED);
-            if unanswered { overheard.replied(&call, sender, call.1) } else { None }
+            if unanswered { pending.replied(&call, sender, call.1) } else { None }
         }
         (GTK, "AddNotification") => {
             let (app_id, id, fields): (String, String, Hints) = body.deserialize().ok()?;
-            let app = whose.app(sender, &app_id).await;
+            let app = senders.app(sender, &app_id).await;
             labelled(added(&Add { app_id: Some(app_id), id, fields }, &app))
         }
         (GTK, "RemoveNotification") => {
             let (app_id, id): (String, String) = body.deserialize().ok()?;
-            Some(removed(Some(&app_id), &id, &whose.app(sender, &app_id).await))
+            Some(removed(Some(&app_id), &id, &senders.app(sender, &app_id).await))
         }
         (PORTAL, "AddNotification") => {
             let (id, fields): (String, Hints) = body.deserialize().ok()?;
-            labelled(added(&Add { app_id: None, id, fields }, &whose.app(sender, "").await))
+            labelled(added(&Add { app_id: None, id, fields }, &senders.app(sender, "").await))
         }
         (PORTAL, "RemoveNotification") => {
             let id = body.deserialize::<String>().ok()?;
-            Some(removed(None, &id, &whose.app(sender, "").await))
+            Some(removed(None, &id, &senders.app(sender, "").await))
         }
         _ => None,
     }
@@ -263,7 +267,7 @@ mod tests {
             ("unix:path=/tmp/bus,guid=ff16", "unix:path=/tmp/bus"),
             ("unix:abstract=/a,guid=1;tcp:host=h,port=1,guid=2", "unix:abstract=/a;tcp:host=h,port=1"),
         ] {
-            assert_eq!(anywhen(address), expected);
+            assert_eq!(without_guid(address), expected);
         }
     }
 }

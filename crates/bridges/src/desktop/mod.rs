@@ -8,15 +8,15 @@ mod markup;
 mod notify;
 mod open;
 #[cfg(feature = "notifications")]
-mod overheard;
+mod pending;
 #[cfg(feature = "notifications")]
-mod whose;
+mod sender;
 
 /// Entry points for `fuzz/`.
 #[cfg(fuzzing)]
 pub mod fuzz {
     pub fn notify(bytes: &[u8]) {
-        super::overheard::fuzz::check_bytes(bytes);
+        super::pending::fuzz::check_bytes(bytes);
     }
 }
 

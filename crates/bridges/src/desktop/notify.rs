@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use kai_assistant::device::{Doing, Notification, Notifier, Place, PortError, Tap, Urgency};
+use kai_assistant::device::{Notification, Notifier, Place, PortError, PortFuture, Tap, Urgency};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
 use zbus::message::Type;
@@ -51,7 +51,7 @@ impl Desktop {
 }
 
 impl Notifier for Desktop {
-    fn notify<'a>(&'a self, notification: &'a Notification) -> Doing<'a> {
+    fn notify<'a>(&'a self, notification: &'a Notification) -> PortFuture<'a> {
         Box::pin(async move {
             match tokio::time::timeout(PATIENCE, self.show(notification)).await {
                 Ok(Ok(())) => Ok(()),

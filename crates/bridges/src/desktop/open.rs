@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kai_assistant::device::{Doing, Opener, PortError, Target};
+use kai_assistant::device::{Opener, PortError, PortFuture, Target};
 
 use crate::Environment;
 use crate::program::{self, Start};
@@ -21,11 +21,11 @@ impl XdgOpen {
 }
 
 impl Opener for XdgOpen {
-    fn open<'a>(&'a self, target: &'a Target) -> Doing<'a> {
+    fn open<'a>(&'a self, target: &'a Target) -> PortFuture<'a> {
         self.open_for_tap(target, None)
     }
 
-    fn open_for_tap<'a>(&'a self, target: &'a Target, activation: Option<&'a str>) -> Doing<'a> {
+    fn open_for_tap<'a>(&'a self, target: &'a Target, activation: Option<&'a str>) -> PortFuture<'a> {
         Box::pin(async move {
             let arguments = match target {
                 Target::Web(url) => [url.as_ref()],

@@ -13,21 +13,21 @@ pub(super) const TMP: &str = "/tmp";
 
 /// How a folder of programs exists on this system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Lies {
+pub(super) enum ProgramDir {
     Folder(&'static str),
     /// A symbolic link and its target.
     Link(&'static str, PathBuf),
 }
 
 /// The arguments for one command. `calls` is the file descriptor of the seccomp filter.
-pub(super) fn arguments(order: &Order, programs: &[Lies], calls: i32) -> Vec<OsString> {
+pub(super) fn arguments(order: &Order, programs: &[ProgramDir], calls: i32) -> Vec<OsString> {
     let mut all = Arguments::default();
     all.add(["--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]);
     all.add(["--hostname", "sandbox", "--cap-drop", "ALL", "--seccomp", &calls.to_string()]);
     for lies in programs {
         match lies {
-            Lies::Folder(path) => all.add(["--ro-bind", path, path]),
-            Lies::Link(path, to) => all.add([OsString::from("--symlink"), to.into(), path.into()]),
+            ProgramDir::Folder(path) => all.add(["--ro-bind", path, path]),
+            ProgramDir::Link(path, to) => all.add([OsString::from("--symlink"), to.into(), path.into()]),
         }
     }
     for path in system::SETTINGS {
@@ -58,10 +58,10 @@ impl Arguments {
 }
 
 /// Finds out which folders of programs exist here, and which are links.
-pub(super) fn programs() -> Vec<Lies> {
+pub(super) fn programs() -> Vec<ProgramDir> {
     let lies = |path: &&'static str| match std::fs::read_link(path) {
-        Ok(to) => Some(Lies::Link(path, to)),
-        Err(_) => Path::new(path).is_dir().then_some(Lies::Folder(path)),
+        Ok(to) => Some(ProgramDir::Link(path, to)),
+        Err(_) => Path::new(path).is_dir().then_some(ProgramDir::Folder(path)),
     };
     system::PROGRAMS.iter().filter_map(lies).collect()
 }
@@ -87,7 +87,7 @@ mod tests {
             scratch: PathBuf::new(),
             patience: Duration::ZERO,
         };
-        let programs = [Lies::Folder("/usr"), Lies::Link("/bin", PathBuf::from("usr/bin"))];
+        let programs = [ProgramDir::Folder("/usr"), ProgramDir::Link("/bin", PathBuf::from("usr/bin"))];
         let all = arguments(&order, &programs, 9);
         let all: Vec<&str> = all.iter().map(|argument| argument.to_str().unwrap()).collect();
         let (end, before) =

@@ -143,7 +143,7 @@ fn collected(reader: JoinHandle<Printed>) -> Printed {
 fn first_to_happen(pid: Pid, patience: Duration, written: &Written) -> Option<End> {
     let (tell, events) = mpsc::channel();
     let (timer, line) = (tell.clone(), tell.clone());
-    thread::spawn(move || await_the_end(pid, &tell));
+    thread::spawn(move || wait_for_exit(pid, &tell));
     thread::spawn(move || {
         thread::sleep(patience);
         timer.send(Event::TimeUp)
@@ -160,7 +160,7 @@ fn first_to_happen(pid: Pid, patience: Duration, written: &Written) -> Option<En
             Ok(Event::Abandoned) | Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) => {
                 let processes = usage::processes();
-                bury_orphans(&processes, pid);
+                reap_orphans(&processes, pid);
                 if let Some(why) = usage::too_much(&processes, written) {
                     return Some(End::Stopped(why));
                 }
@@ -171,7 +171,7 @@ fn first_to_happen(pid: Pid, patience: Duration, written: &Written) -> Option<En
 
 /// Reaps dead orphans, because they count against the process limit until then. The command itself is left for the
 /// end.
-fn bury_orphans(processes: &[Process], first: Pid) {
+fn reap_orphans(processes: &[Process], first: Pid) {
     let me = getpid().as_raw_pid();
     for orphan in processes.iter().filter(|it| it.dead && it.parent == me && it.pid != first.as_raw_pid()) {
         let _ = waitpid(Pid::from_raw(orphan.pid), WaitOptions::NOHANG);
@@ -180,7 +180,7 @@ fn bury_orphans(processes: &[Process], first: Pid) {
 
 /// Waits for the command to end but does not reap it, so that its pid cannot be reused before everything has been
 /// killed.
-fn await_the_end(pid: Pid, tell: &Sender<Event>) {
+fn wait_for_exit(pid: Pid, tell: &Sender<Event>) {
     let status = loop {
         match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
             Err(Errno::INTR) => {}

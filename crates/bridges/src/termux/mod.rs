@@ -24,7 +24,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kai_assistant::device::{Doing, Notification, Notifier, Opener, Place, PortError, Target, Urgency};
+use kai_assistant::device::{Notification, Notifier, Opener, Place, PortError, PortFuture, Target, Urgency};
 use kai_assistant::untrusted::Untrusted;
 use tokio::sync::Mutex;
 
@@ -89,7 +89,7 @@ impl Termux {
 }
 
 impl Opener for Termux {
-    fn open<'a>(&'a self, target: &'a Target) -> Doing<'a> {
+    fn open<'a>(&'a self, target: &'a Target) -> PortFuture<'a> {
         Box::pin(async move {
             let opened = match target {
                 Target::Web(url) => self.run("termux-open-url", &[url]).await,
@@ -101,7 +101,7 @@ impl Opener for Termux {
 }
 
 impl Notifier for Termux {
-    fn notify<'a>(&'a self, notification: &'a Notification) -> Doing<'a> {
+    fn notify<'a>(&'a self, notification: &'a Notification) -> PortFuture<'a> {
         Box::pin(async move {
             let action = action(self.opening.as_deref(), notification.leads_to);
             let said = self.run("termux-notification", &arguments(notification, action.as_deref())).await?;

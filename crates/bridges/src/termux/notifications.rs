@@ -70,7 +70,7 @@ impl Termux {
         let nothing: [&str; 0] = [];
         match self.call(LIST, &nothing, &terms).await {
             Ok(said) => understood(&said, zone),
-            Err(Failed::CutShort(why)) => Err(Access::Denied(format!("{why}. {ALLOW}"))),
+            Err(Failed::Interrupted(why)) => Err(Access::Denied(format!("{why}. {ALLOW}"))),
             Err(failed) => Err(Access::Silent(format!("{}.", failed.sentence()))),
         }
     }

@@ -175,7 +175,7 @@ mod tests {
         use jiff::Timestamp;
         use kai_assistant::agent::reports::{self, Report};
         use kai_assistant::clock::ManualClock;
-        use kai_assistant::device::{Doing, Notifier};
+        use kai_assistant::device::{Notifier, PortFuture};
         use kai_assistant::gate::RunKind;
         use kai_assistant::outbox::{Channel, NewDraft, store as drafts};
 
@@ -186,7 +186,7 @@ mod tests {
         struct Screen(Mutex<Vec<Notification>>);
 
         impl Notifier for Screen {
-            fn notify<'a>(&'a self, notification: &'a Notification) -> Doing<'a> {
+            fn notify<'a>(&'a self, notification: &'a Notification) -> PortFuture<'a> {
                 self.0.lock().unwrap().push(notification.clone());
                 Box::pin(async { Ok(()) })
             }

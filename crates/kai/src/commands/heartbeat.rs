@@ -4,7 +4,7 @@ use kai_assistant::agent::{Nobody, Ready};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{self, Level, RunKind};
 use kai_assistant::heartbeat::due::{self, Due};
-use kai_assistant::heartbeat::{Beat, Beaten, Next, Outcome, Why, beat, store};
+use kai_assistant::heartbeat::{Beat, BeatResult, Next, Outcome, Why, beat, store};
 use kai_assistant::settings::{self, HEARTBEAT_MODEL};
 
 use crate::app::App;
@@ -71,18 +71,18 @@ pub(crate) async fn run(app: &App, env: &CallerEnv, why: Why) -> Result<Heartbea
         .map(|models| app.driver(models, &Nobody, RunKind::Heartbeat, Level::People))
         .map_err(Clone::clone);
     let beaten = Beat { db: &app.db, clock: app.clock.as_ref() }.run(why, driver).await?;
-    if matches!(beaten, Beaten::Ran(Outcome::Report(_) | Outcome::Ok)) {
+    if matches!(beaten, BeatResult::Ran(Outcome::Report(_) | Outcome::Ok)) {
         // The run is finished; the context windows that servers report are for the next one.
         if let Err(error) = models::ask_for_windows(app, env).await {
             tracing::warn!(%error, "servers could not be asked for their windows");
         }
     }
     let (outcome, reason, report) = match beaten {
-        Beaten::Ran(Outcome::Report(said)) => (RunOutcome::Report, None, Some(said)),
-        Beaten::Ran(Outcome::Failed(why)) => (RunOutcome::Failed, Some(why), None),
-        Beaten::Ran(other) => (other.kind().into(), None, None),
-        Beaten::NotDue(due) => (RunOutcome::NotDue, Some(why_not(due).to_owned()), None),
-        Beaten::Busy => {
+        BeatResult::Ran(Outcome::Report(said)) => (RunOutcome::Report, None, Some(said)),
+        BeatResult::Ran(Outcome::Failed(why)) => (RunOutcome::Failed, Some(why), None),
+        BeatResult::Ran(other) => (other.kind().into(), None, None),
+        BeatResult::NotDue(due) => (RunOutcome::NotDue, Some(why_not(due).to_owned()), None),
+        BeatResult::Busy => {
             (RunOutcome::Busy, Some("Another run is under way. Try again in a moment.".to_owned()), None)
         }
     };

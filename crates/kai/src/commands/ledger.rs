@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::app::App;
 use crate::call::json;
 use crate::call::ledger::{LedgerCall, LedgerCheck, LedgerRow};
-use crate::commands::noted::{self, Doubt};
+use crate::commands::noted::{self, NoteProblem};
 use crate::failure::Failure;
 
 pub(crate) async fn answer(app: &App, call: LedgerCall) -> Result<Value, Failure> {
@@ -44,8 +44,8 @@ pub(crate) async fn check(app: &App) -> Result<LedgerCheck, DbError> {
     let check = LedgerCheck { whole: true, records, let_go, ..LedgerCheck::default() };
     Ok(match noted::doubt(app).await? {
         None => check,
-        Some(Doubt::Unknown(why)) => LedgerCheck { note_unread: Some(why), ..check },
-        Some(Doubt::RolledBack { what, last, .. }) => LedgerCheck {
+        Some(NoteProblem::Unknown(why)) => LedgerCheck { note_unread: Some(why), ..check },
+        Some(NoteProblem::RolledBack { what, last, .. }) => LedgerCheck {
             whole: false,
             broken_at: Some(last + 1),
             what: Some(what),

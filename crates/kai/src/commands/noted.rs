@@ -15,7 +15,7 @@ use crate::home::keyring;
 
 /// Why the ledger may not be the newest one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Doubt {
+pub(crate) enum NoteProblem {
     /// The ledger does not continue from the note.
     RolledBack { what: String, last: i64, noted: i64 },
     /// The note could not be read now.
@@ -60,15 +60,15 @@ pub(crate) async fn note_quietly(app: &App) {
 }
 
 /// Whether there is reason to doubt that this is the newest store of this home.
-pub(crate) async fn doubt(app: &App) -> Result<Option<Doubt>, DbError> {
+pub(crate) async fn doubt(app: &App) -> Result<Option<NoteProblem>, DbError> {
     let noted = match read(app).await {
         Ok(noted) => noted,
         Err(KeyError::NoteSpoiled) => {
             let last = app.db.read(ledger::end).await?.map_or(0, |end| end.seq);
             let what = "the note of its end beside the key is cut off or overwritten".to_owned();
-            return Ok(Some(Doubt::RolledBack { what, last, noted: 0 }));
+            return Ok(Some(NoteProblem::RolledBack { what, last, noted: 0 }));
         }
-        Err(error) => return Ok(Some(Doubt::Unknown(error.to_string()))),
+        Err(error) => return Ok(Some(NoteProblem::Unknown(error.to_string()))),
     };
     let look = move |tx: &Transaction<'_>| {
         let last = ledger::end(tx)?.map_or(0, |end| end.seq);
@@ -78,7 +78,7 @@ pub(crate) async fn doubt(app: &App) -> Result<Option<Doubt>, DbError> {
     Ok(doubtful(&standing, last))
 }
 
-fn doubtful(standing: &Standing, last: i64) -> Option<Doubt> {
+fn doubtful(standing: &Standing, last: i64) -> Option<NoteProblem> {
     let (what, noted) = match *standing {
         Standing::Continues => return None,
         Standing::Behind { last, noted } => (
@@ -97,7 +97,7 @@ fn doubtful(standing: &Standing, last: i64) -> Option<Doubt> {
         ),
         Standing::NoteGone => ("the note of its end, which lay beside the key, is gone".to_owned(), 0),
     };
-    Some(Doubt::RolledBack { what, last, noted })
+    Some(NoteProblem::RolledBack { what, last, noted })
 }
 
 /// What to do about a store that was rolled back.
@@ -106,7 +106,7 @@ pub(crate) const NEXT: &str = "If you restored a backup on purpose, accept it: k
 
 /// Prints a warning when the daemon starts with a ledger that was rolled back.
 pub(crate) async fn say(app: &App) -> Result<(), Failure> {
-    if let Some(Doubt::RolledBack { what, .. }) = doubt(app).await? {
+    if let Some(NoteProblem::RolledBack { what, .. }) = doubt(app).await? {
         crate::terminal::out::note(&format!("The ledger is not complete: {what}. {NEXT}"));
     }
     Ok(())
@@ -119,8 +119,8 @@ pub(crate) async fn accept(app: &App) -> Result<Accepted, Failure> {
             let last = app.db.read(ledger::end).await?.map_or(0, |end| end.seq);
             return Ok(Accepted { accepted: false, last });
         }
-        Some(Doubt::Unknown(why)) => return Err(Failure::failed(why)),
-        Some(Doubt::RolledBack { last, noted, .. }) => (last, noted),
+        Some(NoteProblem::Unknown(why)) => return Err(Failure::failed(why)),
+        Some(NoteProblem::RolledBack { last, noted, .. }) => (last, noted),
     };
     let now = app.clock.now();
     let recorded = app.db.write(move |tx| {

@@ -1,6 +1,6 @@
 //! Lists, switches and calls tools.
 
-use kai_assistant::agent::{Face, Hands};
+use kai_assistant::agent::{CallRunner, Face};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{self, Level, RunKind};
 use kai_assistant::tool::Run;
@@ -81,7 +81,7 @@ fn no_tool(name: &str) -> Failure {
 
 async fn run_recorded(app: &App, call: &ToolCall, face: &dyn Face) -> Result<ToolAnswer, DbError> {
     let (db, clock) = (&app.db, app.clock.as_ref());
-    let hands = Hands { db, clock, toolbox: &app.toolbox, face, run: Run::BY_HAND };
+    let hands = CallRunner { db, clock, toolbox: &app.toolbox, face, run: Run::BY_HAND };
     let verdict = gate::verdict(RunKind::Chat, Level::Nothing, &call.name);
     let (announced, now) = (hands.announced(call), clock.now());
     db.write(move |tx| ledger::append(tx, &announced, now)).await?;

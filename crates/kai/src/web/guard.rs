@@ -22,7 +22,7 @@ use super::state::Web;
 use super::{page, signin, upload};
 use crate::app::App;
 use crate::app::sessions::{self, Session};
-use crate::places::Badge;
+use crate::places::ConnectionHandle;
 
 /// Limit on the body of a form, larger than any that the page sends.
 const BODY_LIMIT: usize = 1024 * 1024;
@@ -76,7 +76,7 @@ async fn admit(web: &Web, mut request: Request) -> Result<Request, Response> {
     if !origin_fits(request.headers(), &host) {
         return Err(refuse(StatusCode::FORBIDDEN, FOREIGN_ORIGIN));
     }
-    if let Some(badge) = request.extensions().get::<Badge>() {
+    if let Some(badge) = request.extensions().get::<ConnectionHandle>() {
         badge.is_known(session.is_some());
     }
     let path = request.uri().path();

@@ -14,7 +14,7 @@ use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use kai_assistant::agent::conversation::{ConversationId, Reached};
+use kai_assistant::agent::conversation::{ConversationId, Revision};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -99,7 +99,7 @@ struct Chat {
 }
 
 /// What the blocks of messages depend on.
-type Made = (Reached, Turned);
+type Made = (Revision, Turned);
 
 /// The state of a turn in the conversation, as far as its messages depend on it.
 #[derive(PartialEq, Eq)]
@@ -316,7 +316,7 @@ pub(super) async fn notice_others(web: Web) {
             () = web.stop.cancelled() => return,
             open = pages.wait_for(|count| *count > 0) => if open.is_err() { return },
         }
-        if let Err(error) = web.app.db.notice_others().await {
+        if let Err(error) = web.app.db.poll_external_changes().await {
             tracing::warn!(%error, "the store could not be asked for changes");
         }
         tokio::time::sleep(LOOK).await;

@@ -1,6 +1,6 @@
 //! The data that a page of the chat is rendered from: what the store holds, and the state of the running turns.
 
-use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Reached, Whole};
+use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Revision, Whole};
 use kai_assistant::db::DbError;
 use kai_assistant::settings::Values;
 use kai_assistant::{heartbeat, lease};
@@ -34,7 +34,7 @@ pub(super) struct Place {
 pub(super) struct Stored {
     pub(super) chat: Option<Whole>,
     /// Changes whenever the conversation does.
-    pub(super) reached: Reached,
+    pub(super) reached: Revision,
     /// The conversation is being answered, by a turn of ours or by a command in another process.
     pub(super) held: bool,
     pub(super) list: Vec<Conversation>,
@@ -57,7 +57,7 @@ pub(super) async fn stored(
     let (place, now, cookie) = (place.clone(), web.app.clock.now(), session.token());
     let read = move |tx: &Transaction<'_>| {
         let (values, session) = sessions::recognise(tx, Some(cookie), now)?;
-        let reached = place.chat.map_or(Ok(Reached::default()), |id| conversation::reached(tx, id))?;
+        let reached = place.chat.map_or(Ok(Revision::default()), |id| conversation::reached(tx, id))?;
         let held = place.chat.map_or(Ok(false), |id| lease::held(tx, &id.lease(), now))?;
         let chat = match (place.chat, known) {
             (Some(_), Some(before)) if before.reached == reached && before.chat.is_some() => before.chat,

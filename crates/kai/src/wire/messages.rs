@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use kai_assistant::clock::Clock;
 use kai_assistant::notifications::{
-    CheckNotifications, DismissNotification, ReadNotification, SearchNotifications, Shelf,
+    CheckNotifications, DismissNotification, NotificationTools, ReadNotification, SearchNotifications,
 };
 use kai_assistant::settings::{
     NOTIFICATIONS_DISMISS_ENABLED, NOTIFICATIONS_ENABLED, SMS_ENABLED, SMS_SEND_ENABLED,
 };
 use kai_assistant::sms::{CheckDrafts, CheckSms, ReadSms, ReplySms, SearchSms, SendSms};
 use kai_assistant::tool::AnyTool;
-use kai_assistant::toolbox::{Entry, Governed};
+use kai_assistant::toolbox::{EnabledBy, Entry};
 use kai_bridges::simulated;
 
 use super::Parts;
@@ -33,7 +33,7 @@ pub(super) fn simulated(role: Role, clock: &Arc<dyn Clock>) -> Machine {
 fn sms_tools(parts: &Parts<'_>) -> Vec<Entry> {
     let (db, clock, inbox, sending) =
         (parts.db, parts.clock, parts.messages.phone.inbox.clone(), parts.messages.phone.sending());
-    let on = |features, tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(features) };
+    let on = |features, tool: Arc<dyn AnyTool>| Entry { tool, governed: EnabledBy::Features(features) };
     let (db, clock, inbox, sending) =
         (|| db.clone(), || Arc::clone(clock), || inbox.clone(), || sending.clone());
     vec![
@@ -54,16 +54,16 @@ fn sms_tools(parts: &Parts<'_>) -> Vec<Entry> {
 
 /// The notification tools, in the order in which the model sees them.
 fn notification_tools(parts: &Parts<'_>) -> Vec<Entry> {
-    let shelf = || Shelf {
+    let shelf = || NotificationTools {
         db: parts.db.clone(),
         clock: Arc::clone(parts.clock),
         source: parts.messages.notifications.clone(),
     };
     let reading =
-        |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(vec![&NOTIFICATIONS_ENABLED]) };
+        |tool: Arc<dyn AnyTool>| Entry { tool, governed: EnabledBy::Features(vec![&NOTIFICATIONS_ENABLED]) };
     let dismissing = |tool: Arc<dyn AnyTool>| Entry {
         tool,
-        governed: Governed::Features(vec![&NOTIFICATIONS_ENABLED, &NOTIFICATIONS_DISMISS_ENABLED]),
+        governed: EnabledBy::Features(vec![&NOTIFICATIONS_ENABLED, &NOTIFICATIONS_DISMISS_ENABLED]),
     };
     vec![
         reading(Arc::new(CheckNotifications(shelf()))),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use kai_assistant::clock::{Clock, SystemClock};
 use kai_assistant::db::{self, Db, DbError, Migration};
-use kai_assistant::device::alarm::{Mute, Ringer, Ringing};
+use kai_assistant::device::alarm::{AlarmsUnavailable, Ringer, Ringing};
 use kai_assistant::device::{
     CreateCalendarEvent, LocalTime, OpenUrl, SendNotification, SetAlarm, ShellCommand,
 };
@@ -19,7 +19,7 @@ use kai_assistant::memory::{MemoryForget, MemoryLearn, MemoryReinforce, MemorySt
 use kai_assistant::settings::{self, MEMORY_ENABLED, SCHEDULING_ENABLED};
 use kai_assistant::tasks::{CancelTask, ListTasks, ScheduleTask};
 use kai_assistant::tool::AnyTool;
-use kai_assistant::toolbox::{Entry, Governed, Toolbox};
+use kai_assistant::toolbox::{EnabledBy, Entry, Toolbox};
 use kai_assistant::web::{
     FetchUrl, LocationFromIp, LocationServices, SearchServices, SystemResolver, Web, WebSearch,
 };
@@ -70,7 +70,7 @@ struct Opened {
     db: Db,
     clock: Arc<dyn Clock>,
     machine: Machine,
-    ringer: Result<Ringer, Mute>,
+    ringer: Result<Ringer, AlarmsUnavailable>,
     env: CallerEnv,
 }
 
@@ -114,11 +114,16 @@ pub(crate) fn migrations() -> Vec<Migration> {
 }
 
 /// Only the daemon rings alarms, and only if it can show notifications.
-fn ringer(db: &Db, clock: &Arc<dyn Clock>, machine: &Machine, role: Role) -> Result<Ringer, Mute> {
+fn ringer(
+    db: &Db,
+    clock: &Arc<dyn Clock>,
+    machine: &Machine,
+    role: Role,
+) -> Result<Ringer, AlarmsUnavailable> {
     if role == Role::Command {
-        return Err(Mute::NoDaemon);
+        return Err(AlarmsUnavailable::NoDaemon);
     }
-    let notifier = machine.notifier.clone().ok_or(Mute::NoNotifier)?;
+    let notifier = machine.notifier.clone().ok_or(AlarmsUnavailable::NoNotifier)?;
     let (db, clock) = (db.clone(), Arc::clone(clock));
     let (waker, locale, ringing) = (Arc::default(), caller_env::here().locale, Ringing::default());
     Ok(Ringer { db, clock, notifier, waker, locale, ringing })
@@ -146,23 +151,24 @@ struct Parts<'a> {
     db: &'a Db,
     clock: &'a Arc<dyn Clock>,
     machine: &'a Machine,
-    ringer: Result<&'a Ringer, Mute>,
+    ringer: Result<&'a Ringer, AlarmsUnavailable>,
     #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "this edition has none"))]
     messages: &'a Messages,
 }
 
 fn toolbox(parts: &Parts<'_>) -> Toolbox {
     let Parts { home, db, clock, machine, ringer, .. } = *parts;
-    let switched = |tool, on_by_default| Entry { tool, governed: Governed::OwnSwitch { on_by_default } };
+    let switched = |tool, on_by_default| Entry { tool, governed: EnabledBy::OwnSwitch { on_by_default } };
     let own = |tool: Arc<dyn AnyTool>| switched(tool, true);
     let off = |tool: Arc<dyn AnyTool>| switched(tool, false);
-    let memory = |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(vec![&MEMORY_ENABLED]) };
+    let memory =
+        |tool: Arc<dyn AnyTool>| Entry { tool, governed: EnabledBy::Features(vec![&MEMORY_ENABLED]) };
     let promoting = |tool: Arc<dyn AnyTool>| Entry {
         tool,
-        governed: Governed::Features(vec![&MEMORY_ENABLED, &SCHEDULING_ENABLED]),
+        governed: EnabledBy::Features(vec![&MEMORY_ENABLED, &SCHEDULING_ENABLED]),
     };
     let tasks =
-        |tool: Arc<dyn AnyTool>| Entry { tool, governed: Governed::Features(vec![&SCHEDULING_ENABLED]) };
+        |tool: Arc<dyn AnyTool>| Entry { tool, governed: EnabledBy::Features(vec![&SCHEDULING_ENABLED]) };
     let Internet { web, search, location } = parts.internet.clone();
     let mut entries = vec![
         own(Arc::new(LocalTime { clock: Arc::clone(clock) })),

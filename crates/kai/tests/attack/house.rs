@@ -16,7 +16,7 @@ use kai_assistant::agent::{Answer, ApprovalRequest, Driver, Event, Face, Ready};
 use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::errands::Errands;
 use kai_assistant::gate::{Level, RunKind};
-use kai_assistant::heartbeat::{Beat, Beaten, Why};
+use kai_assistant::heartbeat::{Beat, BeatResult, Why};
 use kai_assistant::notifications::Source;
 use kai_assistant::tasks::{Missed, NewTask, Trigger, store as tasks};
 use kai_bridges::termux::Termux;
@@ -162,7 +162,7 @@ impl House {
         self.app.db.write_now(|tx| tasks::add(tx, &new, now, &zone)).unwrap();
     }
 
-    pub(super) async fn beat(&self, model: &Arc<Scripted>) -> Beaten {
+    pub(super) async fn beat(&self, model: &Arc<Scripted>) -> BeatResult {
         self.clock.advance(SignedDuration::from_hours(1));
         let models = [ready(model)];
         let beat = Beat { db: &self.app.db, clock: self.clock.as_ref() };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kai_assistant::agent::conversation::ConversationId;
 use kai_assistant::db::DbError;
 use kai_assistant::gate::Level;
-use kai_assistant::heartbeat::Beaten;
+use kai_assistant::heartbeat::BeatResult;
 use kai_assistant::memory::{Category, Memory, MemoryKey, store as memories};
 use kai_assistant::notifications::{NotificationId, QUEUE as NOTIFICATIONS};
 use kai_assistant::sms::store::QUEUE as SMS;
@@ -271,7 +271,7 @@ impl Range {
         let model = model(&[reads, drafts.collect(), fates], &format!("Somebody wrote:\n{says}"));
         let before = self.waiting();
         let beaten = self.house.beat(&model).await;
-        assert!(matches!(beaten, Beaten::Ran(heartbeat::Outcome::Report(_))), "{beaten:?}");
+        assert!(matches!(beaten, BeatResult::Ran(heartbeat::Outcome::Report(_))), "{beaten:?}");
         let after = self.waiting();
         let shown = (before.0 - after.0) + (before.1 - after.1);
         let earlier = self.beats.min(EARLIER);

@@ -1,7 +1,7 @@
 //! What a model that has been won over can do: every tool that exists, in every kind of run, at every level, called with
 //! what the attacker wrote. Nobody taps, nobody clicks.
 
-use kai_assistant::agent::{Hands, conversation};
+use kai_assistant::agent::{CallRunner, conversation};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{Level, RunKind, Verdict};
 use kai_assistant::memory::{Category, Memory, MemoryKey, promotion, store as memories};
@@ -303,7 +303,7 @@ async fn the_counters_can_count() {
             let before = standing(&house);
             let values = house.app.db.read(settings::load).await.unwrap();
             let run = Run { kind, level: *level, conversation: 1, ..Run::BY_HAND };
-            let hands = Hands {
+            let hands = CallRunner {
                 db: &house.app.db,
                 clock: house.clock.as_ref(),
                 toolbox: &house.app.toolbox,

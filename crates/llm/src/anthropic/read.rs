@@ -3,7 +3,7 @@
 use super::wire::{Begun, Delta, Event, Tokens, Whole};
 use crate::draft::{Draft, End};
 use crate::format::{Progress, Reader, read};
-use crate::ids::MadeUp;
+use crate::ids::IdGenerator;
 use crate::model::Deltas;
 use crate::{ModelError, Reply, refusal};
 
@@ -12,13 +12,13 @@ pub(super) struct Answer {
     draft: Draft,
     /// For each call in the draft, the index of its content block.
     blocks: Vec<usize>,
-    made_up: MadeUp,
+    made_up: IdGenerator,
 }
 
 impl Answer {
     pub(super) fn new(model: &str) -> Self {
         let (draft, blocks) = (Draft::default(), Vec::new());
-        Self { model: model.to_owned(), draft, blocks, made_up: MadeUp::random() }
+        Self { model: model.to_owned(), draft, blocks, made_up: IdGenerator::random() }
     }
 
     fn begin(&mut self, index: usize, begun: Begun, deltas: Deltas<'_>) -> Result<(), ModelError> {

@@ -80,7 +80,7 @@ fn response<'a>(call: &'a CallId, name: &'a str, result: &str) -> Part<'a> {
 /// The id to send for a call. An id we generated means nothing to Gemini, which then matches results to calls by
 /// order and name.
 fn known(id: &CallId) -> Option<&str> {
-    (!ids::is_made_up(id)).then_some(id.0.as_str())
+    (!ids::is_generated(id)).then_some(id.0.as_str())
 }
 
 fn declaration(tool: &ToolSpec) -> Declaration<'_> {

@@ -3,19 +3,19 @@
 use super::wire::{Answer, Candidate, SaidCall, SaidPart};
 use crate::draft::{Draft, End};
 use crate::format::{Progress, Reader, read};
-use crate::ids::MadeUp;
+use crate::ids::IdGenerator;
 use crate::model::Deltas;
 use crate::{ModelError, Reply, Usage, refusal};
 
 pub(super) struct Content {
     model: String,
     draft: Draft,
-    made_up: MadeUp,
+    made_up: IdGenerator,
 }
 
 impl Content {
     pub(super) fn new(model: &str) -> Self {
-        Self { model: model.to_owned(), draft: Draft::default(), made_up: MadeUp::random() }
+        Self { model: model.to_owned(), draft: Draft::default(), made_up: IdGenerator::random() }
     }
 
     fn candidate(&mut self, candidate: Candidate, deltas: Deltas<'_>) -> Result<(), ModelError> {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::wire::{CallDelta, Choice, Chunk, Content, Delta, FunctionDelta};
 use crate::draft::{Draft, End};
 use crate::format::{Progress, Reader, read};
-use crate::ids::MadeUp;
+use crate::ids::IdGenerator;
 use crate::model::Deltas;
 use crate::{ModelError, Reply, Usage, refusal};
 
@@ -14,13 +14,13 @@ pub(super) struct Completion {
     draft: Draft,
     /// For each call in the draft, the index the server gave it.
     indices: Vec<Option<usize>>,
-    made_up: MadeUp,
+    made_up: IdGenerator,
 }
 
 impl Completion {
     pub(super) fn new(model: &str) -> Self {
         let (draft, indices) = (Draft::default(), Vec::new());
-        Self { model: model.to_owned(), draft, indices, made_up: MadeUp::random() }
+        Self { model: model.to_owned(), draft, indices, made_up: IdGenerator::random() }
     }
 
     fn choice(&mut self, choice: Choice, deltas: Deltas<'_>) -> Result<(), ModelError> {

@@ -58,17 +58,17 @@ pub struct SetAlarm {
     pub db: Db,
     pub clock: Arc<dyn Clock>,
     /// Wakes the ringer after an alarm is set, or says why alarms cannot ring.
-    pub ringing: Result<Arc<Waker>, Mute>,
+    pub ringing: Result<Arc<Waker>, AlarmsUnavailable>,
 }
 
 /// Why alarms cannot ring here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mute {
+pub enum AlarmsUnavailable {
     NoDaemon,
     NoNotifier,
 }
 
-impl Mute {
+impl AlarmsUnavailable {
     fn sentence(self) -> &'static str {
         match self {
             Self::NoDaemon => "Alarms are rung by the daemon, and none runs. Start it: kai serve",

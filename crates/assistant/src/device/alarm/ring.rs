@@ -194,7 +194,7 @@ mod tests {
 
     use super::*;
     use crate::clock::ManualClock;
-    use crate::device::{Doing, PortError};
+    use crate::device::{PortError, PortFuture};
 
     /// A notifier that records what it shows, and fails as often as it is told to.
     #[derive(Default)]
@@ -204,7 +204,7 @@ mod tests {
     }
 
     impl Notifier for Bell {
-        fn notify<'a>(&'a self, n: &'a Notification) -> Doing<'a> {
+        fn notify<'a>(&'a self, n: &'a Notification) -> PortFuture<'a> {
             Box::pin(async move {
                 let mut fails = self.fails.lock().unwrap();
                 if *fails > 0 {
@@ -275,7 +275,7 @@ mod tests {
     }
 
     impl Notifier for Gong {
-        fn notify<'a>(&'a self, _: &'a Notification) -> Doing<'a> {
+        fn notify<'a>(&'a self, _: &'a Notification) -> PortFuture<'a> {
             Box::pin(async {
                 self.struck.notify_one();
                 self.sounds.notified().await;

@@ -128,7 +128,7 @@ impl Termux {
     async fn rows_from(&self, folder: Folder, from: From, limit: usize) -> Result<Vec<Row>, ReadError> {
         let mut rows = match self.selected(folder, from, limit).await? {
             Some(rows) => rows,
-            None => self.searched_back(folder, from).await?,
+            None => self.list_backwards(folder, from).await?,
         };
         match from {
             From::Id(_) => rows.sort_by_key(|row| row.id),
@@ -167,7 +167,7 @@ impl Termux {
 
     /// Lists further and further back until a message is older than `from` or there are no more. By id, this relies
     /// on ids growing with dates, which is true for all but restored messages.
-    async fn searched_back(&self, folder: Folder, from: From) -> Result<Vec<Row>, ReadError> {
+    async fn list_backwards(&self, folder: Folder, from: From) -> Result<Vec<Row>, ReadError> {
         let mut depth = DEPTH;
         loop {
             let answer = self.list(folder, Listing::newest(depth)).await?;
@@ -225,7 +225,7 @@ impl Termux {
             }
             Err(Failed::Absent(_)) => Err(SendError::NotSent(absent(SEND))),
             Err(Failed::Refused(why)) => Err(SendError::NotSent(line(&why))),
-            Err(Failed::CutShort(why)) => Err(SendError::Unsure(line(&why))),
+            Err(Failed::Interrupted(why)) => Err(SendError::Unsure(line(&why))),
         }
     }
 }
@@ -246,7 +246,7 @@ fn refused(why: &str) -> SendError {
 fn not_listed(failed: Failed) -> ReadError {
     ReadError::Failed(match failed {
         Failed::Absent(_) => absent(LIST),
-        Failed::Refused(why) | Failed::CutShort(why) => line(&why),
+        Failed::Refused(why) | Failed::Interrupted(why) => line(&why),
     })
 }
 

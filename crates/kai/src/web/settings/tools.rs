@@ -4,7 +4,7 @@ use kai_assistant::settings::{
     LOCATION_SERVICE, OPEN_URL_FOLDERS, TOOL_RESULT_LIMIT, WEB_SEARCH_BACKEND, WEB_SEARCH_BRAVE_KEY,
     WEB_SEARCH_SEARXNG_URL, WEB_SEARCH_TAVILY_KEY,
 };
-use kai_assistant::toolbox::{Entry, Governed};
+use kai_assistant::toolbox::{EnabledBy, Entry};
 use maud::{Markup, html};
 
 use super::fields::{Choice, Field, choice, field};
@@ -17,7 +17,7 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     if look.probe == ProbePhone::Phone {
         app.toolbox.probe_access(&look.values).await;
     }
-    let own = |entry: &&Entry| matches!(entry.governed, Governed::OwnSwitch { .. });
+    let own = |entry: &&Entry| matches!(entry.governed, EnabledBy::OwnSwitch { .. });
     let cards: Vec<Card> = app.toolbox.entries().iter().filter(own).map(|entry| card(entry, look)).collect();
     Ok(vec![
         Region::bare("tools", grid(look, &cards)),

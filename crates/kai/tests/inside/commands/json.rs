@@ -12,7 +12,7 @@ fn json_is_an_object_with_names_also_where_there_is_little_to_say() {
     let home = Home::with_model(&provider);
     home.run(&["ask", "hi"]);
     home.run(&["tools", "call", "memory_store", r#"{"key": "tea", "content": "Green."}"#]);
-    let daily = r#"{"description": "Plants", "prompt": "Water them.", "cron": "0 8 * * *"}"#;
+    let daily = r#"{"description": "Persists", "prompt": "Water them.", "cron": "0 8 * * *"}"#;
     assert_eq!(home.run(&["tools", "call", "schedule_task", daily]).code, 0);
     for (command, expected) in [
         (&["memory", "forget", "tea"][..], json!({"forgotten": "tea"})),
@@ -44,7 +44,7 @@ fn local_times_in_json_are_written_alike() {
     }
     let home = Home::served();
     home.run(&["heartbeat", "run"]);
-    let daily = r#"{"description": "Plants", "prompt": "Water them.", "cron": "0 8 * * *"}"#;
+    let daily = r#"{"description": "Persists", "prompt": "Water them.", "cron": "0 8 * * *"}"#;
     home.run(&["tools", "call", "schedule_task", daily]);
     let mut found = vec![];
     for command in [&["status"][..], &["tasks", "list"], &["heartbeat", "log"], &["ledger", "show"]] {

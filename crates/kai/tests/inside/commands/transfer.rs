@@ -12,7 +12,7 @@ fn a_file_goes_from_home_to_home_with_a_preview_between() {
     let (from, to) = (Home::new(), Home::new());
     remember(&from, "tea", "Likes green tea.");
     from.run(&["settings", "set", "theme", "dark"]);
-    let daily = r#"{"description": "Plants", "prompt": "Water them.", "cron": "0 8 * * *"}"#;
+    let daily = r#"{"description": "Persists", "prompt": "Water them.", "cron": "0 8 * * *"}"#;
     assert_eq!(from.run(&["tools", "call", "schedule_task", daily]).code, 0);
     let added = from.piped(&["models", "add", "openai", "--key-stdin"], "sk-very-secret");
     assert_eq!(added.code, 0, "{added:?}");

@@ -25,21 +25,21 @@ pub(super) struct App {
 }
 
 /// Looks up senders and caches the result. The bus never reuses a unique name.
-pub(super) struct Whose {
+pub(super) struct SenderLookup {
     bus: DBusProxy<'static>,
     known: HashMap<String, Lookup>,
     names: Names,
 }
 
 enum Lookup {
-    UnderWay(JoinHandle<App>),
+    InFlightGuard(JoinHandle<App>),
     Done(App),
 }
 
 /// When this many senders are cached, the cache is cleared. Some may have left without our noticing.
 const REMEMBERED: usize = 2_000;
 
-impl Whose {
+impl SenderLookup {
     /// Uses its own connection, because a monitor may not send messages.
     pub(super) async fn on(bus: &Connection) -> zbus::Result<Self> {
         Ok(Self { bus: DBusProxy::new(bus).await?, known: HashMap::new(), names: Names::default() })
@@ -52,7 +52,7 @@ impl Whose {
         }
         let (bus, name) = (self.bus.clone(), sender.to_owned());
         let asking = tokio::spawn(async move { looked_up(&bus, &name).await });
-        self.known.insert(sender.to_owned(), Lookup::UnderWay(asking));
+        self.known.insert(sender.to_owned(), Lookup::InFlightGuard(asking));
     }
 
     /// Forgets a connection that has closed.
@@ -67,7 +67,7 @@ impl Whose {
         }
         let app = match self.known.remove(sender) {
             Some(Lookup::Done(app)) => app,
-            Some(Lookup::UnderWay(asking)) => asking.await.unwrap_or_default(),
+            Some(Lookup::InFlightGuard(asking)) => asking.await.unwrap_or_default(),
             None => App::default(),
         };
         self.known.insert(sender.to_owned(), Lookup::Done(app.clone()));

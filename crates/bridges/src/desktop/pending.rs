@@ -15,7 +15,7 @@ use kai_assistant::untrusted::Untrusted;
 use zbus::{OwnedVariant, Variant};
 
 use super::markup::stripped;
-use super::whose::App;
+use super::sender::App;
 
 /// Identifies a call on the bus: the caller and the call's serial.
 type CallId = (String, u32);
@@ -57,14 +57,14 @@ const UNKNOWN: &str = "unknown";
 
 /// Calls that were seen and have no reply yet.
 #[derive(Debug)]
-pub(super) struct Overheard {
+pub(super) struct PendingCalls {
     /// Start of the bus id, to tell this bus from others and from itself before a restart.
     bus: String,
     calls: HashMap<CallId, Post>,
     order: VecDeque<CallId>,
 }
 
-impl Overheard {
+impl PendingCalls {
     pub(super) fn on(bus_guid: &str) -> Self {
         let bus = bus_guid.chars().take(8).collect();
         Self { bus, calls: HashMap::new(), order: VecDeque::new() }
@@ -246,9 +246,9 @@ mod tests {
     }
 
     fn hear(notify: &Notify, app: &App) -> Option<Post> {
-        let mut overheard = Overheard::on("0123456789abcdef");
-        overheard.called(call(1), notify, app);
-        match overheard.replied(&call(1), ":1.5", 7)? {
+        let mut pending = PendingCalls::on("0123456789abcdef");
+        pending.called(call(1), notify, app);
+        match pending.replied(&call(1), ":1.5", 7)? {
             Heard::Posted(post) => Some(*post),
             other => panic!("{other:?}"),
         }
@@ -316,20 +316,20 @@ mod tests {
 
     #[test]
     fn a_reply_finds_its_call_and_nothing_else_does() {
-        let mut overheard = Overheard::on("0123456789abcdef");
-        overheard.called(call(1), &notify("a", &[]), &program("a"));
-        overheard.called(call(2), &notify("b", &[]), &program("b"));
-        assert_eq!(overheard.replied(&call(3), ":1.5", 1), None, "somebody else's reply");
-        assert_eq!(overheard.replied(&(":1.8".to_owned(), 1), ":1.5", 1), None, "another caller's");
-        overheard.failed(&call(1));
-        assert_eq!(overheard.replied(&call(1), ":1.5", 1), None, "it was never shown");
-        assert!(overheard.replied(&call(2), ":1.5", 2).is_some());
-        assert_eq!(overheard.replied(&call(2), ":1.5", 2), None, "once is enough");
+        let mut pending = PendingCalls::on("0123456789abcdef");
+        pending.called(call(1), &notify("a", &[]), &program("a"));
+        pending.called(call(2), &notify("b", &[]), &program("b"));
+        assert_eq!(pending.replied(&call(3), ":1.5", 1), None, "somebody else's reply");
+        assert_eq!(pending.replied(&(":1.8".to_owned(), 1), ":1.5", 1), None, "another caller's");
+        pending.failed(&call(1));
+        assert_eq!(pending.replied(&call(1), ":1.5", 1), None, "it was never shown");
+        assert!(pending.replied(&call(2), ":1.5", 2).is_some());
+        assert_eq!(pending.replied(&call(2), ":1.5", 2), None, "once is enough");
         for serial in 10..2_000 {
-            overheard.called(call(serial), &notify("a", &[]), &program("a"));
+            pending.called(call(serial), &notify("a", &[]), &program("a"));
         }
-        assert_eq!((overheard.calls.len(), overheard.order.len()), (WAITING, WAITING), "there is an end");
-        assert!(overheard.replied(&call(1_999), ":1.5", 9).is_some());
+        assert_eq!((pending.calls.len(), pending.order.len()), (WAITING, WAITING), "there is an end");
+        assert!(pending.replied(&call(1_999), ":1.5", 9).is_some());
     }
 
     #[test]

@@ -31,10 +31,10 @@ fn check(notify: &Notify, id: String) {
         .collect();
     let told = added(&Add { app_id: Some(notify.app_name.clone()), id, fields }, &App::default());
     told.into_iter().for_each(check_post);
-    let mut overheard = Overheard::on("0123456789abcdef");
-    overheard.called(call(1), notify, &App::default());
-    overheard.replied(&call(1), ":1.5", 7).into_iter().for_each(check_post);
-    assert!(overheard.calls.is_empty() && overheard.order.is_empty(), "nothing waits any more");
+    let mut pending = PendingCalls::on("0123456789abcdef");
+    pending.called(call(1), notify, &App::default());
+    pending.replied(&call(1), ":1.5", 7).into_iter().for_each(check_post);
+    assert!(pending.calls.is_empty() && pending.order.is_empty(), "nothing waits any more");
 }
 
 fn check_post(heard: Heard) {
