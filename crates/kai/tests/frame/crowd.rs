@@ -13,18 +13,14 @@ use crate::refusals::skipped;
 const CROWD: usize = 560;
 
 #[test]
-fn whatever_strangers_do_the_page_answers() {
+fn whatever_strangers_do_the_page_and_the_socket_answer() {
     let home = Home::new();
     let daemon = home.start();
+    #[cfg(target_os = "linux")]
+    another_user_pushes_out_nobody_but_itself(&daemon);
     let cookie = daemon.sign_in();
     silent_connections_keep_nobody_waiting(&daemon, &cookie);
     connections_that_never_read_keep_nobody_out(&daemon, &cookie);
-}
-
-#[test]
-fn whatever_callers_do_the_socket_answers() {
-    let home = Home::new();
-    let _daemon = home.start();
     half_open_callers_make_room_for_those_who_speak(&home);
     of_many_long_lines_one_is_taken_at_a_time(&home);
     a_line_that_is_too_long_is_refused_in_words(&home);
@@ -100,14 +96,11 @@ fn is_open_or_talking(stream: &TcpStream) -> bool {
 
 /// Another user of the machine with hundreds of connections loses its own, not ours.
 #[cfg(target_os = "linux")]
-#[test]
-fn another_user_pushes_out_nobody_but_itself() {
+fn another_user_pushes_out_nobody_but_itself(daemon: &Daemon) {
     if !rustix::process::geteuid().is_root() {
         return skipped("being another user needs root");
     }
-    let home = Home::new();
-    let daemon = home.start();
-    let ours: Vec<TcpStream> = (0..40).map(|_| connect(&daemon)).collect();
+    let ours: Vec<TcpStream> = (0..40).map(|_| connect(daemon)).collect();
     let script =
         "for i in $(seq 600); do exec {fd}<>/dev/tcp/127.0.0.1/$0 || exit 1; done; echo open; read -r _";
     let port = daemon.address.rsplit_once(':').unwrap().1;
