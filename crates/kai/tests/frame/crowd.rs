@@ -156,23 +156,31 @@ fn half_open_callers_make_room_for_those_who_speak(home: &Home) {
     assert!(answer.contains("\"done\""), "the newest is still listened to: {answer}");
 }
 
-/// Long lines lie in memory whole, so there is one at a time.
+/// Long lines lie in memory whole, so there is one at a time: when all of the first has been taken, of the others only
+/// as much has been as a short call is long.
 fn of_many_long_lines_one_is_taken_at_a_time(home: &Home) {
     const MB: usize = 1024 * 1024;
-    let writers: Vec<_> = (0..8)
-        .map(|_| {
-            let mut socket = call(home);
-            std::thread::spawn(move || {
-                socket.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
+    let sockets: Vec<UnixStream> = (0..8).map(|_| call(home)).collect();
+    let (takes, taken) = std::sync::mpsc::channel();
+    std::thread::scope(|threads| {
+        for (caller, mut socket) in sockets.iter().enumerate() {
+            let takes = takes.clone();
+            threads.spawn(move || {
                 let piece = vec![b'x'; MB];
-                let whole = (0..8).all(|_| socket.write_all(&piece).is_ok());
-                (whole, socket)
-            })
-        })
-        .collect();
-    let done: Vec<(bool, UnixStream)> = writers.into_iter().map(|writer| writer.join().unwrap()).collect();
-    assert_eq!(done.iter().filter(|(whole, _)| *whole).count(), 1);
-    assert_eq!(home.run(&["status"]).code, 0, "short calls are answered meanwhile");
+                (0..8)
+                    .take_while(|_| socket.write_all(&piece).is_ok())
+                    .for_each(|_| takes.send(caller).unwrap());
+            });
+        }
+        let soon = Duration::from_secs(30);
+        let first: Vec<usize> = (0..8).map_while(|_| taken.recv_timeout(soon).ok()).collect();
+        let meanwhile = home.run(&["status"]);
+        for socket in &sockets {
+            socket.shutdown(std::net::Shutdown::Both).unwrap();
+        }
+        assert_eq!(first, [first[0]; 8], "the megabytes of one caller, and of no other");
+        assert_eq!(meanwhile.code, 0, "short calls are answered meanwhile: {meanwhile:?}");
+    });
 }
 
 fn a_line_that_is_too_long_is_refused_in_words(home: &Home) {

@@ -66,13 +66,7 @@ impl Desktop {
         self.dunstctl(&["count", "displayed"]).unwrap().trim().parse().unwrap()
     }
 
-    /// Forgets all that was shown.
-    fn clear(&self) {
-        self.shown();
-        self.dunstctl(&["history-clear"]).unwrap();
-    }
-
-    /// Everything that was shown since it was cleared, as (app, summary, body, time-out in µs).
+    /// Everything that was shown since dunst was started, as (app, summary, body, time-out in µs).
     fn shown(&self) -> Vec<(String, String, String, i64)> {
         self.dunstctl(&["close-all"]).unwrap();
         wait_for("all to be closed", || self.displayed() == 0);
@@ -109,10 +103,13 @@ impl Drop for Desktop {
 
 #[test]
 fn what_kai_shows_on_the_desktop_is_text_stays_and_can_be_tapped() {
-    let desktop = Desktop::start();
+    let mut desktop = Desktop::start();
     a_notification_reaches_the_desktop_and_its_markup_stays_text(&desktop);
+    desktop.restart_dunst();
     an_alarm_rings_on_the_desktop_and_stays(&desktop);
+    desktop.restart_dunst();
     a_tap_on_a_report_opens_its_conversation_signed_in(&desktop);
+    desktop.restart_dunst();
     a_tap_without_a_browser_is_only_logged(&desktop);
 }
 
@@ -132,7 +129,6 @@ fn a_notification_reaches_the_desktop_and_its_markup_stays_text(desktop: &Deskto
 }
 
 fn an_alarm_rings_on_the_desktop_and_stays(desktop: &Desktop) {
-    desktop.clear();
     let home = Home::new();
     home.run(&["status"]);
     let mut command = kai(home.path());
@@ -187,7 +183,6 @@ fn by_another_user(daemon: &Daemon, path: &str) -> Option<Answer> {
 }
 
 fn a_tap_on_a_report_opens_its_conversation_signed_in(desktop: &Desktop) {
-    desktop.clear();
     let phone =
         having_reported("**Alice** asks about [dinner](https://a.example/x):\n\n- at *8*\n- or later");
     phone.program("xdg-open", OPENER);
@@ -231,7 +226,6 @@ fn a_tap_on_a_report_opens_its_conversation_signed_in(desktop: &Desktop) {
 }
 
 fn a_tap_without_a_browser_is_only_logged(desktop: &Desktop) {
-    desktop.clear();
     let phone = having_reported("Alice asks.");
     phone.program("xdg-open", "exit 3");
     let mut command = phone.command();

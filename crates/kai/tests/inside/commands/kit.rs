@@ -172,7 +172,11 @@ impl Home {
 
     /// Of the same machine, with a daemon that answers for it.
     pub(super) fn served() -> Self {
-        let mut home = Self::on(Machine::default(), Role::Daemon);
+        Self::served_on(Machine::default())
+    }
+
+    pub(super) fn served_on(machine: Machine) -> Self {
+        let mut home = Self::on(machine, Role::Daemon);
         let bound = SocketAddr::from((Ipv4Addr::LOCALHOST, 8710));
         let running = Running { pid: 1, address: format!("http://{bound}"), bound, since: home.clock.now() };
         Arc::get_mut(&mut home.app).unwrap().daemon = Some(running);

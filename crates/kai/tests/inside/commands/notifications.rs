@@ -6,7 +6,6 @@ use kai_assistant::notifications::Source;
 use kai_bridges::termux::Termux;
 
 use super::kit::{Home, Programs};
-use crate::app::Role;
 use crate::machine::Machine;
 
 #[test]
@@ -16,8 +15,7 @@ fn on_a_phone_termux_is_asked_and_its_silence_is_told() {
     let tray = |entries: &str| std::fs::write(programs.path().join("tray"), entries).unwrap();
     let source = Arc::new(Source::new(Arc::new(Termux::in_folder(programs.path().to_owned()))));
     let machine = Machine { notifications: Some(source), ..Machine::default() };
-    let mut home = Home::on(machine, Role::Daemon);
-    home.serving = Some(home.serve());
+    let home = Home::served_on(machine);
     let run = |words: &[&str]| home.run(words);
     run(&["settings", "set", "notifications_enabled", "true"]).refused(1, "gave no answer");
     let stood = r#"{"key":"1","packageName":"org.x","title":"stood","when":"292269055-12-02 17:47:04"}"#;
@@ -25,7 +23,7 @@ fn on_a_phone_termux_is_asked_and_its_silence_is_told() {
     let back = run(&["--json", "notifications", "refresh"]).json();
     assert_eq!((&back["enabled"], &back["bridge"]), (&true.into(), &"termux".into()), "{back}");
     let status = || run(&["--json", "status"]).json()["notifications"].clone();
-    let listens = (0..10_000).any(|_| status()["state"] == "listening");
+    let listens = (0..1_000).any(|_| status()["state"] == "listening");
     assert!(listens, "{}", status());
     tray(&format!(r#"[{stood},{{"key":"2","packageName":"org.x","title":"came","lines":["a","b"]}}]"#));
     run(&["notifications", "refresh"]);
