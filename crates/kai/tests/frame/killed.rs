@@ -1,9 +1,7 @@
 //! What is under way when Kai is killed or stopped: finished or asked about, and never done twice.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
-use std::thread::JoinHandle;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -43,7 +41,7 @@ fn an_alarm_and_a_message_are_not_sent_twice() {
     let tap = tap_first_draft(&daemon);
     wait_for("the message to leave", || !phone.left().is_empty());
     daemon.kill();
-    tap.join().unwrap();
+    drop(tap);
     let daemon = phone.start();
     let row = phone.run(&["drafts", "list", "--json"]).json()[0].clone();
     assert_eq!(row["status"], "UNKNOWN", "{row}");
@@ -64,16 +62,17 @@ fn an_alarm_and_a_message_are_not_sent_twice() {
 #[test]
 fn what_is_under_way_when_kai_stops_is_finished_once() {
     let phone = ready();
+    let start = || Daemon::start(phone.command().env("KAI_LOG", "debug").args(["serve", "--port", "0"]));
     phone.program("termux-notification", &format!("touch \"$DIR/rings\"; {UNTIL_GO}; {NOTE}"));
-    let daemon = phone.start();
+    let daemon = start();
     phone.call("set_alarm", &json!({"duration_seconds": 1, "label": "Tea"}));
     wait_for("the ring to begin", || phone.programs.path().join("rings").exists());
-    stop_and_let_go(daemon, &phone);
+    stop_and_let_go(daemon, &phone, "waiting for an alarm that is ringing");
     assert!(phone.log().contains("Tea"), "the alarm rang to its end: {}", phone.log());
 
     phone.program("termux-notification", NOTE);
     std::fs::remove_file(phone.programs.path().join("go")).unwrap();
-    let daemon = phone.start();
+    let daemon = start();
     phone.call("set_alarm", &json!({"duration_seconds": 1, "label": "Cake"}));
     let log = phone.wait_for("Cake");
     assert_eq!(log.matches("Tea").count(), 1, "an alarm that was waited for rings once: {log}");
@@ -84,8 +83,8 @@ fn what_is_under_way_when_kai_stops_is_finished_once() {
     let tap = tap_first_draft(&daemon);
     let status = || phone.run(&["drafts", "list", "--json"]).json()[0]["status"].clone();
     wait_for("the draft to be on its way", || status() == "SENDING");
-    stop_and_let_go(daemon, &phone);
-    tap.join().unwrap();
+    stop_and_let_go(daemon, &phone, "waiting for a message that is being sent");
+    drop(tap);
     assert_eq!(phone.left(), format!("{ALICE}\n"), "the message left once");
     assert_eq!(status(), "SENT");
 
@@ -96,22 +95,17 @@ fn what_is_under_way_when_kai_stops_is_finished_once() {
     assert_eq!(alarms(), json!([]));
 }
 
-/// Asks the daemon to stop, and lets the phone go on once the daemon takes no more calls: from then on it waits for
-/// nothing but the phone.
-fn stop_and_let_go(mut daemon: Daemon, phone: &Phone) {
+/// Asks the daemon to stop, and lets the phone go on once the daemon says that it waits for it.
+fn stop_and_let_go(mut daemon: Daemon, phone: &Phone, waits: &str) {
     daemon.ask_to_stop("-TERM");
-    wait_for("the daemon to take no more calls", || {
-        UnixStream::connect(phone.home.path().join("kai.sock")).is_err()
-            && TcpStream::connect(&daemon.address).is_err()
-    });
-    assert!(daemon.is_running(), "it ended before the phone had finished");
+    daemon.until_logs(waits);
     std::fs::write(phone.programs.path().join("go"), "").unwrap();
     let (code, log) = daemon.ended();
     assert_eq!(code, Some(0), "{log}");
 }
 
-/// Presses the Send of the first draft, and waits for the answer elsewhere.
-fn tap_first_draft(daemon: &Daemon) -> JoinHandle<()> {
+/// Presses the Send of the first draft. Whoever waits for the answer holds the connection.
+fn tap_first_draft(daemon: &Daemon) -> TcpStream {
     let cookie = daemon.sign_in();
     let page = daemon.get("/", &cookie);
     let tap = post_of(&page.text, &page.csrf());
@@ -119,7 +113,7 @@ fn tap_first_draft(daemon: &Daemon) -> JoinHandle<()> {
     let kind = "Content-Type: application/x-www-form-urlencoded";
     let mut stream = TcpStream::connect(&daemon.address).unwrap();
     write!(stream, "{head}\r\n{kind}\r\nContent-Length: {}\r\n\r\n{tap}", tap.len()).unwrap();
-    std::thread::spawn(move || drop(stream.read_to_string(&mut String::new())))
+    stream
 }
 
 /// The body that the first draft's Send button posts.

@@ -214,8 +214,17 @@ impl Daemon {
         assert!(sent.success(), "{signal} could not be sent");
     }
 
-    pub(crate) fn is_running(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_none()
+    /// Waits until the log says this.
+    pub(crate) fn until_logs(&mut self, words: &str) {
+        let log = self.child.stderr.as_mut().unwrap();
+        let mut said = vec![];
+        // Byte by byte, so that the rest of the log is there for whoever reads it next.
+        while !String::from_utf8_lossy(&said).contains(words) {
+            let mut byte = [0];
+            let more = log.read(&mut byte).unwrap() == 1;
+            assert!(more, "it ended without {words:?}: {}", String::from_utf8_lossy(&said));
+            if byte == *b"\n" { said.clear() } else { said.push(byte[0]) }
+        }
     }
 
     /// Somebody asked it to stop.
