@@ -161,19 +161,19 @@ fn half_open_callers_make_room_for_those_who_speak(home: &Home) {
 fn of_many_long_lines_one_is_taken_at_a_time(home: &Home) {
     const MB: usize = 1024 * 1024;
     let sockets: Vec<UnixStream> = (0..8).map(|_| call(home)).collect();
-    let (takes, taken) = std::sync::mpsc::channel();
+    let (writes, wrote) = std::sync::mpsc::channel();
     std::thread::scope(|threads| {
         for (caller, mut socket) in sockets.iter().enumerate() {
-            let takes = takes.clone();
+            let writes = writes.clone();
             threads.spawn(move || {
                 let piece = vec![b'x'; MB];
                 (0..8)
                     .take_while(|_| socket.write_all(&piece).is_ok())
-                    .for_each(|_| takes.send(caller).unwrap());
+                    .for_each(|_| writes.send(caller).unwrap());
             });
         }
         let soon = Duration::from_secs(30);
-        let first: Vec<usize> = (0..8).map_while(|_| taken.recv_timeout(soon).ok()).collect();
+        let first: Vec<usize> = (0..8).map_while(|_| wrote.recv_timeout(soon).ok()).collect();
         let meanwhile = home.run(&["status"]);
         for socket in &sockets {
             socket.shutdown(std::net::Shutdown::Both).unwrap();
