@@ -372,10 +372,15 @@ mod tests {
     async fn a_program_that_hangs_is_killed_with_its_children() {
         let programs = Programs::new();
         let hang = programs.write("hang", "sleep 600 & echo $! >> \"$LOG\"; echo $$ >> \"$LOG\"; wait");
-        let failed = run(&hang, &NOTHING, &Terms::within(Duration::from_millis(500))).await.unwrap_err();
-        assert_eq!(failed, Failed::Interrupted("hang did not answer within 0 s".to_owned()));
+        let out_of_patience = async {
+            noted(&programs, |log| log.lines().count() == 2).await;
+            tokio::time::pause();
+        };
+        let terms = Terms::within(Duration::from_mins(1));
+        let (ran, ()) = tokio::join!(run(&hang, &NOTHING, &terms), out_of_patience);
+        tokio::time::resume();
+        assert_eq!(ran, Err(Failed::Interrupted("hang did not answer within 60 s".to_owned())));
         let pids = programs.log();
-        assert_eq!(pids.lines().count(), 2);
         for pid in pids.lines() {
             assert!(gone(pid).await, "{pid} lives on");
         }
@@ -385,9 +390,11 @@ mod tests {
     async fn a_program_whose_caller_went_away_is_killed() {
         let programs = Programs::new();
         let hang = programs.write("hang", "echo $$ >> \"$LOG\"; sleep 600");
-        let caller = run(&hang, &NOTHING, &PATIENT);
-        assert!(tokio::time::timeout(Duration::from_millis(500), caller).await.is_err());
-        assert!(gone(programs.log().trim()).await);
+        tokio::select! {
+            ended = run(&hang, &NOTHING, &PATIENT) => panic!("it ended by itself: {ended:?}"),
+            () = noted(&programs, |log| log.ends_with('\n')) => {}
+        }
+        assert!(gone(programs.log().trim()).await, "it outlived its caller");
     }
 
     #[tokio::test]
@@ -395,19 +402,35 @@ mod tests {
         let programs = Programs::new();
         let failed = launch(&programs.write("x", "exit 3"), &NOTHING).await.unwrap_err();
         assert!(failed.sentence().contains("found no program"));
-        assert_eq!(launch(&programs.write("x", "sleep 4; echo done > \"$LOG\""), &NOTHING).await, Ok(()));
-        tokio::time::sleep(Duration::from_secs(2)).await;
-        assert_eq!(programs.log(), "done\n");
+        let waits =
+            "until [ -e \"$LOG.go\" ] || [ ! -d \"${LOG%/*}\" ]; do sleep 0.02; done; echo done > \"$LOG\"";
+        assert_eq!(launch(&programs.write("x", waits), &NOTHING).await, Ok(()));
+        std::fs::write(programs.folder().join("log.go"), "").unwrap();
+        noted(&programs, |log| log == "done\n").await;
+    }
+
+    /// Waits until the log is like this.
+    async fn noted(programs: &Programs, is: impl Fn(&str) -> bool) {
+        assert!(happens(|| is(&programs.log())).await, "the log says: {}", programs.log());
     }
 
     /// Waits until the process has ended; a zombie counts as ended.
     async fn gone(pid: &str) -> bool {
-        for _ in 0..100 {
-            let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            if state.is_empty() || state.contains(") Z ") {
+        let stat = format!("/proc/{pid}/stat");
+        happens(|| {
+            let state = std::fs::read_to_string(&stat).unwrap_or_default();
+            state.is_empty() || state.contains(") Z ")
+        })
+        .await
+    }
+
+    /// Whether this becomes true; gives up after a long time.
+    async fn happens(is: impl Fn() -> bool) -> bool {
+        for _ in 0..1_000 {
+            if is() {
                 return true;
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
         false
     }

@@ -168,6 +168,12 @@ impl World {
         self.puppet.asked.lock().unwrap().len()
     }
 
+    async fn until_asked(&self, times: usize) {
+        while self.asked() < times {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
     fn will(&self, fate: Fate) {
         *self.puppet.fate.lock().unwrap() = fate;
     }
@@ -529,8 +535,11 @@ async fn beat(world: &World, accounts: &mut Accounts, fate: Fate) {
     world.will(fate);
     let before = world.asked();
     if fate == Fate::Dies {
-        let dying = tokio::time::timeout(Duration::from_millis(20), world.beat(Why::Asked));
-        drop(dying.await);
+        // It dies while the model thinks, or ends before it has anything to ask.
+        tokio::select! {
+            _ = world.beat(Why::Asked) => {}
+            () = world.until_asked(before + 1) => {}
+        }
         world.die().await;
         return;
     }

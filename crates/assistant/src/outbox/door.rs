@@ -180,6 +180,9 @@ impl Door {
     /// Waits until no message is being sent, for at most `longest`. A message whose sending is interrupted ends up
     /// unknown.
     pub async fn rest(&self, longest: Duration) {
+        if self.under_way.load(Ordering::SeqCst) > 0 {
+            tracing::debug!("waiting for a message that is being sent");
+        }
         let over = async {
             while self.under_way.load(Ordering::SeqCst) > 0 {
                 tokio::time::sleep(Duration::from_millis(20)).await;

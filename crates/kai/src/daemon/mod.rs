@@ -11,7 +11,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::agent::reports;
 use kai_assistant::db::DbError;
-use kai_assistant::device::alarm::Next;
+use kai_assistant::device::alarm::{Next, Ringer};
 use kai_assistant::home::{DaemonLock, Home};
 use rusqlite::Transaction;
 use sd_notify::NotifyState;
@@ -240,6 +240,9 @@ pub(crate) async fn look_around(app: Arc<App>) {
 /// Waits for the alarm that is ringing. If its notifier does not finish in time, the alarm is stored again and rings at
 /// the next start.
 async fn ring_out(app: &App, ringing: JoinHandle<()>) {
+    if app.ringer.as_ref().is_some_and(Ringer::is_ringing) {
+        tracing::debug!("waiting for an alarm that is ringing");
+    }
     if tokio::time::timeout(RING_GRACE, ringing).await.is_ok() {
         return;
     }

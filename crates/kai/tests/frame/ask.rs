@@ -28,7 +28,7 @@ pub(crate) fn with_model(provider: &Provider) -> Home {
     home
 }
 
-fn piped(home: &Home, args: &[&str], input: &str) -> Done {
+pub(crate) fn piped(home: &Home, args: &[&str], input: &str) -> Done {
     let mut command = kai(home.path());
     let mut child = command
         .args(args)
@@ -42,39 +42,24 @@ fn piped(home: &Home, args: &[&str], input: &str) -> Done {
     child.wait_with_output().unwrap().into()
 }
 
-fn tea() -> serde_json::Value {
-    json!({"key": "tea", "content": "Likes green tea."})
+/// Signals, kills and two processes at one conversation.
+#[test]
+fn turns_are_stopped_and_never_doubled_across_processes() {
+    ctrl_c_cancels_closes_the_connection_and_keeps_the_words();
+    a_daemon_that_stops_ends_the_turn_with_a_sentence();
+    a_second_turn_in_a_busy_conversation_is_refused();
 }
 
+/// What is read from a pipe and from a keyboard, and what a terminal shows meanwhile.
 #[test]
-fn a_conversation_goes_on_after_a_restart_with_another_provider() {
-    let first = Provider::start([Act::calls("memory_store", &tea()), Act::says("Noted.")]);
-    let home = with_model(&first);
-    let mut daemon = home.start();
-    home.run(&["ask", "remember my tea"]);
-    daemon.kill();
-    let second = Provider::start([Act::says_as_anthropic("Green.")]);
-    let base = second.base_url.trim_end_matches("/v1").to_owned();
-    let added = piped(
-        &home,
-        &["models", "add", "anthropic", "--base-url", &base, "--model", "c", "--key-stdin"],
-        "sk-ant-x\n",
-    );
-    assert_eq!(added.code, 0, "{added:?}");
-    home.run(&["models", "first", "anthropic"]);
-    let done = home.run(&["ask", "--last", "which tea?"]);
-    assert_eq!((done.code, done.out.as_str()), (0, "Green.\n"), "{done:?}");
-    let asked = &second.asked()[0];
-    assert!(asked.head.to_lowercase().contains("x-api-key: sk-ant-x"));
-    let said = asked.body["messages"].to_string();
-    for part in ["remember my tea", "tool_use", "tool_result", "Noted.", "which tea?"] {
-        assert!(said.contains(part), "{part} in {said}");
-    }
-    let shown = home.run(&["chats", "show", "1"]).out;
-    assert!(shown.contains("Kai (mine): Noted.") && shown.contains("Kai (anthropic): Green."), "{shown}");
+fn a_chat_is_had_on_a_pipe_and_on_a_terminal() {
+    a_chat_is_several_turns_and_fails_softly();
+    a_chat_that_fails_before_it_begins_does_not_slip_into_another();
+    what_is_typed_while_an_answer_runs_is_said_next();
+    waiting_is_seen_on_a_terminal_only();
+    on_a_terminal_the_key_is_asked_for_and_not_shown();
 }
 
-#[test]
 fn ctrl_c_cancels_closes_the_connection_and_keeps_the_words() {
     for served in [false, true] {
         let provider = Provider::start([Act::Hang, Act::says("Now.")]);
@@ -101,7 +86,6 @@ fn ctrl_c_cancels_closes_the_connection_and_keeps_the_words() {
     }
 }
 
-#[test]
 fn a_daemon_that_stops_ends_the_turn_with_a_sentence() {
     let provider = Provider::start([Act::Hang]);
     let home = with_model(&provider);
@@ -119,7 +103,6 @@ fn a_daemon_that_stops_ends_the_turn_with_a_sentence() {
     Done::from(asking.wait_with_output().unwrap()).refused(1, "stopping");
 }
 
-#[test]
 fn a_second_turn_in_a_busy_conversation_is_refused() {
     for served in [false, true] {
         second_turn(served);
@@ -148,7 +131,6 @@ fn second_turn(served: bool) {
     drop(daemon);
 }
 
-#[test]
 fn a_chat_is_several_turns_and_fails_softly() {
     let html = Act::status("401 Unauthorized", "application/json", r#"{"error":{"message":"no"}}"#);
     let provider = Provider::start([Act::says("Hello."), html, Act::says("Again."), Act::says("Other.")]);
@@ -165,7 +147,6 @@ fn a_chat_is_several_turns_and_fails_softly() {
     home.run(&["chats", "delete", "1"]).refused(1, "no conversation");
 }
 
-#[test]
 fn what_is_typed_while_an_answer_runs_is_said_next() {
     let first = Act::says_in_steps(&["One", "."]);
     let provider = Provider::start([first, Act::says("Two."), Act::says("Three.")]);
@@ -187,7 +168,6 @@ fn what_is_typed_while_an_answer_runs_is_said_next() {
 }
 
 /// On a terminal a line says that Kai is at it, and goes when the answer comes. Into a pipe it says nothing.
-#[test]
 fn waiting_is_seen_on_a_terminal_only() {
     let provider = Provider::start([Act::says_in_steps(&["", "Done."])]);
     let home = with_model(&provider);
@@ -215,7 +195,6 @@ fn waiting_is_seen_on_a_terminal_only() {
     assert_eq!((piped.out.as_str(), piped.err.as_str()), ("Done.\n", ""));
 }
 
-#[test]
 fn on_a_terminal_the_key_is_asked_for_and_not_shown() {
     for (arguments, question, typed, ready) in [
         ("models add openai", "Key for OpenAI: ", "sk-typed-key\n", true),
@@ -242,7 +221,6 @@ fn on_a_terminal_the_key_is_asked_for_and_not_shown() {
     }
 }
 
-#[test]
 fn a_chat_that_fails_before_it_begins_does_not_slip_into_another() {
     let provider = Provider::start([Act::says("One."), Act::says("Two.")]);
     let home = with_model(&provider);
@@ -269,33 +247,4 @@ fn a_chat_that_fails_before_it_begins_does_not_slip_into_another() {
     assert_eq!(done.out, "Two.\n", "{done:?}");
     let said = provider.asked().pop().unwrap().body["messages"].to_string();
     assert!(said.contains("hello") && !said.contains("private old words"), "{said}");
-}
-
-#[test]
-fn keys_of_the_environment_are_found_and_never_shown() {
-    let home = Home::new();
-    let run = |args: &[&str]| {
-        Done::from(kai(home.path()).env("GEMINI_API_KEY", "very-secret").args(args).output().unwrap())
-    };
-    let listed = run(&["models", "list", "--json"]);
-    assert!(!listed.out.contains("very-secret"));
-    let daemon = home.start();
-    assert_eq!(
-        run(&["models", "list", "--json"]),
-        listed,
-        "the caller's environment counts, not the daemon's"
-    );
-    drop(daemon);
-    let gemini = &listed.json()[0];
-    assert_eq!((gemini["name"].as_str(), gemini["origin"].as_str()), (Some("gemini"), Some("environment")));
-    assert_eq!(gemini["ready"], true);
-    assert_eq!(run(&["status", "--json"]).json()["model"]["name"], "gemini");
-    piped(&home, &["models", "add", "openai", "--key-stdin"], "sk-hidden-key\n");
-    for shown in [
-        home.run(&["models", "list", "--json"]),
-        home.run(&["status", "--json"]),
-        home.run(&["doctor", "--json"]),
-    ] {
-        assert!(!shown.out.contains("sk-hidden-key"), "{shown:?}");
-    }
 }

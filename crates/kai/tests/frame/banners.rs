@@ -30,6 +30,7 @@ fn a_send_is_live_only_when_all_of_its_draft_was_seen() {
     let browser = Browser::start();
     no_send_is_live_while_its_recipient_or_text_is_out_of_view(&browser);
     a_text_longer_than_the_screen_can_be_sent_once_all_of_it_was_seen(&browser);
+    two_tabs_two_taps_one_message(&browser);
 }
 
 /// A call that waits for a click, and a draft whose padding is told by its number: both unfold to what is exact.
@@ -354,6 +355,42 @@ fn a_text_longer_than_the_screen_can_be_sent_once_all_of_it_was_seen(browser: &B
     }
 }
 
+/// The phone takes its time, so that both taps come before either has an answer.
+fn two_tabs_two_taps_one_message(browser: &Browser) {
+    let phone = ready();
+    draft(&phone, ALICE, "<b>See you</b> at 8");
+    let slow = r#"cat > /dev/null; echo "$2" >> "$DIR/left"; until [ -e "$DIR/go" ] || [ ! -d "$DIR" ]; do sleep 0.02; done"#;
+    phone.program("termux-sms-send", slow);
+    let daemon = phone.start();
+    browser.look(1000, 800, false);
+    browser.enter(&daemon);
+    let first = browser.tab();
+    assert_eq!(browser.texts("draft-body"), ["<b>See you</b> at 8"], "text is text");
+    assert_eq!(browser.texts("draft-to"), [ALICE]);
+    browser.picture("draft");
+    let second = browser.new_tab();
+    browser.open(&format!("http://{}/", daemon.address));
+    browser.until_live();
+    assert_eq!(browser.texts("draft-send"), ["Send"]);
+    // One tab tells the other, and both tap.
+    let tap = "document.querySelector('[data-testid=\"draft-send\"]').click()";
+    browser.switch_to(&first);
+    browser.run(&format!("window.told = new BroadcastChannel('tap'); told.onmessage = () => {tap}"));
+    browser.switch_to(&second);
+    browser.run(&format!("new BroadcastChannel('tap').postMessage(''); {tap}"));
+    wait_for("a message to leave", || !phone.left().is_empty());
+    std::fs::write(phone.programs.path().join("go"), "").unwrap();
+    for tab in [&first, &second] {
+        browser.switch_to(tab);
+        browser.until_gone("draft-send");
+    }
+    assert_eq!(phone.left(), format!("{ALICE}\n"));
+    browser.until_says("was taken by the phone");
+    browser.click("draft-discard");
+    browser.until_gone("draft-card");
+    browser.leave();
+}
+
 /// Taps on the line of a draft that is folded.
 fn unfold(browser: &Browser, which: usize) {
     browser.run(&format!("document.querySelectorAll('[data-testid=draft-fold]')[{which}].click()"));
@@ -371,7 +408,14 @@ fn open_and_whole(browser: &Browser) -> Value {
 }
 
 #[test]
-fn a_report_raises_a_banner_that_stays_until_it_is_read_or_dismissed() {
+fn a_report_and_a_draft_are_told_and_a_tap_leads_to_them() {
+    let browser = Browser::start();
+    a_report_raises_a_banner_that_stays_until_it_is_read_or_dismissed(&browser);
+    #[cfg(target_os = "linux")]
+    crate::notify::a_tap_on_the_phone_opens_the_report_and_the_draft(&browser);
+}
+
+fn a_report_raises_a_banner_that_stays_until_it_is_read_or_dismissed(browser: &Browser) {
     let long = format!("**Alice** asks about dinner.\n\n{}", "And so on. ".repeat(200));
     let provider = Provider::start([Act::says(&long), Act::says("Alice asks again.")]);
     let phone = ready();
@@ -380,7 +424,6 @@ fn a_report_raises_a_banner_that_stays_until_it_is_read_or_dismissed() {
     phone.run(&["sms", "poll"]);
     draft(&phone, ALICE, "At eight?");
     let daemon = phone.start();
-    let browser = Browser::start();
     browser.look(360, 740, false);
     browser.enter(&daemon);
     let report = || phone.run(&["status", "--json"]).json()["heartbeat"]["report"].clone();
@@ -388,7 +431,7 @@ fn a_report_raises_a_banner_that_stays_until_it_is_read_or_dismissed() {
     browser.until_seen("heartbeat-banner");
     assert!(browser.texts("heartbeat-banner")[0].contains("Heartbeat has something to report"));
     assert_eq!(browser.texts("heartbeat-badge").len(), 1, "its conversation is marked in the list");
-    check(&browser, "a report");
+    check(browser, "a report");
     // Asking for the page alone changes nothing: not every browser that asks has a person before it.
     let cookie = { phone.run(&["link"]).out.trim().split_once(&daemon.address).unwrap().1.to_owned() };
     let cookie = daemon.get(&cookie, "").header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
@@ -425,6 +468,8 @@ fn a_report_raises_a_banner_that_stays_until_it_is_read_or_dismissed() {
     browser.until_gone("heartbeat-banner");
     assert_eq!(report(), json!(null));
     assert_eq!(browser.complaints(), Vec::<String>::new());
+    // The page is left before its daemon ends.
+    browser.open("about:blank");
 }
 
 /// Of every tap that the page would take now: are recipient, text and the tap itself in view? Measured apart from the

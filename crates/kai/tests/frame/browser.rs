@@ -72,6 +72,18 @@ impl Browser {
             .to_owned()
     }
 
+    /// Leaves all pages for a new, empty tab before their daemon ends, and forgets what they complained about.
+    pub(crate) fn leave(&self) {
+        let all = self.ask("GET", &format!("/session/{}/window/handles", self.session), &Value::Null);
+        let last = self.new_tab();
+        for tab in all.as_array().unwrap() {
+            self.switch_to(tab.as_str().unwrap());
+            self.ask("DELETE", &format!("/session/{}/window", self.session), &Value::Null);
+        }
+        self.switch_to(&last);
+        self.complaints();
+    }
+
     pub(crate) fn switch_to(&self, tab: &str) {
         self.post("window", &json!({"handle": tab}));
     }

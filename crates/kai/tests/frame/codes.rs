@@ -25,6 +25,11 @@ fn newest_request(provider: &Provider) -> String {
 }
 
 #[test]
+fn codes_are_shown_to_the_assistant_when_the_person_wants_it_and_in_no_file() {
+    codes_are_shown_to_the_assistant_by_a_click_in_that_conversation_only();
+    in_a_terminal_it_is_a_word_of_the_chat_and_an_export_holds_no_code();
+}
+
 fn codes_are_shown_to_the_assistant_by_a_click_in_that_conversation_only() {
     let (phone, provider) = with_a_code(4);
     let daemon = phone.start();
@@ -60,7 +65,6 @@ fn codes_are_shown_to_the_assistant_by_a_click_in_that_conversation_only() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-#[test]
 fn in_a_terminal_it_is_a_word_of_the_chat_and_an_export_holds_no_code() {
     let (phone, provider) = with_a_code(3);
     phone.chats_on_terminal(&["chat"], "/codes\n", "Say something first");
@@ -68,7 +72,7 @@ fn in_a_terminal_it_is_a_word_of_the_chat_and_an_export_holds_no_code() {
     phone.chats_on_terminal(&["chat", "--last"], "/codes\n", "The assistant sees one-time codes");
     phone.run(&["ask", "--last", "read it"]);
     let requests: Vec<String> = provider.asked().into_iter().map(|asked| asked.raw).collect();
-    assert_eq!(requests.len(), 4);
+    assert_eq!(requests.len(), 4, "{requests:?}");
     assert!(!requests[1].contains("482913") && requests[3].contains("482913"), "{requests:?}");
     let export = phone.home.path().join("export.json");
     let export = export.to_str().unwrap();
@@ -78,6 +82,7 @@ fn in_a_terminal_it_is_a_word_of_the_chat_and_an_export_holds_no_code() {
     let hidden = phone.run(&["chats", "codes", "1", "hide", "--json"]).json();
     assert_eq!((&hidden["id"], &hidden["shown"]), (&json!(1), &json!(false)), "{hidden}");
     phone.run(&["ask", "--last", "read it"]);
-    assert!(!newest_request(&provider).contains("482913"));
+    let last = newest_request(&provider);
+    assert!(!last.contains("482913"), "hidden again by the command: {last}");
     phone.run(&["chats", "codes", "99", "show"]).refused(1, "no conversation number 99");
 }

@@ -7,17 +7,15 @@ use crate::tools_page::open;
 
 const PROPS: &str = r#"{"default_generation_settings":{"n_ctx":16384},"total_slots":1}"#;
 
-#[test]
-fn the_page_sets_it_and_removing_a_model_leaves_no_heartbeat_without_one() {
+pub(crate) fn a_window_is_set_and_a_removed_model_leaves_no_heartbeat_without_one(browser: &Browser) {
     let provider = Provider::start([Act::says("HEARTBEAT_OK")]);
     provider.tells("/props", PROPS);
     let home = with_model(&provider);
     assert_eq!(home.run(&["settings", "set", "heartbeat_model", "mine"]).code, 0);
     let daemon = home.start();
-    let browser = Browser::start();
     browser.look(1280, 900, false);
     browser.enter(&daemon);
-    open(&browser, &daemon, "/settings/models");
+    open(browser, &daemon, "/settings/models");
     browser.until_says("Context window: 16,384 tokens, told by the server");
     let act = |testid: &str| {
         browser.run(&format!("document.querySelector('[data-model=mine] [data-testid={testid}]').click()"));
@@ -27,7 +25,7 @@ fn the_page_sets_it_and_removing_a_model_leaves_no_heartbeat_without_one() {
         ("24576", "24,576 tokens, set by you"),
         ("", "16,384 tokens, told by the server"),
     ] {
-        open(&browser, &daemon, "/settings/models");
+        open(browser, &daemon, "/settings/models");
         act("model-change");
         browser.until_seen("models-context");
         browser.run("document.querySelector('[data-testid=models-context]').value = ''");
@@ -35,7 +33,7 @@ fn the_page_sets_it_and_removing_a_model_leaves_no_heartbeat_without_one() {
         browser.click("models-save");
         browser.until_says(says);
     }
-    open(&browser, &daemon, "/settings/models");
+    open(browser, &daemon, "/settings/models");
     let chosen = || home.run(&["settings", "get", "heartbeat_model"]).out;
     assert_eq!(chosen(), "mine\n");
     act("model-remove");

@@ -13,18 +13,14 @@ use crate::refusals::skipped;
 const CROWD: usize = 560;
 
 #[test]
-fn whatever_strangers_do_the_page_answers() {
+fn whatever_strangers_do_the_page_and_the_socket_answer() {
     let home = Home::new();
     let daemon = home.start();
+    #[cfg(target_os = "linux")]
+    another_user_pushes_out_nobody_but_itself(&daemon);
     let cookie = daemon.sign_in();
     silent_connections_keep_nobody_waiting(&daemon, &cookie);
     connections_that_never_read_keep_nobody_out(&daemon, &cookie);
-}
-
-#[test]
-fn whatever_callers_do_the_socket_answers() {
-    let home = Home::new();
-    let _daemon = home.start();
     half_open_callers_make_room_for_those_who_speak(&home);
     of_many_long_lines_one_is_taken_at_a_time(&home);
     a_line_that_is_too_long_is_refused_in_words(&home);
@@ -100,14 +96,11 @@ fn is_open_or_talking(stream: &TcpStream) -> bool {
 
 /// Another user of the machine with hundreds of connections loses its own, not ours.
 #[cfg(target_os = "linux")]
-#[test]
-fn another_user_pushes_out_nobody_but_itself() {
+fn another_user_pushes_out_nobody_but_itself(daemon: &Daemon) {
     if !rustix::process::geteuid().is_root() {
         return skipped("being another user needs root");
     }
-    let home = Home::new();
-    let daemon = home.start();
-    let ours: Vec<TcpStream> = (0..40).map(|_| connect(&daemon)).collect();
+    let ours: Vec<TcpStream> = (0..40).map(|_| connect(daemon)).collect();
     let script =
         "for i in $(seq 600); do exec {fd}<>/dev/tcp/127.0.0.1/$0 || exit 1; done; echo open; read -r _";
     let port = daemon.address.rsplit_once(':').unwrap().1;
@@ -163,23 +156,31 @@ fn half_open_callers_make_room_for_those_who_speak(home: &Home) {
     assert!(answer.contains("\"done\""), "the newest is still listened to: {answer}");
 }
 
-/// Long lines lie in memory whole, so there is one at a time.
+/// Long lines lie in memory whole, so there is one at a time: when all of the first has been taken, of the others only
+/// as much has been as a short call is long.
 fn of_many_long_lines_one_is_taken_at_a_time(home: &Home) {
     const MB: usize = 1024 * 1024;
-    let writers: Vec<_> = (0..8)
-        .map(|_| {
-            let mut socket = call(home);
-            std::thread::spawn(move || {
-                socket.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
+    let sockets: Vec<UnixStream> = (0..8).map(|_| call(home)).collect();
+    let (writes, wrote) = std::sync::mpsc::channel();
+    std::thread::scope(|threads| {
+        for (caller, mut socket) in sockets.iter().enumerate() {
+            let writes = writes.clone();
+            threads.spawn(move || {
                 let piece = vec![b'x'; MB];
-                let whole = (0..8).all(|_| socket.write_all(&piece).is_ok());
-                (whole, socket)
-            })
-        })
-        .collect();
-    let done: Vec<(bool, UnixStream)> = writers.into_iter().map(|writer| writer.join().unwrap()).collect();
-    assert_eq!(done.iter().filter(|(whole, _)| *whole).count(), 1);
-    assert_eq!(home.run(&["status"]).code, 0, "short calls are answered meanwhile");
+                (0..8)
+                    .take_while(|_| socket.write_all(&piece).is_ok())
+                    .for_each(|_| writes.send(caller).unwrap());
+            });
+        }
+        let soon = Duration::from_secs(30);
+        let first: Vec<usize> = (0..8).map_while(|_| wrote.recv_timeout(soon).ok()).collect();
+        let meanwhile = home.run(&["status"]);
+        for socket in &sockets {
+            socket.shutdown(std::net::Shutdown::Both).unwrap();
+        }
+        assert_eq!(first, [first[0]; 8], "the megabytes of one caller, and of no other");
+        assert_eq!(meanwhile.code, 0, "short calls are answered meanwhile: {meanwhile:?}");
+    });
 }
 
 fn a_line_that_is_too_long_is_refused_in_words(home: &Home) {

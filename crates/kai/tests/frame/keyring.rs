@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
 use crate::bus::Bus;
-use crate::kit::{Daemon, Done, Home, kai};
+use crate::kit::{Daemon, Done, Home, kai, wait_for};
 
 /// A bus with an unlocked keyring on it.
 struct Desktop {
@@ -23,7 +23,7 @@ impl Desktop {
     }
 
     fn wait_until_it_answers(&self) {
-        for _ in 0..200 {
+        wait_for("the keyring to answer", || {
             let asked = Command::new("dbus-send")
                 .env("DBUS_SESSION_BUS_ADDRESS", &self.bus.address)
                 .args([
@@ -39,12 +39,8 @@ impl Desktop {
                 ])
                 .output()
                 .unwrap();
-            if String::from_utf8_lossy(&asked.stdout).contains("collection") {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-        panic!("the keyring did not start");
+            String::from_utf8_lossy(&asked.stdout).contains("collection")
+        });
     }
 
     fn run(&self, home: &Home, args: &[&str]) -> Done {
@@ -76,8 +72,14 @@ fn unlocked_keyring(bus: &str, data: &std::path::Path) -> Child {
 }
 
 #[test]
-fn a_new_home_keeps_its_key_in_the_desktop_keyring() {
+fn the_desktop_keyring_keeps_the_key_and_the_note_of_the_ledgers_end() {
     let desktop = Desktop::start();
+    a_new_home_keeps_its_key_there(&desktop);
+    an_older_home_is_found_by_its_note(&desktop);
+    a_keyring_that_goes_away_makes_nothing_untrue(desktop);
+}
+
+fn a_new_home_keeps_its_key_there(desktop: &Desktop) {
     let home = Home::new();
     let stored = desktop.run(&home, &["tools", "call", "memory_store", r#"{"key": "a", "content": "b"}"#]);
     assert_eq!(stored.code, 0, "{stored:?}");
@@ -98,9 +100,7 @@ fn a_new_home_keeps_its_key_in_the_desktop_keyring() {
 }
 
 /// The note of the ledger's end lies in the keyring beside the key, so that even a copy of the whole home is found out.
-#[test]
-fn an_older_home_is_found_by_the_keyring() {
-    let desktop = Desktop::start();
+fn an_older_home_is_found_by_its_note(desktop: &Desktop) {
     let (home, older) = (Home::new(), Home::new());
     let remember = |key: &str| {
         let call = format!(r#"{{"key": "{key}", "content": "b"}}"#);
@@ -132,9 +132,7 @@ fn an_older_home_is_found_by_the_keyring() {
 }
 
 /// A daemon outlives the keyring that opened its home. What cannot be noted or compared then is said, not guessed.
-#[test]
-fn a_keyring_that_goes_away_makes_nothing_untrue() {
-    let mut desktop = Desktop::start();
+fn a_keyring_that_goes_away_makes_nothing_untrue(mut desktop: Desktop) {
     let home = Home::new();
     let remember = ["tools", "call", "memory_store", r#"{"key": "a", "content": "b"}"#];
     assert_eq!(desktop.run(&home, &remember).code, 0);
@@ -150,10 +148,4 @@ fn a_keyring_that_goes_away_makes_nothing_untrue() {
     let (code, log) = daemon.stop("-TERM");
     assert_eq!(code, Some(0), "{log}");
     assert_eq!(log.matches("could not be noted beside the key").count(), 1, "{log}");
-}
-
-#[test]
-fn a_bus_without_a_keyring_means_a_key_file() {
-    let home = Home::new();
-    assert_eq!(Bus::start().run(&home, &["status", "--json"]).json()["key"], "file");
 }

@@ -100,6 +100,24 @@ impl Home {
         Daemon::start(kai(self.path()).args(["serve", "--port", "0"]))
     }
 
+    /// A tool call by hand: two records in the ledger.
+    pub(crate) fn remember(&self, key: &str) {
+        let call = format!(r#"{{"key": "{key}", "content": "b"}}"#);
+        let stored = self.run(&["tools", "call", "memory_store", &call]);
+        assert_eq!(stored.code, 0, "{stored:?}");
+    }
+
+    /// What Kai says about its ledger.
+    pub(crate) fn verify(&self) -> serde_json::Value {
+        self.run(&["ledger", "verify", "--json"]).json()
+    }
+
+    /// The last record in the note of the ledger's end.
+    pub(crate) fn noted(&self) -> i64 {
+        let text = std::fs::read_to_string(self.path().join("kai.head")).unwrap();
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()["seq"].as_i64().unwrap()
+    }
+
     /// A command on a terminal of its own; its input is what is typed there.
     pub(crate) fn terminal(&self, arguments: &str) -> Child {
         let mut script = Command::new("script");
@@ -187,9 +205,26 @@ impl Daemon {
 
     /// Sends a signal and waits, but not for ever; returns the exit code and what stood in the log.
     pub(crate) fn stop(self, signal: &str) -> (Option<i32>, String) {
-        let sent = Command::new("kill").args([signal, &self.pid().to_string()]).status().unwrap();
-        assert!(sent.success());
+        self.ask_to_stop(signal);
         self.ended()
+    }
+
+    pub(crate) fn ask_to_stop(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.pid().to_string()]).status().unwrap();
+        assert!(sent.success(), "{signal} could not be sent");
+    }
+
+    /// Waits until the log says this.
+    pub(crate) fn until_logs(&mut self, words: &str) {
+        let log = self.child.stderr.as_mut().unwrap();
+        let mut said = vec![];
+        // Byte by byte, so that the rest of the log is there for whoever reads it next.
+        while !String::from_utf8_lossy(&said).contains(words) {
+            let mut byte = [0];
+            let more = log.read(&mut byte).unwrap() == 1;
+            assert!(more, "it ended without {words:?}: {}", String::from_utf8_lossy(&said));
+            if byte == *b"\n" { said.clear() } else { said.push(byte[0]) }
+        }
     }
 
     /// Somebody asked it to stop.

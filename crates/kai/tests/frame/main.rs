@@ -23,22 +23,28 @@ mod context;
 mod crowd;
 mod daemon;
 #[cfg(feature = "foss")]
-mod device;
-#[cfg(feature = "foss")]
-mod doctor;
+mod demo;
 mod edition;
 #[cfg(feature = "foss")]
-mod general_page;
+mod environment;
+#[cfg(feature = "foss")]
+mod erase;
 #[cfg(feature = "foss")]
 mod keyring;
+#[cfg(feature = "foss")]
+mod killed;
 #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "the stories of the foss edition need more"))]
 mod kit;
+#[cfg(all(target_os = "linux", feature = "foss"))]
+mod no_desktop;
 #[cfg(all(target_os = "linux", feature = "foss"))]
 mod notifications;
 #[cfg(feature = "foss")]
 mod notify;
 #[cfg(feature = "foss")]
 mod page;
+#[cfg(feature = "foss")]
+mod passphrase;
 #[cfg(feature = "foss")]
 mod phone;
 #[cfg(feature = "foss")]
@@ -58,8 +64,4 @@ mod sms;
 #[cfg(all(target_os = "linux", feature = "foss"))]
 mod soak;
 #[cfg(feature = "foss")]
-mod tasks;
-#[cfg(feature = "foss")]
 mod tools_page;
-#[cfg(feature = "foss")]
-mod transfer;

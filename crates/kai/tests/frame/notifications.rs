@@ -5,10 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::bus::Bus;
-use crate::kit::{Daemon, Done, Home, kai};
+use crate::kit::{Daemon, Done, Home, kai, wait_for};
 use crate::notify::Desktop;
-use crate::phone::Phone;
 
 /// A desktop, and a Kai that listens to it.
 struct Scene {
@@ -18,8 +16,10 @@ struct Scene {
 }
 
 impl Scene {
-    fn start() -> Self {
-        let (desktop, home) = (Desktop::start(), Home::new());
+    /// A new home on this desktop, whose dunst counts from the beginning.
+    fn on(mut desktop: Desktop) -> Self {
+        desktop.restart_dunst();
+        let home = Home::new();
         // The key is a file before the bus comes in, so that this needs no keyring.
         home.run(&["status"]);
         let mut scene = Self { daemon: None, home, desktop };
@@ -51,7 +51,7 @@ impl Scene {
     }
 
     fn wait_until_listening(&self) {
-        Desktop::wait("Kai to listen", || self.status()["state"] == "listening");
+        wait_for("Kai to listen", || self.status()["state"] == "listening");
     }
 
     /// Posts, and returns the desktop's number of it.
@@ -72,7 +72,7 @@ impl Scene {
     }
 
     fn wait_for(&self, title: &str) {
-        Desktop::wait(title, || self.queue().iter().any(|(_, other, _)| other == title));
+        wait_for(title, || self.queue().iter().any(|(_, other, _)| other == title));
     }
 
     fn titles(&self) -> Vec<String> {
@@ -81,8 +81,22 @@ impl Scene {
 }
 
 #[test]
-fn what_other_apps_show_is_heard_updated_read_searched_and_dismissed() {
-    let scene = Scene::start();
+fn what_other_apps_show_is_heard_as_the_person_allows() {
+    let desktop = what_other_apps_show_is_heard_updated_read_searched_and_dismissed(Desktop::start());
+    let desktop = what_gtk_and_the_portal_carry_is_heard_too(desktop);
+    let desktop = the_switch_is_obeyed_at_once_and_off_is_no_gap(desktop);
+    a_sender_that_is_gone_passes_neither_the_list_nor_the_limit(desktop);
+}
+
+#[test]
+fn no_burst_no_restart_and_no_kill_loses_what_was_heard() {
+    let desktop = a_burst_is_heard_whole_and_quickly(Desktop::start());
+    let desktop = what_was_heard_survives_a_kill(desktop);
+    a_restart_of_dunst_and_of_the_bus_are_survived(desktop);
+}
+
+fn what_other_apps_show_is_heard_updated_read_searched_and_dismissed(desktop: Desktop) -> Desktop {
+    let scene = Scene::on(desktop);
     let id = scene.post(&[
         "-a",
         "Signal",
@@ -113,7 +127,7 @@ fn what_other_apps_show_is_heard_updated_read_searched_and_dismissed() {
 
     let same = scene.post(&["-r", &id.to_string(), "-a", "Signal", "Alice", "Dinner at 9"]);
     assert_eq!(same, id);
-    Desktop::wait("the update", || scene.queue().last().unwrap().2 == "Dinner at 9");
+    wait_for("the update", || scene.queue().last().unwrap().2 == "Dinner at 9");
     assert_eq!(scene.titles(), ["Backup", "Alice"], "one record, at the end again");
     let found = scene.json(&["notifications", "search", "DINNER"]);
     assert_eq!((found.as_array().unwrap().len(), &found[0]["id"]), (1, &key.as_str().into()));
@@ -128,8 +142,9 @@ fn what_other_apps_show_is_heard_updated_read_searched_and_dismissed() {
     let shown = scene.desktop.displayed();
     let dismissed = call("dismiss_notification", &arguments);
     assert_eq!(dismissed.code, 0, "{dismissed:?}");
-    Desktop::wait("it to be gone", || scene.desktop.displayed() < shown);
-    Desktop::wait("Kai to know", || call("dismiss_notification", &arguments).out.contains("gone already"));
+    wait_for("it to be gone", || scene.desktop.displayed() < shown);
+    wait_for("Kai to know", || call("dismiss_notification", &arguments).out.contains("gone already"));
+    scene.desktop
 }
 
 /// Calls with a dictionary, which dbus-send cannot write.
@@ -141,9 +156,8 @@ fn gdbus(scene: &Scene, name: &str, path: &str, member: &str, arguments: &[&str]
     command.env("DBUS_SESSION_BUS_ADDRESS", &scene.desktop.bus.address).output().unwrap();
 }
 
-#[test]
-fn what_gtk_and_the_portal_carry_is_heard_too() {
-    let scene = Scene::start();
+fn what_gtk_and_the_portal_carry_is_heard_too(desktop: Desktop) -> Desktop {
+    let scene = Scene::on(desktop);
     let fields = "{'title': <'Backup'>, 'body': <'a < b'>}";
     let gtk = ("org.gtk.Notifications", "/org/gtk/Notifications");
     gdbus(&scene, gtk.0, gtk.1, "AddNotification", &["org.app.X", "done", fields]);
@@ -156,11 +170,11 @@ fn what_gtk_and_the_portal_carry_is_heard_too() {
     let listed = scene.json(&["notifications", "list"])[1].clone();
     // Who called is asked at once, and gdbus may be gone already.
     assert!(listed["id"].as_str().unwrap().ends_with(":mail"), "{listed}");
+    scene.desktop
 }
 
-#[test]
-fn a_burst_is_heard_whole_and_quickly() {
-    let scene = Scene::start();
+fn a_burst_is_heard_whole_and_quickly(desktop: Desktop) -> Desktop {
+    let scene = Scene::on(desktop);
     let began = Instant::now();
     // Five at a time: beyond ten, dunst lets some of them wait for ten seconds.
     let script = r#"for n in $(seq 100); do
@@ -177,7 +191,7 @@ fn a_burst_is_heard_whole_and_quickly() {
         assert!(app.wait().unwrap().success());
     }
     let posted = began.elapsed();
-    Desktop::wait("all of them", || scene.status()["kept"] == 500);
+    wait_for("all of them", || scene.status()["kept"] == 500);
     let heard = began.elapsed();
     assert!(heard < posted + Duration::from_secs(10), "posted in {posted:?}, heard after {heard:?}");
     let status = scene.status();
@@ -190,11 +204,11 @@ fn a_burst_is_heard_whole_and_quickly() {
     assert_eq!(titles.len(), 500);
     let cleared = scene.json(&["notifications", "clear"]);
     assert_eq!((cleared, scene.titles().len()), (serde_json::json!({"cleared": 100}), 0));
+    scene.desktop
 }
 
-#[test]
-fn a_restart_of_dunst_and_of_the_bus_are_survived() {
-    let mut scene = Scene::start();
+fn a_restart_of_dunst_and_of_the_bus_are_survived(desktop: Desktop) -> Desktop {
+    let mut scene = Scene::on(desktop);
     let first = scene.post(&["Before", "x"]);
     scene.wait_for("Before");
     scene.desktop.restart_dunst();
@@ -214,6 +228,7 @@ fn a_restart_of_dunst_and_of_the_bus_are_survived() {
     let gaps = scene.status()["gaps"].clone();
     assert_eq!(gaps.as_array().unwrap().len(), 1, "{gaps}");
     assert!(gaps[0]["ended"].is_i64() && gaps[0]["why"].as_str().unwrap().contains("bus"), "{gaps}");
+    scene.desktop
 }
 
 /// Epoch milliseconds.
@@ -222,9 +237,8 @@ fn now() -> i64 {
     i64::try_from(since.as_millis()).unwrap()
 }
 
-#[test]
-fn what_was_heard_survives_a_kill() {
-    let mut scene = Scene::start();
+fn what_was_heard_survives_a_kill(desktop: Desktop) -> Desktop {
+    let mut scene = Scene::on(desktop);
     let mut died = vec![];
     for round in 0..5 {
         for n in 0..10 {
@@ -248,6 +262,7 @@ fn what_was_heard_survives_a_kill() {
     }
     let damage = scene.run(&["doctor"]);
     assert!(damage.out.contains("opens and is whole"), "{damage:?}");
+    scene.desktop
 }
 
 impl Scene {
@@ -272,9 +287,8 @@ impl Scene {
 }
 
 /// Whoever posts and is gone is still who it was: the list holds, and so does the limit per app.
-#[test]
-fn a_sender_that_is_gone_passes_neither_the_list_nor_the_limit() {
-    let scene = Scene::start();
+fn a_sender_that_is_gone_passes_neither_the_list_nor_the_limit(desktop: Desktop) -> Desktop {
+    let scene = Scene::on(desktop);
     let packages = || {
         let all = scene.json(&["notifications", "list", "--all"]);
         let mut counts = std::collections::BTreeMap::new();
@@ -298,11 +312,11 @@ fn a_sender_that_is_gone_passes_neither_the_list_nor_the_limit() {
     scene.post_unheard(30, &["-a", "Never heard of"]);
     scene.mark("list");
     assert_eq!(scene.titles(), ["list"], "nothing of an app that is left alone");
+    scene.desktop
 }
 
-#[test]
-fn the_switch_is_obeyed_at_once_and_off_is_no_gap() {
-    let scene = Scene::start();
+fn the_switch_is_obeyed_at_once_and_off_is_no_gap(desktop: Desktop) -> Desktop {
+    let scene = Scene::on(desktop);
     assert_eq!(scene.run(&["settings", "set", "notifications_ignored", "org.noisy"]).code, 0);
     scene.post(&["-h", "string:desktop-entry:org.noisy", "Ignored", "x"]);
     scene.post(&["Heard", "x"]);
@@ -321,95 +335,5 @@ fn the_switch_is_obeyed_at_once_and_off_is_no_gap() {
     assert!(said.contains("Listener active (bridge: desktop), 2 queued"), "{said}");
     let refreshed = scene.json(&["notifications", "refresh"]);
     assert_eq!(refreshed["state"], "listening");
-}
-
-#[test]
-fn without_a_desktop_it_stays_off_and_says_why() {
-    let home = Home::new();
-    let refused = home.run(&["settings", "set", "notifications_enabled", "true"]);
-    refused.refused(1, "neither a desktop's session bus nor Termux:API");
-    let status = home.run(&["--json", "status"]).json()["notifications"].clone();
-    assert_eq!((&status["supported"], &status["enabled"]), (&false.into(), &false.into()));
-    let tools = home.run(&["--json", "tools", "list"]).json();
-    let check = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "check_notifications").unwrap();
-    assert_eq!(check["available"], false);
-    let listed = home.run(&["notifications", "list"]);
-    assert!(listed.code == 0 && listed.out.contains("neither a desktop's session bus"), "{listed:?}");
-    assert_eq!(home.run(&["--json", "notifications", "list"]).out, "[]\n");
-
-    let (mut bus, home) = (Bus::start(), Home::new());
-    home.run(&["status"]);
-    bus.stop();
-    let waits = bus.run(&home, &["settings", "set", "notifications_enabled", "true"]);
-    waits.refused(1, "Kai waits for access to notifications.");
-    let state = |bus: &Bus| bus.run(&home, &["--json", "status"]).json()["notifications"].clone();
-    assert_eq!((&state(&bus)["state"], &state(&bus)["enabled"]), (&"waiting".into(), &false.into()));
-    let listed = |bus: &Bus| bus.run(&home, &["notifications", "list"]).out;
-    assert!(
-        listed(&bus).starts_with("No notifications wait. Notifications: waiting for access"),
-        "{}",
-        listed(&bus)
-    );
-    let back = bus.run(&home, &["--json", "notifications", "refresh"]).json();
-    assert_eq!(back["state"], "off");
-    assert!(back["hint"].as_str().unwrap().contains("session bus"), "{back}");
-    assert!(
-        listed(&bus).ends_with("Turn it on: kai settings set notifications_enabled true\n"),
-        "{}",
-        listed(&bus)
-    );
-    bus.restart();
-    let on = bus.run(&home, &["settings", "set", "notifications_enabled", "true"]);
-    assert_eq!(on.code, 0, "{on:?}");
-    assert_eq!(state(&bus)["hint"], Value::Null);
-    assert!(listed(&bus).contains("nothing is heard while Kai does not run"), "{}", listed(&bus));
-}
-
-#[test]
-fn the_demo_has_a_tray_to_play_with() {
-    let home = Home::new();
-    home.run(&["demo", "notify", "too early"]).refused(1, "The demo does not run");
-    let _demo = Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
-    let arrived = home.run(&["demo", "notify", "--app", "Signal", "--title", "Bob", "Lunch?"]);
-    assert!(arrived.code == 0 && arrived.out.contains("com.example.signal"), "{arrived:?}");
-    let demo = |args: &[&str]| {
-        let folder = home.path().join("demo");
-        let done: Done = kai(&folder).args(args).stdin(Stdio::null()).output().unwrap().into();
-        assert_eq!(done.code, 0, "{done:?}");
-        done
-    };
-    // All that is kept, and not only what waits: the demo's own heartbeat may have told of it already.
-    let listed = || demo(&["notifications", "list", "--all"]).out;
-    let both = ["WhatsApp — Alice: Hey", "Signal — Bob: Lunch?"];
-    Desktop::wait("both to be heard", || both.iter().all(|said| listed().contains(said)));
-    let found = demo(&["--json", "notifications", "search", "dentist"]).json();
-    assert_eq!(found[0]["app_label"], "Calendar", "what stood there before can be found");
-    let text = found[0]["id"].as_str().unwrap().to_owned();
-    assert!(demo(&["notifications", "read", &text]).out.contains("Tomorrow at 9:30"));
-}
-
-#[test]
-fn on_a_phone_termux_is_asked_and_its_silence_is_told() {
-    let phone = Phone::new(&[]);
-    phone.program("termux-notification-list", r#"cat "$DIR/tray" 2> /dev/null || exit 0"#);
-    let tray = |entries: &str| std::fs::write(phone.programs.path().join("tray"), entries).unwrap();
-    let _daemon = phone.start();
-    let run = |args: &[&str]| -> Done { phone.command().args(args).output().unwrap().into() };
-    run(&["settings", "set", "notifications_enabled", "true"]).refused(1, "gave no answer");
-    let stood = r#"{"key":"1","packageName":"org.x","title":"stood","when":"292269055-12-02 17:47:04"}"#;
-    tray(&format!("[{stood}]"));
-    let back = run(&["--json", "notifications", "refresh"]).json();
-    assert_eq!((&back["enabled"], &back["bridge"]), (&true.into(), &"termux".into()));
-    let status = || run(&["--json", "status"]).json()["notifications"].clone();
-    Desktop::wait("it to listen", || status()["state"] == "listening");
-    tray(&format!(r#"[{stood},{{"key":"2","packageName":"org.x","title":"came","lines":["a","b"]}}]"#));
-    run(&["notifications", "refresh"]);
-    let listed = run(&["--json", "notifications", "list"]).json();
-    assert_eq!((listed.as_array().unwrap().len(), &listed[0]["preview"]), (1, &"a b".into()), "{listed}");
-    assert_eq!(run(&["--json", "notifications", "search", "stood"]).json()[0]["id"], "1");
-    tray("");
-    run(&["notifications", "refresh"]);
-    let said = run(&["status"]).out;
-    assert!(said.contains("Listener inactive — check notification access"), "{said}");
-    assert_eq!(status()["gaps"].as_array().unwrap().len(), 1);
+    scene.desktop
 }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::browser::Browser;
 use crate::bus::Bus;
-use crate::kit::{Answer, Daemon, Home, kai};
+use crate::kit::{Answer, Daemon, Home, kai, wait_for};
 use crate::phone::Phone;
 use crate::provider::{Act, Provider};
 
@@ -44,7 +45,7 @@ impl Desktop {
     }
 
     fn wait_for_dunst(&self) {
-        Desktop::wait("dunst to be there", || self.dunstctl(&["count", "displayed"]).is_some());
+        wait_for("dunst to be there", || self.dunstctl(&["count", "displayed"]).is_some());
     }
 
     /// Ends dunst and starts another one, which counts its notifications from the beginning.
@@ -53,14 +54,6 @@ impl Desktop {
         self.dunst.wait().unwrap();
         self.dunst = dunst(&self.bus, &self.display);
         self.wait_for_dunst();
-    }
-
-    pub(crate) fn wait(what: &str, done: impl Fn() -> bool) {
-        let start = Instant::now();
-        while !done() {
-            assert!(start.elapsed() < Duration::from_secs(30), "waited in vain for {what}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
     }
 
     pub(crate) fn dunstctl(&self, args: &[&str]) -> Option<String> {
@@ -73,10 +66,10 @@ impl Desktop {
         self.dunstctl(&["count", "displayed"]).unwrap().trim().parse().unwrap()
     }
 
-    /// Everything that was ever shown, as (app, summary, body, time-out in µs).
+    /// Everything that was shown since dunst was started, as (app, summary, body, time-out in µs).
     fn shown(&self) -> Vec<(String, String, String, i64)> {
         self.dunstctl(&["close-all"]).unwrap();
-        Self::wait("all to be closed", || self.displayed() == 0);
+        wait_for("all to be closed", || self.displayed() == 0);
         let history: Value = serde_json::from_str(&self.dunstctl(&["history"]).unwrap()).unwrap();
         let read = |note: &Value| {
             let text = |field: &str| note[field]["data"].as_str().unwrap().to_owned();
@@ -109,8 +102,19 @@ impl Drop for Desktop {
 }
 
 #[test]
-fn a_notification_reaches_the_desktop_and_its_markup_stays_text() {
-    let (desktop, home) = (Desktop::start(), Home::new());
+fn what_kai_shows_on_the_desktop_is_text_stays_and_can_be_tapped() {
+    let mut desktop = Desktop::start();
+    a_notification_reaches_the_desktop_and_its_markup_stays_text(&desktop);
+    desktop.restart_dunst();
+    an_alarm_rings_on_the_desktop_and_stays(&desktop);
+    desktop.restart_dunst();
+    a_tap_on_a_report_opens_its_conversation_signed_in(&desktop);
+    desktop.restart_dunst();
+    a_tap_without_a_browser_is_only_logged(&desktop);
+}
+
+fn a_notification_reaches_the_desktop_and_its_markup_stays_text(desktop: &Desktop) {
+    let home = Home::new();
     // The key is a file before the bus comes in, so that this test needs no keyring.
     home.run(&["status"]);
     let words =
@@ -124,9 +128,8 @@ fn a_notification_reaches_the_desktop_and_its_markup_stays_text() {
     assert_eq!(body, "a &lt;b&gt;bold&lt;/b&gt; &amp; &lt;a href=\"x\"&gt;link&lt;/a&gt;\nline 2");
 }
 
-#[test]
-fn an_alarm_rings_on_the_desktop_and_stays() {
-    let (desktop, home) = (Desktop::start(), Home::new());
+fn an_alarm_rings_on_the_desktop_and_stays(desktop: &Desktop) {
+    let home = Home::new();
     home.run(&["status"]);
     let mut command = kai(home.path());
     command.env("DBUS_SESSION_BUS_ADDRESS", &desktop.bus.address).env("LANG", "de_DE.UTF-8");
@@ -134,7 +137,7 @@ fn an_alarm_rings_on_the_desktop_and_stays() {
     let set = home.run(&["tools", "call", "set_alarm", r#"{"duration_seconds": 2}"#]);
     assert_eq!(set.code, 0, "{set:?}");
     let asked = Instant::now();
-    Desktop::wait("the alarm", || desktop.displayed() == 1);
+    wait_for("the alarm", || desktop.displayed() == 1);
     let took = asked.elapsed();
     assert!(took > Duration::from_secs(1), "rang after {took:?}");
     let shown = desktop.shown();
@@ -142,13 +145,6 @@ fn an_alarm_rings_on_the_desktop_and_stays() {
     let (_, summary, body, expires) = &shown[0];
     assert_eq!((summary.as_str(), *expires), ("Wecker", 0));
     assert!(body.starts_with("Es ist ") && body.ends_with(" Uhr."), "{body}");
-}
-
-#[test]
-fn a_bus_without_a_desktop_is_said() {
-    let (bus, home) = (Bus::start(), Home::new());
-    let refused = bus.run(&home, &["tools", "call", "send_notification", r#"{"message": "x"}"#]);
-    assert!(refused.code == 1 && refused.out.contains("the desktop shows none now"), "{refused:?}");
 }
 
 /// The addresses that a stand-in opener was given, each after the activation token that came with it.
@@ -166,13 +162,9 @@ fn having_reported(said: &str) -> Phone {
     phone
 }
 
-fn log(phone: &Phone) -> String {
-    std::fs::read_to_string(phone.programs.path().join("log")).unwrap_or_default()
-}
-
 /// The path of the address that was opened last.
 fn opened(phone: &Phone, daemon: &Daemon) -> String {
-    let log = log(phone);
+    let log = phone.log();
     log.trim_end().rsplit_once(&format!("http://{}", daemon.address)).unwrap().1.to_owned()
 }
 
@@ -190,19 +182,17 @@ fn by_another_user(daemon: &Daemon, path: &str) -> Option<Answer> {
     Some(Answer { status, text })
 }
 
-#[test]
-fn a_tap_on_a_report_opens_its_conversation_signed_in() {
-    let desktop = Desktop::start();
+fn a_tap_on_a_report_opens_its_conversation_signed_in(desktop: &Desktop) {
     let phone =
         having_reported("**Alice** asks about [dinner](https://a.example/x):\n\n- at *8*\n- or later");
     phone.program("xdg-open", OPENER);
     let mut command = phone.command();
     command.env_remove("TERMUX_VERSION").env("DBUS_SESSION_BUS_ADDRESS", &desktop.bus.address);
     let daemon = Daemon::start(command.args(["serve", "--port", "0"]));
-    Desktop::wait("the report", || desktop.displayed() == 1);
-    assert_eq!(log(&phone), "", "nothing is opened before somebody taps");
+    wait_for("the report", || desktop.displayed() == 1);
+    assert_eq!(phone.log(), "", "nothing is opened before somebody taps");
     desktop.dunstctl(&["action"]).unwrap();
-    Desktop::wait("the page to be opened", || log(&phone).contains("/login?token="));
+    wait_for("the page to be opened", || phone.log().contains("/login?token="));
     let path = opened(&phone, &daemon);
     // Whoever reads the arguments of programs has the link, and cannot use it, nor use it up.
     if let Some(refused) = by_another_user(&daemon, &path) {
@@ -235,15 +225,13 @@ fn a_tap_on_a_report_opens_its_conversation_signed_in() {
     assert_eq!(body, "Alice asks about dinner:\nat 8\nor later");
 }
 
-#[test]
-fn a_tap_without_a_browser_is_only_logged() {
-    let desktop = Desktop::start();
+fn a_tap_without_a_browser_is_only_logged(desktop: &Desktop) {
     let phone = having_reported("Alice asks.");
     phone.program("xdg-open", "exit 3");
     let mut command = phone.command();
     command.env_remove("TERMUX_VERSION").env("DBUS_SESSION_BUS_ADDRESS", &desktop.bus.address);
     let daemon = Daemon::start(command.args(["serve", "--port", "0"]));
-    Desktop::wait("the report", || desktop.displayed() == 1);
+    wait_for("the report", || desktop.displayed() == 1);
     desktop.dunstctl(&["action"]).unwrap();
     phone.home.run(&["open"]).refused(1, "The browser could not be opened");
     assert_eq!(daemon.get("/login", "").status, 403, "it lives on");
@@ -252,10 +240,8 @@ fn a_tap_without_a_browser_is_only_logged() {
 }
 
 /// On a phone the tap runs Kai's own command, long after the notification was shown: the link is made at that moment.
-#[test]
-fn a_tap_on_the_phone_opens_the_report_and_the_draft() {
+pub(crate) fn a_tap_on_the_phone_opens_the_report_and_the_draft(browser: &Browser) {
     use crate::banners::use_model;
-    use crate::browser::Browser;
     use crate::phone::NOTE;
     use crate::sms::{ALICE, draft, ready};
 
@@ -270,8 +256,8 @@ fn a_tap_on_the_phone_opens_the_report_and_the_draft() {
     phone.program("termux-open-url", NOTE);
     draft(&phone, ALICE, "Watched while it was made");
     let tapped = |word: &str| {
-        Desktop::wait(word, || log(&phone).contains(word));
-        let log = log(&phone);
+        wait_for(word, || phone.log().contains(word));
+        let log = phone.log();
         let line = log.lines().find(|line| line.contains(word)).unwrap();
         let action = line.split_once("|--action|").unwrap().1;
         // As Termux runs it: nothing of our environment.
@@ -285,7 +271,6 @@ fn a_tap_on_the_phone_opens_the_report_and_the_draft() {
     let told = tapped("kai-drafts");
     assert_eq!(told, "termux-notification|-t|A draft is waiting for you|-c|To +15550177: At eight, then.");
     let path = opened(&phone, &daemon);
-    let browser = Browser::start();
     browser.look(360, 640, false);
     browser.open(&format!("http://{}{path}", daemon.address));
     browser.until_live();
@@ -293,7 +278,8 @@ fn a_tap_on_the_phone_opens_the_report_and_the_draft() {
     let unfolded = "return [...document.querySelectorAll('.fold')].map((e) => e.open)";
     assert_eq!(browser.run(unfolded), json!([false, true]), "the draft that was told of");
     browser.picture("draft-from-notification");
-    drop(browser);
+    // The page is left before its daemon ends.
+    browser.open("about:blank");
     drop(daemon);
 
     assert_eq!(phone.run(&["heartbeat", "run", "--force"]).out, "**Alice** [asks](https://a.example/).\n");

@@ -39,7 +39,20 @@ fn until_answered(browser: &Browser, count: usize) {
 }
 
 #[test]
-fn an_answer_streams_in_can_do_nothing_is_copied_and_looks_right() {
+fn a_chat_is_had_with_mouse_and_keyboard_and_looks_right() {
+    let browser = Browser::start();
+    an_answer_streams_in_can_do_nothing_is_copied_and_looks_right(&browser);
+    the_waiting_row_shows_running_tools_and_everything_can_be_done_with_the_keyboard(&browser);
+}
+
+#[test]
+fn a_page_without_a_model_or_a_daemon_says_so_and_loses_nothing() {
+    let browser = Browser::start();
+    without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed(&browser);
+    an_open_page_holds_up_no_stop_and_finds_the_next_daemon(&browser);
+}
+
+fn an_answer_streams_in_can_do_nothing_is_copied_and_looks_right(browser: &Browser) {
     let code = "Run this:\n\n```sh\nls -l\n```\n\nThat is <button data-copy>all</button>.";
     let long = format!(
         "# Title\n\n{}\n\n- one\n- two\n\n`code` and a [link](https://example.org/)\n\n```\nlet x = 1;\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |",
@@ -54,28 +67,28 @@ fn an_answer_streams_in_can_do_nothing_is_copied_and_looks_right() {
     ]);
     let home = with_model(&provider);
     let daemon = home.start();
-    let browser = Browser::start();
     browser.enter(&daemon);
-    it_streams_in(&browser, &daemon, &provider);
+    it_streams_in(browser, &daemon, &provider);
     browser.open(&format!("http://{}/new", daemon.address));
     browser.until_live();
-    say(&browser, "Code");
-    until_answered(&browser, 1);
-    code_is_copied_alone(&browser);
+    say(browser, "Code");
+    until_answered(browser, 1);
+    code_is_copied_alone(browser);
     assert_eq!(home.run(&["ask", &"a very long title ".repeat(10)]).code, 0);
     browser.open(&format!("http://{}/", daemon.address));
     browser.until_live();
     for (width, height) in [(360, 740), (768, 1024), (1280, 800)] {
         for dark in [false, true] {
-            look(&browser, width, height, dark);
-            check(&browser, &format!("chat at {width}, dark: {dark}"));
+            look(browser, width, height, dark);
+            check(browser, &format!("chat at {width}, dark: {dark}"));
         }
     }
-    a_page_opens_where_its_answer_begins(&browser, &daemon);
+    a_page_opens_where_its_answer_begins(browser, &daemon);
     assert_eq!(browser.complaints(), Vec::<String>::new());
     // Signed out elsewhere, signed out here.
     assert_eq!(home.run(&["link", "--revoke-all"]).code, 0);
     browser.until_says("Sign in to Kai");
+    browser.leave();
 }
 
 /// Of an answer that tries what it can.
@@ -162,20 +175,18 @@ fn with_slow_search(provider: &Provider) -> (Home, Provider) {
     (home, search)
 }
 
-#[test]
-fn the_waiting_row_shows_running_tools_and_everything_can_be_done_with_the_keyboard() {
+fn the_waiting_row_shows_running_tools_and_everything_can_be_done_with_the_keyboard(browser: &Browser) {
     let find = || Act::calls("web_search", &json!({"query": "tea"}));
     let now = Act::calls("get_local_time", &json!({}));
     let provider = Provider::start([find(), Act::says("Found **tea**."), find(), now, Act::says("Tea.")]);
     let (home, search) = with_slow_search(&provider);
     let daemon = home.start();
-    let browser = Browser::start();
-    look(&browser, 1280, 800, false);
+    look(browser, 1280, 800, false);
     browser.enter(&daemon);
-    running_tools_are_shown_and_stopped(&browser, &search);
+    running_tools_are_shown_and_stopped(browser, &search);
     browser.open(&format!("http://{}/new", daemon.address));
     browser.until_live();
-    all_is_done_with_keys(&browser);
+    all_is_done_with_keys(browser);
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
@@ -271,19 +282,17 @@ fn demo_hosts(home: &Home, daemon: &Daemon) -> Vec<String> {
     })
 }
 
-#[test]
-fn without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed() {
+fn without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed(browser: &Browser) {
     let home = Home::new();
     // A newer program may lie in the place of the one that runs.
     let replaced = home.path().join("kai");
     std::fs::copy(KAI, &replaced).unwrap();
     let daemon = Daemon::start(program(&replaced, home.path()).args(["serve", "--port", "0"]));
     std::fs::remove_file(&replaced).unwrap();
-    let browser = Browser::start();
     browser.enter(&daemon);
     browser.until_says("kai models add");
-    check(&browser, "no model");
-    say(&browser, "Hello?");
+    check(browser, "no model");
+    say(browser, "Hello?");
     browser.until(
         "a sentence",
         "return document.getElementById('toast').innerText.includes('No model is set up')",
@@ -309,19 +318,18 @@ fn without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed() {
         let gone = std::net::TcpStream::connect(there.as_str().unwrap());
         assert!(gone.is_err(), "the demo ends with the Kai that started it");
     }
+    browser.leave();
 }
 
-#[test]
-fn an_open_page_holds_up_no_stop_and_finds_the_next_daemon() {
+fn an_open_page_holds_up_no_stop_and_finds_the_next_daemon(browser: &Browser) {
     let counting = Act::says_in_steps(&["One, ", "two, ", "three"]);
     let provider = Provider::start([Act::says("One."), counting, Act::says("Two.")]);
     let home = with_model(&provider);
     assert_eq!(home.run(&["ask", "First"]).code, 0);
     let daemon = home.start();
     let port = daemon.address.rsplit_once(':').unwrap().1.to_owned();
-    let browser = Browser::start();
     browser.enter(&daemon);
-    say(&browser, "Count");
+    say(browser, "Count");
     provider.go_on(1);
     browser.until("the second", "return document.querySelector('.coming')?.innerText.includes('two')");
     browser.click("chat-stop");

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::kit::{Daemon, Home, kai};
+use crate::kit::{Daemon, Done, Home, kai, wait_for};
 
 /// A home and a folder of programs that note how they were called.
 pub(crate) struct Phone {
@@ -53,5 +53,26 @@ impl Phone {
 
     pub(crate) fn start(&self) -> Daemon {
         Daemon::start(self.command().args(["serve", "--port", "0"]))
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Done {
+        self.command().args(args).output().unwrap().into()
+    }
+
+    /// Calls a tool by hand; it must work.
+    pub(crate) fn call(&self, tool: &str, arguments: &serde_json::Value) {
+        let done = self.run(&["tools", "call", tool, &arguments.to_string()]);
+        assert_eq!(done.code, 0, "{tool} {arguments}: {done:?}");
+    }
+
+    /// What its programs noted.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.programs.path().join("log")).unwrap_or_default()
+    }
+
+    /// Waits until something was noted.
+    pub(crate) fn wait_for(&self, word: &str) -> String {
+        wait_for(word, || self.log().contains(word));
+        self.log()
     }
 }

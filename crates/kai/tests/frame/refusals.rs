@@ -7,8 +7,7 @@ use crate::kit::{Done, Home, KAI};
 
 fn prepared() -> Home {
     let home = Home::new();
-    let stored = home.run(&["tools", "call", "memory_store", r#"{"key": "a", "content": "b"}"#]);
-    assert_eq!(stored.code, 0, "{stored:?}");
+    home.remember("a");
     home
 }
 
@@ -28,19 +27,16 @@ fn refused_everywhere(home: &Home, word: &str) {
 }
 
 #[test]
-fn a_store_that_is_damaged_is_refused_and_left_alone() {
+fn a_store_that_is_damaged_or_on_a_bad_disk_is_refused_and_left_alone() {
+    a_store_that_is_damaged_is_refused();
+    a_read_only_disk_is_said();
+    a_full_disk_is_said_when_opening_and_when_writing();
+}
+
+fn a_store_that_is_damaged_is_refused() {
     let home = prepared();
     std::fs::write(home.path().join("kai.db"), vec![7; 30_000]).unwrap();
     refused_everywhere(&home, "is damaged");
-}
-
-#[test]
-fn a_home_that_is_no_folder_is_said() {
-    let home = Home::new();
-    let file = home.path().join("file");
-    std::fs::write(&file, "x").unwrap();
-    let done: Done = crate::kit::kai(&file).arg("status").output().unwrap().into();
-    done.refused(3, "cannot be used");
 }
 
 /// Runs a script in a mount namespace of its own, where a disk can be small or read-only. `None` where this
@@ -57,7 +53,6 @@ fn in_namespace(script: &str, home: &Path) -> Option<Done> {
     Some(command.output().unwrap().into())
 }
 
-#[test]
 fn a_read_only_disk_is_said() {
     let home = prepared();
     let before = std::fs::read(home.path().join("kai.db")).unwrap();
@@ -66,10 +61,10 @@ fn a_read_only_disk_is_said() {
         return skipped("a read-only disk needs a mount namespace, which this machine does not allow");
     };
     done.refused(3, "cannot be written");
-    assert!(before == std::fs::read(home.path().join("kai.db")).unwrap());
+    let after = std::fs::read(home.path().join("kai.db")).unwrap();
+    assert!(before == after, "a store on a read-only disk was changed");
 }
 
-#[test]
 fn a_full_disk_is_said_when_opening_and_when_writing() {
     let home = prepared();
     // A disk of 300 KiB with the store on it, filled to the last byte.

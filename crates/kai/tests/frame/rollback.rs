@@ -2,21 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
-use crate::kit::{Done, Home, kai, wait_for};
+use crate::kit::Home;
 
 const STORE: [&str; 3] = ["kai.db", "kai.db-wal", "kai.db-shm"];
 
-/// A tool call by hand: two records in the ledger.
-fn remember(home: &Home, key: &str) {
-    let stored =
-        home.run(&["tools", "call", "memory_store", &format!(r#"{{"key": "{key}", "content": "b"}}"#)]);
-    assert_eq!(stored.code, 0, "{stored:?}");
-}
-
 /// Copies the store, and nothing else of the home.
-fn copy_store(from: &Path, to: &Path) {
+pub(crate) fn copy_store(from: &Path, to: &Path) {
     for name in STORE {
         drop(std::fs::remove_file(to.join(name)));
         if from.join(name).exists() {
@@ -28,19 +19,10 @@ fn copy_store(from: &Path, to: &Path) {
 /// A home with an older copy of its store beside it.
 fn with_older_copy() -> (Home, Home) {
     let (home, older) = (Home::new(), Home::new());
-    remember(&home, "one");
+    home.remember("one");
     copy_store(home.path(), older.path());
-    remember(&home, "two");
+    home.remember("two");
     (home, older)
-}
-
-fn verify(home: &Home) -> Value {
-    home.run(&["ledger", "verify", "--json"]).json()
-}
-
-fn noted(home: &Home) -> i64 {
-    let text = std::fs::read_to_string(home.path().join("kai.head")).unwrap();
-    serde_json::from_str::<Value>(&text).unwrap()["seq"].as_i64().unwrap()
 }
 
 fn is_said_everywhere(home: &Home, word: &str) {
@@ -57,7 +39,7 @@ fn is_said_everywhere(home: &Home, word: &str) {
 #[test]
 fn a_store_that_is_gone_is_not_replaced_by_an_empty_one() {
     let home = Home::new();
-    remember(&home, "one");
+    home.remember("one");
     let kept = Home::new();
     copy_store(home.path(), kept.path());
     for name in STORE {
@@ -83,46 +65,34 @@ fn a_store_that_is_gone_is_not_replaced_by_an_empty_one() {
     assert_eq!(home.run(&["memory", "list"]).out, "Kai remembers nothing yet.\n");
 }
 
-/// Killed between the first key and the first store, a home has had no store that could be missing.
 #[test]
-fn a_new_key_may_wait_for_its_store() {
-    let home = Home::new();
-    assert_eq!(home.run(&["key", "show"]).code, 0);
-    assert!(home.path().join("kai.key").exists() && !home.path().join("kai.db").exists());
-    let moved = kai(home.path()).args(["key", "move", "file"]).output().unwrap();
-    assert!(moved.status.success(), "{moved:?}");
-    assert_eq!(home.run(&["memory", "list"]).out, "Kai remembers nothing yet.\n");
-    // Killed between the store and the word that there is one, the next start says it.
-    let file = home.path().join("kai.key");
-    let text = std::fs::read_to_string(&file).unwrap();
-    assert!(!text.contains("awaits_store"), "{text}");
-    std::fs::write(&file, text.replacen('{', "{\"awaits_store\":true,", 1)).unwrap();
-    assert_eq!(home.run(&["status"]).code, 0);
-    assert!(!std::fs::read_to_string(&file).unwrap().contains("awaits_store"));
+fn a_store_that_is_older_or_not_the_noted_one_is_said_until_the_person_accepts_it() {
+    an_older_copy_is_found_and_said_until_the_person_accepts_it();
+    an_older_copy_is_accepted_through_a_daemon_too();
+    a_note_that_is_gone_or_spoiled_is_said();
 }
 
-#[test]
 fn an_older_copy_is_found_and_said_until_the_person_accepts_it() {
     let (home, older) = with_older_copy();
-    assert_eq!((verify(&home)["whole"].as_bool(), noted(&home)), (Some(true), 4));
+    assert_eq!((home.verify()["whole"].as_bool(), home.noted()), (Some(true), 4));
     copy_store(older.path(), home.path());
     is_said_everywhere(&home, "it ends at record 2, but Kai had noted record 4");
 
     // Used further, it is still another one.
     for key in ["x", "y", "z"] {
-        remember(&home, key);
+        home.remember(key);
     }
     is_said_everywhere(&home, "record 4 is not the one that Kai had noted");
-    assert_eq!(noted(&home), 4, "what was found is not written over");
+    assert_eq!(home.noted(), 4, "what was found is not written over");
 
     let alone = home.run(&["ledger", "accept"]);
     alone.refused_last(2, "terminal");
     let no = home.type_at("ledger accept", "n");
     assert!(no.out.contains("Not accepted"), "{no:?}");
-    assert_eq!(verify(&home)["rolled_back"], true);
+    assert_eq!(home.verify()["rolled_back"], true);
     let yes = home.type_at("ledger accept", "y");
     assert!(yes.out.contains("Accepted. The ledger continues after record 8"), "{yes:?}");
-    assert_eq!(verify(&home)["whole"], true);
+    assert_eq!(home.verify()["whole"], true);
     let newest = home.run(&["ledger", "show", "--limit", "1", "--json"]).json();
     assert_eq!(newest[0]["what"], "restored", "{newest}");
     assert_eq!((newest[0]["last"].as_i64(), newest[0]["noted"].as_i64()), (Some(8), Some(4)));
@@ -130,21 +100,19 @@ fn an_older_copy_is_found_and_said_until_the_person_accepts_it() {
     assert_eq!((again.code, again.out.contains("nothing to accept")), (0, true), "{again:?}");
 }
 
-#[test]
 fn an_older_copy_is_accepted_through_a_daemon_too() {
     let (home, older) = with_older_copy();
     copy_store(older.path(), home.path());
     let daemon = home.start();
-    assert_eq!(verify(&home)["rolled_back"], true);
+    assert_eq!(home.verify()["rolled_back"], true);
     let yes = home.type_at("ledger accept", "y");
     assert!(yes.out.contains("Accepted"), "{yes:?}");
-    assert_eq!(verify(&home)["whole"], true);
-    remember(&home, "more");
+    assert_eq!(home.verify()["whole"], true);
+    home.remember("more");
     assert_eq!(daemon.stop("-TERM").0, Some(0));
-    assert_eq!((verify(&home)["whole"].as_bool(), noted(&home)), (Some(true), 5));
+    assert_eq!((home.verify()["whole"].as_bool(), home.noted()), (Some(true), 5));
 }
 
-#[test]
 fn a_note_that_is_gone_or_spoiled_is_said() {
     type Spoil = fn(PathBuf);
     let spoilt: [(Spoil, &str); 3] = [
@@ -157,63 +125,11 @@ fn a_note_that_is_gone_or_spoiled_is_said() {
     ];
     for (spoil, word) in spoilt {
         let home = Home::new();
-        remember(&home, "one");
+        home.remember("one");
         spoil(home.path().join("kai.head"));
         is_said_everywhere(&home, word);
         let yes = home.type_at("ledger accept", "y");
         assert!(yes.out.contains("Accepted"), "{yes:?}");
-        assert_eq!((verify(&home)["whole"].as_bool(), noted(&home)), (Some(true), 3));
+        assert_eq!((home.verify()["whole"].as_bool(), home.noted()), (Some(true), 3));
     }
-}
-
-#[test]
-fn a_daemon_notes_the_end_when_it_stops_and_a_kill_makes_nothing_untrue() {
-    let home = Home::new();
-    let daemon = home.start();
-    remember(&home, "one");
-    assert_eq!(daemon.stop("-TERM").0, Some(0));
-    assert_eq!(noted(&home), 2);
-    let mut daemon = home.start();
-    remember(&home, "two");
-    daemon.kill();
-    assert_eq!(verify(&home)["whole"], true, "a lower bound may lag behind");
-    let daemon = home.start();
-    wait_for("the tick's note", || noted(&home) == 4);
-    drop(daemon);
-    let mode = std::os::unix::fs::PermissionsExt::mode(
-        &std::fs::metadata(home.path().join("kai.head")).unwrap().permissions(),
-    );
-    assert_eq!(mode & 0o777, 0o600);
-}
-
-#[test]
-fn an_empty_ledger_has_no_end_to_note() {
-    let home = Home::new();
-    let daemon = home.start();
-    assert_eq!(daemon.stop("-TERM").0, Some(0));
-    assert!(!home.path().join("kai.head").exists());
-    assert_eq!(verify(&home)["whole"], true);
-    remember(&home, "one");
-    assert_eq!(noted(&home), 2);
-}
-
-#[test]
-fn the_note_moves_with_the_key() {
-    let (home, older) = with_older_copy();
-    let locked: Done = std::process::Command::new("bash")
-        .args(["-c", "\"$0\" --home \"$1\" key move passphrase --passphrase-fd 9 9<<< 'four words or more'"])
-        .args([crate::kit::KAI.as_ref(), home.path()])
-        .output()
-        .unwrap()
-        .into();
-    assert_eq!(locked.code, 0, "{locked:?}");
-    assert_eq!(noted(&home), 4);
-    copy_store(older.path(), home.path());
-    let found: Done = std::process::Command::new("bash")
-        .args(["-c", "\"$0\" --home \"$1\" ledger verify --passphrase-fd 9 9<<< 'four words or more'"])
-        .args([crate::kit::KAI.as_ref(), home.path()])
-        .output()
-        .unwrap()
-        .into();
-    assert!(found.code == 1 && found.out.contains("noted record 4"), "{found:?}");
 }

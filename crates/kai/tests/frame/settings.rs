@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::doctor::take_in;
 use crate::kit::{Daemon, Home, wait_for};
 use crate::page::check;
 
@@ -46,6 +45,14 @@ impl Browser {
     }
 }
 
+/// A setting as another home had it.
+fn take_in(home: &Home, key: &str, value: &str) {
+    let file = home.path().join("setting.json");
+    let export = json!({"kai_export": 1, "sections": {"settings": {key: value}}});
+    std::fs::write(&file, export.to_string()).unwrap();
+    assert_eq!(home.run(&["import", file.to_str().unwrap(), "--yes"]).code, 0);
+}
+
 fn get(home: &Home, key: &str) -> String {
     home.run(&["settings", "get", key]).out.trim().to_owned()
 }
@@ -56,28 +63,35 @@ fn focus(browser: &Browser, testid: &str) {
 
 /// What only a script, a keyboard and an eye can show; everything else is tried without a browser.
 #[test]
-fn the_agent_page_is_used_with_keys_and_kept_true() {
+fn the_settings_are_used_with_keys_and_kept_true() {
+    let browser = Browser::start();
+    the_agent_page_is_used_with_keys_and_kept_true(&browser);
+    crate::settings_phone::a_poll_turns_its_icon_until_the_phone_has_answered(&browser);
+    crate::context::a_window_is_set_and_a_removed_model_leaves_no_heartbeat_without_one(&browser);
+}
+
+fn the_agent_page_is_used_with_keys_and_kept_true(browser: &Browser) {
     let home = Home::new();
     assert_eq!(home.run(&["settings", "set", "heartbeat_enabled", "false"]).code, 0);
     let daemon = home.start();
-    let browser = Browser::start();
     browser.enter(&daemon);
     browser.agent(&daemon);
     // With the keyboard, and seen on another page without a reload.
     let first = browser.tab();
     browser.new_tab();
     browser.agent(&daemon);
-    focus(&browser, "heartbeat-toggle");
+    focus(browser, "heartbeat-toggle");
     browser.press(" ");
     browser.until_switched("heartbeat-toggle", true);
     assert_eq!(get(&home, "heartbeat_enabled"), "true");
     browser.switch_to(&first);
     browser.until_switched("heartbeat-toggle", true);
     browser.until_seen("heartbeat-interval");
-    sliders_are_moved(&browser, &home);
-    what_is_typed_is_counted_and_kept(&browser, &home);
-    memories_wait_and_come_back(&browser, &home);
+    sliders_are_moved(browser, &home);
+    what_is_typed_is_counted_and_kept(browser, &home);
+    memories_wait_and_come_back(browser, &home);
     browser.fine();
+    browser.leave();
 }
 
 fn sliders_are_moved(browser: &Browser, home: &Home) {

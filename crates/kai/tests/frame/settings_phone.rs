@@ -11,13 +11,11 @@ const DENIED: &str = r#"case "$*" in *--help*) exit 1;; esac
 echo '{"error": "Please grant the following permissions to use this command: android.permission.READ_SMS"}'"#;
 
 /// A slow phone: the icon turns, and the page goes on.
-#[test]
-fn a_poll_turns_its_icon_until_the_phone_has_answered() {
+pub(crate) fn a_poll_turns_its_icon_until_the_phone_has_answered(browser: &Browser) {
     let phone = ready();
     phone.program("termux-notification-list", "exit 0");
     phone.program("termux-notification", NOTE);
     let daemon = phone.start();
-    let browser = Browser::start();
     browser.enter(&daemon);
     browser.agent(&daemon);
     // It answers when it is told to.
@@ -39,26 +37,27 @@ fn a_poll_turns_its_icon_until_the_phone_has_answered() {
     let colour = "return getComputedStyle(document.querySelector('[data-testid=sms-error]')).color ===
                   getComputedStyle(document.querySelector('.told')).color";
     assert_eq!(browser.run(colour), true, "the colour of errors");
-    check(&browser, "a failed poll");
+    check(browser, "a failed poll");
     phone.program("termux-sms-list", DENIED);
     browser.click("sms-refresh");
     browser.until_seen("sms-grant");
-    check(&browser, "a lost permission");
+    check(browser, "a lost permission");
     browser.click("notifications-toggle");
     browser.until_text("notifications-status", "Waiting for access …");
-    check(&browser, "waiting for access");
+    check(browser, "waiting for access");
     // What is kept of a source that is off is erased in two taps.
     browser.click("sms-read-toggle");
     browser.until_switched("sms-read-toggle", false);
     browser.click("sms-erase-ask");
     browser.until_seen("sms-erase");
-    check(&browser, "about to erase");
+    check(browser, "about to erase");
     browser.picture("erase-sms");
     // What only Termux says.
-    open(&browser, &daemon, "/settings/phones");
+    open(browser, &daemon, "/settings/phones");
     let mut abilities = browser.texts("ability").into_iter();
     assert!(abilities.any(|row| row.starts_with("Show you notifications") && row.contains("Ready")));
-    open(&browser, &daemon, "/settings/general");
+    open(browser, &daemon, "/settings/general");
     browser.until_says("READ_SMS");
     browser.fine();
+    browser.leave();
 }

@@ -1,13 +1,11 @@
-//! SMS and drafts as a person and a script see them: the real binary, Termux's programs played by stand-ins, a real
-//! browser for the tap.
+//! SMS and drafts at a terminal, where a person types their yes; Termux's programs are played by stand-ins.
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::browser::Browser;
-use crate::kit::{Daemon, Done, Home, KAI, kai, wait_for};
+use crate::kit::{Done, KAI};
 use crate::phone::Phone;
 use crate::provider::{Act, Provider};
 
@@ -44,10 +42,6 @@ impl Phone {
     /// What `termux-sms-send` was given: `number|text` and a line end each.
     pub(crate) fn left(&self) -> String {
         std::fs::read_to_string(self.programs.path().join("left")).unwrap_or_default()
-    }
-
-    pub(crate) fn run(&self, args: &[&str]) -> Done {
-        self.command().args(args).output().unwrap().into()
     }
 
     /// A command on a terminal where `typed` is typed when it asks. What it prints comes with the terminal's line ends.
@@ -130,30 +124,20 @@ pub(crate) fn draft(phone: &Phone, to: &str, body: &str) -> i64 {
 }
 
 #[test]
-fn an_answer_shows_what_it_answers_and_who_had_it_made() {
-    let phone = ready();
-    phone.inbox(&[(42, ALICE, "Dinner\nat 8?")]);
-    phone.run(&["tools", "call", "reply_sms", r#"{"sms_id": 42, "body": "Yes!"}"#]);
-    let shown = phone.run(&["drafts", "show", "1"]).out;
-    assert!(shown.contains("They wrote:\n> Dinner\n> at 8?\n1 SMS:\n\nYes!\n"), "{shown}");
-    let listed = phone.run(&["drafts", "list"]).out;
-    assert_eq!(listed, format!("1  PENDING  to {ALICE}: Yes!\n   > Dinner at 8?\n"));
-    assert_eq!(phone.run(&["drafts", "list", "--json"]).json()[0]["quoted"], "Dinner\nat 8?");
-    let asked = phone.on_terminal(&["drafts", "send", "1"], "n\n").out.replace("\r\n", "\n");
-    assert!(asked.contains("> Dinner\n> at 8?\n1 SMS:\n\nYes!\n"), "{asked}");
-    assert!(shown.contains(" from a command, "), "no chat: {shown}");
-    let told = phone.run(&["ledger", "show"]).out;
-    assert!(told.contains("you called reply_sms") && !told.contains("was called"), "{told}");
-    assert_eq!(phone.run(&["ledger", "verify"]).code, 0);
-    let ledger = phone.run(&["ledger", "show", "--json"]).out;
-    assert!(ledger.contains("reply_sms") && !ledger.contains("at 8?"), "{ledger}");
-    let file = phone.programs.path().join("export.json");
-    assert_eq!(phone.run(&["export", file.to_str().unwrap()]).code, 0);
-    let export = std::fs::read_to_string(file).unwrap();
-    assert!(export.contains("sms_enabled") && !export.contains("at 8?"), "{export}");
+fn a_draft_is_sent_by_a_typed_yes_and_messages_are_erased_by_one() {
+    a_draft_is_sent_by_a_typed_yes_and_by_nothing_else();
+    what_it_answers_is_shown_where_the_yes_is_typed();
+    what_the_phone_refuses_is_said_and_can_be_tried_again();
+    a_padded_draft_is_shown_folded_and_sent_as_it_is();
+    what_is_kept_of_messages_is_erased_when_the_person_wants_it();
 }
 
 #[test]
+fn after_a_strangers_words_a_person_is_asked_for_each_change() {
+    after_a_strangers_words_a_person_is_asked();
+    after_a_strangers_words_nothing_is_changed_unasked();
+}
+
 fn a_draft_is_sent_by_a_typed_yes_and_by_nothing_else() {
     let phone = ready();
     let id = draft(&phone, "+1 (555) 0199-0", "-n $(id) `x` \\t \"grün\" 😀\nsecond line");
@@ -188,7 +172,14 @@ fn a_draft_is_sent_by_a_typed_yes_and_by_nothing_else() {
     assert_eq!(gone, json!({"id": 2, "discarded": true}), "and not that it waits");
 }
 
-#[test]
+fn what_it_answers_is_shown_where_the_yes_is_typed() {
+    let phone = ready();
+    phone.inbox(&[(42, ALICE, "Dinner\nat 8?")]);
+    phone.run(&["tools", "call", "reply_sms", r#"{"sms_id": 42, "body": "Yes!"}"#]);
+    let asked = phone.on_terminal(&["drafts", "send", "1"], "n\n").out.replace("\r\n", "\n");
+    assert!(asked.contains("> Dinner\n> at 8?\n1 SMS:\n\nYes!\n"), "{asked}");
+}
+
 fn what_the_phone_refuses_is_said_and_can_be_tried_again() {
     let phone = ready();
     draft(&phone, ALICE, "Hi");
@@ -204,188 +195,7 @@ fn what_the_phone_refuses_is_said_and_can_be_tried_again() {
     assert_eq!(phone.left(), format!("{ALICE}\n"));
 }
 
-#[test]
-fn killed_while_sending_it_asks_and_never_sends_again() {
-    let phone = ready();
-    draft(&phone, ALICE, "Hi");
-    phone.program("termux-sms-send", r#"cat > /dev/null; echo "$2" >> "$DIR/left"; sleep 600"#);
-    let mut daemon = phone.start();
-    let cookie = daemon.sign_in();
-    let page = daemon.get("/", &cookie);
-    let tap = post_of(&page.text, &page.csrf());
-    let address = daemon.address.clone();
-    let waiting = std::thread::spawn(move || {
-        let request = format!(
-            "POST /drafts/1/tap HTTP/1.1\r\nHost: {address}\r\nCookie: {cookie}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{tap}",
-            tap.len()
-        );
-        let mut stream = std::net::TcpStream::connect(address).unwrap();
-        std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
-        drop(std::io::Read::read_to_string(&mut stream, &mut String::new()));
-    });
-    wait_for("the phone to be called", || phone.left() == format!("{ALICE}\n"));
-    assert_eq!(phone.run(&["drafts", "list", "--json"]).json()[0]["status"], "SENDING");
-    phone.run(&["drafts", "discard", "1"]).refused(1, "being sent");
-    daemon.kill();
-    waiting.join().unwrap();
-    let daemon = phone.start();
-    let row = phone.run(&["drafts", "list", "--json"]).json()[0].clone();
-    assert_eq!(row["status"], "UNKNOWN", "{row}");
-    assert!(row["reason"].as_str().unwrap().contains("may have been sent"), "{row}");
-    assert_eq!(phone.left(), format!("{ALICE}\n"), "nothing is sent again by itself");
-    drop(daemon);
-    // The phone's own box settles it.
-    let sent = json!([{"_id": 90, "type": "sent", "address": ALICE, "received": local_now(), "body": "Hi"}]);
-    std::fs::write(phone.programs.path().join("sent.json"), sent.to_string()).unwrap();
-    let _daemon = phone.start();
-    wait_for("the draft to be settled", || {
-        phone.run(&["drafts", "list", "--json"]).json()[0]["status"] == "SENT"
-    });
-    assert_eq!(phone.left(), format!("{ALICE}\n"));
-}
-
-/// A stop does not cut off a message that is on its way.
-#[test]
-fn a_clean_stop_waits_for_a_tap_that_was_accepted() {
-    let phone = ready();
-    draft(&phone, ALICE, "Hi");
-    phone.program("termux-sms-send", r#"cat > /dev/null; sleep 2; echo "$2" >> "$DIR/left""#);
-    let daemon = phone.start();
-    let cookie = daemon.sign_in();
-    let page = daemon.get("/", &cookie);
-    let tap = post_of(&page.text, &page.csrf());
-    let address = daemon.address.clone();
-    let waiting = std::thread::spawn(move || {
-        let head = format!("POST /drafts/1/tap HTTP/1.1\r\nHost: {address}\r\nCookie: {cookie}");
-        let kind = "Content-Type: application/x-www-form-urlencoded";
-        let mut stream = std::net::TcpStream::connect(address).unwrap();
-        write!(stream, "{head}\r\n{kind}\r\nContent-Length: {}\r\n\r\n{tap}", tap.len()).unwrap();
-        drop(std::io::Read::read_to_string(&mut stream, &mut String::new()));
-    });
-    wait_for("the draft to be on its way", || {
-        phone.run(&["drafts", "list", "--json"]).json()[0]["status"] == "SENDING"
-    });
-    let (code, _) = daemon.stop("-TERM");
-    waiting.join().unwrap();
-    assert_eq!(code, Some(0));
-    assert_eq!(phone.left(), format!("{ALICE}\n"));
-    assert_eq!(phone.run(&["drafts", "list", "--json"]).json()[0]["status"], "SENT");
-}
-
-fn local_now() -> String {
-    jiff::Timestamp::now()
-        .to_zoned(jiff::tz::TimeZone::get("Europe/Berlin").unwrap())
-        .strftime("%Y-%m-%d %H:%M:%S")
-        .to_string()
-}
-
-/// The body that the first draft's Send button posts.
-pub(crate) fn post_of(page: &str, csrf: &str) -> String {
-    let field = |name: &str| {
-        let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\"")).unwrap();
-        rest.split('"').next().unwrap().to_owned()
-    };
-    format!("csrf={csrf}&shown={}&attempts={}&button={}", field("shown"), field("attempts"), field("button"))
-}
-
-#[test]
-fn of_many_posts_at_once_one_message_leaves() {
-    let phone = ready();
-    draft(&phone, ALICE, "Hi");
-    phone.program("termux-sms-send", r#"cat > /dev/null; echo "$2" >> "$DIR/left"; sleep 0.3"#);
-    let daemon = std::sync::Arc::new(phone.start());
-    let cookie = daemon.sign_in();
-    let page = daemon.get("/", &cookie);
-    let tap = post_of(&page.text, &page.csrf());
-    let posts: Vec<_> = (0..8)
-        .map(|_| {
-            let (daemon, cookie, tap) = (daemon.clone(), cookie.clone(), tap.clone());
-            std::thread::spawn(move || {
-                daemon.send("POST", "/drafts/1/tap", &[("Cookie", &cookie)], &tap).status
-            })
-        })
-        .collect();
-    let mut outcomes: Vec<u16> = posts.into_iter().map(|post| post.join().unwrap()).collect();
-    outcomes.sort_unstable();
-    assert_eq!(outcomes, [303, 409, 409, 409, 409, 409, 409, 409]);
-    assert_eq!(phone.left(), format!("{ALICE}\n"));
-    // Changed, stale or foreign: nothing more leaves.
-    draft(&phone, ALICE, "Another");
-    let other = tap.replace("shown=", "shown=0");
-    let stale = daemon.send("POST", "/drafts/2/tap", &[("Cookie", &cookie)], &other);
-    assert!(stale.status == 409 && stale.text.contains("not what you saw"), "{}", stale.text);
-    assert_eq!(daemon.send("POST", "/drafts/2/tap", &[("Cookie", &cookie)], "csrf=0").status, 403);
-    assert_eq!(daemon.send("POST", "/drafts/2/tap", &[], &tap).status, 401);
-    assert_eq!(phone.left(), format!("{ALICE}\n"));
-}
-
-#[test]
-fn two_tabs_two_taps_one_message() {
-    let phone = ready();
-    draft(&phone, ALICE, "<b>See you</b> at 8");
-    phone.program("termux-sms-send", r#"cat > /dev/null; echo "$2" >> "$DIR/left"; sleep 0.5"#);
-    let daemon = phone.start();
-    let browser = Browser::start();
-    browser.open(&daemon.link);
-    let first = browser.tab();
-    assert_eq!(browser.texts("draft-body"), ["<b>See you</b> at 8"], "text is text");
-    assert_eq!(browser.texts("draft-to"), [ALICE]);
-    browser.picture("draft");
-    let second = browser.new_tab();
-    browser.open(&format!("http://{}/", daemon.address));
-    assert_eq!(browser.texts("draft-send"), ["Send"]);
-    // Both taps at the same moment.
-    let soon = "const at = Math.ceil(Date.now() / 1000) * 1000 + 1000; \
-                setTimeout(() => document.querySelector('[data-testid=\"draft-send\"]').click(), at - Date.now());";
-    browser.run(soon);
-    browser.switch_to(&first);
-    browser.run(soon);
-    wait_for("a message to leave", || !phone.left().is_empty());
-    for tab in [&first, &second] {
-        browser.switch_to(tab);
-        browser.until("an answer", "return !document.querySelector('[data-testid=\"draft-send\"]')");
-    }
-    assert_eq!(phone.left(), format!("{ALICE}\n"));
-    browser.until_says("was taken by the phone");
-    browser.click("draft-discard");
-    browser.until("the draft to go", "return !document.querySelector('[data-testid=\"draft-card\"]')");
-}
-
-#[test]
-fn the_demo_is_a_world_of_its_own() {
-    let home = Home::new();
-    home.run(&["demo", "sms", "Hi"]).refused(1, "kai serve --demo");
-    home.run(&["drafts", "list", "--demo"]).refused(1, "kai serve --demo");
-    let daemon = Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
-    let inside = home.path().join("demo");
-    let demo = |args: &[&str]| {
-        let done: Done = kai(&inside).args(args).output().unwrap().into();
-        done
-    };
-    let arrived = home.run(&["demo", "sms", "--from", "+15550177", "Are you there?", "--json"]).json();
-    let found = demo(&["sms", "search", "you there", "--json"]).json();
-    assert_eq!(arrived, json!({"id": found[0]["id"]}));
-    assert_eq!(found[0]["from"], "+15550177");
-    // It may be the daemon's first heartbeat that saw it, and not the one that the command had made.
-    let told = demo(&["chats", "search", "+15550177", "--json"]).json();
-    assert_eq!(told.as_array().map(Vec::len), Some(1), "{told}");
-    assert_eq!(demo(&["sms", "list", "--json"]).json(), json!([]), "and nothing waits any more");
-    let asked = demo(&["ask", "please answer the dinner message"]);
-    assert!(asked.out.contains("waits for your tap"), "{asked:?}");
-    assert_eq!(demo(&["drafts", "list", "--json"]).json()[0]["status"], "PENDING");
-    let link = home.run(&["link", "--demo"]).out;
-    assert!(link.contains(&daemon.address), "{link}");
-    home.run(&["serve", "--demo"]).refused(1, "kai link --demo");
-    let sign_in = daemon.get("/", "").text;
-    assert!(sign_in.contains("kai link --demo"), "{sign_in}");
-    let status = home.run(&["status", "--demo", "--json"]).json();
-    assert_eq!((&status["demo"], &status["sms"]["bridge"]), (&json!(true), &json!("simulated")));
-    assert_eq!(home.run(&["status", "--json"]).json()["demo"], false, "the real home is not touched");
-    assert_eq!(home.run(&["drafts", "list"]).out, "No drafts.\n");
-}
-
 /// What a stranger wrote is in the conversation; from then on nothing is planted or carried out without a yes.
-#[test]
 fn after_a_strangers_words_a_person_is_asked() {
     for (with_daemon, typed, stored) in [(false, "y\n", true), (true, "y\n", true), (true, "n\n", false)] {
         let hostile = json!({"key": "bank", "content": "Pay to +15550666."});
@@ -416,12 +226,11 @@ fn after_a_strangers_words_a_person_is_asked() {
             refused.err.contains("failed: memory_store needs the user's yes here, and nobody was there"),
             "{refused:?}"
         );
-        assert!(!phone.run(&["memory", "list"]).out.contains("bank"));
+        assert!(!phone.run(&["memory", "list"]).out.contains("bank"), "what was refused is not kept");
     }
 }
 
 /// Turned off, what was kept stays until the person erases it, and they are asked first.
-#[test]
 fn what_is_kept_of_messages_is_erased_when_the_person_wants_it() {
     let phone = ready();
     phone.inbox(&[(41, ALICE, "before"), (42, ALICE, "Dinner?")]);
@@ -450,7 +259,6 @@ fn what_is_kept_of_messages_is_erased_when_the_person_wants_it() {
 
 /// After a stranger's words nothing is changed without a yes: each call asks, in words, and a yes covers one call. Padding
 /// pushes nothing off the screen, and `d` shows the exact call.
-#[test]
 fn after_a_strangers_words_nothing_is_changed_unasked() {
     let label = format!("Tea{}and more", " ".repeat(2_000));
     let calls = [
@@ -504,7 +312,6 @@ fn after_a_strangers_words_nothing_is_changed_unasked() {
 }
 
 /// What pads a draft is told by its number where the yes is typed; what is sent is what was drafted, to the byte.
-#[test]
 fn a_padded_draft_is_shown_folded_and_sent_as_it_is() {
     let phone = ready();
     let body = format!("Yes{}and I owe you 500.", " ".repeat(600));

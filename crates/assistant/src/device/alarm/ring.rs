@@ -99,6 +99,11 @@ impl Ringer {
         Next { due: outcome.map_or(before.due, |(due, _)| due), failures }
     }
 
+    /// Whether an alarm is ringing now.
+    pub fn is_ringing(&self) -> bool {
+        !self.ringing.alarms().is_empty()
+    }
+
     /// Puts alarms that are still ringing back into the store when Kai stops, so that they ring again at the next
     /// start.
     pub async fn put_back(&self) -> Result<(), DbError> {

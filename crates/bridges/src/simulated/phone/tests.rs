@@ -126,7 +126,7 @@ async fn reading_can_be_denied_and_granted_again() {
     assert!(phone.last().await.is_ok());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn reads_fail_and_hang_as_often_as_they_were_told_to() {
     let phone = received(&[10]);
     phone.fail_next_read("one");
@@ -139,7 +139,7 @@ async fn reads_fail_and_hang_as_often_as_they_were_told_to() {
     assert_eq!(ids(phone.newest(0, 1).await), [1]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_message_leaves_or_not_whatever_is_said() {
     let why = || "no signal".to_owned();
     for (fate, outcome, left) in [
@@ -165,7 +165,7 @@ async fn a_message_leaves_or_not_whatever_is_said() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn sending_can_be_denied_and_granted_again() {
     let phone = phone();
     phone.next_send(Fate::Hangs);

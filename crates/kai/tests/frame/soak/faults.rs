@@ -1,11 +1,10 @@
 //! A provider and a phone that behave badly.
 
-#[cfg(feature = "foss")]
-use std::time::Duration;
 use std::time::Instant;
 
 use super::{asked_for, kilobytes};
 use crate::ask::with_model;
+use crate::kit::wait_for;
 use crate::provider::{Act, Provider};
 
 const MEGABYTE: u64 = 1 << 20;
@@ -58,7 +57,7 @@ fn a_phone_that_hangs_is_given_up_and_leaves_no_process() {
     let cookie = daemon.sign_in();
     let polling = phone.command().args(["sms", "poll"]).spawn().unwrap();
     let began = Instant::now();
-    std::thread::sleep(Duration::from_secs(1));
+    wait_for("the phone to hang", || !running("86477").is_empty());
     assert_eq!(daemon.get("/", &cookie).status, 200, "the page answers while the phone hangs");
     let done = polling.wait_with_output().unwrap();
     println!(
@@ -67,8 +66,7 @@ fn a_phone_that_hangs_is_given_up_and_leaves_no_process() {
         done.status.code()
     );
     assert_eq!(done.status.code(), Some(1));
-    std::thread::sleep(Duration::from_secs(1));
-    assert_eq!(running("86477"), Vec::<String>::new(), "left behind");
+    wait_for("the end of what the phone had started", || running("86477").is_empty());
 }
 
 #[cfg(feature = "foss")]

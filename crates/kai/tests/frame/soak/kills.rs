@@ -109,7 +109,7 @@ impl World {
         let id: i64 = form.split_once('/').unwrap().0.parse().unwrap();
         let Some(draft) = self.books.drafts.get_mut(&id) else { return };
         draft.taps += 2;
-        let body = crate::sms::post_of(form, &page.csrf());
+        let body = crate::killed::post_of(form, &page.csrf());
         let (host, length) = (&daemon.address, body.len());
         let request = format!(
             "POST /drafts/{id}/tap HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nConnection: close\r\n\

@@ -38,6 +38,15 @@ impl Phone {
         Self { home: Home::on(machine, role), programs }
     }
 
+    /// Whose programs are Termux's own.
+    fn with_termux() -> Self {
+        let names = ["termux-open-url", "termux-open", "termux-notification"];
+        let programs = Programs::new(&names.map(|name| (name, NOTE)));
+        let termux = Arc::new(Termux::in_folder(programs.path().to_owned()));
+        let machine = Machine { opener: Some(termux.clone()), notifier: Some(termux), ..Machine::default() };
+        Self { home: Home::on(machine, Role::Command), programs }
+    }
+
     fn call(&self, tool: &str, arguments: &Value) -> Done {
         self.home.run(&["tools", "call", tool, &arguments.to_string()])
     }
@@ -209,4 +218,50 @@ fn an_alarm_that_nobody_could_show_is_tried_again() {
     phone.home.clock.advance(SignedDuration::from_secs(10));
     let rung = phone.rung();
     assert!(rung.len() == 1 && rung[0].contains("Tea|-c|This alarm was due at"), "{rung:?}");
+}
+
+#[test]
+fn in_termux_its_own_programs_are_used() {
+    let phone = Phone::with_termux();
+    let event = json!({"title": "x", "start_time": "2026-03-09T15:00Z"});
+    for (tool, arguments) in [
+        ("open_url", json!({"url": "https://example.org"})),
+        ("create_calendar_event", event),
+        ("send_notification", json!({"message": "$(id) <b>"})),
+    ] {
+        let done = phone.call(tool, &arguments);
+        assert_eq!(done.code, 0, "{tool}: {done:?}");
+    }
+    let log = phone.log();
+    let lines: Vec<_> = log.lines().collect();
+    assert_eq!(lines[0], "termux-open-url|https://example.org/");
+    assert!(lines[1].starts_with("termux-open|/") && lines[1].contains("/files/event-"), "{log}");
+    assert_eq!(lines[2..], ["termux-notification|-t|Kai|-c|$(id) <b>"]);
+    phone.programs.write("termux-notification", r#"echo '{"error": "Please grant the permission"}'"#);
+    phone.refused("send_notification", &json!({"message": "x"}), "Please grant the permission");
+    phone.refused("send_notification", &json!({"message": " "}), "must not be empty");
+    phone.refused("send_notification", &json!({"title": "x"}), "must be a string");
+}
+
+#[test]
+fn alarms_are_listed_and_cancelled() {
+    let phone = Phone::with_notifier(NOTE, Role::Daemon);
+    let run = |words: &[&str]| phone.home.run(words);
+    let none = run(&["alarms", "list"]);
+    assert!(none.out.contains("No alarms."), "{none:?}");
+    for (seconds, label) in [(7_200, "Cake <b>"), (3_600, "Tea"), (80_000, "")] {
+        assert_eq!(phone.call("set_alarm", &json!({"duration_seconds": seconds, "label": label})).code, 0);
+    }
+    let labels = || -> Vec<String> {
+        let rows = run(&["alarms", "list", "--json"]).json();
+        rows.as_array().unwrap().iter().map(|row| row["label"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(labels(), ["Tea", "Cake <b>", ""], "the next first");
+    let listed = run(&["alarms", "list"]).out;
+    assert!(listed.contains("Tea: rings at 20") && listed.contains("Alarm: rings at"), "{listed}");
+    assert_eq!(run(&["alarms", "cancel", "2", "--json"]).json(), json!({"id": 2, "cancelled": true}));
+    run(&["alarms", "cancel", "2"]).refused(1, "no alarm number 2. It may have rung already");
+    assert_eq!(labels(), ["Cake <b>", ""]);
+    assert_eq!(run(&["alarms", "cancel", "1"]).out, "Cancelled alarm 1.\n");
+    assert_eq!(labels(), [""]);
 }

@@ -75,10 +75,15 @@ pub(super) fn noon() -> Arc<ManualClock> {
 pub(super) struct Disk(TempDir);
 
 impl Disk {
+    /// A new one, with nothing in it.
+    pub(super) fn new() -> Self {
+        let private = Permissions::from_mode(0o700);
+        Self(tempfile::Builder::new().permissions(private).tempdir().unwrap())
+    }
+
     /// One that remembers something.
     pub(super) fn prepared() -> Self {
-        let private = Permissions::from_mode(0o700);
-        let home = Self(tempfile::Builder::new().permissions(private).tempdir().unwrap());
+        let home = Self::new();
         let stored = home.run(&["tools", "call", "memory_store", r#"{"key": "a", "content": "b"}"#]);
         assert_eq!(stored.code, 0, "{stored:?}");
         home
@@ -167,7 +172,11 @@ impl Home {
 
     /// Of the same machine, with a daemon that answers for it.
     pub(super) fn served() -> Self {
-        let mut home = Self::on(Machine::default(), Role::Daemon);
+        Self::served_on(Machine::default())
+    }
+
+    pub(super) fn served_on(machine: Machine) -> Self {
+        let mut home = Self::on(machine, Role::Daemon);
         let bound = SocketAddr::from((Ipv4Addr::LOCALHOST, 8710));
         let running = Running { pid: 1, address: format!("http://{bound}"), bound, since: home.clock.now() };
         Arc::get_mut(&mut home.app).unwrap().daemon = Some(running);
@@ -185,6 +194,8 @@ impl Home {
             runtime.block_on(async {
                 let listener = socket::listen(&app.home).unwrap();
                 listens.send(()).unwrap();
+                #[cfg(feature = "foss")]
+                tokio::spawn(crate::commands::notifications::listen_on(Arc::clone(&app), until.clone()));
                 socket::serve(app, listener, until, TaskTracker::new()).await;
             });
         });

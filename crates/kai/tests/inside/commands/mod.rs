@@ -12,8 +12,11 @@ mod kit;
 mod ledger;
 mod memory;
 #[cfg(feature = "foss")]
+mod notifications;
+#[cfg(feature = "foss")]
 mod phone;
 mod refusals;
+mod served;
 mod settings;
 #[cfg(feature = "foss")]
 mod shapes;

@@ -48,3 +48,22 @@ fn a_link_to_a_missing_disk_is_no_room_for_a_new_store() {
     std::fs::create_dir(&store).unwrap();
     home.run(&["status"]).refused(3, "is no store");
 }
+
+/// Killed between the first key and the first store, a home has had no store that could be missing.
+#[test]
+fn a_new_key_may_wait_for_its_store() {
+    let home = Disk::new();
+    assert_eq!(home.run(&["key", "show"]).code, 0);
+    assert!(home.file("kai.key").exists() && !home.file("kai.db").exists(), "a key and no store");
+    let moved = home.run(&["key", "move", "file"]);
+    assert_eq!(moved.code, 0, "{moved:?}");
+    assert_eq!(home.run(&["memory", "list"]).out, "Kai remembers nothing yet.\n", "the store is made");
+    // Killed between the store and the word that there is one, the next start says it.
+    let file = home.file("kai.key");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(!text.contains("awaits_store"), "{text}");
+    std::fs::write(&file, text.replacen('{', "{\"awaits_store\":true,", 1)).unwrap();
+    assert_eq!(home.run(&["status"]).code, 0);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(!text.contains("awaits_store"), "a store that is there is waited for no more: {text}");
+}

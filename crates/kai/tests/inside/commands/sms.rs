@@ -166,3 +166,26 @@ fn a_message_is_polled_read_searched_and_answered() {
         assert_eq!(phone.left(), "", "nothing leaves by itself");
     }
 }
+
+#[test]
+fn an_answer_shows_what_it_answers_and_who_had_it_made() {
+    let phone = ready();
+    phone.inbox(&[(42, ALICE, "Dinner\nat 8?")]);
+    phone.run(&["tools", "call", "reply_sms", r#"{"sms_id": 42, "body": "Yes!"}"#]);
+    let shown = phone.run(&["drafts", "show", "1"]).out;
+    assert!(shown.contains("They wrote:\n> Dinner\n> at 8?\n1 SMS:\n\nYes!\n"), "{shown}");
+    assert!(shown.contains(" from a command, "), "no chat: {shown}");
+    let listed = phone.run(&["drafts", "list"]).out;
+    assert_eq!(listed, format!("1  PENDING  to {ALICE}: Yes!\n   > Dinner at 8?\n"));
+    let quoted = phone.run(&["drafts", "list", "--json"]).json()[0]["quoted"].clone();
+    assert_eq!(quoted, "Dinner\nat 8?");
+    let told = phone.run(&["ledger", "show"]).out;
+    assert!(told.contains("you called reply_sms") && !told.contains("was called"), "{told}");
+    assert_eq!(phone.run(&["ledger", "verify"]).code, 0);
+    let ledger = phone.run(&["ledger", "show", "--json"]).out;
+    assert!(ledger.contains("reply_sms") && !ledger.contains("at 8?"), "{ledger}");
+    let file = phone.home.path().join("export.json");
+    assert_eq!(phone.run(&["export", file.to_str().unwrap()]).code, 0);
+    let export = std::fs::read_to_string(file).unwrap();
+    assert!(export.contains("sms_enabled") && !export.contains("at 8?"), "{export}");
+}

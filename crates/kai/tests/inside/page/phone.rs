@@ -60,7 +60,7 @@ impl Phone {
         assert!(writer.wait().unwrap().success());
     }
 
-    fn file(&self, name: &str, text: &str) {
+    pub(super) fn file(&self, name: &str, text: &str) {
         std::fs::write(self.0.path().join(name), text).unwrap();
     }
 
@@ -86,6 +86,7 @@ impl Phone {
             let has = |program: &str| self.0.path().join(program).is_file();
             Machine {
                 opener: has("termux-open-url").then(|| termux.clone() as _),
+                notifier: has("termux-notification").then(|| termux.clone() as _),
                 messages: Messages {
                     notifications: has("termux-notification-list")
                         .then(|| Arc::new(Source::new(Arc::clone(&termux) as _))),
@@ -370,4 +371,29 @@ fn who_saw_a_message_is_answered_on_the_page() {
     assert!(saw > 0 && kinds == vec!["request"; saw], "{saw} {kinds:?}");
     visitor.open("/ledger?who=999999");
     assert_eq!(visitor.texts("ledger-none"), ["No request held it."]);
+}
+
+#[test]
+fn alarms_are_seen_cancelled_and_taken_back() {
+    let phone = Phone::new(&["termux-notification"]);
+    let house = phone.house();
+    for (seconds, label) in [(7_200, "Cake <b>"), (80_000, "")] {
+        house.tool("set_alarm", &json!({"duration_seconds": seconds, "label": label}));
+    }
+    let labels = || -> Vec<String> {
+        let rows = house.show("alarms_list");
+        rows.as_array().unwrap().iter().map(|row| row["label"].as_str().unwrap().to_owned()).collect()
+    };
+    let mut visitor = house.visitor(AGENT);
+    let seen = visitor.texts("alarm");
+    assert!(seen.len() == 2 && seen[0].contains("Cake <b>"), "{seen:?}");
+    visitor.press("alarm-cancel");
+    assert_eq!(visitor.texts("alarm").len(), 1, "it is gone from the page");
+    assert_eq!(labels(), [""], "and for commands");
+    visitor.press("undo");
+    assert_eq!(visitor.texts("alarm").len(), 2, "it is back");
+    assert_eq!(labels(), ["Cake <b>", ""]);
+    // Cancelled elsewhere, gone from an open page.
+    house.run("alarms_cancel", &json!({"id": 1}));
+    visitor.until("one alarm", |page, _| page.all("alarm").len() == 1);
 }

@@ -39,6 +39,39 @@ fn a_draft_staged_elsewhere_appears_and_shows_what_becomes_of_it() {
     visitor.until_gone("draft-card");
 }
 
+/// The phone takes its time until all but one of the taps are refused.
+#[test]
+fn of_many_posts_at_once_one_message_leaves() {
+    let (phone, house) = ready();
+    draft(&house, ALICE, "Hi");
+    let slow = r#"cat > /dev/null; echo "$2" >> "$DIR/left"; until [ -e "$DIR/go" ] || [ ! -d "$DIR" ]; do sleep 0.02; done"#;
+    phone.program("termux-sms-send", slow);
+    let visitor = house.visitor("/");
+    let send = visitor.first("draft-send");
+    let (ends, ended) = std::sync::mpsc::channel();
+    std::thread::scope(|threads| {
+        for _ in 0..8 {
+            let (ends, visitor) = (ends.clone(), &visitor);
+            threads.spawn(move || ends.send(visitor.sent(send, &[]).status).unwrap());
+        }
+        let refused: Vec<u16> = ended.iter().take(7).collect();
+        phone.file("go", "");
+        assert_eq!(refused, [409; 7], "all but one");
+        assert_eq!(ended.recv(), Ok(303), "the one that sends");
+    });
+    assert_eq!(phone.left(), format!("{ALICE}\n"));
+    // Stale or foreign: nothing more leaves.
+    let second = draft(&house, ALICE, "Another");
+    let tap = format!("/drafts/{second}/tap");
+    let stale = visitor.post(&tap, "shown=0&attempts=0&button=send");
+    assert!(stale.status == 409 && stale.text.contains("not what you saw"), "{}", stale.text);
+    let cookie = [("Cookie", visitor.cookie.as_str())];
+    assert_eq!(house.send("POST", &tap, &cookie, "csrf=0").status, 403, "another page's form");
+    let body = format!("csrf={}&shown=0", visitor.answer.csrf());
+    assert_eq!(house.send("POST", &tap, &[], &body).status, 401, "nobody is signed in");
+    assert_eq!(phone.left(), format!("{ALICE}\n"));
+}
+
 /// Nobody approves blind: what is answered stands above the answer, in a frame that it cannot leave.
 #[test]
 fn a_draft_shows_what_it_answers() {
