@@ -417,7 +417,7 @@ impl Reader<'_> {
                 Kind::Comma => gap.pass_comma(),
                 Kind::Sign => aside = self.aside(i).unwrap_or(aside),
                 Kind::Word(_) if roles.any(Roles::NAME) && self.needs_no_code(i, at) => {
-                    gap.pass_word(1, roles)
+                    gap.pass_word(1, roles);
                 }
                 Kind::Word(_) if roles.any(Roles::NAME) && !self.is_counted(i) => {
                     return self.weigh(at, gap, doubt);
