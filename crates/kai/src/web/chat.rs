@@ -17,7 +17,7 @@ use super::regions::{self, Regions};
 use super::state::Web;
 use super::turns::Saying;
 use super::view::{self, Place, Stored, View};
-use super::{drafts, icons, live, messages, page, reply, settings};
+use super::{drafts, frame, icons, live, messages, page, reply, settings};
 use crate::app::sessions::Session;
 use crate::commands::models;
 use crate::failure::Failure;
@@ -95,7 +95,7 @@ async fn show(web: &Web, session: Option<Session>, place: Place, untaken: Option
         (drafts::script())
         @if view.running() { noscript { meta http-equiv="refresh" content="2"; } }
     };
-    (status, page::frame(&title, view.lang, &stored.values.of(&THEME), &head, &body)).into_response()
+    (status, frame::frame(&title, view.lang, &stored.values.of(&THEME), &head, &body)).into_response()
 }
 
 fn title(stored: &Stored) -> &str {
@@ -129,7 +129,7 @@ fn body(
                 button class="round to-end js-only" type="button" id="to-end" data-testid="to-end" aria-label="To the newest message" hidden {
                     (icons::down())
                 }
-                (page::script_words(view.lang))
+                (frame::script_words(view.lang))
                 p id="state" class="seen-not" role="status" { (state) }
                 p id="toast" role="alert" { @if let Some(untaken) = untaken { (untaken.why.to(view.lang)) } }
                 (composer(view, &controls, untaken))
@@ -153,7 +153,7 @@ fn top(view: &View<'_>, demo: bool) -> Markup {
 fn side(view: &View<'_>, chats: &Markup) -> Markup {
     html! {
         aside id="side" popover aria-label="Conversations" {
-            div class="brand" { (page::mark()) strong { "Kai" } a class="button" href="/new" { (icons::plus()) "New chat" } }
+            div class="brand" { (frame::mark()) strong { "Kai" } a class="button" href="/new" { (icons::plus()) "New chat" } }
             form class="search" method="get" role="search" {
                 label class="seen-not" for="q" { "Search conversations" }
                 input type="search" id="q" name="q" value=(view.place.q) placeholder="Search" autocomplete="off";
@@ -185,7 +185,7 @@ async fn beginning(web: &Web, csrf: &str) -> Markup {
     let ready = rows.iter().find(|row| row.ready);
     html! {
         section class="empty" aria-label="Beginning" {
-            (page::mark())
+            (frame::mark())
             @match ready {
                 Some(model) => {
                     h2 { "What can I do for you?" }

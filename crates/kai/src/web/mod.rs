@@ -16,6 +16,7 @@ mod demo;
 mod demo_child;
 #[cfg_attr(not(feature = "foss"), path = "no_drafts.rs")]
 mod drafts;
+mod frame;
 mod guard;
 mod icons;
 mod list;

@@ -7,7 +7,7 @@ use kai_words::{Lang, Said};
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
-use super::page::{frame, mark};
+use super::frame::{frame, mark};
 use super::rich::rich;
 
 /// A page that shows only a message.

@@ -1,52 +1,12 @@
-//! The HTML frame around every page, and the pages that show only a message.
+//! The pages that show only a message.
 
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use kai_assistant::home::Home;
-use kai_words::{Lang, Said, said};
-use maud::{DOCTYPE, Markup, html};
+use kai_words::{Said, said};
 
-use super::assets::{FAVICON, SCRIPT, STYLE};
 use super::notice::Notice;
 use crate::app::facts;
-
-/// Renders a whole HTML page. `theme` is the value of the setting: `system`, `light` or `dark`.
-pub(super) fn frame(title: &str, lang: Lang, theme: &str, head: &Markup, body: &Markup) -> Markup {
-    html! {
-        (DOCTYPE)
-        html lang=(lang.code()) dir=(if lang.is_rtl() { "rtl" } else { "ltr" }) data-theme=(theme) {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) }
-                link rel="icon" href=(*FAVICON);
-                link rel="stylesheet" href=(*STYLE);
-                script src=(*SCRIPT) defer {}
-                (head)
-            }
-            body { (body) }
-        }
-    }
-}
-
-/// What the script says, in the user's language.
-pub(super) fn script_words(lang: Lang) -> Markup {
-    html! {
-        div id="words" hidden data-no-answer=(lang.script_no_answer()) data-reconnecting=(lang.script_reconnecting())
-            data-tap-moved=(lang.script_tap_moved()) {}
-    }
-}
-
-/// Kai's logo: a speech bubble with a dot to tap.
-pub(super) fn mark() -> Markup {
-    html! {
-        svg class="mark" viewBox="0 0 48 48" aria-hidden="true" {
-            path class="bubble" d="M10 6h28a8 8 0 0 1 8 8v14a8 8 0 0 1-8 8H24l-10 8v-8h-4a8 8 0 0 1-8-8V14a8 8 0 0 1 8-8z" {}
-            circle class="dot" cx="24" cy="21" r="6" {}
-        }
-    }
-}
 
 /// The page for browsers without a session: how to get a sign-in link.
 pub(super) fn sign_in(headers: &HeaderMap, home: &Home) -> Response {

@@ -6,13 +6,14 @@
 
 mod editions;
 mod imports;
+mod texts;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use imports::Crate;
 
-const CRATES: [&str; 5] = ["codes", "llm", "assistant", "bridges", "kai"];
+const CRATES: [&str; 6] = ["words", "codes", "llm", "assistant", "bridges", "kai"];
 
 /// The rooms of `crates/kai` from the ground up. One floor's rooms do not know each other.
 const ROOF: &[&[&str]] = &[
@@ -67,6 +68,19 @@ fn no_function_differs_between_the_editions() {
             );
         }
     }
+}
+
+/// What people read stands in the language files, so that it can be translated.
+#[test]
+fn the_page_holds_no_text_of_its_own() {
+    let house = Crate::read(&sources_of("kai"));
+    let page = house.sources.values().filter(|source| source.name.starts_with("web/"));
+    let found: Vec<String> = page
+        .flat_map(|source| {
+            texts::for_people(&source.code).into_iter().map(|text| format!("{}: {text}", source.name))
+        })
+        .collect();
+    assert!(found.is_empty(), "these belong into crates/words/lang:\n{}", found.join("\n"));
 }
 
 /// Every import that leads to the same floor or further up, and every room that has no floor.

@@ -40,7 +40,7 @@ use parts::Region;
 
 use super::state::Web;
 use super::times::Times;
-use super::{icons, page};
+use super::{frame, icons, page};
 use crate::app::App;
 use crate::app::sessions::{self, Session};
 use crate::failure::Failure;
@@ -161,7 +161,8 @@ async fn render(
         Ok(Some((look, regions))) => {
             let title = format!("{} · Settings · Kai", place.page.title());
             let theme = look.values.of(&THEME);
-            (status, page::frame(&title, look.lang, &theme, &html! {}, &body(&look, regions))).into_response()
+            (status, frame::frame(&title, look.lang, &theme, &html! {}, &body(&look, regions)))
+                .into_response()
         }
         Ok(None) => page::sign_in(&HeaderMap::new(), &web.app.home),
         Err(failure) => page::trouble(failure.message),
@@ -186,7 +187,7 @@ fn body(look: &Look<'_>, mut regions: Vec<Region>) -> Markup {
                     @for region in regions { (region.whole(look)) }
                 }
             }
-            (page::script_words(look.lang))
+            (frame::script_words(look.lang))
             div id="undo" role="status" { @if let Some(undo) = undo { (undo) } }
         }
     }
