@@ -253,11 +253,19 @@ impl Endpoint {
 
     /// Connects to a device by its address. Its port is usually 1716.
     pub async fn connect(&self, address: SocketAddr) -> Result<Device, Refused> {
-        let connected = self.shared.dial(address, None).await;
-        if let Err(refused) = &connected {
-            self.shared.report_paired(address.ip(), refused).await;
+        let refused = match self.shared.dial(address, None).await {
+            Ok(device) => return Ok(device),
+            Err(refused) => refused,
+        };
+        // A device drops one of two connections, such as when it announced itself at the same moment.
+        if let (Refusal::Closed | Refusal::TooOften, Some(device)) = (refused.why, &refused.device) {
+            sleep(self.shared.limits.between_connections).await;
+            if let Some(link) = self.shared.state().links.get(device) {
+                return Ok(link.device.clone());
+            }
         }
-        connected
+        self.shared.report_paired(address.ip(), &refused).await;
+        Err(refused)
     }
 
     /// Sets whether unpaired devices may connect. When they may not, those that are there have to leave.
