@@ -30,6 +30,12 @@ use super::tls::Tls;
 /// How many events wait for the caller. Beyond that, devices are not read from.
 const EVENTS: usize = 64;
 
+/// As long as a link is this young, an announcement of its device changes nothing.
+const FRESH: SignedDuration = SignedDuration::from_secs(5);
+
+/// How often a device is asked to connect again after a link that did not last.
+const BETWEEN_HEALINGS: Duration = Duration::from_secs(10);
+
 /// What an endpoint needs to start.
 pub struct Setup {
     pub me: Identity,
@@ -160,7 +166,6 @@ pub enum OpenError {
 /// This machine as a device. Stops listening and ends all links when dropped.
 pub struct Endpoint {
     shared: Arc<Shared>,
-    port: u16,
 }
 
 /// What all tasks of an endpoint share.
@@ -172,6 +177,8 @@ pub(super) struct Shared {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) events: mpsc::Sender<Event>,
     state: Mutex<State>,
+    /// Where we listen.
+    port: u16,
     udp: Option<Udp>,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -190,7 +197,10 @@ struct State {
     places: Places,
     /// How to end the connections that hold a place.
     holders: HashMap<Place, CancellationToken>,
+    /// With whom handshakes are under way.
+    shaking: Vec<IpAddr>,
     dialled: Pace<DeviceId>,
+    healed: Pace<DeviceId>,
     reported: Pace<(Option<DeviceId>, Option<Refusal>)>,
     next_serial: u64,
 }
@@ -203,6 +213,8 @@ struct Linked {
     orders: mpsc::Sender<Order>,
     stop: CancellationToken,
     place: Option<Place>,
+    /// We opened the connection, so the address is where the device listens.
+    dialled: bool,
 }
 
 impl Endpoint {
@@ -220,18 +232,18 @@ impl Endpoint {
         let state = Mutex::new(State::new(setup.pins, setup.strangers, &setup.limits));
         let (me, limits, clock) = (setup.me, setup.limits, setup.clock);
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-        let shared = Shared { me, public_key, tls, limits, clock, events, state, udp, stop, tasks };
+        let shared = Shared { me, public_key, tls, limits, clock, events, state, port, udp, stop, tasks };
         let shared = Arc::new(shared);
         shared.spawn(accept(shared.clone(), listener));
         if shared.udp.as_ref().is_some_and(|udp| udp.hears) {
             shared.spawn(hear(shared.clone()));
         }
-        Ok((Self { shared, port }, received))
+        Ok((Self { shared }, received))
     }
 
     /// The port on which it listens.
     pub fn port(&self) -> u16 {
-        self.port
+        self.shared.port
     }
 
     /// Whether it hears announcements. It does not if another program has the port to itself.
@@ -242,30 +254,30 @@ impl Endpoint {
     /// Announces this machine to the network, so that devices connect. Fails if no announcement could be sent.
     pub async fn announce(&self) -> io::Result<()> {
         let to = self.shared.udp.as_ref().map(|udp| udp.announcements.to.clone());
-        self.send_announcement(&to.unwrap_or_default()).await
+        self.shared.announce(&to.unwrap_or_default()).await
     }
 
     /// Announces this machine to one address.
     pub async fn announce_to(&self, address: IpAddr) -> io::Result<()> {
-        let port = self.shared.udp.as_ref().map_or(UDP_PORT, |udp| udp.announcements.port);
-        self.send_announcement(&[SocketAddr::new(address, port)]).await
+        self.shared.announce_to(address).await
     }
 
     /// Connects to a device by its address. Its port is usually 1716.
     pub async fn connect(&self, address: SocketAddr) -> Result<Device, Refused> {
-        let refused = match self.shared.dial(address, None).await {
-            Ok(device) => return Ok(device),
-            Err(refused) => refused,
-        };
-        // A device drops one of two connections, such as when it announced itself at the same moment.
-        if let (Refusal::Closed | Refusal::TooOften, Some(device)) = (refused.why, &refused.device) {
+        let started = self.shared.clock.now();
+        let mut outcome = self.dial(address).await;
+        if matches!(&outcome, Err(refused) if refused.why.is_passing()) {
+            // A device drops one of two connections, such as when it connected to us at the same moment.
             sleep(self.shared.limits.between_connections).await;
-            if let Some(link) = self.shared.state().links.get(device) {
-                return Ok(link.device.clone());
-            }
+            outcome = match self.shared.linked_since(started, address.ip()) {
+                Some(device) => Ok(device),
+                None => self.dial(address).await,
+            };
         }
-        self.shared.report_paired(address.ip(), &refused).await;
-        Err(refused)
+        if let Err(refused) = &outcome {
+            self.shared.report_paired(address.ip(), refused).await;
+        }
+        outcome
     }
 
     /// Sets whether unpaired devices may connect. When they may not, those that are there have to leave.
@@ -318,6 +330,13 @@ impl Endpoint {
         self.shared.tasks.wait().await;
     }
 
+    /// Dials in a task of its own, so that it ends properly even if nobody waits for it.
+    async fn dial(&self, address: SocketAddr) -> Result<Device, Refused> {
+        let shared = self.shared.clone();
+        let dialling = self.shared.tasks.spawn(async move { shared.dial(address, None).await });
+        dialling.await.unwrap_or_else(|_| Err(Refusal::Closed.into()))
+    }
+
     fn tap(&self, device: &DeviceId, tap: Tap) -> Result<(), SendError> {
         self.order(device, Order::Tap(tap))
     }
@@ -329,19 +348,6 @@ impl Endpoint {
             mpsc::error::TrySendError::Full(_) => SendError::Busy,
             mpsc::error::TrySendError::Closed(_) => SendError::NotConnected,
         })
-    }
-
-    async fn send_announcement(&self, to: &[SocketAddr]) -> io::Result<()> {
-        let Some(udp) = &self.shared.udp else { return Err(io::ErrorKind::Unsupported.into()) };
-        let line = self.shared.identity_line(Occasion::Announcing { port: self.port });
-        let mut outcome = Err(io::ErrorKind::NotFound.into());
-        for address in to {
-            let sent = udp.socket.send_to(&line, address).await.map(drop);
-            if sent.is_ok() || outcome.is_err() {
-                outcome = sent;
-            }
-        }
-        outcome
     }
 }
 
@@ -369,7 +375,9 @@ impl State {
             links: HashMap::new(),
             places: Places::new(limits.strangers),
             holders: HashMap::new(),
+            shaking: Vec::new(),
             dialled: Pace::new(limits.between_connections),
+            healed: Pace::new(BETWEEN_HEALINGS),
             reported: Pace::new(limits.between_reports),
             next_serial: 0,
         }
@@ -383,6 +391,11 @@ impl State {
         }
         self.holders.insert(place, stop);
         place
+    }
+
+    /// Whether there is a link that was made a moment ago. An older one may be dead without our knowing.
+    fn is_fresh(&self, device: &DeviceId, now: Timestamp) -> bool {
+        self.links.get(device).is_some_and(|link| now.duration_since(link.since).abs() < FRESH)
     }
 
     fn leave(&mut self, place: Place) {
@@ -458,8 +471,15 @@ impl Shared {
         let stop = self.stop.child_token();
         let place = self.state().enter(address.ip(), stop.clone());
         let shaken = handshake::dial(self, address, expected);
-        let established = self.within(shaken, &stop).await;
+        let established = self.within(shaken, address.ip(), &stop).await;
         self.link(established, place, stop)
+    }
+
+    fn linked_since(&self, moment: Timestamp, address: IpAddr) -> Option<Device> {
+        let state = self.state();
+        let mut links = state.links.values();
+        let link = links.find(|link| link.since >= moment && link.device.address.ip() == address);
+        link.map(|link| link.device.clone())
     }
 
     /// Takes a connection that somebody opened.
@@ -467,7 +487,7 @@ impl Shared {
         let stop = self.stop.child_token();
         let place = self.state().enter(from.ip(), stop.clone());
         let shaken = handshake::accept(&self, stream, from);
-        let established = self.within(shaken, &stop).await;
+        let established = self.within(shaken, from.ip(), &stop).await;
         if let Err(refused) = self.link(established, place, stop) {
             self.report(from.ip(), &refused).await;
         }
@@ -476,14 +496,21 @@ impl Shared {
     async fn within(
         &self,
         shaken: impl Future<Output = Result<Established, Refused>>,
+        address: IpAddr,
         stop: &CancellationToken,
     ) -> Result<Established, Refused> {
-        tokio::select! {
+        self.state().shaking.push(address);
+        let established = tokio::select! {
             () = stop.cancelled() => Err(Refusal::TooOften.into()),
             shaken = timeout(self.limits.handshake, shaken) => {
                 shaken.unwrap_or_else(|_| Err(Refusal::TooSlow.into()))
             }
+        };
+        let mut state = self.state();
+        if let Some(at) = state.shaking.iter().position(|other| *other == address) {
+            state.shaking.swap_remove(at);
         }
+        established
     }
 
     /// Starts the link of an established connection, or frees its place.
@@ -505,8 +532,9 @@ impl Shared {
         self.spawn(async move {
             let id = link.device();
             let why = link.run(linked, ordered).await;
-            if shared.forget(&id, serial) {
+            if let Some(gone) = shared.forget(&id, serial) {
                 shared.tell(Event::Lost { device: id, why }).await;
+                shared.heal(&gone).await;
             }
         });
         Ok(device)
@@ -519,18 +547,15 @@ impl Shared {
         orders: mpsc::Sender<Order>,
         stop: CancellationToken,
     ) -> Result<(u64, Device), Refusal> {
-        let Established { identity, certificate, address, paired, .. } = established;
+        let Established { identity, certificate, address, paired, dialled, .. } = established;
         let now = self.clock.now();
         let mut state = self.state();
         if let Some(older) = state.links.get(&identity.id) {
             if older.certificate != *certificate {
                 return Err(Refusal::WrongCertificate);
             }
-            let least = SignedDuration::try_from(self.limits.between_connections);
-            let age = now.duration_since(older.since).abs();
-            if !older.stop.is_cancelled() && least.is_ok_and(|least| age < least) {
-                return Err(Refusal::TooOften);
-            }
+            // Two devices that connect to each other at the same moment must keep the same connection: all
+            // implementations keep the newest.
             older.stop.cancel();
         }
         let device = Device { identity: identity.clone(), address: *address, paired: *paired };
@@ -546,7 +571,16 @@ impl Shared {
             pin.protocol = pin.protocol.max(identity.protocol);
         }
         let (certificate, since) = (certificate.clone(), now);
-        let linked = Linked { serial, device: device.clone(), certificate, since, orders, stop, place };
+        let linked = Linked {
+            serial,
+            device: device.clone(),
+            certificate,
+            since,
+            orders,
+            stop,
+            place,
+            dialled: *dialled,
+        };
         let older = state.links.insert(identity.id.clone(), linked);
         if let Some(place) = older.and_then(|older| older.place) {
             state.leave(place);
@@ -554,17 +588,59 @@ impl Shared {
         Ok((serial, device))
     }
 
-    /// Removes a link that ended. Returns whether it had not been replaced.
-    fn forget(&self, device: &DeviceId, serial: u64) -> bool {
+    /// Removes a link that ended. Returns it unless it had been replaced.
+    fn forget(&self, device: &DeviceId, serial: u64) -> Option<Linked> {
         let mut state = self.state();
-        if state.links.get(device).is_none_or(|link| link.serial != serial) {
-            return false;
-        }
-        let place = state.links.remove(device).and_then(|link| link.place);
-        if let Some(place) = place {
+        state.links.get(device).filter(|link| link.serial == serial)?;
+        let gone = state.links.remove(device)?;
+        if let Some(place) = gone.place {
             state.leave(place);
         }
-        true
+        Some(gone)
+    }
+
+    /// Two devices that connect to each other at the same moment can each give up the connection that the other keeps.
+    /// So after a link that did not last, it is tried once more: by whoever opened the connection.
+    async fn heal(self: &Arc<Self>, gone: &Linked) {
+        let device = &gone.device.identity.id;
+        let now = self.clock.now();
+        let short = now.duration_since(gone.since).abs() < FRESH;
+        if !short || self.state().healed.allow(device.clone(), now).is_none() {
+            return;
+        }
+        tokio::select! {
+            () = self.stop.cancelled() => return,
+            () = sleep(self.limits.between_connections) => {}
+        }
+        let wanted = {
+            let state = self.state();
+            let welcome = state.strangers == Strangers::Welcome || state.pins.contains_key(device);
+            welcome && !state.links.contains_key(device)
+        };
+        // If that does not help either, the device is as gone as any other.
+        if wanted && gone.dialled {
+            drop(self.dial(gone.device.address, Some(&gone.device.identity)).await);
+        } else if wanted {
+            drop(self.announce_to(gone.device.address.ip()).await);
+        }
+    }
+
+    async fn announce_to(&self, address: IpAddr) -> io::Result<()> {
+        let port = self.udp.as_ref().map_or(UDP_PORT, |udp| udp.announcements.port);
+        self.announce(&[SocketAddr::new(address, port)]).await
+    }
+
+    async fn announce(&self, to: &[SocketAddr]) -> io::Result<()> {
+        let Some(udp) = &self.udp else { return Err(io::ErrorKind::Unsupported.into()) };
+        let line = self.identity_line(Occasion::Announcing { port: self.port });
+        let mut outcome = Err(io::ErrorKind::NotFound.into());
+        for address in to {
+            let sent = udp.socket.send_to(&line, address).await.map(drop);
+            if sent.is_ok() || outcome.is_err() {
+                outcome = sent;
+            }
+        }
+        outcome
     }
 
     /// Reports a refusal, unless the same was reported a moment ago.
@@ -597,7 +673,8 @@ impl Shared {
         {
             let mut state = self.state();
             let wanted = state.strangers == Strangers::Welcome || state.pins.contains_key(&identity.id);
-            if !wanted || state.dialled.allow(identity.id.clone(), now).is_none() {
+            let under_way = state.shaking.contains(&from.ip()) || state.is_fresh(&identity.id, now);
+            if !wanted || under_way || state.dialled.allow(identity.id.clone(), now).is_none() {
                 return;
             }
         }

@@ -47,8 +47,15 @@ pub enum Refusal {
     OlderProtocol,
     /// It changed its identity during the handshake.
     IdentityChanged,
-    /// It connected again too soon, or another connection from there took its place.
+    /// There were too many connections, so that it lost its place to a newer one.
     TooOften,
+}
+
+impl Refusal {
+    /// Whether trying again a moment later may help.
+    pub(super) fn is_passing(self) -> bool {
+        matches!(self, Self::Closed | Self::Encryption | Self::TooOften)
+    }
 }
 
 /// A refusal, and the device that the other side claimed to be, if it got that far.
@@ -74,6 +81,8 @@ pub(super) struct Established {
     pub(super) public_key: Vec<u8>,
     pub(super) address: SocketAddr,
     pub(super) paired: bool,
+    /// We opened the connection.
+    pub(super) dialled: bool,
 }
 
 /// What is known of a device before it shows its certificate.
@@ -116,7 +125,8 @@ pub(super) async fn dial(
     stream.write_all(&line).await.map_err(|_| refused(Refusal::Closed))?;
     let stream = shared.tls.acceptor.accept(stream).await.map_err(|_| refused(Refusal::Encryption))?;
     let claimed = expected.map_or(Claimed::Nothing, Claimed::Identity);
-    verified(shared, TlsStream::from(stream), claimed, address).await
+    let established = verified(shared, TlsStream::from(stream), claimed, address).await?;
+    Ok(Established { dialled: true, ..established })
 }
 
 /// Whether a device that opened a connection may go on to encryption.
@@ -149,7 +159,7 @@ async fn verified(
     let identified = identified(shared, &mut stream, &mut lines, &claimed, &id, pin.as_ref());
     let identity = identified.await.map_err(refused)?;
     let (paired, public_key) = (pin.is_some(), peer.public_key);
-    Ok(Established { stream, lines, identity, certificate, public_key, address, paired })
+    Ok(Established { stream, lines, identity, certificate, public_key, address, paired, dialled: false })
 }
 
 impl Claimed<'_> {

@@ -18,7 +18,7 @@ use super::identity::{self, DeviceId, Identity, Protocol};
 use super::key::verification_key;
 use super::line::Lines;
 use super::packet::{Malformed, Packet, Pair};
-use super::pairing::{News, Pairing, Step, Tap};
+use super::pairing::{Failure, News, Pairing, Step, Tap};
 
 /// How many orders and how many lines wait for one link.
 pub(super) const WAITING: usize = 64;
@@ -109,6 +109,10 @@ impl Link {
         };
         refuse(orders);
         self.stop.cancel();
+        if self.pairing.deadline().is_some() {
+            let device = self.identity.id.clone();
+            self.told.push_back(Event::PairingFailed { device, why: Failure::Disconnected });
+        }
         for event in self.told {
             self.shared.tell(event).await;
         }

@@ -74,6 +74,8 @@ pub enum Failure {
     TimedOut,
     /// The clocks differ by more than half an hour. Setting them right helps.
     ClocksDiffer,
+    /// The connection ended before anybody answered.
+    Disconnected,
     /// The device's request was not a proper one.
     Malformed,
 }
