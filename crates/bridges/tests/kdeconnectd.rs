@@ -162,6 +162,7 @@ impl Desktop {
         let mut command = self.command(Path::new("gdbus"));
         command.args(["call", "--session", "--dest", "org.kde.kdeconnect", "--object-path", path]);
         let done = command.args(["--method", method]).args(arguments).output().unwrap();
+        fs::write(self.home.path().join("gdbus"), &done.stderr).unwrap();
         done.status.success().then(|| String::from_utf8(done.stdout).unwrap().trim().to_owned())
     }
 
@@ -175,7 +176,8 @@ impl Desktop {
     }
 
     fn log(&self) -> String {
-        fs::read_to_string(self.home.path().join("log")).unwrap_or_default()
+        let read = |name| fs::read_to_string(self.home.path().join(name)).unwrap_or_default();
+        format!("{}{}", read("log"), read("gdbus"))
     }
 
     fn is_paired(&self, device: &DeviceId) -> bool {
@@ -363,12 +365,12 @@ async fn inside_kai() {
     notification_arrives(&desktop, &mut kai).await;
 
     // The daemon's user unpairs, and asks anew.
-    desktop.call(&object(&kai_id()), "device.unpair", &[]).unwrap();
+    assert!(desktop.call(&object(&kai_id()), "device.unpair", &[]).is_some(), "{}", desktop.log());
     assert_eq!(kai.unpaired().await, By::Them);
     desktop.request_pairing(&kai_id());
     let key = kai.key().await;
     assert_eq!(desktop.key(&kai_id()), key);
-    kai.endpoint.accept_pairing(&daemon).unwrap();
+    kai.endpoint.accept_pairing(&daemon, &key).unwrap();
     kai.pin().await;
     desktop.wait("the pairing", |desktop| desktop.is_paired(&kai_id())).await;
 

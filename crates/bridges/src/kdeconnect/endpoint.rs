@@ -299,9 +299,10 @@ impl Endpoint {
         self.tap(device, Tap::Request)
     }
 
-    /// Agrees to the request of a device. To be called only after a person compared the keys.
-    pub fn accept_pairing(&self, device: &DeviceId) -> Result<(), SendError> {
-        self.tap(device, Tap::Accept)
+    /// Agrees to the request of a device, after a person compared the keys. `key` is the one that the person saw:
+    /// nothing happens if the request that waits now has another one.
+    pub fn accept_pairing(&self, device: &DeviceId, key: &str) -> Result<(), SendError> {
+        self.order(device, Order::Accept { key: key.to_owned() })
     }
 
     /// Refuses the request of a device, or withdraws our own.

@@ -29,6 +29,10 @@ const LONG: usize = 64 * 1024;
 /// What a link is told to do.
 pub(super) enum Order {
     Tap(Tap),
+    /// A person saw this key on the other device as well.
+    Accept {
+        key: String,
+    },
     Send(Packet, Done),
 }
 
@@ -131,6 +135,13 @@ impl Link {
             Order::Tap(tap) => {
                 let steps = self.pairing.on_tap(tap, self.shared.clock.now());
                 self.take(steps);
+            }
+            Order::Accept { key } => {
+                // Another device may have taken the place of the one whose key was compared.
+                if self.pairing.asked().is_some_and(|timestamp| self.key(timestamp) == key) {
+                    let steps = self.pairing.on_tap(Tap::Accept, self.shared.clock.now());
+                    self.take(steps);
+                }
             }
             Order::Send(_, done) if !self.pairing.is_paired() => {
                 answer(Some(done), Err(SendError::NotPaired));

@@ -114,6 +114,14 @@ impl Pairing {
         }
     }
 
+    /// The time of the device's request, if one waits for our answer.
+    pub(super) fn asked(&self) -> Option<i64> {
+        match self.state {
+            State::Asked { timestamp, .. } => Some(timestamp),
+            State::Unpaired | State::Requested { .. } | State::Paired => None,
+        }
+    }
+
     /// A pairing packet came.
     pub(super) fn on_packet(&mut self, packet: Pair, now: Timestamp) -> Vec<Step> {
         if packet.pair { self.on_yes(packet.timestamp, now) } else { self.on_no() }

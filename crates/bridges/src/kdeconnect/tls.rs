@@ -30,13 +30,20 @@ const VERSIONS: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13, &rustl
 
 impl Tls {
     pub(super) fn new(credentials: &Credentials) -> Result<Self, BadCredentials> {
+        Self::with_versions(credentials, VERSIONS)
+    }
+
+    pub(super) fn with_versions(
+        credentials: &Credentials,
+        versions: &[&'static SupportedProtocolVersion],
+    ) -> Result<Self, BadCredentials> {
         let bad = |error: Error| BadCredentials(error.to_string());
         let provider = Arc::new(ring::default_provider());
         let any = Arc::new(AnyCertificate(provider.clone()));
         let chain = || vec![CertificateDer::from(credentials.certificate().to_vec())];
         let key = || PrivateKeyDer::from(PrivatePkcs8KeyDer::from(credentials.key().to_vec()));
         let mut client = ClientConfig::builder_with_provider(provider.clone())
-            .with_protocol_versions(VERSIONS)
+            .with_protocol_versions(versions)
             .map_err(bad)?
             .dangerous()
             .with_custom_certificate_verifier(any.clone())
@@ -46,7 +53,7 @@ impl Tls {
         client.resumption = Resumption::disabled();
         client.enable_sni = false;
         let mut server = ServerConfig::builder_with_provider(provider)
-            .with_protocol_versions(VERSIONS)
+            .with_protocol_versions(versions)
             .map_err(bad)?
             .with_client_cert_verifier(any)
             .with_single_cert(chain(), key())

@@ -271,8 +271,8 @@ async fn malformed_and_unknown_packets_of_a_paired_phone_cost_nothing_else() {
     said(&mut stream).await;
     let ask = Packet::Pair(Pair { pair: true, timestamp: Some(NOW_MS / 1_000) });
     stream.write_all(&ask.line(clock().now())).await.unwrap();
-    kai.key().await;
-    kai.endpoint.accept_pairing(&peer.identity.id).unwrap();
+    let key = kai.key().await;
+    kai.endpoint.accept_pairing(&peer.identity.id, &key).unwrap();
     kai.pin().await;
     for line in [
         "nonsense",
@@ -284,4 +284,61 @@ async fn malformed_and_unknown_packets_of_a_paired_phone_cost_nothing_else() {
     }
     stream.write_all(&Packet::Ping.line(clock().now())).await.unwrap();
     assert_eq!(kai.packet().await, Packet::Ping);
+}
+
+#[tokio::test]
+async fn a_late_tap_does_not_pair_whoever_took_the_place() {
+    let mut kai = Kai::start(setup(clock())).await;
+    let ask = Packet::Pair(Pair { pair: true, timestamp: Some(NOW_MS / 1_000) }).line(clock().now());
+    let honest = Peer::named(7);
+    let mut stream = honest.link(kai.address()).await;
+    stream.write_all(&ask).await.unwrap();
+    let key = kai.key().await;
+    drop(stream);
+    let failed = |event: &Event| match event {
+        Event::PairingFailed { why, .. } => Some(*why),
+        _ => None,
+    };
+    assert_eq!(kai.until(failed).await, Failure::Disconnected);
+    kai.lost().await;
+    let credentials = Credentials::make(&honest.identity.id, clock().now()).unwrap();
+    let mut stream = Peer { credentials, ..honest }.link(kai.address()).await;
+    stream.write_all(&ask).await.unwrap();
+    let other = kai.key().await;
+    assert_ne!(other, key);
+    let device = DeviceId::from_random([7; 16]);
+    kai.endpoint.accept_pairing(&device, &key).unwrap();
+    kai.endpoint.refuse_pairing(&device).unwrap();
+    assert_eq!(kai.until(failed).await, Failure::Withdrawn, "it was still waiting");
+}
+
+#[tokio::test]
+async fn phones_that_speak_only_tls_1_2_are_understood_in_both_roles() {
+    const OLD: &[&rustls::SupportedProtocolVersion] = &[&rustls::version::TLS12];
+    let mut kai = Kai::start(setup(clock())).await;
+    let phone = Peer::named(7);
+    let tls = Tls::with_versions(&phone.credentials, OLD).unwrap();
+    let mut stream = TcpStream::connect(kai.address()).await.unwrap();
+    stream.write_all(&phone.line()).await.unwrap();
+    let mut stream = tls.acceptor.accept(stream).await.unwrap();
+    stream.write_all(&phone.line()).await.unwrap();
+    let Event::Linked(_) = kai.next().await else { panic!("a link comes first") };
+    drop(stream);
+    kai.lost().await;
+    // The other way round: Kai connects, so that the phone is the client of the encryption.
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let answered = async {
+        let (mut stream, from) = listener.accept().await.unwrap();
+        let mut byte = [0];
+        while byte != *b"\n" {
+            stream.read_exact(&mut byte).await.unwrap();
+        }
+        let name = rustls::pki_types::ServerName::from(from.ip());
+        let mut stream = tls.connector.connect(name, stream).await.unwrap();
+        stream.write_all(&phone.line()).await.unwrap();
+        stream
+    };
+    let (connected, _stream) = within(async { tokio::join!(kai.endpoint.connect(address), answered) }).await;
+    assert_eq!(connected.unwrap().identity.id, phone.identity.id);
 }

@@ -39,7 +39,9 @@ async fn pair(protocol: Protocol, kai_asks: bool, kai_connects: bool) {
     if kai_asks {
         handset.accept_pairing(&kai.id).unwrap();
     } else {
-        kai.endpoint.accept_pairing(handset.id()).unwrap();
+        // A tap that was meant for another request changes nothing.
+        kai.endpoint.accept_pairing(handset.id(), "00000000").unwrap();
+        kai.endpoint.accept_pairing(handset.id(), &key).unwrap();
     }
     let pin = kai.pin().await;
     assert_eq!((&pin.device, pin.protocol), (handset.id(), protocol));
@@ -109,8 +111,8 @@ async fn a_restart_with_kept_credentials_goes_on() {
     handset.connect(kai.address()).await.unwrap();
     within(handset.linked(&kai.id)).await;
     handset.request_pairing(&kai.id).unwrap();
-    kai.key().await;
-    kai.endpoint.accept_pairing(handset.id()).unwrap();
+    let key = kai.key().await;
+    kai.endpoint.accept_pairing(handset.id(), &key).unwrap();
     let pin = kai.pin().await;
     within(handset.until(|handset| (!handset.paired().is_empty()).then_some(()))).await;
     kai.endpoint.close().await;
@@ -161,8 +163,8 @@ async fn a_phone_that_asks_anew_is_unpaired_first() {
         _ => None,
     });
     assert_eq!(next.await, By::Them);
-    kai.key().await;
-    kai.endpoint.accept_pairing(handset.id()).unwrap();
+    let key = kai.key().await;
+    kai.endpoint.accept_pairing(handset.id(), &key).unwrap();
     kai.pin().await;
 }
 

@@ -169,7 +169,12 @@ impl Handset {
 
     /// Its owner taps *Accept*.
     pub fn accept_pairing(&self, device: &DeviceId) -> Result<(), SendError> {
-        self.inner.linked(|endpoint| endpoint.accept_pairing(device))
+        let shown = |event: &Event| match event {
+            Event::PairingAsked { device: asked, key } if asked == device => Some(key.clone()),
+            _ => None,
+        };
+        let key = self.events().iter().rev().find_map(shown).unwrap_or_default();
+        self.inner.linked(|endpoint| endpoint.accept_pairing(device, &key))
     }
 
     /// Its owner unpairs a device.
@@ -362,9 +367,9 @@ impl Inner {
             Event::Linked(device) => state.memory.connected(&device.identity.id),
             Event::Paired(pin) => drop(state.pins.insert(pin.device.clone(), pin.clone())),
             Event::Unpaired { device, .. } => drop(state.pins.remove(device)),
-            Event::PairingAsked { device, .. } => {
+            Event::PairingAsked { device, key } => {
                 let _ = match (self.setup.pairing, &state.endpoint) {
-                    (OnPairing::Accept, Some(endpoint)) => endpoint.accept_pairing(device),
+                    (OnPairing::Accept, Some(endpoint)) => endpoint.accept_pairing(device, key),
                     (OnPairing::Refuse, Some(endpoint)) => endpoint.refuse_pairing(device),
                     (OnPairing::Wait, _) | (_, None) => Ok(()),
                 };
