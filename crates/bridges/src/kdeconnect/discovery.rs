@@ -12,6 +12,14 @@ use super::limits::is_local;
 /// The UDP port on which devices hear each other.
 pub const UDP_PORT: u16 = 1716;
 
+/// How devices hear each other.
+#[derive(Debug, Clone)]
+pub struct Announcements {
+    pub port: u16,
+    /// Whom our own are sent to.
+    pub to: Vec<SocketAddr>,
+}
+
 /// The largest announcement that is read, in bytes.
 const LARGEST: usize = 8 * 1024;
 

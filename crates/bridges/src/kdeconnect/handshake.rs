@@ -12,64 +12,11 @@ use tokio::time::timeout;
 use tokio_rustls::TlsStream;
 
 use super::certificate::Peer;
-use super::endpoint::{Pin, Shared};
+use super::event::Pin;
 use super::identity::{self, Announced, DeviceId, DeviceKind, DeviceName, Identity, Occasion, Protocol};
 use super::line::{Lines, TooLong};
-
-/// Why a connection with a device did not come about, or was ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Refusal {
-    /// The address does not answer, or the network is down.
-    Unreachable,
-    /// The device took too long.
-    TooSlow,
-    /// The device closed the connection.
-    Closed,
-    /// It does not speak the protocol.
-    NotADevice,
-    /// A line was longer than allowed.
-    TooLong,
-    /// It sent too much without being paired.
-    TooMuch,
-    /// It is outside of the local network.
-    NotLocal,
-    /// It means another device, or is this one.
-    NotForUs,
-    /// It is not paired, and nobody is looking for devices.
-    Stranger,
-    /// Encryption failed. An old device may speak only an old form of it.
-    Encryption,
-    /// Its certificate belongs to another id.
-    ForeignCertificate,
-    /// It is paired, but shows another certificate than when it was.
-    WrongCertificate,
-    /// It is paired, but speaks an older version than when it was.
-    OlderProtocol,
-    /// It changed its identity during the handshake.
-    IdentityChanged,
-    /// There were too many connections, so that it lost its place to a newer one.
-    TooOften,
-}
-
-impl Refusal {
-    /// Whether trying again a moment later may help.
-    pub(super) fn is_passing(self) -> bool {
-        matches!(self, Self::Closed | Self::Encryption | Self::TooOften)
-    }
-}
-
-/// A refusal, and the device that the other side claimed to be, if it got that far.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    pub device: Option<DeviceId>,
-    pub why: Refusal,
-}
-
-impl From<Refusal> for Refused {
-    fn from(why: Refusal) -> Self {
-        Self { device: None, why }
-    }
-}
+use super::refusal::{Refusal, Refused};
+use super::shared::Shared;
 
 /// A connection on which packets can flow.
 pub(super) struct Established {
@@ -137,7 +84,7 @@ fn admissible(shared: &Shared, announced: &Announced) -> Result<(), Refusal> {
     }
     match shared.pin(&identity.id) {
         Some(pin) if identity.protocol < pin.protocol => Err(Refusal::OlderProtocol),
-        None if !shared.welcomes_strangers() => Err(Refusal::Stranger),
+        None if !shared.registry().admits(&identity.id) => Err(Refusal::Stranger),
         Some(_) | None => Ok(()),
     }
 }
@@ -183,7 +130,7 @@ fn recognized(
     }
     match shared.pin(id) {
         Some(pin) if pin.certificate != certificate => Err(Refusal::WrongCertificate),
-        None if !shared.welcomes_strangers() => Err(Refusal::Stranger),
+        None if !shared.registry().admits(id) => Err(Refusal::Stranger),
         pin => Ok(pin),
     }
 }

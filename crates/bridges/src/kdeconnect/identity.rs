@@ -9,8 +9,8 @@ use kai_assistant::legible::is_invisible;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::envelope::{self, Malformed};
 use super::lenient::{List, Number, Text, texts};
-use super::packet::{self, Malformed};
 
 /// The packet type of an identity.
 pub(super) const TYPE: &str = "kdeconnect.identity";
@@ -213,7 +213,7 @@ impl Identity {
             }
             Occasion::Plain => {}
         }
-        packet::line(TYPE, &Value::Object(body), now_ms)
+        envelope::line(TYPE, &Value::Object(body), now_ms)
     }
 }
 
@@ -235,10 +235,10 @@ struct Wire {
 
 /// Parses a line that should be an identity.
 pub(super) fn parse(line: &[u8]) -> Result<Announced, Malformed> {
-    if packet::type_of(line)? != TYPE {
+    if envelope::type_of(line)? != TYPE {
         return Err(Malformed);
     }
-    let wire: Wire = packet::body(line)?;
+    let wire: Wire = envelope::body(line)?;
     let id = wire.device_id.0.as_deref().and_then(DeviceId::parse).ok_or(Malformed)?;
     let protocol = wire.protocol_version.0.and_then(Protocol::new).ok_or(Malformed)?;
     let port = match wire.tcp_port.0 {

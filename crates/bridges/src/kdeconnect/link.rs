@@ -6,35 +6,26 @@ use std::time::Duration;
 
 use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::net::TcpStream;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsStream;
 use tokio_util::sync::CancellationToken;
 
-use super::endpoint::{Event, Pin, SendError, Shared};
-use super::handshake::{Established, Refusal, next_line};
-use super::identity::{self, DeviceId, Identity, Protocol};
+use super::envelope::Malformed;
+use super::event::{Event, Pin, SendError};
+use super::handshake::{Established, next_line};
+use super::identity::{self, Identity, Protocol};
 use super::key::verification_key;
 use super::line::Lines;
-use super::packet::{Malformed, Packet, Pair};
+use super::packet::{Packet, Pair};
 use super::pairing::{Failure, News, Pairing, Step, Tap};
-
-/// How many orders and how many lines wait for one link.
-pub(super) const WAITING: usize = 64;
+use super::refusal::Refusal;
+use super::registry::{Done, Order, WAITING};
+use super::shared::Shared;
 
 /// Longer lines are parsed on a thread where that holds nobody up, in bytes.
 const LONG: usize = 64 * 1024;
-
-/// What a link is told to do.
-pub(super) enum Order {
-    Tap(Tap),
-    /// A person saw this key on the other device as well.
-    Accept {
-        key: String,
-    },
-    Send(Packet, Done),
-}
 
 /// A line to be written, and who wants to know when it was.
 struct Written {
@@ -218,13 +209,13 @@ impl Link {
                 let certificate = self.certificate.clone();
                 let pin = Pin { device, certificate, protocol: self.identity.protocol };
                 self.lines.allow(self.shared.longest_line(true));
-                self.shared.paired(pin.clone());
+                self.shared.registry().paired(pin.clone());
                 Event::Paired(pin)
             }
             News::Unpaired(by) => {
                 self.lines.allow(self.shared.longest_line(false));
                 self.packets_before_pairing = 0;
-                self.shared.unpaired(&device);
+                self.shared.registry().unpaired(&device);
                 Event::Unpaired { device, by }
             }
         }
@@ -233,13 +224,7 @@ impl Link {
     fn key(&self, timestamp: i64) -> String {
         verification_key(&self.shared.public_key, &self.public_key, self.protocol, timestamp)
     }
-
-    pub(super) fn device(&self) -> DeviceId {
-        self.identity.id.clone()
-    }
 }
-
-type Done = oneshot::Sender<Result<(), SendError>>;
 
 /// Says what became of a packet. Whoever asked may no longer want to know.
 fn answer(done: Option<Done>, outcome: Result<(), SendError>) {

@@ -5,8 +5,8 @@ use kai_assistant::untrusted::Untrusted;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::envelope::Malformed;
 use super::lenient::{Flag, List, Number, Text, objects, texts};
-use super::packet::Malformed;
 use super::sms::cut;
 
 /// Most buttons and chat messages that are read, and the longest key and text, in characters.

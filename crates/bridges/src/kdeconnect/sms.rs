@@ -5,8 +5,8 @@ use kai_assistant::untrusted::Untrusted;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::envelope::Malformed;
 use super::lenient::{List, Number, Text, objects};
-use super::packet::Malformed;
 
 /// Most messages, addresses and attachments that are read. A phone sends far fewer, and says so if asked for less.
 const MOST_MESSAGES: usize = 20_000;
