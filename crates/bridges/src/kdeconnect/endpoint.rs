@@ -172,7 +172,7 @@ impl Endpoint {
     /// Ends a pairing. A device with which there is no link learns it when it connects while strangers are welcome.
     pub fn unpair(&self, device: &DeviceId) {
         if self.order(device, Order::Tap(Tap::Reject)).is_err() {
-            self.shared.registry().unpaired(device);
+            self.shared.registry().cut_off(device);
         }
     }
 

@@ -222,7 +222,8 @@ async fn first_line(stream: &mut TcpStream, longest: usize) -> Result<Vec<u8>, R
         }
         lines.push(read).map_err(|TooLong| Refusal::TooLong)?;
         if let Some(line) = lines.pop() {
-            return if read.ends_with(b"\n") { Ok(line) } else { Err(Refusal::NotADevice) };
+            let alone = read.ends_with(b"\n") && lines.pop().is_none();
+            return if alone { Ok(line) } else { Err(Refusal::NotADevice) };
         }
     }
 }

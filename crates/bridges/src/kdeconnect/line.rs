@@ -30,16 +30,13 @@ impl Lines {
     pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             self.extend(&bytes[..end])?;
-            let line = std::mem::take(&mut self.begun);
-            if !line.iter().all(u8::is_ascii_whitespace) {
-                self.complete.push_back(line);
-            }
+            self.complete.push_back(std::mem::take(&mut self.begun));
             bytes = &bytes[end + 1..];
         }
         self.extend(bytes)
     }
 
-    /// The next complete line that is not blank.
+    /// The next complete line, without its line feed.
     pub(crate) fn pop(&mut self) -> Option<Vec<u8>> {
         self.complete.pop_front()
     }
@@ -71,7 +68,7 @@ mod tests {
             ("one line", vec!["{}\n"], vec!["{}"], true),
             ("in pieces", vec!["{", "", "}", "\n"], vec!["{}"], true),
             ("two at once", vec!["{}\n[]\n"], vec!["{}", "[]"], true),
-            ("blank lines", vec!["\n \r\n{}\r\n\n"], vec!["{}\r"], true),
+            ("blank lines", vec!["\n{}\r\n\n"], vec!["", "{}\r", ""], true),
             ("not complete", vec!["{}"], vec![], true),
             ("as long as allowed", vec!["12345678\n"], vec!["12345678"], true),
             ("one byte more", vec!["123456789\n"], vec![], false),

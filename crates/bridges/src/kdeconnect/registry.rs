@@ -168,6 +168,14 @@ impl Registry {
         }
     }
 
+    /// Forgets a device that cannot be told, and ends its link if there is one.
+    pub(super) fn cut_off(&mut self, device: &DeviceId) {
+        self.pins.remove(device);
+        if let Some(link) = self.links.get(device) {
+            link.stop.cancel();
+        }
+    }
+
     /// Takes a place for a connection, and ends the one that has to give way.
     pub(super) fn enter(&mut self, address: IpAddr, stop: CancellationToken) -> Place {
         let (place, gone) = self.places.enter(address);

@@ -63,6 +63,7 @@ async fn what_is_no_identity_is_refused_before_encryption() {
         ("not a packet", b"GET / HTTP/1.1\r\n".to_vec(), Refusal::NotADevice),
         ("another packet", Packet::Ping.line(clock().now()), Refusal::NotADevice),
         ("more than a line", [good.as_slice(), b"x"].concat(), Refusal::NotADevice),
+        ("two lines", [good.as_slice(), b"\n"].concat(), Refusal::NotADevice),
         ("our own identity", me.line(Occasion::Plain, NOW_MS), Refusal::NotForUs),
         ("for somebody else", foreign, Refusal::NotForUs),
         ("no end", b"{\"type\":".to_vec(), Refusal::Closed),

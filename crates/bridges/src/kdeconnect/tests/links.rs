@@ -171,8 +171,8 @@ async fn a_phone_that_asks_anew_is_unpaired_first() {
 #[tokio::test]
 async fn announcements_make_devices_connect() {
     // Each on its own port, because only one of two programs gets what is sent to a single address.
-    let free = || std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let (kai_port, phone_port) = (free(), free());
+    let free = [0, 1].map(|_| std::net::UdpSocket::bind("127.0.0.1:0").unwrap());
+    let [kai_port, phone_port] = free.map(|socket| socket.local_addr().unwrap().port());
     let reach = |port: u16, other: u16| Reach {
         ports: PORTS,
         announcements: Some(Announcements { port, to: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, other))] }),
@@ -183,12 +183,17 @@ async fn announcements_make_devices_connect() {
     assert!(kai.endpoint.hears());
     let phone = HandsetSetup { reach: reach(phone_port, kai_port), ..handset_setup(clock) };
     let handset = Handset::start(phone).await.unwrap();
+    // What is no announcement is not even reported.
+    let noise = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    for datagram in [&b"nonsense"[..], b"", &[b'x'; 9_000], br#"{"type":"kdeconnect.identity","body":{}}"#] {
+        noise.send_to(datagram, ("127.0.0.1", kai_port)).unwrap();
+    }
     handset.announce().await.unwrap();
     let linked = |event: &Event| match event {
         Event::Linked(device) => Some(device.clone()),
         _ => None,
     };
-    let device = kai.until(linked).await;
+    let Event::Linked(device) = kai.next().await else { panic!("a link comes first") };
     assert_eq!(device.identity.name.as_str(), "Pixel");
     handset.vanish().await;
     kai.lost().await;

@@ -115,6 +115,21 @@ async fn a_feature_that_is_off_stays_silent() {
 }
 
 #[tokio::test]
+async fn a_caller_who_is_busy_can_still_send_and_loses_nothing() {
+    let (mut kai, handset, _) = paired().await;
+    for number in 0..300 {
+        handset.post("org.x", "X", &format!("n{number}"), "text").await;
+    }
+    // Far more than wait for the caller, who has not taken one yet.
+    kai.endpoint.send(handset.id(), Packet::Ping).await.unwrap();
+    within(handset.until(|handset| (handset.pings() == 1).then_some(()))).await;
+    for number in 0..300 {
+        let Packet::Notification(Change::Posted(shown)) = kai.packet().await else { panic!("they come") };
+        assert_eq!(shown.title.unwrap().as_written(), format!("n{number}"));
+    }
+}
+
+#[tokio::test]
 async fn thousands_of_messages_arrive_whole_and_in_order() {
     let (mut kai, handset, _) = paired().await;
     for second in 0..5_000 {
