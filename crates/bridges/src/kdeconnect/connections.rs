@@ -118,21 +118,21 @@ fn link(
 ) -> Result<Device, Refused> {
     let established = established.inspect_err(|_| shared.registry().leave(Some(place)))?;
     keep_alive(established.stream.get_ref().0);
-    let Established { identity, address, paired, .. } = &established;
-    let device = Device { identity: identity.clone(), address: *address, paired: *paired };
+    let id = established.identity.id.clone();
     let (orders, ordered) = mpsc::channel(WAITING);
     let new = NewLink {
-        device: device.clone(),
+        identity: established.identity.clone(),
+        address: established.address,
         certificate: established.certificate.clone(),
         dialled: established.dialled,
         orders,
         stop: stop.clone(),
         place,
     };
-    let id = identity.id.clone();
     let filed = shared.registry().link(new, shared.clock.now());
-    let serial = filed.map_err(|why| Refused { device: Some(id.clone()), why })?;
-    let running = Link::new(shared.clone(), established, stop).run(Event::Linked(device.clone()), ordered);
+    let (serial, device) = filed.map_err(|why| Refused { device: Some(id.clone()), why })?;
+    let link = Link::new(shared.clone(), established, device.paired, stop);
+    let running = link.run(Event::Linked(device.clone()), ordered);
     let shared = shared.clone();
     shared.clone().spawn(async move {
         let why = running.await;

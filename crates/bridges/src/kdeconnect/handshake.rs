@@ -27,7 +27,6 @@ pub(super) struct Established {
     pub(super) certificate: Vec<u8>,
     pub(super) public_key: Vec<u8>,
     pub(super) address: SocketAddr,
-    pub(super) paired: bool,
     /// We opened the connection.
     pub(super) dialled: bool,
 }
@@ -105,8 +104,8 @@ async fn verified(
     let mut lines = Lines::up_to(shared.limits.longest_identity);
     let identified = identified(shared, &mut stream, &mut lines, &claimed, &id, pin.as_ref());
     let identity = identified.await.map_err(refused)?;
-    let (paired, public_key) = (pin.is_some(), peer.public_key);
-    Ok(Established { stream, lines, identity, certificate, public_key, address, paired, dialled: false })
+    let public_key = peer.public_key;
+    Ok(Established { stream, lines, identity, certificate, public_key, address, dialled: false })
 }
 
 impl Claimed<'_> {

@@ -52,8 +52,13 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(shared: Arc<Shared>, established: Established, stop: CancellationToken) -> Self {
-        let Established { stream, mut lines, identity, certificate, public_key, paired, .. } = established;
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        established: Established,
+        paired: bool,
+        stop: CancellationToken,
+    ) -> Self {
+        let Established { stream, mut lines, identity, certificate, public_key, .. } = established;
         let (reader, writer) = split(stream);
         let (lines_to_write, written) = mpsc::channel(WAITING);
         shared.spawn(write(writer, written, shared.limits.writing, stop.clone()));

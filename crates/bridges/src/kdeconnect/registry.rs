@@ -1,7 +1,7 @@
 //! Who is paired, who is linked, and who holds a place: the state of an endpoint.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::event::{Device, Pin, SendError};
-use super::identity::DeviceId;
+use super::identity::{DeviceId, Identity};
 use super::limits::{Limits, Pace, Place, Places};
 use super::packet::Packet;
 use super::pairing::Tap;
@@ -62,7 +62,8 @@ pub(super) struct Registry {
 
 /// A link that is to run.
 pub(super) struct NewLink {
-    pub(super) device: Device,
+    pub(super) identity: Identity,
+    pub(super) address: SocketAddr,
     pub(super) certificate: Vec<u8>,
     /// We opened the connection, so the address is where the device listens.
     pub(super) dialled: bool,
@@ -205,32 +206,46 @@ impl Registry {
         }
     }
 
-    /// Files a link. It replaces an older one with the same device: two devices that connect to each other at the same
-    /// moment must keep the same connection, and all implementations keep the newest.
-    pub(super) fn link(&mut self, new: NewLink, now: Timestamp) -> Result<Serial, Refusal> {
-        let NewLink { device, certificate, dialled, orders, stop, place } = new;
-        let (id, protocol) = (device.identity.id.clone(), device.identity.protocol);
-        if self.links.get(&id).is_some_and(|older| older.certificate != certificate) {
-            self.leave(Some(place));
-            return Err(Refusal::WrongCertificate);
-        }
-        let place = if device.paired {
+    /// Files a link, and says whether its device is paired. It replaces an older one with the same device: two devices
+    /// that connect to each other at the same moment must keep the same connection, and all implementations keep the
+    /// newest.
+    pub(super) fn link(&mut self, new: NewLink, now: Timestamp) -> Result<(Serial, Device), Refusal> {
+        let NewLink { identity, address, certificate, dialled, orders, stop, place } = new;
+        let id = identity.id.clone();
+        let recognized = self.recognizes(&id, &certificate);
+        let place = if recognized == Ok(false) {
+            Some(place)
+        } else {
             self.leave(Some(place));
             None
-        } else {
-            Some(place)
         };
+        let device = Device { identity, address, paired: recognized? };
         if let Some(pin) = self.pins.get_mut(&id) {
-            pin.protocol = pin.protocol.max(protocol);
+            pin.protocol = pin.protocol.max(device.identity.protocol);
         }
         let serial = Serial(self.next_serial);
         self.next_serial += 1;
-        let linked = Linked { serial, device, certificate, dialled, since: now, orders, stop, place };
+        let since = now;
+        let linked =
+            Linked { serial, device: device.clone(), certificate, dialled, since, orders, stop, place };
         if let Some(older) = self.links.insert(id, linked) {
             older.stop.cancel();
             self.leave(older.place);
         }
-        Ok(serial)
+        Ok((serial, device))
+    }
+
+    /// Whether a certificate shows that a device is paired. It was checked during the handshake, but the device may have
+    /// been paired or unpaired since.
+    fn recognizes(&self, device: &DeviceId, certificate: &[u8]) -> Result<bool, Refusal> {
+        let other = |known: &Vec<u8>| known != certificate;
+        let pin = self.pins.get(device);
+        if pin.is_some_and(|pin| other(&pin.certificate))
+            || self.links.get(device).is_some_and(|link| other(&link.certificate))
+        {
+            return Err(Refusal::WrongCertificate);
+        }
+        if self.admits(device) { Ok(pin.is_some()) } else { Err(Refusal::Stranger) }
     }
 
     /// Removes a link that ended. Returns it unless it had been replaced.
@@ -270,4 +285,111 @@ impl Registry {
 
 fn is_fresh(since: Timestamp, now: Timestamp) -> bool {
     now.duration_since(since).abs() < FRESH
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::super::identity::{DeviceKind, DeviceName, Protocol};
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    fn id() -> DeviceId {
+        DeviceId::from_random([7; 16])
+    }
+
+    fn pin(certificate: &[u8]) -> Pin {
+        Pin { device: id(), certificate: certificate.to_vec(), protocol: Protocol::V7 }
+    }
+
+    fn registry(pins: Vec<Pin>, strangers: Strangers) -> Registry {
+        Registry::new(pins, strangers, &Limits::default())
+    }
+
+    /// Links the device with a certificate, and returns how to see that the link was ended.
+    fn link(
+        registry: &mut Registry,
+        certificate: &[u8],
+    ) -> (Result<(Serial, Device), Refusal>, CancellationToken) {
+        let stop = CancellationToken::new();
+        let place = registry.enter(HERE, stop.clone());
+        let identity = Identity {
+            id: id(),
+            name: DeviceName::clean("Pixel"),
+            kind: DeviceKind::Phone,
+            protocol: Protocol::V8,
+            incoming: vec![],
+            outgoing: vec![],
+        };
+        let new = NewLink {
+            identity,
+            address: SocketAddr::new(HERE, 1716),
+            certificate: certificate.to_vec(),
+            dialled: true,
+            orders: mpsc::channel(1).0,
+            stop: stop.clone(),
+            place,
+        };
+        (registry.link(new, NOW), stop)
+    }
+
+    #[test]
+    fn whether_a_device_is_paired_is_decided_when_it_is_linked() {
+        for (name, pins, strangers, expected) in [
+            ("a stranger", vec![], Strangers::Welcome, Ok(false)),
+            ("a stranger while nobody looks", vec![], Strangers::Refused, Err(Refusal::Stranger)),
+            ("paired", vec![pin(b"a")], Strangers::Refused, Ok(true)),
+            ("paired with another one", vec![pin(b"b")], Strangers::Welcome, Err(Refusal::WrongCertificate)),
+        ] {
+            let mut registry = registry(pins, strangers);
+            let (linked, _) = link(&mut registry, b"a");
+            assert_eq!(linked.map(|(_, device)| device.paired), expected, "{name}");
+            assert_eq!(
+                registry.holders.len(),
+                usize::from(expected == Ok(false)),
+                "{name}: only strangers hold a place"
+            );
+        }
+    }
+
+    #[test]
+    fn the_newest_link_is_kept_and_the_newest_version_counts() {
+        let mut registry = registry(vec![pin(b"a")], Strangers::Refused);
+        let (first, stop) = link(&mut registry, b"a");
+        let (second, _) = link(&mut registry, b"a");
+        assert!(stop.is_cancelled());
+        assert_eq!(registry.pin(&id()).map(|pin| pin.protocol), Some(Protocol::V8));
+        assert!(registry.forget(&id(), first.unwrap().0).is_none(), "it was replaced");
+        assert!(registry.forget(&id(), second.unwrap().0).is_some());
+        assert!(registry.devices().is_empty());
+    }
+
+    #[test]
+    fn an_announcement_is_answered_once_and_not_while_connecting() {
+        let mut registry = registry(vec![pin(b"a")], Strangers::Refused);
+        registry.shakes(HERE);
+        assert!(!registry.answers(&id(), HERE, NOW), "a handshake is under way");
+        registry.has_shaken(HERE);
+        assert!(!registry.answers(&DeviceId::from_random([8; 16]), HERE, NOW), "a stranger");
+        assert!(registry.answers(&id(), HERE, NOW));
+        assert!(!registry.answers(&id(), HERE, NOW), "too soon");
+        link(&mut registry, b"a").0.unwrap();
+        let later = |seconds| Timestamp::from_second(seconds).unwrap();
+        assert!(!registry.answers(&id(), HERE, later(4)), "the link is new");
+        assert!(registry.answers(&id(), HERE, later(6)), "the link may be dead");
+    }
+
+    #[test]
+    fn a_short_link_is_tried_again_once() {
+        let mut registry = registry(vec![pin(b"a")], Strangers::Refused);
+        for expected in [true, false] {
+            let (linked, _) = link(&mut registry, b"a");
+            let gone = registry.forget(&id(), linked.unwrap().0).unwrap();
+            assert!(registry.misses(&id()));
+            assert_eq!(registry.retries(&gone, NOW), expected);
+        }
+    }
 }
