@@ -4,6 +4,8 @@
 #[cfg(target_os = "linux")]
 pub mod desktop;
 mod environment;
+#[cfg(feature = "kdeconnect")]
+pub mod kdeconnect;
 mod program;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub mod sandbox;
