@@ -4,6 +4,7 @@ use kai_assistant::agent::soul::SoulError;
 use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::memory::store::{self, Confirming, Removed};
 use kai_assistant::memory::{self, Memory, MemoryKey};
+use kai_words::said;
 use rusqlite::Transaction;
 
 use crate::app::App;
@@ -26,9 +27,7 @@ pub(crate) async fn confirm(app: &App, key: &str, seen: Option<String>) -> Resul
     let wanted = key.clone();
     match app.db.write(move |tx| store::confirm(tx, &wanted, seen.as_deref())).await? {
         Confirming::Done(memory) => Ok(memory),
-        Confirming::Changed => Err(Failure::failed(
-            "The words of this memory changed after they were shown to you. Nothing was confirmed; read them again.",
-        )),
+        Confirming::Changed => Err(Failure::failed(said::memory_changed())),
         Confirming::Unknown => Err(unknown(&key)),
     }
 }
@@ -36,7 +35,7 @@ pub(crate) async fn confirm(app: &App, key: &str, seen: Option<String>) -> Resul
 /// Replaces a memory's text with the user's own words.
 pub(crate) async fn rewrite(app: &App, key: &str, content: &str) -> Result<(), Failure> {
     if content.trim().is_empty() {
-        return Err(Failure::usage("A memory must say something. To be rid of it, delete it."));
+        return Err(Failure::usage(said::memory_empty()));
     }
     let key = MemoryKey::new(key).map_err(Failure::usage)?;
     let content = memory::content(content).map_err(Failure::usage)?;
@@ -47,7 +46,7 @@ pub(crate) async fn rewrite(app: &App, key: &str, content: &str) -> Result<(), F
 
 fn unknown(key: &MemoryKey) -> Failure {
     let key = key.as_str();
-    Failure::failed(format!("There is no memory under the key \"{key}\". See: kai memory list"))
+    Failure::failed(said::memory_unknown(key)).try_instead("kai memory list")
 }
 
 type Deciding = fn(&Transaction<'_>, &MemoryKey) -> Result<Proposal, SoulError>;
