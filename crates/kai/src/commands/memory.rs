@@ -38,7 +38,8 @@ pub(crate) async fn rewrite(app: &App, key: &str, content: &str) -> Result<(), F
         return Err(Failure::usage(said::memory_empty()));
     }
     let key = MemoryKey::new(key).map_err(Failure::usage)?;
-    let content = memory::content(content).map_err(Failure::usage)?;
+    let content =
+        memory::content(content).map_err(|_| Failure::usage(said::memory_too_long(memory::CONTENT_LIMIT)))?;
     let (changed, now) = (key.clone(), app.clock.now());
     let known = app.db.write(move |tx| store::rewrite(tx, &changed, &content, now)).await?;
     if known { Ok(()) } else { Err(unknown(&key)) }
@@ -54,5 +55,11 @@ type Deciding = fn(&Transaction<'_>, &MemoryKey) -> Result<Proposal, SoulError>;
 /// Accepts or declines a proposal.
 pub(crate) async fn decide(app: &App, key: &str, word: Deciding) -> Result<Proposal, Failure> {
     let key = MemoryKey::new(key).map_err(Failure::usage)?;
-    app.db.write(move |tx| word(tx, &key)).await.map_err(|error| Failure::failed(error.to_string()))
+    app.db.write(move |tx| word(tx, &key)).await.map_err(|error| match error {
+        SoulError::Unknown(key) => {
+            Failure::failed(said::soul_unknown(key.as_str())).try_instead("kai memory proposals")
+        }
+        SoulError::Full(_) => Failure::failed(said::soul_full()).try_instead("kai settings get soul_text"),
+        SoulError::Store(error) => error.into(),
+    })
 }

@@ -173,7 +173,7 @@ pub(crate) async fn add(app: &App, env: &CallerEnv, new: NewModel) -> Result<Mod
     no_demo(app)?;
     let preset = models::preset(&new.preset).ok_or_else(|| unknown_preset(&new.preset))?;
     let key = new.key.as_deref().map(Key::new);
-    let context = new.context.as_deref().map(window::typed).transpose().map_err(Failure::usage)?;
+    let context = new.context.as_deref().map(typed_window).transpose()?;
     let added = ConfiguredModel {
         name: name(new.name.as_deref().unwrap_or(&preset.id))?,
         preset: preset.id.clone(),
@@ -216,7 +216,7 @@ pub(crate) async fn set_context(
     name: String,
     typed: &str,
 ) -> Result<ModelRow, Failure> {
-    let context = window::typed(typed).map_err(Failure::usage)?;
+    let context = typed_window(typed)?;
     let changed = name.clone();
     if !app.db.write(move |tx| store::set_context(tx, &changed, context)).await? {
         return Err(not_added(&name));
@@ -228,6 +228,14 @@ pub(crate) async fn set_context(
         ask_now(app, candidate).await?;
     }
     named_row(app, env, &name).await?.ok_or_else(|| not_added(&name))
+}
+
+/// The context window that was typed; `None` lets Kai find it out.
+fn typed_window(typed: &str) -> Result<Option<usize>, Failure> {
+    window::typed(typed).map_err(|_| {
+        let wrong = said::models_context_wrong(window::SMALLEST, window::LARGEST);
+        Failure::usage(wrong).try_instead("auto, which lets Kai find it out")
+    })
 }
 
 /// Checks a model's name. It must be one short line, because it is shown in lists and told to the model.

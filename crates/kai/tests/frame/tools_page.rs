@@ -68,7 +68,7 @@ fn the_settings_fit_every_screen_and_keep_their_places() {
         browser.until_seen(seen);
         if name == "models" {
             browser.run("document.querySelector('[data-model=mine] [data-testid=model-test]').click()");
-            browser.until_says("It works: it said “Yes.”");
+            browser.until_says("It works: it answered “Yes.”");
         }
         at_every_size(&browser, name);
     }
@@ -237,7 +237,7 @@ fn the_agent_page_has_much_and_is_light(browser: &Browser, daemon: &Daemon, demo
         assert!(done.status.success(), "{done:?}");
     }
     browser.agent(daemon);
-    browser.until_says("Reported something");
+    browser.until_says("Sent you a report");
     let bytes = browser.run(
         "const parts = [location.href, document.querySelector('[rel=stylesheet]').href, document.scripts[0].src];
          return Promise.all(parts.map(p => fetch(p).then(r => r.arrayBuffer()))).then(b => b.reduce((n, b) => n + b.byteLength, 0))",

@@ -280,7 +280,7 @@ async fn looked_at(web: &Web, bytes: &[u8]) -> Result<File, Failure> {
         return Err(Failure::usage(said::transfer_choose_file()));
     }
     let text = std::str::from_utf8(bytes).map_err(|_| Failure::failed(said::transfer_not_text()))?;
-    let sealed = Export::parse(text).map_err(|error| Failure::failed(error.to_string()))?.secrets.is_some();
+    let sealed = Export::parse(text).map_err(|error| transfer::failure(&error))?.secrets.is_some();
     let merged = import(web, text, vec![], Mode::Merge, None, Doing::Preview).await?;
     let replaced = import(web, text, vec![], Mode::Replace, None, Doing::Preview).await?;
     Ok(File::Waiting { text: Arc::from(text), sealed, merged, replaced })

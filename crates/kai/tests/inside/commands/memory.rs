@@ -21,7 +21,7 @@ fn a_memory_of_strangers_words_waits_for_the_person() {
     );
     assert!(listed.contains("kai memory confirm KEY"), "{listed}");
     assert_eq!(home.run(&["memory", "list", "--json"]).json()[0]["confirmed"], false);
-    home.run(&["memory", "confirm", "nothing"]).refused(1, "There is no memory under the key");
+    home.run(&["memory", "confirm", "nothing"]).refused(1, "There’s no memory called “nothing”.");
     let confirmed = home.run(&["memory", "confirm", "bank"]);
     assert!(confirmed.code == 0 && confirmed.out.contains("Kai uses this from now on."), "{confirmed:?}");
     assert_eq!(home.run(&["memory", "list", "--json"]).json()[0]["confirmed"], true);

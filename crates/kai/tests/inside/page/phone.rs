@@ -213,7 +213,7 @@ fn polls_are_seen_as_they_happen_and_a_lost_permission_is_granted_again() {
     (0..3).for_each(|_| poll(&house));
     visitor.reload();
     assert_eq!(visitor.texts("sms-queued"), ["100 queued for the next heartbeat"]);
-    assert_eq!(visitor.texts("sms-dropped"), ["8 older messages were dropped"]);
+    assert_eq!(visitor.texts("sms-dropped"), ["8 older messages were dropped because the queue was full"]);
 }
 
 #[test]
@@ -229,7 +229,10 @@ fn a_phone_that_does_not_let_us_send_is_said() {
     assert!(visitor.has("sms-send-grant") && visitor.is_on("sms-send-toggle"));
     let said = visitor.press_live("sms-send-grant");
     assert!(
-        said["said"].as_str().unwrap().contains("The phone asks when you tap Send the next time."),
+        said["said"]
+            .as_str()
+            .unwrap()
+            .contains("Your phone will ask for permission the next time you tap Send."),
         "{said}"
     );
     assert!(!visitor.has("sms-send-grant"));
