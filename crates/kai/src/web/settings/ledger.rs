@@ -290,6 +290,9 @@ fn facts(record: &Record, lang: Lang) -> Vec<(String, String)> {
             kinds().find(|(known, _)| *known == kind).map_or(kind, |(_, label)| label(lang).to_owned())
         }
         serde_json::Value::String(text) => text,
+        serde_json::Value::Number(count) if matches!(name, "bytes" | "result_chars") => {
+            lang.number(count.as_u64().unwrap_or_default())
+        }
         serde_json::Value::Bool(true) => lang.ledger_yes().to_owned(),
         serde_json::Value::Bool(false) => lang.ledger_no().to_owned(),
         serde_json::Value::Array(items) => {
@@ -343,8 +346,8 @@ fn whole(look: &Look<'_>, extent: &Extent) -> Markup {
                 Some(since) => (timed(look, &said::ledger_count_since(extent.records, TIME), since)),
                 None => (lang.ledger_count(extent.records)),
             }
-            " " (lang.ledger_intact_help())
         }
+        p class="quiet" { (lang.ledger_intact_help()) }
         @if let Some(last) = extent.checkpoint {
             p class="quiet" data-testid="ledger-checkpoint" { (lang.ledger_checkpoint(last)) }
         }
@@ -379,7 +382,8 @@ fn found(look: &Look<'_>, checked: &Checked) -> Markup {
                 Checked::Checking => { span class="pulse" {} " " (lang.ledger_checking()) }
                 Checked::Failed(why) => (why.to(lang)),
                 Checked::At(at, check) if check.whole => {
-                    (lang.ledger_verified(check.records)) " " (look.times.moment(at.as_millisecond()))
+                    (lang.ledger_verified(check.records))
+                    span class="quiet" { " (" (look.times.moment(at.as_millisecond())) ")" }
                     @if let Some(why) = &check.note_unread { " " (why) }
                 }
                 Checked::At(_, check) if check.rolled_back => {

@@ -209,11 +209,16 @@ fn choices<'p>(
                 @let to = look.place.opening("preset", (!here).then_some(&preset.id));
                 li {
                     a class="button" href=(format!("{to}#add")) data-show data-testid="preset" data-preset=(preset.id)
-                        aria-current=[here.then_some("true")] { (preset.name) }
+                        aria-current=[here.then_some("true")] { (called(preset, look.lang)) }
                 }
             }
         }
     }
+}
+
+/// The name of a preset: a product's own, or a description of what the server speaks.
+fn called(preset: &Preset, lang: Lang) -> &str {
+    if preset.id == "openai-compatible" { lang.models_compatible() } else { &preset.name }
 }
 
 /// The fields of the form that adds or changes a model.
@@ -259,7 +264,7 @@ fn fields(look: &Look<'_>, shown: &Fields<'_>) -> Markup {
         p class="quiet" { (lang.models_empty_help()) }
         div class="choices" {
             button type="submit" class="primary" data-testid=(format!("{card}-save")) {
-                @if name.is_some() { (lang.settings_save()) } @else { (lang.models_add_named(&preset.name)) }
+                @if name.is_some() { (lang.settings_save()) } @else { (lang.models_add_named(called(preset, lang))) }
             }
         }
     };

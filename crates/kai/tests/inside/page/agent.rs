@@ -87,7 +87,8 @@ fn a_heartbeat_is_run_seen_and_looked_into() {
     visitor.press("heartbeat-dry-run");
     let dry = house.show("heartbeat_dry_run");
     assert_eq!(visitor.texts("heartbeat-preview"), [dry["prompt"].as_str().unwrap().trim()], "to the byte");
-    assert!(visitor.texts("heartbeat-tokens")[0].contains(&format!("{} tokens", dry["tokens"])));
+    let tokens = kai_words::Lang::ENGLISH.number(dry["tokens"].as_u64().unwrap());
+    assert!(visitor.texts("heartbeat-tokens")[0].contains(&format!("{tokens} tokens")));
     visitor.press("heartbeat-run");
     visitor.until_seen("spinner");
     model.go_on(pieces.len());

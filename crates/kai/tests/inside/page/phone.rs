@@ -369,5 +369,5 @@ fn who_saw_a_message_is_answered_on_the_page() {
     let kinds = visitor.attributes("ledger-line", "data-kind");
     assert!(saw > 0 && kinds == vec!["request"; saw], "{saw} {kinds:?}");
     visitor.open("/ledger?who=999999");
-    assert_eq!(visitor.texts("ledger-none"), ["No request held it."]);
+    assert_eq!(visitor.texts("ledger-none"), ["No request contained it."]);
 }

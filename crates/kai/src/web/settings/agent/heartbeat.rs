@@ -169,9 +169,10 @@ fn run_now(look: &Look<'_>, running: bool) -> Markup {
 /// The exact prompt of the next heartbeat, with its size and its tools.
 async fn dry_run(look: &Look<'_>) -> Result<Markup, Failure> {
     let dry = heartbeat::dry_run(&look.web.app, &look.web.app.env).await?;
+    let tools: Vec<String> = dry.tools.iter().map(|tool| look.lang.tool_name(tool)).collect();
     Ok(html! {
         p class="quiet" data-testid="heartbeat-tokens" {
-            (look.lang.heartbeat_next(dry.tokens, dry.tools.len(), dry.tools.join(", ")))
+            (look.lang.heartbeat_next(dry.tokens, dry.tools.len(), tools.join(", ")))
         }
         pre data-testid="heartbeat-preview" dir="auto" { "\n" (dry.prompt) }
     })
