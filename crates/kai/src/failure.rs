@@ -81,3 +81,15 @@ mod english {
         String::deserialize(from).map(Said::from)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_command_line_names_a_command() {
+        let failure = Failure::failed("There is no such task.").try_instead("kai tasks list");
+        assert_eq!(failure.to_string(), "There is no such task. Try: kai tasks list");
+        assert_eq!(failure.message.to_string(), "There is no such task.");
+    }
+}

@@ -249,14 +249,14 @@ fn the_agent_page_has_much_and_is_light(browser: &Browser, daemon: &Daemon, demo
 #[cfg(feature = "foss")]
 fn every_other_page_is_the_demos(browser: &Browser, daemon: &Daemon) {
     for (path, name, words) in [
-        ("/settings/tools", "demo-tools", "Not in the demo: nothing here touches your machine."),
-        ("/settings/models", "demo-models", "In your own Kai models are added here."),
+        ("/settings/tools", "demo-tools", "Not in the demo: it doesn’t touch your machine."),
+        ("/settings/models", "demo-models", "In your own Kai you add models here."),
         ("/settings/phones", "demo-phones", "A simulated phone"),
-        ("/ledger", "demo-ledger", "bytes went to"),
+        ("/ledger", "demo-ledger", "bytes to demo"),
     ] {
         open(browser, daemon, path);
         browser.until_says(words);
-        browser.until_says("all is simulated");
+        browser.until_says("everything is simulated");
         let said = browser.run("return document.body.innerText");
         for advice in ["xdg-utils", "bubblewrap", "Termux:API."] {
             assert!(!said.as_str().unwrap().contains(advice), "{advice} would change nothing on {path}");

@@ -177,3 +177,17 @@ async fn erase_all(form: Form) -> Response {
     form.app().erase.cancel();
     page::erased(&form.app().home.dir.display().to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_that_erase_are_the_commands_or_those_of_any_language() {
+        assert!(confirms(crate::erase::WORDS));
+        assert!(Lang::all().all(|lang| confirms(lang.general_erase_words())));
+        for typed in ["", "erase", "Erase everything", "erase everything now"] {
+            assert!(!confirms(typed), "{typed}");
+        }
+    }
+}

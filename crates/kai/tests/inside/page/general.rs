@@ -19,8 +19,16 @@ fn theme_and_language_are_chosen() {
     assert_eq!(visitor.page.having("data-theme", "system").len(), 1);
     visitor.press("language-de");
     assert_eq!(visitor.attributes("language-de", "aria-pressed"), ["true"]);
-    visitor.open("/settings/tools");
-    assert!(visitor.says("Ortszeit"));
+    for (path, words) in [
+        ("/settings/agent", "Automatische Prüfung"),
+        ("/settings/tools", "Ortszeit"),
+        ("/settings/models", "Reihenfolge der Modelle"),
+        ("/settings/phones", "Telefon verbinden"),
+        ("/ledger", "Unversehrtheit"),
+    ] {
+        visitor.open(path);
+        assert!(visitor.says(words), "{words} on {path}");
+    }
     visitor.open(GENERAL);
     let edition = if cfg!(feature = "foss") { "foss" } else { "store" };
     let home = house.app.home.dir.display().to_string();

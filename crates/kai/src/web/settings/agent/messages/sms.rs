@@ -178,3 +178,24 @@ async fn grant_sending(form: Form) -> Response {
     sms::forget_denial(form.app());
     form.answer_saying(Ok(()), said::sms_asks_on_send())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_long_ago_is_written_as_the_language_does() {
+        for (minutes, in_english, in_german) in [
+            (0, "just now", "gerade eben"),
+            (59, "59m ago", "vor 59 Min."),
+            (60, "1h ago", "vor 1 Std."),
+            (1440, "1d ago", "vor 1 Tag"),
+            (2880, "2d ago", "vor 2 Tagen"),
+        ] {
+            assert_eq!(
+                (ago(minutes, Lang::ENGLISH), ago(minutes, Lang::of("de"))),
+                (in_english.into(), in_german.into())
+            );
+        }
+    }
+}
