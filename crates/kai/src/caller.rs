@@ -160,7 +160,7 @@ async fn there(
         let line = line.ok_or_else(|| broken(&std::io::ErrorKind::UnexpectedEof.into()))?;
         match serde_json::from_str(&line).map_err(|_| other_version())? {
             Event::Done { result } => return Ok(result),
-            Event::Error { code, message } => return Err(Failure { code, message: message.into() }),
+            Event::Error { code, message } => return Err(Failure::told(code, message)),
             Event::Confirm { tool, arguments, about } => {
                 let call = ToolCall { id: CallId(String::new()), name: tool, arguments, signature: None };
                 let yes = tokio::select! {
@@ -222,7 +222,7 @@ fn over(stream: UnixStream, call: Call) -> Result<serde_json::Value, Failure> {
     }
     match serde_json::from_str(&answer) {
         Ok(Event::Done { result }) => Ok(result),
-        Ok(Event::Error { code, message }) => Err(Failure { code, message: message.into() }),
+        Ok(Event::Error { code, message }) => Err(Failure::told(code, message)),
         Ok(_) | Err(_) => Err(other_version()),
     }
 }

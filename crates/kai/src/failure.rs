@@ -1,5 +1,7 @@
 //! The error type of commands: a message for the user and an exit code for scripts.
 
+use std::borrow::Cow;
+
 use kai_assistant::db::{DbError, OpenError};
 use kai_assistant::home::KeyError;
 use kai_words::Said;
@@ -7,27 +9,44 @@ use serde::{Deserialize, Serialize};
 
 /// A message that says what went wrong and what to do, with the exit code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("{message}")]
+#[error("{message}{}", self.in_a_terminal())]
 pub(crate) struct Failure {
     pub(crate) code: u8,
     #[serde(with = "english")]
     pub(crate) message: Said,
+    /// The command that helps. Only the command line shows it: the page has buttons.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    command: Option<Cow<'static, str>>,
 }
 
 impl Failure {
     /// The command failed: exit code 1.
     pub(crate) fn failed(message: impl Into<Said>) -> Self {
-        Self { code: 1, message: message.into() }
+        Self { code: 1, message: message.into(), command: None }
     }
 
     /// The command was used wrongly: exit code 2.
     pub(crate) fn usage(message: impl Into<Said>) -> Self {
-        Self { code: 2, message: message.into() }
+        Self { code: 2, message: message.into(), command: None }
     }
 
     /// The home or its store cannot be used: exit code 3.
     pub(crate) fn store(message: impl Into<Said>) -> Self {
-        Self { code: 3, message: message.into() }
+        Self { code: 3, message: message.into(), command: None }
+    }
+
+    /// A failure that the daemon reported.
+    pub(crate) fn told(code: u8, message: String) -> Self {
+        Self { code, message: message.into(), command: None }
+    }
+
+    /// Names the command that helps.
+    pub(crate) fn try_instead(self, command: impl Into<Cow<'static, str>>) -> Self {
+        Self { command: Some(command.into()), ..self }
+    }
+
+    fn in_a_terminal(&self) -> String {
+        self.command.as_ref().map(|command| format!(" Try: {command}")).unwrap_or_default()
     }
 }
 
@@ -60,5 +79,17 @@ mod english {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Said, D::Error> {
         String::deserialize(from).map(Said::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_command_line_names_a_command() {
+        let failure = Failure::failed("There is no such task.").try_instead("kai tasks list");
+        assert_eq!(failure.to_string(), "There is no such task. Try: kai tasks list");
+        assert_eq!(failure.message.to_string(), "There is no such task.");
     }
 }

@@ -175,7 +175,7 @@ async fn converse(app: Arc<App>, stream: tokio::net::UnixStream, stop: Cancellat
         };
         let event = match answered {
             Ok(result) => Event::Done { result },
-            Err(Failure { code, message }) => Event::Error { code, message: message.to_string() },
+            Err(failure) => Event::Error { code: failure.code, message: failure.to_string() },
         };
         drop(events.send(event));
     };

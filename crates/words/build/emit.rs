@@ -44,9 +44,13 @@ fn tables(out: &mut String, languages: &[Catalogue], slots: &[(&String, &Entry, 
             missing(&languages[0], language),
         );
     }
-    out.push_str(
-        "];\n/// Every key in order, with the place of its text.\nstatic KEYS: &[(&str, u16)] = &[\n",
+    let codes: Vec<&str> =
+        ["system"].into_iter().chain(languages.iter().map(|it| it.code.as_str())).collect();
+    _ = writeln!(
+        out,
+        "];\n/// The values of the setting `language`.\npub const CHOICES: &[&str] = &{codes:?};"
     );
+    out.push_str("/// Every key in order, with the place of its text.\nstatic KEYS: &[(&str, u16)] = &[\n");
     for (key, _, slot) in slots {
         _ = writeln!(out, "    ({key:?}, {slot}),");
     }

@@ -31,7 +31,8 @@ pub(crate) const CONFIRMED: Migration =
 pub struct MemoryKey(String);
 
 const KEY_LIMIT: usize = 100;
-const CONTENT_LIMIT: usize = 4_000;
+/// How many characters a memory has at most.
+pub const CONTENT_LIMIT: usize = 4_000;
 
 impl MemoryKey {
     /// Trims and checks a key. Returns a sentence that says what is wrong if it is not valid.

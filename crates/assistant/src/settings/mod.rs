@@ -101,9 +101,9 @@ pub static HEARTBEAT_PROMPT: Setting = setting(
 );
 pub static LANGUAGE: Setting = setting(
     "language",
-    Kind::Choice(&["system", "en", "de"]),
+    Kind::Choice(kai_words::CHOICES),
     "system",
-    "The language of names and descriptions.",
+    "The language of the page; system means the machine's.",
 );
 pub static LEDGER_RETENTION_DAYS: Setting = setting(
     "ledger_retention_days",

@@ -1,6 +1,7 @@
 //! Calls about the ledger, and the rows they return.
 
 use kai_assistant::ledger::Record;
+use kai_words::Said;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +44,9 @@ pub(crate) struct LedgerCheck {
     pub(crate) let_go: i64,
     pub(crate) broken_at: Option<i64>,
     pub(crate) what: Option<String>,
+    /// The same for the page, if the ledger does not continue from the end that was noted.
+    #[serde(skip)]
+    pub(crate) doubt: Option<Said>,
     /// The records themselves are intact, but they do not continue from the end that was noted beside the key.
     #[serde(default)]
     pub(crate) rolled_back: bool,

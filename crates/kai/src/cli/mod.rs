@@ -55,7 +55,7 @@ pub(crate) fn run() -> ExitCode {
     match command(Args::parse()) {
         Ok(code) => code,
         Err(failure) => {
-            out::complain(&failure.message.to_string());
+            out::complain(&failure.to_string());
             ExitCode::from(failure.code)
         }
     }
@@ -104,7 +104,7 @@ pub(crate) fn run_with(caller: Caller, words: &[&str]) -> u8 {
     match meant(args.command, args.serve).and_then(|command| carry_out(&ask, command)) {
         Ok(code) => (0..=u8::MAX).find(|known| ExitCode::from(*known) == code).unwrap(),
         Err(failure) => {
-            out::complain(&failure.message.to_string());
+            out::complain(&failure.to_string());
             failure.code
         }
     }

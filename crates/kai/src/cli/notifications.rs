@@ -11,7 +11,6 @@ use crate::call::Call;
 use crate::call::demo::DemoCall;
 use crate::call::notifications::{Forgotten, ListenerState, NotificationsCall, NotificationsStatus};
 use crate::cli::args::messages::NotificationsCommand;
-use crate::commands::notifications::UNSUPPORTED;
 use crate::failure::Failure;
 use crate::terminal::out::visible;
 
@@ -64,7 +63,7 @@ fn listed(ask: &Cli, all: bool) -> Result<ExitCode, Failure> {
 fn nothing_there(status: &NotificationsStatus, all: bool) -> String {
     let none = if all { "No notifications of the last day are kept" } else { "No notifications wait" };
     let why = match status.state {
-        _ if !status.supported => UNSUPPORTED.to_owned(),
+        _ if !status.supported => kai_words::said::notifications_unsupported().to_string(),
         ListenerState::Off => "Reading notifications is off, so none arrive. Turn it on: \
                   kai settings set notifications_enabled true"
             .to_owned(),

@@ -279,7 +279,7 @@ fn one_turn(line: &Line<'_>, text: &str, chat: Which) -> Which {
             Which::Id(answer.chat)
         }
         Err(failure) => {
-            out::complain(&failure.message.to_string());
+            out::complain(&failure.to_string());
             // The user's message stays in the conversation that was created for it, if there is one.
             terminal.shown().chat.map_or(chat, Which::Id)
         }
@@ -290,7 +290,7 @@ fn one_turn(line: &Line<'_>, text: &str, chat: Which) -> Which {
 fn said(line: &Line<'_>, call: Call) {
     match line.call::<Sentence>(call, &Terminal::quiet().watching()) {
         Ok(now) => out::note(&now.says),
-        Err(failure) => out::complain(&failure.message.to_string()),
+        Err(failure) => out::complain(&failure.to_string()),
     }
 }
 

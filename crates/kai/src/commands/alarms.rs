@@ -2,6 +2,7 @@
 
 use kai_assistant::db::DbError;
 use kai_assistant::device::alarm::{self, Alarm, AlarmId};
+use kai_words::said;
 
 use crate::app::App;
 use crate::call::alarms::AlarmRow;
@@ -20,11 +21,7 @@ pub(crate) async fn cancel(app: &App, id: AlarmId) -> Result<AlarmId, Failure> {
 /// Cancels an alarm and returns it, so that it can be restored.
 pub(crate) async fn take_away(app: &App, id: AlarmId) -> Result<Alarm, Failure> {
     let taken = app.db.write(move |tx| alarm::cancel(tx, id)).await?;
-    taken.ok_or_else(|| {
-        let gone =
-            format!("There is no alarm number {}. It may have rung already. See: kai alarms list", id.0);
-        Failure::failed(gone)
-    })
+    taken.ok_or_else(|| Failure::failed(said::alarms_unknown(id.0)).try_instead("kai alarms list"))
 }
 
 /// Restores a cancelled alarm.

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use kai_assistant::db::DbError;
 use kai_assistant::ledger::{self, Check, Kept, Piece, Reach, Reached, Record, Verified, Wanted};
 use kai_assistant::settings::{self, LEDGER_RETENTION_DAYS};
+use kai_words::said;
 use rusqlite::Transaction;
 use serde_json::Value;
 
@@ -48,7 +49,8 @@ pub(crate) async fn check(app: &App) -> Result<LedgerCheck, DbError> {
         Some(NoteProblem::RolledBack { what, last, .. }) => LedgerCheck {
             whole: false,
             broken_at: Some(last + 1),
-            what: Some(what),
+            what: Some(what.to_string()),
+            doubt: Some(what),
             rolled_back: true,
             ..check
         },
@@ -93,8 +95,8 @@ pub(crate) async fn bytes(app: &App, seq: i64) -> Result<String, Failure> {
         Some(Record::Request { chunks, .. }) => ledger::bytes_of(tx, &chunks).map(Some),
         _ => Ok::<_, DbError>(None),
     });
-    let none = || format!("Record {seq} is no request that left. See which are: kai ledger show");
-    let bytes = found.await?.ok_or_else(|| Failure::failed(none()))?;
+    let none = || Failure::failed(said::ledger_not_a_request(seq)).try_instead("kai ledger show");
+    let bytes = found.await?.ok_or_else(none)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -10,6 +10,7 @@ use kai_assistant::models::store::{self, Move};
 use kai_assistant::models::{self, Candidate, ConfiguredModel, Surroundings, window};
 use kai_assistant::settings::{self, HEARTBEAT_MODEL};
 use kai_llm::{Config, Key, Message, Preset, Request, connect, context, local, presets};
+use kai_words::said;
 use rusqlite::Transaction;
 
 use super::messages;
@@ -35,7 +36,7 @@ fn surroundings(env: &CallerEnv) -> Surroundings {
 /// Refuses in the demo, which contacts no model outside, whatever keys are set.
 fn no_demo(app: &App) -> Result<(), Failure> {
     if app.home.is_demo() {
-        return Err(Failure::failed("This is the demo: its model plays a script, and no other can be used."));
+        return Err(Failure::failed(said::models_only_script()));
     }
     Ok(())
 }
@@ -172,7 +173,7 @@ pub(crate) async fn add(app: &App, env: &CallerEnv, new: NewModel) -> Result<Mod
     no_demo(app)?;
     let preset = models::preset(&new.preset).ok_or_else(|| unknown_preset(&new.preset))?;
     let key = new.key.as_deref().map(Key::new);
-    let context = new.context.as_deref().map(window::typed).transpose().map_err(Failure::usage)?;
+    let context = new.context.as_deref().map(typed_window).transpose()?;
     let added = ConfiguredModel {
         name: name(new.name.as_deref().unwrap_or(&preset.id))?,
         preset: preset.id.clone(),
@@ -215,7 +216,7 @@ pub(crate) async fn set_context(
     name: String,
     typed: &str,
 ) -> Result<ModelRow, Failure> {
-    let context = window::typed(typed).map_err(Failure::usage)?;
+    let context = typed_window(typed)?;
     let changed = name.clone();
     if !app.db.write(move |tx| store::set_context(tx, &changed, context)).await? {
         return Err(not_added(&name));
@@ -229,23 +230,32 @@ pub(crate) async fn set_context(
     named_row(app, env, &name).await?.ok_or_else(|| not_added(&name))
 }
 
+/// The context window that was typed; `None` lets Kai find it out.
+fn typed_window(typed: &str) -> Result<Option<usize>, Failure> {
+    window::typed(typed).map_err(|_| {
+        let wrong = said::models_context_wrong(window::SMALLEST, window::LARGEST);
+        Failure::usage(wrong).try_instead("auto, which lets Kai find it out")
+    })
+}
+
 /// Checks a model's name. It must be one short line, because it is shown in lists and told to the model.
 fn name(typed: &str) -> Result<String, Failure> {
     let name = typed.trim();
     if name.is_empty() || name.chars().count() > 60 || name.chars().any(char::is_control) {
-        return Err(Failure::usage("The name of a model must be one line of 1 to 60 characters."));
+        return Err(Failure::usage(said::models_name_wrong()));
     }
     Ok(name.to_owned())
 }
 
 fn unknown_preset(typed: &str) -> Failure {
     let known: Vec<&str> = presets().iter().map(|preset| preset.id.as_str()).collect();
-    Failure::usage(format!("There is no preset called {typed}. There are: {}.", known.join(", ")))
+    Failure::usage(said::models_preset_unknown(typed, known.join(", ")))
 }
 
 fn address(preset: &Preset, new: &NewModel) -> Result<String, Failure> {
     new.base_url.clone().or_else(|| preset.base_url.clone()).ok_or_else(|| {
-        Failure::usage(format!("{} needs its address: --base-url http://host:port/v1", preset.id))
+        Failure::usage(said::models_address_needed())
+            .try_instead(format!("kai models add {} --base-url http://host:port/v1", preset.id))
     })
 }
 
@@ -254,9 +264,10 @@ async fn model(preset: &Preset, new: &NewModel) -> Result<String, Failure> {
         return Ok(named);
     }
     let found = if preset.id == "ollama" { local::ollama().await } else { None };
-    found
-        .and_then(|models| models.into_iter().next())
-        .ok_or_else(|| Failure::usage(format!("{} needs to know which model: --model NAME", preset.id)))
+    found.and_then(|models| models.into_iter().next()).ok_or_else(|| {
+        Failure::usage(said::models_model_needed())
+            .try_instead(format!("kai models add {} --model NAME", preset.id))
+    })
 }
 
 /// A removed model and everything needed to restore it.
@@ -318,13 +329,8 @@ pub(crate) async fn can_be_chosen(app: &App, env: &CallerEnv, name: &str) -> Res
     let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
     match names.as_slice() {
         names if names.contains(&name) => Ok(()),
-        [] => Err(Failure::usage(format!(
-            "There is no model called {name}, nor any other. Add one: kai models add --help"
-        ))),
-        names => Err(Failure::usage(format!(
-            "There is no model called {name}. There are: {}. An empty one (\"\") means the usual order.",
-            names.join(", ")
-        ))),
+        [] => Err(Failure::usage(said::models_unknown(name)).try_instead("kai models add --help")),
+        names => Err(Failure::usage(said::models_unknown_of(name, names.join(", ")))),
     }
 }
 
@@ -344,7 +350,7 @@ pub(crate) async fn shift(app: &App, name: String, way: Move) -> Result<String, 
 }
 
 fn not_added(name: &str) -> Failure {
-    Failure::failed(format!("No model called {name} was added. See: kai models list"))
+    Failure::failed(said::models_not_added(name)).try_instead("kai models list")
 }
 
 /// Asks each model, or the named one, for one word and reports in words what is wrong.
@@ -354,7 +360,7 @@ pub(crate) async fn test(app: &App, env: &CallerEnv, name: Option<&str>) -> Resu
     candidates.retain(|candidate| name.is_none_or(|name| candidate.name == name));
     if candidates.is_empty() {
         return Err(match name {
-            Some(name) => Failure::failed(format!("There is no model called {name}. See: kai models list")),
+            Some(name) => Failure::failed(said::models_unknown(name)).try_instead("kai models list"),
             None => ready(app, env).await.err().unwrap_or_else(|| Failure::failed("No model is set up.")),
         });
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use kai_assistant::db::DbError;
 use kai_assistant::home::{Home, KeyError, KeyFile, Keyring, LedgerEnd};
 use kai_assistant::ledger::{self, Record, Standing};
+use kai_words::{Said, said};
 use rusqlite::Transaction;
 
 use crate::app::App;
@@ -17,7 +18,7 @@ use crate::home::keyring;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoteProblem {
     /// The ledger does not continue from the note.
-    RolledBack { what: String, last: i64, noted: i64 },
+    RolledBack { what: Said, last: i64, noted: i64 },
     /// The note could not be read now.
     Unknown(String),
 }
@@ -65,7 +66,7 @@ pub(crate) async fn doubt(app: &App) -> Result<Option<NoteProblem>, DbError> {
         Ok(noted) => noted,
         Err(KeyError::NoteSpoiled) => {
             let last = app.db.read(ledger::end).await?.map_or(0, |end| end.seq);
-            let what = "the note of its end beside the key is cut off or overwritten".to_owned();
+            let what = said::noted_spoiled();
             return Ok(Some(NoteProblem::RolledBack { what, last, noted: 0 }));
         }
         Err(error) => return Ok(Some(NoteProblem::Unknown(error.to_string()))),
@@ -81,21 +82,9 @@ pub(crate) async fn doubt(app: &App) -> Result<Option<NoteProblem>, DbError> {
 fn doubtful(standing: &Standing, last: i64) -> Option<NoteProblem> {
     let (what, noted) = match *standing {
         Standing::Continues => return None,
-        Standing::Behind { last, noted } => (
-            format!(
-                "it ends at record {last}, but Kai had noted record {noted} beside the key, so kai.db is an older \
-                 copy or records were cut off"
-            ),
-            noted,
-        ),
-        Standing::Differs { noted } => (
-            format!(
-                "record {noted} is not the one that Kai had noted beside the key, so kai.db is an older copy that \
-                 was used further, or records were replaced"
-            ),
-            noted,
-        ),
-        Standing::NoteGone => ("the note of its end, which lay beside the key, is gone".to_owned(), 0),
+        Standing::Behind { last, noted } => (said::noted_behind(last, noted), noted),
+        Standing::Differs { noted } => (said::noted_differs(noted), noted),
+        Standing::NoteGone => (said::noted_gone(), 0),
     };
     Some(NoteProblem::RolledBack { what, last, noted })
 }

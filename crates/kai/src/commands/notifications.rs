@@ -14,6 +14,7 @@ use kai_assistant::notifications::{NotificationId, QUEUE, Record};
 use kai_assistant::pending;
 use kai_assistant::settings::{self, NOTIFICATIONS_ENABLED, NOTIFICATIONS_IGNORED};
 use kai_assistant::tool::Eyes;
+use kai_words::said;
 use rusqlite::Transaction;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -25,8 +26,6 @@ use crate::failure::Failure;
 
 /// How long a check may take, because a slow Termux call is only given up after that.
 const LOOK: Duration = Duration::from_secs(12);
-pub(crate) const UNSUPPORTED: &str =
-    "No notifications can be read on this machine: there is neither a desktop's session bus nor Termux:API.";
 
 pub(crate) async fn answer(app: &App, call: NotificationsCall) -> Result<Value, Failure> {
     match call {
@@ -54,10 +53,8 @@ pub(crate) async fn forget(app: &App) -> Result<Forgotten, Failure> {
         store::forget_all(tx).map(Some)
     });
     let (records, queued) = forgotten.await?.ok_or_else(|| {
-        Failure::failed(
-            "Reading notifications is on, so Kai would keep them again at once. Turn it off first: \
-             kai settings set notifications_enabled false",
-        )
+        Failure::failed(said::notifications_still_on())
+            .try_instead("kai settings set notifications_enabled false")
     })?;
     Ok(Forgotten { records, queued })
 }
@@ -99,7 +96,9 @@ async fn read(app: &App, id: String) -> Result<Whole, Failure> {
 
 /// Checks now: for access if Kai is waiting for it, then for notifications if reading is on.
 pub(crate) async fn refresh(app: &App) -> Result<(), Failure> {
-    let Some(source) = &app.messages.notifications else { return Err(Failure::failed(UNSUPPORTED)) };
+    let Some(source) = &app.messages.notifications else {
+        return Err(Failure::failed(said::notifications_unsupported()));
+    };
     toggle::come_back(&app.db, app.clock.as_ref(), source).await?;
     if !app.db.read(settings::load).await?.on(&NOTIFICATIONS_ENABLED) {
         return Ok(());
@@ -158,7 +157,7 @@ pub(crate) async fn switch_app(app: &App, package: String, wish: AppWish) -> Res
         }
         match NOTIFICATIONS_IGNORED.accept(&ignored.join(",")) {
             Ok(list) => settings::store(tx, &NOTIFICATIONS_IGNORED.key, &list).map(Ok),
-            Err(refused) => Ok(Err(Failure::usage(refused.to_string()))),
+            Err(_) => Ok(Err(Failure::usage(said::settings_refused_names()))),
         }
     };
     app.db.write(switched).await.map_err(|error: DbError| error)?
@@ -169,7 +168,11 @@ pub(crate) async fn ask(app: &App) -> Result<(), Failure> {
     if app.db.read(store::sync).await?.waiting_since.is_some() {
         return turn(app, true).await.map(drop);
     }
-    let source = app.messages.notifications.as_ref().ok_or_else(|| Failure::failed(UNSUPPORTED))?;
+    let source = app
+        .messages
+        .notifications
+        .as_ref()
+        .ok_or_else(|| Failure::failed(said::notifications_unsupported()))?;
     match source.ask(app.clock.now()).await {
         Access::Granted => Ok(()),
         Access::Denied(todo) | Access::Silent(todo) => Err(Failure::failed(todo)),
@@ -180,7 +183,11 @@ pub(crate) async fn ask(app: &App) -> Result<(), Failure> {
 pub(crate) async fn turn(app: &App, on: bool) -> Result<Toggle, Failure> {
     let now = app.clock.now();
     if on {
-        let source = app.messages.notifications.as_ref().ok_or_else(|| Failure::failed(UNSUPPORTED))?;
+        let source = app
+            .messages
+            .notifications
+            .as_ref()
+            .ok_or_else(|| Failure::failed(said::notifications_unsupported()))?;
         return Ok(toggle::turn_on(&app.db, app.clock.as_ref(), source).await?);
     }
     app.db.write(move |tx| toggle::turn_off(tx, now)).await?;

@@ -18,6 +18,7 @@ use kai_assistant::sms::port::ReadError;
 use kai_assistant::sms::search::Wanted;
 use kai_assistant::sms::store::{self, QUEUE, Queued};
 use kai_assistant::sms::{Sms, SmsId};
+use kai_words::said;
 use serde_json::Value;
 
 use crate::app::App;
@@ -51,10 +52,7 @@ pub(crate) async fn forget(app: &App) -> Result<usize, Failure> {
         store::forget_all(tx).map(Some)
     });
     forgotten.await?.ok_or_else(|| {
-        Failure::failed(
-            "Reading SMS is on, so Kai would keep messages again at once. Turn it off first: \
-             kai settings set sms_enabled false",
-        )
+        Failure::failed(said::sms_still_on()).try_instead("kai settings set sms_enabled false")
     })
 }
 
@@ -209,7 +207,7 @@ pub(crate) async fn search(app: &App, text: &str) -> Result<Vec<SmsRow>, Failure
 /// Turns reading on, like the page's toggle: asks the phone for access, and treats messages already on the phone as
 /// seen.
 pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
-    let stays = |failure: Failure| stays_off(&failure.message.to_string(), "Reading SMS");
+    let stays = |failure: Failure| Failure::failed(said::sms_read_stays_off(ended(&failure.to_string())));
     let poller = app.messages.phone.poller().map_err(stays)?;
     if let Access::Denied(what_to_do) = app.messages.phone.inbox()?.ask().await {
         let denied = ReadError::NotPermitted(what_to_do);
@@ -224,12 +222,13 @@ pub(crate) fn can_turn_sending_on(app: &App) -> Result<(), Failure> {
     if app.messages.phone.door.sender.is_some() {
         return Ok(());
     }
-    Err(stays_off(&format!("No phone that can send SMS is connected. {CONNECT}"), "Sending SMS"))
+    let why = format!("No phone that can send SMS is connected. {CONNECT}");
+    Err(Failure::failed(said::sms_send_stays_off(why)))
 }
 
-fn stays_off(why: &str, what: &str) -> Failure {
-    let end = if why.ends_with('.') { "" } else { "." };
-    Failure::failed(format!("{why}{end} {what} stays off."))
+/// The reason as a whole sentence.
+fn ended(why: &str) -> String {
+    format!("{}.", why.trim_end_matches('.'))
 }
 
 /// The button "Grant permission" for reading: makes the platform ask, then polls for new messages.

@@ -7,6 +7,7 @@ use kai_assistant::errands::{Errands, Round};
 use kai_assistant::gate::{Level, RunKind};
 use kai_assistant::settings::{self, SCHEDULING_ENABLED};
 use kai_assistant::tasks::{Task, TaskId, TaskRun, Trigger, store};
+use kai_words::said;
 
 use crate::app::App;
 use crate::call::tasks::{RunRow, TaskRow, TaskWhole, TasksStatus};
@@ -55,7 +56,7 @@ pub(crate) async fn take_away(app: &App, id: TaskId) -> Result<(Task, Vec<TaskRu
 }
 
 fn unknown(id: TaskId) -> Failure {
-    Failure::failed(format!("There is no task number {}. See: kai tasks list", id.0))
+    Failure::failed(said::tasks_unknown(id.0)).try_instead("kai tasks list")
 }
 
 fn row(app: &App, task: &Task) -> TaskRow {

@@ -4,6 +4,7 @@ use kai_assistant::db::DbError;
 use kai_assistant::home::Passphrase;
 use kai_assistant::settings;
 use kai_assistant::transfer::{self, Export, Import, Outcome, Secrets, Section, TransferError};
+use kai_words::said;
 use rusqlite::Transaction;
 
 use crate::app::App;
@@ -31,7 +32,7 @@ async fn slowly<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, TransferError> + Send + 'static,
 ) -> Result<T, Failure> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| Failure::failed("Kai is stopping, so this was not done."))?.map_err(|e| failure(&e))
+    done.map_err(|_| Failure::failed(said::transfer_stopping()))?.map_err(|e| failure(&e))
 }
 
 pub(crate) async fn import(app: &App, call: ImportCall) -> Result<Vec<Outcome>, Failure> {
@@ -70,8 +71,16 @@ impl From<DbError> for Ended {
     }
 }
 
-fn failure(error: &TransferError) -> Failure {
-    Failure::failed(error.to_string())
+pub(crate) fn failure(error: &TransferError) -> Failure {
+    match error {
+        TransferError::Unreadable(why) => Failure::failed(said::transfer_unreadable(why)),
+        TransferError::Newer(format) => Failure::failed(said::transfer_newer(format)),
+        TransferError::PassphraseNeeded => {
+            Failure::failed(said::transfer_needs_passphrase()).try_instead("kai import --no-secrets FILE")
+        }
+        TransferError::WrongPassphrase => Failure::failed(said::transfer_wrong_passphrase()),
+        TransferError::Store(error) => Failure::failed(error.to_string()),
+    }
 }
 
 fn sections(names: &[String]) -> Result<Vec<Section>, Failure> {

@@ -10,6 +10,7 @@ use axum::routing::post;
 use axum::{Form, Router};
 use kai_assistant::agent::conversation::{Codes, ConversationId, Which, Whole};
 use kai_assistant::settings::CODE_REDACTION_ENABLED;
+use kai_words::Lang;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -87,14 +88,17 @@ async fn click_codes(
     }
 }
 
+/// A label in the language it is asked for.
+pub(super) type Label = fn(Lang) -> &'static str;
+
 /// The kinds of ledger records that only this edition writes, with their labels.
-pub(super) const LEDGER_KINDS: &[(&str, &str)] = &[
-    ("codes", "Codes shown"),
-    ("draft", "Drafts"),
-    ("tap", "Taps on Send"),
-    ("sent", "What became of a tap"),
-    ("discarded", "Drafts taken away"),
+pub(super) const LEDGER_KINDS: &[(&str, Label)] = &[
+    ("codes", Lang::ledger_kind_codes),
+    ("draft", Lang::ledger_kind_draft),
+    ("tap", Lang::ledger_kind_tap),
+    ("sent", Lang::ledger_kind_sent),
+    ("discarded", Lang::ledger_kind_discarded),
 ];
 /// The ledger can be asked which requests held a message.
-pub(super) const WHO_SAW: Option<&str> = Some("Who saw message");
-pub(super) const LEDGER_FILTERS: &str = "Filter, or ask who saw a message";
+pub(super) const WHO_SAW: Option<Label> = Some(Lang::ledger_who_saw);
+pub(super) const LEDGER_FILTERS: Label = Lang::ledger_filter_or_ask;

@@ -2,6 +2,7 @@
 
 use axum::Router;
 use kai_assistant::agent::conversation::Whole;
+use kai_words::Lang;
 use maud::{Markup, html};
 
 use super::state::Web;
@@ -23,6 +24,9 @@ pub(super) fn codes(_: &View<'_>, _: &Whole) -> Markup {
     html! {}
 }
 
-pub(super) const LEDGER_KINDS: &[(&str, &str)] = &[];
-pub(super) const WHO_SAW: Option<&str> = None;
-pub(super) const LEDGER_FILTERS: &str = "Filter";
+/// A label in the language it is asked for.
+pub(super) type Label = fn(Lang) -> &'static str;
+
+pub(super) const LEDGER_KINDS: &[(&str, Label)] = &[];
+pub(super) const WHO_SAW: Option<Label> = None;
+pub(super) const LEDGER_FILTERS: Label = Lang::ledger_filter;

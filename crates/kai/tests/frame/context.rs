@@ -16,14 +16,14 @@ pub(crate) fn a_window_is_set_and_a_removed_model_leaves_no_heartbeat_without_on
     browser.look(1280, 900, false);
     browser.enter(&daemon);
     open(browser, &daemon, "/settings/models");
-    browser.until_says("Context window: 16,384 tokens, told by the server");
+    browser.until_says("Context window: 16,384 tokens (reported by the server)");
     let act = |testid: &str| {
         browser.run(&format!("document.querySelector('[data-model=mine] [data-testid={testid}]').click()"));
     };
     for (typed, says) in [
         ("lots", "number of tokens"),
-        ("24576", "24,576 tokens, set by you"),
-        ("", "16,384 tokens, told by the server"),
+        ("24576", "24,576 tokens (set by you)"),
+        ("", "16,384 tokens (reported by the server)"),
     ] {
         open(browser, &daemon, "/settings/models");
         act("model-change");

@@ -71,7 +71,7 @@ fn secrets_travel_only_under_a_passphrase() {
     assert!(!text.contains("sk-very-secret"), "the file holds no secret in plain text");
     to.run(&["import", name, "--yes"]).refused(1, "--no-secrets");
     let wrong = to.type_at(&format!("import {name} --yes"), "wrong\n");
-    assert!(wrong.code == 1 && wrong.out.contains("does not open"), "{wrong:?}");
+    assert!(wrong.code == 1 && wrong.out.contains("doesn’t open"), "{wrong:?}");
     assert_eq!(to.type_at(&format!("import {name} --yes"), "sesame\n").code, 0);
     assert_eq!(to.run(&["models", "list", "--json"]).json()[0]["ready"], true, "the key came along");
 }

@@ -116,7 +116,7 @@ fn an_older_copy_is_accepted_through_a_daemon_too() {
 fn a_note_that_is_gone_or_spoiled_is_said() {
     type Spoil = fn(PathBuf);
     let spoilt: [(Spoil, &str); 3] = [
-        (|note| std::fs::remove_file(note).unwrap(), "is gone"),
+        (|note| std::fs::remove_file(note).unwrap(), "is missing"),
         (|note| std::fs::write(note, "{\"seq\": 4").unwrap(), "is cut off or overwritten"),
         (
             |note| std::fs::write(note, format!("{{\"seq\":1,\"hash\":\"{}\"}}", "0".repeat(64))).unwrap(),

@@ -147,7 +147,7 @@ fn what_is_typed_is_counted_and_kept(browser: &Browser, home: &Home) {
     fill("heartbeat-prompt", &"ä".repeat(4_001));
     browser.until_text("heartbeat-prompt-count", "4001 / 4000");
     browser.click("heartbeat-prompt-save");
-    browser.until_says("at most 4000 characters");
+    browser.until_says("at most 4,000 characters");
     assert_eq!(browser.value("heartbeat-prompt"), "ä".repeat(4_001), "it can be mended");
     assert_eq!(get(home, "heartbeat_prompt"), "");
     fill("heartbeat-prompt", "Only say what is urgent.\nBe brief.");

@@ -235,7 +235,7 @@ fn what_is_kept_of_messages_is_erased_when_the_person_wants_it() {
     let phone = ready();
     phone.inbox(&[(41, ALICE, "before"), (42, ALICE, "Dinner?")]);
     phone.run(&["sms", "poll"]);
-    phone.run(&["sms", "forget"]).refused(1, "Turn it off first: kai settings set sms_enabled false");
+    phone.run(&["sms", "forget"]).refused(1, "Turn that off first. Try: kai settings set sms_enabled false");
     let off = phone.run(&["settings", "set", "sms_enabled", "false"]);
     assert!(off.code == 0 && off.err.contains("1 queued message and"), "{off:?}");
     assert!(off.err.contains("kai sms forget"), "{off:?}");

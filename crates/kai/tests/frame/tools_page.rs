@@ -68,7 +68,7 @@ fn the_settings_fit_every_screen_and_keep_their_places() {
         browser.until_seen(seen);
         if name == "models" {
             browser.run("document.querySelector('[data-model=mine] [data-testid=model-test]').click()");
-            browser.until_says("It works: it said “Yes.”");
+            browser.until_says("It works: it answered “Yes.”");
         }
         at_every_size(&browser, name);
     }
@@ -237,7 +237,7 @@ fn the_agent_page_has_much_and_is_light(browser: &Browser, daemon: &Daemon, demo
         assert!(done.status.success(), "{done:?}");
     }
     browser.agent(daemon);
-    browser.until_says("Reported something");
+    browser.until_says("Sent you a report");
     let bytes = browser.run(
         "const parts = [location.href, document.querySelector('[rel=stylesheet]').href, document.scripts[0].src];
          return Promise.all(parts.map(p => fetch(p).then(r => r.arrayBuffer()))).then(b => b.reduce((n, b) => n + b.byteLength, 0))",
@@ -249,14 +249,14 @@ fn the_agent_page_has_much_and_is_light(browser: &Browser, daemon: &Daemon, demo
 #[cfg(feature = "foss")]
 fn every_other_page_is_the_demos(browser: &Browser, daemon: &Daemon) {
     for (path, name, words) in [
-        ("/settings/tools", "demo-tools", "Not in the demo: nothing here touches your machine."),
-        ("/settings/models", "demo-models", "In your own Kai models are added here."),
+        ("/settings/tools", "demo-tools", "Not in the demo: it doesn’t touch your machine."),
+        ("/settings/models", "demo-models", "In your own Kai you add models here."),
         ("/settings/phones", "demo-phones", "A simulated phone"),
-        ("/ledger", "demo-ledger", "bytes went to"),
+        ("/ledger", "demo-ledger", "bytes to demo"),
     ] {
         open(browser, daemon, path);
         browser.until_says(words);
-        browser.until_says("all is simulated");
+        browser.until_says("everything is simulated");
         let said = browser.run("return document.body.innerText");
         for advice in ["xdg-utils", "bubblewrap", "Termux:API."] {
             assert!(!said.as_str().unwrap().contains(advice), "{advice} would change nothing on {path}");

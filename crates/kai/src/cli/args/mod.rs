@@ -672,7 +672,7 @@ mod tests {
     #[test]
     fn a_preset_says_what_it_needs() {
         let help = models_help();
-        assert!(help.contains("OpenAI (needs --base-url and --model)"), "{help}");
+        assert!(help.contains("OpenAI-compatible server (needs --base-url and --model)"), "{help}");
         assert!(help.contains("LM Studio (needs --model)") && help.contains("OpenAI (gpt-"), "{help}");
     }
 }

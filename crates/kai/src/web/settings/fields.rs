@@ -42,11 +42,12 @@ fn buttons(look: &Look<'_>, choice: &Choice<'_>) -> Markup {
 pub(super) struct Field<'a> {
     pub(super) setting: &'a Setting,
     pub(super) label: &'a str,
+    pub(super) help: &'a str,
     pub(super) testid: &'a str,
 }
 
 pub(super) fn field(look: &Look<'_>, card: &str, field: &Field<'_>) -> Markup {
-    let Field { setting, label, testid } = field;
+    let Field { setting, label, help: about, testid } = field;
     let (kind, help) = (setting.kind, format!("{testid}-help"));
     let stored = look.values.of(setting);
     let typed = look.error.filter(|told| told.typed(card, "key") == Some(&setting.key));
@@ -59,11 +60,11 @@ pub(super) fn field(look: &Look<'_>, card: &str, field: &Field<'_>) -> Markup {
         label for=(testid) { (label) }
         div class="line" {
             (input(kind, testid, &help, value))
-            button type="submit" data-testid=(format!("{testid}-save")) { "Save" }
+            button type="submit" data-testid=(format!("{testid}-save")) { (look.lang.settings_save()) }
         }
         p class="quiet" id=(help) {
-            (setting.help)
-            @if kind == Kind::Secret && stored == "set" { " One is stored; a new one takes its place." }
+            (about)
+            @if kind == Kind::Secret && stored == "set" { " " (look.lang.settings_stored_key()) }
         }
     };
     form(look, card, "/settings/text", "field", &content)

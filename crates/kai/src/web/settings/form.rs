@@ -135,9 +135,33 @@ pub(super) async fn set(form: Form) -> Response {
 pub(super) async fn set_text(form: Form) -> Response {
     let (text, reset) = (form.field("value").trim(), !form.field("reset").is_empty());
     let value = if reset || text == form.field("own").trim() { "" } else { text };
-    let done =
-        form.call(Call::SettingsSet { key: form.field("key").to_owned(), value: value.to_owned() }).await;
+    let done = store(&form, form.field("key"), value).await;
     form.answer_saying(done, said::settings_saved())
+}
+
+/// Sets a setting. The page has its own words for a value that the setting does not accept.
+async fn store(form: &Form, key: &str, value: &str) -> Result<(), Failure> {
+    let all = settings::catalogue(form.app().toolbox.settings());
+    if let Some(setting) = all.iter().find(|setting| setting.key == key)
+        && setting.accept(value).is_err()
+    {
+        return Err(Failure::usage(refusal(setting.kind)));
+    }
+    form.call(Call::SettingsSet { key: key.to_owned(), value: value.to_owned() }).await
+}
+
+/// What a setting of this kind accepts.
+pub(super) fn refusal(kind: Kind) -> Said {
+    match kind {
+        Kind::Switch | Kind::Choice(_) => said::settings_refused_choice(),
+        Kind::Whole { from, to } => said::settings_refused_number(from, to),
+        Kind::Hosts => said::settings_refused_hosts(),
+        Kind::Apps => said::settings_refused_names(),
+        Kind::Folders => said::settings_refused_folders(),
+        Kind::Text { longest } => said::settings_refused_text(longest),
+        Kind::WebAddress => said::settings_refused_address(),
+        Kind::Secret => said::settings_refused_key(500_u32),
+    }
 }
 
 async fn set_value(form: &Form) -> Result<(), Failure> {
@@ -149,7 +173,7 @@ async fn set_value(form: &Form) -> Result<(), Failure> {
         (Some(stop), Some(setting)) => stop_value(setting, stop),
         _ => form.field("value").to_owned(),
     };
-    form.call(Call::SettingsSet { key: key.to_owned(), value }).await
+    store(form, key, &value).await
 }
 
 /// The value of a setting at a slider's stop.

@@ -6,9 +6,10 @@ use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::home::KeyKind;
 use kai_assistant::settings::{ALLOWED_HOSTS, LANGUAGE, THEME};
+use kai_words::{Lang, said};
 use maud::{Markup, html};
 
-use super::fields::{Choice, Field, choice, choice_on_page, field};
+use super::fields::{Choice, Field, choice_on_page, field};
 use super::form::Form;
 use super::look::Look;
 use super::parts::{Region, fact, plain};
@@ -17,10 +18,11 @@ use crate::app::App;
 use crate::call::Call;
 use crate::commands::status;
 use crate::failure::Failure;
+use crate::machine;
 use crate::web::page;
+use crate::web::rich::rich;
 use crate::web::settings::sessions;
 use crate::web::state::Web;
-use crate::{erase, machine};
 
 pub(super) fn routes() -> Router<Web> {
     Router::new()
@@ -34,96 +36,110 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let app = &look.web.app;
     let now = app.clock.now();
     let living = app.db.read(move |tx| sessions::living(tx, now)).await?;
+    let lang = look.lang;
     Ok(vec![
-        Region::card("look", "Look and language", looks(look)),
-        Region::card("signin", "Signing in", signing_in(look, living)),
-        Region::card("export", "Export", transfer::export_form(look)),
-        Region::card("import", "Import", transfer::import_form(look)).testid("import-card"),
-        Region::card("about", "About this Kai", about(app)),
-        Region::card("erase", "Erase everything", erasing(look)).testid("erase-card"),
+        Region::card("look", lang.general_look(), looks(look)),
+        Region::card("signin", lang.general_signin(), signing_in(look, living)),
+        Region::card("export", lang.transfer_export(), transfer::export_form(look)),
+        Region::card("import", lang.transfer_import(), transfer::import_form(look)).testid("import-card"),
+        Region::card("about", lang.general_about(), about(look)),
+        Region::card("erase", lang.general_erase(), erasing(look)).testid("erase-card"),
     ])
 }
 
 fn looks(look: &Look<'_>) -> Markup {
-    let themes = [("system", "System"), ("light", "Light"), ("dark", "Dark")];
-    let languages = [("system", "System"), ("en", "English"), ("de", "Deutsch")];
+    let lang = look.lang;
+    let themes =
+        [("system", lang.general_system()), ("light", lang.general_light()), ("dark", lang.general_dark())];
+    let names: Vec<(&str, String)> = Lang::all().map(|other| (other.code(), named(other, lang))).collect();
+    let languages: Vec<(&str, &str)> = [("system", lang.general_system())]
+        .into_iter()
+        .chain(names.iter().map(|(code, name)| (*code, name.as_str())))
+        .collect();
+    let theme = Choice { setting: &THEME, label: lang.general_theme(), options: &themes, testid: "theme" };
+    let language = Choice {
+        setting: &LANGUAGE,
+        label: lang.general_language(),
+        options: &languages,
+        testid: "language",
+    };
     html! {
-        // Reloads the page instead of using the script, because the theme applies to the page around the cards.
-        (choice_on_page(look, "look", &Choice { setting: &THEME, label: "Theme", options: &themes, testid: "theme" }))
-        (choice(look, "look", &Choice {
-            setting: &LANGUAGE, label: "Language of names", options: &languages, testid: "language",
-        }))
+        // These reload the page instead of using the script, because they apply to the page around the cards.
+        (choice_on_page(look, "look", &theme))
+        (choice_on_page(look, "look", &language))
+    }
+}
+
+/// What a language calls itself, and how many of its texts are missing.
+fn named(language: Lang, lang: Lang) -> String {
+    match language.missing().len() {
+        0 => language.name().to_owned(),
+        n => lang.general_language_partly(language.name(), n),
     }
 }
 
 fn signing_in(look: &Look<'_>, (sessions, links): (i64, i64)) -> Markup {
-    let browsers = match sessions {
-        1 => "Only this browser is signed in.".to_owned(),
-        n => format!("{n} browsers are signed in."),
-    };
-    let waiting = match links {
-        0 => String::new(),
-        1 => " 1 link waits to be used.".to_owned(),
-        n => format!(" {n} links wait to be used."),
-    };
+    let lang = look.lang;
     html! {
-        p data-testid="sessions" { (browsers) (waiting) }
+        p data-testid="sessions" {
+            (lang.general_browsers(sessions))
+            @if links > 0 { " " (lang.general_links(links)) }
+        }
         div class="choices" {
             // The response is a page of its own: a link is a secret, and must not be on a page that other browsers see.
             (plain(look, "signin", "/settings/general/link", "", &html! {
-                button type="submit" data-testid="make-link" { "Make a sign-in link" }
+                button type="submit" data-testid="make-link" { (lang.general_make_link()) }
             }))
-            (plain(look, "signin", "/sign-out", "", &html! { button type="submit" data-testid="sign-out" { "Sign out here" } }))
+            (plain(look, "signin", "/sign-out", "", &html! { button type="submit" data-testid="sign-out" { (lang.general_sign_out()) } }))
             (plain(look, "signin", "/settings/general/revoke", "", &html! {
-                button type="submit" data-testid="revoke-all" { "Sign out everywhere" }
+                button type="submit" data-testid="revoke-all" { (lang.general_revoke()) }
             }))
         }
         (field(look, "signin", &Field {
-            setting: &ALLOWED_HOSTS, label: "Other names of this page", testid: "allowed-hosts",
+            setting: &ALLOWED_HOSTS, label: lang.general_hosts(), help: lang.general_hosts_help(), testid: "allowed-hosts",
         }))
     }
 }
 
-fn about(app: &App) -> Markup {
+fn about(look: &Look<'_>) -> Markup {
+    let (app, lang) = (&look.web.app, look.lang);
     let key = match app.key_place {
-        KeyKind::Keyring => "in the desktop keyring",
-        KeyKind::Passphrase => "locked with a passphrase",
-        KeyKind::File if app.home.key_too_open().is_some() => {
-            "in a file that other users of this machine can open"
-        }
-        KeyKind::File => "in a file that only you can read",
+        KeyKind::Keyring => lang.general_key_keyring(),
+        KeyKind::Passphrase => lang.general_key_passphrase(),
+        KeyKind::File if app.home.key_too_open().is_some() => lang.general_key_open(),
+        KeyKind::File => lang.general_key_file(),
     };
     let daemon = status::daemon(app);
     let permissions = app.manifest.permissions.join(", ");
     html! {
-        p class="promise" { "Kai runs on this machine. Nothing leaves for another person without your tap." }
+        p class="promise" { (lang.general_promise()) }
         dl class="facts" {
-            (fact("Version", env!("CARGO_PKG_VERSION")))
-            (fact("Edition", app.manifest.edition))
-            (fact("Home", &app.home.dir.display().to_string()))
-            (fact("Store", "encrypted"))
-            (fact("Its key", key))
-            (fact("Page", daemon.address.as_deref().unwrap_or("–")))
-            (fact("Running since", daemon.since_local.as_deref().unwrap_or("–")))
+            (fact(lang.general_version(), env!("CARGO_PKG_VERSION")))
+            (fact(lang.general_edition(), app.manifest.edition))
+            (fact(lang.general_home(), &app.home.dir.display().to_string()))
+            (fact(lang.general_store(), lang.general_store_encrypted()))
+            (fact(lang.general_key(), key))
+            (fact(lang.general_address(), daemon.address.as_deref().unwrap_or("–")))
+            div class="fact" {
+                dt { (lang.general_since()) }
+                dd { @match daemon.since { Some(since) => (look.times.moment(since)), None => "–" } }
+            }
             // Only Android has permissions.
-            @if machine::in_termux() && !permissions.is_empty() { (fact("Permissions it may ask for", &permissions)) }
+            @if machine::in_termux() && !permissions.is_empty() { (fact(lang.general_permissions(), &permissions)) }
         }
     }
 }
 
 fn erasing(look: &Look<'_>) -> Markup {
-    let home = look.web.app.home.dir.display().to_string();
+    let (home, lang) = (look.web.app.home.dir.display(), look.lang);
     html! {
-        p {
-            "Deletes everything Kai keeps in " code { (home) } ": conversations, memories, settings, keys, the ledger. "
-            "Kai then ends. There is no way back."
-        }
+        p { (rich(&said::general_erase_what(home), lang, |home| html! { code { (home) } })) }
         (plain(look, "erase", "/settings/general/erase", "", &html! {
             div class="field" {
-                label for="erase-words" { "To go on, type: " (erase::WORDS) }
+                label for="erase-words" { (lang.general_erase_how(lang.general_erase_words())) }
                 div class="line" {
                     input type="text" id="erase-words" data-testid="erase-words" name="words" autocomplete="off" spellcheck="false";
-                    button type="submit" class="danger" data-testid="erase" { "Erase" }
+                    button type="submit" class="danger" data-testid="erase" { (lang.general_erase_button()) }
                 }
             }
         }))
@@ -147,12 +163,31 @@ async fn revoke(form: Form) -> Response {
     form.answer(done)
 }
 
+/// Are these the words that confirm, in any of the languages? The page may have been loaded in another one.
+fn confirms(typed: &str) -> bool {
+    Lang::all().any(|lang| lang.general_erase_words() == typed)
+}
+
 /// Shuts the daemon down, which then deletes everything in its home.
 async fn erase_all(form: Form) -> Response {
-    if form.field("words").trim() != erase::WORDS {
-        let sentence = format!("Nothing was erased. For that, type exactly: {}", erase::WORDS);
-        return form.refuse(Failure::usage(sentence));
+    if !confirms(form.field("words").trim()) {
+        let lang = App::lang(&form.app().values().await.unwrap_or_default(), &form.app().env);
+        return form.refuse(Failure::usage(said::general_not_erased(lang.general_erase_words())));
     }
     form.app().erase.cancel();
     page::erased(&form.app().home.dir.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_that_erase_are_the_commands_or_those_of_any_language() {
+        assert!(confirms(crate::erase::WORDS));
+        assert!(Lang::all().all(|lang| confirms(lang.general_erase_words())));
+        for typed in ["", "erase", "Erase everything", "erase everything now"] {
+            assert!(!confirms(typed), "{typed}");
+        }
+    }
 }

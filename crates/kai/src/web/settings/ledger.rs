@@ -12,17 +12,19 @@ use jiff::tz::TimeZone;
 use kai_assistant::ledger::{self, Extent, Kept, Piece, Reach, Record, Wanted};
 use kai_assistant::legible::visible;
 use kai_assistant::settings::LEDGER_RETENTION_DAYS;
-use kai_words::{Lang, said};
+use kai_words::{Lang, Said, said};
 use maud::{Markup, html};
 
 use super::ephemeral::Checked;
 use super::fields::{Field, field};
 use super::form::Form;
 use super::look::{Look, Place};
-use super::parts::{Button, Region, button, fact};
+use super::parts::{Button, Region, TIME, button, fact, naming, timed};
+use crate::call::ledger::LedgerCheck;
 use crate::commands::ledger as kept_ledger;
 use crate::failure::Failure;
-use crate::web::messages::{LEDGER_FILTERS, LEDGER_KINDS, WHO_SAW};
+use crate::web::messages::{LEDGER_FILTERS, LEDGER_KINDS, Label, WHO_SAW};
+use crate::web::rich::rich;
 use crate::web::state::Web;
 use crate::web::{icons, page};
 
@@ -42,7 +44,10 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let opened = look.place.open("record").and_then(|seq| seq.parse().ok());
     let mut regions = vec![];
     if let Some(seq) = opened {
-        regions.push(Region::card("record", "One record", one(look, seq).await?).testid("ledger-record"));
+        regions.push(
+            Region::card("record", look.lang.ledger_record_label(), one(look, seq).await?)
+                .testid("ledger-record"),
+        );
     }
     let (wanted, wrong) = wanted(look.place, &app.clock.zone());
     let before = look.place.says("before").parse().ok();
@@ -51,29 +56,38 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
         .db
         .read(move |tx| Ok::<_, Failure>((ledger::piece(tx, &wanted, before, reach)?, ledger::extent(tx)?)));
     let (piece, extent) = read.await?;
-    regions.push(Region::card("records", "Records", records(look, &piece, wrong)).testid("ledger-records"));
-    regions.push(Region::card("ledger", "Is it whole?", whole(look, &extent)).testid("ledger-whole"));
+    regions.push(
+        Region::card("records", look.lang.ledger_records(), records(look, &piece, wrong))
+            .testid("ledger-records"),
+    );
+    regions
+        .push(Region::card("ledger", look.lang.ledger_intact(), whole(look, &extent)).testid("ledger-whole"));
     Ok(regions)
 }
 
 /// The kinds of records that both editions write, with their labels.
-const KINDS: &[(&str, &str)] = &[
-    ("request", "Requests to models"),
-    ("tool_call", "Tool calls"),
-    ("tool_result", "Results of tools"),
-    ("click", "Clicks"),
+const KINDS: &[(&str, Label)] = &[
+    ("request", Lang::ledger_kind_request),
+    ("tool_call", Lang::ledger_kind_tool_call),
+    ("tool_result", Lang::ledger_kind_tool_result),
+    ("click", Lang::ledger_kind_click),
 ];
-const RESTORED: (&str, &str) = ("restored", "Restored copies you accepted");
+const RESTORED: (&str, Label) = ("restored", Lang::ledger_kind_restored);
+
+/// All kinds of records with their labels, in the order in which the filter lists them.
+fn kinds() -> impl Iterator<Item = (&'static str, Label)> {
+    KINDS.iter().chain(LEDGER_KINDS).copied().chain([RESTORED])
+}
 
 /// The filter in the URL, and an error message if part of it is invalid.
-fn wanted(place: &Place, zone: &TimeZone) -> (Wanted, Option<&'static str>) {
+fn wanted(place: &Place, zone: &TimeZone) -> (Wanted, Option<Said>) {
     let said = |name: &str| place.says(name).trim().to_owned();
     let (chat, day) = (said("conversation"), said("day"));
     let within = if day.is_empty() { None } else { day_in(&day, zone) };
     let conversation = chat.parse().ok();
     let wrong = match () {
-        () if !day.is_empty() && within.is_none() => Some("A day looks like 2026-11-15."),
-        () if !chat.is_empty() && conversation.is_none() => Some("A conversation has a number."),
+        () if !day.is_empty() && within.is_none() => Some(said::ledger_day_wrong()),
+        () if !chat.is_empty() && conversation.is_none() => Some(said::ledger_not_a_chat()),
         () => None,
     };
     let wanted = Wanted {
@@ -94,30 +108,30 @@ fn day_in(day: &str, zone: &TimeZone) -> Option<Range<i64>> {
     Some(begin(day)?..begin(day.tomorrow().ok()?)?)
 }
 
-fn records(look: &Look<'_>, piece: &Piece, wrong: Option<&str>) -> Markup {
+fn records(look: &Look<'_>, piece: &Piece, wrong: Option<Said>) -> Markup {
     let filtered = FILTERS.iter().any(|name| !look.place.says(name).is_empty());
     let paged = !look.place.says("before").is_empty();
     html! {
         details open[filtered] {
-            summary data-testid="ledger-filters" { (LEDGER_FILTERS) }
+            summary data-testid="ledger-filters" { (LEDGER_FILTERS(look.lang)) }
             (filters(look, filtered))
         }
-        @if let Some(wrong) = wrong { p class="remark" { (wrong) } }
+        @if let Some(wrong) = wrong { p class="remark" { (wrong.to(look.lang)) } }
         @if piece.kept.is_empty() {
             p class="quiet" data-testid="ledger-none" {
-                @if piece.further.is_some() { "Nothing was found so far." }
-                @else if !look.place.says("who").is_empty() { "No request held it." }
-                @else if filtered || paged { "Nothing was found." }
-                @else { "Nothing has left, run or been clicked yet." }
+                @if piece.further.is_some() { (look.lang.ledger_none_found_yet()) }
+                @else if !look.place.says("who").is_empty() { (look.lang.ledger_none_saw()) }
+                @else if filtered || paged { (look.lang.ledger_none_found()) }
+                @else { (look.lang.ledger_none()) }
             }
         }
         ol class="records" {
             @for kept in &piece.kept { (line(look, kept)) }
         }
         div class="choices" {
-            @if paged { (to(&look.place.with("before", ""), "records", "ledger-newest", "To the newest")) }
+            @if paged { (to(&look.place.with("before", ""), "records", "ledger-newest", look.lang.ledger_newest())) }
             @if let Some(before) = piece.further {
-                (to(&look.place.with("before", &before.to_string()), "records", "ledger-older", "Older ones"))
+                (to(&look.place.with("before", &before.to_string()), "records", "ledger-older", look.lang.ledger_older()))
             }
         }
     }
@@ -133,6 +147,7 @@ const FILTERS: [&str; 6] = ["kind", "name", "conversation", "day", "text", "who"
 
 /// The filter form. It is submitted with GET and changes nothing, so it needs no CSRF token.
 fn filters(look: &Look<'_>, filtered: bool) -> Markup {
+    let lang = look.lang;
     let said = |name: &str| look.place.says(name);
     let input = |name: &str, label: &str, kind: &str| {
         let id = format!("ledger-{name}");
@@ -144,22 +159,22 @@ fn filters(look: &Look<'_>, filtered: bool) -> Markup {
         }
     };
     html! {
-        form class="filters" method="get" action="/ledger" role="search" aria-label="Filter the ledger" {
+        form class="filters" method="get" action="/ledger" role="search" aria-label=(lang.ledger_filter_label()) {
             div {
-                label for="ledger-kind" { "What" }
+                label for="ledger-kind" { (lang.ledger_kind()) }
                 select id="ledger-kind" data-testid="ledger-kind" name="kind" {
-                    option value="" selected[said("kind").is_empty()] { "Everything" }
-                    @for (kind, label) in KINDS.iter().chain(LEDGER_KINDS).chain([&RESTORED]) { option value=(kind) selected[said("kind") == *kind] { (label) } }
+                    option value="" selected[said("kind").is_empty()] { (lang.ledger_everything()) }
+                    @for (kind, label) in kinds() { option value=(kind) selected[said("kind") == kind] { (label(lang)) } }
                 }
             }
-            (input("name", "Tool or model", "text"))
-            (input("conversation", "Conversation", "text"))
-            (input("day", "Day", "date"))
-            (input("text", "Words in it", "text"))
-            @if let Some(label) = WHO_SAW { (input("who", label, "text")) }
+            (input("name", lang.ledger_filter_name(), "text"))
+            (input("conversation", lang.ledger_filter_chat(), "text"))
+            (input("day", lang.ledger_day(), "date"))
+            (input("text", lang.ledger_filter_text(), "text"))
+            @if let Some(label) = WHO_SAW { (input("who", label(lang), "text")) }
             div class="choices" {
-                button type="submit" data-testid="ledger-filter" { "Show" }
-                @if filtered { a class="more" href="/ledger" data-testid="ledger-all" { "Show everything" } }
+                button type="submit" data-testid="ledger-filter" { (lang.ledger_show()) }
+                @if filtered { a class="more" href="/ledger" data-testid="ledger-all" { (lang.ledger_show_all()) } }
             }
         }
     }
@@ -174,12 +189,12 @@ fn line(look: &Look<'_>, kept: &Kept) -> Markup {
         li class="record" data-testid="ledger-line" data-kind=(kept.record.kind()) {
             (icon)
             div {
-                p { (visible(&said)) }
-                @if let Some(more) = more { p class="quiet brief" { (visible(&brief(&more))) } }
+                p { (naming(look, &said)) }
+                @if let Some(more) = more { p class="quiet brief" dir="auto" { (visible(&brief(more))) } }
                 p class="quiet" {
                     (look.times.moment(kept.at.as_millisecond()))
-                    @if let Some(chat) = kept.record.conversation() { " · " a href=(format!("/c/{chat}")) { "conversation " (chat) } }
-                    " · " a href=(format!("{open}#record")) data-testid="ledger-open" { "record " (seq) }
+                    @if let Some(chat) = kept.record.conversation() { " · " a href=(format!("/c/{chat}")) { (look.lang.ledger_chat(chat)) } }
+                    " · " a href=(format!("{open}#record")) data-testid="ledger-open" { (look.lang.ledger_record(&seq)) }
                 }
             }
         }
@@ -195,57 +210,59 @@ fn brief(text: &str) -> String {
 }
 
 /// A record's icon, what happened in words, and the arguments if there are any.
-fn words(record: &Record, lang: Lang) -> (Markup, String, Option<String>) {
-    let tool = |name: &str| lang.tool_name(name);
+fn words(record: &Record, lang: Lang) -> (Markup, Said, Option<&str>) {
     match record {
+        Record::Request { model, bytes, seen, .. } if seen.is_empty() => {
+            (icons::outward(), said::ledger_sent(*bytes, model), None)
+        }
         Record::Request { model, bytes, seen, .. } => {
-            let held = match seen.len() {
-                0 => String::new(),
-                1 => ", with 1 message in it".to_owned(),
-                n => format!(", with {n} messages in it"),
+            (icons::outward(), said::ledger_sent_with(*bytes, model, seen.len()), None)
+        }
+        Record::ToolCall { tool, arguments, by_hand, .. } => {
+            let tool = lang.tool_name(tool);
+            let called = if *by_hand { said::ledger_called_by_you(tool) } else { said::ledger_called(tool) };
+            (icons::build(), called, Some(arguments))
+        }
+        Record::ToolResult { tool, success: true, result_chars, .. } => {
+            (icons::build(), said::ledger_returned(lang.tool_name(tool), *result_chars), None)
+        }
+        Record::ToolResult { tool, result_chars, .. } => {
+            (icons::build(), said::ledger_failed(lang.tool_name(tool), *result_chars), None)
+        }
+        Record::Click { tool, arguments, allowed, unanswered, .. } => {
+            let tool = lang.tool_name(tool);
+            let answer = match (allowed, unanswered) {
+                (true, _) => said::ledger_allowed(tool),
+                (false, true) => said::ledger_unanswered(tool),
+                (false, false) => said::ledger_denied(tool),
             };
-            (icons::outward(), format!("{bytes} bytes went to {model}{held}"), None)
+            (icons::tap(), answer, Some(arguments))
         }
-        Record::ToolCall { tool: name, arguments, by_hand, .. } => {
-            let who = if *by_hand { "You" } else { "The model" };
-            (icons::build(), format!("{who} called {}", tool(name)), Some(arguments.clone()))
-        }
-        Record::ToolResult { tool: name, success, result_chars, .. } => {
-            let came = if *success { "brought" } else { "failed with" };
-            (icons::build(), format!("{} {came} {result_chars} characters", tool(name)), None)
-        }
-        Record::Click { tool: name, arguments, allowed, unanswered, .. } => {
-            let said = match (allowed, unanswered) {
-                (true, _) => "You allowed",
-                (false, true) => "Nobody was there to allow",
-                (false, false) => "You did not allow",
-            };
-            (icons::tap(), format!("{said} {}", tool(name)), Some(arguments.clone()))
-        }
-        Record::Codes { shown, .. } => {
-            let what = if *shown { "showed" } else { "hid" };
-            (icons::shield(), format!("You {what} one-time codes"), None)
-        }
-        Record::Draft { draft, channel, to, .. } => {
-            (icons::copy(), format!("Draft {draft} was made for {to} ({channel})"), None)
-        }
-        Record::Tap { draft, .. } => (icons::tap(), format!("You tapped Send on draft {draft}"), None),
-        Record::Sent { draft, outcome } => (icons::send(), format!("Draft {draft}: {outcome}"), None),
-        Record::Discarded { draft, status } => {
-            (icons::bin(), format!("You took draft {draft} away ({status})"), None)
-        }
-        Record::Restored { last, .. } => {
-            (icons::shield(), format!("You accepted a restored copy that ended at record {last}"), None)
-        }
+        Record::Codes { shown: true, .. } => (icons::shield(), said::ledger_codes_shown(), None),
+        Record::Codes { .. } => (icons::shield(), said::ledger_codes_hidden(), None),
+        Record::Draft { draft, to, .. } => (icons::copy(), said::ledger_drafted(draft, to), None),
+        Record::Tap { draft, .. } => (icons::tap(), said::ledger_tapped(draft), None),
+        Record::Sent { draft, outcome } => (icons::send(), became(*draft, outcome), None),
+        Record::Discarded { draft, .. } => (icons::bin(), said::ledger_discarded(draft), None),
+        Record::Restored { last, .. } => (icons::shield(), said::ledger_restored(last), None),
+    }
+}
+
+/// What became of a draft after a tap.
+fn became(draft: i64, outcome: &str) -> Said {
+    match outcome {
+        "SENT" => said::ledger_sent_draft(draft),
+        "FAILED" => said::ledger_sent_failed(draft),
+        _ => said::ledger_sent_unknown(draft),
     }
 }
 
 /// One record with all its fields; for a request also the bytes that were sent.
 async fn one(look: &Look<'_>, seq: i64) -> Result<Markup, Failure> {
     let app = &look.web.app;
-    let close = to(&look.place.opening("record", None), "records", "ledger-close", "Close");
+    let close = to(&look.place.opening("record", None), "records", "ledger-close", look.lang.ledger_close());
     let Some(kept) = app.db.read(move |tx| ledger::one(tx, seq)).await? else {
-        return Ok(html! { p { "There is no record " (seq) ". It may have been let go." } (close) });
+        return Ok(html! { p { (look.lang.ledger_no_record(seq)) } (close) });
     };
     let sent = match &kept.record {
         Record::Request { .. } => Some(kept_ledger::bytes(app, seq).await?),
@@ -253,23 +270,31 @@ async fn one(look: &Look<'_>, seq: i64) -> Result<Markup, Failure> {
     };
     let at = kept.at.to_zoned(app.clock.zone()).strftime("%Y-%m-%d %H:%M:%S%:z").to_string();
     Ok(html! {
-        p { (visible(&words(&kept.record, look.lang).1)) "." }
+        p { (naming(look, &words(&kept.record, look.lang).1)) "." }
         dl class="facts" {
-            (fact("Record", &seq.to_string()))
-            (fact("When", &at))
-            @for (name, value) in facts(&kept.record) { (fact(&name, &visible(&value))) }
+            (fact(look.lang.ledger_record_label(), &seq.to_string()))
+            (fact(look.lang.ledger_when(), &at))
+            @for (name, value) in facts(&kept.record, look.lang) { (fact(&name, &visible(&value))) }
         }
-        @if let Some(sent) = &sent { (as_it_left(seq, sent)) }
+        @if let Some(sent) = &sent { (as_it_left(look.lang, seq, sent)) }
         (close)
     })
 }
 
-/// A record's fields as they are stored. Leaves out chunk names, which mean nothing to people, and the conversation if
+/// A record's fields. Leaves out chunk names, which mean nothing to people, and the conversation if
 /// there is none.
-fn facts(record: &Record) -> Vec<(String, String)> {
+fn facts(record: &Record, lang: Lang) -> Vec<(String, String)> {
     let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(record) else { return vec![] };
-    let plain = |value: serde_json::Value| match value {
+    let plain = |name: &str, value: serde_json::Value| match value {
+        serde_json::Value::String(kind) if name == "what" => {
+            kinds().find(|(known, _)| *known == kind).map_or(kind, |(_, label)| label(lang).to_owned())
+        }
         serde_json::Value::String(text) => text,
+        serde_json::Value::Number(count) if matches!(name, "bytes" | "result_chars") => {
+            lang.number(count.as_u64().unwrap_or_default())
+        }
+        serde_json::Value::Bool(true) => lang.ledger_yes().to_owned(),
+        serde_json::Value::Bool(false) => lang.ledger_no().to_owned(),
         serde_json::Value::Array(items) => {
             let text = |item: serde_json::Value| item.as_str().map(str::to_owned).unwrap_or_default();
             items.into_iter().map(text).collect::<Vec<_>>().join("; ")
@@ -279,23 +304,22 @@ fn facts(record: &Record) -> Vec<(String, String)> {
     let nowhere = record.conversation().is_none();
     let told =
         fields.into_iter().filter(|(name, _)| name != "chunks" && !(nowhere && name == "conversation"));
-    told.map(|(name, value)| (named(&name), plain(value))).collect()
+    told.map(|(name, value)| (named(&name, lang), plain(&name, value))).collect()
 }
 
-/// A field's name as people read it: `result_chars` becomes "Result chars".
-fn named(field: &str) -> String {
-    let mut letters = field.chars().map(|c| if c == '_' { ' ' } else { c });
-    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
+/// A field's name as people read it.
+fn named(field: &str, lang: Lang) -> String {
+    lang.find(&format!("ledger_field_{field}")).unwrap_or(field).to_owned()
 }
 
 /// The bytes of a request, shortened, with a link to download all of them.
-fn as_it_left(seq: i64, sent: &str) -> Markup {
+fn as_it_left(lang: Lang, seq: i64, sent: &str) -> Markup {
     let shown: String = sent.chars().take(LONG).collect();
     html! {
-        h3 { "Exactly what left" }
-        pre data-testid="ledger-bytes" tabindex="0" aria-label="Exactly what left" { (visible(&shown)) }
-        @if shown.len() < sent.len() { p class="quiet" { "This is the beginning of " (sent.len()) " bytes." } }
-        a class="more" href=(format!("/ledger/{seq}/bytes")) data-testid="ledger-whole-bytes" { "All of it, as a file" }
+        h3 { (lang.ledger_bytes()) }
+        pre data-testid="ledger-bytes" tabindex="0" dir="auto" aria-label=(lang.ledger_bytes()) { (visible(&shown)) }
+        @if shown.len() < sent.len() { p class="quiet" { (lang.ledger_bytes_cut(sent.len())) } }
+        a class="more" href=(format!("/ledger/{seq}/bytes")) data-testid="ledger-whole-bytes" { (lang.ledger_bytes_all()) }
     }
 }
 
@@ -315,41 +339,60 @@ async fn bytes(State(web): State<Web>, Path(seq): Path<i64>) -> Response {
 
 /// How many records there are, and whether the chain of hashes is intact.
 fn whole(look: &Look<'_>, extent: &Extent) -> Markup {
-    let checked = look.web.ephemeral.checked();
+    let lang = look.lang;
     html! {
         p {
-            (extent.records) @if extent.records == 1 { " record" } @else { " records" }
-            @if let Some(since) = extent.since { ", since " (look.times.moment(since)) } ". "
-            "Each is sealed by a hash over all before it."
-        }
-        @if let Some(last) = extent.checkpoint {
-            p class="quiet" data-testid="ledger-checkpoint" {
-                "Records up to " (last) " were let go because of their age; the chain begins at a checkpoint after them."
+            @match extent.since {
+                Some(since) => (timed(look, &said::ledger_count_since(extent.records, TIME), since)),
+                None => (lang.ledger_count(extent.records)),
             }
         }
-        @match &checked {
-            Some(Checked::Checking) => p data-testid="ledger-checked" { span class="pulse" {} " Reading every record …" },
-            Some(Checked::Failed(why)) => p class="error" data-testid="ledger-checked" { (why.to(look.lang)) },
-            Some(Checked::At(at, check)) if check.whole => p data-testid="ledger-checked" {
-                "All " (check.records) " records were what they were, " (look.times.moment(at.as_millisecond())) "."
-                @if let Some(why) = &check.note_unread { " " (why) }
-            },
-            Some(Checked::At(_, check)) if check.rolled_back => p class="error" data-testid="ledger-checked" {
-                "The ledger is not complete: " (check.what.as_deref().unwrap_or_default()) ". "
-                (crate::commands::noted::NEXT)
-            },
-            Some(Checked::At(_, check)) => p class="error" data-testid="ledger-checked" {
-                "It is not what it was. At record " (check.broken_at.unwrap_or_default()) ": "
-                (check.what.as_deref().unwrap_or_default()) "."
-            },
-            None => {}
+        p class="quiet" { (lang.ledger_intact_help()) }
+        @if let Some(last) = extent.checkpoint {
+            p class="quiet" data-testid="ledger-checkpoint" { (lang.ledger_checkpoint(last)) }
         }
+        @if let Some(checked) = look.web.ephemeral.checked() { (found(look, &checked)) }
         (button(look, "ledger", "/ledger/verify", &Button {
-            label: "Check every record", testid: "ledger-verify", class: "", fields: &[],
+            label: lang.ledger_verify(), testid: "ledger-verify", class: "", fields: &[],
         }))
         (field(look, "ledger", &Field {
-            setting: &LEDGER_RETENTION_DAYS, label: "Days that records are kept", testid: "ledger-retention",
+            setting: &LEDGER_RETENTION_DAYS,
+            label: lang.ledger_retention(),
+            help: lang.ledger_retention_help(),
+            testid: "ledger-retention",
         }))
+    }
+}
+
+/// What a check found.
+fn found(look: &Look<'_>, checked: &Checked) -> Markup {
+    let lang = look.lang;
+    let what = |check: &LedgerCheck| match &check.doubt {
+        Some(doubt) => doubt.to(lang),
+        None => check.what.clone().unwrap_or_default(),
+    };
+    let class = match checked {
+        Checked::Checking => None,
+        Checked::At(_, check) if check.whole => None,
+        Checked::At(..) | Checked::Failed(_) => Some("error"),
+    };
+    html! {
+        p class=[class] data-testid="ledger-checked" {
+            @match checked {
+                Checked::Checking => { span class="pulse" {} " " (lang.ledger_checking()) }
+                Checked::Failed(why) => (why.to(lang)),
+                Checked::At(at, check) if check.whole => {
+                    (lang.ledger_verified(check.records))
+                    span class="quiet" { " (" (look.times.moment(at.as_millisecond())) ")" }
+                    @if let Some(why) = &check.note_unread { " " (why) }
+                }
+                Checked::At(_, check) if check.rolled_back => {
+                    (lang.ledger_incomplete(what(check))) " "
+                    (rich(&said::ledger_incomplete_next("kai ledger accept"), lang, |command| html! { code { (command) } }))
+                }
+                Checked::At(_, check) => (lang.ledger_broken(check.broken_at.unwrap_or_default(), what(check))),
+            }
+        }
     }
 }
 
@@ -397,8 +440,13 @@ mod tests {
     fn a_record_tells_its_fields_but_no_names_of_chunks() {
         let (chunks, seen) = (vec!["abc".to_owned()], vec!["sms 4".to_owned(), "n".to_owned()]);
         let request = Record::Request { conversation: 3, model: "mine".to_owned(), bytes: 9, chunks, seen };
-        let told: Vec<String> =
-            facts(&request).into_iter().map(|(name, value)| format!("{name}={value}")).collect();
-        assert_eq!(told, ["Bytes=9", "Conversation=3", "Model=mine", "Seen=sms 4; n", "What=request"]);
+        let told: Vec<String> = facts(&request, Lang::ENGLISH)
+            .into_iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        assert_eq!(
+            told,
+            ["Bytes=9", "Chat=3", "Model=mine", "Messages included=sms 4; n", "Kind=Requests to models"]
+        );
     }
 }

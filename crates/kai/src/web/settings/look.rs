@@ -52,14 +52,14 @@ impl Page {
         }
     }
 
-    pub(in crate::web) fn title(self) -> &'static str {
+    pub(in crate::web) fn title(self, lang: Lang) -> &'static str {
         match self {
-            Self::Agent => "Agent",
-            Self::Tools => "Tools",
-            Self::Models => "Models",
-            Self::Phones => "Phones",
-            Self::Ledger => "Ledger",
-            Self::General => "General",
+            Self::Agent => lang.settings_agent(),
+            Self::Tools => lang.settings_tools(),
+            Self::Models => lang.settings_models(),
+            Self::Phones => lang.settings_phones(),
+            Self::Ledger => lang.settings_ledger(),
+            Self::General => lang.settings_general(),
         }
     }
 }

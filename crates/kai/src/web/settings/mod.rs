@@ -159,7 +159,7 @@ async fn render(
     let csrf = session.csrf();
     match regions_for(web, session, &csrf, place, ProbePhone::No, error).await {
         Ok(Some((look, regions))) => {
-            let title = format!("{} · Settings · Kai", place.page.title());
+            let title = look.lang.settings_title(place.page.title(look.lang));
             let theme = look.values.of(&THEME);
             (status, frame::frame(&title, look.lang, &theme, &html! {}, &body(&look, regions)))
                 .into_response()
@@ -173,14 +173,16 @@ fn body(look: &Look<'_>, mut regions: Vec<Region>) -> Markup {
     let page = look.place.page;
     let undo = regions.pop().map(|undo| undo.content);
     html! {
-        a class="skip" href="#main" { "To the settings" }
+        a class="skip" href="#main" { (look.lang.settings_skip()) }
         div class="app sheet" data-page=(page.name()) {
             (side(look))
             main id="main" tabindex="-1" {
                 div class="column" {
                     header class="sheet-head" {
-                        h1 { (page.title()) }
-                        @if look.web.app.home.is_demo() { span class="tag" { "Demo" span class="roomy" { ": all is simulated" } } }
+                        h1 { (page.title(look.lang)) }
+                        @if look.web.app.home.is_demo() {
+                            span class="tag" { (look.lang.settings_demo()) span class="roomy" { ": " (look.lang.settings_demo_what()) } }
+                        }
                         span class="tag offline" id="offline" role="status" {}
                     }
                     p id="toast" role="alert" {}
@@ -195,12 +197,12 @@ fn body(look: &Look<'_>, mut regions: Vec<Region>) -> Markup {
 
 fn side(look: &Look<'_>) -> Markup {
     html! {
-        nav class="pages" aria-label="Settings" {
-            a class="button to-chat" href="/" { (icons::back()) "Chat" }
+        nav class="pages" aria-label=(look.lang.settings_label()) {
+            a class="button to-chat" href="/" { (icons::back()) (look.lang.settings_chat()) }
             ul {
                 @for page in Page::ALL {
                     @let here = (*page == look.place.page).then_some("page");
-                    li { a href=(page.path()) aria-current=[here] { (icon(*page)) (page.title()) } }
+                    li { a href=(page.path()) aria-current=[here] { (icon(*page)) (page.title(look.lang)) } }
                 }
             }
         }

@@ -6,12 +6,12 @@ use axum::Router;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::post;
-use kai_assistant::legible::{thousands, visible};
+use kai_assistant::legible::visible;
 use kai_assistant::models::store::Move;
 use kai_assistant::models::window::WindowSource;
 use kai_assistant::models::{is_unencrypted, preset};
 use kai_llm::{Preset, presets};
-use kai_words::Lang;
+use kai_words::{Lang, said};
 use maud::{Markup, html};
 
 use super::ephemeral::Trial;
@@ -23,6 +23,7 @@ use crate::call::models::{ModelOrigin, ModelRow, NewModel};
 use crate::commands::models;
 use crate::failure::Failure;
 use crate::web::bin::Kept;
+use crate::web::rich::rich;
 use crate::web::state::Web;
 use crate::web::{icons, reply};
 
@@ -36,14 +37,14 @@ pub(super) fn routes() -> Router<Web> {
 
 pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let rows = models::rows(&look.web.app, &look.web.app.env).await?;
-    let mut regions = vec![Region::card("models", "Asked in this order", list(look, &rows))];
+    let mut regions = vec![Region::card("models", look.lang.models_list(), list(look, &rows))];
     // The demo only uses its scripted model.
     let add = if look.web.app.home.is_demo() {
-        html! { p { "This is the demo: its model plays a script. In your own Kai models are added here." } }
+        html! { p { (look.lang.models_demo()) } }
     } else {
         adding(look)
     };
-    regions.push(Region::card("add", "Add a model", add));
+    regions.push(Region::card("add", look.lang.models_add(), add));
     Ok(regions)
 }
 
@@ -51,9 +52,9 @@ fn list(look: &Look<'_>, rows: &[ModelRow]) -> Markup {
     let added = rows.iter().filter(|row| row.origin == ModelOrigin::Added).count();
     html! {
         @if rows.is_empty() {
-            p { "None is set up, so Kai cannot answer. Add one below." }
+            p { (look.lang.models_none()) }
         } @else {
-            p class="quiet" { "The first one is asked; if it cannot answer, the next one is." }
+            p class="quiet" { (look.lang.models_list_help()) }
             ol class="models" {
                 @for (at, row) in rows.iter().enumerate() { (model(look, row, Stands { at, of: added })) }
             }
@@ -74,16 +75,15 @@ fn model(look: &Look<'_>, row: &ModelRow, stands: Stands) -> Markup {
     html! {
         li class="model" data-testid="model" data-model=(name) {
             div class="model-head" {
-                strong { (name) }
-                @if stands.at == 0 && row.ready { span class="tag" { "Asked first" } }
-                @for tag in tags(row) { span class="tag" { (tag) } }
+                strong dir="auto" { (name) }
+                @if stands.at == 0 && row.ready { span class="tag" { (look.lang.models_first()) } }
+                @for tag in tags(row, look.lang) { span class="tag" { (tag) } }
             }
             p class="quiet" { (visible(&row.model)) " · " (visible(&row.base_url)) }
-            @if row.origin != ModelOrigin::Demo { p class="quiet" data-testid="model-context" { (window(row)) } }
+            @if row.origin != ModelOrigin::Demo { p class="quiet" data-testid="model-context" { (window(row, look.lang)) } }
             @if is_unencrypted(&row.base_url) {
                 p class="remark" data-testid="model-unencrypted" {
-                    "Whoever is on the way to it can read what you ask and what it answers"
-                    @if row.has_key { ", and its key" } ". If it has an address with https://, use that."
+                    (if row.has_key { look.lang.models_unencrypted_key() } else { look.lang.models_unencrypted() })
                 }
             }
             @if let Some(why) = &row.why_not { p class="remark" data-testid="model-why-not" { (why) } }
@@ -95,29 +95,28 @@ fn model(look: &Look<'_>, row: &ModelRow, stands: Stands) -> Markup {
 }
 
 /// The size of the model's context window, and where that number comes from.
-fn window(row: &ModelRow) -> String {
-    let why = match row.context_from {
-        WindowSource::Set => "set by you",
-        WindowSource::Server => "told by the server",
-        WindowSource::Learned => "learned when it refused a longer request",
-        WindowSource::Preset => "assumed",
-    };
-    format!("Context window: {} tokens, {why}", thousands(row.context))
+fn window(row: &ModelRow, lang: Lang) -> String {
+    match row.context_from {
+        WindowSource::Set => lang.models_window_set(row.context),
+        WindowSource::Server => lang.models_window_server(row.context),
+        WindowSource::Learned => lang.models_window_learned(row.context),
+        WindowSource::Preset => lang.models_window_assumed(row.context),
+    }
 }
 
-fn tags(row: &ModelRow) -> Vec<&'static str> {
+fn tags(row: &ModelRow, lang: Lang) -> Vec<&'static str> {
     let from = match row.origin {
-        ModelOrigin::Environment => Some("From the environment"),
-        ModelOrigin::Found => Some("Found on this machine"),
-        ModelOrigin::Demo => Some("Plays a script"),
+        ModelOrigin::Environment => Some(lang.models_from_environment()),
+        ModelOrigin::Found => Some(lang.models_from_found()),
+        ModelOrigin::Demo => Some(lang.models_from_demo()),
         ModelOrigin::Added => None,
     };
     let local = match (row.local, is_unencrypted(&row.base_url)) {
-        (true, _) => "Stays on this machine",
-        (false, false) => "Leaves this machine",
-        (false, true) => "Leaves this machine unencrypted",
+        (true, _) => lang.models_stays(),
+        (false, false) => lang.models_sends(),
+        (false, true) => lang.models_sends_open(),
     };
-    let key = row.has_key.then_some("With a key");
+    let key = row.has_key.then(|| lang.models_with_key());
     from.into_iter().chain([local]).chain(key).collect()
 }
 
@@ -126,11 +125,11 @@ fn render_trial(trial: &Trial, lang: Lang) -> Markup {
     html! {
         p class="trial" data-testid="model-trial" {
             @match trial {
-                Trial::Asking => { span class="pulse" {} "Asking it for a word …" }
+                Trial::Asking => { span class="pulse" {} (lang.models_testing()) }
                 Trial::Asked(test) if test.works => {
-                    "It works: it said “" (visible(&test.says)) "” after " (test.ms) " ms."
+                    (rich(&said::models_works(&test.says, test.ms), lang, |value| html! { bdi { (value) } }))
                 }
-                Trial::Asked(test) => span class="error" { "It does not work. " (visible(&test.says)) },
+                Trial::Asked(test) => span class="error" { (visible(&lang.models_failed(&test.says))) },
                 Trial::Failed(why) => span class="error" { (visible(&why.to(lang))) },
             }
         }
@@ -139,14 +138,14 @@ fn render_trial(trial: &Trial, lang: Lang) -> Markup {
 
 /// The buttons of a model: test, change, remove, move.
 fn acts(look: &Look<'_>, row: &ModelRow, stands: Stands, trial: Option<&Trial>) -> Markup {
-    let asking = matches!(trial, Some(Trial::Asking));
+    let (lang, asking) = (look.lang, matches!(trial, Some(Trial::Asking)));
     let opened = look.place.open("model") == Some(&row.name);
     let change = look.place.opening("model", (!opened).then_some(&row.name));
     let round = |way: &str, label: &str, icon: Markup, possible: bool| {
         let content = html! {
             input type="hidden" name="name" value=(row.name);
             button class="round" type="submit" name="way" value=(way) disabled[!possible] title=(label)
-                data-testid=(format!("model-{way}")) aria-label=(format!("{label}: {}", visible(&row.name))) { (icon) }
+                data-testid=(format!("model-{way}")) aria-label=(look.lang.models_move_named(label, visible(&row.name))) { (icon) }
         };
         form(look, "models", "/settings/models/move", "", &content)
     };
@@ -155,13 +154,13 @@ fn acts(look: &Look<'_>, row: &ModelRow, stands: Stands, trial: Option<&Trial>) 
         button(look, "models", action, &it)
     };
     html! {
-        @if !asking && row.origin != ModelOrigin::Demo { (act("/settings/models/test", "Test", "model-test")) }
+        @if !asking && row.origin != ModelOrigin::Demo { (act("/settings/models/test", lang.models_test(), "model-test")) }
         @if row.origin == ModelOrigin::Added {
-            a class="button" href=(format!("{change}#models")) data-show data-testid="model-change" { (if opened { "Leave as it is" } else { "Change" }) }
-            (act("/settings/models/remove", "Remove", "model-remove"))
+            a class="button" href=(format!("{change}#models")) data-show data-testid="model-change" { (if opened { lang.models_cancel() } else { lang.models_change() }) }
+            (act("/settings/models/remove", lang.models_remove(), "model-remove"))
             @if stands.of > 1 {
-                (round("up", "Ask earlier", icons::send(), stands.at > 0))
-                (round("down", "Ask later", icons::down(), stands.at + 1 < stands.of))
+                (round("up", lang.models_up(), icons::send(), stands.at > 0))
+                (round("down", lang.models_down(), icons::down(), stands.at + 1 < stands.of))
             }
         }
     }
@@ -169,7 +168,7 @@ fn acts(look: &Look<'_>, row: &ModelRow, stands: Stands, trial: Option<&Trial>) 
 
 fn changing(look: &Look<'_>, row: &ModelRow) -> Markup {
     let Some(preset) = preset(&row.preset) else { return html! {} };
-    let key = if row.has_key { "Leave empty to keep the key it has" } else { "None yet" };
+    let key = if row.has_key { look.lang.models_key_kept() } else { look.lang.models_key_none() };
     let context = if row.context_from == WindowSource::Set { row.context.to_string() } else { String::new() };
     let shown = Fields {
         card: "models",
@@ -187,10 +186,10 @@ fn adding(look: &Look<'_>) -> Markup {
     let chosen = look.place.open("preset").and_then(preset);
     let near = |preset: &&Preset| preset.local || preset.base_url.is_none();
     html! {
-        (choices(look, "On your machines", presets().iter().filter(near), chosen))
-        (choices(look, "Services on the internet", presets().iter().filter(|preset| !near(preset)), chosen))
+        (choices(look, look.lang.models_local(), presets().iter().filter(near), chosen))
+        (choices(look, look.lang.models_internet(), presets().iter().filter(|preset| !near(preset)), chosen))
         @if let Some(preset) = chosen {
-            @let key = if preset.needs_key { "Your key for it" } else { "Only if the server wants one" };
+            @let key = if preset.needs_key { look.lang.models_key_wanted() } else { look.lang.models_key_optional() };
             (fields(look, &Fields { card: "add", preset, name: None, base_url: "", model: "", key, context: "" }))
         }
     }
@@ -210,11 +209,16 @@ fn choices<'p>(
                 @let to = look.place.opening("preset", (!here).then_some(&preset.id));
                 li {
                     a class="button" href=(format!("{to}#add")) data-show data-testid="preset" data-preset=(preset.id)
-                        aria-current=[here.then_some("true")] { (preset.name) }
+                        aria-current=[here.then_some("true")] { (called(preset, look.lang)) }
                 }
             }
         }
     }
+}
+
+/// The name of a preset: a product's own, or a description of what the server speaks.
+fn called(preset: &Preset, lang: Lang) -> &str {
+    if preset.id == "openai-compatible" { lang.models_compatible() } else { &preset.name }
 }
 
 /// The fields of the form that adds or changes a model.
@@ -242,24 +246,25 @@ fn fields(look: &Look<'_>, shown: &Fields<'_>) -> Markup {
                 placeholder=(hint) autocomplete="off" spellcheck="false";
         }
     };
+    let lang = look.lang;
     let (at, which) = (preset.base_url.as_deref(), preset.model.as_deref());
     let key_id = format!("{card}-key");
     let content = html! {
         input type="hidden" name="preset" value=(preset.id);
         @match name {
             Some(name) => input type="hidden" name="name" value=(name);,
-            None => (line("name", "What you call it", "", &preset.id)),
+            None => (line("name", lang.models_name(), "", &preset.id)),
         }
-        (line("base_url", "Address", base_url, at.unwrap_or("http://host:port/v1")))
-        (line("model", "Model", model, which.unwrap_or("its name on the server")))
-        label for=(key_id) { "Key" }
+        (line("base_url", lang.models_address(), base_url, at.unwrap_or("http://host:port/v1")))
+        (line("model", lang.models_model(), model, which.unwrap_or(lang.models_model_hint())))
+        label for=(key_id) { (lang.models_key()) }
         // Never filled in: a stored key is not shown, not even its length.
         input type="password" id=(key_id) data-testid=(key_id) name="key" placeholder=(key) autocomplete="new-password";
-        (line("context", "Context window in tokens", context, "Leave empty to let Kai find out"))
-        p class="quiet" { "What is left empty is as shown. A key is stored encrypted, and never shown again." }
+        (line("context", lang.models_context(), context, lang.models_context_hint()))
+        p class="quiet" { (lang.models_empty_help()) }
         div class="choices" {
             button type="submit" class="primary" data-testid=(format!("{card}-save")) {
-                @if name.is_some() { "Save" } @else { "Add " (preset.name) }
+                @if name.is_some() { (lang.settings_save()) } @else { (lang.models_add_named(called(preset, lang))) }
             }
         }
     };

@@ -2,12 +2,14 @@
 //! script only makes them faster.
 
 use kai_assistant::settings::{Kind, Setting};
+use kai_words::{Lang, Said, said};
 use maud::{Markup, html};
 
 use super::form::hidden;
 use super::look::Look;
 use crate::web::bin::UndoPlace;
 use crate::web::icons;
+use crate::web::rich::rich;
 
 /// A part of a page that live updates replace as a whole.
 pub(super) struct Region {
@@ -41,7 +43,7 @@ impl Region {
             section class="card" aria-label=(title) data-testid=[testid] {
                 h2 { (title) }
                 div class="parts" id=(id) { (content) }
-                p class="told" role="status" { @if let Some(told) = look.error.and_then(|told| told.to(id)) { (told) } }
+                p class="told" role="status" { @if let Some(told) = look.error.and_then(|told| told.to(id)) { (told.to(look.lang)) } }
             }
         }
     }
@@ -103,7 +105,7 @@ pub(super) fn switch_to(look: &Look<'_>, card: &str, action: &str, on: bool, swi
         button class="switch" type="submit" role="switch" aria-checked=(on) aria-describedby=(help)
             data-testid=(switch.testid) { span { (switch.label) } span class="track" {} }
         p class="quiet" id=(help) { (switch.help) }
-        (said())
+        (told())
     };
     form(look, card, action, "", &content)
 }
@@ -113,7 +115,7 @@ pub(super) struct Slider<'a> {
     pub(super) setting: &'a Setting,
     pub(super) label: &'a str,
     /// One label for each value of the setting, in order.
-    pub(super) stops: &'a [&'a str],
+    pub(super) stops: &'a [String],
     pub(super) testid: &'a str,
 }
 
@@ -127,33 +129,33 @@ pub(super) fn slider(look: &Look<'_>, card: &str, slider: &Slider<'_>) -> Markup
         input type="hidden" name="key" value=(slider.setting.key);
         div class="between" {
             label for=(slider.testid) { (slider.label) }
-            output for=(slider.testid) { (slider.stops.get(at).copied().unwrap_or_default()) }
+            output for=(slider.testid) { (slider.stops.get(at).map_or("", String::as_str)) }
         }
         (range(slider.testid, "stop", at, slider.stops))
         div class="stops quiet" aria-hidden="true" { @for stop in slider.stops { span { (stop) } } }
-        (said())
-        (set_button())
+        (told())
+        (set_button(look.lang))
     };
     form(look, card, "/settings/set", "slider", &content)
 }
 
 /// The slider's input element; its id is also its test id.
-pub(super) fn range(id: &str, name: &str, at: usize, stops: &[&str]) -> Markup {
+pub(super) fn range(id: &str, name: &str, at: usize, stops: &[String]) -> Markup {
     html! {
         input type="range" id=(id) data-testid=(id) name=(name) min="0" max=(stops.len().saturating_sub(1)) step="1"
-            value=(at) data-stops=(stops.join("|")) aria-valuetext=(stops.get(at).copied().unwrap_or_default())
+            value=(at) data-stops=(stops.join("|")) aria-valuetext=(stops.get(at).map_or("", String::as_str))
             autocomplete="off";
     }
 }
 
 /// Where the script shows why a form was refused: right below it. In forms without this, the card shows it.
-pub(super) fn said() -> Markup {
+pub(super) fn told() -> Markup {
     html! { p class="told" role="status" data-keep {} }
 }
 
 /// Submits a slider or a select box; shown only without a script, which would submit it by itself.
-pub(super) fn set_button() -> Markup {
-    html! { button type="submit" class="no-js" { "Set" } }
+pub(super) fn set_button(lang: Lang) -> Markup {
+    html! { button type="submit" class="no-js" { (lang.settings_set()) } }
 }
 
 /// A text area for a setting with a longer text, with a character count.
@@ -184,16 +186,16 @@ pub(super) fn editor(look: &Look<'_>, card: &str, editor: &Editor<'_>) -> Markup
             }
         }
         p class="quiet" { (editor.help) }
-        textarea id=(id) data-testid=(id) name="value" rows="5" autocomplete="off" { "\n" (text) }
+        textarea id=(id) data-testid=(id) name="value" rows="5" autocomplete="off" dir="auto" { "\n" (text) }
         div class="choices" {
-            button type="submit" data-testid=(format!("{id}-save")) { "Save" }
+            button type="submit" data-testid=(format!("{id}-save")) { (look.lang.settings_save()) }
             @if !stored.is_empty() {
                 button type="submit" class="plain" name="reset" value="yes" data-testid=(format!("{id}-reset")) {
-                    "Reset to Kai’s own"
+                    (look.lang.settings_reset())
                 }
             }
         }
-        (said())
+        (told())
     };
     form(look, card, "/settings/text", "editor", &content)
 }
@@ -212,9 +214,23 @@ pub(super) fn spinner(what: &str) -> Markup {
     html! { span class="turning" role="status" data-testid="spinner" { (icons::again()) (what) } }
 }
 
-/// A count with its noun: "1 memory", "2 memories".
-pub(super) fn things(count: usize, one: &str, more: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {more}") }
+/// Stands for a time in a sentence that [`timed`] shows.
+pub(super) const TIME: &str = "{time}";
+
+/// A sentence with a time, given in epoch milliseconds, in the place of [`TIME`].
+pub(super) fn timed(look: &Look<'_>, sentence: &Said, at: i64) -> Markup {
+    rich(sentence, look.lang, |value| {
+        if value == TIME {
+            look.times.moment(at)
+        } else {
+            html! { (value) }
+        }
+    })
+}
+
+/// A sentence with a name that someone chose. The name has a direction of its own, as it may be in any script.
+pub(super) fn naming(look: &Look<'_>, sentence: &Said) -> Markup {
+    rich(sentence, look.lang, |name| html! { bdi { (name) } })
 }
 
 /// A link that folds or unfolds a part, or opens an item.
@@ -233,12 +249,13 @@ pub(super) fn undo(look: &Look<'_>) -> Markup {
     html! {
         @if let Some(deleted) = deleted {
             div class="card bar" data-testid="undo-bar" {
-                span { "Deleted “" (deleted.title) "”." }
+                span { (naming(look, &said::settings_deleted(&deleted.title))) }
                 form class="choices" method="post" action="/undo" data-live {
                     input type="hidden" name="csrf" value=(look.csrf);
                     input type="hidden" name="number" value=(deleted.number);
-                    button type="submit" name="act" value="restore" data-testid="undo" { "Undo" }
-                    button class="round" type="submit" name="act" value="forget" aria-label="Dismiss" title="Dismiss" {
+                    button type="submit" name="act" value="restore" data-testid="undo" { (look.lang.settings_undo()) }
+                    @let dismiss = look.lang.settings_dismiss();
+                    button class="round" type="submit" name="act" value="forget" aria-label=(dismiss) title=(dismiss) {
                         (icons::close())
                     }
                 }

@@ -5,12 +5,15 @@ use kai_assistant::settings::{
     WEB_SEARCH_SEARXNG_URL, WEB_SEARCH_TAVILY_KEY,
 };
 use kai_assistant::toolbox::{EnabledBy, Entry};
+use kai_words::{Lang, said};
 use maud::{Markup, html};
 
 use super::fields::{Choice, Field, choice, field};
 use super::look::{Look, ProbePhone};
 use super::parts::{Region, form};
 use crate::failure::Failure;
+use crate::machine::NOT_IN_DEMO;
+use crate::web::rich::rich;
 
 pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let app = &look.web.app;
@@ -21,7 +24,7 @@ pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let cards: Vec<Card> = app.toolbox.entries().iter().filter(own).map(|entry| card(entry, look)).collect();
     Ok(vec![
         Region::bare("tools", grid(look, &cards)),
-        Region::card("services", "What tools use", services(look)),
+        Region::card("services", look.lang.tools_services(), services(look)),
     ])
 }
 
@@ -42,17 +45,21 @@ fn card(entry: &Entry, look: &Look<'_>) -> Card {
         title: look.lang.tool_name(tool),
         about: look.lang.tool_about(tool).to_owned(),
         on: entry.enabled(&look.values),
-        lacks: look.web.app.toolbox.lacks(entry),
+        lacks: look.web.app.toolbox.lacks(entry).map(|lacks| in_demo(lacks, look.lang)),
     }
+}
+
+/// What is missing, with the demo's own reason in the user's language.
+fn in_demo(lacks: String, lang: Lang) -> String {
+    if lacks == NOT_IN_DEMO { lang.phones_not_in_demo().to_owned() } else { lacks }
 }
 
 fn grid(look: &Look<'_>, cards: &[Card]) -> Markup {
     html! {
         p class="lead quiet" {
-            "What Kai may do in a conversation. A switch counts from the next question on. Tools of memory, tasks and "
-            "messages come and go with their features, on the page " a href="/settings/agent" { "Agent" } "."
+            (rich(&said::tools_lead(look.lang.settings_agent()), look.lang, |page| html! { a href="/settings/agent" { (page) } }))
         }
-        ul class="tools-grid" data-testid="tools-grid" aria-label="Tools" {
+        ul class="tools-grid" data-testid="tools-grid" aria-label=(look.lang.settings_tools()) {
             @for card in cards {
                 li class="tool-card" data-testid="tool-card" data-tool=(card.tool) { (toggle(look, card)) }
             }
@@ -83,27 +90,36 @@ fn services(look: &Look<'_>) -> Markup {
     let search: [(&str, &str); 4] =
         [("duckduckgo", "DuckDuckGo"), ("searxng", "SearXNG"), ("brave", "Brave"), ("tavily", "Tavily")];
     let location = [("ipwho.is", "ipwho.is"), ("ipapi.co", "ipapi.co")];
-    let wanted = match look.values.of(&WEB_SEARCH_BACKEND).as_str() {
-        "searxng" => Some((&WEB_SEARCH_SEARXNG_URL, "Address of your SearXNG", "searxng-url")),
-        "brave" => Some((&WEB_SEARCH_BRAVE_KEY, "Key for Brave Search", "brave-key")),
-        "tavily" => Some((&WEB_SEARCH_TAVILY_KEY, "Key for Tavily", "tavily-key")),
-        _ => None,
-    };
+    let lang = look.lang;
     html! {
         (choice(look, "services", &Choice {
-            setting: &WEB_SEARCH_BACKEND, label: "Web search", options: &search, testid: "search-backend",
+            setting: &WEB_SEARCH_BACKEND, label: lang.tools_search(), options: &search, testid: "search-backend",
         }))
-        @if let Some((setting, label, testid)) = wanted {
-            (field(look, "services", &Field { setting, label, testid }))
-        }
+        @if let Some(wanted) = wanted(look) { (field(look, "services", &wanted)) }
         (choice(look, "services", &Choice {
-            setting: &LOCATION_SERVICE, label: "Location", options: &location, testid: "location-service",
+            setting: &LOCATION_SERVICE, label: lang.tools_location(), options: &location, testid: "location-service",
         }))
         (field(look, "services", &Field {
-            setting: &OPEN_URL_FOLDERS, label: "Folders whose files may be opened", testid: "open-folders",
+            setting: &OPEN_URL_FOLDERS, label: lang.tools_folders(), help: lang.tools_folders_help(), testid: "open-folders",
         }))
         (field(look, "services", &Field {
-            setting: &TOOL_RESULT_LIMIT, label: "Characters of a result that the model sees", testid: "result-limit",
+            setting: &TOOL_RESULT_LIMIT, label: lang.tools_limit(), help: lang.tools_limit_help(), testid: "result-limit",
         }))
     }
+}
+
+/// What the chosen search service needs: an address or a key.
+fn wanted(look: &Look<'_>) -> Option<Field<'static>> {
+    let lang = look.lang;
+    let (setting, label, help, testid) = match look.values.of(&WEB_SEARCH_BACKEND).as_str() {
+        "searxng" => {
+            (&WEB_SEARCH_SEARXNG_URL, lang.tools_searxng(), lang.tools_searxng_help(), "searxng-url")
+        }
+        "brave" => (&WEB_SEARCH_BRAVE_KEY, lang.tools_brave_key(), lang.tools_brave_key_help(), "brave-key"),
+        "tavily" => {
+            (&WEB_SEARCH_TAVILY_KEY, lang.tools_tavily_key(), lang.tools_tavily_key_help(), "tavily-key")
+        }
+        _ => return None,
+    };
+    Some(Field { setting, label, help, testid })
 }

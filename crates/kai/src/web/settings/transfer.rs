@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::post;
 use kai_assistant::legible::folded_line;
 use kai_assistant::transfer::{Export, Mode, Outcome, Section};
-use kai_words::said;
+use kai_words::{Lang, said};
 use maud::{Markup, html};
 
 use super::ephemeral::{File, Upload};
@@ -38,26 +38,26 @@ pub(super) fn routes() -> Router<Web> {
         .route("/settings/general/import/cancel", post(cancel))
 }
 
-fn title(section: &str) -> &str {
+fn title(section: &str, lang: Lang) -> &str {
     match section {
-        "settings" => "Settings",
-        "memory" => "Memories",
-        "models" => "Models",
-        "tasks" => "Tasks",
-        "conversations" => "Conversations",
+        "settings" => lang.transfer_settings(),
+        "memory" => lang.transfer_memory(),
+        "models" => lang.transfer_models(),
+        "tasks" => lang.transfer_tasks(),
+        "conversations" => lang.transfer_conversations(),
         other => other,
     }
 }
 
-fn section_boxes(prefix: &str, sections: &[&str]) -> Markup {
+fn section_boxes(lang: Lang, prefix: &str, sections: &[&str]) -> Markup {
     html! {
         fieldset class="boxes" {
-            legend class="seen-not" { "Sections" }
+            legend class="seen-not" { (lang.transfer_sections()) }
             @for section in sections {
                 @let id = format!("{prefix}-{section}");
                 span {
                     input type="checkbox" id=(id) data-testid=(id) name=(format!("section_{section}")) value="yes" checked;
-                    label for=(id) { (title(section)) }
+                    label for=(id) { (title(section, lang)) }
                 }
             }
         }
@@ -77,18 +77,17 @@ pub(super) fn export_form(look: &Look<'_>) -> Markup {
             input type="password" id=(id) data-testid=(id) name=(id) autocomplete="new-password";
         }
     };
+    let lang = look.lang;
     html! {
-        p { "One file with what you choose. Keys and passwords are not in it, unless you give a passphrase that seals them." }
-        p class="remark" {
-            "The file is not encrypted: conversations and memories are plain text in it. Keep it where only you can read it."
-        }
+        p { (lang.transfer_export_what()) }
+        p class="remark" { (lang.transfer_export_plain()) }
         (plain(look, "export", "/settings/general/export", "", &html! {
-            (section_boxes("export", &Section::ALL.map(Section::name)))
+            (section_boxes(lang, "export", &Section::ALL.map(Section::name)))
             details class="field" {
-                summary { "With keys, sealed by a passphrase" }
-                div class="fields" { (secret("passphrase", "Passphrase")) (secret("again", "Once more")) }
+                summary { (lang.transfer_export_with_keys()) }
+                div class="fields" { (secret("passphrase", lang.transfer_passphrase())) (secret("again", lang.transfer_again())) }
             }
-            div class="choices" { button type="submit" class="primary" data-testid="export" { "Download the file" } }
+            div class="choices" { button type="submit" class="primary" data-testid="export" { (lang.transfer_export_button()) } }
         }))
     }
 }
@@ -108,11 +107,11 @@ async fn export(form: Form) -> Response {
 async fn exported(form: &Form) -> Result<(String, String), Failure> {
     let sections = chosen(form);
     if sections.is_empty() {
-        return Err(Failure::usage("Choose at least one section."));
+        return Err(Failure::usage(said::transfer_choose_section()));
     }
     let passphrase = Some(form.field("passphrase").to_owned()).filter(|words| !words.is_empty());
     if form.field("passphrase") != form.field("again") {
-        return Err(Failure::usage("The two passphrases are not the same. Nothing was written."));
+        return Err(Failure::usage(said::transfer_passphrases_differ()));
     }
     let app = form.app();
     let taken = transfer::export(app, &sections, passphrase).await?;
@@ -130,9 +129,9 @@ pub(super) fn import_form(look: &Look<'_>) -> Markup {
             preview(look, number, &Preview { replaces, sealed, outcomes: &outcomes })
         }
         Some(Upload { file: File::Taken(outcomes), .. }) => html! {
-            p data-testid="import-done" { "The file was taken in." }
-            (render_outcomes(&outcomes, Tense::Done))
-            a class="more" href=(BACK) { "Take another file in" }
+            p data-testid="import-done" { (look.lang.transfer_done()) }
+            (render_outcomes(look.lang, &outcomes, Tense::Done))
+            a class="more" href=(BACK) { (look.lang.transfer_another()) }
         },
         None => choose(look, asked.is_some()),
     }
@@ -140,14 +139,14 @@ pub(super) fn import_form(look: &Look<'_>) -> Markup {
 
 fn choose(look: &Look<'_>, gone: bool) -> Markup {
     html! {
-        @if gone { p class="remark" { "That file does not wait any more. Choose it again." } }
-        p { "A file that Kai wrote. You see what would change before anything does." }
+        @if gone { p class="remark" { (look.lang.transfer_file_gone()) } }
+        p { (look.lang.transfer_import_what()) }
         form method="post" action=(guard::IMPORT) enctype="multipart/form-data" class="field" {
             (hidden(look.csrf, look.place.page, "import"))
-            label for="import-file" { "File" }
+            label for="import-file" { (look.lang.transfer_file()) }
             div class="line" {
                 input type="file" id="import-file" data-testid="import-file" name="file" accept="application/json,.json" required;
-                button type="submit" data-testid="import-look" { "Look at it" }
+                button type="submit" data-testid="import-look" { (look.lang.transfer_preview()) }
             }
         }
     }
@@ -165,30 +164,32 @@ fn preview(look: &Look<'_>, number: u64, shown: &Preview<'_>) -> Markup {
     let Preview { replaces, sealed, outcomes } = *shown;
     let sections: Vec<&str> = outcomes.iter().map(|outcome| outcome.section.as_str()).collect();
     let mode = if replaces { "replace" } else { "merge" };
-    let other = if replaces { "Keep what is there, and add to it" } else { "Replace what is there instead" };
+    let lang = look.lang;
+    let (what, other) = if replaces {
+        (lang.transfer_replace_what(), lang.transfer_merge())
+    } else {
+        (lang.transfer_merge_what(), lang.transfer_replace())
+    };
     let number = number.to_string();
     let content = html! {
         input type="hidden" name="number" value=(number);
         input type="hidden" name="mode" value=(mode);
-        @if sections.len() > 1 { (section_boxes("import", &sections)) }
+        @if sections.len() > 1 { (section_boxes(lang, "import", &sections)) }
         @else { @for section in &sections { input type="hidden" name=(format!("section_{section}")) value="yes"; } }
         @if sealed {
-            label for="import-passphrase" { "Passphrase of the keys in the file" }
+            label for="import-passphrase" { (lang.transfer_passphrase_of_file()) }
             input type="password" id="import-passphrase" data-testid="import-passphrase" name="passphrase" autocomplete="off";
-            p class="quiet" { "Without it, the keys are left out." }
+            p class="quiet" { (lang.transfer_passphrase_help()) }
         }
         div class="choices" {
-            @if !sections.is_empty() { button type="submit" class="primary" data-testid="import-take" { "Take this in" } }
-            button type="submit" formaction="/settings/general/import/cancel" data-testid="import-cancel" { "Cancel" }
+            @if !sections.is_empty() { button type="submit" class="primary" data-testid="import-take" { (lang.transfer_import_button()) } }
+            button type="submit" formaction="/settings/general/import/cancel" data-testid="import-cancel" { (lang.transfer_cancel()) }
         }
     };
     html! {
         div data-testid="import-preview" {
-            p {
-                @if replaces { "Each section of the file would take the place of what is there:" }
-                @else { "What is there would stay; what has the same name would be changed:" }
-            }
-            (render_outcomes(outcomes, Tense::Would))
+            p { (what) }
+            (render_outcomes(lang, outcomes, Tense::Would))
         }
         (link(&look.place.with("how", if replaces { "" } else { "replace" }), "import", "import-how", other))
         (form(look, "import", "/settings/general/import/take", "fields", &content))
@@ -205,40 +206,50 @@ enum Tense {
 /// How many changes are listed by name in each section.
 const NAMED: usize = 12;
 
-fn render_outcomes(outcomes: &[Outcome], tense: Tense) -> Markup {
-    let be = if tense == Tense::Would { "Would be" } else { "Were" };
+fn render_outcomes(lang: Lang, outcomes: &[Outcome], tense: Tense) -> Markup {
     html! {
-        @if outcomes.is_empty() { p { "There is nothing in it that could be taken in." } }
+        @if outcomes.is_empty() { p { (lang.transfer_nothing()) } }
         ul class="outcomes" {
             @for outcome in outcomes {
-                @let Outcome { section, new, changed, same, removed, changes, skipped, problem } = outcome;
-                li data-testid="outcome" data-section=(section) {
-                    strong { (title(section)) }
-                    @match problem {
-                        Some(why) => p class="remark" { "Left out, because it makes no sense: " (folded_line(why)) },
-                        None => p { (counted(be, &[(*new, "new"), (*changed, "changed"), (*removed, "removed"), (*same, "the same")])) },
+                li data-testid="outcome" data-section=(outcome.section) {
+                    strong { (title(&outcome.section, lang)) }
+                    @match &outcome.problem {
+                        Some(why) => p class="remark" { (lang.transfer_problem(folded_line(why))) },
+                        None => p { (counted(lang, outcome, tense)) },
                     }
-                    (named(changes, "quiet", ""))
-                    (named(skipped, "remark", "Left out: "))
+                    (named(lang, &outcome.changes, "quiet", |change| change))
+                    (named(lang, &outcome.skipped, "remark", |what| lang.transfer_skipped(what)))
                 }
             }
         }
     }
 }
 
-/// The counts as a sentence, without the zeros: "Would be: 2 new, 1 the same".
-fn counted(be: &str, counts: &[(usize, &str)]) -> String {
-    let some = counts.iter().filter(|(count, _)| *count > 0);
-    let some: Vec<String> = some.map(|(count, what)| format!("{count} {what}")).collect();
-    if some.is_empty() { "Nothing is in it.".to_owned() } else { format!("{be}: {}", some.join(", ")) }
+/// The counts without the zeros: "2 to add · 1 unchanged".
+fn counted(lang: Lang, outcome: &Outcome, tense: Tense) -> String {
+    let Outcome { new, changed, removed, same, .. } = *outcome;
+    let texts = match tense {
+        Tense::Would => [
+            lang.transfer_would_new(new),
+            lang.transfer_would_change(changed),
+            lang.transfer_would_remove(removed),
+        ],
+        Tense::Done => {
+            [lang.transfer_new(new), lang.transfer_changed(changed), lang.transfer_removed(removed)]
+        }
+    };
+    let all =
+        [new, changed, removed, same].into_iter().zip(texts.into_iter().chain([lang.transfer_same(same)]));
+    let some: Vec<String> = all.filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
+    if some.is_empty() { lang.transfer_nothing_in().to_owned() } else { some.join(" · ") }
 }
 
-fn named(things: &[String], class: &str, before: &str) -> Markup {
+fn named(lang: Lang, things: &[String], class: &str, sentence: impl Fn(String) -> String) -> Markup {
     html! {
         @if !things.is_empty() {
             ul class=(class) {
-                @for thing in things.iter().take(NAMED) { li { (before) (folded_line(thing)) } }
-                @if things.len() > NAMED { li { "and " (things.len() - NAMED) " more" } }
+                @for thing in things.iter().take(NAMED) { li dir="auto" { (sentence(folded_line(thing))) } }
+                @if things.len() > NAMED { li { (lang.transfer_more(things.len() - NAMED)) } }
             }
         }
     }
@@ -266,11 +277,10 @@ async fn receive(State(web): State<Web>, headers: HeaderMap, body: Bytes) -> Res
 /// Parses an uploaded file and works out what importing it would change.
 async fn looked_at(web: &Web, bytes: &[u8]) -> Result<File, Failure> {
     if bytes.is_empty() {
-        return Err(Failure::usage("Choose a file first: this one is empty, or none was chosen."));
+        return Err(Failure::usage(said::transfer_choose_file()));
     }
-    let text = std::str::from_utf8(bytes)
-        .map_err(|_| Failure::failed("This file is no text, so it is no export of Kai."))?;
-    let sealed = Export::parse(text).map_err(|error| Failure::failed(error.to_string()))?.secrets.is_some();
+    let text = std::str::from_utf8(bytes).map_err(|_| Failure::failed(said::transfer_not_text()))?;
+    let sealed = Export::parse(text).map_err(|error| transfer::failure(&error))?.secrets.is_some();
     let merged = import(web, text, vec![], Mode::Merge, None, Doing::Preview).await?;
     let replaced = import(web, text, vec![], Mode::Replace, None, Doing::Preview).await?;
     Ok(File::Waiting { text: Arc::from(text), sealed, merged, replaced })
@@ -304,11 +314,11 @@ async fn take(form: Form) -> Response {
 async fn take_in(form: &Form) -> Result<(), Failure> {
     let number = number(form);
     let Some(Upload { file: File::Waiting { text, .. }, .. }) = form.web.ephemeral.upload(number) else {
-        return Err(Failure::failed("That file does not wait any more. Choose it again."));
+        return Err(Failure::failed(said::transfer_file_gone()));
     };
     let sections = chosen(form);
     if sections.is_empty() {
-        return Err(Failure::usage("Choose at least one section, or cancel."));
+        return Err(Failure::usage(said::transfer_choose_section()));
     }
     let mode = if form.field("mode") == "replace" { Mode::Replace } else { Mode::Merge };
     let passphrase = Some(form.field("passphrase").to_owned()).filter(|words| !words.is_empty());

@@ -167,7 +167,7 @@ fn what_cannot_work_is_refused_when_it_is_added() {
     home.run(&["models", "add", "openai-compatible", "--model", "m"]).refused(2, "--base-url");
     home.run(&["models", "add", "openai-compatible", "--base-url", "nonsense", "--model", "m"])
         .refused(2, "https://");
-    home.run(&["models", "add", "fantasy"]).refused(2, "There are: openai");
+    home.run(&["models", "add", "fantasy"]).refused(2, "Available: openai");
     home.run(&["models", "remove", "fantasy"]).refused(1, "kai models list");
     home.run(&["ask", "hi"]).refused(1, "kai models add");
     assert_eq!(home.run(&["chats", "list"]).out, "No conversations.\n", "nothing is begun without a model");

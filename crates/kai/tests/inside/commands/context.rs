@@ -26,8 +26,8 @@ fn the_server_tells_it_and_the_person_may_set_it() {
     }
     for (name, typed, code, words) in [
         ("mine", "many", 2, "number of tokens"),
-        ("mine", "12", 2, "from 1024"),
-        ("other", "auto", 1, "No model called other"),
+        ("mine", "12", 2, "from 1,024"),
+        ("other", "auto", 1, "There’s no added model called other"),
     ] {
         let refused = home.run(&["models", "context", name, typed]);
         assert!(refused.code == code && refused.err.contains(words), "{refused:?}");

@@ -59,12 +59,12 @@ fn a_run_that_cannot_be_answered_says_why() {
 fn the_model_of_heartbeats_is_one_that_there_is() {
     let home = Home::new();
     let choose = |name: &str| home.run(&["settings", "set", "heartbeat_model", name]);
-    choose("nosuch").refused(2, "nor any other. Add one");
+    choose("nosuch").refused(2, "There’s no model called nosuch. Try: kai models add");
     let local = ["openai-compatible", "--base-url", "http://127.0.0.1:9/v1", "--model", "m"];
     for name in ["first", "second"] {
         home.run(&[&["models", "add", "--name", name][..], &local].concat());
     }
-    choose("nosuch").refused(2, "There are: first, second.");
+    choose("nosuch").refused(2, "Available: first, second.");
     assert_eq!((choose("").code, choose("first").code), (0, 0));
     let other = home.run(&["models", "remove", "second"]);
     assert_eq!((other.out.as_str(), other.err.as_str()), ("Removed second.\n", ""));
@@ -110,7 +110,7 @@ fn a_proposal_waits_for_the_person() {
     assert_eq!(home.run(&["heartbeat", "run"]).out, "I proposed something.\n");
     assert!(home.run(&["memory", "proposals"]).out.contains("Offer green tea. (5 times useful)"));
     assert_eq!(home.run(&["settings", "get", "soul_text"]).out, "\n");
-    home.run(&["memory", "accept", "coffee"]).refused(1, "no proposal");
+    home.run(&["memory", "accept", "coffee"]).refused(1, "There’s no suggestion called “coffee”.");
     assert_eq!(home.run(&["memory", "accept", "tea"]).out, "Added to the soul: Offer green tea.\n");
     assert!(home.run(&["settings", "get", "soul_text"]).out.ends_with("\nOffer green tea.\n"));
     assert_eq!(home.run(&["memory", "proposals"]).out, "Nothing is proposed.\n");

@@ -31,7 +31,7 @@ fn what_is_in_the_ledger_is_what_left_to_the_byte() {
     assert_eq!(left.len(), 4, "an attempt that failed has left too");
     assert_eq!(home.run(&["ledger", "verify"]).out, "All 6 records are what they were.\n");
     assert_eq!(home.run(&["ledger", "verify", "--json"]).json()["whole"], Value::Bool(true));
-    home.run(&["ledger", "bytes", "2"]).refused(1, "no request");
+    home.run(&["ledger", "bytes", "2"]).refused(1, "Record 2 isn’t a request");
     assert_eq!(home.run(&["ledger", "who", "4711"]).out, "No request held it.\n");
 }
 

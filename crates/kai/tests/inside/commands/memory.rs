@@ -21,7 +21,7 @@ fn a_memory_of_strangers_words_waits_for_the_person() {
     );
     assert!(listed.contains("kai memory confirm KEY"), "{listed}");
     assert_eq!(home.run(&["memory", "list", "--json"]).json()[0]["confirmed"], false);
-    home.run(&["memory", "confirm", "nothing"]).refused(1, "There is no memory under the key");
+    home.run(&["memory", "confirm", "nothing"]).refused(1, "There’s no memory called “nothing”.");
     let confirmed = home.run(&["memory", "confirm", "bank"]);
     assert!(confirmed.code == 0 && confirmed.out.contains("Kai uses this from now on."), "{confirmed:?}");
     assert_eq!(home.run(&["memory", "list", "--json"]).json()[0]["confirmed"], true);
@@ -66,5 +66,5 @@ fn a_memory_goes_through_all_floors() {
     let again = home.run(&["tools", "call", "memory_forget", r#"{"key": "tea"}"#]);
     assert_eq!((again.code, again.json()["success"].clone()), (1, json!(false)));
     assert_eq!(home.run(&["memory", "list"]).out, "Kai remembers nothing yet.\n");
-    home.run(&["memory", "forget", "tea"]).refused(1, "no memory under the key");
+    home.run(&["memory", "forget", "tea"]).refused(1, "There’s no memory called “tea”.");
 }

@@ -23,7 +23,7 @@ fn settings_are_listed_read_changed_and_refused_with_the_allowed_values() {
     home.run(&["settings", "get", "themme"]).refused(2, "Did you mean theme?");
     let far = home.run(&["settings", "get", "nope"]);
     assert!(!far.err.contains("Did you mean"), "{}", far.err);
-    home.run(&["ledger", "bytes", "99"]).refused(1, "See which are: kai ledger show");
+    home.run(&["ledger", "bytes", "99"]).refused(1, "Try: kai ledger show");
 }
 
 #[test]

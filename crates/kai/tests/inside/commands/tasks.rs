@@ -75,8 +75,8 @@ fn scheduled_listed_shown_and_cancelled_with_and_without_a_daemon() {
         assert_eq!((&status["enabled"], &status["count"]), (&json!(true), &json!(3)));
         assert!(status["next_at"].as_i64().is_some_and(|at| at <= soon.as_millisecond()), "{status}");
         assert_eq!(home.run(&["tasks", "cancel", "2"]).out, "Cancelled task 2.\n");
-        home.run(&["tasks", "cancel", "2"]).refused(1, "There is no task number 2");
-        home.run(&["tasks", "show", "2"]).refused(1, "There is no task number 2");
+        home.run(&["tasks", "cancel", "2"]).refused(1, "There’s no task number 2");
+        home.run(&["tasks", "show", "2"]).refused(1, "There’s no task number 2");
     }
 }
 

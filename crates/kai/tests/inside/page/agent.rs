@@ -55,7 +55,7 @@ fn what_is_typed_is_saved_reset_and_refused_in_words() {
     assert!(!visitor.has("heartbeat-prompt-reset"), "it is Kai’s own");
     visitor.fill("heartbeat-prompt", &"ä".repeat(4_001));
     visitor.press("heartbeat-prompt-save");
-    assert!(visitor.says("at most 4000 characters"));
+    assert!(visitor.says("at most 4,000 characters"));
     assert_eq!(visitor.texts("heartbeat-prompt-count"), ["4001 / 4000"]);
     assert_eq!(visitor.value("heartbeat-prompt"), "ä".repeat(4_001), "it can be mended");
     assert_eq!(house.get_setting("heartbeat_prompt"), "");
@@ -83,16 +83,17 @@ fn a_heartbeat_is_run_seen_and_looked_into() {
         house.tool("memory_reinforce", &json!({"key": "tea"}));
     }
     let mut visitor = house.visitor(AGENT);
-    assert!(visitor.says("It has not run yet."));
+    assert!(visitor.says("It hasn’t run yet."));
     visitor.press("heartbeat-dry-run");
     let dry = house.show("heartbeat_dry_run");
     assert_eq!(visitor.texts("heartbeat-preview"), [dry["prompt"].as_str().unwrap().trim()], "to the byte");
-    assert!(visitor.texts("heartbeat-tokens")[0].contains(&format!("{} tokens", dry["tokens"])));
+    let tokens = kai_words::Lang::ENGLISH.number(dry["tokens"].as_u64().unwrap());
+    assert!(visitor.texts("heartbeat-tokens")[0].contains(&format!("{tokens} tokens")));
     visitor.press("heartbeat-run");
     visitor.until_seen("spinner");
     model.go_on(pieces.len());
     visitor.until_gone("spinner");
-    assert!(visitor.says("Reported something"));
+    assert!(visitor.says("Sent you a report"));
     for _ in 0..6 {
         house.run("heartbeat_run", &json!({"force": false}));
     }
@@ -123,7 +124,7 @@ fn memories_are_seen_edited_deleted_and_taken_back() {
     visitor.press("memory-edit");
     visitor.fill("memory-text", "  ");
     visitor.press("memory-save");
-    assert!(visitor.says("A memory must say something."));
+    assert!(visitor.says("A memory can’t be empty."));
     visitor.fill("memory-text", "In other words.");
     assert_eq!(visitor.press_live("memory-save"), json!({"said": "Saved."}));
     let listed = || house.show("memory_list");
@@ -206,7 +207,7 @@ fn tasks_are_read_opened_deleted_and_taken_back() {
     assert_eq!(visitor.page.tagged("img"), 0, "text is text");
     assert_eq!(visitor.texts("task-when"), ["Every weekday at 8:30", "With every heartbeat"]);
     visitor.press("task-details");
-    assert!(visitor.says("Look at the week.") && visitor.says("It has not run yet."));
+    assert!(visitor.says("Look at the week.") && visitor.says("It hasn’t run yet."));
     let shown = || house.try_to("tasks_show", &json!({"id": 1}));
     let before = shown().unwrap();
     visitor.press("task-delete");
@@ -246,7 +247,7 @@ fn without_a_script_every_setting_can_be_changed() {
     let long = "x".repeat(4_001);
     let refused = post("/settings/text", &format!("card=heartbeat&key=heartbeat_prompt&value={long}"));
     assert_eq!(refused.status, 400);
-    assert!(refused.text.contains("at most 4000 characters") && refused.text.contains(&long));
+    assert!(refused.text.contains("at most 4,000 characters") && refused.text.contains(&long));
     let edit = post("/settings/agent/memory/edit", "card=memory&key=tea&content=Likes+black+tea.");
     assert_eq!(edit.status, 303);
     assert!(house.get(AGENT, &visitor.cookie).text.contains("Likes black tea."));

@@ -19,15 +19,23 @@ fn theme_and_language_are_chosen() {
     assert_eq!(visitor.page.having("data-theme", "system").len(), 1);
     visitor.press("language-de");
     assert_eq!(visitor.attributes("language-de", "aria-pressed"), ["true"]);
-    visitor.open("/settings/tools");
-    assert!(visitor.says("Ortszeit"));
+    for (path, words) in [
+        ("/settings/agent", "Automatische Prüfung"),
+        ("/settings/tools", "Ortszeit"),
+        ("/settings/models", "Reihenfolge der Modelle"),
+        ("/settings/phones", "Telefon verbinden"),
+        ("/ledger", "Unversehrtheit"),
+    ] {
+        visitor.open(path);
+        assert!(visitor.says(words), "{words} on {path}");
+    }
     visitor.open(GENERAL);
     let edition = if cfg!(feature = "foss") { "foss" } else { "store" };
     let home = house.app.home.dir.display().to_string();
-    for words in [home.as_str(), env!("CARGO_PKG_VERSION"), edition, "The file is not encrypted"] {
+    for words in [home.as_str(), env!("CARGO_PKG_VERSION"), edition, "Die Datei ist nicht verschlüsselt"] {
         assert!(visitor.says(words), "{words}");
     }
-    assert!(!visitor.says("Permissions"), "those are Android’s");
+    assert!(!visitor.says("Berechtigungen"), "those are Android’s");
 }
 
 #[test]
@@ -39,7 +47,7 @@ fn a_link_made_here_signs_another_browser_in_and_all_can_be_signed_out() {
     let link = visitor.texts("fresh-link")[0].to_owned();
     assert!(link.starts_with(&format!("http://{}/login?token=", house.address)), "{link}");
     visitor.open(GENERAL);
-    assert!(visitor.texts("sessions")[0].contains("1 link waits"));
+    assert!(visitor.texts("sessions")[0].contains("1 sign-in link is unused."));
     assert!(!visitor.answer.text.contains("token="), "it is shown once");
     let path = link.split_once(&house.address.to_string()).unwrap().1;
     let other = house.get(path, "").header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
@@ -102,20 +110,20 @@ fn what_is_taken_along_holds_no_secrets_and_is_taken_in_after_a_preview() {
     let sealed = download(&mut visitor, "sesame", "sesame").text;
     assert!(sealed.contains("\"secrets\"") && !sealed.contains("hidden-17"));
     let typo = download(&mut visitor, "sesame", "sesam");
-    assert!(typo.status == 400 && typo.text.contains("not the same"), "{}", typo.text);
+    assert!(typo.status == 400 && typo.text.contains("don’t match"), "{}", typo.text);
 
     let to = House::new();
     to.remember("coffee", "Never.");
     let mut visitor = to.visitor(GENERAL);
     upload(&mut visitor, &to, text.as_bytes());
     let preview = visitor.texts("outcome").join("\n");
-    for expected in ["Memories", "Would be: 1 new", "tea", "theme: system → dark", "mine: m at http"] {
+    for expected in ["Memories", "1 to add", "tea", "theme: system → dark", "mine: m at http"] {
         assert!(preview.contains(expected), "{expected:?} in {preview}");
     }
     assert_eq!(memories(&to), ["Never."], "a preview changes nothing");
     visitor.press("import-how");
-    assert!(visitor.says("would take the place"));
-    assert!(visitor.texts("outcome").join("\n").contains("1 removed"), "{:?}", visitor.texts("outcome"));
+    assert!(visitor.says("Each section of the file replaces the existing items."));
+    assert!(visitor.texts("outcome").join("\n").contains("1 to remove"), "{:?}", visitor.texts("outcome"));
     visitor.press("import-cancel");
     assert!(visitor.has("import-file"));
     assert_eq!(memories(&to), ["Never."]);
@@ -139,7 +147,7 @@ fn bad_and_huge_files_and_foreign_forms_are_said_and_change_nothing() {
         (&b"{\"kai_export\": 99}"[..], "newer Kai"),
         (b"<script>alert(1)</script>", "not an export"),
         (b"[1, 2]", "not an export"),
-        (b"\xff\xfe\x00", "no text"),
+        (b"\xff\xfe\x00", "isn’t a file that Kai exported"),
         (b"\x20", "not an export"),
     ] {
         upload(&mut visitor, &house, bytes);
@@ -153,7 +161,7 @@ fn bad_and_huge_files_and_foreign_forms_are_said_and_change_nothing() {
     }});
     upload(&mut visitor, &house, partly.to_string().as_bytes());
     let preview = visitor.texts("outcome").join("\n");
-    for expected in ["makes no sense", "made_up: unknown here", "blue<i>", "language: system → de"] {
+    for expected in ["Can’t be imported", "made_up: unknown here", "blue<i>", "language: system → de"] {
         assert!(preview.contains(expected), "{expected:?} in {preview}");
     }
     // Without the proof nothing is even looked at.
@@ -174,7 +182,7 @@ fn erasing_needs_the_typed_words() {
     let mut visitor = house.visitor(GENERAL);
     visitor.fill("erase-words", "erase");
     visitor.press("erase");
-    assert!(visitor.says("Nothing was erased. For that, type exactly: erase everything"));
+    assert!(visitor.says("Nothing was erased. To erase everything, type exactly: erase everything"));
     assert!(!house.app.erase.is_cancelled());
     visitor.fill("erase-words", "erase everything");
     visitor.press("erase");

@@ -40,7 +40,7 @@ fn what_left_and_ran_is_filtered_opened_whole_and_checked() {
         assert_eq!(visitor.attributes("ledger-line", "data-kind"), expected, "{query}");
     }
     visitor.open("/ledger?day=yesterday&conversation=");
-    assert!(visitor.says("A day looks like"));
+    assert!(visitor.says("Enter a day such as 2026-11-15."));
     // The form leads to such an address.
     visitor.open("/ledger");
     visitor.fill("ledger-text", "onerror");
@@ -56,7 +56,7 @@ fn what_left_and_ran_is_filtered_opened_whole_and_checked() {
     assert!(shown.contains("<img src=x onerror=alert(1)>") && shown.starts_with(&left[..40]), "{shown}");
     assert_eq!(house.get("/ledger/1/bytes", &visitor.cookie).body(), left, "to the byte");
     visitor.press("ledger-verify");
-    visitor.until_says("All 6 records were what they were");
+    visitor.until_says("All 6 records verified; none were altered.");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_long_ledger_is_read_page_by_page_and_says_how_long_it_is_kept() {
     assert_eq!(visitor.texts("ledger-line").len(), 25);
     assert!(visitor.says("You called"));
     visitor.press("ledger-open");
-    assert!(!visitor.texts("ledger-record")[0].contains("Conversation"), "it was in none");
+    assert!(!visitor.texts("ledger-record")[0].contains("Chat"), "it was in none");
     visitor.open("/ledger");
     visitor.press("ledger-older");
     assert!(visitor.path.contains("before="));

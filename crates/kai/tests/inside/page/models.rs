@@ -36,23 +36,23 @@ fn a_model_is_added_tested_and_answers_and_its_key_is_never_seen_again() {
     ]);
     let house = House::new();
     let mut visitor = house.visitor(MODELS);
-    assert!(visitor.says("None is set up"));
+    assert!(visitor.says("No model is set up, so Kai can’t answer."));
     // Nothing was typed: the sentence says what is missing, and what was chosen stays.
     add(&mut visitor, &[("key", "sk-hidden-4711")]);
-    assert!(visitor.says("needs its address") && visitor.has("add-key"));
+    assert!(visitor.says("Enter the server’s address") && visitor.has("add-key"));
     let typed = [("name", "mine"), ("base_url", &model.base_url), ("model", "m"), ("key", "sk-hidden-4711")];
     add(&mut visitor, &typed);
     assert_eq!(names(&visitor), ["mine"]);
     assert!(!visitor.answer.text.contains("hidden-4711"), "the key is nowhere on the page");
     assert!(!visitor.has("model-unencrypted"), "it stays on this machine");
     act(&mut visitor, "mine", "model-test");
-    visitor.until_says("It works: it said “OK”");
+    visitor.until_says("It works: it answered “OK”");
     assert!(
         model.asked()[0].head.to_lowercase().contains("bearer sk-hidden-4711"),
         "a real request with the key"
     );
     act(&mut visitor, "mine", "model-test");
-    visitor.until_says("It does not work.");
+    visitor.until_says("It doesn’t work.");
     let said = visitor.texts("model-trial").concat();
     assert!(said.contains("key") && !said.contains("hidden"), "{said}");
     // Changed where it stands; the key stays unless another address would get it.
@@ -71,7 +71,7 @@ fn progress_is_shown_while_a_model_is_asked_in_every_open_page() {
     let (mut one, mut other) = (house.visitor(MODELS), house.visitor(MODELS));
     act(&mut one, "mine", "model-test");
     for visitor in [&mut one, &mut other] {
-        visitor.until_says("Asking it for a word");
+        visitor.until_says("Asking it for one word");
         assert!(!visitor.has("model-test"), "it is not asked twice at once");
     }
     model.wait_for_requests(1);
@@ -86,7 +86,7 @@ fn a_model_that_others_can_listen_to_is_marked() {
         assert!(names(&visitor).contains(&name));
         assert_eq!(visitor.texts("model-unencrypted").len(), marked, "{name}");
     }
-    assert!(visitor.says("Leaves this machine unencrypted"));
+    assert!(visitor.says("Sends your chats unencrypted"));
 }
 
 #[test]

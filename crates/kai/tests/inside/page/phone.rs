@@ -214,7 +214,7 @@ fn polls_are_seen_as_they_happen_and_a_lost_permission_is_granted_again() {
     (0..3).for_each(|_| poll(&house));
     visitor.reload();
     assert_eq!(visitor.texts("sms-queued"), ["100 queued for the next heartbeat"]);
-    assert_eq!(visitor.texts("sms-dropped"), ["8 older messages were dropped"]);
+    assert_eq!(visitor.texts("sms-dropped"), ["8 older messages were dropped because the queue was full"]);
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn who_saw_a_message_is_answered_on_the_page() {
     let kinds = visitor.attributes("ledger-line", "data-kind");
     assert!(saw > 0 && kinds == vec!["request"; saw], "{saw} {kinds:?}");
     visitor.open("/ledger?who=999999");
-    assert_eq!(visitor.texts("ledger-none"), ["No request held it."]);
+    assert_eq!(visitor.texts("ledger-none"), ["No request contained it."]);
 }
 
 #[test]

@@ -60,13 +60,13 @@ fn what_tools_use_is_chosen_and_a_key_is_never_shown() {
     visitor.press("search-backend-brave");
     visitor.fill("brave-key", "BSA-hidden-17");
     visitor.press("brave-key-save");
-    assert!(visitor.says("One is stored"));
+    assert!(visitor.says("A key is stored."));
     assert_eq!(house.get_setting("web_search_brave_key"), "set");
     assert!(!visitor.answer.text.contains("hidden-17"));
     assert_eq!(visitor.value("brave-key"), "");
     visitor.fill("result-limit", "999999");
     visitor.press("result-limit-save");
-    assert!(visitor.says("a whole number from 500 to 200000"));
+    assert!(visitor.says("Enter a whole number from 500 to 200,000."));
     assert_eq!(house.get_setting("tool_result_limit"), "8000");
 }
 
@@ -78,7 +78,7 @@ fn the_phones_page_says_what_is_missing_and_how_to_connect_one() {
     let abilities = visitor.texts("ability").join("\n");
     assert_eq!(abilities.contains("Read SMS"), cfg!(feature = "foss"), "{abilities}");
     assert_eq!(abilities.contains("Read notifications"), cfg!(feature = "foss"), "{abilities}");
-    assert!(abilities.contains("Not here"));
+    assert!(abilities.contains("Not available"));
     assert!(visitor.says("pkg install termux-api"));
 }
 

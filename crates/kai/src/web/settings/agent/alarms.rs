@@ -4,6 +4,7 @@ use axum::Router;
 use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::device::alarm::AlarmId;
+use kai_words::said;
 use maud::{Markup, html};
 
 use crate::call::alarms::AlarmRow;
@@ -13,7 +14,7 @@ use crate::web::bin::Kept;
 use crate::web::icons;
 use crate::web::settings::form::Form;
 use crate::web::settings::look::Look;
-use crate::web::settings::parts::{Region, form, icon_button};
+use crate::web::settings::parts::{Region, TIME, form, icon_button, timed};
 use crate::web::state::Web;
 
 const CARD: &str = "alarms";
@@ -21,25 +22,25 @@ const CARD: &str = "alarms";
 pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
     let alarms = alarms::list(&look.web.app).await?;
     let content = html! {
-        @if alarms.is_empty() { p class="quiet" { "No alarms. Ask Kai to wake you at seven, or to set a timer for ten minutes." } }
+        @if alarms.is_empty() { p class="quiet" { (look.lang.alarms_none()) } }
         ul class="items" data-testid="alarms" { @for alarm in &alarms { (row(look, alarm)) } }
     };
-    Ok(Region::card(CARD, "Alarms", content).testid("alarms-card"))
+    Ok(Region::card(CARD, look.lang.alarms_label(), content).testid("alarms-card"))
 }
 
 fn row(look: &Look<'_>, alarm: &AlarmRow) -> Markup {
-    let name = if alarm.label.is_empty() { "Alarm" } else { &alarm.label };
+    let name = if alarm.label.is_empty() { look.lang.alarm_title() } else { &alarm.label };
     let cancel = html! {
         input type="hidden" name="id" value=(alarm.id.0);
-        (icon_button("alarm-cancel", &format!("Cancel {name}"), &icons::bin()))
+        (icon_button("alarm-cancel", &look.lang.alarms_cancel(name), &icons::bin()))
     };
     html! {
         li class="entry" data-testid="alarm" {
             div class="between" {
-                span class="name" { (name) }
+                span class="name" dir="auto" { (name) }
                 (form(look, CARD, "/settings/agent/alarms/cancel", "", &cancel))
             }
-            p class="quiet" { "Rings " (look.times.moment(alarm.due_at)) }
+            p class="quiet" { (timed(look, &said::alarms_rings(TIME), alarm.due_at)) }
         }
     }
 }
@@ -55,7 +56,8 @@ async fn cancel(form: Form) -> Response {
 
 /// Cancels an alarm and puts it into the undo bin.
 async fn put_away(form: &Form) -> Result<(), Failure> {
-    let id = form.field("id").parse().map_err(|_| Failure::usage("An alarm has a number."))?;
+    let id = form.field("id");
+    let id = id.parse().map_err(|_| Failure::usage(said::alarms_unknown(id)))?;
     let alarm = alarms::take_away(form.app(), AlarmId(id)).await?;
     form.web.bin.put(Kept::Alarm(alarm), form.app().clock.now());
     Ok(())

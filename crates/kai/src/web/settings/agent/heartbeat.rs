@@ -11,6 +11,7 @@ use kai_assistant::settings::{
     HEARTBEAT_ACTIVE_END, HEARTBEAT_ACTIVE_START, HEARTBEAT_DAILY_TOKENS, HEARTBEAT_ENABLED,
     HEARTBEAT_INTERVAL, HEARTBEAT_MODEL, HEARTBEAT_PROMPT, Setting,
 };
+use kai_words::{Lang, said};
 use maud::{Markup, html};
 
 use crate::call::Call;
@@ -20,8 +21,8 @@ use crate::failure::Failure;
 use crate::web::settings::form::Form;
 use crate::web::settings::look::Look;
 use crate::web::settings::parts::{
-    Button, Editor, Region, Slider, Switch, button, editor, form, link, range, said, set_button, slider,
-    spinner, switch,
+    Button, Editor, Region, Slider, Switch, button, editor, form, link, range, set_button, slider, spinner,
+    switch, told,
 };
 use crate::web::state::Web;
 
@@ -37,35 +38,37 @@ pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
     let dry_run = if look.place.shows("dry-run") { Some(dry_run(look).await?) } else { None };
     let prompt = Editor {
         setting: &HEARTBEAT_PROMPT,
-        label: "Prompt",
-        help: "What a heartbeat is told to do, in your own words. What arrived is added to it.",
+        label: look.lang.heartbeat_prompt(),
+        help: look.lang.heartbeat_prompt_help(),
         own: OPENING,
         testid: "heartbeat-prompt",
     };
+    let next =
+        if dry_run.is_some() { look.lang.heartbeat_hide_next() } else { look.lang.heartbeat_show_next() };
     let content = html! {
         div class="part" { (when(look, &status)) (model(look).await?) (budget(look)) }
         div class="part" { (editor(look, CARD, &prompt)) }
         div class="part" {
             (run_now(look, running))
-            (link(&look.place.turned("dry-run"), CARD, "heartbeat-dry-run", if dry_run.is_some() { "Hide the next prompt" } else { "Show what the next one would ask" }))
+            (link(&look.place.turned("dry-run"), CARD, "heartbeat-dry-run", next))
             @if let Some(dry_run) = dry_run { (dry_run) }
             (history(look, &log))
         }
     };
-    Ok(Region::card(CARD, "Heartbeat", content).testid("heartbeat-card"))
+    Ok(Region::card(CARD, look.lang.heartbeat_label(), content).testid("heartbeat-card"))
 }
 
 fn when(look: &Look<'_>, status: &HeartbeatStatus) -> Markup {
     let enabled = Switch {
         setting: &HEARTBEAT_ENABLED,
-        label: "Look by itself",
-        help: "Every so often Kai looks at what arrived, and tells you what needs you. When nothing is new, no model is asked.",
+        label: look.lang.heartbeat_enabled(),
+        help: look.lang.heartbeat_enabled_help(),
         testid: "heartbeat-toggle",
     };
     let interval = Slider {
         setting: &HEARTBEAT_INTERVAL,
-        label: "Every",
-        stops: &["5m", "10m", "15m", "30m", "45m", "1h", "2h", "4h"],
+        label: look.lang.heartbeat_every(),
+        stops: &stops(look.lang),
         testid: "heartbeat-interval",
     };
     html! {
@@ -74,10 +77,16 @@ fn when(look: &Look<'_>, status: &HeartbeatStatus) -> Markup {
     }
 }
 
+/// The names of the slider's stops: one for each value of the setting.
+fn stops(lang: Lang) -> Vec<String> {
+    let minutes = [5_u32, 10, 15, 30, 45].map(|minutes| lang.heartbeat_minutes_short(minutes));
+    let hours = [1_u32, 2, 4].map(|hours| lang.heartbeat_hours_short(hours));
+    minutes.into_iter().chain(hours).collect()
+}
+
 /// The active hours: two sliders over one day. The hours in between are highlighted, also across midnight.
 fn hours(look: &Look<'_>, status: &HeartbeatStatus) -> Markup {
     let names: Vec<String> = (0..=24).map(|hour| format!("{hour}:00")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let (start, end) = (status.active_start as usize, status.active_end as usize);
     let lit = |hour: usize| match start.cmp(&end) {
         std::cmp::Ordering::Less => (start..end).contains(&hour),
@@ -86,37 +95,39 @@ fn hours(look: &Look<'_>, status: &HeartbeatStatus) -> Markup {
     };
     let content = html! {
         div class="between" {
-            span class="name" { "Active hours" }
+            span class="name" { (look.lang.heartbeat_hours()) }
             span {
-                @if start == end { "always" } @else {
+                @if start == end { (look.lang.heartbeat_always()) } @else {
                     output for="heartbeat-start" { (names[start]) } " – " output for="heartbeat-end" { (names[end]) }
                 }
             }
         }
         div class="pair" {
             div class="hours" aria-hidden="true" { @for hour in 0..24 { i class=[lit(hour).then_some("on")] {} } }
-            label class="seen-not" for="heartbeat-start" { "Active from" }
+            label class="seen-not" for="heartbeat-start" { (look.lang.heartbeat_active_from()) }
             (range("heartbeat-start", "start", start, &names))
-            label class="seen-not" for="heartbeat-end" { "Active until" }
+            label class="seen-not" for="heartbeat-end" { (look.lang.heartbeat_active_until()) }
             (range("heartbeat-end", "end", end, &names))
         }
-        (said())
-        (set_button())
+        (told())
+        (set_button(look.lang))
     };
     form(look, CARD, "/settings/agent/heartbeat/hours", "slider", &content)
 }
 
 async fn model(look: &Look<'_>) -> Result<Markup, Failure> {
-    let mut options = vec![(String::new(), "The first that answers".to_owned())];
+    let mut options = vec![(String::new(), look.lang.heartbeat_any_model().to_owned())];
     options.extend(models::names(&look.web.app).await?.into_iter().map(|name| (name.clone(), name)));
-    Ok(choice(look, &HEARTBEAT_MODEL, "Model", "heartbeat-model", options))
+    Ok(choice(look, &HEARTBEAT_MODEL, look.lang.heartbeat_model(), "heartbeat-model", options))
 }
 
 /// The limit on tokens per day.
 fn budget(look: &Look<'_>) -> Markup {
-    let options = [("100000", "100,000"), ("500000", "500,000"), ("2000000", "2,000,000"), ("0", "no limit")]
-        .map(|(value, name)| (value.to_owned(), name.to_owned()));
-    choice(look, &HEARTBEAT_DAILY_TOKENS, "Tokens a day", "heartbeat-budget", options.to_vec())
+    let limited =
+        [100_000_u32, 500_000, 2_000_000].map(|tokens| (tokens.to_string(), look.lang.number(tokens)));
+    let unlimited = ("0".to_owned(), look.lang.heartbeat_no_limit().to_owned());
+    let options = limited.into_iter().chain([unlimited]).collect();
+    choice(look, &HEARTBEAT_DAILY_TOKENS, look.lang.heartbeat_budget(), "heartbeat-budget", options)
 }
 
 /// A select box for a setting. If the stored value is not among the options, it is added to them.
@@ -139,17 +150,17 @@ fn choice(
                 @for (value, name) in &options { option value=(value) selected[*value == chosen] { (name) } }
             }
         }
-        (set_button())
+        (set_button(look.lang))
     };
     form(look, CARD, "/settings/set", "", &content)
 }
 
 fn run_now(look: &Look<'_>, running: bool) -> Markup {
     html! {
-        @if running { (spinner("Looking at what arrived …")) }
+        @if running { (spinner(look.lang.heartbeat_running())) }
         @else {
             (button(look, CARD, "/settings/agent/heartbeat/run", &Button {
-                label: "Run now", testid: "heartbeat-run", class: "", fields: &[],
+                label: look.lang.heartbeat_run(), testid: "heartbeat-run", class: "", fields: &[],
             }))
         }
     }
@@ -158,11 +169,12 @@ fn run_now(look: &Look<'_>, running: bool) -> Markup {
 /// The exact prompt of the next heartbeat, with its size and its tools.
 async fn dry_run(look: &Look<'_>) -> Result<Markup, Failure> {
     let dry = heartbeat::dry_run(&look.web.app, &look.web.app.env).await?;
+    let tools: Vec<String> = dry.tools.iter().map(|tool| look.lang.tool_name(tool)).collect();
     Ok(html! {
         p class="quiet" data-testid="heartbeat-tokens" {
-            "About " (dry.tokens) " tokens, with " (dry.tools.len()) " tools: " (dry.tools.join(", "))
+            (look.lang.heartbeat_next(dry.tokens, dry.tools.len(), tools.join(", ")))
         }
-        pre data-testid="heartbeat-preview" { "\n" (dry.prompt) }
+        pre data-testid="heartbeat-preview" dir="auto" { "\n" (dry.prompt) }
     })
 }
 
@@ -170,21 +182,21 @@ fn history(look: &Look<'_>, log: &[LogRow]) -> Markup {
     let whole = look.place.shows("log");
     let shown = if whole { log.len() } else { FEW };
     html! {
-        @if log.is_empty() { p class="quiet" { "It has not run yet." } }
+        @if log.is_empty() { p class="quiet" { (look.lang.heartbeat_log_none()) } }
         ol class="items" data-testid="heartbeat-log" { @for row in log.iter().take(shown) { (logged(look, row)) } }
-        @if whole { (link(&look.place.turned("log"), CARD, "heartbeat-log-less", "Show fewer runs")) }
+        @if whole { (link(&look.place.turned("log"), CARD, "heartbeat-log-less", look.lang.heartbeat_log_few())) }
         @else if log.len() > FEW {
-            (link(&look.place.turned("log"), CARD, "heartbeat-log-more", &format!("Show all {} runs", log.len())))
+            (link(&look.place.turned("log"), CARD, "heartbeat-log-more", &look.lang.heartbeat_log_all(log.len())))
         }
     }
 }
 
 fn logged(look: &Look<'_>, row: &LogRow) -> Markup {
     let came_to = match row.outcome {
-        OutcomeKind::Report => "Reported something",
-        OutcomeKind::Ok => "Nothing needed you",
-        OutcomeKind::NothingNew => "Nothing new, no model was asked",
-        OutcomeKind::Failed => "Failed",
+        OutcomeKind::Report => look.lang.heartbeat_report(),
+        OutcomeKind::Ok => look.lang.heartbeat_ok(),
+        OutcomeKind::NothingNew => look.lang.heartbeat_nothing_new(),
+        OutcomeKind::Failed => look.lang.heartbeat_failed(),
     };
     html! {
         li class="entry" data-outcome=(row.outcome.as_str()) {
@@ -192,11 +204,19 @@ fn logged(look: &Look<'_>, row: &LogRow) -> Markup {
                 span { (came_to) }
                 span class="quiet" {
                     (look.times.moment(row.at))
-                    @if row.tokens > 0 { " · " @if row.tokens_estimated { "about " } (row.tokens) " tokens · " (row.ms / 1000) "." (row.ms % 1000 / 100) " s" }
+                    @if row.tokens > 0 { " · " (tokens(row, look.lang)) " · " (look.lang.heartbeat_seconds(look.lang.tenths(row.ms / 100))) }
                 }
             }
             @if let Some(reason) = &row.reason { p class="trouble-text" { (reason) } }
         }
+    }
+}
+
+fn tokens(row: &LogRow, lang: Lang) -> String {
+    if row.tokens_estimated {
+        lang.heartbeat_tokens_about(row.tokens)
+    } else {
+        lang.heartbeat_tokens(row.tokens)
     }
 }
 
@@ -212,7 +232,8 @@ async fn run(form: Form) -> Response {
         let ran = heartbeat::run(&app, &app.env, Why::Asked).await?;
         match ran.outcome {
             // These two outcomes are not logged, so they are reported here.
-            RunOutcome::NotDue | RunOutcome::Busy => Err(Failure::failed(ran.reason.unwrap_or_default())),
+            RunOutcome::NotDue => Err(Failure::failed(said::heartbeat_not_due())),
+            RunOutcome::Busy => Err(Failure::failed(said::heartbeat_busy())),
             RunOutcome::Report | RunOutcome::Ok | RunOutcome::NothingNew | RunOutcome::Failed => Ok(()),
         }
     };

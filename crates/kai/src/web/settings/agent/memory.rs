@@ -10,7 +10,7 @@ use kai_assistant::legible::{folded, spelled_out};
 use kai_assistant::memory::promotion::{self, Proposal};
 use kai_assistant::memory::{Category, Memory, store};
 use kai_assistant::settings::{MEMORY_ENABLED, SOUL_TEXT};
-use kai_words::said;
+use kai_words::{Lang, said};
 use maud::{Markup, html};
 
 use crate::call::Call;
@@ -21,7 +21,7 @@ use crate::web::icons;
 use crate::web::settings::form::Form;
 use crate::web::settings::look::Look;
 use crate::web::settings::parts::{
-    Button, Editor, Region, Switch, button, editor, form, icon_button, link, said, switch, things,
+    Button, Editor, Region, Switch, button, editor, form, icon_button, link, naming, switch, told,
 };
 use crate::web::state::Web;
 
@@ -34,14 +34,14 @@ pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
     let (memories, proposals) = read.await?;
     let enabled = Switch {
         setting: &MEMORY_ENABLED,
-        label: "Remember things",
-        help: "Across conversations. Off, Kai keeps what it knows and does not use it.",
+        label: look.lang.memory_enabled(),
+        help: look.lang.memory_enabled_help(),
         testid: "memory-toggle",
     };
     let soul = Editor {
         setting: &SOUL_TEXT,
-        label: "Who Kai is",
-        help: "The beginning of everything that a model is told, in your own words.",
+        label: look.lang.memory_soul(),
+        help: look.lang.memory_soul_help(),
         own: soul::OWN,
         testid: "soul",
     };
@@ -49,25 +49,24 @@ pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
         div class="part" { (switch(look, CARD, &enabled)) (list(look, &memories)) }
         @if !proposals.is_empty() {
             div class="part" {
-                p class="name" { "Kai proposes to always keep in mind" }
+                p class="name" { (look.lang.memory_proposals()) }
                 ul class="items" { @for proposal in &proposals { (proposed(look, proposal)) } }
             }
         }
         div class="part" { (editor(look, CARD, &soul)) }
     };
-    Ok(Region::card(CARD, "Memory", content).testid("memory-card"))
+    Ok(Region::card(CARD, look.lang.memory_label(), content).testid("memory-card"))
 }
 
 fn list(look: &Look<'_>, memories: &[Memory]) -> Markup {
     let whole = look.place.shows("memories");
     let shown = if whole { memories.len() } else { FEW };
-    let all = things(memories.len(), "memory", "memories");
     html! {
-        @if memories.is_empty() { p class="quiet" { "Nothing is remembered yet." } }
+        @if memories.is_empty() { p class="quiet" { (look.lang.memory_none()) } }
         ul class="items" data-testid="memories" { @for memory in memories.iter().take(shown) { (row(look, memory)) } }
-        @if whole { (link(&look.place.turned("memories"), CARD, "memories-less", "Show the newest only")) }
+        @if whole { (link(&look.place.turned("memories"), CARD, "memories-less", look.lang.memory_few())) }
         @else if memories.len() > FEW {
-            (link(&look.place.turned("memories"), CARD, "memories-all", &format!("Show all {all}")))
+            (link(&look.place.turned("memories"), CARD, "memories-all", &look.lang.memory_all(memories.len())))
         }
     }
 }
@@ -77,22 +76,22 @@ fn row(look: &Look<'_>, memory: &Memory) -> Markup {
     let edited = look.place.open("memory") == Some(key);
     let forget = html! {
         input type="hidden" name="key" value=(key);
-        (icon_button("memory-delete", &format!("Forget {key}"), &icons::bin()))
+        (icon_button("memory-delete", &look.lang.memory_forget(key), &icons::bin()))
     };
     html! {
         li class="entry" id=(format!("memory-{}", hex::encode(key.as_bytes()))) data-testid="memory" {
             div class="between" {
-                span class="name" { (key) }
+                span class="name" dir="auto" { (key) }
                 span class="line" {
-                    @if let Some(kind) = kind(memory.category) { span class="tag" { (kind) } }
-                    @if memory.hits > 0 { span class="quiet" { "useful " (memory.hits) "×" } }
+                    @if let Some(kind) = kind(memory.category, look.lang) { span class="tag" { (kind) } }
+                    @if memory.hits > 0 { span class="quiet" { (look.lang.memory_useful(memory.hits)) } }
                     a class="round" href=(format!("{}#{CARD}", look.place.opening("memory", (!edited).then_some(key))))
-                        data-show data-testid="memory-edit" aria-label=(format!("Edit {key}")) title="Edit" { (icons::pen()) }
+                        data-show data-testid="memory-edit" aria-label=(look.lang.memory_edit_named(key)) title=(look.lang.memory_edit()) { (icons::pen()) }
                     (form(look, CARD, "/settings/agent/memory/delete", "", &forget))
                 }
             }
             @if edited { (edit(look, memory)) }
-            @else if memory.confirmed { p class="text" { (memory.content) } }
+            @else if memory.confirmed { p class="text" dir="auto" { (memory.content) } }
             @else { (unconfirmed(look, memory)) }
         }
     }
@@ -103,30 +102,29 @@ fn row(look: &Look<'_>, memory: &Memory) -> Markup {
 fn unconfirmed(look: &Look<'_>, memory: &Memory) -> Markup {
     let (key, seen) = (memory.key.as_str(), memory.digest());
     let fields = [("key", key), ("seen", seen.as_str())];
-    let remember = Button { label: "Remember", testid: "memory-confirm", class: "primary", fields: &fields };
+    let label = look.lang.memory_remember();
+    let remember = Button { label, testid: "memory-confirm", class: "primary", fields: &fields };
     let (shown, whole) = (folded(&memory.content), spelled_out(&memory.content));
     html! {
-        p class="text" data-testid="memory-waits" { (shown) }
+        p class="text" dir="auto" data-testid="memory-waits" { (shown) }
         @if shown != whole {
             details id=(format!("memory-{}-whole", hex::encode(key.as_bytes()))) {
-                summary { "Show it with every blank" }
-                pre { (whole) }
+                summary { (look.lang.memory_whole()) }
+                pre dir="auto" { (whole) }
             }
         }
-        p class="quiet" {
-            "Kai saved this after reading messages from other people, and doesn’t use it until you confirm it."
-        }
+        p class="quiet" { (look.lang.memory_unconfirmed()) }
         div class="choices" { (button(look, CARD, "/settings/agent/memory/confirm", &remember)) }
     }
 }
 
 /// The label of a category; none for general memories.
-fn kind(category: Category) -> Option<&'static str> {
+fn kind(category: Category, lang: Lang) -> Option<&'static str> {
     match category {
         Category::General => None,
-        Category::Learning => Some("Learned"),
-        Category::Error => Some("Mistake"),
-        Category::Preference => Some("Preference"),
+        Category::Learning => Some(lang.memory_kind_learning()),
+        Category::Error => Some(lang.memory_kind_error()),
+        Category::Preference => Some(lang.memory_kind_preference()),
     }
 }
 
@@ -135,12 +133,12 @@ fn edit(look: &Look<'_>, memory: &Memory) -> Markup {
     let typed = look.error.filter(|told| told.typed(CARD, "key") == Some(key));
     let content = html! {
         input type="hidden" name="key" value=(key);
-        label class="seen-not" for="memory-text" { "What Kai remembers as " (key) }
-        textarea id="memory-text" name="content" rows="3" data-testid="memory-text" autocomplete="off" {
+        label class="seen-not" for="memory-text" { (look.lang.memory_text_of(key)) }
+        textarea id="memory-text" name="content" rows="3" data-testid="memory-text" autocomplete="off" dir="auto" {
             "\n" (typed.and_then(|told| told.typed(CARD, "content")).unwrap_or(&memory.content))
         }
-        div class="choices" { button type="submit" data-testid="memory-save" { "Save" } }
-        (said())
+        div class="choices" { button type="submit" data-testid="memory-save" { (look.lang.settings_save()) } }
+        (told())
     };
     form(look, CARD, "/settings/agent/memory/edit", "editor", &content)
 }
@@ -152,11 +150,11 @@ fn proposed(look: &Look<'_>, proposal: &Proposal) -> Markup {
     };
     html! {
         li class="entry" data-testid="proposal" {
-            p class="text" { (folded(&proposal.text)) }
-            p class="quiet" { "From the memory “" (key) "”, which was useful " (proposal.hits) " times." }
+            p class="text" dir="auto" { (folded(&proposal.text)) }
+            p class="quiet" { (naming(look, &said::memory_from(key, proposal.hits))) }
             div class="choices" {
-                (answer("/settings/agent/memory/accept", "Accept", "proposal-accept", "primary"))
-                (answer("/settings/agent/memory/decline", "Decline", "proposal-decline", ""))
+                (answer("/settings/agent/memory/accept", look.lang.memory_accept(), "proposal-accept", "primary"))
+                (answer("/settings/agent/memory/decline", look.lang.memory_decline(), "proposal-decline", ""))
             }
         }
     }

@@ -6,6 +6,7 @@ use axum::routing::post;
 use kai_assistant::gate::Level;
 use kai_assistant::settings::SCHEDULING_ENABLED;
 use kai_assistant::tasks::{Outcome, Status, TaskId};
+use kai_words::said;
 use maud::{Markup, html};
 
 use crate::call::tasks::{RunRow, TaskRow, TaskWhole};
@@ -15,7 +16,7 @@ use crate::web::bin::Kept;
 use crate::web::icons;
 use crate::web::settings::form::Form;
 use crate::web::settings::look::Look;
-use crate::web::settings::parts::{Region, Switch, form, icon_button, link, switch, things};
+use crate::web::settings::parts::{Region, Switch, TIME, form, icon_button, link, switch, timed};
 use crate::web::state::Web;
 
 const CARD: &str = "tasks";
@@ -31,32 +32,34 @@ pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
     };
     let enabled = Switch {
         setting: &SCHEDULING_ENABLED,
-        label: "Plan and run tasks",
-        help: "Once, again and again, or with every heartbeat. Off, those that wait stay, and none runs.",
+        label: look.lang.tasks_enabled(),
+        help: look.lang.tasks_enabled_help(),
         testid: "scheduling-toggle",
     };
     let content = html! {
         (switch(look, CARD, &enabled))
-        @if tasks.is_empty() { p class="quiet" { "No tasks. Ask Kai to remind you of something, or to do it every Monday." } }
+        @if tasks.is_empty() { p class="quiet" { (look.lang.tasks_none()) } }
         ul class="items" data-testid="tasks" {
             @for task in &tasks { (row(look, task, opened.as_ref().filter(|opened| opened.row.id == task.id))) }
         }
     };
-    Ok(Region::card(CARD, "Tasks", content).testid("tasks-card"))
+    Ok(Region::card(CARD, look.lang.tasks_label(), content).testid("tasks-card"))
 }
 
 fn row(look: &Look<'_>, task: &TaskRow, opened: Option<&TaskWhole>) -> Markup {
     let id = task.id.0.to_string();
     let delete = html! {
         input type="hidden" name="id" value=(id);
-        (icon_button("task-delete", &format!("Delete {}", task.description), &icons::bin()))
+        (icon_button("task-delete", &look.lang.tasks_delete(&task.description), &icons::bin()))
     };
-    let (label, which) =
-        if opened.is_some() { ("Hide details", None) } else { ("Details", Some(id.as_str())) };
+    let (label, which) = match opened {
+        Some(_) => (look.lang.tasks_hide_details(), None),
+        None => (look.lang.tasks_details(), Some(id.as_str())),
+    };
     html! {
         li class="entry" id=(format!("task-{id}")) data-testid="task" {
             div class="between" {
-                span class="name" { (task.description) }
+                span class="name" dir="auto" { (task.description) }
                 (form(look, CARD, "/settings/agent/tasks/delete", "", &delete))
             }
             p data-testid="task-when" { (sentence(&task.readable)) }
@@ -77,16 +80,16 @@ fn sentence(readable: &str) -> String {
 fn standing(look: &Look<'_>, task: &TaskRow) -> Markup {
     html! {
         @match task.status {
-            Status::Running => "Runs now",
-            Status::Completed => "Done",
-            Status::Skipped => "Its time passed unused",
-            Status::Pending => @if let Some(next) = task.next_at { "Next: " (look.times.moment(next)) } @else { "Waits" },
+            Status::Running => (look.lang.tasks_running()),
+            Status::Completed => (look.lang.tasks_done()),
+            Status::Skipped => (look.lang.tasks_missed()),
+            Status::Pending => @if let Some(next) = task.next_at { (timed(look, &said::tasks_next(TIME), next)) } @else { (look.lang.tasks_waiting()) },
         }
-        @if task.failures > 0 { " · failed " (things(task.failures as usize, "time", "times")) }
+        @if task.failures > 0 { " · " (look.lang.tasks_failures(task.failures)) }
         @match task.level {
             Level::Nothing => {},
-            Level::Web => " · planned after reading web pages",
-            Level::People => " · planned after reading messages from other people",
+            Level::Web => { " · " (look.lang.tasks_from_web()) },
+            Level::People => { " · " (look.lang.tasks_from_people()) },
         }
     }
 }
@@ -94,9 +97,9 @@ fn standing(look: &Look<'_>, task: &TaskRow) -> Markup {
 fn details(look: &Look<'_>, task: &TaskWhole) -> Markup {
     html! {
         div class="details" data-testid="task-runs" {
-            p class="quiet" { "What Kai is told" }
-            p class="text" { (task.prompt) }
-            p class="quiet" { @if task.runs.is_empty() { "It has not run yet." } @else { "Last runs" } }
+            p class="quiet" { (look.lang.tasks_prompt()) }
+            p class="text" dir="auto" { (task.prompt) }
+            p class="quiet" { @if task.runs.is_empty() { (look.lang.tasks_no_runs()) } @else { (look.lang.tasks_last_runs()) } }
             ol class="items" { @for run in &task.runs { (ran(look, run)) } }
         }
     }
@@ -104,11 +107,11 @@ fn details(look: &Look<'_>, task: &TaskWhole) -> Markup {
 
 fn ran(look: &Look<'_>, run: &RunRow) -> Markup {
     let outcome = match run.outcome {
-        None => "Runs now",
-        Some(Outcome::Ok) => "Done",
-        Some(Outcome::Failed) => "Failed",
-        Some(Outcome::Skipped) => "Passed over",
-        Some(Outcome::Interrupted) => "Cut off",
+        None => look.lang.tasks_running(),
+        Some(Outcome::Ok) => look.lang.tasks_done(),
+        Some(Outcome::Failed) => look.lang.tasks_failed(),
+        Some(Outcome::Skipped) => look.lang.tasks_skipped(),
+        Some(Outcome::Interrupted) => look.lang.tasks_interrupted(),
     };
     html! {
         li class="entry" {
@@ -116,10 +119,10 @@ fn ran(look: &Look<'_>, run: &RunRow) -> Markup {
                 span { (outcome) }
                 span class="quiet" {
                     (look.times.moment(run.started_at))
-                    @if run.tokens > 0 { " · " (run.tokens) " tokens" }
+                    @if run.tokens > 0 { " · " (look.lang.heartbeat_tokens(run.tokens)) }
                 }
             }
-            @if !run.reason.is_empty() { p class="quiet text" { (run.reason) } }
+            @if !run.reason.is_empty() { p class="quiet text" dir="auto" { (run.reason) } }
         }
     }
 }
@@ -135,7 +138,8 @@ async fn delete(form: Form) -> Response {
 
 /// Deletes a task with its runs and puts it into the undo bin.
 async fn put_away(form: &Form) -> Result<(), Failure> {
-    let id = form.field("id").parse().map_err(|_| Failure::usage("A task has a number."))?;
+    let id = form.field("id");
+    let id = id.parse().map_err(|_| Failure::usage(said::tasks_unknown(id)))?;
     let (task, runs) = tasks::take_away(form.app(), TaskId(id)).await?;
     form.web.bin.put(Kept::Task(Box::new(task), runs), form.app().clock.now());
     Ok(())

@@ -2,10 +2,12 @@
 
 use kai_assistant::access::Access;
 use kai_assistant::settings::{self, Setting};
+use kai_words::{Lang, said};
 use maud::{Markup, html};
 
 use super::{Ability, Stands};
 use crate::app::App;
+use crate::web::rich::rich;
 use crate::web::settings::look::Look;
 
 /// Asks the platform whether it gives access to the features that are on. It is not bothered with those that are off.
@@ -30,9 +32,9 @@ pub(super) fn bridges(app: &App) -> Vec<&str> {
 
 pub(super) fn abilities(app: &App, look: &Look<'_>) -> Vec<Ability> {
     vec![
-        Ability { what: "Read SMS", stands: reading(app, look) },
-        Ability { what: "Send SMS, each after your tap", stands: sending(app, look) },
-        Ability { what: "Read notifications", stands: notifications(app, look) },
+        Ability { what: look.lang.phones_read_sms(), stands: reading(app, look) },
+        Ability { what: look.lang.phones_send_sms(), stands: sending(app, look) },
+        Ability { what: look.lang.phones_read_notifications(), stands: notifications(app, look) },
     ]
 }
 
@@ -45,42 +47,41 @@ fn stands(look: &Look<'_>, switch: &Setting, access: Option<Access>) -> Stands {
     }
 }
 
-const NO_PHONE: &str = "No phone is connected that can do this.";
-
 fn reading(app: &App, look: &Look<'_>) -> Stands {
     match &app.messages.phone.inbox {
         Some(inbox) if inbox.lacks().is_some() => {
             stands(look, &settings::SMS_ENABLED, inbox.lacks().map(Access::Denied))
         }
         Some(_) => stands(look, &settings::SMS_ENABLED, None),
-        None => Stands::No(NO_PHONE),
+        None => Stands::No(look.lang.phones_no_phone()),
     }
 }
 
 fn sending(app: &App, look: &Look<'_>) -> Stands {
     match app.messages.phone.sending() {
         Some(known) => stands(look, &settings::SMS_SEND_ENABLED, known.last()),
-        None => Stands::No(NO_PHONE),
+        None => Stands::No(look.lang.phones_no_phone()),
     }
 }
 
 fn notifications(app: &App, look: &Look<'_>) -> Stands {
     match &app.messages.notifications {
         Some(source) => stands(look, &settings::NOTIFICATIONS_ENABLED, source.known()),
-        None => Stands::No("There is neither a desktop session nor Termux:API."),
+        None => Stands::No(look.lang.phones_no_listener()),
     }
 }
 
 /// The last step of connecting a phone.
-pub(super) fn last_step() -> Markup {
-    html! {
-        li { "Turn on what Kai may read on the page " a href="/settings/agent" { "Agent" } ". Android then asks you for each permission." }
-    }
+pub(super) fn last_step(lang: Lang) -> Markup {
+    let sentence = said::phones_step_permit(lang.settings_agent());
+    html! { li { (rich(&sentence, lang, |page| html! { a href="/settings/agent" { (page) } })) } }
 }
 
-/// The end of the sentence about notifications on a desktop.
-pub(super) const ON_DESKTOP: &str = ", and can read those of other apps.";
+/// How to connect a desktop.
+pub(super) fn on_desktop(lang: Lang) -> &'static str {
+    lang.phones_desktop_how_foss()
+}
 
-pub(super) fn remark() -> Markup {
+pub(super) fn remark(_: Lang) -> Markup {
     html! {}
 }

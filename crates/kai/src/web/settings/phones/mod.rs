@@ -4,6 +4,7 @@
 mod messages;
 
 use kai_assistant::settings::BRIDGE_TERMUX;
+use kai_words::{Lang, Said, said};
 use maud::{Markup, html};
 
 use super::fields::{Choice, choice};
@@ -11,19 +12,23 @@ use super::look::{Look, ProbePhone};
 use super::parts::Region;
 use crate::app::App;
 use crate::failure::Failure;
-use crate::machine::NOT_IN_DEMO;
 use crate::web::icons;
+use crate::web::rich::rich;
 
 pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
     let app = &look.web.app;
     if look.probe == ProbePhone::Phone {
         messages::ask(app, look).await;
     }
-    let bridges = bridges(app);
+    let bridges = bridges(app, look.lang);
     Ok(vec![
-        Region::card("phone", "What is connected", connected(&bridges, &abilities(app, look)))
-            .testid("phone-card"),
-        Region::card("connect", "Connect a phone", connecting(look)).testid("connect-card"),
+        Region::card(
+            "phone",
+            look.lang.phones_connected(),
+            connected(look.lang, &bridges, &abilities(app, look)),
+        )
+        .testid("phone-card"),
+        Region::card("connect", look.lang.phones_connect(), connecting(look)).testid("connect-card"),
     ])
 }
 
@@ -46,7 +51,7 @@ enum Stands {
 }
 
 /// The labels of the bridges that were found, without duplicates.
-fn bridges(app: &App) -> Vec<&'static str> {
+fn bridges(app: &App, lang: Lang) -> Vec<&'static str> {
     let mut found = messages::bridges(app);
     if crate::machine::in_termux() && app.notifier.is_some() {
         found.push("termux");
@@ -55,17 +60,17 @@ fn bridges(app: &App) -> Vec<&'static str> {
     if !crate::machine::in_termux() && app.notifier.is_some() && !app.home.is_demo() {
         found.push("desktop");
     }
-    let mut named: Vec<&'static str> = found.into_iter().map(called).collect();
+    let mut named: Vec<&'static str> = found.into_iter().map(|bridge| called(bridge, lang)).collect();
     named.sort_unstable();
     named.dedup();
     named
 }
 
-fn called(bridge: &str) -> &'static str {
+fn called(bridge: &str, lang: Lang) -> &'static str {
     match bridge {
-        "termux" => "Termux: Kai runs on the phone itself",
-        "simulated" => "A simulated phone: this is a demo",
-        _ => "This desktop’s session",
+        "termux" => lang.phones_is_termux(),
+        "simulated" => lang.phones_is_demo(),
+        _ => lang.phones_is_desktop(),
     }
 }
 
@@ -73,28 +78,28 @@ fn abilities(app: &App, look: &Look<'_>) -> Vec<Ability> {
     let mut all = messages::abilities(app, look);
     let opener = app.toolbox.entries().iter().find(|entry| entry.tool.name() == "open_url");
     let (shows, opens) = if app.home.is_demo() {
-        (Stands::No(NOT_IN_DEMO), Stands::No(NOT_IN_DEMO))
+        (Stands::No(look.lang.phones_not_in_demo()), Stands::No(look.lang.phones_not_in_demo()))
     } else {
-        let mute = Stands::No("There is no program here that shows notifications.");
+        let mute = Stands::No(look.lang.phones_mute());
         let shows = if app.notifier.is_some() { Stands::On } else { mute };
         (shows, opener.and_then(|entry| app.toolbox.lacks(entry)).map_or(Stands::On, Stands::Lacks))
     };
-    all.push(Ability { what: "Show you notifications and ring alarms", stands: shows });
-    all.push(Ability { what: "Open links and files", stands: opens });
+    all.push(Ability { what: look.lang.phones_show(), stands: shows });
+    all.push(Ability { what: look.lang.phones_open(), stands: opens });
     all
 }
 
-fn connected(bridges: &[&str], abilities: &[Ability]) -> Markup {
+fn connected(lang: Lang, bridges: &[&str], abilities: &[Ability]) -> Markup {
     html! {
         @if bridges.is_empty() {
-            p data-testid="phone-bridge" { "Nothing is connected. Kai works all the same, without what a phone or a desktop would add." }
+            p data-testid="phone-bridge" { (lang.phones_nothing()) }
         } @else {
             ul class="bridges" data-testid="phone-bridge" { @for bridge in bridges { li { (icons::phone()) span { (bridge) } } } }
         }
-        ul class="abilities" aria-label="What it can do" {
+        ul class="abilities" aria-label=(lang.phones_abilities()) {
             @for Ability { what, stands } in abilities {
                 li data-testid="ability" {
-                    div class="between" { span { (what) } (mark(stands)) }
+                    div class="between" { span { (what) } (mark(stands, lang)) }
                     @match stands {
                         Stands::Lacks(why) => p class="remark" { (why) },
                         Stands::No(why) => p class="quiet" { (why) },
@@ -106,38 +111,37 @@ fn connected(bridges: &[&str], abilities: &[Ability]) -> Markup {
     }
 }
 
-fn mark(stands: &Stands) -> Markup {
+fn mark(stands: &Stands, lang: Lang) -> Markup {
     html! {
         @match stands {
-            Stands::On => span class="tag good" { "Ready" },
-            Stands::Off => a class="tag" href="/settings/agent" { "Off: turn on" },
-            Stands::Lacks(_) => span class="tag bad" { "Something is missing" },
-            Stands::No(_) => span class="tag" { "Not here" },
+            Stands::On => span class="tag good" { (lang.phones_ready()) },
+            Stands::Off => a class="tag" href="/settings/agent" { (lang.phones_off()) },
+            Stands::Lacks(_) => span class="tag bad" { (lang.phones_lacking()) },
+            Stands::No(_) => span class="tag" { (lang.phones_not_here()) },
         }
     }
 }
 
 /// How to connect a phone or a desktop; lists only ways that exist.
 fn connecting(look: &Look<'_>) -> Markup {
-    let ways = [("auto", "In Termux"), ("on", "Always"), ("off", "Never")];
+    let lang = look.lang;
+    let ways = [("auto", lang.phones_auto()), ("on", lang.phones_on()), ("off", lang.phones_never())];
+    let code = |sentence: &Said| rich(sentence, lang, |command| html! { code { (command) } });
     html! {
-        h3 { "On an Android phone: Termux" }
+        h3 { (lang.phones_termux()) }
         ol class="steps" {
-            li { "Install Termux and the app Termux:API, both from the same place, for example F-Droid." }
-            li { "In Termux, install what Kai needs: " code { "pkg install termux-api rust clang perl make" } }
-            li { "In Kai’s sources there, build it: " code { "cargo install --locked --path crates/kai" } }
-            li { "Run Kai there: " code { "kai" } ", and open the link that it prints in the phone’s browser." }
-            (messages::last_step())
+            li { (lang.phones_step_apps()) }
+            li { (code(&said::phones_step_packages("pkg install termux-api rust clang perl make"))) }
+            li { (code(&said::phones_step_build("cargo install --locked --path crates/kai"))) }
+            li { (code(&said::phones_step_run("kai"))) }
+            (messages::last_step(lang))
         }
-        h3 { "On a Linux desktop" }
-        p {
-            "Start Kai inside your session, so that it finds the session bus. It then shows its notifications there"
-            (messages::ON_DESKTOP)
-        }
-        (messages::remark())
+        h3 { (lang.phones_desktop()) }
+        p { (messages::on_desktop(lang)) }
+        (messages::remark(lang))
         (choice(look, "connect", &Choice {
-            setting: &BRIDGE_TERMUX, label: "Use Termux’s programs", options: &ways, testid: "bridge-termux",
+            setting: &BRIDGE_TERMUX, label: lang.phones_programs(), options: &ways, testid: "bridge-termux",
         }))
-        p class="quiet" { "A change counts from Kai’s next start on. " code { "kai doctor" } " looks at everything once." }
+        p class="quiet" { (code(&said::phones_from_next_start("kai doctor"))) }
     }
 }

@@ -1,5 +1,6 @@
 //! The store edition's twin of `messages.rs`: nothing can be read or sent.
 
+use kai_words::Lang;
 use maud::{Markup, html};
 
 use super::Ability;
@@ -17,13 +18,15 @@ pub(super) fn abilities(_: &App, _: &Look<'_>) -> Vec<Ability> {
     vec![]
 }
 
-pub(super) fn last_step() -> Markup {
+pub(super) fn last_step(_: Lang) -> Markup {
     html! {}
 }
 
-pub(super) const ON_DESKTOP: &str = ".";
+pub(super) fn on_desktop(lang: Lang) -> &'static str {
+    lang.phones_desktop_how()
+}
 
 /// Says why so little can be done.
-pub(super) fn remark() -> Markup {
-    html! { p class="quiet" { "This is the store edition: it reads no messages and no notifications, wherever it runs." } }
+pub(super) fn remark(lang: Lang) -> Markup {
+    html! { p class="quiet" { (lang.phones_store_edition()) } }
 }

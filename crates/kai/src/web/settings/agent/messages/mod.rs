@@ -5,6 +5,7 @@ mod sms;
 
 use axum::Router;
 use kai_assistant::settings::CODE_REDACTION_ENABLED;
+use kai_words::Said;
 use maud::{Markup, html};
 
 use crate::failure::Failure;
@@ -25,8 +26,8 @@ pub(super) fn routes() -> Router<Web> {
 fn code_redaction(look: &Look<'_>, card: &str) -> Markup {
     let code_redaction = Switch {
         setting: &CODE_REDACTION_ENABLED,
-        label: "Keep one-time codes from the model",
-        help: "It reads [code] instead, in SMS and notifications.",
+        label: look.lang.agent_codes(),
+        help: look.lang.agent_codes_help(),
         testid: "code-redaction-toggle",
     };
     switch(look, card, &code_redaction)
@@ -34,22 +35,22 @@ fn code_redaction(look: &Look<'_>, card: &str) -> Markup {
 
 /// Says what is still stored of a source that is off, and offers to erase it. The button has to be unfolded first, so
 /// that a single tap cannot erase anything.
-fn erasing(look: &Look<'_>, card: &str, kept: &str, action: &str) -> Markup {
+fn erasing(look: &Look<'_>, card: &str, kept: &Said, action: &str) -> Markup {
     let part = format!("erase-{card}");
     let here = look.place.turned(&part);
     html! {
         div class="part" data-testid=(format!("{card}-kept")) {
-            p { "Kai still keeps " (kept) "." }
+            p { (kept.to(look.lang)) }
             @if look.place.shows(&part) {
-                p class="quiet" { "This can't be undone. Conversations and the ledger stay as they are." }
+                p class="quiet" { (look.lang.agent_erase_help()) }
                 div class="choices" {
                     (button(look, card, action, &Button {
-                        label: "Erase for good", testid: &format!("{card}-erase"), class: "danger", fields: &[],
+                        label: look.lang.agent_erase(), testid: &format!("{card}-erase"), class: "danger", fields: &[],
                     }))
-                    (link(&here, card, &format!("{card}-keep"), "Keep it"))
+                    (link(&here, card, &format!("{card}-keep"), look.lang.agent_keep()))
                 }
             } @else {
-                (link(&here, card, &format!("{card}-erase-ask"), "Erase it …"))
+                (link(&here, card, &format!("{card}-erase-ask"), look.lang.agent_erase_ask()))
             }
         }
     }

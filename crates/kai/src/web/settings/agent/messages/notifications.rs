@@ -5,7 +5,7 @@ use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::access::AccessState;
 use kai_assistant::settings::{NOTIFICATIONS_DISMISS_ENABLED, NOTIFICATIONS_ENABLED};
-use kai_words::said;
+use kai_words::{Said, said};
 use maud::{Markup, html};
 
 use crate::call::Call;
@@ -14,7 +14,7 @@ use crate::commands::notifications::{self, AppWish};
 use crate::failure::Failure;
 use crate::web::settings::form::Form;
 use crate::web::settings::look::{Look, ProbePhone};
-use crate::web::settings::parts::{Button, Region, Switch, button, form, switch, switch_to, things};
+use crate::web::settings::parts::{Button, Region, Switch, button, form, switch, switch_to};
 use crate::web::state::Web;
 
 const CARD: &str = "notifications";
@@ -32,33 +32,33 @@ pub(super) async fn card(look: &Look<'_>) -> Result<Option<Region>, Failure> {
     let apps = if look.place.shows("apps") { Some(apps(look).await?) } else { None };
     let dismiss = Switch {
         setting: &NOTIFICATIONS_DISMISS_ENABLED,
-        label: "Allow dismissing",
-        help: "Kai may take a notification off your screen when you ask for it.",
+        label: look.lang.notifications_dismiss(),
+        help: look.lang.notifications_dismiss_help(),
         testid: "notifications-dismiss-toggle",
     };
     let content = html! {
         div class="part" { (reading(look, &status)) }
         @if status.state == ListenerState::Off && status.keeps() {
-            (super::erasing(look, CARD, &status.kept(), "/settings/agent/notifications/forget"))
+            (super::erasing(look, CARD, &kept(&status), "/settings/agent/notifications/forget"))
         }
         div class="part" {
-            @if status.enabled || status.queued > 0 { (queue(look, &status)) (gaps(&status)) }
+            @if status.enabled || status.queued > 0 { (queue(look, &status)) (gaps(look, &status)) }
             div class="choices" {
                 a class="button" href=(format!("{}#{CARD}", look.place.turned("apps"))) data-show
-                    data-testid="notifications-manage" aria-expanded=(apps.is_some()) { "Manage apps" }
+                    data-testid="notifications-manage" aria-expanded=(apps.is_some()) { (look.lang.notifications_manage()) }
             }
             @if let Some(apps) = apps { (apps) }
         }
         div class="part" { (switch(look, CARD, &dismiss)) (super::code_redaction(look, CARD)) }
     };
-    Ok(Some(Region::card(CARD, "Notifications", content).testid("notifications-card")))
+    Ok(Some(Region::card(CARD, look.lang.notifications_label(), content).testid("notifications-card")))
 }
 
 fn reading(look: &Look<'_>, status: &NotificationsStatus) -> Markup {
     let read = Switch {
         setting: &NOTIFICATIONS_ENABLED,
-        label: "Read notifications",
-        help: "Kai reads what other apps show you, as it comes.",
+        label: look.lang.notifications_read(),
+        help: look.lang.notifications_read_help(),
         testid: "notifications-toggle",
     };
     let waiting = status.state == ListenerState::Waiting;
@@ -68,37 +68,44 @@ fn reading(look: &Look<'_>, status: &NotificationsStatus) -> Markup {
         (switch_to(look, CARD, "/settings/agent/notifications/turn", status.enabled, &read))
         @if status.enabled {
             p data-testid="notifications-status" class=[(status.state != ListenerState::Listening).then_some("trouble-text")] {
-                @if status.state == ListenerState::Listening { "Listener active" }
-                @else { "Listener inactive — check notification access" }
+                @if status.state == ListenerState::Listening { (look.lang.notifications_active()) }
+                @else { (look.lang.notifications_inactive()) }
             }
         }
-        @if waiting { p data-testid="notifications-status" { "Waiting for access …" } }
+        @if waiting { p data-testid="notifications-status" { (look.lang.notifications_waiting()) } }
         @if let Some(hint) = &status.hint { p class="quiet" data-testid="notifications-hint" { (hint) } }
         @if status.enabled && let Some(error) = &status.last_error { p class="trouble-text" { (error) } }
         @if waiting || locked_out {
             div class="choices" {
                 (button(look, CARD, "/settings/agent/notifications/access", &Button {
-                    label: "Open notification access", testid: "notifications-access", class: "primary", fields: &[],
+                    label: look.lang.notifications_access(), testid: "notifications-access", class: "primary", fields: &[],
                 }))
                 (button(look, CARD, "/settings/agent/notifications/refresh", &Button {
-                    label: "Check again", testid: "notifications-refresh", class: "", fields: &[],
+                    label: look.lang.notifications_check(), testid: "notifications-refresh", class: "", fields: &[],
                 }))
             }
         }
     }
 }
 
+/// What is still stored of notifications.
+fn kept(status: &NotificationsStatus) -> Said {
+    match status.kept.max(status.queued) {
+        0 => said::notifications_kept_note(),
+        n => said::notifications_kept(n),
+    }
+}
+
 fn queue(look: &Look<'_>, status: &NotificationsStatus) -> Markup {
-    let dropped = things(status.dropped as usize, "older one was dropped", "older ones were dropped");
     html! {
         div class="between keep" {
             div class="facts" {
-                p data-testid="notifications-queued" { (status.queued) " queued for the next heartbeat" }
-                @if status.dropped > 0 { p class="quiet" { (dropped) } }
+                p data-testid="notifications-queued" { (look.lang.agent_queued(status.queued)) }
+                @if status.dropped > 0 { p class="quiet" { (look.lang.notifications_dropped(status.dropped)) } }
             }
             @if status.queued > 0 {
                 (button(look, CARD, "/settings/agent/notifications/clear", &Button {
-                    label: "Clear queue", testid: "notifications-clear", class: "", fields: &[],
+                    label: look.lang.notifications_clear(), testid: "notifications-clear", class: "", fields: &[],
                 }))
             }
         }
@@ -106,14 +113,15 @@ fn queue(look: &Look<'_>, status: &NotificationsStatus) -> Markup {
 }
 
 /// Periods without notifications, newest last.
-fn gaps(status: &NotificationsStatus) -> Markup {
+fn gaps(look: &Look<'_>, status: &NotificationsStatus) -> Markup {
     html! {
         @if !status.gaps.is_empty() {
             details class="did" data-testid="notifications-gaps" {
-                summary { (things(status.gaps.len(), "time without notifications", "times without notifications")) }
+                summary { (look.lang.notifications_gaps(status.gaps.len())) }
                 ul {
                     @for gap in &status.gaps {
-                        li { (gap.began_local) " – " (gap.ended_local.as_deref().unwrap_or("now")) ": " (gap.gap.why) }
+                        @let until = gap.ended_local.as_deref().unwrap_or(look.lang.notifications_gap_now());
+                        li { (look.lang.notifications_gap(&gap.began_local, until, &gap.gap.why)) }
                     }
                 }
             }
@@ -126,18 +134,18 @@ async fn apps(look: &Look<'_>) -> Result<Markup, Failure> {
     let apps = notifications::apps(&look.web.app).await?;
     let add = html! {
         div class="between" {
-            label for="app-ignored" { "Leave another app alone" }
+            label for="app-ignored" { (look.lang.notifications_add_app()) }
         }
         div class="line" {
-            input type="text" id="app-ignored" name="package" placeholder="Its package name, e.g. org.mozilla.firefox"
+            input type="text" id="app-ignored" name="package" placeholder=(look.lang.notifications_app_example())
                 autocomplete="off" required data-testid="app-ignored";
             input type="hidden" name="ignored" value="true";
-            button type="submit" data-testid="app-ignore" { "Add" }
+            button type="submit" data-testid="app-ignore" { (look.lang.notifications_add_app_button()) }
         }
     };
     Ok(html! {
-        p class="quiet" { "Apps that are off are left alone: Kai does not keep what they show." }
-        @if apps.is_empty() { p class="quiet" { "No app has shown anything in the last day." } }
+        p class="quiet" { (look.lang.notifications_apps_help()) }
+        @if apps.is_empty() { p class="quiet" { (look.lang.notifications_no_apps()) } }
         ul class="items" { @for app in &apps { li { (app_switch(look, app)) } } }
         (form(look, CARD, "/settings/agent/notifications/app", "editor", &add))
     })
@@ -149,7 +157,7 @@ fn app_switch(look: &Look<'_>, app: &notifications::AppRow) -> Markup {
         input type="hidden" name="ignored" value=(!app.ignored);
         button class="switch" type="submit" role="switch" aria-checked=(!app.ignored) data-testid="app-toggle"
             data-app=(app.package) {
-            span { (app.label) @if app.label != app.package { span class="quiet" { " " (app.package) } } }
+            span { bdi { (app.label) } @if app.label != app.package { span class="quiet" { " " (app.package) } } }
             span class="track" {}
         }
     };

@@ -7,7 +7,7 @@ use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::access::AccessState;
 use kai_assistant::settings::{SMS_ENABLED, SMS_POLL_INTERVAL, SMS_SEND_ENABLED};
-use kai_words::said;
+use kai_words::{Lang, Said, said};
 use maud::{Markup, html};
 
 use crate::call::sms::SmsStatus;
@@ -17,7 +17,7 @@ use crate::web::icons;
 use crate::web::settings::form::Form;
 use crate::web::settings::look::{Look, ProbePhone};
 use crate::web::settings::parts::{
-    Button, Region, Slider, Switch, button, form, icon_button, slider, switch, things,
+    Button, Region, Slider, Switch, button, form, icon_button, slider, switch,
 };
 use crate::web::state::Web;
 
@@ -38,25 +38,35 @@ pub(super) async fn card(look: &Look<'_>) -> Result<Option<Region>, Failure> {
     let content = html! {
         div class="part" { (reading(look, &status, polling)) }
         @if !status.enabled && status.keeps() {
-            (super::erasing(look, CARD, &status.kept(), "/settings/agent/sms/forget"))
+            (super::erasing(look, CARD, &kept(&status), "/settings/agent/sms/forget"))
         }
         div class="part" { (sending(look, &status)) }
         @if last { div class="part" { (super::code_redaction(look, CARD)) } }
     };
-    Ok(Some(Region::card(CARD, "SMS", content).testid("sms-card")))
+    Ok(Some(Region::card(CARD, look.lang.sms_label(), content).testid("sms-card")))
+}
+
+/// What is still stored of the phone's messages.
+fn kept(status: &SmsStatus) -> Said {
+    match status.queued {
+        0 => said::sms_kept(),
+        n => said::sms_kept_queued(n),
+    }
 }
 
 fn reading(look: &Look<'_>, status: &SmsStatus, polling: bool) -> Markup {
     let read = Switch {
         setting: &SMS_ENABLED,
-        label: "Read incoming SMS",
-        help: "Kai looks at the messages that arrive from now on. Turning it on asks the phone for access.",
+        label: look.lang.sms_read(),
+        help: look.lang.sms_read_help(),
         testid: "sms-read-toggle",
     };
+    let minutes = [5_u32, 15, 30, 60].map(|minutes| look.lang.heartbeat_minutes_short(minutes));
+    let stops: Vec<String> = [look.lang.sms_never().to_owned()].into_iter().chain(minutes).collect();
     let interval = Slider {
         setting: &SMS_POLL_INTERVAL,
-        label: "Poll interval",
-        stops: &["Never", "5m", "15m", "30m", "60m"],
+        label: look.lang.sms_poll_interval(),
+        stops: &stops,
         testid: "sms-interval",
     };
     html! {
@@ -67,7 +77,8 @@ fn reading(look: &Look<'_>, status: &SmsStatus, polling: bool) -> Markup {
 }
 
 fn grant(look: &Look<'_>, action: &str, testid: &str) -> Markup {
-    button(look, CARD, action, &Button { label: "Grant permission", testid, class: "primary", fields: &[] })
+    let label = look.lang.sms_grant();
+    button(look, CARD, action, &Button { label, testid, class: "primary", fields: &[] })
 }
 
 /// How many messages are queued, how the last poll went, and a button to poll now.
@@ -77,16 +88,15 @@ fn polled(look: &Look<'_>, status: &SmsStatus, polling: bool) -> Markup {
         CARD,
         "/settings/agent/sms/poll",
         if polling { "turning" } else { "" },
-        &icon_button("sms-refresh", "Refresh now", &icons::again()),
+        &icon_button("sms-refresh", look.lang.sms_refresh(), &icons::again()),
     );
-    let dropped = things(status.dropped as usize, "older message was dropped", "older messages were dropped");
     html! {
         div class="between keep" {
             div class="facts" {
-                p data-testid="sms-queued" { (status.queued) " queued for the next heartbeat" }
-                @if status.dropped > 0 { p class="quiet" data-testid="sms-dropped" { (dropped) } }
+                p data-testid="sms-queued" { (look.lang.agent_queued(status.queued)) }
+                @if status.dropped > 0 { p class="quiet" data-testid="sms-dropped" { (look.lang.sms_dropped(status.dropped)) } }
                 p class="quiet" data-testid="sms-status" {
-                    @if polling { "Polling …" } @else { (status.last_poll) }
+                    @if polling { (look.lang.sms_polling()) } @else { (last_poll(look, status)) }
                 }
             }
             (refresh)
@@ -95,11 +105,30 @@ fn polled(look: &Look<'_>, status: &SmsStatus, polling: bool) -> Markup {
     }
 }
 
+/// How the last poll went, and when that was.
+fn last_poll(look: &Look<'_>, status: &SmsStatus) -> String {
+    let ago = |at: i64| ago(look.times.now.as_millisecond().saturating_sub(at) / 60_000, look.lang);
+    match (&status.last_error, status.last_attempt, status.last_sync) {
+        (Some(_), Some(attempt), _) => look.lang.sms_poll_failed(ago(attempt)),
+        (_, _, Some(synced)) => look.lang.sms_poll_worked(ago(synced)),
+        _ => look.lang.sms_not_polled().to_owned(),
+    }
+}
+
+fn ago(minutes: i64, lang: Lang) -> String {
+    match minutes {
+        ..1 => lang.sms_ago_now().to_owned(),
+        1..60 => lang.sms_ago_minutes(minutes),
+        60..1440 => lang.sms_ago_hours(minutes / 60),
+        _ => lang.sms_ago_days(minutes / 1440),
+    }
+}
+
 fn sending(look: &Look<'_>, status: &SmsStatus) -> Markup {
     let send = Switch {
         setting: &SMS_SEND_ENABLED,
-        label: "Send SMS on your behalf",
-        help: "Kai only drafts. Each message waits for your tap, and nothing is sent without it.",
+        label: look.lang.sms_send(),
+        help: look.lang.sms_send_help(),
         testid: "sms-send-toggle",
     };
     let denied = sms::sending_denied(&look.web.app).filter(|_| status.send_enabled);
@@ -148,4 +177,25 @@ async fn grant_reading(form: Form) -> Response {
 async fn grant_sending(form: Form) -> Response {
     sms::forget_denial(form.app());
     form.answer_saying(Ok(()), said::sms_asks_on_send())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_long_ago_is_written_as_the_language_does() {
+        for (minutes, in_english, in_german) in [
+            (0, "just now", "gerade eben"),
+            (59, "59m ago", "vor 59 Min."),
+            (60, "1h ago", "vor 1 Std."),
+            (1440, "1d ago", "vor 1 Tag"),
+            (2880, "2d ago", "vor 2 Tagen"),
+        ] {
+            assert_eq!(
+                (ago(minutes, Lang::ENGLISH), ago(minutes, Lang::of("de"))),
+                (in_english.into(), in_german.into())
+            );
+        }
+    }
 }
