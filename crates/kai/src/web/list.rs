@@ -21,10 +21,10 @@ pub(super) fn rows(view: &View<'_>) -> Markup {
     let list = &view.stored.list;
     html! {
         @for listed in list.iter().take(SHOWN) { (row(listed, view)) }
-        @if list.len() > SHOWN { li class="quiet none" { "A search finds the other " (list.len() - SHOWN) "." } }
+        @if list.len() > SHOWN { li class="quiet none" { (view.lang.list_more(list.len() - SHOWN)) } }
         @if list.is_empty() {
             li class="quiet none" {
-                @if view.place.q.trim().is_empty() { "No conversations yet." } @else { "Nothing was found." }
+                @if view.place.q.trim().is_empty() { (view.lang.list_none()) } @else { (view.lang.list_none_found()) }
             }
         }
     }
@@ -37,15 +37,15 @@ fn row(listed: &Conversation, view: &View<'_>) -> Markup {
         li id=(format!("chat-{}", id.0)) class=[here.then_some("here")] {
             a href=(format!("/c/{}", id.0)) aria-current=[here.then_some("page")] {
                 @if listed.kind == Kind::Heartbeat {
-                    span class="badge" data-testid="heartbeat-badge" title="Heartbeat" { (icons::heart()) }
+                    span class="badge" data-testid="heartbeat-badge" title=(view.lang.list_heartbeat()) { (icons::heart()) }
                 }
-                span class="chat-title" { (listed.title) }
-                @if view.busy.contains(&id) { span class="pulse" title="Is being answered" {} }
+                span class="chat-title" dir="auto" { (listed.title) }
+                @if view.busy.contains(&id) { span class="pulse" title=(view.lang.list_answering()) {} }
             }
             form method="post" action=(format!("/c/{}/delete", id.0)) data-live {
                 input type="hidden" name="csrf" value=(view.csrf);
-                button class="round" type="submit" data-testid="chat-delete" title="Delete"
-                    aria-label=(format!("Delete {}", listed.title)) { (icons::bin()) }
+                button class="round" type="submit" data-testid="chat-delete" title=(view.lang.list_delete())
+                    aria-label=(view.lang.list_delete_chat(&listed.title)) { (icons::bin()) }
             }
         }
     }

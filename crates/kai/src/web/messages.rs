@@ -10,6 +10,7 @@ use axum::routing::post;
 use axum::{Form, Router};
 use kai_assistant::agent::conversation::{Codes, ConversationId, Which, Whole};
 use kai_assistant::settings::CODE_REDACTION_ENABLED;
+use kai_words::Lang;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -33,12 +34,12 @@ pub(super) fn routes() -> Router<Web> {
 }
 
 /// Offers the demo to someone who has no model yet.
-pub(super) fn try_demo(csrf: &str) -> Markup {
+pub(super) fn try_demo(csrf: &str, lang: Lang) -> Markup {
     html! {
-        p class="quiet" { "Just looking? The demo has a simulated phone and a scripted model; nothing of it is real." }
+        p class="quiet" { (lang.messages_demo_about()) }
         form method="post" action="/demo" data-live {
             input type="hidden" name="csrf" value=(csrf);
-            button class="primary" type="submit" data-testid="try-demo" { "Try the demo" }
+            button class="primary" type="submit" data-testid="try-demo" { (lang.messages_try_demo()) }
         }
     }
 }
@@ -49,13 +50,13 @@ pub(super) fn codes(view: &View<'_>, chat: &Whole) -> Markup {
         return html! {};
     };
     let (value, label) = match chat.codes {
-        Codes::Shown => ("hide", "Hide codes again"),
-        Codes::Hidden | Codes::HiddenAgain => ("show", "Show codes to the assistant"),
+        Codes::Shown => ("hide", view.lang.messages_codes_hide()),
+        Codes::Hidden | Codes::HiddenAgain => ("show", view.lang.messages_codes_show()),
     };
     html! {
         form method="post" action=(format!("/c/{}/codes", id.0)) data-live {
             input type="hidden" name="csrf" value=(view.csrf);
-            @if chat.codes == Codes::Shown { p data-testid="codes-shown" { "It also sees one-time codes here." } }
+            @if chat.codes == Codes::Shown { p data-testid="codes-shown" { (view.lang.messages_codes_shown()) } }
             button class="small" type="submit" name="codes" value=(value) data-testid="codes" { (label) }
         }
     }

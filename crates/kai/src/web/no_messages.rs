@@ -2,6 +2,7 @@
 
 use axum::Router;
 use kai_assistant::agent::conversation::Whole;
+use kai_words::Lang;
 use maud::{Markup, html};
 
 use super::state::Web;
@@ -15,7 +16,7 @@ pub(super) fn routes() -> Router<Web> {
     Router::new()
 }
 
-pub(super) fn try_demo(_: &str) -> Markup {
+pub(super) fn try_demo(_: &str, _: Lang) -> Markup {
     html! {}
 }
 

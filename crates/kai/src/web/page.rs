@@ -34,7 +34,7 @@ pub(super) fn frame(title: &str, lang: Lang, theme: &str, head: &Markup, body: &
 pub(super) fn script_words(lang: Lang) -> Markup {
     html! {
         div id="words" hidden data-no-answer=(lang.script_no_answer()) data-reconnecting=(lang.script_reconnecting())
-            data-tap-moved=(lang.script_tap_moved()) {}
+            data-tap-moved=(lang.script_tap_moved()) data-copied=(lang.script_copied()) {}
     }
 }
 
@@ -127,5 +127,7 @@ pub(super) async fn not_found(uri: Uri) -> Response {
 }
 
 pub(super) async fn wrong_method(method: Method) -> Response {
-    (StatusCode::METHOD_NOT_ALLOWED, format!("{method} does nothing here.\n")).into_response()
+    Notice::new(StatusCode::METHOD_NOT_ALLOWED, said::frame_refused())
+        .text(said::frame_wrong_method(method))
+        .into_response()
 }

@@ -46,7 +46,7 @@ pub(super) struct Sight {
     pub(super) answer: String,
     pub(super) tools: Vec<RunningTool>,
     /// Why the turn takes longer than usual.
-    pub(super) note: Option<String>,
+    pub(super) note: Option<Said>,
     pub(super) questions: Vec<Question>,
     /// `None` while the turn is running.
     pub(super) ended: Option<Ended>,
@@ -186,7 +186,7 @@ async fn run(face: Arc<PageFace>, app: Arc<App>, saying: Saying, stop: Cancellat
             () = stop.cancelled() => None,
         }
     });
-    let bug = || Some(Err(Failure::failed("Kai hit a bug of its own and gave up on this.")));
+    let bug = || Some(Err(Failure::failed(said::turn_bug())));
     let ended = match task.await.unwrap_or_else(|_| bug()) {
         Some(Ok(())) => None,
         Some(Err(failure)) => Some(Ended::Failed(failure.message)),
@@ -272,7 +272,7 @@ impl Face for PageFace {
             }
             agent::Event::Again { why, asking } => {
                 sight.answer.clear();
-                sight.note = Some(format!("{why} Asking {asking} …"));
+                sight.note = Some(said::turn_again(why, asking));
             }
             agent::Event::ToolStarted { call, tool } => {
                 // What the model said before the call is stored by now.

@@ -389,7 +389,7 @@
       }
       const code = button.nextElementSibling?.localName === "pre" && button.nextElementSibling;
       await copy(code ? code.innerText : answered(button.closest(".exchange").querySelector(".answer")));
-      say("Copied.", "fine");
+      say(words.copied, "fine");
     });
     if (!matchMedia("(pointer: coarse)").matches) input.focus();
 

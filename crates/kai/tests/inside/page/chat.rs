@@ -112,7 +112,7 @@ fn what_a_command_asks_is_waited_for_here_too() {
     assert_eq!(visitor.texts("message-user"), ["First", "Second"]);
     assert!(!visitor.has("chat-stop") && !visitor.has("chat-error"));
     asking.abort();
-    visitor.until_says("This was not answered.");
+    visitor.until_says("Kai didn’t answer this message.");
     assert!(!visitor.has("waiting-chip"));
 }
 

@@ -28,7 +28,7 @@ fn a_draft_staged_elsewhere_appears_and_shows_what_becomes_of_it() {
     assert!(visitor.says("no network"));
     phone.program("termux-sms-send", r#"cat > /dev/null; echo "$2" >> "$DIR/left""#);
     visitor.press("draft-retry");
-    visitor.until_says("was taken by the phone");
+    visitor.until_says("handed to the phone");
     assert_eq!(phone.left(), format!("{ALICE}\n"));
     visitor.press("draft-discard");
     assert!(!visitor.has("draft-card"));
@@ -73,7 +73,7 @@ fn without_a_script_a_link_unfolds_a_long_draft_before_it_can_be_sent() {
     visitor.open(&format!("/?whole={id}"));
     assert!(visitor.attributes("draft-send", "disabled").is_empty());
     visitor.press("draft-send");
-    visitor.until_says("was taken by the phone");
+    visitor.until_says("handed to the phone");
     assert!(phone.left().ends_with("and the end of it.\n"));
 }
 
@@ -88,7 +88,7 @@ fn padding_in_a_draft_pushes_nothing_out_of_sight() {
     assert_eq!(visitor.page.attribute(visitor.first("draft-exact"), "open"), None, "folded");
     assert_eq!(visitor.texts("draft-body-exact"), [body.as_str()]);
     visitor.press("draft-send");
-    visitor.until_says("was taken by the phone");
+    visitor.until_says("handed to the phone");
     assert_eq!(phone.left(), format!("{ALICE}|{body}\n"));
 }
 
@@ -123,7 +123,7 @@ fn a_call_waits_for_one_click_and_the_first_one_counts() {
         let exact = visitor.first("click-exact");
         assert_eq!(visitor.page.attribute(exact, "open"), None, "the exact call is one tap away");
         assert!(visitor.texts("click-call")[0].contains("Pay to +15550666."), "the exact call");
-        assert!(visitor.texts("waiting-chip")[0].contains("Waits for your answer above."));
+        assert!(visitor.texts("waiting-chip")[0].contains("Waiting for your answer above"));
         let stale = visitor.page.value(visitor.page.having("name", "question")[0]);
         // Another page, another conversation: the same question.
         let mut other = house.visitor("/new");
