@@ -1,5 +1,6 @@
 //! The error type of commands: a message for the user and an exit code for scripts.
 
+use kai_assistant::agent::TurnError;
 use kai_assistant::db::{DbError, OpenError};
 use kai_assistant::home::KeyError;
 use kai_words::Said;
@@ -33,6 +34,12 @@ impl Failure {
 
 impl From<DbError> for Failure {
     fn from(error: DbError) -> Self {
+        Self::failed(error.to_string())
+    }
+}
+
+impl From<TurnError> for Failure {
+    fn from(error: TurnError) -> Self {
         Self::failed(error.to_string())
     }
 }

@@ -6,5 +6,6 @@ use super::Words;
 
 /// The words of the question, as `ApprovalCall::words` gives them; `None` for a tool of both editions.
 pub(super) fn words<'n>(tool: &str, lang: Lang) -> Option<Words<'n>> {
-    (tool == "dismiss_notification").then(|| (lang.asking_dismiss().to_owned(), vec![], lang.asking_do_dismiss()))
+    (tool == "dismiss_notification")
+        .then(|| (lang.asking_dismiss().to_owned(), vec![], lang.asking_do_dismiss()))
 }

@@ -67,7 +67,9 @@ impl ApprovalCall<'_> {
             }
             "memory_forget" => (lang.asking_forget(named("key")), vec![], lang.asking_do_forget()),
             "schedule_task" => (schedules(fields), vec!["prompt"], lang.asking_do_schedule()),
-            "cancel_task" => (lang.asking_cancel_task(named("task_id")), vec![], lang.asking_do_cancel_task()),
+            "cancel_task" => {
+                (lang.asking_cancel_task(named("task_id")), vec![], lang.asking_do_cancel_task())
+            }
             "send_notification" => {
                 (lang.asking_notify().to_owned(), vec!["title", "message"], lang.asking_do_notify())
             }
@@ -205,7 +207,8 @@ impl Fields<'_> {
 
     fn quote(&self, name: &str) -> Option<Quote> {
         let text = self.text(name).filter(|text| !text.is_empty())?;
-        let label = self.lang.find(&format!("argument_{name}")).map_or_else(|| folded_line(name), str::to_owned);
+        let label =
+            self.lang.find(&format!("argument_{name}")).map_or_else(|| folded_line(name), str::to_owned);
         Some(Quote { label, text: folded(&text) })
     }
 }
@@ -343,7 +346,48 @@ mod tests {
                 vec![],
                 "Set alarm",
             ),
+            (
+                "set_alarm",
+                json!({"duration_seconds": -5}),
+                None,
+                "Kai wants to set an alarm (duration_seconds -5).",
+                vec![],
+                "Set alarm",
+            ),
         ]);
+    }
+
+    #[test]
+    fn the_question_is_asked_in_the_users_language() {
+        let german = Lang::of("de");
+        for (tool, arguments, says, label, yes) in [
+            (
+                "set_alarm",
+                json!({"duration_seconds": 7_261, "label": "Tee"}),
+                "Kai möchte einen Wecker stellen, der in 2 Stunden 1 Minute 1 Sekunde klingelt.",
+                "Bezeichnung",
+                "Wecker stellen",
+            ),
+            (
+                "schedule_task",
+                json!({"description": "Wetter", "prompt": "Sag es.", "on_heartbeat": true}),
+                "Kai möchte „Wetter“ bei jeder automatischen Prüfung ausführen. Jedes Mal führt Kai ohne Rückfrage Folgendes aus:",
+                "Anweisung",
+                "Planen",
+            ),
+            (
+                "made_up",
+                json!({"odd_name": 1}),
+                "Kai möchte „T“ (made_up) verwenden.",
+                "odd_name",
+                "Einmal erlauben",
+            ),
+        ] {
+            let arguments = arguments.to_string();
+            let card = ApprovalCall { tool, title: "T", arguments: &arguments, about: None }.card(german);
+            assert_eq!((card.says.as_str(), card.quotes[0].label.as_str(), card.yes), (says, label, yes));
+            assert_eq!(card.no, "Nicht erlauben");
+        }
     }
 
     #[test]
@@ -355,7 +399,8 @@ mod tests {
         assert_eq!(says, "Kai wants to remember this as “a[2,000 spaces]b” and read it in every later chat:");
         assert_eq!(quotes, ["Content: Tea[900 line breaks]and money", "x: [3,000 × =]"]);
         let arguments = format!("not json{pad}at all");
-        let card = ApprovalCall { tool: "t", title: "T", arguments: &arguments, about: None }.card(Lang::ENGLISH);
+        let card =
+            ApprovalCall { tool: "t", title: "T", arguments: &arguments, about: None }.card(Lang::ENGLISH);
         assert_eq!(card.quotes[0].text, "not json[2,000 spaces]at all");
     }
 }

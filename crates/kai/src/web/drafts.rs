@@ -18,8 +18,8 @@ use kai_words::{Lang, Said, said};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::state::Web;
 use super::rich::rich;
+use super::state::Web;
 use super::times::Times;
 use super::{assets, icons, reply};
 use crate::app::App;
@@ -214,7 +214,9 @@ fn buttons(draft: &DraftRow, csrf: &str, folded: bool, lang: Lang) -> Markup {
     let ((button, label, testid), away) = match draft.status {
         DraftState::Pending => (("send", lang.drafts_send(), "draft-send"), lang.drafts_discard()),
         DraftState::Failed => (("retry", lang.drafts_retry(), "draft-retry"), lang.drafts_discard()),
-        DraftState::Unknown => (("send_again", lang.drafts_send_again(), "draft-retry"), lang.drafts_dismiss()),
+        DraftState::Unknown => {
+            (("send_again", lang.drafts_send_again(), "draft-retry"), lang.drafts_dismiss())
+        }
         DraftState::Sending | DraftState::Sent => return html! {},
     };
     let id = draft.id.0;

@@ -3,15 +3,15 @@
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
+use kai_assistant::agent::TurnError;
 use kai_assistant::agent::conversation::{Conversation, ConversationId, Kind};
 use maud::{Markup, html};
 
 use super::bin::Kept;
 use super::state::Web;
 use super::view::View;
-use super::{icons, reply};
+use super::{icons, reasons, reply};
 use crate::commands::chats;
-use crate::failure::Failure;
 
 /// How many conversations the list shows, so that the page stays small however many there are.
 const SHOWN: usize = 60;
@@ -55,12 +55,12 @@ pub(super) async fn delete(State(web): State<Web>, Path(id): Path<i64>, headers:
     let id = ConversationId(id);
     match put_away(&web, id).await {
         Ok(()) => reply::done(&headers, "/"),
-        Err(failure) => reply::not_done(&headers, failure.message),
+        Err(error) => reply::not_done(&headers, reasons::turn(&error)),
     }
 }
 
 /// Deletes a conversation and puts it into the undo bin.
-async fn put_away(web: &Web, id: ConversationId) -> Result<(), Failure> {
+async fn put_away(web: &Web, id: ConversationId) -> Result<(), TurnError> {
     let whole = chats::take_away(&web.app, id).await?;
     web.turns.forget(id);
     web.bin.put(Kept::Chat(Box::new(whole)), web.app.clock.now());

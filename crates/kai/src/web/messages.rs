@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use super::state::Web;
 use super::view::View;
-use super::{demo, drafts, reply};
+use super::{demo, drafts, reasons, reply};
 use crate::commands::codes as kept_codes;
 
 /// Starts the demo's opening scene, if this is the demo.
@@ -84,7 +84,7 @@ async fn click_codes(
     let Ok(Form(CodesForm { codes })) = form else { return reply::misfilled(&headers) };
     match kept_codes::show(&web.app, Which::Id(ConversationId(id)), codes == CodesClick::Show).await {
         Ok(_) => reply::done(&headers, &format!("/c/{id}")),
-        Err(failure) => reply::not_done(&headers, failure.message),
+        Err(error) => reply::not_done(&headers, reasons::turn(&error)),
     }
 }
 

@@ -27,6 +27,7 @@ mod notice;
 mod page;
 mod patient;
 mod peer;
+mod reasons;
 mod regions;
 mod reply;
 mod rich;
