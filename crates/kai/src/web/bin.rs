@@ -4,7 +4,7 @@
 use std::sync::{Mutex, MutexGuard};
 
 use jiff::{SignedDuration, Timestamp};
-use kai_assistant::agent::conversation::{self, Whole};
+use kai_assistant::agent::conversation::{self, Kind, Whole};
 use kai_assistant::device::alarm::Alarm;
 use kai_assistant::lock::lock;
 use kai_assistant::memory::store::{self as memory, Removed};
@@ -40,6 +40,7 @@ impl Kept {
     /// The name by which the page refers to the item.
     fn title(&self) -> Said {
         match self {
+            Self::Chat(whole) if whole.kind == Kind::Heartbeat => said::list_heartbeat(),
             Self::Chat(whole) => whole.title.as_str().into(),
             Self::Memory(removed) => removed.memory.key.as_str().into(),
             Self::Task(task, _) => task.description.as_str().into(),

@@ -5,7 +5,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Form};
-use kai_assistant::agent::conversation::{self, ConversationId, Which};
+use kai_assistant::agent::conversation::{self, ConversationId, Which, Whole};
 use kai_assistant::db::DbError;
 use kai_assistant::heartbeat;
 use kai_assistant::settings::THEME;
@@ -100,7 +100,8 @@ async fn show(web: &Web, session: Option<Session>, place: Place, untaken: Option
 }
 
 fn title<'v>(view: &View<'v>) -> &'v str {
-    view.stored.chat.as_ref().map_or(view.lang.chat_new(), |chat| chat.title.as_str())
+    let of = |chat: &'v Whole| view::title(chat.kind, &chat.title, view.lang);
+    view.stored.chat.as_ref().map_or(view.lang.chat_new(), of)
 }
 
 fn body(

@@ -14,7 +14,7 @@ use kai_assistant::legible;
 use kai_assistant::outbox::door::Refused;
 use kai_assistant::outbox::{DraftId, DraftOrigin, DraftState};
 use kai_assistant::untrusted::Untrusted;
-use kai_words::{Lang, Said, said};
+use kai_words::{Lang, Part, Said, said};
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -95,7 +95,13 @@ fn card(draft: &DraftRow, csrf: &str, times: &Times, unfolded: bool) -> Markup {
 fn who(draft: &DraftRow, lang: Lang) -> Markup {
     html! {
         div class="draft-who" {
-            strong class="draft-to" data-testid="draft-to" dir="auto" { (draft.to) } " "
+            @for part in said::drafts_draft_to(&draft.to).parts(lang) {
+                @match part {
+                    Part::Words(words) => span class="if-folded" { (words) },
+                    Part::Value(to) => strong class="draft-to" data-testid="draft-to" dir="auto" { (to) },
+                }
+            }
+            " "
             span class="quiet" { (rich(&state(draft), lang, |why| html! { bdi { (why) } })) }
         }
     }
@@ -122,7 +128,7 @@ fn body(draft: &DraftRow, folded: bool, lang: Lang) -> Markup {
     html! {
         details class="long" id=(format!("draft-{}-whole", draft.id.0)) data-testid="draft-whole" {
             summary {
-                span class="beginning" dir="auto" { (beginning) "…" } " " span class="more" { (lang.drafts_show_whole()) }
+                span class="beginning" dir="auto" { (beginning) "…" } " " span class="more" data-less=(lang.drafts_show_less()) { (lang.drafts_show_whole()) }
             }
             p class="draft-body" data-testid="draft-body" dir="auto" { (text) }
             (every_blank(draft, text, lang))
@@ -166,7 +172,7 @@ fn quote(quoted: &Untrusted, id: i64, lang: Lang) -> Markup {
             details class="quotes" id=(format!("draft-{id}-quoted")) data-testid="draft-quoted-whole" {
                 summary {
                     span class="quoted beginning" dir="auto" { (shown) "…" }
-                    span class="more" { (lang.drafts_show_more()) }
+                    span class="more" data-less=(lang.drafts_show_less()) { (lang.drafts_show_more()) }
                 }
                 (whole)
             }

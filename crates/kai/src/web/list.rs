@@ -9,7 +9,7 @@ use maud::{Markup, html};
 
 use super::bin::Kept;
 use super::state::Web;
-use super::view::View;
+use super::view::{self, View};
 use super::{icons, reasons, reply};
 use crate::commands::chats;
 
@@ -33,19 +33,20 @@ pub(super) fn rows(view: &View<'_>) -> Markup {
 fn row(listed: &Conversation, view: &View<'_>) -> Markup {
     let id = listed.id;
     let here = view.place.chat == Some(id);
+    let title = view::title(listed.kind, &listed.title, view.lang);
     html! {
         li id=(format!("chat-{}", id.0)) class=[here.then_some("here")] {
             a href=(format!("/c/{}", id.0)) aria-current=[here.then_some("page")] {
                 @if listed.kind == Kind::Heartbeat {
                     span class="badge" data-testid="heartbeat-badge" title=(view.lang.list_heartbeat()) { (icons::heart()) }
                 }
-                span class="chat-title" dir="auto" { (listed.title) }
+                span class="chat-title" dir="auto" { (title) }
                 @if view.busy.contains(&id) { span class="pulse" title=(view.lang.list_answering()) {} }
             }
             form method="post" action=(format!("/c/{}/delete", id.0)) data-live {
                 input type="hidden" name="csrf" value=(view.csrf);
                 button class="round" type="submit" data-testid="chat-delete" title=(view.lang.list_delete())
-                    aria-label=(view.lang.list_delete_chat(&listed.title)) { (icons::bin()) }
+                    aria-label=(view.lang.list_delete_chat(title)) { (icons::bin()) }
             }
         }
     }

@@ -115,7 +115,7 @@ fn drafts_and_questions_speak_german() {
     let mut visitor = house.visitor("/");
     for expected in [
         "Mit dieser Nummer haben Sie noch keine Nachrichten ausgetauscht.",
-        "wartet auf Ihre Freigabe",
+        "wartet auf Sie",
         "1 SMS · von der Befehlszeile · ",
     ] {
         assert!(visitor.says(expected), "{expected}");
