@@ -134,7 +134,7 @@ impl<'a> View<'a> {
 }
 
 /// The title that the page shows. The chat with the heartbeat's reports is named in the user's language.
-pub(super) fn title<'a>(kind: Kind, title: &'a str, lang: Lang) -> &'a str {
+pub(super) fn title(kind: Kind, title: &str, lang: Lang) -> &str {
     if kind == Kind::Heartbeat { lang.list_heartbeat() } else { title }
 }
 

@@ -194,7 +194,7 @@ fn a_tap_on_what_has_just_moved_under_the_finger_sends_nothing(browser: &Browser
          }).observe(document.getElementById('banners'), { subtree: true, attributes: true, childList: true })",
     );
     phone.run(&["drafts", "discard", &first.to_string()]);
-    browser.until_says("That moved just as you tapped");
+    browser.until_says("The page changed as you tapped");
     assert_eq!(phone.left(), "");
     browser.click("draft-send");
     browser.until_says("handed to the phone");

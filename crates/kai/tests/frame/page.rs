@@ -281,7 +281,7 @@ fn without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed() {
     std::fs::remove_file(&replaced).unwrap();
     let browser = Browser::start();
     browser.enter(&daemon);
-    browser.until_says("kai models add");
+    browser.until_says("Set up a model");
     check(&browser, "no model");
     say(&browser, "Hello?");
     browser.until(
