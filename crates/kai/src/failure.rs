@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use kai_assistant::agent::TurnError;
 use kai_assistant::db::{DbError, OpenError};
 use kai_assistant::home::KeyError;
 use kai_words::Said;
@@ -52,6 +53,12 @@ impl Failure {
 
 impl From<DbError> for Failure {
     fn from(error: DbError) -> Self {
+        Self::failed(error.to_string())
+    }
+}
+
+impl From<TurnError> for Failure {
+    fn from(error: TurnError) -> Self {
         Self::failed(error.to_string())
     }
 }

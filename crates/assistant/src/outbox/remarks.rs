@@ -19,20 +19,6 @@ pub enum Remark {
     Parts(usize),
 }
 
-impl Remark {
-    pub fn sentence(self) -> String {
-        match self {
-            Self::FirstContact => "You have not exchanged messages with this number before.".to_owned(),
-            Self::ShortNumber => "This is a short number: a service, which may charge for it.".to_owned(),
-            Self::PremiumNumber => "This looks like a premium number, which may cost extra.".to_owned(),
-            Self::Invisible => {
-                "The text holds characters that cannot be seen; they are spelled out below.".to_owned()
-            }
-            Self::Parts(count) => format!("It is long and leaves as {count} messages."),
-        }
-    }
-}
-
 pub fn remarks(draft: &Draft) -> Vec<Remark> {
     let Segments { count, .. } = segments(&draft.body);
     let all = [

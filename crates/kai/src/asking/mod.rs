@@ -5,11 +5,8 @@
 mod messages;
 
 use kai_assistant::legible::{folded, folded_line};
+use kai_words::Lang;
 use serde_json::{Map, Value};
-
-/// Why Kai asks for approval.
-pub(crate) const WHY: &str =
-    "This chat includes text that others wrote, so Kai asks first. Your yes covers this one call.";
 
 /// A tool call that needs the user's approval.
 #[derive(Debug, Clone, Copy)]
@@ -38,85 +35,82 @@ pub(crate) struct Quote {
     pub(crate) text: String,
 }
 
+/// The sentence, the names of the arguments quoted below it, and the label of the button.
+type Words<'n> = (String, Vec<&'n str>, &'static str);
+
 impl ApprovalCall<'_> {
-    pub(crate) fn card(&self) -> Card {
+    /// The question in this language. The command line asks in English.
+    pub(crate) fn card(&self, lang: Lang) -> Card {
         let Ok(Value::Object(arguments)) = serde_json::from_str(self.arguments) else {
-            return self.unread();
+            return self.unread(lang);
         };
-        let fields = Fields(&arguments);
+        let fields = Fields { given: &arguments, lang };
         let (says, below, yes) = self.words(&fields);
         let mut quotes: Vec<Quote> = below.iter().filter_map(|name| fields.quote(name)).collect();
         if let Some(about) = self.about {
-            quotes.push(Quote { label: "about".to_owned(), text: folded(about) });
+            quotes.push(Quote { label: lang.argument_about().to_owned(), text: folded(about) });
         }
         // Arguments that the sentence does not mention are shown as well.
         let told = [below, mentioned(self.tool)].concat();
         let rest = arguments.keys().filter(|name| !told.contains(&name.as_str()));
         quotes.extend(rest.filter_map(|name| fields.quote(name)));
-        let no = if yes == "Remember" { "Don’t remember" } else { "Don’t allow" };
+        let no = if is_memory(self.tool) { lang.asking_dont_remember() } else { lang.asking_deny() };
         Card { says, quotes, yes, no }
     }
 
-    /// The sentence, the names of the arguments quoted below it, and the label of the button.
-    fn words<'n>(&self, fields: &Fields<'_>) -> (String, Vec<&'n str>, &'static str) {
+    fn words<'n>(&self, fields: &Fields<'_>) -> Words<'n> {
+        let lang = fields.lang;
         let named = |name: &str| fields.line(name);
         match self.tool {
-            "memory_store" | "memory_learn" => {
-                let key = named("key");
-                let says = format!("Kai wants to remember this as “{key}” and read it in every later chat:");
-                (says, vec!["content"], "Remember")
+            tool if is_memory(tool) => {
+                (lang.asking_remember(named("key")), vec!["content"], lang.asking_do_remember())
             }
-            "memory_forget" => {
-                (format!("Kai wants to forget the memory “{}”.", named("key")), vec![], "Forget")
-            }
-            "schedule_task" => (schedules(fields), vec!["prompt"], "Schedule"),
+            "memory_forget" => (lang.asking_forget(named("key")), vec![], lang.asking_do_forget()),
+            "schedule_task" => (schedules(fields), vec!["prompt"], lang.asking_do_schedule()),
             "cancel_task" => {
-                (format!("Kai wants to cancel task {}.", named("task_id")), vec![], "Cancel task")
+                (lang.asking_cancel_task(named("task_id")), vec![], lang.asking_do_cancel_task())
             }
             "send_notification" => {
-                let says = "Kai wants to show this notification on your device:".to_owned();
-                (says, vec!["title", "message"], "Show")
+                (lang.asking_notify().to_owned(), vec!["title", "message"], lang.asking_do_notify())
             }
-            "set_alarm" => (alarm(fields), vec!["label"], "Set alarm"),
-            "create_calendar_event" => (event(fields), vec!["location", "description"], "Add event"),
-            _ => messages::words(self.tool).unwrap_or_else(|| self.outward()),
+            "set_alarm" => (alarm(fields), vec!["label"], lang.asking_do_ring()),
+            "create_calendar_event" => {
+                (event(fields), vec!["location", "description"], lang.asking_do_event())
+            }
+            _ => messages::words(self.tool, lang).unwrap_or_else(|| self.outward(lang)),
         }
     }
 
     /// The same as [`Self::words`] for calls that reach the network or run commands, and for any other tool.
-    fn outward<'n>(&self) -> (String, Vec<&'n str>, &'static str) {
+    fn outward<'n>(&self, lang: Lang) -> Words<'n> {
         let (says, below, yes) = match self.tool {
-            "web_search" => {
-                ("Kai wants to search the web. The search service reads this:", vec!["query"], "Search")
-            }
-            "get_location_from_ip" => {
-                ("Kai wants to ask an online service where your internet address is.", vec![], "Look it up")
-            }
-            "fetch_url" => {
-                ("Kai wants to read this address. Whoever runs it sees all of it:", vec!["url"], "Read page")
-            }
-            "open_url" => {
-                ("Kai wants to open this address. Whoever runs it sees all of it:", vec!["url"], "Open")
-            }
+            "web_search" => (lang.asking_search(), vec!["query"], lang.asking_do_search()),
+            "get_location_from_ip" => (lang.asking_locate(), vec![], lang.asking_do_locate()),
+            "fetch_url" => (lang.asking_fetch(), vec!["url"], lang.asking_do_fetch()),
+            "open_url" => (lang.asking_open(), vec!["url"], lang.asking_do_open()),
             "shell_command" | "execute_shell_command" => {
-                ("Kai wants to run this command in its sandbox:", vec!["command"], "Run")
+                (lang.asking_run(), vec!["command"], lang.asking_do_run())
             }
-            _ => {
-                let says =
-                    format!("Kai wants to use “{}” ({}).", folded_line(self.title), folded_line(self.tool));
-                return (says, vec![], "Allow once");
-            }
+            _ => return (self.uses(lang), vec![], lang.asking_allow_once()),
         };
         (says.to_owned(), below, yes)
     }
 
+    fn uses(&self, lang: Lang) -> String {
+        lang.asking_use(folded_line(self.title), folded_line(self.tool))
+    }
+
     /// The question for arguments that are not a JSON object; the tool itself will reject them.
-    fn unread(&self) -> Card {
-        let says = format!("Kai wants to use “{}” ({}).", folded_line(self.title), folded_line(self.tool));
+    fn unread(&self, lang: Lang) -> Card {
         let text = folded(self.arguments);
         let quotes = if text.trim().is_empty() { vec![] } else { vec![Quote { label: String::new(), text }] };
-        Card { says, quotes, yes: "Allow once", no: "Don’t allow" }
+        Card { says: self.uses(lang), quotes, yes: lang.asking_allow_once(), no: lang.asking_deny() }
     }
+}
+
+/// Does the tool save a memory?
+fn is_memory(tool: &str) -> bool {
+    matches!(tool, "memory_store" | "memory_learn")
 }
 
 /// The arguments that the sentence already mentions.
@@ -133,18 +127,13 @@ fn mentioned(tool: &str) -> Vec<&'static str> {
 
 fn schedules(fields: &Fields<'_>) -> String {
     let given = |name: &str| Some(fields.line(name)).filter(|text| !text.is_empty() && text != "false");
-    let when = match (given("execute_at"), given("cron"), given("on_heartbeat")) {
-        (Some(at), None, None) => format!("once, at {at}"),
-        (None, Some(cron), None) => format!("repeatedly ({cron})"),
-        (None, None, Some(_)) => "with every heartbeat".to_owned(),
-        _ => {
-            format!("at a time that is not clear ({})", fields.list(&["execute_at", "cron", "on_heartbeat"]))
-        }
-    };
-    format!(
-        "Kai wants to schedule “{}”, {when}. Each time, Kai will do this by itself:",
-        fields.line("description")
-    )
+    let (task, lang) = (fields.line("description"), fields.lang);
+    match (given("execute_at"), given("cron"), given("on_heartbeat")) {
+        (Some(at), None, None) => lang.asking_schedule_once(task, at),
+        (None, Some(cron), None) => lang.asking_schedule_often(task, cron),
+        (None, None, Some(_)) => lang.asking_schedule_with_heartbeat(task),
+        _ => lang.asking_schedule_unclear(task, fields.list(&["execute_at", "cron", "on_heartbeat"])),
+    }
 }
 
 fn alarm(fields: &Fields<'_>) -> String {
@@ -152,45 +141,45 @@ fn alarm(fields: &Fields<'_>) -> String {
     let odd = NAMES.iter().any(|name| !fields.line(name).is_empty() && fields.whole(name).is_none());
     match NAMES.map(|name| fields.whole(name)) {
         [Some(hour), minutes, None] if !odd => {
-            format!("Kai wants to set an alarm for {hour}:{:02}.", minutes.unwrap_or_default())
+            fields.lang.asking_alarm_at(format!("{hour}:{:02}", minutes.unwrap_or_default()))
         }
-        [None, None, Some(seconds)] if !odd => {
-            format!("Kai wants to set an alarm that rings in {}.", span(seconds))
+        [None, None, Some(seconds)] if !odd && seconds >= 0 => {
+            fields.lang.asking_alarm_in(span(seconds, fields.lang))
         }
         // Unusual values are shown as they are: the tool accepts them or reports what is wrong.
-        _ => format!("Kai wants to set an alarm ({}).", fields.list(&NAMES)),
+        _ => fields.lang.asking_alarm(fields.list(&NAMES)),
     }
 }
 
 /// A number of seconds in words, such as "1 hour 5 minutes".
-fn span(seconds: i64) -> String {
-    let part = |count: i64, one: &str| match count {
-        0 => None,
-        1 => Some(format!("1 {one}")),
-        _ => Some(format!("{count} {one}s")),
-    };
-    let parts =
-        [part(seconds / 3_600, "hour"), part(seconds / 60 % 60, "minute"), part(seconds % 60, "second")];
-    let said = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
-    if said.is_empty() { "0 seconds".to_owned() } else { said }
+fn span(seconds: i64, lang: Lang) -> String {
+    let (hours, minutes, rest) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    let parts = [
+        (hours != 0).then(|| lang.asking_hours(hours)),
+        (minutes != 0).then(|| lang.asking_minutes(minutes)),
+        (rest != 0 || seconds == 0).then(|| lang.asking_seconds(rest)),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn event(fields: &Fields<'_>) -> String {
-    let end = Some(fields.line("end_time")).filter(|end| !end.is_empty());
-    let until = end.map(|end| format!(" to {end}")).unwrap_or_default();
-    format!(
-        "Kai wants to create a calendar event: “{}”, {}{until}.",
-        fields.line("title"),
-        fields.line("start_time")
-    )
+    let (title, start, end) = (fields.line("title"), fields.line("start_time"), fields.line("end_time"));
+    if end.is_empty() {
+        fields.lang.asking_event(title, start)
+    } else {
+        fields.lang.asking_event_until(title, start, end)
+    }
 }
 
-/// The arguments of a call.
-struct Fields<'a>(&'a Map<String, Value>);
+/// The arguments of a call, and the language to speak of them in.
+struct Fields<'a> {
+    given: &'a Map<String, Value>,
+    lang: Lang,
+}
 
 impl Fields<'_> {
     fn text(&self, name: &str) -> Option<String> {
-        match self.0.get(name)? {
+        match self.given.get(name)? {
             Value::Null => None,
             Value::String(text) => Some(text.clone()),
             other => Some(other.to_string()),
@@ -213,12 +202,14 @@ impl Fields<'_> {
     fn list(&self, names: &[&str]) -> String {
         let given = names.iter().filter(|name| !self.line(name).is_empty());
         let given: Vec<String> = given.map(|name| format!("{name} {}", self.line(name))).collect();
-        if given.is_empty() { "no time is given".to_owned() } else { given.join(", ") }
+        if given.is_empty() { self.lang.asking_no_time().to_owned() } else { given.join(", ") }
     }
 
     fn quote(&self, name: &str) -> Option<Quote> {
         let text = self.text(name).filter(|text| !text.is_empty())?;
-        Some(Quote { label: folded_line(name), text: folded(&text) })
+        let label =
+            self.lang.find(&format!("argument_{name}")).map_or_else(|| folded_line(name), str::to_owned);
+        Some(Quote { label, text: folded(&text) })
     }
 }
 
@@ -230,7 +221,7 @@ mod tests {
 
     fn asked(tool: &str, arguments: &Value, about: Option<&str>) -> (String, Vec<String>, &'static str) {
         let arguments = arguments.to_string();
-        let card = ApprovalCall { tool, title: "A tool", arguments: &arguments, about }.card();
+        let card = ApprovalCall { tool, title: "A tool", arguments: &arguments, about }.card(Lang::ENGLISH);
         let quotes = card.quotes.into_iter().map(|quote| format!("{}: {}", quote.label, quote.text));
         (card.says, quotes.collect(), card.yes)
     }
@@ -252,7 +243,7 @@ mod tests {
                 json!({"key": "tea", "content": "Likes\ngreen tea."}),
                 None,
                 "Kai wants to remember this as “tea” and read it in every later chat:",
-                vec!["content: Likes\ngreen tea."],
+                vec!["Content: Likes\ngreen tea."],
                 "Remember",
             ),
             (
@@ -260,7 +251,7 @@ mod tests {
                 json!({"key": "tea", "content": "x", "category": "ERROR"}),
                 None,
                 "Kai wants to remember this as “tea” and read it in every later chat:",
-                vec!["content: x", "category: ERROR"],
+                vec!["Content: x", "Category: ERROR"],
                 "Remember",
             ),
             (
@@ -268,15 +259,15 @@ mod tests {
                 json!({"key": "tea"}),
                 Some("Likes green tea."),
                 "Kai wants to forget the memory “tea”.",
-                vec!["about: Likes green tea."],
+                vec!["About: Likes green tea."],
                 "Forget",
             ),
             (
                 "schedule_task",
                 json!({"description": "Weather", "prompt": "Tell it.", "cron": "0 7 * * *", "on_heartbeat": false}),
                 None,
-                "Kai wants to schedule “Weather”, repeatedly (0 7 * * *). Each time, Kai will do this by itself:",
-                vec!["prompt: Tell it."],
+                "Kai wants to schedule “Weather” to repeat (0 7 * * *). Each time, Kai will do this without asking:",
+                vec!["Instructions: Tell it."],
                 "Schedule",
             ),
         ]);
@@ -290,7 +281,7 @@ mod tests {
                 json!({"task_id": 3}),
                 Some("Weather"),
                 "Kai wants to cancel task 3.",
-                vec!["about: Weather"],
+                vec!["About: Weather"],
                 "Cancel task",
             ),
             (
@@ -298,7 +289,7 @@ mod tests {
                 json!({"duration_seconds": 3_660, "label": "Tea"}),
                 None,
                 "Kai wants to set an alarm that rings in 1 hour 1 minute.",
-                vec!["label: Tea"],
+                vec!["Label: Tea"],
                 "Set alarm",
             ),
             (
@@ -314,15 +305,15 @@ mod tests {
                 json!({"title": "Lunch", "start_time": "2027-03-09T12:00", "all_day": null, "location": "Here"}),
                 None,
                 "Kai wants to create a calendar event: “Lunch”, 2027-03-09T12:00.",
-                vec!["location: Here"],
+                vec!["Location: Here"],
                 "Add event",
             ),
             (
                 "open_url",
                 json!({"url": "https://a.test/?d=secret"}),
                 None,
-                "Kai wants to open this address. Whoever runs it sees all of it:",
-                vec!["url: https://a.test/?d=secret"],
+                "Kai wants to open this address. Whoever runs the site can see all of it:",
+                vec!["Address: https://a.test/?d=secret"],
                 "Open",
             ),
             (
@@ -355,7 +346,48 @@ mod tests {
                 vec![],
                 "Set alarm",
             ),
+            (
+                "set_alarm",
+                json!({"duration_seconds": -5}),
+                None,
+                "Kai wants to set an alarm (duration_seconds -5).",
+                vec![],
+                "Set alarm",
+            ),
         ]);
+    }
+
+    #[test]
+    fn the_question_is_asked_in_the_users_language() {
+        let german = Lang::of("de");
+        for (tool, arguments, says, label, yes) in [
+            (
+                "set_alarm",
+                json!({"duration_seconds": 7_261, "label": "Tee"}),
+                "Kai möchte einen Wecker stellen, der in 2 Stunden 1 Minute 1 Sekunde klingelt.",
+                "Bezeichnung",
+                "Wecker stellen",
+            ),
+            (
+                "schedule_task",
+                json!({"description": "Wetter", "prompt": "Sag es.", "on_heartbeat": true}),
+                "Kai möchte „Wetter“ bei jeder automatischen Prüfung ausführen. Jedes Mal führt Kai ohne Rückfrage Folgendes aus:",
+                "Anweisung",
+                "Planen",
+            ),
+            (
+                "made_up",
+                json!({"odd_name": 1}),
+                "Kai möchte „T“ (made_up) verwenden.",
+                "odd_name",
+                "Einmal erlauben",
+            ),
+        ] {
+            let arguments = arguments.to_string();
+            let card = ApprovalCall { tool, title: "T", arguments: &arguments, about: None }.card(german);
+            assert_eq!((card.says.as_str(), card.quotes[0].label.as_str(), card.yes), (says, label, yes));
+            assert_eq!(card.no, "Nicht erlauben");
+        }
     }
 
     #[test]
@@ -365,9 +397,10 @@ mod tests {
         let arguments = json!({"key": format!("a{pad}b"), "content": content, "x": "=".repeat(3_000)});
         let (says, quotes, _) = asked("memory_store", &arguments, None);
         assert_eq!(says, "Kai wants to remember this as “a[2,000 spaces]b” and read it in every later chat:");
-        assert_eq!(quotes, ["content: Tea[900 line breaks]and money", "x: [3,000 × =]"]);
+        assert_eq!(quotes, ["Content: Tea[900 line breaks]and money", "x: [3,000 × =]"]);
         let arguments = format!("not json{pad}at all");
-        let card = ApprovalCall { tool: "t", title: "T", arguments: &arguments, about: None }.card();
+        let card =
+            ApprovalCall { tool: "t", title: "T", arguments: &arguments, about: None }.card(Lang::ENGLISH);
         assert_eq!(card.quotes[0].text, "not json[2,000 spaces]at all");
     }
 }

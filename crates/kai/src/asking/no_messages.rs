@@ -1,5 +1,9 @@
 //! The store edition's twin of `messages.rs`: it has no such tools.
 
-pub(super) fn words<'n>(_: &str) -> Option<(String, Vec<&'n str>, &'static str)> {
+use kai_words::Lang;
+
+use super::Words;
+
+pub(super) fn words<'n>(_: &str, _: Lang) -> Option<Words<'n>> {
     None
 }

@@ -5,6 +5,7 @@ use kai_assistant::outbox::door::Act;
 use kai_assistant::outbox::{Channel, DraftId, DraftOrigin, DraftState};
 use kai_assistant::sms::SmsId;
 use kai_assistant::untrusted::Untrusted;
+use kai_words::Said;
 use serde::{Deserialize, Serialize};
 
 /// A call about SMS or drafts.
@@ -129,10 +130,26 @@ pub(crate) struct DraftRow {
     /// The beginning of the message being answered, as it was written.
     pub(crate) quoted: Option<Untrusted>,
     pub(crate) segments: usize,
-    pub(crate) remarks: Vec<String>,
+    /// Warnings to read before a tap.
+    #[serde(with = "english")]
+    pub(crate) remarks: Vec<Said>,
     /// The digest of what is shown, which a tap must carry.
     pub(crate) digest: String,
     pub(crate) attempts: u32,
+}
+
+/// Commands speak English, so that is what goes over the socket.
+mod english {
+    use kai_words::Said;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(sentences: &[Said], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(sentences.iter().map(Said::to_string))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Said>, D::Error> {
+        Ok(Vec::<String>::deserialize(from)?.into_iter().map(Said::from).collect())
+    }
 }
 
 /// The tapped button, as commands and forms spell it.

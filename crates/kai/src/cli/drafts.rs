@@ -246,7 +246,7 @@ fn describe_draft(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> Stri
         row.created_local,
         visible(&row.to)
     );
-    text.extend(row.remarks.iter().map(|remark| format!("! {}\n", visible(remark))));
+    text.extend(row.remarks.iter().map(|remark| format!("! {}\n", visible(&remark.to_string()))));
     text.extend(row.quoted.as_ref().map(|quoted| quote(&shown(quoted.as_written()))));
     text + &format!("{}:\n\n{}\n", show::count(row.segments, "SMS"), show::paragraphs(body))
 }

@@ -10,6 +10,7 @@ use kai_assistant::agent::turn::{End, ROUNDS};
 use kai_assistant::lock::lock;
 use kai_assistant::untrusted::Attached;
 use kai_llm::Message;
+use kai_words::Lang;
 use rustyline::error::ReadlineError;
 use rustyline::history::MemHistory;
 use rustyline::{Config, Editor};
@@ -17,7 +18,7 @@ use serde::Deserialize;
 
 use super::markdown::Markdown;
 use super::{messages, yes};
-use crate::asking::{ApprovalCall, WHY};
+use crate::asking::ApprovalCall;
 use crate::call::chats::AskAnswer;
 use crate::call::{Call, Event, ToolState};
 use crate::caller::{Caller, Line, Watcher};
@@ -209,11 +210,14 @@ impl Watcher for Terminal {
     }
 }
 
+/// The language of the command line.
+const LANG: Lang = Lang::ENGLISH;
+
 /// The approval question. What to answer comes last, so that nothing can push it off the screen.
 fn question_about(ApprovalRequest { call, about }: &ApprovalRequest) -> String {
     let (tool, arguments) = (call.name.as_str(), call.arguments.as_str());
-    let card = ApprovalCall { tool, title: tool, arguments, about: about.as_deref() }.card();
-    let mut lines = vec![WHY.to_owned(), card.says];
+    let card = ApprovalCall { tool, title: tool, arguments, about: about.as_deref() }.card(LANG);
+    let mut lines = vec![LANG.asking_why().to_owned(), card.says];
     for quote in &card.quotes {
         if card.quotes.len() > 1 && !quote.label.is_empty() {
             lines.push(format!("{}:", quote.label));

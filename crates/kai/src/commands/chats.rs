@@ -6,12 +6,33 @@ use kai_assistant::agent::{Answer, Face, TurnError, reports};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{Level, RunKind};
 use kai_assistant::{heartbeat, lease};
+use rusqlite::Transaction;
 
 use crate::app::App;
 use crate::call::chats::{AskAnswer, ChatRow};
 use crate::caller_env::CallerEnv;
-use crate::commands::models;
+use crate::commands::models::{self, Unready};
 use crate::failure::Failure;
+
+/// Why a message was not answered, as commands say it. The page has words of its own.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unanswered {
+    #[error("There is nothing to ask: the text is empty. For example: kai ask \"What day is it?\"")]
+    Empty,
+    #[error(transparent)]
+    Unready(#[from] Unready),
+    #[error(transparent)]
+    Turn(#[from] TurnError),
+}
+
+impl From<Unanswered> for Failure {
+    fn from(why: Unanswered) -> Self {
+        match why {
+            Unanswered::Empty => Self::usage(why.to_string()),
+            Unanswered::Unready(_) | Unanswered::Turn(_) => Self::failed(why.to_string()),
+        }
+    }
+}
 
 /// Runs one turn. Dropping the future cancels it.
 pub(crate) async fn ask(
@@ -20,14 +41,12 @@ pub(crate) async fn ask(
     text: String,
     chat: Which,
     face: &dyn Face,
-) -> Result<AskAnswer, Failure> {
+) -> Result<AskAnswer, Unanswered> {
     if text.trim().is_empty() {
-        return Err(Failure::usage(
-            "There is nothing to ask: the text is empty. For example: kai ask \"What day is it?\"",
-        ));
+        return Err(Unanswered::Empty);
     }
     let models = models::ready(app, env).await?;
-    ask_answer(app.driver(&models, face, RunKind::Chat, Level::Nothing).turn(chat, text).await)
+    Ok(ask_answer(app.driver(&models, face, RunKind::Chat, Level::Nothing).turn(chat, text).await?))
 }
 
 /// Answers the last message of a conversation again.
@@ -36,14 +55,13 @@ pub(crate) async fn again(
     env: &CallerEnv,
     chat: ConversationId,
     face: &dyn Face,
-) -> Result<AskAnswer, Failure> {
+) -> Result<AskAnswer, Unanswered> {
     let models = models::ready(app, env).await?;
-    ask_answer(app.driver(&models, face, RunKind::Chat, Level::Nothing).again(chat).await)
+    Ok(ask_answer(app.driver(&models, face, RunKind::Chat, Level::Nothing).again(chat).await?))
 }
 
-fn ask_answer(answer: Result<Answer, TurnError>) -> Result<AskAnswer, Failure> {
-    let answer = answer.map_err(|error| Failure::failed(error.to_string()))?;
-    Ok(AskAnswer {
+fn ask_answer(answer: Answer) -> AskAnswer {
+    AskAnswer {
         text: answer.text,
         chat: answer.conversation,
         answered_by: answer.answered_by,
@@ -51,7 +69,7 @@ fn ask_answer(answer: Result<Answer, TurnError>) -> Result<AskAnswer, Failure> {
         cut_off: answer.cut_off,
         tokens_in: answer.usage.input,
         tokens_out: answer.usage.output,
-    })
+    }
 }
 
 /// All conversations, newest first.
@@ -87,24 +105,25 @@ pub(crate) async fn show(app: &App, id: ConversationId) -> Result<Vec<Entry>, Fa
             None
         })
     });
-    entries.await?.ok_or_else(|| Failure::failed(TurnError::Unknown(id).to_string()))
+    entries.await?.ok_or_else(|| TurnError::Unknown(id).into())
 }
 
 pub(crate) async fn delete(app: &App, id: ConversationId) -> Result<ConversationId, Failure> {
-    take_away(app, id).await.map(|_| id)
+    take_away(app, id).await?;
+    Ok(id)
 }
 
 /// Deletes a conversation and returns it, so that it can be restored. Refused while a turn is running in it, whose
 /// answer would have nowhere to go.
-pub(crate) async fn take_away(app: &App, id: ConversationId) -> Result<Whole, Failure> {
+pub(crate) async fn take_away(app: &App, id: ConversationId) -> Result<Whole, TurnError> {
     let now = app.clock.now();
-    let deleted = app.db.write(move |tx| {
+    let delete = move |tx: &Transaction<'_>| {
         if lease::held(tx, &id.lease(), now)? {
             return Err(TurnError::Busy(id));
         }
         let whole = conversation::whole(tx, id)?.ok_or(TurnError::Unknown(id))?;
         conversation::delete(tx, id)?;
         Ok(whole)
-    });
-    deleted.await.map_err(|error| Failure::failed(error.to_string()))
+    };
+    app.db.write(delete).await
 }

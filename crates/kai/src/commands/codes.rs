@@ -4,16 +4,16 @@ use kai_assistant::agent::TurnError;
 use kai_assistant::agent::conversation::{self, Codes, Which};
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::settings::{self, CODE_REDACTION_ENABLED};
+use rusqlite::Transaction;
 
 use crate::app::App;
 use crate::call::messages::CodesAnswer;
-use crate::failure::Failure;
 
 /// Shows one-time codes to the model in a conversation, or hides them again. Returns what applies now.
-pub(crate) async fn show(app: &App, chat: Which, show: bool) -> Result<CodesAnswer, Failure> {
+pub(crate) async fn show(app: &App, chat: Which, show: bool) -> Result<CodesAnswer, TurnError> {
     let now = app.clock.now();
     let is = |id, shown, says: &str| CodesAnswer { id, shown, says: says.to_owned() };
-    let changed = app.db.write(move |tx| {
+    let change = move |tx: &Transaction<'_>| {
         let meant = match chat {
             Which::Newest => conversation::newest(tx)?,
             Which::Id(id) => Some(id),
@@ -33,8 +33,8 @@ pub(crate) async fn show(app: &App, chat: Which, show: bool) -> Result<CodesAnsw
         }
         ledger::append(tx, &Record::Codes { conversation: id.0, shown: show }, now)?;
         Ok(is(Some(id), show, said))
-    });
-    changed.await.map_err(|error| Failure::failed(error.to_string()))
+    };
+    app.db.write(change).await
 }
 
 const NOT_BEGUN: &str =

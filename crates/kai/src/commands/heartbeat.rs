@@ -98,7 +98,7 @@ async fn chosen_models(app: &App, env: &CallerEnv) -> Result<Result<Vec<Ready>, 
     {
         return Ok(Err(lack.sentence()));
     }
-    let ready = models::connected(app, env).await.map_err(|failure| failure.message.to_string());
+    let ready = models::connected(app, env).await.map_err(|unready| unready.to_string());
     Ok(ready.map(|mut ready| {
         ready.retain(|model| wanted.is_empty() || model.label == wanted);
         ready

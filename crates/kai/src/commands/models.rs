@@ -102,31 +102,45 @@ async fn ask_now(app: &App, candidate: &Candidate) -> Result<(), DbError> {
 }
 
 /// The usable models, ready to be asked. Also starts asking servers for their context windows if that is due.
-pub(crate) async fn ready(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Failure> {
+pub(crate) async fn ready(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Unready> {
     ask_for_windows(app, env).await?;
     connected(app, env).await
 }
 
+/// Why no model can be asked, as commands say it. The page has words of its own.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unready {
+    #[error(
+        "No model is set up. Add one on the page under Settings, Models, or: kai models add ollama --model qwen3, \
+         kai models add openai (all presets: kai models add --help)"
+    )]
+    NoModel,
+    #[error("{model} cannot be used: {why}")]
+    Unusable { model: String, why: String },
+    #[error(transparent)]
+    Store(#[from] DbError),
+}
+
 /// The usable models, ready to be asked. Sends nothing yet.
-pub(crate) async fn connected(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Failure> {
+pub(crate) async fn connected(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Unready> {
     if let Some(script) = messages::demo_model(app) {
         return Ok(vec![script]);
     }
     let mut ready = Vec::new();
-    let mut why_not = None;
+    let mut unready = None;
     for candidate in candidates(app, env).await? {
         let label = candidate.name.clone();
-        match (candidate.why_not, connect(&candidate.config, &app.http)) {
-            (None, Ok(model)) => ready.push(Ready { label, local: candidate.local, model }),
-            (Some(reason), _) => why_not = why_not.or(Some(format!("{label} cannot be used: {reason}"))),
-            (None, Err(error)) => why_not = why_not.or(Some(format!("{label} cannot be used: {error}"))),
-        }
+        let why = match (candidate.why_not, connect(&candidate.config, &app.http)) {
+            (None, Ok(model)) => {
+                ready.push(Ready { label, local: candidate.local, model });
+                continue;
+            }
+            (Some(why), _) => why,
+            (None, Err(error)) => error.to_string(),
+        };
+        unready = unready.or(Some(Unready::Unusable { model: label, why }));
     }
-    if ready.is_empty() {
-        let nothing = "No model is set up. Add one on the page under Settings, Models, or: kai models add ollama --model qwen3, kai models add openai (all presets: kai models add --help)";
-        return Err(Failure::failed(why_not.unwrap_or_else(|| nothing.to_owned())));
-    }
-    Ok(ready)
+    if ready.is_empty() { Err(unready.unwrap_or(Unready::NoModel)) } else { Ok(ready) }
 }
 
 pub(crate) async fn rows(app: &App, env: &CallerEnv) -> Result<Vec<ModelRow>, DbError> {
@@ -361,7 +375,7 @@ pub(crate) async fn test(app: &App, env: &CallerEnv, name: Option<&str>) -> Resu
     if candidates.is_empty() {
         return Err(match name {
             Some(name) => Failure::failed(said::models_unknown(name)).try_instead("kai models list"),
-            None => ready(app, env).await.err().unwrap_or_else(|| Failure::failed("No model is set up.")),
+            None => Failure::failed(ready(app, env).await.err().unwrap_or(Unready::NoModel).to_string()),
         });
     }
     // All at the same time, so that slow models neither delay the others nor add up past the caller's timeout.

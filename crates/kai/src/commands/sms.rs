@@ -7,7 +7,7 @@ use kai_assistant::access::{Access, AccessState};
 use kai_assistant::db::DbError;
 use kai_assistant::legible::spelled_out;
 use kai_assistant::moment::local;
-use kai_assistant::outbox::door::{self, Tap};
+use kai_assistant::outbox::door::{self, Refused, Tap};
 use kai_assistant::outbox::remarks::{Remark, remarks};
 use kai_assistant::outbox::segments::segments;
 use kai_assistant::outbox::{Draft, DraftId, Status};
@@ -18,7 +18,7 @@ use kai_assistant::sms::port::ReadError;
 use kai_assistant::sms::search::Wanted;
 use kai_assistant::sms::store::{self, QUEUE, Queued};
 use kai_assistant::sms::{Sms, SmsId};
-use kai_words::said;
+use kai_words::{Said, said};
 use serde_json::Value;
 
 use crate::app::App;
@@ -268,9 +268,19 @@ fn draft_row(app: &App, draft: &Draft) -> DraftRow {
         in_reply_to: draft.in_reply_to,
         quoted: draft.quoted.clone(),
         segments: segments(&draft.body).count,
-        remarks: remarks(draft).into_iter().map(Remark::sentence).collect(),
+        remarks: remarks(draft).into_iter().map(remark).collect(),
         digest: draft.digest(),
         attempts: draft.attempts,
+    }
+}
+
+fn remark(remark: Remark) -> Said {
+    match remark {
+        Remark::FirstContact => said::drafts_remark_first_contact(),
+        Remark::ShortNumber => said::drafts_remark_short_number(),
+        Remark::PremiumNumber => said::drafts_remark_premium_number(),
+        Remark::Invisible => said::drafts_remark_invisible(),
+        Remark::Parts(count) => said::drafts_remark_parts(count),
     }
 }
 
@@ -281,25 +291,40 @@ pub(crate) async fn drafts(app: &App) -> Result<Vec<DraftRow>, DbError> {
 }
 
 pub(crate) async fn draft(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
-    let found = drafts(app).await?.into_iter().find(|row| row.id == id);
-    found.ok_or_else(|| Failure::failed(door::Refused::Unknown(id).to_string()))
+    found(app, id).await.map_err(|refused| refused_failure(&refused))
+}
+
+async fn found(app: &App, id: DraftId) -> Result<DraftRow, Refused> {
+    drafts(app).await?.into_iter().find(|row| row.id == id).ok_or(Refused::Unknown(id))
+}
+
+/// What a command says if a draft could not be sent or discarded. The page has words of its own.
+fn refused_failure(refused: &Refused) -> Failure {
+    Failure::failed(refused.to_string())
 }
 
 /// Sends a draft after a tap and returns it in its new state. A failed send is reported in the draft, not as an error.
 pub(crate) async fn tap(app: &App, call: TapCall) -> Result<DraftRow, Failure> {
+    tapped(app, call).await.map_err(|refused| refused_failure(&refused))
+}
+
+/// The same as [`tap`], with the reason for a refusal as a value.
+pub(crate) async fn tapped(app: &App, call: TapCall) -> Result<DraftRow, Refused> {
     let tap = Tap { draft: call.id, act: call.button.into(), shown: call.shown, attempts: call.attempts };
-    let draft =
-        app.messages.phone.door.tap(tap).await.map_err(|refused| Failure::failed(refused.to_string()))?;
+    let draft = app.messages.phone.door.tap(tap).await?;
     if matches!(draft.status, Status::Unknown(_)) {
         // The phone may already know whether it was sent.
         app.messages.phone.door.settle().await?;
-        return self::draft(app, draft.id).await;
+        return found(app, draft.id).await;
     }
     Ok(draft_row(app, &draft))
 }
 
 pub(crate) async fn discard(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
-    let gone =
-        app.messages.phone.door.discard(id).await.map_err(|refused| Failure::failed(refused.to_string()))?;
-    Ok(draft_row(app, &gone))
+    discarded(app, id).await.map_err(|refused| refused_failure(&refused))
+}
+
+/// The same as [`discard`], with the reason for a refusal as a value.
+pub(crate) async fn discarded(app: &App, id: DraftId) -> Result<DraftRow, Refused> {
+    Ok(draft_row(app, &app.messages.phone.door.discard(id).await?))
 }

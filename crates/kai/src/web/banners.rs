@@ -3,20 +3,22 @@
 
 use kai_assistant::agent::conversation::ConversationId;
 use kai_assistant::legible::{spelled_out, visible};
+use kai_words::said;
 use maud::{Markup, html};
 
 use super::bin::Deleted;
+use super::rich::rich;
 use super::turns::Question;
 use super::view::View;
 use super::{drafts, icons};
-use crate::asking::{ApprovalCall, WHY};
+use crate::asking::ApprovalCall;
 
 pub(super) fn all(view: &View<'_>) -> Markup {
     html! {
         @if let Some(report) = view.stored.heartbeat { (heartbeat(report, view)) }
         @for (chat, question) in &view.questions { (click_card(*chat, question, view)) }
         (drafts::banner(&view.stored.drafts, view.csrf, &view.times, view.place.whole))
-        @if let Some(deleted) = &view.deleted { (undo(deleted, view.csrf)) }
+        @if let Some(deleted) = &view.deleted { (undo(deleted, view)) }
     }
 }
 
@@ -25,11 +27,12 @@ pub(super) fn all(view: &View<'_>) -> Markup {
 fn heartbeat(report: ConversationId, view: &View<'_>) -> Markup {
     let here = view.place.chat == Some(report);
     html! {
-        section class="card bar" data-testid="heartbeat-banner" aria-label="Heartbeat" {
-            a href=(format!("/c/{}", report.0)) { (icons::heart()) "Heartbeat has something to report" }
+        section class="card bar" data-testid="heartbeat-banner" aria-label=(view.lang.banners_heartbeat()) {
+            a href=(format!("/c/{}", report.0)) { (icons::heart()) (view.lang.banners_heartbeat_reports()) }
             form method="post" action="/heartbeat/seen" data-live data-here[here] {
                 input type="hidden" name="csrf" value=(view.csrf);
-                button class="round" type="submit" data-testid="heartbeat-dismiss" aria-label="Dismiss" title="Dismiss" {
+                button class="round" type="submit" data-testid="heartbeat-dismiss"
+                    aria-label=(view.lang.banners_dismiss()) title=(view.lang.banners_dismiss()) {
                     (icons::close())
                 }
             }
@@ -40,27 +43,28 @@ fn heartbeat(report: ConversationId, view: &View<'_>) -> Markup {
 /// The card that asks the user to approve a tool call. It says in words what will happen, and unfolds to show the exact
 /// call, because that is what the click allows.
 fn click_card(chat: ConversationId, question: &Question, view: &View<'_>) -> Markup {
-    let title = view.lang.tool_name(&question.tool);
+    let lang = view.lang;
+    let title = lang.tool_name(&question.tool);
     let elsewhere = view.place.chat != Some(chat);
     let Question { hash, tool, arguments, about } = question;
-    let card = ApprovalCall { tool, title: &title, arguments, about: about.as_deref() }.card();
+    let card = ApprovalCall { tool, title: &title, arguments, about: about.as_deref() }.card(lang);
     html! {
         article class="card ask" data-testid="click-card" id=(format!("click-{}", &hash[..16]))
-            aria-label=(format!("Allow {title}?")) {
-            h2 { "Allow “" (title) "”?" }
-            p class="words" data-testid="click-words" { (card.says) }
+            aria-label=(lang.banners_allow(&title)) {
+            h2 { (lang.banners_allow(&title)) }
+            p class="words" data-testid="click-words" dir="auto" { (card.says) }
             @for quote in &card.quotes {
-                @if card.quotes.len() > 1 && !quote.label.is_empty() { p class="quiet" { (quote.label) } }
-                pre class="words" data-testid="click-quote" { (quote.text) }
+                @if card.quotes.len() > 1 && !quote.label.is_empty() { p class="quiet" dir="auto" { (quote.label) } }
+                pre class="words" data-testid="click-quote" dir="auto" { (quote.text) }
             }
             p class="quiet" {
-                (WHY)
-                @if elsewhere { " " a href=(format!("/c/{}", chat.0)) { "See the conversation" } }
+                (lang.asking_why())
+                @if elsewhere { " " a href=(format!("/c/{}", chat.0)) { (lang.banners_see_chat()) } }
             }
             details id=(format!("click-{}-call", &hash[..16])) data-testid="click-exact" {
-                summary { "Show the exact call" }
+                summary { (lang.banners_exact_call()) }
                 p { code { (spelled_out(tool)) } }
-                pre data-testid="click-call" { (visible(arguments)) }
+                pre data-testid="click-call" dir="auto" { (visible(arguments)) }
             }
             form class="choices" method="post" action="/click" data-live {
                 input type="hidden" name="csrf" value=(view.csrf);
@@ -72,15 +76,18 @@ fn click_card(chat: ConversationId, question: &Question, view: &View<'_>) -> Mar
     }
 }
 
-fn undo(deleted: &Deleted, csrf: &str) -> Markup {
+fn undo(deleted: &Deleted, view: &View<'_>) -> Markup {
+    let lang = view.lang;
+    let gone = said::banners_deleted(deleted.title.to(lang));
     html! {
-        section class="card bar" data-testid="undo-bar" aria-label="Deleted" {
-            span { "Deleted “" (deleted.title) "”." }
+        section class="card bar" data-testid="undo-bar" aria-label=(lang.banners_deletion()) {
+            span { (rich(&gone, lang, |title| html! { bdi { (title) } })) }
             form class="choices" method="post" action="/undo" data-live {
-                input type="hidden" name="csrf" value=(csrf);
+                input type="hidden" name="csrf" value=(view.csrf);
                 input type="hidden" name="number" value=(deleted.number);
-                button type="submit" name="act" value="restore" data-testid="undo" { "Undo" }
-                button class="round" type="submit" name="act" value="forget" aria-label="Dismiss" title="Dismiss" {
+                button type="submit" name="act" value="restore" data-testid="undo" { (lang.banners_undo()) }
+                button class="round" type="submit" name="act" value="forget"
+                    aria-label=(lang.banners_dismiss()) title=(lang.banners_dismiss()) {
                     (icons::close())
                 }
             }

@@ -4,11 +4,12 @@
 use std::sync::{Mutex, MutexGuard};
 
 use jiff::{SignedDuration, Timestamp};
-use kai_assistant::agent::conversation::{self, Whole};
+use kai_assistant::agent::conversation::{self, Kind, Whole};
 use kai_assistant::device::alarm::Alarm;
 use kai_assistant::lock::lock;
 use kai_assistant::memory::store::{self as memory, Removed};
 use kai_assistant::tasks::{Task, TaskRun, store as tasks};
+use kai_words::{Said, said};
 
 use crate::app::App;
 use crate::commands::{alarms, models};
@@ -37,14 +38,15 @@ pub(super) enum UndoPlace {
 
 impl Kept {
     /// The name by which the page refers to the item.
-    fn title(&self) -> &str {
+    fn title(&self) -> Said {
         match self {
-            Self::Chat(whole) => &whole.title,
-            Self::Memory(removed) => removed.memory.key.as_str(),
-            Self::Task(task, _) => &task.description,
-            Self::Alarm(alarm) if alarm.label.is_empty() => "Alarm",
-            Self::Alarm(alarm) => &alarm.label,
-            Self::Model(removed) => &removed.model.name,
+            Self::Chat(whole) if whole.kind == Kind::Heartbeat => said::list_heartbeat(),
+            Self::Chat(whole) => whole.title.as_str().into(),
+            Self::Memory(removed) => removed.memory.key.as_str().into(),
+            Self::Task(task, _) => task.description.as_str().into(),
+            Self::Alarm(alarm) if alarm.label.is_empty() => said::alarm_title(),
+            Self::Alarm(alarm) => alarm.label.as_str().into(),
+            Self::Model(removed) => removed.model.name.as_str().into(),
         }
     }
 
@@ -67,7 +69,7 @@ impl Kept {
             Self::Alarm(alarm) => alarms::put_back(app, alarm).await?,
             Self::Model(removed) => {
                 if !models::put_back(app, *removed).await? {
-                    return Err(Failure::failed("Another model has its name by now."));
+                    return Err(Failure::failed(said::bin_name_taken()));
                 }
             }
         }
@@ -90,7 +92,7 @@ struct Heap {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Deleted {
     pub(super) number: u64,
-    pub(super) title: String,
+    pub(super) title: Said,
 }
 
 impl Bin {
@@ -108,7 +110,7 @@ impl Bin {
         let mut heap = self.heap();
         heap.kept.retain(|(_, at, _)| now.duration_since(*at) < LIFE);
         let newest = heap.kept.iter().rfind(|(.., kept)| kept.undo_place() == undo_place);
-        newest.map(|(number, _, kept)| Deleted { number: *number, title: kept.title().to_owned() })
+        newest.map(|(number, _, kept)| Deleted { number: *number, title: kept.title() })
     }
 
     /// Removes an item from the bin; `None` if it expired or was taken already.
@@ -153,7 +155,7 @@ mod tests {
         let bin = Bin::default();
         bin.put(kept("first"), at(0));
         bin.put(kept("second"), at(30));
-        let newest = |now| bin.newest(UndoPlace::InSettings, now).map(|deleted| deleted.title);
+        let newest = |now| bin.newest(UndoPlace::InSettings, now).map(|deleted| deleted.title.to_string());
         assert_eq!(newest(at(59)).as_deref(), Some("second"));
         assert_eq!(bin.newest(UndoPlace::InChats, at(59)), None);
         assert!(bin.take(1, at(60)).is_none(), "too late");

@@ -5,18 +5,19 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Form};
-use kai_assistant::agent::conversation::{self, ConversationId, Which};
+use kai_assistant::agent::conversation::{self, ConversationId, Which, Whole};
 use kai_assistant::db::DbError;
 use kai_assistant::heartbeat;
 use kai_assistant::settings::THEME;
-use kai_words::{Said, said};
+use kai_words::{Lang, Said, said};
 use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
 
 use super::regions::{self, Regions};
+use super::rich::rich;
 use super::state::Web;
 use super::turns::Saying;
-use super::view::{self, Place, Stored, View};
+use super::view::{self, Place, View};
 use super::{drafts, frame, icons, live, messages, page, reply, settings};
 use crate::app::sessions::Session;
 use crate::commands::models;
@@ -83,13 +84,13 @@ async fn show(web: &Web, session: Option<Session>, place: Place, untaken: Option
     let view = View::of(web, &place, &stored, &csrf);
     let blocks = regions::blocks(&view);
     let empty = if blocks.is_empty() {
-        beginning(web, &csrf).await
+        beginning(web, &csrf, view.lang).await
     } else {
         html! {}
     };
     let status = if untaken.is_some() { StatusCode::CONFLICT } else { StatusCode::OK };
     let body = body(&view, &blocks, &empty, untaken.as_ref(), web.app.home.is_demo());
-    let title = format!("{} · Kai", title(&stored));
+    let title = format!("{} · Kai", title(&view));
     // Without a script, the page reloads itself while a turn is running.
     let head = html! {
         (drafts::script())
@@ -98,8 +99,9 @@ async fn show(web: &Web, session: Option<Session>, place: Place, untaken: Option
     (status, frame::frame(&title, view.lang, &stored.values.of(&THEME), &head, &body)).into_response()
 }
 
-fn title(stored: &Stored) -> &str {
-    stored.chat.as_ref().map_or("New chat", |chat| chat.title.as_str())
+fn title<'v>(view: &View<'v>) -> &'v str {
+    let of = |chat: &'v Whole| view::title(chat.kind, &chat.title, view.lang);
+    view.stored.chat.as_ref().map_or(view.lang.chat_new(), of)
 }
 
 fn body(
@@ -110,15 +112,16 @@ fn body(
     demo: bool,
 ) -> Markup {
     let Regions { banners, turn, controls, chats, state } = regions::regions(view);
+    let lang = view.lang;
     html! {
-        a class="skip" href="#chat-input" { "To the message field" }
+        a class="skip" href="#chat-input" { (lang.chat_skip()) }
         div class="app chat" data-chat=[view.place.chat.map(|id| id.0)] data-have=(live::sum(blocks)) {
             (side(view, &chats))
             (top(view, demo))
-            div id="banners" role="region" aria-label="What waits for you" aria-live="polite" { (banners) }
+            div id="banners" role="region" aria-label=(lang.chat_attention()) aria-live="polite" { (banners) }
             main id="main" tabindex="-1" {
                 div class="column" {
-                    div role="log" aria-label="Messages" {
+                    div role="log" aria-label=(lang.chat_messages()) {
                         ol id="messages" { @for block in blocks { (PreEscaped(block)) } }
                     }
                     div id="turn" { (turn) }
@@ -126,12 +129,12 @@ fn body(
                 }
             }
             div class="bottom" {
-                button class="round to-end js-only" type="button" id="to-end" data-testid="to-end" aria-label="To the newest message" hidden {
+                button class="round to-end js-only" type="button" id="to-end" data-testid="to-end" aria-label=(lang.chat_newest()) hidden {
                     (icons::down())
                 }
-                (frame::script_words(view.lang))
+                (frame::script_words(lang))
                 p id="state" class="seen-not" role="status" { (state) }
-                p id="toast" role="alert" { @if let Some(untaken) = untaken { (untaken.why.to(view.lang)) } }
+                p id="toast" role="alert" { @if let Some(untaken) = untaken { (untaken.why.to(lang)) } }
                 (composer(view, &controls, untaken))
             }
         }
@@ -139,28 +142,30 @@ fn body(
 }
 
 fn top(view: &View<'_>, demo: bool) -> Markup {
+    let lang = view.lang;
     html! {
         header class="top" {
-            button class="round menu" type="button" popovertarget="side" aria-label="Conversations" { (icons::menu()) }
-            h1 { (title(view.stored)) }
-            @if demo { span class="tag" { "Demo" span class="roomy" { ": all is simulated" } } }
+            button class="round menu" type="button" popovertarget="side" aria-label=(lang.chat_chats()) { (icons::menu()) }
+            h1 dir="auto" { (title(view)) }
+            @if demo { span class="tag" { (lang.chat_demo()) span class="roomy" { ": " (lang.chat_demo_simulated()) } } }
             span class="tag offline" id="offline" role="status" {}
-            a class="round" href="/new" aria-label="New chat" title="New chat" { (icons::plus()) }
+            a class="round" href="/new" aria-label=(lang.chat_new()) title=(lang.chat_new()) { (icons::plus()) }
         }
     }
 }
 
 fn side(view: &View<'_>, chats: &Markup) -> Markup {
+    let lang = view.lang;
     html! {
-        aside id="side" popover aria-label="Conversations" {
-            div class="brand" { (frame::mark()) strong { "Kai" } a class="button" href="/new" { (icons::plus()) "New chat" } }
+        aside id="side" popover aria-label=(lang.chat_chats()) {
+            div class="brand" { (frame::mark()) strong { "Kai" } a class="button" href="/new" { (icons::plus()) (lang.chat_new()) } }
             form class="search" method="get" role="search" {
-                label class="seen-not" for="q" { "Search conversations" }
-                input type="search" id="q" name="q" value=(view.place.q) placeholder="Search" autocomplete="off";
-                button class="round" type="submit" aria-label="Search" { (icons::search()) }
+                label class="seen-not" for="q" { (lang.chat_search_chats()) }
+                input type="search" id="q" name="q" value=(view.place.q) placeholder=(lang.chat_search()) autocomplete="off" dir="auto";
+                button class="round" type="submit" aria-label=(lang.chat_search()) { (icons::search()) }
             }
-            nav aria-label="Conversations" { ul id="chats" data-testid="conversation-list" { (chats) } }
-            a class="button wide" href=(settings::FIRST) { (icons::gear()) "Settings" }
+            nav aria-label=(lang.chat_chats()) { ul id="chats" data-testid="conversation-list" { (chats) } }
+            a class="button wide" href=(settings::FIRST) { (icons::gear()) (lang.chat_settings()) }
         }
     }
 }
@@ -170,49 +175,52 @@ fn composer(view: &View<'_>, controls: &Markup, untaken: Option<&Untaken<'_>>) -
     html! {
         form id="composer" method="post" action=(action) data-live {
             input type="hidden" name="csrf" value=(view.csrf);
-            label class="seen-not" for="chat-input" { "Message to Kai" }
-            textarea id="chat-input" name="text" data-testid="chat-input" rows="1" placeholder="Message Kai" required
-                autocomplete="off" { @if let Some(untaken) = untaken { (untaken.text) } }
+            label class="seen-not" for="chat-input" { (view.lang.chat_input_label()) }
+            textarea id="chat-input" name="text" data-testid="chat-input" rows="1" required dir="auto"
+                placeholder=(view.lang.chat_input()) autocomplete="off" { @if let Some(untaken) = untaken { (untaken.text) } }
             div id="controls" { (controls) }
         }
     }
 }
 
 /// What an empty conversation shows: suggestions for a first message, or how to set up a model if none is ready.
-async fn beginning(web: &Web, csrf: &str) -> Markup {
+async fn beginning(web: &Web, csrf: &str, lang: Lang) -> Markup {
     let rows = models::rows(&web.app, &web.app.env).await.unwrap_or_default();
-    let ideas = if web.app.home.is_demo() { DEMO_IDEAS } else { IDEAS };
+    let ideas = if web.app.home.is_demo() { demo_ideas(lang) } else { ideas(lang) };
     let ready = rows.iter().find(|row| row.ready);
     html! {
-        section class="empty" aria-label="Beginning" {
+        section class="empty" aria-label=(lang.chat_getting_started()) {
             (frame::mark())
             @match ready {
                 Some(model) => {
-                    h2 { "What can I do for you?" }
-                    p class="quiet" { (model.name) " answers. Nothing leaves for another person without your tap." }
+                    h2 { (lang.chat_welcome()) }
+                    p class="quiet" { (rich(&said::chat_who_answers(&model.name), lang, |name| html! { bdi { (name) } })) }
                     ul class="ideas js-only" {
                         @for idea in ideas { li { button type="button" data-idea { (idea) } } }
                     }
                 }
-                None => (no_model(rows.first().and_then(|row| row.why_not.as_deref()), csrf)),
+                None => (no_model(rows.first().and_then(|row| row.why_not.as_deref()), csrf, lang)),
             }
         }
     }
 }
 
-const IDEAS: [&str; 3] = ["What day is it?", "Remember that I like green tea", "What do you know about me?"];
-/// Suggestions that the demo's scripted model understands.
-const DEMO_IDEAS: [&str; 3] = ["When is Grandma’s dinner?", "Answer the dinner message", "What time is it?"];
+fn ideas(lang: Lang) -> [&'static str; 3] {
+    [lang.chat_idea_day(), lang.chat_idea_remember(), lang.chat_idea_know()]
+}
 
-fn no_model(why_not: Option<&str>, csrf: &str) -> Markup {
+/// Suggestions that the demo's scripted model understands.
+fn demo_ideas(lang: Lang) -> [&'static str; 3] {
+    [lang.chat_demo_idea_grandma(), lang.chat_demo_idea_answer(), lang.chat_demo_idea_time()]
+}
+
+fn no_model(why_not: Option<&str>, csrf: &str, lang: Lang) -> Markup {
     html! {
-        h2 { "No model is set up yet" }
+        h2 { (lang.chat_no_model()) }
         @if let Some(why) = why_not { p { (why) } }
-        p class="quiet" { "Kai needs a language model to answer: one on your own machine, or a service you have a key for." }
-        a class="button primary" href="/settings/models" data-testid="set-up-model" { "Set one up" }
-        p class="quiet" { "Or in a terminal on the machine where Kai runs:" }
-        pre { "kai models add ollama --model qwen3\nkai models add openai" }
-        (messages::try_demo(csrf))
+        p class="quiet" { (lang.chat_no_model_why()) }
+        a class="button primary" href="/settings/models" data-testid="set-up-model" { (lang.chat_set_up_model()) }
+        (messages::try_demo(csrf, lang))
     }
 }
 

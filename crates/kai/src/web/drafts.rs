@@ -11,18 +11,20 @@ use axum::routing::{get, post};
 use axum::{Form, Router};
 use kai_assistant::db::DbError;
 use kai_assistant::legible;
-use kai_assistant::outbox::{DraftId, DraftState};
+use kai_assistant::outbox::door::Refused;
+use kai_assistant::outbox::{DraftId, DraftOrigin, DraftState};
 use kai_assistant::untrusted::Untrusted;
+use kai_words::{Lang, Part, Said, said};
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::rich::rich;
 use super::state::Web;
 use super::times::Times;
 use super::{assets, icons, reply};
 use crate::app::App;
 use crate::call::sms::{Button, DraftRow, TapCall};
 use crate::commands::sms;
-use crate::failure::Failure;
 
 const SCRIPT: &str = include_str!("assets/drafts.js");
 /// The URL path of the script for drafts; only pages that can show drafts load it.
@@ -60,28 +62,28 @@ pub(super) fn banner(drafts: &[DraftRow], csrf: &str, times: &Times, whole: Opti
 }
 
 fn card(draft: &DraftRow, csrf: &str, times: &Times, unfolded: bool) -> Markup {
-    let id = draft.id.0;
+    let (id, lang) = (draft.id.0, times.lang);
     let folded = is_long(&legible::folded(&draft.body)) && !unfolded;
     let content = html! {
-        @for remark in &draft.remarks { p class="remark" { (remark) } }
-        @if let Some(quoted) = &draft.quoted { (quote(quoted, id)) }
-        (body(draft, folded))
+        @for remark in &draft.remarks { p class="remark" { (remark.to(lang)) } }
+        @if let Some(quoted) = &draft.quoted { (quote(quoted, id, lang)) }
+        (body(draft, folded, lang))
         p class="quiet" {
-            (sms_count(draft.segments)) " · from a " (draft.origin.as_str()) " · " (times.moment(draft.created_at))
-            @if let Some(answered) = draft.in_reply_to { span class="roomy" { " · answers SMS " (answered) } }
+            (lang.drafts_size(draft.segments)) " · " (origin(draft.origin, lang)) " · " (times.moment(draft.created_at))
+            @if let Some(answered) = draft.in_reply_to { span class="roomy" { " · " (lang.drafts_reply_to(answered)) } }
         }
-        (buttons(draft, csrf, folded))
+        (buttons(draft, csrf, folded, lang))
     };
     html! {
         article class="card draft" id=(format!("draft-{id}")) data-testid="draft-card" data-draft=(id) data-status=(draft.status.as_str())
-            aria-label=(format!("Draft to {}", draft.to)) {
+            aria-label=(lang.drafts_draft_to(&draft.to)) {
             @if draft.status == DraftState::Sent {
-                header class="draft-head" { (who(draft)) (dismiss(draft, csrf)) }
+                header class="draft-head" { (who(draft, lang)) (dismiss(draft, csrf, lang)) }
                 (content)
             } @else {
                 // Open by default for browsers without a script; on small screens the script folds all but the first.
                 details class="fold" id=(format!("draft-{id}-fold")) open {
-                    summary class="draft-head" data-testid="draft-fold" { (who(draft)) }
+                    summary class="draft-head" data-testid="draft-fold" { (who(draft, lang)) }
                     (content)
                 }
             }
@@ -90,11 +92,17 @@ fn card(draft: &DraftRow, csrf: &str, times: &Times, unfolded: bool) -> Markup {
 }
 
 /// The recipient and the state: the only line that shows while a draft is folded.
-fn who(draft: &DraftRow) -> Markup {
+fn who(draft: &DraftRow, lang: Lang) -> Markup {
     html! {
         div class="draft-who" {
-            strong class="draft-to" data-testid="draft-to" { (draft.to) } " "
-            span class="quiet" { (state(draft)) }
+            @for part in said::drafts_draft_to(&draft.to).parts(lang) {
+                @match part {
+                    Part::Words(words) => span class="if-folded" { (words) },
+                    Part::Value(to) => strong class="draft-to" data-testid="draft-to" dir="auto" { (to) },
+                }
+            }
+            " "
+            span class="quiet" { (rich(&state(draft), lang, |why| html! { bdi { (why) } })) }
         }
     }
 }
@@ -108,30 +116,35 @@ fn is_long(text: &str) -> bool {
     text.chars().count() > GLANCE || text.lines().count() > GLANCE_LINES
 }
 
-fn body(draft: &DraftRow, folded: bool) -> Markup {
+fn body(draft: &DraftRow, folded: bool, lang: Lang) -> Markup {
     let text = &legible::folded(&draft.body);
     if !folded {
-        return html! { p class="draft-body" data-testid="draft-body" { (text) } (every_blank(draft, text)) };
+        return html! {
+            p class="draft-body" data-testid="draft-body" dir="auto" { (text) }
+            (every_blank(draft, text, lang))
+        };
     }
     let beginning = text.lines().next().unwrap_or_default().chars().take(120).collect::<String>();
     html! {
         details class="long" id=(format!("draft-{}-whole", draft.id.0)) data-testid="draft-whole" {
-            summary { span class="beginning" { (beginning) "…" } " " span class="more" { "Show the whole message" } }
-            p class="draft-body" data-testid="draft-body" { (text) }
-            (every_blank(draft, text))
+            summary {
+                span class="beginning" dir="auto" { (beginning) "…" } " " span class="more" data-less=(lang.drafts_show_less()) { (lang.drafts_show_whole()) }
+            }
+            p class="draft-body" data-testid="draft-body" dir="auto" { (text) }
+            (every_blank(draft, text, lang))
         }
-        noscript { p { a href=(format!("?whole={}", draft.id.0)) { "Show the whole message, to send it" } } }
+        noscript { p { a href=(format!("?whole={}", draft.id.0)) { (lang.drafts_show_whole_to_send()) } } }
     }
 }
 
 /// Unfolds to the exact text that will be sent. The card shows long runs of padding as a count, so that padding cannot
 /// push the rest of the text out of view.
-fn every_blank(draft: &DraftRow, shown: &str) -> Markup {
+fn every_blank(draft: &DraftRow, shown: &str, lang: Lang) -> Markup {
     html! {
         @if shown != draft.body_shown {
             details class="exact" id=(format!("draft-{}-exact", draft.id.0)) data-testid="draft-exact" {
-                summary { "Show exactly what will be sent, with every blank" }
-                p class="draft-body" data-testid="draft-body-exact" { (draft.body_shown) }
+                summary { (lang.drafts_show_exact()) }
+                p class="draft-body" data-testid="draft-body-exact" dir="auto" { (draft.body_shown) }
             }
         }
     }
@@ -144,58 +157,72 @@ const QUOTED_LINES: usize = 3;
 
 /// The message that the draft replies to, shown above the reply. It has a frame of its own, so that whatever it says
 /// cannot pass for part of the draft.
-fn quote(quoted: &Untrusted, id: i64) -> Markup {
+fn quote(quoted: &Untrusted, id: i64, lang: Lang) -> Markup {
     let text = legible::folded(quoted.as_written());
     let shown: String =
         text.lines().take(QUOTED_LINES).collect::<Vec<_>>().join("\n").chars().take(QUOTED).collect();
-    let whole =
-        html! { blockquote class="quoted" data-testid="draft-quoted" aria-label="They wrote" { (text) } };
+    let whole = html! {
+        blockquote class="quoted" data-testid="draft-quoted" aria-label=(lang.drafts_they_wrote()) dir="auto" { (text) }
+    };
     html! {
-        p class="quiet roomy" { "They wrote:" }
+        p class="quiet roomy" { (lang.drafts_they_wrote()) }
         @if shown.len() == text.len() {
             (whole)
         } @else {
             details class="quotes" id=(format!("draft-{id}-quoted")) data-testid="draft-quoted-whole" {
-                summary { span class="quoted beginning" { (shown) "…" } span class="more" { "Show more of it" } }
+                summary {
+                    span class="quoted beginning" dir="auto" { (shown) "…" }
+                    span class="more" data-less=(lang.drafts_show_less()) { (lang.drafts_show_more()) }
+                }
                 (whole)
             }
         }
     }
 }
 
-fn sms_count(segments: usize) -> String {
-    if segments == 1 { "1 SMS".to_owned() } else { format!("{segments} SMS") }
+/// Where the draft came from.
+fn origin(origin: DraftOrigin, lang: Lang) -> &'static str {
+    match origin {
+        DraftOrigin::Command => lang.drafts_from_command(),
+        DraftOrigin::Chat => lang.drafts_from_chat(),
+        DraftOrigin::Heartbeat => lang.drafts_from_heartbeat(),
+        DraftOrigin::Task => lang.drafts_from_task(),
+    }
 }
 
-fn state(draft: &DraftRow) -> String {
+fn state(draft: &DraftRow) -> Said {
     let why = draft.reason.as_deref().unwrap_or_default();
     match draft.status {
-        DraftState::Pending => "waits for your tap".to_owned(),
-        DraftState::Sending => "is being sent …".to_owned(),
-        DraftState::Sent => format!("was taken by the phone. {why}"),
-        DraftState::Failed => format!("was not sent: {why}"),
-        DraftState::Unknown => format!("may have been sent: {why}"),
+        DraftState::Pending => said::drafts_state_pending(),
+        DraftState::Sending => said::drafts_state_sending(),
+        DraftState::Sent if why.is_empty() => said::drafts_state_sent(),
+        DraftState::Sent => said::drafts_state_sent_more(why),
+        DraftState::Failed => said::drafts_state_failed(why),
+        DraftState::Unknown => said::drafts_state_unknown(why),
     }
 }
 
 /// The button that dismisses a sent draft. It is not where the next draft has its Send button, so that a user who
 /// dismisses sent drafts click by click does not send one by accident.
-fn dismiss(draft: &DraftRow, csrf: &str) -> Markup {
+fn dismiss(draft: &DraftRow, csrf: &str, lang: Lang) -> Markup {
     html! {
         form class="away" method="post" action=(format!("/drafts/{}/discard", draft.id.0)) data-live {
             input type="hidden" name="csrf" value=(csrf);
-            button class="round" type="submit" data-testid="draft-discard" aria-label="Dismiss" title="Dismiss" {
+            button class="round" type="submit" data-testid="draft-discard"
+                aria-label=(lang.drafts_dismiss()) title=(lang.drafts_dismiss()) {
                 (icons::close())
             }
         }
     }
 }
 
-fn buttons(draft: &DraftRow, csrf: &str, folded: bool) -> Markup {
+fn buttons(draft: &DraftRow, csrf: &str, folded: bool, lang: Lang) -> Markup {
     let ((button, label, testid), away) = match draft.status {
-        DraftState::Pending => (("send", "Send", "draft-send"), "Discard"),
-        DraftState::Failed => (("retry", "Retry", "draft-retry"), "Discard"),
-        DraftState::Unknown => (("send_again", "Send again", "draft-retry"), "Dismiss"),
+        DraftState::Pending => (("send", lang.drafts_send(), "draft-send"), lang.drafts_discard()),
+        DraftState::Failed => (("retry", lang.drafts_retry(), "draft-retry"), lang.drafts_discard()),
+        DraftState::Unknown => {
+            (("send_again", lang.drafts_send_again(), "draft-retry"), lang.drafts_dismiss())
+        }
         DraftState::Sending | DraftState::Sent => return html! {},
     };
     let id = draft.id.0;
@@ -213,8 +240,8 @@ fn buttons(draft: &DraftRow, csrf: &str, folded: bool) -> Markup {
                 button type="submit" data-testid="draft-discard" { (away) }
             }
             // The script shows this while the recipient or part of the text is out of view.
-            span class="why" id=(format!("draft-{id}-why")) data-testid="draft-why" { "Scroll to see all of it" }
-            noscript { span class="quiet" { "To " (draft.to) } }
+            span class="why" id=(format!("draft-{id}-why")) data-testid="draft-why" { (lang.drafts_scroll()) }
+            noscript { span class="quiet" { (rich(&said::drafts_to(&draft.to), lang, |to| html! { bdi { (to) } })) } }
         }
     }
 }
@@ -235,16 +262,30 @@ async fn tap(
 ) -> Response {
     let Ok(Form(TapForm { button, shown, attempts })) = form else { return reply::misfilled(&headers) };
     let call = TapCall { id: DraftId(id), button, shown, attempts };
-    back(&headers, sms::tap(&web.app, call).await)
+    back(&headers, sms::tapped(&web.app, call).await)
 }
 
 async fn discard(State(web): State<Web>, Path(id): Path<i64>, headers: HeaderMap) -> Response {
-    back(&headers, sms::discard(&web.app, DraftId(id)).await)
+    back(&headers, sms::discarded(&web.app, DraftId(id)).await)
 }
 
-fn back(headers: &HeaderMap, done: Result<DraftRow, Failure>) -> Response {
+fn back(headers: &HeaderMap, done: Result<DraftRow, Refused>) -> Response {
     match done {
         Ok(_) => reply::done_here(headers),
-        Err(failure) => reply::not_done(headers, failure.message),
+        Err(refused) => reply::not_done(headers, why(&refused)),
+    }
+}
+
+/// Why a tap did nothing, as the page says it.
+fn why(refused: &Refused) -> Said {
+    match refused {
+        Refused::NoPhone => said::drafts_refused_no_phone(),
+        Refused::Unknown(_) => said::drafts_refused_gone(),
+        Refused::Changed => said::drafts_refused_changed(),
+        Refused::Sending => said::drafts_refused_sending(),
+        Refused::Sent => said::drafts_refused_sent(),
+        Refused::OutcomeNotStored => said::drafts_refused_unwritten(),
+        Refused::NotNow(_) => said::drafts_refused_not_now(),
+        Refused::Store(error) => error.to_string().into(),
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn frame(title: &str, lang: Lang, theme: &str, head: &Markup, body: &
 pub(super) fn script_words(lang: Lang) -> Markup {
     html! {
         div id="words" hidden data-no-answer=(lang.script_no_answer()) data-reconnecting=(lang.script_reconnecting())
-            data-tap-moved=(lang.script_tap_moved()) {}
+            data-tap-moved=(lang.script_tap_moved()) data-copied=(lang.script_copied()) data-just-now=(lang.script_just_now()) {}
     }
 }
 

@@ -15,11 +15,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use kai_assistant::settings::ALLOWED_HOSTS;
-use kai_words::{Lang, said};
+use kai_words::{Lang, Said, said};
 
-use super::notice::Message;
+use super::notice::{JsonMessage, Message, Notice};
 use super::state::Web;
-use super::{page, signin, upload};
+use super::{page, reply, signin, upload};
 use crate::app::App;
 use crate::app::sessions::{self, Session};
 use crate::places::ConnectionHandle;
@@ -69,12 +69,8 @@ async fn admit(web: &Web, mut request: Request) -> Result<Request, Response> {
     let known = web.app.db.read(move |tx| sessions::recognise(tx, cookie, now)).await;
     let (values, session) = known.map_err(|e: kai_assistant::db::DbError| page::trouble(e.to_string()))?;
 
-    let host = host_of(request.headers()).ok_or_else(|| refuse(StatusCode::BAD_REQUEST, NO_HOST))?;
-    if !host_allowed(&host, web.address, &values.of(&ALLOWED_HOSTS)) {
-        return Err(refuse(StatusCode::MISDIRECTED_REQUEST, FOREIGN_HOST));
-    }
-    if !origin_fits(request.headers(), &host) {
-        return Err(refuse(StatusCode::FORBIDDEN, FOREIGN_ORIGIN));
+    if let Err((status, sentence)) = addressed(request.headers(), web.address, &values.of(&ALLOWED_HOSTS)) {
+        return Err(refuse(status, request.headers(), sentence));
     }
     if let Some(badge) = request.extensions().get::<ConnectionHandle>() {
         badge.is_known(session.is_some());
@@ -92,17 +88,27 @@ async fn admit(web: &Web, mut request: Request) -> Result<Request, Response> {
     Ok(request)
 }
 
-const NO_HOST: &str = "This request names no host.";
-const FOREIGN_HOST: &str =
-    "Kai does not answer under this name. If it is yours, add it: kai settings set allowed_hosts NAME";
-const FOREIGN_ORIGIN: &str = "This request comes from another site and was not carried out.";
-const NO_PROOF: &str =
-    "This change does not come from Kai's own page and was not carried out. Reload the page and try again.";
-const TOO_SLOW: &str = "The rest of this request did not come in time, so nothing was changed.";
-const TOO_LARGE: &str = "This request is larger than anything Kai's page sends.";
+/// Checks that the request is for us and does not come from another site.
+fn addressed(headers: &HeaderMap, bound: SocketAddr, allowed: &str) -> Result<(), (StatusCode, Said)> {
+    let host = host_of(headers).ok_or_else(|| (StatusCode::BAD_REQUEST, said::guard_no_host()))?;
+    if !host_allowed(&host, bound, allowed) {
+        return Err((StatusCode::MISDIRECTED_REQUEST, said::guard_foreign_host(ALLOW_HOST)));
+    }
+    if !origin_fits(headers, &host) {
+        return Err((StatusCode::FORBIDDEN, said::guard_foreign_origin()));
+    }
+    Ok(())
+}
 
-fn refuse(status: StatusCode, sentence: &'static str) -> Response {
-    (status, format!("{sentence}\n")).into_response()
+/// The command that lets Kai answer under another name.
+const ALLOW_HOST: &str = "kai settings set allowed_hosts NAME";
+
+/// Tells the script, or shows a page, why the request was refused.
+fn refuse(status: StatusCode, headers: &HeaderMap, sentence: Said) -> Response {
+    if reply::by_script(headers) {
+        return JsonMessage { status, field: "error", sentence }.into_response();
+    }
+    Notice::new(status, said::frame_refused()).text(sentence).into_response()
 }
 
 /// The value of the `Host` header; `None` if it is missing, empty, or given twice.
@@ -146,11 +152,12 @@ async fn confirmed(session: &Session, request: Request) -> Result<Request, Respo
     let is_file = parts.uri.path() == IMPORT;
     let (limit, time) = if is_file { (FILE_LIMIT, FILE_TIME) } else { (BODY_LIMIT, BODY_TIME) };
     let taken = tokio::time::timeout(time, taken_in(body, limit)).await;
-    let taken = taken.map_err(|_late| refuse(StatusCode::REQUEST_TIMEOUT, TOO_SLOW))?;
-    let body = taken.ok_or_else(|| too_large(is_file))?;
+    let refused = |status, sentence| refuse(status, &parts.headers, sentence);
+    let taken = taken.map_err(|_late| refused(StatusCode::REQUEST_TIMEOUT, said::guard_too_slow()))?;
+    let body = taken.ok_or_else(|| too_large(is_file, &parts.headers))?;
     let given = token(&parts.headers, &body);
     if given.is_none_or(|given| !session.csrf_is(&given)) {
-        return Err(refuse(StatusCode::FORBIDDEN, NO_PROOF));
+        return Err(refused(StatusCode::FORBIDDEN, said::guard_no_proof()));
     }
     Ok(Request::from_parts(parts, Body::from(body)))
 }
@@ -171,13 +178,13 @@ async fn taken_in(body: Body, limit: usize) -> Option<Bytes> {
     (length <= limit).then(|| kept.into())
 }
 
-fn too_large(is_file: bool) -> Response {
+fn too_large(is_file: bool, headers: &HeaderMap) -> Response {
     let status = StatusCode::PAYLOAD_TOO_LARGE;
     if is_file {
         let sentence = said::frame_file_limit(FILE_LIMIT >> 20);
         return page::notice_back(status, said::frame_file_too_large(), sentence, "/settings/general");
     }
-    refuse(status, TOO_LARGE)
+    refuse(status, headers, said::guard_too_large())
 }
 
 /// The CSRF token that the request carries, if any.

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use ammonia::Builder;
+use kai_words::Lang;
 use maud::{Markup, PreEscaped};
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
@@ -19,14 +20,21 @@ static SAFE: LazyLock<Builder<'static>> = LazyLock::new(|| {
         .url_relative(ammonia::UrlRelative::Deny)
         .link_rel(Some("noopener noreferrer"))
         .set_tag_attribute_value("a", "target", "_blank");
+    // These take their direction from their own text; paragraphs do so by the style sheet, since an element with a
+    // `dir` of its own does not count for the list or the message around it.
+    for block in ["ul", "ol", "blockquote", "pre", "table"] {
+        safe.set_tag_attribute_value(block, "dir", "auto");
+    }
     safe
 });
 
-pub(super) fn render(text: &str) -> Markup {
+/// Renders a text. The language is that of the copy buttons.
+pub(super) fn render(text: &str, lang: Lang) -> Markup {
     let parser = Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
     let mut written = String::with_capacity(text.len() * 3 / 2);
     let mut depth = 0;
-    let events = parser.filter(|event| within(&mut depth, event)).map(tamed).flat_map(copyable);
+    let events =
+        parser.filter(|event| within(&mut depth, event)).map(tamed).flat_map(|event| copyable(event, lang));
     html::push_html(&mut written, events);
     PreEscaped(SAFE.clean(&written).to_string())
 }
@@ -71,13 +79,17 @@ fn tamed(event: Event<'_>) -> Event<'_> {
 }
 
 /// Puts a copy button before each code block: code is what people copy most.
-fn copyable(event: Event<'_>) -> impl Iterator<Item = Event<'_>> {
-    let before = matches!(event, Event::Start(Tag::CodeBlock(_))).then(|| Event::Html(COPY.into()));
+fn copyable(event: Event<'_>, lang: Lang) -> impl Iterator<Item = Event<'_>> {
+    let before = matches!(event, Event::Start(Tag::CodeBlock(_))).then(|| Event::Html(copy(lang).into()));
     before.into_iter().chain([event])
 }
 
-const COPY: &str =
-    "<button type=\"button\" class=\"small js-only\" data-copy data-testid=\"code-copy\">Copy</button>";
+fn copy(lang: Lang) -> String {
+    let button = maud::html! {
+        button type="button" class="small js-only" data-copy data-testid="code-copy" { (lang.talk_copy()) }
+    };
+    button.into_string()
+}
 
 /// Lowers a heading by two levels, since the page has its own headings above.
 fn lower(level: HeadingLevel) -> HeadingLevel {
@@ -93,7 +105,7 @@ fn lower(level: HeadingLevel) -> HeadingLevel {
 #[cfg(any(test, fuzzing))]
 pub(crate) mod checks {
     pub(crate) fn check(text: &str) {
-        let html = super::render(text).into_string();
+        let html = super::render(text, kai_words::Lang::ENGLISH).into_string();
         for tag in tags(&html) {
             assert!(harmless(&tag), "<{tag}> in {html}");
         }
@@ -119,7 +131,7 @@ pub(crate) mod checks {
     /// The tags that a model's text may produce, each with its attributes.
     const ALLOWED: &[(&str, &[&str])] = &[
         ("a", &["href", "title", "target", "rel"]),
-        ("blockquote", &[]),
+        ("blockquote", &["dir"]),
         ("br", &[]),
         ("code", &[]),
         ("del", &[]),
@@ -130,17 +142,17 @@ pub(crate) mod checks {
         ("h6", &[]),
         ("hr", &[]),
         ("li", &[]),
-        ("ol", &["start"]),
+        ("ol", &["start", "dir"]),
         ("p", &[]),
-        ("pre", &[]),
+        ("pre", &["dir"]),
         ("strong", &[]),
-        ("table", &[]),
+        ("table", &["dir"]),
         ("tbody", &[]),
         ("td", &[]),
         ("th", &[]),
         ("thead", &[]),
         ("tr", &[]),
-        ("ul", &[]),
+        ("ul", &["dir"]),
     ];
 
     /// Is the tag allowed on the page?
@@ -157,6 +169,9 @@ pub(crate) mod checks {
             let Some((attribute, after)) = rest.split_once("=\"") else { return false };
             let Some((value, after)) = after.split_once('"') else { return false };
             if !allowed.contains(&attribute) {
+                return false;
+            }
+            if attribute == "dir" && value != "auto" {
                 return false;
             }
             leads.extend((attribute == "href").then(|| value.to_lowercase()));
@@ -191,7 +206,7 @@ mod tests {
                 "<p><a title=\"/sign-out\" target=\"_blank\" rel=\"noopener noreferrer\">x</a></p>\n",
             ),
         ] {
-            assert_eq!(render(written).into_string(), expected, "{written}");
+            assert_eq!(render(written, Lang::ENGLISH).into_string(), expected, "{written}");
         }
     }
 
@@ -228,6 +243,9 @@ mod tests {
             ("img src=\"x\"", false),
             ("p onclick=\"a()\"", false),
             ("p class=\"banner\"", false),
+            ("ul dir=\"auto\"", true),
+            ("ul dir=\"rtl\"", false),
+            ("p dir=\"auto\"", false),
             ("a href=\"javascript:a()\"", false),
             ("a href=\"/sign-out\"", false),
             ("a href=\"https://x\" onclick=\"a()\"", false),
@@ -238,13 +256,13 @@ mod tests {
 
     #[test]
     fn what_nests_without_end_is_cut_flat() {
-        for (piece, tag) in [(">", "<blockquote>"), ("> * ", "<ul>"), ("* a\n", "<ul>")] {
+        for (piece, tag) in [(">", "blockquote"), ("> * ", "ul"), ("* a\n", "ul")] {
             let text = (0..200)
                 .map(|n| format!("{}{piece}", " ".repeat(n * 2 * usize::from(piece.ends_with('\n')))));
-            let html = render(&format!("{}b", text.collect::<String>())).into_string();
-            let open = html.matches(tag).count();
+            let html = render(&format!("{}b", text.collect::<String>()), Lang::ENGLISH).into_string();
+            let open = html.matches(&format!("<{tag} dir=\"auto\">")).count();
             assert!(
-                (1..=DEEPEST).contains(&open) && html.matches(&tag.replace('<', "</")).count() == open,
+                (1..=DEEPEST).contains(&open) && html.matches(&format!("</{tag}>")).count() == open,
                 "{open} {tag}"
             );
             assert!(html.contains('b'), "what stands in it stays");

@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use super::state::Web;
 use super::view::View;
-use super::{demo, drafts, reply};
+use super::{demo, drafts, reasons, reply};
 use crate::commands::codes as kept_codes;
 
 /// Starts the demo's opening scene, if this is the demo.
@@ -34,12 +34,12 @@ pub(super) fn routes() -> Router<Web> {
 }
 
 /// Offers the demo to someone who has no model yet.
-pub(super) fn try_demo(csrf: &str) -> Markup {
+pub(super) fn try_demo(csrf: &str, lang: Lang) -> Markup {
     html! {
-        p class="quiet" { "Just looking? The demo has a simulated phone and a scripted model; nothing of it is real." }
+        p class="quiet" { (lang.messages_demo_about()) }
         form method="post" action="/demo" data-live {
             input type="hidden" name="csrf" value=(csrf);
-            button class="primary" type="submit" data-testid="try-demo" { "Try the demo" }
+            button class="primary" type="submit" data-testid="try-demo" { (lang.messages_try_demo()) }
         }
     }
 }
@@ -50,13 +50,13 @@ pub(super) fn codes(view: &View<'_>, chat: &Whole) -> Markup {
         return html! {};
     };
     let (value, label) = match chat.codes {
-        Codes::Shown => ("hide", "Hide codes again"),
-        Codes::Hidden | Codes::HiddenAgain => ("show", "Show codes to the assistant"),
+        Codes::Shown => ("hide", view.lang.messages_codes_hide()),
+        Codes::Hidden | Codes::HiddenAgain => ("show", view.lang.messages_codes_show()),
     };
     html! {
         form method="post" action=(format!("/c/{}/codes", id.0)) data-live {
             input type="hidden" name="csrf" value=(view.csrf);
-            @if chat.codes == Codes::Shown { p data-testid="codes-shown" { "It also sees one-time codes here." } }
+            @if chat.codes == Codes::Shown { p data-testid="codes-shown" { (view.lang.messages_codes_shown()) } }
             button class="small" type="submit" name="codes" value=(value) data-testid="codes" { (label) }
         }
     }
@@ -84,7 +84,7 @@ async fn click_codes(
     let Ok(Form(CodesForm { codes })) = form else { return reply::misfilled(&headers) };
     match kept_codes::show(&web.app, Which::Id(ConversationId(id)), codes == CodesClick::Show).await {
         Ok(_) => reply::done(&headers, &format!("/c/{id}")),
-        Err(failure) => reply::not_done(&headers, failure.message),
+        Err(error) => reply::not_done(&headers, reasons::turn(&error)),
     }
 }
 

@@ -28,6 +28,7 @@ mod notice;
 mod page;
 mod patient;
 mod peer;
+mod reasons;
 mod regions;
 mod reply;
 mod rich;

@@ -16,7 +16,7 @@ pub(super) fn routes() -> Router<Web> {
     Router::new()
 }
 
-pub(super) fn try_demo(_: &str) -> Markup {
+pub(super) fn try_demo(_: &str, _: Lang) -> Markup {
     html! {}
 }
 

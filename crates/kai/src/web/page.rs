@@ -87,5 +87,7 @@ pub(super) async fn not_found(uri: Uri) -> Response {
 }
 
 pub(super) async fn wrong_method(method: Method) -> Response {
-    (StatusCode::METHOD_NOT_ALLOWED, format!("{method} does nothing here.\n")).into_response()
+    Notice::new(StatusCode::METHOD_NOT_ALLOWED, said::frame_refused())
+        .text(said::frame_wrong_method(method))
+        .into_response()
 }

@@ -42,7 +42,9 @@ pub(super) fn regions(view: &View<'_>) -> Regions {
         },
         controls: controls(view),
         chats: list::rows(view),
-        state: html! { @if view.running() { (if view.asks() { "Kai waits for your answer" } else { "Kai is answering" }) } },
+        state: html! {
+            @if view.running() { (if view.asks() { view.lang.regions_asks() } else { view.lang.regions_answering() }) }
+        },
     }
 }
 
@@ -53,10 +55,10 @@ fn controls(view: &View<'_>) -> Markup {
     html! {
         @if let Some(id) = running {
             button class="round" id="stop" type="submit" formaction=(format!("/c/{}/stop", id.0)) formnovalidate
-                data-testid="chat-stop" aria-label="Stop" title="Stop" { (icons::stop()) }
+                data-testid="chat-stop" aria-label=(view.lang.regions_stop()) title=(view.lang.regions_stop()) { (icons::stop()) }
         }
-        button class="round primary" id="send" type="submit" data-testid="chat-send" aria-label="Send" title="Send"
-            disabled[running.is_some()] { (icons::send()) }
+        button class="round primary" id="send" type="submit" data-testid="chat-send"
+            aria-label=(view.lang.regions_send()) title=(view.lang.regions_send()) disabled[running.is_some()] { (icons::send()) }
     }
 }
 

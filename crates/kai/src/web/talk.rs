@@ -1,13 +1,13 @@
 //! Renders a conversation: what the user said, Kai's answer and, folded, the tool calls behind it.
 
 use kai_assistant::agent::conversation::{ConversationId, Entry};
-use kai_assistant::legible::thousands;
 use kai_assistant::untrusted::Attached;
 use kai_llm::{Message, ToolCall};
-use kai_words::Lang;
+use kai_words::{Lang, said};
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::rich::rich;
 use super::times::Times;
 use super::turns::{Ended, Sight};
 use super::{icons, markdown};
@@ -23,8 +23,6 @@ pub(super) struct Telling<'a> {
     /// Whether the newest message is being answered.
     pub(super) waits: bool,
 }
-
-const STOPPED: &str = "You stopped this answer.";
 
 /// A message of the user's and the replies to it. A report is an exchange without a message.
 struct Exchange<'a> {
@@ -71,10 +69,10 @@ impl Telling<'_> {
         html! {
             li class="exchange" {
                 @if let Some(Entry { message: Message::User { text }, .. }) = exchange.asked {
-                    (said(text))
+                    (self.asked(text))
                 }
-                (reply(exchange))
-                (opened(exchange))
+                (self.reply(exchange))
+                (self.opened(exchange))
                 @if answered || !waits { (self.done(exchange)) }
                 @if answered { (self.foot(exchange, newest && !waits && exchange.asked.is_some())) }
                 @else if !waits { (self.unanswered(exchange, newest)) }
@@ -85,11 +83,12 @@ impl Telling<'_> {
     /// Which model answered and when, and the buttons to copy the answer or to answer again.
     fn foot(&self, exchange: &Exchange<'_>, may_go_again: bool) -> Markup {
         let Some(last) = exchange.replies.last() else { return html! {} };
+        let answered = said::talk_answered_by(last.answered_by.as_deref().unwrap_or("Kai"));
         html! {
             footer class="foot quiet" {
-                span { "Answered by " (last.answered_by.as_deref().unwrap_or("Kai")) " · " (self.times.moment(last.at)) }
-                button type="button" class="small js-only" data-copy data-testid="chat-copy" { (icons::copy()) "Copy" }
-                @if may_go_again { (self.again("Answer again")) }
+                span { (rich(&answered, self.lang, |name| html! { bdi { (name) } })) " · " (self.times.moment(last.at)) }
+                button type="button" class="small js-only" data-copy data-testid="chat-copy" { (icons::copy()) (self.lang.talk_copy()) }
+                @if may_go_again { (self.again(self.lang.talk_again())) }
             }
         }
     }
@@ -111,17 +110,17 @@ impl Telling<'_> {
         // A stopped answer is stored and so among the replies. Until then, or if the turn failed, only the turn has it.
         let shown = sight.filter(|_| !stopped).map(|sight| sight.answer.as_str()).unwrap_or_default();
         html! {
-            @if !shown.is_empty() { article class="answer broken" { (markdown::render(shown)) } }
+            @if !shown.is_empty() { article class="answer broken" dir="auto" { (markdown::render(shown, self.lang)) } }
             div class="trouble" data-testid="chat-error" {
                 p {
                     @match ended {
-                        Some(Ended::Failed(why)) => (why),
-                        Some(Ended::Stopped) => (STOPPED),
-                        None if stopped => (STOPPED),
-                        None => "This was not answered.",
+                        Some(Ended::Failed(why)) => (why.to(self.lang)),
+                        Some(Ended::Stopped) => (self.lang.talk_stopped()),
+                        None if stopped => (self.lang.talk_stopped()),
+                        None => (self.lang.talk_unanswered()),
                     }
                 }
-                @if newest { (self.again("Try again")) }
+                @if newest { (self.again(self.lang.talk_try_again())) }
             }
         }
     }
@@ -132,13 +131,16 @@ impl Telling<'_> {
         html! {
             @if !calls.is_empty() {
                 details class="did" data-testid="what-kai-did" {
-                    summary data-testid="what-kai-did-summary" { "What Kai did (" (calls.len()) ")" }
+                    summary data-testid="what-kai-did-summary" { (self.lang.talk_did(calls.len())) }
                     ol {
                         @for (call, result) in calls {
                             li {
                                 strong { (self.lang.tool_name(&call.name)) } " " code { (call.name) }
-                                pre { (call.arguments) }
-                                @match result { Some(result) => pre { (result) }, None => p { "It did not come to an end." } }
+                                pre dir="auto" { (call.arguments) }
+                                @match result {
+                                    Some(result) => pre dir="auto" { (result) },
+                                    None => p { (self.lang.talk_unfinished()) },
+                                }
                             }
                         }
                     }
@@ -146,49 +148,49 @@ impl Telling<'_> {
             }
         }
     }
-}
 
-/// The user's message, with attached text folded below it.
-fn said(text: &str) -> Markup {
-    let Attached { words, attachment } = Attached::find(text);
-    html! {
-        article class="said" data-testid="message-user" aria-label="You" {
-            (words)
-            @if let Some(attachment) = attachment {
-                details class="attached" data-testid="attachment" {
-                    summary { "Attached text, " (thousands(attachment.chars().count())) " characters" }
-                    pre { (attachment) }
+    /// The user's message, with attached text folded below it.
+    fn asked(&self, text: &str) -> Markup {
+        let Attached { words, attachment } = Attached::find(text);
+        html! {
+            article class="said" data-testid="message-user" aria-label=(self.lang.talk_you()) dir="auto" {
+                (words)
+                @if let Some(attachment) = attachment {
+                    details class="attached" data-testid="attachment" {
+                        summary { (self.lang.talk_attached(attachment.chars().count())) }
+                        pre dir="auto" { (attachment) }
+                    }
                 }
             }
         }
     }
-}
 
-/// Everything the model said in this exchange.
-fn reply(exchange: &Exchange<'_>) -> Markup {
-    let texts = exchange.replies.iter().filter_map(|reply| match &reply.message {
-        Message::Assistant { text, .. } if !text.trim().is_empty() => Some(text),
-        _ => None,
-    });
-    let texts: Vec<&String> = texts.collect();
-    html! {
-        @if !texts.is_empty() {
-            article class="answer" data-testid="message-assistant" aria-label="Kai" {
-                @for text in texts { (markdown::render(text)) }
+    /// Everything the model said in this exchange.
+    fn reply(&self, exchange: &Exchange<'_>) -> Markup {
+        let texts = exchange.replies.iter().filter_map(|reply| match &reply.message {
+            Message::Assistant { text, .. } if !text.trim().is_empty() => Some(text),
+            _ => None,
+        });
+        let texts: Vec<&String> = texts.collect();
+        html! {
+            @if !texts.is_empty() {
+                article class="answer" data-testid="message-assistant" aria-label="Kai" dir="auto" {
+                    @for text in texts { (markdown::render(text, self.lang)) }
+                }
             }
         }
     }
-}
 
-/// Links for the `open_url` tool: the browser may be on another machine than Kai, so the user opens them.
-fn opened(exchange: &Exchange<'_>) -> Markup {
-    let opened = calls(exchange).into_iter().filter(|(call, _)| call.name == "open_url");
-    let addresses: Vec<String> = opened.filter_map(|(_, result)| address(result?)).collect();
-    html! {
-        @for url in &addresses {
-            a class="card open" data-testid="open-card" href=(url) target="_blank" rel="noopener noreferrer" {
-                (icons::outward())
-                span { strong { "Open" } span class="quiet" { (url) } }
+    /// Links for the `open_url` tool: the browser may be on another machine than Kai, so the user opens them.
+    fn opened(&self, exchange: &Exchange<'_>) -> Markup {
+        let opened = calls(exchange).into_iter().filter(|(call, _)| call.name == "open_url");
+        let addresses: Vec<String> = opened.filter_map(|(_, result)| address(result?)).collect();
+        html! {
+            @for url in &addresses {
+                a class="card open" data-testid="open-card" href=(url) target="_blank" rel="noopener noreferrer" {
+                    (icons::outward())
+                    span { strong { (self.lang.talk_open()) } span class="quiet" dir="ltr" { (url) } }
+                }
             }
         }
     }
@@ -226,20 +228,20 @@ pub(super) fn turn(sight: Option<&Sight>, lang: Lang) -> Markup {
     let Some(sight) = sight.filter(|sight| sight.ended.is_none()) else { return html! {} };
     html! {
         @if !sight.answer.is_empty() {
-            article class="answer coming" data-testid="message-assistant" aria-label="Kai" aria-busy="true" {
-                (markdown::render(&sight.answer))
+            article class="answer coming" data-testid="message-assistant" aria-label="Kai" aria-busy="true" dir="auto" {
+                (markdown::render(&sight.answer, lang))
             }
         }
-        @if let Some(note) = &sight.note { p class="quiet note" { (note) } }
+        @if let Some(note) = &sight.note { p class="quiet note" { (note.to(lang)) } }
         div class="waiting" {
             span class="chip waits" data-testid="waiting-chip" aria-hidden="true" {
                 span class="pulse" {}
                 @if sight.questions.is_empty() {
                     span class="waits-words" data-keep id="waits-words" {
-                        span class="on" { "Thinking…" } span { "Working…" } span { "Brewing…" }
+                        span class="on" { (lang.talk_thinking()) } span { (lang.talk_working()) } span { (lang.talk_brewing()) }
                     }
                 } @else {
-                    span id="waits-for-you" { "Waits for your answer above." }
+                    span id="waits-for-you" { (lang.talk_waits_for_you()) }
                 }
             }
             @for running in &sight.tools {

@@ -16,8 +16,9 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::reasons;
 use crate::app::App;
-use crate::commands::chats;
+use crate::commands::chats::{self, Unanswered};
 use crate::failure::Failure;
 
 /// How long a question waits for a click; after that it counts as denied. Shorter than the lease of a turn, which would
@@ -46,7 +47,7 @@ pub(super) struct Sight {
     pub(super) answer: String,
     pub(super) tools: Vec<RunningTool>,
     /// Why the turn takes longer than usual.
-    pub(super) note: Option<String>,
+    pub(super) note: Option<Said>,
     pub(super) questions: Vec<Question>,
     /// `None` while the turn is running.
     pub(super) ended: Option<Ended>,
@@ -186,17 +187,17 @@ async fn run(face: Arc<PageFace>, app: Arc<App>, saying: Saying, stop: Cancellat
             () = stop.cancelled() => None,
         }
     });
-    let bug = || Some(Err(Failure::failed("Kai hit a bug of its own and gave up on this.")));
-    let ended = match task.await.unwrap_or_else(|_| bug()) {
-        Some(Ok(())) => None,
-        Some(Err(failure)) => Some(Ended::Failed(failure.message)),
-        None => Some(Ended::Stopped),
+    let ended = match task.await {
+        Ok(Some(Ok(()))) => None,
+        Ok(Some(Err(why))) => Some(Ended::Failed(reasons::unanswered(&why))),
+        Ok(None) => Some(Ended::Stopped),
+        Err(_) => Some(Ended::Failed(said::turn_bug())),
     };
     face.turns.end(face.id.get().copied(), &face.turn, ended.clone());
     ended
 }
 
-async fn answer(app: &App, saying: Saying, face: &dyn Face) -> Result<(), Failure> {
+async fn answer(app: &App, saying: Saying, face: &dyn Face) -> Result<(), Unanswered> {
     match saying {
         Saying::Text(text, which) => chats::ask(app, &app.env, text, which, face).await.map(drop),
         Saying::Again(id) => chats::again(app, &app.env, id, face).await.map(drop),
@@ -272,7 +273,7 @@ impl Face for PageFace {
             }
             agent::Event::Again { why, asking } => {
                 sight.answer.clear();
-                sight.note = Some(format!("{why} Asking {asking} …"));
+                sight.note = Some(said::turn_again(why, asking));
             }
             agent::Event::ToolStarted { call, tool } => {
                 // What the model said before the call is stored by now.

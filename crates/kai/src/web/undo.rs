@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::extract::rejection::FormRejection;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use kai_words::said;
 use serde::Deserialize;
 
 use super::reply;
@@ -33,7 +34,7 @@ pub(super) async fn undo(
     let restored = match (web.bin.take(number, web.app.clock.now()), act) {
         (_, UndoAct::Forget) => Ok(None),
         (Some(kept), UndoAct::Restore) => kept.restore(&web.app).await,
-        (None, UndoAct::Restore) => Err(Failure::failed("It is too late: that is gone.")),
+        (None, UndoAct::Restore) => Err(Failure::failed(said::undo_too_late())),
     };
     // The bin is not in the store, so open pages have to be notified separately.
     web.turns.move_on();

@@ -1,6 +1,6 @@
 //! The data that a page of the chat is rendered from: what the store holds, and the state of the running turns.
 
-use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Revision, Whole};
+use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Kind, Revision, Whole};
 use kai_assistant::db::DbError;
 use kai_assistant::settings::Values;
 use kai_assistant::{heartbeat, lease};
@@ -131,6 +131,11 @@ impl<'a> View<'a> {
         let newest = self.stored.chat.as_ref().and_then(|chat| newest(&chat.entries));
         coming(self.sight.as_ref(), newest)
     }
+}
+
+/// The title that the page shows. The chat with the heartbeat's reports is named in the user's language.
+pub(super) fn title(kind: Kind, title: &str, lang: Lang) -> &str {
+    if kind == Kind::Heartbeat { lang.list_heartbeat() } else { title }
 }
 
 /// The newest entry that is not a heartbeat's report: reports are not part of the exchange between the user and Kai.

@@ -224,7 +224,7 @@ const ACTIVE: &[&str] = &[
 /// What a model's markdown may become besides.
 const MARKDOWN: &[(&str, &[&str])] = &[
     ("a", &["href", "title", "target", "rel"]),
-    ("blockquote", &[]),
+    ("blockquote", &["dir"]),
     ("br", &[]),
     ("code", &[]),
     ("del", &[]),
@@ -235,17 +235,17 @@ const MARKDOWN: &[(&str, &[&str])] = &[
     ("h6", &[]),
     ("hr", &[]),
     ("li", &[]),
-    ("ol", &["start"]),
+    ("ol", &["start", "dir"]),
     ("p", &[]),
-    ("pre", &[]),
+    ("pre", &["dir"]),
     ("strong", &[]),
-    ("table", &[]),
+    ("table", &["dir"]),
     ("tbody", &[]),
     ("td", &[]),
     ("th", &[]),
     ("thead", &[]),
     ("tr", &[]),
-    ("ul", &[]),
+    ("ul", &["dir"]),
 ];
 
 impl Own {

@@ -104,7 +104,7 @@ fn a_draft_is_folded_with_what_it_answers(browser: &Browser) {
 
     unfold(browser, 0);
     browser.click("draft-send");
-    browser.until_says("was taken by the phone");
+    browser.until_says("handed to the phone");
     let row = "const box = (name) => document.querySelector(name).getBoundingClientRect();
                const middle = (name) => box(name).top + box(name).height / 2;
                return Math.abs(middle('[data-testid=draft-to]') - middle('.away button')) < 4";
@@ -135,7 +135,7 @@ fn on_a_small_screen_one_draft_is_whole_and_the_others_are_lines(browser: &Brows
     assert!(browser.run(share).as_f64().unwrap() < 0.42, "{}", browser.run(share));
     assert!(
         browser.texts("draft-fold")[1].contains(ALICE)
-            && browser.texts("draft-fold")[1].contains("waits for your tap")
+            && browser.texts("draft-fold")[1].contains("waiting for your tap")
     );
     for dark in [false, true] {
         browser.look(360, 740, dark);
@@ -195,10 +195,10 @@ fn a_tap_on_what_has_just_moved_under_the_finger_sends_nothing(browser: &Browser
          }).observe(document.getElementById('banners'), { subtree: true, attributes: true, childList: true })",
     );
     phone.run(&["drafts", "discard", &first.to_string()]);
-    browser.until_says("That moved just as you tapped");
+    browser.until_says("The page changed as you tapped");
     assert_eq!(phone.left(), "");
     browser.click("draft-send");
-    browser.until_says("was taken by the phone");
+    browser.until_says("handed to the phone");
     assert_eq!(phone.left(), format!("{ALICE}|Second\n"));
     // Who clears away what was sent finds no Send at the same place.
     browser.run(
@@ -278,10 +278,10 @@ fn no_send_is_live_while_its_recipient_or_text_is_out_of_view(browser: &Browser)
         browser.run(away);
         browser.until("the first out of reach", &format!("return {first}.ariaDisabled === 'true'"));
         browser.picture("drafts-scrolled");
-        assert_eq!(browser.texts("draft-why")[0], "Scroll to see all of it");
+        assert_eq!(browser.texts("draft-why")[0], "Scroll to see the whole message");
         let told =
             format!("return document.getElementById({first}.getAttribute('aria-describedby')).textContent");
-        assert_eq!(browser.run(&told), "Scroll to see all of it", "screen readers hear why");
+        assert_eq!(browser.run(&told), "Scroll to see the whole message", "screen readers hear why");
         browser.run(&format!("{first}.click()"));
         browser.until_says("Nothing was sent.");
         browser.until("the first again", &format!("return {first}.ariaDisabled !== 'true'"));
@@ -302,7 +302,7 @@ fn no_send_is_live_while_its_recipient_or_text_is_out_of_view(browser: &Browser)
         );
         assert_eq!(browser.run(&repeated), false);
         browser.press("\u{e007}");
-        browser.until_says("was taken by the phone");
+        browser.until_says("handed to the phone");
         assert_eq!(phone.left(), format!("+15550100|{body} 0\n"));
         assert_eq!(browser.complaints(), Vec::<String>::new());
         // The page is left before its daemon ends.

@@ -142,7 +142,7 @@ fn a_draft_is_sent_by_a_typed_yes_and_by_nothing_else() {
     let phone = ready();
     let id = draft(&phone, "+1 (555) 0199-0", "-n $(id) `x` \\t \"grün\" 😀\nsecond line");
     let shown = phone.run(&["drafts", "show", "1"]).out;
-    for part in ["To: +155501990", "not exchanged messages", "second line", "1 SMS"] {
+    for part in ["To: +155501990", "haven’t exchanged messages", "second line", "1 SMS"] {
         assert!(shown.contains(part), "{part} in {shown}");
     }
     phone.run(&["drafts", "send", "1"]).refused(1, "needs a person at a terminal");

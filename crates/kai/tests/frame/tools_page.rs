@@ -194,7 +194,7 @@ fn the_demo_tells_its_story_and_has_something_to_show_on_every_page() {
     let browser = Browser::start();
     look(&browser, 1280, 800, false);
     browser.enter(&daemon);
-    browser.until_says("all is simulated");
+    browser.until_says("everything is simulated");
     browser.until_seen("draft-card");
     browser.until_seen("heartbeat-banner");
     assert!(browser.texts("draft-card")[0].contains("a heartbeat"), "{:?}", browser.texts("draft-card"));
@@ -209,7 +209,7 @@ fn the_demo_tells_its_story_and_has_something_to_show_on_every_page() {
     }
     look(&browser, 1280, 800, false);
     browser.click("draft-send");
-    browser.until_says("was taken by the phone");
+    browser.until_says("handed to the phone");
     the_agent_page_has_much_and_is_light(&browser, &daemon, &demo);
     every_other_page_is_the_demos(&browser, &daemon);
     browser.fine();

@@ -89,7 +89,8 @@
     time.title ||= time.textContent;
     const seconds = (new Date(time.dateTime) - Date.now()) / 1000, size = Math.abs(seconds);
     const [unit, length] = UNITS.find(([, , end]) => size < end) ?? [];
-    time.textContent = unit ? since.format(Math.trunc(seconds / length), unit) : time.title;
+    const age = unit ? since.format(Math.trunc(seconds / length), unit) : time.title;
+    time.textContent = seconds <= 0 && size < 60 ? words.justNow : age;
   });
   setInterval(ages, 30000);
   const settle = () => {
@@ -389,7 +390,7 @@
       }
       const code = button.nextElementSibling?.localName === "pre" && button.nextElementSibling;
       await copy(code ? code.innerText : answered(button.closest(".exchange").querySelector(".answer")));
-      say("Copied.", "fine");
+      say(words.copied, "fine");
     });
     if (!matchMedia("(pointer: coarse)").matches) input.focus();
 

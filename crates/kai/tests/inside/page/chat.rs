@@ -56,12 +56,50 @@ fn what_failed_says_why_and_can_be_tried_again_and_what_was_done_is_folded() {
 fn without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed() {
     let house = House::new();
     let mut visitor = house.visitor("/");
-    assert!(visitor.says("kai models add"));
+    assert!(visitor.has("set-up-model") && !visitor.says("kai models"), "the page has a button for it");
     assert_eq!(visitor.has("try-demo"), cfg!(feature = "foss"));
     say(&mut visitor, "Hello?");
-    assert!(visitor.answer.status == 409 && visitor.says("No model is set up"));
+    assert!(visitor.answer.status == 409 && visitor.says("No model is set up. Set one up in Settings"));
+    assert!(!visitor.says("kai models"), "a page names no command");
     assert_eq!(visitor.value("chat-input"), "Hello?");
     assert!(!visitor.has("message-user"));
+}
+
+#[test]
+fn the_chat_speaks_german_and_what_is_written_goes_its_own_way() {
+    let model = Model::start([
+        Act::calls("get_local_time", &json!({})),
+        Act::says("- שלום\n\n> مرحبا\n\nHallo."),
+        Act::status("401 Unauthorized", r#"{"error":{"message":"bad key"}}"#),
+    ]);
+    let house = House::with_model(&model);
+    house.set("language", "de");
+    let mut visitor = house.visitor("/");
+    for expected in
+        ["Was kann ich für Sie tun?", "mine antwortet Ihnen.", "Noch keine Chats.", "Einstellungen"]
+    {
+        assert!(visitor.says(expected), "{expected}");
+    }
+    assert_eq!(visitor.attributes("chat-input", "placeholder"), ["Nachricht an Kai"]);
+    say(&mut visitor, "مرحبا");
+    until_answered(&mut visitor, 1);
+    assert!(visitor.says("Beantwortet von mine") && visitor.says("Neu antworten"));
+    assert_eq!(visitor.texts("what-kai-did-summary"), ["Was Kai getan hat (1)"]);
+    for written in ["message-user", "message-assistant"] {
+        assert_eq!(visitor.attributes(written, "dir"), ["auto"], "{written}");
+    }
+    visitor.reload();
+    let html = &visitor.answer.text;
+    for block in
+        ["<ul dir=\"auto\">", "<blockquote dir=\"auto\">", "<span class=\"chat-title\" dir=\"auto\">"]
+    {
+        assert!(html.contains(block), "{block} in {html}");
+    }
+    visitor.press("chat-delete");
+    assert!(visitor.says("„مرحبا“ gelöscht."), "{}", visitor.answer.text);
+    say(&mut visitor, "Los");
+    visitor.until_seen("chat-error");
+    assert!(visitor.says("Erneut versuchen"));
 }
 
 #[test]
@@ -112,7 +150,7 @@ fn what_a_command_asks_is_waited_for_here_too() {
     assert_eq!(visitor.texts("message-user"), ["First", "Second"]);
     assert!(!visitor.has("chat-stop") && !visitor.has("chat-error"));
     asking.abort();
-    visitor.until_says("This was not answered.");
+    visitor.until_says("Kai didn’t answer this message.");
     assert!(!visitor.has("waiting-chip"));
 }
 

@@ -88,6 +88,11 @@ fn a_foreign_host_is_not_answered() {
         let login = house.send("GET", "/login?token=x", &[("Host", host)], "");
         assert_eq!(login.status, 421, "{host}");
     }
+    house.set("language", "de");
+    let told = house.send("GET", "/", &[("Host", "evil.example")], "").text;
+    assert!(told.contains("Kai antwortet nicht unter diesem Namen."), "{told}");
+    let by_script = house.send("GET", "/", &[("Host", "evil.example"), ("x-live", "1")], "").text;
+    assert!(by_script.contains("{\"error\":\"Kai antwortet nicht"), "{by_script}");
     assert_eq!(house.send_raw(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n").status, 400, "no host at all");
     let two = format!(
         "GET / HTTP/1.1\r\nHost: {}\r\nHost: evil.example\r\nConnection: close\r\n\r\n",

@@ -19,7 +19,7 @@ fn a_draft_staged_elsewhere_appears_and_shows_what_becomes_of_it() {
     let shown = visitor.page.having("name", "shown")[0];
     visitor.page.fill(shown, "something else");
     visitor.press("draft-send");
-    assert!(visitor.answer.status == 409 && visitor.says("not what you saw"));
+    assert!(visitor.answer.status == 409 && visitor.says("the draft changed after you saw it"));
     let status = || house.run("sms", &json!("drafts"))[0]["status"].clone();
     assert_eq!(status(), "PENDING");
     visitor.open("/");
@@ -28,7 +28,7 @@ fn a_draft_staged_elsewhere_appears_and_shows_what_becomes_of_it() {
     assert!(visitor.says("no network"));
     phone.program("termux-sms-send", r#"cat > /dev/null; echo "$2" >> "$DIR/left""#);
     visitor.press("draft-retry");
-    visitor.until_says("was taken by the phone");
+    visitor.until_says("handed to the phone");
     assert_eq!(phone.left(), format!("{ALICE}\n"));
     visitor.press("draft-discard");
     assert!(!visitor.has("draft-card"));
@@ -106,7 +106,7 @@ fn without_a_script_a_link_unfolds_a_long_draft_before_it_can_be_sent() {
     visitor.open(&format!("/?whole={id}"));
     assert!(visitor.attributes("draft-send", "disabled").is_empty());
     visitor.press("draft-send");
-    visitor.until_says("was taken by the phone");
+    visitor.until_says("handed to the phone");
     assert!(phone.left().ends_with("and the end of it.\n"));
 }
 
@@ -121,7 +121,7 @@ fn padding_in_a_draft_pushes_nothing_out_of_sight() {
     assert_eq!(visitor.page.attribute(visitor.first("draft-exact"), "open"), None, "folded");
     assert_eq!(visitor.texts("draft-body-exact"), [body.as_str()]);
     visitor.press("draft-send");
-    visitor.until_says("was taken by the phone");
+    visitor.until_says("handed to the phone");
     assert_eq!(phone.left(), format!("{ALICE}|{body}\n"));
 }
 
@@ -141,6 +141,34 @@ fn tainted() -> (Phone, House, Model) {
 }
 
 #[test]
+fn drafts_and_questions_speak_german() {
+    let (_phone, house, _model) = tainted();
+    house.set("language", "de");
+    draft(&house, "+155501990", "See you");
+    let mut visitor = house.visitor("/");
+    for expected in [
+        "Mit dieser Nummer haben Sie noch keine Nachrichten ausgetauscht.",
+        "wartet auf Sie",
+        "1 SMS · von der Befehlszeile · ",
+    ] {
+        assert!(visitor.says(expected), "{expected}");
+    }
+    assert_eq!(visitor.texts("draft-send"), ["Senden"]);
+    assert_eq!(visitor.texts("draft-discard"), ["Verwerfen"]);
+    visitor.fill("chat-input", "Anything new?");
+    visitor.press("chat-send");
+    visitor.until_seen("click-card");
+    let words = "Kai möchte sich das als „bank“ merken und in jedem späteren Chat lesen:";
+    assert_eq!(visitor.texts("click-words"), [words]);
+    assert_eq!(visitor.texts("click-allow"), ["Merken"]);
+    assert_eq!(visitor.texts("click-deny"), ["Nicht merken"]);
+    assert!(visitor.says("Deshalb fragt Kai nach.") && visitor.says("Wartet auf Ihre Antwort oben"));
+    // The command line stays English.
+    let remarks = house.run("sms", &json!("drafts"))[0]["remarks"].clone();
+    assert_eq!(remarks, json!(["You haven’t exchanged messages with this number before."]));
+}
+
+#[test]
 fn a_call_waits_for_one_click_and_the_first_one_counts() {
     for (button, kept) in [("click-allow", true), ("click-deny", false)] {
         let (_phone, house, model) = tainted();
@@ -156,7 +184,7 @@ fn a_call_waits_for_one_click_and_the_first_one_counts() {
         let exact = visitor.first("click-exact");
         assert_eq!(visitor.page.attribute(exact, "open"), None, "the exact call is one tap away");
         assert!(visitor.texts("click-call")[0].contains("Pay to +15550666."), "the exact call");
-        assert!(visitor.texts("waiting-chip")[0].contains("Waits for your answer above."));
+        assert!(visitor.texts("waiting-chip")[0].contains("Waiting for your answer above"));
         let stale = visitor.page.value(visitor.page.having("name", "question")[0]);
         // Another page, another conversation: the same question.
         let mut other = house.visitor("/new");
