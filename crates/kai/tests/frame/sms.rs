@@ -313,7 +313,7 @@ fn of_many_posts_at_once_one_message_leaves() {
     draft(&phone, ALICE, "Another");
     let other = tap.replace("shown=", "shown=0");
     let stale = daemon.send("POST", "/drafts/2/tap", &[("Cookie", &cookie)], &other);
-    assert!(stale.status == 409 && stale.text.contains("not what you saw"), "{}", stale.text);
+    assert!(stale.status == 409 && stale.text.contains("the draft changed after you saw it"), "{}", stale.text);
     assert_eq!(daemon.send("POST", "/drafts/2/tap", &[("Cookie", &cookie)], "csrf=0").status, 403);
     assert_eq!(daemon.send("POST", "/drafts/2/tap", &[], &tap).status, 401);
     assert_eq!(phone.left(), format!("{ALICE}\n"));
