@@ -76,9 +76,10 @@ fn parameters(entry: &Entry) -> String {
     entry.placeholders().iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
+/// The text for the documentation. As code, so that nothing in it counts as markup.
 fn example(entry: &Entry) -> String {
     let shown = entry.texts.get("").or_else(|| entry.texts.get("other")).map_or("", String::as_str);
-    shown.replace('[', "\\[").replace('<', "\\<")
+    format!("`{}`", shown.replace('`', "'"))
 }
 
 /// The method that gives the text in one language.
