@@ -27,8 +27,11 @@ const TECHNICAL: &[&str] = &[
 ];
 /// Names that are the same in every language.
 const NAMES: &[&str] = &["Brave", "Kai", "Tavily"];
+/// What the demo's process prints before its link, as Kai does.
+const PRINTED: &str = "Open ";
 /// How commands, statements and other texts for programs begin.
-const FOR_PROGRAMS: &[&str] = &["kai", "pkg", "cargo", "DELETE", "SELECT", "noopener"];
+const FOR_PROGRAMS: &[&str] =
+    &["kai", "pkg", "cargo", "DELETE", "SELECT", "noopener", "attachment;", "public,"];
 
 /// The literals that a person would read. Leaves out comments, attributes, log lines and everything from the first test
 /// module on.
@@ -38,7 +41,8 @@ pub(crate) fn for_people(code: &str) -> Vec<&str> {
         let line = line.trim_start();
         !line.starts_with("//") && !line.starts_with("#[") && !line.contains("tracing::")
     };
-    let shown = |(before, text): &(&str, &str)| !is_technical(before) && is_language(text);
+    let shown =
+        |(before, text): &(&str, &str)| !is_technical(before) && is_language(text) && *text != PRINTED;
     code.lines().filter(is_code).flat_map(literals).filter(shown).map(|(_, text)| text).collect()
 }
 
