@@ -79,8 +79,11 @@ fn model(look: &Look<'_>, row: &ModelRow, stands: Stands) -> Markup {
                 @if stands.at == 0 && row.ready { span class="tag" { (look.lang.models_first()) } }
                 @for tag in tags(row, look.lang) { span class="tag" { (tag) } }
             }
-            p class="quiet" { (visible(&row.model)) " · " (visible(&row.base_url)) }
-            @if row.origin != ModelOrigin::Demo { p class="quiet" data-testid="model-context" { (window(row, look.lang)) } }
+            // The demo's model has neither an address nor a context window.
+            @if row.origin != ModelOrigin::Demo {
+                p class="quiet" { (visible(&row.model)) " · " (visible(&row.base_url)) }
+                p class="quiet" data-testid="model-context" { (window(row, look.lang)) }
+            }
             @if is_unencrypted(&row.base_url) {
                 p class="remark" data-testid="model-unencrypted" {
                     (if row.has_key { look.lang.models_unencrypted_key() } else { look.lang.models_unencrypted() })
