@@ -385,7 +385,7 @@ fn two_tabs_two_taps_one_message(browser: &Browser) {
         browser.until_gone("draft-send");
     }
     assert_eq!(phone.left(), format!("{ALICE}\n"));
-    browser.until_says("was taken by the phone");
+    browser.until_says("handed to the phone");
     browser.click("draft-discard");
     browser.until_gone("draft-card");
     browser.leave();

@@ -81,7 +81,7 @@ fn the_demo_sees_nothing_of_kais_keys() {
     let cookie = daemon.sign_in();
     let csrf = daemon.get("/", &cookie).csrf();
     let started = daemon.send("POST", "/demo", &[("Cookie", &cookie)], &format!("csrf={csrf}"));
-    assert!(started.text.contains("It is ready"), "{}", started.text);
+    assert!(started.text.contains("The demo is ready"), "{}", started.text);
     let status = home.run(&["status", "--demo", "--json"]).json();
     let pid = status["daemon"]["pid"].as_u64().unwrap();
     let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) else {

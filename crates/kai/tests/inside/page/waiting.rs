@@ -64,7 +64,7 @@ fn of_many_posts_at_once_one_message_leaves() {
     let second = draft(&house, ALICE, "Another");
     let tap = format!("/drafts/{second}/tap");
     let stale = visitor.post(&tap, "shown=0&attempts=0&button=send");
-    assert!(stale.status == 409 && stale.text.contains("not what you saw"), "{}", stale.text);
+    assert!(stale.status == 409 && stale.text.contains("changed after you saw it"), "{}", stale.text);
     let cookie = [("Cookie", visitor.cookie.as_str())];
     assert_eq!(house.send("POST", &tap, &cookie, "csrf=0").status, 403, "another page's form");
     let body = format!("csrf={}&shown=0", visitor.answer.csrf());
