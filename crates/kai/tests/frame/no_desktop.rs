@@ -19,14 +19,14 @@ fn without_a_desktop_what_is_missing_is_said() {
 fn without_a_bus_notifications_stay_off_and_say_why() {
     let home = Home::new();
     let refused = home.run(&["settings", "set", "notifications_enabled", "true"]);
-    refused.refused(1, "neither a desktop's session bus nor Termux:API");
+    refused.refused(1, "neither a desktop’s session bus nor Termux:API");
     let status = home.run(&["--json", "status"]).json()["notifications"].clone();
     assert_eq!((&status["supported"], &status["enabled"]), (&false.into(), &false.into()));
     let tools = home.run(&["--json", "tools", "list"]).json();
     let check = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "check_notifications").unwrap();
     assert_eq!(check["available"], false);
     let listed = home.run(&["notifications", "list"]);
-    assert!(listed.code == 0 && listed.out.contains("neither a desktop's session bus"), "{listed:?}");
+    assert!(listed.code == 0 && listed.out.contains("neither a desktop’s session bus"), "{listed:?}");
     assert_eq!(home.run(&["--json", "notifications", "list"]).out, "[]\n");
 }
 

@@ -197,7 +197,7 @@ fn a_tap_on_a_report_opens_its_conversation_signed_in(desktop: &Desktop) {
     // Whoever reads the arguments of programs has the link, and cannot use it, nor use it up.
     if let Some(refused) = by_another_user(&daemon, &path) {
         assert_eq!(refused.status, 403, "{}", refused.text);
-        assert!(refused.text.contains("only for the user who runs Kai"), "{}", refused.text);
+        assert!(refused.text.contains("Only the user who runs Kai"), "{}", refused.text);
         assert_eq!(refused.header("set-cookie"), None);
     }
     let answer = daemon.get(&path, "");
