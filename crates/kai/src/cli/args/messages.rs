@@ -9,7 +9,7 @@ use crate::failure::Failure;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArg {
-    /// The demo: a simulated phone and a scripted model, in a home of its own inside the home
+    /// Use the demo: a simulated phone and a scripted model, in its own folder inside the home
     #[arg(long, global = true)]
     demo: bool,
 }
@@ -23,22 +23,22 @@ impl DemoArg {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MessagesCommand {
-    /// Your phone's SMS: look for new ones, read, search
+    /// Check your phone for new SMS, read them and search them
     #[command(
         subcommand,
         after_help = "Examples:\n  kai settings set sms_enabled true\n  kai sms poll\n  kai sms read 4711\n  kai sms search \"dinner\""
     )]
     Sms(SmsCommand),
-    /// Messages that Kai drafted: see, send, discard
+    /// See, send and discard messages that Kai drafted
     #[command(
         subcommand,
-        after_help = "Examples:\n  kai drafts list\n  kai drafts send 3      (shows it whole, then asks)\n  kai drafts discard 3"
+        after_help = "Examples:\n  kai drafts list\n  kai drafts send 3      (shows the whole draft, then asks)\n  kai drafts discard 3"
     )]
     Drafts(DraftsCommand),
-    /// Make something arrive in a running demo (kai serve --demo)
+    /// Make a message arrive in the running demo (kai serve --demo)
     #[command(subcommand, after_help = "Example:\n  kai demo sms --from +15550100 \"Are you coming?\"")]
     Demo(DemoCommand),
-    /// See the notifications of other apps that Kai may read
+    /// See and search the notifications of other apps
     #[command(
         subcommand,
         after_help = "Examples:\n  kai settings set notifications_enabled true\n  kai notifications list\n  kai notifications search dinner\n  kai notifications refresh"
@@ -48,13 +48,13 @@ pub(crate) enum MessagesCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CodesCommand {
-    /// Let the assistant see one-time codes in one conversation, or hide them again
+    /// Let Kai see one-time codes in one chat, or hide them again
     #[command(after_help = "Examples:\n  kai chats codes 7 show\n  kai chats codes 7 hide")]
     Codes {
-        /// The number that `kai chats list` shows first
+        /// Number of the chat, from `kai chats list`
         #[arg(value_parser = number)]
         id: i64,
-        /// What the assistant is to see
+        /// Whether to show or hide the codes
         #[arg(value_enum)]
         what: ShowOrHide,
     },
@@ -68,69 +68,69 @@ pub(crate) enum ShowOrHide {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SmsCommand {
-    /// Look at the phone's inbox now
+    /// Check the phone for new messages now
     #[command(after_help = "Example:\n  kai sms poll")]
     Poll,
-    /// What arrived and waits for the next heartbeat
+    /// List new messages that wait for the next heartbeat
     #[command(after_help = "Examples:\n  kai sms list\n  kai sms list --json")]
     List,
-    /// One message whole, for your own eyes
+    /// Show one message in full, without sending it to a model
     #[command(after_help = "Example:\n  kai sms read 4711")]
     Read {
-        /// The number that `kai sms list` shows first
+        /// Number of the message, from `kai sms list`
         #[arg(value_parser = number)]
         id: i64,
     },
-    /// Erase what Kai keeps of your messages, once reading is off
+    /// Erase the messages that Kai keeps; turn reading off first
     #[command(
-        after_help = "Asks on the terminal first. Your phone's messages, drafts, conversations and the ledger stay as they are.\n\nExample:\n  kai settings set sms_enabled false\n  kai sms forget"
+        after_help = "Kai asks you to confirm. The messages on your phone, drafts, chats and the ledger stay as they are.\n\nExample:\n  kai settings set sms_enabled false\n  kai sms forget"
     )]
     Forget,
-    /// Search the inbox by sender and text
+    /// Search the phone's inbox by sender and text
     #[command(after_help = "Example:\n  kai sms search dinner")]
     Search {
-        /// What the sender or the text holds
+        /// Text to search for
         text: String,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DraftsCommand {
-    /// All drafts with what became of them
+    /// List all drafts and their status
     #[command(after_help = "Examples:\n  kai drafts list\n  kai drafts list --json")]
     List,
-    /// One draft whole
+    /// Show one draft in full
     #[command(after_help = "Example:\n  kai drafts show 3")]
     Show {
-        /// The number that `kai drafts list` shows first
+        /// Number of the draft, from `kai drafts list`
         #[arg(value_parser = number)]
         id: i64,
     },
-    /// Show a draft whole, ask, and send it
+    /// Show a draft in full, ask you, then send it
     #[command(after_help = "Example:\n  kai drafts send 3")]
     Send {
-        /// The number that `kai drafts list` shows first
+        /// Number of the draft, from `kai drafts list`
         #[arg(value_parser = number)]
         id: i64,
     },
-    /// Take a draft away without sending it
+    /// Discard a draft without sending it
     #[command(after_help = "Example:\n  kai drafts discard 3")]
     Discard {
-        /// The number that `kai drafts list` shows first
+        /// Number of the draft, from `kai drafts list`
         #[arg(value_parser = number)]
         id: i64,
     },
-    /// Try again to send a draft that failed
+    /// Try again to send a draft that could not be sent
     #[command(after_help = "Example:\n  kai drafts retry 3")]
     Retry {
-        /// The number that `kai drafts list` shows first
+        /// Number of the draft, from `kai drafts list`
         #[arg(value_parser = number)]
         id: i64,
     },
-    /// Take away a draft that was sent, or may have been
+    /// Remove a draft that was sent, or may have been, from the list
     #[command(after_help = "Example:\n  kai drafts dismiss 3")]
     Dismiss {
-        /// The number that `kai drafts list` shows first
+        /// Number of the draft, from `kai drafts list`
         #[arg(value_parser = number)]
         id: i64,
     },
@@ -138,66 +138,66 @@ pub(crate) enum DraftsCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DemoCommand {
-    /// An SMS arrives on the simulated phone
+    /// Make an SMS arrive on the simulated phone
     #[command(
         after_help = "Examples:\n  kai demo sms \"Are you coming?\"\n  kai demo sms --from +15550177 \"Are you there?\""
     )]
     Sms {
-        /// The number it comes from
+        /// The sender's number
         #[arg(long, default_value = "+15550100")]
         from: String,
-        /// What it says
+        /// Text of the message
         text: String,
     },
-    /// An app of the simulated phone shows a notification
+    /// Make an app on the simulated phone show a notification
     #[command(after_help = "Example:\n  kai demo notify --app Signal --title Bob \"Lunch?\"")]
     Notify {
-        /// The app that shows it
+        /// Name of the app
         #[arg(long, default_value = "WhatsApp")]
         app: String,
-        /// Its first line, such as who wrote
+        /// Title, for example the sender's name
         #[arg(long, default_value = "Alice")]
         title: String,
-        /// What it says
+        /// Text of the notification
         text: String,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NotificationsCommand {
-    /// Those that wait for the next heartbeat, oldest first
+    /// List notifications that wait for the next heartbeat, oldest first
     #[command(after_help = "Examples:\n  kai notifications list\n  kai notifications list --all")]
     List {
-        /// All that are kept, newest first: those of the last day
+        /// List all notifications from the last day instead, newest first
         #[arg(long)]
         all: bool,
     },
-    /// One in full
+    /// Show one notification in full
     #[command(after_help = "Example:\n  kai notifications read '0|org.example.chat|7|null|10123'")]
     Read {
-        /// The id that `kai notifications list` shows below it
+        /// Id of the notification, from `kai notifications list`
         id: String,
     },
-    /// Search those of the last day, newest first
+    /// Search the notifications from the last day, newest first
     #[command(
         after_help = "Examples:\n  kai notifications search dinner\n  kai notifications search dinner --app com.whatsapp"
     )]
     Search {
-        /// What the app, the title or the text holds
+        /// Text to search for in the app's name, the title and the text
         text: String,
-        /// Only those of this app
+        /// Search only this app's notifications
         #[arg(long, value_name = "PACKAGE")]
         app: Option<String>,
     },
-    /// Empty the queue; what is kept can still be searched
+    /// Clear the queue; you can still search the notifications
     #[command(after_help = "Example:\n  kai notifications clear")]
     Clear,
-    /// Erase all notifications that Kai keeps, once reading is off
+    /// Erase all notifications that Kai keeps; turn reading off first
     #[command(
-        after_help = "Asks on the terminal first. Conversations and the ledger stay as they are.\n\nExample:\n  kai settings set notifications_enabled false\n  kai notifications forget"
+        after_help = "Kai asks you to confirm. Chats and the ledger stay as they are.\n\nExample:\n  kai settings set notifications_enabled false\n  kai notifications forget"
     )]
     Forget,
-    /// Look now, and say how it stands
+    /// Check access to notifications now, and show the status
     #[command(after_help = "Example:\n  kai notifications refresh")]
     Refresh,
 }

@@ -18,9 +18,9 @@ use crate::failure::Failure;
 use crate::logs::Format;
 use crate::terminal::{input, out};
 
-/// A personal assistant on your own machine that never sends anything without your tap.
+/// A personal assistant that runs on your own machine and never sends a message without your tap.
 ///
-/// Without a command, kai runs the daemon and its page and prints a link to sign in with.
+/// Without a command, kai starts the daemon and prints a link that opens its page.
 #[derive(Debug, Parser)]
 #[command(
     name = "kai",
@@ -30,21 +30,21 @@ use crate::terminal::{input, out};
 Examples:
   kai                                run Kai; open the link it prints
   kai ask what day is it             one question, one answer
-  kai status                         what is on, and where it lies
-  kai doctor                         what is wrong, and the next step
+  kai status                         what's enabled and where it's stored
+  kai doctor                         what's wrong and how to fix it
   kai settings set theme dark        change a setting
   kai --home ~/try status            use another home
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the store cannot be opened."
 )]
 pub(super) struct Args {
-    /// The folder that holds everything [default: `$KAI_HOME`, else the user's data folder]
+    /// Folder where Kai keeps everything [default: `$KAI_HOME`, or a folder in your data folder]
     #[arg(long, global = true, value_name = "DIR")]
     pub(super) home: Option<PathBuf>,
     /// Print JSON with stable field names
     #[arg(long, global = true)]
     pub(super) json: bool,
-    /// Read the passphrase of a locked home from this open file descriptor
+    /// Read the home's passphrase from this open file descriptor
     #[arg(long, global = true, value_name = "N")]
     pub(super) passphrase_fd: Option<u32>,
     #[command(flatten)]
@@ -57,13 +57,13 @@ pub(super) struct Args {
 
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub(super) struct Serve {
-    /// Port of the page; 0 takes any free one [default: 8787, or the next free one]
+    /// Port of the page; 0 picks any free port [default: 8787, or the next free one]
     #[arg(long)]
     pub(super) port: Option<u16>,
-    /// Address of the page; anything but loopback is plain HTTP that others on the network can read
+    /// Address of the page; on any address but loopback, others on the network can read it (plain HTTP)
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub(super) bind: IpAddr,
-    /// How log lines on stderr look; `KAI_LOG` says how many (error, warn, info, debug)
+    /// Format of the log on stderr; `KAI_LOG` sets its level (error, warn, info, debug)
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(super) log_format: Format,
 }
@@ -83,31 +83,31 @@ pub(super) enum Command {
     /// Stop the daemon, as Ctrl-C does
     #[command(after_help = "Examples:\n  kai stop\n  kai --home ~/try stop")]
     Stop,
-    /// Show what is on and where it lies
+    /// Show what's enabled and where it's stored
     #[command(after_help = "Examples:\n  kai status\n  kai status --json")]
     Status,
-    /// Look for what is wrong and name the next step
+    /// Check for problems and say how to fix them
     #[command(
-        after_help = "Examples:\n  kai doctor\n  kai doctor --json\n\nExit code 0 when all is well, 1 when something is broken, 3 when the store cannot be opened."
+        after_help = "Examples:\n  kai doctor\n  kai doctor --json\n\nExit codes: 0 no problems, 1 something is broken, 3 the store cannot be opened."
     )]
     Doctor,
-    /// Ask something; one turn
+    /// Ask one question and print the answer
     #[command(
         after_help = "Examples:\n  kai ask \"What day is it?\"\n  cat letter.txt | kai ask summarise this\n  kai ask --last \"and tomorrow?\"\n  kai ask --json \"hi\""
     )]
     Ask {
-        /// What to ask; what is piped in is added below it
+        /// Your question; piped input is attached to it
         words: Vec<String>,
         #[command(flatten)]
         chat: WhichChat,
     },
-    /// Talk on the terminal
+    /// Chat with Kai on the terminal
     #[command(after_help = "Examples:\n  kai chat\n  kai chat --last\n  kai chat --chat 7")]
     Chat {
         #[command(flatten)]
         chat: WhichChat,
     },
-    /// See, search and delete conversations
+    /// See, search and delete chats
     #[command(
         subcommand,
         after_help = "Examples:\n  kai chats list\n  kai chats search \"green tea\"\n  kai chats show 7"
@@ -116,7 +116,7 @@ pub(super) enum Command {
     /// Set up language models
     #[command(
         subcommand,
-        after_help = "Examples:\n  kai models add ollama --model qwen3\n  kai models add openai      (asks for the key)\n  kai models add gemini --key-stdin < key.txt\n  kai models add openai-compatible --base-url http://127.0.0.1:8080/v1 --model any\n  kai models test"
+        after_help = "Examples:\n  kai models add ollama --model qwen3\n  kai models add openai      (asks for the API key)\n  kai models add gemini --key-stdin < key.txt\n  kai models add openai-compatible --base-url http://127.0.0.1:8080/v1 --model any\n  kai models test"
     )]
     Models(ModelsCommand),
     /// See and change settings
@@ -125,7 +125,7 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai settings list\n  kai settings get theme\n  kai settings set memory_enabled false"
     )]
     Settings(SettingsCommand),
-    /// The heartbeat: run one now, see what it would ask, what the last ones came to
+    /// Run a heartbeat now, preview the next one, or see the last ones
     #[command(
         subcommand,
         after_help = "Examples:\n  kai heartbeat run\n  kai heartbeat dry-run\n  kai heartbeat log --json"
@@ -137,7 +137,7 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai memory list --json\n  kai memory forget favourite_colour\n  kai memory proposals\n  kai memory accept tea"
     )]
     Memory(MemoryCommand),
-    /// See and cancel what Kai is to do later
+    /// See and cancel scheduled tasks
     #[command(
         subcommand,
         after_help = "Examples:\n  kai tasks list\n  kai tasks show 3\n  kai tasks cancel 3"
@@ -146,7 +146,7 @@ pub(super) enum Command {
     /// See and cancel alarms that have not rung yet
     #[command(subcommand, after_help = "Examples:\n  kai alarms list\n  kai alarms cancel 3")]
     Alarms(AlarmsCommand),
-    /// See the tools and try one as the model would
+    /// See Kai's tools, enable or disable them, and try one
     #[command(
         subcommand,
         after_help = "Examples:\n  kai tools list\n  kai tools call get_local_time\n  kai tools call memory_store '{\"key\": \"tea\", \"content\": \"Likes green tea.\"}'"
@@ -154,77 +154,77 @@ pub(super) enum Command {
     Tools(ToolsCommand),
     #[command(flatten)]
     Messages(MessagesCommand),
-    /// What left this machine, what ran, what was clicked
+    /// See everything that was sent, run, tapped or allowed
     #[command(
         subcommand,
-        after_help = "Examples:\n  kai ledger show\n  kai ledger verify\n  kai ledger who 4711      (which requests held this SMS)\n  kai ledger bytes 17      (exactly what was sent)"
+        after_help = "Examples:\n  kai ledger show\n  kai ledger verify\n  kai ledger who 4711      (which requests contained this SMS)\n  kai ledger bytes 17      (exactly what was sent)"
     )]
     Ledger(LedgerCommand),
-    /// Print a fresh one-time link that signs a browser in
+    /// Print a new sign-in link for a browser; it works once
     #[command(after_help = "Examples:\n  kai link\n  kai link --revoke-all")]
     Link {
-        /// End all sessions and unused links instead
+        /// Sign out all browsers and revoke unused links instead
         #[arg(long)]
         revoke_all: bool,
     },
     /// Open Kai's page in your browser, signed in
     #[command(after_help = "Examples:\n  kai open\n  kai open heartbeat")]
     Open {
-        /// What to open
+        /// Which page to open
         #[arg(value_enum, default_value_t = Page::Chat)]
         page: Page,
     },
-    /// See where the store's key lies, or move it
+    /// See where the store's key is kept, or move it
     #[command(subcommand, after_help = "Examples:\n  kai key show\n  kai key move passphrase")]
     Key(KeyCommand),
-    /// Write what you keep in Kai to a JSON file
+    /// Export your data to a JSON file
     #[command(
-        after_help = "The file is not encrypted.\n\nExamples:\n  kai export kai.json\n  kai export - | gpg -c > kai.json.gpg\n  kai export memory.json --section memory\n  kai export all.json --secrets   (asks for a passphrase that seals them)"
+        after_help = "The file is not encrypted.\n\nExamples:\n  kai export kai.json\n  kai export - | gpg -c > kai.json.gpg\n  kai export memory.json --section memory\n  kai export all.json --secrets   (asks for a passphrase to encrypt them)"
     )]
     Export {
-        /// Where to write it, `-` for standard output; a file that is there already is left alone
+        /// File to write, or `-` for standard output; an existing file is never overwritten
         file: PathBuf,
-        /// Only this section (settings, memory, models, tasks, conversations); may be given several times
+        /// Export only this section (settings, memory, models, tasks, conversations); can be repeated
         #[arg(long = "section", value_name = "NAME")]
         sections: Vec<String>,
-        /// Take keys of models along, sealed with a passphrase
+        /// Include API keys, encrypted with a passphrase
         #[arg(long)]
         secrets: bool,
     },
-    /// Take in a file that export wrote
+    /// Import a file that `kai export` wrote
     #[command(
-        after_help = "Examples:\n  kai import kai.json             (shows what would happen, then asks)\n  kai import kai.json --preview\n  kai import kai.json --replace --yes"
+        after_help = "Examples:\n  kai import kai.json             (shows what would change, then asks)\n  kai import kai.json --preview\n  kai import kai.json --replace --yes"
     )]
     Import {
-        /// The file
+        /// File to import
         file: PathBuf,
-        /// Only this section; may be given several times
+        /// Import only this section; can be repeated
         #[arg(long = "section", value_name = "NAME")]
         sections: Vec<String>,
-        /// Each section of the file takes the place of what is there
+        /// Replace existing items instead of keeping them
         #[arg(long)]
         replace: bool,
-        /// Only show what would happen
+        /// Only show what would change
         #[arg(long)]
         preview: bool,
-        /// Do not ask
+        /// Import without asking
         #[arg(long)]
         yes: bool,
-        /// Leave the sealed secrets of the file out
+        /// Do not import the encrypted keys in the file
         #[arg(long)]
         no_secrets: bool,
     },
-    /// Delete everything in this home, for good
+    /// Permanently delete everything in this home
     #[command(
-        after_help = "Example:\n  kai erase\n\nAsks for a typed confirmation on the terminal. The daemon must not run: kai stop"
+        after_help = "Example:\n  kai erase\n\nKai asks you to type a confirmation. Stop the daemon first: kai stop"
     )]
     Erase,
-    /// Print a completion script for a shell
+    /// Print a shell completion script
     #[command(
         after_help = "Example:\n  kai completions bash > ~/.local/share/bash-completion/completions/kai"
     )]
     Completions {
-        /// For which shell
+        /// Which shell to print it for
         shell: Shell,
     },
     /// A part that Kai plays when it runs a command
@@ -235,13 +235,13 @@ pub(super) enum Command {
     Panic,
 }
 
-/// In which conversation.
+/// Which chat to continue.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct WhichChat {
-    /// Go on with the conversation last spoken in
+    /// Continue the most recent chat
     #[arg(long, conflicts_with = "chat")]
     last: bool,
-    /// Go on with this conversation
+    /// Continue this chat
     #[arg(long, value_name = "ID", value_parser = number)]
     chat: Option<i64>,
 }
@@ -258,26 +258,26 @@ impl WhichChat {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ChatsCommand {
-    /// All conversations, newest first
+    /// List all chats, newest first
     #[command(after_help = "Examples:\n  kai chats list\n  kai chats list --json")]
     List,
-    /// Conversations in which all these words were said
+    /// Find chats that contain all these words
     #[command(after_help = "Example:\n  kai chats search \"green tea\"")]
     Search {
-        /// The words
+        /// Words to search for
         text: String,
     },
-    /// Everything said in one
+    /// Show one chat in full
     #[command(after_help = "Example:\n  kai chats show 7")]
     Show {
-        /// The number that `kai chats list` shows first
+        /// Number of the chat, from `kai chats list`
         #[arg(value_parser = number)]
         id: i64,
     },
-    /// Delete one with everything said in it
+    /// Delete one chat
     #[command(after_help = "Example:\n  kai chats delete 7")]
     Delete {
-        /// The number that `kai chats list` shows first
+        /// Number of the chat, from `kai chats list`
         #[arg(value_parser = number)]
         id: i64,
     },
@@ -289,9 +289,9 @@ pub(super) enum ChatsCommand {
 pub(super) enum Page {
     /// The current chat
     Chat,
-    /// The heartbeat's conversation
+    /// The heartbeat's chat
     Heartbeat,
-    /// The first draft that waits
+    /// The first waiting draft
     #[cfg_attr(not(feature = "foss"), value(skip), expect(dead_code, reason = "there are no drafts"))]
     Drafts,
 }
@@ -308,61 +308,62 @@ impl Page {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ModelsCommand {
-    /// The models in the order in which they are asked
+    /// List the models in the order Kai asks them
     #[command(after_help = "Examples:\n  kai models list\n  kai models list --json")]
     List,
-    /// Add a model, or change the one of that name
+    /// Add a model, or change the one with the same name
     #[command(after_help = models_help())]
     Add {
-        /// Which service or server; they are listed below
+        /// Service or server, from the list below
         preset: String,
-        /// What to call it [default: the preset's name]
+        /// Name to show for it [default: the preset's name]
         #[arg(long)]
         name: Option<String>,
         /// Address of the server [default: the preset's]
         #[arg(long)]
         base_url: Option<String>,
-        /// Which of its models [default: the preset's choice]
+        /// Which model to use there [default: the preset's]
         #[arg(long)]
         model: Option<String>,
-        /// Tokens of context it has, or auto [default: what its server says]
+        /// Context window in tokens, or auto [default: what the server reports]
         #[arg(long, value_name = "TOKENS")]
         context: Option<String>,
-        /// Read the key from standard input; on a terminal it is asked for anyway (it never stands in a command line)
+        /// Read the API key from standard input; on a terminal, Kai asks for it instead
         #[arg(long)]
         key_stdin: bool,
     },
-    /// Set how many tokens of context a model has, or let Kai find out again
+    /// Set a model's context window, or let Kai find it out again
     #[command(after_help = "Examples:\n  kai models context ollama 32768\n  kai models context ollama auto")]
     Context {
-        /// The name that `kai models list` shows first
+        /// Name of the model, from `kai models list`
         name: String,
-        /// A number of tokens, or auto
+        /// Number of tokens, or auto
         context: String,
     },
-    /// Ask each model, or the named one, for a word and say what is wrong
+    /// Check that the models answer, or only one of them
     #[command(after_help = "Examples:\n  kai models test\n  kai models test ollama")]
     Test {
-        /// The name that `kai models list` shows first [default: all of them]
+        /// Name of the model, from `kai models list` [default: all models]
         name: Option<String>,
     },
-    /// Forget a model and its key
+    /// Remove a model and its API key
     #[command(after_help = "Example:\n  kai models remove openai")]
     Remove {
-        /// The name that `kai models list` shows first
+        /// Name of the model, from `kai models list`
         name: String,
     },
-    /// Ask this one first
+    /// Make Kai ask this model first
     #[command(after_help = "Example:\n  kai models first ollama")]
     First {
-        /// The name that `kai models list` shows first
+        /// Name of the model, from `kai models list`
         name: String,
     },
 }
 
 fn models_help() -> String {
     let line = |preset: &kai_llm::Preset| {
-        let key = preset.key_env.first().map(|name| format!(", key also from ${name}")).unwrap_or_default();
+        let key =
+            preset.key_env.first().map(|name| format!(", API key also from ${name}")).unwrap_or_default();
         let model = match (&preset.base_url, &preset.model) {
             (None, _) => "needs --base-url and --model",
             (_, None) => "needs --model",
@@ -376,7 +377,7 @@ fn models_help() -> String {
 
 const ADD_EXAMPLES: &str = "\
 Examples:
-  kai models add openai          (asks for the key)
+  kai models add openai          (asks for the API key)
   kai models add gemini --key-stdin < key.txt
   kai models add ollama --model qwen3
   kai models add openai-compatible --base-url http://127.0.0.1:8080/v1 --model any --context 32768";
@@ -397,7 +398,7 @@ pub(super) fn model_key(
         return Ok(None);
     }
     let name = if own { base_url.unwrap_or_default() } else { &preset.name };
-    let typed = secret(&format!("Key for {}: ", out::visible(name)))?;
+    let typed = secret(&format!("API key for {}: ", out::visible(name)))?;
     Ok(Some(typed.trim().to_owned()).filter(|key| !key.is_empty()))
 }
 
@@ -414,76 +415,76 @@ pub(super) fn key_from_stdin() -> Result<String, Failure> {
     read.map_err(|e| Failure::usage(format!("The key could not be read from standard input: {e}.")))?;
     let key = text.trim();
     if key.is_empty() {
-        return Err(Failure::usage("Standard input holds no key."));
+        return Err(Failure::usage("Standard input contains no key."));
     }
     Ok(key.to_owned())
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SettingsCommand {
-    /// All settings with their values
+    /// List all settings and their values
     #[command(after_help = "Examples:\n  kai settings list\n  kai settings list --json")]
     List,
-    /// Print one value
+    /// Print the value of a setting
     #[command(after_help = "Example:\n  kai settings get theme")]
     Get {
-        /// The key that `kai settings list` shows first
+        /// Name of the setting, from `kai settings list`
         key: String,
     },
-    /// Change one value
+    /// Change a setting
     #[command(
-        after_help = "Examples:\n  kai settings set theme dark\n  kai settings set heartbeat_model \"\"\n  kai settings set web_search_brave_key      (asks for it)"
+        after_help = "Examples:\n  kai settings set theme dark\n  kai settings set heartbeat_model \"\"\n  kai settings set web_search_brave_key      (asks for the value)"
     )]
     Set {
-        /// The key that `kai settings list` shows first
+        /// Name of the setting, from `kai settings list`
         key: String,
-        /// Left out for a secret: then it is asked for, or read from stdin
+        /// New value; leave it out for a secret, and Kai asks for it or reads it from standard input
         value: Option<String>,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum HeartbeatCommand {
-    /// Run one now, whatever the hour; without anything new, no model is asked
+    /// Run a heartbeat now, at any hour; if nothing is new, Kai asks no model
     #[command(after_help = "Examples:\n  kai heartbeat run\n  kai heartbeat run --force")]
     Run {
-        /// Ask a model in any case
+        /// Ask a model even if nothing is new
         #[arg(long)]
         force: bool,
     },
-    /// Show the exact prompt of the next run, and change nothing
+    /// Show the exact prompt of the next heartbeat without running it
     #[command(after_help = "Example:\n  kai heartbeat dry-run")]
     DryRun,
-    /// What the last runs came to, newest first
+    /// List the last heartbeats and their results, newest first
     #[command(after_help = "Examples:\n  kai heartbeat log\n  kai heartbeat log --json")]
     Log,
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LedgerCommand {
-    /// The newest records, newest first
+    /// List the newest records
     #[command(after_help = "Examples:\n  kai ledger show\n  kai ledger show --limit 500 --json")]
     Show {
-        /// How many
+        /// How many records to list
         #[arg(long, default_value_t = 50)]
         limit: usize,
     },
-    /// Look for a record that was altered, dropped or exchanged
+    /// Verify that no record was altered, removed or replaced
     #[command(after_help = "Example:\n  kai ledger verify")]
     Verify,
     /// Accept an older copy of the store that you restored on purpose; asks first
     #[command(after_help = "Example:\n  kai ledger accept")]
     Accept,
-    /// Which requests held a message
+    /// Find out which requests contained a message
     #[command(after_help = "Example:\n  kai ledger who 4711")]
     Who {
-        /// The number of an SMS, or the id of a notification, as their lists show it
+        /// Number of an SMS or id of a notification, from its list
         id: String,
     },
-    /// The exact bytes of a request
+    /// Print exactly what a request sent
     #[command(after_help = "Example:\n  kai ledger bytes 17")]
     Bytes {
-        /// The number that `kai ledger show` shows first
+        /// Number of the record, from `kai ledger show`
         #[arg(value_parser = number)]
         seq: i64,
     },
@@ -491,47 +492,47 @@ pub(super) enum LedgerCommand {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum MemoryCommand {
-    /// Everything Kai remembers, newest first
+    /// List everything Kai remembers, newest first
     #[command(after_help = "Examples:\n  kai memory list\n  kai memory list --json")]
     List,
     /// Delete one memory
     #[command(after_help = "Example:\n  kai memory forget favourite_colour")]
     Forget {
-        /// The key that `kai memory list` shows first
+        /// Key of the memory, from `kai memory list`
         key: String,
     },
-    /// Say that you know a memory's words and want Kai to use them
+    /// Confirm a memory, so that Kai uses it
     #[command(after_help = "Examples:\n  kai memory list\n  kai memory confirm tea")]
     Confirm {
-        /// The key that `kai memory list` shows first
+        /// Key of the memory, from `kai memory list`
         key: String,
     },
-    /// What Kai proposes to make a part of itself
+    /// List what Kai suggests adding to its personality
     #[command(after_help = "Example:\n  kai memory proposals")]
     Proposals,
-    /// Add a proposal to the soul, the beginning of every prompt
+    /// Accept a suggestion: Kai adds it to its personality, which starts every prompt
     #[command(after_help = "Example:\n  kai memory accept tea")]
     Accept {
-        /// The key that `kai memory proposals` shows first
+        /// Key of the suggestion, from `kai memory proposals`
         key: String,
     },
-    /// Say no to a proposal
+    /// Decline a suggestion
     #[command(after_help = "Example:\n  kai memory decline tea")]
     Decline {
-        /// The key that `kai memory proposals` shows first
+        /// Key of the suggestion, from `kai memory proposals`
         key: String,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AlarmsCommand {
-    /// All alarms and timers, the next first
+    /// List all alarms and timers, soonest first
     #[command(after_help = "Examples:\n  kai alarms list\n  kai alarms list --json")]
     List,
-    /// Take one away before it rings
+    /// Cancel an alarm before it rings
     #[command(after_help = "Example:\n  kai alarms cancel 3")]
     Cancel {
-        /// The number that `kai alarms list` shows first
+        /// Number of the alarm, from `kai alarms list`
         #[arg(value_parser = number)]
         id: i64,
     },
@@ -539,20 +540,20 @@ pub(super) enum AlarmsCommand {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TasksCommand {
-    /// All tasks, the next first
+    /// List all tasks, soonest first
     #[command(after_help = "Examples:\n  kai tasks list\n  kai tasks list --json")]
     List,
-    /// One task with its prompt and its last runs
+    /// Show one task with its prompt and its last runs
     #[command(after_help = "Example:\n  kai tasks show 3")]
     Show {
-        /// The number that `kai tasks list` shows first
+        /// Number of the task, from `kai tasks list`
         #[arg(value_parser = number)]
         id: i64,
     },
-    /// Take one away
+    /// Cancel a task
     #[command(after_help = "Example:\n  kai tasks cancel 3")]
     Cancel {
-        /// The number that `kai tasks list` shows first
+        /// Number of the task, from `kai tasks list`
         #[arg(value_parser = number)]
         id: i64,
     },
@@ -560,29 +561,29 @@ pub(super) enum TasksCommand {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ToolsCommand {
-    /// All tools, and why one is not offered
+    /// List all tools, and why some are not offered
     #[command(after_help = "Examples:\n  kai tools list\n  kai tools list --json")]
     List,
     /// Offer a tool to the model
     #[command(after_help = "Example:\n  kai tools enable shell_command")]
     Enable {
-        /// The name that `kai tools list` shows first
+        /// Name of the tool, from `kai tools list`
         tool: String,
     },
-    /// Do not offer a tool to the model
+    /// Stop offering a tool to the model
     #[command(after_help = "Example:\n  kai tools disable open_url")]
     Disable {
-        /// The name that `kai tools list` shows first
+        /// Name of the tool, from `kai tools list`
         tool: String,
     },
-    /// Run one tool and print the result a model would get
+    /// Run a tool and print the result that a model would get
     #[command(
         after_help = "Examples:\n  kai tools call get_local_time\n  kai tools call memory_forget '{\"key\": \"tea\"}'\n  kai tools call memory_store - < tea.json"
     )]
     Call {
-        /// The name that `kai tools list` shows first
+        /// Name of the tool, from `kai tools list`
         tool: String,
-        /// A JSON object; `-` reads it from stdin
+        /// Arguments as a JSON object; `-` reads them from standard input
         #[arg(default_value = "{}")]
         arguments: String,
     },
@@ -590,13 +591,13 @@ pub(super) enum ToolsCommand {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum KeyCommand {
-    /// Say where the key lies (never the key)
+    /// Show where the key is kept (never the key itself)
     #[command(after_help = "Example:\n  kai key show")]
     Show,
-    /// Move the key to the file, the desktop keyring, or lock it with a passphrase
+    /// Move the key to a file or to the desktop keyring, or lock it with a passphrase
     #[command(after_help = "Examples:\n  kai key move passphrase\n  kai key move keyring")]
     Move {
-        /// Where it is to lie
+        /// Where to keep the key
         to: KeyDestination,
     },
 }
@@ -613,19 +614,21 @@ pub(super) enum KeyDestination {
 pub(super) fn setting_value(key: &str, value: Option<String>) -> Result<String, Failure> {
     match (value, settings::is_secret(key)) {
         (Some(value), true) if !value.is_empty() => Err(Failure::usage(format!(
-            "{key} is a secret, and a command line can be read by others. Leave it out and type it when asked: \
-             kai settings set {key}"
+            "{key} is a secret, and other users of this machine can read command lines. Leave the value out, and Kai \
+             asks for it: kai settings set {key}"
         ))),
         (Some(value), _) => Ok(value),
         (None, true) if input::has_person() => secret(&format!("{key}: ")),
         (None, true) => key_from_stdin(),
-        (None, false) => Err(Failure::usage(format!("Say the value too: kai settings set {key} VALUE"))),
+        (None, false) => {
+            Err(Failure::usage(format!("The value is missing. Type: kai settings set {key} VALUE")))
+        }
     }
 }
 
 /// The number of something, as its list shows it.
 pub(super) fn number(typed: &str) -> Result<i64, &'static str> {
-    typed.parse().map_err(|_| "it is a number, the one that the list shows first")
+    typed.parse().map_err(|_| "use the number from the list")
 }
 
 /// Arguments as typed, or from stdin.
