@@ -232,12 +232,14 @@ fn over(stream: UnixStream, call: Call) -> Result<serde_json::Value, Failure> {
 fn broken(error: &std::io::Error) -> Failure {
     if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) {
         return Failure::failed(
-            "The daemon does not answer. If it stays so, stop it (its log may say why) and start it again.",
+            "The daemon is not responding. If that continues, check its log and restart it.",
         );
     }
     Failure::failed("The daemon stopped before it answered. Check with `kai status` and try again.")
 }
 
 fn other_version() -> Failure {
-    Failure::failed("The running daemon is of another version. Restart it, then try again.")
+    Failure::failed(
+        "The running daemon has a different version. Restart it (kai stop, then kai) and try again.",
+    )
 }

@@ -21,10 +21,10 @@ pub(crate) fn install() {
         let folder = FOLDER.get().cloned().unwrap_or_else(std::env::temp_dir);
         out::complain(&match write(&folder, &report(panic)) {
             Ok(file) => format!(
-                "Kai hit a bug of its own and gave up on this. What happened is in {}; please report it.",
+                "Kai ran into a bug and stopped working on this. The details are in {}; please report them.",
                 file.display()
             ),
-            Err(_) => "Kai hit a bug of its own and gave up on this.".to_owned(),
+            Err(_) => "Kai ran into a bug and stopped working on this.".to_owned(),
         });
     }));
 }

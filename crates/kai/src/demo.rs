@@ -107,7 +107,7 @@ pub(crate) async fn receive(app: &App, from: &str, text: &str) -> Result<i64, Fa
 }
 
 pub(crate) fn not_running() -> Failure {
-    Failure::failed("The demo does not run. Start it in another terminal: kai serve --demo")
+    Failure::failed("The demo is not running. Start it in another terminal: kai serve --demo")
 }
 
 /// The demo's home inside the given one. Only starting the demo creates it.
@@ -115,7 +115,7 @@ pub(crate) fn home_in(home: Home, starts: bool) -> Result<Home, Failure> {
     if home.is_demo() {
         Ok(home)
     } else if starts {
-        home.demo().map_err(|e| Failure::store(format!("The demo's home cannot be made: {e}.")))
+        home.demo().map_err(|e| Failure::store(format!("The demo's home could not be created: {e}.")))
     } else {
         home.old_demo().ok_or_else(not_running)
     }

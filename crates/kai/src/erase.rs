@@ -37,7 +37,9 @@ const OURS: [&str; 18] = [
 pub(crate) fn everything(home: &Home) -> Result<(), Failure> {
     if let Some(demo) = home.old_demo() {
         let Some(_lock) = demo.lock_daemon().map_err(|e| failed(&demo, &e))? else {
-            return Err(Failure::failed("The demo still runs in this home. Stop it first: kai stop --demo"));
+            return Err(Failure::failed(
+                "The demo is still running in this home. Stop it first: kai stop --demo",
+            ));
         };
         one(&demo)?;
         // The folder stays if it contains files that are not ours.

@@ -11,7 +11,9 @@ use crate::terminal::{input, out};
 /// Opens the home: `--home`, or `$KAI_HOME`, or the user's data folder.
 pub(crate) fn find(typed: Option<&Path>) -> Result<Home, Failure> {
     let dir = typed.map(Path::to_owned).or_else(from_environment).ok_or_else(|| {
-        Failure::store("No home folder is known: set HOME or KAI_HOME, or name a folder with --home DIR.")
+        Failure::store(
+            "Kai cannot find your home folder. Set HOME or KAI_HOME, or choose a folder with --home DIR.",
+        )
     })?;
     let unusable = |cause| Failure::store(format!("The home {} cannot be used: {cause}.", dir.display()));
     // Say so, because with a mistyped folder Kai would seem to have forgotten everything.
@@ -19,12 +21,12 @@ pub(crate) fn find(typed: Option<&Path>) -> Result<Home, Failure> {
     let is_new = is_named && !dir.exists();
     let home = Home::at(&dir).map_err(unusable)?;
     if is_new {
-        out::note(&format!("{} was not there: this is a new, empty home.", home.dir.display()));
+        out::note(&format!("{} did not exist, so Kai created a new, empty home there.", home.dir.display()));
     }
     if home.foreign_owner() {
         let name = home.dir.display();
         return Err(Failure::store(format!(
-            "The home {name} belongs to another user. Name your own with --home DIR."
+            "The home {name} belongs to another user. Choose your own with --home DIR."
         )));
     }
     crate::crash::write_to(home.logs());
@@ -67,7 +69,7 @@ impl Keys {
                 return read_passphrase(&credential).map(Some);
             }
         }
-        ask("Passphrase of this home: ")
+        ask("Passphrase for this home: ")
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) enum Format {
 pub(crate) fn start(format: Format) -> Result<(), Failure> {
     let wanted = std::env::var("KAI_LOG").unwrap_or_else(|_| "info".to_owned());
     let levels: Targets = wanted.parse().map_err(|_| {
-        Failure::usage(format!("KAI_LOG is \"{wanted}\"; it takes error, warn, info, debug or trace."))
+        Failure::usage(format!("KAI_LOG is set to \"{wanted}\". Use error, warn, info, debug or trace."))
     })?;
     let lines = tracing_subscriber::fmt::layer().with_writer(Redacted).with_ansi(false);
     match format {

@@ -140,8 +140,9 @@ async fn first_line(caller: &mut Caller, desk: &CallerSlot) -> Option<Result<Cal
     Some(Ok(CallLine { line, _turn: Some(turn) }))
 }
 
-const ONE_AT_A_TIME: &str = "Kai is still busy with another large import. Try again when it is done.";
-const TOO_LONG: &str = "This is longer than the 64 MB that Kai takes at once. Import one section at a time.";
+const ONE_AT_A_TIME: &str = "Kai is still importing another large file. Try again when it is done.";
+const TOO_LONG: &str =
+    "This is larger than the 64 MB that Kai accepts at once. Import one section at a time.";
 const BUSY: &str = "Kai is already working on as many commands as it can. Try again in a moment.";
 
 async fn converse(app: Arc<App>, stream: tokio::net::UnixStream, stop: CancellationToken, desk: CallerSlot) {
@@ -201,9 +202,9 @@ async fn respond(
         answered = &mut answering => answered,
         // A watched call ends when its caller disconnects or cancels; all others run to completion.
         () = listen_to(caller, words), if turn => return Err(Failure::failed("Cancelled.")),
-        () = stop.cancelled(), if turn => return Err(Failure::failed("Kai is stopping; what you said is kept.")),
+        () = stop.cancelled(), if turn => return Err(Failure::failed("Kai is shutting down. Your message is saved.")),
     };
-    answered.unwrap_or_else(|_| Err(Failure::failed("Kai hit a bug of its own and gave up on this.")))
+    answered.unwrap_or_else(|_| Err(Failure::failed("Kai ran into a bug and stopped working on this.")))
 }
 
 /// The protocol version, which is read before the rest of a call is parsed.
@@ -218,18 +219,21 @@ fn understand(line: &[u8]) -> Result<Hello, Failure> {
         Some(v) if v == u64::from(VERSION) => {}
         Some(v) => {
             return Err(Failure::failed(format!(
-                "This command speaks version {v}, the running daemon {VERSION}. Restart the daemon."
+                "This command uses version {v} of the protocol, the running daemon version {VERSION}. Restart the \
+                 daemon: kai stop, then kai"
             )));
         }
         None => {
             return Err(Failure::usage(
-                "That is not a call of Kai: a JSON line with v, cmd, args, tty is expected.",
+                "This is not a valid call. Kai expects a JSON line with v, cmd, args and tty.",
             ));
         }
     }
     serde_json::from_slice(line).map_err(|error| {
         let why = Untrusted::new(error.to_string()).line(LONGEST_WHY);
-        Failure::usage(format!("The running daemon does not know this call ({why}). Restart it."))
+        Failure::usage(format!(
+            "The running daemon does not know this call ({why}). Restart it: kai stop, then kai"
+        ))
     })
 }
 

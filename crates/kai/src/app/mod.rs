@@ -86,8 +86,8 @@ impl Running {
 }
 
 /// The warning for a page that other machines can reach.
-pub(crate) const ON_A_NETWORK: &str = "whoever is on that network can read along and take the session. Safer: a tunnel, \
-                                       or HTTPS in front of it (README, \"From another device\").";
+pub(crate) const ON_A_NETWORK: &str = "anyone on that network can read your chats and take over your session. Use a \
+                                       tunnel, or HTTPS in front of it (README, \"From another device\").";
 
 const PLATFORM: &str = if cfg!(target_os = "android") { "Android (Termux)" } else { std::env::consts::OS };
 

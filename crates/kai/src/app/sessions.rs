@@ -32,7 +32,7 @@ impl Token {
     pub(crate) fn random() -> Result<Self, Failure> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes)
-            .map_err(|e| Failure::failed(format!("This machine gave no random numbers: {e}.")))?;
+            .map_err(|e| Failure::failed(format!("This machine could not provide random numbers: {e}.")))?;
         Ok(Self(hex::encode(&bytes)))
     }
 

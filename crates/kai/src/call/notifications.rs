@@ -78,8 +78,8 @@ impl NotificationsStatus {
     pub(crate) fn kept(&self) -> String {
         match (self.kept, self.queued) {
             (0, 0) => "a note of when it last listened".to_owned(),
-            (1, 0 | 1) | (0, 1) => "1 notification of the last day".to_owned(),
-            (kept, queued) => format!("{} notifications of the last day", kept.max(queued)),
+            (1, 0 | 1) | (0, 1) => "1 notification from the last day".to_owned(),
+            (kept, queued) => format!("{} notifications from the last day", kept.max(queued)),
         }
     }
 }

@@ -36,7 +36,7 @@ impl Cli {
                 |id: &i64| json!({"id": id}),
                 |id| {
                     format!(
-                        "It arrived as SMS {id}, and Kai has looked at it: its report is on the demo's page.\n"
+                        "It arrived as SMS {id}. Kai has read it, and its report is on the demo's page.\n"
                     )
                 },
             ),
@@ -52,7 +52,7 @@ impl Cli {
             SmsCommand::Read { id } => self.show(Call::from(SmsCall::Read { id: SmsId(id) }), message),
             SmsCommand::Search { text } => self
                 .show(Call::from(SmsCall::Search { text }), |rows: &Vec<_>| {
-                    messages(rows, "Nothing was found.")
+                    messages(rows, "No messages found.")
                 }),
         }
     }
@@ -60,7 +60,7 @@ impl Cli {
     fn forget_sms(&self) -> Result<ExitCode, Failure> {
         let status: SmsStatus = self.caller.ask(Call::from(SmsCall::Known))?;
         if !status.enabled && !status.keeps() {
-            self.print(&json!({"forgotten": 0}), |_| "Kai keeps nothing of your messages.\n".to_owned());
+            self.print(&json!({"forgotten": 0}), |_| "Kai keeps none of your messages.\n".to_owned());
             return Ok(ExitCode::SUCCESS);
         }
         if !status.enabled {
@@ -69,7 +69,9 @@ impl Cli {
         self.tell(
             Call::from(SmsCall::Forget),
             |gone: &usize| json!({"forgotten": gone}),
-            |gone| format!("Erased {} and the note of the last one.\n", show::count(*gone, "queued message")),
+            |gone| {
+                format!("Erased {} and the note of the last message.\n", show::count(*gone, "queued message"))
+            },
         )
     }
 
@@ -114,7 +116,8 @@ impl Cli {
         // Someone who cannot see the draft cannot approve it.
         if !(input::has_person() && std::io::stderr().is_terminal()) {
             return Err(Failure::failed(
-                "Nothing was sent: sending needs a person at a terminal, or a tap on the page.",
+                "Nothing was sent, because Kai has to show you the draft first. Run this on a terminal, or tap \
+                 Send on the page.",
             ));
         }
         if !asked(&row) {
@@ -143,14 +146,17 @@ impl Cli {
 fn wrong_state(row: &DraftRow) -> Failure {
     let id = row.id.0;
     Failure::failed(match row.status {
-        DraftState::Sending => format!("Draft {id} is being sent right now; it cannot be stopped any more."),
+        DraftState::Sending => format!("Draft {id} is being sent right now and cannot be stopped."),
         DraftState::Sent => {
-            format!("Draft {id} was sent already. Take it away with: kai drafts dismiss {id}")
+            format!("Draft {id} was already sent. To remove it from the list: kai drafts dismiss {id}")
         }
-        DraftState::Failed => format!("Draft {id} failed. Try again with: kai drafts retry {id}"),
-        DraftState::Pending => format!("Draft {id} waits. Send it with kai drafts send {id}, or discard it."),
+        DraftState::Failed => format!("Draft {id} could not be sent. To try again: kai drafts retry {id}"),
+        DraftState::Pending => format!(
+            "Draft {id} is waiting. To send it: kai drafts send {id}. To discard it: kai drafts discard {id}"
+        ),
         DraftState::Unknown => format!(
-            "Draft {id} may have been sent. kai drafts send {id} sends it again, dismiss takes it away."
+            "Draft {id} may have been sent. To send it again: kai drafts send {id}. \
+             To remove it: kai drafts dismiss {id}"
         ),
     })
 }
@@ -166,28 +172,27 @@ fn asked(row: &DraftRow) -> bool {
     let padded = if folded(&row.body) == row.body_shown {
         String::new()
     } else {
-        "\n(Long runs are told by their number; d shows exactly what will be sent.)".to_owned()
+        "\n(Long repetitions are shortened. Type d to see exactly what will be sent.)".to_owned()
     };
     yes::given(&format!("{}{padded}\n{again}", asked.trim_end()), &show::paragraphs(&row.body_shown))
 }
 
 fn polled(polled: &SmsPolled) -> String {
-    let first = if polled.seeded { "What lies in the inbox counts as seen. " } else { "" };
-    let more = if polled.more { "; there is more, and the next poll takes it" } else { "" };
-    format!("{first}{} new{more}. {} waiting.\n", show::count(polled.fresh, "message"), polled.queued)
+    let first = if polled.seeded { "Messages that were already in the inbox count as seen. " } else { "" };
+    let more = if polled.more { ", and more that the next poll fetches" } else { "" };
+    format!("{first}{}{more}. {} waiting.\n", show::count(polled.fresh, "new message"), polled.queued)
 }
 
 fn nothing_waits(sms: &SmsStatus) -> String {
     if !sms.supported {
-        return format!("No phone is connected, so nothing arrives. {CONNECT}");
+        return format!("No phone is connected. {CONNECT}");
     }
     if !sms.enabled {
-        return "Reading SMS is off, so nothing arrives. Turn it on: kai settings set sms_enabled true"
-            .to_owned();
+        return "Kai does not read SMS. To enable this: kai settings set sms_enabled true".to_owned();
     }
     let told = || format!("{}. ", visible(&sms.says).trim_end_matches('.'));
     let trouble = sms.last_error.as_ref().map(|_| told()).unwrap_or_default();
-    format!("{trouble}Nothing waits for the next heartbeat. Older messages: kai sms search TEXT")
+    format!("{trouble}No messages wait for the next heartbeat. To find older ones: kai sms search TEXT")
 }
 
 fn messages(rows: &[SmsRow], none: &str) -> String {
@@ -204,7 +209,7 @@ fn messages(rows: &[SmsRow], none: &str) -> String {
 }
 
 fn message(sms: &SmsWhole) -> String {
-    let read = if sms.is_read { "read" } else { "not read yet" };
+    let read = if sms.is_read { "read" } else { "unread" };
     format!("From {} at {} ({read})\n\n{}\n", visible(&sms.from), sms.date_local, show::paragraphs(&sms.body))
 }
 
@@ -236,7 +241,7 @@ fn draft(row: &DraftRow) -> String {
 
 /// A draft with the given body. `shown` formats the message that it answers.
 fn describe_draft(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> String {
-    let reply = row.in_reply_to.map(|id| format!(", answers SMS {id}")).unwrap_or_default();
+    let reply = row.in_reply_to.map(|id| format!(", reply to SMS {id}")).unwrap_or_default();
     let mut text = format!(
         "Draft {} ({}{}) from a {}, {}{reply}\nTo: {}\n",
         row.id.0,
@@ -248,7 +253,7 @@ fn describe_draft(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> Stri
     );
     text.extend(row.remarks.iter().map(|remark| format!("! {}\n", visible(&remark.to_string()))));
     text.extend(row.quoted.as_ref().map(|quoted| quote(&shown(quoted.as_written()))));
-    text + &format!("{}:\n\n{}\n", show::count(row.segments, "SMS"), show::paragraphs(body))
+    text + &format!("{} SMS:\n\n{}\n", row.segments, show::paragraphs(body))
 }
 
 /// The answered message, with each line marked so that it cannot be mistaken for the draft below it.
@@ -261,7 +266,9 @@ fn outcome(row: &DraftRow) -> String {
     let to = visible(&row.to);
     let why = row.reason.as_deref().map(visible).unwrap_or_default();
     match row.status {
-        DraftState::Sent => format!("The phone took the message to {to}. {why}\n").replace(". \n", ".\n"),
+        DraftState::Sent => {
+            format!("The message to {to} was handed to the phone. {why}\n").replace(". \n", ".\n")
+        }
         DraftState::Failed => format!("The message to {to} was not sent: {why}\n"),
         DraftState::Pending | DraftState::Sending | DraftState::Unknown => {
             format!("The message to {to} may have been sent: {why}\n")

@@ -8,7 +8,7 @@ use crate::terminal::input;
 pub(super) fn confirmed(what: &str, command: &str) -> Result<(), Failure> {
     if !input::has_person() {
         return Err(Failure::failed(format!(
-            "Nothing was erased: {command} asks first, and there is no terminal to ask on."
+            "Nothing was erased, because {command} has to ask you first. Run it on a terminal."
         )));
     }
     if yes::plain(&format!("Erase {what}? This cannot be undone.")) {

@@ -19,15 +19,15 @@ pub(super) fn run(home: &Home, keys: Keys, command: &KeyCommand, json: bool) -> 
         out::json(&serde_json::json!({"key": place}));
     } else {
         out::line(match place {
-            KeyKind::Keyring => "The key lies in the desktop keyring.",
+            KeyKind::Keyring => "The key is in the desktop keyring.",
             KeyKind::Passphrase => "The key is locked with a passphrase.",
             KeyKind::File if home.key_too_open().is_some() => {
-                "The key is in kai.key, which other users can open."
+                "The key is in kai.key, which other users can read."
             }
             KeyKind::File => "The key is in kai.key, which only you can read.",
         });
         if home.key_too_open().is_some() {
-            out::note(&format!("Close it to others: chmod 600 {}", home.key_file().display()));
+            out::note(&format!("To make it private: chmod 600 {}", home.key_file().display()));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -39,8 +39,9 @@ fn relocate(home: &Home, keys: Keys, to: KeyDestination) -> Result<KeyKind, Fail
     let destination = match to {
         KeyDestination::File => Destination::File,
         KeyDestination::Keyring => {
-            ring = keyring()
-                .ok_or_else(|| Failure::failed("There is no desktop session here, so no keyring."))?;
+            ring = keyring().ok_or_else(|| {
+                Failure::failed("Kai found no desktop keyring. Run this inside your desktop session.")
+            })?;
             Destination::Keyring(ring.as_ref())
         }
         KeyDestination::Passphrase => {
@@ -62,11 +63,15 @@ fn new_passphrase(keys: Keys, from: &KeyPlace) -> Result<Passphrase, Failure> {
             read.map_err(|e| Failure::usage(format!("The passphrase could not be read from {path}: {e}.")))?,
         );
     }
-    let nobody = || Failure::usage("A new passphrase needs a terminal, or --passphrase-fd N.");
+    let nobody = || {
+        Failure::usage(
+            "Kai has to ask for the new passphrase. Run this on a terminal, or use --passphrase-fd N.",
+        )
+    };
     let first = ask("New passphrase: ").ok().flatten().ok_or_else(nobody)?;
-    let again = ask("Once more: ").ok().flatten().ok_or_else(nobody)?;
+    let again = ask("Repeat the passphrase: ").ok().flatten().ok_or_else(nobody)?;
     if !first.same_as(&again) {
-        return Err(Failure::usage("The two are not the same. Nothing was changed."));
+        return Err(Failure::usage("The two passphrases do not match. Nothing was changed."));
     }
     good(first)
 }
@@ -76,7 +81,7 @@ fn good(passphrase: Passphrase) -> Result<Passphrase, Failure> {
         return Err(Failure::usage("The passphrase is empty. Nothing was changed."));
     }
     if passphrase.is_short() {
-        out::note("A short passphrase can be guessed by who has the disk. Four words or more are better.");
+        out::note("Anyone who gets your disk could guess a short passphrase. Use four words or more.");
     }
     Ok(passphrase)
 }

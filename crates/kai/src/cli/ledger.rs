@@ -13,18 +13,20 @@ pub(super) fn accept(ask: &Cli) -> Result<ExitCode, Failure> {
     let check: LedgerCheck = ask.caller.ask(Call::Ledger(LedgerCall::Verify))?;
     if let (false, Some(seq), Some(what)) = (check.rolled_back, check.broken_at, &check.what) {
         return Err(Failure::failed(format!(
-            "Record {seq} of the ledger was changed: {what}. Only an older copy can be accepted, not a changed one."
+            "Record {seq} of the ledger was altered: {what}. You can accept an older copy, but not an altered one."
         )));
     }
     if let Some(why) = check.note_unread {
         return Err(Failure::failed(why));
     }
     if let Some(what) = check.what.as_deref().filter(|_| check.rolled_back) {
-        out::note(&format!("The ledger is not complete: {what}."));
+        out::note(&format!("The ledger is incomplete: {what}."));
         if !input::has_person() {
-            return Err(Failure::usage("Accepting it needs your yes on a terminal. Nothing was changed."));
+            return Err(Failure::usage(
+                "Nothing was changed, because Kai has to ask you first. Run this on a terminal.",
+            ));
         }
-        if !yes::plain("Did you restore this copy yourself, and accept that later records are gone?") {
+        if !yes::plain("Did you restore this copy yourself, and do you accept that later records are gone?") {
             return Err(Failure::failed("Not accepted. Nothing was changed."));
         }
     }

@@ -53,7 +53,7 @@ pub(super) fn say_what_is_kept(ask: &Cli, key: &str) -> Result<(), Failure> {
 
 /// What `/help` in `kai chat` says about codes.
 pub(super) const HELP: &str = "
-  /codes      let the assistant see one-time codes in this conversation
+  /codes      let Kai see one-time codes in this chat
   /codes hide hide them again";
 
 /// The call that a slash command in `kai chat` makes; `None` if it is none of this edition's own.
@@ -67,6 +67,7 @@ pub(super) fn slash(typed: &str, chat: Which) -> Option<Call> {
 
 /// What to say after a tool has run.
 pub(super) fn next_step(tool: &str) -> Option<&'static str> {
-    matches!(tool, "send_sms" | "reply_sms")
-        .then_some("[✎ A draft waits for you: kai drafts list, then kai drafts send ID]")
+    matches!(tool, "send_sms" | "reply_sms").then_some(
+        "[✎ A draft is waiting for you. To see it: kai drafts list. To send it: kai drafts send ID]",
+    )
 }

@@ -28,6 +28,7 @@ use kai_assistant::device::alarm::AlarmId;
 use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::models;
 use kai_assistant::tasks::TaskId;
+use kai_words::Lang;
 use serde_json::json;
 
 use self::args::{
@@ -80,7 +81,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
 fn meant(command: Option<Command>, serve: args::Serve) -> Result<Command, Failure> {
     if command.is_some() && serve.typed() {
         return Err(Failure::usage(
-            "--port, --bind and --log-format are options of serve: kai serve --port N",
+            "--port, --bind and --log-format only work with serve: kai serve --port N",
         ));
     }
     Ok(command.unwrap_or(Command::Serve(serve)))
@@ -184,7 +185,7 @@ impl Cli {
             ChatsCommand::Delete { id } => self.tell(
                 Call::ChatsDelete { id: ConversationId(id) },
                 |id: &ConversationId| json!({"id": id, "deleted": true}),
-                |id| format!("Deleted conversation {}.\n", id.0),
+                |id| format!("Deleted chat {}.\n", id.0),
             ),
             ChatsCommand::Codes(command) => messages::codes(self, &command),
         }
@@ -209,7 +210,7 @@ impl Cli {
             ModelsCommand::Remove { name } => {
                 let gone: ModelRemoved = self.caller.ask(Call::ModelsRemove { name })?;
                 if gone.heartbeat_reset {
-                    out::note("Heartbeats were to ask it. They ask the others now, in their order.");
+                    out::note("Heartbeats used this model. They now use the first available one.");
                 }
                 self.print(&gone, |gone| format!("Removed {}.\n", out::visible(&gone.removed)));
                 Ok(ExitCode::SUCCESS)
@@ -217,7 +218,7 @@ impl Cli {
             ModelsCommand::First { name } => self.tell(
                 Call::ModelsFirst { name },
                 |name: &String| json!({"first": name}),
-                |name| format!("{} is asked first.\n", out::visible(name)),
+                |name| format!("Kai now asks {} first.\n", out::visible(name)),
             ),
         }
     }
@@ -225,15 +226,15 @@ impl Cli {
     fn add_model(&self, new: NewModel) -> Result<ExitCode, Failure> {
         let row: ModelRow = self.caller.ask(Call::ModelsAdd(new))?;
         if models::is_unencrypted(&row.base_url) {
-            out::note(&format!(
-                "Careful: {} is not encrypted. What you say{} can be read by others on the way there. Use https if \
-                 the server has it.",
-                row.base_url,
-                if row.has_key { ", and the key," } else { "" }
-            ));
+            let warning = if row.has_key {
+                Lang::ENGLISH.models_unencrypted_key()
+            } else {
+                Lang::ENGLISH.models_unencrypted()
+            };
+            out::note(&format!("{} is not encrypted. {warning}", row.base_url));
         }
         if row.ready && !self.json {
-            out::note("Added. Try it: kai models test");
+            out::note("Added. To test it: kai models test");
         }
         self.print(&row, |row| show::models(std::slice::from_ref(row)));
         Ok(ExitCode::SUCCESS)
@@ -272,7 +273,7 @@ impl Cli {
             }
             HeartbeatCommand::DryRun => self.show(Call::HeartbeatDryRun, |dry: &DryRun| {
                 if !dry.is_new {
-                    out::note("Nothing is new, so no model would be asked now. kai heartbeat run --force would ask this:");
+                    out::note("Nothing new, so Kai would ask no model. With --force, it would send this:");
                 }
                 show::dry_run(dry)
             }),
@@ -284,21 +285,21 @@ impl Cli {
         match command {
             LedgerCommand::Show { limit } => self
                 .show(Call::Ledger(LedgerCall::Show { limit }), |rows: &Vec<_>| {
-                    show::ledger(rows, "Nothing is in the ledger yet.")
+                    show::ledger(rows, "Nothing has been sent, run or allowed yet.")
                 }),
             LedgerCommand::Verify => {
                 let check: LedgerCheck = self.caller.ask(Call::Ledger(LedgerCall::Verify))?;
                 self.print(&check, show::ledger_check);
                 if let Some(why) = &check.note_unread {
                     out::note(&format!(
-                        "{why} So Kai cannot tell whether this is the newest copy of the store."
+                        "{why} Without it, Kai cannot tell whether this is the newest copy of the store."
                     ));
                 }
                 Ok(ExitCode::from(u8::from(!check.whole)))
             }
             LedgerCommand::Accept => ledger::accept(self),
             LedgerCommand::Who { id } => self.show(Call::Ledger(LedgerCall::Who { id }), |rows: &Vec<_>| {
-                show::ledger(rows, "No request held it.")
+                show::ledger(rows, "No request contained it.")
             }),
             LedgerCommand::Bytes { seq } => {
                 self.show(Call::Ledger(LedgerCall::Bytes { seq }), |bytes: &String| out::value(bytes))
@@ -321,7 +322,7 @@ impl Cli {
                 self.show(Call::MemoryProposals, |rows: &Vec<_>| show::proposals(rows))
             }
             MemoryCommand::Accept { key } => self.show(Call::MemoryAccept { key }, |taken: &Proposal| {
-                format!("Added to the soul: {}\n", out::visible(&taken.text))
+                format!("Added to Kai's personality: {}\n", out::visible(&taken.text))
             }),
             MemoryCommand::Decline { key } => self.show(Call::MemoryDecline { key }, |left: &Proposal| {
                 format!("Declined: {}\n", out::visible(&left.text))
@@ -369,8 +370,8 @@ impl Cli {
     }
 
     fn switch_tool(&self, tool: String, on: bool) -> Result<ExitCode, Failure> {
-        let state = if on { "on" } else { "off" };
-        let said = format!("{} is {state}.\n", out::visible(&tool));
+        let state = if on { "enabled" } else { "disabled" };
+        let said = format!("{} is now {state}.\n", out::visible(&tool));
         self.show(Call::ToolsSwitch { tool, on }, |_: &SettingRow| said)
     }
 
@@ -386,7 +387,7 @@ impl Cli {
         if revoke_all {
             return self.show(Call::RevokeLinks, |ended: &Revoked| {
                 format!(
-                    "Ended {} and {}.\n",
+                    "Ended {} and revoked {}.\n",
                     show::count(ended.sessions, "session"),
                     show::count(ended.links, "link")
                 )
@@ -394,7 +395,7 @@ impl Cli {
         }
         let link: SignInLink = self.caller.ask(Call::Link)?;
         if !link.daemon_running {
-            out::complain("Kai does not run: start it with `kai`, then open this link.");
+            out::complain("Kai is not running. Start it with `kai`, then open this link.");
         }
         self.print(&link, |link| format!("{}\n", link.url));
         Ok(ExitCode::SUCCESS)

@@ -21,7 +21,7 @@ pub(super) fn run(ask: &Cli, command: NotificationsCommand) -> Result<ExitCode, 
         NotificationsCommand::Read { id } => ask.show(call(NotificationsCall::Read { id }), one),
         NotificationsCommand::Search { text, app } => {
             let asked = NotificationsCall::Search { text, package_name: app };
-            ask.show(call(asked), |items: &Vec<Item>| list(items, "Nothing found.\n"))
+            ask.show(call(asked), |items: &Vec<Item>| list(items, "No notifications found.\n"))
         }
         NotificationsCommand::Clear => ask.tell(
             call(NotificationsCall::Clear),
@@ -61,14 +61,17 @@ fn listed(ask: &Cli, all: bool) -> Result<ExitCode, Failure> {
 }
 
 fn nothing_there(status: &NotificationsStatus, all: bool) -> String {
-    let none = if all { "No notifications of the last day are kept" } else { "No notifications wait" };
+    let none =
+        if all { "Kai has no notifications from the last day" } else { "No notifications are waiting" };
     let why = match status.state {
         _ if !status.supported => kai_words::said::notifications_unsupported().to_string(),
-        ListenerState::Off => "Reading notifications is off, so none arrive. Turn it on: \
+        ListenerState::Off => "Kai does not read notifications. To enable this: \
                   kai settings set notifications_enabled true"
             .to_owned(),
         ListenerState::Listening if all => format!("{none}."),
-        ListenerState::Listening => format!("{none}. Those of the last day: kai notifications list --all"),
+        ListenerState::Listening => {
+            format!("{none}. To see those from the last day: kai notifications list --all")
+        }
         ListenerState::Waiting | ListenerState::Inactive => {
             format!("{none}. Notifications: {}", show::messages::notifications(status))
         }
@@ -83,7 +86,7 @@ pub(super) fn arrive(ask: &Cli, app: String, title: String, text: String) -> Res
         |id: &String| json!({"id": id}),
         |id| {
             format!(
-                "It arrived as {}. The next heartbeat sees it; \"Run now\" on the demo's page does not wait.\n",
+                "It arrived as {}. Kai reads it at the next heartbeat; \"Run now\" on the demo's page starts one.\n",
                 visible(id)
             )
         },

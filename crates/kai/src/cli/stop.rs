@@ -22,7 +22,7 @@ pub(super) fn stop(ask: &Cli) -> Result<ExitCode, Failure> {
     match (ask.json, stopped) {
         (true, _) => out::json(&serde_json::json!({"stopped": stopped})),
         (false, true) => out::line("Kai has stopped."),
-        (false, false) => out::line(&format!("Kai does not run.{other}")),
+        (false, false) => out::line(&format!("Kai is not running.{other}")),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -44,10 +44,8 @@ fn end(caller: &Caller) -> Result<bool, Failure> {
         }
     }
     Err(Failure::failed(match asked {
-        Some(()) => "Kai was asked to stop, and has not after 25 seconds. Its log may say why.",
-        None => {
-            "Kai runs for this home and cannot be reached, so it was not asked to stop. Its log may say why."
-        }
+        Some(()) => "Kai has not stopped after 25 seconds. Its log may say why.",
+        None => "Kai is running but cannot be reached, so it was not stopped. Its log may say why.",
     }))
 }
 
@@ -60,5 +58,5 @@ fn is_gone(home: &Home) -> Result<bool, Failure> {
 /// A hint if the demo is running: its user may have meant that one.
 fn demo_runs(home: &Home) -> &'static str {
     let runs = home.old_demo().is_some_and(|demo| is_gone(&demo).is_ok_and(|gone| !gone));
-    if runs { " The demo does; stop it with: kai stop --demo" } else { "" }
+    if runs { " The demo is; stop it: kai stop --demo" } else { "" }
 }

@@ -47,14 +47,16 @@ pub(super) fn ask(caller: &Caller, words: &[String], chat: Which, json: bool) ->
 /// Tells the user what they should know about an answer besides its text.
 fn remark(answer: &AskAnswer) {
     if answer.cut_off {
-        out::note("(The model ran out of room: the answer is cut off. Ask it to go on.)");
+        out::note("(The answer was cut off at the model's limit. Ask Kai to continue.)");
     }
     match answer.end {
         End::OutOfRounds => {
-            out::note(&format!("(Stopped after {ROUNDS} rounds of tools; this is the best answer so far.)"));
+            out::note(&format!(
+                "(Kai stopped after {ROUNDS} rounds of tool calls. This is the best answer so far.)"
+            ));
         }
         End::Repeating => out::note(
-            "(Stopped because the same calls came again and again; this is the best answer so far.)",
+            "(Kai stopped because the model kept repeating the same calls. This is the best answer so far.)",
         ),
         End::Answered => {}
     }
@@ -76,7 +78,7 @@ fn question(words: &[String]) -> Result<String, Failure> {
     if text.len() > LONGEST {
         let most = LONGEST / 1024 / 1024;
         return Err(Failure::failed(format!(
-            "The text is longer than the {most} MB that can be asked at once. Send a part of it."
+            "The text is longer than {most} MB, the most that Kai accepts at once. Send a part of it."
         )));
     }
     Ok(text)
@@ -141,7 +143,7 @@ impl Terminal {
     fn began(&self, chat: ConversationId) {
         let mut shown = self.shown();
         shown.chat = Some(chat);
-        shown.waiting = Some(Waiting::start("Waiting for an answer (Ctrl-C stops)"));
+        shown.waiting = Some(Waiting::start("Waiting for an answer (Ctrl-C to stop)"));
     }
 
     fn write(&self, text: &str) {
@@ -224,7 +226,7 @@ fn question_about(ApprovalRequest { call, about }: &ApprovalRequest) -> String {
         }
         lines.extend(quote.text.lines().map(|line| format!("  │ {}", out::visible(line))));
     }
-    lines.push(format!("{}? (d shows the exact call)", card.yes));
+    lines.push(format!("{}? (type d to see the exact call)", card.yes));
     lines.join("\n")
 }
 
@@ -232,9 +234,9 @@ fn exact(ApprovalRequest { call, .. }: &ApprovalRequest) -> String {
     format!("{} {}", out::visible(&call.name), out::visible(&call.arguments))
 }
 
-const HELP: &str = "Type what you want. Ctrl-C stops an answer, Ctrl-D leaves.
-  /new        start another conversation
-  /help       this";
+const HELP: &str = "Type a message. Press Ctrl-C to stop an answer, or Ctrl-D to quit.
+  /new        start a new chat
+  /help       show this help";
 
 pub(super) fn chat(caller: &Caller, mut chat: Which) -> Result<ExitCode, Failure> {
     let line = caller.line()?;
@@ -245,7 +247,7 @@ pub(super) fn chat(caller: &Caller, mut chat: Which) -> Result<ExitCode, Failure
     if let Which::Id(id) = chat {
         recall(&line, id, &mut editor)?;
     }
-    out::note("Ctrl-D leaves, /help helps.");
+    out::note("Press Ctrl-D to quit, or type /help.");
     loop {
         let typed = match editor.readline("› ") {
             Ok(typed) => typed,

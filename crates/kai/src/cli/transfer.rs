@@ -33,7 +33,7 @@ pub(super) fn export(
     write_new(file, text.as_bytes())?;
     let names: Vec<&str> = taken.sections.keys().map(String::as_str).collect();
     out::note(&format!(
-        "The file is not encrypted: whoever gets it can read its {} in plain text.",
+        "The file is not encrypted: anyone who can open it can read your {}.",
         names.join(", ")
     ));
     let wrote = serde_json::json!({"file": file.display().to_string(), "sections": names});
@@ -47,7 +47,7 @@ pub(super) fn export(
 fn write_new(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            Failure::failed(format!("{} is there already. Name another file.", file.display()))
+            Failure::failed(format!("{} already exists. Choose another file name.", file.display()))
         }
         _ => Failure::failed(format!("{} could not be written: {e}.", file.display())),
     };
@@ -59,13 +59,14 @@ fn write_new(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
 }
 
 fn new_passphrase() -> Result<String, Failure> {
-    let nobody = || Failure::usage("Secrets are sealed with a passphrase, which needs a terminal.");
-    let first = ask_text("Passphrase for the secrets in the file: ").ok_or_else(nobody)?;
-    let again = ask_text("Once more: ").ok_or_else(nobody)?;
+    let nobody =
+        || Failure::usage("Kai has to ask for a passphrase to encrypt the keys. Run this on a terminal.");
+    let first = ask_text("Passphrase to encrypt the keys in the file: ").ok_or_else(nobody)?;
+    let again = ask_text("Repeat the passphrase: ").ok_or_else(nobody)?;
     if first == again && !first.is_empty() {
         Ok(first)
     } else {
-        Err(Failure::usage("The two are not the same, or empty. Nothing was written."))
+        Err(Failure::usage("The two passphrases do not match, or are empty. Nothing was exported."))
     }
 }
 
@@ -98,7 +99,7 @@ pub(super) fn import(ask: &Cli, file: &Path, sections: &[String], how: How) -> R
     }
     if !how.yes {
         out::note((WOULD.to_owned() + &describe_outcomes(&expected)).trim_end());
-        confirm("Take this in? [y/N] ", "y")?;
+        confirm("Import this? [y/N] ", "y")?;
     }
     let done: Vec<Outcome> = ask.caller.ask(call(false))?;
     ask.print(&done, |outcomes| describe_outcomes(outcomes));
@@ -112,25 +113,30 @@ fn passphrase_for(text: &str, how: How) -> Result<Option<String>, Failure> {
     }
     let needed = || {
         Failure::failed(
-            "The file holds sealed secrets: run this on a terminal, or leave them out with --no-secrets.",
+            "The file contains encrypted keys, and Kai has to ask for their passphrase. Run this on a terminal, or \
+             leave the keys out with --no-secrets.",
         )
     };
-    ask_text("Passphrase of the secrets in the file: ").ok_or_else(needed).map(Some)
+    ask_text("Passphrase for the keys in the file: ").ok_or_else(needed).map(Some)
 }
 
-const WOULD: &str = "This would happen; nothing is changed yet:\n";
+const WOULD: &str = "Nothing is changed yet. This would happen:\n";
 
 fn describe_outcomes(outcomes: &[Outcome]) -> String {
     let line = |outcome: &Outcome| {
         let Outcome { section, new, changed, same, removed, changes, skipped, problem } = outcome;
-        let counts = format!("{section}: {new} new, {changed} changed, {removed} removed, {same} the same");
-        let head =
-            problem.as_ref().map_or(counts, |why| format!("{section}: left out, it makes no sense ({why})"));
+        let counts =
+            format!("{section}: {new} added, {changed} overwritten, {removed} removed, {same} unchanged");
+        let head = problem.as_ref().map_or(counts, |why| format!("{section}: not imported ({why})"));
         let head = folded_line(&head) + "\n";
-        [head].into_iter().chain(named(changes, "")).chain(named(skipped, "left out: ")).collect::<String>()
+        [head]
+            .into_iter()
+            .chain(named(changes, ""))
+            .chain(named(skipped, "not imported: "))
+            .collect::<String>()
     };
     match outcomes {
-        [] => "There is nothing in it that could be taken in.\n".to_owned(),
+        [] => "The file contains nothing that Kai can import.\n".to_owned(),
         some => some.iter().map(line).collect(),
     }
 }
@@ -147,7 +153,7 @@ fn named<'a>(all: &'a [String], before: &'a str) -> impl Iterator<Item = String>
 /// Asks on the terminal, and fails unless the answer is exactly `expected`.
 fn confirm(question: &str, expected: &str) -> Result<(), Failure> {
     if !input::has_person() {
-        return Err(Failure::usage("This needs a yes: run it on a terminal, or add --yes."));
+        return Err(Failure::usage("Kai has to ask you first. Run this on a terminal, or add --yes."));
     }
     drop(write!(std::io::stderr(), "{question}"));
     let mut typed = String::new();
@@ -157,16 +163,17 @@ fn confirm(question: &str, expected: &str) -> Result<(), Failure> {
 
 pub(super) fn erase(home: &Home) -> Result<ExitCode, Failure> {
     let Some(_lock) = home.lock_daemon().map_err(|e| erase::failed(home, &e))? else {
-        return Err(Failure::failed("Kai runs for this home. Stop it first: kai stop"));
+        return Err(Failure::failed("Kai is running. Stop it first: kai stop"));
     };
     out::note(&format!(
-        "This deletes everything Kai keeps in {}: conversations, memories, settings, keys. There is no way back.",
+        "This deletes everything Kai keeps in {}: chats, memories, settings, keys and the ledger. This \
+         cannot be undone.",
         home.dir.display()
     ));
     if !input::has_person() {
-        return Err(Failure::usage("Erasing needs a typed confirmation, so it needs a terminal."));
+        return Err(Failure::usage("Kai has to ask before it erases everything. Run this on a terminal."));
     }
-    confirm(&format!("Type  {}  to go on: ", erase::WORDS), erase::WORDS)?;
+    confirm(&format!("Type  {}  to confirm: ", erase::WORDS), erase::WORDS)?;
     erase::everything(home)?;
     out::line("Everything is erased.");
     Ok(ExitCode::SUCCESS)

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// Why a message was not answered, as commands say it. The page has words of its own.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unanswered {
-    #[error("There is nothing to ask: the text is empty. For example: kai ask \"What day is it?\"")]
+    #[error("The question is empty. Type it after the command, for example: kai ask \"What day is it?\"")]
     Empty,
     #[error(transparent)]
     Unready(#[from] Unready),

@@ -37,12 +37,13 @@ pub(crate) async fn show(app: &App, chat: Which, show: bool) -> Result<CodesAnsw
     app.db.write(change).await
 }
 
-const NOT_BEGUN: &str =
-    "Say something first: codes are shown in one conversation, and this one has not begun.";
+const NOT_BEGUN: &str = "This chat is still empty. Send a message first, then show the codes.";
 
-const NOTHING_HIDDEN: &str = "Codes are hidden nowhere: the setting code_redaction_enabled is off.";
+const NOTHING_HIDDEN: &str =
+    "One-time codes are visible in every chat, because the setting code_redaction_enabled is false.";
 
-const CODES_SHOWN: &str = "The assistant sees one-time codes in this conversation from now on: what it reads anew comes with them. They go to the model that answers.";
+const CODES_SHOWN: &str = "Kai can now see one-time codes in the messages it reads in this chat. They are sent to the \
+                           model that answers.";
 
 const CODES_HIDDEN: &str =
-    "One-time codes are hidden from the assistant in this conversation, also those it was shown.";
+    "One-time codes are hidden in this chat, including those that Kai has already seen.";

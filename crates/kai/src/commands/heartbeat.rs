@@ -17,10 +17,10 @@ use crate::failure::Failure;
 fn why_not(due: Due) -> &'static str {
     match due {
         Due::Now => "It is due.",
-        Due::Off => "Heartbeats are off. Turn them on: kai settings set heartbeat_enabled true",
-        Due::Asleep => "It is outside of the active hours (heartbeat_active_start, heartbeat_active_end).",
-        Due::NotYet => "The interval has not passed.",
-        Due::OverBudget => "Today's tokens are spent (heartbeat_daily_tokens).",
+        Due::Off => "Heartbeats are disabled. To enable them: kai settings set heartbeat_enabled true",
+        Due::Asleep => "It is outside the active hours (heartbeat_active_start, heartbeat_active_end).",
+        Due::NotYet => "The interval has not passed yet.",
+        Due::OverBudget => "Today's token limit is reached (heartbeat_daily_tokens).",
     }
 }
 
@@ -82,9 +82,11 @@ pub(crate) async fn run(app: &App, env: &CallerEnv, why: Why) -> Result<Heartbea
         BeatResult::Ran(Outcome::Failed(why)) => (RunOutcome::Failed, Some(why), None),
         BeatResult::Ran(other) => (other.kind().into(), None, None),
         BeatResult::NotDue(due) => (RunOutcome::NotDue, Some(why_not(due).to_owned()), None),
-        BeatResult::Busy => {
-            (RunOutcome::Busy, Some("Another run is under way. Try again in a moment.".to_owned()), None)
-        }
+        BeatResult::Busy => (
+            RunOutcome::Busy,
+            Some("Kai is already working on another run. Try again in a moment.".to_owned()),
+            None,
+        ),
     };
     Ok(HeartbeatRan { outcome, reason, report })
 }
@@ -123,14 +125,14 @@ pub(crate) fn lacks(wanted: &str, rows: &[ModelRow]) -> Option<Lack> {
     if wanted.is_empty() {
         return None;
     }
-    let other = "Name one of kai models list, or none: kai settings set heartbeat_model \"\"";
+    let other = "Choose one from kai models list, or reset it: kai settings set heartbeat_model \"\"";
     match rows.iter().find(|row| row.name == wanted) {
         None => Some(Lack {
-            says: format!("is to ask a model called {wanted}, and there is none"),
+            says: format!("is set to ask {wanted}, but there is no such model"),
             next: other.to_owned(),
         }),
         Some(row) => row.why_not.as_ref().map(|why| Lack {
-            says: format!("is to ask {wanted}, which cannot be used"),
+            says: format!("is set to ask {wanted}, which cannot be used"),
             next: format!("{why} {other}"),
         }),
     }

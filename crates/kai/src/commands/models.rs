@@ -111,8 +111,8 @@ pub(crate) async fn ready(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Unre
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unready {
     #[error(
-        "No model is set up. Add one on the page under Settings, Models, or: kai models add ollama --model qwen3, \
-         kai models add openai (all presets: kai models add --help)"
+        "No model is set up. Add one on the page under Settings, Models, or with a command such as: \
+         kai models add ollama --model qwen3 (all services: kai models add --help)"
     )]
     NoModel,
     #[error("{model} cannot be used: {why}")]
@@ -248,7 +248,7 @@ pub(crate) async fn set_context(
 fn typed_window(typed: &str) -> Result<Option<usize>, Failure> {
     window::typed(typed).map_err(|_| {
         let wrong = said::models_context_wrong(window::SMALLEST, window::LARGEST);
-        Failure::usage(wrong).try_instead("auto, which lets Kai find it out")
+        Failure::usage(wrong).try_instead("auto, to let Kai find it out")
     })
 }
 
@@ -408,7 +408,7 @@ async fn try_one(app: &App, candidate: Candidate) -> Result<ModelTest, DbError> 
                 let replying = tokio::time::timeout(LONGEST_TRIAL, model.reply(&request, &|_| ()));
                 let late = || {
                     format!(
-                        "It gave no whole answer within {} s: check that its server is not stuck or busy.",
+                        "It did not finish an answer within {} s. Check whether its server is busy or stuck.",
                         LONGEST_TRIAL.as_secs()
                     )
                 };

@@ -96,7 +96,7 @@ pub(crate) const NEXT: &str = "If you restored a backup on purpose, accept it: k
 /// Prints a warning when the daemon starts with a ledger that was rolled back.
 pub(crate) async fn say(app: &App) -> Result<(), Failure> {
     if let Some(NoteProblem::RolledBack { what, .. }) = doubt(app).await? {
-        crate::terminal::out::note(&format!("The ledger is not complete: {what}. {NEXT}"));
+        crate::terminal::out::note(&format!("The ledger is incomplete: {what}. {NEXT}"));
     }
     Ok(())
 }
@@ -143,5 +143,5 @@ async fn beside_the_key<T: Send + 'static>(
         let key = home.read_key_file()?.ok_or_else(|| KeyError::Missing(home.dir.clone()))?;
         work(&home, &key, keyring().as_deref())
     });
-    done.await.unwrap_or_else(|_| Err(KeyError::Note("Kai is stopping".to_owned())))
+    done.await.unwrap_or_else(|_| Err(KeyError::Note("Kai is shutting down".to_owned())))
 }

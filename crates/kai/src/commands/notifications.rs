@@ -74,7 +74,8 @@ async fn list(app: &App, all: bool) -> Result<Vec<Item>, Failure> {
 }
 
 async fn search(app: &App, text: &str, package_name: Option<&str>) -> Result<Vec<Item>, Failure> {
-    let wanted = Wanted::new(text, package_name).ok_or_else(|| Failure::usage("Say what to search for."))?;
+    let wanted = Wanted::new(text, package_name)
+        .ok_or_else(|| Failure::usage("The search text is empty. Type what to search for."))?;
     let now = app.clock.now();
     let search = app.db.read(move |tx| store::newest(tx, now, 20, |record| wanted.is_in(record, Eyes::All)));
     let found: Result<_, DbError> = search.await;
@@ -203,10 +204,10 @@ pub(crate) async fn switch(app: &App, on: bool) -> Result<(), Failure> {
         Toggle::On => Ok(()),
         Toggle::Off { .. } if !on => Ok(()),
         Toggle::Waiting { todo, .. } => Err(Failure::failed(format!(
-            "Kai waits for access to notifications. {todo} When that is done: kai notifications refresh"
+            "Kai is waiting for access to notifications. {todo} Then: kai notifications refresh"
         ))),
         Toggle::Off { hint } => {
-            Err(Failure::failed(format!("Notifications stay off. {}", hint.unwrap_or_default())))
+            Err(Failure::failed(format!("Reading notifications stays off. {}", hint.unwrap_or_default())))
         }
     }
 }

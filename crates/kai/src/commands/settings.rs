@@ -39,7 +39,7 @@ fn find(app: &App, key: &str) -> Result<Setting, Failure> {
     let slip = (key.chars().count() / 3).min(4);
     let hint = near.filter(|k| strsim::levenshtein(k, key) <= slip).map(|k| format!(" Did you mean {k}?"));
     let hint = hint.unwrap_or_default();
-    Err(Failure::usage(format!("There is no setting called {key}.{hint} All of them: kai settings list")))
+    Err(Failure::usage(format!("There is no setting called {key}.{hint} To see all: kai settings list")))
 }
 
 pub(crate) async fn set(app: &App, env: &CallerEnv, key: &str, typed: &str) -> Result<SettingRow, Failure> {

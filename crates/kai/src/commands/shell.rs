@@ -26,7 +26,7 @@ pub(crate) async fn status(app: &App, values: &Values) -> ShellStatus {
     ShellStatus { enabled, sandbox: found.clone().ok(), why_not: found.err() }
 }
 
-const NO_SANDBOX: &str = "Commands are not run on this system: Kai has no sandbox for it.";
+const NO_SANDBOX: &str = "Kai has no sandbox for this system, so it cannot run commands.";
 
 /// The name of the sandbox, or why there is none.
 pub(crate) async fn looked(app: &App) -> Result<String, String> {
@@ -39,10 +39,10 @@ pub(crate) async fn looked(app: &App) -> Result<String, String> {
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn play(part: &str) -> Result<ExitCode, Failure> {
     let part = kai_bridges::sandbox::Part::named(part);
-    part.map(kai_bridges::sandbox::play).ok_or_else(|| Failure::usage("This is not for people."))
+    part.map(kai_bridges::sandbox::play).ok_or_else(|| Failure::usage("Only Kai itself uses this command."))
 }
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub(crate) fn play(_: &str) -> Result<ExitCode, Failure> {
-    Err(Failure::usage("This is not for people."))
+    Err(Failure::usage("Only Kai itself uses this command."))
 }

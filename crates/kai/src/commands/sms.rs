@@ -190,7 +190,8 @@ pub(crate) async fn read(app: &App, id: SmsId) -> Result<SmsWhole, Failure> {
 const MOST_FOUND: usize = 20;
 
 pub(crate) async fn search(app: &App, text: &str) -> Result<Vec<SmsRow>, Failure> {
-    let wanted = Wanted::new(text).ok_or_else(|| Failure::usage("Say what to look for."))?;
+    let wanted = Wanted::new(text)
+        .ok_or_else(|| Failure::usage("The search text is empty. Type what to search for."))?;
     let found = app.messages.phone.inbox()?.search(wanted, Sms::clone, MOST_FOUND).await;
     let zone = app.clock.zone();
     let row = |sms: Sms| SmsRow {
@@ -241,7 +242,7 @@ pub(crate) async fn grant(app: &App) -> Result<(), Failure> {
 
 /// Forgets that the phone refused to send.
 pub(crate) fn forget_denial(app: &App) {
-    let unknown = Access::Silent("The phone was not asked yet.".to_owned());
+    let unknown = Access::Silent("Kai has not asked the phone yet.".to_owned());
     app.messages.phone.door.access.learn(unknown, app.clock.now());
 }
 

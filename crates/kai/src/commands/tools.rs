@@ -45,7 +45,7 @@ pub(crate) async fn switch(app: &App, env: &CallerEnv, name: &str, on: bool) -> 
     let entry = entry.ok_or_else(|| no_tool(name))?;
     let command = entry.turned_on_by(&app.values().await?).replace(" true", " true|false");
     Err(Failure::usage(format!(
-        "{name} has no switch of its own; its feature turns it on and off: {command}"
+        "{name} cannot be enabled or disabled on its own. It belongs to a feature: {command}"
     )))
 }
 

@@ -87,7 +87,7 @@ fn sections(names: &[String]) -> Result<Vec<Section>, Failure> {
     let known = || Section::ALL.map(Section::name).join(", ");
     let find = |name: &String| {
         let unknown =
-            || Failure::usage(format!("There is no section called {name}. There are: {}.", known()));
+            || Failure::usage(format!("There is no section called {name}. Available: {}.", known()));
         Section::named(name).ok_or_else(unknown)
     };
     names.iter().map(find).collect()

@@ -46,7 +46,7 @@ pub(crate) async fn open(app: &App, place: Place, activation: Option<&str>) -> R
 }
 
 pub(crate) fn not_running() -> Failure {
-    Failure::failed("Kai isn't running, so there is no page to open. Start it: kai serve")
+    Failure::failed("Kai is not running, so there is no page to open. Start it: kai serve")
 }
 
 /// The current path of a place. If it no longer exists, the path leads to the current chat.
@@ -78,6 +78,6 @@ mod tests {
         app.db.write(move |tx| reports::keep(tx, &report)).await.unwrap();
         assert_eq!(at(Place::Heartbeat).await.unwrap(), "/c/1");
         let failure = open(&app, Place::Heartbeat, None).await.unwrap_err();
-        assert!(failure.message.to_string().starts_with("Kai isn't running"), "{}", failure.message);
+        assert!(failure.message.to_string().starts_with("Kai is not running"), "{}", failure.message);
     }
 }

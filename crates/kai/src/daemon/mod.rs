@@ -84,7 +84,7 @@ fn only_one(home: &Home, keys: Keys) -> Result<DaemonLock, Failure> {
         let there: Result<Status, _> = Caller::new(home.clone(), keys).ask(Call::Status);
         let at = there.ok().and_then(|s| s.daemon.address).map(|a| format!(" at {a}")).unwrap_or_default();
         Failure::failed(format!(
-            "Kai already runs for this home{at}. A sign-in link for it: {}",
+            "Kai is already running for this home{at}. To get a sign-in link: {}",
             facts::link_command(home)
         ))
     })
@@ -99,7 +99,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     let (pid, since) = (std::process::id(), app.clock.now());
     let running = Running { pid, address: origin.clone(), bound: address, since };
     if running.is_open() {
-        out::note(&format!("The page listens on {address}, unencrypted: {}", app::ON_A_NETWORK));
+        out::note(&format!("The page at {address} is not encrypted: {}", app::ON_A_NETWORK));
     }
     app.daemon = Some(running);
     let app = Arc::new(app);
@@ -188,7 +188,7 @@ async fn bind(listen: Listen) -> Result<(TcpListener, SocketAddr), Failure> {
     let (port, error) = refusal.unwrap_or((PORT, std::io::ErrorKind::AddrInUse.into()));
     let advice = match error.kind() {
         std::io::ErrorKind::AddrInUse => {
-            format!("Name another port: kai serve --port {}", port.saturating_add(1))
+            format!("Choose another port: kai serve --port {}", port.saturating_add(1))
         }
         _ => "Check the address given with --bind.".to_owned(),
     };

@@ -122,11 +122,11 @@ fn second_turn(served: bool) {
         .spawn()
         .unwrap();
     provider.wait_for_requests(2);
-    home.run(&["ask", "--chat", "1", "me too"]).refused(1, "being answered right now");
-    home.run(&["chats", "delete", "1"]).refused(1, "being answered right now");
+    home.run(&["ask", "--chat", "1", "me too"]).refused(1, "already answering in chat 1");
+    home.run(&["chats", "delete", "1"]).refused(1, "already answering in chat 1");
     asking.kill().unwrap();
     asking.wait().unwrap();
-    home.run(&["ask", "--chat", "99", "x"]).refused(1, "no conversation number 99");
+    home.run(&["ask", "--chat", "99", "x"]).refused(1, "no chat number 99");
     wait_for("a killed turn to hold nothing", || home.run(&["chats", "delete", "1"]).code == 0);
     drop(daemon);
 }
@@ -144,7 +144,7 @@ fn a_chat_is_several_turns_and_fails_softly() {
     let found = home.run(&["chats", "search", "FAIL"]).out;
     assert!(found.starts_with("1  ") && found.ends_with("  hi\n") && found.lines().count() == 1, "{found}");
     assert_eq!(home.run(&["chats", "delete", "1"]).code, 0);
-    home.run(&["chats", "delete", "1"]).refused(1, "no conversation");
+    home.run(&["chats", "delete", "1"]).refused(1, "no chat");
 }
 
 fn what_is_typed_while_an_answer_runs_is_said_next() {
@@ -180,7 +180,7 @@ fn waiting_is_seen_on_a_terminal_only() {
     let (keyboard, mut screen) = (asking.stdin.take(), asking.stdout.take().unwrap());
     let mut seen = vec![];
     let shows = |seen: &[u8], words: &str| String::from_utf8_lossy(seen).contains(words);
-    while !shows(&seen, "Waiting for an answer (Ctrl-C stops) … 2 s") {
+    while !shows(&seen, "Waiting for an answer (Ctrl-C to stop) … 2 s") {
         let mut piece = [0; 4096];
         let length = screen.read(&mut piece).unwrap();
         assert_ne!(length, 0, "{}", String::from_utf8_lossy(&seen));
@@ -197,12 +197,12 @@ fn waiting_is_seen_on_a_terminal_only() {
 
 fn on_a_terminal_the_key_is_asked_for_and_not_shown() {
     for (arguments, question, typed, ready) in [
-        ("models add openai", "Key for OpenAI: ", "sk-typed-key\n", true),
-        ("models add gemini --key-stdin", "Key for Google Gemini: ", "sk-typed-key\n", true),
-        ("models add openai", "Key for OpenAI: ", "\n", false),
+        ("models add openai", "API key for OpenAI: ", "sk-typed-key\n", true),
+        ("models add gemini --key-stdin", "API key for Google Gemini: ", "sk-typed-key\n", true),
+        ("models add openai", "API key for OpenAI: ", "\n", false),
         (
             "models add openai-compatible --base-url https://models.example/v1 --model m",
-            "Key for https://models.example/v1: ",
+            "API key for https://models.example/v1: ",
             "\n",
             true,
         ),
@@ -213,7 +213,7 @@ fn on_a_terminal_the_key_is_asked_for_and_not_shown() {
         let added = home.type_at(arguments, typed);
         assert_eq!(added.code, 0, "{arguments}: {added:?}");
         assert!(added.out.contains(question) && !added.out.contains("sk-typed"), "{arguments}: {added:?}");
-        assert_eq!(added.out.contains("Key for "), !question.is_empty(), "{arguments}: {added:?}");
+        assert_eq!(added.out.contains("API key for "), !question.is_empty(), "{arguments}: {added:?}");
         assert_eq!(added.out.contains("kai models add openai), or set OPENAI_API_KEY"), !ready, "{added:?}");
         let row = home.run(&["models", "list", "--json"]).json()[0].clone();
         let keyed = typed.contains("sk-typed-key");

@@ -31,11 +31,11 @@ fn the_home_is_the_flag_then_the_variable_then_the_data_folder() {
         command.args(["--home", typed.to_str().unwrap(), "memory", "list"]).output().unwrap().into()
     };
     let first = asked();
-    let is_said = first.err.contains("kia was not there: this is a new, empty home.");
+    let is_said = first.err.contains("kia did not exist, so Kai created a new, empty home there.");
     assert!(first.code == 0 && is_said, "{first:?}");
     assert_eq!(asked().err, "", "a new home is said to be new once");
     let by_name = Done::from(kai(&variable.path().join("aik")).args(["memory", "list"]).output().unwrap());
-    assert!(by_name.err.contains("aik was not there"), "{by_name:?}");
+    assert!(by_name.err.contains("aik did not exist"), "{by_name:?}");
     let file = variable.path().join("file");
     std::fs::write(&file, "x").unwrap();
     Done::from(kai(&file).arg("status").output().unwrap()).refused(3, "cannot be used");
@@ -74,7 +74,7 @@ fn a_command_speaks_its_callers_language_and_a_closed_pipe_or_a_bug_ends_it_well
 #[cfg(debug_assertions)]
 fn a_bug_ends_in_a_sentence_and_a_file(home: &Home) {
     let done = home.run(&["__panic"]);
-    done.refused(1, "hit a bug of its own");
+    done.refused(1, "ran into a bug");
     let file = done.err.split("is in ").nth(1).unwrap().split(';').next().unwrap();
     let report = std::fs::read_to_string(file).unwrap();
     assert!(report.contains("cli/mod.rs:"), "{report}");

@@ -58,7 +58,9 @@ fn codes_are_shown_to_the_assistant_by_a_click_in_that_conversation_only() {
     assert!(!again.contains("482913"), "{again}");
     let ledger = phone.run(&["ledger", "show"]).out;
     let at = |words: &str| ledger.find(words).unwrap_or_else(|| panic!("{words}: {ledger}"));
-    assert!(at("codes are hidden from the model") < at("codes are shown to the model in conversation 1"));
+    assert!(
+        at("You hid one-time codes again (chat 1)") < at("You let the model see one-time codes (chat 1)")
+    );
     browser.open(&format!("http://{}/new", daemon.address));
     let other = ask(1);
     assert!(!other.contains("482913"), "{other}");
@@ -67,9 +69,9 @@ fn codes_are_shown_to_the_assistant_by_a_click_in_that_conversation_only() {
 
 fn in_a_terminal_it_is_a_word_of_the_chat_and_an_export_holds_no_code() {
     let (phone, provider) = with_a_code(3);
-    phone.chats_on_terminal(&["chat"], "/codes\n", "Say something first");
+    phone.chats_on_terminal(&["chat"], "/codes\n", "Send a message first");
     phone.run(&["ask", "read it"]);
-    phone.chats_on_terminal(&["chat", "--last"], "/codes\n", "The assistant sees one-time codes");
+    phone.chats_on_terminal(&["chat", "--last"], "/codes\n", "Kai can now see one-time codes");
     phone.run(&["ask", "--last", "read it"]);
     let requests: Vec<String> = provider.asked().into_iter().map(|asked| asked.raw).collect();
     assert_eq!(requests.len(), 4, "{requests:?}");
@@ -84,5 +86,5 @@ fn in_a_terminal_it_is_a_word_of_the_chat_and_an_export_holds_no_code() {
     phone.run(&["ask", "--last", "read it"]);
     let last = newest_request(&provider);
     assert!(!last.contains("482913"), "hidden again by the command: {last}");
-    phone.run(&["chats", "codes", "99", "show"]).refused(1, "no conversation number 99");
+    phone.run(&["chats", "codes", "99", "show"]).refused(1, "no chat number 99");
 }

@@ -40,7 +40,7 @@ fn a_daemon_is_private_tells_no_secret_and_stops_cleanly() {
     assert_eq!(heard(), "READY=1", "systemd is told of the start");
     a_crash_leaves_no_core(&daemon);
     let second = run(&["serve", "--port", "0"]);
-    second.refused(1, "already runs");
+    second.refused(1, "already running");
     assert!(second.err.contains(&daemon.address), "a second start says where the first one is: {second:?}");
     let (token, cookie) = (daemon.token(), daemon.sign_in());
     daemon.get("/", &cookie);
@@ -90,7 +90,7 @@ fn a_crash_leaves_no_core(daemon: &Daemon) {
 fn kai_stop_is_over_when_the_daemon_is_gone_and_nobody_holds_it_up() {
     let home = Home::new();
     let nobody = home.run(&["stop"]);
-    assert_eq!((nobody.code, nobody.out.as_str()), (0, "Kai does not run.\n"), "{nobody:?}");
+    assert_eq!((nobody.code, nobody.out.as_str()), (0, "Kai is not running.\n"), "{nobody:?}");
     let daemon = home.start();
     assert_eq!(home.run(&["stop", "--json"]).json(), serde_json::json!({"stopped": true}));
     let left = ["kai.sock", "kai.db-wal"].map(|name| home.path().join(name).exists());
@@ -144,22 +144,25 @@ fn the_page_is_where_it_was_asked_to_be_and_says_who_can_reach_it() {
     let (one, two) = (Home::new(), Home::new());
     let daemon = one.start();
     let port = daemon.address.rsplit_once(':').unwrap().1;
-    two.run(&["serve", "--port", port]).refused(1, "Name another port");
+    two.run(&["serve", "--port", port]).refused(1, "Choose another port");
     // Whoever has 8787 now, us or somebody else: it is taken.
     let _taken = std::net::TcpListener::bind(("127.0.0.1", 8787));
     let moved = Daemon::start(kai(two.path()).arg("serve"));
     let port: u16 = moved.address.rsplit_once(':').unwrap().1.parse().unwrap();
     assert!((8788..8798).contains(&port), "the usual port is taken, so the next free one is used: {port}");
 
-    assert!(!one.run(&["doctor"]).out.contains("from the network"), "on loopback there is nothing to say");
-    assert!(!daemon.stop("-TERM").1.contains("The page listens on"), "nor in the log");
+    assert!(
+        !one.run(&["doctor"]).out.contains("on the network can reach"),
+        "on loopback there is nothing to say"
+    );
+    assert!(!daemon.stop("-TERM").1.contains("is not encrypted"), "nor in the log");
     let daemon = Daemon::start(kai(one.path()).args(["serve", "--bind", "0.0.0.0", "--port", "0"]));
     let status = one.run(&["status", "--json"]).json();
     let (page, bound) = (&status["daemon"]["address"], &status["daemon"]["bound"]);
     assert!(page.as_str().unwrap().starts_with("http://127.0.0.1:"), "{status}");
     assert!(bound.as_str().unwrap().starts_with("0.0.0.0:"), "{status}");
     let checks = one.run(&["doctor"]).out;
-    assert!(checks.contains("can be reached from the network"), "{checks}");
+    assert!(checks.contains("other machines on the network can reach its page"), "{checks}");
     let (_, log) = daemon.stop("-TERM");
-    assert!(log.contains("The page listens on 0.0.0.0:") && log.contains("page=0.0.0.0:"), "{log}");
+    assert!(log.contains("The page at 0.0.0.0:") && log.contains("page=0.0.0.0:"), "{log}");
 }

@@ -7,9 +7,9 @@ use crate::kit::{Daemon, Done, Home, kai, wait_for};
 #[test]
 fn the_demo_is_a_world_of_its_own() {
     let home = Home::new();
-    home.run(&["stop", "--demo"]).refused(1, "The demo does not run");
+    home.run(&["stop", "--demo"]).refused(1, "The demo is not running");
     home.run(&["demo", "sms", "Hi"]).refused(1, "kai serve --demo");
-    home.run(&["demo", "notify", "too early"]).refused(1, "The demo does not run");
+    home.run(&["demo", "notify", "too early"]).refused(1, "The demo is not running");
     home.run(&["drafts", "list", "--demo"]).refused(1, "kai serve --demo");
     let real = home.start();
     let daemon = Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
@@ -29,7 +29,7 @@ fn the_demo_is_a_world_of_its_own() {
     assert_eq!(home.run(&["status", "--json"]).json()["demo"], false, "the real home is not touched");
     assert_eq!(home.run(&["drafts", "list"]).out, "No drafts.\n", "nor are there drafts in it");
     let which = home.run(&["stop"]).out;
-    assert_eq!(which, "Kai does not run. The demo does; stop it with: kai stop --demo\n");
+    assert_eq!(which, "Kai is not running. The demo is; stop it: kai stop --demo\n");
     assert_eq!(home.run(&["stop", "--demo"]).out, "Kai has stopped.\n");
     assert_eq!(daemon.ended().0, Some(0), "the demo has stopped");
 }

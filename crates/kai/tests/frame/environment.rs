@@ -132,14 +132,14 @@ fn doctor_says_what_is_wrong_with_it() {
         &home,
         kai(home.path()).env_remove("DBUS_SESSION_BUS_ADDRESS").env("XDG_RUNTIME_DIR", "/nowhere"),
         "notifications",
-        "cannot be read here",
-        "start Kai inside the session",
+        "cannot be read on this machine",
+        "start Kai inside your session",
     );
     says(
         &home,
         kai(home.path()).env("TERMUX_VERSION", "0.118.1"),
         "phone",
-        "SMS programs are not here",
+        "SMS programs are not installed",
         "pkg install termux-api",
     );
 }

@@ -9,10 +9,11 @@ fn erasing_needs_the_typed_words_and_empties_the_home() {
     std::fs::write(home.path().join("notes.txt"), "mine").unwrap();
     let demo = Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
     let early = home.type_at("erase", "erase everything\n");
-    let names_demo = early.out.contains("The demo still runs in this home. Stop it first: kai stop --demo");
+    let names_demo =
+        early.out.contains("The demo is still running in this home. Stop it first: kai stop --demo");
     assert!(early.code == 1 && names_demo, "{early:?}");
     drop(demo);
-    home.run(&["erase"]).refused_last(2, "needs a terminal");
+    home.run(&["erase"]).refused_last(2, "Run this on a terminal.");
     let daemon = home.start();
     home.run(&["erase"]).refused(1, "Stop it first: kai stop");
     drop(daemon);
@@ -44,5 +45,5 @@ fn erasing_needs_the_typed_words_and_empties_the_home() {
 fn only_what_is_not_kais_is_left(home: &Home) {
     let left: Vec<_> = std::fs::read_dir(home.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, ["notes.txt"], "only what is Kai's is gone");
-    assert_eq!(home.run(&["memory", "list"]).out, "Kai remembers nothing yet.\n", "a new beginning");
+    assert_eq!(home.run(&["memory", "list"]).out, "No memories yet.\n", "a new beginning");
 }

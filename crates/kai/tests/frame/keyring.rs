@@ -90,7 +90,7 @@ fn a_new_home_keeps_its_key_there(desktop: &Desktop) {
 
     home.run(&["memory", "list"]).refused(3, "desktop keyring");
     let elsewhere = Desktop::start();
-    elsewhere.run(&home, &["memory", "list"]).refused(3, "not there any more");
+    elsewhere.run(&home, &["memory", "list"]).refused(3, "no longer there");
 
     assert_eq!(desktop.run(&home, &["key", "move", "file"]).code, 0);
     assert_eq!(home.run(&["memory", "list"]).out, "a  b\n", "from a file it opens without a desktop");

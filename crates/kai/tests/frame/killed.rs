@@ -213,7 +213,7 @@ fn a_task_that_was_killed_is_said_and_not_simply_repeated() {
     assert_eq!(task["runs"][0]["outcome"], "INTERRUPTED", "{task}");
     assert_eq!(task["failures"], 1, "{task}");
     assert!(task["next_at"].as_i64().unwrap() > Timestamp::now().as_millisecond(), "{task}");
-    assert!(home.reports().contains("Kai was stopped while this task ran"), "{}", home.reports());
+    assert!(home.reports().contains("Kai was stopped while this task was running"), "{}", home.reports());
     let (_, log) = daemon.stop("-TERM");
     assert!(log.contains("a task was cut off"), "{log}");
     assert_eq!(provider.asked().len(), 1, "it waits for its second try");

@@ -159,7 +159,7 @@ const QUESTIONS: [&str; 2] = ["[y/N] ", ": "];
 
 /// Keys and passphrases are asked for with the echo off; a yes, or the words that erase, are not.
 fn is_secret(seen: &[u8]) -> bool {
-    !["[y/N] ", "to go on: "].iter().any(|end| seen.ends_with(end.as_bytes()))
+    !["[y/N] ", "to confirm: "].iter().any(|end| seen.ends_with(end.as_bytes()))
 }
 
 /// Does the terminal of the command that this `script` runs show what is typed?

@@ -33,12 +33,12 @@ fn without_a_bus_notifications_stay_off_and_say_why() {
 fn notifications_wait_for_a_bus_that_is_gone(mut bus: Bus, home: &Home) {
     bus.stop();
     let waits = bus.run(home, &["settings", "set", "notifications_enabled", "true"]);
-    waits.refused(1, "Kai waits for access to notifications.");
+    waits.refused(1, "Kai is waiting for access to notifications.");
     let state = |bus: &Bus| bus.run(home, &["--json", "status"]).json()["notifications"].clone();
     assert_eq!((&state(&bus)["state"], &state(&bus)["enabled"]), (&"waiting".into(), &false.into()));
     let listed = |bus: &Bus| bus.run(home, &["notifications", "list"]).out;
     assert!(
-        listed(&bus).starts_with("No notifications wait. Notifications: waiting for access"),
+        listed(&bus).starts_with("No notifications are waiting. Notifications: waiting for access"),
         "{}",
         listed(&bus)
     );
@@ -46,7 +46,7 @@ fn notifications_wait_for_a_bus_that_is_gone(mut bus: Bus, home: &Home) {
     assert_eq!(back["state"], "off");
     assert!(back["hint"].as_str().unwrap().contains("session bus"), "{back}");
     assert!(
-        listed(&bus).ends_with("Turn it on: kai settings set notifications_enabled true\n"),
+        listed(&bus).ends_with("To enable this: kai settings set notifications_enabled true\n"),
         "{}",
         listed(&bus)
     );
@@ -54,5 +54,5 @@ fn notifications_wait_for_a_bus_that_is_gone(mut bus: Bus, home: &Home) {
     let on = bus.run(home, &["settings", "set", "notifications_enabled", "true"]);
     assert_eq!(on.code, 0, "{on:?}");
     assert_eq!(state(&bus)["hint"], Value::Null);
-    assert!(listed(&bus).contains("nothing is heard while Kai does not run"), "{}", listed(&bus));
+    assert!(listed(&bus).contains("Kai reads them only while it is running"), "{}", listed(&bus));
 }

@@ -261,7 +261,7 @@ fn what_was_heard_survives_a_kill(desktop: Desktop) -> Desktop {
         assert!(began <= died && died <= ended, "killed at {died}: {gap}");
     }
     let damage = scene.run(&["doctor"]);
-    assert!(damage.out.contains("opens and is whole"), "{damage:?}");
+    assert!(damage.out.contains("opens and is intact"), "{damage:?}");
     scene.desktop
 }
 

@@ -236,7 +236,7 @@ fn a_tap_without_a_browser_is_only_logged(desktop: &Desktop) {
     phone.home.run(&["open"]).refused(1, "The browser could not be opened");
     assert_eq!(daemon.get("/login", "").status, 403, "it lives on");
     drop(daemon);
-    phone.home.run(&["open", "heartbeat"]).refused(1, "Kai isn't running, so there is no page to open.");
+    phone.home.run(&["open", "heartbeat"]).refused(1, "Kai is not running, so there is no page to open.");
 }
 
 /// On a phone the tap runs Kai's own command, long after the notification was shown: the link is made at that moment.

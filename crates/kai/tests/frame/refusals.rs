@@ -60,7 +60,7 @@ fn a_read_only_disk_is_said() {
     let Some(done) = in_namespace(script, home.path()) else {
         return skipped("a read-only disk needs a mount namespace, which this machine does not allow");
     };
-    done.refused(3, "cannot be written");
+    done.refused(3, "cannot write to the folder");
     let after = std::fs::read(home.path().join("kai.db")).unwrap();
     assert!(before == after, "a store on a read-only disk was changed");
 }

@@ -62,7 +62,7 @@ fn a_store_that_is_gone_is_not_replaced_by_an_empty_one() {
     let erased = home.type_at("erase", "erase everything");
     assert!(erased.out.contains("Everything is erased"), "{erased:?}");
     assert!(!home.path().join("kai.head").exists() && !home.path().join("kai.key").exists());
-    assert_eq!(home.run(&["memory", "list"]).out, "Kai remembers nothing yet.\n");
+    assert_eq!(home.run(&["memory", "list"]).out, "No memories yet.\n");
 }
 
 #[test]

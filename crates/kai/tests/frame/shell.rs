@@ -225,9 +225,9 @@ fn a_command_runs_and_what_it_says_comes_back(house: &House) {
     assert_eq!(house.call(&json!({"command": "kill -9 $$"}))["exit_code"], 137, "{name}");
     let sandbox = if house.bubblewrap { "bubblewrap" } else { "built in (Landlock and seccomp)" };
     assert!(house.run(&["tools", "list"]).out.contains(&format!("(sandbox: {sandbox})\n")), "{name}");
-    assert!(house.run(&["status"]).out.contains(&format!("on, sandbox: {sandbox}\n")), "{name}");
+    assert!(house.run(&["status"]).out.contains(&format!("enabled, sandbox: {sandbox}\n")), "{name}");
     let doctor = house.run(&["doctor"]).out;
-    assert!(doctor.contains(&format!("is on; commands run in a sandbox: {sandbox}\n")), "{name}: {doctor}");
+    assert!(doctor.contains(&format!("enabled; commands run in a sandbox: {sandbox}\n")), "{name}: {doctor}");
 }
 
 fn nothing_of_kai_and_of_the_person_can_be_read(house: &House) {
@@ -670,7 +670,7 @@ fn where_no_sandbox_works_nothing_is_run_and_it_says_why() {
         rows.as_array().unwrap().iter().find(|row| row["name"] == "shell_command").unwrap().clone()
     };
     assert_eq!((&row(&off)["enabled"], &row(&off)["note"]), (&json!(false), &Value::Null));
-    assert!(run(&["doctor"]).out.contains("is off, and commands could not be run"));
+    assert!(run(&["doctor"]).out.contains("disabled, and Kai could not run commands"));
     run(&["tools", "enable", "shell_command"]);
     let on = row(&run(&["tools", "list", "--json"]).json());
     let why = on["why_not"].as_str().unwrap();
@@ -680,7 +680,9 @@ fn where_no_sandbox_works_nothing_is_run_and_it_says_why() {
     assert_eq!((refused.code, &refused.json()["error"]), (1, &json!(why)));
     assert!(!Path::new("/tmp/kai-was-here").exists());
     let doctor = run(&["doctor"]);
-    assert!(doctor.code == 1 && doctor.out.contains("is on, and commands cannot be run"), "{doctor:?}");
-    assert!(run(&["status"]).out.contains("on, and cannot be used. Commands are run in a sandbox only"));
-    run(&["__sandbox", "nobody"]).refused(2, "not for people");
+    assert!(doctor.code == 1 && doctor.out.contains("enabled, but Kai cannot run commands"), "{doctor:?}");
+    assert!(
+        run(&["status"]).out.contains("enabled, but cannot be used. Kai runs commands only in a sandbox")
+    );
+    run(&["__sandbox", "nobody"]).refused(2, "Only Kai itself uses this command");
 }

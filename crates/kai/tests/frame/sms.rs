@@ -145,7 +145,7 @@ fn a_draft_is_sent_by_a_typed_yes_and_by_nothing_else() {
     for part in ["To: +155501990", "haven’t exchanged messages", "second line", "1 SMS"] {
         assert!(shown.contains(part), "{part} in {shown}");
     }
-    phone.run(&["drafts", "send", "1"]).refused(1, "needs a person at a terminal");
+    phone.run(&["drafts", "send", "1"]).refused(1, "Kai has to show you the draft first");
     let no = phone.on_terminal(&["drafts", "send", "1"], "n\n");
     assert!(no.code == 1 && no.out.contains("Nothing was sent"), "{no:?}");
     let ahead = phone.typed_ahead(&["drafts", "send", "1"], "y\n", "n\n");
@@ -155,10 +155,13 @@ fn a_draft_is_sent_by_a_typed_yes_and_by_nothing_else() {
     );
     assert_eq!(phone.left(), "");
     let yes = phone.on_terminal(&["drafts", "send", "1"], "y\n");
-    assert!(yes.code == 0 && yes.out.contains("The phone took the message to +155501990"), "{yes:?}");
+    assert!(
+        yes.code == 0 && yes.out.contains("The message to +155501990 was handed to the phone"),
+        "{yes:?}"
+    );
     assert_eq!(phone.left(), "+155501990|-n $(id) `x` \\t \"grün\" 😀\nsecond line\n", "byte for byte");
-    phone.run(&["drafts", "send", "1"]).refused(1, "sent already");
-    phone.run(&["drafts", "discard", "1"]).refused(1, "sent already");
+    phone.run(&["drafts", "send", "1"]).refused(1, "already sent");
+    phone.run(&["drafts", "discard", "1"]).refused(1, "already sent");
     let row = phone.run(&["drafts", "list", "--json"]).json()[0].clone();
     assert_eq!((&row["id"], &row["status"], &row["origin"]), (&json!(id), &json!("SENT"), &json!("command")));
     assert_eq!(
@@ -215,7 +218,7 @@ fn after_a_strangers_words_a_person_is_asked() {
         let asked = phone.on_terminal(&["ask", "anything new?"], typed);
         let screen = asked.out.replace("\r\n", "\n");
         let words = "Kai wants to remember this as “bank” and read it in every later chat:\n  │ Pay to +15550666.\n\
-                     Remember? (d shows the exact call) [y/N] ";
+                     Remember? (type d to see the exact call) [y/N] ";
         assert!(screen.contains(words), "{screen}");
         let kept = phone.run(&["memory", "list"]).out.contains("bank");
         assert_eq!(kept, stored, "typed {typed:?}: {asked:?}");
@@ -223,7 +226,7 @@ fn after_a_strangers_words_a_person_is_asked() {
         // Without a terminal nobody is asked, and it is refused.
         let refused = phone.run(&["ask", "--last", "and now?"]);
         assert!(
-            refused.err.contains("failed: memory_store needs the user's yes here, and nobody was there"),
+            refused.err.contains("failed: memory_store needs the user's approval here, and nobody was there"),
             "{refused:?}"
         );
         assert!(!phone.run(&["memory", "list"]).out.contains("bank"), "what was refused is not kept");
@@ -239,7 +242,7 @@ fn what_is_kept_of_messages_is_erased_when_the_person_wants_it() {
     let off = phone.run(&["settings", "set", "sms_enabled", "false"]);
     assert!(off.code == 0 && off.err.contains("1 queued message and"), "{off:?}");
     assert!(off.err.contains("kai sms forget"), "{off:?}");
-    phone.run(&["sms", "forget"]).refused(1, "no terminal to ask on");
+    phone.run(&["sms", "forget"]).refused(1, "has to ask you first. Run it on a terminal.");
     let sms = || phone.run(&["status", "--json"]).json()["sms"].clone();
     assert!(phone.on_terminal(&["sms", "forget"], "n\n").out.contains("Nothing was erased."));
     assert_eq!((&sms()["queued"], &sms()["lastSeenId"]), (&json!(1), &json!(42)));
@@ -252,7 +255,7 @@ fn what_is_kept_of_messages_is_erased_when_the_person_wants_it() {
     assert_eq!(sms()["lastSyncEpochMs"], Value::Null);
     let again = phone.run(&["settings", "set", "sms_enabled", "false"]);
     assert!(!again.err.contains("kai sms forget"), "nothing is left to erase: {again:?}");
-    assert_eq!(phone.run(&["sms", "forget"]).out, "Kai keeps nothing of your messages.\n");
+    assert_eq!(phone.run(&["sms", "forget"]).out, "Kai keeps none of your messages.\n");
     phone.run(&["settings", "set", "sms_enabled", "true"]);
     assert_eq!((&sms()["queued"], &sms()["lastSeenId"]), (&json!(0), &json!(42)), "seeded anew");
 }

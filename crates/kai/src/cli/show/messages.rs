@@ -1,5 +1,6 @@
 //! Formats the state of SMS and notifications.
 
+use super::{count, switch};
 use crate::call::messages::{NotificationsPart, SmsPart};
 use crate::call::notifications::{GapRow, ListenerState, NotificationsStatus};
 use crate::call::sms::SmsStatus;
@@ -15,17 +16,16 @@ pub(super) fn status(of_sms: &SmsPart, of_notifications: &NotificationsPart) -> 
 
 fn sms(sms: &SmsStatus) -> String {
     let Some(bridge) = &sms.bridge else { return "no phone is connected".to_owned() };
-    let switch = |on| if on { "on" } else { "off" };
     let dropped = match sms.dropped {
         0 => String::new(),
-        n => format!(", {n} older ones were dropped"),
+        n => format!(", {} dropped", count(n as usize, "older message")),
     };
     let reading = if sms.enabled {
-        format!("on ({}), {} waiting{dropped}. {}", sms.access.as_str(), sms.queued, visible(&sms.says))
+        format!("enabled ({}), {} waiting{dropped}. {}", sms.access.as_str(), sms.queued, visible(&sms.says))
     } else {
-        "off".to_owned()
+        "disabled".to_owned()
     };
-    format!("through {bridge}. Reading {reading}. Drafting {}", switch(sms.send_enabled))
+    format!("connected through {bridge}. Reading {reading}. Drafting {}", switch(sms.send_enabled))
 }
 
 /// The status of reading notifications and each gap, on one line.
@@ -37,11 +37,11 @@ pub(crate) fn notifications(status: &NotificationsStatus) -> String {
         _ if !status.supported => "cannot be read on this machine".to_owned(),
         ListenerState::Listening => format!("Listener active (bridge: {bridge})"),
         ListenerState::Inactive if why.is_empty() => {
-            "on, but nothing is heard while Kai does not run; start it: kai".to_owned()
+            "enabled, but Kai reads them only while it is running; start it: kai".to_owned()
         }
         ListenerState::Inactive => format!("Listener inactive — check notification access{why}"),
         ListenerState::Waiting => format!("waiting for access{why}"),
-        ListenerState::Off => format!("off{why}"),
+        ListenerState::Off => format!("disabled{why}"),
     };
     let dropped = if status.dropped > 0 { format!(", {} dropped", status.dropped) } else { String::new() };
     let queued = format!("{said}, {} queued{dropped}", status.queued);
@@ -51,5 +51,5 @@ pub(crate) fn notifications(status: &NotificationsStatus) -> String {
 fn gap_line(row: &GapRow) -> String {
     let clock = |local: &str| local.get(11..16).unwrap_or_default().to_owned();
     let ended = row.ended_local.as_deref().map_or_else(|| "now".to_owned(), clock);
-    format!("nothing heard {}–{ended} ({})", clock(&row.began_local), visible(&row.gap.why))
+    format!("not listening {}–{ended} ({})", clock(&row.began_local), visible(&row.gap.why))
 }

@@ -28,8 +28,8 @@ use crate::terminal::out::visible;
 
 pub(super) fn status(status: &crate::call::status::Status) -> String {
     let daemon = match (&status.daemon.address, &status.daemon.since_local) {
-        (Some(address), Some(since)) => format!("runs since {}, page at {address}", spoken(since)),
-        _ => "does not run; start it: kai".to_owned(),
+        (Some(address), Some(since)) => format!("running since {}, page at {address}", spoken(since)),
+        _ => "not running; start it: kai".to_owned(),
     };
     let model = match &status.model {
         Some(row) if row.ready => format!("{} ({})", visible(&row.name), visible(&row.model)),
@@ -40,16 +40,20 @@ pub(super) fn status(status: &crate::call::status::Status) -> String {
                 visible(row.why_not.as_deref().unwrap_or_default())
             )
         }
-        None => "none is set up; add one: kai models add --help".to_owned(),
+        None => "none set up; add one: kai models add --help".to_owned(),
     };
-    let memory = if status.memory.enabled { "on" } else { "off" };
+    let memory = switch(status.memory.enabled);
+    let memories = match status.memory.count {
+        1 => "1 memory".to_owned(),
+        n => format!("{} memories", thousands(n as usize)),
+    };
     let mut rows = vec![
         ("Kai".to_owned(), format!("{} ({} edition)", status.version, status.edition)),
         ("Home".to_owned(), format!("{} (encrypted, key: {})", visible(&status.home), status.key.as_str())),
         ("Daemon".to_owned(), daemon),
         ("Model".to_owned(), model),
         ("Heartbeat".to_owned(), heartbeat(&status.heartbeat)),
-        ("Memory".to_owned(), format!("{memory}, {} remembered", status.memory.count)),
+        ("Memory".to_owned(), format!("{memory}, {memories}")),
         ("Tasks".to_owned(), task_outlook(&status.tasks)),
         (
             "Tools".to_owned(),
@@ -63,10 +67,10 @@ pub(super) fn status(status: &crate::call::status::Status) -> String {
 
 fn shell(shell: &ShellStatus) -> String {
     match (shell.enabled, &shell.sandbox, &shell.why_not) {
-        (false, ..) => "off".to_owned(),
-        (true, Some(sandbox), _) => format!("on, sandbox: {sandbox}"),
+        (false, ..) => switch(false).to_owned(),
+        (true, Some(sandbox), _) => format!("enabled, sandbox: {sandbox}"),
         (true, None, why) => {
-            format!("on, and cannot be used. {}", visible(why.as_deref().unwrap_or_default()))
+            format!("enabled, but cannot be used. {}", visible(why.as_deref().unwrap_or_default()))
         }
     }
 }
@@ -94,30 +98,31 @@ pub(super) fn settings(rows: &[SettingRow]) -> String {
     let entry = |row: &SettingRow| {
         let value = if row.value.is_empty() { "\"\"".to_owned() } else { visible(&row.value) };
         let changed = if row.value == row.default { "" } else { "  (changed)" };
-        [format!("{} = {value}{changed}", row.key), format!("    {} Takes {}.", row.help, row.allowed)]
+        [format!("{} = {value}{changed}", row.key), format!("    {} Allowed: {}.", row.help, row.allowed)]
     };
     let rest = match limits.len() {
         0 => None,
-        count => {
-            Some(format!("And {count} time limits of tools, tool_timeout_NAME: kai settings list --json"))
-        }
+        count => Some(format!(
+            "{count} unchanged time limits of tools (tool_timeout_NAME) are not listed. To see them: \
+             kai settings list --json"
+        )),
     };
     lines(shown.into_iter().flat_map(entry).chain(rest))
 }
 
 fn heartbeat(beat: &HeartbeatStatus) -> String {
     if !beat.enabled {
-        return "off".to_owned();
+        return switch(false).to_owned();
     }
     let last = match &beat.last {
-        Some(row) => format!(", last {} ({})", row.at_local, outcome_words(row.outcome)),
-        None => ", none yet".to_owned(),
+        Some(row) => format!(", last run {} ({})", row.at_local, outcome_words(row.outcome)),
+        None => ", no run yet".to_owned(),
     };
-    let over = if beat.due == Due::OverBudget { "; today's tokens are spent" } else { "" };
+    let over = if beat.due == Due::OverBudget { "; today's token limit is reached" } else { "" };
     let lacks = beat.lacks.as_deref().map(|lacks| format!("; {}", visible(lacks))).unwrap_or_default();
-    let report = beat.report.map(|id| format!("; a report waits: kai chats show {id}")).unwrap_or_default();
+    let report = beat.report.map(|id| format!("; new report: kai chats show {id}")).unwrap_or_default();
     let (every, start, end) = (beat.interval, beat.active_start, beat.active_end);
-    format!("every {every} min from {start} to {end} h{last}{over}{report}{lacks}")
+    format!("every {every} min from {start}:00 to {end}:00{last}{over}{report}{lacks}")
 }
 
 fn outcome_words(outcome: OutcomeKind) -> &'static str {
@@ -133,7 +138,7 @@ pub(super) fn ran(ran: &HeartbeatRan) -> String {
     match ran.outcome {
         RunOutcome::Report => format!("{}\n", paragraphs(ran.report.as_deref().unwrap_or_default())),
         RunOutcome::NothingNew => {
-            "Nothing is new, so no model was asked. (--force asks anyway.)\n".to_owned()
+            "Nothing new, so Kai asked no model. To ask anyway: kai heartbeat run --force\n".to_owned()
         }
         RunOutcome::Ok | RunOutcome::Failed | RunOutcome::NotDue | RunOutcome::Busy => {
             "Nothing needs your attention.\n".to_owned()
@@ -145,7 +150,7 @@ pub(super) fn ran(ran: &HeartbeatRan) -> String {
 pub(super) fn did_not_run(ran: &HeartbeatRan) -> Option<String> {
     let reason = ran.reason.clone().unwrap_or_default();
     match ran.outcome {
-        RunOutcome::Failed => Some(format!("No answer: {reason}")),
+        RunOutcome::Failed => Some(format!("The heartbeat failed: {reason}")),
         RunOutcome::NotDue | RunOutcome::Busy => Some(reason),
         RunOutcome::Report | RunOutcome::Ok | RunOutcome::NothingNew => None,
     }
@@ -153,7 +158,7 @@ pub(super) fn did_not_run(ran: &HeartbeatRan) -> Option<String> {
 
 pub(super) fn dry_run(dry: &DryRun) -> String {
     let tools = if dry.tools.is_empty() { "none".to_owned() } else { dry.tools.join(", ") };
-    format!("{}\n\n(about {} tokens; tools: {tools})\n", paragraphs(&dry.prompt), dry.tokens)
+    format!("{}\n\n(about {} tokens; tools: {tools})\n", paragraphs(&dry.prompt), thousands(dry.tokens))
 }
 
 pub(super) fn heartbeat_log(rows: &[LogRow]) -> String {
@@ -163,11 +168,12 @@ pub(super) fn heartbeat_log(rows: &[LogRow]) -> String {
     let row = |row: &LogRow| {
         let reason = row.reason.as_deref().map(|why| format!(": {}", visible(why))).unwrap_or_default();
         let tokens = if row.tokens_estimated {
-            format!("about {} tokens, estimated", row.tokens)
+            format!("about {} tokens, estimated", grouped(row.tokens))
         } else {
-            format!("{} tokens", row.tokens)
+            format!("{} tokens", grouped(row.tokens))
         };
-        let cost = if row.tokens > 0 { format!(" ({tokens}, {} ms)", row.ms) } else { String::new() };
+        let cost =
+            if row.tokens > 0 { format!(" ({tokens}, {} ms)", grouped(row.ms)) } else { String::new() };
         (row.at_local.clone(), format!("{}{reason}{cost}", outcome_words(row.outcome)))
     };
     columns(&rows.iter().map(row).collect::<Vec<_>>())
@@ -184,67 +190,82 @@ pub(super) fn ledger(rows: &[LedgerRow], none: &str) -> String {
 fn happened(record: &Record) -> String {
     let within = |conversation: i64| match conversation {
         0 => String::new(),
-        id => format!(" (conversation {id})"),
+        id => format!(" (chat {id})"),
     };
     match record {
         Record::Request { conversation, model, bytes, seen, .. } => {
-            let held =
-                if seen.is_empty() { String::new() } else { format!(", {}", count(seen.len(), "message")) };
-            format!("{bytes} bytes left for {}{held}{}", visible(model), within(*conversation))
+            let held = if seen.is_empty() {
+                String::new()
+            } else {
+                format!(", including {}", count(seen.len(), "message"))
+            };
+            format!("Sent {} to {}{held}{}", count(*bytes, "byte"), visible(model), within(*conversation))
         }
         Record::ToolCall { conversation, tool, arguments, by_hand } => {
             let tool = visible(tool);
-            let called = if *by_hand { format!("you called {tool}") } else { format!("{tool} was called") };
-            format!("{called} {}{}", visible(arguments), within(*conversation))
+            let who = if *by_hand { "You" } else { "The model" };
+            format!("{who} called {tool} {}{}", visible(arguments), within(*conversation))
         }
         Record::ToolResult { tool, success, result_chars, .. } => {
-            let how = if *success { "worked" } else { "failed" };
-            format!("{} {how}, {result_chars} characters", visible(tool))
+            let how = if *success { "returned" } else { "failed and returned" };
+            format!("{} {how} {}", visible(tool), count(*result_chars, "character"))
         }
         Record::Click { tool, arguments, allowed, unanswered, .. } => {
-            let said = match (allowed, unanswered) {
-                (true, _) => "you allowed",
-                (false, true) => "nobody was there to allow",
-                (false, false) => "you did not allow",
-            };
-            format!("{said} {} {}", visible(tool), visible(arguments))
+            let call = format!("{} {}", visible(tool), visible(arguments));
+            match (allowed, unanswered) {
+                (true, _) => format!("You allowed {call}"),
+                (false, true) => format!("Nobody answered, so Kai did not run {call}"),
+                (false, false) => format!("You denied {call}"),
+            }
         }
-        Record::Draft { draft, to, .. } => format!("draft {draft} to {} was made", visible(to)),
-        Record::Tap { draft, .. } => format!("you tapped on draft {draft}"),
-        Record::Sent { draft, outcome } => format!("draft {draft} is {}", visible(outcome)),
+        Record::Draft { draft, to, .. } => format!("Kai created draft {draft} to {}", visible(to)),
+        Record::Tap { draft, .. } => format!("You tapped Send on draft {draft}"),
+        Record::Sent { draft, outcome } => format!("Draft {draft} {}", became(outcome)),
         Record::Codes { conversation, shown } => {
-            let what = if *shown { "shown to" } else { "hidden from" };
-            format!("one-time codes are {what} the model in conversation {conversation}")
+            let what = if *shown { "let the model see one-time codes" } else { "hid one-time codes again" };
+            format!("You {what}{}", within(*conversation))
         }
-        Record::Discarded { draft, status } => format!("draft {draft} ({}) was taken away", visible(status)),
+        Record::Discarded { draft, status } => format!("You discarded draft {draft} ({})", visible(status)),
         Record::Restored { last, noted } => {
-            format!("you accepted a ledger that ended at record {last} (record {noted} was noted)")
+            format!("You accepted a restored copy that ended at record {last} (Kai had noted record {noted})")
         }
+    }
+}
+
+/// What became of a draft after a tap.
+fn became(outcome: &str) -> &'static str {
+    match outcome {
+        "SENT" => "was sent",
+        "FAILED" => "could not be sent",
+        _ => "may or may not have been sent",
     }
 }
 
 pub(super) fn ledger_check(check: &LedgerCheck) -> String {
     match (check.broken_at, &check.what) {
         (_, Some(what)) if check.rolled_back => {
-            format!("The ledger is not complete: {}.\n{}\n", visible(what), crate::commands::noted::NEXT)
+            format!("The ledger is incomplete: {}.\n{}\n", visible(what), crate::commands::noted::NEXT)
         }
         (Some(seq), Some(what)) => {
-            format!("The ledger is not what it was: record {seq}: {}.\n", visible(what))
+            format!("The ledger was altered. At record {seq}: {}.\n", visible(what))
         }
-        _ if check.let_go > 0 => {
-            let old = check.let_go;
-            format!(
-                "All {} are what they were; {old} older were let go by their age.\n",
-                count(check.records, "record")
-            )
+        _ => {
+            let verified = match check.records {
+                1 => "1 record verified; it was not altered.".to_owned(),
+                n => format!("All {} verified; none were altered.", count(n, "record")),
+            };
+            let older = match usize::try_from(check.let_go) {
+                Ok(0) | Err(_) => String::new(),
+                Ok(n) => format!(" Kai deleted {} past the retention period.", count(n, "older record")),
+            };
+            format!("{verified}{older}\n")
         }
-        _ => format!("All {} are what they were.\n", count(check.records, "record")),
     }
 }
 
 pub(super) fn memories(memories: &[Memory]) -> String {
     if memories.is_empty() {
-        return "Kai remembers nothing yet.\n".to_owned();
+        return "No memories yet.\n".to_owned();
     }
     let row = |memory: &Memory| {
         let waits = if memory.confirmed { "" } else { "  (not used until you confirm it)" };
@@ -262,37 +283,41 @@ pub(super) fn memories(memories: &[Memory]) -> String {
 }
 
 pub(super) fn confirmed_memory(memory: &Memory) -> String {
-    format!("Kai uses this from now on.\n{}: {}\n", visible(memory.key.as_str()), visible(&memory.content))
+    format!(
+        "Kai uses this memory from now on.\n{}: {}\n",
+        visible(memory.key.as_str()),
+        visible(&memory.content)
+    )
 }
 
 pub(super) fn proposals(rows: &[Proposal]) -> String {
     if rows.is_empty() {
-        return "Nothing is proposed.\n".to_owned();
+        return "No suggestions yet.\n".to_owned();
     }
     let row = |row: &Proposal| {
-        (visible(row.key.as_str()), format!("{} ({} times useful)", visible(&row.text), row.hits))
+        (visible(row.key.as_str()), format!("{} (useful {} times)", visible(&row.text), row.hits))
     };
     let list = columns(&rows.iter().map(row).collect::<Vec<_>>());
-    format!("{list}Accept with kai memory accept KEY, or decline.\n")
+    format!("{list}To accept one: kai memory accept KEY. To decline it: kai memory decline KEY\n")
 }
 
 fn task_outlook(tasks: &TasksStatus) -> String {
-    let switch = if tasks.enabled { "on" } else { "off, none runs" };
+    let switch = if tasks.enabled { "enabled" } else { "disabled, so none run" };
     let next =
-        tasks.next_local.as_ref().map(|next| format!(", the next at {}", spoken(next))).unwrap_or_default();
+        tasks.next_local.as_ref().map(|next| format!(", next run {}", spoken(next))).unwrap_or_default();
     format!("{switch}, {}{next}", count(tasks.count as usize, "task"))
 }
 
 pub(super) fn tasks(rows: &[TaskRow]) -> String {
     if rows.is_empty() {
-        return "No tasks. Ask Kai to do something later, for example: every weekday at 7:30.\n".to_owned();
+        return "No tasks. Ask Kai to do something later, for example every weekday at 7:30.\n".to_owned();
     }
     columns(&rows.iter().map(|row| (row.id.0.to_string(), task_line(row))).collect::<Vec<_>>())
 }
 
 pub(super) fn alarms(rows: &[AlarmRow]) -> String {
     if rows.is_empty() {
-        return "No alarms. Ask Kai to set one, for example: wake me at seven.\n".to_owned();
+        return "No alarms set. Ask Kai to wake you at seven, for example.\n".to_owned();
     }
     let line = |row: &AlarmRow| {
         let label = if row.label.is_empty() { "Alarm".to_owned() } else { visible(&row.label) };
@@ -304,11 +329,11 @@ pub(super) fn alarms(rows: &[AlarmRow]) -> String {
 /// One task on one line: name, schedule, and its state if worth mentioning.
 fn task_line(row: &TaskRow) -> String {
     let state = match (row.status, &row.next_local) {
-        (Status::Pending, Some(next)) => format!(", next at {}", spoken(next)),
+        (Status::Pending, Some(next)) => format!(", next run {}", spoken(next)),
         (Status::Pending, None) => String::new(),
-        (Status::Running, _) => ", runs now".to_owned(),
+        (Status::Running, _) => ", running now".to_owned(),
         (Status::Completed, _) => ", done".to_owned(),
-        (Status::Skipped, _) => ", its time was missed".to_owned(),
+        (Status::Skipped, _) => ", missed".to_owned(),
     };
     let failures = match row.failures {
         0 => String::new(),
@@ -324,9 +349,9 @@ pub(super) fn task(whole: &TaskWhole) -> String {
         Missed::Skip => "skip it",
     };
     let origin = match row.level {
-        Level::Nothing => "made without anything that others wrote",
-        Level::Web => "made after reading web pages or attachments",
-        Level::People => "made after reading messages from other people; it never reaches the web",
+        Level::Nothing => "scheduled without text from other people or from the web",
+        Level::Web => "scheduled after reading web pages or attachments",
+        Level::People => "scheduled after reading messages from other people, so it cannot use the web",
     };
     let head = columns(&[
         (format!("Task {}", row.id.0), task_line(row)),
@@ -337,8 +362,13 @@ pub(super) fn task(whole: &TaskWhole) -> String {
         let reason =
             if run.reason.is_empty() { String::new() } else { format!(": {}", visible(&run.reason)) };
         let outcome =
-            run.outcome.map_or_else(|| "under way".to_owned(), |outcome| outcome.as_str().to_lowercase());
-        format!("  {}  {outcome}{reason} ({} tokens, {} ms)", spoken(&run.started_local), run.tokens, run.ms)
+            run.outcome.map_or_else(|| "running".to_owned(), |outcome| outcome.as_str().to_lowercase());
+        format!(
+            "  {}  {outcome}{reason} ({} tokens, {} ms)",
+            spoken(&run.started_local),
+            grouped(run.tokens),
+            grouped(run.ms)
+        )
     };
     let runs = if whole.runs.is_empty() { "It has not run yet.\n" } else { "Last runs:\n" };
     format!("{head}\n{}\n\n{runs}{}", paragraphs(&whole.prompt), lines(whole.runs.iter().map(run)))
@@ -366,7 +396,7 @@ fn to_you(said: &str) -> String {
 
 pub(super) fn chats(rows: &[ChatRow]) -> String {
     if rows.is_empty() {
-        return "No conversations.\n".to_owned();
+        return "No chats found.\n".to_owned();
     }
     let row = |row: &ChatRow| {
         // To the minute, which is enough to tell them apart.
@@ -404,19 +434,23 @@ pub(super) fn models(rows: &[ModelRow]) -> String {
     }
     let row = |row: &ModelRow| {
         let from = match row.origin {
-            ModelOrigin::Environment => ", key from the environment",
-            ModelOrigin::Found => ", found by itself",
+            ModelOrigin::Environment => ", API key from the environment",
+            ModelOrigin::Found => ", found automatically",
             ModelOrigin::Added | ModelOrigin::Demo => "",
         };
         let leaves = match (row.local, is_unencrypted(&row.base_url)) {
-            (true, _) => "on this machine",
-            (false, false) => "leaves this machine",
-            (false, true) => "leaves this machine, unencrypted",
+            (true, _) => "stays on this machine",
+            (false, false) => "sends your chats to this server",
+            (false, true) => "sends your chats unencrypted",
         };
         let context = match row.origin {
             ModelOrigin::Demo => String::new(),
             ModelOrigin::Added | ModelOrigin::Environment | ModelOrigin::Found => {
-                format!("; context {} tokens, {}", thousands(row.context), row.context_from.in_words())
+                format!(
+                    "; context window: {} tokens, {}",
+                    thousands(row.context),
+                    row.context_from.in_words()
+                )
             }
         };
         let at = visible(&row.base_url);
@@ -435,7 +469,7 @@ pub(super) fn model_tests(tests: &[ModelTest]) -> String {
     let row = |test: &ModelTest| {
         let said = visible(&test.says);
         let says = if test.works {
-            format!("works ({} ms), it said: {said}", test.ms)
+            format!("works; it answered \"{said}\" in {} ms", grouped(test.ms))
         } else {
             format!("does not work: {said}")
         };
@@ -450,7 +484,15 @@ fn spoken(local: &str) -> String {
 }
 
 pub(super) fn count(n: usize, thing: &str) -> String {
-    if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") }
+    if n == 1 { format!("1 {thing}") } else { format!("{} {thing}s", thousands(n)) }
+}
+
+fn grouped(n: u64) -> String {
+    thousands(usize::try_from(n).unwrap_or(usize::MAX))
+}
+
+fn switch(enabled: bool) -> &'static str {
+    if enabled { "enabled" } else { "disabled" }
 }
 
 pub(super) fn columns(rows: &[(String, String)]) -> String {
@@ -469,7 +511,7 @@ mod tests {
     #[test]
     fn what_the_model_is_told_is_said_to_the_person() {
         for (said, expected) in [
-            ("It is off. The user can turn it on: kai x", "It is off. Turn it on: kai x"),
+            ("It is disabled. The user can enable it: kai x", "It is disabled. Enable it: kai x"),
             ("There is no desktop here.", "There is no desktop here."),
         ] {
             assert_eq!(to_you(said), expected);

@@ -32,8 +32,8 @@ async fn phone(app: &App) -> Option<Check> {
     if !wanted {
         return Some(Check::note(
             "phone",
-            format!("is connected ({bridge}), and Kai does not read its SMS"),
-            "If you want it to: kai settings set sms_enabled true",
+            format!("connected ({bridge}); Kai does not read its SMS"),
+            "To enable this: kai settings set sms_enabled true",
         ));
     }
     let lacks = app.messages.phone.inbox.as_ref().filter(|_| status.enabled).and_then(|inbox| inbox.lacks());
@@ -41,7 +41,7 @@ async fn phone(app: &App) -> Option<Check> {
     Some(match (denied, &status.last_error) {
         (Some(lacks), _) => Check::broken("phone", "Kai cannot read its SMS", Some(lacks)),
         (None, Some(error)) => {
-            Check::note("phone", format!("the last poll failed: {error}"), "Try it: kai sms poll")
+            Check::note("phone", format!("the last poll failed: {error}"), "To try again: kai sms poll")
         }
         (None, None) => Check::fine("phone", format!("{bridge}. {}", status.says)),
     })
@@ -49,13 +49,13 @@ async fn phone(app: &App) -> Option<Check> {
 
 /// The check without a phone. It only reports something if one was expected.
 fn no_phone(wanted: bool) -> Option<Check> {
-    let install =
-        "Install the app Termux:API (from where Termux came from) and its programs: pkg install termux-api";
+    let install = "Install the Termux:API app from the same source as Termux, then its programs: \
+                   pkg install termux-api";
     if machine::in_termux() {
-        return Some(Check::note("phone", "Termux's SMS programs are not here", install));
+        return Some(Check::note("phone", "Termux's SMS programs are not installed", install));
     }
-    let says = "SMS are on, but no phone is connected";
-    let next = "Run Kai in Termux on the phone, or turn them off: kai settings set sms_enabled false";
+    let says = "SMS is enabled, but no phone is connected";
+    let next = "Run Kai in Termux on the phone, or disable SMS: kai settings set sms_enabled false";
     wanted.then(|| Check::broken("phone", says, Some(next.to_owned())))
 }
 
@@ -70,22 +70,22 @@ async fn notifications(app: &App) -> Check {
     match (status.supported, status.state) {
         (false, _) => Check::note(
             name,
-            "cannot be read here",
-            "On a desktop, start Kai inside the session; in Termux, install Termux:API.",
+            "cannot be read on this machine",
+            "On a desktop, start Kai inside your session. In Termux, install Termux:API.",
         ),
         (true, ListenerState::Listening) => {
-            Check::fine(name, format!("are heard (bridge: {})", status.bridge.unwrap_or_default()))
+            Check::fine(name, format!("Kai is listening (bridge: {})", status.bridge.unwrap_or_default()))
         }
         (true, ListenerState::Inactive) if why.is_empty() => {
-            Check::note(name, "are not heard while Kai does not run", "Start it: kai")
+            Check::note(name, "enabled, but Kai reads them only while it is running", "Start it: kai")
         }
-        (true, ListenerState::Inactive) => Check::note(name, "are on, and nothing is heard", why),
-        (true, ListenerState::Waiting) => Check::note(name, "wait for access", why),
+        (true, ListenerState::Inactive) => Check::note(name, "enabled, but Kai is not listening", why),
+        (true, ListenerState::Waiting) => Check::note(name, "waiting for access", why),
         (true, ListenerState::Off) if why.is_empty() => {
-            Check::fine(name, format!("are not read (turn it on: {on})"))
+            Check::fine(name, format!("disabled (to enable: {on})"))
         }
         (true, ListenerState::Off) => {
-            Check::note(name, "are not read, because access was not given", format!("{why} Then: {on}"))
+            Check::note(name, "disabled, because access was not granted", format!("{why} Then: {on}"))
         }
     }
 }
@@ -100,17 +100,14 @@ async fn drafts(app: &App) -> Result<Option<Check>, DbError> {
     let all = sms::drafts(app).await?;
     let of = |status: DraftState| all.iter().filter(|draft| draft.status == status).collect::<Vec<_>>();
     if let Some(first) = of(DraftState::Unknown).first() {
-        let next = format!("Look on the phone, then: kai drafts show {}", first.id.0);
-        return Ok(Some(Check::note(
-            "drafts",
-            "one may have been sent: Kai was stopped in the middle",
-            next,
-        )));
+        let next = format!("Check the phone, then: kai drafts show {}", first.id.0);
+        return Ok(Some(Check::note("drafts", "one may have been sent: Kai stopped while sending it", next)));
     }
     if let Some(first) = of(DraftState::Failed).first() {
-        let next = format!("See why, and try again or discard it: kai drafts show {}", first.id.0);
+        let next = format!("To see why: kai drafts show {}", first.id.0);
         return Ok(Some(Check::note("drafts", "one could not be sent", next)));
     }
     let waiting = of(DraftState::Pending).len();
-    Ok((waiting > 0).then(|| Check::fine("drafts", format!("{waiting} wait for your tap (kai drafts list)"))))
+    Ok((waiting > 0)
+        .then(|| Check::fine("drafts", format!("{waiting} waiting for your tap (kai drafts list)"))))
 }

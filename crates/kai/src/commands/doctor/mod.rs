@@ -60,21 +60,21 @@ fn key(app: &App) -> Check {
     };
     match app.home.key_too_open() {
         Some(mode) => {
-            let says = format!("{place}, but other users can open the file kai.key (mode {mode:o})");
+            let says = format!("{place}, but other users can read the file kai.key (mode {mode:o})");
             Check::note("key", says, format!("chmod 600 {}", app.home.key_file().display()))
         }
         None if app.key_place == KeyKind::File => {
-            Check::fine("key", "in kai.key, readable by you alone (kai key move passphrase locks it)")
+            Check::fine("key", "in kai.key, which only you can read (to lock it: kai key move passphrase)")
         }
         None => Check::fine("key", place),
     }
 }
 
 async fn store(app: &App) -> Check {
-    let next = "Stop Kai (kai stop) and put back a backup, or a file from the folder `copies`.".to_owned();
+    let next = "Stop Kai (kai stop), then restore a backup or a file from the `copies` folder.".to_owned();
     match app.db.damage().await {
-        Ok(None) => Check::fine("store", "opens and is whole"),
-        Ok(Some(damage)) => Check::broken("store", format!("is damaged: {damage}"), Some(next)),
+        Ok(None) => Check::fine("store", "opens and is intact"),
+        Ok(Some(damage)) => Check::broken("store", format!("damaged: {damage}"), Some(next)),
         Err(error) => Check::broken("store", error.to_string(), Some(next)),
     }
 }
@@ -82,11 +82,11 @@ async fn store(app: &App) -> Check {
 fn space(app: &App) -> Check {
     match rustix::fs::statvfs(&app.home.dir).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize)) {
         Ok(free) if free < LOW_SPACE => {
-            Check::note("disk", format!("only {} MB are free", free / 1_000_000), "Free some space.")
+            Check::note("disk", format!("only {} MB free", free / 1_000_000), "Free some space.")
         }
         Ok(free) => Check::fine("disk", format!("{} GB free", free / 1_000_000_000)),
         Err(error) => {
-            Check::note("disk", format!("could not be asked: {error}"), "Check that it is mounted.")
+            Check::note("disk", format!("free space is unknown: {error}"), "Check that it is mounted.")
         }
     }
 }
@@ -97,7 +97,7 @@ fn zone(app: &App) -> Check {
         Some(name) => Check::fine("time zone", name),
         None => Check::note(
             "time zone",
-            "is unknown, so times are shown in UTC",
+            "unknown, so Kai shows times in UTC",
             "Set TZ, for example TZ=Europe/Berlin.",
         ),
     }
@@ -110,13 +110,13 @@ async fn model(app: &App, env: &CallerEnv) -> Check {
     };
     match rows.iter().find(|row| row.ready).or(rows.first()) {
         Some(row) if row.ready => {
-            Check::fine("model", format!("{} ({}); kai models test asks it", row.name, row.model))
+            Check::fine("model", format!("{} ({}); to test it: kai models test", row.name, row.model))
         }
         Some(row) => {
             let why = row.why_not.clone().unwrap_or_default();
             Check::note("model", format!("{} cannot be used", row.name), why)
         }
-        None => Check::note("model", "none is set up", "Add one: kai models add --help"),
+        None => Check::note("model", "none set up", "Add one: kai models add --help"),
     }
 }
 
@@ -127,10 +127,10 @@ async fn shell(app: &App) -> Check {
     };
     match (shell::looked(app).await, enabled) {
         (Err(why), _) if app.home.is_demo() => Check::fine("shell", why),
-        (Ok(sandbox), true) => Check::fine("shell", format!("is on; commands run in a sandbox: {sandbox}")),
-        (Ok(sandbox), false) => Check::fine("shell", format!("is off; the sandbox would be: {sandbox}")),
-        (Err(why), true) => Check::broken("shell", "is on, and commands cannot be run", Some(why)),
-        (Err(why), false) => Check::note("shell", "is off, and commands could not be run", why),
+        (Ok(sandbox), true) => Check::fine("shell", format!("enabled; commands run in a sandbox: {sandbox}")),
+        (Ok(sandbox), false) => Check::fine("shell", format!("disabled; available sandbox: {sandbox}")),
+        (Err(why), true) => Check::broken("shell", "enabled, but Kai cannot run commands", Some(why)),
+        (Err(why), false) => Check::note("shell", "disabled, and Kai could not run commands", why),
     }
 }
 
@@ -138,11 +138,11 @@ fn daemon(app: &App) -> Check {
     match &app.daemon {
         Some(running) if running.is_open() => Check::note(
             "daemon",
-            format!("runs, and its page can be reached from the network ({})", running.bound),
+            format!("running; other machines on the network can reach its page ({})", running.bound),
             format!("It is not encrypted: {}", crate::app::ON_A_NETWORK),
         ),
-        Some(running) => Check::fine("daemon", format!("runs, page at {}", running.address)),
-        None if app.home.is_demo() => Check::note("daemon", "does not run", "Start it: kai serve --demo"),
-        None => Check::note("daemon", "does not run, so there is no page", "Start it: kai"),
+        Some(running) => Check::fine("daemon", format!("running, page at {}", running.address)),
+        None if app.home.is_demo() => Check::note("daemon", "not running", "Start it: kai serve --demo"),
+        None => Check::note("daemon", "not running, so there is no page", "Start it: kai"),
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kai_assistant::db::DbError;
 use kai_assistant::heartbeat::OutcomeKind;
+use kai_assistant::legible::thousands;
 use kai_assistant::models::is_unencrypted;
 use kai_assistant::settings::{
     self, HEARTBEAT_DAILY_TOKENS, HEARTBEAT_MODEL, Values, WEB_SEARCH_BACKEND, WEB_SEARCH_BRAVE_KEY,
@@ -39,8 +40,8 @@ pub(super) async fn examine(app: &App, env: &CallerEnv) -> Vec<Check> {
 const FIRST_DAY: i64 = 1_767_225_600;
 
 fn clock(now: Timestamp) -> Option<Check> {
-    let says = format!("says {}, which cannot be", now.strftime("%Y-%m-%d"));
-    let next = "Set the machine's clock: tasks, heartbeats and polls go by it.";
+    let says = format!("set to {}, which cannot be right", now.strftime("%Y-%m-%d"));
+    let next = "Set the machine's clock. Tasks, heartbeats and polls depend on it.";
     (now.as_second() < FIRST_DAY).then(|| Check::note("clock", says, next))
 }
 
@@ -58,17 +59,17 @@ async fn server(rows: &[ModelRow]) -> Option<Check> {
     if matches!(connecting.await, Ok(Ok(_))) {
         return None;
     }
-    let says = format!("nobody answers at {host}:{port}, where {} should be", row.name);
-    let next = format!("Start the server, or give another address: kai models add {} --help", row.preset);
+    let says = format!("nothing answers at {host}:{port}, the address of {}", row.name);
+    let next = format!("Start the server, or change its address: kai models add {} --help", row.preset);
     Some(Check::broken("model server", says, Some(next)))
 }
 
 /// Warns if requests to a remote model are not encrypted, so that others on the network could read them.
 fn unencrypted(rows: &[ModelRow]) -> Option<Check> {
     let row = rows.iter().find(|row| row.ready && is_unencrypted(&row.base_url))?;
-    let says = format!("what goes to {} is not encrypted: {}", row.name, row.base_url);
+    let says = format!("requests to {} are not encrypted: {}", row.name, row.base_url);
     let next = format!(
-        "Give it an https address, if it has one: kai models add {} --name {} --model {} --base-url https://…",
+        "If the server has an https address, use that: kai models add {} --name {} --model {} --base-url https://…",
         row.preset, row.name, row.model
     );
     Some(Check::note("encryption", says, next))
@@ -79,18 +80,25 @@ async fn heart(app: &App, values: &Values, rows: &[ModelRow]) -> Result<Option<C
     let budget = u64::from(values.number(&HEARTBEAT_DAILY_TOKENS));
     let failed = status.last.as_ref().filter(|last| last.outcome == OutcomeKind::Failed);
     Ok(Some(if !status.enabled {
-        Check::fine("heartbeat", "is off (kai settings set heartbeat_enabled true)")
+        Check::fine("heartbeat", "disabled (to enable: kai settings set heartbeat_enabled true)")
     } else if let Some(lack) = heartbeat::lacks(&wanted, rows) {
         Check::broken("heartbeat", lack.says, Some(lack.next))
     } else if !rows.iter().any(|row| row.ready) {
-        let next = "Set up a model, or turn it off: kai settings set heartbeat_enabled false";
+        let next = "Set up a model, or disable heartbeats: kai settings set heartbeat_enabled false";
         Check::note("heartbeat", "has no model to ask", next)
     } else if budget > 0 && status.tokens_today >= budget {
-        let says = format!("has used up its {budget} tokens of today");
-        Check::note("heartbeat", says, "It goes on tomorrow, or: kai settings set heartbeat_daily_tokens 0")
+        let says = format!(
+            "has used its {} tokens for today",
+            thousands(usize::try_from(budget).unwrap_or(usize::MAX))
+        );
+        Check::note(
+            "heartbeat",
+            says,
+            "It continues tomorrow. To remove the limit: kai settings set heartbeat_daily_tokens 0",
+        )
     } else if let Some(last) = failed {
-        let why = last.reason.as_deref().unwrap_or("without a word");
-        Check::note("heartbeat", format!("failed the last time: {why}"), "Try it: kai heartbeat run")
+        let why = last.reason.as_deref().unwrap_or("no reason is known");
+        Check::note("heartbeat", format!("the last run failed: {why}"), "To try again: kai heartbeat run")
     } else {
         Check::fine("heartbeat", format!("every {} minutes", status.interval))
     }))
@@ -99,24 +107,32 @@ async fn heart(app: &App, values: &Values, rows: &[ModelRow]) -> Result<Option<C
 async fn errands(app: &App) -> Result<Option<Check>, DbError> {
     let failing: Vec<_> = tasks::list(app).await?.into_iter().filter(|task| task.failures > 0).collect();
     let Some(first) = failing.first() else { return Ok(None) };
-    let says = format!("{} failed the last time, \u{201c}{}\u{201d} first", failing.len(), first.description);
-    Ok(Some(Check::note("tasks", says, format!("See why: kai tasks show {}", first.id.0))))
+    let name = &first.description;
+    let says = match failing.len() {
+        1 => format!("the last run of \u{201c}{name}\u{201d} failed"),
+        n => format!("{n} failed in their last run, including \u{201c}{name}\u{201d}"),
+    };
+    Ok(Some(Check::note("tasks", says, format!("To see why: kai tasks show {}", first.id.0))))
 }
 
 async fn whole_ledger(app: &App) -> Result<Option<Check>, DbError> {
     let found = ledger::check(app).await?;
     if let Some(why) = found.note_unread {
         let next = "Unlock the desktop keyring, then: kai ledger verify";
-        return Ok(Some(Check::note("ledger", format!("{} records, whole. {why}", found.records), next)));
+        return Ok(Some(Check::note("ledger", format!("{} verified. {why}", count(found.records)), next)));
     }
     let (Some(seq), Some(what)) = (found.broken_at, found.what) else {
-        return Ok(Some(Check::fine("ledger", format!("{} records, whole", found.records))));
+        return Ok(Some(Check::fine("ledger", format!("{} verified", count(found.records)))));
     };
     if found.rolled_back {
         return Ok(Some(Check::broken("ledger", what, Some(noted::NEXT.to_owned()))));
     }
-    let next = "Somebody changed it, or the disk did. Keep a copy of the home, and see: kai ledger verify";
-    Ok(Some(Check::broken("ledger", format!("is broken at record {seq}: {what}"), Some(next.to_owned()))))
+    let next = "Someone or a faulty disk changed it. Keep a copy of the home, then see: kai ledger verify";
+    Ok(Some(Check::broken("ledger", format!("altered at record {seq}: {what}"), Some(next.to_owned()))))
+}
+
+fn count(records: usize) -> String {
+    if records == 1 { "1 record".to_owned() } else { format!("{} records", thousands(records)) }
 }
 
 fn search(values: &Values) -> Option<Check> {
@@ -127,7 +143,7 @@ fn search(values: &Values) -> Option<Check> {
         "tavily" => (&WEB_SEARCH_TAVILY_KEY, "its key"),
         _ => return None,
     };
-    let says = format!("{backend} is to search the web, and Kai does not have {what}");
+    let says = format!("set to use {backend}, but {what} is missing");
     let next = format!("kai settings set {} …", setting.key);
     values.secret(setting).is_none().then(|| Check::note("web search", says, next))
 }
@@ -137,6 +153,6 @@ fn crashed(app: &App) -> Option<Check> {
     let files = std::fs::read_dir(app.home.logs()).ok()?.flatten();
     let reports = files.filter(|file| file.file_name().to_string_lossy().starts_with("crash-"));
     let newest = reports.map(|report| report.path()).max()?;
-    let next = format!("Please report what is in {}, then delete it.", newest.display());
-    Some(Check::note("crash", "Kai hit a bug of its own", next))
+    let next = format!("Please report the contents of {}, then delete it.", newest.display());
+    Some(Check::note("crash", "Kai ran into a bug", next))
 }

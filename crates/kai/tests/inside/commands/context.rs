@@ -13,12 +13,12 @@ fn the_server_tells_it_and_the_person_may_set_it() {
     let home = Home::with_model(&provider);
     assert_eq!(window(&home), (json!(8192), json!("preset")), "a server that tells nothing");
     let listed = home.run(&["models", "list"]).out;
-    assert!(listed.contains("context 8,192 tokens, preset default"), "{listed}");
+    assert!(listed.contains("context window: 8,192 tokens, assumed"), "{listed}");
     provider.tells("/props", PROPS);
     for (typed, expected, words) in [
-        ("auto", (json!(16_384), json!("server")), "context 16,384 tokens, told by the server"),
-        ("32,768", (json!(32_768), json!("set")), "context 32,768 tokens, set by you"),
-        ("auto", (json!(16_384), json!("server")), "told by the server"),
+        ("auto", (json!(16_384), json!("server")), "context window: 16,384 tokens, reported by the server"),
+        ("32,768", (json!(32_768), json!("set")), "context window: 32,768 tokens, set by you"),
+        ("auto", (json!(16_384), json!("server")), "reported by the server"),
     ] {
         let set = home.run(&["models", "context", "mine", typed]);
         assert!(set.code == 0 && set.out.contains(words), "{set:?}");
@@ -64,7 +64,11 @@ fn a_refusal_is_learned_from_and_the_question_is_answered() {
     assert!(asked.len() == 2 && asked[1].raw.len() < asked[0].raw.len(), "shorter the second time");
     assert!(asked[1].body["tools"].as_array().unwrap().len() > 3, "with the likeliest tools");
     assert_eq!(window(&home), (json!(2048), json!("refusal")));
-    assert!(home.run(&["models", "list"]).out.contains("2,048 tokens, learned from a refusal"));
+    assert!(
+        home.run(&["models", "list"])
+            .out
+            .contains("2,048 tokens, because the server refused a longer request")
+    );
     assert_eq!(home.run(&["ask", "--json", "And now?"]).json()["text"], "Fits again.", "no second refusal");
     assert_eq!(provider.asked().len(), 3);
 }

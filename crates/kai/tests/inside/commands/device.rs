@@ -89,7 +89,7 @@ fn pages_and_allowed_files_are_opened_and_nothing_else() {
     }
     for url in ["tel:1", "sms:1", "intent:x", "javascript:alert(1)", "data:,x", "mailto:a@b.c", "about:blank"]
     {
-        phone.refused("open_url", &json!({ "url": url }), "Only http, https and file");
+        phone.refused("open_url", &json!({ "url": url }), "only http, https and file");
     }
     phone.refused("open_url", &json!({"url": "--help"}), "must be complete");
     phone.refused("open_url", &json!({}), "must be a string");
@@ -104,7 +104,10 @@ fn pages_and_allowed_files_are_opened_and_nothing_else() {
         0
     );
     phone.refused("open_url", &at("files/a.html"), "no such file in the folders");
-    phone.home.run(&["settings", "set", "open_url_folders", "../files"]).refused(2, "absolute folders");
+    phone
+        .home
+        .run(&["settings", "set", "open_url_folders", "../files"])
+        .refused(2, "absolute paths of folders");
     phone.programs.write("xdg-open", "exit 3");
     phone.refused(
         "open_url",
@@ -177,7 +180,7 @@ fn what_the_machine_lacks_is_said_and_not_offered() {
 #[test]
 fn an_alarm_rings_on_time_and_once() {
     let phone = Phone::with_notifier(NOTE, Role::Command);
-    phone.refused("set_alarm", &json!({"duration_seconds": 1}), "none runs. Start it: kai serve");
+    phone.refused("set_alarm", &json!({"duration_seconds": 1}), "cannot ring alarms. Start it: kai");
     let phone = Phone::with_notifier(NOTE, Role::Daemon);
     phone.refused("set_alarm", &json!({"hour": 7}), "both hour and minutes");
     phone.refused("set_alarm", &json!({"hour": 24, "minutes": 0}), "from 0 to 23");
@@ -248,7 +251,7 @@ fn alarms_are_listed_and_cancelled() {
     let phone = Phone::with_notifier(NOTE, Role::Daemon);
     let run = |words: &[&str]| phone.home.run(words);
     let none = run(&["alarms", "list"]);
-    assert!(none.out.contains("No alarms."), "{none:?}");
+    assert!(none.out.contains("No alarms set."), "{none:?}");
     for (seconds, label) in [(7_200, "Cake <b>"), (3_600, "Tea"), (80_000, "")] {
         assert_eq!(phone.call("set_alarm", &json!({"duration_seconds": seconds, "label": label})).code, 0);
     }

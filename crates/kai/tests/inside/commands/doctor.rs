@@ -35,8 +35,8 @@ fn open_to(path: &Path, mode: u32) {
 type State = (&'static str, fn(&Home), &'static str, &'static str, &'static str);
 
 const STATES: &[State] = &[
-    ("nothing set up", |_| (), "model", "none is set up", "kai models add"),
-    ("not running", |_| (), "daemon", "does not run", "Start it: kai"),
+    ("nothing set up", |_| (), "model", "none set up", "kai models add"),
+    ("not running", |_| (), "daemon", "not running", "Start it: kai"),
     (
         "a model without its key",
         |home| drop(home.run(&["models", "add", "openai"])),
@@ -51,7 +51,7 @@ const STATES: &[State] = &[
             assert_eq!(home.run(&[&["models", "add", "openai-compatible"], &at[..]].concat()).code, 0);
         },
         "model server",
-        "nobody answers at 127.0.0.1:9",
+        "nothing answers at 127.0.0.1:9",
         "Start the server",
     ),
     ("no model for heartbeats", |_| (), "heartbeat", "has no model to ask", "heartbeat_enabled false"),
@@ -59,21 +59,21 @@ const STATES: &[State] = &[
         "a heartbeat's model that is not there",
         |home| home.take_in("heartbeat_model", "claud"),
         "heartbeat",
-        "called claud",
+        "set to ask claud",
         "kai models list",
     ),
     (
         "a search service without its address",
         |home| assert_eq!(home.run(&["settings", "set", "web_search_backend", "searxng"]).code, 0),
         "web search",
-        "does not have its address",
+        "its address is missing",
         "web_search_searxng_url",
     ),
     (
         "a search service without its key",
         |home| assert_eq!(home.run(&["settings", "set", "web_search_backend", "brave"]).code, 0),
         "web search",
-        "does not have its key",
+        "its key is missing",
         "web_search_brave_key",
     ),
     ("a home that others can read", |home| open_to(home.path(), 0o755), "privacy", "", "chmod 700"),
@@ -81,7 +81,7 @@ const STATES: &[State] = &[
         "a key that others can read",
         |home| open_to(&home.path().join("kai.key"), 0o644),
         "key",
-        "other users can open the file kai.key (mode 644)",
+        "other users can read the file kai.key (mode 644)",
         "chmod 600",
     ),
     (
@@ -91,7 +91,7 @@ const STATES: &[State] = &[
             std::fs::write(home.path().join("logs/crash-20260309T120000000Z.txt"), "x").unwrap();
         },
         "crash",
-        "a bug of its own",
+        "ran into a bug",
         "crash-20260309T120000000Z.txt",
     ),
 ];
@@ -110,24 +110,26 @@ fn what_failed_by_itself_is_found_later() {
     let provider = Provider::start([Act::status("401 Unauthorized", "text/plain", "no")]);
     let home = Home::with_model(&provider);
     home.run(&["heartbeat", "run", "--force"]);
-    says(&home, "heartbeat", "failed the last time", "kai heartbeat run");
+    says(&home, "heartbeat", "the last run failed", "kai heartbeat run");
 
     let provider = Provider::start([Act::says("All is well.")]);
     let home = Home::with_model(&provider);
     home.run(&["settings", "set", "heartbeat_daily_tokens", "5"]);
     home.run(&["heartbeat", "run", "--force"]);
-    says(&home, "heartbeat", "used up its 5 tokens", "heartbeat_daily_tokens 0");
+    says(&home, "heartbeat", "used its 5 tokens", "heartbeat_daily_tokens 0");
 }
 
 #[test]
 fn a_key_that_is_the_owners_alone_is_said_to_be() {
     let home = Home::new();
     let found = check(&home.run(&["doctor", "--json"]), "key");
-    assert!(found["verdict"] == "fine" && found["says"].as_str().unwrap().contains("readable by you alone"));
+    assert!(
+        found["verdict"] == "fine" && found["says"].as_str().unwrap().contains("which only you can read")
+    );
     assert_eq!(home.run(&["key", "show"]).out, "The key is in kai.key, which only you can read.\n");
     open_to(&home.path().join("kai.key"), 0o640);
     let shown = home.run(&["key", "show"]);
-    assert!(shown.out.contains("other users can open") && shown.err.contains("chmod 600"), "{shown:?}");
+    assert!(shown.out.contains("other users can read") && shown.err.contains("chmod 600"), "{shown:?}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ fn nothing_new_asks_nobody_and_force_asks() {
     let provider = Provider::start([Act::says("**HEARTBEAT_OK**"), Act::says("The roof leaks.")]);
     let home = Home::with_model(&provider);
     let ran = home.run(&["heartbeat", "run"]);
-    assert!(ran.code == 0 && ran.out.contains("Nothing is new"), "{ran:?}");
+    assert!(ran.code == 0 && ran.out.contains("Nothing new, so Kai asked no model."), "{ran:?}");
     assert!(provider.asked().is_empty());
     assert_eq!(home.run(&["heartbeat", "run", "--force"]).out, "Nothing needs your attention.\n");
     assert_eq!(home.run(&["heartbeat", "run", "--force"]).out, "The roof leaks.\n");
@@ -39,7 +39,7 @@ fn nothing_new_asks_nobody_and_force_asks() {
 #[test]
 fn a_run_that_cannot_be_answered_says_why() {
     let home = Home::new();
-    home.run(&["heartbeat", "run", "--force"]).refused(1, "No answer: No model is set up");
+    home.run(&["heartbeat", "run", "--force"]).refused(1, "The heartbeat failed: No model is set up");
     assert_eq!(home.run(&["heartbeat", "log", "--json"]).json()[0]["outcome"], "failed");
     home.run(&["settings", "set", "heartbeat_interval", "7"]).refused(2, "5, 10, 15");
     home.run(&["settings", "set", "heartbeat_active_end", "25"]).refused(2, "0 to 24");
@@ -48,7 +48,7 @@ fn a_run_that_cannot_be_answered_says_why() {
     assert!(dry["tokens"].as_u64().unwrap() > 100);
     assert_eq!(dry["is_new"], false);
     let dry = home.run(&["heartbeat", "dry-run"]);
-    assert!(dry.err.starts_with("Nothing is new, so no model would be asked now."), "{dry:?}");
+    assert!(dry.err.starts_with("Nothing new, so Kai would ask no model."), "{dry:?}");
     assert!(dry.out.contains("HEARTBEAT_OK"), "{dry:?}");
     assert_eq!(home.run(&["heartbeat", "log", "--json"]).json().as_array().unwrap().len(), 1);
     let scripted = home.run(&["heartbeat", "run", "--force", "--json"]);
@@ -70,15 +70,15 @@ fn the_model_of_heartbeats_is_one_that_there_is() {
     assert_eq!((other.out.as_str(), other.err.as_str()), ("Removed second.\n", ""));
     assert_eq!(home.run(&["settings", "get", "heartbeat_model"]).out, "first\n");
     let chosen = home.run(&["models", "remove", "first"]);
-    assert!(chosen.err.contains("They ask the others now"), "{chosen:?}");
+    assert!(chosen.err.contains("They now use the first available one"), "{chosen:?}");
     assert_eq!(home.run(&["settings", "get", "heartbeat_model"]).out, "\n");
 }
 
 /// A model that is gone, or cannot be asked, has one sentence wherever it is told.
 #[test]
 fn a_chosen_model_that_cannot_be_asked_is_said_everywhere() {
-    let none = "is to ask a model called gone, and there is none. Name one of kai models list";
-    let unready = "is to ask openai, which cannot be used. It has no key.";
+    let none = "is set to ask gone, but there is no such model. Choose one from kai models list";
+    let unready = "is set to ask openai, which cannot be used. It has no API key.";
     for (wanted, sentence) in [("gone", none), ("openai", unready)] {
         let home = Home::new();
         home.run(&["models", "add", "openai"]);
@@ -108,12 +108,12 @@ fn a_proposal_waits_for_the_person() {
     assert!(dry.out.contains("## Promotion Candidates\n- tea: Likes green tea."), "{dry:?}");
     assert_eq!(dry.err, "", "something is new");
     assert_eq!(home.run(&["heartbeat", "run"]).out, "I proposed something.\n");
-    assert!(home.run(&["memory", "proposals"]).out.contains("Offer green tea. (5 times useful)"));
+    assert!(home.run(&["memory", "proposals"]).out.contains("Offer green tea. (useful 5 times)"));
     assert_eq!(home.run(&["settings", "get", "soul_text"]).out, "\n");
     home.run(&["memory", "accept", "coffee"]).refused(1, "There’s no suggestion called “coffee”.");
-    assert_eq!(home.run(&["memory", "accept", "tea"]).out, "Added to the soul: Offer green tea.\n");
+    assert_eq!(home.run(&["memory", "accept", "tea"]).out, "Added to Kai's personality: Offer green tea.\n");
     assert!(home.run(&["settings", "get", "soul_text"]).out.ends_with("\nOffer green tea.\n"));
-    assert_eq!(home.run(&["memory", "proposals"]).out, "Nothing is proposed.\n");
+    assert_eq!(home.run(&["memory", "proposals"]).out, "No suggestions yet.\n");
     let again = home.run(&["heartbeat", "run"]);
-    assert!(again.out.contains("Nothing is new"), "{again:?}");
+    assert!(again.out.contains("Nothing new, so Kai asked no model."), "{again:?}");
 }

@@ -29,10 +29,10 @@ fn what_is_in_the_ledger_is_what_left_to_the_byte() {
         assert_eq!(row["bytes"].as_u64().unwrap(), asked.raw.len() as u64);
     }
     assert_eq!(left.len(), 4, "an attempt that failed has left too");
-    assert_eq!(home.run(&["ledger", "verify"]).out, "All 6 records are what they were.\n");
+    assert_eq!(home.run(&["ledger", "verify"]).out, "All 6 records verified; none were altered.\n");
     assert_eq!(home.run(&["ledger", "verify", "--json"]).json()["whole"], Value::Bool(true));
     home.run(&["ledger", "bytes", "2"]).refused(1, "Record 2 isn’t a request");
-    assert_eq!(home.run(&["ledger", "who", "4711"]).out, "No request held it.\n");
+    assert_eq!(home.run(&["ledger", "who", "4711"]).out, "No request contained it.\n");
 }
 
 #[cfg(feature = "foss")]
@@ -49,7 +49,7 @@ fn who_saw_a_message_has_an_exact_answer() {
     assert!(
         saw.iter().all(|row| row["what"] == "request" && row["model"].as_str().unwrap().contains("demo"))
     );
-    assert!(demo(&["ledger", "who", "999999"]).out.contains("No request held it"));
+    assert!(demo(&["ledger", "who", "999999"]).out.contains("No request contained it"));
     // A heartbeat's prompt holds what it shows.
     assert!(!demo(&["sms", "list", "--json"]).json().as_array().unwrap().is_empty());
     let last = demo(&["ledger", "who", &id, "--json"]).json().as_array().unwrap().len();

@@ -23,7 +23,10 @@ fn a_memory_of_strangers_words_waits_for_the_person() {
     assert_eq!(home.run(&["memory", "list", "--json"]).json()[0]["confirmed"], false);
     home.run(&["memory", "confirm", "nothing"]).refused(1, "There’s no memory called “nothing”.");
     let confirmed = home.run(&["memory", "confirm", "bank"]);
-    assert!(confirmed.code == 0 && confirmed.out.contains("Kai uses this from now on."), "{confirmed:?}");
+    assert!(
+        confirmed.code == 0 && confirmed.out.contains("Kai uses this memory from now on."),
+        "{confirmed:?}"
+    );
     assert_eq!(home.run(&["memory", "list", "--json"]).json()[0]["confirmed"], true);
     assert_eq!(home.run(&["memory", "confirm", "bank", "--json"]).json()["confirmed"], true, "twice is once");
 }
@@ -61,10 +64,10 @@ fn a_memory_goes_through_all_floors() {
     let refused = home.run(&["tools", "call", "memory_learn", general]);
     assert!(refused.code == 1 && refused.out.contains("must be one of"), "{refused:?}");
     let unknown = home.run(&["tools", "call", "memory_reinforce", r#"{"key": "nothing"}"#]);
-    assert!(unknown.code == 1 && unknown.out.contains("no memory under the key"), "{unknown:?}");
+    assert!(unknown.code == 1 && unknown.out.contains("no memory with the key"), "{unknown:?}");
     assert_eq!(home.run(&["tools", "call", "memory_forget", r#"{"key": "tea"}"#]).code, 0);
     let again = home.run(&["tools", "call", "memory_forget", r#"{"key": "tea"}"#]);
     assert_eq!((again.code, again.json()["success"].clone()), (1, json!(false)));
-    assert_eq!(home.run(&["memory", "list"]).out, "Kai remembers nothing yet.\n");
+    assert_eq!(home.run(&["memory", "list"]).out, "No memories yet.\n");
     home.run(&["memory", "forget", "tea"]).refused(1, "There’s no memory called “tea”.");
 }

@@ -29,11 +29,11 @@ fn a_store_that_is_not_whole_or_not_ours_is_refused_and_left_alone() {
 
     let home = Disk::prepared();
     std::fs::remove_file(home.file("kai.key")).unwrap();
-    refused_everywhere(&home, "no kai.key");
+    refused_everywhere(&home, "not its key, kai.key");
 
     let home = Disk::prepared();
     std::fs::write(home.file("kai.key"), "{").unwrap();
-    refused_everywhere(&home, "not a key file");
+    refused_everywhere(&home, "not a valid key file");
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_link_to_a_missing_disk_is_no_room_for_a_new_store() {
     assert!(std::fs::symlink_metadata(&store).unwrap().is_symlink(), "the link is left alone");
     std::fs::remove_file(&store).unwrap();
     std::fs::create_dir(&store).unwrap();
-    home.run(&["status"]).refused(3, "is no store");
+    home.run(&["status"]).refused(3, "is not a store");
 }
 
 /// Killed between the first key and the first store, a home has had no store that could be missing.
@@ -57,7 +57,7 @@ fn a_new_key_may_wait_for_its_store() {
     assert!(home.file("kai.key").exists() && !home.file("kai.db").exists(), "a key and no store");
     let moved = home.run(&["key", "move", "file"]);
     assert_eq!(moved.code, 0, "{moved:?}");
-    assert_eq!(home.run(&["memory", "list"]).out, "Kai remembers nothing yet.\n", "the store is made");
+    assert_eq!(home.run(&["memory", "list"]).out, "No memories yet.\n", "the store is made");
     // Killed between the store and the word that there is one, the next start says it.
     let file = home.file("kai.key");
     let text = std::fs::read_to_string(&file).unwrap();

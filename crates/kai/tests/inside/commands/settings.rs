@@ -39,9 +39,9 @@ fn wrong_usage_exits_2_and_help_shows_examples() {
         let done = home.run(wrong);
         assert_eq!(done.code, 2, "{wrong:?}: {done:?}");
     }
-    home.run(&["--bind", "0.0.0.0", "status"]).refused(2, "options of serve");
+    home.run(&["--bind", "0.0.0.0", "status"]).refused(2, "only work with serve");
     let word = home.run(&["chats", "show", "abc"]);
-    assert!(word.code == 2 && word.err.contains("it is a number"), "{word:?}");
+    assert!(word.code == 2 && word.err.contains("use the number from the list"), "{word:?}");
     for command in ["settings", "memory", "tools", "link", "status", "serve", "key", "completions"] {
         let help = home.run(&[command, "--help"]);
         assert!(help.code == 0 && help.out.contains("Example"), "kai {command} --help");

@@ -47,7 +47,7 @@ fn arguments_of_a_draft_are_checked() {
         draft(&phone, ALICE, &n.to_string());
     }
     let full = phone.run(&["tools", "call", "send_sms", r#"{"to": "+15550100", "body": "one more"}"#]);
-    assert!(full.code == 1 && full.out.contains("20 drafts wait for the user"), "{full:?}");
+    assert!(full.code == 1 && full.out.contains("20 drafts are already waiting for the user"), "{full:?}");
     assert_eq!(phone.run(&["drafts", "list", "--json"]).json().as_array().unwrap().len(), 20);
 }
 
@@ -74,7 +74,7 @@ fn whatever_the_programs_do_ends_in_a_sentence_and_moves_nothing() {
 fn an_empty_list_says_why() {
     let phone = ready();
     let list = || phone.run(&["sms", "list"]).out;
-    assert_eq!(list(), "Nothing waits for the next heartbeat. Older messages: kai sms search TEXT\n");
+    assert_eq!(list(), "No messages wait for the next heartbeat. To find older ones: kai sms search TEXT\n");
     phone.program(
         "termux-sms-list",
         "case \"$*\" in *--help*) exit 1;; esac; echo the app is gone >&2; exit 1",
@@ -83,7 +83,7 @@ fn an_empty_list_says_why() {
     assert!(list().starts_with("Last poll failed just now: "), "{}", list());
     phone.run(&["settings", "set", "sms_enabled", "false"]);
     assert!(
-        list().ends_with("off, so nothing arrives. Turn it on: kai settings set sms_enabled true\n"),
+        list().ends_with("Kai does not read SMS. To enable this: kai settings set sms_enabled true\n"),
         "{}",
         list()
     );
@@ -98,7 +98,7 @@ fn reading_stays_off_where_the_phone_does_not_allow_it() {
     refused.refused(1, "Permission not granted");
     assert!(refused.err.contains("Termux:API") && refused.err.contains("stays off"), "{refused:?}");
     assert_eq!(phone.run(&["settings", "get", "sms_enabled"]).out, "false\n");
-    phone.run(&["sms", "poll"]).refused(1, "Reading SMS is off");
+    phone.run(&["sms", "poll"]).refused(1, "Kai does not read SMS");
     // Allowed, and taken away again later.
     let phone = ready();
     phone.program("termux-sms-list", r#"case "$*" in *--help*) exit 1;; esac; echo '{"error": "Please grant the following permissions to use this command: X"}'"#);
@@ -132,11 +132,11 @@ fn a_message_is_polled_read_searched_and_answered() {
         assert_eq!(listed[0]["date_local"], "2026-03-09T12:00:01+00:00");
         assert_eq!(
             phone.run(&["sms", "read", "42"]).out,
-            format!("From {ALICE} at 2026-03-09T12:00:01+00:00 (not read yet)\n\nDinner\nat 8?\n")
+            format!("From {ALICE} at 2026-03-09T12:00:01+00:00 (unread)\n\nDinner\nat 8?\n")
         );
         assert_eq!(phone.run(&["sms", "search", "DINNER", "--json"]).json()[0]["id"], 42);
         phone.run(&["sms", "read", "7"]).refused(1, "no received SMS with the id 7");
-        phone.run(&["sms", "search", "  "]).refused(2, "what to look for");
+        phone.run(&["sms", "search", "  "]).refused(2, "what to search for");
 
         let checked = phone.run(&["tools", "call", "check_sms"]).json();
         assert_eq!((&checked["count"], &checked["untrusted"]), (&json!(2), &json!(true)));
@@ -180,7 +180,7 @@ fn an_answer_shows_what_it_answers_and_who_had_it_made() {
     let quoted = phone.run(&["drafts", "list", "--json"]).json()[0]["quoted"].clone();
     assert_eq!(quoted, "Dinner\nat 8?");
     let told = phone.run(&["ledger", "show"]).out;
-    assert!(told.contains("you called reply_sms") && !told.contains("was called"), "{told}");
+    assert!(told.contains("You called reply_sms") && !told.contains("The model called"), "{told}");
     assert_eq!(phone.run(&["ledger", "verify"]).code, 0);
     let ledger = phone.run(&["ledger", "show", "--json"]).out;
     assert!(ledger.contains("reply_sms") && !ledger.contains("at 8?"), "{ledger}");

@@ -11,12 +11,12 @@ use super::kit::Home;
 fn nonsense_on_the_socket_is_answered_and_harms_nothing() {
     let home = Home::served();
     for (line, word) in [
-        ("hello\n", "not a call of Kai"),
-        ("{}\n", "not a call of Kai"),
+        ("hello\n", "not a valid call"),
+        ("{}\n", "not a valid call"),
         ("{\"v\":1}\n", "does not know this call"),
         ("{\"v\":1,\"tty\":false,\"cmd\":\"launch\"}\n", "does not know this call"),
         ("{\"v\":99,\"tty\":false,\"cmd\":\"status\"}\n", "version 99"),
-        ("\u{0}\u{1}\u{2}\n", "not a call of Kai"),
+        ("\u{0}\u{1}\u{2}\n", "not a valid call"),
     ] {
         let mut socket = UnixStream::connect(home.app.home.socket()).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();

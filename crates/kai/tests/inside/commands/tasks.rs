@@ -67,7 +67,7 @@ fn scheduled_listed_shown_and_cancelled_with_and_without_a_daemon() {
         }
         assert_eq!((&standing["trigger"], &standing["next_at"]), (&json!("HEARTBEAT"), &Value::Null));
         let told = home.run(&["tasks", "list"]).out;
-        assert!(told.contains("2  Weather: every weekday at 7:30, next at 20"), "{told}");
+        assert!(told.contains("2  Weather: every weekday at 7:30, next run 20"), "{told}");
         assert!(told.contains("3  Weather: with every heartbeat\n"), "{told}");
         let shown = home.run(&["tasks", "show", "2"]).out;
         assert!(shown.contains("Tell the weather.") && shown.contains("It has not run yet."), "{shown}");
@@ -86,7 +86,7 @@ fn what_cannot_be_is_refused_at_once() {
     for (when, word) in [
         (json!({}), "Say when"),
         (json!({"execute_at": "2020-01-01T10:00"}), "in the past"),
-        (json!({"cron": "0 0 30 2 *"}), "never comes true"),
+        (json!({"cron": "0 0 30 2 *"}), "never matches a date"),
         (json!({"cron": "0 0 * * * *"}), "five fields"),
     ] {
         let refused = home.schedule(&when);

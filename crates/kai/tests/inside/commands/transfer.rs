@@ -30,14 +30,14 @@ fn a_file_goes_from_home_to_home_with_a_preview_between() {
     );
     assert!(!std::path::Path::new("-").exists());
     assert!(text.contains("green tea") && !text.contains("sk-very-secret"));
-    from.run(&["export", file]).refused(1, "is there already");
+    from.run(&["export", file]).refused(1, "already exists");
 
     let preview = to.run(&["import", file, "--preview", "--json"]);
     assert_eq!(preview.json()[1]["section"], "memory", "{preview:?}");
     assert_eq!(preview.json()[1]["new"], 1);
     let sections = preview.json();
     assert!(sections.as_array().unwrap().iter().all(|section| section["changes"].is_array()), "{preview:?}");
-    assert_eq!(to.run(&["memory", "list"]).out, "Kai remembers nothing yet.\n", "a preview changes nothing");
+    assert_eq!(to.run(&["memory", "list"]).out, "No memories yet.\n", "a preview changes nothing");
     to.run(&["import", file]).refused_last(2, "or add --yes");
     assert_eq!(to.run(&["import", file, "--yes"]).code, 0);
     assert_eq!(to.run(&["memory", "list"]).out, "tea  Likes green tea.\n");
@@ -80,7 +80,7 @@ fn bad_files_are_said_and_change_nothing() {
     std::fs::write(&file, r#"{"kai_export": 1, "sections": {"memory": 5, "settings": {"theme": "dark"}}}"#)
         .unwrap();
     let partly = home.run(&["import", name, "--yes"]);
-    assert!(partly.code == 1 && partly.out.contains("memory: left out"), "{partly:?}");
+    assert!(partly.code == 1 && partly.out.contains("memory: not imported"), "{partly:?}");
     assert_eq!(home.run(&["settings", "get", "theme"]).out, "dark\n", "the good section is taken in");
     assert_eq!(home.run(&["memory", "list"]).out, "a  b\n");
     let hostile = r#"{"kai_export": 1, "sections": {"settings": {"\u001b[2Jx": "y"}, "memory": [], "tasks": [
@@ -88,5 +88,5 @@ fn bad_files_are_said_and_change_nothing() {
     std::fs::write(&file, hostile).unwrap();
     let shown = home.run(&["import", name, "--preview"]).out;
     assert!(!shown.contains('\u{1b}') && shown.contains("a b: with every heartbeat"), "{shown:?}");
-    assert!(shown.contains("left out: \\u{1b}[2Jx: unknown here"), "{shown:?}");
+    assert!(shown.contains("not imported: \\u{1b}[2Jx: unknown here"), "{shown:?}");
 }
