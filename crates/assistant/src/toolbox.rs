@@ -89,7 +89,7 @@ impl Toolbox {
         self.lacks(entry).or_else(|| {
             let (name, command) = (entry.tool.name(), entry.turned_on_by(values));
             let off = !entry.enabled(values);
-            off.then(|| format!("The tool {name} is off. The user can turn it on: {command}"))
+            off.then(|| format!("The tool {name} is disabled. The user can enable it: {command}"))
         })
     }
 

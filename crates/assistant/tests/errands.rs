@@ -265,7 +265,7 @@ async fn what_died_is_said_before_anything_else_is_done() {
     assert!(stage.tick().await.is_empty(), "found, and not run again at once");
     assert_eq!(stage.task(id).1[0].outcome, Some(Outcome::Interrupted));
     assert!(
-        stage.reports()[0].contains("was cut off. It is tried again at 2026-03-09 12:01"),
+        stage.reports()[0].contains("did not finish. Kai tries again at 2026-03-09 12:01"),
         "{:?}",
         stage.reports()
     );
@@ -355,7 +355,7 @@ async fn the_heartbeat_tells_of_tasks_and_runs_only_for_what_changed() {
 async fn a_task_says_why_no_model_could_be_asked() {
     let stage = Stage::new([]);
     let id = stage.once("weather");
-    let why = "openai cannot be used: It has no key.";
+    let why = "openai cannot be used: It has no API key.";
     assert_eq!(stage.tick_without_a_model(why).await, [Some(why.to_owned())]);
     let (_, runs) = stage.task(id);
     assert_eq!(runs[0].reason, why);

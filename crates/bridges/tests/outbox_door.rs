@@ -257,9 +257,12 @@ async fn what_another_draft_put_into_the_sent_box_settles_nothing() {
 #[tokio::test]
 async fn who_cannot_write_down_that_it_left_says_so() {
     for (fate, word) in [
-        (None, "The phone was given the message"),
-        (Some(Fate::UnsureButSent("No answer.".to_owned())), "The phone was given the message"),
-        (Some(Fate::Fails("No signal.".to_owned())), "The store refused"),
+        (None, "Kai handed the message to the phone but could not record it"),
+        (
+            Some(Fate::UnsureButSent("No answer.".to_owned())),
+            "Kai handed the message to the phone but could not record it",
+        ),
+        (Some(Fate::Fails("No signal.".to_owned())), "The store reported an error"),
     ] {
         let world = world();
         let draft = world.stage("Hi").await.unwrap();
@@ -297,7 +300,7 @@ async fn an_answer_goes_to_the_one_who_was_shown() {
     assert!(world.phone.delete(shown));
     assert_eq!(world.phone.receive("+15559999", "Hello!", now), shown, "the same number for another");
     let refused = answer().await;
-    assert!(!refused.success && refused.text.contains("somebody else"), "{}", refused.text);
+    assert!(!refused.success && refused.text.contains("someone else"), "{}", refused.text);
     assert!(world.phone.delete(shown));
     assert_eq!(world.phone.receive("+15550100", "And now?", now), shown);
     assert!(answer().await.success, "the same person, whatever they wrote since");

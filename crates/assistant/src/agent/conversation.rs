@@ -177,7 +177,7 @@ impl Whole {
 }
 
 /// The title of a conversation before its first message.
-const UNTITLED: &str = "New conversation";
+const UNTITLED: &str = "New chat";
 const TITLE_LENGTH: usize = 60;
 /// How many words of a search are used; nobody types more on purpose.
 const MOST_WORDS: usize = 10;

@@ -73,23 +73,23 @@ pub struct Answer {
 /// Why a turn has no answer. The user's message and every finished round are stored all the same.
 #[derive(Debug, thiserror::Error)]
 pub enum TurnError {
-    #[error("No model is set up. Add one: kai models add PRESET (see kai models list)")]
+    #[error("No model is set up. To add one: kai models add --help")]
     NoModel,
-    #[error("There is no conversation number {}. See: kai chats list", .0.0)]
+    #[error("There is no chat number {}. See: kai chats list", .0.0)]
     Unknown(ConversationId),
-    #[error("Conversation {} is being answered right now. Wait for it, or start another.", .0.0)]
+    #[error("Kai is already answering in chat {}. Wait for the answer, or start a new chat.", .0.0)]
     Busy(ConversationId),
     #[error(
-        "Another Kai process took over conversation {} while this turn was silent, so nothing more of it was kept. \
-         Look there, or ask again.",
+        "Another Kai process took over chat {}, so the rest of this answer was not saved. \
+         Look at the chat, or ask again.",
         .0.0
     )]
     TakenOver(ConversationId),
-    #[error("There is nothing in conversation {} that could be answered again.", .0.0)]
+    #[error("Chat {} has no message that Kai could answer again.", .0.0)]
     NothingSaid(ConversationId),
     #[error("{label}: {error}")]
     Model { label: String, error: ModelError, usage: Usage },
-    #[error("{label} gave an empty answer. Ask again, or try another model.")]
+    #[error("{label} gave an empty answer. Ask again, or use another model.")]
     Empty { label: String, usage: Usage },
     #[error("{0}")]
     Store(#[from] DbError),
@@ -487,7 +487,7 @@ impl Driver<'_> {
             let again = |asking: String| Event::Again { why: error.to_string(), asking };
             match next {
                 Move::Again(pause) => {
-                    let nth = format!("{} again, try {} of {TRIES}", ready.label, failures + 1);
+                    let nth = format!("{} again, attempt {} of {TRIES}", ready.label, failures + 1);
                     self.face.shows(again(nth));
                     tokio::time::sleep(pause).await;
                 }

@@ -167,8 +167,8 @@ fn refusal(said: Option<bool>, tool: &str) -> Option<String> {
             Some(format!("The user did not allow {tool}. Go on without it, or say why it is needed."))
         }
         None => Some(format!(
-            "{tool} needs the user's yes here, and nobody was there to give it. Go on without it; they can give it on \
-             the page or on a terminal."
+            "{tool} needs the user's approval here, and nobody was there to give it. Go on without it; they can \
+             approve it on the page or on a terminal."
         )),
     }
 }

@@ -14,9 +14,11 @@ pub const OWN: &str = SOUL;
 /// Why a proposal could not be accepted or declined.
 #[derive(Debug, thiserror::Error)]
 pub enum SoulError {
-    #[error("There is no proposal under the key \"{}\". See: kai memory proposals", .0.as_str())]
+    #[error("There is no suggestion with the key \"{}\". See: kai memory proposals", .0.as_str())]
     Unknown(MemoryKey),
-    #[error("There is no room for it: {0} Shorten it first: kai settings set soul_text …")]
+    #[error(
+        "The personality text has no room for this: {0} Shorten the text first: kai settings set soul_text …"
+    )]
     Full(String),
     #[error(transparent)]
     Store(#[from] DbError),
@@ -104,7 +106,7 @@ mod tests {
         db.write(|tx| store::reinforce(tx, &key("tea"))).await.map_err(|e: DbError| e).unwrap();
         assert_eq!(db.read(candidates).await.unwrap().len(), 1);
         propose(&db).await.unwrap();
-        assert!(propose(&db).await.unwrap_err().contains("proposed before"));
+        assert!(propose(&db).await.unwrap_err().contains("already suggested"));
         assert!(db.read(candidates).await.unwrap().is_empty());
         let soul = || async { db.read(settings::load).await.map_err(|e: DbError| e).unwrap().of(&SOUL_TEXT) };
         assert_eq!(soul().await, "", "nothing is changed by a proposal");

@@ -13,17 +13,17 @@ pub enum DbError {
     Full,
     #[error("Another Kai process kept the store busy for too long. Try again in a moment.")]
     Busy,
-    #[error("The store cannot be written (read-only disk or folder), so nothing was changed.")]
+    #[error("The disk or folder of the store is read-only, so nothing was changed.")]
     ReadOnly,
     #[error(
-        "The store is damaged. Stop Kai (kai stop) and put back a copy from the `copies` folder of its home."
+        "The store is damaged. Stop Kai (kai stop) and restore a copy from the `copies` folder of its home."
     )]
     Damaged,
-    #[error("Kai is stopping, so this was not done.")]
+    #[error("Kai is shutting down, so this was not done.")]
     Stopping,
-    #[error("This machine gave no random numbers, so this was not done. Try again in a moment.")]
+    #[error("This machine could not provide random numbers, so this was not done. Try again in a moment.")]
     NoRandomness,
-    #[error("The store refused: {0}")]
+    #[error("The store reported an error: {0}")]
     Other(rusqlite::Error),
 }
 
@@ -44,40 +44,40 @@ impl From<rusqlite::Error> for DbError {
 pub enum OpenError {
     #[error(
         "{} cannot be read with this home's key: the file is damaged, or the key belongs to another store. \
-         Nothing was changed. Put back kai.db and kai.key from the same backup, or a file from the folder `copies`.",
+         Nothing was changed; restore kai.db and kai.key from the same backup, or a file from the `copies` folder.",
         .0.display()
     )]
     WrongKeyOrDamaged(PathBuf),
     #[error(
-        "{} is damaged (cut off or overwritten in part). Nothing was changed. \
-         Put back a backup, or a file from the folder `copies` beside it.",
+        "{} is damaged (cut off or partly overwritten). Nothing was changed; \
+         restore a backup, or a file from the `copies` folder beside it.",
         .0.display()
     )]
     Damaged(PathBuf),
     #[error(
-        "{} was written by a newer Kai or another edition (it knows {unknown}). \
-         Nothing was changed. Use that Kai, or another home with --home.",
+        "{} was written by a newer Kai or another edition (it contains {unknown}). \
+         Nothing was changed; use that Kai, or another home with --home.",
         .path.display()
     )]
     Newer { path: PathBuf, unknown: String },
-    #[error("{} is there but is no store (a folder, or a link to a disk that is not mounted?). Nothing was changed.", .0.display())]
+    #[error("{} exists but is not a store; it may be a folder, or a link to a disk that is not mounted. Nothing was changed.", .0.display())]
     NotAFile(PathBuf),
     #[error(
-        "{} is missing, although its key is here, so this home had a store. Nothing was changed. \
-         Put kai.db back from your backup, or a file from the folder `copies` under that name; \
-         to begin anew with an empty store, run: kai erase",
+        "{} is missing, although its key is here, so this home had a store. Nothing was changed; \
+         restore kai.db from your backup, or copy a file from the `copies` folder to that name. \
+         To start over with an empty store: kai erase",
         .0.display()
     )]
     Gone(PathBuf),
     #[error("{0}")]
     Key(KeyError),
-    #[error("The folder {} cannot be written, so the store was not opened. Check its owner and whether the disk is mounted read-only.", .0.display())]
+    #[error("Kai cannot write to the folder {}, so the store was not opened. Check its owner and whether the disk is read-only.", .0.display())]
     ReadOnly(PathBuf),
     #[error("The disk that holds {} is full, so the store was not opened. Free some space and try again.", .0.display())]
     Full(PathBuf),
-    #[error("Another Kai process keeps the store {} busy. Try again in a moment.", .0.display())]
+    #[error("Another Kai process is keeping the store {} busy. Try again in a moment.", .0.display())]
     Busy(PathBuf),
-    #[error("A step of the store's upgrade failed ({name}): {cause}. Nothing was changed.")]
+    #[error("Upgrading the store failed at the step {name}: {cause}. Nothing was changed.")]
     Migration { name: &'static str, cause: rusqlite::Error },
     #[error("The store could not be opened: {0}")]
     Unexpected(DbError),

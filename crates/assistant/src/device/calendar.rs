@@ -74,7 +74,7 @@ impl Tool for CreateCalendarEvent {
         let (now, zone) = (self.clock.now(), self.clock.zone());
         let mut random = [0; 16];
         getrandom::fill(&mut random)
-            .map_err(|e| ToolError(format!("No random number was to be had: {e}.")))?;
+            .map_err(|e| ToolError(format!("This machine could not provide random numbers: {e}.")))?;
         let uid = format!("{}@kai", crate::hex::encode(&random));
         let event = check(input, uid, now, &zone).map_err(ToolError)?;
         let path = self.files.join(file_name(&event));

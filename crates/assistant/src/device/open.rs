@@ -115,9 +115,9 @@ fn understand(typed: &str) -> Result<Target, String> {
         "http" | "https" => Ok(Target::Web(url.into())),
         "file" => {
             let path = url.to_file_path();
-            path.map(Target::File).map_err(|()| "That is no file of this machine.".to_owned())
+            path.map(Target::File).map_err(|()| "That is not a file on this machine.".to_owned())
         }
-        other => Err(format!("Only http, https and file addresses are opened, not {other}.")),
+        other => Err(format!("Kai opens only http, https and file addresses, not {other}.")),
     }
 }
 
@@ -133,16 +133,16 @@ fn inside(path: &Path, folders: &[PathBuf]) -> Result<PathBuf, String> {
     let Some(real) = fs::canonicalize(path).ok().filter(within) else {
         let named = folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ");
         return Err(format!(
-            "There is no such file in the folders that may be opened ({named}). The user can allow others: kai \
+            "There is no such file in the folders that Kai can open files from ({named}). The user can allow others: kai \
              settings set open_url_folders FOLDER"
         ));
     };
     let program = |file: &fs::Metadata| file.permissions().mode() & 0o111 != 0;
     match fs::metadata(&real) {
-        Ok(file) if !file.is_file() => Err("That is no file.".to_owned()),
+        Ok(file) if !file.is_file() => Err("That is not a file.".to_owned()),
         // Opening one of these could run it.
         Ok(file) if program(&file) || real.extension().is_some_and(|end| end == "desktop") => {
-            Err("That file is a program, and programs are not opened.".to_owned())
+            Err("That file is a program, and Kai does not open programs.".to_owned())
         }
         Ok(_) => Ok(real),
         Err(error) => Err(format!("The file cannot be read: {error}.")),
@@ -187,7 +187,7 @@ mod tests {
         assert!(understand(&format!("https://example.org/{}", "a".repeat(LONGEST))).is_err());
         assert_eq!(
             understand("tel:1").unwrap_err(),
-            "Only http, https and file addresses are opened, not tel."
+            "Kai opens only http, https and file addresses, not tel."
         );
     }
 

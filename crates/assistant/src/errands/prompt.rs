@@ -31,12 +31,15 @@ pub fn cut_off(task: &Task, zone: &TimeZone) -> String {
     let next = task.next.as_ref().map(|next| local(next.at, zone));
     let onward = match (&task.trigger, next) {
         (Trigger::Time(_), Some(next)) => {
-            format!(" It is tried again at {next}; what it did before may then be done twice.")
+            format!(" Kai tries again at {next}, and may then repeat what it already did.")
         }
-        (_, Some(next)) => format!(" It comes again at {next}."),
+        (_, Some(next)) => format!(" It runs again at {next}."),
         (_, None) => String::new(),
     };
-    format!("**{}**\n\nKai was stopped while this task ran, so it was cut off.{onward}", task.description)
+    format!(
+        "**{}**\n\nKai was stopped while this task was running, so it did not finish.{onward}",
+        task.description
+    )
 }
 
 fn local(at: Timestamp, zone: &TimeZone) -> String {
@@ -84,9 +87,9 @@ mod tests {
         let cron = weather(Trigger::Cron("30 7 * * 1-5".parse().unwrap()));
         let once = weather(Trigger::Time("2026-03-09T06:00Z".parse().unwrap()));
         assert_eq!(report(&cron, " Sunny.\n"), "**Weather**\n\nSunny.");
-        let cut = "**Weather**\n\nKai was stopped while this task ran, so it was cut off.";
-        let again = "It is tried again at 2026-03-09 07:30+01:00; what it did before may then be done twice.";
+        let cut = "**Weather**\n\nKai was stopped while this task was running, so it did not finish.";
+        let again = "Kai tries again at 2026-03-09 07:30+01:00, and may then repeat what it already did.";
         assert_eq!(cut_off(&once, &zone), format!("{cut} {again}"));
-        assert_eq!(cut_off(&cron, &zone), format!("{cut} It comes again at 2026-03-09 07:30+01:00."));
+        assert_eq!(cut_off(&cron, &zone), format!("{cut} It runs again at 2026-03-09 07:30+01:00."));
     }
 }

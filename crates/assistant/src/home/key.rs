@@ -253,7 +253,8 @@ fn fetch(file: &KeyFile, with: &Unlock<'_>) -> Result<StoreKey, KeyError> {
     match &file.place {
         KeyPlace::File { key } => StoreKey::from_hex(&key.0).ok_or(KeyError::Unreadable("kai.key".into())),
         KeyPlace::Keyring => {
-            let unreachable = || KeyError::KeyringUnreachable("there is none here".to_owned());
+            let unreachable =
+                || KeyError::KeyringUnreachable("there is no keyring in this session".to_owned());
             let keyring = with.keyring.ok_or_else(unreachable)?;
             let found = keyring.get(&file.home).map_err(|e| KeyError::KeyringUnreachable(e.0))?;
             found.ok_or(KeyError::GoneFromKeyring)

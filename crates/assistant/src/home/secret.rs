@@ -45,29 +45,30 @@ impl std::fmt::Debug for StoreKey {
 /// Why the key could not be read, written or moved.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    #[error("{} holds a store but no kai.key, and a store without its key cannot be read. Put kai.key back from your backup.", .0.display())]
+    #[error("{} contains a store but not its key, kai.key, so Kai cannot read it. Restore kai.key from your backup.", .0.display())]
     Missing(PathBuf),
-    #[error("{} is not a key file of Kai (cut off or overwritten). Put it back from your backup.", .0.display())]
+    #[error("{} is not a valid key file (cut off or overwritten). Restore it from your backup.", .0.display())]
     Unreadable(PathBuf),
     #[error("{} could not be used: {cause}", .path.display())]
     File { path: PathBuf, cause: io::Error },
     #[error(
-        "The key of this home lies in the desktop keyring, and {0}. Log in to the desktop session that made it, or unlock the keyring."
+        "The key of this home is in the desktop keyring, which Kai cannot use: {0}. Log in to the desktop \
+         session that created it, or unlock the keyring."
     )]
     KeyringUnreachable(String),
     #[error(
-        "The key of this home should lie in the desktop keyring, but it is not there any more. Restore the keyring from your backup."
+        "The key of this home should be in the desktop keyring, but it is no longer there. Restore the keyring from your backup."
     )]
     GoneFromKeyring,
     #[error(
-        "This home is locked with a passphrase. Run this on a terminal, or give the passphrase with --passphrase-fd."
+        "This home is locked with a passphrase. Run this on a terminal, or pass the passphrase with --passphrase-fd."
     )]
     PassphraseNeeded,
     #[error("That passphrase does not open this home.")]
     WrongPassphrase,
-    #[error("Somebody else moved the key of this home just now. Look with `kai key show` and try again.")]
+    #[error("Another process has just moved the key of this home. Check with `kai key show` and try again.")]
     Moved,
-    #[error("The key is moved, but a copy is still in the keyring: {0}.")]
+    #[error("The key was moved, but a copy is still in the keyring: {0}.")]
     StillInKeyring(String),
     #[error("The note about the ledger's end, kept beside the key, could not be used: {0}.")]
     Note(String),
@@ -77,6 +78,6 @@ pub enum KeyError {
     NoteSpoiled,
     #[error("The passphrase could not be read: {0}.")]
     PassphraseUnreadable(io::Error),
-    #[error("This machine gave no random numbers: {0}")]
+    #[error("This machine could not provide random numbers: {0}")]
     NoRandomness(String),
 }

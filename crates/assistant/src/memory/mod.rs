@@ -103,7 +103,7 @@ impl Memory {
         if key == self.key && text == self.content {
             Ok(())
         } else {
-            Err(format!("The memory \"{}\" has blanks around it.", key.as_str()))
+            Err(format!("The memory \"{}\" starts or ends with spaces.", key.as_str()))
         }
     }
 }

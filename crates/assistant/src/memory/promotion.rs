@@ -114,7 +114,7 @@ impl Tool for PromoteLearning {
         self.db.write(move |tx| propose(tx, &row, &text, level, now)).await?;
         Ok(ToolOutput::own(Proposed {
             key,
-            message: "Proposed. Nothing is changed until the user accepts it.",
+            message: "Suggested. Nothing changes until the user accepts it.",
         }))
     }
 }
@@ -128,10 +128,10 @@ fn propose(
 ) -> Result<(), ToolError> {
     let memory = store::all(tx)?.into_iter().find(|memory| memory.key == *key);
     let memory =
-        memory.ok_or_else(|| ToolError(format!("There is no memory under the key \"{}\".", key.as_str())))?;
+        memory.ok_or_else(|| ToolError(format!("There is no memory with the key \"{}\".", key.as_str())))?;
     if !memory.confirmed {
         return Err(ToolError(
-            "The user has not confirmed this memory yet, so it cannot be proposed.".to_owned(),
+            "The user has not confirmed this memory yet, so it cannot be suggested.".to_owned(),
         ));
     }
     if memory.hits < ENOUGH {
@@ -144,7 +144,7 @@ fn propose(
         return Err(ToolError(format!("In this run \"text\" must be exactly what the memory says: {own}")));
     }
     if answered(tx, &memory)? {
-        return Err(ToolError("This was proposed before; the user decides.".to_owned()));
+        return Err(ToolError("This was already suggested; the user decides.".to_owned()));
     }
     let sql = "INSERT INTO promotions (key, text, state, hits, at) VALUES (?1, ?2, 'proposed', ?3, ?4)
                ON CONFLICT (key) DO UPDATE SET text = ?2, state = 'proposed', hits = ?3, at = ?4";

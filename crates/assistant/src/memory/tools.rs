@@ -160,7 +160,7 @@ impl Tool for MemoryReinforce {
 }
 
 fn unknown(key: &MemoryKey) -> ToolError {
-    ToolError(format!("There is no memory under the key \"{}\".", key.as_str()))
+    ToolError(format!("There is no memory with the key \"{}\".", key.as_str()))
 }
 
 /// A memory to store, as the model wrote it.

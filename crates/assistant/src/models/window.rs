@@ -36,9 +36,9 @@ impl WindowSource {
     pub fn in_words(self) -> &'static str {
         match self {
             Self::Set => "set by you",
-            Self::Server => "told by the server",
-            Self::Learned => "learned from a refusal",
-            Self::Preset => "preset default",
+            Self::Server => "reported by the server",
+            Self::Learned => "because the server refused a longer request",
+            Self::Preset => "assumed",
         }
     }
 }
@@ -58,7 +58,7 @@ pub fn typed(text: &str) -> Result<Option<usize>, String> {
     match digits.parse() {
         Ok(tokens) if (SMALLEST..=LARGEST).contains(&tokens) => Ok(Some(tokens)),
         Ok(_) | Err(_) => Err(format!(
-            "The context window must be a number of tokens from {SMALLEST} to {LARGEST}, for example 32768, or auto to let Kai find out."
+            "The context window must be a number of tokens from {SMALLEST} to {LARGEST}, for example 32768, or auto to let Kai find it out."
         )),
     }
 }

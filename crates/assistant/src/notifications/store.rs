@@ -47,7 +47,7 @@ pub struct Gap {
 }
 
 /// The reason for a gap in which Kai was not running.
-const WAS_AWAY: &str = "Kai did not run";
+const WAS_AWAY: &str = "Kai was not running";
 
 pub fn rules(values: &Values) -> Rules {
     let ignored = values.of(&NOTIFICATIONS_IGNORED);

@@ -25,8 +25,8 @@ pub struct NotificationTools {
     pub source: Option<Arc<Source>>,
 }
 
-const NO_SOURCE: &str = "No notifications can be read on this machine. On a Linux desktop, start Kai inside the session, \
-                         so that it finds its D-Bus; in Termux, install Termux:API. The user can see more: kai doctor";
+const NO_SOURCE: &str = "Kai cannot read notifications on this machine. On a Linux desktop, start Kai inside your \
+                         session; in Termux, install Termux:API. The user can see more: kai doctor";
 /// The most results that a search returns.
 const HITS: usize = 20;
 
@@ -34,7 +34,7 @@ impl NotificationTools {
     fn lacks(&self) -> Option<String> {
         let Some(source) = &self.source else { return Some(NO_SOURCE.to_owned()) };
         match source.known() {
-            Some(Access::Denied(todo)) => Some(format!("Kai may not read notifications. {todo}")),
+            Some(Access::Denied(todo)) => Some(format!("Kai has no access to notifications. {todo}")),
             Some(Access::Granted | Access::Silent(_)) | None => None,
         }
     }
@@ -133,7 +133,7 @@ impl Tool for CheckNotifications {
             let place = records.iter().position(|record| record.id.as_str() == id);
             place.ok_or_else(|| {
                 ToolError(format!(
-                    "No notification with the id {id} waits. Leave out \"before\" to begin anew."
+                    "No notification with the id {id} waits. Leave out \"before\" to start over."
                 ))
             })
         });
@@ -192,7 +192,7 @@ impl Tool for ReadNotification {
 
 fn unknown(id: &NotificationId) -> ToolError {
     ToolError(format!(
-        "There is no notification with the id {}. They are kept for a day; search_notifications finds those that are.",
+        "There is no notification with the id {}. Kai keeps them for a day; use search_notifications to find them.",
         id.as_str()
     ))
 }
@@ -228,7 +228,7 @@ impl Tool for SearchNotifications {
     ) -> Result<ToolOutput<Listing>, ToolError> {
         let wanted = Wanted::new(&input.query, input.package_name.as_deref());
         let wanted =
-            wanted.ok_or_else(|| ToolError("Say what to search for: the query is empty.".to_owned()))?;
+            wanted.ok_or_else(|| ToolError("The query is empty. Say what to search for.".to_owned()))?;
         let (now, run) = (self.0.clock.now(), *run);
         let read = self.0.db.read(move |tx| {
             let bounds = bounds(tx, &run)?;

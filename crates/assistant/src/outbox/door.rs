@@ -123,23 +123,23 @@ impl Act {
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     #[error(
-        "No phone that can send is connected, so nothing was sent. Run Kai in Termux on the phone: docs/sms.md"
+        "Nothing was sent, because no phone that can send SMS is connected. Run Kai in Termux on the phone: docs/sms.md"
     )]
     NoPhone,
     #[error("There is no draft number {}. See: kai drafts list", .0.0)]
     Unknown(DraftId),
-    #[error("The draft is not what you saw any more, so nothing was sent. Look at it again.")]
+    #[error("Nothing was sent, because the draft changed after you saw it. Check it again.")]
     Changed,
-    #[error("The draft is being sent right now; it cannot be stopped any more.")]
+    #[error("The draft is being sent right now and cannot be stopped.")]
     Sending,
-    #[error("The draft was sent already.")]
+    #[error("The draft was already sent.")]
     Sent,
     #[error(
-        "The phone was given the message, but that could not be written down (is the disk full?). It may have been sent: \
-         look at the phone before you send it again."
+        "Kai handed the message to the phone but could not record it; the disk may be full. Check the phone before you \
+         send it again."
     )]
     OutcomeNotStored,
-    #[error("The draft is {0}; that cannot be done with it.")]
+    #[error("The draft is {0}, so that is not possible.")]
     NotNow(&'static str),
     #[error(transparent)]
     Store(#[from] DbError),
@@ -252,7 +252,7 @@ impl Door {
                 if found <= store::others(tx, &draft, attempt)? {
                     return Ok(false);
                 }
-                let seen = Status::Sent("It was found among the phone's sent messages.".to_owned());
+                let seen = Status::Sent("Kai found it among the phone's sent messages.".to_owned());
                 record(tx, attempt, &seen, now)?;
                 Ok::<_, DbError>(true)
             };
@@ -348,7 +348,7 @@ pub fn drafts(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<Draft>, DbErro
 }
 
 fn died() -> Status {
-    Status::Unknown("Kai was stopped while sending it. It may have been sent.".to_owned())
+    Status::Unknown("Kai stopped while sending it. It may have been sent.".to_owned())
 }
 
 fn to_the_second(at: Timestamp) -> Timestamp {

@@ -16,7 +16,7 @@ pub const CAPACITY: u32 = 20;
 #[derive(Debug, thiserror::Error)]
 pub enum StageError {
     #[error(
-        "{CAPACITY} drafts wait for the user, and there is no room for another. Ask the user to send or discard some."
+        "{CAPACITY} drafts are already waiting for the user, which is the limit. Ask the user to send or discard some."
     )]
     Full,
     #[error(transparent)]

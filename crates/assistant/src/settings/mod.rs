@@ -55,174 +55,170 @@ pub static ALLOWED_HOSTS: Setting = setting(
     "allowed_hosts",
     Kind::Hosts,
     "",
-    "Names under which the page may be opened besides localhost, for example kai.lan,192.168.1.20.",
+    "Names or addresses, besides localhost, under which the page can be opened, for example kai.lan,192.168.1.20.",
 );
 pub static HEARTBEAT_ACTIVE_END: Setting = setting(
     "heartbeat_active_end",
     Kind::Whole { from: 0, to: 24 },
     "22",
-    "The hour at which heartbeats end; 24 is midnight. Before the start means across midnight.",
+    "Hour at which heartbeats end; 24 is midnight. If it is before the start, they run across midnight.",
 );
 pub static HEARTBEAT_ACTIVE_START: Setting = setting(
     "heartbeat_active_start",
     Kind::Whole { from: 0, to: 23 },
     "8",
-    "The hour from which on heartbeats may run.",
+    "Hour at which heartbeats start.",
 );
 pub static HEARTBEAT_DAILY_TOKENS: Setting = setting(
     "heartbeat_daily_tokens",
     Kind::Whole { from: 0, to: 100_000_000 },
     "500000",
-    "Tokens that heartbeats may use in a day; 0 means without a limit.",
+    "Most tokens that heartbeats use in a day; 0 means no limit.",
 );
 pub static HEARTBEAT_ENABLED: Setting = setting(
     "heartbeat_enabled",
     Kind::Switch,
     "true",
-    "Lets Kai look by itself at what arrived, and tell you what needs you.",
+    "Lets Kai check automatically what is new, and tell you what needs your attention.",
 );
 pub static HEARTBEAT_INTERVAL: Setting = setting(
     "heartbeat_interval",
     Kind::Choice(&["5", "10", "15", "30", "45", "60", "120", "240"]),
     "30",
-    "Minutes between two heartbeats.",
+    "Minutes between heartbeats.",
 );
 pub static HEARTBEAT_MODEL: Setting = setting(
     "heartbeat_model",
     Kind::Text { longest: 60 },
     "",
-    "The name of the model that heartbeats ask. Empty means the first one.",
+    "Name of the model that heartbeats use. Empty means the first available one.",
 );
 pub static HEARTBEAT_PROMPT: Setting = setting(
     "heartbeat_prompt",
     Kind::Text { longest: 4_000 },
     "",
-    "What a heartbeat is told to do, in your own words. Empty means Kai's own.",
+    "Tells the model what to do in a heartbeat, in your own words. Empty means Kai's own text.",
 );
 pub static LANGUAGE: Setting = setting(
     "language",
     Kind::Choice(kai_words::CHOICES),
     "system",
-    "The language of the page; system means the machine's.",
+    "Language of the page; system means the machine's language.",
 );
 pub static LEDGER_RETENTION_DAYS: Setting = setting(
     "ledger_retention_days",
     Kind::Whole { from: 0, to: 36_500 },
     "365",
-    "Days that the ledger keeps what left, ran and was clicked; 0 means for ever.",
+    "Days for which the ledger keeps its records; 0 means forever.",
 );
 pub static LOCATION_SERVICE: Setting = setting(
     "location_service",
     Kind::Choice(&["ipwho.is", "ipapi.co"]),
     "ipwho.is",
-    "Who is asked where this machine's address is.",
+    "Service that Kai asks where you are, based on your internet address.",
 );
 pub static MEMORY_ENABLED: Setting =
-    setting("memory_enabled", Kind::Switch, "true", "Lets Kai remember things across conversations.");
+    setting("memory_enabled", Kind::Switch, "true", "Lets Kai remember things across chats.");
 #[cfg(feature = "notifications")]
 pub static NOTIFICATIONS_DISMISS_ENABLED: Setting = setting(
     "notifications_dismiss_enabled",
     Kind::Switch,
     "false",
-    "Lets Kai take notifications off your screen when you ask for it.",
+    "Lets Kai dismiss notifications from your screen when you ask it to.",
 );
 #[cfg(feature = "notifications")]
-pub static NOTIFICATIONS_ENABLED: Setting = setting(
-    "notifications_enabled",
-    Kind::Switch,
-    "false",
-    "Lets Kai read the notifications that other apps show you.",
-);
+pub static NOTIFICATIONS_ENABLED: Setting =
+    setting("notifications_enabled", Kind::Switch, "false", "Lets Kai read the notifications of other apps.");
 #[cfg(feature = "notifications")]
 pub static NOTIFICATIONS_IGNORED: Setting = setting(
     "notifications_ignored",
     Kind::Apps,
     "",
-    "Apps whose notifications Kai leaves alone, by package name, for example org.mozilla.firefox,spotify.",
+    "Apps whose notifications Kai ignores, by package name, for example org.mozilla.firefox,spotify.",
 );
 pub static OPEN_URL_FOLDERS: Setting = setting(
     "open_url_folders",
     Kind::Folders,
     "",
-    "Folders whose files open_url may open. Empty means the folder files in Kai's home.",
+    "Folders from which Kai can open files. Empty means the `files` folder in Kai's home.",
 );
 pub static SCHEDULING_ENABLED: Setting = setting(
     "scheduling_enabled",
     Kind::Switch,
     "true",
-    "Lets Kai schedule tasks and run them at their time. Off, those that wait stay, and none runs.",
+    "Lets Kai schedule and run tasks. When off, scheduled tasks are kept but do not run.",
 );
 pub static SHELL_FOLDERS: Setting = setting(
     "shell_folders",
     Kind::Folders,
     "",
-    "Folders that shell_command may look into, never write, when it is asked to run there. Empty means none.",
+    "Folders in which Kai can run shell commands. They can read files there, but not change them. Empty means none.",
 );
 pub static SOUL_TEXT: Setting = setting(
     "soul_text",
     Kind::Text { longest: 4_000 },
     "",
-    "Who Kai is, in your own words; the beginning of every system prompt. Empty means Kai's own.",
+    "Kai's personality, in your own words; it starts every system prompt. Empty means Kai's own text.",
 );
 pub static THEME: Setting =
-    setting("theme", Kind::Choice(&["system", "light", "dark"]), "system", "How the page looks.");
+    setting("theme", Kind::Choice(&["system", "light", "dark"]), "system", "Colours of the page.");
 pub static TOOL_RESULT_LIMIT: Setting = setting(
     "tool_result_limit",
     Kind::Whole { from: 500, to: 200_000 },
     "8000",
-    "Characters of a tool's result that the model gets to see; the rest is cut off.",
+    "Longest tool result, in characters. Kai cuts off longer results before it sends them to a model.",
 );
 
 pub static WEB_SEARCH_BACKEND: Setting = setting(
     "web_search_backend",
     Kind::Choice(&["duckduckgo", "searxng", "brave", "tavily"]),
     "duckduckgo",
-    "Who searches the web. DuckDuckGo needs no key; SearXNG needs an address, the others a key.",
+    "Service that searches the web. SearXNG needs an address; Brave and Tavily need an API key.",
 );
 pub static WEB_SEARCH_BRAVE_KEY: Setting =
-    setting("web_search_brave_key", Kind::Secret, "", "The key for Brave Search.");
+    setting("web_search_brave_key", Kind::Secret, "", "API key for Brave Search.");
 pub static WEB_SEARCH_SEARXNG_URL: Setting = setting(
     "web_search_searxng_url",
     Kind::WebAddress,
     "",
-    "Where your SearXNG is, for example http://localhost:8888. It must allow answers in JSON.",
+    "Address of your SearXNG, for example http://localhost:8888. It has to allow results in JSON.",
 );
 pub static WEB_SEARCH_TAVILY_KEY: Setting =
-    setting("web_search_tavily_key", Kind::Secret, "", "The key for Tavily.");
+    setting("web_search_tavily_key", Kind::Secret, "", "API key for Tavily.");
 
 pub static BRIDGE_TERMUX: Setting = setting(
     "bridge_termux",
     Kind::Choice(&["auto", "on", "off"]),
     "auto",
-    "Use Termux's programs to reach the phone: auto means when Kai runs in Termux. Takes effect at the next start.",
+    "Uses Termux programs to reach the phone; auto means only in Termux. Changes apply when Kai next starts.",
 );
 #[cfg(any(feature = "sms", feature = "notifications"))]
 pub static CODE_REDACTION_ENABLED: Setting = setting(
     "code_redaction_enabled",
     Kind::Switch,
     "true",
-    "Keeps one-time codes in messages from the model: it reads [code] instead.",
+    "Hides one-time codes in messages from models, which read [code] instead.",
 );
 #[cfg(feature = "sms")]
 pub static SMS_ENABLED: Setting = setting(
     "sms_enabled",
     Kind::Switch,
     "false",
-    "Lets Kai read the SMS that arrive. Turning it on asks the phone for access.",
+    "Lets Kai read SMS that arrive. When you turn this on, Kai asks the phone for permission.",
 );
 #[cfg(feature = "sms")]
 pub static SMS_SEND_ENABLED: Setting = setting(
     "sms_send_enabled",
     Kind::Switch,
     "false",
-    "Lets Kai draft SMS. Each one waits for your tap; nothing is sent without it.",
+    "Lets Kai draft SMS. Nothing is sent until you tap Send.",
 );
 #[cfg(feature = "sms")]
 pub static SMS_POLL_INTERVAL: Setting = setting(
     "sms_poll_interval",
     Kind::Choice(&["0", "5", "15", "30", "60"]),
     "15",
-    "Minutes between two looks at the phone's inbox; 0 means never by itself.",
+    "Minutes between checks for new SMS; 0 means Kai never checks automatically.",
 );
 
 static FIXED: &[&Setting] = &[
@@ -286,7 +282,7 @@ pub fn tool_timeout(tool: &str, seconds: u64) -> Setting {
         key: format!("tool_timeout_{tool}").into(),
         kind: Kind::Whole { from: 1, to: 600 },
         default: seconds.to_string().into(),
-        help: format!("Seconds that the tool {tool} may take.").into(),
+        help: format!("Time limit of the tool {tool}, in seconds.").into(),
     }
 }
 
@@ -299,7 +295,7 @@ pub fn catalogue(of_tools: impl IntoIterator<Item = Setting>) -> Vec<Setting> {
 
 /// A value that a setting does not accept, with those it does.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{key} takes {allowed}, and not \"{typed}\". It is unchanged.")]
+#[error("\"{typed}\" is not valid for {key}, so nothing was changed. Allowed: {allowed}.")]
 pub struct Refused {
     pub key: String,
     pub allowed: String,
@@ -352,12 +348,12 @@ impl Kind {
                     .to_owned()
             }
             Self::Apps => "package names separated by commas (letters, digits, dots, _ and -)".to_owned(),
-            Self::Folders => "absolute folders separated by colons; `..` may not be in them".to_owned(),
+            Self::Folders => "absolute paths of folders, separated by colons and without `..`".to_owned(),
             Self::Text { longest } => format!("text of at most {longest} characters"),
             Self::WebAddress => {
-                "an address like https://example.org, without a password, or nothing".to_owned()
+                "an address such as https://example.org, without a password, or nothing".to_owned()
             }
-            Self::Secret => "a key of at most 500 characters without blanks, or nothing".to_owned(),
+            Self::Secret => "a key of at most 500 characters without spaces, or nothing".to_owned(),
         }
     }
 
@@ -518,7 +514,10 @@ mod tests {
     #[test]
     fn a_refusal_names_the_allowed_values() {
         let refused = THEME.accept("blue").unwrap_err().to_string();
-        assert_eq!(refused, "theme takes one of system, light, dark, and not \"blue\". It is unchanged.");
+        assert_eq!(
+            refused,
+            "\"blue\" is not valid for theme, so nothing was changed. Allowed: one of system, light, dark."
+        );
     }
 
     #[test]

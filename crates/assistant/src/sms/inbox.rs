@@ -50,7 +50,7 @@ impl Inbox {
 
     /// The last known permission, without asking the phone.
     pub fn access(&self) -> Access {
-        self.access.last().unwrap_or_else(|| Access::Silent("The phone was not asked yet.".to_owned()))
+        self.access.last().unwrap_or_else(|| Access::Silent("Kai has not asked the phone yet.".to_owned()))
     }
 
     /// Why the tools that read SMS cannot be used, or `None` if they can.

@@ -38,9 +38,9 @@ pub struct Polled {
 /// Why a poll failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PollError {
-    #[error("Reading SMS is off. Turn it on: kai settings set sms_enabled true")]
+    #[error("Kai does not read SMS. To enable this: kai settings set sms_enabled true")]
     Off,
-    #[error("Another poll is under way. Try again in a moment.")]
+    #[error("Kai is already checking for SMS. Try again in a moment.")]
     Busy,
     #[error(transparent)]
     Phone(#[from] ReadError),

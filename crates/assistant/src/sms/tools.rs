@@ -50,7 +50,7 @@ impl<'a> Reading<'a> {
 impl From<ReadError> for ToolError {
     fn from(error: ReadError) -> Self {
         Self(match error {
-            ReadError::NotPermitted(what_to_do) => format!("Kai may not read SMS (any more). {what_to_do}"),
+            ReadError::NotPermitted(what_to_do) => format!("Kai has no permission to read SMS. {what_to_do}"),
             ReadError::Failed(sentence) => sentence,
         })
     }
@@ -145,7 +145,7 @@ impl Tool for CheckSms {
         let before = input.before.map(|id| {
             let place = listed.iter().position(|message| message.id == id);
             place.ok_or_else(|| {
-                ToolError(format!("No SMS with the id {} waits. Leave out \"before\" to begin anew.", id.0))
+                ToolError(format!("No SMS with the id {} waits. Leave out \"before\" to start over.", id.0))
             })
         });
         let shown = room::newest(listed, before.transpose()?, room::room(&values));
@@ -225,8 +225,12 @@ impl Tool for ReadSms {
 /// The part of a body that fits into a result, with a note if it was cut.
 fn bounded(body: &Untrusted, values: &Values) -> (Untrusted, Option<String>) {
     let (shown, cut) = room::beginning(body.as_written(), room::room(values));
-    let note =
-        cut.then(|| format!("Only the beginning of {} characters.", body.as_written().chars().count()));
+    let note = cut.then(|| {
+        format!(
+            "This is only the beginning; the message has {} characters.",
+            body.as_written().chars().count()
+        )
+    });
     (Untrusted::new(shown), note)
 }
 
@@ -236,7 +240,7 @@ async fn meant(db: &Db, inbox: &Inbox, id: SmsId) -> Result<Sms, ToolError> {
     let found = sms.clone();
     if db.read(move |tx| store::id_was_reused(tx, &found)).await? {
         return Err(ToolError(format!(
-            "The phone has given the id {} to a message of somebody else. Say so, and use the number itself.",
+            "The phone has given the id {} to a message from someone else. Say so, and use the number itself.",
             id.0
         )));
     }
@@ -278,7 +282,7 @@ impl Tool for SearchSms {
     async fn run(&self, input: SearchSmsInput, run: &Run) -> Result<ToolOutput<ListOutput>, ToolError> {
         let inbox = Reading { inbox: self.inbox.as_ref() }.inbox()?;
         let wanted = Wanted::new(&input.query)
-            .ok_or_else(|| ToolError("\"query\" must not be blank: say what to look for.".to_owned()))?;
+            .ok_or_else(|| ToolError("\"query\" must not be empty. Say what to search for.".to_owned()))?;
         let values = self.db.read(settings::load).await?;
         // Search the redacted text, or the model could guess a hidden code by searching for digits.
         let eyes = Eyes::in_run(&values, run);
@@ -309,7 +313,7 @@ pub struct DraftStaged {
     message: &'static str,
 }
 
-const WAITS: &str = "Nothing was sent. The draft waits for the user, who has to tap Send.";
+const WAITS: &str = "Nothing was sent. The draft is waiting for the user to tap Send.";
 
 impl DraftStaged {
     fn of(draft: Draft) -> Self {
@@ -416,9 +420,8 @@ impl Tool for ReplySms {
         let inbox = Reading { inbox: self.inbox.as_ref() }.inbox()?;
         let body = text(&input.body)?;
         let sms = meant(&self.db, inbox, input.sms_id).await?;
-        let to = number::recipient(sms.address.as_written()).map_err(|_| {
-            ToolError("The sender of this SMS has no number that could be answered.".to_owned())
-        })?;
+        let to = number::recipient(sms.address.as_written())
+            .map_err(|_| ToolError("The sender of this SMS has no number to reply to.".to_owned()))?;
         let new = NewDraft {
             channel: Channel::Sms,
             to,
@@ -454,7 +457,7 @@ const LONGEST: usize = 10_000;
 fn text(body: &str) -> Result<String, ToolError> {
     let body = body.replace("\r\n", "\n");
     if body.trim().is_empty() {
-        return Err(ToolError("\"body\" must not be blank: say what to send.".to_owned()));
+        return Err(ToolError("\"body\" must not be empty. Say what to send.".to_owned()));
     }
     let length = body.chars().count();
     if length > LONGEST {

@@ -79,7 +79,7 @@ impl FromStr for Cron {
         let &[minutes, hours, days, months, weekdays] = fields.as_slice() else {
             return Err(format!(
                 "A cron expression has five fields (minute, hour, day of the month, month, day of the week), such as \
-                 30 7 * * 1-5, and not {}.",
+                 30 7 * * 1-5, not {}.",
                 fields.len()
             ));
         };
@@ -93,7 +93,11 @@ impl FromStr for Cron {
         };
         // The start date does not matter, because the search covers the longest possible gap.
         let fires = days_from(jiff::civil::date(2000, 1, 1)).any(|day| cron.fits(day));
-        if fires { Ok(cron) } else { Err(format!("The cron expression {} never comes true.", cron.written)) }
+        if fires {
+            Ok(cron)
+        } else {
+            Err(format!("The cron expression {} never matches a date.", cron.written))
+        }
     }
 }
 
@@ -108,7 +112,7 @@ fn meant(typed: &str) -> Result<&str, String> {
         let all: Vec<&str> = NAMED.iter().map(|(word, _)| *word).collect();
         let shown: String = word.chars().take(40).collect();
         format!(
-            "{shown} stands for no time here. Write one of {}, or five fields such as 30 7 * * 1-5.",
+            "{shown} is not known here. Write one of {}, or five fields such as 30 7 * * 1-5.",
             all.join(", ")
         )
     })
@@ -236,7 +240,7 @@ impl Range {
             _ => String::new(),
         };
         format!(
-            "\"{part}\" is no {name} of a cron expression. Write *, */n, a number from {from} to {to}{names}, a range such \
+            "\"{part}\" is not a valid {name} in a cron expression. Write *, */n, a number from {from} to {to}{names}, a range such \
              as {from}-{to}, or several with commas."
         )
     }

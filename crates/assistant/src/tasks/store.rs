@@ -23,11 +23,10 @@ const FINISHED_KEPT: u32 = 20;
 /// Why a task was not added.
 #[derive(Debug, thiserror::Error)]
 pub enum AddError {
-    #[error("{MOST} tasks wait already, and there is no room for another. Ask the user which to cancel.")]
+    #[error("{MOST} tasks are already scheduled, which is the limit. Ask the user which to cancel.")]
     Full,
     #[error(
-        "{MOST_ADDITIONS} tasks are part of every heartbeat already, and there is no room for another. Ask the user \
-         which to cancel."
+        "{MOST_ADDITIONS} tasks already run with every heartbeat, which is the limit. Ask the user which to cancel."
     )]
     HeartbeatFull,
     #[error(transparent)]
@@ -212,7 +211,7 @@ pub fn lost(tx: &Transaction<'_>, now: Timestamp, zone: &TimeZone) -> Result<Vec
     let mut dead = Vec::new();
     for (run, id, due) in open {
         let Some(task) = get(tx, id)? else { continue };
-        end_run(tx, run, Outcome::Interrupted, "Kai was stopped while it ran.", 0, 0)?;
+        end_run(tx, run, Outcome::Interrupted, "Kai was stopped while it was running.", 0, 0)?;
         let onward = due::after_failure(&task.trigger, task.failures, now);
         go_on(tx, &task, Outcome::Interrupted, onward, now, zone)?;
         dead.push(Claim { run, due, task: get(tx, id)?.unwrap_or(task) });

@@ -106,12 +106,12 @@ pub enum TransferError {
     #[error("This is not an export of Kai ({0}).")]
     Unreadable(String),
     #[error(
-        "This export was made by a newer Kai (form {0}, this one reads up to {VERSION}). Update Kai first."
+        "This file was made by a newer Kai (format {0}; this one reads up to {VERSION}). Update Kai first."
     )]
     Newer(u32),
-    #[error("The export holds secrets. Give their passphrase, or leave them out with --no-secrets.")]
+    #[error("The file contains encrypted keys. Enter their passphrase, or leave them out with --no-secrets.")]
     PassphraseNeeded,
-    #[error("That passphrase does not open the secrets of this export. Nothing was changed.")]
+    #[error("That passphrase does not open the keys in this file. Nothing was changed.")]
     WrongPassphrase,
     #[error("{0}")]
     Store(#[from] DbError),

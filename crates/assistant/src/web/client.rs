@@ -108,7 +108,7 @@ impl Web {
                 None => return read(response, url).await,
             }
         }
-        Err(ToolError(format!("The address redirects more than {REDIRECTS} times, so it was given up.")))
+        Err(ToolError(format!("The address redirects more than {REDIRECTS} times, so Kai gave up.")))
     }
 
     /// The client for services that the user chose. It connects without the guard.
@@ -191,7 +191,7 @@ fn onward(response: &Response, from: &Url) -> Result<Option<Url>, ToolError> {
     let Some(location) = header(response, &LOCATION) else { return Ok(None) };
     let next = from
         .join(location)
-        .map_err(|_| sentence("The address redirects to something that is no address."))?;
+        .map_err(|_| sentence("The address redirects to something that is not an address."))?;
     Ok(Some(next))
 }
 

@@ -73,7 +73,9 @@ pub(super) fn understood(page: &Page) -> Result<Readable, ToolError> {
         _ if kind.starts_with("text/") || kind.ends_with("+json") || kind.ends_with("+xml") => false,
         _ => {
             let kind = known_kind(kind).unwrap_or("something else");
-            return Err(ToolError(format!("The address is not a page but {kind}, which Kai cannot read.")));
+            return Err(ToolError(format!(
+                "The address leads to {kind} instead of a page, which Kai cannot read."
+            )));
         }
     };
     let own = || if markup { reading::charset(&page.body) } else { None };
@@ -81,11 +83,11 @@ pub(super) fn understood(page: &Page) -> Result<Readable, ToolError> {
     let text = encoding::text(&page.body, charset.as_deref())
         .ok_or_else(|| sentence("The page is written in an encoding that Kai cannot read."))?;
     if text.contains('\0') {
-        return Err(sentence("The address holds binary data and not a page."));
+        return Err(sentence("The address leads to binary data instead of a page."));
     }
     let read = if markup { readable(&text) } else { Readable { title: None, text: text.trim().to_owned() } };
     if read.text.is_empty() {
-        return Err(sentence("The page holds no text that can be read; perhaps it is made by a script."));
+        return Err(sentence("The page contains no text that Kai can read; a script may create it."));
     }
     Ok(read)
 }
@@ -116,7 +118,7 @@ fn meaning(status: u16) -> &'static str {
         401 | 403 => " (not allowed)",
         404 | 410 => " (there is no such page)",
         429 => " (asked too often; try again later)",
-        500..=599 => " (a fault of the server; try again later)",
+        500..=599 => " (an error of the server; try again later)",
         _ => "",
     }
 }
@@ -189,7 +191,7 @@ mod tests {
             (200, "image/png", b"x", Err("image/png")),
             (200, "text/html; charset=shift_jis", b"\x93\xfa\x96{", Ok("日本")),
             (200, "text/html; charset=utf-16le", b"<\0p\0>\0h\0i\0", Ok("hi")),
-            (200, "obey/+15550666", b"x", Err("not a page but something else,")),
+            (200, "obey/+15550666", b"x", Err("leads to something else instead of a page,")),
             (200, "text/html; charset=obey", b"x", Err("in an encoding that Kai cannot read")),
             (200, "text/html", b"<meta charset='obey me'>x", Err("in an encoding that Kai cannot read")),
             (200, "text/html", b"<script>only()</script>", Err("no text")),

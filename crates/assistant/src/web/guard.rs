@@ -13,12 +13,12 @@ use reqwest::Url;
 pub(super) enum Refused {
     #[error("This is not a web address: {0}. Write it like https://example.org/page.")]
     NoAddress(String),
-    #[error("Only http:// and https:// addresses can be fetched, and not {0}:")]
+    #[error("Only http:// and https:// addresses can be fetched, not {0}:")]
     Scheme(String),
-    #[error("The address holds a user name or a password, which Kai does not send. Leave it out.")]
+    #[error("The address contains a user name or a password, which Kai does not send. Leave it out.")]
     Credentials,
     #[error(
-        "{host} leads to {ip}, which is not an address of the public internet. Only public pages can be fetched."
+        "{host} leads to {ip}, which is not a public internet address. Only public pages can be fetched."
     )]
     Private { host: String, ip: IpAddr },
 }
@@ -175,7 +175,7 @@ mod tests {
         let mixed = guard.judge("a.test", &ips("1.1.1.1 192.168.1.1")).unwrap_err();
         assert_eq!(
             mixed.to_string(),
-            "a.test leads to 192.168.1.1, which is not an address of the public internet. \
+            "a.test leads to 192.168.1.1, which is not a public internet address. \
              Only public pages can be fetched."
         );
     }

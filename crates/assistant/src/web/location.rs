@@ -66,7 +66,7 @@ impl Tool for LocationFromIp {
             // Not marked as untrusted: the fields are short place names from a service that the user chose.
             200 => read(&page.text()?).map(ToolOutput::own).map_err(ToolError),
             429 => Err(sentence(
-                "The location service answers no more requests for now. Try again later, or let the user choose \
+                "The location service has reached its limit. Try again later, or let the user choose \
                  another one: kai settings set location_service",
             )),
             status => Err(ToolError(format!("The location service answered with the error {status}."))),
@@ -76,7 +76,7 @@ impl Tool for LocationFromIp {
 
 /// Reads a response from either service, or from another one that uses the same field names.
 fn read(body: &str) -> Result<LocationOutput, String> {
-    let unknown = || "The location service answered with something that Kai does not understand.".to_owned();
+    let unknown = || "Kai does not understand the answer of the location service.".to_owned();
     let answer: Value = serde_json::from_str(body).map_err(|_| unknown())?;
     let word = |path: &str| {
         let text = answer.pointer(path).and_then(Value::as_str).map(|text| one_line(text, 100));

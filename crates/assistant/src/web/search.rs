@@ -158,9 +158,9 @@ impl Backend {
                     "The search service refused its key. The user can set another: kai settings set {setting}"
                 ))
             }
-            (_, 402 | 429 | 432 | 433) => sentence(
-                "The search service answers no more requests for now (its limit is reached). Try again later.",
-            ),
+            (_, 402 | 429 | 432 | 433) => {
+                sentence("The search service has reached its limit. Try again later.")
+            }
             (_, 300..=399) => ToolError(format!(
                 "The search service answered with a redirect ({status}); is its address right?"
             )),
@@ -190,7 +190,7 @@ const LONGEST_QUERY: usize = 400;
 fn query(typed: &str) -> Result<String, ToolError> {
     let query = Untrusted::new(typed).line(usize::MAX);
     match query.chars().count() {
-        0 => Err(sentence("The query is empty. Say what to look for.")),
+        0 => Err(sentence("The query is empty. Say what to search for.")),
         length if length > LONGEST_QUERY => Err(ToolError(format!(
             "The query is {length} characters long; at most {LONGEST_QUERY} are allowed. Shorten it."
         ))),

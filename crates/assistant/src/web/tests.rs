@@ -229,7 +229,7 @@ async fn no_redirect_leads_inside() {
         .with("localhost", &[&["::1"]]);
     for (number, place) in places.iter().enumerate() {
         let refused = fetch(&names, &server.at("page.test", &format!("/{number}"))).await;
-        assert!(error(&refused).contains("not an address of the public internet"), "{place}: {refused}");
+        assert!(error(&refused).contains("not a public internet address"), "{place}: {refused}");
     }
     assert!(inside.seen().is_empty(), "nothing was asked of the inside");
     let file = Server::start(OUTSIDE, |_| to("file:///etc/passwd")).await;
@@ -250,7 +250,7 @@ async fn a_name_that_changes_its_mind_or_mixes_is_refused() {
     for (url, word) in [
         (server.at("rebind.test", "/"), "leads to 127.0.0.2"),
         (server.at("mixed.test", "/"), "leads to 127.0.0.2"),
-        (server.at("mapped.test", "/"), "not an address of the public internet"),
+        (server.at("mapped.test", "/"), "not a public internet address"),
         (server.at("empty.test", "/"), "could not be reached"),
         (server.at("unknown.test", "/"), "the name of the host is not known"),
         (inside.at(INSIDE, "/"), "127.0.0.2 leads to 127.0.0.2"),
@@ -438,7 +438,7 @@ async fn the_location_comes_from_the_chosen_service() {
         (&found["city"], &found["country_code"], &found["ip"]),
         (&json!("Ulm"), &json!("DE"), &Value::Null)
     );
-    assert!(error(&call(&tool(db(), "/limit"), &json!({})).await).contains("no more requests"));
+    assert!(error(&call(&tool(db(), "/limit"), &json!({})).await).contains("has reached its limit"));
     let other = db();
     set(&other, "location_service", "ipapi.co").await;
     assert!(error(&call(&tool(other, "/who"), &json!({})).await).contains("RateLimited"));
@@ -453,6 +453,6 @@ async fn the_system_knows_this_machine_and_the_guard_refuses_it() {
     let tool = FetchUrl { db: db(), web: Web::new(SystemResolver) };
     for url in ["http://localhost:1/", "http://127.0.0.1:1/", "https://[::1]/"] {
         let refused = call(&tool, &json!({"url": url})).await;
-        assert!(error(&refused).contains("not an address of the public internet"), "{refused}");
+        assert!(error(&refused).contains("not a public internet address"), "{refused}");
     }
 }

@@ -141,7 +141,7 @@ impl Guarded {
         let found = match self.try_out(&Way::BuiltIn).await {
             Ok(()) => Ok("built in (Landlock and seccomp)"),
             Err(why) => Err(format!(
-                "Commands are run in a sandbox only, and there is none here: {without}, and the built-in one does not \
+                "Kai runs commands only in a sandbox, and there is none here: {without}, and the built-in one does not \
                  work ({why}). Install bubblewrap, or use Linux 6.2 or newer with Landlock."
             )),
         };

@@ -17,14 +17,14 @@ pub(super) enum AlarmSpec {
 pub(super) fn spec(input: &SetAlarmInput) -> Result<AlarmSpec, String> {
     let within = |name: &str, value: i64, from: i64, to: i64| {
         let right = (from..=to).contains(&value).then_some(value);
-        right.ok_or_else(|| format!("The {name} must be from {from} to {to}, and not {value}."))
+        right.ok_or_else(|| format!("The {name} must be from {from} to {to}, not {value}."))
     };
     match (input.hour, input.minutes, input.duration_seconds) {
         (Some(hour), Some(minutes), None) => {
             let (hour, minutes) = (within("hour", hour, 0, 23)?, within("minutes", minutes, 0, 59)?);
             let time = i8::try_from(hour).ok().zip(i8::try_from(minutes).ok());
             let time = time.and_then(|(hour, minutes)| Time::new(hour, minutes, 0, 0).ok());
-            time.map(AlarmSpec::At).ok_or_else(|| "That is no time of day.".to_owned())
+            time.map(AlarmSpec::At).ok_or_else(|| "That is not a time of day.".to_owned())
         }
         (None, None, Some(seconds)) => within("duration_seconds", seconds, 1, 86_400)
             .map(|s| AlarmSpec::In(SignedDuration::from_secs(s))),

@@ -71,7 +71,7 @@ pub enum AlarmsUnavailable {
 impl AlarmsUnavailable {
     fn sentence(self) -> &'static str {
         match self {
-            Self::NoDaemon => "Alarms are rung by the daemon, and none runs. Start it: kai serve",
+            Self::NoDaemon => "Kai is not running, so it cannot ring alarms. Start it: kai",
             Self::NoNotifier => super::NO_NOTIFIER,
         }
     }

@@ -107,7 +107,7 @@ pub struct ShellCommand {
     pub home: PathBuf,
 }
 
-const LACKS: &str = "Commands are run in a sandbox only, and there is none here. It needs Linux on x86_64 or aarch64, and \
+const LACKS: &str = "Kai runs commands only in a sandbox, and there is none here. It needs Linux on x86_64 or aarch64, and \
                      bubblewrap or a kernel with Landlock.";
 /// The longest command, in bytes. `sh -c` takes it as one argument, which Linux limits to 128 KiB.
 const LONGEST_COMMAND: usize = 100_000;
@@ -165,14 +165,14 @@ fn check(input: ShellCommandInput, values: &Values) -> Result<Job, String> {
         return Err(format!("The command must be at most {LONGEST_COMMAND} bytes long."));
     }
     if input.command.contains('\0') || env.values().any(|value| value.contains('\0')) {
-        return Err("Neither the command nor a variable may hold a NUL character.".to_owned());
+        return Err("Neither the command nor a variable may contain a NUL character.".to_owned());
     }
     if env.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() > LONGEST_ENV {
         return Err(format!("The env must be at most {LONGEST_ENV} bytes in all."));
     }
     if let Some(name) = env.keys().find(|name| !is_name(name)) {
         let shown: String = name.chars().take(60).collect();
-        return Err(format!("{shown:?} is no name of a variable: letters, digits and _ are."));
+        return Err(format!("{shown:?} is not a valid variable name. Use letters, digits and _."));
     }
     let default = values.number(&settings::tool_timeout(ShellCommand::NAME, ShellCommand::TIMEOUT.as_secs()));
     let seconds = match input.timeout {

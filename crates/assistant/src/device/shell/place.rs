@@ -23,12 +23,10 @@ pub(super) fn allowed(asked: &str, folders: &str, home: &Path) -> Result<PathBuf
         ));
     };
     if real.starts_with(home) || home.starts_with(&real) {
-        return Err(
-            "Kai's own home lies there, and no command gets to see it. Name a folder beside it.".to_owned()
-        );
+        return Err("Kai's own home is there, and no command can see it. Choose another folder.".to_owned());
     }
     if NEVER.iter().any(|never| real.starts_with(never)) || real.as_path() == Path::new("/") {
-        return Err("No command gets to see that folder.".to_owned());
+        return Err("No command can see that folder.".to_owned());
     }
     Ok(real)
 }

@@ -79,8 +79,8 @@ fn what_makes_no_sense_or_never_comes_is_refused_in_words() {
         ("MON * * * *", "is no minute"),
         ("* * * MON *", "is no month"),
         ("* * * * SAT-MON", "is no day of the week"),
-        ("@reboot", "@reboot stands for no time here. Write one of @yearly"),
-        ("@daily 5", "@daily 5 stands for no time"),
+        ("@reboot", "@reboot is not known here. Write one of @yearly"),
+        ("@daily 5", "@daily 5 is not known"),
         ("-1 * * * *", "is no minute"),
         ("+1 * * * *", "is no minute"),
         ("1.5 * * * *", "is no minute"),
@@ -94,9 +94,9 @@ fn what_makes_no_sense_or_never_comes_is_refused_in_words() {
         ("** * * * *", "is no minute"),
         ("1-2-3 * * * *", "is no minute"),
         ("999999999999 * * * *", "is no minute"),
-        ("0 0 30 2 *", "never comes true"),
-        ("0 0 31 2,4,6,9,11 *", "never comes true"),
-        ("0 0 31 4 */2", "never comes true"),
+        ("0 0 30 2 *", "never matches a date"),
+        ("0 0 31 2,4,6,9,11 *", "never matches a date"),
+        ("0 0 31 4 */2", "never matches a date"),
     ] {
         let said = written.parse::<Cron>().unwrap_err();
         assert!(said.contains(word), "{written:?}: {said}");

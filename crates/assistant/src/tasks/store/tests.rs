@@ -118,7 +118,7 @@ fn what_died_is_said_and_a_single_time_is_tried_again() {
         let run = &stage.runs(id)[0];
         assert_eq!(
             (run.outcome, run.reason.as_str()),
-            (Some(Outcome::Interrupted), "Kai was stopped while it ran.")
+            (Some(Outcome::Interrupted), "Kai was stopped while it was running.")
         );
         assert_eq!(stage.task(id).failures, 1);
     }
