@@ -59,7 +59,7 @@ pub(crate) fn check_key(key: &str) -> Result<(), ModelError> {
         () if key.is_empty() => "its key is empty",
         () if key.contains(['\n', '\r']) => "its key contains a line break",
         () if !key.bytes().all(|byte| byte.is_ascii_graphic()) => {
-            "its key contains a blank or an unusual character"
+            "its key contains a space or an unusual character"
         }
         () => return Ok(()),
     };
@@ -143,7 +143,7 @@ mod tests {
             assert!(error.contains(word) && !error.contains("secret"), "{base}: {error}");
         }
         for (key, word) in
-            [("sk-1\n", "line break"), ("", "empty"), ("sk 1", "blank"), ("schlüssel", "unusual")]
+            [("sk-1\n", "line break"), ("", "empty"), ("sk 1", "space"), ("schlüssel", "unusual")]
         {
             let error = check_key(key).unwrap_err().to_string();
             assert!(error.contains(word) && !error.contains("sk"), "{key}: {error}");

@@ -20,44 +20,42 @@ pub enum ModelError {
     )]
     NoCredit { said: String },
     #[error(
-        "The server knows no model named \"{model}\" ({said}): check the spelling, or choose one that the server lists (with Ollama, pull it first)."
+        "The server has no model named \"{model}\" ({said}): check the spelling, or choose one that the server lists (with Ollama, pull it first)."
     )]
     NoSuchModel { model: String, said: String },
-    #[error("The model's server refused the request ({said}): if the words do not help, try another model.")]
+    #[error("The model's server refused the request ({said}): change the request, or choose another model.")]
     BadRequest { said: String },
     #[error(
-        "The conversation is too long for this model: start a new one, send less text at once, or choose a model with a larger window."
+        "This chat is too long for the model: start a new one, send less text at once, or choose a model with a larger context window."
     )]
     /// `limit` is the server's maximum number of tokens, if it states one.
     TooLong { limit: Option<usize> },
-    #[error(
-        "The model's service declined to answer this ({why}): say it in other words, or choose another model."
-    )]
+    #[error("The model's service declined to answer this ({why}): rephrase it, or choose another model.")]
     Blocked { why: String },
-    #[error("Too many requests for now{}: wait a little, or choose another model.", pause(*.wait))]
+    #[error("Too many requests{}: wait a moment, or choose another model.", pause(*.wait))]
     RateLimited { wait: Option<Duration> },
     #[error("The model's service is overloaded: try again in a minute, or choose another model.")]
     Overloaded,
     #[error(
-        "The model's server failed{} ({said}): try again, and look into its log if it is your own server.",
+        "The model's server failed{} ({said}): try again, and check its log if it is your own server.",
         with_status(*.status)
     )]
     /// `status` is 200 if the error was reported inside an answer that started successfully.
     ServerError { status: u16, said: String },
     #[error(
-        "The connection to {at} failed ({cause}): check that the server runs, the base URL, and your connection."
+        "The connection to {at} failed ({cause}): check the base URL, your connection, and that the server is running."
     )]
     Network { at: String, cause: String },
-    #[error("{at} gave no answer within {} s: check that the server is not stuck or busy, then try again.", .after.as_secs())]
+    #[error("{at} gave no answer within {} s: check whether the server is stuck or busy, then try again.", .after.as_secs())]
     TimedOut { at: String, after: Duration },
     #[error("{at} does not speak the expected API ({what}): {hint}")]
     NotAnApi { at: String, what: String, hint: String },
     #[error(
-        "The model's server gave an answer that cannot be read ({what}): try again, and check the server if it stays so."
+        "The model's server gave an unreadable answer ({what}): try again, and check the server if this keeps happening."
     )]
     Garbled { what: String },
     #[error(
-        "The answer is larger than the limit of {limit} bytes and was not read to its end: check that the base URL leads to a model's server."
+        "The answer is larger than the limit of {limit} bytes, so Kai stopped reading: check that the base URL leads to a model's server."
     )]
     TooLarge { limit: usize },
     #[error(

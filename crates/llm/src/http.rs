@@ -353,7 +353,7 @@ fn certificate_fault(why: &rustls::CertificateError) -> String {
         Fault::NotValidYet | Fault::NotValidYetContext { .. } => {
             "it is not valid yet; is this machine's clock right?".to_owned()
         }
-        Fault::UnknownIssuer => "nobody this system trusts has signed it".to_owned(),
+        Fault::UnknownIssuer => "no issuer that this system trusts has signed it".to_owned(),
         Fault::NotValidForName | Fault::NotValidForNameContext { .. } => {
             "it belongs to another name".to_owned()
         }
@@ -363,13 +363,13 @@ fn certificate_fault(why: &rustls::CertificateError) -> String {
 
 fn plain_cause(error: &(dyn Error + 'static)) -> Option<&'static str> {
     if error.to_string().contains("dns error") {
-        return Some("the name of the host is not known");
+        return Some("the host name is unknown");
     }
     match error.downcast_ref::<io::Error>()?.kind() {
-        io::ErrorKind::ConnectionRefused => Some("nothing listens there"),
+        io::ErrorKind::ConnectionRefused => Some("nothing is listening there"),
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Some("the connection was cut"),
         io::ErrorKind::UnexpectedEof => Some("the connection ended too early"),
-        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => Some("there is no way to it"),
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => Some("it cannot be reached"),
         _ => None,
     }
 }

@@ -131,8 +131,9 @@ impl Remote {
 
     fn redirected(&self, answer: &Answer) -> ModelError {
         let to = answer.location().unwrap_or("nowhere");
-        let what =
-            format!("it redirects to {to}, which is not followed because your key and words would go there");
+        let what = format!(
+            "it redirects to {to}, which Kai does not follow, because your key and messages would go there"
+        );
         let hint = "if you trust that address, set it as the base URL.".to_owned();
         ModelError::NotAnApi { at: place(&self.url), what, hint }
     }

@@ -44,7 +44,7 @@ fn bad_servers() -> Vec<(&'static str, Vec<Do>, [&'static str; 2])> {
         ("a refused key", answer("401 Unauthorized", JSON, &format!(r#"{{"error":{{"message":"bad key {KEY}"}}}}"#)), ["refused the key", "set a new key"]),
         ("a forbidden thing", answer("403 Forbidden", JSON, &format!(r#"{{"error":"{KEY} may not"}}"#)), ["… may not", "check what the key"]),
         ("too many requests", raw("HTTP/1.1 429 No\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n"), ["pause of 7 s", "wait"]),
-        ("a bad request", answer("400 Bad Request", JSON, r#"{"error":{"message":"roles must alternate"}}"#), ["roles must alternate", "try another"]),
+        ("a bad request", answer("400 Bad Request", JSON, r#"{"error":{"message":"roles must alternate"}}"#), ["roles must alternate", "choose another"]),
         ("a broken server", answer("502 Bad Gateway", "text/html", "<html>"), ["status 502", "try again"]),
         ("an overloaded server", answer("503 Busy", JSON, "{}"), ["overloaded", "in a minute"]),
         ("too much", answer("200 OK", "text/event-stream", &format!("data: {long}")), ["limit of 100000 bytes", "base URL"]),
@@ -73,7 +73,7 @@ async fn nothing_listens_there() {
     let address = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let sentence = ask(&config(&format!("http://{address}/v1"))).await.unwrap_err().to_string();
     assert!(
-        sentence.contains("nothing listens there") && sentence.contains(&address.to_string()),
+        sentence.contains("nothing is listening there") && sentence.contains(&address.to_string()),
         "{sentence}"
     );
 }
@@ -103,7 +103,7 @@ async fn an_unsigned_certificate_is_refused() {
     });
     let error = ask(&config(&format!("https://localhost:{port}/v1"))).await.unwrap_err();
     assert!(matches!(error, ModelError::Certificate { .. }), "{error}");
-    assert!(error.to_string().contains("nobody this system trusts has signed it"), "{error}");
+    assert!(error.to_string().contains("no issuer that this system trusts has signed it"), "{error}");
 }
 
 #[tokio::test]

@@ -252,7 +252,7 @@ async fn a_name_that_changes_its_mind_or_mixes_is_refused() {
         (server.at("mixed.test", "/"), "leads to 127.0.0.2"),
         (server.at("mapped.test", "/"), "not a public internet address"),
         (server.at("empty.test", "/"), "could not be reached"),
-        (server.at("unknown.test", "/"), "the name of the host is not known"),
+        (server.at("unknown.test", "/"), "the host name is unknown"),
         (inside.at(INSIDE, "/"), "127.0.0.2 leads to 127.0.0.2"),
     ] {
         let refused = fetch(&names, &url).await;
@@ -281,7 +281,7 @@ async fn bad_addresses_and_bad_servers_are_answered_in_words() {
         ("/image", "image/png"),
         ("/short", "could not be reached"),
         ("/nonsense", "does not answer in HTTP"),
-        ("/nowhere", "no address"),
+        ("/nowhere", "not an address"),
         ("/silence", "closed without an answer"),
     ] {
         let refused = fetch(&names, &server.at("page.test", path)).await;
@@ -400,7 +400,7 @@ async fn a_search_that_failed_is_an_error_and_never_nothing() {
         ),
         (
             vec![("web_search_backend", "searxng"), ("web_search_searxng_url", "http://127.0.0.1:1/")],
-            "nothing listens",
+            "nothing is listening",
         ),
     ] {
         let refused = call(&searching(&server, &chosen).await, &json!({"query": "q"})).await;

@@ -86,9 +86,9 @@ fn bad_servers_end_in_a_sentence() {
         (
             "half a json",
             Act::status(ok, "text/event-stream", "data: {\"choices\":[{\"delta\":{\"content\":\"ha"),
-            "cannot be read",
+            "gave an unreadable answer",
         ),
-        ("empty", Act::status(ok, json_kind, ""), "cannot be read"),
+        ("empty", Act::status(ok, json_kind, ""), "gave an unreadable answer"),
         (
             "200 with an error",
             Act::status(ok, json_kind, r#"{"error":{"message":"out of luck"}}"#),
