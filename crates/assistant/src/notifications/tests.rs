@@ -599,7 +599,7 @@ async fn without_access_the_tools_are_not_offered() {
     Tool::probe_access(&tool).await;
     assert_eq!(Tool::lacks(&tool).as_deref(), Some("Kai may not read notifications. Allow it."));
     let nowhere = CheckNotifications(NotificationTools { source: None, ..house.shelf() });
-    assert!(Tool::lacks(&nowhere).unwrap().contains("D-Bus"));
+    assert!(Tool::lacks(&nowhere).unwrap().contains("start Kai inside your session"));
 }
 
 /// Makes the store fail for texts that begin with "fragile" while `broken` has rows: as with a full disk, after part of

@@ -100,7 +100,7 @@ fn a_daemon_that_stops_ends_the_turn_with_a_sentence() {
         .unwrap();
     provider.wait_for_requests(1);
     assert_eq!(daemon.stop("-TERM").0, Some(0));
-    Done::from(asking.wait_with_output().unwrap()).refused(1, "stopping");
+    Done::from(asking.wait_with_output().unwrap()).refused(1, "shutting down");
 }
 
 fn a_second_turn_in_a_busy_conversation_is_refused() {

@@ -75,7 +75,7 @@ mod tests {
             (Some(23), Some(59), None, None),
             (None, None, Some(1), None),
             (None, None, Some(86_400), None),
-            (Some(24), Some(0), None, Some("hour must be from 0 to 23, and not 24")),
+            (Some(24), Some(0), None, Some("hour must be from 0 to 23, not 24")),
             (Some(-1), Some(0), None, Some("hour must be")),
             (Some(7), Some(60), None, Some("minutes must be from 0 to 59")),
             (None, None, Some(0), Some("duration_seconds must be from 1 to 86400")),

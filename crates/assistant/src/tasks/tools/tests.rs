@@ -87,7 +87,7 @@ async fn what_cannot_be_is_refused_when_it_is_asked_for() {
         (json!({"execute_at": "tomorrow"}), "must be a date and time"),
         (json!({"execute_at": "2026-03-10"}), "needs a time of day"),
         (json!({"execute_at": "2400-01-01T00:00"}), "between 1970 and 2199"),
-        (json!({"cron": "61 * * * *"}), "is no minute"),
+        (json!({"cron": "61 * * * *"}), "is not a valid minute"),
         (json!({"cron": "0 0 30 2 *"}), "never matches a date"),
         (json!({"cron": "0 9 * * *", "missed": "LATER"}), "RUN_ONCE"),
         (json!({"cron": "0 9 * * *", "prompt": "x".repeat(4_001)}), "at most 4000"),

@@ -131,7 +131,7 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai heartbeat run\n  kai heartbeat dry-run\n  kai heartbeat log --json"
     )]
     Heartbeat(HeartbeatCommand),
-    /// See and forget what Kai remembers
+    /// See, confirm and delete what Kai remembers
     #[command(
         subcommand,
         after_help = "Examples:\n  kai memory list --json\n  kai memory forget favourite_colour\n  kai memory proposals\n  kai memory accept tea"
@@ -340,7 +340,7 @@ pub(super) enum ModelsCommand {
         /// Number of tokens, or auto
         context: String,
     },
-    /// Check that the models answer, or only one of them
+    /// Check that all models answer, or only the named one
     #[command(after_help = "Examples:\n  kai models test\n  kai models test ollama")]
     Test {
         /// Name of the model, from `kai models list` [default: all models]

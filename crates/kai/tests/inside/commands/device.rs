@@ -165,7 +165,7 @@ fn what_the_machine_lacks_is_said_and_not_offered() {
         ("open_url", true, false, "xdg-utils"),
         ("send_notification", true, false, "Termux:API"),
         ("create_calendar_event", true, true, ""),
-        ("set_alarm", true, false, "kai serve"),
+        ("set_alarm", true, false, "Start it: kai"),
         ("shell_command", false, false, "there is none here"),
     ] {
         let row = rows.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap();

@@ -33,7 +33,7 @@ fn arguments_of_a_draft_are_checked() {
         (json!({"to": "null", "body": "Hi"}), "phone number"),
         (json!({"to": "", "body": "Hi"}), "phone number"),
         (json!({"to": null, "body": "Hi"}), "to"),
-        (json!({"to": ALICE, "body": " \n "}), "blank"),
+        (json!({"to": ALICE, "body": " \n "}), "must not be empty"),
         (json!({"to": ALICE}), "body"),
     ] {
         let refused = phone.run(&["tools", "call", "send_sms", &arguments.to_string()]);
