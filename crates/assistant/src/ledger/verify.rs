@@ -68,7 +68,7 @@ fn broken(tx: &Transaction<'_>, before: &Reached, row: &Stored) -> Result<Option
         return Ok(Some("its time was altered".to_owned()));
     };
     if chained(&before.hash, at, &row.record)[..] != row.hash {
-        return Ok(Some("it was altered, or one before it".to_owned()));
+        return Ok(Some("it or a record before it was altered".to_owned()));
     }
     bytes_differ(tx, &row.record)
 }
@@ -79,11 +79,12 @@ fn ends(tx: &Transaction<'_>, at: &Reached) -> Result<Verified, DbError> {
     match edge(tx, "ledger_head")? {
         Some((last, _)) if last != *seq => Ok(Verified::Broken {
             seq: last,
-            what: "records at the end are missing, or came from elsewhere".to_owned(),
+            what: "records at the end are missing or were replaced".to_owned(),
         }),
-        Some((_, end)) if end != *hash => {
-            Ok(Verified::Broken { seq: *seq, what: "the end is not what was noted".to_owned() })
-        }
+        Some((_, end)) if end != *hash => Ok(Verified::Broken {
+            seq: *seq,
+            what: "the last record is not the one that Kai noted".to_owned(),
+        }),
         _ => {
             let let_go = edge(tx, "ledger_checkpoint")?.map_or(0, |(seq, _)| seq);
             Ok(Verified::Whole { records: *records, let_go })
@@ -111,9 +112,9 @@ fn bytes_differ(tx: &Transaction<'_>, record: &str) -> Result<Option<String>, Db
         let hash = hex::decode(&name).unwrap_or_default();
         let bytes: Option<Vec<u8>> = find.query_row([&hash], |row| row.get(0)).optional()?;
         match bytes {
-            None => return Ok(Some("bytes that it sent are missing".to_owned())),
+            None => return Ok(Some("some of the bytes that were sent are missing".to_owned())),
             Some(bytes) if Sha256::digest(&bytes)[..] != hash[..] => {
-                return Ok(Some("bytes that it sent were altered".to_owned()));
+                return Ok(Some("some of the bytes that were sent were altered".to_owned()));
             }
             Some(_) => {}
         }

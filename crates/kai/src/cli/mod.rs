@@ -160,6 +160,9 @@ fn completions(shell: clap_complete::Shell) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+const NOTHING_NEW: &str =
+    "Nothing new, so Kai would ask no model. With kai heartbeat run --force, it would send this:";
+
 impl Cli {
     /// Also answers when the store does not open, which is when it is needed most.
     fn doctor(&self) -> ExitCode {
@@ -273,7 +276,7 @@ impl Cli {
             }
             HeartbeatCommand::DryRun => self.show(Call::HeartbeatDryRun, |dry: &DryRun| {
                 if !dry.is_new {
-                    out::note("Nothing new, so Kai would ask no model. With --force, it would send this:");
+                    out::note(NOTHING_NEW);
                 }
                 show::dry_run(dry)
             }),

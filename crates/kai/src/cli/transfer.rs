@@ -38,7 +38,7 @@ pub(super) fn export(
     ));
     let wrote = serde_json::json!({"file": file.display().to_string(), "sections": names});
     ask.print(&wrote, |_| {
-        format!("Wrote {} to {}.\n", names.join(", "), out::visible(&file.display().to_string()))
+        format!("Exported {} to {}.\n", names.join(", "), out::visible(&file.display().to_string()))
     });
     Ok(ExitCode::SUCCESS)
 }
