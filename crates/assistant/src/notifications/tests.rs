@@ -324,8 +324,8 @@ async fn gaps_are_remembered() {
     };
     let expected = [
         gap(10, Some(20), "Allow it."),
-        gap(30, Some(40), "Kai did not run"),
-        gap(45, Some(60), "Kai did not run"),
+        gap(30, Some(40), "Kai was not running"),
+        gap(45, Some(60), "Kai was not running"),
         gap(70, None, "The bus is gone."),
     ];
     assert_eq!(house.gaps().await, expected);
@@ -597,7 +597,7 @@ async fn without_access_the_tools_are_not_offered() {
     let tool = CheckNotifications(house.shelf());
     assert_eq!(Tool::lacks(&tool), None, "nobody has asked yet");
     Tool::probe_access(&tool).await;
-    assert_eq!(Tool::lacks(&tool).as_deref(), Some("Kai may not read notifications. Allow it."));
+    assert_eq!(Tool::lacks(&tool).as_deref(), Some("Kai has no access to notifications. Allow it."));
     let nowhere = CheckNotifications(NotificationTools { source: None, ..house.shelf() });
     assert!(Tool::lacks(&nowhere).unwrap().contains("start Kai inside your session"));
 }

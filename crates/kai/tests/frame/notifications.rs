@@ -255,7 +255,7 @@ fn what_was_heard_survives_a_kill(desktop: Desktop) -> Desktop {
     }
     let gaps = scene.status()["gaps"].clone();
     assert_eq!(gaps.as_array().unwrap().len(), 5, "{gaps}");
-    assert_eq!(gaps[0]["why"], "Kai did not run");
+    assert_eq!(gaps[0]["why"], "Kai was not running");
     for (gap, died) in gaps.as_array().unwrap().iter().zip(died) {
         let (began, ended) = (gap["began"].as_i64().unwrap(), gap["ended"].as_i64().unwrap());
         assert!(began <= died && died <= ended, "killed at {died}: {gap}");

@@ -247,7 +247,7 @@ impl Scene {
         let posted = self.see("demo_notification", "demo", notification()).await;
         self.until_kept(&posted).await;
         self.sql(
-            "INSERT INTO notification_gaps VALUES (1, 2, 'Kai did not run'), (3, NULL, 'The bus is gone')",
+            "INSERT INTO notification_gaps VALUES (1, 2, 'Kai was not running'), (3, NULL, 'The bus is gone')",
         );
         let now = self.clock.now().as_millisecond();
         self.sql(&format!(
