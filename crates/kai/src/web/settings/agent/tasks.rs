@@ -23,7 +23,7 @@ const CARD: &str = "tasks";
 
 pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
     let app = &look.web.app;
-    let tasks = tasks::list(app).await?;
+    let tasks = tasks::list(app, look.lang).await?;
     let opened = look.place.open("task").and_then(|id| id.parse().ok()).map(TaskId);
     // The task may have been deleted while its details are open.
     let opened = match opened {
