@@ -104,7 +104,8 @@ impl Words {
             (_, true) => dates(),
             _ if cron.either_day() => self.0.cron_either(dates(), weekdays()),
             _ => {
-                let any = self.joined(&self.day_names(&of_week), |head, last| self.0.cron_list_or(head, last));
+                let any =
+                    self.joined(&self.day_names(&of_week), |head, last| self.0.cron_list_or(head, last));
                 self.0.cron_if(dates(), any)
             }
         })
@@ -128,10 +129,12 @@ impl Words {
     fn weekdays(self, days: &[i8]) -> String {
         match days {
             [1, 2, 3, 4, 5] => self.0.cron_weekdays().to_owned(),
-            [from, .., to] if days.len() > 2 && adjacent(days) => match self.day_names(&[*from, *to]).as_slice() {
-                [from, to] => self.0.cron_day_span(from, to),
-                _ => String::new(),
-            },
+            [from, .., to] if days.len() > 2 && adjacent(days) => {
+                match self.day_names(&[*from, *to]).as_slice() {
+                    [from, to] => self.0.cron_day_span(from, to),
+                    _ => String::new(),
+                }
+            }
             [0, 6] => self.0.cron_weekend().to_owned(),
             _ => self.0.cron_every(self.listed(&self.day_names(days))),
         }

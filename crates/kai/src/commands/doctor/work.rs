@@ -98,7 +98,8 @@ async fn heart(app: &App, values: &Values, rows: &[ModelRow]) -> Result<Option<C
 }
 
 async fn errands(app: &App) -> Result<Option<Check>, DbError> {
-    let failing: Vec<_> = tasks::list(app, Lang::ENGLISH).await?.into_iter().filter(|task| task.failures > 0).collect();
+    let failing: Vec<_> =
+        tasks::list(app, Lang::ENGLISH).await?.into_iter().filter(|task| task.failures > 0).collect();
     let Some(first) = failing.first() else { return Ok(None) };
     let says = format!("{} failed the last time, \u{201c}{}\u{201d} first", failing.len(), first.description);
     Ok(Some(Check::note("tasks", says, format!("See why: kai tasks show {}", first.id.0))))
