@@ -104,8 +104,7 @@ impl Words {
             (_, true) => dates(),
             _ if cron.either_day() => self.0.cron_either(dates(), weekdays()),
             _ => {
-                let any =
-                    self.joined(&self.day_names(&of_week), |head, last| self.0.cron_list_or(head, last));
+                let any = joined(&self.day_names(&of_week), |head, last| self.0.cron_list_or(head, last));
                 self.0.cron_if(dates(), any)
             }
         })
@@ -149,15 +148,15 @@ impl Words {
     }
 
     fn listed(self, things: &[String]) -> String {
-        self.joined(things, |head, last| self.0.cron_list_and(head, last))
+        joined(things, |head, last| self.0.cron_list_and(head, last))
     }
+}
 
-    fn joined(self, things: &[String], join: impl Fn(String, &str) -> String) -> String {
-        match things {
-            [] => String::new(),
-            [one] => one.clone(),
-            [head @ .., last] => join(head.join(", "), last),
-        }
+fn joined(things: &[String], join: impl Fn(String, &str) -> String) -> String {
+    match things {
+        [] => String::new(),
+        [one] => one.clone(),
+        [head @ .., last] => join(head.join(", "), last),
     }
 }
 
