@@ -65,7 +65,7 @@ fn the_table_in_the_docs_is_the_gates() {
 fn the_files_that_the_docs_name_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = vec![];
-    for part in ["codes", "llm", "assistant", "bridges", "kai", "mutate"] {
+    for part in ["words", "codes", "llm", "assistant", "bridges", "kai", "mutate"] {
         sources(&root.join("crates").join(part), &mut files);
     }
     let docs = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());

@@ -6,17 +6,14 @@ use kai_assistant::agent::TurnError;
 use kai_assistant::db::{DbError, OpenError};
 use kai_assistant::home::KeyError;
 use kai_words::Said;
-use serde::{Deserialize, Serialize};
 
 /// A message that says what went wrong and what to do, with the exit code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}{}", self.in_a_terminal())]
 pub(crate) struct Failure {
     pub(crate) code: u8,
-    #[serde(with = "english")]
     pub(crate) message: Said,
     /// The command that helps. Only the command line shows it: the page has buttons.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     command: Option<Cow<'static, str>>,
 }
 
@@ -72,20 +69,6 @@ impl From<OpenError> for Failure {
 impl From<KeyError> for Failure {
     fn from(error: KeyError) -> Self {
         Self::store(error.to_string())
-    }
-}
-
-/// Commands speak English, so that is what goes over the socket.
-mod english {
-    use kai_words::Said;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(message: &Said, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(message)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Said, D::Error> {
-        String::deserialize(from).map(Said::from)
     }
 }
 

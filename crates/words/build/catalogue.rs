@@ -42,13 +42,18 @@ impl Entry {
         !self.texts.contains_key("")
     }
 
-    /// The placeholders of all its texts, in the order of their first appearance.
+    /// The placeholders of all its texts, in the order of their first appearance. A plural goes by `n`: if no text
+    /// shows it, it comes last.
     pub(crate) fn placeholders(&self) -> Vec<Placeholder> {
         let mut found: Vec<Placeholder> = vec![];
         for placeholder in self.texts.values().flat_map(|text| placeholders(text)) {
             if !found.contains(&placeholder) {
                 found.push(placeholder);
             }
+        }
+        let n = Placeholder { name: "n".to_owned(), is_number: true };
+        if self.is_plural() && !found.contains(&n) {
+            found.push(n);
         }
         found
     }

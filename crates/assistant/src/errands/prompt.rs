@@ -2,6 +2,7 @@
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
+use kai_words::Lang;
 
 use crate::tasks::{Task, Trigger};
 
@@ -15,7 +16,7 @@ pub fn task(task: &Task, due: Timestamp, now: &Zoned) -> String {
         OPENING.trim(),
         now.strftime("%A, %Y-%m-%d %H:%M%:z"),
         task.description,
-        task.trigger.readable(zone),
+        task.trigger.readable(zone, Lang::ENGLISH),
         local(due, zone),
         task.prompt,
     )

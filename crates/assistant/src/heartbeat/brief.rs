@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use kai_words::Lang;
 use rusqlite::Transaction;
 use sha2::{Digest, Sha256};
 
@@ -110,7 +111,7 @@ fn task_line(task: &tasks::store::Pending, zone: &TimeZone) -> TaskLine {
         1 => ", failed once".to_owned(),
         n => format!(", failed {n} times"),
     };
-    let what = format!("- {}: {name}, {}{failed}", task.id.0, task.trigger.readable(zone));
+    let what = format!("- {}: {name}, {}{failed}", task.id.0, task.trigger.readable(zone, Lang::ENGLISH));
     TaskLine { what, next: task.next }
 }
 

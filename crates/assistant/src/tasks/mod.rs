@@ -15,6 +15,7 @@ mod tools;
 use crate::moment::local;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use kai_words::Lang;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -146,14 +147,11 @@ impl Trigger {
     }
 
     /// The trigger in words, such as "every weekday at 7:30".
-    pub fn readable(&self, zone: &TimeZone) -> String {
+    pub fn readable(&self, zone: &TimeZone, lang: Lang) -> String {
         match self {
-            Self::Time(at) => {
-                let local = at.to_zoned(zone.clone());
-                format!("once, on {}", local.strftime("%A, %-d %B %Y at %-H:%M"))
-            }
-            Self::Cron(cron) => describe::describe(cron),
-            Self::Heartbeat => "with every heartbeat".to_owned(),
+            Self::Time(at) => describe::once(&at.to_zoned(zone.clone()), lang),
+            Self::Cron(cron) => describe::describe(cron, lang),
+            Self::Heartbeat => lang.cron_heartbeat().to_owned(),
         }
     }
 }

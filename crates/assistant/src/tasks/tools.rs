@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use kai_words::Lang;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +72,7 @@ impl Tool for ScheduleTask {
         let here = zone.clone();
         let added = self.db.write(move |tx| store::add(tx, &new, now, &here)).await;
         let task = added.map_err(|error: AddError| ToolError(error.to_string()))?;
-        let schedule = task.trigger.readable(&zone);
+        let schedule = task.trigger.readable(&zone, Lang::ENGLISH);
         let message = format!("Scheduled \"{}\" {schedule}.", task.description);
         let next_at = local(task.next.map(|next| next.at), &zone);
         Ok(ToolOutput::own(TaskScheduled { task_id: task.id, next_at, schedule, message }))
@@ -162,7 +163,7 @@ impl Tool for CancelTask {
 
 fn item(task: Task, zone: &TimeZone) -> TaskItem {
     TaskItem {
-        schedule: task.trigger.readable(zone),
+        schedule: task.trigger.readable(zone, Lang::ENGLISH),
         task_id: task.id,
         description: task.description,
         next_at: local(task.next.map(|next| next.at), zone),

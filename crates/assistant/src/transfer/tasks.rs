@@ -1,6 +1,7 @@
 //! Exports and imports the tasks that are still to run, with the same fields as the tool that schedules them.
 
 use jiff::tz::TimeZone;
+use kai_words::Lang;
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 
@@ -102,5 +103,5 @@ fn checked(item: &PlainTask, import: &Import<'_>) -> Result<NewTask, String> {
 }
 
 fn summary(task: &Task, zone: &TimeZone) -> String {
-    format!("{}: {}", task.description, task.trigger.readable(zone))
+    format!("{}: {}", task.description, task.trigger.readable(zone, Lang::ENGLISH))
 }

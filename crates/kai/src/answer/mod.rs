@@ -7,6 +7,7 @@ use kai_assistant::agent::{Face, soul};
 use kai_assistant::db::DbError;
 use kai_assistant::heartbeat::Why;
 use kai_assistant::memory::promotion;
+use kai_words::Lang;
 use serde_json::Value;
 
 use crate::app::{App, sessions};
@@ -45,7 +46,7 @@ pub(crate) async fn answer(
         Call::MemoryDecline { key } => json(memory::decide(app, &key, soul::decline).await?),
         Call::MemoryForget { key } => json(memory::forget(app, &key).await?),
         Call::MemoryConfirm { key, seen } => json(memory::confirm(app, &key, seen).await?),
-        Call::TasksList => json(tasks::list(app).await?),
+        Call::TasksList => json(tasks::list(app, Lang::ENGLISH).await?),
         Call::TasksShow { id } => json(tasks::show(app, id).await?),
         Call::TasksCancel { id } => json(tasks::cancel(app, id).await?),
         Call::AlarmsList => json(alarms::list(app).await?),

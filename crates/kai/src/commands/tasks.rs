@@ -7,7 +7,7 @@ use kai_assistant::errands::{Errands, Round};
 use kai_assistant::gate::{Level, RunKind};
 use kai_assistant::settings::{self, SCHEDULING_ENABLED};
 use kai_assistant::tasks::{Task, TaskId, TaskRun, Trigger, store};
-use kai_words::said;
+use kai_words::{Lang, said};
 
 use crate::app::App;
 use crate::call::tasks::{RunRow, TaskRow, TaskWhole, TasksStatus};
@@ -25,9 +25,10 @@ pub(crate) async fn status(app: &App) -> Result<TasksStatus, DbError> {
     })
 }
 
-pub(crate) async fn list(app: &App) -> Result<Vec<TaskRow>, DbError> {
+/// All tasks, with their schedules described in this language.
+pub(crate) async fn list(app: &App, lang: Lang) -> Result<Vec<TaskRow>, DbError> {
     let tasks = app.db.read(store::all).await?;
-    Ok(tasks.iter().map(|task| row(app, task)).collect())
+    Ok(tasks.iter().map(|task| row(app, task, lang)).collect())
 }
 
 pub(crate) async fn show(app: &App, id: TaskId) -> Result<TaskWhole, Failure> {
@@ -35,7 +36,7 @@ pub(crate) async fn show(app: &App, id: TaskId) -> Result<TaskWhole, Failure> {
     let (task, runs) = read.await?;
     let task = task.ok_or_else(|| unknown(id))?;
     Ok(TaskWhole {
-        row: row(app, &task),
+        row: row(app, &task, Lang::ENGLISH),
         prompt: task.prompt,
         created_at: task.created_at.as_millisecond(),
         runs: runs.into_iter().map(|run| run_row(app, run)).collect(),
@@ -59,13 +60,13 @@ fn unknown(id: TaskId) -> Failure {
     Failure::failed(said::tasks_unknown(id.0)).try_instead("kai tasks list")
 }
 
-fn row(app: &App, task: &Task) -> TaskRow {
+fn row(app: &App, task: &Task, lang: Lang) -> TaskRow {
     let next = task.next.as_ref().map(|next| next.at);
     TaskRow {
         id: task.id,
         description: task.description.clone(),
         trigger: task.trigger.kind(),
-        readable: task.trigger.readable(&app.clock.zone()),
+        readable: task.trigger.readable(&app.clock.zone(), lang),
         next_at: next.map(Timestamp::as_millisecond),
         next_local: next.map(|at| app.local(at)),
         cron: if let Trigger::Cron(cron) = &task.trigger { Some(cron.to_string()) } else { None },

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use super::bin::Deleted;
 use super::rich::rich;
-use super::turns::Question;
+use super::turns::PendingApproval;
 use super::view::View;
 use super::{drafts, icons};
 use crate::asking::ApprovalCall;
@@ -42,11 +42,11 @@ fn heartbeat(report: ConversationId, view: &View<'_>) -> Markup {
 
 /// The card that asks the user to approve a tool call. It says in words what will happen, and unfolds to show the exact
 /// call, because that is what the click allows.
-fn click_card(chat: ConversationId, question: &Question, view: &View<'_>) -> Markup {
+fn click_card(chat: ConversationId, question: &PendingApproval, view: &View<'_>) -> Markup {
     let lang = view.lang;
     let title = lang.tool_name(&question.tool);
     let elsewhere = view.place.chat != Some(chat);
-    let Question { hash, tool, arguments, about } = question;
+    let PendingApproval { hash, tool, arguments, about } = question;
     let card = ApprovalCall { tool, title: &title, arguments, about: about.as_deref() }.card(lang);
     html! {
         article class="card ask" data-testid="click-card" id=(format!("click-{}", &hash[..16]))

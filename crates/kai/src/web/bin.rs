@@ -79,10 +79,10 @@ impl Kept {
 
 /// The items deleted within the last minute, newest last.
 #[derive(Default)]
-pub(super) struct Bin(Mutex<Heap>);
+pub(super) struct Bin(Mutex<Inner>);
 
 #[derive(Default)]
-struct Heap {
+struct Inner {
     /// The last number assigned. Numbers are never reused, so a late undo cannot restore a different item.
     given: u64,
     kept: Vec<(u64, Timestamp, Kept)>,
@@ -121,7 +121,7 @@ impl Bin {
         Some(heap.kept.remove(at).2)
     }
 
-    fn heap(&self) -> MutexGuard<'_, Heap> {
+    fn heap(&self) -> MutexGuard<'_, Inner> {
         lock(&self.0)
     }
 }

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use super::regions::{self, Regions};
 use super::rich::rich;
 use super::state::Web;
-use super::turns::Saying;
+use super::turns::TurnInput;
 use super::view::{self, Place, View};
 use super::{drafts, frame, icons, live, messages, page, reply, settings};
 use crate::app::sessions::Session;
@@ -27,7 +27,7 @@ type Signed = Extension<Option<Session>>;
 
 /// The query of a chat page's URL: words to search for, and the draft to show in full.
 #[derive(Deserialize)]
-pub(super) struct Seeking {
+pub(super) struct ChatQuery {
     #[serde(default)]
     q: String,
     whole: Option<i64>,
@@ -37,7 +37,7 @@ pub(super) struct Seeking {
 pub(super) async fn current(
     State(web): State<Web>,
     Extension(session): Signed,
-    Query(seeking): Query<Seeking>,
+    Query(seeking): Query<ChatQuery>,
 ) -> Response {
     match web.app.db.read(conversation::newest).await {
         Ok(chat) => show(&web, session, Place { chat, q: seeking.q, whole: seeking.whole }, None).await,
@@ -49,7 +49,7 @@ pub(super) async fn current(
 pub(super) async fn fresh(
     State(web): State<Web>,
     Extension(session): Signed,
-    Query(seeking): Query<Seeking>,
+    Query(seeking): Query<ChatQuery>,
 ) -> Response {
     show(&web, session, Place { chat: None, q: seeking.q, whole: seeking.whole }, None).await
 }
@@ -59,19 +59,24 @@ pub(super) async fn one(
     State(web): State<Web>,
     Extension(session): Signed,
     Path(id): Path<i64>,
-    Query(seeking): Query<Seeking>,
+    Query(seeking): Query<ChatQuery>,
 ) -> Response {
     let place = Place { chat: Some(ConversationId(id)), q: seeking.q, whole: seeking.whole };
     show(&web, session, place, None).await
 }
 
 /// A message that could not be accepted, and why. The page shows it again so that the user can retry.
-struct Untaken<'a> {
+struct RejectedMessage<'a> {
     text: &'a str,
     why: Said,
 }
 
-async fn show(web: &Web, session: Option<Session>, place: Place, untaken: Option<Untaken<'_>>) -> Response {
+async fn show(
+    web: &Web,
+    session: Option<Session>,
+    place: Place,
+    untaken: Option<RejectedMessage<'_>>,
+) -> Response {
     let Some(session) = session else { return page::sign_in(&HeaderMap::new(), &web.app.home) };
     let stored = match view::stored(web, &place, &session, None).await {
         Ok(stored) => stored,
@@ -108,7 +113,7 @@ fn body(
     view: &View<'_>,
     blocks: &[String],
     empty: &Markup,
-    untaken: Option<&Untaken<'_>>,
+    untaken: Option<&RejectedMessage<'_>>,
     demo: bool,
 ) -> Markup {
     let Regions { banners, turn, controls, chats, state } = regions::regions(view);
@@ -170,7 +175,7 @@ fn side(view: &View<'_>, chats: &Markup) -> Markup {
     }
 }
 
-fn composer(view: &View<'_>, controls: &Markup, untaken: Option<&Untaken<'_>>) -> Markup {
+fn composer(view: &View<'_>, controls: &Markup, untaken: Option<&RejectedMessage<'_>>) -> Markup {
     let action = view.place.chat.map_or_else(|| "/say".to_owned(), |id| format!("/c/{}/say", id.0));
     html! {
         form id="composer" method="post" action=(action) data-live {
@@ -261,25 +266,25 @@ async fn take_message(
     let Ok(Form(SayForm { text })) = form else { return reply::misfilled(headers) };
     // Browsers submit line breaks as CR LF.
     let text = text.replace("\r\n", "\n");
-    let saying = Saying::Text(text.clone(), chat.map_or(Which::New, Which::Id));
+    let saying = TurnInput::Text(text.clone(), chat.map_or(Which::New, Which::Id));
     match start(web, saying).await {
         Ok(id) => reply::done(headers, &format!("/c/{}", id.0)),
         Err(failure) if headers.contains_key("x-live") => reply::not_done(headers, failure.message),
         // Show the page again with the message in its field, so that the user's text is not lost.
         Err(failure) => {
-            let untaken = Untaken { text: &text, why: failure.message };
+            let untaken = RejectedMessage { text: &text, why: failure.message };
             show(web, session, Place { chat, ..Place::default() }, Some(untaken)).await
         }
     }
 }
 
-async fn start(web: &Web, saying: Saying) -> Result<ConversationId, Failure> {
+async fn start(web: &Web, saying: TurnInput) -> Result<ConversationId, Failure> {
     web.turns.start(&web.app, saying, web.stop.clone()).await
 }
 
 /// Answers the last message of the conversation again.
 pub(super) async fn again(State(web): State<Web>, Path(id): Path<i64>, headers: HeaderMap) -> Response {
-    match start(&web, Saying::Again(ConversationId(id))).await {
+    match start(&web, TurnInput::Again(ConversationId(id))).await {
         Ok(id) => reply::done(&headers, &format!("/c/{}", id.0)),
         Err(failure) => reply::not_done(&headers, failure.message),
     }

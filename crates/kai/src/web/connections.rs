@@ -22,8 +22,8 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-use super::patient::Patient;
 use super::peer::{self, Ends};
+use super::write_timeout::WriteTimeout;
 use crate::places::{Peer, Place, Places, Room};
 
 /// How many connections may be open; in total well below the usual limit on open files per process.
@@ -58,7 +58,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
                 request.extensions_mut().insert(ends);
                 router.call(request)
             });
-            let io = TokioIo::new(Patient::new(stream, TAKING));
+            let io = TokioIo::new(WriteTimeout::new(stream, TAKING));
             let connection = graceful.watch(http.serve_connection(io, service));
             tokio::spawn(async move {
                 tokio::select! {

@@ -95,15 +95,15 @@ struct Chat {
     /// Hashes of the messages that the page has; `None` before the first rendering.
     blocks: Option<Vec<u64>>,
     /// What `blocks` was rendered from; it is rendered again only when this changes.
-    made_from: Option<Made>,
+    made_from: Option<BlocksKey>,
 }
 
 /// What the blocks of messages depend on.
-type Made = (Revision, Turned);
+type BlocksKey = (Revision, TurnStatus);
 
 /// The state of a turn in the conversation, as far as its messages depend on it.
 #[derive(PartialEq, Eq)]
-enum Turned {
+enum TurnStatus {
     Not,
     /// Another process is answering.
     Elsewhere,
@@ -122,7 +122,7 @@ struct Follower {
     web: Web,
     session: Session,
     watched: Watched,
-    store: Moves,
+    store: ChangeCounter,
     turns: watch::Receiver<u64>,
     /// Hashes of the regions that the page has, by id; empty before the first rendering.
     regions: BTreeMap<&'static str, u64>,
@@ -141,7 +141,7 @@ impl Follower {
             None => Watched::Chat(Box::new(Chat::new(asked))),
         };
         Self {
-            store: Moves::of(web.app.db.changes()),
+            store: ChangeCounter::of(web.app.db.changes()),
             turns: web.turns.moves(),
             watched,
             regions: BTreeMap::new(),
@@ -156,7 +156,7 @@ impl Follower {
     async fn next(&mut self) -> Option<Event> {
         while !self.over {
             let first = self.regions.is_empty();
-            let moved = if first { Moved::Store } else { self.wait().await? };
+            let moved = if first { Changed::Store } else { self.wait().await? };
             let sight = match self.next_sight(moved).await {
                 Ok(Some(sight)) => sight,
                 Ok(None) => {
@@ -177,20 +177,20 @@ impl Follower {
     }
 
     /// Waits until something changes, or until [`AGES`] has passed and relative times may be stale. `None` on shutdown.
-    async fn wait(&mut self) -> Option<Moved> {
+    async fn wait(&mut self) -> Option<Changed> {
         let moved = tokio::select! {
             () = self.web.stop.cancelled() => return None,
-            moved = self.store.counter.changed() => moved.map(|()| Moved::Store).ok()?,
-            moved = self.turns.changed() => moved.map(|()| Moved::Turns).ok()?,
-            () = tokio::time::sleep(AGES) => return Some(Moved::Store),
+            moved = self.store.counter.changed() => moved.map(|()| Changed::Store).ok()?,
+            moved = self.turns.changed() => moved.map(|()| Changed::Turns).ok()?,
+            () = tokio::time::sleep(AGES) => return Some(Changed::Store),
         };
         tokio::time::sleep(PACE).await;
         self.turns.borrow_and_update();
-        Some(if self.store.take() { Moved::Store } else { moved })
+        Some(if self.store.take() { Changed::Store } else { moved })
     }
 
     /// Renders the page; `None` once the session has ended.
-    async fn next_sight(&mut self, moved: Moved) -> Result<Option<Sight>, Failure> {
+    async fn next_sight(&mut self, moved: Changed) -> Result<Option<Sight>, Failure> {
         match &mut self.watched {
             Watched::Chat(chat) => chat.next_sight(&self.web, &self.session, moved).await,
             Watched::Settings(place) => {
@@ -214,12 +214,12 @@ impl Follower {
 }
 
 /// A change counter, and its value when it was last read.
-struct Moves {
+struct ChangeCounter {
     counter: watch::Receiver<u64>,
     seen: u64,
 }
 
-impl Moves {
+impl ChangeCounter {
     fn of(counter: watch::Receiver<u64>) -> Self {
         let seen = *counter.borrow();
         Self { counter, seen }
@@ -235,7 +235,7 @@ impl Moves {
 
 /// What has changed. If only turns have, the store is not read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Moved {
+enum Changed {
     Store,
     Turns,
 }
@@ -250,10 +250,10 @@ impl Chat {
         &mut self,
         web: &Web,
         session: &Session,
-        moved: Moved,
+        moved: Changed,
     ) -> Result<Option<Sight>, Failure> {
         let stored = match self.stored.take() {
-            Some(stored) if moved == Moved::Turns => stored,
+            Some(stored) if moved == Changed::Turns => stored,
             known => view::stored(web, &self.place, session, known).await?,
         };
         let stored = self.stored.insert(stored);
@@ -263,9 +263,9 @@ impl Chat {
         let csrf = session.csrf();
         let view = View::of(web, &self.place, stored, &csrf);
         let turn = match &view.sight {
-            Some(sight) => Turned::To(sight.ended.clone()),
-            None if view.answered_elsewhere() => Turned::Elsewhere,
-            None => Turned::Not,
+            Some(sight) => TurnStatus::To(sight.ended.clone()),
+            None if view.answered_elsewhere() => TurnStatus::Elsewhere,
+            None => TurnStatus::Not,
         };
         let mut patches = vec![];
         let from = (stored.reached, turn);
@@ -332,7 +332,7 @@ mod tests {
     fn a_move_is_seen_now_or_next_time() {
         const MOVES: u64 = 200_000;
         let counter = watch::Sender::new(0);
-        let mut moves = Moves::of(counter.subscribe());
+        let mut moves = ChangeCounter::of(counter.subscribe());
         assert!(!moves.take());
         std::thread::scope(|scope| {
             let other = scope.spawn(|| (0..MOVES).for_each(|_| counter.send_modify(|count| *count += 1)));

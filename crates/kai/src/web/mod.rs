@@ -26,7 +26,6 @@ mod markdown;
 mod messages;
 mod notice;
 mod page;
-mod patient;
 mod peer;
 mod reasons;
 mod regions;
@@ -42,6 +41,7 @@ mod turns;
 mod undo;
 mod upload;
 mod view;
+mod write_timeout;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::talk::{self, Telling};
+use super::talk::{self, RenderContext};
 use super::turns::Sight;
 use super::view::View;
 use super::{banners, icons, list, trust};
@@ -67,5 +67,5 @@ pub(super) fn blocks(view: &View<'_>) -> Vec<String> {
     let (Some(id), Some(chat)) = (view.place.chat, &view.stored.chat) else { return vec![] };
     let (csrf, lang, times, sight) = (view.csrf, view.lang, &view.times, view.sight.as_ref());
     let waits = view.running() || view.answered_elsewhere();
-    talk::blocks(&chat.entries, &Telling { id, csrf, lang, times, sight, waits })
+    talk::blocks(&chat.entries, &RenderContext { id, csrf, lang, times, sight, waits })
 }

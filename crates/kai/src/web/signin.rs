@@ -52,20 +52,20 @@ pub(super) async fn login(
     let token = query.split('&').find_map(|field| field.strip_prefix("token=")).unwrap_or_default();
     let entered = enter(&web, Token(token.to_owned()), session.is_some(), ends).await;
     match entered {
-        Ok(Entered::At { path, cookie: Some(cookie) }) => {
+        Ok(SignIn::At { path, cookie: Some(cookie) }) => {
             ([(header::SET_COOKIE, cookie)], Redirect::to(&path)).into_response()
         }
-        Ok(Entered::At { path, cookie: None }) => Redirect::to(&path).into_response(),
+        Ok(SignIn::At { path, cookie: None }) => Redirect::to(&path).into_response(),
         // A browser that is signed in already needs no link.
         Ok(_) if session.is_some() => Redirect::to("/").into_response(),
-        Ok(Entered::Stranger) => page::strangers_link(&web.app.home),
-        Ok(Entered::Not) => page::used_link(&web.app.home),
+        Ok(SignIn::Stranger) => page::strangers_link(&web.app.home),
+        Ok(SignIn::Not) => page::used_link(&web.app.home),
         Err(failure) => page::trouble(failure.message),
     }
 }
 
 /// The result of using a link.
-enum Entered {
+enum SignIn {
     /// Signed in. The cookie is only set for a browser that was not signed in already.
     At { path: String, cookie: Option<HeaderValue> },
     /// The link is valid, but not for this user of the machine. It stays valid for our own user.
@@ -74,18 +74,18 @@ enum Entered {
     Not,
 }
 
-async fn enter(web: &Web, link: Token, known: bool, ends: Option<Ends>) -> Result<Entered, Failure> {
+async fn enter(web: &Web, link: Token, known: bool, ends: Option<Ends>) -> Result<SignIn, Failure> {
     let (session, now, asked) = (Token::random()?, web.app.clock.now(), link.clone());
     let own = web.app.db.read(move |tx| is_for_own_user(tx, &asked, now)).await?;
     if own && !tokio::task::spawn_blocking(move || is_own_user(ends)).await.unwrap_or(false) {
-        return Ok(Entered::Stranger);
+        return Ok(SignIn::Stranger);
     }
     let fresh = session.clone();
     let wanted = move |tx: &Transaction<'_>| redeem(tx, &link, (!known).then_some(&fresh), now);
-    let Some(path) = web.app.db.write(wanted).await? else { return Ok(Entered::Not) };
+    let Some(path) = web.app.db.write(wanted).await? else { return Ok(SignIn::Not) };
     let path = if in_site(&path) { path } else { "/".to_owned() };
     let cookie = if known { None } else { set_cookie(web, &session.0, SESSION_LIFE.as_secs()) };
-    Ok(Entered::At { path, cookie })
+    Ok(SignIn::At { path, cookie })
 }
 
 /// Does the other end of the connection belong to the user who runs Kai?

@@ -13,7 +13,7 @@ use super::turns::{Ended, Sight};
 use super::{icons, markdown};
 
 /// Everything besides the entries that is needed to render a conversation.
-pub(super) struct Telling<'a> {
+pub(super) struct RenderContext<'a> {
     pub(super) id: ConversationId,
     pub(super) csrf: &'a str,
     pub(super) lang: Lang,
@@ -53,7 +53,7 @@ fn exchanges(entries: &[Entry]) -> Vec<Exchange<'_>> {
 }
 
 /// Renders one HTML block per exchange, oldest first.
-pub(super) fn blocks(entries: &[Entry], telling: &Telling<'_>) -> Vec<String> {
+pub(super) fn blocks(entries: &[Entry], telling: &RenderContext<'_>) -> Vec<String> {
     let all = exchanges(entries);
     // A report that came later does not answer the user's last message.
     let newest = all.iter().rposition(|exchange| !exchange.is_report());
@@ -62,7 +62,7 @@ pub(super) fn blocks(entries: &[Entry], telling: &Telling<'_>) -> Vec<String> {
     all.iter().enumerate().map(block).collect()
 }
 
-impl Telling<'_> {
+impl RenderContext<'_> {
     fn exchange(&self, exchange: &Exchange<'_>, newest: bool) -> Markup {
         let waits = newest && self.waits;
         let answered = exchange.replies.last().is_some_and(|reply| reply.is_answer());

@@ -48,7 +48,7 @@ pub(super) struct Sight {
     pub(super) tools: Vec<RunningTool>,
     /// Why the turn takes longer than usual.
     pub(super) note: Option<Said>,
-    pub(super) questions: Vec<Question>,
+    pub(super) questions: Vec<PendingApproval>,
     /// `None` while the turn is running.
     pub(super) ended: Option<Ended>,
 }
@@ -68,7 +68,7 @@ pub(super) enum Ended {
 
 /// A tool call that waits for the user's approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Question {
+pub(super) struct PendingApproval {
     /// Identifies this exact call, and this one time that it was asked about.
     pub(super) hash: String,
     pub(super) tool: String,
@@ -78,7 +78,7 @@ pub(super) struct Question {
 }
 
 /// What a turn has to answer.
-pub(super) enum Saying {
+pub(super) enum TurnInput {
     Text(String, Which),
     /// Answers the last message of this conversation again.
     Again(ConversationId),
@@ -94,7 +94,7 @@ impl Turns {
     pub(super) async fn start(
         self: &Arc<Self>,
         app: &Arc<App>,
-        saying: Saying,
+        saying: TurnInput,
         stop: CancellationToken,
     ) -> Result<ConversationId, Failure> {
         let (began, stored) = oneshot::channel();
@@ -143,7 +143,7 @@ impl Turns {
     }
 
     /// All questions that wait for a click, in any conversation.
-    pub(super) fn questions(&self) -> Vec<(ConversationId, Question)> {
+    pub(super) fn questions(&self) -> Vec<(ConversationId, PendingApproval)> {
         let known = lock(&self.known);
         let of = |(id, turn): (&ConversationId, &Arc<Turn>)| {
             lock(&turn.sight)
@@ -177,7 +177,12 @@ impl Turns {
 }
 
 /// Runs one turn to its end, whether or not a page is open. `None` if it was answered.
-async fn run(face: Arc<PageFace>, app: Arc<App>, saying: Saying, stop: CancellationToken) -> Option<Ended> {
+async fn run(
+    face: Arc<PageFace>,
+    app: Arc<App>,
+    saying: TurnInput,
+    stop: CancellationToken,
+) -> Option<Ended> {
     let (watched, cancel) = (Arc::clone(&face), face.turn.cancel.clone());
     // Runs in its own task, so that a panic ends the turn like any other failure.
     let task = tokio::spawn(async move {
@@ -197,10 +202,10 @@ async fn run(face: Arc<PageFace>, app: Arc<App>, saying: Saying, stop: Cancellat
     ended
 }
 
-async fn answer(app: &App, saying: Saying, face: &dyn Face) -> Result<(), Unanswered> {
+async fn answer(app: &App, saying: TurnInput, face: &dyn Face) -> Result<(), Unanswered> {
     match saying {
-        Saying::Text(text, which) => chats::ask(app, &app.env, text, which, face).await.map(drop),
-        Saying::Again(id) => chats::again(app, &app.env, id, face).await.map(drop),
+        TurnInput::Text(text, which) => chats::ask(app, &app.env, text, which, face).await.map(drop),
+        TurnInput::Again(id) => chats::again(app, &app.env, id, face).await.map(drop),
     }
 }
 
@@ -232,7 +237,7 @@ impl PageFace {
         self.changes(|sight| {
             // What the model said before the call is stored by now.
             sight.answer.clear();
-            sight.questions.push(Question { hash: hash.clone(), tool, arguments, about });
+            sight.questions.push(PendingApproval { hash: hash.clone(), tool, arguments, about });
         });
         let said = tokio::time::timeout(PATIENCE, clicked).await.ok().and_then(Result::ok);
         lock(&self.turn.clicks).remove(&hash);

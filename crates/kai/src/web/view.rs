@@ -12,7 +12,7 @@ use super::bin::{Deleted, UndoPlace};
 use super::drafts::{self, Drafts};
 use super::state::Web;
 use super::times::Times;
-use super::turns::{Question, Sight};
+use super::turns::{PendingApproval, Sight};
 use crate::app::App;
 use crate::app::sessions::{self, Session};
 
@@ -89,7 +89,7 @@ pub(super) struct View<'a> {
     /// The state of this conversation's turn.
     pub(super) sight: Option<Sight>,
     /// Calls that wait for approval, in any conversation.
-    pub(super) questions: Vec<(ConversationId, Question)>,
+    pub(super) questions: Vec<(ConversationId, PendingApproval)>,
     pub(super) deleted: Option<Deleted>,
 }
 

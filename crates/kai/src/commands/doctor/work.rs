@@ -12,6 +12,7 @@ use kai_assistant::settings::{
     self, HEARTBEAT_DAILY_TOKENS, HEARTBEAT_MODEL, Values, WEB_SEARCH_BACKEND, WEB_SEARCH_BRAVE_KEY,
     WEB_SEARCH_SEARXNG_URL, WEB_SEARCH_TAVILY_KEY,
 };
+use kai_words::Lang;
 
 use super::Check;
 use crate::app::App;
@@ -105,7 +106,8 @@ async fn heart(app: &App, values: &Values, rows: &[ModelRow]) -> Result<Option<C
 }
 
 async fn errands(app: &App) -> Result<Option<Check>, DbError> {
-    let failing: Vec<_> = tasks::list(app).await?.into_iter().filter(|task| task.failures > 0).collect();
+    let failing: Vec<_> =
+        tasks::list(app, Lang::ENGLISH).await?.into_iter().filter(|task| task.failures > 0).collect();
     let Some(first) = failing.first() else { return Ok(None) };
     let name = &first.description;
     let says = match failing.len() {

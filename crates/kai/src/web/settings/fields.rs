@@ -3,7 +3,7 @@
 use kai_assistant::settings::{Kind, Setting};
 use maud::{Markup, html};
 
-use super::look::Look;
+use super::context::PageContext;
 use super::parts::{form, plain};
 
 /// A group of buttons that sets a setting to one of a few values.
@@ -15,17 +15,17 @@ pub(super) struct Choice<'a> {
     pub(super) testid: &'a str,
 }
 
-pub(super) fn choice(look: &Look<'_>, card: &str, choice: &Choice<'_>) -> Markup {
-    form(look, card, "/settings/set", "field", &buttons(look, choice))
+pub(super) fn choice(ctx: &PageContext<'_>, card: &str, choice: &Choice<'_>) -> Markup {
+    form(ctx, card, "/settings/set", "field", &buttons(ctx, choice))
 }
 
 /// A choice that changes more than its card, so the whole page is loaded again.
-pub(super) fn choice_on_page(look: &Look<'_>, card: &str, choice: &Choice<'_>) -> Markup {
-    plain(look, card, "/settings/set", "field", &buttons(look, choice))
+pub(super) fn choice_on_page(ctx: &PageContext<'_>, card: &str, choice: &Choice<'_>) -> Markup {
+    plain(ctx, card, "/settings/set", "field", &buttons(ctx, choice))
 }
 
-fn buttons(look: &Look<'_>, choice: &Choice<'_>) -> Markup {
-    let now = look.values.of(choice.setting);
+fn buttons(ctx: &PageContext<'_>, choice: &Choice<'_>) -> Markup {
+    let now = ctx.values.of(choice.setting);
     html! {
         input type="hidden" name="key" value=(choice.setting.key);
         span class="label" id=(choice.testid) { (choice.label) }
@@ -46,11 +46,11 @@ pub(super) struct Field<'a> {
     pub(super) testid: &'a str,
 }
 
-pub(super) fn field(look: &Look<'_>, card: &str, field: &Field<'_>) -> Markup {
+pub(super) fn field(ctx: &PageContext<'_>, card: &str, field: &Field<'_>) -> Markup {
     let Field { setting, label, help: about, testid } = field;
     let (kind, help) = (setting.kind, format!("{testid}-help"));
-    let stored = look.values.of(setting);
-    let typed = look.error.filter(|told| told.typed(card, "key") == Some(&setting.key));
+    let stored = ctx.values.of(setting);
+    let typed = ctx.error.filter(|told| told.typed(card, "key") == Some(&setting.key));
     let value = match kind {
         Kind::Secret => "",
         _ => typed.and_then(|told| told.typed(card, "value")).unwrap_or(&stored),
@@ -60,14 +60,14 @@ pub(super) fn field(look: &Look<'_>, card: &str, field: &Field<'_>) -> Markup {
         label for=(testid) { (label) }
         div class="line" {
             (input(kind, testid, &help, value))
-            button type="submit" data-testid=(format!("{testid}-save")) { (look.lang.settings_save()) }
+            button type="submit" data-testid=(format!("{testid}-save")) { (ctx.lang.settings_save()) }
         }
         p class="quiet" id=(help) {
             (about)
-            @if kind == Kind::Secret && stored == "set" { " " (look.lang.settings_stored_key()) }
+            @if kind == Kind::Secret && stored == "set" { " " (ctx.lang.settings_stored_key()) }
         }
     };
-    form(look, card, "/settings/text", "field", &content)
+    form(ctx, card, "/settings/text", "field", &content)
 }
 
 fn input(kind: Kind, id: &str, help: &str, value: &str) -> Markup {

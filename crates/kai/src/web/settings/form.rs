@@ -12,7 +12,7 @@ use kai_assistant::settings::{self, Kind, Setting};
 use kai_words::{Said, said};
 use maud::{Markup, html};
 
-use super::look::{FormError, Page, Place};
+use super::context::{FormError, Page, Place};
 use crate::answer::answer;
 use crate::app::App;
 use crate::app::sessions::Session;

@@ -9,9 +9,9 @@ use kai_assistant::settings::{ALLOWED_HOSTS, LANGUAGE, THEME};
 use kai_words::{Lang, said};
 use maud::{Markup, html};
 
+use super::context::PageContext;
 use super::fields::{Choice, Field, choice_on_page, field};
 use super::form::Form;
-use super::look::Look;
 use super::parts::{Region, fact, plain};
 use super::transfer;
 use crate::app::App;
@@ -32,23 +32,23 @@ pub(super) fn routes() -> Router<Web> {
         .merge(transfer::routes())
 }
 
-pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
-    let app = &look.web.app;
+pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
+    let app = &ctx.web.app;
     let now = app.clock.now();
     let living = app.db.read(move |tx| sessions::living(tx, now)).await?;
-    let lang = look.lang;
+    let lang = ctx.lang;
     Ok(vec![
-        Region::card("look", lang.general_look(), looks(look)),
-        Region::card("signin", lang.general_signin(), signing_in(look, living)),
-        Region::card("export", lang.transfer_export(), transfer::export_form(look)),
-        Region::card("import", lang.transfer_import(), transfer::import_form(look)).testid("import-card"),
-        Region::card("about", lang.general_about(), about(look)),
-        Region::card("erase", lang.general_erase(), erasing(look)).testid("erase-card"),
+        Region::card("look", lang.general_look(), looks(ctx)),
+        Region::card("signin", lang.general_signin(), signing_in(ctx, living)),
+        Region::card("export", lang.transfer_export(), transfer::export_form(ctx)),
+        Region::card("import", lang.transfer_import(), transfer::import_form(ctx)).testid("import-card"),
+        Region::card("about", lang.general_about(), about(ctx)),
+        Region::card("erase", lang.general_erase(), erasing(ctx)).testid("erase-card"),
     ])
 }
 
-fn looks(look: &Look<'_>) -> Markup {
-    let lang = look.lang;
+fn looks(ctx: &PageContext<'_>) -> Markup {
+    let lang = ctx.lang;
     let themes =
         [("system", lang.general_system()), ("light", lang.general_light()), ("dark", lang.general_dark())];
     let names: Vec<(&str, String)> = Lang::all().map(|other| (other.code(), named(other, lang))).collect();
@@ -65,8 +65,8 @@ fn looks(look: &Look<'_>) -> Markup {
     };
     html! {
         // These reload the page instead of using the script, because they apply to the page around the cards.
-        (choice_on_page(look, "look", &theme))
-        (choice_on_page(look, "look", &language))
+        (choice_on_page(ctx, "look", &theme))
+        (choice_on_page(ctx, "look", &language))
     }
 }
 
@@ -78,8 +78,8 @@ fn named(language: Lang, lang: Lang) -> String {
     }
 }
 
-fn signing_in(look: &Look<'_>, (sessions, links): (i64, i64)) -> Markup {
-    let lang = look.lang;
+fn signing_in(ctx: &PageContext<'_>, (sessions, links): (i64, i64)) -> Markup {
+    let lang = ctx.lang;
     html! {
         p data-testid="sessions" {
             (lang.general_browsers(sessions))
@@ -87,22 +87,22 @@ fn signing_in(look: &Look<'_>, (sessions, links): (i64, i64)) -> Markup {
         }
         div class="choices" {
             // The response is a page of its own: a link is a secret, and must not be on a page that other browsers see.
-            (plain(look, "signin", "/settings/general/link", "", &html! {
+            (plain(ctx, "signin", "/settings/general/link", "", &html! {
                 button type="submit" data-testid="make-link" { (lang.general_make_link()) }
             }))
-            (plain(look, "signin", "/sign-out", "", &html! { button type="submit" data-testid="sign-out" { (lang.general_sign_out()) } }))
-            (plain(look, "signin", "/settings/general/revoke", "", &html! {
+            (plain(ctx, "signin", "/sign-out", "", &html! { button type="submit" data-testid="sign-out" { (lang.general_sign_out()) } }))
+            (plain(ctx, "signin", "/settings/general/revoke", "", &html! {
                 button type="submit" data-testid="revoke-all" { (lang.general_revoke()) }
             }))
         }
-        (field(look, "signin", &Field {
+        (field(ctx, "signin", &Field {
             setting: &ALLOWED_HOSTS, label: lang.general_hosts(), help: lang.general_hosts_help(), testid: "allowed-hosts",
         }))
     }
 }
 
-fn about(look: &Look<'_>) -> Markup {
-    let (app, lang) = (&look.web.app, look.lang);
+fn about(ctx: &PageContext<'_>) -> Markup {
+    let (app, lang) = (&ctx.web.app, ctx.lang);
     let key = match app.key_place {
         KeyKind::Keyring => lang.general_key_keyring(),
         KeyKind::Passphrase => lang.general_key_passphrase(),
@@ -122,7 +122,7 @@ fn about(look: &Look<'_>) -> Markup {
             (fact(lang.general_address(), daemon.address.as_deref().unwrap_or("–")))
             div class="fact" {
                 dt { (lang.general_since()) }
-                dd { @match daemon.since { Some(since) => (look.times.moment(since)), None => "–" } }
+                dd { @match daemon.since { Some(since) => (ctx.times.moment(since)), None => "–" } }
             }
             // Only Android has permissions.
             @if machine::in_termux() && !permissions.is_empty() { (fact(lang.general_permissions(), &permissions)) }
@@ -130,11 +130,11 @@ fn about(look: &Look<'_>) -> Markup {
     }
 }
 
-fn erasing(look: &Look<'_>) -> Markup {
-    let (home, lang) = (look.web.app.home.dir.display(), look.lang);
+fn erasing(ctx: &PageContext<'_>) -> Markup {
+    let (home, lang) = (ctx.web.app.home.dir.display(), ctx.lang);
     html! {
         p { (rich(&said::general_erase_what(home), lang, |home| html! { code { (home) } })) }
-        (plain(look, "erase", "/settings/general/erase", "", &html! {
+        (plain(ctx, "erase", "/settings/general/erase", "", &html! {
             div class="field" {
                 label for="erase-words" { (lang.general_erase_how(lang.general_erase_words())) }
                 div class="line" {

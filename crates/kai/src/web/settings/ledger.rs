@@ -15,10 +15,10 @@ use kai_assistant::settings::LEDGER_RETENTION_DAYS;
 use kai_words::{Lang, Said, said};
 use maud::{Markup, html};
 
+use super::context::{PageContext, Place};
 use super::ephemeral::Checked;
 use super::fields::{Field, field};
 use super::form::Form;
-use super::look::{Look, Place};
 use super::parts::{Button, Region, TIME, button, fact, naming, timed};
 use crate::call::ledger::LedgerCheck;
 use crate::commands::ledger as kept_ledger;
@@ -39,29 +39,29 @@ pub(super) fn routes() -> Router<Web> {
     Router::new().route("/ledger/verify", post(verify)).route("/ledger/{seq}/bytes", get(bytes))
 }
 
-pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
-    let app = &look.web.app;
-    let opened = look.place.open("record").and_then(|seq| seq.parse().ok());
+pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
+    let app = &ctx.web.app;
+    let opened = ctx.place.open("record").and_then(|seq| seq.parse().ok());
     let mut regions = vec![];
     if let Some(seq) = opened {
         regions.push(
-            Region::card("record", look.lang.ledger_record_label(), one(look, seq).await?)
+            Region::card("record", ctx.lang.ledger_record_label(), one(ctx, seq).await?)
                 .testid("ledger-record"),
         );
     }
-    let (wanted, wrong) = wanted(look.place, &app.clock.zone());
-    let before = look.place.says("before").parse().ok();
+    let (wanted, wrong) = wanted(ctx.place, &app.clock.zone());
+    let before = ctx.place.says("before").parse().ok();
     let reach = Reach { found: PAGE, looked: kept_ledger::LOOK };
     let read = app
         .db
         .read(move |tx| Ok::<_, Failure>((ledger::piece(tx, &wanted, before, reach)?, ledger::extent(tx)?)));
     let (piece, extent) = read.await?;
     regions.push(
-        Region::card("records", look.lang.ledger_records(), records(look, &piece, wrong))
+        Region::card("records", ctx.lang.ledger_records(), records(ctx, &piece, wrong))
             .testid("ledger-records"),
     );
     regions
-        .push(Region::card("ledger", look.lang.ledger_intact(), whole(look, &extent)).testid("ledger-whole"));
+        .push(Region::card("ledger", ctx.lang.ledger_intact(), whole(ctx, &extent)).testid("ledger-whole"));
     Ok(regions)
 }
 
@@ -108,30 +108,30 @@ fn day_in(day: &str, zone: &TimeZone) -> Option<Range<i64>> {
     Some(begin(day)?..begin(day.tomorrow().ok()?)?)
 }
 
-fn records(look: &Look<'_>, piece: &Piece, wrong: Option<Said>) -> Markup {
-    let filtered = FILTERS.iter().any(|name| !look.place.says(name).is_empty());
-    let paged = !look.place.says("before").is_empty();
+fn records(ctx: &PageContext<'_>, piece: &Piece, wrong: Option<Said>) -> Markup {
+    let filtered = FILTERS.iter().any(|name| !ctx.place.says(name).is_empty());
+    let paged = !ctx.place.says("before").is_empty();
     html! {
         details open[filtered] {
-            summary data-testid="ledger-filters" { (LEDGER_FILTERS(look.lang)) }
-            (filters(look, filtered))
+            summary data-testid="ledger-filters" { (LEDGER_FILTERS(ctx.lang)) }
+            (filters(ctx, filtered))
         }
-        @if let Some(wrong) = wrong { p class="remark" { (wrong.to(look.lang)) } }
+        @if let Some(wrong) = wrong { p class="remark" { (wrong.to(ctx.lang)) } }
         @if piece.kept.is_empty() {
             p class="quiet" data-testid="ledger-none" {
-                @if piece.further.is_some() { (look.lang.ledger_none_found_yet()) }
-                @else if !look.place.says("who").is_empty() { (look.lang.ledger_none_saw()) }
-                @else if filtered || paged { (look.lang.ledger_none_found()) }
-                @else { (look.lang.ledger_none()) }
+                @if piece.further.is_some() { (ctx.lang.ledger_none_found_yet()) }
+                @else if !ctx.place.says("who").is_empty() { (ctx.lang.ledger_none_saw()) }
+                @else if filtered || paged { (ctx.lang.ledger_none_found()) }
+                @else { (ctx.lang.ledger_none()) }
             }
         }
         ol class="records" {
-            @for kept in &piece.kept { (line(look, kept)) }
+            @for kept in &piece.kept { (line(ctx, kept)) }
         }
         div class="choices" {
-            @if paged { (to(&look.place.with("before", ""), "records", "ledger-newest", look.lang.ledger_newest())) }
+            @if paged { (to(&ctx.place.with("before", ""), "records", "ledger-newest", ctx.lang.ledger_newest())) }
             @if let Some(before) = piece.further {
-                (to(&look.place.with("before", &before.to_string()), "records", "ledger-older", look.lang.ledger_older()))
+                (to(&ctx.place.with("before", &before.to_string()), "records", "ledger-older", ctx.lang.ledger_older()))
             }
         }
     }
@@ -146,9 +146,9 @@ fn to(href: &str, card: &str, testid: &str, label: &str) -> Markup {
 const FILTERS: [&str; 6] = ["kind", "name", "conversation", "day", "text", "who"];
 
 /// The filter form. It is submitted with GET and changes nothing, so it needs no CSRF token.
-fn filters(look: &Look<'_>, filtered: bool) -> Markup {
-    let lang = look.lang;
-    let said = |name: &str| look.place.says(name);
+fn filters(ctx: &PageContext<'_>, filtered: bool) -> Markup {
+    let lang = ctx.lang;
+    let said = |name: &str| ctx.place.says(name);
     let input = |name: &str, label: &str, kind: &str| {
         let id = format!("ledger-{name}");
         html! {
@@ -181,20 +181,20 @@ fn filters(look: &Look<'_>, filtered: bool) -> Markup {
 }
 
 /// One record in the list; its number links to the whole record.
-fn line(look: &Look<'_>, kept: &Kept) -> Markup {
+fn line(ctx: &PageContext<'_>, kept: &Kept) -> Markup {
     let seq = kept.seq.to_string();
-    let (icon, said, more) = words(&kept.record, look.lang);
-    let open = look.place.opening("record", Some(&seq));
+    let (icon, said, more) = words(&kept.record, ctx.lang);
+    let open = ctx.place.opening("record", Some(&seq));
     html! {
         li class="record" data-testid="ledger-line" data-kind=(kept.record.kind()) {
             (icon)
             div {
-                p { (naming(look, &said)) }
+                p { (naming(ctx, &said)) }
                 @if let Some(more) = more { p class="quiet brief" dir="auto" { (visible(&brief(more))) } }
                 p class="quiet" {
-                    (look.times.moment(kept.at.as_millisecond()))
-                    @if let Some(chat) = kept.record.conversation() { " · " a href=(format!("/c/{chat}")) { (look.lang.ledger_chat(chat)) } }
-                    " · " a href=(format!("{open}#record")) data-testid="ledger-open" { (look.lang.ledger_record(&seq)) }
+                    (ctx.times.moment(kept.at.as_millisecond()))
+                    @if let Some(chat) = kept.record.conversation() { " · " a href=(format!("/c/{chat}")) { (ctx.lang.ledger_chat(chat)) } }
+                    " · " a href=(format!("{open}#record")) data-testid="ledger-open" { (ctx.lang.ledger_record(&seq)) }
                 }
             }
         }
@@ -258,11 +258,11 @@ fn became(draft: i64, outcome: &str) -> Said {
 }
 
 /// One record with all its fields; for a request also the bytes that were sent.
-async fn one(look: &Look<'_>, seq: i64) -> Result<Markup, Failure> {
-    let app = &look.web.app;
-    let close = to(&look.place.opening("record", None), "records", "ledger-close", look.lang.ledger_close());
+async fn one(ctx: &PageContext<'_>, seq: i64) -> Result<Markup, Failure> {
+    let app = &ctx.web.app;
+    let close = to(&ctx.place.opening("record", None), "records", "ledger-close", ctx.lang.ledger_close());
     let Some(kept) = app.db.read(move |tx| ledger::one(tx, seq)).await? else {
-        return Ok(html! { p { (look.lang.ledger_no_record(seq)) } (close) });
+        return Ok(html! { p { (ctx.lang.ledger_no_record(seq)) } (close) });
     };
     let sent = match &kept.record {
         Record::Request { .. } => Some(kept_ledger::bytes(app, seq).await?),
@@ -270,13 +270,13 @@ async fn one(look: &Look<'_>, seq: i64) -> Result<Markup, Failure> {
     };
     let at = kept.at.to_zoned(app.clock.zone()).strftime("%Y-%m-%d %H:%M:%S%:z").to_string();
     Ok(html! {
-        p { (naming(look, &words(&kept.record, look.lang).1)) "." }
+        p { (naming(ctx, &words(&kept.record, ctx.lang).1)) "." }
         dl class="facts" {
-            (fact(look.lang.ledger_record_label(), &seq.to_string()))
-            (fact(look.lang.ledger_when(), &at))
-            @for (name, value) in facts(&kept.record, look.lang) { (fact(&name, &visible(&value))) }
+            (fact(ctx.lang.ledger_record_label(), &seq.to_string()))
+            (fact(ctx.lang.ledger_when(), &at))
+            @for (name, value) in facts(&kept.record, ctx.lang) { (fact(&name, &visible(&value))) }
         }
-        @if let Some(sent) = &sent { (as_it_left(look.lang, seq, sent)) }
+        @if let Some(sent) = &sent { (as_it_left(ctx.lang, seq, sent)) }
         (close)
     })
 }
@@ -338,12 +338,12 @@ async fn bytes(State(web): State<Web>, Path(seq): Path<i64>) -> Response {
 }
 
 /// How many records there are, and whether the chain of hashes is intact.
-fn whole(look: &Look<'_>, extent: &Extent) -> Markup {
-    let lang = look.lang;
+fn whole(ctx: &PageContext<'_>, extent: &Extent) -> Markup {
+    let lang = ctx.lang;
     html! {
         p {
             @match extent.since {
-                Some(since) => (timed(look, &said::ledger_count_since(extent.records, TIME), since)),
+                Some(since) => (timed(ctx, &said::ledger_count_since(extent.records, TIME), since)),
                 None => (lang.ledger_count(extent.records)),
             }
         }
@@ -351,11 +351,11 @@ fn whole(look: &Look<'_>, extent: &Extent) -> Markup {
         @if let Some(last) = extent.checkpoint {
             p class="quiet" data-testid="ledger-checkpoint" { (lang.ledger_checkpoint(last)) }
         }
-        @if let Some(checked) = look.web.ephemeral.checked() { (found(look, &checked)) }
-        (button(look, "ledger", "/ledger/verify", &Button {
+        @if let Some(checked) = ctx.web.ephemeral.checked() { (found(ctx, &checked)) }
+        (button(ctx, "ledger", "/ledger/verify", &Button {
             label: lang.ledger_verify(), testid: "ledger-verify", class: "", fields: &[],
         }))
-        (field(look, "ledger", &Field {
+        (field(ctx, "ledger", &Field {
             setting: &LEDGER_RETENTION_DAYS,
             label: lang.ledger_retention(),
             help: lang.ledger_retention_help(),
@@ -365,8 +365,8 @@ fn whole(look: &Look<'_>, extent: &Extent) -> Markup {
 }
 
 /// What a check found.
-fn found(look: &Look<'_>, checked: &Checked) -> Markup {
-    let lang = look.lang;
+fn found(ctx: &PageContext<'_>, checked: &Checked) -> Markup {
+    let lang = ctx.lang;
     let what = |check: &LedgerCheck| match &check.doubt {
         Some(doubt) => doubt.to(lang),
         None => check.what.clone().unwrap_or_default(),
@@ -383,7 +383,7 @@ fn found(look: &Look<'_>, checked: &Checked) -> Markup {
                 Checked::Failed(why) => (why.to(lang)),
                 Checked::At(at, check) if check.whole => {
                     (lang.ledger_verified(check.records))
-                    span class="quiet" { " (" (look.times.moment(at.as_millisecond())) ")" }
+                    span class="quiet" { " (" (ctx.times.moment(at.as_millisecond())) ")" }
                     @if let Some(why) = &check.note_unread { " " (why) }
                 }
                 Checked::At(_, check) if check.rolled_back => {

@@ -1,7 +1,7 @@
 //! The settings: pages of cards. Each card is a region that [`super::live`] keeps up to date, like those of the chat.
 //!
 //! To add a page, add a variant of [`Page`] with its row in each match below, and a file with
-//! - `regions(&Look) -> Result<Vec<Region>, Failure>`: renders the cards, built from [`parts`]. The URL says what is
+//! - `regions(&PageContext) -> Result<Vec<Region>, Failure>`: renders the cards, built from [`parts`]. The URL says what is
 //!   unfolded ([`Place::shows`], [`Place::open`]) and links change it ([`parts::link`]), so that it works without a
 //!   script and survives when the cards are rendered again;
 //! - `routes()`: its POST handlers. A handler takes a [`form::Form`] and ends with [`form::Form::answer`]: either it
@@ -12,12 +12,12 @@
 //! into the [`super::bin`]; the strip at the bottom of the page offers to restore them.
 
 mod agent;
+mod context;
 pub(super) mod ephemeral;
 mod fields;
 mod form;
 mod general;
 mod ledger;
-mod look;
 mod models;
 mod parts;
 mod phones;
@@ -32,9 +32,9 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
+pub(super) use context::{FIRST, Page, Place};
+use context::{FormError, PageContext, ProbePhone};
 use kai_assistant::settings::THEME;
-pub(super) use look::{FIRST, Page, Place};
-use look::{FormError, Look, ProbePhone};
 use maud::{Markup, html};
 use parts::Region;
 
@@ -56,14 +56,14 @@ fn icon(page: Page) -> Markup {
     }
 }
 
-async fn regions_of(page: Page, look: &Look<'_>) -> Result<Vec<Region>, Failure> {
+async fn regions_of(page: Page, ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
     match page {
-        Page::Agent => agent::regions(look).await,
-        Page::Tools => tools::regions(look).await,
-        Page::Models => models::regions(look).await,
-        Page::Phones => phones::regions(look).await,
-        Page::Ledger => ledger::regions(look).await,
-        Page::General => general::regions(look).await,
+        Page::Agent => agent::regions(ctx).await,
+        Page::Tools => tools::regions(ctx).await,
+        Page::Models => models::regions(ctx).await,
+        Page::Phones => phones::regions(ctx).await,
+        Page::Ledger => ledger::regions(ctx).await,
+        Page::General => general::regions(ctx).await,
     }
 }
 
@@ -111,7 +111,7 @@ async fn regions_for<'a>(
     place: &'a Place,
     probe: ProbePhone,
     error: Option<&'a FormError>,
-) -> Result<Option<(Look<'a>, Vec<Region>)>, Failure> {
+) -> Result<Option<(PageContext<'a>, Vec<Region>)>, Failure> {
     let (cookie, now) = (session.token(), web.app.clock.now());
     let (values, living) = web.app.db.read(move |tx| sessions::recognise(tx, Some(cookie), now)).await?;
     if living.is_none() {
@@ -119,10 +119,10 @@ async fn regions_for<'a>(
     }
     let lang = App::lang(&values, &web.app.env);
     let times = Times { lang, zone: web.app.clock.zone(), now };
-    let look = Look { web, place, csrf, values, lang, times, probe, error };
-    let mut regions = regions_of(place.page, &look).await?;
-    regions.push(Region::bare("undo", parts::undo(&look)));
-    Ok(Some((look, regions)))
+    let ctx = PageContext { web, place, csrf, values, lang, times, probe, error };
+    let mut regions = regions_of(place.page, &ctx).await?;
+    regions.push(Region::bare("undo", parts::undo(&ctx)));
+    Ok(Some((ctx, regions)))
 }
 
 /// The regions as HTML, with the ids of their elements; `None` once the session has ended.
@@ -158,51 +158,50 @@ async fn render(
 ) -> Response {
     let csrf = session.csrf();
     match regions_for(web, session, &csrf, place, ProbePhone::No, error).await {
-        Ok(Some((look, regions))) => {
-            let title = look.lang.settings_title(place.page.title(look.lang));
-            let theme = look.values.of(&THEME);
-            (status, frame::frame(&title, look.lang, &theme, &html! {}, &body(&look, regions)))
-                .into_response()
+        Ok(Some((ctx, regions))) => {
+            let title = ctx.lang.settings_title(place.page.title(ctx.lang));
+            let theme = ctx.values.of(&THEME);
+            (status, frame::frame(&title, ctx.lang, &theme, &html! {}, &body(&ctx, regions))).into_response()
         }
         Ok(None) => page::sign_in(&HeaderMap::new(), &web.app.home),
         Err(failure) => page::trouble(failure.message),
     }
 }
 
-fn body(look: &Look<'_>, mut regions: Vec<Region>) -> Markup {
-    let page = look.place.page;
+fn body(ctx: &PageContext<'_>, mut regions: Vec<Region>) -> Markup {
+    let page = ctx.place.page;
     let undo = regions.pop().map(|undo| undo.content);
     html! {
-        a class="skip" href="#main" { (look.lang.settings_skip()) }
+        a class="skip" href="#main" { (ctx.lang.settings_skip()) }
         div class="app sheet" data-page=(page.name()) {
-            (side(look))
+            (side(ctx))
             main id="main" tabindex="-1" {
                 div class="column" {
                     header class="sheet-head" {
-                        h1 { (page.title(look.lang)) }
-                        @if look.web.app.home.is_demo() {
-                            span class="tag" { (look.lang.settings_demo()) span class="roomy" { ": " (look.lang.settings_demo_what()) } }
+                        h1 { (page.title(ctx.lang)) }
+                        @if ctx.web.app.home.is_demo() {
+                            span class="tag" { (ctx.lang.settings_demo()) span class="roomy" { ": " (ctx.lang.settings_demo_what()) } }
                         }
                         span class="tag offline" id="offline" role="status" {}
                     }
                     p id="toast" role="alert" {}
-                    @for region in regions { (region.whole(look)) }
+                    @for region in regions { (region.whole(ctx)) }
                 }
             }
-            (frame::script_words(look.lang))
+            (frame::script_words(ctx.lang))
             div id="undo" role="status" { @if let Some(undo) = undo { (undo) } }
         }
     }
 }
 
-fn side(look: &Look<'_>) -> Markup {
+fn side(ctx: &PageContext<'_>) -> Markup {
     html! {
-        nav class="pages" aria-label=(look.lang.settings_label()) {
-            a class="button to-chat" href="/" { (icons::back()) (look.lang.settings_chat()) }
+        nav class="pages" aria-label=(ctx.lang.settings_label()) {
+            a class="button to-chat" href="/" { (icons::back()) (ctx.lang.settings_chat()) }
             ul {
                 @for page in Page::ALL {
-                    @let here = (*page == look.place.page).then_some("page");
-                    li { a href=(page.path()) aria-current=[here] { (icon(*page)) (page.title(look.lang)) } }
+                    @let here = (*page == ctx.place.page).then_some("page");
+                    li { a href=(page.path()) aria-current=[here] { (icon(*page)) (page.title(ctx.lang)) } }
                 }
             }
         }

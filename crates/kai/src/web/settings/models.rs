@@ -14,9 +14,9 @@ use kai_llm::{Preset, presets};
 use kai_words::{Lang, said};
 use maud::{Markup, html};
 
+use super::context::PageContext;
 use super::ephemeral::Trial;
 use super::form::Form;
-use super::look::Look;
 use super::parts::{Button, Region, button, form};
 use crate::call::Call;
 use crate::call::models::{ModelOrigin, ModelRow, NewModel};
@@ -35,28 +35,28 @@ pub(super) fn routes() -> Router<Web> {
         .route("/settings/models/remove", post(remove))
 }
 
-pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
-    let rows = models::rows(&look.web.app, &look.web.app.env).await?;
-    let mut regions = vec![Region::card("models", look.lang.models_list(), list(look, &rows))];
+pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
+    let rows = models::rows(&ctx.web.app, &ctx.web.app.env).await?;
+    let mut regions = vec![Region::card("models", ctx.lang.models_list(), list(ctx, &rows))];
     // The demo only uses its scripted model.
-    let add = if look.web.app.home.is_demo() {
-        html! { p { (look.lang.models_demo()) } }
+    let add = if ctx.web.app.home.is_demo() {
+        html! { p { (ctx.lang.models_demo()) } }
     } else {
-        adding(look)
+        adding(ctx)
     };
-    regions.push(Region::card("add", look.lang.models_add(), add));
+    regions.push(Region::card("add", ctx.lang.models_add(), add));
     Ok(regions)
 }
 
-fn list(look: &Look<'_>, rows: &[ModelRow]) -> Markup {
+fn list(ctx: &PageContext<'_>, rows: &[ModelRow]) -> Markup {
     let added = rows.iter().filter(|row| row.origin == ModelOrigin::Added).count();
     html! {
         @if rows.is_empty() {
-            p { (look.lang.models_none()) }
+            p { (ctx.lang.models_none()) }
         } @else {
-            p class="quiet" { (look.lang.models_list_help()) }
+            p class="quiet" { (ctx.lang.models_list_help()) }
             ol class="models" {
-                @for (at, row) in rows.iter().enumerate() { (model(look, row, Stands { at, of: added })) }
+                @for (at, row) in rows.iter().enumerate() { (model(ctx, row, Stands { at, of: added })) }
             }
         }
     }
@@ -69,30 +69,30 @@ struct Stands {
     of: usize,
 }
 
-fn model(look: &Look<'_>, row: &ModelRow, stands: Stands) -> Markup {
+fn model(ctx: &PageContext<'_>, row: &ModelRow, stands: Stands) -> Markup {
     let name = visible(&row.name);
-    let trial = look.web.ephemeral.trial(&row.name);
+    let trial = ctx.web.ephemeral.trial(&row.name);
     html! {
         li class="model" data-testid="model" data-model=(name) {
             div class="model-head" {
                 strong dir="auto" { (name) }
-                @if stands.at == 0 && row.ready { span class="tag" { (look.lang.models_first()) } }
-                @for tag in tags(row, look.lang) { span class="tag" { (tag) } }
+                @if stands.at == 0 && row.ready { span class="tag" { (ctx.lang.models_first()) } }
+                @for tag in tags(row, ctx.lang) { span class="tag" { (tag) } }
             }
             // The demo's model has neither an address nor a context window.
             @if row.origin != ModelOrigin::Demo {
                 p class="quiet" { (visible(&row.model)) " · " (visible(&row.base_url)) }
-                p class="quiet" data-testid="model-context" { (window(row, look.lang)) }
+                p class="quiet" data-testid="model-context" { (window(row, ctx.lang)) }
             }
             @if is_unencrypted(&row.base_url) {
                 p class="remark" data-testid="model-unencrypted" {
-                    (if row.has_key { look.lang.models_unencrypted_key() } else { look.lang.models_unencrypted() })
+                    (if row.has_key { ctx.lang.models_unencrypted_key() } else { ctx.lang.models_unencrypted() })
                 }
             }
             @if let Some(why) = &row.why_not { p class="remark" data-testid="model-why-not" { (why) } }
-            @if let Some(trial) = &trial { (render_trial(trial, look.lang)) }
-            div class="choices" { (acts(look, row, stands, trial.as_ref())) }
-            @if look.place.open("model") == Some(&row.name) { (changing(look, row)) }
+            @if let Some(trial) = &trial { (render_trial(trial, ctx.lang)) }
+            div class="choices" { (acts(ctx, row, stands, trial.as_ref())) }
+            @if ctx.place.open("model") == Some(&row.name) { (changing(ctx, row)) }
         }
     }
 }
@@ -140,21 +140,21 @@ fn render_trial(trial: &Trial, lang: Lang) -> Markup {
 }
 
 /// The buttons of a model: test, change, remove, move.
-fn acts(look: &Look<'_>, row: &ModelRow, stands: Stands, trial: Option<&Trial>) -> Markup {
-    let (lang, asking) = (look.lang, matches!(trial, Some(Trial::Asking)));
-    let opened = look.place.open("model") == Some(&row.name);
-    let change = look.place.opening("model", (!opened).then_some(&row.name));
+fn acts(ctx: &PageContext<'_>, row: &ModelRow, stands: Stands, trial: Option<&Trial>) -> Markup {
+    let (lang, asking) = (ctx.lang, matches!(trial, Some(Trial::Asking)));
+    let opened = ctx.place.open("model") == Some(&row.name);
+    let change = ctx.place.opening("model", (!opened).then_some(&row.name));
     let round = |way: &str, label: &str, icon: Markup, possible: bool| {
         let content = html! {
             input type="hidden" name="name" value=(row.name);
             button class="round" type="submit" name="way" value=(way) disabled[!possible] title=(label)
-                data-testid=(format!("model-{way}")) aria-label=(look.lang.models_move_named(label, visible(&row.name))) { (icon) }
+                data-testid=(format!("model-{way}")) aria-label=(ctx.lang.models_move_named(label, visible(&row.name))) { (icon) }
         };
-        form(look, "models", "/settings/models/move", "", &content)
+        form(ctx, "models", "/settings/models/move", "", &content)
     };
     let act = |action: &str, label: &str, testid: &str| {
         let it = Button { label, testid, class: "", fields: &[("name", &row.name)] };
-        button(look, "models", action, &it)
+        button(ctx, "models", action, &it)
     };
     html! {
         @if !asking && row.origin != ModelOrigin::Demo { (act("/settings/models/test", lang.models_test(), "model-test")) }
@@ -169,9 +169,9 @@ fn acts(look: &Look<'_>, row: &ModelRow, stands: Stands, trial: Option<&Trial>) 
     }
 }
 
-fn changing(look: &Look<'_>, row: &ModelRow) -> Markup {
+fn changing(ctx: &PageContext<'_>, row: &ModelRow) -> Markup {
     let Some(preset) = preset(&row.preset) else { return html! {} };
-    let key = if row.has_key { look.lang.models_key_kept() } else { look.lang.models_key_none() };
+    let key = if row.has_key { ctx.lang.models_key_kept() } else { ctx.lang.models_key_none() };
     let context = if row.context_from == WindowSource::Set { row.context.to_string() } else { String::new() };
     let shown = Fields {
         card: "models",
@@ -182,24 +182,24 @@ fn changing(look: &Look<'_>, row: &ModelRow) -> Markup {
         key,
         context: &context,
     };
-    fields(look, &shown)
+    fields(ctx, &shown)
 }
 
-fn adding(look: &Look<'_>) -> Markup {
-    let chosen = look.place.open("preset").and_then(preset);
+fn adding(ctx: &PageContext<'_>) -> Markup {
+    let chosen = ctx.place.open("preset").and_then(preset);
     let near = |preset: &&Preset| preset.local || preset.base_url.is_none();
     html! {
-        (choices(look, look.lang.models_local(), presets().iter().filter(near), chosen))
-        (choices(look, look.lang.models_internet(), presets().iter().filter(|preset| !near(preset)), chosen))
+        (choices(ctx, ctx.lang.models_local(), presets().iter().filter(near), chosen))
+        (choices(ctx, ctx.lang.models_internet(), presets().iter().filter(|preset| !near(preset)), chosen))
         @if let Some(preset) = chosen {
-            @let key = if preset.needs_key { look.lang.models_key_wanted() } else { look.lang.models_key_optional() };
-            (fields(look, &Fields { card: "add", preset, name: None, base_url: "", model: "", key, context: "" }))
+            @let key = if preset.needs_key { ctx.lang.models_key_wanted() } else { ctx.lang.models_key_optional() };
+            (fields(ctx, &Fields { card: "add", preset, name: None, base_url: "", model: "", key, context: "" }))
         }
     }
 }
 
 fn choices<'p>(
-    look: &Look<'_>,
+    ctx: &PageContext<'_>,
     title: &str,
     presets: impl Iterator<Item = &'p Preset>,
     chosen: Option<&Preset>,
@@ -209,10 +209,10 @@ fn choices<'p>(
         ul class="presets" aria-label=(title) {
             @for preset in presets {
                 @let here = chosen.is_some_and(|chosen| chosen.id == preset.id);
-                @let to = look.place.opening("preset", (!here).then_some(&preset.id));
+                @let to = ctx.place.opening("preset", (!here).then_some(&preset.id));
                 li {
                     a class="button" href=(format!("{to}#add")) data-show data-testid="preset" data-preset=(preset.id)
-                        aria-current=[here.then_some("true")] { (called(preset, look.lang)) }
+                        aria-current=[here.then_some("true")] { (called(preset, ctx.lang)) }
                 }
             }
         }
@@ -238,9 +238,9 @@ struct Fields<'a> {
     context: &'a str,
 }
 
-fn fields(look: &Look<'_>, shown: &Fields<'_>) -> Markup {
+fn fields(ctx: &PageContext<'_>, shown: &Fields<'_>) -> Markup {
     let Fields { card, preset, name, base_url, model, key, context } = *shown;
-    let typed = |field: &str| look.error.and_then(|told| told.typed(card, field));
+    let typed = |field: &str| ctx.error.and_then(|told| told.typed(card, field));
     let line = |field: &str, label: &str, value: &str, hint: &str| {
         let id = format!("{card}-{field}");
         html! {
@@ -249,7 +249,7 @@ fn fields(look: &Look<'_>, shown: &Fields<'_>) -> Markup {
                 placeholder=(hint) autocomplete="off" spellcheck="false";
         }
     };
-    let lang = look.lang;
+    let lang = ctx.lang;
     let (at, which) = (preset.base_url.as_deref(), preset.model.as_deref());
     let key_id = format!("{card}-key");
     let content = html! {
@@ -271,7 +271,7 @@ fn fields(look: &Look<'_>, shown: &Fields<'_>) -> Markup {
             }
         }
     };
-    form(look, card, "/settings/models/add", "fields", &content)
+    form(ctx, card, "/settings/models/add", "fields", &content)
 }
 
 async fn add(headers: HeaderMap, form: Form) -> Response {

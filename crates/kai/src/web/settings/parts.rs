@@ -5,8 +5,8 @@ use kai_assistant::settings::{Kind, Setting};
 use kai_words::{Lang, Said, said};
 use maud::{Markup, html};
 
+use super::context::PageContext;
 use super::form::hidden;
-use super::look::Look;
 use crate::web::bin::UndoPlace;
 use crate::web::icons;
 use crate::web::rich::rich;
@@ -36,33 +36,39 @@ impl Region {
 
     /// The region in its element. The message about a form of the card is below the region, so that live updates do not
     /// remove it.
-    pub(super) fn whole(self, look: &Look<'_>) -> Markup {
+    pub(super) fn whole(self, ctx: &PageContext<'_>) -> Markup {
         let Self { id, content, title, testid } = self;
         let Some(title) = title else { return html! { div id=(id) { (content) } } };
         html! {
             section class="card" aria-label=(title) data-testid=[testid] {
                 h2 { (title) }
                 div class="parts" id=(id) { (content) }
-                p class="told" role="status" { @if let Some(told) = look.error.and_then(|told| told.to(id)) { (told.to(look.lang)) } }
+                p class="told" role="status" { @if let Some(told) = ctx.error.and_then(|told| told.to(id)) { (told.to(ctx.lang)) } }
             }
         }
     }
 }
 
 /// A form in a card; the script submits it without leaving the page.
-pub(super) fn form(look: &Look<'_>, card: &str, action: &str, class: &str, content: &Markup) -> Markup {
+pub(super) fn form(ctx: &PageContext<'_>, card: &str, action: &str, class: &str, content: &Markup) -> Markup {
     html! {
         form class=(class) method="post" action=(action) data-live {
-            (hidden(look.csrf, look.place.page, card))
+            (hidden(ctx.csrf, ctx.place.page, card))
             (content)
         }
     }
 }
 
 /// A form whose response is a page, with or without a script.
-pub(super) fn plain(look: &Look<'_>, card: &str, action: &str, class: &str, content: &Markup) -> Markup {
+pub(super) fn plain(
+    ctx: &PageContext<'_>,
+    card: &str,
+    action: &str,
+    class: &str,
+    content: &Markup,
+) -> Markup {
     html! {
-        form class=(class) method="post" action=(action) { (hidden(look.csrf, look.place.page, card)) (content) }
+        form class=(class) method="post" action=(action) { (hidden(ctx.csrf, ctx.place.page, card)) (content) }
     }
 }
 
@@ -75,12 +81,12 @@ pub(super) struct Button<'a> {
     pub(super) fields: &'a [(&'a str, &'a str)],
 }
 
-pub(super) fn button(look: &Look<'_>, card: &str, action: &str, button: &Button<'_>) -> Markup {
+pub(super) fn button(ctx: &PageContext<'_>, card: &str, action: &str, button: &Button<'_>) -> Markup {
     let content = html! {
         @for (name, value) in button.fields { input type="hidden" name=(name) value=(value); }
         button type="submit" class=(button.class) data-testid=(button.testid) { (button.label) }
     };
-    form(look, card, action, "", &content)
+    form(ctx, card, action, "", &content)
 }
 
 /// A switch for a setting; the whole row is the button. It shows the stored value, and changes only when that does.
@@ -91,13 +97,19 @@ pub(super) struct Switch<'a> {
     pub(super) testid: &'a str,
 }
 
-pub(super) fn switch(look: &Look<'_>, card: &str, switch: &Switch<'_>) -> Markup {
-    let on = look.values.on(switch.setting);
-    switch_to(look, card, "/settings/set", on, switch)
+pub(super) fn switch(ctx: &PageContext<'_>, card: &str, switch: &Switch<'_>) -> Markup {
+    let on = ctx.values.on(switch.setting);
+    switch_to(ctx, card, "/settings/set", on, switch)
 }
 
 /// A switch that posts to an address of its own, because it does more than set its setting.
-pub(super) fn switch_to(look: &Look<'_>, card: &str, action: &str, on: bool, switch: &Switch<'_>) -> Markup {
+pub(super) fn switch_to(
+    ctx: &PageContext<'_>,
+    card: &str,
+    action: &str,
+    on: bool,
+    switch: &Switch<'_>,
+) -> Markup {
     let help = format!("{}-help", switch.testid);
     let content = html! {
         input type="hidden" name="key" value=(switch.setting.key);
@@ -107,7 +119,7 @@ pub(super) fn switch_to(look: &Look<'_>, card: &str, action: &str, on: bool, swi
         p class="quiet" id=(help) { (switch.help) }
         (told())
     };
-    form(look, card, action, "", &content)
+    form(ctx, card, action, "", &content)
 }
 
 /// A slider for a setting, with a label for each stop.
@@ -119,8 +131,8 @@ pub(super) struct Slider<'a> {
     pub(super) testid: &'a str,
 }
 
-pub(super) fn slider(look: &Look<'_>, card: &str, slider: &Slider<'_>) -> Markup {
-    let value = look.values.of(slider.setting);
+pub(super) fn slider(ctx: &PageContext<'_>, card: &str, slider: &Slider<'_>) -> Markup {
+    let value = ctx.values.of(slider.setting);
     let at = match slider.setting.kind {
         Kind::Choice(values) => values.iter().position(|it| *it == value).unwrap_or_default(),
         _ => value.parse().unwrap_or_default(),
@@ -134,9 +146,9 @@ pub(super) fn slider(look: &Look<'_>, card: &str, slider: &Slider<'_>) -> Markup
         (range(slider.testid, "stop", at, slider.stops))
         div class="stops quiet" aria-hidden="true" { @for stop in slider.stops { span { (stop) } } }
         (told())
-        (set_button(look.lang))
+        (set_button(ctx.lang))
     };
-    form(look, card, "/settings/set", "slider", &content)
+    form(ctx, card, "/settings/set", "slider", &content)
 }
 
 /// The slider's input element; its id is also its test id.
@@ -168,10 +180,10 @@ pub(super) struct Editor<'a> {
     pub(super) testid: &'a str,
 }
 
-pub(super) fn editor(look: &Look<'_>, card: &str, editor: &Editor<'_>) -> Markup {
-    let stored = look.values.of(editor.setting);
+pub(super) fn editor(ctx: &PageContext<'_>, card: &str, editor: &Editor<'_>) -> Markup {
+    let stored = ctx.values.of(editor.setting);
     let key = editor.setting.key.as_ref();
-    let typed = look.error.filter(|told| told.typed(card, "key") == Some(key));
+    let typed = ctx.error.filter(|told| told.typed(card, "key") == Some(key));
     let meant = if stored.is_empty() { editor.own.trim() } else { &stored };
     let text = typed.and_then(|told| told.typed(card, "value")).unwrap_or(meant);
     let longest = if let Kind::Text { longest } = editor.setting.kind { longest } else { 0 };
@@ -188,16 +200,16 @@ pub(super) fn editor(look: &Look<'_>, card: &str, editor: &Editor<'_>) -> Markup
         p class="quiet" { (editor.help) }
         textarea id=(id) data-testid=(id) name="value" rows="5" autocomplete="off" dir="auto" { "\n" (text) }
         div class="choices" {
-            button type="submit" data-testid=(format!("{id}-save")) { (look.lang.settings_save()) }
+            button type="submit" data-testid=(format!("{id}-save")) { (ctx.lang.settings_save()) }
             @if !stored.is_empty() {
                 button type="submit" class="plain" name="reset" value="yes" data-testid=(format!("{id}-reset")) {
-                    (look.lang.settings_reset())
+                    (ctx.lang.settings_reset())
                 }
             }
         }
         (told())
     };
-    form(look, card, "/settings/text", "editor", &content)
+    form(ctx, card, "/settings/text", "editor", &content)
 }
 
 fn count(length: usize, longest: usize) -> String {
@@ -218,10 +230,10 @@ pub(super) fn spinner(what: &str) -> Markup {
 pub(super) const TIME: &str = "{time}";
 
 /// A sentence with a time, given in epoch milliseconds, in the place of [`TIME`].
-pub(super) fn timed(look: &Look<'_>, sentence: &Said, at: i64) -> Markup {
-    rich(sentence, look.lang, |value| {
+pub(super) fn timed(ctx: &PageContext<'_>, sentence: &Said, at: i64) -> Markup {
+    rich(sentence, ctx.lang, |value| {
         if value == TIME {
-            look.times.moment(at)
+            ctx.times.moment(at)
         } else {
             html! { (value) }
         }
@@ -229,8 +241,8 @@ pub(super) fn timed(look: &Look<'_>, sentence: &Said, at: i64) -> Markup {
 }
 
 /// A sentence with a name that someone chose. The name has a direction of its own, as it may be in any script.
-pub(super) fn naming(look: &Look<'_>, sentence: &Said) -> Markup {
-    rich(sentence, look.lang, |name| html! { bdi { (name) } })
+pub(super) fn naming(ctx: &PageContext<'_>, sentence: &Said) -> Markup {
+    rich(sentence, ctx.lang, |name| html! { bdi { (name) } })
 }
 
 /// A link that folds or unfolds a part, or opens an item.
@@ -244,17 +256,17 @@ pub(super) fn fact(name: &str, value: &str) -> Markup {
 }
 
 /// The strip at the bottom of the page that offers to undo the newest deletion.
-pub(super) fn undo(look: &Look<'_>) -> Markup {
-    let deleted = look.web.bin.newest(UndoPlace::InSettings, look.web.app.clock.now());
+pub(super) fn undo(ctx: &PageContext<'_>) -> Markup {
+    let deleted = ctx.web.bin.newest(UndoPlace::InSettings, ctx.web.app.clock.now());
     html! {
         @if let Some(deleted) = deleted {
             div class="card bar" data-testid="undo-bar" {
-                span { (naming(look, &said::settings_deleted(&deleted.title))) }
+                span { (naming(ctx, &said::settings_deleted(&deleted.title))) }
                 form class="choices" method="post" action="/undo" data-live {
-                    input type="hidden" name="csrf" value=(look.csrf);
+                    input type="hidden" name="csrf" value=(ctx.csrf);
                     input type="hidden" name="number" value=(deleted.number);
-                    button type="submit" name="act" value="restore" data-testid="undo" { (look.lang.settings_undo()) }
-                    @let dismiss = look.lang.settings_dismiss();
+                    button type="submit" name="act" value="restore" data-testid="undo" { (ctx.lang.settings_undo()) }
+                    @let dismiss = ctx.lang.settings_dismiss();
                     button class="round" type="submit" name="act" value="forget" aria-label=(dismiss) title=(dismiss) {
                         (icons::close())
                     }

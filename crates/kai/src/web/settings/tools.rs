@@ -8,23 +8,23 @@ use kai_assistant::toolbox::{EnabledBy, Entry};
 use kai_words::{Lang, said};
 use maud::{Markup, html};
 
+use super::context::{PageContext, ProbePhone};
 use super::fields::{Choice, Field, choice, field};
-use super::look::{Look, ProbePhone};
 use super::parts::{Region, form};
 use crate::failure::Failure;
 use crate::machine::NOT_IN_DEMO;
 use crate::web::rich::rich;
 
-pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
-    let app = &look.web.app;
-    if look.probe == ProbePhone::Phone {
-        app.toolbox.probe_access(&look.values).await;
+pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
+    let app = &ctx.web.app;
+    if ctx.probe == ProbePhone::Phone {
+        app.toolbox.probe_access(&ctx.values).await;
     }
     let own = |entry: &&Entry| matches!(entry.governed, EnabledBy::OwnSwitch { .. });
-    let cards: Vec<Card> = app.toolbox.entries().iter().filter(own).map(|entry| card(entry, look)).collect();
+    let cards: Vec<Card> = app.toolbox.entries().iter().filter(own).map(|entry| card(entry, ctx)).collect();
     Ok(vec![
-        Region::bare("tools", grid(look, &cards)),
-        Region::card("services", look.lang.tools_services(), services(look)),
+        Region::bare("tools", grid(ctx, &cards)),
+        Region::card("services", ctx.lang.tools_services(), services(ctx)),
     ])
 }
 
@@ -38,14 +38,14 @@ struct Card {
     lacks: Option<String>,
 }
 
-fn card(entry: &Entry, look: &Look<'_>) -> Card {
+fn card(entry: &Entry, ctx: &PageContext<'_>) -> Card {
     let tool = entry.tool.name();
     Card {
         tool,
-        title: look.lang.tool_name(tool),
-        about: look.lang.tool_about(tool).to_owned(),
-        on: entry.enabled(&look.values),
-        lacks: look.web.app.toolbox.lacks(entry).map(|lacks| in_demo(lacks, look.lang)),
+        title: ctx.lang.tool_name(tool),
+        about: ctx.lang.tool_about(tool).to_owned(),
+        on: entry.enabled(&ctx.values),
+        lacks: ctx.web.app.toolbox.lacks(entry).map(|lacks| in_demo(lacks, ctx.lang)),
     }
 }
 
@@ -54,21 +54,21 @@ fn in_demo(lacks: String, lang: Lang) -> String {
     if lacks == NOT_IN_DEMO { lang.phones_not_in_demo().to_owned() } else { lacks }
 }
 
-fn grid(look: &Look<'_>, cards: &[Card]) -> Markup {
+fn grid(ctx: &PageContext<'_>, cards: &[Card]) -> Markup {
     html! {
         p class="lead quiet" {
-            (rich(&said::tools_lead(look.lang.settings_agent()), look.lang, |page| html! { a href="/settings/agent" { (page) } }))
+            (rich(&said::tools_lead(ctx.lang.settings_agent()), ctx.lang, |page| html! { a href="/settings/agent" { (page) } }))
         }
-        ul class="tools-grid" data-testid="tools-grid" aria-label=(look.lang.settings_tools()) {
+        ul class="tools-grid" data-testid="tools-grid" aria-label=(ctx.lang.settings_tools()) {
             @for card in cards {
-                li class="tool-card" data-testid="tool-card" data-tool=(card.tool) { (toggle(look, card)) }
+                li class="tool-card" data-testid="tool-card" data-tool=(card.tool) { (toggle(ctx, card)) }
             }
         }
     }
 }
 
 /// The switch of a tool; the whole card is the button.
-fn toggle(look: &Look<'_>, card: &Card) -> Markup {
+fn toggle(ctx: &PageContext<'_>, card: &Card) -> Markup {
     let (name, about) = (format!("tool-{}", card.tool), format!("tool-{}-about", card.tool));
     let content = html! {
         input type="hidden" name="key" value=(format!("tool_enabled_{}", card.tool));
@@ -82,36 +82,36 @@ fn toggle(look: &Look<'_>, card: &Card) -> Markup {
             }
         }
     };
-    form(look, "tools", "/settings/set", "", &content)
+    form(ctx, "tools", "/settings/set", "", &content)
 }
 
 /// Which services tools use, which folders they may open files from, and how much of a result the model sees.
-fn services(look: &Look<'_>) -> Markup {
+fn services(ctx: &PageContext<'_>) -> Markup {
     let search: [(&str, &str); 4] =
         [("duckduckgo", "DuckDuckGo"), ("searxng", "SearXNG"), ("brave", "Brave"), ("tavily", "Tavily")];
     let location = [("ipwho.is", "ipwho.is"), ("ipapi.co", "ipapi.co")];
-    let lang = look.lang;
+    let lang = ctx.lang;
     html! {
-        (choice(look, "services", &Choice {
+        (choice(ctx, "services", &Choice {
             setting: &WEB_SEARCH_BACKEND, label: lang.tools_search(), options: &search, testid: "search-backend",
         }))
-        @if let Some(wanted) = wanted(look) { (field(look, "services", &wanted)) }
-        (choice(look, "services", &Choice {
+        @if let Some(wanted) = wanted(ctx) { (field(ctx, "services", &wanted)) }
+        (choice(ctx, "services", &Choice {
             setting: &LOCATION_SERVICE, label: lang.tools_location(), options: &location, testid: "location-service",
         }))
-        (field(look, "services", &Field {
+        (field(ctx, "services", &Field {
             setting: &OPEN_URL_FOLDERS, label: lang.tools_folders(), help: lang.tools_folders_help(), testid: "open-folders",
         }))
-        (field(look, "services", &Field {
+        (field(ctx, "services", &Field {
             setting: &TOOL_RESULT_LIMIT, label: lang.tools_limit(), help: lang.tools_limit_help(), testid: "result-limit",
         }))
     }
 }
 
 /// What the chosen search service needs: an address or a key.
-fn wanted(look: &Look<'_>) -> Option<Field<'static>> {
-    let lang = look.lang;
-    let (setting, label, help, testid) = match look.values.of(&WEB_SEARCH_BACKEND).as_str() {
+fn wanted(ctx: &PageContext<'_>) -> Option<Field<'static>> {
+    let lang = ctx.lang;
+    let (setting, label, help, testid) = match ctx.values.of(&WEB_SEARCH_BACKEND).as_str() {
         "searxng" => {
             (&WEB_SEARCH_SEARXNG_URL, lang.tools_searxng(), lang.tools_searxng_help(), "searxng-url")
         }

@@ -15,9 +15,9 @@ use kai_assistant::transfer::{Export, Mode, Outcome, Section};
 use kai_words::{Lang, said};
 use maud::{Markup, html};
 
+use super::context::PageContext;
 use super::ephemeral::{File, Upload};
 use super::form::{Form, hidden};
-use super::look::Look;
 use super::parts::{form, link, plain};
 use crate::call::ImportCall;
 use crate::commands::transfer;
@@ -70,18 +70,18 @@ fn chosen(form: &Form) -> Vec<String> {
     named.filter(|name| form.field(&format!("section_{name}")) == "yes").map(str::to_owned).collect()
 }
 
-pub(super) fn export_form(look: &Look<'_>) -> Markup {
+pub(super) fn export_form(ctx: &PageContext<'_>) -> Markup {
     let secret = |id: &str, label: &str| {
         html! {
             label for=(id) { (label) }
             input type="password" id=(id) data-testid=(id) name=(id) autocomplete="new-password";
         }
     };
-    let lang = look.lang;
+    let lang = ctx.lang;
     html! {
         p { (lang.transfer_export_what()) }
         p class="remark" { (lang.transfer_export_plain()) }
-        (plain(look, "export", "/settings/general/export", "", &html! {
+        (plain(ctx, "export", "/settings/general/export", "", &html! {
             (section_boxes(lang, "export", &Section::ALL.map(Section::name)))
             details class="field" {
                 summary { (lang.transfer_export_with_keys()) }
@@ -120,33 +120,33 @@ async fn exported(form: &Form) -> Result<(String, String), Failure> {
     Ok((format!("kai-{today}.json"), text))
 }
 
-pub(super) fn import_form(look: &Look<'_>) -> Markup {
-    let asked = look.place.says("import").parse().ok();
-    match asked.and_then(|number| look.web.ephemeral.upload(number)) {
+pub(super) fn import_form(ctx: &PageContext<'_>) -> Markup {
+    let asked = ctx.place.says("import").parse().ok();
+    match asked.and_then(|number| ctx.web.ephemeral.upload(number)) {
         Some(Upload { number, file: File::Waiting { sealed, merged, replaced, .. } }) => {
-            let replaces = look.place.says("how") == "replace";
+            let replaces = ctx.place.says("how") == "replace";
             let outcomes = if replaces { replaced } else { merged };
-            preview(look, number, &Preview { replaces, sealed, outcomes: &outcomes })
+            preview(ctx, number, &Preview { replaces, sealed, outcomes: &outcomes })
         }
         Some(Upload { file: File::Taken(outcomes), .. }) => html! {
-            p data-testid="import-done" { (look.lang.transfer_done()) }
-            (render_outcomes(look.lang, &outcomes, Tense::Done))
-            a class="more" href=(BACK) { (look.lang.transfer_another()) }
+            p data-testid="import-done" { (ctx.lang.transfer_done()) }
+            (render_outcomes(ctx.lang, &outcomes, Tense::Done))
+            a class="more" href=(BACK) { (ctx.lang.transfer_another()) }
         },
-        None => choose(look, asked.is_some()),
+        None => choose(ctx, asked.is_some()),
     }
 }
 
-fn choose(look: &Look<'_>, gone: bool) -> Markup {
+fn choose(ctx: &PageContext<'_>, gone: bool) -> Markup {
     html! {
-        @if gone { p class="remark" { (look.lang.transfer_file_gone()) } }
-        p { (look.lang.transfer_import_what()) }
+        @if gone { p class="remark" { (ctx.lang.transfer_file_gone()) } }
+        p { (ctx.lang.transfer_import_what()) }
         form method="post" action=(guard::IMPORT) enctype="multipart/form-data" class="field" {
-            (hidden(look.csrf, look.place.page, "import"))
-            label for="import-file" { (look.lang.transfer_file()) }
+            (hidden(ctx.csrf, ctx.place.page, "import"))
+            label for="import-file" { (ctx.lang.transfer_file()) }
             div class="line" {
                 input type="file" id="import-file" data-testid="import-file" name="file" accept="application/json,.json" required;
-                button type="submit" data-testid="import-look" { (look.lang.transfer_preview()) }
+                button type="submit" data-testid="import-look" { (ctx.lang.transfer_preview()) }
             }
         }
     }
@@ -160,11 +160,11 @@ struct Preview<'a> {
     outcomes: &'a [Outcome],
 }
 
-fn preview(look: &Look<'_>, number: u64, shown: &Preview<'_>) -> Markup {
+fn preview(ctx: &PageContext<'_>, number: u64, shown: &Preview<'_>) -> Markup {
     let Preview { replaces, sealed, outcomes } = *shown;
     let sections: Vec<&str> = outcomes.iter().map(|outcome| outcome.section.as_str()).collect();
     let mode = if replaces { "replace" } else { "merge" };
-    let lang = look.lang;
+    let lang = ctx.lang;
     let (what, other) = if replaces {
         (lang.transfer_replace_what(), lang.transfer_merge())
     } else {
@@ -191,8 +191,8 @@ fn preview(look: &Look<'_>, number: u64, shown: &Preview<'_>) -> Markup {
             p { (what) }
             (render_outcomes(lang, outcomes, Tense::Would))
         }
-        (link(&look.place.with("how", if replaces { "" } else { "replace" }), "import", "import-how", other))
-        (form(look, "import", "/settings/general/import/take", "fields", &content))
+        (link(&ctx.place.with("how", if replaces { "" } else { "replace" }), "import", "import-how", other))
+        (form(ctx, "import", "/settings/general/import/take", "fields", &content))
     }
 }
 

@@ -12,35 +12,35 @@ use crate::commands::alarms;
 use crate::failure::Failure;
 use crate::web::bin::Kept;
 use crate::web::icons;
+use crate::web::settings::context::PageContext;
 use crate::web::settings::form::Form;
-use crate::web::settings::look::Look;
 use crate::web::settings::parts::{Region, TIME, form, icon_button, timed};
 use crate::web::state::Web;
 
 const CARD: &str = "alarms";
 
-pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
-    let alarms = alarms::list(&look.web.app).await?;
+pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Region, Failure> {
+    let alarms = alarms::list(&ctx.web.app).await?;
     let content = html! {
-        @if alarms.is_empty() { p class="quiet" { (look.lang.alarms_none()) } }
-        ul class="items" data-testid="alarms" { @for alarm in &alarms { (row(look, alarm)) } }
+        @if alarms.is_empty() { p class="quiet" { (ctx.lang.alarms_none()) } }
+        ul class="items" data-testid="alarms" { @for alarm in &alarms { (row(ctx, alarm)) } }
     };
-    Ok(Region::card(CARD, look.lang.alarms_label(), content).testid("alarms-card"))
+    Ok(Region::card(CARD, ctx.lang.alarms_label(), content).testid("alarms-card"))
 }
 
-fn row(look: &Look<'_>, alarm: &AlarmRow) -> Markup {
-    let name = if alarm.label.is_empty() { look.lang.alarm_title() } else { &alarm.label };
+fn row(ctx: &PageContext<'_>, alarm: &AlarmRow) -> Markup {
+    let name = if alarm.label.is_empty() { ctx.lang.alarm_title() } else { &alarm.label };
     let cancel = html! {
         input type="hidden" name="id" value=(alarm.id.0);
-        (icon_button("alarm-cancel", &look.lang.alarms_cancel(name), &icons::bin()))
+        (icon_button("alarm-cancel", &ctx.lang.alarms_cancel(name), &icons::bin()))
     };
     html! {
         li class="entry" data-testid="alarm" {
             div class="between" {
                 span class="name" dir="auto" { (name) }
-                (form(look, CARD, "/settings/agent/alarms/cancel", "", &cancel))
+                (form(ctx, CARD, "/settings/agent/alarms/cancel", "", &cancel))
             }
-            p class="quiet" { (timed(look, &said::alarms_rings(TIME), alarm.due_at)) }
+            p class="quiet" { (timed(ctx, &said::alarms_rings(TIME), alarm.due_at)) }
         }
     }
 }

@@ -18,8 +18,8 @@ use crate::call::Call;
 use crate::call::heartbeat::{HeartbeatStatus, LogRow, RunOutcome};
 use crate::commands::{heartbeat, models};
 use crate::failure::Failure;
+use crate::web::settings::context::PageContext;
 use crate::web::settings::form::Form;
-use crate::web::settings::look::Look;
 use crate::web::settings::parts::{
     Button, Editor, Region, Slider, Switch, button, editor, form, link, range, set_button, slider, spinner,
     switch, told,
@@ -30,50 +30,50 @@ const CARD: &str = "heartbeat";
 /// How many runs are shown before the user asks for all.
 const FEW: usize = 5;
 
-pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
-    let (app, now) = (&look.web.app, look.web.app.clock.now());
+pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Region, Failure> {
+    let (app, now) = (&ctx.web.app, ctx.web.app.clock.now());
     let status = heartbeat::status(app).await?;
     let running = app.db.read(move |tx| beat::under_way(tx, now)).await?;
     let log = heartbeat::log(app).await?;
-    let dry_run = if look.place.shows("dry-run") { Some(dry_run(look).await?) } else { None };
+    let dry_run = if ctx.place.shows("dry-run") { Some(dry_run(ctx).await?) } else { None };
     let prompt = Editor {
         setting: &HEARTBEAT_PROMPT,
-        label: look.lang.heartbeat_prompt(),
-        help: look.lang.heartbeat_prompt_help(),
+        label: ctx.lang.heartbeat_prompt(),
+        help: ctx.lang.heartbeat_prompt_help(),
         own: OPENING,
         testid: "heartbeat-prompt",
     };
     let next =
-        if dry_run.is_some() { look.lang.heartbeat_hide_next() } else { look.lang.heartbeat_show_next() };
+        if dry_run.is_some() { ctx.lang.heartbeat_hide_next() } else { ctx.lang.heartbeat_show_next() };
     let content = html! {
-        div class="part" { (when(look, &status)) (model(look).await?) (budget(look)) }
-        div class="part" { (editor(look, CARD, &prompt)) }
+        div class="part" { (when(ctx, &status)) (model(ctx).await?) (budget(ctx)) }
+        div class="part" { (editor(ctx, CARD, &prompt)) }
         div class="part" {
-            (run_now(look, running))
-            (link(&look.place.turned("dry-run"), CARD, "heartbeat-dry-run", next))
+            (run_now(ctx, running))
+            (link(&ctx.place.turned("dry-run"), CARD, "heartbeat-dry-run", next))
             @if let Some(dry_run) = dry_run { (dry_run) }
-            (history(look, &log))
+            (history(ctx, &log))
         }
     };
-    Ok(Region::card(CARD, look.lang.heartbeat_label(), content).testid("heartbeat-card"))
+    Ok(Region::card(CARD, ctx.lang.heartbeat_label(), content).testid("heartbeat-card"))
 }
 
-fn when(look: &Look<'_>, status: &HeartbeatStatus) -> Markup {
+fn when(ctx: &PageContext<'_>, status: &HeartbeatStatus) -> Markup {
     let enabled = Switch {
         setting: &HEARTBEAT_ENABLED,
-        label: look.lang.heartbeat_enabled(),
-        help: look.lang.heartbeat_enabled_help(),
+        label: ctx.lang.heartbeat_enabled(),
+        help: ctx.lang.heartbeat_enabled_help(),
         testid: "heartbeat-toggle",
     };
     let interval = Slider {
         setting: &HEARTBEAT_INTERVAL,
-        label: look.lang.heartbeat_every(),
-        stops: &stops(look.lang),
+        label: ctx.lang.heartbeat_every(),
+        stops: &stops(ctx.lang),
         testid: "heartbeat-interval",
     };
     html! {
-        (switch(look, CARD, &enabled))
-        @if status.enabled { (slider(look, CARD, &interval)) (hours(look, status)) }
+        (switch(ctx, CARD, &enabled))
+        @if status.enabled { (slider(ctx, CARD, &interval)) (hours(ctx, status)) }
     }
 }
 
@@ -85,7 +85,7 @@ fn stops(lang: Lang) -> Vec<String> {
 }
 
 /// The active hours: two sliders over one day. The hours in between are highlighted, also across midnight.
-fn hours(look: &Look<'_>, status: &HeartbeatStatus) -> Markup {
+fn hours(ctx: &PageContext<'_>, status: &HeartbeatStatus) -> Markup {
     let names: Vec<String> = (0..=24).map(|hour| format!("{hour}:00")).collect();
     let (start, end) = (status.active_start as usize, status.active_end as usize);
     let lit = |hour: usize| match start.cmp(&end) {
@@ -95,50 +95,50 @@ fn hours(look: &Look<'_>, status: &HeartbeatStatus) -> Markup {
     };
     let content = html! {
         div class="between" {
-            span class="name" { (look.lang.heartbeat_hours()) }
+            span class="name" { (ctx.lang.heartbeat_hours()) }
             span {
-                @if start == end { (look.lang.heartbeat_always()) } @else {
+                @if start == end { (ctx.lang.heartbeat_always()) } @else {
                     output for="heartbeat-start" { (names[start]) } " – " output for="heartbeat-end" { (names[end]) }
                 }
             }
         }
         div class="pair" {
             div class="hours" aria-hidden="true" { @for hour in 0..24 { i class=[lit(hour).then_some("on")] {} } }
-            label class="seen-not" for="heartbeat-start" { (look.lang.heartbeat_active_from()) }
+            label class="seen-not" for="heartbeat-start" { (ctx.lang.heartbeat_active_from()) }
             (range("heartbeat-start", "start", start, &names))
-            label class="seen-not" for="heartbeat-end" { (look.lang.heartbeat_active_until()) }
+            label class="seen-not" for="heartbeat-end" { (ctx.lang.heartbeat_active_until()) }
             (range("heartbeat-end", "end", end, &names))
         }
         (told())
-        (set_button(look.lang))
+        (set_button(ctx.lang))
     };
-    form(look, CARD, "/settings/agent/heartbeat/hours", "slider", &content)
+    form(ctx, CARD, "/settings/agent/heartbeat/hours", "slider", &content)
 }
 
-async fn model(look: &Look<'_>) -> Result<Markup, Failure> {
-    let mut options = vec![(String::new(), look.lang.heartbeat_any_model().to_owned())];
-    options.extend(models::names(&look.web.app).await?.into_iter().map(|name| (name.clone(), name)));
-    Ok(choice(look, &HEARTBEAT_MODEL, look.lang.heartbeat_model(), "heartbeat-model", options))
+async fn model(ctx: &PageContext<'_>) -> Result<Markup, Failure> {
+    let mut options = vec![(String::new(), ctx.lang.heartbeat_any_model().to_owned())];
+    options.extend(models::names(&ctx.web.app).await?.into_iter().map(|name| (name.clone(), name)));
+    Ok(choice(ctx, &HEARTBEAT_MODEL, ctx.lang.heartbeat_model(), "heartbeat-model", options))
 }
 
 /// The limit on tokens per day.
-fn budget(look: &Look<'_>) -> Markup {
+fn budget(ctx: &PageContext<'_>) -> Markup {
     let limited =
-        [100_000_u32, 500_000, 2_000_000].map(|tokens| (tokens.to_string(), look.lang.number(tokens)));
-    let unlimited = ("0".to_owned(), look.lang.heartbeat_no_limit().to_owned());
+        [100_000_u32, 500_000, 2_000_000].map(|tokens| (tokens.to_string(), ctx.lang.number(tokens)));
+    let unlimited = ("0".to_owned(), ctx.lang.heartbeat_no_limit().to_owned());
     let options = limited.into_iter().chain([unlimited]).collect();
-    choice(look, &HEARTBEAT_DAILY_TOKENS, look.lang.heartbeat_budget(), "heartbeat-budget", options)
+    choice(ctx, &HEARTBEAT_DAILY_TOKENS, ctx.lang.heartbeat_budget(), "heartbeat-budget", options)
 }
 
 /// A select box for a setting. If the stored value is not among the options, it is added to them.
 fn choice(
-    look: &Look<'_>,
+    ctx: &PageContext<'_>,
     setting: &Setting,
     label: &str,
     testid: &str,
     mut options: Vec<(String, String)>,
 ) -> Markup {
-    let chosen = look.values.of(setting);
+    let chosen = ctx.values.of(setting);
     if options.iter().all(|(value, _)| *value != chosen) {
         options.push((chosen.clone(), chosen.clone()));
     }
@@ -150,61 +150,61 @@ fn choice(
                 @for (value, name) in &options { option value=(value) selected[*value == chosen] { (name) } }
             }
         }
-        (set_button(look.lang))
+        (set_button(ctx.lang))
     };
-    form(look, CARD, "/settings/set", "", &content)
+    form(ctx, CARD, "/settings/set", "", &content)
 }
 
-fn run_now(look: &Look<'_>, running: bool) -> Markup {
+fn run_now(ctx: &PageContext<'_>, running: bool) -> Markup {
     html! {
-        @if running { (spinner(look.lang.heartbeat_running())) }
+        @if running { (spinner(ctx.lang.heartbeat_running())) }
         @else {
-            (button(look, CARD, "/settings/agent/heartbeat/run", &Button {
-                label: look.lang.heartbeat_run(), testid: "heartbeat-run", class: "", fields: &[],
+            (button(ctx, CARD, "/settings/agent/heartbeat/run", &Button {
+                label: ctx.lang.heartbeat_run(), testid: "heartbeat-run", class: "", fields: &[],
             }))
         }
     }
 }
 
 /// The exact prompt of the next heartbeat, with its size and its tools.
-async fn dry_run(look: &Look<'_>) -> Result<Markup, Failure> {
-    let dry = heartbeat::dry_run(&look.web.app, &look.web.app.env).await?;
-    let tools: Vec<String> = dry.tools.iter().map(|tool| look.lang.tool_name(tool)).collect();
+async fn dry_run(ctx: &PageContext<'_>) -> Result<Markup, Failure> {
+    let dry = heartbeat::dry_run(&ctx.web.app, &ctx.web.app.env).await?;
+    let tools: Vec<String> = dry.tools.iter().map(|tool| ctx.lang.tool_name(tool)).collect();
     Ok(html! {
         p class="quiet" data-testid="heartbeat-tokens" {
-            (look.lang.heartbeat_next(dry.tokens, dry.tools.len(), tools.join(", ")))
+            (ctx.lang.heartbeat_next(dry.tokens, dry.tools.len(), tools.join(", ")))
         }
         pre data-testid="heartbeat-preview" dir="auto" { "\n" (dry.prompt) }
     })
 }
 
-fn history(look: &Look<'_>, log: &[LogRow]) -> Markup {
-    let whole = look.place.shows("log");
+fn history(ctx: &PageContext<'_>, log: &[LogRow]) -> Markup {
+    let whole = ctx.place.shows("log");
     let shown = if whole { log.len() } else { FEW };
     html! {
-        @if log.is_empty() { p class="quiet" { (look.lang.heartbeat_log_none()) } }
-        ol class="items" data-testid="heartbeat-log" { @for row in log.iter().take(shown) { (logged(look, row)) } }
-        @if whole { (link(&look.place.turned("log"), CARD, "heartbeat-log-less", look.lang.heartbeat_log_few())) }
+        @if log.is_empty() { p class="quiet" { (ctx.lang.heartbeat_log_none()) } }
+        ol class="items" data-testid="heartbeat-log" { @for row in log.iter().take(shown) { (logged(ctx, row)) } }
+        @if whole { (link(&ctx.place.turned("log"), CARD, "heartbeat-log-less", ctx.lang.heartbeat_log_few())) }
         @else if log.len() > FEW {
-            (link(&look.place.turned("log"), CARD, "heartbeat-log-more", &look.lang.heartbeat_log_all(log.len())))
+            (link(&ctx.place.turned("log"), CARD, "heartbeat-log-more", &ctx.lang.heartbeat_log_all(log.len())))
         }
     }
 }
 
-fn logged(look: &Look<'_>, row: &LogRow) -> Markup {
+fn logged(ctx: &PageContext<'_>, row: &LogRow) -> Markup {
     let came_to = match row.outcome {
-        OutcomeKind::Report => look.lang.heartbeat_report(),
-        OutcomeKind::Ok => look.lang.heartbeat_ok(),
-        OutcomeKind::NothingNew => look.lang.heartbeat_nothing_new(),
-        OutcomeKind::Failed => look.lang.heartbeat_failed(),
+        OutcomeKind::Report => ctx.lang.heartbeat_report(),
+        OutcomeKind::Ok => ctx.lang.heartbeat_ok(),
+        OutcomeKind::NothingNew => ctx.lang.heartbeat_nothing_new(),
+        OutcomeKind::Failed => ctx.lang.heartbeat_failed(),
     };
     html! {
         li class="entry" data-outcome=(row.outcome.as_str()) {
             div class="between" {
                 span { (came_to) }
                 span class="quiet" {
-                    (look.times.moment(row.at))
-                    @if row.tokens > 0 { " · " (tokens(row, look.lang)) " · " (look.lang.heartbeat_seconds(look.lang.tenths(row.ms / 100))) }
+                    (ctx.times.moment(row.at))
+                    @if row.tokens > 0 { " · " (tokens(row, ctx.lang)) " · " (ctx.lang.heartbeat_seconds(ctx.lang.tenths(row.ms / 100))) }
                 }
             }
             @if let Some(reason) = &row.reason { p class="trouble-text" { (reason) } }

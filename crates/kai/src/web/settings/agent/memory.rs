@@ -18,8 +18,8 @@ use crate::commands::memory;
 use crate::failure::Failure;
 use crate::web::bin::Kept;
 use crate::web::icons;
+use crate::web::settings::context::PageContext;
 use crate::web::settings::form::Form;
-use crate::web::settings::look::Look;
 use crate::web::settings::parts::{
     Button, Editor, Region, Switch, button, editor, form, icon_button, link, naming, switch, told,
 };
@@ -29,92 +29,92 @@ const CARD: &str = "memory";
 /// How many memories are shown before the user asks for all.
 const FEW: usize = 5;
 
-pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
-    let read = look.web.app.db.read(|tx| Ok::<_, DbError>((store::all(tx)?, promotion::proposals(tx)?)));
+pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Region, Failure> {
+    let read = ctx.web.app.db.read(|tx| Ok::<_, DbError>((store::all(tx)?, promotion::proposals(tx)?)));
     let (memories, proposals) = read.await?;
     let enabled = Switch {
         setting: &MEMORY_ENABLED,
-        label: look.lang.memory_enabled(),
-        help: look.lang.memory_enabled_help(),
+        label: ctx.lang.memory_enabled(),
+        help: ctx.lang.memory_enabled_help(),
         testid: "memory-toggle",
     };
     let soul = Editor {
         setting: &SOUL_TEXT,
-        label: look.lang.memory_soul(),
-        help: look.lang.memory_soul_help(),
+        label: ctx.lang.memory_soul(),
+        help: ctx.lang.memory_soul_help(),
         own: soul::OWN,
         testid: "soul",
     };
     let content = html! {
-        div class="part" { (switch(look, CARD, &enabled)) (list(look, &memories)) }
+        div class="part" { (switch(ctx, CARD, &enabled)) (list(ctx, &memories)) }
         @if !proposals.is_empty() {
             div class="part" {
-                p class="name" { (look.lang.memory_proposals()) }
-                ul class="items" { @for proposal in &proposals { (proposed(look, proposal)) } }
+                p class="name" { (ctx.lang.memory_proposals()) }
+                ul class="items" { @for proposal in &proposals { (proposed(ctx, proposal)) } }
             }
         }
-        div class="part" { (editor(look, CARD, &soul)) }
+        div class="part" { (editor(ctx, CARD, &soul)) }
     };
-    Ok(Region::card(CARD, look.lang.memory_label(), content).testid("memory-card"))
+    Ok(Region::card(CARD, ctx.lang.memory_label(), content).testid("memory-card"))
 }
 
-fn list(look: &Look<'_>, memories: &[Memory]) -> Markup {
-    let whole = look.place.shows("memories");
+fn list(ctx: &PageContext<'_>, memories: &[Memory]) -> Markup {
+    let whole = ctx.place.shows("memories");
     let shown = if whole { memories.len() } else { FEW };
     html! {
-        @if memories.is_empty() { p class="quiet" { (look.lang.memory_none()) } }
-        ul class="items" data-testid="memories" { @for memory in memories.iter().take(shown) { (row(look, memory)) } }
-        @if whole { (link(&look.place.turned("memories"), CARD, "memories-less", look.lang.memory_few())) }
+        @if memories.is_empty() { p class="quiet" { (ctx.lang.memory_none()) } }
+        ul class="items" data-testid="memories" { @for memory in memories.iter().take(shown) { (row(ctx, memory)) } }
+        @if whole { (link(&ctx.place.turned("memories"), CARD, "memories-less", ctx.lang.memory_few())) }
         @else if memories.len() > FEW {
-            (link(&look.place.turned("memories"), CARD, "memories-all", &look.lang.memory_all(memories.len())))
+            (link(&ctx.place.turned("memories"), CARD, "memories-all", &ctx.lang.memory_all(memories.len())))
         }
     }
 }
 
-fn row(look: &Look<'_>, memory: &Memory) -> Markup {
+fn row(ctx: &PageContext<'_>, memory: &Memory) -> Markup {
     let key = memory.key.as_str();
-    let edited = look.place.open("memory") == Some(key);
+    let edited = ctx.place.open("memory") == Some(key);
     let forget = html! {
         input type="hidden" name="key" value=(key);
-        (icon_button("memory-delete", &look.lang.memory_forget(key), &icons::bin()))
+        (icon_button("memory-delete", &ctx.lang.memory_forget(key), &icons::bin()))
     };
     html! {
         li class="entry" id=(format!("memory-{}", hex::encode(key.as_bytes()))) data-testid="memory" {
             div class="between" {
                 span class="name" dir="auto" { (key) }
                 span class="line" {
-                    @if let Some(kind) = kind(memory.category, look.lang) { span class="tag" { (kind) } }
-                    @if memory.hits > 0 { span class="quiet" { (look.lang.memory_useful(memory.hits)) } }
-                    a class="round" href=(format!("{}#{CARD}", look.place.opening("memory", (!edited).then_some(key))))
-                        data-show data-testid="memory-edit" aria-label=(look.lang.memory_edit_named(key)) title=(look.lang.memory_edit()) { (icons::pen()) }
-                    (form(look, CARD, "/settings/agent/memory/delete", "", &forget))
+                    @if let Some(kind) = kind(memory.category, ctx.lang) { span class="tag" { (kind) } }
+                    @if memory.hits > 0 { span class="quiet" { (ctx.lang.memory_useful(memory.hits)) } }
+                    a class="round" href=(format!("{}#{CARD}", ctx.place.opening("memory", (!edited).then_some(key))))
+                        data-show data-testid="memory-edit" aria-label=(ctx.lang.memory_edit_named(key)) title=(ctx.lang.memory_edit()) { (icons::pen()) }
+                    (form(ctx, CARD, "/settings/agent/memory/delete", "", &forget))
                 }
             }
-            @if edited { (edit(look, memory)) }
+            @if edited { (edit(ctx, memory)) }
             @else if memory.confirmed { p class="text" dir="auto" { (memory.content) } }
-            @else { (unconfirmed(look, memory)) }
+            @else { (unconfirmed(ctx, memory)) }
         }
     }
 }
 
 /// A memory that waits for confirmation. Its text is shown as in every approval, with padding as a count, and the
 /// button confirms exactly this text.
-fn unconfirmed(look: &Look<'_>, memory: &Memory) -> Markup {
+fn unconfirmed(ctx: &PageContext<'_>, memory: &Memory) -> Markup {
     let (key, seen) = (memory.key.as_str(), memory.digest());
     let fields = [("key", key), ("seen", seen.as_str())];
-    let label = look.lang.memory_remember();
+    let label = ctx.lang.memory_remember();
     let remember = Button { label, testid: "memory-confirm", class: "primary", fields: &fields };
     let (shown, whole) = (folded(&memory.content), spelled_out(&memory.content));
     html! {
         p class="text" dir="auto" data-testid="memory-waits" { (shown) }
         @if shown != whole {
             details id=(format!("memory-{}-whole", hex::encode(key.as_bytes()))) {
-                summary { (look.lang.memory_whole()) }
+                summary { (ctx.lang.memory_whole()) }
                 pre dir="auto" { (whole) }
             }
         }
-        p class="quiet" { (look.lang.memory_unconfirmed()) }
-        div class="choices" { (button(look, CARD, "/settings/agent/memory/confirm", &remember)) }
+        p class="quiet" { (ctx.lang.memory_unconfirmed()) }
+        div class="choices" { (button(ctx, CARD, "/settings/agent/memory/confirm", &remember)) }
     }
 }
 
@@ -128,33 +128,33 @@ fn kind(category: Category, lang: Lang) -> Option<&'static str> {
     }
 }
 
-fn edit(look: &Look<'_>, memory: &Memory) -> Markup {
+fn edit(ctx: &PageContext<'_>, memory: &Memory) -> Markup {
     let key = memory.key.as_str();
-    let typed = look.error.filter(|told| told.typed(CARD, "key") == Some(key));
+    let typed = ctx.error.filter(|told| told.typed(CARD, "key") == Some(key));
     let content = html! {
         input type="hidden" name="key" value=(key);
-        label class="seen-not" for="memory-text" { (look.lang.memory_text_of(key)) }
+        label class="seen-not" for="memory-text" { (ctx.lang.memory_text_of(key)) }
         textarea id="memory-text" name="content" rows="3" data-testid="memory-text" autocomplete="off" dir="auto" {
             "\n" (typed.and_then(|told| told.typed(CARD, "content")).unwrap_or(&memory.content))
         }
-        div class="choices" { button type="submit" data-testid="memory-save" { (look.lang.settings_save()) } }
+        div class="choices" { button type="submit" data-testid="memory-save" { (ctx.lang.settings_save()) } }
         (told())
     };
-    form(look, CARD, "/settings/agent/memory/edit", "editor", &content)
+    form(ctx, CARD, "/settings/agent/memory/edit", "editor", &content)
 }
 
-fn proposed(look: &Look<'_>, proposal: &Proposal) -> Markup {
+fn proposed(ctx: &PageContext<'_>, proposal: &Proposal) -> Markup {
     let key = proposal.key.as_str();
     let answer = |action: &str, label: &str, testid: &str, class: &str| {
-        button(look, CARD, action, &Button { label, testid, class, fields: &[("key", key)] })
+        button(ctx, CARD, action, &Button { label, testid, class, fields: &[("key", key)] })
     };
     html! {
         li class="entry" data-testid="proposal" {
             p class="text" dir="auto" { (folded(&proposal.text)) }
-            p class="quiet" { (naming(look, &said::memory_from(key, proposal.hits))) }
+            p class="quiet" { (naming(ctx, &said::memory_from(key, proposal.hits))) }
             div class="choices" {
-                (answer("/settings/agent/memory/accept", look.lang.memory_accept(), "proposal-accept", "primary"))
-                (answer("/settings/agent/memory/decline", look.lang.memory_decline(), "proposal-decline", ""))
+                (answer("/settings/agent/memory/accept", ctx.lang.memory_accept(), "proposal-accept", "primary"))
+                (answer("/settings/agent/memory/decline", ctx.lang.memory_decline(), "proposal-decline", ""))
             }
         }
     }

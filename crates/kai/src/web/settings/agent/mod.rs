@@ -9,18 +9,18 @@ mod tasks;
 
 use axum::Router;
 
-use super::look::Look;
+use super::context::PageContext;
 use super::parts::Region;
 use crate::failure::Failure;
 use crate::web::state::Web;
 
 /// The cards of the page. A feature that this edition or this machine does not support has none.
-pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
-    let mut cards = messages::cards(look).await?;
-    cards.push(heartbeat::card(look).await?);
-    cards.push(memory::card(look).await?);
-    cards.push(tasks::card(look).await?);
-    cards.push(alarms::card(look).await?);
+pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
+    let mut cards = messages::cards(ctx).await?;
+    cards.push(heartbeat::card(ctx).await?);
+    cards.push(memory::card(ctx).await?);
+    cards.push(tasks::card(ctx).await?);
+    cards.push(alarms::card(ctx).await?);
     Ok(cards)
 }
 

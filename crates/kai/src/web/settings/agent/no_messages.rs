@@ -3,12 +3,12 @@
 use axum::Router;
 
 use crate::failure::Failure;
-use crate::web::settings::look::Look;
+use crate::web::settings::context::PageContext;
 use crate::web::settings::parts::Region;
 use crate::web::state::Web;
 
 #[expect(clippy::unused_async, reason = "the foss edition asks the phone")]
-pub(super) async fn cards(_: &Look<'_>) -> Result<Vec<Region>, Failure> {
+pub(super) async fn cards(_: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
     Ok(vec![])
 }
 

@@ -14,17 +14,17 @@ use crate::commands::tasks;
 use crate::failure::Failure;
 use crate::web::bin::Kept;
 use crate::web::icons;
+use crate::web::settings::context::PageContext;
 use crate::web::settings::form::Form;
-use crate::web::settings::look::Look;
 use crate::web::settings::parts::{Region, Switch, TIME, form, icon_button, link, switch, timed};
 use crate::web::state::Web;
 
 const CARD: &str = "tasks";
 
-pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
-    let app = &look.web.app;
-    let tasks = tasks::list(app).await?;
-    let opened = look.place.open("task").and_then(|id| id.parse().ok()).map(TaskId);
+pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Region, Failure> {
+    let app = &ctx.web.app;
+    let tasks = tasks::list(app, ctx.lang).await?;
+    let opened = ctx.place.open("task").and_then(|id| id.parse().ok()).map(TaskId);
     // The task may have been deleted while its details are open.
     let opened = match opened {
         Some(id) => tasks::show(app, id).await.ok(),
@@ -32,40 +32,40 @@ pub(super) async fn card(look: &Look<'_>) -> Result<Region, Failure> {
     };
     let enabled = Switch {
         setting: &SCHEDULING_ENABLED,
-        label: look.lang.tasks_enabled(),
-        help: look.lang.tasks_enabled_help(),
+        label: ctx.lang.tasks_enabled(),
+        help: ctx.lang.tasks_enabled_help(),
         testid: "scheduling-toggle",
     };
     let content = html! {
-        (switch(look, CARD, &enabled))
-        @if tasks.is_empty() { p class="quiet" { (look.lang.tasks_none()) } }
+        (switch(ctx, CARD, &enabled))
+        @if tasks.is_empty() { p class="quiet" { (ctx.lang.tasks_none()) } }
         ul class="items" data-testid="tasks" {
-            @for task in &tasks { (row(look, task, opened.as_ref().filter(|opened| opened.row.id == task.id))) }
+            @for task in &tasks { (row(ctx, task, opened.as_ref().filter(|opened| opened.row.id == task.id))) }
         }
     };
-    Ok(Region::card(CARD, look.lang.tasks_label(), content).testid("tasks-card"))
+    Ok(Region::card(CARD, ctx.lang.tasks_label(), content).testid("tasks-card"))
 }
 
-fn row(look: &Look<'_>, task: &TaskRow, opened: Option<&TaskWhole>) -> Markup {
+fn row(ctx: &PageContext<'_>, task: &TaskRow, opened: Option<&TaskWhole>) -> Markup {
     let id = task.id.0.to_string();
     let delete = html! {
         input type="hidden" name="id" value=(id);
-        (icon_button("task-delete", &look.lang.tasks_delete(&task.description), &icons::bin()))
+        (icon_button("task-delete", &ctx.lang.tasks_delete(&task.description), &icons::bin()))
     };
     let (label, which) = match opened {
-        Some(_) => (look.lang.tasks_hide_details(), None),
-        None => (look.lang.tasks_details(), Some(id.as_str())),
+        Some(_) => (ctx.lang.tasks_hide_details(), None),
+        None => (ctx.lang.tasks_details(), Some(id.as_str())),
     };
     html! {
         li class="entry" id=(format!("task-{id}")) data-testid="task" {
             div class="between" {
                 span class="name" dir="auto" { (task.description) }
-                (form(look, CARD, "/settings/agent/tasks/delete", "", &delete))
+                (form(ctx, CARD, "/settings/agent/tasks/delete", "", &delete))
             }
             p data-testid="task-when" { (sentence(&task.readable)) }
-            p class="quiet" { (standing(look, task)) }
-            (link(&look.place.opening("task", which), CARD, "task-details", label))
-            @if let Some(opened) = opened { (details(look, opened)) }
+            p class="quiet" { (standing(ctx, task)) }
+            (link(&ctx.place.opening("task", which), CARD, "task-details", label))
+            @if let Some(opened) = opened { (details(ctx, opened)) }
         }
     }
 }
@@ -77,49 +77,49 @@ fn sentence(readable: &str) -> String {
 }
 
 /// The task's status, its failures, and whether it was planned after reading other people's text.
-fn standing(look: &Look<'_>, task: &TaskRow) -> Markup {
+fn standing(ctx: &PageContext<'_>, task: &TaskRow) -> Markup {
     html! {
         @match task.status {
-            Status::Running => (look.lang.tasks_running()),
-            Status::Completed => (look.lang.tasks_done()),
-            Status::Skipped => (look.lang.tasks_missed()),
-            Status::Pending => @if let Some(next) = task.next_at { (timed(look, &said::tasks_next(TIME), next)) } @else { (look.lang.tasks_waiting()) },
+            Status::Running => (ctx.lang.tasks_running()),
+            Status::Completed => (ctx.lang.tasks_done()),
+            Status::Skipped => (ctx.lang.tasks_missed()),
+            Status::Pending => @if let Some(next) = task.next_at { (timed(ctx, &said::tasks_next(TIME), next)) } @else { (ctx.lang.tasks_waiting()) },
         }
-        @if task.failures > 0 { " · " (look.lang.tasks_failures(task.failures)) }
+        @if task.failures > 0 { " · " (ctx.lang.tasks_failures(task.failures)) }
         @match task.level {
             Level::Nothing => {},
-            Level::Web => { " · " (look.lang.tasks_from_web()) },
-            Level::People => { " · " (look.lang.tasks_from_people()) },
+            Level::Web => { " · " (ctx.lang.tasks_from_web()) },
+            Level::People => { " · " (ctx.lang.tasks_from_people()) },
         }
     }
 }
 
-fn details(look: &Look<'_>, task: &TaskWhole) -> Markup {
+fn details(ctx: &PageContext<'_>, task: &TaskWhole) -> Markup {
     html! {
         div class="details" data-testid="task-runs" {
-            p class="quiet" { (look.lang.tasks_prompt()) }
+            p class="quiet" { (ctx.lang.tasks_prompt()) }
             p class="text" dir="auto" { (task.prompt) }
-            p class="quiet" { @if task.runs.is_empty() { (look.lang.tasks_no_runs()) } @else { (look.lang.tasks_last_runs()) } }
-            ol class="items" { @for run in &task.runs { (ran(look, run)) } }
+            p class="quiet" { @if task.runs.is_empty() { (ctx.lang.tasks_no_runs()) } @else { (ctx.lang.tasks_last_runs()) } }
+            ol class="items" { @for run in &task.runs { (ran(ctx, run)) } }
         }
     }
 }
 
-fn ran(look: &Look<'_>, run: &RunRow) -> Markup {
+fn ran(ctx: &PageContext<'_>, run: &RunRow) -> Markup {
     let outcome = match run.outcome {
-        None => look.lang.tasks_running(),
-        Some(Outcome::Ok) => look.lang.tasks_done(),
-        Some(Outcome::Failed) => look.lang.tasks_failed(),
-        Some(Outcome::Skipped) => look.lang.tasks_skipped(),
-        Some(Outcome::Interrupted) => look.lang.tasks_interrupted(),
+        None => ctx.lang.tasks_running(),
+        Some(Outcome::Ok) => ctx.lang.tasks_done(),
+        Some(Outcome::Failed) => ctx.lang.tasks_failed(),
+        Some(Outcome::Skipped) => ctx.lang.tasks_skipped(),
+        Some(Outcome::Interrupted) => ctx.lang.tasks_interrupted(),
     };
     html! {
         li class="entry" {
             div class="between" {
                 span { (outcome) }
                 span class="quiet" {
-                    (look.times.moment(run.started_at))
-                    @if run.tokens > 0 { " · " (look.lang.heartbeat_tokens(run.tokens)) }
+                    (ctx.times.moment(run.started_at))
+                    @if run.tokens > 0 { " · " (ctx.lang.heartbeat_tokens(run.tokens)) }
                 }
             }
             @if !run.reason.is_empty() { p class="quiet text" dir="auto" { (run.reason) } }

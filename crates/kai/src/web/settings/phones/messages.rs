@@ -8,17 +8,17 @@ use maud::{Markup, html};
 use super::{Ability, Stands};
 use crate::app::App;
 use crate::web::rich::rich;
-use crate::web::settings::look::Look;
+use crate::web::settings::context::PageContext;
 
 /// Asks the platform whether it gives access to the features that are on. It is not bothered with those that are off.
-pub(super) async fn ask(app: &App, look: &Look<'_>) {
+pub(super) async fn ask(app: &App, ctx: &PageContext<'_>) {
     if let Some(inbox) = &app.messages.phone.inbox
-        && look.values.on(&settings::SMS_ENABLED)
+        && ctx.values.on(&settings::SMS_ENABLED)
     {
         inbox.probe_access().await;
     }
     if let Some(source) = &app.messages.notifications
-        && look.values.on(&settings::NOTIFICATIONS_ENABLED)
+        && ctx.values.on(&settings::NOTIFICATIONS_ENABLED)
     {
         source.access(app.clock.now()).await;
     }
@@ -30,44 +30,44 @@ pub(super) fn bridges(app: &App) -> Vec<&str> {
     app.messages.phone.bridge.into_iter().chain(listener).collect()
 }
 
-pub(super) fn abilities(app: &App, look: &Look<'_>) -> Vec<Ability> {
+pub(super) fn abilities(app: &App, ctx: &PageContext<'_>) -> Vec<Ability> {
     vec![
-        Ability { what: look.lang.phones_read_sms(), stands: reading(app, look) },
-        Ability { what: look.lang.phones_send_sms(), stands: sending(app, look) },
-        Ability { what: look.lang.phones_read_notifications(), stands: notifications(app, look) },
+        Ability { what: ctx.lang.phones_read_sms(), stands: reading(app, ctx) },
+        Ability { what: ctx.lang.phones_send_sms(), stands: sending(app, ctx) },
+        Ability { what: ctx.lang.phones_read_notifications(), stands: notifications(app, ctx) },
     ]
 }
 
 /// The state of a feature from the platform's last answer. If it was never asked, access counts as granted.
-fn stands(look: &Look<'_>, switch: &Setting, access: Option<Access>) -> Stands {
+fn stands(ctx: &PageContext<'_>, switch: &Setting, access: Option<Access>) -> Stands {
     match access {
-        _ if !look.values.on(switch) => Stands::Off,
+        _ if !ctx.values.on(switch) => Stands::Off,
         None | Some(Access::Granted) => Stands::On,
         Some(Access::Denied(why) | Access::Silent(why)) => Stands::Lacks(why),
     }
 }
 
-fn reading(app: &App, look: &Look<'_>) -> Stands {
+fn reading(app: &App, ctx: &PageContext<'_>) -> Stands {
     match &app.messages.phone.inbox {
         Some(inbox) if inbox.lacks().is_some() => {
-            stands(look, &settings::SMS_ENABLED, inbox.lacks().map(Access::Denied))
+            stands(ctx, &settings::SMS_ENABLED, inbox.lacks().map(Access::Denied))
         }
-        Some(_) => stands(look, &settings::SMS_ENABLED, None),
-        None => Stands::No(look.lang.phones_no_phone()),
+        Some(_) => stands(ctx, &settings::SMS_ENABLED, None),
+        None => Stands::No(ctx.lang.phones_no_phone()),
     }
 }
 
-fn sending(app: &App, look: &Look<'_>) -> Stands {
+fn sending(app: &App, ctx: &PageContext<'_>) -> Stands {
     match app.messages.phone.sending() {
-        Some(known) => stands(look, &settings::SMS_SEND_ENABLED, known.last()),
-        None => Stands::No(look.lang.phones_no_phone()),
+        Some(known) => stands(ctx, &settings::SMS_SEND_ENABLED, known.last()),
+        None => Stands::No(ctx.lang.phones_no_phone()),
     }
 }
 
-fn notifications(app: &App, look: &Look<'_>) -> Stands {
+fn notifications(app: &App, ctx: &PageContext<'_>) -> Stands {
     match &app.messages.notifications {
-        Some(source) => stands(look, &settings::NOTIFICATIONS_ENABLED, source.known()),
-        None => Stands::No(look.lang.phones_no_listener()),
+        Some(source) => stands(ctx, &settings::NOTIFICATIONS_ENABLED, source.known()),
+        None => Stands::No(ctx.lang.phones_no_listener()),
     }
 }
 

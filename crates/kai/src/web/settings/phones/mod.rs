@@ -7,28 +7,28 @@ use kai_assistant::settings::BRIDGE_TERMUX;
 use kai_words::{Lang, Said, said};
 use maud::{Markup, html};
 
+use super::context::{PageContext, ProbePhone};
 use super::fields::{Choice, choice};
-use super::look::{Look, ProbePhone};
 use super::parts::Region;
 use crate::app::App;
 use crate::failure::Failure;
 use crate::web::icons;
 use crate::web::rich::rich;
 
-pub(super) async fn regions(look: &Look<'_>) -> Result<Vec<Region>, Failure> {
-    let app = &look.web.app;
-    if look.probe == ProbePhone::Phone {
-        messages::ask(app, look).await;
+pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
+    let app = &ctx.web.app;
+    if ctx.probe == ProbePhone::Phone {
+        messages::ask(app, ctx).await;
     }
-    let bridges = bridges(app, look.lang);
+    let bridges = bridges(app, ctx.lang);
     Ok(vec![
         Region::card(
             "phone",
-            look.lang.phones_connected(),
-            connected(look.lang, &bridges, &abilities(app, look)),
+            ctx.lang.phones_connected(),
+            connected(ctx.lang, &bridges, &abilities(app, ctx)),
         )
         .testid("phone-card"),
-        Region::card("connect", look.lang.phones_connect(), connecting(look)).testid("connect-card"),
+        Region::card("connect", ctx.lang.phones_connect(), connecting(ctx)).testid("connect-card"),
     ])
 }
 
@@ -74,18 +74,18 @@ fn called(bridge: &str, lang: Lang) -> &'static str {
     }
 }
 
-fn abilities(app: &App, look: &Look<'_>) -> Vec<Ability> {
-    let mut all = messages::abilities(app, look);
+fn abilities(app: &App, ctx: &PageContext<'_>) -> Vec<Ability> {
+    let mut all = messages::abilities(app, ctx);
     let opener = app.toolbox.entries().iter().find(|entry| entry.tool.name() == "open_url");
     let (shows, opens) = if app.home.is_demo() {
-        (Stands::No(look.lang.phones_not_in_demo()), Stands::No(look.lang.phones_not_in_demo()))
+        (Stands::No(ctx.lang.phones_not_in_demo()), Stands::No(ctx.lang.phones_not_in_demo()))
     } else {
-        let mute = Stands::No(look.lang.phones_mute());
+        let mute = Stands::No(ctx.lang.phones_mute());
         let shows = if app.notifier.is_some() { Stands::On } else { mute };
         (shows, opener.and_then(|entry| app.toolbox.lacks(entry)).map_or(Stands::On, Stands::Lacks))
     };
-    all.push(Ability { what: look.lang.phones_show(), stands: shows });
-    all.push(Ability { what: look.lang.phones_open(), stands: opens });
+    all.push(Ability { what: ctx.lang.phones_show(), stands: shows });
+    all.push(Ability { what: ctx.lang.phones_open(), stands: opens });
     all
 }
 
@@ -123,8 +123,8 @@ fn mark(stands: &Stands, lang: Lang) -> Markup {
 }
 
 /// How to connect a phone or a desktop; lists only ways that exist.
-fn connecting(look: &Look<'_>) -> Markup {
-    let lang = look.lang;
+fn connecting(ctx: &PageContext<'_>) -> Markup {
+    let lang = ctx.lang;
     let ways = [("auto", lang.phones_auto()), ("on", lang.phones_on()), ("off", lang.phones_never())];
     let code = |sentence: &Said| rich(sentence, lang, |command| html! { code { (command) } });
     html! {
@@ -139,7 +139,7 @@ fn connecting(look: &Look<'_>) -> Markup {
         h3 { (lang.phones_desktop()) }
         p { (messages::on_desktop(lang)) }
         (messages::remark(lang))
-        (choice(look, "connect", &Choice {
+        (choice(ctx, "connect", &Choice {
             setting: &BRIDGE_TERMUX, label: lang.phones_programs(), options: &ways, testid: "bridge-termux",
         }))
         p class="quiet" { (code(&said::phones_from_next_start("kai doctor"))) }

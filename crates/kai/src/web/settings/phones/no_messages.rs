@@ -5,16 +5,16 @@ use maud::{Markup, html};
 
 use super::Ability;
 use crate::app::App;
-use crate::web::settings::look::Look;
+use crate::web::settings::context::PageContext;
 
 #[expect(clippy::unused_async, reason = "the foss edition asks the platform")]
-pub(super) async fn ask(_: &App, _: &Look<'_>) {}
+pub(super) async fn ask(_: &App, _: &PageContext<'_>) {}
 
 pub(super) fn bridges(_: &App) -> Vec<&str> {
     vec![]
 }
 
-pub(super) fn abilities(_: &App, _: &Look<'_>) -> Vec<Ability> {
+pub(super) fn abilities(_: &App, _: &PageContext<'_>) -> Vec<Ability> {
     vec![]
 }
 

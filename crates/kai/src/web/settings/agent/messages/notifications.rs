@@ -12,76 +12,76 @@ use crate::call::Call;
 use crate::call::notifications::{ListenerState, NotificationsCall, NotificationsStatus};
 use crate::commands::notifications::{self, AppWish};
 use crate::failure::Failure;
+use crate::web::settings::context::{PageContext, ProbePhone};
 use crate::web::settings::form::Form;
-use crate::web::settings::look::{Look, ProbePhone};
 use crate::web::settings::parts::{Button, Region, Switch, button, form, switch, switch_to};
 use crate::web::state::Web;
 
 const CARD: &str = "notifications";
 
 /// The card; `None` where notifications cannot be read.
-pub(super) async fn card(look: &Look<'_>) -> Result<Option<Region>, Failure> {
-    let app = &look.web.app;
-    let status = match look.probe {
+pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failure> {
+    let app = &ctx.web.app;
+    let status = match ctx.probe {
         ProbePhone::Phone => notifications::status(app).await?,
         ProbePhone::No => notifications::known(app).await?,
     };
     if !status.supported {
         return Ok(None);
     }
-    let apps = if look.place.shows("apps") { Some(apps(look).await?) } else { None };
+    let apps = if ctx.place.shows("apps") { Some(apps(ctx).await?) } else { None };
     let dismiss = Switch {
         setting: &NOTIFICATIONS_DISMISS_ENABLED,
-        label: look.lang.notifications_dismiss(),
-        help: look.lang.notifications_dismiss_help(),
+        label: ctx.lang.notifications_dismiss(),
+        help: ctx.lang.notifications_dismiss_help(),
         testid: "notifications-dismiss-toggle",
     };
     let content = html! {
-        div class="part" { (reading(look, &status)) }
+        div class="part" { (reading(ctx, &status)) }
         @if status.state == ListenerState::Off && status.keeps() {
-            (super::erasing(look, CARD, &kept(&status), "/settings/agent/notifications/forget"))
+            (super::erasing(ctx, CARD, &kept(&status), "/settings/agent/notifications/forget"))
         }
         div class="part" {
-            @if status.enabled || status.queued > 0 { (queue(look, &status)) (gaps(look, &status)) }
+            @if status.enabled || status.queued > 0 { (queue(ctx, &status)) (gaps(ctx, &status)) }
             div class="choices" {
-                a class="button" href=(format!("{}#{CARD}", look.place.turned("apps"))) data-show
-                    data-testid="notifications-manage" aria-expanded=(apps.is_some()) { (look.lang.notifications_manage()) }
+                a class="button" href=(format!("{}#{CARD}", ctx.place.turned("apps"))) data-show
+                    data-testid="notifications-manage" aria-expanded=(apps.is_some()) { (ctx.lang.notifications_manage()) }
             }
             @if let Some(apps) = apps { (apps) }
         }
-        div class="part" { (switch(look, CARD, &dismiss)) (super::code_redaction(look, CARD)) }
+        div class="part" { (switch(ctx, CARD, &dismiss)) (super::code_redaction(ctx, CARD)) }
     };
-    Ok(Some(Region::card(CARD, look.lang.notifications_label(), content).testid("notifications-card")))
+    Ok(Some(Region::card(CARD, ctx.lang.notifications_label(), content).testid("notifications-card")))
 }
 
-fn reading(look: &Look<'_>, status: &NotificationsStatus) -> Markup {
+fn reading(ctx: &PageContext<'_>, status: &NotificationsStatus) -> Markup {
     let read = Switch {
         setting: &NOTIFICATIONS_ENABLED,
-        label: look.lang.notifications_read(),
-        help: look.lang.notifications_read_help(),
+        label: ctx.lang.notifications_read(),
+        help: ctx.lang.notifications_read_help(),
         testid: "notifications-toggle",
     };
     let waiting = status.state == ListenerState::Waiting;
     let locked_out =
         status.enabled && status.access != AccessState::Granted && status.state != ListenerState::Listening;
     html! {
-        (switch_to(look, CARD, "/settings/agent/notifications/turn", status.enabled, &read))
+        (switch_to(ctx, CARD, "/settings/agent/notifications/turn", status.enabled, &read))
         @if status.enabled {
             p data-testid="notifications-status" class=[(status.state != ListenerState::Listening).then_some("trouble-text")] {
-                @if status.state == ListenerState::Listening { (look.lang.notifications_active()) }
-                @else { (look.lang.notifications_inactive()) }
+                @if status.state == ListenerState::Listening { (ctx.lang.notifications_active()) }
+                @else { (ctx.lang.notifications_inactive()) }
             }
         }
-        @if waiting { p data-testid="notifications-status" { (look.lang.notifications_waiting()) } }
+        @if waiting { p data-testid="notifications-status" { (ctx.lang.notifications_waiting()) } }
         @if let Some(hint) = &status.hint { p class="quiet" data-testid="notifications-hint" { (hint) } }
         @if status.enabled && let Some(error) = &status.last_error { p class="trouble-text" { (error) } }
         @if waiting || locked_out {
             div class="choices" {
-                (button(look, CARD, "/settings/agent/notifications/access", &Button {
-                    label: look.lang.notifications_access(), testid: "notifications-access", class: "primary", fields: &[],
+                (button(ctx, CARD, "/settings/agent/notifications/access", &Button {
+                    label: ctx.lang.notifications_access(), testid: "notifications-access", class: "primary", fields: &[],
                 }))
-                (button(look, CARD, "/settings/agent/notifications/refresh", &Button {
-                    label: look.lang.notifications_check(), testid: "notifications-refresh", class: "", fields: &[],
+                (button(ctx, CARD, "/settings/agent/notifications/refresh", &Button {
+                    label: ctx.lang.notifications_check(), testid: "notifications-refresh", class: "", fields: &[],
                 }))
             }
         }
@@ -96,16 +96,16 @@ fn kept(status: &NotificationsStatus) -> Said {
     }
 }
 
-fn queue(look: &Look<'_>, status: &NotificationsStatus) -> Markup {
+fn queue(ctx: &PageContext<'_>, status: &NotificationsStatus) -> Markup {
     html! {
         div class="between keep" {
             div class="facts" {
-                p data-testid="notifications-queued" { (look.lang.agent_queued(status.queued)) }
-                @if status.dropped > 0 { p class="quiet" { (look.lang.notifications_dropped(status.dropped)) } }
+                p data-testid="notifications-queued" { (ctx.lang.agent_queued(status.queued)) }
+                @if status.dropped > 0 { p class="quiet" { (ctx.lang.notifications_dropped(status.dropped)) } }
             }
             @if status.queued > 0 {
-                (button(look, CARD, "/settings/agent/notifications/clear", &Button {
-                    label: look.lang.notifications_clear(), testid: "notifications-clear", class: "", fields: &[],
+                (button(ctx, CARD, "/settings/agent/notifications/clear", &Button {
+                    label: ctx.lang.notifications_clear(), testid: "notifications-clear", class: "", fields: &[],
                 }))
             }
         }
@@ -113,15 +113,15 @@ fn queue(look: &Look<'_>, status: &NotificationsStatus) -> Markup {
 }
 
 /// Periods without notifications, newest last.
-fn gaps(look: &Look<'_>, status: &NotificationsStatus) -> Markup {
+fn gaps(ctx: &PageContext<'_>, status: &NotificationsStatus) -> Markup {
     html! {
         @if !status.gaps.is_empty() {
             details class="did" data-testid="notifications-gaps" {
-                summary { (look.lang.notifications_gaps(status.gaps.len())) }
+                summary { (ctx.lang.notifications_gaps(status.gaps.len())) }
                 ul {
                     @for gap in &status.gaps {
-                        @let until = gap.ended_local.as_deref().unwrap_or(look.lang.notifications_gap_now());
-                        li { (look.lang.notifications_gap(&gap.began_local, until, &gap.gap.why)) }
+                        @let until = gap.ended_local.as_deref().unwrap_or(ctx.lang.notifications_gap_now());
+                        li { (ctx.lang.notifications_gap(&gap.began_local, until, &gap.gap.why)) }
                     }
                 }
             }
@@ -130,28 +130,28 @@ fn gaps(look: &Look<'_>, status: &NotificationsStatus) -> Markup {
 }
 
 /// The list of apps with a switch for each. We show our own, as neither a Linux desktop nor Termux has an app picker.
-async fn apps(look: &Look<'_>) -> Result<Markup, Failure> {
-    let apps = notifications::apps(&look.web.app).await?;
+async fn apps(ctx: &PageContext<'_>) -> Result<Markup, Failure> {
+    let apps = notifications::apps(&ctx.web.app).await?;
     let add = html! {
         div class="between" {
-            label for="app-ignored" { (look.lang.notifications_add_app()) }
+            label for="app-ignored" { (ctx.lang.notifications_add_app()) }
         }
         div class="line" {
-            input type="text" id="app-ignored" name="package" placeholder=(look.lang.notifications_app_example())
+            input type="text" id="app-ignored" name="package" placeholder=(ctx.lang.notifications_app_example())
                 autocomplete="off" required data-testid="app-ignored";
             input type="hidden" name="ignored" value="true";
-            button type="submit" data-testid="app-ignore" { (look.lang.notifications_add_app_button()) }
+            button type="submit" data-testid="app-ignore" { (ctx.lang.notifications_add_app_button()) }
         }
     };
     Ok(html! {
-        p class="quiet" { (look.lang.notifications_apps_help()) }
-        @if apps.is_empty() { p class="quiet" { (look.lang.notifications_no_apps()) } }
-        ul class="items" { @for app in &apps { li { (app_switch(look, app)) } } }
-        (form(look, CARD, "/settings/agent/notifications/app", "editor", &add))
+        p class="quiet" { (ctx.lang.notifications_apps_help()) }
+        @if apps.is_empty() { p class="quiet" { (ctx.lang.notifications_no_apps()) } }
+        ul class="items" { @for app in &apps { li { (app_switch(ctx, app)) } } }
+        (form(ctx, CARD, "/settings/agent/notifications/app", "editor", &add))
     })
 }
 
-fn app_switch(look: &Look<'_>, app: &notifications::AppRow) -> Markup {
+fn app_switch(ctx: &PageContext<'_>, app: &notifications::AppRow) -> Markup {
     let content = html! {
         input type="hidden" name="package" value=(app.package);
         input type="hidden" name="ignored" value=(!app.ignored);
@@ -161,7 +161,7 @@ fn app_switch(look: &Look<'_>, app: &notifications::AppRow) -> Markup {
             span class="track" {}
         }
     };
-    form(look, CARD, "/settings/agent/notifications/app", "", &content)
+    form(ctx, CARD, "/settings/agent/notifications/app", "", &content)
 }
 
 pub(super) fn routes() -> Router<Web> {

@@ -14,8 +14,8 @@ use crate::call::sms::SmsStatus;
 use crate::commands::sms;
 use crate::failure::Failure;
 use crate::web::icons;
+use crate::web::settings::context::{PageContext, ProbePhone};
 use crate::web::settings::form::Form;
-use crate::web::settings::look::{Look, ProbePhone};
 use crate::web::settings::parts::{
     Button, Region, Slider, Switch, button, form, icon_button, slider, switch,
 };
@@ -24,9 +24,9 @@ use crate::web::state::Web;
 const CARD: &str = "sms";
 
 /// The card; `None` where no phone is connected.
-pub(super) async fn card(look: &Look<'_>) -> Result<Option<Region>, Failure> {
-    let app = &look.web.app;
-    let status = match look.probe {
+pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failure> {
+    let app = &ctx.web.app;
+    let status = match ctx.probe {
         ProbePhone::Phone => sms::status(app).await?,
         ProbePhone::No => sms::known(app).await?,
     };
@@ -36,14 +36,14 @@ pub(super) async fn card(look: &Look<'_>) -> Result<Option<Region>, Failure> {
     let last = app.messages.notifications.is_none();
     let polling = sms::polling(app).await?;
     let content = html! {
-        div class="part" { (reading(look, &status, polling)) }
+        div class="part" { (reading(ctx, &status, polling)) }
         @if !status.enabled && status.keeps() {
-            (super::erasing(look, CARD, &kept(&status), "/settings/agent/sms/forget"))
+            (super::erasing(ctx, CARD, &kept(&status), "/settings/agent/sms/forget"))
         }
-        div class="part" { (sending(look, &status)) }
-        @if last { div class="part" { (super::code_redaction(look, CARD)) } }
+        div class="part" { (sending(ctx, &status)) }
+        @if last { div class="part" { (super::code_redaction(ctx, CARD)) } }
     };
-    Ok(Some(Region::card(CARD, look.lang.sms_label(), content).testid("sms-card")))
+    Ok(Some(Region::card(CARD, ctx.lang.sms_label(), content).testid("sms-card")))
 }
 
 /// What is still stored of the phone's messages.
@@ -54,49 +54,49 @@ fn kept(status: &SmsStatus) -> Said {
     }
 }
 
-fn reading(look: &Look<'_>, status: &SmsStatus, polling: bool) -> Markup {
+fn reading(ctx: &PageContext<'_>, status: &SmsStatus, polling: bool) -> Markup {
     let read = Switch {
         setting: &SMS_ENABLED,
-        label: look.lang.sms_read(),
-        help: look.lang.sms_read_help(),
+        label: ctx.lang.sms_read(),
+        help: ctx.lang.sms_read_help(),
         testid: "sms-read-toggle",
     };
-    let minutes = [5_u32, 15, 30, 60].map(|minutes| look.lang.heartbeat_minutes_short(minutes));
-    let stops: Vec<String> = [look.lang.sms_never().to_owned()].into_iter().chain(minutes).collect();
+    let minutes = [5_u32, 15, 30, 60].map(|minutes| ctx.lang.heartbeat_minutes_short(minutes));
+    let stops: Vec<String> = [ctx.lang.sms_never().to_owned()].into_iter().chain(minutes).collect();
     let interval = Slider {
         setting: &SMS_POLL_INTERVAL,
-        label: look.lang.sms_poll_interval(),
+        label: ctx.lang.sms_poll_interval(),
         stops: &stops,
         testid: "sms-interval",
     };
     html! {
-        (switch(look, CARD, &read))
-        @if status.enabled && status.access == AccessState::Denied { (grant(look, "/settings/agent/sms/grant", "sms-grant")) }
-        @if status.enabled { (slider(look, CARD, &interval)) (polled(look, status, polling)) }
+        (switch(ctx, CARD, &read))
+        @if status.enabled && status.access == AccessState::Denied { (grant(ctx, "/settings/agent/sms/grant", "sms-grant")) }
+        @if status.enabled { (slider(ctx, CARD, &interval)) (polled(ctx, status, polling)) }
     }
 }
 
-fn grant(look: &Look<'_>, action: &str, testid: &str) -> Markup {
-    let label = look.lang.sms_grant();
-    button(look, CARD, action, &Button { label, testid, class: "primary", fields: &[] })
+fn grant(ctx: &PageContext<'_>, action: &str, testid: &str) -> Markup {
+    let label = ctx.lang.sms_grant();
+    button(ctx, CARD, action, &Button { label, testid, class: "primary", fields: &[] })
 }
 
 /// How many messages are queued, how the last poll went, and a button to poll now.
-fn polled(look: &Look<'_>, status: &SmsStatus, polling: bool) -> Markup {
+fn polled(ctx: &PageContext<'_>, status: &SmsStatus, polling: bool) -> Markup {
     let refresh = form(
-        look,
+        ctx,
         CARD,
         "/settings/agent/sms/poll",
         if polling { "turning" } else { "" },
-        &icon_button("sms-refresh", look.lang.sms_refresh(), &icons::again()),
+        &icon_button("sms-refresh", ctx.lang.sms_refresh(), &icons::again()),
     );
     html! {
         div class="between keep" {
             div class="facts" {
-                p data-testid="sms-queued" { (look.lang.agent_queued(status.queued)) }
-                @if status.dropped > 0 { p class="quiet" data-testid="sms-dropped" { (look.lang.sms_dropped(status.dropped)) } }
+                p data-testid="sms-queued" { (ctx.lang.agent_queued(status.queued)) }
+                @if status.dropped > 0 { p class="quiet" data-testid="sms-dropped" { (ctx.lang.sms_dropped(status.dropped)) } }
                 p class="quiet" data-testid="sms-status" {
-                    @if polling { (look.lang.sms_polling()) } @else { (last_poll(look, status)) }
+                    @if polling { (ctx.lang.sms_polling()) } @else { (last_poll(ctx, status)) }
                 }
             }
             (refresh)
@@ -106,12 +106,12 @@ fn polled(look: &Look<'_>, status: &SmsStatus, polling: bool) -> Markup {
 }
 
 /// How the last poll went, and when that was.
-fn last_poll(look: &Look<'_>, status: &SmsStatus) -> String {
-    let ago = |at: i64| ago(look.times.now.as_millisecond().saturating_sub(at) / 60_000, look.lang);
+fn last_poll(ctx: &PageContext<'_>, status: &SmsStatus) -> String {
+    let ago = |at: i64| ago(ctx.times.now.as_millisecond().saturating_sub(at) / 60_000, ctx.lang);
     match (&status.last_error, status.last_attempt, status.last_sync) {
-        (Some(_), Some(attempt), _) => look.lang.sms_poll_failed(ago(attempt)),
-        (_, _, Some(synced)) => look.lang.sms_poll_worked(ago(synced)),
-        _ => look.lang.sms_not_polled().to_owned(),
+        (Some(_), Some(attempt), _) => ctx.lang.sms_poll_failed(ago(attempt)),
+        (_, _, Some(synced)) => ctx.lang.sms_poll_worked(ago(synced)),
+        _ => ctx.lang.sms_not_polled().to_owned(),
     }
 }
 
@@ -124,19 +124,19 @@ fn ago(minutes: i64, lang: Lang) -> String {
     }
 }
 
-fn sending(look: &Look<'_>, status: &SmsStatus) -> Markup {
+fn sending(ctx: &PageContext<'_>, status: &SmsStatus) -> Markup {
     let send = Switch {
         setting: &SMS_SEND_ENABLED,
-        label: look.lang.sms_send(),
-        help: look.lang.sms_send_help(),
+        label: ctx.lang.sms_send(),
+        help: ctx.lang.sms_send_help(),
         testid: "sms-send-toggle",
     };
-    let denied = sms::sending_denied(&look.web.app).filter(|_| status.send_enabled);
+    let denied = sms::sending_denied(&ctx.web.app).filter(|_| status.send_enabled);
     html! {
-        (switch(look, CARD, &send))
+        (switch(ctx, CARD, &send))
         @if let Some(what_to_do) = denied {
             p class="trouble-text" { (what_to_do) }
-            (grant(look, "/settings/agent/sms/send-grant", "sms-send-grant"))
+            (grant(ctx, "/settings/agent/sms/send-grant", "sms-send-grant"))
         }
     }
 }

@@ -134,7 +134,7 @@ pub(in crate::web) enum ProbePhone {
 }
 
 /// Everything that a settings page is rendered from.
-pub(in crate::web) struct Look<'a> {
+pub(in crate::web) struct PageContext<'a> {
     pub(in crate::web) web: &'a Web,
     pub(in crate::web) place: &'a Place,
     pub(in crate::web) csrf: &'a str,

@@ -9,14 +9,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
 /// Wraps a stream and limits how long a write may make no progress. Reads are passed through.
-pub(super) struct Patient<S> {
+pub(super) struct WriteTimeout<S> {
     stream: S,
     patience: Duration,
     /// The timeout; set while a write is pending.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S: Unpin> Patient<S> {
+impl<S: Unpin> WriteTimeout<S> {
     pub(super) fn new(stream: S, patience: Duration) -> Self {
         Self { stream, patience, waiting: None }
     }
@@ -38,7 +38,7 @@ impl<S: Unpin> Patient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -48,7 +48,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -89,7 +89,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn somebody_who_does_not_read_is_given_up() {
         let (ours, _theirs) = duplex(64);
-        let mut ours = Patient::new(ours, PATIENCE);
+        let mut ours = WriteTimeout::new(ours, PATIENCE);
         let began = tokio::time::Instant::now();
         let failed = ours.write_all(&[7; 1000]).await.unwrap_err();
         assert_eq!((failed.kind(), began.elapsed().as_secs()), (io::ErrorKind::TimedOut, 20));
@@ -98,7 +98,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn somebody_who_reads_slowly_is_waited_for() {
         let (ours, mut theirs) = duplex(64);
-        let mut ours = Patient::new(ours, PATIENCE);
+        let mut ours = WriteTimeout::new(ours, PATIENCE);
         let reading = tokio::spawn(async move {
             let mut taken = Vec::new();
             while taken.len() < 1000 {
