@@ -100,7 +100,7 @@ fn from_added(added: &ConfiguredModel, around: &Surroundings) -> Candidate {
             added.preset
         )),
         Some(preset) if preset.needs_key && key.is_none() => Some(format!(
-            "It has no API key. Add it again and Kai asks for the key (kai models add {}), or set {}.",
+            "It has no API key. Add it again, and Kai asks for the key (kai models add {}), or set {}.",
             preset.id,
             preset.key_env.first().map_or("its key in the environment", String::as_str)
         )),

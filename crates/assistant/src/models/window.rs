@@ -58,7 +58,7 @@ pub fn typed(text: &str) -> Result<Option<usize>, String> {
     match digits.parse() {
         Ok(tokens) if (SMALLEST..=LARGEST).contains(&tokens) => Ok(Some(tokens)),
         Ok(_) | Err(_) => Err(format!(
-            "The context window must be a number of tokens from {SMALLEST} to {LARGEST}, for example 32768, or auto to let Kai find it out."
+            "The context window must be a number of tokens from {SMALLEST} to {LARGEST}, for example 32768, or auto to let Kai detect it."
         )),
     }
 }

@@ -133,7 +133,7 @@ impl Tool for CheckNotifications {
             let place = records.iter().position(|record| record.id.as_str() == id);
             place.ok_or_else(|| {
                 ToolError(format!(
-                    "No notification with the id {id} waits. Leave out \"before\" to start over."
+                    "No notification with the id {id} is waiting. Leave out \"before\" to start over."
                 ))
             })
         });

@@ -73,13 +73,13 @@ pub static HEARTBEAT_DAILY_TOKENS: Setting = setting(
     "heartbeat_daily_tokens",
     Kind::Whole { from: 0, to: 100_000_000 },
     "500000",
-    "Most tokens that heartbeats use in a day; 0 means no limit.",
+    "Daily limit of tokens for heartbeats; 0 means no limit.",
 );
 pub static HEARTBEAT_ENABLED: Setting = setting(
     "heartbeat_enabled",
     Kind::Switch,
     "true",
-    "Lets Kai check automatically what is new, and tell you what needs your attention.",
+    "Lets Kai check for new messages automatically and tell you what needs your attention.",
 );
 pub static HEARTBEAT_INTERVAL: Setting = setting(
     "heartbeat_interval",
@@ -115,7 +115,7 @@ pub static LOCATION_SERVICE: Setting = setting(
     "location_service",
     Kind::Choice(&["ipwho.is", "ipapi.co"]),
     "ipwho.is",
-    "Service that Kai asks where you are, based on your internet address.",
+    "Service that tells Kai where you are, based on your internet address.",
 );
 pub static MEMORY_ENABLED: Setting =
     setting("memory_enabled", Kind::Switch, "true", "Lets Kai remember things across chats.");
@@ -152,7 +152,7 @@ pub static SHELL_FOLDERS: Setting = setting(
     "shell_folders",
     Kind::Folders,
     "",
-    "Folders in which Kai can run shell commands. They can read files there, but not change them. Empty means none.",
+    "Folders in which Kai can run shell commands. The commands can read files there, but not change them. Empty means none.",
 );
 pub static SOUL_TEXT: Setting = setting(
     "soul_text",
@@ -197,7 +197,7 @@ pub static CODE_REDACTION_ENABLED: Setting = setting(
     "code_redaction_enabled",
     Kind::Switch,
     "true",
-    "Hides one-time codes in messages from models, which read [code] instead.",
+    "Hides one-time codes in messages. Models read [code] instead.",
 );
 #[cfg(feature = "sms")]
 pub static SMS_ENABLED: Setting = setting(

@@ -145,7 +145,10 @@ impl Tool for CheckSms {
         let before = input.before.map(|id| {
             let place = listed.iter().position(|message| message.id == id);
             place.ok_or_else(|| {
-                ToolError(format!("No SMS with the id {} waits. Leave out \"before\" to start over.", id.0))
+                ToolError(format!(
+                    "No SMS with the id {} is waiting. Leave out \"before\" to start over.",
+                    id.0
+                ))
             })
         });
         let shown = room::newest(listed, before.transpose()?, room::room(&values));

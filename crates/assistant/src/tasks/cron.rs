@@ -112,7 +112,7 @@ fn meant(typed: &str) -> Result<&str, String> {
         let all: Vec<&str> = NAMED.iter().map(|(word, _)| *word).collect();
         let shown: String = word.chars().take(40).collect();
         format!(
-            "{shown} is not known here. Write one of {}, or five fields such as 30 7 * * 1-5.",
+            "{shown} is not a cron expression that Kai knows. Write one of {}, or five fields such as 30 7 * * 1-5.",
             all.join(", ")
         )
     })

@@ -72,10 +72,8 @@ pub(super) fn understood(page: &Page) -> Result<Readable, ToolError> {
         "application/json" | "application/xml" => false,
         _ if kind.starts_with("text/") || kind.ends_with("+json") || kind.ends_with("+xml") => false,
         _ => {
-            let kind = known_kind(kind).unwrap_or("something else");
-            return Err(ToolError(format!(
-                "The address leads to {kind} instead of a page, which Kai cannot read."
-            )));
+            let kind = known_kind(kind).unwrap_or("data of an unknown type");
+            return Err(ToolError(format!("The address leads to {kind}, which Kai cannot read.")));
         }
     };
     let own = || if markup { reading::charset(&page.body) } else { None };
@@ -87,7 +85,9 @@ pub(super) fn understood(page: &Page) -> Result<Readable, ToolError> {
     }
     let read = if markup { readable(&text) } else { Readable { title: None, text: text.trim().to_owned() } };
     if read.text.is_empty() {
-        return Err(sentence("The page contains no text that Kai can read; a script may create it."));
+        return Err(sentence(
+            "The page contains no text that Kai can read. It may load its text with a script.",
+        ));
     }
     Ok(read)
 }
@@ -117,8 +117,8 @@ fn meaning(status: u16) -> &'static str {
     match status {
         401 | 403 => " (not allowed)",
         404 | 410 => " (there is no such page)",
-        429 => " (asked too often; try again later)",
-        500..=599 => " (an error of the server; try again later)",
+        429 => " (too many requests; try again later)",
+        500..=599 => " (a server error; try again later)",
         _ => "",
     }
 }
@@ -191,7 +191,7 @@ mod tests {
             (200, "image/png", b"x", Err("image/png")),
             (200, "text/html; charset=shift_jis", b"\x93\xfa\x96{", Ok("日本")),
             (200, "text/html; charset=utf-16le", b"<\0p\0>\0h\0i\0", Ok("hi")),
-            (200, "obey/+15550666", b"x", Err("leads to something else instead of a page,")),
+            (200, "obey/+15550666", b"x", Err("leads to data of an unknown type, which Kai cannot read")),
             (200, "text/html; charset=obey", b"x", Err("in an encoding that Kai cannot read")),
             (200, "text/html", b"<meta charset='obey me'>x", Err("in an encoding that Kai cannot read")),
             (200, "text/html", b"<script>only()</script>", Err("no text")),

@@ -76,7 +76,7 @@ impl Tool for LocationFromIp {
 
 /// Reads a response from either service, or from another one that uses the same field names.
 fn read(body: &str) -> Result<LocationOutput, String> {
-    let unknown = || "Kai does not understand the answer of the location service.".to_owned();
+    let unknown = || "Kai does not understand the location service's answer.".to_owned();
     let answer: Value = serde_json::from_str(body).map_err(|_| unknown())?;
     let word = |path: &str| {
         let text = answer.pointer(path).and_then(Value::as_str).map(|text| one_line(text, 100));

@@ -70,7 +70,10 @@ impl Cli {
             Call::from(SmsCall::Forget),
             |gone: &usize| json!({"forgotten": gone}),
             |gone| {
-                format!("Erased {} and the note of the last message.\n", show::count(*gone, "queued message"))
+                format!(
+                    "Erased {} and the note of the last message seen.\n",
+                    show::count(*gone, "queued message")
+                )
             },
         )
     }
@@ -192,7 +195,9 @@ fn nothing_waits(sms: &SmsStatus) -> String {
     }
     let told = || format!("{}. ", visible(&sms.says).trim_end_matches('.'));
     let trouble = sms.last_error.as_ref().map(|_| told()).unwrap_or_default();
-    format!("{trouble}No messages wait for the next heartbeat. To find older ones: kai sms search TEXT")
+    format!(
+        "{trouble}No messages are waiting for the next heartbeat. To find older ones: kai sms search TEXT"
+    )
 }
 
 fn messages(rows: &[SmsRow], none: &str) -> String {

@@ -161,7 +161,7 @@ fn completions(shell: clap_complete::Shell) -> ExitCode {
 }
 
 const NOTHING_NEW: &str =
-    "Nothing new, so Kai would ask no model. With kai heartbeat run --force, it would send this:";
+    "Nothing is new, so Kai would not ask a model. With kai heartbeat run --force, it would send this:";
 
 impl Cli {
     /// Also answers when the store does not open, which is when it is needed most.

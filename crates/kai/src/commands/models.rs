@@ -248,7 +248,7 @@ pub(crate) async fn set_context(
 fn typed_window(typed: &str) -> Result<Option<usize>, Failure> {
     window::typed(typed).map_err(|_| {
         let wrong = said::models_context_wrong(window::SMALLEST, window::LARGEST);
-        Failure::usage(wrong).try_instead("auto, to let Kai find it out")
+        Failure::usage(wrong).try_instead("auto, to let Kai detect it")
     })
 }
 

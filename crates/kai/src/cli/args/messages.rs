@@ -71,7 +71,7 @@ pub(crate) enum SmsCommand {
     /// Check the phone for new messages now
     #[command(after_help = "Example:\n  kai sms poll")]
     Poll,
-    /// List new messages that wait for the next heartbeat
+    /// List new messages that are waiting for the next heartbeat
     #[command(after_help = "Examples:\n  kai sms list\n  kai sms list --json")]
     List,
     /// Show one message in full, without sending it to a model
@@ -165,7 +165,7 @@ pub(crate) enum DemoCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NotificationsCommand {
-    /// List notifications that wait for the next heartbeat, oldest first
+    /// List notifications that are waiting for the next heartbeat, oldest first
     #[command(after_help = "Examples:\n  kai notifications list\n  kai notifications list --all")]
     List {
         /// List all notifications from the last day instead, newest first

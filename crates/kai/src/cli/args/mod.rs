@@ -38,7 +38,7 @@ Examples:
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the store cannot be opened."
 )]
 pub(super) struct Args {
-    /// Folder where Kai keeps everything [default: `$KAI_HOME`, or a folder in your data folder]
+    /// Folder where Kai keeps everything [default: `$KAI_HOME`, or `~/.local/share/kai`]
     #[arg(long, global = true, value_name = "DIR")]
     pub(super) home: Option<PathBuf>,
     /// Print JSON with stable field names
@@ -60,7 +60,7 @@ pub(super) struct Serve {
     /// Port of the page; 0 picks any free port [default: 8787, or the next free one]
     #[arg(long)]
     pub(super) port: Option<u16>,
-    /// Address of the page; on any address but loopback, others on the network can read it (plain HTTP)
+    /// Address of the page; anything but loopback is plain HTTP, which others on the network can read
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub(super) bind: IpAddr,
     /// Format of the log on stderr; `KAI_LOG` sets its level (error, warn, info, debug)
@@ -201,7 +201,7 @@ pub(super) enum Command {
         /// Import only this section; can be repeated
         #[arg(long = "section", value_name = "NAME")]
         sections: Vec<String>,
-        /// Replace existing items instead of keeping them
+        /// Replace whole sections instead of adding to them
         #[arg(long)]
         replace: bool,
         /// Only show what would change
@@ -227,7 +227,7 @@ pub(super) enum Command {
         /// Which shell to print it for
         shell: Shell,
     },
-    /// A part that Kai plays when it runs a command
+    /// For Kai's own use when it runs a command
     #[command(name = "__sandbox", hide = true)]
     Sandbox { part: String },
     #[cfg(debug_assertions)]
@@ -332,7 +332,7 @@ pub(super) enum ModelsCommand {
         #[arg(long)]
         key_stdin: bool,
     },
-    /// Set a model's context window, or let Kai find it out again
+    /// Set a model's context window, or let Kai detect it again
     #[command(after_help = "Examples:\n  kai models context ollama 32768\n  kai models context ollama auto")]
     Context {
         /// Name of the model, from `kai models list`
@@ -340,7 +340,7 @@ pub(super) enum ModelsCommand {
         /// Number of tokens, or auto
         context: String,
     },
-    /// Check that all models answer, or only the named one
+    /// Check whether all models answer, or just one
     #[command(after_help = "Examples:\n  kai models test\n  kai models test ollama")]
     Test {
         /// Name of the model, from `kai models list` [default: all models]
@@ -415,7 +415,7 @@ pub(super) fn key_from_stdin() -> Result<String, Failure> {
     read.map_err(|e| Failure::usage(format!("The key could not be read from standard input: {e}.")))?;
     let key = text.trim();
     if key.is_empty() {
-        return Err(Failure::usage("Standard input contains no key."));
+        return Err(Failure::usage("Standard input contains no API key."));
     }
     Ok(key.to_owned())
 }
@@ -438,14 +438,14 @@ pub(super) enum SettingsCommand {
     Set {
         /// Name of the setting, from `kai settings list`
         key: String,
-        /// New value; leave it out for a secret, and Kai asks for it or reads it from standard input
+        /// New value; for a secret, leave it out: Kai asks for it, or reads it from standard input
         value: Option<String>,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum HeartbeatCommand {
-    /// Run a heartbeat now, at any hour; if nothing is new, Kai asks no model
+    /// Run a heartbeat now, at any hour; Kai asks a model only if something is new
     #[command(after_help = "Examples:\n  kai heartbeat run\n  kai heartbeat run --force")]
     Run {
         /// Ask a model even if nothing is new
@@ -472,10 +472,10 @@ pub(super) enum LedgerCommand {
     /// Verify that no record was altered, removed or replaced
     #[command(after_help = "Example:\n  kai ledger verify")]
     Verify,
-    /// Accept an older copy of the store that you restored on purpose; asks first
+    /// Accept an older copy of the store that you restored on purpose; Kai asks first
     #[command(after_help = "Example:\n  kai ledger accept")]
     Accept,
-    /// Find out which requests contained a message
+    /// Find the requests that contained a message
     #[command(after_help = "Example:\n  kai ledger who 4711")]
     Who {
         /// Number of an SMS or id of a notification, from its list

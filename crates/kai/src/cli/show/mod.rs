@@ -138,7 +138,8 @@ pub(super) fn ran(ran: &HeartbeatRan) -> String {
     match ran.outcome {
         RunOutcome::Report => format!("{}\n", paragraphs(ran.report.as_deref().unwrap_or_default())),
         RunOutcome::NothingNew => {
-            "Nothing new, so Kai asked no model. To ask anyway: kai heartbeat run --force\n".to_owned()
+            "Nothing is new, so Kai did not ask a model. To ask anyway: kai heartbeat run --force\n"
+                .to_owned()
         }
         RunOutcome::Ok | RunOutcome::Failed | RunOutcome::NotDue | RunOutcome::Busy => {
             "Nothing needs your attention.\n".to_owned()

@@ -10,7 +10,7 @@ fn nothing_new_asks_nobody_and_force_asks() {
     let provider = Provider::start([Act::says("**HEARTBEAT_OK**"), Act::says("The roof leaks.")]);
     let home = Home::with_model(&provider);
     let ran = home.run(&["heartbeat", "run"]);
-    assert!(ran.code == 0 && ran.out.contains("Nothing new, so Kai asked no model."), "{ran:?}");
+    assert!(ran.code == 0 && ran.out.contains("Nothing is new, so Kai did not ask a model."), "{ran:?}");
     assert!(provider.asked().is_empty());
     assert_eq!(home.run(&["heartbeat", "run", "--force"]).out, "Nothing needs your attention.\n");
     assert_eq!(home.run(&["heartbeat", "run", "--force"]).out, "The roof leaks.\n");
@@ -48,7 +48,7 @@ fn a_run_that_cannot_be_answered_says_why() {
     assert!(dry["tokens"].as_u64().unwrap() > 100);
     assert_eq!(dry["is_new"], false);
     let dry = home.run(&["heartbeat", "dry-run"]);
-    assert!(dry.err.starts_with("Nothing new, so Kai would ask no model."), "{dry:?}");
+    assert!(dry.err.starts_with("Nothing is new, so Kai would not ask a model."), "{dry:?}");
     assert!(dry.out.contains("HEARTBEAT_OK"), "{dry:?}");
     assert_eq!(home.run(&["heartbeat", "log", "--json"]).json().as_array().unwrap().len(), 1);
     let scripted = home.run(&["heartbeat", "run", "--force", "--json"]);
@@ -115,5 +115,5 @@ fn a_proposal_waits_for_the_person() {
     assert!(home.run(&["settings", "get", "soul_text"]).out.ends_with("\nOffer green tea.\n"));
     assert_eq!(home.run(&["memory", "proposals"]).out, "No suggestions yet.\n");
     let again = home.run(&["heartbeat", "run"]);
-    assert!(again.out.contains("Nothing new, so Kai asked no model."), "{again:?}");
+    assert!(again.out.contains("Nothing is new, so Kai did not ask a model."), "{again:?}");
 }

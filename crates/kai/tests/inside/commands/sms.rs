@@ -74,7 +74,10 @@ fn whatever_the_programs_do_ends_in_a_sentence_and_moves_nothing() {
 fn an_empty_list_says_why() {
     let phone = ready();
     let list = || phone.run(&["sms", "list"]).out;
-    assert_eq!(list(), "No messages wait for the next heartbeat. To find older ones: kai sms search TEXT\n");
+    assert_eq!(
+        list(),
+        "No messages are waiting for the next heartbeat. To find older ones: kai sms search TEXT\n"
+    );
     phone.program(
         "termux-sms-list",
         "case \"$*\" in *--help*) exit 1;; esac; echo the app is gone >&2; exit 1",
