@@ -44,7 +44,7 @@ fn every_text_is_shown_somewhere() {
             || by_name(key)
             || [',', ')', ';'].iter().any(|end| sources.contains(&format!("Lang::{key}{end}")))
     };
-    let unused: Vec<&str> = KEYS.iter().map(|(key, _)| *key).filter(|key| !is_used(key)).collect();
+    let unused: Vec<&str> = KEYS.iter().map(|key| key.name).filter(|key| !is_used(key)).collect();
     assert_eq!(unused, [""; 0], "no source calls these");
 }
 
