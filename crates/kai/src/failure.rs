@@ -50,13 +50,13 @@ impl Failure {
 
 impl From<DbError> for Failure {
     fn from(error: DbError) -> Self {
-        Self::failed(error.to_string())
+        Self::failed(error.said())
     }
 }
 
 impl From<TurnError> for Failure {
     fn from(error: TurnError) -> Self {
-        Self::failed(error.to_string())
+        Self::failed(error.said())
     }
 }
 
@@ -68,7 +68,7 @@ impl From<OpenError> for Failure {
 
 impl From<KeyError> for Failure {
     fn from(error: KeyError) -> Self {
-        Self::store(error.to_string())
+        Self::store(error.said())
     }
 }
 

@@ -296,7 +296,9 @@ pub(crate) fn to_wire(event: agent::Event, language: Lang) -> Event {
     match event {
         agent::Event::Began { conversation } => Event::Began { chat: conversation },
         agent::Event::Delta { text } => Event::Delta { text },
-        agent::Event::Again { why, asking } => Event::Again { why, asking },
+        agent::Event::Again { why, asking } => {
+            Event::Again { why: why.to_string(), asking: asking.to_string() }
+        }
         agent::Event::ToolStarted { call, tool: name } => tool(call, name, ToolState::Running, None),
         agent::Event::ToolFinished { call, tool: name, failed } => {
             tool(call, name, if failed.is_none() { ToolState::Done } else { ToolState::Failed }, failed)

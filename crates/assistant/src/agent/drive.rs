@@ -19,6 +19,7 @@ use kai_llm::retry::TRIES;
 use kai_llm::{
     Message, ModelError, Reply, Request, ToolCall, ToolSpec, Usage, fit_by, repair, request_tokens,
 };
+use kai_words::{Said, said};
 use rusqlite::Transaction;
 
 use super::conversation::{self, Codes, ConversationId, Entry, Which};
@@ -36,7 +37,7 @@ use crate::gate::{self, Level, RunKind};
 use crate::lease::{self, Lease};
 use crate::ledger::{self, Record};
 use crate::memory::{self, Memory};
-use crate::models;
+use crate::models::{self, trouble};
 use crate::settings::{self, MEMORY_ENABLED, SOUL_TEXT, Values};
 use crate::tool::{Provenance, Run, ToolResult};
 use crate::toolbox::Toolbox;
@@ -72,30 +73,46 @@ pub struct Answer {
 
 /// Why a turn has no answer. The user's message and every finished round are stored all the same.
 #[derive(Debug, thiserror::Error)]
+#[error("{}", self.said())]
 pub enum TurnError {
-    #[error("No model is set up. To add one: kai models add --help")]
+    /// No model is set up.
     NoModel,
-    #[error("There is no chat number {}. See: kai chats list", .0.0)]
+    /// There is no such conversation.
     Unknown(ConversationId),
-    #[error("Kai is already answering in chat {}. Wait for the answer, or start a new chat.", .0.0)]
+    /// The conversation is being answered already.
     Busy(ConversationId),
-    #[error(
-        "Another Kai process took over chat {}, so the rest of this answer was not saved. \
-         Look at the chat, or ask again.",
-        .0.0
-    )]
+    /// Another process took over the conversation, so the rest of the answer was not stored.
     TakenOver(ConversationId),
-    #[error("Chat {} has no message that Kai could answer again.", .0.0)]
+    /// The conversation has no message that could be answered again.
     NothingSaid(ConversationId),
-    #[error("{label}: {error}")]
-    Model { label: String, error: ModelError, usage: Usage },
-    #[error("{label} gave an empty answer. Ask again, or use another model.")]
-    Empty { label: String, usage: Usage },
-    #[error("{0}")]
+    Model {
+        label: String,
+        error: ModelError,
+        usage: Usage,
+    },
+    /// The model gave an empty answer.
+    Empty {
+        label: String,
+        usage: Usage,
+    },
     Store(#[from] DbError),
 }
 
 impl TurnError {
+    /// The error in the user's language, with the words that commands use.
+    pub fn said(&self) -> Said {
+        match self {
+            Self::NoModel => said::turn_failed_no_model(),
+            Self::Unknown(id) => said::turn_failed_unknown(id.0),
+            Self::Busy(id) => said::turn_failed_busy(id.0),
+            Self::TakenOver(id) => said::turn_failed_taken_over(id.0),
+            Self::NothingSaid(id) => said::turn_failed_nothing_said(id.0),
+            Self::Model { label, error, .. } => said::turn_failed_model(label, trouble::said(error)),
+            Self::Empty { label, .. } => said::turn_failed_empty(label),
+            Self::Store(error) => error.said(),
+        }
+    }
+
     /// The tokens that the failed turn used.
     pub fn usage(&self) -> Usage {
         match self {
@@ -484,10 +501,10 @@ impl Driver<'_> {
             }
             failures += 1;
             let next = fallback::after(&error, failures, progress.asking, &local);
-            let again = |asking: String| Event::Again { why: error.to_string(), asking };
+            let again = |asking: Said| Event::Again { why: trouble::said(&error), asking };
             match next {
                 Move::Again(pause) => {
-                    let nth = format!("{} again, attempt {} of {TRIES}", ready.label, failures + 1);
+                    let nth = said::turn_again_nth(&ready.label, failures + 1, TRIES);
                     self.face.shows(again(nth));
                     tokio::time::sleep(pause).await;
                 }
@@ -495,7 +512,7 @@ impl Driver<'_> {
                     (progress.asking, failures) = (other, 0);
                     progress.fitting = Fitting::default();
                     let label = self.models.get(other).map(|other| other.label.clone());
-                    self.face.shows(again(label.unwrap_or_default()));
+                    self.face.shows(again(label.unwrap_or_default().into()));
                 }
                 Move::Stop => {
                     let (label, usage) = (ready.label.clone(), progress.usage);
@@ -522,8 +539,8 @@ impl Driver<'_> {
         if limit.is_some() && *limit == progress.fitting.shown() {
             self.learn(progress, ready).await?;
         }
-        let asking = format!("{} again with a shorter request", ready.label);
-        self.face.shows(Event::Again { why: error.to_string(), asking });
+        let asking = said::turn_again_shorter(&ready.label);
+        self.face.shows(Event::Again { why: trouble::said(error), asking });
         Ok(true)
     }
 

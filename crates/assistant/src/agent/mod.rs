@@ -24,6 +24,7 @@ use std::pin::Pin;
 
 use conversation::ConversationId;
 use kai_llm::{Model, ToolCall};
+use kai_words::Said;
 use serde::{Deserialize, Serialize};
 
 pub use drive::{Answer, Driver, TurnError};
@@ -50,7 +51,7 @@ pub enum Event {
     /// The next piece of the answer's text.
     Delta { text: String },
     /// Discard the text shown for this reply so far: the request is repeated.
-    Again { why: String, asking: String },
+    Again { why: Said, asking: Said },
     /// A call starts (the seed's `TOOL_EXECUTING`); it is not stored, only sent as this event.
     ToolStarted { call: String, tool: String },
     ToolFinished {

@@ -2,9 +2,11 @@
 //! then a server found on this machine.
 
 pub mod store;
+pub mod trouble;
 pub mod window;
 
 use kai_llm::{Config, Key, Preset, presets};
+use kai_words::{Said, said};
 use url::{Host, Url};
 
 use self::window::{Window, WindowSource};
@@ -50,7 +52,7 @@ pub struct Candidate {
     pub config: Config,
     /// Where the window in `config` comes from.
     pub window_source: WindowSource,
-    pub why_not: Option<String>,
+    pub why_not: Option<Said>,
 }
 
 /// Keys and servers found on this machine, which Kai can use without any setup.
@@ -95,15 +97,11 @@ fn from_added(added: &ConfiguredModel, around: &Surroundings) -> Candidate {
     let preset = preset(&added.preset);
     let key = added.key.clone().or_else(|| preset.and_then(|preset| key_for(preset, around)));
     let why_not = match preset {
-        None => Some(format!(
-            "This Kai does not know the preset {}. Remove the model and add it again.",
-            added.preset
-        )),
-        Some(preset) if preset.needs_key && key.is_none() => Some(format!(
-            "It has no API key. Add it again, and Kai asks for the key (kai models add {}), or set {}.",
-            preset.id,
-            preset.key_env.first().map_or("its key in the environment", String::as_str)
-        )),
+        None => Some(said::unready_preset(&added.preset)),
+        Some(preset) if preset.needs_key && key.is_none() => Some(match preset.key_env.first() {
+            Some(variable) => said::unready_no_key_in(&preset.id, variable),
+            None => said::unready_no_key(&preset.id),
+        }),
         Some(_) => None,
     };
     let preset_window = preset.map_or(kai_llm::window::UNKNOWN, |preset| preset.window);

@@ -2,6 +2,7 @@
 
 use kai_assistant::models::Origin;
 use kai_assistant::models::window::WindowSource;
+use kai_words::Said;
 use serde::{Deserialize, Serialize};
 
 /// A model to add, as the user typed it.
@@ -25,7 +26,7 @@ pub(crate) struct ModelRow {
     pub(crate) base_url: String,
     pub(crate) model: String,
     pub(crate) ready: bool,
-    pub(crate) why_not: Option<String>,
+    pub(crate) why_not: Option<Said>,
     pub(crate) origin: ModelOrigin,
     pub(crate) local: bool,
     /// Whether a key is known. The key itself is never returned.
@@ -74,6 +75,6 @@ pub(crate) struct ModelTest {
     pub(crate) model: String,
     pub(crate) works: bool,
     /// The answer, or what is wrong.
-    pub(crate) says: String,
+    pub(crate) says: Said,
     pub(crate) ms: u64,
 }

@@ -7,10 +7,10 @@ use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
 use kai_assistant::ledger;
 use kai_assistant::models::store::{self, Move};
-use kai_assistant::models::{self, Candidate, ConfiguredModel, Surroundings, window};
+use kai_assistant::models::{self, Candidate, ConfiguredModel, Surroundings, trouble, window};
 use kai_assistant::settings::{self, HEARTBEAT_MODEL};
 use kai_llm::{Config, Key, Message, Preset, Request, connect, context, local, presets};
-use kai_words::said;
+use kai_words::{Said, said};
 use rusqlite::Transaction;
 
 use super::messages;
@@ -109,16 +109,26 @@ pub(crate) async fn ready(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Unre
 
 /// Why no model can be asked, as commands say it. The page has words of its own.
 #[derive(Debug, thiserror::Error)]
+#[error("{}", self.said())]
 pub(crate) enum Unready {
-    #[error(
-        "No model is set up. Add one on the page under Settings, Models, or with a command such as: \
-         kai models add ollama --model qwen3 (all services: kai models add --help)"
-    )]
+    /// No model is set up.
     NoModel,
-    #[error("{model} cannot be used: {why}")]
-    Unusable { model: String, why: String },
-    #[error(transparent)]
+    Unusable {
+        model: String,
+        why: Said,
+    },
     Store(#[from] DbError),
+}
+
+impl Unready {
+    /// The reason in the user's language, as a run's log keeps it.
+    pub(crate) fn said(&self) -> Said {
+        match self {
+            Self::NoModel => said::unready_no_model(),
+            Self::Unusable { model, why } => said::unready_unusable(model, why),
+            Self::Store(error) => error.said(),
+        }
+    }
 }
 
 /// The usable models, ready to be asked. Sends nothing yet.
@@ -136,7 +146,7 @@ pub(crate) async fn connected(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, 
                 continue;
             }
             (Some(why), _) => why,
-            (None, Err(error)) => error.to_string(),
+            (None, Err(error)) => trouble::said(&error),
         };
         unready = unready.or(Some(Unready::Unusable { model: label, why }));
     }
@@ -199,7 +209,7 @@ pub(crate) async fn add(app: &App, env: &CallerEnv, new: NewModel) -> Result<Mod
     let trial = models::candidates(std::slice::from_ref(&added), &Surroundings::default());
     let trial = trial.into_iter().next().ok_or_else(|| unknown_preset(&new.preset))?;
     // Refuse a configuration that cannot work now, not at the first question.
-    connect(&trial.config, &app.http).map_err(|error| Failure::usage(error.to_string()))?;
+    connect(&trial.config, &app.http).map_err(|error| Failure::usage(trouble::said(&error)))?;
     let name = added.name.clone();
     let auto = matches!(context, Some(None));
     app.db.write(move |tx| keep(tx, &added, auto)).await?;
@@ -375,7 +385,7 @@ pub(crate) async fn test(app: &App, env: &CallerEnv, name: Option<&str>) -> Resu
     if candidates.is_empty() {
         return Err(match name {
             Some(name) => Failure::failed(said::models_unknown(name)).try_instead("kai models list"),
-            None => Failure::failed(ready(app, env).await.err().unwrap_or(Unready::NoModel).to_string()),
+            None => Failure::failed(ready(app, env).await.err().unwrap_or(Unready::NoModel).said()),
         });
     }
     // All at the same time, so that slow models neither delay the others nor add up past the caller's timeout.
@@ -392,6 +402,13 @@ pub(crate) async fn test(app: &App, env: &CallerEnv, name: Option<&str>) -> Resu
 /// How long a model may take to answer a test. A local server may have to load the model first.
 pub(crate) const LONGEST_TRIAL: Duration = Duration::from_mins(4);
 
+/// How many characters of an answer or an error the result of a test shows.
+const LONGEST_SAYING: usize = 400;
+
+fn shortened(text: &str) -> String {
+    text.trim().chars().take(LONGEST_SAYING).collect()
+}
+
 async fn try_one(app: &App, candidate: Candidate) -> Result<ModelTest, DbError> {
     let began = app.clock.now();
     let request = Request {
@@ -406,22 +423,20 @@ async fn try_one(app: &App, candidate: Candidate) -> Result<ModelTest, DbError> 
                 let (label, body) = (candidate.name.clone(), model.body(&request));
                 app.db.write(move |tx| ledger::request(tx, 0, &label, &body, &[], began)).await?;
                 let replying = tokio::time::timeout(LONGEST_TRIAL, model.reply(&request, &|_| ()));
-                let late = || {
-                    format!(
-                        "It did not finish an answer within {} s. Check whether its server is busy or stuck.",
-                        LONGEST_TRIAL.as_secs()
-                    )
-                };
                 match replying.await {
-                    Ok(reply) => reply.map(|reply| reply.text).map_err(|error| error.to_string()),
-                    Err(_elapsed) => Err(late()),
+                    Ok(reply) => reply.map(|reply| reply.text).map_err(|error| trouble::said(&error)),
+                    Err(_elapsed) => Err(said::model_error_late(LONGEST_TRIAL.as_secs())),
                 }
             }
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(trouble::said(&error)),
         },
     };
     let works = outcome.is_ok();
-    let says: String = outcome.unwrap_or_else(|error| error).trim().chars().take(400).collect();
+    let says = match outcome {
+        Ok(answer) => shortened(&answer).into(),
+        Err(why) if why.to_string().chars().count() > LONGEST_SAYING => shortened(&why.to_string()).into(),
+        Err(why) => why,
+    };
     let ms = app.clock.now().duration_since(began).as_millis();
     let ms = u64::try_from(ms).unwrap_or_default();
     Ok(ModelTest { name: candidate.name, model: candidate.config.model, works, says, ms })
@@ -463,7 +478,7 @@ mod tests {
         assert!(began.elapsed() <= LONGEST_TRIAL, "{:?}", began.elapsed());
         assert_eq!(tests.len(), 2);
         for test in tests {
-            assert!(!test.works && test.says.contains("gave no"), "{}", test.says);
+            assert!(!test.works && test.says.to_string().contains("gave no"), "{}", test.says);
         }
     }
 }

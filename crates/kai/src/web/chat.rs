@@ -41,7 +41,7 @@ pub(super) async fn current(
 ) -> Response {
     match web.app.db.read(conversation::newest).await {
         Ok(chat) => show(&web, session, Place { chat, q: seeking.q, whole: seeking.whole }, None).await,
-        Err(error) => page::trouble(DbError::to_string(&error)),
+        Err(error) => page::trouble(DbError::said(&error)),
     }
 }
 
@@ -80,7 +80,7 @@ async fn show(
     let Some(session) = session else { return page::sign_in(&HeaderMap::new(), &web.app.home) };
     let stored = match view::stored(web, &place, &session, None).await {
         Ok(stored) => stored,
-        Err(error) => return page::trouble(error.to_string()),
+        Err(error) => return page::trouble(error.said()),
     };
     if place.chat.is_some() && stored.chat.is_none() {
         return page::no_chat();
@@ -199,12 +199,12 @@ async fn beginning(web: &Web, csrf: &str, lang: Lang) -> Markup {
             @match ready {
                 Some(model) => {
                     h2 { (lang.chat_welcome()) }
-                    p class="quiet" { (rich(&said::chat_who_answers(&model.name), lang, |name| html! { bdi { (name) } })) }
+                    p class="quiet" { (rich(&said::chat_who_answers(messages::model_name(&model.name, lang)), lang, |name| html! { bdi { (name) } })) }
                     ul class="ideas js-only" {
                         @for idea in ideas { li { button type="button" data-idea { (idea) } } }
                     }
                 }
-                None => (no_model(rows.first().and_then(|row| row.why_not.as_deref()), csrf, lang)),
+                None => (no_model(rows.first().and_then(|row| row.why_not.as_ref()), csrf, lang)),
             }
         }
     }
@@ -219,10 +219,10 @@ fn demo_ideas(lang: Lang) -> [&'static str; 3] {
     [lang.chat_demo_idea_grandma(), lang.chat_demo_idea_answer(), lang.chat_demo_idea_time()]
 }
 
-fn no_model(why_not: Option<&str>, csrf: &str, lang: Lang) -> Markup {
+fn no_model(why_not: Option<&Said>, csrf: &str, lang: Lang) -> Markup {
     html! {
         h2 { (lang.chat_no_model()) }
-        @if let Some(why) = why_not { p { (why) } }
+        @if let Some(why) = why_not { p { (why.to(lang)) } }
         p class="quiet" { (lang.chat_no_model_why()) }
         a class="button primary" href="/settings/models" data-testid="set-up-model" { (lang.chat_set_up_model()) }
         (messages::try_demo(csrf, lang))
@@ -325,6 +325,6 @@ pub(super) async fn click(
 pub(super) async fn heartbeat_seen(State(web): State<Web>, headers: HeaderMap) -> Response {
     match web.app.db.write(heartbeat::store::lower).await {
         Ok(()) => reply::done_here(&headers),
-        Err(error) => reply::not_done(&headers, error.to_string()),
+        Err(error) => reply::not_done(&headers, error.said()),
     }
 }

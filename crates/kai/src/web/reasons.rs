@@ -12,7 +12,7 @@ pub(super) fn unanswered(why: &Unanswered) -> Said {
         Unanswered::Empty => said::turn_no_text(),
         Unanswered::Unready(Unready::NoModel) => said::turn_no_model(),
         Unanswered::Unready(Unready::Unusable { model, why }) => said::turn_unusable(model, why),
-        Unanswered::Unready(Unready::Store(error)) => error.to_string().into(),
+        Unanswered::Unready(Unready::Store(error)) => error.said(),
         Unanswered::Turn(error) => turn(error),
     }
 }
@@ -27,6 +27,6 @@ pub(super) fn turn(error: &TurnError) -> Said {
         TurnError::NothingSaid(_) => said::turn_nothing_said(),
         TurnError::Empty { label, .. } => said::turn_empty(label),
         // A model's error and the store's are sentences from below.
-        TurnError::Model { .. } | TurnError::Store(_) => error.to_string().into(),
+        TurnError::Model { .. } | TurnError::Store(_) => error.said(),
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn status(status: &crate::call::status::Status) -> String {
             format!(
                 "{} cannot be used: {}",
                 visible(&row.name),
-                visible(row.why_not.as_deref().unwrap_or_default())
+                visible(&row.why_not.clone().unwrap_or_default().to_string())
             )
         }
         None => "none set up; add one: kai models add --help".to_owned(),
@@ -119,7 +119,8 @@ fn heartbeat(beat: &HeartbeatStatus) -> String {
         None => ", no run yet".to_owned(),
     };
     let over = if beat.due == Due::OverBudget { "; today's token limit is reached" } else { "" };
-    let lacks = beat.lacks.as_deref().map(|lacks| format!("; {}", visible(lacks))).unwrap_or_default();
+    let lacks =
+        beat.lacks.as_ref().map(|lacks| format!("; {}", visible(&lacks.to_string()))).unwrap_or_default();
     let report = beat.report.map(|id| format!("; new report: kai chats show {id}")).unwrap_or_default();
     let (every, start, end) = (beat.interval, beat.active_start, beat.active_end);
     format!("every {every} min from {start}:00 to {end}:00{last}{over}{report}{lacks}")
@@ -152,7 +153,7 @@ pub(super) fn did_not_run(ran: &HeartbeatRan) -> Option<String> {
     let reason = ran.reason.clone().unwrap_or_default();
     match ran.outcome {
         RunOutcome::Failed => Some(format!("The heartbeat failed: {reason}")),
-        RunOutcome::NotDue | RunOutcome::Busy => Some(reason),
+        RunOutcome::NotDue | RunOutcome::Busy => Some(reason.to_string()),
         RunOutcome::Report | RunOutcome::Ok | RunOutcome::NothingNew => None,
     }
 }
@@ -167,7 +168,8 @@ pub(super) fn heartbeat_log(rows: &[LogRow]) -> String {
         return "No heartbeat has run yet.\n".to_owned();
     }
     let row = |row: &LogRow| {
-        let reason = row.reason.as_deref().map(|why| format!(": {}", visible(why))).unwrap_or_default();
+        let reason =
+            row.reason.as_ref().map(|why| format!(": {}", visible(&why.to_string()))).unwrap_or_default();
         let tokens = if row.tokens_estimated {
             format!("about {} tokens, estimated", grouped(row.tokens))
         } else {
@@ -245,10 +247,14 @@ fn became(outcome: &str) -> &'static str {
 pub(super) fn ledger_check(check: &LedgerCheck) -> String {
     match (check.broken_at, &check.what) {
         (_, Some(what)) if check.rolled_back => {
-            format!("The ledger is incomplete: {}.\n{}\n", visible(what), crate::commands::noted::NEXT)
+            format!(
+                "The ledger is incomplete: {}.\n{}\n",
+                visible(&what.to_string()),
+                crate::commands::noted::NEXT
+            )
         }
         (Some(seq), Some(what)) => {
-            format!("The ledger was altered. At record {seq}: {}.\n", visible(what))
+            format!("The ledger was altered. At record {seq}: {}.\n", visible(&what.to_string()))
         }
         _ => {
             let verified = match check.records {
@@ -360,8 +366,11 @@ pub(super) fn task(whole: &TaskWhole) -> String {
         ("Origin".to_owned(), origin.to_owned()),
     ]);
     let run = |run: &RunRow| {
-        let reason =
-            if run.reason.is_empty() { String::new() } else { format!(": {}", visible(&run.reason)) };
+        let reason = if run.reason.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", visible(&run.reason.to_string()))
+        };
         let outcome =
             run.outcome.map_or_else(|| "running".to_owned(), |outcome| outcome.as_str().to_lowercase());
         format!(
@@ -458,8 +467,8 @@ pub(super) fn models(rows: &[ModelRow]) -> String {
         let about = format!("{} at {at}{from} ({leaves}{context})", visible(&row.model));
         let state = row
             .why_not
-            .as_deref()
-            .map(|why| format!(" (cannot be used: {})", visible(why)))
+            .as_ref()
+            .map(|why| format!(" (cannot be used: {})", visible(&why.to_string())))
             .unwrap_or_default();
         (visible(&row.name), about + &state)
     };
@@ -468,7 +477,7 @@ pub(super) fn models(rows: &[ModelRow]) -> String {
 
 pub(super) fn model_tests(tests: &[ModelTest]) -> String {
     let row = |test: &ModelTest| {
-        let said = visible(&test.says);
+        let said = visible(&test.says.to_string());
         let says = if test.works {
             format!("works; it answered \"{said}\" in {} ms", grouped(test.ms))
         } else {

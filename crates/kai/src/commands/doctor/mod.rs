@@ -113,7 +113,7 @@ async fn model(app: &App, env: &CallerEnv) -> Check {
             Check::fine("model", format!("{} ({}); to test it: kai models test", row.name, row.model))
         }
         Some(row) => {
-            let why = row.why_not.clone().unwrap_or_default();
+            let why = row.why_not.clone().unwrap_or_default().to_string();
             Check::note("model", format!("{} cannot be used", row.name), why)
         }
         None => Check::note("model", "none set up", "Add one: kai models add --help"),

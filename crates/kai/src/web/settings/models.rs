@@ -25,7 +25,7 @@ use crate::failure::Failure;
 use crate::web::bin::Kept;
 use crate::web::rich::rich;
 use crate::web::state::Web;
-use crate::web::{icons, reply};
+use crate::web::{icons, messages, reply};
 
 pub(super) fn routes() -> Router<Web> {
     Router::new()
@@ -70,7 +70,7 @@ struct Stands {
 }
 
 fn model(ctx: &PageContext<'_>, row: &ModelRow, stands: Stands) -> Markup {
-    let name = visible(&row.name);
+    let name = visible(messages::model_name(&row.name, ctx.lang));
     let trial = ctx.web.ephemeral.trial(&row.name);
     html! {
         li class="model" data-testid="model" data-model=(name) {
@@ -89,7 +89,7 @@ fn model(ctx: &PageContext<'_>, row: &ModelRow, stands: Stands) -> Markup {
                     (if row.has_key { ctx.lang.models_unencrypted_key() } else { ctx.lang.models_unencrypted() })
                 }
             }
-            @if let Some(why) = &row.why_not { p class="remark" data-testid="model-why-not" { (why) } }
+            @if let Some(why) = &row.why_not { p class="remark" data-testid="model-why-not" { (why.to(ctx.lang)) } }
             @if let Some(trial) = &trial { (render_trial(trial, ctx.lang)) }
             div class="choices" { (acts(ctx, row, stands, trial.as_ref())) }
             @if ctx.place.open("model") == Some(&row.name) { (changing(ctx, row)) }

@@ -18,6 +18,7 @@ use crate::call::Call;
 use crate::call::heartbeat::{HeartbeatStatus, LogRow, RunOutcome};
 use crate::commands::{heartbeat, models};
 use crate::failure::Failure;
+use crate::web::messages::model_name;
 use crate::web::settings::context::PageContext;
 use crate::web::settings::form::Form;
 use crate::web::settings::parts::{
@@ -117,7 +118,10 @@ fn hours(ctx: &PageContext<'_>, status: &HeartbeatStatus) -> Markup {
 
 async fn model(ctx: &PageContext<'_>) -> Result<Markup, Failure> {
     let mut options = vec![(String::new(), ctx.lang.heartbeat_any_model().to_owned())];
-    options.extend(models::names(&ctx.web.app).await?.into_iter().map(|name| (name.clone(), name)));
+    options.extend(models::names(&ctx.web.app).await?.into_iter().map(|name| {
+        let shown = model_name(&name, ctx.lang).to_owned();
+        (name, shown)
+    }));
     Ok(choice(ctx, &HEARTBEAT_MODEL, ctx.lang.heartbeat_model(), "heartbeat-model", options))
 }
 
@@ -207,7 +211,7 @@ fn logged(ctx: &PageContext<'_>, row: &LogRow) -> Markup {
                     @if row.tokens > 0 { " · " (tokens(row, ctx.lang)) " · " (ctx.lang.heartbeat_seconds(ctx.lang.tenths(row.ms / 100))) }
                 }
             }
-            @if let Some(reason) = &row.reason { p class="trouble-text" { (reason) } }
+            @if let Some(reason) = &row.reason { p class="trouble-text" dir="auto" { (reason.to(ctx.lang)) } }
         }
     }
 }
