@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use kai_llm::ToolSpec;
+use kai_words::Said;
 
 use crate::settings::{self, Setting, Values};
 use crate::tool::AnyTool;
@@ -13,7 +14,7 @@ pub struct Toolbox {
     /// The spec of each tool, built once because every request needs them all.
     specs: OnceLock<Vec<ToolSpec>>,
     /// Why the tools are isolated from this machine, if they are.
-    apart: Option<&'static str>,
+    apart: Option<Said>,
 }
 
 /// A tool, and what enables it.
@@ -72,24 +73,24 @@ impl Toolbox {
 
     /// Isolates the tools from this machine (the demo does). `why` then replaces advice on what to install.
     #[must_use]
-    pub fn apart(self, why: &'static str) -> Self {
+    pub fn apart(self, why: Said) -> Self {
         Self { apart: Some(why), ..self }
     }
 
     /// What the tool needs but does not have, with what to do about it.
-    pub fn lacks(&self, entry: &Entry) -> Option<String> {
+    pub fn lacks(&self, entry: &Entry) -> Option<Said> {
         let lacks = entry.tool.lacks()?;
         let of_machine = matches!(entry.governed, EnabledBy::OwnSwitch { .. });
-        Some(self.apart.filter(|_| of_machine).map_or(lacks, str::to_owned))
+        Some(self.apart.clone().filter(|_| of_machine).unwrap_or(lacks))
     }
 
     /// Why a model is not offered this tool now, with what to do about it.
-    pub fn why_not(&self, entry: &Entry, values: &Values) -> Option<String> {
+    pub fn why_not(&self, entry: &Entry, values: &Values) -> Option<Said> {
         // Checked first: enabling a tool does not help while something is missing.
         self.lacks(entry).or_else(|| {
             let (name, command) = (entry.tool.name(), entry.turned_on_by(values));
             let off = !entry.enabled(values);
-            off.then(|| format!("The tool {name} is disabled. The user can enable it: {command}"))
+            off.then(|| format!("The tool {name} is disabled. The user can enable it: {command}").into())
         })
     }
 
@@ -124,6 +125,6 @@ impl Toolbox {
         let called = |entry: &&Entry| entry.tool.name() == name || entry.tool.aliases().contains(&name);
         let entry = self.entries.iter().find(called);
         let entry = entry.ok_or_else(|| format!("There is no tool called {name}."))?;
-        self.why_not(entry, values).map_or(Ok(entry.tool.as_ref()), Err)
+        self.why_not(entry, values).map_or(Ok(entry.tool.as_ref()), |why| Err(why.to_string()))
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use kai_words::{Said, said};
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
 
@@ -30,11 +31,13 @@ pub struct Sync {
     pub last_seen_id: Option<NotificationId>,
     pub last_sync_at: Option<i64>,
     pub last_attempt_at: Option<i64>,
-    pub last_error: Option<String>,
+    #[serde(with = "kai_words::stored")]
+    pub last_error: Option<Said>,
     /// Since when the feature waits for the platform to grant access, after the user turned it on.
     pub waiting_since: Option<i64>,
     /// What the user has to do, if they turned the feature on and access is missing.
-    pub hint: Option<String>,
+    #[serde(with = "kai_words::stored")]
+    pub hint: Option<Said>,
 }
 
 /// A period in which nothing was received.
@@ -43,11 +46,8 @@ pub struct Gap {
     pub began: i64,
     /// `None` while it lasts.
     pub ended: Option<i64>,
-    pub why: String,
+    pub why: Said,
 }
-
-/// The reason for a gap in which Kai was not running.
-const WAS_AWAY: &str = "Kai was not running";
 
 pub fn rules(values: &Values) -> Rules {
     let ignored = values.of(&NOTIFICATIONS_IGNORED);
@@ -182,7 +182,7 @@ pub fn begin(tx: &Transaction<'_>) -> Result<(), DbError> {
         return Ok(());
     }
     if let Some(began) = last_alive(&sync) {
-        open_gap(tx, began, WAS_AWAY)?;
+        open_gap(tx, began, &said::access_not_running())?;
     }
     set_sync(tx, &Sync { listening: false, ..sync })
 }
@@ -191,10 +191,10 @@ fn last_alive(sync: &Sync) -> Option<i64> {
     sync.alive_at.map(|alive| alive.max(sync.last_sync_at.unwrap_or(alive)))
 }
 
-fn open_gap(tx: &Transaction<'_>, began: i64, why: &str) -> Result<(), DbError> {
+fn open_gap(tx: &Transaction<'_>, began: i64, why: &Said) -> Result<(), DbError> {
     let sql = "INSERT INTO notification_gaps (began, why)
                SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM notification_gaps WHERE ended IS NULL)";
-    tx.execute(sql, params![began, why])?;
+    tx.execute(sql, params![began, why.stored()])?;
     Ok(())
 }
 
@@ -219,7 +219,7 @@ fn bound(tx: &Transaction<'_>, sync: &mut Sync, at: Timestamp) -> Result<(), DbE
     let now = at.as_millisecond();
     if let (true, Some(began)) = (sync.listening, last_alive(sync)) {
         // The previous listener was killed and could not report that it stopped.
-        open_gap(tx, began, WAS_AWAY)?;
+        open_gap(tx, began, &said::access_not_running())?;
     }
     // If the clock went back, the gap gets shorter but never ends before it began.
     tx.execute("UPDATE notification_gaps SET ended = max(began, ?1) WHERE ended IS NULL", [now])?;
@@ -233,7 +233,7 @@ fn bound(tx: &Transaction<'_>, sync: &mut Sync, at: Timestamp) -> Result<(), DbE
 
 fn unbound(tx: &Transaction<'_>, sync: &mut Sync, access: &Access, at: Timestamp) -> Result<(), DbError> {
     let why = match access {
-        Access::Granted => WAS_AWAY.to_owned(),
+        Access::Granted => said::access_not_running(),
         Access::Denied(what) | Access::Silent(what) => what.clone(),
     };
     sync.last_attempt_at = Some(at.as_millisecond());
@@ -281,7 +281,8 @@ pub fn gaps(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<Gap>, DbError> {
                WHERE ended IS NULL OR ended >= ?1 ORDER BY began, rowid";
     let mut rows = tx.prepare_cached(sql)?;
     let rows = rows.query_map([alive(now).0], |row| {
-        Ok(Gap { began: row.get(0)?, ended: row.get(1)?, why: row.get(2)? })
+        let why = Said::from_stored(&row.get::<_, String>(2)?);
+        Ok(Gap { began: row.get(0)?, ended: row.get(1)?, why })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }

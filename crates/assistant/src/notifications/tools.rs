@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kai_words::{Said, said};
 use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,16 +26,14 @@ pub struct NotificationTools {
     pub source: Option<Arc<Source>>,
 }
 
-const NO_SOURCE: &str = "Kai cannot read notifications on this machine. On a Linux desktop, start Kai inside your \
-                         session; in Termux, install Termux:API. The user can see more: kai doctor";
 /// The most results that a search returns.
 const HITS: usize = 20;
 
 impl NotificationTools {
-    fn lacks(&self) -> Option<String> {
-        let Some(source) = &self.source else { return Some(NO_SOURCE.to_owned()) };
+    fn lacks(&self) -> Option<Said> {
+        let Some(source) = &self.source else { return Some(said::lacks_source()) };
         match source.known() {
-            Some(Access::Denied(todo)) => Some(format!("Kai has no access to notifications. {todo}")),
+            Some(Access::Denied(todo)) => Some(said::lacks_notifications(todo)),
             Some(Access::Granted | Access::Silent(_)) | None => None,
         }
     }
@@ -112,7 +111,7 @@ impl Tool for CheckNotifications {
     type Input = CheckNotificationsInput;
     type Output = Listing;
 
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Said> {
         self.0.lacks()
     }
 
@@ -163,7 +162,7 @@ impl Tool for ReadNotification {
     type Input = ReadNotificationInput;
     type Output = OneNotification;
 
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Said> {
         self.0.lacks()
     }
 
@@ -213,7 +212,7 @@ impl Tool for SearchNotifications {
     type Input = SearchNotificationsInput;
     type Output = Listing;
 
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Said> {
         self.0.lacks()
     }
 
@@ -260,7 +259,7 @@ impl Tool for DismissNotification {
     type Input = DismissNotificationInput;
     type Output = Dismissed;
 
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Said> {
         self.0.lacks()
     }
 
@@ -273,7 +272,7 @@ impl Tool for DismissNotification {
         input: DismissNotificationInput,
         _: &Run,
     ) -> Result<ToolOutput<Dismissed>, ToolError> {
-        let source = self.0.source.as_ref().ok_or_else(|| ToolError(NO_SOURCE.to_owned()))?;
+        let source = self.0.source.as_ref().ok_or_else(|| ToolError(said::lacks_source().to_string()))?;
         let (id, now) = (NotificationId::new(input.id.trim()), self.0.clock.now());
         let wanted = id.clone();
         let read = self.0.db.read(move |tx| {

@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use kai_words::{Said, said};
 use rusqlite::Transaction;
 
 use super::store::{self, Attempt};
@@ -56,13 +57,13 @@ pub type Sending<'a> = Pin<Box<dyn Future<Output = Result<(), SendError>> + Send
 pub enum SendError {
     /// The platform does not allow it, so it was certainly not sent. The text says what the user can do.
     #[error("{0}")]
-    NotPermitted(String),
+    NotPermitted(Said),
     /// It was certainly not sent. The text is a sentence that says why.
     #[error("{0}")]
-    NotSent(String),
+    NotSent(Said),
     /// It may have been sent. The text is a sentence that says why this is unclear.
     #[error("{0}")]
-    Unsure(String),
+    Unsure(Said),
 }
 
 /// A message in the phone's sent box.
@@ -197,7 +198,7 @@ impl Door {
         let outcome = sender.send(approved).await;
         self.learn(&outcome);
         let status = match outcome {
-            Ok(()) => Status::Sent(String::new()),
+            Ok(()) => Status::Sent(Said::default()),
             Err(SendError::NotPermitted(why) | SendError::NotSent(why)) => Status::Failed(why),
             Err(SendError::Unsure(why)) => Status::Unknown(why),
         };
@@ -252,7 +253,7 @@ impl Door {
                 if found <= store::others(tx, &draft, attempt)? {
                     return Ok(false);
                 }
-                let seen = Status::Sent("Kai found it among the phone's sent messages.".to_owned());
+                let seen = Status::Sent(said::draft_reason_found());
                 record(tx, attempt, &seen, now)?;
                 Ok::<_, DbError>(true)
             };
@@ -348,7 +349,7 @@ pub fn drafts(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<Draft>, DbErro
 }
 
 fn died() -> Status {
-    Status::Unknown("Kai stopped while sending it. It may have been sent.".to_owned())
+    Status::Unknown(said::draft_reason_died())
 }
 
 fn to_the_second(at: Timestamp) -> Timestamp {

@@ -13,6 +13,7 @@ pub mod segments;
 pub mod store;
 
 use jiff::Timestamp;
+use kai_words::Said;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -91,11 +92,11 @@ pub enum Status {
     Pending,
     Sending,
     /// The phone accepted it. The text holds any further detail and may be empty.
-    Sent(String),
+    Sent(Said),
     /// It was certainly not sent. The text says why.
-    Failed(String),
+    Failed(Said),
     /// It may have been sent: Kai stopped while sending it, or the phone did not answer.
-    Unknown(String),
+    Unknown(Said),
 }
 
 /// A [`Status`] without its reason.
@@ -132,10 +133,10 @@ impl Status {
         }
     }
 
-    pub fn reason(&self) -> Option<&str> {
+    pub fn reason(&self) -> Option<&Said> {
         match self {
             Self::Pending | Self::Sending => None,
-            Self::Sent(more) => Some(more.as_str()).filter(|more| !more.is_empty()),
+            Self::Sent(more) => Some(more).filter(|more| !more.is_empty()),
             Self::Failed(why) | Self::Unknown(why) => Some(why),
         }
     }
@@ -232,7 +233,7 @@ mod tests {
         for other in changed {
             assert_ne!(other.digest(), draft.digest(), "{other:?}");
         }
-        let sent = Draft { status: Status::Sent(String::new()), attempts: 1, ..draft.clone() };
+        let sent = Draft { status: Status::Sent(Said::default()), attempts: 1, ..draft.clone() };
         assert_eq!(sent.digest(), draft.digest(), "what is shown is the same");
         let quoting = Draft { quoted: Some(Untrusted::new("Dinner?")), ..draft.clone() };
         assert_eq!(quoting.digest(), draft.digest(), "what is quoted is not sent");

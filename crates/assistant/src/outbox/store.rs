@@ -1,6 +1,7 @@
 //! Stores drafts and the attempts to send them.
 
 use jiff::Timestamp;
+use kai_words::Said;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::{Channel, Draft, DraftId, NewDraft, Status, number, origin_from, origin_name};
@@ -139,6 +140,7 @@ pub fn get(tx: &Transaction<'_>, id: DraftId) -> Result<Option<Draft>, DbError> 
 
 fn draft(row: &Row<'_>) -> rusqlite::Result<Draft> {
     let (status, reason): (String, String) = (row.get(9)?, row.get(10)?);
+    let reason = Said::from_stored(&reason);
     Ok(Draft {
         id: DraftId(row.get(0)?),
         channel: Channel::Sms,
@@ -165,7 +167,7 @@ pub(super) fn set_status(tx: &Transaction<'_>, id: DraftId, status: &Status) -> 
     tx.prepare_cached("UPDATE drafts SET status = ?2, reason = ?3 WHERE id = ?1")?.execute(params![
         id.0,
         status.state().as_str(),
-        status.reason().unwrap_or_default()
+        status.reason().map(Said::stored).unwrap_or_default()
     ])?;
     Ok(())
 }

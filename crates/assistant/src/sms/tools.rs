@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kai_words::{Said, said};
 use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,12 +29,9 @@ struct Reading<'a> {
     inbox: Option<&'a Arc<Inbox>>,
 }
 
-const NO_PHONE: &str =
-    "No phone that can read SMS is connected. The user can run Kai in Termux on the phone: docs/sms.md";
-
 impl<'a> Reading<'a> {
-    fn lacks(&self) -> Option<String> {
-        self.inbox.map_or(Some(NO_PHONE.to_owned()), |inbox| inbox.lacks())
+    fn lacks(&self) -> Option<Said> {
+        self.inbox.map_or(Some(said::lacks_reading()), |inbox| inbox.lacks())
     }
 
     async fn probe_access(&self) {
@@ -43,7 +41,7 @@ impl<'a> Reading<'a> {
     }
 
     fn inbox(&self) -> Result<&'a Inbox, ToolError> {
-        self.inbox.map(Arc::as_ref).ok_or_else(|| ToolError(NO_PHONE.to_owned()))
+        self.inbox.map(Arc::as_ref).ok_or_else(|| ToolError(said::lacks_reading().to_string()))
     }
 }
 
@@ -51,7 +49,7 @@ impl From<ReadError> for ToolError {
     fn from(error: ReadError) -> Self {
         Self(match error {
             ReadError::NotPermitted(what_to_do) => format!("Kai has no permission to read SMS. {what_to_do}"),
-            ReadError::Failed(sentence) => sentence,
+            ReadError::Failed(sentence) => sentence.to_string(),
         })
     }
 }
@@ -116,7 +114,7 @@ impl Tool for CheckSms {
     type Input = CheckSmsInput;
     type Output = ListOutput;
 
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Said> {
         Reading { inbox: self.inbox.as_ref() }.lacks()
     }
 
@@ -197,7 +195,7 @@ impl Tool for ReadSms {
     type Input = ReadSmsInput;
     type Output = ReadSmsOutput;
 
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Said> {
         Reading { inbox: self.inbox.as_ref() }.lacks()
     }
 
@@ -274,7 +272,7 @@ impl Tool for SearchSms {
     type Input = SearchSmsInput;
     type Output = ListOutput;
 
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Said> {
         Reading { inbox: self.inbox.as_ref() }.lacks()
     }
 
@@ -354,7 +352,7 @@ impl Tool for SendSms {
     type Input = SendSmsInput;
     type Output = DraftStaged;
 
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Said> {
         cannot_send(self.sending.as_deref(), self.clock.now())
     }
 
@@ -410,7 +408,7 @@ impl Tool for ReplySms {
     type Input = ReplySmsInput;
     type Output = DraftStaged;
 
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Said> {
         cannot_send(self.sending.as_deref(), self.clock.now())
             .or_else(|| Reading { inbox: self.inbox.as_ref() }.lacks())
     }
@@ -439,13 +437,8 @@ impl Tool for ReplySms {
     }
 }
 
-fn cannot_send(sending: Option<&Known>, now: Timestamp) -> Option<String> {
-    let Some(known) = sending else {
-        return Some(
-            "No phone that can send SMS is connected. The user can run Kai in Termux on the phone: docs/sms.md"
-                .to_owned(),
-        );
-    };
+fn cannot_send(sending: Option<&Known>, now: Timestamp) -> Option<Said> {
+    let Some(known) = sending else { return Some(said::lacks_sending()) };
     // The permission cannot be checked without sending, so it counts as granted until a send is refused. A refusal
     // counts for a minute only, or Kai would never notice that the user has since allowed it.
     match known.fresh(now) {
@@ -511,7 +504,7 @@ impl Tool for CheckDrafts {
         let fate = |draft: Draft| DraftSummary {
             id: draft.id.0,
             status: draft.status.state().as_str(),
-            reason: draft.status.reason().map(str::to_owned),
+            reason: draft.status.reason().map(ToString::to_string),
             to: draft.to,
         };
         let drafts: Vec<DraftSummary> = drafts.into_iter().map(fate).collect();

@@ -15,6 +15,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use kai_llm::ToolSpec;
+use kai_words::Said;
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -39,7 +40,7 @@ pub trait Tool: Send + Sync + 'static {
     type Output: Serialize;
 
     /// Why the tool cannot be used here, as a sentence that says what to do. If there is one, the tool is not offered.
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Said> {
         None
     }
 
@@ -146,6 +147,12 @@ impl From<DbError> for ToolError {
     }
 }
 
+impl From<Said> for ToolError {
+    fn from(why: Said) -> Self {
+        Self(why.to_string())
+    }
+}
+
 type Running<'a> =
     Pin<Box<dyn Future<Output = Result<ToolOutput<Map<String, Value>>, ToolError>> + Send + 'a>>;
 
@@ -153,7 +160,7 @@ type Running<'a> =
 pub trait AnyTool: Send + Sync {
     fn name(&self) -> &'static str;
     fn aliases(&self) -> &'static [&'static str];
-    fn lacks(&self) -> Option<String>;
+    fn lacks(&self) -> Option<Said>;
     fn note(&self) -> Option<String>;
     fn time_argument(&self) -> Option<&'static str>;
     fn timeout(&self) -> Duration;
@@ -172,7 +179,7 @@ impl<T: Tool> AnyTool for T {
         T::ALIASES
     }
 
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Said> {
         Tool::lacks(self)
     }
 

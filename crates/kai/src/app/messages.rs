@@ -9,6 +9,7 @@ use kai_assistant::notifications::Source;
 use kai_assistant::outbox::door::Door;
 use kai_assistant::sms::{Inbox, Poller};
 use kai_bridges::simulated;
+use kai_words::said;
 
 use crate::failure::Failure;
 use crate::machine;
@@ -75,10 +76,6 @@ impl Phone {
     }
 }
 
-/// What to do when no phone is connected.
-pub(crate) const CONNECT: &str = "Run Kai in Termux on the phone, with Termux:API (docs/sms.md), or try kai serve --demo, \
-                                  which simulates one.";
-
 fn no_phone() -> Failure {
-    Failure::failed(format!("No phone that can read SMS is connected. {CONNECT}"))
+    Failure::failed(said::lacks_no_reader(said::lacks_connect()))
 }

@@ -86,7 +86,7 @@ pub(crate) struct SmsStatus {
     #[serde(rename = "unreadCount")]
     pub(crate) unread: u32,
     #[serde(rename = "lastError")]
-    pub(crate) last_error: Option<String>,
+    pub(crate) last_error: Option<Said>,
     /// "Last successful poll 5m ago", or when it failed.
     pub(crate) last_poll: String,
     /// The same, with the error.
@@ -121,7 +121,7 @@ pub(crate) struct DraftRow {
     /// The text with invisible characters spelled out.
     pub(crate) body_shown: String,
     pub(crate) status: DraftState,
-    pub(crate) reason: Option<String>,
+    pub(crate) reason: Option<Said>,
     pub(crate) origin: DraftOrigin,
     /// Epoch milliseconds.
     pub(crate) created_at: i64,
@@ -131,25 +131,10 @@ pub(crate) struct DraftRow {
     pub(crate) quoted: Option<Untrusted>,
     pub(crate) segments: usize,
     /// Warnings to read before a tap.
-    #[serde(with = "english")]
     pub(crate) remarks: Vec<Said>,
     /// The digest of what is shown, which a tap must carry.
     pub(crate) digest: String,
     pub(crate) attempts: u32,
-}
-
-/// Commands speak English, so that is what goes over the socket.
-mod english {
-    use kai_words::Said;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(sentences: &[Said], to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(sentences.iter().map(Said::to_string))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Said>, D::Error> {
-        Ok(Vec::<String>::deserialize(from)?.into_iter().map(Said::from).collect())
-    }
 }
 
 /// The tapped button, as commands and forms spell it.

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use kai_assistant::legible::{folded, spelled_out};
 use kai_assistant::outbox::{DraftId, DraftState};
 use kai_assistant::sms::SmsId;
+use kai_words::said;
 use serde_json::json;
 
 use super::asking::Cli;
 use super::{erasing, show, yes};
-use crate::app::messages::CONNECT;
 use crate::call::Call;
 use crate::call::demo::DemoCall;
 use crate::call::sms::{Button, DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall};
@@ -188,7 +188,7 @@ fn polled(polled: &SmsPolled) -> String {
 
 fn nothing_waits(sms: &SmsStatus) -> String {
     if !sms.supported {
-        return format!("No phone is connected. {CONNECT}");
+        return format!("No phone is connected. {}", said::lacks_connect());
     }
     if !sms.enabled {
         return "Kai does not read SMS. To enable this: kai settings set sms_enabled true".to_owned();
@@ -226,7 +226,8 @@ fn drafts(rows: &[DraftRow]) -> String {
         return "No drafts.\n".to_owned();
     }
     let row = |row: &DraftRow| {
-        let reason = row.reason.as_deref().map(|why| format!(" ({})", visible(why))).unwrap_or_default();
+        let reason =
+            row.reason.as_ref().map(|why| format!(" ({})", visible(&why.to_string()))).unwrap_or_default();
         (
             row.id.0.to_string(),
             format!("{:<8} to {}: {}{reason}", row.status.as_str(), visible(&row.to), visible(&row.body)),
@@ -251,7 +252,7 @@ fn describe_draft(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> Stri
         "Draft {} ({}{}) from a {}, {}{reply}\nTo: {}\n",
         row.id.0,
         row.status.as_str(),
-        row.reason.as_deref().map(|why| format!(": {}", visible(why))).unwrap_or_default(),
+        row.reason.as_ref().map(|why| format!(": {}", visible(&why.to_string()))).unwrap_or_default(),
         row.origin.as_str(),
         row.created_local,
         visible(&row.to)
@@ -269,7 +270,7 @@ fn quote(shown: &str) -> String {
 
 fn outcome(row: &DraftRow) -> String {
     let to = visible(&row.to);
-    let why = row.reason.as_deref().map(visible).unwrap_or_default();
+    let why = row.reason.as_ref().map(|why| visible(&why.to_string())).unwrap_or_default();
     match row.status {
         DraftState::Sent => {
             format!("The message to {to} was handed to the phone. {why}\n").replace(". \n", ".\n")

@@ -22,7 +22,6 @@ use kai_words::{Said, said};
 use serde_json::Value;
 
 use crate::app::App;
-use crate::app::messages::CONNECT;
 use crate::call::json;
 use crate::call::sms::{DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall};
 use crate::failure::Failure;
@@ -145,14 +144,14 @@ pub(crate) async fn poll(app: &App) -> Result<SmsPolled, Failure> {
 fn poll_failure(error: &PollError) -> Failure {
     match error {
         PollError::Phone(error) => read_failure(error),
-        other => Failure::failed(other.to_string()),
+        other => Failure::failed(other.said()),
     }
 }
 
 /// The seed specification's message, and what to do about it.
 fn read_failure(error: &ReadError) -> Failure {
     Failure::failed(match error {
-        ReadError::NotPermitted(what_to_do) => format!("{error}. {what_to_do}"),
+        ReadError::NotPermitted(what_to_do) => said::access_not_granted_yet(what_to_do),
         ReadError::Failed(sentence) => sentence.clone(),
     })
 }
@@ -208,7 +207,7 @@ pub(crate) async fn search(app: &App, text: &str) -> Result<Vec<SmsRow>, Failure
 /// Turns reading on, like the page's toggle: asks the phone for access, and treats messages already on the phone as
 /// seen.
 pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
-    let stays = |failure: Failure| Failure::failed(said::sms_read_stays_off(ended(&failure.to_string())));
+    let stays = |failure: Failure| Failure::failed(said::sms_read_stays_off(ended(failure.message)));
     let poller = app.messages.phone.poller().map_err(stays)?;
     if let Access::Denied(what_to_do) = app.messages.phone.inbox()?.ask().await {
         let denied = ReadError::NotPermitted(what_to_do);
@@ -223,13 +222,13 @@ pub(crate) fn can_turn_sending_on(app: &App) -> Result<(), Failure> {
     if app.messages.phone.door.sender.is_some() {
         return Ok(());
     }
-    let why = format!("No phone that can send SMS is connected. {CONNECT}");
+    let why = said::lacks_no_sender(said::lacks_connect());
     Err(Failure::failed(said::sms_send_stays_off(why)))
 }
 
 /// The reason as a whole sentence.
-fn ended(why: &str) -> String {
-    format!("{}.", why.trim_end_matches('.'))
+fn ended(why: Said) -> Said {
+    if why.to_string().ends_with('.') { why } else { said::sentence_ended(why) }
 }
 
 /// The button "Grant permission" for reading: makes the platform ask, then polls for new messages.
@@ -242,12 +241,12 @@ pub(crate) async fn grant(app: &App) -> Result<(), Failure> {
 
 /// Forgets that the phone refused to send.
 pub(crate) fn forget_denial(app: &App) {
-    let unknown = Access::Silent("Kai has not asked the phone yet.".to_owned());
+    let unknown = Access::Silent(said::access_phone_unasked());
     app.messages.phone.door.access.learn(unknown, app.clock.now());
 }
 
 /// Why the phone last refused to send, if it did. The platform only asks the user when something is sent.
-pub(crate) fn sending_denied(app: &App) -> Option<String> {
+pub(crate) fn sending_denied(app: &App) -> Option<Said> {
     match app.messages.phone.door.access.last() {
         Some(Access::Denied(what_to_do)) => Some(what_to_do),
         _ => None,
@@ -262,7 +261,7 @@ fn draft_row(app: &App, draft: &Draft) -> DraftRow {
         body: draft.body.clone(),
         body_shown: spelled_out(&draft.body),
         status: draft.status.state(),
-        reason: draft.status.reason().map(str::to_owned),
+        reason: draft.status.reason().cloned(),
         origin: draft.came_from(),
         created_at: draft.created_at.as_millisecond(),
         created_local: local(draft.created_at, &app.clock.zone()),

@@ -24,6 +24,7 @@ use kai_assistant::web::{
     FetchUrl, LocationFromIp, LocationServices, SearchServices, SystemResolver, Web, WebSearch,
 };
 use kai_llm::{Http, Limits};
+use kai_words::said;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -33,7 +34,7 @@ use crate::app::{App, Role, facts, sessions};
 use crate::caller_env::{self, CallerEnv};
 use crate::failure::Failure;
 use crate::home::Keys;
-use crate::machine::{Machine, NOT_IN_DEMO};
+use crate::machine::Machine;
 
 /// Unlocks the home and opens its store.
 pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
@@ -203,7 +204,7 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
     ];
     entries.extend(messages::tools(parts));
     let toolbox = Toolbox::new(entries);
-    if home.is_demo() { toolbox.apart(NOT_IN_DEMO) } else { toolbox }
+    if home.is_demo() { toolbox.apart(said::lacks_in_demo()) } else { toolbox }
 }
 
 #[cfg(test)]

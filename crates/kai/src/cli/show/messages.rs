@@ -30,8 +30,8 @@ fn sms(sms: &SmsStatus) -> String {
 
 /// The status of reading notifications and each gap, on one line.
 pub(crate) fn notifications(status: &NotificationsStatus) -> String {
-    let error = status.last_error.as_deref().or(status.hint.as_deref());
-    let why = error.map(|why| format!(": {}", visible(why))).unwrap_or_default();
+    let error = status.last_error.as_ref().or(status.hint.as_ref());
+    let why = error.map(|why| format!(": {}", visible(&why.to_string()))).unwrap_or_default();
     let bridge = status.bridge.as_deref().unwrap_or("none");
     let said = match status.state {
         _ if !status.supported => "cannot be read on this machine".to_owned(),
@@ -51,5 +51,5 @@ pub(crate) fn notifications(status: &NotificationsStatus) -> String {
 fn gap_line(row: &GapRow) -> String {
     let clock = |local: &str| local.get(11..16).unwrap_or_default().to_owned();
     let ended = row.ended_local.as_deref().map_or_else(|| "now".to_owned(), clock);
-    format!("not listening {}–{ended} ({})", clock(&row.began_local), visible(&row.gap.why))
+    format!("not listening {}–{ended} ({})", clock(&row.began_local), visible(&row.gap.why.to_string()))
 }

@@ -5,14 +5,13 @@ use kai_assistant::settings::{
     WEB_SEARCH_SEARXNG_URL, WEB_SEARCH_TAVILY_KEY,
 };
 use kai_assistant::toolbox::{EnabledBy, Entry};
-use kai_words::{Lang, said};
+use kai_words::{Said, said};
 use maud::{Markup, html};
 
 use super::context::{PageContext, ProbePhone};
 use super::fields::{Choice, Field, choice, field};
 use super::parts::{Region, form};
 use crate::failure::Failure;
-use crate::machine::NOT_IN_DEMO;
 use crate::web::rich::rich;
 
 pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
@@ -35,7 +34,7 @@ struct Card {
     about: String,
     on: bool,
     /// What the tool needs and this machine does not have, and what to do about it.
-    lacks: Option<String>,
+    lacks: Option<Said>,
 }
 
 fn card(entry: &Entry, ctx: &PageContext<'_>) -> Card {
@@ -45,13 +44,13 @@ fn card(entry: &Entry, ctx: &PageContext<'_>) -> Card {
         title: ctx.lang.tool_name(tool),
         about: ctx.lang.tool_about(tool).to_owned(),
         on: entry.enabled(&ctx.values),
-        lacks: ctx.web.app.toolbox.lacks(entry).map(|lacks| in_demo(lacks, ctx.lang)),
+        lacks: ctx.web.app.toolbox.lacks(entry).map(in_demo),
     }
 }
 
-/// What is missing, with the demo's own reason in the user's language.
-fn in_demo(lacks: String, lang: Lang) -> String {
-    if lacks == NOT_IN_DEMO { lang.phones_not_in_demo().to_owned() } else { lacks }
+/// What is missing, with the words of the page for the demo.
+fn in_demo(lacks: Said) -> Said {
+    if lacks == said::lacks_in_demo() { said::phones_not_in_demo() } else { lacks }
 }
 
 fn grid(ctx: &PageContext<'_>, cards: &[Card]) -> Markup {
@@ -78,7 +77,7 @@ fn toggle(ctx: &PageContext<'_>, card: &Card) -> Markup {
             span class="track" {}
             span class="about" id=(about) {
                 span { (card.about) }
-                @if let Some(lacks) = &card.lacks { span class="lacks" data-testid="tool-lacks" { (lacks) } }
+                @if let Some(lacks) = &card.lacks { span class="lacks" data-testid="tool-lacks" { (lacks.to(ctx.lang)) } }
             }
         }
     };

@@ -45,7 +45,7 @@ enum Stands {
     #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "what this edition has is always wanted"))]
     Off,
     /// Something is missing; says what to do about it.
-    Lacks(String),
+    Lacks(Said),
     /// Not possible on this machine.
     No(&'static str),
 }
@@ -101,7 +101,7 @@ fn connected(lang: Lang, bridges: &[&str], abilities: &[Ability]) -> Markup {
                 li data-testid="ability" {
                     div class="between" { span { (what) } (mark(stands, lang)) }
                     @match stands {
-                        Stands::Lacks(why) => p class="remark" { (why) },
+                        Stands::Lacks(why) => p class="remark" { (why.to(lang)) },
                         Stands::No(why) => p class="quiet" { (why) },
                         Stands::On | Stands::Off => {}
                     }

@@ -73,8 +73,8 @@ fn reading(ctx: &PageContext<'_>, status: &NotificationsStatus) -> Markup {
             }
         }
         @if waiting { p data-testid="notifications-status" { (ctx.lang.notifications_waiting()) } }
-        @if let Some(hint) = &status.hint { p class="quiet" data-testid="notifications-hint" { (hint) } }
-        @if status.enabled && let Some(error) = &status.last_error { p class="trouble-text" { (error) } }
+        @if let Some(hint) = &status.hint { p class="quiet" data-testid="notifications-hint" { (hint.to(ctx.lang)) } }
+        @if status.enabled && let Some(error) = &status.last_error { p class="trouble-text" { (error.to(ctx.lang)) } }
         @if waiting || locked_out {
             div class="choices" {
                 (button(ctx, CARD, "/settings/agent/notifications/access", &Button {
@@ -120,8 +120,8 @@ fn gaps(ctx: &PageContext<'_>, status: &NotificationsStatus) -> Markup {
                 summary { (ctx.lang.notifications_gaps(status.gaps.len())) }
                 ul {
                     @for gap in &status.gaps {
-                        @let until = gap.ended_local.as_deref().unwrap_or(ctx.lang.notifications_gap_now());
-                        li { (ctx.lang.notifications_gap(&gap.began_local, until, &gap.gap.why)) }
+                        @let until = gap.gap.ended.map_or(ctx.lang.notifications_gap_now().to_owned(), |at| ctx.times.text(at));
+                        li { (ctx.lang.notifications_gap(ctx.times.text(gap.gap.began), until, &gap.gap.why)) }
                     }
                 }
             }
