@@ -252,6 +252,7 @@ pub(super) fn ledger_check(check: &LedgerCheck) -> String {
         }
         _ => {
             let verified = match check.records {
+                0 => "The ledger has no records yet.".to_owned(),
                 1 => "1 record verified; it was not altered.".to_owned(),
                 n => format!("All {} verified; none were altered.", count(n, "record")),
             };
