@@ -78,14 +78,15 @@
     if (shown) shown.textContent = stop;
   };
   const count = (shown) => {
+  const number = new Intl.NumberFormat(document.documentElement.lang);
     const length = [...el(shown.htmlFor.value).value].length;
-    shown.textContent = `${length} / ${shown.dataset.longest}`;
+    shown.textContent = `${number.format(length)} / ${number.format(shown.dataset.longest)}`;
     shown.classList.toggle("over", length > shown.dataset.longest);
   };
   // How long ago a moment is, in the page's language; the moment itself is there for the pointer.
   const since = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto", style: "short" });
   const UNITS = [["minute", 60, 3600], ["hour", 3600, 86400], ["day", 86400, 604800]];
-  const ages = () => all("time").forEach((time) => {
+  const ages = () => all("time:not([data-fixed])").forEach((time) => {
     time.title ||= time.textContent;
     const seconds = (new Date(time.dateTime) - Date.now()) / 1000, size = Math.abs(seconds);
     const [unit, length] = UNITS.find(([, , end]) => size < end) ?? [];
