@@ -151,7 +151,7 @@ pub(super) fn ran(ran: &HeartbeatRan) -> String {
 pub(super) fn did_not_run(ran: &HeartbeatRan) -> Option<String> {
     let reason = ran.reason.clone().unwrap_or_default();
     match ran.outcome {
-        RunOutcome::Failed => Some(format!("The heartbeat failed: {reason}")),
+        RunOutcome::Failed => Some(format!("The heartbeat failed: {reason} To find out more: kai doctor")),
         RunOutcome::NotDue | RunOutcome::Busy => Some(reason),
         RunOutcome::Report | RunOutcome::Ok | RunOutcome::NothingNew => None,
     }
