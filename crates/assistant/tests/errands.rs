@@ -356,7 +356,7 @@ async fn the_heartbeat_tells_of_tasks_and_runs_only_for_what_changed() {
 async fn a_task_says_why_no_model_could_be_asked() {
     let stage = Stage::new([]);
     let id = stage.once("weather");
-    let why = "openai cannot be used: It has no API key.";
+    let why = "openai has no API key.";
     assert_eq!(stage.tick_without_a_model(why).await, [Some(why.into())]);
     let (_, runs) = stage.task(id);
     assert_eq!(runs[0].reason, why.into());

@@ -102,8 +102,8 @@ mod tests {
             said::turn_no_text(),
             said::heartbeat_tokens(1_u32),
             said::list_more(1_234_u32),
-            said::turn_unusable("mine", &why),
-            said::turn_unusable("said:mine", "said:{\"key\":\"turn_no_text\",\"with\":{}}"),
+            said::transfer_detail("mine", &why),
+            said::transfer_detail("said:mine", "said:{\"key\":\"turn_no_text\",\"with\":{}}"),
             Said::from("the phone said: no"),
             Said::from(""),
             // A stranger's text that looks like a stored sentence stays a stranger's text.
@@ -111,10 +111,10 @@ mod tests {
         ] {
             assert_eq!(Said::from_stored(&said.stored()), said, "{}", said.stored());
         }
-        let kept = said::turn_unusable("mine", &why).stored();
+        let kept = said::transfer_detail("mine", &why).stored();
         assert_eq!(
             german(&kept),
-            "Kai kann mine nicht verwenden: Es funktioniert nicht. Eine Erinnerung hat höchstens 2.000 Zeichen. \
+            "mine: Es funktioniert nicht. Eine Erinnerung hat höchstens 2.000 Zeichen. \
              Kürzen Sie sie."
         );
     }
@@ -124,7 +124,7 @@ mod tests {
         for (kept, shown) in [
             ("It took longer than an hour.", "It took longer than an hour."),
             (r#"said:{"key":"no_such_key","with":{},"en":"It failed."}"#, "It failed."),
-            (r#"said:{"key":"turn_unusable","with":{"model":"m"},"en":"m failed."}"#, "m failed."),
+            (r#"said:{"key":"transfer_detail","with":{"name":"m"},"en":"m failed."}"#, "m failed."),
             (r#"said:{"key":"turn_no_text","with":{"more":"m"},"en":"No text."}"#, "No text."),
             (r#"said:{"key":"turn_empty","with":{"model":[1]},"en":"m failed."}"#, "m failed."),
             (r#"said:{"key":"#, r#"said:{"key":"#),

@@ -48,6 +48,17 @@ fn every_text_is_shown_somewhere() {
     assert_eq!(unused, [""; 0], "no source calls these");
 }
 
+/// The page shows every text, and a page names no command. A command that it has to show comes as a value.
+#[test]
+fn no_text_names_a_command() {
+    let is_command =
+        |word: &str| word.starts_with("--") || word.trim_matches(['(', ')', '.', ',', '`']) == "kai";
+    for lang in Lang::all() {
+        let naming = lang.0.texts.iter().filter(|text| text.split_whitespace().any(is_command));
+        assert_eq!(naming.collect::<Vec<_>>(), [&""; 0], "in lang/{}.txt", lang.code());
+    }
+}
+
 /// All Rust sources of the workspace's crates, joined.
 fn sources(folder: &Path) -> String {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

@@ -99,16 +99,16 @@ pub enum TurnError {
 }
 
 impl TurnError {
-    /// The error in the user's language, with the words that commands use.
+    /// The error in the user's language. It names no command, because the page shows it too.
     pub fn said(&self) -> Said {
         match self {
-            Self::NoModel => said::turn_failed_no_model(),
-            Self::Unknown(id) => said::turn_failed_unknown(id.0),
-            Self::Busy(id) => said::turn_failed_busy(id.0),
-            Self::TakenOver(id) => said::turn_failed_taken_over(id.0),
-            Self::NothingSaid(id) => said::turn_failed_nothing_said(id.0),
-            Self::Model { label, error, .. } => said::turn_failed_model(label, trouble::said(error)),
-            Self::Empty { label, .. } => said::turn_failed_empty(label),
+            Self::NoModel => said::turn_no_model(),
+            Self::Unknown(id) => said::turn_no_chat(id.0),
+            Self::Busy(_) => said::turn_busy(),
+            Self::TakenOver(_) => said::turn_taken_over(),
+            Self::NothingSaid(_) => said::turn_nothing_said(),
+            Self::Model { label, error, .. } => trouble::said(label, error),
+            Self::Empty { label, .. } => said::turn_empty(label),
             Self::Store(error) => error.said(),
         }
     }
@@ -501,18 +501,17 @@ impl Driver<'_> {
             }
             failures += 1;
             let next = fallback::after(&error, failures, progress.asking, &local);
-            let again = |asking: Said| Event::Again { why: trouble::said(&error), asking };
+            let again = |asking: Said| Event::Again { why: trouble::said(&ready.label, &error), asking };
             match next {
                 Move::Again(pause) => {
-                    let nth = said::turn_again_nth(&ready.label, failures + 1, TRIES);
-                    self.face.shows(again(nth));
+                    self.face.shows(again(said::turn_again_attempt(&ready.label, failures + 1, TRIES)));
                     tokio::time::sleep(pause).await;
                 }
                 Move::Other(other) => {
                     (progress.asking, failures) = (other, 0);
                     progress.fitting = Fitting::default();
                     let label = self.models.get(other).map(|other| other.label.clone());
-                    self.face.shows(again(label.unwrap_or_default().into()));
+                    self.face.shows(again(said::turn_again_other(label.unwrap_or_default())));
                 }
                 Move::Stop => {
                     let (label, usage) = (ready.label.clone(), progress.usage);
@@ -540,7 +539,7 @@ impl Driver<'_> {
             self.learn(progress, ready).await?;
         }
         let asking = said::turn_again_shorter(&ready.label);
-        self.face.shows(Event::Again { why: trouble::said(error), asking });
+        self.face.shows(Event::Again { why: trouble::said(&ready.label, error), asking });
         Ok(true)
     }
 

@@ -25,7 +25,6 @@ use std::pin::Pin;
 use conversation::ConversationId;
 use kai_llm::{Model, ToolCall};
 use kai_words::Said;
-use serde::{Deserialize, Serialize};
 
 pub use drive::{Answer, Driver, TurnError};
 pub use hands::CallRunner;
@@ -43,15 +42,19 @@ pub struct Ready {
 }
 
 /// What happens during a turn, for the face to show.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "what", rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The user's message is stored in this conversation.
     Began { conversation: ConversationId },
     /// The next piece of the answer's text.
     Delta { text: String },
     /// Discard the text shown for this reply so far: the request is repeated.
-    Again { why: Said, asking: Said },
+    Again {
+        /// Why the model gave no reply.
+        why: Said,
+        /// What Kai asks now.
+        asking: Said,
+    },
     /// A call starts (the seed's `TOOL_EXECUTING`); it is not stored, only sent as this event.
     ToolStarted { call: String, tool: String },
     ToolFinished {

@@ -3,12 +3,11 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use kai_words::{Said, said};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{PortFuture, line, lines};
-use crate::tool::{Run, Tool, ToolError, ToolOutput};
+use crate::tool::{Lack, Run, Tool, ToolError, ToolOutput};
 
 /// The port that shows notifications on this machine.
 pub trait Notifier: Send + Sync {
@@ -99,12 +98,12 @@ impl Tool for SendNotification {
     type Input = SendNotificationInput;
     type Output = Shown;
 
-    fn lacks(&self) -> Option<Said> {
-        self.notifier.is_none().then(said::lacks_notifier)
+    fn lacks(&self) -> Option<Lack> {
+        self.notifier.is_none().then_some(Lack::Notifier)
     }
 
     async fn run(&self, input: SendNotificationInput, _: &Run) -> Result<ToolOutput<Shown>, ToolError> {
-        let notifier = self.notifier.as_ref().ok_or_else(|| ToolError(said::lacks_notifier().to_string()))?;
+        let notifier = self.notifier.as_ref().ok_or(Lack::Notifier)?;
         let notification = compose(input).map_err(ToolError)?;
         let failed = |e| ToolError(format!("The notification could not be shown: {e}."));
         notifier.notify(&notification).await.map_err(failed)?;

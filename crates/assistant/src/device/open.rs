@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kai_words::{Said, said};
+use kai_words::said;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -13,7 +13,7 @@ use url::Url;
 use super::PortFuture;
 use crate::db::Db;
 use crate::settings::{self, OPEN_URL_FOLDERS, Values};
-use crate::tool::{Run, Tool, ToolError, ToolOutput};
+use crate::tool::{Lack, Run, Tool, ToolError, ToolOutput};
 
 /// The port that opens pages and files on this machine.
 pub trait Opener: Send + Sync {
@@ -70,12 +70,12 @@ impl Tool for OpenUrl {
     type Input = OpenUrlInput;
     type Output = Opened;
 
-    fn lacks(&self) -> Option<Said> {
-        self.opener.is_none().then(said::lacks_opener)
+    fn lacks(&self) -> Option<Lack> {
+        self.opener.is_none().then(|| said::lacks_opener().into())
     }
 
     async fn run(&self, input: OpenUrlInput, run: &Run) -> Result<ToolOutput<Opened>, ToolError> {
-        let opener = self.opener.as_ref().ok_or_else(|| ToolError(said::lacks_opener().to_string()))?;
+        let opener = self.opener.as_ref().ok_or_else(said::lacks_opener)?;
         let folders = allowed(&self.db.read(settings::load).await?, &self.files);
         let target = understand(&input.url).and_then(|asked| match asked {
             Target::File(path) => inside(&path, &folders).map(Target::File),

@@ -52,6 +52,7 @@ pub struct Candidate {
     pub config: Config,
     /// Where the window in `config` comes from.
     pub window_source: WindowSource,
+    /// Why Kai cannot use it, with the model's name in the sentence.
     pub why_not: Option<Said>,
 }
 
@@ -97,11 +98,8 @@ fn from_added(added: &ConfiguredModel, around: &Surroundings) -> Candidate {
     let preset = preset(&added.preset);
     let key = added.key.clone().or_else(|| preset.and_then(|preset| key_for(preset, around)));
     let why_not = match preset {
-        None => Some(said::unready_preset(&added.preset)),
-        Some(preset) if preset.needs_key && key.is_none() => Some(match preset.key_env.first() {
-            Some(variable) => said::unready_no_key_in(&preset.id, variable),
-            None => said::unready_no_key(&preset.id),
-        }),
+        None => Some(said::unready_unknown_preset(&added.name)),
+        Some(preset) if preset.needs_key && key.is_none() => Some(said::unready_no_key(&added.name)),
         Some(_) => None,
     };
     let preset_window = preset.map_or(kai_llm::window::UNKNOWN, |preset| preset.window);

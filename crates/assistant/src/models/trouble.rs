@@ -1,34 +1,36 @@
-//! Why a model gave no reply, in the user's language. The English sentences are those of [`ModelError`].
+//! Why a model gave no reply, in the user's language.
+//!
+//! [`ModelError`] has words of its own for logs; people read these, which name the model as they named it.
 
 use kai_llm::{Detail, Hint, ModelError};
 use kai_words::{Said, said};
 
-/// The error as a sentence. What a server said of itself stays as it said it.
-pub fn said(error: &ModelError) -> Said {
+/// The error of the model that the user calls `model`. What a server said of itself stays as it said it.
+pub fn said(model: &str, error: &ModelError) -> Said {
     match error {
-        ModelError::BadKey => said::model_error_bad_key(),
-        ModelError::Forbidden { said } => said::model_error_forbidden(said),
-        ModelError::NoCredit { said } => said::model_error_no_credit(said),
-        ModelError::NoSuchModel { model, said } => said::model_error_no_such_model(model, said),
-        ModelError::BadRequest { said } => said::model_error_bad_request(said),
-        ModelError::TooLong { .. } => said::model_error_too_long(),
-        ModelError::Blocked { why } => said::model_error_blocked(why),
-        ModelError::RateLimited { wait: None } => said::model_error_rate_limited(),
+        ModelError::BadKey => said::model_bad_key(model),
+        ModelError::Forbidden { said } => said::model_forbidden(model, said),
+        ModelError::NoCredit { said } => said::model_no_credit(model, said),
+        ModelError::NoSuchModel { model: name, said } => said::model_no_such_model(model, name, said),
+        ModelError::BadRequest { said } => said::model_bad_request(model, said),
+        ModelError::TooLong { .. } => said::model_too_long(model),
+        ModelError::Blocked { why } => said::model_blocked(model, why),
+        ModelError::RateLimited { wait: None } => said::model_rate_limited(model),
         ModelError::RateLimited { wait: Some(wait) } => {
-            said::model_error_rate_limited_for(wait.as_secs().max(1))
+            said::model_rate_limited_for(model, wait.as_secs().max(1))
         }
-        ModelError::Overloaded => said::model_error_overloaded(),
-        ModelError::ServerError { status: 200, said } => said::model_error_server_error(said),
-        ModelError::ServerError { status, said } => said::model_error_server_error_status(status, said),
-        ModelError::Network { at, cause } => said::model_error_network(at, detail(cause)),
-        ModelError::TimedOut { at, after } => said::model_error_timed_out(at, after.as_secs()),
+        ModelError::Overloaded => said::model_overloaded(model),
+        ModelError::ServerError { status: 200, said } => said::model_server_error(model, said),
+        ModelError::ServerError { status, said } => said::model_server_error_status(model, status, said),
+        ModelError::Network { at, cause } => said::model_network(model, at, detail(cause)),
+        ModelError::TimedOut { after, .. } => said::model_timed_out(model, after.as_secs()),
         ModelError::NotAnApi { at, what, hint } => {
-            said::model_error_not_an_api(at, detail(what), advice(hint))
+            said::model_not_an_api(at, model, detail(what), advice(hint))
         }
-        ModelError::Garbled { what } => said::model_error_garbled(detail(what)),
-        ModelError::TooLarge { limit } => said::model_error_too_large(limit),
-        ModelError::Certificate { at, cause } => said::model_error_certificate(at, detail(cause)),
-        ModelError::BadSetup { what, hint } => said::model_error_bad_setup(detail(what), advice(hint)),
+        ModelError::Garbled { what } => said::model_garbled(model, detail(what)),
+        ModelError::TooLarge { limit } => said::model_too_large(model, *limit),
+        ModelError::Certificate { at, cause } => said::model_certificate(at, model, detail(cause)),
+        ModelError::BadSetup { what, hint } => said::model_bad_setup(model, detail(what), advice(hint)),
     }
 }
 
@@ -93,11 +95,19 @@ mod tests {
     use std::time::Duration;
 
     use kai_llm::Unexpected;
+    use kai_words::Lang;
 
     use super::*;
 
+    /// Both languages of a sentence, which must not be the same.
+    fn both(said: &Said) -> [String; 2] {
+        let both = [Lang::ENGLISH, Lang::of("de")].map(|lang| said.to(lang));
+        assert_ne!(both[0], both[1]);
+        both
+    }
+
     #[test]
-    fn the_english_sentences_are_those_of_the_error() {
+    fn every_error_names_the_model_and_no_command_in_both_languages() {
         let text = |text: &str| text.to_owned();
         for error in [
             ModelError::BadKey,
@@ -121,15 +131,21 @@ mod tests {
             ModelError::Certificate { at: text("h:1"), cause: Detail::Expired },
             ModelError::BadSetup { what: Detail::KeyEmpty, hint: Hint::CopyKey },
         ] {
-            assert_eq!(said(&error).to_string(), error.to_string());
+            for sentence in both(&said("mine", &error)) {
+                assert!(sentence.contains("mine") && sentence.ends_with('.'), "{sentence}");
+                assert!(!sentence.contains("kai ") && sentence.matches(". ").count() == 1, "{sentence}");
+            }
         }
+        let wait = ModelError::RateLimited { wait: Some(Duration::from_millis(1)) };
+        let [english, german] = both(&said("mine", &wait));
+        assert!(english.contains("Wait 1 second, or") && german.contains("Warten Sie 1 Sekunde oder"));
     }
+
     #[test]
-    fn the_english_details_are_those_of_the_error() {
+    fn every_detail_and_hint_is_said_in_both_languages() {
         let text = |text: &str| text.to_owned();
         let answered = Unexpected { path: text("/v1"), status: 404 };
         for one in [
-            Detail::Told(text("no")),
             Detail::ContentType("text/css".into()),
             Detail::Redirects("http://h".into()),
             Detail::Status(Box::new(answered.clone())),
@@ -165,10 +181,9 @@ mod tests {
             Detail::HasPassword,
             Detail::HasQuery,
         ] {
-            assert_eq!(detail(&one).to_string(), one.to_string());
+            both(&detail(&one));
         }
         for one in [
-            Hint::Told(text("try.")),
             Hint::LacksVersion { base: "http://h".into() },
             Hint::TryHttp,
             Hint::MaybeHttps,
@@ -180,7 +195,11 @@ mod tests {
             Hint::SetKey,
             Hint::ChooseListed,
         ] {
-            assert_eq!(advice(&one).to_string(), one.to_string());
+            for sentence in both(&advice(&one)) {
+                assert!(sentence.ends_with('.'), "a sentence of its own: {sentence}");
+            }
         }
+        let told = (Detail::Told(text("no")), Hint::Told(text("Try.")));
+        assert_eq!((detail(&told.0), advice(&told.1)), ("no".into(), "Try.".into()), "as it was said");
     }
 }

@@ -601,9 +601,9 @@ async fn without_access_the_tools_are_not_offered() {
     let tool = CheckNotifications(house.shelf());
     assert_eq!(Tool::lacks(&tool), None, "nobody has asked yet");
     Tool::probe_access(&tool).await;
-    assert_eq!(Tool::lacks(&tool), Some(said::lacks_notifications("Allow it.")));
+    assert_eq!(Tool::lacks(&tool), Some(said::lacks_notifications("Allow it.").into()));
     let nowhere = CheckNotifications(NotificationTools { source: None, ..house.shelf() });
-    assert_eq!(Tool::lacks(&nowhere), Some(said::lacks_source()));
+    assert_eq!(Tool::lacks(&nowhere), Some(said::lacks_source().into()));
 }
 
 /// Makes the store fail for texts that begin with "fragile" while `broken` has rows: as with a full disk, after part of

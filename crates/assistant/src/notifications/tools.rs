@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kai_words::{Said, said};
+use kai_words::said;
 use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::pending;
 use crate::settings;
-use crate::tool::{Eyes, Run, Tool, ToolError, ToolOutput, room};
+use crate::tool::{Eyes, Lack, Run, Tool, ToolError, ToolOutput, room};
 
 /// What all of these tools share.
 #[derive(Clone)]
@@ -30,10 +30,10 @@ pub struct NotificationTools {
 const HITS: usize = 20;
 
 impl NotificationTools {
-    fn lacks(&self) -> Option<Said> {
-        let Some(source) = &self.source else { return Some(said::lacks_source()) };
+    fn lacks(&self) -> Option<Lack> {
+        let Some(source) = &self.source else { return Some(said::lacks_source().into()) };
         match source.known() {
-            Some(Access::Denied(todo)) => Some(said::lacks_notifications(todo)),
+            Some(Access::Denied(todo)) => Some(said::lacks_notifications(todo).into()),
             Some(Access::Granted | Access::Silent(_)) | None => None,
         }
     }
@@ -111,7 +111,7 @@ impl Tool for CheckNotifications {
     type Input = CheckNotificationsInput;
     type Output = Listing;
 
-    fn lacks(&self) -> Option<Said> {
+    fn lacks(&self) -> Option<Lack> {
         self.0.lacks()
     }
 
@@ -162,7 +162,7 @@ impl Tool for ReadNotification {
     type Input = ReadNotificationInput;
     type Output = OneNotification;
 
-    fn lacks(&self) -> Option<Said> {
+    fn lacks(&self) -> Option<Lack> {
         self.0.lacks()
     }
 
@@ -212,7 +212,7 @@ impl Tool for SearchNotifications {
     type Input = SearchNotificationsInput;
     type Output = Listing;
 
-    fn lacks(&self) -> Option<Said> {
+    fn lacks(&self) -> Option<Lack> {
         self.0.lacks()
     }
 
@@ -259,7 +259,7 @@ impl Tool for DismissNotification {
     type Input = DismissNotificationInput;
     type Output = Dismissed;
 
-    fn lacks(&self) -> Option<Said> {
+    fn lacks(&self) -> Option<Lack> {
         self.0.lacks()
     }
 
@@ -272,7 +272,7 @@ impl Tool for DismissNotification {
         input: DismissNotificationInput,
         _: &Run,
     ) -> Result<ToolOutput<Dismissed>, ToolError> {
-        let source = self.0.source.as_ref().ok_or_else(|| ToolError(said::lacks_source().to_string()))?;
+        let source = self.0.source.as_ref().ok_or_else(said::lacks_source)?;
         let (id, now) = (NotificationId::new(input.id.trim()), self.0.clock.now());
         let wanted = id.clone();
         let read = self.0.db.read(move |tx| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kai_words::{Said, said};
+use kai_words::said;
 use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use crate::moment::local;
 use crate::outbox::{self, Channel, Draft, NewDraft, door, number};
 use crate::pending;
 use crate::settings::{self, SMS_ENABLED, Values};
-use crate::tool::{Eyes, Run, Tool, ToolError, ToolOutput, room};
+use crate::tool::{Eyes, Lack, Run, Tool, ToolError, ToolOutput, room};
 use crate::untrusted::Untrusted;
 
 /// What the tools that read the inbox have in common.
@@ -30,8 +30,8 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn lacks(&self) -> Option<Said> {
-        self.inbox.map_or(Some(said::lacks_reading()), |inbox| inbox.lacks())
+    fn lacks(&self) -> Option<Lack> {
+        self.inbox.map_or(Some(said::lacks_reading()), |inbox| inbox.lacks()).map(Lack::from)
     }
 
     async fn probe_access(&self) {
@@ -41,7 +41,7 @@ impl<'a> Reading<'a> {
     }
 
     fn inbox(&self) -> Result<&'a Inbox, ToolError> {
-        self.inbox.map(Arc::as_ref).ok_or_else(|| ToolError(said::lacks_reading().to_string()))
+        self.inbox.map(Arc::as_ref).ok_or_else(|| said::lacks_reading().into())
     }
 }
 
@@ -114,7 +114,7 @@ impl Tool for CheckSms {
     type Input = CheckSmsInput;
     type Output = ListOutput;
 
-    fn lacks(&self) -> Option<Said> {
+    fn lacks(&self) -> Option<Lack> {
         Reading { inbox: self.inbox.as_ref() }.lacks()
     }
 
@@ -195,7 +195,7 @@ impl Tool for ReadSms {
     type Input = ReadSmsInput;
     type Output = ReadSmsOutput;
 
-    fn lacks(&self) -> Option<Said> {
+    fn lacks(&self) -> Option<Lack> {
         Reading { inbox: self.inbox.as_ref() }.lacks()
     }
 
@@ -272,7 +272,7 @@ impl Tool for SearchSms {
     type Input = SearchSmsInput;
     type Output = ListOutput;
 
-    fn lacks(&self) -> Option<Said> {
+    fn lacks(&self) -> Option<Lack> {
         Reading { inbox: self.inbox.as_ref() }.lacks()
     }
 
@@ -352,7 +352,7 @@ impl Tool for SendSms {
     type Input = SendSmsInput;
     type Output = DraftStaged;
 
-    fn lacks(&self) -> Option<Said> {
+    fn lacks(&self) -> Option<Lack> {
         cannot_send(self.sending.as_deref(), self.clock.now())
     }
 
@@ -408,7 +408,7 @@ impl Tool for ReplySms {
     type Input = ReplySmsInput;
     type Output = DraftStaged;
 
-    fn lacks(&self) -> Option<Said> {
+    fn lacks(&self) -> Option<Lack> {
         cannot_send(self.sending.as_deref(), self.clock.now())
             .or_else(|| Reading { inbox: self.inbox.as_ref() }.lacks())
     }
@@ -437,12 +437,12 @@ impl Tool for ReplySms {
     }
 }
 
-fn cannot_send(sending: Option<&Known>, now: Timestamp) -> Option<Said> {
-    let Some(known) = sending else { return Some(said::lacks_sending()) };
+fn cannot_send(sending: Option<&Known>, now: Timestamp) -> Option<Lack> {
+    let Some(known) = sending else { return Some(said::lacks_sending().into()) };
     // The permission cannot be checked without sending, so it counts as granted until a send is refused. A refusal
     // counts for a minute only, or Kai would never notice that the user has since allowed it.
     match known.fresh(now) {
-        Some(Access::Denied(what_to_do)) => Some(what_to_do),
+        Some(Access::Denied(what_to_do)) => Some(what_to_do.into()),
         _ => None,
     }
 }

@@ -76,6 +76,9 @@ impl Phone {
     }
 }
 
+/// The command for somebody who has no phone to connect: the demo simulates one.
+pub(crate) const DEMO: &str = "kai serve --demo";
+
 fn no_phone() -> Failure {
-    Failure::failed(said::lacks_no_reader(said::lacks_connect()))
+    Failure::failed(said::lacks_no_reader(said::lacks_connect())).try_instead(DEMO)
 }

@@ -26,6 +26,7 @@ pub(crate) struct ModelRow {
     pub(crate) base_url: String,
     pub(crate) model: String,
     pub(crate) ready: bool,
+    /// Why Kai cannot use it.
     pub(crate) why_not: Option<Said>,
     pub(crate) origin: ModelOrigin,
     pub(crate) local: bool,

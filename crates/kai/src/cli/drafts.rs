@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::asking::Cli;
 use super::{erasing, show, yes};
+use crate::app::messages::DEMO;
 use crate::call::Call;
 use crate::call::demo::DemoCall;
 use crate::call::sms::{Button, DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall};
@@ -188,7 +189,7 @@ fn polled(polled: &SmsPolled) -> String {
 
 fn nothing_waits(sms: &SmsStatus) -> String {
     if !sms.supported {
-        return format!("No phone is connected. {}", said::lacks_connect());
+        return format!("No phone is connected. {} Try: {DEMO}", said::lacks_connect());
     }
     if !sms.enabled {
         return "Kai does not read SMS. To enable this: kai settings set sms_enabled true".to_owned();

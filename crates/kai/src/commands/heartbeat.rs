@@ -114,16 +114,16 @@ async fn chosen_models(app: &App, env: &CallerEnv) -> Result<Result<Vec<Ready>, 
 pub(crate) enum Lack {
     /// There is no model of this name.
     Unknown { model: String },
-    /// It cannot be used for this reason.
-    Unusable { model: String, why: Said },
+    /// It cannot be used for this reason. `helps` is the command for that.
+    Unusable { model: String, why: Said, helps: String },
 }
 
 impl Lack {
-    /// What is wrong and what to do, in the user's language.
+    /// What is wrong and what to do, in the user's language. It names no command, because the page shows it too.
     pub(crate) fn said(&self) -> Said {
         match self {
             Self::Unknown { model } => said::unready_heartbeat_unknown(model),
-            Self::Unusable { model, why } => said::unready_heartbeat_unusable(model, why),
+            Self::Unusable { why, .. } => said::unready_heartbeat_unusable(why),
         }
     }
 }
@@ -136,7 +136,10 @@ pub(crate) fn lacks(wanted: &str, rows: &[ModelRow]) -> Option<Lack> {
     let model = wanted.to_owned();
     match rows.iter().find(|row| row.name == wanted) {
         None => Some(Lack::Unknown { model }),
-        Some(row) => row.why_not.clone().map(|why| Lack::Unusable { model, why }),
+        Some(row) => row.why_not.clone().map(|why| {
+            let helps = models::repair(&row.name, &row.preset);
+            Lack::Unusable { model, why, helps }
+        }),
     }
 }
 

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use futures_util::future::{join_all, try_join_all};
+use jiff::Timestamp;
 use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
 use kai_assistant::ledger;
 use kai_assistant::models::store::{self, Move};
 use kai_assistant::models::{self, Candidate, ConfiguredModel, Surroundings, trouble, window};
 use kai_assistant::settings::{self, HEARTBEAT_MODEL};
-use kai_llm::{Config, Key, Message, Preset, Request, connect, context, local, presets};
+use kai_llm::{Config, Key, Message, ModelError, Preset, Request, connect, context, local, presets};
 use kai_words::{Said, said};
 use rusqlite::Transaction;
 
@@ -17,7 +18,7 @@ use super::messages;
 use crate::app::App;
 use crate::call::models::{ModelOrigin, ModelRemoved, ModelRow, ModelTest, NewModel};
 use crate::caller_env::CallerEnv;
-use crate::failure::Failure;
+use crate::failure::{Failure, SET_UP_A_MODEL};
 
 /// The names of the models that are known without searching for local servers.
 pub(crate) async fn names(app: &App) -> Result<Vec<String>, DbError> {
@@ -107,27 +108,54 @@ pub(crate) async fn ready(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Unre
     connected(app, env).await
 }
 
-/// Why no model can be asked, as commands say it. The page has words of its own.
+/// Why no model can be asked.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.said())]
 pub(crate) enum Unready {
     /// No model is set up.
     NoModel,
+    /// It lacks something, such as its API key. `helps` is the command for that.
     Unusable {
-        model: String,
         why: Said,
+        helps: String,
+    },
+    /// It is set up in a way that cannot work.
+    Misconfigured {
+        model: String,
+        error: ModelError,
     },
     Store(#[from] DbError),
 }
 
 impl Unready {
-    /// The reason in the user's language, as a run's log keeps it.
+    /// The reason in the user's language. It names no command, because the page shows it too.
     pub(crate) fn said(&self) -> Said {
         match self {
-            Self::NoModel => said::unready_no_model(),
-            Self::Unusable { model, why } => said::unready_unusable(model, why),
+            Self::NoModel => said::turn_no_model(),
+            Self::Unusable { why, .. } => why.clone(),
+            Self::Misconfigured { model, error } => trouble::said(model, error),
             Self::Store(error) => error.said(),
         }
+    }
+}
+
+impl From<Unready> for Failure {
+    fn from(why: Unready) -> Self {
+        let failure = Self::failed(why.said());
+        match why {
+            Unready::NoModel => failure.try_instead(SET_UP_A_MODEL),
+            Unready::Unusable { helps, .. } => failure.try_instead(helps),
+            Unready::Misconfigured { .. } | Unready::Store(_) => failure,
+        }
+    }
+}
+
+/// The command that makes an unusable model usable.
+pub(crate) fn repair(name: &str, preset: &str) -> String {
+    match models::preset(preset).map(|preset| (&preset.id, preset.key_env.first())) {
+        Some((id, Some(variable))) => format!("kai models add {id}, or set {variable}"),
+        Some((id, None)) => format!("kai models add {id}"),
+        None => format!("kai models remove {name}"),
     }
 }
 
@@ -145,10 +173,10 @@ pub(crate) async fn connected(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, 
                 ready.push(Ready { label, local: candidate.local, model });
                 continue;
             }
-            (Some(why), _) => why,
-            (None, Err(error)) => trouble::said(&error),
+            (Some(why), _) => Unready::Unusable { why, helps: repair(&label, &candidate.preset) },
+            (None, Err(error)) => Unready::Misconfigured { model: label, error },
         };
-        unready = unready.or(Some(Unready::Unusable { model: label, why }));
+        unready = unready.or(Some(why));
     }
     if ready.is_empty() { Err(unready.unwrap_or(Unready::NoModel)) } else { Ok(ready) }
 }
@@ -209,8 +237,8 @@ pub(crate) async fn add(app: &App, env: &CallerEnv, new: NewModel) -> Result<Mod
     let trial = models::candidates(std::slice::from_ref(&added), &Surroundings::default());
     let trial = trial.into_iter().next().ok_or_else(|| unknown_preset(&new.preset))?;
     // Refuse a configuration that cannot work now, not at the first question.
-    connect(&trial.config, &app.http).map_err(|error| Failure::usage(trouble::said(&error)))?;
     let name = added.name.clone();
+    connect(&trial.config, &app.http).map_err(|error| Failure::usage(trouble::said(&name, &error)))?;
     let auto = matches!(context, Some(None));
     app.db.write(move |tx| keep(tx, &added, auto)).await?;
     let candidates = candidates(app, env).await?;
@@ -385,7 +413,7 @@ pub(crate) async fn test(app: &App, env: &CallerEnv, name: Option<&str>) -> Resu
     if candidates.is_empty() {
         return Err(match name {
             Some(name) => Failure::failed(said::models_unknown(name)).try_instead("kai models list"),
-            None => Failure::failed(ready(app, env).await.err().unwrap_or(Unready::NoModel).said()),
+            None => ready(app, env).await.err().unwrap_or(Unready::NoModel).into(),
         });
     }
     // All at the same time, so that slow models neither delay the others nor add up past the caller's timeout.
@@ -411,28 +439,12 @@ fn shortened(text: &str) -> String {
 
 async fn try_one(app: &App, candidate: Candidate) -> Result<ModelTest, DbError> {
     let began = app.clock.now();
-    let request = Request {
-        system: "You are being tested. Answer with one word.".to_owned(),
-        messages: vec![Message::User { text: "Say OK.".to_owned() }],
-        tools: vec![],
+    let answered = match candidate.why_not.clone() {
+        Some(why) => Err(why),
+        None => try_ready(app, &candidate, began).await?,
     };
-    let outcome = match candidate.why_not {
-        Some(reason) => Err(reason),
-        None => match connect(&candidate.config, &app.http) {
-            Ok(model) => {
-                let (label, body) = (candidate.name.clone(), model.body(&request));
-                app.db.write(move |tx| ledger::request(tx, 0, &label, &body, &[], began)).await?;
-                let replying = tokio::time::timeout(LONGEST_TRIAL, model.reply(&request, &|_| ()));
-                match replying.await {
-                    Ok(reply) => reply.map(|reply| reply.text).map_err(|error| trouble::said(&error)),
-                    Err(_elapsed) => Err(said::model_error_late(LONGEST_TRIAL.as_secs())),
-                }
-            }
-            Err(error) => Err(trouble::said(&error)),
-        },
-    };
-    let works = outcome.is_ok();
-    let says = match outcome {
+    let works = answered.is_ok();
+    let says = match answered {
         Ok(answer) => shortened(&answer).into(),
         Err(why) if why.to_string().chars().count() > LONGEST_SAYING => shortened(&why.to_string()).into(),
         Err(why) => why,
@@ -440,6 +452,30 @@ async fn try_one(app: &App, candidate: Candidate) -> Result<ModelTest, DbError> 
     let ms = app.clock.now().duration_since(began).as_millis();
     let ms = u64::try_from(ms).unwrap_or_default();
     Ok(ModelTest { name: candidate.name, model: candidate.config.model, works, says, ms })
+}
+
+/// Asks a model that is set up for one word, and records the request in the ledger.
+async fn try_ready(
+    app: &App,
+    candidate: &Candidate,
+    began: Timestamp,
+) -> Result<Result<String, Said>, DbError> {
+    let failed = |error: ModelError| trouble::said(&candidate.name, &error);
+    let model = match connect(&candidate.config, &app.http) {
+        Ok(model) => model,
+        Err(error) => return Ok(Err(failed(error))),
+    };
+    let request = Request {
+        system: "You are being tested. Answer with one word.".to_owned(),
+        messages: vec![Message::User { text: "Say OK.".to_owned() }],
+        tools: vec![],
+    };
+    let (label, body) = (candidate.name.clone(), model.body(&request));
+    app.db.write(move |tx| ledger::request(tx, 0, &label, &body, &[], began)).await?;
+    Ok(match tokio::time::timeout(LONGEST_TRIAL, model.reply(&request, &|_| ())).await {
+        Ok(reply) => reply.map(|reply| reply.text).map_err(failed),
+        Err(_elapsed) => Err(said::model_timed_out(&candidate.name, LONGEST_TRIAL.as_secs())),
+    })
 }
 
 #[cfg(test)]
@@ -478,7 +514,7 @@ mod tests {
         assert!(began.elapsed() <= LONGEST_TRIAL, "{:?}", began.elapsed());
         assert_eq!(tests.len(), 2);
         for test in tests {
-            assert!(!test.works && test.says.to_string().contains("gave no"), "{}", test.says);
+            assert!(!test.works && test.says.to_string().contains("didn’t answer within"), "{}", test.says);
         }
     }
 }

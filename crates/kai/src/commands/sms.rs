@@ -22,6 +22,7 @@ use kai_words::{Said, said};
 use serde_json::Value;
 
 use crate::app::App;
+use crate::app::messages::DEMO;
 use crate::call::json;
 use crate::call::sms::{DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall};
 use crate::failure::Failure;
@@ -144,6 +145,7 @@ pub(crate) async fn poll(app: &App) -> Result<SmsPolled, Failure> {
 fn poll_failure(error: &PollError) -> Failure {
     match error {
         PollError::Phone(error) => read_failure(error),
+        PollError::Off => Failure::failed(error.said()).try_instead("kai settings set sms_enabled true"),
         other => Failure::failed(other.said()),
     }
 }
@@ -207,7 +209,10 @@ pub(crate) async fn search(app: &App, text: &str) -> Result<Vec<SmsRow>, Failure
 /// Turns reading on, like the page's toggle: asks the phone for access, and treats messages already on the phone as
 /// seen.
 pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
-    let stays = |failure: Failure| Failure::failed(said::sms_read_stays_off(ended(failure.message)));
+    let stays = |mut failure: Failure| {
+        failure.message = said::sms_read_stays_off(ended(failure.message));
+        failure
+    };
     let poller = app.messages.phone.poller().map_err(stays)?;
     if let Access::Denied(what_to_do) = app.messages.phone.inbox()?.ask().await {
         let denied = ReadError::NotPermitted(what_to_do);
@@ -223,7 +228,7 @@ pub(crate) fn can_turn_sending_on(app: &App) -> Result<(), Failure> {
         return Ok(());
     }
     let why = said::lacks_no_sender(said::lacks_connect());
-    Err(Failure::failed(said::sms_send_stays_off(why)))
+    Err(Failure::failed(said::sms_send_stays_off(why)).try_instead(DEMO))
 }
 
 /// The reason as a whole sentence.

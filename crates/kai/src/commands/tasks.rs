@@ -162,6 +162,6 @@ mod tests {
         let id = id.unwrap();
         tick(&app).await;
         let reason = show(&app, id).await.unwrap().runs.remove(0).reason.to_string();
-        assert!(reason.contains("openai cannot be used: It has no API key."), "{reason}");
+        assert!(reason.contains("openai has no API key."), "{reason}");
     }
 }

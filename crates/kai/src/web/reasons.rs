@@ -1,32 +1,103 @@
-//! What the page says when Kai could not answer, in words that fit the page: commands name other commands instead.
+//! What the page says when Kai could not answer, with a link to the page that helps.
 
 use kai_assistant::agent::TurnError;
-use kai_words::{Said, said};
+use kai_llm::ModelError;
+use kai_words::said;
 
+use super::remedy::{Remedy, Trouble};
 use crate::commands::chats::Unanswered;
 use crate::commands::models::Unready;
 
 /// Why a message was not answered.
-pub(super) fn unanswered(why: &Unanswered) -> Said {
+pub(super) fn unanswered(why: &Unanswered) -> Trouble {
     match why {
-        Unanswered::Empty => said::turn_no_text(),
-        Unanswered::Unready(Unready::NoModel) => said::turn_no_model(),
-        Unanswered::Unready(Unready::Unusable { model, why }) => said::turn_unusable(model, why),
-        Unanswered::Unready(Unready::Store(error)) => error.said(),
+        Unanswered::Empty => said::turn_no_text().into(),
+        Unanswered::Unready(unready) => Trouble { why: unready.said(), remedy: before(unready) },
         Unanswered::Turn(error) => turn(error),
     }
 }
 
 /// Why a turn, or something else that was done with a chat, failed.
-pub(super) fn turn(error: &TurnError) -> Said {
+pub(super) fn turn(error: &TurnError) -> Trouble {
+    let remedy = match error {
+        TurnError::NoModel | TurnError::Empty { .. } => Some(Remedy::Models),
+        TurnError::Unknown(_) => Some(Remedy::NewChat),
+        TurnError::Model { error, .. } => during(error),
+        TurnError::Busy(_) | TurnError::TakenOver(_) | TurnError::NothingSaid(_) | TurnError::Store(_) => {
+            None
+        }
+    };
+    Trouble { why: error.said(), remedy }
+}
+
+/// The page that helps if no model can be asked.
+fn before(unready: &Unready) -> Option<Remedy> {
+    match unready {
+        Unready::NoModel | Unready::Unusable { .. } => Some(Remedy::Models),
+        Unready::Misconfigured { error, .. } => during(error),
+        Unready::Store(_) => None,
+    }
+}
+
+/// The page that helps if a model failed.
+fn during(error: &ModelError) -> Option<Remedy> {
     match error {
-        TurnError::NoModel => said::turn_no_model(),
-        TurnError::Unknown(_) => said::turn_no_chat(),
-        TurnError::Busy(_) => said::turn_busy(),
-        TurnError::TakenOver(_) => said::turn_taken_over(),
-        TurnError::NothingSaid(_) => said::turn_nothing_said(),
-        TurnError::Empty { label, .. } => said::turn_empty(label),
-        // A model's error and the store's are sentences from below.
-        TurnError::Model { .. } | TurnError::Store(_) => error.said(),
+        ModelError::TooLong { .. } => Some(Remedy::NewChat),
+        // Only the server's owner, or another try, can help.
+        ModelError::ServerError { .. } | ModelError::TimedOut { .. } | ModelError::Garbled { .. } => None,
+        ModelError::BadKey
+        | ModelError::Forbidden { .. }
+        | ModelError::NoCredit { .. }
+        | ModelError::NoSuchModel { .. }
+        | ModelError::BadRequest { .. }
+        | ModelError::Blocked { .. }
+        | ModelError::RateLimited { .. }
+        | ModelError::Overloaded
+        | ModelError::Network { .. }
+        | ModelError::NotAnApi { .. }
+        | ModelError::TooLarge { .. }
+        | ModelError::Certificate { .. }
+        | ModelError::BadSetup { .. } => Some(Remedy::Models),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kai_assistant::agent::conversation::ConversationId;
+    use kai_llm::{Detail, Hint, Usage};
+    use kai_words::Lang;
+
+    use super::*;
+
+    fn failed(error: ModelError) -> Unanswered {
+        TurnError::Model { label: "mine".to_owned(), error, usage: Usage::default() }.into()
+    }
+
+    #[test]
+    fn an_error_leads_to_the_page_that_helps_and_names_no_command() {
+        let text = || "x".to_owned();
+        let wrong = ModelError::BadSetup { what: Detail::KeyEmpty, hint: Hint::CopyKey };
+        for (why, href) in [
+            (Unready::NoModel.into(), Some("/settings/models")),
+            (
+                Unready::Unusable { why: said::unready_no_key("mine"), helps: text() }.into(),
+                Some("/settings/models"),
+            ),
+            (Unready::Misconfigured { model: text(), error: wrong }.into(), Some("/settings/models")),
+            (failed(ModelError::BadKey), Some("/settings/models")),
+            (failed(ModelError::Network { at: text(), cause: Detail::Cut }), Some("/settings/models")),
+            (failed(ModelError::TooLong { limit: None }), Some("/new")),
+            (failed(ModelError::ServerError { status: 500, said: text() }), None),
+            (TurnError::Unknown(ConversationId(7)).into(), Some("/new")),
+            (TurnError::Busy(ConversationId(7)).into(), None),
+            (Unanswered::Empty, None),
+        ] {
+            let trouble = unanswered(&why);
+            assert_eq!(trouble.remedy.map(Remedy::href), href, "{why}");
+            for lang in [Lang::ENGLISH, Lang::of("de")] {
+                let sentence = trouble.why.to(lang);
+                assert!(!sentence.contains("kai "), "{sentence}");
+            }
+        }
     }
 }

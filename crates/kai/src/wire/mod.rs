@@ -24,7 +24,6 @@ use kai_assistant::web::{
     FetchUrl, LocationFromIp, LocationServices, SearchServices, SystemResolver, Web, WebSearch,
 };
 use kai_llm::{Http, Limits};
-use kai_words::said;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -204,7 +203,7 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
     ];
     entries.extend(messages::tools(parts));
     let toolbox = Toolbox::new(entries);
-    if home.is_demo() { toolbox.apart(said::lacks_in_demo()) } else { toolbox }
+    if home.is_demo() { toolbox.apart() } else { toolbox }
 }
 
 #[cfg(test)]

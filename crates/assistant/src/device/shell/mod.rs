@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::PortError;
 use crate::db::Db;
 use crate::settings::{self, SHELL_FOLDERS, Values};
-use crate::tool::{Run, Tool, ToolError, ToolOutput, room};
+use crate::tool::{Lack, Run, Tool, ToolError, ToolOutput, room};
 
 pub use printed::{Collector, Printed};
 
@@ -122,10 +122,10 @@ impl Tool for ShellCommand {
     type Input = ShellCommandInput;
     type Output = ShellOutput;
 
-    fn lacks(&self) -> Option<Said> {
+    fn lacks(&self) -> Option<Lack> {
         match &self.sandbox {
-            None => Some(said::lacks_sandbox()),
-            Some(sandbox) => sandbox.seen().and_then(|found| found.clone().err()),
+            None => Some(said::lacks_sandbox().into()),
+            Some(sandbox) => sandbox.seen().and_then(|found| found.clone().err()).map(Lack::from),
         }
     }
 
@@ -141,7 +141,7 @@ impl Tool for ShellCommand {
     }
 
     async fn run(&self, input: ShellCommandInput, _: &Run) -> Result<ToolOutput<ShellOutput>, ToolError> {
-        let sandbox = self.sandbox.as_ref().ok_or_else(|| ToolError(said::lacks_sandbox().to_string()))?;
+        let sandbox = self.sandbox.as_ref().ok_or_else(said::lacks_sandbox)?;
         let values = self.db.read(settings::load).await?;
         let folder = input.working_dir.as_deref().map(str::trim).filter(|typed| !typed.is_empty());
         let folder = folder.map(|typed| place::allowed(typed, &values.of(&SHELL_FOLDERS), &self.home));

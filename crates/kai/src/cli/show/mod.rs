@@ -14,6 +14,7 @@ use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::models::is_unencrypted;
 use kai_assistant::tasks::{Missed, Status};
 use kai_llm::Message;
+use kai_words::Said;
 
 use crate::call::alarms::AlarmRow;
 use crate::call::chats::ChatRow;
@@ -24,6 +25,7 @@ use crate::call::models::{ModelOrigin, ModelRow, ModelTest};
 use crate::call::settings::{SettingRow, ToolRow};
 use crate::call::status::ShellStatus;
 use crate::call::tasks::{RunRow, TaskRow, TaskWhole, TasksStatus};
+use crate::commands::models::repair;
 use crate::terminal::out::visible;
 
 pub(super) fn status(status: &crate::call::status::Status) -> String {
@@ -34,11 +36,8 @@ pub(super) fn status(status: &crate::call::status::Status) -> String {
     let model = match &status.model {
         Some(row) if row.ready => format!("{} ({})", visible(&row.name), visible(&row.model)),
         Some(row) => {
-            format!(
-                "{} cannot be used: {}",
-                visible(&row.name),
-                visible(&row.why_not.clone().unwrap_or_default().to_string())
-            )
+            let why = row.why_not.clone().unwrap_or_default();
+            visible(&format!("{why} Try: {}", repair(&row.name, &row.preset)))
         }
         None => "none set up; add one: kai models add --help".to_owned(),
     };
@@ -119,8 +118,8 @@ fn heartbeat(beat: &HeartbeatStatus) -> String {
         None => ", no run yet".to_owned(),
     };
     let over = if beat.due == Due::OverBudget { "; today's token limit is reached" } else { "" };
-    let lacks =
-        beat.lacks.as_ref().map(|lacks| format!("; {}", visible(&lacks.to_string()))).unwrap_or_default();
+    let lacks = |lacks: &Said| format!("; {} To find out more: kai doctor", visible(&lacks.to_string()));
+    let lacks = beat.lacks.as_ref().map(lacks).unwrap_or_default();
     let report = beat.report.map(|id| format!("; new report: kai chats show {id}")).unwrap_or_default();
     let (every, start, end) = (beat.interval, beat.active_start, beat.active_end);
     format!("every {every} min from {start}:00 to {end}:00{last}{over}{report}{lacks}")
@@ -152,7 +151,7 @@ pub(super) fn ran(ran: &HeartbeatRan) -> String {
 pub(super) fn did_not_run(ran: &HeartbeatRan) -> Option<String> {
     let reason = ran.reason.clone().unwrap_or_default();
     match ran.outcome {
-        RunOutcome::Failed => Some(format!("The heartbeat failed: {reason}")),
+        RunOutcome::Failed => Some(format!("The heartbeat failed: {reason} To find out more: kai doctor")),
         RunOutcome::NotDue | RunOutcome::Busy => Some(reason.to_string()),
         RunOutcome::Report | RunOutcome::Ok | RunOutcome::NothingNew => None,
     }
@@ -258,6 +257,7 @@ pub(super) fn ledger_check(check: &LedgerCheck) -> String {
         }
         _ => {
             let verified = match check.records {
+                0 => "The ledger has no records yet.".to_owned(),
                 1 => "1 record verified; it was not altered.".to_owned(),
                 n => format!("All {} verified; none were altered.", count(n, "record")),
             };
@@ -468,7 +468,7 @@ pub(super) fn models(rows: &[ModelRow]) -> String {
         let state = row
             .why_not
             .as_ref()
-            .map(|why| format!(" (cannot be used: {})", visible(&why.to_string())))
+            .map(|why| visible(&format!(" (cannot be used: {why} Try: {})", repair(&row.name, &row.preset))))
             .unwrap_or_default();
         (visible(&row.name), about + &state)
     };

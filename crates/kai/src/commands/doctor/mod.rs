@@ -113,8 +113,9 @@ async fn model(app: &App, env: &CallerEnv) -> Check {
             Check::fine("model", format!("{} ({}); to test it: kai models test", row.name, row.model))
         }
         Some(row) => {
-            let why = row.why_not.clone().unwrap_or_default().to_string();
-            Check::note("model", format!("{} cannot be used", row.name), why)
+            let why = row.why_not.clone().unwrap_or_default();
+            let next = format!("{why} Try: {}", models::repair(&row.name, &row.preset));
+            Check::note("model", format!("{} cannot be used", row.name), next)
         }
         None => Check::note("model", "none set up", "Add one: kai models add --help"),
     }

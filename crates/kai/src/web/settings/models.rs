@@ -17,7 +17,7 @@ use maud::{Markup, html};
 use super::context::PageContext;
 use super::ephemeral::Trial;
 use super::form::Form;
-use super::parts::{Button, Region, button, form};
+use super::parts::{Button, Region, button, form, naming};
 use crate::call::Call;
 use crate::call::models::{ModelOrigin, ModelRow, NewModel};
 use crate::commands::models;
@@ -89,7 +89,7 @@ fn model(ctx: &PageContext<'_>, row: &ModelRow, stands: Stands) -> Markup {
                     (if row.has_key { ctx.lang.models_unencrypted_key() } else { ctx.lang.models_unencrypted() })
                 }
             }
-            @if let Some(why) = &row.why_not { p class="remark" data-testid="model-why-not" { (why.to(ctx.lang)) } }
+            @if let Some(why) = &row.why_not { p class="remark" data-testid="model-why-not" { (naming(ctx, why)) } }
             @if let Some(trial) = &trial { (render_trial(trial, ctx.lang)) }
             div class="choices" { (acts(ctx, row, stands, trial.as_ref())) }
             @if ctx.place.open("model") == Some(&row.name) { (changing(ctx, row)) }

@@ -4,14 +4,16 @@ use kai_assistant::settings::{
     LOCATION_SERVICE, OPEN_URL_FOLDERS, TOOL_RESULT_LIMIT, WEB_SEARCH_BACKEND, WEB_SEARCH_BRAVE_KEY,
     WEB_SEARCH_SEARXNG_URL, WEB_SEARCH_TAVILY_KEY,
 };
+use kai_assistant::tool::Lack;
 use kai_assistant::toolbox::{EnabledBy, Entry};
-use kai_words::{Said, said};
+use kai_words::said;
 use maud::{Markup, html};
 
 use super::context::{PageContext, ProbePhone};
 use super::fields::{Choice, Field, choice, field};
 use super::parts::{Region, form};
 use crate::failure::Failure;
+use crate::web::remedy::{Remedy, Trouble};
 use crate::web::rich::rich;
 
 pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
@@ -34,7 +36,7 @@ struct Card {
     about: String,
     on: bool,
     /// What the tool needs and this machine does not have, and what to do about it.
-    lacks: Option<Said>,
+    lacks: Option<Trouble>,
 }
 
 fn card(entry: &Entry, ctx: &PageContext<'_>) -> Card {
@@ -44,13 +46,17 @@ fn card(entry: &Entry, ctx: &PageContext<'_>) -> Card {
         title: ctx.lang.tool_name(tool),
         about: ctx.lang.tool_about(tool).to_owned(),
         on: entry.enabled(&ctx.values),
-        lacks: ctx.web.app.toolbox.lacks(entry).map(in_demo),
+        lacks: ctx.web.app.toolbox.lacks(entry).map(|lack| missing(&lack)),
     }
 }
 
-/// What is missing, with the words of the page for the demo.
-fn in_demo(lacks: Said) -> Said {
-    if lacks == said::lacks_in_demo() { said::phones_not_in_demo() } else { lacks }
+/// What the tool needs, and the page that helps.
+fn missing(lack: &Lack) -> Trouble {
+    let remedy = match lack {
+        Lack::Notifier => Some(Remedy::Phones),
+        Lack::Demo | Lack::Other(_) => None,
+    };
+    Trouble { why: lack.said(), remedy }
 }
 
 fn grid(ctx: &PageContext<'_>, cards: &[Card]) -> Markup {
@@ -60,7 +66,10 @@ fn grid(ctx: &PageContext<'_>, cards: &[Card]) -> Markup {
         }
         ul class="tools-grid" data-testid="tools-grid" aria-label=(ctx.lang.settings_tools()) {
             @for card in cards {
-                li class="tool-card" data-testid="tool-card" data-tool=(card.tool) { (toggle(ctx, card)) }
+                li class="tool-card" data-testid="tool-card" data-tool=(card.tool) {
+                    (toggle(ctx, card))
+                    @if let Some(remedy) = card.lacks.as_ref().and_then(|lacks| lacks.remedy) { (remedy.link(ctx.lang)) }
+                }
             }
         }
     }
@@ -77,7 +86,7 @@ fn toggle(ctx: &PageContext<'_>, card: &Card) -> Markup {
             span class="track" {}
             span class="about" id=(about) {
                 span { (card.about) }
-                @if let Some(lacks) = &card.lacks { span class="lacks" data-testid="tool-lacks" { (lacks.to(ctx.lang)) } }
+                @if let Some(lacks) = &card.lacks { span class="lacks" data-testid="tool-lacks" { (lacks.why.to(ctx.lang)) } }
             }
         }
     };

@@ -74,12 +74,21 @@ fn the_model_of_heartbeats_is_one_that_there_is() {
     assert_eq!(home.run(&["settings", "get", "heartbeat_model"]).out, "\n");
 }
 
-/// A model that is gone, or cannot be asked, has one sentence wherever it is told.
+/// A model that is gone, or cannot be asked, has one sentence wherever it is told. The page shows the log too, so only
+/// doctor names the commands that help.
 #[test]
 fn a_chosen_model_that_cannot_be_asked_is_said_everywhere() {
-    let none = "is set to ask gone, but there is no such model. Choose one from kai models list";
-    let unready = "is set to ask openai, which cannot be used. It has no API key.";
-    for (wanted, sentence) in [("gone", none), ("openai", unready)] {
+    let none = "The heartbeat is set to ask gone, but there is no such model. Choose another one.";
+    let unready = "The heartbeat can’t ask its model: openai has no API key. Enter one first.";
+    for (wanted, sentence, found, helps) in [
+        ("gone", none, "is set to ask gone, but there is no such model", "Choose one from kai models list"),
+        (
+            "openai",
+            unready,
+            "is set to ask openai, which cannot be used",
+            "Try: kai models add openai, or set OPENAI_API_KEY",
+        ),
+    ] {
         let home = Home::new();
         home.run(&["models", "add", "openai"]);
         home.take_in("heartbeat_model", wanted);
@@ -88,8 +97,9 @@ fn a_chosen_model_that_cannot_be_asked_is_said_everywhere() {
         let log = home.run(&["heartbeat", "log"]).out;
         let status = home.run(&["status"]).out;
         assert!(log.contains(sentence) && status.contains(sentence), "{log} {status}");
+        assert!(status.contains("kai doctor") && !log.contains("kai "), "{log} {status}");
         let doctor = home.run(&["doctor"]).out;
-        assert!(doctor.contains(&sentence[..sentence.find('.').unwrap()]), "{doctor}");
+        assert!(doctor.contains(found) && doctor.contains(helps), "{doctor}");
     }
 }
 

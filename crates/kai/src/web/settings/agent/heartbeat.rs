@@ -16,9 +16,11 @@ use maud::{Markup, html};
 
 use crate::call::Call;
 use crate::call::heartbeat::{HeartbeatStatus, LogRow, RunOutcome};
-use crate::commands::{heartbeat, models};
+use crate::commands::heartbeat::{self, Lack};
+use crate::commands::models;
 use crate::failure::Failure;
 use crate::web::messages::model_name;
+use crate::web::remedy::{Remedy, Trouble};
 use crate::web::settings::context::PageContext;
 use crate::web::settings::form::Form;
 use crate::web::settings::parts::{
@@ -36,6 +38,7 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Region, Failure> {
     let status = heartbeat::status(app).await?;
     let running = app.db.read(move |tx| beat::under_way(tx, now)).await?;
     let log = heartbeat::log(app).await?;
+    let trouble = if status.enabled { lacks_model(ctx).await? } else { None };
     let dry_run = if ctx.place.shows("dry-run") { Some(dry_run(ctx).await?) } else { None };
     let prompt = Editor {
         setting: &HEARTBEAT_PROMPT,
@@ -47,7 +50,11 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Region, Failure> {
     let next =
         if dry_run.is_some() { ctx.lang.heartbeat_hide_next() } else { ctx.lang.heartbeat_show_next() };
     let content = html! {
-        div class="part" { (when(ctx, &status)) (model(ctx).await?) (budget(ctx)) }
+        div class="part" {
+            (when(ctx, &status))
+            @if let Some(trouble) = trouble { p class="trouble-text" data-testid="heartbeat-trouble" { (trouble.render(ctx.lang)) } }
+            (model(ctx).await?) (budget(ctx))
+        }
         div class="part" { (editor(ctx, CARD, &prompt)) }
         div class="part" {
             (run_now(ctx, running))
@@ -57,6 +64,20 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Region, Failure> {
         }
     };
     Ok(Region::card(CARD, ctx.lang.heartbeat_label(), content).testid("heartbeat-card"))
+}
+
+/// Why heartbeats have no model to ask, if they have none.
+async fn lacks_model(ctx: &PageContext<'_>) -> Result<Option<Trouble>, Failure> {
+    let rows = models::rows(&ctx.web.app, &ctx.web.app.env).await?;
+    if !rows.iter().any(|row| row.ready) {
+        return Ok(Some(Trouble::new(said::heartbeat_no_model(), Remedy::Models)));
+    }
+    let lack = heartbeat::lacks(&ctx.values.of(&HEARTBEAT_MODEL), &rows);
+    Ok(lack.map(|lack| match lack {
+        // The list to choose another one from is in the same card.
+        Lack::Unknown { .. } => lack.said().into(),
+        Lack::Unusable { .. } => Trouble::new(lack.said(), Remedy::Models),
+    }))
 }
 
 fn when(ctx: &PageContext<'_>, status: &HeartbeatStatus) -> Markup {

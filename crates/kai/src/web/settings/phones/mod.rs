@@ -13,6 +13,7 @@ use super::parts::Region;
 use crate::app::App;
 use crate::failure::Failure;
 use crate::web::icons;
+use crate::web::remedy::Trouble;
 use crate::web::rich::rich;
 
 pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
@@ -44,8 +45,8 @@ enum Stands {
     /// Would work, but is switched off.
     #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "what this edition has is always wanted"))]
     Off,
-    /// Something is missing; says what to do about it.
-    Lacks(Said),
+    /// Something is missing; says what to do about it, and which page helps.
+    Lacks(Trouble),
     /// Not possible on this machine.
     No(&'static str),
 }
@@ -78,11 +79,12 @@ fn abilities(app: &App, ctx: &PageContext<'_>) -> Vec<Ability> {
     let mut all = messages::abilities(app, ctx);
     let opener = app.toolbox.entries().iter().find(|entry| entry.tool.name() == "open_url");
     let (shows, opens) = if app.home.is_demo() {
-        (Stands::No(ctx.lang.phones_not_in_demo()), Stands::No(ctx.lang.phones_not_in_demo()))
+        (Stands::No(ctx.lang.lacks_in_demo()), Stands::No(ctx.lang.lacks_in_demo()))
     } else {
-        let mute = Stands::No(ctx.lang.phones_mute());
+        let mute = Stands::No(ctx.lang.lacks_notifier());
         let shows = if app.notifier.is_some() { Stands::On } else { mute };
-        (shows, opener.and_then(|entry| app.toolbox.lacks(entry)).map_or(Stands::On, Stands::Lacks))
+        let lacks = opener.and_then(|entry| app.toolbox.lacks(entry));
+        (shows, lacks.map_or(Stands::On, |lack| Stands::Lacks(lack.said().into())))
     };
     all.push(Ability { what: ctx.lang.phones_show(), stands: shows });
     all.push(Ability { what: ctx.lang.phones_open(), stands: opens });
@@ -101,7 +103,7 @@ fn connected(lang: Lang, bridges: &[&str], abilities: &[Ability]) -> Markup {
                 li data-testid="ability" {
                     div class="between" { span { (what) } (mark(stands, lang)) }
                     @match stands {
-                        Stands::Lacks(why) => p class="remark" { (why.to(lang)) },
+                        Stands::Lacks(trouble) => p class="remark" { (trouble.render(lang)) },
                         Stands::No(why) => p class="quiet" { (why) },
                         Stands::On | Stands::Off => {}
                     }
