@@ -16,7 +16,7 @@ pub(super) fn unanswered(why: &Unanswered) -> Trouble {
         Unanswered::Empty => said::turn_no_text().into(),
         Unanswered::Unready(Unready::NoModel) => no_model(),
         Unanswered::Unready(Unready::Unusable { model, why }) => {
-            Trouble::new(unusable(model, why), Remedy::Models)
+            Trouble::new(unusable(model, why), Remedy::models())
         }
         Unanswered::Unready(Unready::Misconfigured { model, error }) => failed_model(model, error),
         Unanswered::Unready(Unready::Store(error)) => error.to_string().into(),
@@ -28,11 +28,11 @@ pub(super) fn unanswered(why: &Unanswered) -> Trouble {
 pub(super) fn turn(error: &TurnError) -> Trouble {
     match error {
         TurnError::NoModel => no_model(),
-        TurnError::Unknown(_) => Trouble::new(said::turn_no_chat(), Remedy::NewChat),
+        TurnError::Unknown(_) => Trouble::new(said::turn_no_chat(), Remedy::new_chat()),
         TurnError::Busy(_) => said::turn_busy().into(),
         TurnError::TakenOver(_) => said::turn_taken_over().into(),
         TurnError::NothingSaid(_) => said::turn_nothing_said().into(),
-        TurnError::Empty { label, .. } => Trouble::new(said::turn_empty(label), Remedy::Models),
+        TurnError::Empty { label, .. } => Trouble::new(said::turn_empty(label), Remedy::models()),
         TurnError::Model { label, error, .. } => failed_model(label, error),
         // The store's errors are sentences from below.
         TurnError::Store(error) => error.to_string().into(),
@@ -40,7 +40,7 @@ pub(super) fn turn(error: &TurnError) -> Trouble {
 }
 
 fn no_model() -> Trouble {
-    Trouble::new(said::turn_no_model(), Remedy::Models)
+    Trouble::new(said::turn_no_model(), Remedy::models())
 }
 
 /// Why Kai cannot ask this model at all.
@@ -72,10 +72,10 @@ pub(super) fn test_failed(model: &str, failure: &TestFailure) -> Said {
 
 fn failed_model(model: &str, error: &ModelError) -> Trouble {
     let remedy = match error {
-        ModelError::TooLong { .. } => Some(Remedy::NewChat),
+        ModelError::TooLong { .. } => Some(Remedy::new_chat()),
         // Only the server's owner, or another try, can help.
         ModelError::ServerError { .. } | ModelError::TimedOut { .. } | ModelError::Garbled { .. } => None,
-        _ => Some(Remedy::Models),
+        _ => Some(Remedy::models()),
     };
     Trouble { why: model_error(model, error), remedy }
 }
@@ -127,7 +127,7 @@ mod tests {
             (ModelError::TimedOut { at: text(), after: Duration::from_secs(1) }, None),
         ] {
             let trouble = failed_model("mine", &error);
-            assert_eq!(trouble.remedy.map(Remedy::href), href, "{error}");
+            assert_eq!(trouble.remedy.as_ref().map(|remedy| remedy.href), href, "{error}");
             let (english, german) = (trouble.why.to(Lang::ENGLISH), trouble.why.to(Lang::of("de")));
             assert!(english.contains("mine") && german.contains("mine") && english != german, "{german}");
         }

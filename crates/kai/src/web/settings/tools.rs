@@ -56,7 +56,7 @@ fn missing(tool: &str, lacks: String) -> Trouble {
         return said::phones_not_in_demo().into();
     }
     match tool {
-        "send_notification" | "set_alarm" => Trouble::new(said::phones_mute(), Remedy::Phones),
+        "send_notification" | "set_alarm" => Trouble::new(said::phones_mute(), Remedy::phones()),
         "open_url" => said::tools_no_opener().into(),
         "shell_command" => said::tools_no_sandbox().into(),
         _ => lacks.into(),
@@ -72,7 +72,7 @@ fn grid(ctx: &PageContext<'_>, cards: &[Card]) -> Markup {
             @for card in cards {
                 li class="tool-card" data-testid="tool-card" data-tool=(card.tool) {
                     (toggle(ctx, card))
-                    @if let Some(remedy) = card.lacks.as_ref().and_then(|lacks| lacks.remedy) { (remedy.link(ctx.lang)) }
+                    @if let Some(remedy) = card.lacks.as_ref().and_then(|lacks| lacks.remedy.as_ref()) { (remedy.link(ctx.lang)) }
                 }
             }
         }

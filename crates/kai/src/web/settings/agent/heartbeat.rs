@@ -70,7 +70,7 @@ async fn lacks_model(ctx: &PageContext<'_>) -> Result<Option<Trouble>, Failure> 
     let rows = models::rows(&ctx.web.app, &ctx.web.app.env).await?;
     let wanted = ctx.values.of(&HEARTBEAT_MODEL);
     if !rows.iter().any(|row| row.ready) {
-        return Ok(Some(Trouble::new(said::heartbeat_no_model(), Remedy::Models)));
+        return Ok(Some(Trouble::new(said::heartbeat_no_model(), Remedy::models())));
     }
     if wanted.is_empty() {
         return Ok(None);
@@ -80,7 +80,7 @@ async fn lacks_model(ctx: &PageContext<'_>) -> Result<Option<Trouble>, Failure> 
         None => Some(said::models_unknown(wanted).into()),
         Some(row) => {
             let why = row.unusable.as_ref();
-            why.map(|why| Trouble::new(reasons::unusable(&row.name, why), Remedy::Models))
+            why.map(|why| Trouble::new(reasons::unusable(&row.name, why), Remedy::models()))
         }
     })
 }
