@@ -77,7 +77,7 @@ fn card(draft: &DraftRow, csrf: &str, times: &Times, denied: bool, unfolded: boo
             (lang.drafts_size(draft.segments)) " · " (origin(draft.origin, lang)) " · " (times.moment(draft.created_at))
             @if let Some(answered) = draft.in_reply_to { span class="roomy" { " · " (lang.drafts_reply_to(answered)) } }
         }
-        @if denied && draft.status == DraftState::Failed { p { (Remedy::Sms.link(lang)) } }
+        @if denied && draft.status == DraftState::Failed { p { (Remedy::sms().link(lang)) } }
         (buttons(draft, csrf, folded, lang))
     };
     html! {
@@ -285,7 +285,7 @@ fn back(headers: &HeaderMap, done: Result<DraftRow, Refused>) -> Response {
 /// Why a tap did nothing, as the page says it.
 fn why(refused: &Refused) -> Trouble {
     let why = match refused {
-        Refused::NoPhone => return Trouble::new(said::drafts_refused_no_phone(), Remedy::Phones),
+        Refused::NoPhone => return Trouble::new(said::drafts_refused_no_phone(), Remedy::phones()),
         Refused::Unknown(_) => said::drafts_refused_gone(),
         Refused::Changed => said::drafts_refused_changed(),
         Refused::Sending => said::drafts_refused_sending(),

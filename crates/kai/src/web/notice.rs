@@ -125,7 +125,7 @@ impl Message {
             Self::Json(JsonMessage { status, field, told }) => {
                 let mut object = Map::from_iter([(field.to_owned(), Value::from(told.why.to(lang)))]);
                 if let Some(remedy) = told.remedy {
-                    let link = json!({"href": remedy.href(), "text": remedy.label().to(lang)});
+                    let link = json!({"href": remedy.href, "text": remedy.label.to(lang)});
                     object.insert("remedy".to_owned(), link);
                 }
                 let json = [(header::CONTENT_TYPE, "application/json")];

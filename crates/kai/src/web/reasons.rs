@@ -20,8 +20,8 @@ pub(super) fn unanswered(why: &Unanswered) -> Trouble {
 /// Why a turn, or something else that was done with a chat, failed.
 pub(super) fn turn(error: &TurnError) -> Trouble {
     let remedy = match error {
-        TurnError::NoModel | TurnError::Empty { .. } => Some(Remedy::Models),
-        TurnError::Unknown(_) => Some(Remedy::NewChat),
+        TurnError::NoModel | TurnError::Empty { .. } => Some(Remedy::models()),
+        TurnError::Unknown(_) => Some(Remedy::new_chat()),
         TurnError::Model { error, .. } => during(error),
         TurnError::Busy(_) | TurnError::TakenOver(_) | TurnError::NothingSaid(_) | TurnError::Store(_) => {
             None
@@ -33,7 +33,7 @@ pub(super) fn turn(error: &TurnError) -> Trouble {
 /// The page that helps if no model can be asked.
 fn before(unready: &Unready) -> Option<Remedy> {
     match unready {
-        Unready::NoModel | Unready::Unusable { .. } => Some(Remedy::Models),
+        Unready::NoModel | Unready::Unusable { .. } => Some(Remedy::models()),
         Unready::Misconfigured { error, .. } => during(error),
         Unready::Store(_) => None,
     }
@@ -42,7 +42,7 @@ fn before(unready: &Unready) -> Option<Remedy> {
 /// The page that helps if a model failed.
 fn during(error: &ModelError) -> Option<Remedy> {
     match error {
-        ModelError::TooLong { .. } => Some(Remedy::NewChat),
+        ModelError::TooLong { .. } => Some(Remedy::new_chat()),
         // Only the server's owner, or another try, can help.
         ModelError::ServerError { .. } | ModelError::TimedOut { .. } | ModelError::Garbled { .. } => None,
         ModelError::BadKey
@@ -57,7 +57,7 @@ fn during(error: &ModelError) -> Option<Remedy> {
         | ModelError::NotAnApi { .. }
         | ModelError::TooLarge { .. }
         | ModelError::Certificate { .. }
-        | ModelError::BadSetup { .. } => Some(Remedy::Models),
+        | ModelError::BadSetup { .. } => Some(Remedy::models()),
     }
 }
 
@@ -93,7 +93,7 @@ mod tests {
             (Unanswered::Empty, None),
         ] {
             let trouble = unanswered(&why);
-            assert_eq!(trouble.remedy.map(Remedy::href), href, "{why}");
+            assert_eq!(trouble.remedy.as_ref().map(|remedy| remedy.href), href, "{why}");
             for lang in [Lang::ENGLISH, Lang::of("de")] {
                 let sentence = trouble.why.to(lang);
                 assert!(!sentence.contains("kai "), "{sentence}");

@@ -4,7 +4,6 @@ use kai_words::{Lang, Said, said};
 use maud::{Markup, html};
 
 use super::rich::rich;
-use super::settings;
 
 /// Why something was not done, and where on the page that can be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,45 +12,38 @@ pub(super) struct Trouble {
     pub(super) remedy: Option<Remedy>,
 }
 
-/// The page that resolves an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Remedy {
-    Models,
-    NewChat,
-    Phones,
-    #[cfg(feature = "foss")]
-    Sms,
-    #[cfg(feature = "foss")]
-    Notifications,
+/// A link to the page that resolves an error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Remedy {
+    pub(super) href: &'static str,
+    pub(super) label: Said,
 }
 
 impl Remedy {
-    pub(super) fn href(self) -> &'static str {
-        match self {
-            Self::Models => settings::Page::Models.path(),
-            Self::NewChat => "/new",
-            Self::Phones => settings::Page::Phones.path(),
-            #[cfg(feature = "foss")]
-            Self::Sms => "/settings/agent#sms",
-            #[cfg(feature = "foss")]
-            Self::Notifications => "/settings/agent#notifications",
-        }
+    pub(super) fn models() -> Self {
+        Self { href: "/settings/models", label: said::remedy_models() }
     }
 
-    pub(super) fn label(self) -> Said {
-        match self {
-            Self::Models => said::remedy_models(),
-            Self::NewChat => said::remedy_new_chat(),
-            Self::Phones => said::remedy_phones(),
-            #[cfg(feature = "foss")]
-            Self::Sms => said::remedy_sms(),
-            #[cfg(feature = "foss")]
-            Self::Notifications => said::remedy_notifications(),
-        }
+    pub(super) fn new_chat() -> Self {
+        Self { href: "/new", label: said::remedy_new_chat() }
     }
 
-    pub(super) fn link(self, lang: Lang) -> Markup {
-        html! { a href=(self.href()) data-testid="remedy" { (self.label().to(lang)) } }
+    pub(super) fn phones() -> Self {
+        Self { href: "/settings/phones", label: said::remedy_phones() }
+    }
+
+    #[cfg(feature = "foss")]
+    pub(super) fn sms() -> Self {
+        Self { href: "/settings/agent#sms", label: said::remedy_sms() }
+    }
+
+    #[cfg(feature = "foss")]
+    pub(super) fn notifications() -> Self {
+        Self { href: "/settings/agent#notifications", label: said::remedy_notifications() }
+    }
+
+    pub(super) fn link(&self, lang: Lang) -> Markup {
+        html! { a href=(self.href) data-testid="remedy" { (self.label.to(lang)) } }
     }
 }
 
@@ -63,7 +55,7 @@ impl Trouble {
     /// The sentence, followed by the link.
     pub(super) fn render(&self, lang: Lang) -> Markup {
         let why = rich(&self.why, lang, |value| html! { bdi { (value) } });
-        html! { (why) @if let Some(remedy) = self.remedy { " " (remedy.link(lang)) } }
+        html! { (why) @if let Some(remedy) = &self.remedy { " " (remedy.link(lang)) } }
     }
 }
 

@@ -53,7 +53,7 @@ fn card(entry: &Entry, ctx: &PageContext<'_>) -> Card {
 /// What the tool needs, and the page that helps.
 fn missing(lack: &Lack) -> Trouble {
     let remedy = match lack {
-        Lack::Notifier => Some(Remedy::Phones),
+        Lack::Notifier => Some(Remedy::phones()),
         Lack::Demo | Lack::Other(_) => None,
     };
     Trouble { why: lack.said(), remedy }
@@ -68,7 +68,7 @@ fn grid(ctx: &PageContext<'_>, cards: &[Card]) -> Markup {
             @for card in cards {
                 li class="tool-card" data-testid="tool-card" data-tool=(card.tool) {
                     (toggle(ctx, card))
-                    @if let Some(remedy) = card.lacks.as_ref().and_then(|lacks| lacks.remedy) { (remedy.link(ctx.lang)) }
+                    @if let Some(remedy) = card.lacks.as_ref().and_then(|lacks| lacks.remedy.as_ref()) { (remedy.link(ctx.lang)) }
                 }
             }
         }

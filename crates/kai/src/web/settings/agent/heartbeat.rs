@@ -70,13 +70,13 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Region, Failure> {
 async fn lacks_model(ctx: &PageContext<'_>) -> Result<Option<Trouble>, Failure> {
     let rows = models::rows(&ctx.web.app, &ctx.web.app.env).await?;
     if !rows.iter().any(|row| row.ready) {
-        return Ok(Some(Trouble::new(said::heartbeat_no_model(), Remedy::Models)));
+        return Ok(Some(Trouble::new(said::heartbeat_no_model(), Remedy::models())));
     }
     let lack = heartbeat::lacks(&ctx.values.of(&HEARTBEAT_MODEL), &rows);
     Ok(lack.map(|lack| match lack {
         // The list to choose another one from is in the same card.
         Lack::Unknown { .. } => lack.said().into(),
-        Lack::Unusable { .. } => Trouble::new(lack.said(), Remedy::Models),
+        Lack::Unusable { .. } => Trouble::new(lack.said(), Remedy::models()),
     }))
 }
 

@@ -51,23 +51,25 @@ fn stands(ctx: &PageContext<'_>, switch: &Setting, access: Option<Access>, remed
 fn reading(app: &App, ctx: &PageContext<'_>) -> Stands {
     match &app.messages.phone.inbox {
         Some(inbox) if inbox.lacks().is_some() => {
-            stands(ctx, &settings::SMS_ENABLED, inbox.lacks().map(Access::Denied), Remedy::Sms)
+            stands(ctx, &settings::SMS_ENABLED, inbox.lacks().map(Access::Denied), Remedy::sms())
         }
-        Some(_) => stands(ctx, &settings::SMS_ENABLED, None, Remedy::Sms),
+        Some(_) => stands(ctx, &settings::SMS_ENABLED, None, Remedy::sms()),
         None => Stands::No(ctx.lang.phones_no_phone()),
     }
 }
 
 fn sending(app: &App, ctx: &PageContext<'_>) -> Stands {
     match app.messages.phone.sending() {
-        Some(known) => stands(ctx, &settings::SMS_SEND_ENABLED, known.last(), Remedy::Sms),
+        Some(known) => stands(ctx, &settings::SMS_SEND_ENABLED, known.last(), Remedy::sms()),
         None => Stands::No(ctx.lang.phones_no_phone()),
     }
 }
 
 fn notifications(app: &App, ctx: &PageContext<'_>) -> Stands {
     match &app.messages.notifications {
-        Some(source) => stands(ctx, &settings::NOTIFICATIONS_ENABLED, source.known(), Remedy::Notifications),
+        Some(source) => {
+            stands(ctx, &settings::NOTIFICATIONS_ENABLED, source.known(), Remedy::notifications())
+        }
         None => Stands::No(ctx.lang.phones_no_listener()),
     }
 }
