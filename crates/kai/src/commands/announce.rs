@@ -3,7 +3,9 @@
 use kai_assistant::db::DbError;
 use kai_assistant::device::{Notification, Place, Urgency};
 use kai_assistant::heartbeat::store;
+use kai_assistant::settings::{self, LANGUAGE};
 use kai_assistant::untrusted::Untrusted;
+use kai_words::Lang;
 use pulldown_cmark::{Event, Options, Parser, TagEnd};
 use rusqlite::Transaction;
 
@@ -13,7 +15,8 @@ use crate::app::App;
 /// Shows a notification for what is new. Everything is announced only once, and not at all while a page is open.
 pub(crate) async fn news(app: &App) -> Result<(), DbError> {
     let Some(notifier) = &app.notifier else { return Ok(()) };
-    let notifications = app.db.write(taken).await?;
+    let locale = app.env.locale.clone();
+    let notifications = app.db.write(move |tx| taken(tx, &locale)).await?;
     if *app.pages.borrow() > 0 {
         // The open page shows a banner instead.
         return Ok(());
@@ -28,9 +31,10 @@ pub(crate) async fn news(app: &App) -> Result<(), DbError> {
 
 /// The notification to show; marks its content as announced. A new report covers the drafts of its run, because its
 /// page shows them.
-fn taken(tx: &Transaction<'_>) -> Result<Vec<Notification>, DbError> {
-    let report = store::take_unnotified(tx)?.map(|said| of_report(&said));
-    let drafts = messages::new_drafts(tx)?
+fn taken(tx: &Transaction<'_>, locale: &str) -> Result<Vec<Notification>, DbError> {
+    let lang = Lang::chosen(&settings::load(tx)?.of(&LANGUAGE), locale);
+    let report = store::take_unnotified(tx)?.map(|said| of_report(&said, lang));
+    let drafts = messages::new_drafts(tx, lang)?
         .map(|(title, message)| about(title, &message, ("kai-drafts", Place::Drafts)));
     Ok(report.or(drafts).into_iter().collect())
 }
@@ -46,8 +50,8 @@ fn about(title: String, message: &str, (key, place): (&str, Place)) -> Notificat
     }
 }
 
-fn of_report(said: &str) -> Notification {
-    let title = "Heartbeat has something to report".to_owned();
+fn of_report(said: &str, lang: Lang) -> Notification {
+    let title = lang.banners_heartbeat_reports().to_owned();
     about(title, &plain(said), ("kai-heartbeat", Place::Heartbeat))
 }
 
@@ -127,6 +131,10 @@ fn shortened(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn in_english(report: &str) -> Notification {
+        of_report(report, Lang::ENGLISH)
+    }
+
     #[test]
     fn a_notification_has_no_marks_of_markdown() {
         for (said, expected) in [
@@ -148,24 +156,24 @@ mod tests {
             ("a\u{202e}b\u{7}c\td", "a b c d"),
             ("", ""),
         ] {
-            assert_eq!(of_report(said).message, expected, "{said:?}");
+            assert_eq!(in_english(said).message, expected, "{said:?}");
         }
     }
 
     #[test]
     fn a_notification_is_cut_at_a_word() {
-        let long = of_report(&"word ".repeat(100)).message;
+        let long = in_english(&"word ".repeat(100)).message;
         assert!(long.chars().count() <= LONGEST && long.ends_with("word…"), "{long}");
         let exact = format!("{} {}", "x".repeat(120), "y".repeat(119));
-        assert_eq!(of_report(&exact).message, exact, "it fits");
-        let over = of_report(&format!("{exact} more")).message;
+        assert_eq!(in_english(&exact).message, exact, "it fits");
+        let over = in_english(&format!("{exact} more")).message;
         assert_eq!(over, format!("{}…", "x".repeat(120)));
-        assert_eq!(of_report(&"x".repeat(500)).message.chars().count(), LONGEST);
-        let wide = of_report(&"日本 ".repeat(200)).message;
+        assert_eq!(in_english(&"x".repeat(500)).message.chars().count(), LONGEST);
+        let wide = in_english(&"日本 ".repeat(200)).message;
         assert!(wide.chars().count() <= LONGEST && wide.ends_with("日本…"), "{wide}");
         // Very long or deeply nested reports must not cause a panic.
-        of_report(&"> ".repeat(1_000_000));
-        of_report(&"[".repeat(1_000_000));
+        in_english(&"> ".repeat(1_000_000));
+        in_english(&"[".repeat(1_000_000));
     }
 
     #[cfg(feature = "foss")]
@@ -280,6 +288,12 @@ mod tests {
             app.pages.send_replace(0);
             news(&app).await.unwrap();
             assert_eq!(told(), []);
+            app.db.write(|tx| settings::store(tx, &LANGUAGE.key, "de")).await.unwrap();
+            stage(&app, draft("+15550104", "Bis 8", RunKind::Heartbeat)).await;
+            news(&app).await.unwrap();
+            let fourth = told();
+            assert_eq!(fourth[0].title, "4 Entwürfe warten auf Sie");
+            assert!(fourth[0].message.starts_with("An +15550101"), "{}", fourth[0].message);
         }
 
         #[tokio::test]

@@ -49,19 +49,20 @@ async fn allow(app: &App, setting: &Setting, value: &str) -> Result<(), Failure>
 const PREVIEW: usize = 240;
 
 /// Title and text of a notification about drafts that were not announced yet; marks them as announced.
-pub(crate) fn new_drafts(tx: &Transaction<'_>) -> Result<Option<(String, String)>, DbError> {
-    Ok(describe(&drafts::take_unannounced(tx)?))
+pub(crate) fn new_drafts(tx: &Transaction<'_>, lang: Lang) -> Result<Option<(String, String)>, DbError> {
+    Ok(describe(&drafts::take_unannounced(tx)?, lang))
 }
 
-fn describe(waiting: &[Draft]) -> Option<(String, String)> {
+fn describe(waiting: &[Draft], lang: Lang) -> Option<(String, String)> {
     let (first, others) = waiting.split_first()?;
+    let title = lang.drafts_news(waiting.len());
     Some(if others.is_empty() {
         let body = Untrusted::new(first.body.as_str()).line(PREVIEW);
-        ("A draft is waiting for you".to_owned(), format!("To {}: {body}", first.to))
+        (title, lang.drafts_news_one(&first.to, body))
     } else {
         let mut to: Vec<&str> = waiting.iter().map(|draft| draft.to.as_str()).collect();
         to.dedup();
-        (format!("{} drafts are waiting for you", waiting.len()), format!("To {}", to.join(", ")))
+        (title, lang.drafts_news_several(to.join(", ")))
     })
 }
 

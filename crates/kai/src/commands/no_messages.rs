@@ -9,6 +9,7 @@
 use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
 use kai_assistant::settings::Setting;
+use kai_words::Lang;
 use rusqlite::Transaction;
 
 use crate::app::App;
@@ -27,7 +28,7 @@ pub(crate) async fn set(_: &App, _: &Setting, _: &str) -> Result<bool, Failure> 
     Ok(false)
 }
 
-pub(crate) fn new_drafts(_: &Transaction<'_>) -> Result<Option<(String, String)>, DbError> {
+pub(crate) fn new_drafts(_: &Transaction<'_>, _: Lang) -> Result<Option<(String, String)>, DbError> {
     Ok(None)
 }
 
