@@ -35,8 +35,11 @@ pub(crate) enum MessagesCommand {
         after_help = "Examples:\n  kai drafts list\n  kai drafts send 3      (shows the whole draft, then asks)\n  kai drafts discard 3"
     )]
     Drafts(DraftsCommand),
-    /// Make a message arrive in the running demo (kai serve --demo)
-    #[command(subcommand, after_help = "Example:\n  kai demo sms --from +15550100 \"Are you coming?\"")]
+    /// Play with the running demo (kai serve --demo): make messages arrive
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai demo sms --from +15550100 \"Are you coming?\"\n  kai demo link"
+    )]
     Demo(DemoCommand),
     /// See and search the notifications of other apps
     #[command(
@@ -138,6 +141,9 @@ pub(crate) enum DraftsCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DemoCommand {
+    /// Print a sign-in link for the running demo's page
+    #[command(after_help = "Example:\n  kai demo link")]
+    Link,
     /// Make an SMS arrive on the simulated phone
     #[command(
         after_help = "Examples:\n  kai demo sms \"Are you coming?\"\n  kai demo sms --from +15550177 \"Are you there?\""
