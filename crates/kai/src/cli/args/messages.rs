@@ -10,7 +10,7 @@ use crate::failure::Failure;
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArg {
     /// Use the demo: a simulated phone and a scripted model, in its own folder inside the home
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Global options")]
     demo: bool,
 }
 
@@ -86,7 +86,7 @@ pub(crate) enum SmsCommand {
     },
     /// Erase the messages that Kai keeps; turn reading off first
     #[command(
-        after_help = "Kai asks you to confirm. The messages on your phone, drafts, chats and the ledger stay as they are.\n\nExample:\n  kai settings set sms_enabled false\n  kai sms forget"
+        after_help = "Kai asks you to confirm. The messages on your phone, drafts, chats and the ledger stay as they are.\n\nExamples:\n  kai settings set sms_enabled false\n  kai sms forget"
     )]
     Forget,
     /// Search the phone's inbox by sender and text
@@ -200,7 +200,7 @@ pub(crate) enum NotificationsCommand {
     Clear,
     /// Erase all notifications that Kai keeps; turn reading off first
     #[command(
-        after_help = "Kai asks you to confirm. Chats and the ledger stay as they are.\n\nExample:\n  kai settings set notifications_enabled false\n  kai notifications forget"
+        after_help = "Kai asks you to confirm. Chats and the ledger stay as they are.\n\nExamples:\n  kai settings set notifications_enabled false\n  kai notifications forget"
     )]
     Forget,
     /// Check access to notifications now, and show the status
