@@ -84,6 +84,7 @@ fn router(web: Web) -> Router {
         .route("/c/{id}/stop", post(chat::stop))
         .route("/c/{id}/again", post(chat::again))
         .route("/c/{id}/delete", post(list::delete))
+        .route("/leave", get(markdown::leave))
         .route("/undo", post(undo::undo))
         .route("/click", post(chat::click))
         .route("/heartbeat/seen", post(chat::heartbeat_seen))
