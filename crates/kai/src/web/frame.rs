@@ -4,6 +4,7 @@ use kai_words::Lang;
 use maud::{DOCTYPE, Markup, html};
 
 use super::assets::{FAVICON, SCRIPT, STYLE};
+use super::install::{AROUND, MANIFEST};
 
 /// Renders a whole HTML page. `theme` is the value of the setting: `system`, `light` or `dark`.
 pub(super) fn frame(title: &str, lang: Lang, theme: &str, head: &Markup, body: &Markup) -> Markup {
@@ -14,7 +15,12 @@ pub(super) fn frame(title: &str, lang: Lang, theme: &str, head: &Markup, body: &
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
+                @for (scheme, colour) in AROUND {
+                    @if theme == scheme { meta name="theme-color" content=(colour); }
+                    @if theme == "system" { meta name="theme-color" media={ "(prefers-color-scheme:" (scheme) ")" } content=(colour); }
+                }
                 title { (title) }
+                link rel="manifest" href=(MANIFEST);
                 link rel="icon" href=(*FAVICON);
                 link rel="stylesheet" href=(*STYLE);
                 script src=(*SCRIPT) defer {}

@@ -19,7 +19,7 @@ use kai_words::{Lang, Said, said};
 
 use super::notice::{JsonMessage, Message, Notice};
 use super::state::Web;
-use super::{page, reply, signin, upload};
+use super::{install, page, reply, signin, upload};
 use crate::app::App;
 use crate::app::sessions::{self, Session};
 use crate::places::ConnectionHandle;
@@ -38,7 +38,7 @@ const FILE_TIME: Duration = Duration::from_mins(5);
 const PATIENCE: usize = 1024 * 1024 * 1024;
 
 const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
-    connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+    connect-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 pub(super) async fn guard(State(web): State<Web>, request: Request, next: Next) -> Response {
     let mut response = match admit(&web, request).await {
@@ -76,7 +76,7 @@ async fn admit(web: &Web, mut request: Request) -> Result<Request, Response> {
         badge.is_known(session.is_some());
     }
     let path = request.uri().path();
-    let open = path == "/login" || path.starts_with("/assets/");
+    let open = path == "/login" || path.starts_with("/assets/") || install::OPEN.contains(&path);
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
     match &session {
         None if changes || !open => return Err(page::sign_in(request.headers(), &web.app.home)),

@@ -9,6 +9,7 @@ mod assets;
 mod banners;
 mod bin;
 mod chat;
+mod compress;
 mod connections;
 #[cfg(feature = "foss")]
 mod demo;
@@ -19,6 +20,8 @@ mod drafts;
 mod frame;
 mod guard;
 mod icons;
+mod install;
+mod leave;
 mod list;
 mod live;
 mod markdown;
@@ -48,7 +51,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 use demo_child::DemoChild;
 use state::Web;
@@ -84,7 +87,10 @@ fn router(web: Web) -> Router {
         .route("/c/{id}/stop", post(chat::stop))
         .route("/c/{id}/again", post(chat::again))
         .route("/c/{id}/delete", post(list::delete))
-        .route("/leave", get(markdown::leave))
+        .route(install::MANIFEST, get(install::manifest))
+        .route(install::WORKER, get(install::worker))
+        .route(install::OFFLINE, get(install::offline))
+        .route("/leave", get(leave::leave))
         .route("/undo", post(undo::undo))
         .route("/click", post(chat::click))
         .route("/heartbeat/seen", post(chat::heartbeat_seen))
@@ -95,5 +101,6 @@ fn router(web: Web) -> Router {
         .fallback(page::not_found)
         .method_not_allowed_fallback(page::wrong_method)
         .layer(from_fn_with_state(web.clone(), guard::guard))
+        .layer(from_fn(compress::compress))
         .with_state(web)
 }

@@ -436,4 +436,6 @@
   reveal(new Map());
   window.kai = { little, places, hold, say };
   follow();
+  // Shows that Kai is not running when it is not; see sw.js.
+  navigator.serviceWorker?.register(`/sw.js?lang=${document.documentElement.lang}`).catch(() => {});
 })();

@@ -24,6 +24,15 @@ pub(super) fn target(address: &str, text: &str) -> Option<Target> {
     }
 }
 
+/// How the address of the page begins that asks before a link is followed.
+pub(super) const ASK: &str = "/leave?to=";
+
+/// The address of that page for a link.
+pub(super) fn ask_first(href: &str) -> String {
+    let encoded: String = form_urlencoded::byte_serialize(href.as_bytes()).collect();
+    format!("{ASK}{encoded}")
+}
+
 fn mail(url: &Url, text: &str) -> Target {
     let to = url.path();
     let beside = (!to.is_empty() && !text.contains(to)).then(|| to.to_owned());
@@ -42,7 +51,7 @@ fn web(url: &Url, text: &str) -> Option<Target> {
 
 /// The host of a web address as people write it: `münchen.de` and not its encoding, except where its letters imitate
 /// others. Then the encoding shows that something is wrong.
-pub(super) fn shown_host(url: &Url) -> Option<String> {
+pub(in super::super) fn shown_host(url: &Url) -> Option<String> {
     let Host::Domain(encoded) = url.host()? else { return url.host_str().map(str::to_owned) };
     let (decoded, valid) = idna::domain_to_unicode(encoded);
     let plain = valid.is_ok() && !decoded.split('.').any(has_lookalikes);

@@ -2,8 +2,7 @@
 //! other sites, and a link shows where it leads and opens in a new tab.
 
 mod code;
-mod leave;
-mod links;
+pub(super) mod links;
 mod math;
 mod source;
 
@@ -17,8 +16,6 @@ use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{
     Alignment, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, TextMergeStream,
 };
-
-pub(super) use leave::leave;
 
 /// The second line of defence: removes every tag and attribute not allowed here, whatever the parser let through.
 static SAFE: LazyLock<Builder<'static>> = LazyLock::new(|| {
@@ -53,7 +50,7 @@ static SAFE: LazyLock<Builder<'static>> = LazyLock::new(|| {
 
 /// Within this page, a text may only link to the question whether to follow a link.
 fn only_leaving(path: &str) -> Option<Cow<'_, str>> {
-    path.starts_with(leave::BEGIN).then(|| path.into())
+    path.starts_with(links::ASK).then(|| path.into())
 }
 
 const MATH: [&str; 18] = [
@@ -375,7 +372,7 @@ fn text_of(events: &[Event<'_>]) -> String {
 
 /// The tags before and after a link's text.
 fn anchor(target: &links::Target) -> (String, String) {
-    let way = if target.imitates { leave::path(&target.href) } else { target.href.clone() };
+    let way = if target.imitates { links::ask_first(&target.href) } else { target.href.clone() };
     let class = target.imitates.then_some("doubtful");
     let open = html! { a class=[class] href=(way) title=(target.href) {} };
     let open = open.into_string().trim_end_matches("</a>").to_owned();

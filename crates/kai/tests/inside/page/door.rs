@@ -221,3 +221,36 @@ fn no_banner_leads_to_a_conversation_that_is_gone() {
     assert_eq!(visitor.post("/undo", "number=1&act=restore").status, 303);
     assert!(banner(), "as it was");
 }
+
+#[test]
+fn a_browser_can_install_the_page_and_learns_nothing_by_it() {
+    let house = House::new();
+    let manifest = house.get("/manifest.webmanifest", "");
+    assert_eq!(manifest.header("content-type"), Some("application/manifest+json"));
+    let manifest: serde_json::Value = serde_json::from_str(manifest.body()).unwrap();
+    assert_eq!((&manifest["start_url"], &manifest["display"]), (&json!("/"), &json!("standalone")));
+    for icon in manifest["icons"].as_array().unwrap() {
+        assert_eq!(house.get(icon["src"].as_str().unwrap(), "").status, 200, "{icon}");
+    }
+    let worker = house.get("/sw.js", "");
+    assert!(worker.body().contains(r#"["/offline","/assets/app."#), "{}", worker.text);
+    house.set("language", "de");
+    let offline = house.get("/offline", "");
+    assert!(offline.status == 200 && offline.text.contains("Kai läuft nicht"), "{}", offline.text);
+    assert!(!offline.text.contains("csrf"), "the page is the same for everybody");
+}
+
+#[test]
+fn text_is_compressed_for_browsers_that_ask() {
+    let (house, cookie, _) = signed_in();
+    let plain = house.get("/settings/general", &cookie);
+    assert_eq!(plain.header("content-encoding"), None);
+    let headers = [("cookie", cookie.as_str()), ("accept-encoding", "gzip, br")];
+    let mut request = String::from("GET /settings/general HTTP/1.1\r\nconnection: close\r\n");
+    for (name, value) in headers.iter().chain([&("host", house.address.to_string().as_str())]) {
+        request += &format!("{name}: {value}\r\n");
+    }
+    let packed = house.send_raw(format!("{request}\r\n").as_bytes());
+    assert_eq!(packed.header("content-encoding"), Some("gzip"));
+    assert_eq!(packed.header("vary"), Some("accept-encoding"));
+}

@@ -187,7 +187,7 @@ impl House {
         drop(stream.write_all(request));
         let mut bytes = vec![];
         drop(stream.read_to_end(&mut bytes));
-        let text = String::from_utf8(bytes).unwrap();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
         let status = text.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_default();
         Answer { status, text }
     }
