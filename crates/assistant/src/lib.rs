@@ -24,9 +24,12 @@ pub mod notifications;
 #[cfg(feature = "sms")]
 pub mod outbox;
 pub mod pending;
+#[cfg(feature = "sms")]
+pub mod phones;
 pub mod settings;
 #[cfg(feature = "sms")]
 pub mod sms;
+pub mod source;
 pub mod tasks;
 pub mod tool;
 pub mod toolbox;
@@ -56,6 +59,9 @@ pub const MIGRATIONS: &[db::Migration] = &[
     lease::MIGRATION,
     pending::MIGRATION,
     pending::SHOWING,
+    pending::PHONES,
+    #[cfg(feature = "sms")]
+    phones::MIGRATION,
     heartbeat::MIGRATION,
     heartbeat::BANNER,
     heartbeat::ESTIMATES,

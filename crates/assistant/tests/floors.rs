@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 /// floor and do not know each other.
 const FLOORS: &[&[&str]] = &[
     &["hex", "lock", "manifest", "legible", "moment"],
-    &["access", "clock"],
+    &["access", "clock", "source"],
     &["untrusted"],
     &["gate"],
     &["home"],
     &["db"],
+    &["phones"],
     &["settings", "ledger", "lease", "pending"],
     &["outbox"],
     &["tool"],

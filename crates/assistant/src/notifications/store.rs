@@ -12,8 +12,9 @@ use super::port::Heard;
 use super::record::{LIFE, NotificationId, Post, Record, plausible};
 use crate::access::Access;
 use crate::db::{DbError, json};
-use crate::pending::{self, Again};
+use crate::pending::{self, Again, Origin};
 use crate::settings::{self, NOTIFICATIONS_ENABLED, NOTIFICATIONS_IGNORED, Values};
+use crate::source::SourceId;
 
 /// The most records kept per app, so that a chatty app does not crowd out the rest.
 pub const PER_APP: u32 = 50;
@@ -106,7 +107,8 @@ fn keep(tx: &Transaction<'_>, post: &Post, at: Timestamp) -> Result<String, DbEr
     };
     if changed {
         put(tx, &record)?;
-        pending::push(tx, QUEUE, record.id.as_str(), source(&record), &record, Again::Renew)?;
+        let origin = Origin { identity: record.id.as_str(), phone: SourceId::HERE, source: source(&record) };
+        pending::push(tx, QUEUE, origin, &record, Again::Renew)?;
     }
     Ok(record.package_name)
 }

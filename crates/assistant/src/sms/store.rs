@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::mark::{Identity, Mark};
 use super::{Sms, SmsId};
 use crate::db::DbError;
-use crate::pending::{self, Again, Queue};
+use crate::pending::{self, Again, Origin, Queue};
+use crate::source::SourceId;
 use crate::untrusted::Untrusted;
 
 pub const QUEUE: Queue = Queue("sms");
@@ -111,7 +112,9 @@ pub fn polled(
             read: sms.read,
             preview: preview(&sms.body),
         };
-        pending::push(tx, QUEUE, &name(&sms.identity()), "", &queued, Again::Skip)?;
+        let identity = name(&sms.identity());
+        let origin = Origin { identity: &identity, phone: SourceId::HERE, source: "" };
+        pending::push(tx, QUEUE, origin, &queued, Again::Skip)?;
     }
     move_mark(tx, mark)?;
     let unread = u32::try_from(fresh.iter().filter(|sms| !sms.read).count()).unwrap_or(u32::MAX);

@@ -1,0 +1,7 @@
+//! The tools with which a model reads SMS and drafts them. Nothing here can send.
+
+mod drafting;
+mod reading;
+
+pub use drafting::{CheckDrafts, DraftSummary, ReplySms, SendSms};
+pub use reading::{CheckSms, Listed, ReadSms, SearchSms};
