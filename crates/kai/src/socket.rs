@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kai_assistant::agent::{self, ApprovalRequest, Face};
+use kai_assistant::agent::{self, ApprovalRequest, Face, NextRequest};
 use kai_assistant::home::Home;
 use kai_assistant::untrusted::Untrusted;
 use kai_words::Lang;
@@ -287,6 +287,15 @@ impl Face for SocketFace {
     }
 }
 
+/// What is asked next, in words that follow "Asking".
+fn asking(model: &str, next: NextRequest) -> String {
+    match next {
+        NextRequest::Attempt { nth, of } => format!("{model} again, attempt {nth} of {of}"),
+        NextRequest::Shorter => format!("{model} again with a shorter request"),
+        NextRequest::Other(other) => other,
+    }
+}
+
 /// Converts an event of a turn into the socket's protocol.
 pub(crate) fn to_wire(event: agent::Event, language: Lang) -> Event {
     let tool = |call, tool: String, state, why| {
@@ -296,7 +305,9 @@ pub(crate) fn to_wire(event: agent::Event, language: Lang) -> Event {
     match event {
         agent::Event::Began { conversation } => Event::Began { chat: conversation },
         agent::Event::Delta { text } => Event::Delta { text },
-        agent::Event::Again { why, asking } => Event::Again { why, asking },
+        agent::Event::Again { model, why, next } => {
+            Event::Again { why: why.to_string(), asking: asking(&model, next) }
+        }
         agent::Event::ToolStarted { call, tool: name } => tool(call, name, ToolState::Running, None),
         agent::Event::ToolFinished { call, tool: name, failed } => {
             tool(call, name, if failed.is_none() { ToolState::Done } else { ToolState::Failed }, failed)

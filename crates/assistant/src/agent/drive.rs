@@ -29,7 +29,7 @@ use super::meanings::Meanings;
 use super::meter::Meter;
 use super::turn::{End, Offer, ROUNDS, Step, Turn};
 use super::unseen::{Kept, Veil};
-use super::{CallRunner, Event, Face, Ready, prompt, reports};
+use super::{CallRunner, Event, Face, NextRequest, Ready, prompt, reports};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::gate::{self, Level, RunKind};
@@ -484,18 +484,17 @@ impl Driver<'_> {
             }
             failures += 1;
             let next = fallback::after(&error, failures, progress.asking, &local);
-            let again = |asking: String| Event::Again { why: error.to_string(), asking };
+            let again = |next| Event::Again { model: ready.label.clone(), why: error.clone(), next };
             match next {
                 Move::Again(pause) => {
-                    let nth = format!("{} again, attempt {} of {TRIES}", ready.label, failures + 1);
-                    self.face.shows(again(nth));
+                    self.face.shows(again(NextRequest::Attempt { nth: failures + 1, of: TRIES }));
                     tokio::time::sleep(pause).await;
                 }
                 Move::Other(other) => {
                     (progress.asking, failures) = (other, 0);
                     progress.fitting = Fitting::default();
                     let label = self.models.get(other).map(|other| other.label.clone());
-                    self.face.shows(again(label.unwrap_or_default()));
+                    self.face.shows(again(NextRequest::Other(label.unwrap_or_default())));
                 }
                 Move::Stop => {
                     let (label, usage) = (ready.label.clone(), progress.usage);
@@ -522,8 +521,8 @@ impl Driver<'_> {
         if limit.is_some() && *limit == progress.fitting.shown() {
             self.learn(progress, ready).await?;
         }
-        let asking = format!("{} again with a shorter request", ready.label);
-        self.face.shows(Event::Again { why: error.to_string(), asking });
+        let (model, next) = (ready.label.clone(), NextRequest::Shorter);
+        self.face.shows(Event::Again { model, why: error.clone(), next });
         Ok(true)
     }
 

@@ -23,8 +23,7 @@ mod unseen;
 use std::pin::Pin;
 
 use conversation::ConversationId;
-use kai_llm::{Model, ToolCall};
-use serde::{Deserialize, Serialize};
+use kai_llm::{Model, ModelError, ToolCall};
 
 pub use drive::{Answer, Driver, TurnError};
 pub use hands::CallRunner;
@@ -42,15 +41,19 @@ pub struct Ready {
 }
 
 /// What happens during a turn, for the face to show.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "what", rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The user's message is stored in this conversation.
     Began { conversation: ConversationId },
     /// The next piece of the answer's text.
     Delta { text: String },
     /// Discard the text shown for this reply so far: the request is repeated.
-    Again { why: String, asking: String },
+    Again {
+        /// The model that failed.
+        model: String,
+        why: ModelError,
+        next: NextRequest,
+    },
     /// A call starts (the seed's `TOOL_EXECUTING`); it is not stored, only sent as this event.
     ToolStarted { call: String, tool: String },
     ToolFinished {
@@ -59,6 +62,17 @@ pub enum Event {
         /// Why it failed, if it did.
         failed: Option<String>,
     },
+}
+
+/// What Kai asks after a model failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NextRequest {
+    /// The same once more.
+    Attempt { nth: u32, of: u32 },
+    /// The same model, with a shorter request.
+    Shorter,
+    /// Another model.
+    Other(String),
 }
 
 /// A call that needs the user's approval.

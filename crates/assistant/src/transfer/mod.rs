@@ -103,7 +103,7 @@ pub fn secrets(tx: &Transaction<'_>) -> Result<Secrets, DbError> {
 /// Why an export or import failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
-    #[error("This is not an export of Kai ({0}).")]
+    #[error("This is not a file that Kai exported ({0}).")]
     Unreadable(String),
     #[error(
         "This file was made by a newer Kai (format {0}; this one reads up to {VERSION}). Update Kai first."

@@ -251,9 +251,9 @@ fn tasks_are_taken_in_once_and_what_cannot_come_any_more_is_said() {
 #[test]
 fn files_that_are_none_or_too_new_are_refused() {
     for (text, word) in [
-        ("", "not an export"),
-        ("{}", "not an export"),
-        ("[1]", "not an export"),
+        ("", "not a file that Kai exported"),
+        ("{}", "not a file that Kai exported"),
+        ("[1]", "not a file that Kai exported"),
         ("{\"kai_export\": 99}", "newer Kai"),
     ] {
         let refused = Export::parse(text).unwrap_err().to_string();

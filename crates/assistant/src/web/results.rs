@@ -20,16 +20,16 @@ pub(super) struct Hit {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unreadable {
     #[error(
-        "The search page asks for a proof that a person is there, so it gave no results. Try again later, or let the \
+        "The search service wants proof that a person is searching, so it gave no results. Try again later, or let the \
          user choose another search service: kai settings set web_search_backend"
     )]
     Captcha,
     #[error(
-        "The search service answered with something that Kai does not understand, so it is not known whether there \
-         are results. The user can choose another one: kai settings set web_search_backend"
+        "Kai does not understand the search service's answer, so it cannot tell whether there are results. The user \
+         can choose another one: kai settings set web_search_backend"
     )]
     Unknown,
-    #[error("The search service answered without results, because: {0}.")]
+    #[error("The search service gave no results: {0}.")]
     Said(String),
 }
 

@@ -385,7 +385,7 @@ async fn a_search_that_failed_is_an_error_and_never_nothing() {
     .await;
     let (plain, odd) = (server.at(OUTSIDE, ""), server.at(OUTSIDE, "/odd"));
     for (chosen, word) in [
-        (vec![], "proof that a person is there"),
+        (vec![], "proof that a person is searching"),
         (vec![("web_search_backend", "brave")], "needs web_search_brave_key"),
         (vec![("web_search_backend", "brave"), ("web_search_brave_key", "BK")], "error 422"),
         (vec![("web_search_backend", "tavily"), ("web_search_tavily_key", "TK")], "refused its key"),

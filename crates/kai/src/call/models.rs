@@ -1,7 +1,10 @@
 //! Calls about models, and the rows they return.
 
-use kai_assistant::models::Origin;
+use std::time::Duration;
+
 use kai_assistant::models::window::WindowSource;
+use kai_assistant::models::{Origin, Unusable};
+use kai_llm::ModelError;
 use serde::{Deserialize, Serialize};
 
 /// A model to add, as the user typed it.
@@ -26,6 +29,9 @@ pub(crate) struct ModelRow {
     pub(crate) model: String,
     pub(crate) ready: bool,
     pub(crate) why_not: Option<String>,
+    /// The same for the page, which has words of its own. Not part of the JSON.
+    #[serde(skip)]
+    pub(crate) unusable: Option<Unusable>,
     pub(crate) origin: ModelOrigin,
     pub(crate) local: bool,
     /// Whether a key is known. The key itself is never returned.
@@ -67,6 +73,17 @@ pub(crate) struct ModelRemoved {
     pub(crate) heartbeat_reset: bool,
 }
 
+/// Why a model failed its test.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TestFailure {
+    #[error(transparent)]
+    Unusable(#[from] Unusable),
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error("It did not finish an answer within {} s. Check whether its server is busy or stuck.", .0.as_secs())]
+    Late(Duration),
+}
+
 /// The result of `kai models test` for one model.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ModelTest {
@@ -75,5 +92,8 @@ pub(crate) struct ModelTest {
     pub(crate) works: bool,
     /// The answer, or what is wrong.
     pub(crate) says: String,
+    /// What is wrong, for the page, which has words of its own. Not part of the JSON.
+    #[serde(skip)]
+    pub(crate) failure: Option<TestFailure>,
     pub(crate) ms: u64,
 }

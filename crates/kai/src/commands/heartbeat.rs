@@ -5,6 +5,7 @@ use kai_assistant::db::DbError;
 use kai_assistant::gate::{self, Level, RunKind};
 use kai_assistant::heartbeat::due::{self, Due};
 use kai_assistant::heartbeat::{Beat, BeatResult, Next, Outcome, Why, beat, store};
+use kai_assistant::models::Unusable;
 use kai_assistant::settings::{self, HEARTBEAT_MODEL};
 
 use crate::app::App;
@@ -98,9 +99,9 @@ async fn chosen_models(app: &App, env: &CallerEnv) -> Result<Result<Vec<Ready>, 
     if !wanted.is_empty()
         && let Some(lack) = lacks(&wanted, &models::rows(app, env).await?)
     {
-        return Ok(Err(lack.sentence()));
+        return Ok(Err(lack.reason()));
     }
-    let ready = models::connected(app, env).await.map_err(|unready| unready.to_string());
+    let ready = models::connected(app, env).await.map_err(|unready| unready.reason());
     Ok(ready.map(|mut ready| {
         ready.retain(|model| wanted.is_empty() || model.label == wanted);
         ready
@@ -112,11 +113,18 @@ async fn chosen_models(app: &App, env: &CallerEnv) -> Result<Result<Vec<Ready>, 
 pub(crate) struct Lack {
     pub(crate) says: String,
     pub(crate) next: String,
+    why: Option<Unusable>,
 }
 
 impl Lack {
     pub(crate) fn sentence(&self) -> String {
         format!("The heartbeat {}. {}", self.says, self.next)
+    }
+
+    /// What the log of a run says. The page shows it too, so it names no command.
+    fn reason(&self) -> String {
+        let why = self.why.as_ref().map(|why| format!(" {}", why.what())).unwrap_or_default();
+        format!("The heartbeat {}.{why}", self.says)
     }
 }
 
@@ -130,10 +138,12 @@ pub(crate) fn lacks(wanted: &str, rows: &[ModelRow]) -> Option<Lack> {
         None => Some(Lack {
             says: format!("is set to ask {wanted}, but there is no such model"),
             next: other.to_owned(),
+            why: None,
         }),
-        Some(row) => row.why_not.as_ref().map(|why| Lack {
+        Some(row) => row.unusable.clone().map(|why| Lack {
             says: format!("is set to ask {wanted}, which cannot be used"),
             next: format!("{why} {other}"),
+            why: Some(why),
         }),
     }
 }

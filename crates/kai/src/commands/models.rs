@@ -3,19 +3,20 @@
 use std::time::Duration;
 
 use futures_util::future::{join_all, try_join_all};
+use jiff::Timestamp;
 use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
 use kai_assistant::ledger;
 use kai_assistant::models::store::{self, Move};
-use kai_assistant::models::{self, Candidate, ConfiguredModel, Surroundings, window};
+use kai_assistant::models::{self, Candidate, ConfiguredModel, Surroundings, Unusable, window};
 use kai_assistant::settings::{self, HEARTBEAT_MODEL};
-use kai_llm::{Config, Key, Message, Preset, Request, connect, context, local, presets};
+use kai_llm::{Config, Key, Message, ModelError, Preset, Request, connect, context, local, presets};
 use kai_words::said;
 use rusqlite::Transaction;
 
 use super::messages;
 use crate::app::App;
-use crate::call::models::{ModelOrigin, ModelRemoved, ModelRow, ModelTest, NewModel};
+use crate::call::models::{ModelOrigin, ModelRemoved, ModelRow, ModelTest, NewModel, TestFailure};
 use crate::caller_env::CallerEnv;
 use crate::failure::Failure;
 
@@ -116,9 +117,22 @@ pub(crate) enum Unready {
     )]
     NoModel,
     #[error("{model} cannot be used: {why}")]
-    Unusable { model: String, why: String },
+    Unusable { model: String, why: Unusable },
+    #[error("{model} cannot be used: {error}")]
+    Misconfigured { model: String, error: ModelError },
     #[error(transparent)]
     Store(#[from] DbError),
+}
+
+impl Unready {
+    /// What the log of a run says. The page shows it too, so it names no command.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::NoModel => "No model is set up.".to_owned(),
+            Self::Unusable { model, why } => format!("{model} cannot be used: {}", why.what()),
+            Self::Misconfigured { .. } | Self::Store(_) => self.to_string(),
+        }
+    }
 }
 
 /// The usable models, ready to be asked. Sends nothing yet.
@@ -135,10 +149,10 @@ pub(crate) async fn connected(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, 
                 ready.push(Ready { label, local: candidate.local, model });
                 continue;
             }
-            (Some(why), _) => why,
-            (None, Err(error)) => error.to_string(),
+            (Some(why), _) => Unready::Unusable { model: label, why },
+            (None, Err(error)) => Unready::Misconfigured { model: label, error },
         };
-        unready = unready.or(Some(Unready::Unusable { model: label, why }));
+        unready = unready.or(Some(why));
     }
     if ready.is_empty() { Err(unready.unwrap_or(Unready::NoModel)) } else { Ok(ready) }
 }
@@ -159,6 +173,7 @@ fn demo_row(name: String) -> ModelRow {
         model: "script".to_owned(),
         ready: true,
         why_not: None,
+        unusable: None,
         origin: ModelOrigin::Demo,
         local: true,
         has_key: false,
@@ -174,7 +189,8 @@ fn row(candidate: Candidate) -> ModelRow {
         base_url: candidate.config.base_url,
         model: candidate.config.model,
         ready: candidate.why_not.is_none(),
-        why_not: candidate.why_not,
+        why_not: candidate.why_not.as_ref().map(ToString::to_string),
+        unusable: candidate.why_not,
         origin: candidate.origin.into(),
         local: candidate.local,
         has_key: candidate.config.key.is_some(),
@@ -394,37 +410,42 @@ pub(crate) const LONGEST_TRIAL: Duration = Duration::from_mins(4);
 
 async fn try_one(app: &App, candidate: Candidate) -> Result<ModelTest, DbError> {
     let began = app.clock.now();
+    let answered = match candidate.why_not.clone() {
+        Some(why) => Err(TestFailure::Unusable(why)),
+        None => try_ready(app, &candidate, began).await?,
+    };
+    let says = match &answered {
+        Ok(text) => text.clone(),
+        Err(failure) => failure.to_string(),
+    };
+    let says: String = says.trim().chars().take(400).collect();
+    let ms = app.clock.now().duration_since(began).as_millis();
+    let ms = u64::try_from(ms).unwrap_or_default();
+    let (works, failure) = (answered.is_ok(), answered.err());
+    Ok(ModelTest { name: candidate.name, model: candidate.config.model, works, says, failure, ms })
+}
+
+/// Asks a model that is set up for one word, and records the request in the ledger.
+async fn try_ready(
+    app: &App,
+    candidate: &Candidate,
+    began: Timestamp,
+) -> Result<Result<String, TestFailure>, DbError> {
+    let model = match connect(&candidate.config, &app.http) {
+        Ok(model) => model,
+        Err(error) => return Ok(Err(error.into())),
+    };
     let request = Request {
         system: "You are being tested. Answer with one word.".to_owned(),
         messages: vec![Message::User { text: "Say OK.".to_owned() }],
         tools: vec![],
     };
-    let outcome = match candidate.why_not {
-        Some(reason) => Err(reason),
-        None => match connect(&candidate.config, &app.http) {
-            Ok(model) => {
-                let (label, body) = (candidate.name.clone(), model.body(&request));
-                app.db.write(move |tx| ledger::request(tx, 0, &label, &body, &[], began)).await?;
-                let replying = tokio::time::timeout(LONGEST_TRIAL, model.reply(&request, &|_| ()));
-                let late = || {
-                    format!(
-                        "It did not finish an answer within {} s. Check whether its server is busy or stuck.",
-                        LONGEST_TRIAL.as_secs()
-                    )
-                };
-                match replying.await {
-                    Ok(reply) => reply.map(|reply| reply.text).map_err(|error| error.to_string()),
-                    Err(_elapsed) => Err(late()),
-                }
-            }
-            Err(error) => Err(error.to_string()),
-        },
-    };
-    let works = outcome.is_ok();
-    let says: String = outcome.unwrap_or_else(|error| error).trim().chars().take(400).collect();
-    let ms = app.clock.now().duration_since(began).as_millis();
-    let ms = u64::try_from(ms).unwrap_or_default();
-    Ok(ModelTest { name: candidate.name, model: candidate.config.model, works, says, ms })
+    let (label, body) = (candidate.name.clone(), model.body(&request));
+    app.db.write(move |tx| ledger::request(tx, 0, &label, &body, &[], began)).await?;
+    Ok(match tokio::time::timeout(LONGEST_TRIAL, model.reply(&request, &|_| ())).await {
+        Ok(reply) => reply.map(|reply| reply.text).map_err(TestFailure::from),
+        Err(_elapsed) => Err(TestFailure::Late(LONGEST_TRIAL)),
+    })
 }
 
 #[cfg(test)]

@@ -114,7 +114,7 @@ async fn run_all(app: &App, round: &Round<'_>) -> Result<(), DbError> {
     while let Some(claim) = round.claim().await? {
         let id = claim.task.id.0;
         // Only look for models once there is a task to run. Having none is an error of the run.
-        let models = models::ready(app, &app.env).await.map_err(|unready| unready.to_string());
+        let models = models::ready(app, &app.env).await.map_err(|unready| unready.reason());
         let driver = models
             .as_ref()
             .map(|models| app.driver(models, &Nobody, RunKind::Task, Level::People))

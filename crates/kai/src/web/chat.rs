@@ -9,19 +9,20 @@ use kai_assistant::agent::conversation::{self, ConversationId, Which, Whole};
 use kai_assistant::db::DbError;
 use kai_assistant::heartbeat;
 use kai_assistant::settings::THEME;
-use kai_words::{Lang, Said, said};
+use kai_words::{Lang, said};
 use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
 
 use super::regions::{self, Regions};
+use super::remedy::Trouble;
 use super::rich::rich;
 use super::state::Web;
 use super::turns::TurnInput;
 use super::view::{self, Place, View};
-use super::{drafts, frame, icons, live, messages, page, reply, settings};
+use super::{drafts, frame, icons, live, messages, page, reasons, reply, settings};
 use crate::app::sessions::Session;
+use crate::call::models::ModelRow;
 use crate::commands::models;
-use crate::failure::Failure;
 
 type Signed = Extension<Option<Session>>;
 
@@ -68,7 +69,7 @@ pub(super) async fn one(
 /// A message that could not be accepted, and why. The page shows it again so that the user can retry.
 struct RejectedMessage<'a> {
     text: &'a str,
-    why: Said,
+    why: Trouble,
 }
 
 async fn show(
@@ -139,7 +140,7 @@ fn body(
                 }
                 (frame::script_words(lang))
                 p id="state" class="seen-not" role="status" { (state) }
-                p id="toast" role="alert" { @if let Some(untaken) = untaken { (untaken.why.to(lang)) } }
+                p id="toast" role="alert" { @if let Some(untaken) = untaken { (untaken.why.render(lang)) } }
                 (composer(view, &controls, untaken))
             }
         }
@@ -204,7 +205,7 @@ async fn beginning(web: &Web, csrf: &str, lang: Lang) -> Markup {
                         @for idea in ideas { li { button type="button" data-idea { (idea) } } }
                     }
                 }
-                None => (no_model(rows.first().and_then(|row| row.why_not.as_deref()), csrf, lang)),
+                None => (no_model(rows.first(), csrf, lang)),
             }
         }
     }
@@ -219,10 +220,11 @@ fn demo_ideas(lang: Lang) -> [&'static str; 3] {
     [lang.chat_demo_idea_grandma(), lang.chat_demo_idea_answer(), lang.chat_demo_idea_time()]
 }
 
-fn no_model(why_not: Option<&str>, csrf: &str, lang: Lang) -> Markup {
+fn no_model(first: Option<&ModelRow>, csrf: &str, lang: Lang) -> Markup {
+    let why = first.and_then(|row| Some(reasons::unusable(&row.name, row.unusable.as_ref()?)));
     html! {
         h2 { (lang.chat_no_model()) }
-        @if let Some(why) = why_not { p { (why) } }
+        @if let Some(why) = why { p { (rich(&why, lang, |name| html! { bdi { (name) } })) } }
         p class="quiet" { (lang.chat_no_model_why()) }
         a class="button primary" href="/settings/models" data-testid="set-up-model" { (lang.chat_set_up_model()) }
         (messages::try_demo(csrf, lang))
@@ -269,16 +271,16 @@ async fn take_message(
     let saying = TurnInput::Text(text.clone(), chat.map_or(Which::New, Which::Id));
     match start(web, saying).await {
         Ok(id) => reply::done(headers, &format!("/c/{}", id.0)),
-        Err(failure) if headers.contains_key("x-live") => reply::not_done(headers, failure.message),
+        Err(trouble) if reply::by_script(headers) => reply::not_done(headers, trouble),
         // Show the page again with the message in its field, so that the user's text is not lost.
-        Err(failure) => {
-            let untaken = RejectedMessage { text: &text, why: failure.message };
+        Err(why) => {
+            let untaken = RejectedMessage { text: &text, why };
             show(web, session, Place { chat, ..Place::default() }, Some(untaken)).await
         }
     }
 }
 
-async fn start(web: &Web, saying: TurnInput) -> Result<ConversationId, Failure> {
+async fn start(web: &Web, saying: TurnInput) -> Result<ConversationId, Trouble> {
     web.turns.start(&web.app, saying, web.stop.clone()).await
 }
 
@@ -286,7 +288,7 @@ async fn start(web: &Web, saying: TurnInput) -> Result<ConversationId, Failure> 
 pub(super) async fn again(State(web): State<Web>, Path(id): Path<i64>, headers: HeaderMap) -> Response {
     match start(&web, TurnInput::Again(ConversationId(id))).await {
         Ok(id) => reply::done(&headers, &format!("/c/{}", id.0)),
-        Err(failure) => reply::not_done(&headers, failure.message),
+        Err(trouble) => reply::not_done(&headers, trouble),
     }
 }
 

@@ -18,6 +18,7 @@ use kai_words::{Lang, Part, Said, said};
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::remedy::{Remedy, Trouble};
 use super::rich::rich;
 use super::state::Web;
 use super::times::Times;
@@ -31,10 +32,14 @@ const SCRIPT: &str = include_str!("assets/drafts.js");
 static SCRIPT_PATH: LazyLock<String> = LazyLock::new(|| assets::named("drafts", SCRIPT, "js"));
 
 /// The drafts that a page shows.
-pub(super) type Drafts = Vec<DraftRow>;
+pub(super) struct Drafts {
+    rows: Vec<DraftRow>,
+    /// Has the phone denied Kai the permission to send?
+    denied: bool,
+}
 
 pub(super) async fn stored(app: &App) -> Result<Drafts, DbError> {
-    sms::drafts(app).await
+    Ok(Drafts { rows: sms::drafts(app).await?, denied: sms::sending_denied(app).is_some() })
 }
 
 pub(super) fn routes() -> Router<Web> {
@@ -51,17 +56,17 @@ pub(super) fn script() -> Markup {
 }
 
 /// Renders all drafts. `whole` is the id of the long draft to show unfolded, for browsers without a script.
-pub(super) fn banner(drafts: &[DraftRow], csrf: &str, times: &Times, whole: Option<i64>) -> Markup {
+pub(super) fn banner(drafts: &Drafts, csrf: &str, times: &Times, whole: Option<i64>) -> Markup {
     html! {
-        @if !drafts.is_empty() {
+        @if !drafts.rows.is_empty() {
             section class="drafts" aria-label=(times.lang.drafts_label()) data-unread=(times.lang.drafts_read_first()) {
-                @for draft in drafts { (card(draft, csrf, times, whole == Some(draft.id.0))) }
+                @for draft in &drafts.rows { (card(draft, csrf, times, drafts.denied, whole == Some(draft.id.0))) }
             }
         }
     }
 }
 
-fn card(draft: &DraftRow, csrf: &str, times: &Times, unfolded: bool) -> Markup {
+fn card(draft: &DraftRow, csrf: &str, times: &Times, denied: bool, unfolded: bool) -> Markup {
     let (id, lang) = (draft.id.0, times.lang);
     let folded = is_long(&legible::folded(&draft.body)) && !unfolded;
     let content = html! {
@@ -72,6 +77,7 @@ fn card(draft: &DraftRow, csrf: &str, times: &Times, unfolded: bool) -> Markup {
             (lang.drafts_size(draft.segments)) " · " (origin(draft.origin, lang)) " · " (times.moment(draft.created_at))
             @if let Some(answered) = draft.in_reply_to { span class="roomy" { " · " (lang.drafts_reply_to(answered)) } }
         }
+        @if denied && draft.status == DraftState::Failed { p { (Remedy::sms().link(lang)) } }
         (buttons(draft, csrf, folded, lang))
     };
     html! {
@@ -277,9 +283,9 @@ fn back(headers: &HeaderMap, done: Result<DraftRow, Refused>) -> Response {
 }
 
 /// Why a tap did nothing, as the page says it.
-fn why(refused: &Refused) -> Said {
-    match refused {
-        Refused::NoPhone => said::drafts_refused_no_phone(),
+fn why(refused: &Refused) -> Trouble {
+    let why = match refused {
+        Refused::NoPhone => return Trouble::new(said::drafts_refused_no_phone(), Remedy::phones()),
         Refused::Unknown(_) => said::drafts_refused_gone(),
         Refused::Changed => said::drafts_refused_changed(),
         Refused::Sending => said::drafts_refused_sending(),
@@ -287,5 +293,6 @@ fn why(refused: &Refused) -> Said {
         Refused::OutcomeNotStored => said::drafts_refused_unwritten(),
         Refused::NotNow(_) => said::drafts_refused_not_now(),
         Refused::Store(error) => error.to_string().into(),
-    }
+    };
+    why.into()
 }

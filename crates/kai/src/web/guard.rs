@@ -106,9 +106,13 @@ const ALLOW_HOST: &str = "kai settings set allowed_hosts NAME";
 /// Tells the script, or shows a page, why the request was refused.
 fn refuse(status: StatusCode, headers: &HeaderMap, sentence: Said) -> Response {
     if reply::by_script(headers) {
-        return JsonMessage { status, field: "error", sentence }.into_response();
+        return JsonMessage { status, field: "error", told: sentence.into() }.into_response();
     }
-    Notice::new(status, said::frame_refused()).text(sentence).into_response()
+    let title = match status {
+        StatusCode::MISDIRECTED_REQUEST => said::guard_foreign_host_title(),
+        _ => said::frame_refused(),
+    };
+    Notice::new(status, title).text(sentence).into_response()
 }
 
 /// The value of the `Host` header; `None` if it is missing, empty, or given twice.

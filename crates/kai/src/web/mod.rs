@@ -29,6 +29,7 @@ mod page;
 mod peer;
 mod reasons;
 mod regions;
+mod remedy;
 mod reply;
 mod rich;
 mod settings;

@@ -5,9 +5,10 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use kai_words::{Lang, Said};
 use maud::{Markup, html};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::frame::{frame, mark};
+use super::remedy::Trouble;
 use super::rich::rich;
 
 /// A page that shows only a message.
@@ -88,12 +89,12 @@ impl IntoResponse for Notice {
     }
 }
 
-/// A JSON object for the script with one sentence in it.
+/// A JSON object for the script with one sentence in it, and the link to the page that helps.
 #[derive(Debug, Clone)]
 pub(super) struct JsonMessage {
     pub(super) status: StatusCode,
     pub(super) field: &'static str,
-    pub(super) sentence: Said,
+    pub(super) told: Trouble,
 }
 
 impl IntoResponse for JsonMessage {
@@ -121,8 +122,12 @@ impl Message {
     pub(super) fn render(self, lang: Lang) -> Response {
         match self {
             Self::Notice(notice) => notice.render(lang),
-            Self::Json(JsonMessage { status, field, sentence }) => {
-                let object = Map::from_iter([(field.to_owned(), Value::from(sentence.to(lang)))]);
+            Self::Json(JsonMessage { status, field, told }) => {
+                let mut object = Map::from_iter([(field.to_owned(), Value::from(told.why.to(lang)))]);
+                if let Some(remedy) = told.remedy {
+                    let link = json!({"href": remedy.href, "text": remedy.label.to(lang)});
+                    object.insert("remedy".to_owned(), link);
+                }
                 let json = [(header::CONTENT_TYPE, "application/json")];
                 (status, json, Value::Object(object).to_string()).into_response()
             }

@@ -6,6 +6,7 @@ use kai_assistant::home::Home;
 use kai_words::{Said, said};
 
 use super::notice::Notice;
+use super::remedy::Trouble;
 use crate::app::facts;
 
 /// The page for browsers without a session: how to get a sign-in link.
@@ -51,10 +52,15 @@ pub(super) fn refused(sentence: Said) -> Response {
 pub(super) fn notice_back(
     status: StatusCode,
     title: Said,
-    sentence: impl Into<Said>,
+    trouble: impl Into<Trouble>,
     back: &str,
 ) -> Response {
-    Notice::new(status, title).text(sentence.into()).link(back, said::frame_back()).into_response()
+    let Trouble { why, remedy } = trouble.into();
+    let mut notice = Notice::new(status, title).text(why);
+    if let Some(remedy) = remedy {
+        notice = notice.link(remedy.href, remedy.label);
+    }
+    notice.link(back, said::frame_back()).into_response()
 }
 
 /// Shows a new sign-in link, once, to the user who created it.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::notice::JsonMessage;
 use super::page;
+use super::remedy::Trouble;
 
 /// Was the request sent by the page's script?
 pub(super) fn by_script(headers: &HeaderMap) -> bool {
@@ -38,23 +39,24 @@ pub(super) fn done_here(headers: &HeaderMap) -> Response {
 
 /// The change was made; the script shows this sentence.
 pub(super) fn done_saying(sentence: Said) -> Response {
-    JsonMessage { status: StatusCode::OK, field: "said", sentence }.into_response()
+    JsonMessage { status: StatusCode::OK, field: "said", told: sentence.into() }.into_response()
 }
 
-/// The change was not made; `sentence` says why.
-pub(super) fn not_done(headers: &HeaderMap, sentence: impl Into<Said>) -> Response {
-    let (status, sentence) = (StatusCode::CONFLICT, sentence.into());
+/// The change was not made; `trouble` says why.
+pub(super) fn not_done(headers: &HeaderMap, trouble: impl Into<Trouble>) -> Response {
+    let (status, told) = (StatusCode::CONFLICT, trouble.into());
     if by_script(headers) {
-        return JsonMessage { status, field: "error", sentence }.into_response();
+        return JsonMessage { status, field: "error", told }.into_response();
     }
-    page::notice_back(status, said::frame_not_done(), sentence, &from(headers))
+    page::notice_back(status, said::frame_not_done(), told, &from(headers))
 }
 
 /// The form's fields could not be read.
 pub(super) fn misfilled(headers: &HeaderMap) -> Response {
     let sentence = said::frame_misfilled();
     if by_script(headers) {
-        return JsonMessage { status: StatusCode::BAD_REQUEST, field: "error", sentence }.into_response();
+        let (status, told) = (StatusCode::BAD_REQUEST, sentence.into());
+        return JsonMessage { status, field: "error", told }.into_response();
     }
     page::refused(sentence)
 }

@@ -114,7 +114,7 @@ impl RenderContext<'_> {
             div class="trouble" data-testid="chat-error" {
                 p {
                     @match ended {
-                        Some(Ended::Failed(why)) => (why.to(self.lang)),
+                        Some(Ended::Failed(trouble)) => (trouble.render(self.lang)),
                         Some(Ended::Stopped) => (self.lang.talk_stopped()),
                         None if stopped => (self.lang.talk_stopped()),
                         None => (self.lang.talk_unanswered()),
@@ -232,7 +232,7 @@ pub(super) fn turn(sight: Option<&Sight>, lang: Lang) -> Markup {
                 (markdown::render(&sight.answer, lang))
             }
         }
-        @if let Some(note) = &sight.note { p class="quiet note" { (note.to(lang)) } }
+        @if let Some(note) = &sight.note { p class="quiet note" { @for said in note { (rich(said, lang, |value| html! { bdi { (value) } })) " " } } }
         div class="waiting" {
             span class="chip waits" data-testid="waiting-chip" aria-hidden="true" {
                 span class="pulse" {}

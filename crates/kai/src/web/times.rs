@@ -20,6 +20,12 @@ impl Times {
         html! { time datetime=(kai_assistant::moment::stamp(&at)) { (self.written(&at)) } }
     }
 
+    /// A time given in epoch milliseconds that reads as a date in its sentence, such as "since Nov 3, 17:09".
+    pub(super) fn date(&self, at: i64) -> Markup {
+        let at = Timestamp::from_millisecond(at).unwrap_or_default().to_zoned(self.zone.clone());
+        html! { time datetime=(kai_assistant::moment::stamp(&at)) data-fixed { (self.written(&at)) } }
+    }
+
     /// The day and the time, with the year if it is not this one.
     fn written(&self, at: &Zoned) -> String {
         let this_year = at.year() == self.now.to_zoned(self.zone.clone()).year();

@@ -17,9 +17,9 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::reasons;
+use super::remedy::Trouble;
 use crate::app::App;
 use crate::commands::chats::{self, Unanswered};
-use crate::failure::Failure;
 
 /// How long a question waits for a click; after that it counts as denied. Shorter than the lease of a turn, which would
 /// otherwise expire meanwhile.
@@ -46,8 +46,8 @@ pub(super) struct Sight {
     /// The reply that is being written, as far as it has come.
     pub(super) answer: String,
     pub(super) tools: Vec<RunningTool>,
-    /// Why the turn takes longer than usual.
-    pub(super) note: Option<Said>,
+    /// Why the turn takes longer than usual, and what Kai does about it.
+    pub(super) note: Option<[Said; 2]>,
     pub(super) questions: Vec<PendingApproval>,
     /// `None` while the turn is running.
     pub(super) ended: Option<Ended>,
@@ -63,7 +63,7 @@ pub(super) struct RunningTool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ended {
     Stopped,
-    Failed(Said),
+    Failed(Trouble),
 }
 
 /// A tool call that waits for the user's approval.
@@ -96,7 +96,7 @@ impl Turns {
         app: &Arc<App>,
         saying: TurnInput,
         stop: CancellationToken,
-    ) -> Result<ConversationId, Failure> {
+    ) -> Result<ConversationId, Trouble> {
         let (began, stored) = oneshot::channel();
         let turn = Arc::new(Turn::default());
         let (turns, id, began) = (Arc::clone(self), OnceLock::new(), Mutex::new(Some(began)));
@@ -104,10 +104,10 @@ impl Turns {
         let running = tokio::spawn(run(face, Arc::clone(app), saying, stop));
         match stored.await {
             Ok(id) => Ok(id),
-            Err(_) => Err(Failure::failed(match running.await {
-                Ok(Some(Ended::Failed(message))) => message,
-                _ => said::turn_kai_stops(),
-            })),
+            Err(_) => Err(match running.await {
+                Ok(Some(Ended::Failed(trouble))) => trouble,
+                _ => said::turn_kai_stops().into(),
+            }),
         }
     }
 
@@ -196,7 +196,7 @@ async fn run(
         Ok(Some(Ok(()))) => None,
         Ok(Some(Err(why))) => Some(Ended::Failed(reasons::unanswered(&why))),
         Ok(None) => Some(Ended::Stopped),
-        Err(_) => Some(Ended::Failed(said::turn_bug())),
+        Err(_) => Some(Ended::Failed(said::turn_bug().into())),
     };
     face.turns.end(face.id.get().copied(), &face.turn, ended.clone());
     ended
@@ -276,9 +276,9 @@ impl Face for PageFace {
                 sight.note = None;
                 sight.answer.push_str(&text);
             }
-            agent::Event::Again { why, asking } => {
+            agent::Event::Again { model, why, next } => {
                 sight.answer.clear();
-                sight.note = Some(said::turn_again(why, asking));
+                sight.note = Some(reasons::again(&model, &why, &next));
             }
             agent::Event::ToolStarted { call, tool } => {
                 // What the model said before the call is stored by now.

@@ -75,7 +75,7 @@ fn a_command_speaks_its_callers_language_and_a_closed_pipe_or_a_bug_ends_it_well
 fn a_bug_ends_in_a_sentence_and_a_file(home: &Home) {
     let done = home.run(&["__panic"]);
     done.refused(1, "ran into a bug");
-    let file = done.err.split("is in ").nth(1).unwrap().split(';').next().unwrap();
+    let file = done.err.split("are in ").nth(1).unwrap().split(';').next().unwrap();
     let report = std::fs::read_to_string(file).unwrap();
     assert!(report.contains("cli/mod.rs:"), "{report}");
     assert!(!report.contains("on purpose"), "what a panic says may quote a message: {report}");

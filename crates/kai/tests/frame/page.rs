@@ -297,6 +297,8 @@ fn without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed(browser: &B
         "a sentence",
         "return document.getElementById('toast').innerText.includes('No model is set up')",
     );
+    let leads_to = browser.run("return document.querySelector('#toast a').pathname");
+    assert_eq!(leads_to, "/settings/models", "the error leads to its remedy");
     assert_eq!(browser.run("return document.getElementById('chat-input').value"), "Hello?");
     assert!(browser.texts("message-user").is_empty());
     #[cfg(feature = "foss")]

@@ -145,13 +145,13 @@ fn what_is_typed_is_counted_and_kept(browser: &Browser, home: &Home) {
         ));
     };
     fill("heartbeat-prompt", &"ä".repeat(4_001));
-    browser.until_text("heartbeat-prompt-count", "4001 / 4000");
+    browser.until_text("heartbeat-prompt-count", "4,001 / 4,000");
     browser.click("heartbeat-prompt-save");
     browser.until_says("at most 4,000 characters");
     assert_eq!(browser.value("heartbeat-prompt"), "ä".repeat(4_001), "it can be mended");
     assert_eq!(get(home, "heartbeat_prompt"), "");
     fill("heartbeat-prompt", "Only say what is urgent.\nBe brief.");
-    browser.until_text("heartbeat-prompt-count", "34 / 4000");
+    browser.until_text("heartbeat-prompt-count", "34 / 4,000");
     // What happens elsewhere does not take it away.
     assert_eq!(home.run(&["settings", "set", "heartbeat_interval", "60"]).code, 0);
     browser.until(
@@ -159,7 +159,7 @@ fn what_is_typed_is_counted_and_kept(browser: &Browser, home: &Home) {
         "return document.querySelector('[data-testid=heartbeat-interval]').value === '5'",
     );
     assert_eq!(browser.value("heartbeat-prompt"), "Only say what is urgent.\nBe brief.");
-    browser.until_text("heartbeat-prompt-count", "34 / 4000");
+    browser.until_text("heartbeat-prompt-count", "34 / 4,000");
     browser.click("heartbeat-prompt-save");
     browser.until_seen("heartbeat-prompt-reset");
     browser.until_says("Saved.");

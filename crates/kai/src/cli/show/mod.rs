@@ -151,7 +151,7 @@ pub(super) fn ran(ran: &HeartbeatRan) -> String {
 pub(super) fn did_not_run(ran: &HeartbeatRan) -> Option<String> {
     let reason = ran.reason.clone().unwrap_or_default();
     match ran.outcome {
-        RunOutcome::Failed => Some(format!("The heartbeat failed: {reason}")),
+        RunOutcome::Failed => Some(format!("The heartbeat failed: {reason} To find out more: kai doctor")),
         RunOutcome::NotDue | RunOutcome::Busy => Some(reason),
         RunOutcome::Report | RunOutcome::Ok | RunOutcome::NothingNew => None,
     }
@@ -252,6 +252,7 @@ pub(super) fn ledger_check(check: &LedgerCheck) -> String {
         }
         _ => {
             let verified = match check.records {
+                0 => "The ledger has no records yet.".to_owned(),
                 1 => "1 record verified; it was not altered.".to_owned(),
                 n => format!("All {} verified; none were altered.", count(n, "record")),
             };

@@ -121,10 +121,10 @@ async fn whole_ledger(app: &App) -> Result<Option<Check>, DbError> {
     let found = ledger::check(app).await?;
     if let Some(why) = found.note_unread {
         let next = "Unlock the desktop keyring, then: kai ledger verify";
-        return Ok(Some(Check::note("ledger", format!("{} verified. {why}", count(found.records)), next)));
+        return Ok(Some(Check::note("ledger", format!("{}. {why}", verified(found.records)), next)));
     }
     let (Some(seq), Some(what)) = (found.broken_at, found.what) else {
-        return Ok(Some(Check::fine("ledger", format!("{} verified", count(found.records)))));
+        return Ok(Some(Check::fine("ledger", verified(found.records))));
     };
     if found.rolled_back {
         return Ok(Some(Check::broken("ledger", what, Some(noted::NEXT.to_owned()))));
@@ -133,8 +133,12 @@ async fn whole_ledger(app: &App) -> Result<Option<Check>, DbError> {
     Ok(Some(Check::broken("ledger", format!("altered at record {seq}: {what}"), Some(next.to_owned()))))
 }
 
-fn count(records: usize) -> String {
-    if records == 1 { "1 record".to_owned() } else { format!("{} records", thousands(records)) }
+fn verified(records: usize) -> String {
+    match records {
+        0 => "no records yet".to_owned(),
+        1 => "1 record verified".to_owned(),
+        n => format!("{} records verified", thousands(n)),
+    }
 }
 
 fn search(values: &Values) -> Option<Check> {

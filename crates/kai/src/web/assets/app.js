@@ -7,9 +7,9 @@
   const app = document.querySelector(".app");
   if (!app) return;
   const main = el("main");
-  // What this file says, in the person's language.
+  // This file's texts.
   const words = el("words").dataset;
-  // Fields in which somebody typed what is not saved yet.
+  // Fields with unsaved input.
   const typed = new WeakSet();
 
   // Makes `old` like `now` and leaves what is the same alone: focus, what is unfolded, what moves, what is being typed.
@@ -61,10 +61,11 @@
   };
 
   // A sentence about a form: what was refused stays in it or in its card; what went well passes by.
-  const say = (sentence, kind = "trouble", form = null) => {
+  const say = (sentence, kind = "trouble", form = null, remedy = null) => {
     const card = form?.querySelector(".told") ?? form?.closest(".card")?.querySelector(":scope > .told");
     const place = kind === "trouble" && card ? card : el("toast");
     place.textContent = sentence;
+    if (remedy) place.append(" ", Object.assign(document.createElement("a"), remedy));
     place.dataset.kind = kind;
     if (kind === "fine") setTimeout(() => { if (place.textContent === sentence) place.textContent = ""; }, 4000);
     else if (sentence && place === card) place.scrollIntoView({ block: "nearest" });
@@ -77,15 +78,16 @@
     const shown = document.querySelector(`output[for="${range.id}"]`);
     if (shown) shown.textContent = stop;
   };
+  const number = new Intl.NumberFormat(document.documentElement.lang);
   const count = (shown) => {
     const length = [...el(shown.htmlFor.value).value].length;
-    shown.textContent = `${length} / ${shown.dataset.longest}`;
+    shown.textContent = `${number.format(length)} / ${number.format(shown.dataset.longest)}`;
     shown.classList.toggle("over", length > shown.dataset.longest);
   };
   // How long ago a moment is, in the page's language; the moment itself is there for the pointer.
   const since = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto", style: "short" });
   const UNITS = [["minute", 60, 3600], ["hour", 3600, 86400], ["day", 86400, 604800]];
-  const ages = () => all("time").forEach((time) => {
+  const ages = () => all("time:not([data-fixed])").forEach((time) => {
     time.title ||= time.textContent;
     const seconds = (new Date(time.dateTime) - Date.now()) / 1000, size = Math.abs(seconds);
     const [unit, length] = UNITS.find(([, , end]) => size < end) ?? [];
@@ -219,7 +221,7 @@
     const values = sent.map((field) => field.value);
     // From here on it is the server's again, unless it is refused.
     sent.forEach((field) => typed.delete(field));
-    const refused = (sentence) => {
+    const refused = (sentence, remedy) => {
       sent.forEach((field, n) => {
         // What was typed stays, to be mended; a slider goes back to what is so.
         if (field.matches("[data-stops], select")) return reset(field);
@@ -227,7 +229,7 @@
         typed.add(field);
       });
       settle();
-      say(sentence, "trouble", form);
+      say(sentence, "trouble", form, remedy);
     };
     form.dataset.busy = "yes";
     say("", "trouble", form);
@@ -236,7 +238,7 @@
       if (answer.status === 401) return location.reload();
       const json = answer.headers.get("content-type")?.includes("json");
       const told = json ? await answer.json() : { error: (await answer.text()).slice(0, 300) };
-      if (!answer.ok) return refused(told.error);
+      if (!answer.ok) return refused(told.error, told.remedy);
       if (told.said) say(told.said, "fine", form);
       chat?.sent(form, button, body);
       const here = location.pathname, elsewhere = path.endsWith("/delete") && path !== `${here}/delete`;

@@ -19,7 +19,7 @@ use super::context::{PageContext, Place};
 use super::ephemeral::Checked;
 use super::fields::{Field, field};
 use super::form::Form;
-use super::parts::{Button, Region, TIME, button, fact, naming, timed};
+use super::parts::{Button, Region, TIME, button, dated, fact, naming};
 use crate::call::ledger::LedgerCheck;
 use crate::commands::ledger as kept_ledger;
 use crate::failure::Failure;
@@ -343,7 +343,7 @@ fn whole(ctx: &PageContext<'_>, extent: &Extent) -> Markup {
     html! {
         p {
             @match extent.since {
-                Some(since) => (timed(ctx, &said::ledger_count_since(extent.records, TIME), since)),
+                Some(since) => (dated(ctx, &said::ledger_count_since(extent.records, TIME), since)),
                 None => (lang.ledger_count(extent.records)),
             }
         }
@@ -384,7 +384,7 @@ fn found(ctx: &PageContext<'_>, checked: &Checked) -> Markup {
                 Checked::At(at, check) if check.whole => {
                     (lang.ledger_verified(check.records))
                     span class="quiet" { " (" (ctx.times.moment(at.as_millisecond())) ")" }
-                    @if let Some(why) = &check.note_unread { " " (why) }
+                    @if let Some(why) = &check.note_unread { " " (lang.ledger_note_unread(why)) }
                 }
                 Checked::At(_, check) if check.rolled_back => {
                     (lang.ledger_incomplete(what(check))) " "

@@ -9,7 +9,7 @@ use axum::routing::post;
 use kai_assistant::legible::visible;
 use kai_assistant::models::store::Move;
 use kai_assistant::models::window::WindowSource;
-use kai_assistant::models::{is_unencrypted, preset};
+use kai_assistant::models::{Unusable, is_unencrypted, preset};
 use kai_llm::{Preset, presets};
 use kai_words::{Lang, said};
 use maud::{Markup, html};
@@ -19,13 +19,13 @@ use super::ephemeral::Trial;
 use super::form::Form;
 use super::parts::{Button, Region, button, form};
 use crate::call::Call;
-use crate::call::models::{ModelOrigin, ModelRow, NewModel};
+use crate::call::models::{ModelOrigin, ModelRow, ModelTest, NewModel};
 use crate::commands::models;
 use crate::failure::Failure;
 use crate::web::bin::Kept;
 use crate::web::rich::rich;
 use crate::web::state::Web;
-use crate::web::{icons, reply};
+use crate::web::{icons, reasons, reply};
 
 pub(super) fn routes() -> Router<Web> {
     Router::new()
@@ -89,11 +89,19 @@ fn model(ctx: &PageContext<'_>, row: &ModelRow, stands: Stands) -> Markup {
                     (if row.has_key { ctx.lang.models_unencrypted_key() } else { ctx.lang.models_unencrypted() })
                 }
             }
-            @if let Some(why) = &row.why_not { p class="remark" data-testid="model-why-not" { (why) } }
+            @if let Some(why) = &row.unusable { p class="remark" data-testid="model-why-not" { (lacks(why, ctx.lang)) } }
             @if let Some(trial) = &trial { (render_trial(trial, ctx.lang)) }
             div class="choices" { (acts(ctx, row, stands, trial.as_ref())) }
             @if ctx.place.open("model") == Some(&row.name) { (changing(ctx, row)) }
         }
+    }
+}
+
+/// Why the model cannot be used, and which of its buttons changes that.
+fn lacks(why: &Unusable, lang: Lang) -> String {
+    match why {
+        Unusable::NoKey { .. } => lang.models_no_key().to_owned(),
+        Unusable::UnknownPreset(preset) => lang.models_preset_gone(visible(preset)),
     }
 }
 
@@ -123,6 +131,12 @@ fn tags(row: &ModelRow, lang: Lang) -> Vec<&'static str> {
     from.into_iter().chain([local]).chain(key).collect()
 }
 
+/// What went wrong in a model's test.
+fn why(test: &ModelTest, lang: Lang) -> String {
+    let failure = test.failure.as_ref();
+    failure.map_or_else(|| test.says.clone(), |failure| reasons::test_failed(&test.name, failure).to(lang))
+}
+
 /// The result of a model's test.
 fn render_trial(trial: &Trial, lang: Lang) -> Markup {
     html! {
@@ -132,7 +146,7 @@ fn render_trial(trial: &Trial, lang: Lang) -> Markup {
                 Trial::Asked(test) if test.works => {
                     (rich(&said::models_works(&test.says, test.ms), lang, |value| html! { bdi { (value) } }))
                 }
-                Trial::Asked(test) => span class="error" { (visible(&lang.models_failed(&test.says))) },
+                Trial::Asked(test) => span class="error" { (visible(&lang.models_failed(why(test, lang)))) },
                 Trial::Failed(why) => span class="error" { (visible(&why.to(lang))) },
             }
         }

@@ -194,7 +194,7 @@ pub(super) fn editor(ctx: &PageContext<'_>, card: &str, editor: &Editor<'_>) -> 
         div class="between" {
             label for=(id) { (editor.label) }
             output class="quiet" for=(id) data-longest=(longest) data-testid=(format!("{id}-count")) {
-                (count(text.chars().count(), longest))
+                (count(text.chars().count(), longest, ctx.lang))
             }
         }
         p class="quiet" { (editor.help) }
@@ -212,8 +212,8 @@ pub(super) fn editor(ctx: &PageContext<'_>, card: &str, editor: &Editor<'_>) -> 
     form(ctx, card, "/settings/text", "editor", &content)
 }
 
-fn count(length: usize, longest: usize) -> String {
-    format!("{length} / {longest}")
+fn count(length: usize, longest: usize, lang: Lang) -> String {
+    format!("{} / {}", lang.number(length), lang.number(longest))
 }
 
 /// A submit button that shows only an icon.
@@ -234,6 +234,17 @@ pub(super) fn timed(ctx: &PageContext<'_>, sentence: &Said, at: i64) -> Markup {
     rich(sentence, ctx.lang, |value| {
         if value == TIME {
             ctx.times.moment(at)
+        } else {
+            html! { (value) }
+        }
+    })
+}
+
+/// A sentence with a date, given in epoch milliseconds, in the place of [`TIME`]. The script leaves it as it is.
+pub(super) fn dated(ctx: &PageContext<'_>, sentence: &Said, at: i64) -> Markup {
+    rich(sentence, ctx.lang, |value| {
+        if value == TIME {
+            ctx.times.date(at)
         } else {
             html! { (value) }
         }

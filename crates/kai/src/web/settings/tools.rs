@@ -5,7 +5,7 @@ use kai_assistant::settings::{
     WEB_SEARCH_SEARXNG_URL, WEB_SEARCH_TAVILY_KEY,
 };
 use kai_assistant::toolbox::{EnabledBy, Entry};
-use kai_words::{Lang, said};
+use kai_words::said;
 use maud::{Markup, html};
 
 use super::context::{PageContext, ProbePhone};
@@ -13,6 +13,7 @@ use super::fields::{Choice, Field, choice, field};
 use super::parts::{Region, form};
 use crate::failure::Failure;
 use crate::machine::NOT_IN_DEMO;
+use crate::web::remedy::{Remedy, Trouble};
 use crate::web::rich::rich;
 
 pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
@@ -35,7 +36,7 @@ struct Card {
     about: String,
     on: bool,
     /// What the tool needs and this machine does not have, and what to do about it.
-    lacks: Option<String>,
+    lacks: Option<Trouble>,
 }
 
 fn card(entry: &Entry, ctx: &PageContext<'_>) -> Card {
@@ -45,13 +46,21 @@ fn card(entry: &Entry, ctx: &PageContext<'_>) -> Card {
         title: ctx.lang.tool_name(tool),
         about: ctx.lang.tool_about(tool).to_owned(),
         on: entry.enabled(&ctx.values),
-        lacks: ctx.web.app.toolbox.lacks(entry).map(|lacks| in_demo(lacks, ctx.lang)),
+        lacks: ctx.web.app.toolbox.lacks(entry).map(|lacks| missing(tool, lacks)),
     }
 }
 
-/// What is missing, with the demo's own reason in the user's language.
-fn in_demo(lacks: String, lang: Lang) -> String {
-    if lacks == NOT_IN_DEMO { lang.phones_not_in_demo().to_owned() } else { lacks }
+/// What the tool needs, in words that fit the page. A tool's own sentence is for models and commands.
+fn missing(tool: &str, lacks: String) -> Trouble {
+    if lacks == NOT_IN_DEMO {
+        return said::phones_not_in_demo().into();
+    }
+    match tool {
+        "send_notification" | "set_alarm" => Trouble::new(said::phones_mute(), Remedy::phones()),
+        "open_url" => said::tools_no_opener().into(),
+        "shell_command" => said::tools_no_sandbox().into(),
+        _ => lacks.into(),
+    }
 }
 
 fn grid(ctx: &PageContext<'_>, cards: &[Card]) -> Markup {
@@ -61,7 +70,10 @@ fn grid(ctx: &PageContext<'_>, cards: &[Card]) -> Markup {
         }
         ul class="tools-grid" data-testid="tools-grid" aria-label=(ctx.lang.settings_tools()) {
             @for card in cards {
-                li class="tool-card" data-testid="tool-card" data-tool=(card.tool) { (toggle(ctx, card)) }
+                li class="tool-card" data-testid="tool-card" data-tool=(card.tool) {
+                    (toggle(ctx, card))
+                    @if let Some(remedy) = card.lacks.as_ref().and_then(|lacks| lacks.remedy.as_ref()) { (remedy.link(ctx.lang)) }
+                }
             }
         }
     }
@@ -78,7 +90,7 @@ fn toggle(ctx: &PageContext<'_>, card: &Card) -> Markup {
             span class="track" {}
             span class="about" id=(about) {
                 span { (card.about) }
-                @if let Some(lacks) = &card.lacks { span class="lacks" data-testid="tool-lacks" { (lacks) } }
+                @if let Some(lacks) = &card.lacks { span class="lacks" data-testid="tool-lacks" { (lacks.why.to(ctx.lang)) } }
             }
         }
     };

@@ -164,7 +164,7 @@ fn where_words_go_and_whether_others_can_read_them_is_said() {
 fn what_cannot_work_is_refused_when_it_is_added() {
     let home = Home::new();
     home.piped(&["models", "add", "openai", "--key-stdin"], "two\nlines").refused(2, "line break");
-    home.piped(&["models", "add", "openai", "--key-stdin"], "  \n").refused(2, "no key");
+    home.piped(&["models", "add", "openai", "--key-stdin"], "  \n").refused(2, "no API key");
     home.run(&["models", "add", "openai-compatible", "--model", "m"]).refused(2, "--base-url");
     home.run(&["models", "add", "openai-compatible", "--base-url", "nonsense", "--model", "m"])
         .refused(2, "https://");

@@ -74,12 +74,20 @@ fn the_model_of_heartbeats_is_one_that_there_is() {
     assert_eq!(home.run(&["settings", "get", "heartbeat_model"]).out, "\n");
 }
 
-/// A model that is gone, or cannot be asked, has one sentence wherever it is told.
+/// A model that is gone, or cannot be asked, has one sentence wherever it is told. The page shows the log too, so only
+/// the status names the command that helps.
 #[test]
 fn a_chosen_model_that_cannot_be_asked_is_said_everywhere() {
-    let none = "is set to ask gone, but there is no such model. Choose one from kai models list";
+    let none = "is set to ask gone, but there is no such model.";
     let unready = "is set to ask openai, which cannot be used. It has no API key.";
-    for (wanted, sentence) in [("gone", none), ("openai", unready)] {
+    for (wanted, sentence, helps) in [
+        ("gone", none, "no such model. Choose one from kai models list"),
+        (
+            "openai",
+            unready,
+            "It has no API key. Add it again, and Kai asks for the key (kai models add openai)",
+        ),
+    ] {
         let home = Home::new();
         home.run(&["models", "add", "openai"]);
         home.take_in("heartbeat_model", wanted);
@@ -88,6 +96,7 @@ fn a_chosen_model_that_cannot_be_asked_is_said_everywhere() {
         let log = home.run(&["heartbeat", "log"]).out;
         let status = home.run(&["status"]).out;
         assert!(log.contains(sentence) && status.contains(sentence), "{log} {status}");
+        assert!(status.contains(helps) && !log.contains("kai models"), "{log} {status}");
         let doctor = home.run(&["doctor"]).out;
         assert!(doctor.contains(&sentence[..sentence.find('.').unwrap()]), "{doctor}");
     }

@@ -72,8 +72,11 @@ fn bad_files_are_said_and_change_nothing() {
     let file = home.path().join("file.json");
     let name = file.to_str().unwrap();
     home.run(&["import", name, "--yes"]).refused(1, "There is no file");
-    for (text, word) in [("", "not an export"), ("[]", "not an export"), ("{\"kai_export\": 2}", "newer Kai")]
-    {
+    for (text, word) in [
+        ("", "not a file that Kai exported"),
+        ("[]", "not a file that Kai exported"),
+        ("{\"kai_export\": 2}", "newer Kai"),
+    ] {
         std::fs::write(&file, text).unwrap();
         home.run(&["import", name, "--yes"]).refused(1, word);
     }

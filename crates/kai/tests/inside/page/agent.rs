@@ -44,7 +44,9 @@ fn what_is_set_elsewhere_is_seen_on_an_open_page() {
     house.set("memory_enabled", "false");
     visitor.until_on("memory-toggle", false);
     house.set("heartbeat_prompt", "Brief");
-    visitor.until_text("heartbeat-prompt-count", "5 / 4000");
+    visitor.until_text("heartbeat-prompt-count", "5 / 4,000");
+    house.set("language", "de");
+    assert_eq!(house.visitor(AGENT).texts("heartbeat-prompt-count"), ["5 / 4.000"]);
 }
 
 #[test]
@@ -56,12 +58,12 @@ fn what_is_typed_is_saved_reset_and_refused_in_words() {
     visitor.fill("heartbeat-prompt", &"ä".repeat(4_001));
     visitor.press("heartbeat-prompt-save");
     assert!(visitor.says("at most 4,000 characters"));
-    assert_eq!(visitor.texts("heartbeat-prompt-count"), ["4001 / 4000"]);
+    assert_eq!(visitor.texts("heartbeat-prompt-count"), ["4,001 / 4,000"]);
     assert_eq!(visitor.value("heartbeat-prompt"), "ä".repeat(4_001), "it can be mended");
     assert_eq!(house.get_setting("heartbeat_prompt"), "");
     visitor.fill("heartbeat-prompt", "Only say what is urgent.\nBe brief.");
     assert_eq!(visitor.press_live("heartbeat-prompt-save"), json!({"said": "Saved."}));
-    assert_eq!(visitor.texts("heartbeat-prompt-count"), ["34 / 4000"]);
+    assert_eq!(visitor.texts("heartbeat-prompt-count"), ["34 / 4,000"]);
     assert_eq!(house.get_setting("heartbeat_prompt"), "Only say what is urgent.\nBe brief.");
     visitor.press("heartbeat-prompt-reset");
     assert!(!visitor.has("heartbeat-prompt-reset"));

@@ -35,7 +35,8 @@ fn what_failed_says_why_and_can_be_tried_again_and_what_was_done_is_folded() {
     say(&mut visitor, "Go");
     visitor.until_seen("chat-error");
     let said = visitor.texts("chat-error").concat();
-    assert!(said.contains("mine") && said.contains("key"), "{said}");
+    assert!(said.contains("The service doesn’t accept the API key of mine."), "{said}");
+    assert_eq!(visitor.attributes("remedy", "href"), ["/settings/models"], "the error leads to its remedy");
     visitor.press("chat-again");
     until_answered(&mut visitor, 1);
     assert_eq!(visitor.texts("message-assistant"), ["One."]);
@@ -59,10 +60,36 @@ fn without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed() {
     assert!(visitor.has("set-up-model") && !visitor.says("kai models"), "the page has a button for it");
     assert_eq!(visitor.has("try-demo"), cfg!(feature = "foss"));
     say(&mut visitor, "Hello?");
-    assert!(visitor.answer.status == 409 && visitor.says("No model is set up. Set one up in Settings"));
+    assert!(visitor.answer.status == 409 && visitor.says("No model is set up. Set one up, then try again."));
+    assert_eq!(visitor.attributes("remedy", "href"), ["/settings/models"]);
     assert!(!visitor.says("kai models"), "a page names no command");
     assert_eq!(visitor.value("chat-input"), "Hello?");
     assert!(!visitor.has("message-user"));
+}
+
+#[test]
+fn a_model_without_its_key_leads_to_the_page_that_asks_for_it() {
+    let house = House::new();
+    house.run("models_add", &json!({"preset": "openai"}));
+    let mut visitor = house.visitor("/");
+    assert!(visitor.says("openai has no API key.") && visitor.has("set-up-model"));
+    say(&mut visitor, "Hello?");
+    assert!(visitor.answer.status == 409 && visitor.says("openai has no API key. Enter it, then try again."));
+    assert_eq!(visitor.attributes("remedy", "href"), ["/settings/models"]);
+    visitor.open("/");
+    visitor.fill("chat-input", "Hello?");
+    let answer = visitor.press_live("chat-send");
+    let link = json!({"href": "/settings/models", "text": "Open model settings"});
+    assert_eq!(answer["remedy"], link, "the script links to it too: {answer}");
+    visitor.open("/settings/models");
+    assert_eq!(visitor.texts("model-why-not"), ["It has no API key. Choose “Edit” to enter it."]);
+    visitor.open("/settings/agent");
+    let trouble = visitor.texts("heartbeat-trouble").concat();
+    assert_eq!(trouble, "No model is set up, so heartbeats can’t run. Open model settings");
+    for path in ["/", "/settings/models", "/settings/agent"] {
+        visitor.open(path);
+        assert!(!visitor.says("kai models"), "{path} names no command");
+    }
 }
 
 #[test]
@@ -100,6 +127,8 @@ fn the_chat_speaks_german_and_what_is_written_goes_its_own_way() {
     say(&mut visitor, "Los");
     visitor.until_seen("chat-error");
     assert!(visitor.says("Erneut versuchen"));
+    assert!(visitor.says("Der Anbieter nimmt den API-Schlüssel von mine nicht an."));
+    assert_eq!(visitor.texts("remedy"), ["Modell-Einstellungen öffnen"]);
 }
 
 #[test]

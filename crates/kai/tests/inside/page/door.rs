@@ -90,9 +90,16 @@ fn a_foreign_host_is_not_answered() {
     }
     house.set("language", "de");
     let told = house.send("GET", "/", &[("Host", "evil.example")], "").text;
-    assert!(told.contains("Kai antwortet nicht unter diesem Namen."), "{told}");
+    assert!(
+        told.contains("Kai kennt diesen Namen nicht") && told.contains("auf dem Rechner, auf dem Kai läuft")
+    );
+    assert!(told.contains("<code>kai settings set allowed_hosts NAME</code>"), "{told}");
+    assert!(!told.contains("evil.example"), "nobody is led to allow a name that a stranger chose: {told}");
     let by_script = house.send("GET", "/", &[("Host", "evil.example"), ("x-live", "1")], "").text;
-    assert!(by_script.contains("{\"error\":\"Kai antwortet nicht"), "{by_script}");
+    assert!(
+        by_script.contains("{\"error\":\"Kai antwortet nur unter Namen, die Sie erlauben."),
+        "{by_script}"
+    );
     assert_eq!(house.send_raw(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n").status, 400, "no host at all");
     let two = format!(
         "GET / HTTP/1.1\r\nHost: {}\r\nHost: evil.example\r\nConnection: close\r\n\r\n",

@@ -145,10 +145,10 @@ fn bad_and_huge_files_and_foreign_forms_are_said_and_change_nothing() {
     let mut visitor = house.visitor(GENERAL);
     for (bytes, word) in [
         (&b"{\"kai_export\": 99}"[..], "newer Kai"),
-        (b"<script>alert(1)</script>", "not an export"),
-        (b"[1, 2]", "not an export"),
+        (b"<script>alert(1)</script>", "isn’t a file that Kai exported"),
+        (b"[1, 2]", "isn’t a file that Kai exported"),
         (b"\xff\xfe\x00", "isn’t a file that Kai exported"),
-        (b"\x20", "not an export"),
+        (b"\x20", "isn’t a file that Kai exported"),
     ] {
         upload(&mut visitor, &house, bytes);
         assert!(visitor.says(word) && visitor.says("Nothing was changed"), "{word}: {}", visitor.answer.text);

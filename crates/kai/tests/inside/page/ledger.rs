@@ -20,7 +20,10 @@ fn what_left_and_ran_is_filtered_opened_whole_and_checked() {
     assert_eq!(visitor.attributes("ledger-line", "data-kind"), newest, "newest first");
     assert_eq!(visitor.page.tagged("img"), 0);
     assert!(!visitor.says("\u{202e}"), "what turns text around is spelled out");
-    assert!(visitor.says("The model called"));
+    assert!(visitor.says("The model called") && visitor.says("5 records since "));
+    house.set("language", "de");
+    assert!(house.visitor("/ledger").says("5 Einträge seit dem "));
+    house.set("language", "en");
     // A new one comes by itself.
     let mut open = visitor.follow();
     house.ask("And now?");

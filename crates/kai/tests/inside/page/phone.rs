@@ -199,6 +199,8 @@ fn polls_are_seen_as_they_happen_and_a_lost_permission_is_granted_again() {
     visitor.press("sms-refresh");
     visitor.until_seen("sms-grant");
     assert_eq!(visitor.texts("sms-error"), ["Permission not granted"]);
+    let phones = house.visitor("/settings/phones");
+    assert!(phones.attributes("remedy", "href").contains(&"/settings/agent#sms"), "{}", phones.answer.text);
     assert!(visitor.is_on("sms-read-toggle"));
     visitor.press("sms-grant");
     assert!(visitor.says("SMS and Contacts"));

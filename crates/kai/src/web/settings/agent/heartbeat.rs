@@ -18,6 +18,8 @@ use crate::call::Call;
 use crate::call::heartbeat::{HeartbeatStatus, LogRow, RunOutcome};
 use crate::commands::{heartbeat, models};
 use crate::failure::Failure;
+use crate::web::reasons;
+use crate::web::remedy::{Remedy, Trouble};
 use crate::web::settings::context::PageContext;
 use crate::web::settings::form::Form;
 use crate::web::settings::parts::{
@@ -35,6 +37,7 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Region, Failure> {
     let status = heartbeat::status(app).await?;
     let running = app.db.read(move |tx| beat::under_way(tx, now)).await?;
     let log = heartbeat::log(app).await?;
+    let trouble = if status.enabled { lacks_model(ctx).await? } else { None };
     let dry_run = if ctx.place.shows("dry-run") { Some(dry_run(ctx).await?) } else { None };
     let prompt = Editor {
         setting: &HEARTBEAT_PROMPT,
@@ -46,7 +49,11 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Region, Failure> {
     let next =
         if dry_run.is_some() { ctx.lang.heartbeat_hide_next() } else { ctx.lang.heartbeat_show_next() };
     let content = html! {
-        div class="part" { (when(ctx, &status)) (model(ctx).await?) (budget(ctx)) }
+        div class="part" {
+            (when(ctx, &status))
+            @if let Some(trouble) = trouble { p class="trouble-text" data-testid="heartbeat-trouble" { (trouble.render(ctx.lang)) } }
+            (model(ctx).await?) (budget(ctx))
+        }
         div class="part" { (editor(ctx, CARD, &prompt)) }
         div class="part" {
             (run_now(ctx, running))
@@ -56,6 +63,26 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Region, Failure> {
         }
     };
     Ok(Region::card(CARD, ctx.lang.heartbeat_label(), content).testid("heartbeat-card"))
+}
+
+/// Why heartbeats have no model to ask, if they have none.
+async fn lacks_model(ctx: &PageContext<'_>) -> Result<Option<Trouble>, Failure> {
+    let rows = models::rows(&ctx.web.app, &ctx.web.app.env).await?;
+    let wanted = ctx.values.of(&HEARTBEAT_MODEL);
+    if !rows.iter().any(|row| row.ready) {
+        return Ok(Some(Trouble::new(said::heartbeat_no_model(), Remedy::models())));
+    }
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    Ok(match rows.iter().find(|row| row.name == wanted) {
+        // The list to choose another one from is in the same card.
+        None => Some(said::models_unknown(wanted).into()),
+        Some(row) => {
+            let why = row.unusable.as_ref();
+            why.map(|why| Trouble::new(reasons::unusable(&row.name, why), Remedy::models()))
+        }
+    })
 }
 
 fn when(ctx: &PageContext<'_>, status: &HeartbeatStatus) -> Markup {

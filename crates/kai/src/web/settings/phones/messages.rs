@@ -7,6 +7,7 @@ use maud::{Markup, html};
 
 use super::{Ability, Stands};
 use crate::app::App;
+use crate::web::remedy::Remedy;
 use crate::web::rich::rich;
 use crate::web::settings::context::PageContext;
 
@@ -39,34 +40,36 @@ pub(super) fn abilities(app: &App, ctx: &PageContext<'_>) -> Vec<Ability> {
 }
 
 /// The state of a feature from the platform's last answer. If it was never asked, access counts as granted.
-fn stands(ctx: &PageContext<'_>, switch: &Setting, access: Option<Access>) -> Stands {
+fn stands(ctx: &PageContext<'_>, switch: &Setting, access: Option<Access>, remedy: Remedy) -> Stands {
     match access {
         _ if !ctx.values.on(switch) => Stands::Off,
         None | Some(Access::Granted) => Stands::On,
-        Some(Access::Denied(why) | Access::Silent(why)) => Stands::Lacks(why),
+        Some(Access::Denied(why) | Access::Silent(why)) => Stands::Lacks(why, Some(remedy)),
     }
 }
 
 fn reading(app: &App, ctx: &PageContext<'_>) -> Stands {
     match &app.messages.phone.inbox {
         Some(inbox) if inbox.lacks().is_some() => {
-            stands(ctx, &settings::SMS_ENABLED, inbox.lacks().map(Access::Denied))
+            stands(ctx, &settings::SMS_ENABLED, inbox.lacks().map(Access::Denied), Remedy::sms())
         }
-        Some(_) => stands(ctx, &settings::SMS_ENABLED, None),
+        Some(_) => stands(ctx, &settings::SMS_ENABLED, None, Remedy::sms()),
         None => Stands::No(ctx.lang.phones_no_phone()),
     }
 }
 
 fn sending(app: &App, ctx: &PageContext<'_>) -> Stands {
     match app.messages.phone.sending() {
-        Some(known) => stands(ctx, &settings::SMS_SEND_ENABLED, known.last()),
+        Some(known) => stands(ctx, &settings::SMS_SEND_ENABLED, known.last(), Remedy::sms()),
         None => Stands::No(ctx.lang.phones_no_phone()),
     }
 }
 
 fn notifications(app: &App, ctx: &PageContext<'_>) -> Stands {
     match &app.messages.notifications {
-        Some(source) => stands(ctx, &settings::NOTIFICATIONS_ENABLED, source.known()),
+        Some(source) => {
+            stands(ctx, &settings::NOTIFICATIONS_ENABLED, source.known(), Remedy::notifications())
+        }
         None => Stands::No(ctx.lang.phones_no_listener()),
     }
 }

@@ -13,6 +13,7 @@ use super::parts::Region;
 use crate::app::App;
 use crate::failure::Failure;
 use crate::web::icons;
+use crate::web::remedy::Remedy;
 use crate::web::rich::rich;
 
 pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
@@ -44,8 +45,8 @@ enum Stands {
     /// Would work, but is switched off.
     #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "what this edition has is always wanted"))]
     Off,
-    /// Something is missing; says what to do about it.
-    Lacks(String),
+    /// Something is missing; says what to do about it, and which page helps.
+    Lacks(String, Option<Remedy>),
     /// Not possible on this machine.
     No(&'static str),
 }
@@ -82,7 +83,11 @@ fn abilities(app: &App, ctx: &PageContext<'_>) -> Vec<Ability> {
     } else {
         let mute = Stands::No(ctx.lang.phones_mute());
         let shows = if app.notifier.is_some() { Stands::On } else { mute };
-        (shows, opener.and_then(|entry| app.toolbox.lacks(entry)).map_or(Stands::On, Stands::Lacks))
+        let opens = match opener.and_then(|entry| app.toolbox.lacks(entry)) {
+            Some(_) => Stands::Lacks(ctx.lang.tools_no_opener().to_owned(), None),
+            None => Stands::On,
+        };
+        (shows, opens)
     };
     all.push(Ability { what: ctx.lang.phones_show(), stands: shows });
     all.push(Ability { what: ctx.lang.phones_open(), stands: opens });
@@ -101,7 +106,7 @@ fn connected(lang: Lang, bridges: &[&str], abilities: &[Ability]) -> Markup {
                 li data-testid="ability" {
                     div class="between" { span { (what) } (mark(stands, lang)) }
                     @match stands {
-                        Stands::Lacks(why) => p class="remark" { (why) },
+                        Stands::Lacks(why, remedy) => p class="remark" { (why) @if let Some(remedy) = remedy { " " (remedy.link(lang)) } },
                         Stands::No(why) => p class="quiet" { (why) },
                         Stands::On | Stands::Off => {}
                     }
@@ -116,7 +121,7 @@ fn mark(stands: &Stands, lang: Lang) -> Markup {
         @match stands {
             Stands::On => span class="tag good" { (lang.phones_ready()) },
             Stands::Off => a class="tag" href="/settings/agent" { (lang.phones_off()) },
-            Stands::Lacks(_) => span class="tag bad" { (lang.phones_lacking()) },
+            Stands::Lacks(..) => span class="tag bad" { (lang.phones_lacking()) },
             Stands::No(_) => span class="tag" { (lang.phones_not_here()) },
         }
     }
