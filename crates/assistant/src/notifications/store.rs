@@ -250,12 +250,22 @@ fn trim(tx: &Transaction<'_>, source: SourceId, apps: &BTreeSet<String>) -> Resu
     Ok(())
 }
 
-/// Deletes records and gaps older than a day, and records dated more than a day ahead because the clock was wrong.
+/// Deletes records and gaps older than a day, what no source has any more, and records dated more than a day ahead because the clock was wrong.
 pub fn sweep(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     let (from, to) = alive(now);
     tx.prepare_cached("DELETE FROM notifications WHERE posted_at < ?1 OR posted_at > ?2")?
         .execute([from, to])?;
     tx.prepare_cached("DELETE FROM notification_gaps WHERE ended < ?1")?.execute([from])?;
+    forget_unpaired(tx)
+}
+
+/// Deletes the state and the gaps of phones that are no longer paired. Their records, which the user may have wanted to
+/// keep, get as old as any.
+fn forget_unpaired(tx: &Transaction<'_>) -> Result<(), DbError> {
+    let unpaired = "source <> ?1 AND source NOT IN (SELECT source FROM phones)";
+    for table in ["notification_sync", "notification_gaps"] {
+        tx.prepare_cached(&format!("DELETE FROM {table} WHERE {unpaired}"))?.execute([SourceId::HERE])?;
+    }
     Ok(())
 }
 

@@ -381,6 +381,76 @@ mod tests {
         assert_eq!(ignored().await, 0);
     }
 
+    /// Pairs a phone whose notifications are read, and lets it show one.
+    async fn pair(app: &App) -> SourceId {
+        use kai_assistant::notifications::port::Heard;
+        use kai_assistant::notifications::record::Post;
+        let now = app.clock.now();
+        let new = phones::store::NewPhone {
+            device: "a".to_owned(),
+            name: "Pixel".to_owned(),
+            certificate: vec![1],
+            protocol: 8,
+        };
+        let paired = app.db.write(move |tx| {
+            let phone = phones::store::pair(tx, &new, now)?.source;
+            toggle::switch_phone(tx, phone, true, now)?;
+            let post = Post::new(NotificationId::new("1"), "org.app", "Alice", "Hi");
+            let heard = [Heard::Bound { standing: vec![] }, Heard::Posted(Box::new(post))];
+            store::hear(tx, phone, heard.iter().map(|heard| (now, heard)), &repeats::never)?;
+            Ok::<_, DbError>(phone)
+        });
+        paired.await.unwrap()
+    }
+
+    fn clock() -> Arc<kai_assistant::clock::ManualClock> {
+        let now = jiff::Timestamp::from_second(1_800_000_000).unwrap();
+        Arc::new(kai_assistant::clock::ManualClock::at(now))
+    }
+
+    #[tokio::test]
+    async fn a_paired_phone_is_enough() {
+        let (app, _folder) = App::for_tests(clock());
+        assert!(!known(&app).await.unwrap().supported && turn(&app, true).await.is_err());
+        let pixel = pair(&app).await;
+        let status = known(&app).await.unwrap();
+        let [source] = status.sources.as_slice() else { panic!("{status:?}") };
+        assert_eq!((source.source, source.name.as_deref(), source.queued), (pixel, Some("Pixel"), 1));
+        assert!(status.supported && status.enabled && !status.has_own());
+        assert_eq!(
+            (status.state, status.queued, status.kept),
+            (source.state, 1, 1),
+            "it speaks of the phone"
+        );
+        assert_eq!(status.last_seen_id, Some(NotificationId::new("p2:1")));
+        assert_eq!(turn(&app, true).await.unwrap(), Toggle::On);
+        let listed = list(&app, false).await.unwrap();
+        assert_eq!((listed[0].id.as_str(), &listed[0].phone), ("p2:1", &None), "there is only one");
+        turn(&app, false).await.unwrap();
+        let status = known(&app).await.unwrap();
+        assert!(status.keeps() && !status.sources[0].enabled);
+        forget(&app).await.unwrap();
+        assert!(!known(&app).await.unwrap().keeps());
+    }
+
+    #[tokio::test]
+    async fn beside_this_machines_own_a_phone_is_one_of_the_sources() {
+        let clock = clock();
+        let phone = kai_bridges::simulated::Phone::new(clock.clone());
+        let (app, _folder) = App::with_phone(clock, Arc::new(phone));
+        let pixel = pair(&app).await;
+        let status = known(&app).await.unwrap();
+        let sources: Vec<(SourceId, u32)> = status.sources.iter().map(|it| (it.source, it.queued)).collect();
+        assert_eq!(sources, [(SourceId::HERE, 0), (pixel, 1)]);
+        assert_eq!(
+            (status.bridge.as_deref(), status.queued),
+            (Some("simulated"), 1),
+            "the numbers are summed"
+        );
+        assert_eq!((status.last_seen_id.as_ref(), status.has_own()), (None, true), "the rest is its own");
+        assert_eq!(status.phones().map(|(name, _)| name).collect::<Vec<_>>(), ["Pixel"]);
+    }
+
     #[test]
     fn how_it_stands() {
         let sync = |listening, waiting_since| Sync { listening, waiting_since, ..Sync::default() };

@@ -238,6 +238,32 @@ async fn what_is_forgotten_of_one_phone_leaves_the_others_and_nothing_comes_afte
     assert!(house.sync_of(old).await.last_attempt_at.is_some() && house.gaps_of(old).await.len() == 1);
 }
 
+/// The user may unpair a phone and keep what it brought.
+#[tokio::test]
+async fn what_is_kept_of_an_unpaired_phone_gets_as_old_as_any() {
+    let house = House::new().await;
+    let (pixel, old) = (house.pair("Pixel").await, house.pair("Old").await);
+    for source in [pixel, old] {
+        house.hear_from(source, vec![bound(), posted(post("1", "org.app", "a", "b")), lost("Away.")]).await;
+    }
+    let now = house.clock.now();
+    let unpaired = house.write(move |tx| {
+        phones::store::remove(tx, pixel)?;
+        store::tick(tx, now)
+    });
+    unpaired.await;
+    assert_eq!(
+        (house.ids().await, house.queue().await.len()),
+        (vec!["p2:1".to_owned(), "p3:1".to_owned()], 2)
+    );
+    assert_eq!((house.sync_of(pixel).await, house.gaps_of(pixel).await), (Sync::default(), vec![]));
+    assert!(house.gaps_of(old).await.len() == 1, "the other phone is still there");
+    house.clock.advance(SignedDuration::from_hours(25));
+    let later = house.clock.now();
+    house.write(move |tx| store::tick(tx, later)).await;
+    assert_eq!(house.read(store::count).await, 0);
+}
+
 #[tokio::test]
 async fn what_stood_on_the_phone_is_found_and_is_no_news_however_it_is_told() {
     let house = House::new().await;
@@ -482,7 +508,9 @@ async fn a_listener_that_gives_up_is_asked_again_after_a_pause() {
     house.sources.add(Arc::new(Source::of(pixel, quitter.clone())));
     let began = tokio::time::Instant::now();
     let (stop, running) = house.start();
-    until(async || quitter.0.load(Ordering::Relaxed) >= 3).await;
+    while quitter.0.load(Ordering::Relaxed) < 3 {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
     assert!(began.elapsed() >= std::time::Duration::from_secs(2), "{:?}", began.elapsed());
     stop.send(()).unwrap();
     running.await.unwrap();

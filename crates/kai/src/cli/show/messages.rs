@@ -65,3 +65,43 @@ fn gap_line(row: &GapRow) -> String {
     let ended = row.ended_local.as_deref().map_or_else(|| "now".to_owned(), clock);
     format!("not listening {}–{ended} ({})", clock(&row.began_local), visible(&row.gap.why))
 }
+
+#[cfg(test)]
+mod tests {
+    use kai_assistant::access::AccessState;
+    use kai_assistant::source::SourceId;
+
+    use super::*;
+
+    #[test]
+    fn each_phone_is_told_by_name() {
+        let phone = |state, last_error: Option<&str>| SourceStatus {
+            source: SourceId(2),
+            name: Some("Pixel\u{1b}".to_owned()),
+            bridge: None,
+            enabled: true,
+            state,
+            access: AccessState::Unknown,
+            queued: 0,
+            dropped: 0,
+            kept: 0,
+            last_seen_id: None,
+            last_sync: None,
+            last_attempt: None,
+            last_error: last_error.map(str::to_owned),
+            gaps: vec![],
+        };
+        for (phone, expected) in [
+            (phone(ListenerState::Listening, None), ": listening"),
+            (phone(ListenerState::Inactive, None), ": not listening"),
+            (phone(ListenerState::Inactive, Some("It is away.")), ": not listening (It is away.)"),
+            (phone(ListenerState::Off, Some("It is away.")), ": disabled"),
+        ] {
+            let line = phone_line(phone.name.as_deref().unwrap_or_default(), &phone);
+            assert!(
+                line.starts_with("Pixel") && line.ends_with(expected) && !line.contains('\u{1b}'),
+                "{line}"
+            );
+        }
+    }
+}
