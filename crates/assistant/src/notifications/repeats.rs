@@ -1,5 +1,6 @@
 //! Recognises a notification that only repeats an SMS: the phone's SMS app shows every message that Kai gets from the
-//! phone as well. Such a notification is stored but not queued, or the user would be told twice. Pure.
+//! phone as well. Such a notification is stored but not queued, or the user would be told twice. The rule
+//! itself is pure.
 //!
 //! Either of the two may come first. What is known about the SMS comes in through [`RepeatsSms`] when a notification
 //! arrives; when the SMS comes second, [`store::sms_came`](super::store::sms_came) takes the notification from the queue.

@@ -18,6 +18,7 @@ use super::{
     CheckNotifications, DismissNotification, Listener, NotificationId, NotificationTools, QUEUE,
     ReadNotification, Record, SearchNotifications, Source, Sources, repeats, store, toggle,
 };
+use crate::MIGRATIONS;
 use crate::access::Access;
 use crate::clock::{Clock, ManualClock};
 use crate::db::{Db, DbError};
@@ -87,7 +88,7 @@ const START: &str = "2026-03-09T12:00:00Z";
 
 impl House {
     async fn with(access: Access, script: Vec<Heard>) -> Self {
-        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+        let db = Db::in_memory(MIGRATIONS).unwrap();
         let clock = Arc::new(ManualClock::at(START.parse().unwrap()));
         let puppet = Arc::new(Puppet::with(access, script));
         let source = Arc::new(Source::new(puppet.clone()));

@@ -53,7 +53,7 @@ fn lost(why: &str) -> Heard {
 #[tokio::test]
 async fn what_was_stored_before_there_were_phones_is_this_machines() {
     let old: Vec<crate::db::Migration> =
-        crate::MIGRATIONS.iter().filter(|step| step.name != super::super::SOURCES.name).copied().collect();
+        MIGRATIONS.iter().filter(|step| step.name != super::super::SOURCES.name).copied().collect();
     let db = Db::in_memory(&old).unwrap();
     let checked = db.write(|tx| {
         let post = post("1", "org.app", "Alice", "Hi");
