@@ -24,7 +24,7 @@ pub mod notifications;
 #[cfg(feature = "sms")]
 pub mod outbox;
 pub mod pending;
-#[cfg(feature = "sms")]
+#[cfg(any(feature = "sms", feature = "notifications"))]
 pub mod phones;
 pub mod settings;
 #[cfg(feature = "sms")]
@@ -60,7 +60,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     pending::MIGRATION,
     pending::SHOWING,
     pending::PHONES,
-    #[cfg(feature = "sms")]
+    #[cfg(any(feature = "sms", feature = "notifications"))]
     phones::MIGRATION,
     heartbeat::MIGRATION,
     heartbeat::BANNER,
@@ -78,4 +78,6 @@ pub const MIGRATIONS: &[db::Migration] = &[
     tasks::LEVELS,
     #[cfg(feature = "notifications")]
     notifications::MIGRATION,
+    #[cfg(feature = "notifications")]
+    notifications::SOURCES,
 ];

@@ -7,11 +7,17 @@
 //! [`view`] (pure).
 //!
 //! Kai listens only if the user enabled it and the platform allows it: see [`toggle`].
+//!
+//! Notifications come from several *sources* at once: this machine, and each paired phone. Everything is kept per source
+//! (records and their limits, state, gaps, drops), and each source has a capture of its own, so that none waits for
+//! another. [`sources`] lists them while Kai runs.
 
 pub mod capture;
 pub mod filter;
 pub mod port;
 pub mod record;
+pub mod repeats;
+pub mod sources;
 pub mod store;
 pub mod toggle;
 mod tools;
@@ -22,12 +28,17 @@ use crate::pending::Queue;
 
 pub use port::{Listener, Source};
 pub use record::{NotificationId, Record};
+pub use sources::Sources;
 pub use tools::{
     CheckNotifications, DismissNotification, NotificationTools, ReadNotification, SearchNotifications,
 };
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "notifications/1", sql: include_str!("../../migrations/notifications.sql") };
+pub(crate) const SOURCES: Migration = Migration {
+    name: "notifications/sources",
+    sql: include_str!("../../migrations/notifications-sources.sql"),
+};
 
 /// The queue of notifications for the next heartbeat.
 pub const QUEUE: Queue = Queue("notifications");

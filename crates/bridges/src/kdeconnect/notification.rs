@@ -204,6 +204,7 @@ impl From<&Shown> for kai_assistant::notifications::record::Post {
             group_summary: Some(false),
             sensitive: shown.is_hidden(),
             messages: messages.collect(),
+            reply_id: shown.reply_id.clone(),
             ..Self::new(NotificationId::new(&shown.key), &package, "", "")
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kai_assistant::access::Known;
 use kai_assistant::clock::Clock;
 use kai_assistant::db::Db;
-use kai_assistant::notifications::Source;
+use kai_assistant::notifications::Sources;
 use kai_assistant::outbox::door::Door;
 use kai_assistant::sms::{Inbox, Poller};
 use kai_bridges::simulated;
@@ -17,8 +17,8 @@ use crate::machine::messages::PhoneParts;
 /// Everything that messages and notifications need.
 pub(crate) struct Messages {
     pub(crate) phone: Phone,
-    /// The source of other apps' notifications.
-    pub(crate) notifications: Option<Arc<Source>>,
+    /// The sources of other apps' notifications. Paired phones come and go.
+    pub(crate) notifications: Arc<Sources>,
     /// The simulated phone, while the demo runs.
     pub(crate) demo: Option<Arc<simulated::Phone>>,
     /// The simulated notification tray, while the demo runs.
@@ -28,6 +28,7 @@ pub(crate) struct Messages {
 impl Messages {
     pub(crate) fn new(found: machine::Messages, db: &Db, clock: &Arc<dyn Clock>) -> Self {
         let machine::Messages { phone, notifications, demo, tray } = found;
+        let notifications = Arc::new(Sources::new(notifications));
         Self { phone: Phone::new(phone, db, clock), notifications, demo, tray }
     }
 }

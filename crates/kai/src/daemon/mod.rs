@@ -436,12 +436,16 @@ mod tests {
     #[tokio::test]
     async fn a_crash_shows_as_the_hours_that_were_missed() {
         use kai_assistant::notifications::port::Heard;
-        use kai_assistant::notifications::store;
+        use kai_assistant::notifications::{repeats, store};
+        use kai_assistant::source::SourceId;
         let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
         let (app, _folder) = App::for_tests(clock.clone());
         let bound = || {
             let (db, now) = (app.db.clone(), app.clock.now());
-            async move { db.write(move |tx| store::hear(tx, [(now, &Heard::Bound { standing: vec![] })])).await }
+            let bound = Heard::Bound { standing: vec![] };
+            async move {
+                db.write(move |tx| store::hear(tx, SourceId::HERE, [(now, &bound)], &repeats::never)).await
+            }
         };
         bound().await.unwrap();
         tick(&app).await.unwrap();

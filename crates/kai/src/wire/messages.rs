@@ -57,7 +57,7 @@ fn notification_tools(parts: &Parts<'_>) -> Vec<Entry> {
     let shelf = || NotificationTools {
         db: parts.db.clone(),
         clock: Arc::clone(parts.clock),
-        source: parts.messages.notifications.clone(),
+        sources: Arc::clone(&parts.messages.notifications),
     };
     let reading =
         |tool: Arc<dyn AnyTool>| Entry { tool, governed: EnabledBy::Features(vec![&NOTIFICATIONS_ENABLED]) };

@@ -125,7 +125,7 @@ impl House {
     /// Kai looks at both, as it does by itself now and then.
     pub(super) async fn look(&self) {
         sms::poll(&self.app).await.unwrap();
-        self.app.messages.notifications.as_ref().unwrap().check_now(Duration::from_secs(10)).await;
+        self.app.messages.notifications.check_now(Duration::from_secs(10)).await;
     }
 
     /// What left through the phone's programs, a line each.

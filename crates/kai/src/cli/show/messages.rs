@@ -2,7 +2,7 @@
 
 use super::{count, switch};
 use crate::call::messages::{NotificationsPart, SmsPart};
-use crate::call::notifications::{GapRow, ListenerState, NotificationsStatus};
+use crate::call::notifications::{GapRow, ListenerState, NotificationsStatus, SourceStatus};
 use crate::call::sms::SmsStatus;
 use crate::terminal::out::visible;
 
@@ -28,7 +28,7 @@ fn sms(sms: &SmsStatus) -> String {
     format!("connected through {bridge}. Reading {reading}. Drafting {}", switch(sms.send_enabled))
 }
 
-/// The status of reading notifications and each gap, on one line.
+/// The status of reading notifications, each paired phone and each gap, on one line.
 pub(crate) fn notifications(status: &NotificationsStatus) -> String {
     let error = status.last_error.as_deref().or(status.hint.as_deref());
     let why = error.map(|why| format!(": {}", visible(why))).unwrap_or_default();
@@ -45,11 +45,63 @@ pub(crate) fn notifications(status: &NotificationsStatus) -> String {
     };
     let dropped = if status.dropped > 0 { format!(", {} dropped", status.dropped) } else { String::new() };
     let queued = format!("{said}, {} queued{dropped}", status.queued);
-    [queued].into_iter().chain(status.gaps.iter().map(gap_line)).collect::<Vec<_>>().join("; ")
+    let phones = status.phones().map(|(name, phone)| phone_line(name, phone));
+    let gaps = status.gaps.iter().map(gap_line);
+    [queued].into_iter().chain(phones).chain(gaps).collect::<Vec<_>>().join("; ")
+}
+
+fn phone_line(name: &str, phone: &SourceStatus) -> String {
+    let why = phone.last_error.as_deref().map(|why| format!(" ({})", visible(why))).unwrap_or_default();
+    let said = match phone.state {
+        ListenerState::Listening => "listening".to_owned(),
+        ListenerState::Inactive | ListenerState::Waiting => format!("not listening{why}"),
+        ListenerState::Off => "disabled".to_owned(),
+    };
+    format!("{}: {said}", visible(name))
 }
 
 fn gap_line(row: &GapRow) -> String {
     let clock = |local: &str| local.get(11..16).unwrap_or_default().to_owned();
     let ended = row.ended_local.as_deref().map_or_else(|| "now".to_owned(), clock);
     format!("not listening {}–{ended} ({})", clock(&row.began_local), visible(&row.gap.why))
+}
+
+#[cfg(test)]
+mod tests {
+    use kai_assistant::access::AccessState;
+    use kai_assistant::source::SourceId;
+
+    use super::*;
+
+    #[test]
+    fn each_phone_is_told_by_name() {
+        let phone = |state, last_error: Option<&str>| SourceStatus {
+            source: SourceId(2),
+            name: Some("Pixel\u{1b}".to_owned()),
+            bridge: None,
+            enabled: true,
+            state,
+            access: AccessState::Unknown,
+            queued: 0,
+            dropped: 0,
+            kept: 0,
+            last_seen_id: None,
+            last_sync: None,
+            last_attempt: None,
+            last_error: last_error.map(str::to_owned),
+            gaps: vec![],
+        };
+        for (phone, expected) in [
+            (phone(ListenerState::Listening, None), ": listening"),
+            (phone(ListenerState::Inactive, None), ": not listening"),
+            (phone(ListenerState::Inactive, Some("It is away.")), ": not listening (It is away.)"),
+            (phone(ListenerState::Off, Some("It is away.")), ": disabled"),
+        ] {
+            let line = phone_line(phone.name.as_deref().unwrap_or_default(), &phone);
+            assert!(
+                line.starts_with("Pixel") && line.ends_with(expected) && !line.contains('\u{1b}'),
+                "{line}"
+            );
+        }
+    }
 }

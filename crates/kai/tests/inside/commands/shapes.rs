@@ -242,12 +242,13 @@ impl Scene {
     async fn shown_by_apps(&mut self) {
         self.see("notifications_known", "notifications", json!("known")).await;
         self.set("notifications_enabled", "true").await;
-        let source = self.app.messages.notifications.clone().unwrap();
-        source.check_now(Duration::from_secs(10)).await;
+        let sources = Arc::clone(&self.app.messages.notifications);
+        sources.check_now(Duration::from_secs(10)).await;
         let posted = self.see("demo_notification", "demo", notification()).await;
         self.until_kept(&posted).await;
         self.sql(
-            "INSERT INTO notification_gaps VALUES (1, 2, 'Kai was not running'), (3, NULL, 'The bus is gone')",
+            "INSERT INTO notification_gaps (began, ended, why) VALUES
+             (1, 2, 'Kai was not running'), (3, NULL, 'The bus is gone')",
         );
         let now = self.clock.now().as_millisecond();
         self.sql(&format!(

@@ -18,7 +18,7 @@ pub(super) async fn ask(app: &App, ctx: &PageContext<'_>) {
     {
         inbox.probe_access().await;
     }
-    if let Some(source) = &app.messages.notifications
+    if let Some(source) = app.messages.notifications.here()
         && ctx.values.on(&settings::NOTIFICATIONS_ENABLED)
     {
         source.access(app.clock.now()).await;
@@ -27,7 +27,7 @@ pub(super) async fn ask(app: &App, ctx: &PageContext<'_>) {
 
 /// The names of the bridges that bring messages and notifications.
 pub(super) fn bridges(app: &App) -> Vec<&str> {
-    let listener = app.messages.notifications.as_ref().map(|source| source.listener.name());
+    let listener = app.messages.notifications.here().map(|source| source.listener.name());
     app.messages.phone.bridge.into_iter().chain(listener).collect()
 }
 
@@ -66,7 +66,7 @@ fn sending(app: &App, ctx: &PageContext<'_>) -> Stands {
 }
 
 fn notifications(app: &App, ctx: &PageContext<'_>) -> Stands {
-    match &app.messages.notifications {
+    match app.messages.notifications.here() {
         Some(source) => {
             stands(ctx, &settings::NOTIFICATIONS_ENABLED, source.known(), Remedy::notifications())
         }

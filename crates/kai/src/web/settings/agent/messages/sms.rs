@@ -11,7 +11,7 @@ use kai_words::{Lang, Said, said};
 use maud::{Markup, html};
 
 use crate::call::sms::SmsStatus;
-use crate::commands::sms;
+use crate::commands::{notifications, sms};
 use crate::failure::Failure;
 use crate::web::icons;
 use crate::web::settings::context::{PageContext, ProbePhone};
@@ -33,7 +33,7 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failur
     if !status.supported {
         return Ok(None);
     }
-    let last = app.messages.notifications.is_none();
+    let last = !notifications::is_supported(app).await?;
     let polling = sms::polling(app).await?;
     let content = html! {
         div class="part" { (reading(ctx, &status, polling)) }
