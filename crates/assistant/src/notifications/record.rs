@@ -61,6 +61,8 @@ pub struct Post {
     pub sensitive: bool,
     /// The messages of a conversation, oldest first.
     pub messages: Vec<ChatMessage>,
+    /// What the phone calls the reply that it offers. Each update brings another one.
+    pub reply_id: Option<String>,
 }
 
 /// What a lock screen may show of it.
@@ -102,6 +104,7 @@ impl Post {
             group_summary: None,
             sensitive: false,
             messages: vec![],
+            reply_id: None,
         }
     }
 }
@@ -123,6 +126,9 @@ pub struct Record {
     pub is_ongoing: Option<bool>,
     pub sensitive: bool,
     pub messages: Vec<ChatMessage>,
+    /// What the phone calls the reply that it offers. Not a part of the content, and shown to nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_id: Option<String>,
 }
 
 pub const TEXT_LIMIT: usize = 4_000;
@@ -194,13 +200,14 @@ impl Record {
             posted_at: post.posted_at.unwrap_or(heard_at).as_millisecond(),
             is_ongoing: post.ongoing,
             messages,
+            reply_id: post.reply_id.clone(),
         }
     }
 
-    /// Whether it has the same content as `other`, whatever their revisions and post times.
+    /// Whether it has the same content as `other`, whatever their revisions, post times and reply ids.
     pub fn same_content(&self, other: &Self) -> bool {
-        let (revision, posted_at) = (other.revision, other.posted_at);
-        Self { revision, posted_at, ..self.clone() } == *other
+        let (revision, posted_at, reply_id) = (other.revision, other.posted_at, other.reply_id.clone());
+        Self { revision, posted_at, reply_id, ..self.clone() } == *other
     }
 
     /// The text for a preview: the last message of a conversation with its sender, otherwise the text.
@@ -336,6 +343,7 @@ mod tests {
         let first = Record::of(&post("a", "b"), at(NOON));
         let later = Record { revision: 9, ..Record::of(&post("a", "b"), at(NOON + 60)) };
         assert!(first.same_content(&later));
+        assert!(first.same_content(&Record { reply_id: Some("r".to_owned()), ..first.clone() }));
         assert!(!first.same_content(&Record::of(&post("a", "c"), at(NOON))));
         assert!(!first.same_content(&Record { sensitive: true, ..first.clone() }));
     }

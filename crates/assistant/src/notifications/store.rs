@@ -95,7 +95,9 @@ pub fn hear<'a>(
 /// Stores a notification that was posted just now, and queues it if it is new or changed. Returns its package name.
 fn keep(tx: &Transaction<'_>, post: &Post, at: Timestamp) -> Result<String, DbError> {
     let new = Record { posted_at: plausible(post.posted_at, at).as_millisecond(), ..Record::of(post, at) };
-    let (record, changed) = match row(tx, &new.id)? {
+    let before = row(tx, &new.id)?;
+    let reply_id = before.as_ref().and_then(|(known, _)| known.reply_id.clone());
+    let (record, changed) = match before {
         // A notification that was closed and is posted again is a new event, even with the same content.
         Some((known, closed)) => {
             let changed = closed || !known.same_content(&new);
@@ -105,8 +107,10 @@ fn keep(tx: &Transaction<'_>, post: &Post, at: Timestamp) -> Result<String, DbEr
         }
         None => (new, true),
     };
-    if changed {
+    if changed || record.reply_id != reply_id {
         put(tx, &record)?;
+    }
+    if changed {
         let origin = Origin { identity: record.id.as_str(), phone: SourceId::HERE, source: source(&record) };
         pending::push(tx, QUEUE, origin, &record, Again::Renew)?;
     }
@@ -121,7 +125,10 @@ fn stand(tx: &Transaction<'_>, post: &Post, at: Timestamp) -> Result<Option<Stri
     }
     let new = Record { posted_at: plausible(post.posted_at, at).as_millisecond(), ..Record::of(post, at) };
     match row(tx, &new.id)? {
-        Some((known, false)) if known.same_content(&new) => {}
+        // The content is not new, but only its last reply id is sure to work.
+        Some((known, false)) if known.same_content(&new) => {
+            put(tx, &Record { reply_id: new.reply_id.clone(), ..known })?;
+        }
         Some((known, _)) => put(tx, &Record { revision: known.revision.saturating_add(1), ..new.clone() })?,
         None => put(tx, &new)?,
     }
@@ -301,6 +308,11 @@ pub fn find(tx: &Transaction<'_>, id: &NotificationId, now: Timestamp) -> Result
 /// Whether the notification is stored but no longer on the screen.
 pub fn is_closed(tx: &Transaction<'_>, id: &NotificationId) -> Result<bool, DbError> {
     Ok(row(tx, id)?.is_some_and(|(_, closed)| closed))
+}
+
+/// Whether the notification is stored and, as far as Kai knows, still on the screen.
+pub fn is_shown(tx: &Transaction<'_>, id: &NotificationId) -> Result<bool, DbError> {
+    Ok(row(tx, id)?.is_some_and(|(_, closed)| !closed))
 }
 
 /// The records of the last day that `wanted` accepts, newest first, at most `limit`.
