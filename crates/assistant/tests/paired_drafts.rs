@@ -53,6 +53,8 @@ enum Fate {
     },
     /// It is done only when the test lets it go on.
     Waits(Arc<Notify>),
+    /// The phone is gone when the test lets it go on.
+    VanishesLater(Arc<Notify>),
     Hangs,
 }
 
@@ -108,6 +110,10 @@ impl Handset {
         self.told.notify_one();
         match &fate {
             Fate::Waits(go_on) => go_on.notified().await,
+            Fate::VanishesLater(go_on) => {
+                go_on.notified().await;
+                return Err(SendError::NotConnected);
+            }
             Fate::Hangs => std::future::pending().await,
             _ => {}
         }
@@ -615,6 +621,21 @@ async fn what_could_not_be_opened_is_as_it_was_and_in_doubt_it_was_opened() {
         assert_eq!((&after.status, after.composed_at.is_some()), (&Status::Pending, opened));
         assert!(world.door.tap(send(&after)).await.is_ok());
     }
+}
+
+/// The phone's list shows the message while it is still being opened, and then the connection breaks.
+#[tokio::test]
+async fn what_was_found_meanwhile_is_not_taken_back() {
+    let world = world().await;
+    let draft = world.stage(new(PIXEL, "Hi")).await;
+    let go_on = Arc::new(Notify::new());
+    world.pixel.next(Fate::VanishesLater(Arc::clone(&go_on)));
+    let tapping = world.begin(&world.pixel, tap(&draft, Act::Compose)).await;
+    world.pixel.list(TO, "Hi");
+    assert_eq!(world.door.settle().await.unwrap(), 1);
+    go_on.notify_one();
+    assert!(matches!(tapping.await.unwrap(), Err(Refused::NotConnected(_))));
+    assert_eq!(world.state(draft.id).await, "SENT");
 }
 
 /// Kai dies after the tap was stored: the phone may show the composer, so the draft says so, and nothing is stuck.

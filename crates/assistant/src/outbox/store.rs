@@ -274,18 +274,13 @@ pub(super) fn end(tx: &Transaction<'_>, attempt: Attempt, status: &Status) -> Re
         Status::Unknown(_) | Status::Pending | Status::Sending => "unknown",
     };
     conclude(tx, attempt, outcome)?;
-    let open = get(tx, attempt.draft)?.is_some_and(|draft| match draft.status {
-        Status::Sending | Status::Unknown(_) => true,
-        Status::Pending => attempt.way == Way::Compose && draft.composed_at.is_some(),
-        Status::Sent(_) | Status::Failed(_) => false,
-    });
-    if open && is_last(tx, attempt)? { set_status(tx, attempt.draft, status) } else { Ok(()) }
+    if is_open(tx, attempt)? { set_status(tx, attempt.draft, status) } else { Ok(()) }
 }
 
 /// Takes an attempt back that certainly reached no phone: the draft is again what it was before.
 pub(super) fn take_back(tx: &Transaction<'_>, attempt: Attempt, before: &Draft) -> Result<(), DbError> {
     conclude(tx, attempt, "not_sent")?;
-    if !is_last(tx, attempt)? {
+    if !is_open(tx, attempt)? {
         return Ok(());
     }
     set_status(tx, before.id, &before.status)?;
@@ -297,6 +292,16 @@ pub(super) fn take_back(tx: &Transaction<'_>, attempt: Attempt, before: &Draft) 
 fn conclude(tx: &Transaction<'_>, attempt: Attempt, outcome: &str) -> Result<(), DbError> {
     tx.execute("UPDATE attempts SET outcome = ?2 WHERE id = ?1", params![attempt.id, outcome])?;
     Ok(())
+}
+
+/// Whether what becomes of the draft still depends on this attempt.
+fn is_open(tx: &Transaction<'_>, attempt: Attempt) -> Result<bool, DbError> {
+    let open = get(tx, attempt.draft)?.is_some_and(|draft| match draft.status {
+        Status::Sending | Status::Unknown(_) => true,
+        Status::Pending => attempt.way == Way::Compose && draft.composed_at.is_some(),
+        Status::Sent(_) | Status::Failed(_) => false,
+    });
+    Ok(open && is_last(tx, attempt)?)
 }
 
 /// Whether no later attempt on the draft may have sent it.

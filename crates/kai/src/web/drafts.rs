@@ -9,6 +9,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Form, Router};
+use jiff::Timestamp;
 use kai_assistant::db::DbError;
 use kai_assistant::legible::{self, visible};
 use kai_assistant::outbox::door::Refused;
@@ -237,7 +238,7 @@ fn state(draft: &DraftRow, times: &Times) -> Said {
     let why = draft.reason.as_deref().unwrap_or_default();
     match draft.status {
         DraftState::Pending => match draft.on_phone.opened_at {
-            Some(at) => said::drafts_state_opened(times.of_day(at)),
+            Some(at) => said::drafts_state_opened(opened(at, times)),
             None => said::drafts_state_pending(),
         },
         DraftState::Sending => said::drafts_state_sending(),
@@ -246,6 +247,13 @@ fn state(draft: &DraftRow, times: &Times) -> Said {
         DraftState::Failed => said::drafts_state_failed(why),
         DraftState::Unknown => said::drafts_state_unknown(why),
     }
+}
+
+/// The time at which a draft was opened, without the day if that was today.
+fn opened(at: i64, times: &Times) -> String {
+    let at = Timestamp::from_millisecond(at).unwrap_or_default().to_zoned(times.zone.clone());
+    let today = at.date() == times.now.to_zoned(times.zone.clone()).date();
+    if today { at.strftime("%H:%M").to_string() } else { times.written(&at) }
 }
 
 /// The button that dismisses a sent draft. It is not where the next draft has its Send button, so that a user who
@@ -361,5 +369,22 @@ fn why(refused: &Refused) -> Said {
         Refused::OutcomeNotStored => said::drafts_refused_unwritten(),
         Refused::NotNow(_) | Refused::NothingToOpen => said::drafts_refused_not_now(),
         Refused::Store(error) => error.to_string().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+
+    #[test]
+    fn today_needs_no_day() {
+        let now: Timestamp = "2026-11-16T12:00:00Z".parse().unwrap();
+        let times = Times { lang: Lang::ENGLISH, zone: TimeZone::UTC, now };
+        for (at, expected) in [("2026-11-16T00:03:00Z", "00:03"), ("2026-11-15T23:59:00Z", "Nov 15, 23:59")] {
+            let at: Timestamp = at.parse().unwrap();
+            assert_eq!(opened(at.as_millisecond(), &times), expected);
+        }
     }
 }

@@ -20,15 +20,8 @@ impl Times {
         html! { time datetime=(kai_assistant::moment::stamp(&at)) { (self.written(&at)) } }
     }
 
-    /// A time given in epoch milliseconds, without the day if it is today.
-    pub(super) fn of_day(&self, at: i64) -> String {
-        let at = Timestamp::from_millisecond(at).unwrap_or_default().to_zoned(self.zone.clone());
-        let today = at.date() == self.now.to_zoned(self.zone.clone()).date();
-        if today { at.strftime("%H:%M").to_string() } else { self.written(&at) }
-    }
-
     /// The day and the time, with the year if it is not this one.
-    fn written(&self, at: &Zoned) -> String {
+    pub(super) fn written(&self, at: &Zoned) -> String {
         let this_year = at.year() == self.now.to_zoned(self.zone.clone()).year();
         let pattern = if this_year { self.lang.time_moment() } else { self.lang.time_moment_of_year() };
         let month =
@@ -55,16 +48,6 @@ mod tests {
             ("de", "2025-03-01T08:05:00Z", "1.3.2025, 08:05"),
         ] {
             assert_eq!(written(locale, at), expected);
-        }
-    }
-
-    #[test]
-    fn today_needs_no_day() {
-        let now: Timestamp = "2026-11-16T12:00:00Z".parse().unwrap();
-        let times = Times { lang: Lang::ENGLISH, zone: TimeZone::UTC, now };
-        for (at, expected) in [("2026-11-16T00:03:00Z", "00:03"), ("2026-11-15T23:59:00Z", "Nov 15, 23:59")] {
-            let at: Timestamp = at.parse().unwrap();
-            assert_eq!(times.of_day(at.as_millisecond()), expected);
         }
     }
 }
