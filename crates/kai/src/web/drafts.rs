@@ -272,14 +272,11 @@ fn dismiss(draft: &DraftRow, csrf: &str, lang: Lang) -> Markup {
 
 /// The button that opens the draft in the phone's own app. Where the phone may not send by itself, it is the main one.
 fn on_phone(draft: &DraftRow, folded: bool, lang: Lang) -> Markup {
-    let (class, label) = if draft.on_phone.only_open {
-        ("primary tap", lang.drafts_open_on_phone())
-    } else {
-        ("tap", lang.drafts_on_phone_instead())
-    };
+    let only = draft.on_phone.only_open;
+    let label = if only { lang.drafts_open_on_phone() } else { lang.drafts_on_phone_instead() };
     html! {
         @if draft.on_phone.can_open {
-            button class=(class) type="submit" name="button" value="on_phone" data-testid="draft-on-phone"
+            button.tap.primary[only] type="submit" name="button" value="on_phone" data-testid="draft-on-phone"
                 disabled[folded] { (label) }
         }
     }
