@@ -150,6 +150,8 @@ const TABLE: &[(&str, Reach)] = &[
     ("search_notifications", Reach::Looks),
     #[cfg(feature = "sms")]
     ("read_sms", Reach::Looks),
+    #[cfg(all(feature = "sms", feature = "notifications"))]
+    ("reply_notification", Reach::Stages),
     #[cfg(feature = "sms")]
     ("reply_sms", Reach::Stages),
     #[cfg(feature = "sms")]
@@ -321,6 +323,8 @@ mod tests {
         ("read_notification", "run run run  run run run  run run run"),
         #[cfg(feature = "sms")]
         ("read_sms", "run run run  run run run  run run run"),
+        #[cfg(all(feature = "sms", feature = "notifications"))]
+        ("reply_notification", "run run run  run run run  run run run"),
         #[cfg(feature = "sms")]
         ("reply_sms", "run run run  run run run  run run run"),
         ("schedule_task", "run ask ask  no no no  no no no"),

@@ -72,6 +72,8 @@ pub const MIGRATIONS: &[db::Migration] = &[
     #[cfg(feature = "sms")]
     outbox::ANNOUNCED,
     #[cfg(feature = "sms")]
+    outbox::KINDS,
+    #[cfg(feature = "sms")]
     sms::MIGRATION,
     device::MIGRATION,
     tasks::MIGRATION,

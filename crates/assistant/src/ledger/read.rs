@@ -241,7 +241,7 @@ mod tests {
             request("mine", &["sms 4 99 +15550100", "notification n4"]),
             call("open_url", 8),
             request("other", &["sms 44 99 +15550100"]),
-            Record::Tap { draft: 1, digest: "d".to_owned() },
+            Record::Tap { draft: 1, digest: "d".to_owned(), on_phone: false },
         ]
     }
 

@@ -4,7 +4,7 @@
 //! ([`capture`]) puts everything reported in the meantime into one transaction → [`filter`] (pure) drops what is not an
 //! event → [`record`] (pure) turns it into a bounded record → [`store`] updates the record with its key and queues it
 //! for the next heartbeat → the model reads it with `tools`, the user with `kai notifications`; both see it through
-//! [`view`] (pure).
+//! [`view`] (pure). A reply to one waits as a draft in the outbox until the user taps Send.
 //!
 //! Kai listens only if the user enabled it and the platform allows it: see [`toggle`].
 //!
@@ -16,6 +16,8 @@ pub mod capture;
 pub mod filter;
 pub mod port;
 pub mod record;
+#[cfg(feature = "sms")]
+pub mod replying;
 pub mod repeats;
 pub mod sources;
 pub mod store;
@@ -28,6 +30,8 @@ use crate::pending::Queue;
 
 pub use port::{Listener, Source};
 pub use record::{NotificationId, Record};
+#[cfg(feature = "sms")]
+pub use replying::ReplyNotification;
 pub use sources::Sources;
 pub use tools::{
     CheckNotifications, DismissNotification, NotificationTools, ReadNotification, SearchNotifications,

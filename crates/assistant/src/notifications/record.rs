@@ -386,6 +386,7 @@ mod tests {
         let later = Record { revision: 9, ..Record::of(SourceId::HERE, &post("a", "b"), at(NOON + 60)) };
         assert!(first.same_content(&later));
         assert!(!first.same_content(&Record::of(SourceId::HERE, &post("a", "c"), at(NOON))));
+        assert!(first.same_content(&Record { reply_id: Some("r".to_owned()), ..first.clone() }));
         assert!(!first.same_content(&Record { sensitive: true, ..first.clone() }));
     }
 

@@ -437,6 +437,11 @@ pub fn is_closed(tx: &Transaction<'_>, id: &NotificationId) -> Result<bool, DbEr
     Ok(row(tx, id)?.is_some_and(|(_, closed)| closed))
 }
 
+/// Whether the notification is stored and, as far as Kai knows, still on the screen.
+pub fn is_shown(tx: &Transaction<'_>, id: &NotificationId) -> Result<bool, DbError> {
+    Ok(row(tx, id)?.is_some_and(|(_, closed)| !closed))
+}
+
 /// The records of the last day that `wanted` accepts, newest first, at most `limit`.
 pub fn newest(
     tx: &Transaction<'_>,

@@ -3,10 +3,13 @@
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use super::{Channel, Draft, DraftId, NewDraft, Status, number, origin_from, origin_name};
+use super::route::{self, Exit};
+use super::{Channel, Draft, DraftId, NewDraft, ReplyTo, Status, number, origin_from, origin_name};
 use crate::db::DbError;
 use crate::gate::RunKind;
 use crate::ledger::{self, Record};
+use crate::phones;
+use crate::source::SourceId;
 use crate::untrusted::Untrusted;
 
 /// The most drafts in the outbox. Needing more would mean that a model is out of control.
@@ -32,14 +35,17 @@ pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Dra
     make_room(tx)?;
     let first_contact = !new.known_contact && !reached_before(tx, &new.to)?;
     tx.execute(
-        "INSERT INTO drafts
-             (channel, recipient, body, in_reply_to, quoted, first_contact, origin, conversation, created_at, status)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'PENDING')",
+        "INSERT INTO drafts (channel, phone, recipient, app, body, reply_kind, reply_to, quoted, first_contact, origin,
+                             conversation, created_at, status)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'PENDING')",
         params![
             new.channel.as_str(),
+            new.phone,
             new.to,
+            new.app,
             new.body,
-            new.in_reply_to,
+            new.in_reply_to.as_ref().map(ReplyTo::kind),
+            new.in_reply_to.as_ref().map(ReplyTo::id),
             new.quoted.as_ref().and_then(quotation),
             first_contact,
             origin_name(new.origin),
@@ -56,6 +62,8 @@ pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Dra
         to: draft.to.clone(),
         digest: draft.digest(),
         conversation: draft.conversation,
+        phone: draft.phone,
+        app: draft.app.clone(),
     };
     ledger::append(tx, &record, now)?;
     Ok(draft)
@@ -80,8 +88,10 @@ fn again(tx: &Transaction<'_>, new: &NewDraft) -> Result<Option<Draft>, DbError>
         return Ok(None);
     }
     let open = |draft: &Draft| draft.status == Status::Pending;
-    let same =
-        |draft: &Draft| (&draft.to, &draft.body, draft.in_reply_to) == (&new.to, &new.body, new.in_reply_to);
+    let same = |draft: &Draft| {
+        let drafted = (draft.channel, draft.phone, &draft.to, &draft.app, &draft.body, &draft.in_reply_to);
+        drafted == (new.channel, new.phone, &new.to, &new.app, &new.body, &new.in_reply_to)
+    };
     Ok(all(tx)?.into_iter().find(|draft| open(draft) && same(draft)))
 }
 
@@ -101,15 +111,29 @@ fn count(tx: &Transaction<'_>) -> Result<u32, DbError> {
     Ok(tx.query_row("SELECT count(*) FROM drafts", [], |row| row.get(0))?)
 }
 
-/// Whether a message to this number was sent before.
+/// Whether a message to this number was sent before. A conversation may have any name, also that of a number.
 fn reached_before(tx: &Transaction<'_>, to: &str) -> Result<bool, DbError> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM attempts WHERE recipient = ?1 AND outcome = 'sent')";
+    let sql =
+        "SELECT EXISTS (SELECT 1 FROM attempts WHERE recipient = ?1 AND outcome = 'sent' AND way <> 'reply')";
     Ok(tx.query_row(sql, [to], |row| row.get(0))?)
 }
 
+/// The phones that SMS can leave by: the one that Kai runs on, if it can send, and the paired ones that may.
+pub fn exits(tx: &Transaction<'_>, here: bool) -> Result<Vec<Exit>, DbError> {
+    let paired = phones::store::all(tx)?;
+    let own = Exit { source: SourceId::HERE, name: route::HERE.to_owned(), by_default: false };
+    let may_send = paired.into_iter().filter(|phone| phone.switches.send_sms || phone.switches.composer);
+    let others = may_send.map(|phone| Exit {
+        source: phone.source,
+        name: phone.name,
+        by_default: phone.sends_by_default,
+    });
+    Ok(here.then_some(own).into_iter().chain(others).collect())
+}
+
 const COLUMNS: &str =
-    "SELECT id, channel, recipient, body, in_reply_to, first_contact, origin, conversation, created_at,
-                              status, reason, attempts, quoted FROM drafts";
+    "SELECT id, channel, recipient, body, reply_kind, first_contact, origin, conversation, created_at, status, reason,
+            attempts, quoted, phone, app, reply_to, composed_at FROM drafts";
 
 /// All drafts, oldest first.
 pub fn all(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
@@ -139,12 +163,16 @@ pub fn get(tx: &Transaction<'_>, id: DraftId) -> Result<Option<Draft>, DbError> 
 
 fn draft(row: &Row<'_>) -> rusqlite::Result<Draft> {
     let (status, reason): (String, String) = (row.get(9)?, row.get(10)?);
+    let answered: Option<(String, String)> = row.get::<_, Option<String>>(4)?.zip(row.get(15)?);
+    let composed_at: Option<i64> = row.get(16)?;
     Ok(Draft {
         id: DraftId(row.get(0)?),
-        channel: Channel::Sms,
+        channel: Channel::stored(&row.get::<_, String>(1)?),
+        phone: row.get(13)?,
         to: row.get(2)?,
+        app: row.get(14)?,
         body: row.get(3)?,
-        in_reply_to: row.get(4)?,
+        in_reply_to: answered.and_then(|(kind, id)| ReplyTo::stored(&kind, id)),
         quoted: row.get::<_, Option<String>>(12)?.map(Untrusted::new),
         first_contact: row.get(5)?,
         origin: origin_from(&row.get::<_, String>(6)?),
@@ -158,15 +186,16 @@ fn draft(row: &Row<'_>) -> rusqlite::Result<Draft> {
             _ => Status::Unknown(reason),
         },
         attempts: row.get(11)?,
+        composed_at: composed_at.and_then(|at| Timestamp::from_millisecond(at).ok()),
     })
 }
 
 pub(super) fn set_status(tx: &Transaction<'_>, id: DraftId, status: &Status) -> Result<(), DbError> {
-    tx.prepare_cached("UPDATE drafts SET status = ?2, reason = ?3 WHERE id = ?1")?.execute(params![
-        id.0,
-        status.state().as_str(),
-        status.reason().unwrap_or_default()
-    ])?;
+    // Only what waits can be open on the phone.
+    let sql = "UPDATE drafts SET status = ?2, reason = ?3,
+                      composed_at = CASE ?2 WHEN 'PENDING' THEN composed_at END WHERE id = ?1";
+    let values = params![id.0, status.state().as_str(), status.reason().unwrap_or_default()];
+    tx.prepare_cached(sql)?.execute(values)?;
     Ok(())
 }
 
@@ -175,66 +204,179 @@ pub(super) fn delete(tx: &Transaction<'_>, id: DraftId) -> Result<(), DbError> {
     Ok(())
 }
 
+/// How an attempt is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// As an SMS.
+    Send,
+    /// As an SMS that the user sends in the phone's own app, which is opened with the text.
+    Compose,
+    /// As the reply that a notification offers.
+    Reply,
+}
+
+impl Way {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::Compose => "compose",
+            Self::Reply => "reply",
+        }
+    }
+
+    fn stored(name: &str) -> Self {
+        [Self::Compose, Self::Reply].into_iter().find(|way| way.as_str() == name).unwrap_or(Self::Send)
+    }
+}
+
 /// One attempt to send a draft, from a tap that was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Attempt {
     pub(super) id: i64,
     pub(super) draft: DraftId,
     pub(super) at: Timestamp,
+    pub(super) way: Way,
+    /// How many messages such as this one the phone listed before, besides those of earlier attempts; `None` if nobody
+    /// looked.
+    pub(super) foreign_before: Option<u32>,
 }
 
-/// Marks the draft as SENDING and records the attempt, before the phone is called.
-pub(super) fn begin(tx: &Transaction<'_>, draft: &Draft, now: Timestamp) -> Result<Attempt, DbError> {
+/// Records an attempt before the phone is called. The draft becomes SENDING; one that is opened on the phone waits on,
+/// with the time at which it was opened.
+pub(super) fn begin(
+    tx: &Transaction<'_>,
+    draft: &Draft,
+    way: Way,
+    handle: Option<&str>,
+    now: Timestamp,
+) -> Result<Attempt, DbError> {
+    let (status, composed_at) = match way {
+        Way::Send | Way::Reply => ("SENDING", None),
+        Way::Compose => ("PENDING", Some(now.as_millisecond())),
+    };
     tx.execute(
-        "UPDATE drafts SET status = 'SENDING', reason = '', attempts = attempts + 1 WHERE id = ?1",
-        [draft.id.0],
+        "UPDATE drafts SET status = ?2, composed_at = ?3, reason = '', attempts = attempts + 1 WHERE id = ?1",
+        params![draft.id.0, status, composed_at],
     )?;
     tx.execute(
-        "INSERT INTO attempts (draft, recipient, digest, at) VALUES (?1, ?2, ?3, ?4)",
-        params![draft.id.0, draft.to, draft.digest(), now.as_millisecond()],
+        "INSERT INTO attempts (draft, phone, recipient, digest, way, handle, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        params![draft.id.0, draft.phone, draft.to, draft.digest(), way.as_str(), handle, now.as_millisecond()],
     )?;
-    Ok(Attempt { id: tx.last_insert_rowid(), draft: draft.id, at: now })
+    Ok(Attempt { id: tx.last_insert_rowid(), draft: draft.id, at: now, way, foreign_before: None })
 }
 
-/// Stores the outcome of an attempt. Updates the draft's status too, unless the draft has a newer attempt or is no
-/// longer SENDING or UNKNOWN.
+/// Stores the outcome of an attempt. Updates the draft's status too, unless the draft has a newer attempt that counts,
+/// or is no longer SENDING or UNKNOWN, or open on the phone.
 pub(super) fn end(tx: &Transaction<'_>, attempt: Attempt, status: &Status) -> Result<(), DbError> {
     let outcome = match status {
         Status::Sent(_) => "sent",
         Status::Failed(_) => "not_sent",
         Status::Unknown(_) | Status::Pending | Status::Sending => "unknown",
     };
-    tx.execute("UPDATE attempts SET outcome = ?2 WHERE id = ?1", params![attempt.id, outcome])?;
-    let ours = last_attempt(tx, attempt.draft)?.is_some_and(|last| last.id == attempt.id);
-    let open = get(tx, attempt.draft)?
-        .is_some_and(|draft| matches!(draft.status, Status::Sending | Status::Unknown(_)));
-    if ours && open { set_status(tx, attempt.draft, status) } else { Ok(()) }
+    conclude(tx, attempt, outcome)?;
+    if is_open(tx, attempt)? { set_status(tx, attempt.draft, status) } else { Ok(()) }
 }
 
+/// Takes an attempt back that certainly reached no phone: the draft is again what it was before.
+pub(super) fn take_back(tx: &Transaction<'_>, attempt: Attempt, before: &Draft) -> Result<(), DbError> {
+    conclude(tx, attempt, "not_sent")?;
+    if !is_open(tx, attempt)? {
+        return Ok(());
+    }
+    set_status(tx, before.id, &before.status)?;
+    let composed_at = before.composed_at.map(Timestamp::as_millisecond);
+    tx.execute("UPDATE drafts SET composed_at = ?2 WHERE id = ?1", params![before.id.0, composed_at])?;
+    Ok(())
+}
+
+fn conclude(tx: &Transaction<'_>, attempt: Attempt, outcome: &str) -> Result<(), DbError> {
+    tx.execute("UPDATE attempts SET outcome = ?2 WHERE id = ?1", params![attempt.id, outcome])?;
+    Ok(())
+}
+
+/// Whether what becomes of the draft still depends on this attempt.
+fn is_open(tx: &Transaction<'_>, attempt: Attempt) -> Result<bool, DbError> {
+    let open = get(tx, attempt.draft)?.is_some_and(|draft| match draft.status {
+        Status::Sending | Status::Unknown(_) => true,
+        Status::Pending => attempt.way == Way::Compose && draft.composed_at.is_some(),
+        Status::Sent(_) | Status::Failed(_) => false,
+    });
+    Ok(open && is_last(tx, attempt)?)
+}
+
+/// Whether no later attempt on the draft may have sent it.
+fn is_last(tx: &Transaction<'_>, attempt: Attempt) -> Result<bool, DbError> {
+    let sql = "SELECT NOT EXISTS (SELECT 1 FROM attempts WHERE draft = ?1 AND id > ?2 AND outcome IS NOT 'not_sent')";
+    Ok(tx.query_row(sql, params![attempt.draft.0, attempt.id], |row| row.get(0))?)
+}
+
+/// The last attempt on a draft that may have sent it.
 pub(super) fn last_attempt(tx: &Transaction<'_>, draft: DraftId) -> Result<Option<Attempt>, DbError> {
-    let mut row =
-        tx.prepare_cached("SELECT id, at FROM attempts WHERE draft = ?1 ORDER BY id DESC LIMIT 1")?;
+    let mut row = tx.prepare_cached(
+        "SELECT id, at, way, foreign_before FROM attempts WHERE draft = ?1 AND outcome IS NOT 'not_sent'
+         ORDER BY id DESC LIMIT 1",
+    )?;
     let attempt = |row: &Row<'_>| {
-        let at = Timestamp::from_millisecond(row.get(1)?).unwrap_or_default();
-        Ok(Attempt { id: row.get(0)?, draft, at })
+        Ok(Attempt {
+            id: row.get(0)?,
+            draft,
+            at: Timestamp::from_millisecond(row.get(1)?).unwrap_or_default(),
+            way: Way::stored(&row.get::<_, String>(2)?),
+            foreign_before: row.get(3)?,
+        })
     };
     Ok(row.query_row([draft.0], attempt).optional()?)
 }
 
-/// Counts the other attempts at about the same time, with the same text to the same number, that may have been sent.
-/// Their messages in the sent box do not belong to this attempt, so in doubt the draft stays unknown.
-pub(super) fn others(tx: &Transaction<'_>, draft: &Draft, attempt: Attempt) -> Result<usize, DbError> {
+/// Notes how many messages such as this one the phone listed before the attempt.
+pub(super) fn note_foreign(tx: &Transaction<'_>, attempt: Attempt, count: u32) -> Result<(), DbError> {
+    tx.execute("UPDATE attempts SET foreign_before = ?2 WHERE id = ?1", params![attempt.id, count])?;
+    Ok(())
+}
+
+/// Whether a draft other than this one may have used the reply id. A phone takes each only once.
+pub(super) fn is_used(tx: &Transaction<'_>, handle: &str, draft: DraftId) -> Result<bool, DbError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM attempts
+                              WHERE handle = ?1 AND draft <> ?2 AND outcome IS NOT 'not_sent')";
+    Ok(tx.query_row(sql, params![handle, draft.0], |row| row.get(0))?)
+}
+
+/// Which of the other attempts are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Others {
+    /// Those that may have been sent.
+    MayHaveBeenSent,
+    /// Those that were sent.
+    WereSent,
+}
+
+/// Counts the other attempts between the two times, with the same text to the same number by the same phone. Their
+/// messages in the sent box do not belong to this attempt, so in doubt the draft stays unknown. What was opened on the
+/// phone may be sent there within a day; if it was this draft, that message is its own.
+pub(super) fn others(
+    tx: &Transaction<'_>,
+    draft: &Draft,
+    attempt: Attempt,
+    (from, to): (Timestamp, Timestamp),
+    which: Others,
+) -> Result<usize, DbError> {
     let mut rows = tx.prepare_cached(
-        "SELECT a.recipient, d.body FROM attempts a LEFT JOIN drafts d ON d.id = a.draft
-         WHERE a.id <> ?1 AND abs(a.at - ?2) <= 120000 AND a.outcome IS NOT 'not_sent'",
+        "SELECT a.recipient, d.body, a.outcome FROM attempts a LEFT JOIN drafts d ON d.id = a.draft
+         WHERE a.id <> ?1 AND a.phone = ?2 AND a.outcome IS NOT 'not_sent' AND a.way <> 'reply'
+               AND a.at BETWEEN ?3 - CASE a.way WHEN 'compose' THEN 86400000 ELSE 0 END AND ?4
+               AND NOT (a.draft = ?5 AND a.way = 'compose')",
     )?;
-    let about_then = rows.query_map(params![attempt.id, attempt.at.as_millisecond()], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?))
+    let (from, to) = (from.as_millisecond(), to.as_millisecond());
+    let about_then = rows.query_map(params![attempt.id, draft.phone, from, to, draft.id.0], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?, row.get::<_, Option<String>>(2)?))
     })?;
-    let about_then: Vec<(String, Option<String>)> = about_then.collect::<rusqlite::Result<_>>()?;
+    let about_then: Vec<(String, Option<String>, Option<String>)> =
+        about_then.collect::<rusqlite::Result<_>>()?;
     // The text of a deleted draft is unknown, so it counts as the same text.
-    let rivals = about_then.iter().filter(|(to, body)| {
-        number::same(to, &draft.to) && body.as_ref().is_none_or(|body| body.trim() == draft.body.trim())
+    let rivals = about_then.iter().filter(|(to, body, outcome)| {
+        let same_text = body.as_ref().is_none_or(|body| body.trim() == draft.body.trim());
+        let counted = which == Others::MayHaveBeenSent || outcome.as_deref() == Some("sent");
+        number::same(to, &draft.to) && same_text && counted
     });
     Ok(rivals.count())
 }

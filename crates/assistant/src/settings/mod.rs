@@ -136,6 +136,13 @@ pub static NOTIFICATIONS_IGNORED: Setting = setting(
     "",
     "Apps whose notifications Kai ignores, by package name, for example org.mozilla.firefox,spotify.",
 );
+#[cfg(all(feature = "sms", feature = "notifications"))]
+pub static NOTIFICATIONS_REPLY_ENABLED: Setting = setting(
+    "notifications_reply_enabled",
+    Kind::Switch,
+    "false",
+    "Lets Kai draft replies to the notifications of a paired phone. Nothing is sent until you tap Send.",
+);
 pub static OPEN_URL_FOLDERS: Setting = setting(
     "open_url_folders",
     Kind::Folders,
@@ -243,6 +250,8 @@ static FIXED: &[&Setting] = &[
     &NOTIFICATIONS_ENABLED,
     #[cfg(feature = "notifications")]
     &NOTIFICATIONS_IGNORED,
+    #[cfg(all(feature = "sms", feature = "notifications"))]
+    &NOTIFICATIONS_REPLY_ENABLED,
     &OPEN_URL_FOLDERS,
     &SCHEDULING_ENABLED,
     &SHELL_FOLDERS,

@@ -23,7 +23,7 @@ use crate::untrusted::Untrusted;
 
 pub use inbox::Inbox;
 pub use poll::Poller;
-pub use tools::{CheckDrafts, CheckSms, ReadSms, ReplySms, SearchSms, SendSms};
+pub use tools::{CheckDrafts, CheckSms, DraftingPhones, ReadSms, ReplySms, SearchSms, SendSms};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "sms/1", sql: include_str!("../../migrations/sms.sql") };

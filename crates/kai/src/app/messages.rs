@@ -5,9 +5,10 @@ use std::sync::Arc;
 use kai_assistant::access::Known;
 use kai_assistant::clock::Clock;
 use kai_assistant::db::Db;
-use kai_assistant::notifications::Sources;
-use kai_assistant::outbox::door::Door;
+use kai_assistant::notifications::{Sources, replying};
+use kai_assistant::outbox::door::{Door, Senders};
 use kai_assistant::sms::{Inbox, Poller};
+use kai_assistant::source::SourceId;
 use kai_bridges::simulated;
 
 use crate::failure::Failure;
@@ -52,19 +53,23 @@ impl Phone {
         };
         let inbox = reader.map(|reader| Arc::new(Inbox::new(reader, Arc::clone(clock))));
         let poller = inbox.clone().map(|inbox| Poller { db: db.clone(), clock: Arc::clone(clock), inbox });
+        let senders = Arc::new(Senders::default());
+        if let Some(sender) = sender {
+            senders.register(SourceId::HERE, sender);
+        }
         let door = Door {
             db: db.clone(),
             clock: Arc::clone(clock),
-            sender,
-            access: Arc::default(),
+            senders,
+            answerable: replying::answerable,
             under_way: Arc::default(),
         };
         Self { bridge, inbox, poller, door, looking: tokio::sync::Mutex::default() }
     }
 
-    /// What is known about the permission to send; `None` if nothing can send.
+    /// What is known about the permission to send by the phone that Kai runs on; `None` if it cannot send.
     pub(crate) fn sending(&self) -> Option<Arc<Known>> {
-        self.door.sender.as_ref().map(|_| Arc::clone(&self.door.access))
+        self.door.senders.access(SourceId::HERE)
     }
 
     pub(crate) fn poller(&self) -> Result<&Poller, Failure> {

@@ -2,8 +2,9 @@
 
 use kai_assistant::access::AccessState;
 use kai_assistant::outbox::door::Act;
-use kai_assistant::outbox::{Channel, DraftId, DraftOrigin, DraftState};
+use kai_assistant::outbox::{Channel, DraftId, DraftOrigin, DraftState, ReplyTo};
 use kai_assistant::sms::SmsId;
+use kai_assistant::source::SourceId;
 use kai_assistant::untrusted::Untrusted;
 use kai_words::Said;
 use serde::{Deserialize, Serialize};
@@ -116,7 +117,14 @@ impl SmsStatus {
 pub(crate) struct DraftRow {
     pub(crate) id: DraftId,
     pub(crate) channel: Channel,
+    /// The number, or the conversation as the answered notification names it.
     pub(crate) to: String,
+    /// The app whose notification is answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) app: Option<String>,
+    /// The phone that it leaves by, if there is more than one to choose from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) phone: Option<DraftPhone>,
     pub(crate) body: String,
     /// The text with invisible characters spelled out.
     pub(crate) body_shown: String,
@@ -126,16 +134,45 @@ pub(crate) struct DraftRow {
     /// Epoch milliseconds.
     pub(crate) created_at: i64,
     pub(crate) created_local: String,
-    pub(crate) in_reply_to: Option<i64>,
+    /// A number for an SMS, a text for a notification.
+    pub(crate) in_reply_to: Option<ReplyTo>,
     /// The beginning of the message being answered, as it was written.
     pub(crate) quoted: Option<Untrusted>,
-    pub(crate) segments: usize,
+    /// How many SMS it takes; `None` if it is not sent as SMS.
+    pub(crate) segments: Option<usize>,
     /// Warnings to read before a tap.
     #[serde(with = "english")]
     pub(crate) remarks: Vec<Said>,
     /// The digest of what is shown, which a tap must carry.
     pub(crate) digest: String,
     pub(crate) attempts: u32,
+    /// What the phone may do with it besides sending it.
+    #[serde(flatten)]
+    pub(crate) on_phone: OnPhone,
+}
+
+/// The phone that a draft leaves by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DraftPhone {
+    pub(crate) source: SourceId,
+    /// `None` for the phone that Kai runs on, or one that is no longer paired.
+    pub(crate) name: Option<String>,
+}
+
+/// A draft in the phone's own SMS app.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OnPhone {
+    /// The user may have it opened there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) can_open: bool,
+    /// The phone may not send it without being opened.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) only_open: bool,
+    /// When it was opened there, in epoch milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) opened_at: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) opened_local: Option<String>,
 }
 
 /// Commands speak English, so that is what goes over the socket.
@@ -159,6 +196,8 @@ pub(crate) enum Button {
     Send,
     Retry,
     SendAgain,
+    /// Opens it in the phone's own SMS app.
+    OnPhone,
 }
 
 impl From<Button> for Act {
@@ -167,6 +206,7 @@ impl From<Button> for Act {
             Button::Send => Self::Send,
             Button::Retry => Self::Retry,
             Button::SendAgain => Self::SendAgain,
+            Button::OnPhone => Self::Compose,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use kai_assistant::legible::{folded, spelled_out};
-use kai_assistant::outbox::{DraftId, DraftState};
+use kai_assistant::outbox::{DraftId, DraftState, ReplyTo};
 use kai_assistant::sms::SmsId;
 use serde_json::json;
 
@@ -13,7 +13,9 @@ use super::{erasing, show, yes};
 use crate::app::messages::CONNECT;
 use crate::call::Call;
 use crate::call::demo::DemoCall;
-use crate::call::sms::{Button, DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall};
+use crate::call::sms::{
+    Button, DraftPhone, DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall,
+};
 use crate::caller::Caller;
 use crate::cli::args::messages::{DemoCommand, DraftsCommand, SmsCommand};
 use crate::demo;
@@ -94,6 +96,7 @@ impl Cli {
             DraftsCommand::List => self.show(Call::from(SmsCall::Drafts), |rows: &Vec<_>| drafts(rows)),
             DraftsCommand::Show { id } => self.show(Call::from(SmsCall::Draft { id: DraftId(id) }), draft),
             DraftsCommand::Send { id } => self.tap(DraftId(id), &[DraftState::Pending, DraftState::Unknown]),
+            DraftsCommand::Compose { id } => self.compose(DraftId(id)),
             DraftsCommand::Retry { id } => self.tap(DraftId(id), &[DraftState::Failed, DraftState::Unknown]),
             DraftsCommand::Discard { id } => self.take_away(
                 DraftId(id),
@@ -116,6 +119,34 @@ impl Cli {
             DraftState::Failed => Button::Retry,
             DraftState::Unknown | DraftState::Sending | DraftState::Sent => Button::SendAgain,
         };
+        let question = match (row.status, &row.on_phone.opened_local) {
+            (DraftState::Unknown, _) => "It may have been sent already. Send it again?".to_owned(),
+            (_, Some(opened)) => {
+                format!("It was opened on your phone at {opened}. Send it from here instead?")
+            }
+            (_, None) => "Send it?".to_owned(),
+        };
+        let row = self.approved(row, button, &question)?;
+        Ok(ExitCode::from(u8::from(row.status != DraftState::Sent)))
+    }
+
+    /// Opens a draft in the phone's own SMS app after showing it and asking.
+    fn compose(&self, id: DraftId) -> Result<ExitCode, Failure> {
+        let row: DraftRow = self.caller.ask(Call::from(SmsCall::Draft { id }))?;
+        if !matches!(row.status, DraftState::Pending | DraftState::Failed) {
+            return Err(wrong_state(&row));
+        }
+        if !row.on_phone.can_open {
+            return Err(Failure::failed(
+                "Nothing was opened. Only an SMS of a paired phone can be, and only if you allowed its composer.",
+            ));
+        }
+        self.approved(row, Button::OnPhone, "Open it in your phone's SMS app?")?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Shows the draft, asks, and taps the button.
+    fn approved(&self, row: DraftRow, button: Button, question: &str) -> Result<DraftRow, Failure> {
         // Someone who cannot see the draft cannot approve it.
         if !(input::has_person() && std::io::stderr().is_terminal()) {
             return Err(Failure::failed(
@@ -123,13 +154,13 @@ impl Cli {
                  Send on the page.",
             ));
         }
-        if !asked(&row) {
+        if !asked(&row, question) {
             return Err(Failure::failed("Nothing was sent."));
         }
-        let call = TapCall { id, button, shown: row.digest, attempts: row.attempts };
+        let call = TapCall { id: row.id, button, shown: row.digest, attempts: row.attempts };
         let row: DraftRow = self.caller.ask(Call::from(SmsCall::Tap(call)))?;
         self.print(&row, outcome);
-        Ok(ExitCode::from(u8::from(row.status != DraftState::Sent)))
+        Ok(row)
     }
 
     /// Discards or dismisses a draft.
@@ -164,20 +195,15 @@ fn wrong_state(row: &DraftRow) -> Failure {
     })
 }
 
-/// Shows the draft and asks whether to send it.
-fn asked(row: &DraftRow) -> bool {
-    let again = if row.status == DraftState::Unknown {
-        "It may have been sent already. Send it again?"
-    } else {
-        "Send it?"
-    };
+/// Shows the draft and asks the question about it.
+fn asked(row: &DraftRow, question: &str) -> bool {
     let asked = describe_draft(row, &folded(&row.body), folded);
     let padded = if folded(&row.body) == row.body_shown {
         String::new()
     } else {
         "\n(Long repetitions are shortened. Type d to see exactly what will be sent.)".to_owned()
     };
-    yes::given(&format!("{}{padded}\n{again}", asked.trim_end()), &show::paragraphs(&row.body_shown))
+    yes::given(&format!("{}{padded}\n{question}", asked.trim_end()), &show::paragraphs(&row.body_shown))
 }
 
 fn polled(polled: &SmsPolled) -> String {
@@ -226,10 +252,12 @@ fn drafts(rows: &[DraftRow]) -> String {
         return "No drafts.\n".to_owned();
     }
     let row = |row: &DraftRow| {
-        let reason = row.reason.as_deref().map(|why| format!(" ({})", visible(why))).unwrap_or_default();
+        let reason = row.reason.as_deref().map(|why| format!(" ({})", visible(why)));
+        let opened = row.on_phone.opened_local.as_ref().map(|at| format!(" (opened on your phone at {at})"));
+        let more = reason.or(opened).unwrap_or_default();
         (
             row.id.0.to_string(),
-            format!("{:<8} to {}: {}{reason}", row.status.as_str(), visible(&row.to), visible(&row.body)),
+            format!("{:<8} to {}: {}{more}", row.status.as_str(), recipient(row), visible(&row.body)),
         )
     };
     let answered = |row: &DraftRow| {
@@ -246,7 +274,11 @@ fn draft(row: &DraftRow) -> String {
 
 /// A draft with the given body. `shown` formats the message that it answers.
 fn describe_draft(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> String {
-    let reply = row.in_reply_to.map(|id| format!(", reply to SMS {id}")).unwrap_or_default();
+    let reply = match &row.in_reply_to {
+        Some(ReplyTo::Sms(id)) => format!(", reply to SMS {id}"),
+        Some(ReplyTo::Notification(_)) => ", reply to a notification".to_owned(),
+        None => String::new(),
+    };
     let mut text = format!(
         "Draft {} ({}{}) from a {}, {}{reply}\nTo: {}\n",
         row.id.0,
@@ -254,11 +286,29 @@ fn describe_draft(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> Stri
         row.reason.as_deref().map(|why| format!(": {}", visible(why))).unwrap_or_default(),
         row.origin.as_str(),
         row.created_local,
-        visible(&row.to)
+        recipient(row)
     );
+    text.extend(row.phone.as_ref().map(|phone| format!("By: {}\n", by(phone))));
+    text.extend(row.on_phone.opened_local.as_ref().map(|at| format!("Opened on your phone at {at}\n")));
     text.extend(row.remarks.iter().map(|remark| format!("! {}\n", visible(&remark.to_string()))));
     text.extend(row.quoted.as_ref().map(|quoted| quote(&shown(quoted.as_written()))));
-    text + &format!("{} SMS:\n\n{}\n", row.segments, show::paragraphs(body))
+    let size = row.segments.map_or_else(|| "Reply".to_owned(), |count| format!("{count} SMS"));
+    text + &format!("{size}:\n\n{}\n", show::paragraphs(body))
+}
+
+/// The recipient, with the app whose notification is answered.
+fn recipient(row: &DraftRow) -> String {
+    let app = row.app.as_ref().filter(|app| **app != row.to).map(|app| format!(" ({})", visible(app)));
+    visible(&row.to) + &app.unwrap_or_default()
+}
+
+/// The phone that a draft leaves by.
+fn by(phone: &DraftPhone) -> String {
+    match &phone.name {
+        Some(name) => visible(name),
+        None if phone.source.is_here() => "this phone".to_owned(),
+        None => "a phone that is no longer paired".to_owned(),
+    }
 }
 
 /// The answered message, with each line marked so that it cannot be mistaken for the draft below it.
@@ -268,13 +318,16 @@ fn quote(shown: &str) -> String {
 }
 
 fn outcome(row: &DraftRow) -> String {
-    let to = visible(&row.to);
+    let to = recipient(row);
     let why = row.reason.as_deref().map(visible).unwrap_or_default();
     match row.status {
         DraftState::Sent => {
             format!("The message to {to} was handed to the phone. {why}\n").replace(". \n", ".\n")
         }
         DraftState::Failed => format!("The message to {to} was not sent: {why}\n"),
+        DraftState::Pending if row.on_phone.opened_at.is_some() => {
+            format!("The message to {to} is open on your phone. Send it there.\n")
+        }
         DraftState::Pending | DraftState::Sending | DraftState::Unknown => {
             format!("The message to {to} may have been sent: {why}\n")
         }

@@ -67,7 +67,7 @@ pub(super) fn slash(typed: &str, chat: Which) -> Option<Call> {
 
 /// What to say after a tool has run.
 pub(super) fn next_step(tool: &str) -> Option<&'static str> {
-    matches!(tool, "send_sms" | "reply_sms").then_some(
+    matches!(tool, "send_sms" | "reply_sms" | "reply_notification").then_some(
         "[✎ A draft is waiting for you. To see it: kai drafts list. To send it: kai drafts send ID]",
     )
 }

@@ -178,6 +178,7 @@ mod tests {
         use kai_assistant::device::{Notifier, PortFuture};
         use kai_assistant::gate::RunKind;
         use kai_assistant::outbox::{Channel, NewDraft, store as drafts};
+        use kai_assistant::source::SourceId;
 
         use super::*;
 
@@ -205,7 +206,9 @@ mod tests {
         fn draft(to: &str, body: &str, origin: RunKind) -> NewDraft {
             NewDraft {
                 channel: Channel::Sms,
+                phone: SourceId::HERE,
                 to: to.to_owned(),
+                app: None,
                 body: body.to_owned(),
                 in_reply_to: None,
                 quoted: None,

@@ -39,13 +39,15 @@ async fn allow(app: &App, setting: &Setting, value: &str) -> Result<(), Failure>
     }
     match setting.key.as_ref() {
         key if key == settings::SMS_ENABLED.key => sms::turn_reading_on(app).await,
-        key if key == settings::SMS_SEND_ENABLED.key => sms::can_turn_sending_on(app),
+        key if key == settings::SMS_SEND_ENABLED.key => sms::can_turn_sending_on(app).await,
         _ => Ok(()),
     }
 }
 
 /// The characters of a draft's text in a notification.
 const PREVIEW: usize = 240;
+/// The characters of a recipient's name there.
+const RECIPIENT: usize = 80;
 
 /// Title and text of a notification about drafts that were not announced yet; marks them as announced.
 pub(crate) fn new_drafts(tx: &Transaction<'_>) -> Result<Option<(String, String)>, DbError> {
@@ -56,12 +58,17 @@ fn describe(waiting: &[Draft]) -> Option<(String, String)> {
     let (first, others) = waiting.split_first()?;
     Some(if others.is_empty() {
         let body = Untrusted::new(first.body.as_str()).line(PREVIEW);
-        ("A draft is waiting for you".to_owned(), format!("To {}: {body}", first.to))
+        ("A draft is waiting for you".to_owned(), format!("To {}: {body}", to(first)))
     } else {
-        let mut to: Vec<&str> = waiting.iter().map(|draft| draft.to.as_str()).collect();
-        to.dedup();
-        (format!("{} drafts are waiting for you", waiting.len()), format!("To {}", to.join(", ")))
+        let mut all: Vec<String> = waiting.iter().map(to).collect();
+        all.dedup();
+        (format!("{} drafts are waiting for you", waiting.len()), format!("To {}", all.join(", ")))
     })
+}
+
+/// The recipient in one line. Others chose the name of a conversation.
+fn to(draft: &Draft) -> String {
+    Untrusted::new(draft.recipient()).line(RECIPIENT)
 }
 
 /// The path to the first pending draft on the page.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use kai_assistant::access::{Access, AccessState};
 use kai_assistant::db::DbError;
 use kai_assistant::legible::spelled_out;
@@ -10,21 +11,25 @@ use kai_assistant::moment::local;
 use kai_assistant::outbox::door::{self, Refused, Tap};
 use kai_assistant::outbox::remarks::{Remark, remarks};
 use kai_assistant::outbox::segments::segments;
-use kai_assistant::outbox::{Draft, DraftId, Status};
+use kai_assistant::outbox::{Channel, Draft, DraftId, Status};
 use kai_assistant::pending;
+use kai_assistant::phones::{self, Phone};
 use kai_assistant::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED};
 use kai_assistant::sms::poll::{self, PollError, Polled};
 use kai_assistant::sms::port::ReadError;
 use kai_assistant::sms::search::Wanted;
 use kai_assistant::sms::store::{self, QUEUE, Queued};
 use kai_assistant::sms::{Sms, SmsId};
+use kai_assistant::source::SourceId;
 use kai_words::{Said, said};
 use serde_json::Value;
 
 use crate::app::App;
 use crate::app::messages::CONNECT;
 use crate::call::json;
-use crate::call::sms::{DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall};
+use crate::call::sms::{
+    DraftPhone, DraftRow, OnPhone, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall,
+};
 use crate::failure::Failure;
 
 pub(crate) async fn answer(app: &App, call: SmsCall) -> Result<Value, Failure> {
@@ -218,9 +223,10 @@ pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
 }
 
 /// Checks that sending can be turned on. The permission cannot be checked without sending, so this only requires a
-/// sender.
-pub(crate) fn can_turn_sending_on(app: &App) -> Result<(), Failure> {
-    if app.messages.phone.door.sender.is_some() {
+/// phone that can send, or a paired one.
+pub(crate) async fn can_turn_sending_on(app: &App) -> Result<(), Failure> {
+    let paired = app.db.read(phones::store::all).await?;
+    if !paired.is_empty() || !app.messages.phone.door.senders.is_empty() {
         return Ok(());
     }
     let why = format!("No phone that can send SMS is connected. {CONNECT}");
@@ -243,35 +249,80 @@ pub(crate) async fn grant(app: &App) -> Result<(), Failure> {
 /// Forgets that the phone refused to send.
 pub(crate) fn forget_denial(app: &App) {
     let unknown = Access::Silent("Kai has not asked the phone yet.".to_owned());
-    app.messages.phone.door.access.learn(unknown, app.clock.now());
+    if let Some(known) = app.messages.phone.sending() {
+        known.learn(unknown, app.clock.now());
+    }
 }
 
 /// Why the phone last refused to send, if it did. The platform only asks the user when something is sent.
 pub(crate) fn sending_denied(app: &App) -> Option<String> {
-    match app.messages.phone.door.access.last() {
+    match app.messages.phone.sending()?.last() {
         Some(Access::Denied(what_to_do)) => Some(what_to_do),
         _ => None,
     }
 }
 
-fn draft_row(app: &App, draft: &Draft) -> DraftRow {
+/// The phones that drafts may leave by.
+struct Phones {
+    /// Kai runs on a phone, or with the simulated one.
+    here: bool,
+    paired: Vec<Phone>,
+}
+
+impl Phones {
+    fn of(&self, draft: &Draft) -> Option<&Phone> {
+        self.paired.iter().find(|phone| phone.source == draft.phone)
+    }
+
+    /// The draft's phone, named only if it could be another one.
+    fn named(&self, draft: &Draft) -> Option<DraftPhone> {
+        let known = if draft.phone.is_here() { self.here } else { self.of(draft).is_some() };
+        let several = self.paired.len() + usize::from(self.here) > 1;
+        let name = self.of(draft).map(|phone| phone.name.clone());
+        (several || !known && !draft.phone.is_here()).then_some(DraftPhone { source: draft.phone, name })
+    }
+
+    fn on_phone(&self, draft: &Draft, zone: &TimeZone) -> OnPhone {
+        let switches = self.of(draft).map(|phone| phone.switches).unwrap_or_default();
+        let can_open = switches.composer
+            && draft.channel == Channel::Sms
+            && matches!(draft.status, Status::Pending | Status::Failed(_));
+        OnPhone {
+            can_open,
+            only_open: can_open && !switches.send_sms,
+            opened_at: draft.composed_at.map(Timestamp::as_millisecond),
+            opened_local: draft.composed_at.map(|at| local(at, zone)),
+        }
+    }
+}
+
+fn phones_of(app: &App, paired: Vec<Phone>) -> Phones {
+    let phone = &app.messages.phone;
+    Phones { here: phone.inbox.is_some() || phone.door.senders.has(SourceId::HERE), paired }
+}
+
+fn draft_row(app: &App, phones: &Phones, draft: &Draft) -> DraftRow {
+    let zone = app.clock.zone();
     DraftRow {
         id: draft.id,
         channel: draft.channel,
         to: draft.to.clone(),
+        app: draft.app.clone(),
+        phone: phones.named(draft),
         body: draft.body.clone(),
         body_shown: spelled_out(&draft.body),
         status: draft.status.state(),
         reason: draft.status.reason().map(str::to_owned),
         origin: draft.came_from(),
         created_at: draft.created_at.as_millisecond(),
-        created_local: local(draft.created_at, &app.clock.zone()),
-        in_reply_to: draft.in_reply_to,
+        created_local: local(draft.created_at, &zone),
+        in_reply_to: draft.in_reply_to.clone(),
         quoted: draft.quoted.clone(),
-        segments: segments(&draft.body).count,
+        segments: (draft.channel == Channel::Sms).then(|| segments(&draft.body).count),
         remarks: remarks(draft).into_iter().map(remark).collect(),
         digest: draft.digest(),
         attempts: draft.attempts,
+        on_phone: phones.on_phone(draft, &zone),
     }
 }
 
@@ -281,18 +332,26 @@ fn remark(remark: Remark) -> Said {
         Remark::ShortNumber => said::drafts_remark_short_number(),
         Remark::PremiumNumber => said::drafts_remark_premium_number(),
         Remark::Invisible => said::drafts_remark_invisible(),
+        Remark::InvisibleName => said::drafts_remark_invisible_name(),
         Remark::Parts(count) => said::drafts_remark_parts(count),
     }
 }
 
 pub(crate) async fn drafts(app: &App) -> Result<Vec<DraftRow>, DbError> {
     let now = app.clock.now();
-    let drafts = app.db.read(move |tx| door::drafts(tx, now)).await?;
-    Ok(drafts.iter().map(|draft| draft_row(app, draft)).collect())
+    let read = app.db.read(move |tx| Ok::<_, DbError>((door::drafts(tx, now)?, phones::store::all(tx)?)));
+    let (drafts, paired) = read.await?;
+    let phones = phones_of(app, paired);
+    Ok(drafts.iter().map(|draft| draft_row(app, &phones, draft)).collect())
+}
+
+async fn row_of(app: &App, draft: &Draft) -> Result<DraftRow, DbError> {
+    let phones = phones_of(app, app.db.read(phones::store::all).await?);
+    Ok(draft_row(app, &phones, draft))
 }
 
 pub(crate) async fn draft(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
-    found(app, id).await.map_err(|refused| refused_failure(&refused))
+    found(app, id).await.map_err(|refused| refused_failure(app, &refused))
 }
 
 async fn found(app: &App, id: DraftId) -> Result<DraftRow, Refused> {
@@ -300,13 +359,18 @@ async fn found(app: &App, id: DraftId) -> Result<DraftRow, Refused> {
 }
 
 /// What a command says if a draft could not be sent or discarded. The page has words of its own.
-fn refused_failure(refused: &Refused) -> Failure {
-    Failure::failed(refused.to_string())
+fn refused_failure(app: &App, refused: &Refused) -> Failure {
+    let failure = Failure::failed(refused.to_string());
+    match refused {
+        // Only the daemon reaches paired phones.
+        Refused::NotConnected(_) if app.daemon.is_none() => failure.try_instead("kai"),
+        _ => failure,
+    }
 }
 
 /// Sends a draft after a tap and returns it in its new state. A failed send is reported in the draft, not as an error.
 pub(crate) async fn tap(app: &App, call: TapCall) -> Result<DraftRow, Failure> {
-    tapped(app, call).await.map_err(|refused| refused_failure(&refused))
+    tapped(app, call).await.map_err(|refused| refused_failure(app, &refused))
 }
 
 /// The same as [`tap`], with the reason for a refusal as a value.
@@ -318,14 +382,15 @@ pub(crate) async fn tapped(app: &App, call: TapCall) -> Result<DraftRow, Refused
         app.messages.phone.door.settle().await?;
         return found(app, draft.id).await;
     }
-    Ok(draft_row(app, &draft))
+    Ok(row_of(app, &draft).await?)
 }
 
 pub(crate) async fn discard(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
-    discarded(app, id).await.map_err(|refused| refused_failure(&refused))
+    discarded(app, id).await.map_err(|refused| refused_failure(app, &refused))
 }
 
 /// The same as [`discard`], with the reason for a refusal as a value.
 pub(crate) async fn discarded(app: &App, id: DraftId) -> Result<DraftRow, Refused> {
-    Ok(draft_row(app, &app.messages.phone.door.discard(id).await?))
+    let draft = app.messages.phone.door.discard(id).await?;
+    Ok(row_of(app, &draft).await?)
 }

@@ -389,9 +389,12 @@ mod tests {
     async fn unsettled(app: &App, phone: &kai_bridges::simulated::Phone) {
         use kai_assistant::gate::RunKind;
         use kai_assistant::outbox::{Channel, NewDraft, door, store};
+        use kai_assistant::source::SourceId;
         let new = NewDraft {
             channel: Channel::Sms,
+            phone: SourceId::HERE,
             to: "+15550100".to_owned(),
+            app: None,
             body: "Yes".to_owned(),
             in_reply_to: None,
             quoted: None,

@@ -9,10 +9,12 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Form, Router};
+use jiff::Timestamp;
 use kai_assistant::db::DbError;
-use kai_assistant::legible;
+use kai_assistant::legible::{self, visible};
 use kai_assistant::outbox::door::Refused;
-use kai_assistant::outbox::{DraftId, DraftOrigin, DraftState};
+use kai_assistant::outbox::{DraftId, DraftOrigin, DraftState, ReplyTo};
+use kai_assistant::phones::Switch;
 use kai_assistant::untrusted::Untrusted;
 use kai_words::{Lang, Part, Said, said};
 use maud::{Markup, html};
@@ -24,7 +26,7 @@ use super::state::Web;
 use super::times::Times;
 use super::{assets, icons, reply};
 use crate::app::App;
-use crate::call::sms::{Button, DraftRow, TapCall};
+use crate::call::sms::{Button, DraftPhone, DraftRow, TapCall};
 use crate::commands::sms;
 
 const SCRIPT: &str = include_str!("assets/drafts.js");
@@ -73,23 +75,20 @@ fn card(draft: &DraftRow, csrf: &str, times: &Times, denied: bool, unfolded: boo
         @for remark in &draft.remarks { p class="remark" { (remark.to(lang)) } }
         @if let Some(quoted) = &draft.quoted { (quote(quoted, id, lang)) }
         (body(draft, folded, lang))
-        p class="quiet" {
-            (lang.drafts_size(draft.segments)) " · " (origin(draft.origin, lang)) " · " (times.moment(draft.created_at))
-            @if let Some(answered) = draft.in_reply_to { span class="roomy" { " · " (lang.drafts_reply_to(answered)) } }
-        }
+        (about(draft, times))
         @if denied && draft.status == DraftState::Failed { p { (Remedy::sms().link(lang)) } }
         (buttons(draft, csrf, folded, lang))
     };
     html! {
         article class="card draft" id=(format!("draft-{id}")) data-testid="draft-card" data-draft=(id) data-status=(draft.status.as_str())
-            aria-label=(lang.drafts_draft_to(&draft.to)) {
+            aria-label=(to(draft).to(lang)) {
             @if draft.status == DraftState::Sent {
-                header class="draft-head" { (who(draft, lang)) (dismiss(draft, csrf, lang)) }
+                header class="draft-head" { (who(draft, times)) (dismiss(draft, csrf, lang)) }
                 (content)
             } @else {
                 // Open by default for browsers without a script; on small screens the script folds all but the first.
                 details class="fold" id=(format!("draft-{id}-fold")) open {
-                    summary class="draft-head" data-testid="draft-fold" { (who(draft, lang)) }
+                    summary class="draft-head" data-testid="draft-fold" { (who(draft, times)) }
                     (content)
                 }
             }
@@ -97,19 +96,64 @@ fn card(draft: &DraftRow, csrf: &str, times: &Times, denied: bool, unfolded: boo
     }
 }
 
+/// Who receives the draft, as its heading says.
+fn to(draft: &DraftRow) -> Said {
+    said::drafts_draft_to(recipient(draft))
+}
+
+/// The recipient. Others chose the names of a conversation and its app, so nothing in them stays invisible.
+fn recipient(draft: &DraftRow) -> String {
+    match &draft.app {
+        Some(app) if *app != draft.to => format!("{} · {}", visible(&draft.to), visible(app)),
+        _ => visible(&draft.to),
+    }
+}
+
 /// The recipient and the state: the only line that shows while a draft is folded.
-fn who(draft: &DraftRow, lang: Lang) -> Markup {
+fn who(draft: &DraftRow, times: &Times) -> Markup {
+    let lang = times.lang;
     html! {
         div class="draft-who" {
-            @for part in said::drafts_draft_to(&draft.to).parts(lang) {
+            @for part in to(draft).parts(lang) {
                 @match part {
                     Part::Words(words) => span class="if-folded" { (words) },
                     Part::Value(to) => strong class="draft-to" data-testid="draft-to" dir="auto" { (to) },
                 }
             }
             " "
-            span class="quiet" { (rich(&state(draft), lang, |why| html! { bdi { (why) } })) }
+            span class="quiet" data-testid="draft-state" {
+                (rich(&state(draft, times), lang, |why| html! { bdi { (why) } }))
+            }
         }
+    }
+}
+
+/// How the draft is sent, by which phone, and where it came from.
+fn about(draft: &DraftRow, times: &Times) -> Markup {
+    let lang = times.lang;
+    html! {
+        p class="quiet" {
+            @match (draft.segments, &draft.app) {
+                (Some(count), _) => (lang.drafts_size(count)),
+                (None, Some(app)) => (rich(&said::drafts_reply_in(app), lang, |app| html! { bdi { (app) } })),
+                (None, None) => (lang.drafts_reply()),
+            }
+            @if let Some(phone) = &draft.phone {
+                " · " span data-testid="draft-phone" { (rich(&by(phone), lang, |name| html! { bdi { (name) } })) }
+            }
+            " · " (origin(draft.origin, lang)) " · " (times.moment(draft.created_at))
+            @if let Some(ReplyTo::Sms(answered)) = draft.in_reply_to {
+                span class="roomy" { " · " (lang.drafts_reply_to(answered)) }
+            }
+        }
+    }
+}
+
+fn by(phone: &DraftPhone) -> Said {
+    match &phone.name {
+        Some(name) => said::drafts_by_phone(name),
+        None if phone.source.is_here() => said::drafts_by_here(),
+        None => said::drafts_by_unpaired(),
     }
 }
 
@@ -196,16 +240,26 @@ fn origin(origin: DraftOrigin, lang: Lang) -> &'static str {
     }
 }
 
-fn state(draft: &DraftRow) -> Said {
+fn state(draft: &DraftRow, times: &Times) -> Said {
     let why = draft.reason.as_deref().unwrap_or_default();
     match draft.status {
-        DraftState::Pending => said::drafts_state_pending(),
+        DraftState::Pending => match draft.on_phone.opened_at {
+            Some(at) => said::drafts_state_opened(opened(at, times)),
+            None => said::drafts_state_pending(),
+        },
         DraftState::Sending => said::drafts_state_sending(),
         DraftState::Sent if why.is_empty() => said::drafts_state_sent(),
         DraftState::Sent => said::drafts_state_sent_more(why),
         DraftState::Failed => said::drafts_state_failed(why),
         DraftState::Unknown => said::drafts_state_unknown(why),
     }
+}
+
+/// The time at which a draft was opened, without the day if that was today.
+fn opened(at: i64, times: &Times) -> String {
+    let at = Timestamp::from_millisecond(at).unwrap_or_default().to_zoned(times.zone.clone());
+    let today = at.date() == times.now.to_zoned(times.zone.clone()).date();
+    if today { at.strftime("%H:%M").to_string() } else { times.written(&at) }
 }
 
 /// The button that dismisses a sent draft. It is not where the next draft has its Send button, so that a user who
@@ -222,6 +276,18 @@ fn dismiss(draft: &DraftRow, csrf: &str, lang: Lang) -> Markup {
     }
 }
 
+/// The button that opens the draft in the phone's own app. Where the phone may not send by itself, it is the main one.
+fn on_phone(draft: &DraftRow, folded: bool, lang: Lang) -> Markup {
+    let only = draft.on_phone.only_open;
+    let label = if only { lang.drafts_open_on_phone() } else { lang.drafts_on_phone_instead() };
+    html! {
+        @if draft.on_phone.can_open {
+            button.tap.primary[only] type="submit" name="button" value="on_phone" data-testid="draft-on-phone"
+                disabled[folded] { (label) }
+        }
+    }
+}
+
 fn buttons(draft: &DraftRow, csrf: &str, folded: bool, lang: Lang) -> Markup {
     let ((button, label, testid), away) = match draft.status {
         DraftState::Pending => (("send", lang.drafts_send(), "draft-send"), lang.drafts_discard()),
@@ -234,12 +300,15 @@ fn buttons(draft: &DraftRow, csrf: &str, folded: bool, lang: Lang) -> Markup {
     let id = draft.id.0;
     html! {
         div class="choices" {
-            form method="post" action=(format!("/drafts/{id}/tap")) data-live {
+            form class="choices" method="post" action=(format!("/drafts/{id}/tap")) data-live {
                 input type="hidden" name="csrf" value=(csrf);
                 input type="hidden" name="shown" value=(draft.digest);
                 input type="hidden" name="attempts" value=(draft.attempts);
-                button class="primary" type="submit" name="button" value=(button) data-testid=(testid)
-                    disabled[folded] { (label) }
+                @if !draft.on_phone.only_open {
+                    button class="primary tap" type="submit" name="button" value=(button) data-testid=(testid)
+                        disabled[folded] { (label) }
+                }
+                (on_phone(draft, folded, lang))
             }
             form method="post" action=(format!("/drafts/{id}/discard")) data-live {
                 input type="hidden" name="csrf" value=(csrf);
@@ -247,7 +316,7 @@ fn buttons(draft: &DraftRow, csrf: &str, folded: bool, lang: Lang) -> Markup {
             }
             // The script shows this while the recipient or part of the text is out of view.
             span class="why" id=(format!("draft-{id}-why")) data-testid="draft-why" { (lang.drafts_scroll()) }
-            noscript { span class="quiet" { (rich(&said::drafts_to(&draft.to), lang, |to| html! { bdi { (to) } })) } }
+            noscript { span class="quiet" { (rich(&said::drafts_to(recipient(draft)), lang, |to| html! { bdi { (to) } })) } }
         }
     }
 }
@@ -259,7 +328,7 @@ struct TapForm {
     attempts: u32,
 }
 
-/// The user tapped Send, Retry or Send again.
+/// The user tapped Send, Retry or Send again, or had the draft opened on the phone.
 async fn tap(
     State(web): State<Web>,
     Path(id): Path<i64>,
@@ -286,13 +355,40 @@ fn back(headers: &HeaderMap, done: Result<DraftRow, Refused>) -> Response {
 fn why(refused: &Refused) -> Trouble {
     let why = match refused {
         Refused::NoPhone => return Trouble::new(said::drafts_refused_no_phone(), Remedy::phones()),
+        Refused::NotConnected(phone) => said::drafts_refused_not_connected(phone),
+        Refused::Unpaired => said::drafts_refused_unpaired(),
+        Refused::SwitchedOff { phone, switch } => match switch {
+            Switch::Composer => said::drafts_refused_composer_off(phone),
+            Switch::Notifications => said::drafts_refused_notifications_off(phone),
+            Switch::SendSms | Switch::ReadSms | Switch::Names | Switch::Tell => {
+                said::drafts_refused_sending_off(phone)
+            }
+        },
+        Refused::NotOpened(why) => said::drafts_refused_not_opened(why),
         Refused::Unknown(_) => said::drafts_refused_gone(),
         Refused::Changed => said::drafts_refused_changed(),
         Refused::Sending => said::drafts_refused_sending(),
         Refused::Sent => said::drafts_refused_sent(),
         Refused::OutcomeNotStored => said::drafts_refused_unwritten(),
-        Refused::NotNow(_) => said::drafts_refused_not_now(),
+        Refused::NotNow(_) | Refused::NothingToOpen => said::drafts_refused_not_now(),
         Refused::Store(error) => error.to_string().into(),
     };
     why.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+
+    #[test]
+    fn today_needs_no_day() {
+        let now: Timestamp = "2026-11-16T12:00:00Z".parse().unwrap();
+        let times = Times { lang: Lang::ENGLISH, zone: TimeZone::UTC, now };
+        for (at, expected) in [("2026-11-16T00:03:00Z", "00:03"), ("2026-11-15T23:59:00Z", "Nov 15, 23:59")] {
+            let at: Timestamp = at.parse().unwrap();
+            assert_eq!(opened(at.as_millisecond(), &times), expected);
+        }
+    }
 }

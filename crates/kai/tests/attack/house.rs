@@ -90,6 +90,7 @@ impl House {
             "sms_send_enabled",
             "notifications_enabled",
             "notifications_dismiss_enabled",
+            "notifications_reply_enabled",
             "tool_enabled_shell_command",
         ] {
             house.set(key, "true").await;

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::kit::KAI;
 
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 22] = [
     "check_sms",
     "read_sms",
     "search_sms",
@@ -18,9 +18,11 @@ const NAMES: [&str; 20] = [
     "read_notification",
     "search_notifications",
     "dismiss_notification",
+    "reply_notification",
     "notifications_enabled",
     "notifications_ignored",
     "notifications_dismiss_enabled",
+    "notifications_reply_enabled",
     "check_drafts",
     "sms_poll_interval",
     "code_redaction_enabled",

@@ -1,21 +1,106 @@
 //! The tools with which a model drafts SMS, and sees what became of the drafts.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use jiff::Timestamp;
 use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reading::{Reading, meant};
-use crate::access::{Access, Known};
+use crate::access::Access;
 use crate::clock::Clock;
-use crate::db::Db;
-use crate::outbox::{self, Channel, Draft, NewDraft, door, number};
+use crate::db::{Db, DbError};
+use crate::gate::Level;
+use crate::outbox::door::{self, Senders};
+use crate::outbox::route::{self, Exit};
+use crate::outbox::store::StageError;
+use crate::outbox::{self, Channel, Draft, NewDraft, ReplyTo, number};
 use crate::settings::{self, SMS_ENABLED};
-use crate::sms::SmsId;
 use crate::sms::inbox::Inbox;
-use crate::tool::{Run, Tool, ToolError, ToolOutput};
+use crate::sms::{Sms, SmsId};
+use crate::source::SourceId;
+use crate::tool::{Eyes, Provenance, Run, Tool, ToolError, ToolOutput};
+use crate::untrusted::Untrusted;
+
+/// The phones that could send what is drafted. A paired phone need not be connected for that.
+pub struct DraftingPhones {
+    db: Db,
+    clock: Arc<dyn Clock>,
+    senders: Arc<Senders>,
+    /// As of the last look, some paired phone may send.
+    paired: AtomicBool,
+}
+
+impl DraftingPhones {
+    pub fn new(db: Db, clock: Arc<dyn Clock>, senders: Arc<Senders>) -> Self {
+        Self { db, clock, senders, paired: AtomicBool::new(false) }
+    }
+
+    fn lacks(&self) -> Option<String> {
+        if self.paired.load(Ordering::Relaxed) {
+            return None;
+        }
+        let Some(known) = self.senders.access(SourceId::HERE) else {
+            return Some(
+                "No phone that can send SMS is connected. The user can pair one in Settings, under Phones, or run Kai \
+                 in Termux on the phone: docs/sms.md"
+                    .to_owned(),
+            );
+        };
+        // The permission cannot be checked without sending, so it counts as granted until a send is refused. A refusal
+        // counts for a minute only, or Kai would never notice that the user has since allowed it.
+        match known.fresh(self.clock.now()) {
+            Some(Access::Denied(what_to_do)) => Some(what_to_do),
+            _ => None,
+        }
+    }
+
+    async fn probe_access(&self) {
+        drop(self.exits().await);
+    }
+
+    async fn exits(&self) -> Result<Vec<Exit>, DbError> {
+        let here = self.senders.has(SourceId::HERE);
+        let exits = self.db.read(move |tx| outbox::store::exits(tx, here)).await?;
+        self.paired.store(exits.iter().any(|exit| !exit.source.is_here()), Ordering::Relaxed);
+        Ok(exits)
+    }
+
+    /// The phone for a new message, as the result names it.
+    async fn for_new(&self, named: Option<&str>) -> Result<ChosenPhone, ToolError> {
+        let exits = self.exits().await?;
+        let exit = route::choose(&exits, named).map_err(ToolError)?;
+        Ok(ChosenPhone::among(&exits, exit))
+    }
+
+    /// The phone that received a message, for the answer to it.
+    async fn for_answer(&self, received_by: SourceId) -> Result<ChosenPhone, ToolError> {
+        let exits = self.exits().await?;
+        let exit = exits.iter().find(|exit| exit.source == received_by);
+        let exit = exit.ok_or_else(|| {
+            ToolError(
+                "The phone that received this SMS is not allowed to send. The user can change that in Settings, under \
+                 Phones."
+                    .to_owned(),
+            )
+        })?;
+        Ok(ChosenPhone::among(&exits, exit))
+    }
+}
+
+/// The phone that a draft leaves by.
+struct ChosenPhone {
+    source: SourceId,
+    /// Its name, if there is more than one phone.
+    name: Option<String>,
+}
+
+impl ChosenPhone {
+    fn among(exits: &[Exit], exit: &Exit) -> Self {
+        Self { source: exit.source, name: (exits.len() > 1).then(|| exit.name.clone()) }
+    }
+}
 
 /// A draft that waits for the user to send it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -25,6 +110,9 @@ pub struct DraftStaged {
     body: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     in_reply_to: Option<SmsId>,
+    /// The phone that sends it, if there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phone: Option<String>,
     status: &'static str,
     message: &'static str,
 }
@@ -32,13 +120,18 @@ pub struct DraftStaged {
 const WAITS: &str = "Nothing was sent. The draft is waiting for the user to tap Send.";
 
 impl DraftStaged {
-    fn of(draft: Draft) -> Self {
+    fn of(draft: Draft, phone: Option<String>) -> Self {
+        let in_reply_to = match draft.in_reply_to {
+            Some(ReplyTo::Sms(number)) => Some(SmsId(number)),
+            Some(ReplyTo::Notification(_)) | None => None,
+        };
         Self {
             draft_id: draft.id.0,
             status: draft.status.state().as_str(),
             to: draft.to,
             body: draft.body,
-            in_reply_to: draft.in_reply_to.map(SmsId),
+            in_reply_to,
+            phone,
             message: WAITS,
         }
     }
@@ -51,6 +144,8 @@ pub struct SendSmsInput {
     pub to: String,
     /// The text to send.
     pub body: String,
+    /// The name of the phone to send by. Only if the user has several phones and names one.
+    pub phone: Option<String>,
 }
 
 pub struct SendSms {
@@ -58,8 +153,7 @@ pub struct SendSms {
     pub clock: Arc<dyn Clock>,
     /// Only used to check whether the number wrote before. Drafting works without it.
     pub inbox: Option<Arc<Inbox>>,
-    /// What is known about the permission to send; `None` if no phone that can send is connected.
-    pub sending: Option<Arc<Known>>,
+    pub phones: Arc<DraftingPhones>,
 }
 
 impl Tool for SendSms {
@@ -68,15 +162,22 @@ impl Tool for SendSms {
     type Output = DraftStaged;
 
     fn lacks(&self) -> Option<String> {
-        cannot_send(self.sending.as_deref(), self.clock.now())
+        self.phones.lacks()
+    }
+
+    async fn probe_access(&self) {
+        self.phones.probe_access().await;
     }
 
     async fn run(&self, input: SendSmsInput, run: &Run) -> Result<ToolOutput<DraftStaged>, ToolError> {
         let to = number::recipient(&input.to).map_err(ToolError)?;
+        let phone = self.phones.for_new(input.phone.as_deref()).await?;
         let known_contact = self.wrote_before(&to).await?;
         let new = NewDraft {
             channel: Channel::Sms,
+            phone: phone.source,
             to,
+            app: None,
             body: text(&input.body)?,
             in_reply_to: None,
             quoted: None,
@@ -84,7 +185,7 @@ impl Tool for SendSms {
             origin: run.kind,
             conversation: run.conversation,
         };
-        stage(&self.db, self.clock.as_ref(), new).await
+        stage(&self.db, self.clock.as_ref(), new, phone.name).await
     }
 }
 
@@ -115,7 +216,7 @@ pub struct ReplySms {
     pub db: Db,
     pub clock: Arc<dyn Clock>,
     pub inbox: Option<Arc<Inbox>>,
-    pub sending: Option<Arc<Known>>,
+    pub phones: Arc<DraftingPhones>,
 }
 
 impl Tool for ReplySms {
@@ -124,70 +225,58 @@ impl Tool for ReplySms {
     type Output = DraftStaged;
 
     fn lacks(&self) -> Option<String> {
-        cannot_send(self.sending.as_deref(), self.clock.now())
-            .or_else(|| Reading { inbox: self.inbox.as_ref() }.lacks())
+        self.phones.lacks().or_else(|| Reading { inbox: self.inbox.as_ref() }.lacks())
     }
 
     async fn probe_access(&self) {
+        self.phones.probe_access().await;
         Reading { inbox: self.inbox.as_ref() }.probe_access().await;
     }
 
     async fn run(&self, input: ReplySmsInput, run: &Run) -> Result<ToolOutput<DraftStaged>, ToolError> {
-        let inbox = Reading { inbox: self.inbox.as_ref() }.inbox()?;
         let body = text(&input.body)?;
-        let sms = meant(&self.db, inbox, input.sms_id).await?;
+        let (sms, received_by) = self.answered(input.sms_id).await?;
+        let phone = self.phones.for_answer(received_by).await?;
         let to = number::recipient(sms.address.as_written())
             .map_err(|_| ToolError("The sender of this SMS has no number to reply to.".to_owned()))?;
         let new = NewDraft {
             channel: Channel::Sms,
+            phone: phone.source,
             to,
+            app: None,
             body,
-            in_reply_to: Some(sms.id.0),
+            in_reply_to: Some(ReplyTo::Sms(sms.id.0)),
             quoted: Some(sms.body),
             known_contact: true,
             origin: run.kind,
             conversation: run.conversation,
         };
-        stage(&self.db, self.clock.as_ref(), new).await
+        stage(&self.db, self.clock.as_ref(), new, phone.name).await
     }
 }
 
-fn cannot_send(sending: Option<&Known>, now: Timestamp) -> Option<String> {
-    let Some(known) = sending else {
-        return Some(
-            "No phone that can send SMS is connected. The user can run Kai in Termux on the phone: docs/sms.md"
-                .to_owned(),
-        );
-    };
-    // The permission cannot be checked without sending, so it counts as granted until a send is refused. A refusal
-    // counts for a minute only, or Kai would never notice that the user has since allowed it.
-    match known.fresh(now) {
-        Some(Access::Denied(what_to_do)) => Some(what_to_do),
-        _ => None,
+impl ReplySms {
+    /// The message with that id, and the phone that received it.
+    async fn answered(&self, id: SmsId) -> Result<(Sms, SourceId), ToolError> {
+        let inbox = Reading { inbox: self.inbox.as_ref() }.inbox()?;
+        Ok((meant(&self.db, inbox, id).await?, SourceId::HERE))
     }
 }
-
-/// The most characters in a text: more than any phone can send as one message in parts.
-const LONGEST: usize = 10_000;
 
 fn text(body: &str) -> Result<String, ToolError> {
-    let body = body.replace("\r\n", "\n");
-    if body.trim().is_empty() {
-        return Err(ToolError("\"body\" must not be empty. Say what to send.".to_owned()));
-    }
-    let length = body.chars().count();
-    if length > LONGEST {
-        return Err(ToolError(format!("The text has {length} characters; an SMS takes at most {LONGEST}.")));
-    }
-    // Phones trim the text, so trim it here: the draft then shows exactly what is sent. Many programs treat NUL as the
-    // end of a text, so it could hide the rest.
-    Ok(body.replace('\0', "").trim().to_owned())
+    outbox::body::sendable(body).map_err(ToolError)
 }
 
-async fn stage(db: &Db, clock: &dyn Clock, new: NewDraft) -> Result<ToolOutput<DraftStaged>, ToolError> {
+async fn stage(
+    db: &Db,
+    clock: &dyn Clock,
+    new: NewDraft,
+    phone: Option<String>,
+) -> Result<ToolOutput<DraftStaged>, ToolError> {
     let now = clock.now();
     let staged = db.write(move |tx: &Transaction<'_>| outbox::store::stage(tx, &new, now)).await;
-    staged.map(DraftStaged::of).map(ToolOutput::own).map_err(|error| ToolError(error.to_string()))
+    let draft = staged.map_err(|error: StageError| ToolError(error.to_string()))?;
+    Ok(ToolOutput::own(DraftStaged::of(draft, phone)))
 }
 
 /// See what became of the drafts: waiting, sent, failed.
@@ -198,14 +287,38 @@ pub struct CheckDraftsInput {}
 pub struct DraftSummary {
     id: i64,
     to: String,
+    /// The app whose notification it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    app: Option<String>,
     status: &'static str,
     reason: Option<String>,
+    /// The user sends it in the phone's own app.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    opened_on_phone: bool,
+}
+
+impl DraftSummary {
+    /// As a model sees it: others chose the name of a conversation, which may hold a code.
+    fn of(draft: Draft, eyes: Eyes) -> Self {
+        let seen = |name: String| eyes.see(&Untrusted::new(name)).as_written().to_owned();
+        Self {
+            id: draft.id.0,
+            status: draft.status.state().as_str(),
+            reason: draft.status.reason().map(str::to_owned),
+            opened_on_phone: draft.composed_at.is_some(),
+            to: if draft.channel == Channel::Notification { seen(draft.to) } else { draft.to },
+            app: draft.app.map(seen),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckDraftsOutput {
     count: usize,
     drafts: Vec<DraftSummary>,
+    /// Set if others chose some of the words.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    untrusted: bool,
 }
 
 pub struct CheckDrafts {
@@ -218,17 +331,27 @@ impl Tool for CheckDrafts {
     type Input = CheckDraftsInput;
     type Output = CheckDraftsOutput;
 
-    async fn run(&self, _: CheckDraftsInput, _: &Run) -> Result<ToolOutput<CheckDraftsOutput>, ToolError> {
+    async fn run(&self, _: CheckDraftsInput, run: &Run) -> Result<ToolOutput<CheckDraftsOutput>, ToolError> {
         let now = self.clock.now();
-        let drafts = self.db.read(move |tx| door::drafts(tx, now)).await?;
-        let fate = |draft: Draft| DraftSummary {
-            id: draft.id.0,
-            status: draft.status.state().as_str(),
-            reason: draft.status.reason().map(str::to_owned),
-            to: draft.to,
-        };
-        let drafts: Vec<DraftSummary> = drafts.into_iter().map(fate).collect();
-        // Only numbers and states: the result holds no text from the messages that the drafts answer.
-        Ok(ToolOutput::own(CheckDraftsOutput { count: drafts.len(), drafts }))
+        let read = self.db.read(move |tx| Ok::<_, DbError>((door::drafts(tx, now)?, settings::load(tx)?)));
+        let (drafts, values) = read.await?;
+        let eyes = Eyes::in_run(&values, run);
+        let meaning = meaning(&drafts);
+        let untrusted = !meaning.taint.is_nothing();
+        let drafts: Vec<DraftSummary> =
+            drafts.into_iter().map(|draft| DraftSummary::of(draft, eyes)).collect();
+        Ok(ToolOutput { output: CheckDraftsOutput { count: drafts.len(), drafts, untrusted }, meaning })
     }
+}
+
+/// What a list of drafts holds of others: no text of the messages that they answer, but the name of a conversation, and
+/// what a phone said about a failure.
+fn meaning(drafts: &[Draft]) -> Provenance {
+    let outside = drafts.iter().any(Draft::has_words_from_outside);
+    let answered = drafts.iter().filter_map(|draft| match &draft.in_reply_to {
+        Some(ReplyTo::Notification(id)) => Some(format!("notification {id}")),
+        Some(ReplyTo::Sms(_)) | None => None,
+    });
+    let taint = if outside { Level::People } else { Level::Nothing };
+    Provenance { taint, mentions: answered.collect() }
 }

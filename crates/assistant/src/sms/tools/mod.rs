@@ -3,5 +3,5 @@
 mod drafting;
 mod reading;
 
-pub use drafting::{CheckDrafts, DraftSummary, ReplySms, SendSms};
+pub use drafting::{CheckDrafts, DraftSummary, DraftingPhones, ReplySms, SendSms};
 pub use reading::{CheckSms, Listed, ReadSms, SearchSms};

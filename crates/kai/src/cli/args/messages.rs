@@ -113,6 +113,13 @@ pub(crate) enum DraftsCommand {
         #[arg(value_parser = number)]
         id: i64,
     },
+    /// Show a draft in full, ask you, then open it in your phone's own SMS app, where you send it
+    #[command(after_help = "Example:\n  kai drafts compose 3")]
+    Compose {
+        /// Number of the draft, from `kai drafts list`
+        #[arg(value_parser = number)]
+        id: i64,
+    },
     /// Discard a draft without sending it
     #[command(after_help = "Example:\n  kai drafts discard 3")]
     Discard {

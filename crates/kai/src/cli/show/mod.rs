@@ -219,8 +219,12 @@ fn happened(record: &Record) -> String {
                 (false, false) => format!("You denied {call}"),
             }
         }
-        Record::Draft { draft, to, .. } => format!("Kai created draft {draft} to {}", visible(to)),
-        Record::Tap { draft, .. } => format!("You tapped Send on draft {draft}"),
+        Record::Draft { draft, to, app, .. } => {
+            let app = app.as_ref().map(|app| format!(" ({})", visible(app))).unwrap_or_default();
+            format!("Kai created draft {draft} to {}{app}", visible(to))
+        }
+        Record::Tap { draft, on_phone: false, .. } => format!("You tapped Send on draft {draft}"),
+        Record::Tap { draft, .. } => format!("You had draft {draft} opened on the phone"),
         Record::Sent { draft, outcome } => format!("Draft {draft} {}", became(outcome)),
         Record::Codes { conversation, shown } => {
             let what = if *shown { "let the model see one-time codes" } else { "hid one-time codes again" };

@@ -346,8 +346,7 @@
       all(".waits-words").forEach(cycle);
       for (const long of all("details.long")) {
         if (long.open) long.dataset.seen = "yes";
-        const tap = long.closest(".draft").querySelector("button.primary");
-        if (tap) tap.disabled = !long.dataset.seen;
+        for (const tap of long.closest(".draft").querySelectorAll("button.tap")) tap.disabled = !long.dataset.seen;
       }
     };
     document.addEventListener("toggle", unfold, true);

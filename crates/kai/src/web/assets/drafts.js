@@ -6,14 +6,15 @@
   if (!box) return;
   const { little, places, hold, say } = window.kai;
 
-  // Nobody sends what they have not seen: a draft's Send works while its recipient and all of its text are in view. A
-  // text too long for that must have been in view part by part; the head with the recipient sticks and stays in view.
+  // Nobody sends what they have not seen: a draft's Send, and what opens it on the phone, work while its recipient and
+  // all of its text are in view. A text too long for that must have been in view part by part; the head with the
+  // recipient sticks and stays in view.
   const PART = 16;
   const read = new WeakMap();
   const sight = (card) => {
     const rect = (selector) => card.querySelector(selector).getBoundingClientRect();
-    const tap = card.querySelector(".choices .primary");
-    if (!tap || !card.querySelector(".draft-body").checkVisibility()) return { tap };
+    const taps = card.querySelectorAll(".choices .tap");
+    if (!taps.length || !card.querySelector(".draft-body").checkVisibility()) return { taps };
     const frame = box.getBoundingClientRect();
     const top = Math.max(frame.top, 0), bottom = Math.min(frame.bottom, innerHeight) + 1;
     const head = rect(".draft-head"), to = rect(".draft-to"), text = rect(".draft-body"), choices = rect(".choices");
@@ -22,7 +23,7 @@
     const seen = partsSeen(card, text, edge, bottom);
     const whole = fits ? text.top >= edge && text.bottom <= bottom : seen.whole;
     const live = whole && to.top >= top - 1 && to.bottom <= bottom;
-    return { tap, text, choices, head, top, bottom, edge, fits, seen, live };
+    return { taps, text, choices, head, top, bottom, edge, fits, seen, live };
   };
   // Which parts of a text were in view so far. Another text, or another height of it, begins anew.
   const partsSeen = (card, text, edge, bottom) => {
@@ -43,12 +44,14 @@
   // A button that is only marked as disabled keeps its place in the order of keys, and can say why.
   const look = () => {
     for (const card of all(".draft")) {
-      const { tap, live } = sight(card);
-      card.toggleAttribute("data-unseen", !!tap && !live);
-      if (live) for (const name of ["aria-disabled", "aria-describedby"]) tap.removeAttribute(name);
-      else if (tap) {
-        tap.setAttribute("aria-disabled", "true");
-        tap.setAttribute("aria-describedby", `${card.id}-why`);
+      const { taps, live } = sight(card);
+      card.toggleAttribute("data-unseen", taps.length > 0 && !live);
+      for (const tap of taps) {
+        if (live) for (const name of ["aria-disabled", "aria-describedby"]) tap.removeAttribute(name);
+        else {
+          tap.setAttribute("aria-disabled", "true");
+          tap.setAttribute("aria-describedby", `${card.id}-why`);
+        }
       }
     }
   };
@@ -71,7 +74,7 @@
   box.addEventListener("scroll", look, { passive: true });
   addEventListener("resize", look);
   document.addEventListener("toggle", look, true);
-  const draftOf = (target) => target.closest?.(".draft .choices .primary")?.closest(".draft");
+  const draftOf = (target) => target.closest?.(".draft .choices .tap")?.closest(".draft");
   document.addEventListener("click", (event) => {
     const card = draftOf(event.target);
     if (!card || event.defaultPrevented) return;

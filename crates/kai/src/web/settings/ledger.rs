@@ -240,8 +240,12 @@ fn words(record: &Record, lang: Lang) -> (Markup, Said, Option<&str>) {
         }
         Record::Codes { shown: true, .. } => (icons::shield(), said::ledger_codes_shown(), None),
         Record::Codes { .. } => (icons::shield(), said::ledger_codes_hidden(), None),
-        Record::Draft { draft, to, .. } => (icons::copy(), said::ledger_drafted(draft, to), None),
-        Record::Tap { draft, .. } => (icons::tap(), said::ledger_tapped(draft), None),
+        Record::Draft { draft, to, app: None, .. } => (icons::copy(), said::ledger_drafted(draft, to), None),
+        Record::Draft { draft, to, app: Some(app), .. } => {
+            (icons::copy(), said::ledger_drafted_reply(draft, to, app), None)
+        }
+        Record::Tap { draft, on_phone: false, .. } => (icons::tap(), said::ledger_tapped(draft), None),
+        Record::Tap { draft, .. } => (icons::tap(), said::ledger_opened(draft), None),
         Record::Sent { draft, outcome } => (icons::send(), became(*draft, outcome), None),
         Record::Discarded { draft, .. } => (icons::bin(), said::ledger_discarded(draft), None),
         Record::Restored { last, .. } => (icons::shield(), said::ledger_restored(last), None),

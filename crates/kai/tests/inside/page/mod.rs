@@ -11,6 +11,8 @@ mod ledger;
 mod model;
 mod models;
 #[cfg(feature = "foss")]
+mod paired;
+#[cfg(feature = "foss")]
 mod phone;
 mod tools;
 mod visitor;

@@ -4,7 +4,9 @@ use axum::Router;
 use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::access::AccessState;
-use kai_assistant::settings::{NOTIFICATIONS_DISMISS_ENABLED, NOTIFICATIONS_ENABLED};
+use kai_assistant::settings::{
+    NOTIFICATIONS_DISMISS_ENABLED, NOTIFICATIONS_ENABLED, NOTIFICATIONS_REPLY_ENABLED,
+};
 use kai_words::{Said, said};
 use maud::{Markup, html};
 
@@ -36,6 +38,12 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failur
         help: ctx.lang.notifications_dismiss_help(),
         testid: "notifications-dismiss-toggle",
     };
+    let reply = Switch {
+        setting: &NOTIFICATIONS_REPLY_ENABLED,
+        label: ctx.lang.notifications_reply(),
+        help: ctx.lang.notifications_reply_help(),
+        testid: "notifications-reply-toggle",
+    };
     let content = html! {
         div class="part" { (reading(ctx, &status)) @if status.enabled { (phones(ctx, &status)) } }
         @if status.state == ListenerState::Off && status.keeps() {
@@ -49,7 +57,9 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failur
             }
             @if let Some(apps) = apps { (apps) }
         }
-        div class="part" { (switch(ctx, CARD, &dismiss)) (super::code_redaction(ctx, CARD)) }
+        div class="part" {
+            (switch(ctx, CARD, &dismiss)) (switch(ctx, CARD, &reply)) (super::code_redaction(ctx, CARD))
+        }
     };
     Ok(Some(Region::card(CARD, ctx.lang.notifications_label(), content).testid("notifications-card")))
 }

@@ -1,0 +1,159 @@
+//! The tool with which a model drafts the reply that a notification offers. Nothing here can send.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use jiff::Timestamp;
+use rusqlite::Transaction;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::record::{NotificationId, Record};
+use super::store;
+use crate::clock::Clock;
+use crate::db::{Db, DbError};
+use crate::outbox::door::Answerable;
+use crate::outbox::store::StageError;
+use crate::outbox::{self, Channel, Draft, NewDraft, ReplyTo};
+use crate::phones;
+use crate::settings;
+use crate::source::SourceId;
+use crate::tool::{Eyes, Run, Tool, ToolError, ToolOutput};
+use crate::untrusted::Untrusted;
+
+/// Draft a reply to a notification that can be answered, such as a chat message. Nothing is sent until the user taps Send.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct ReplyNotificationInput {
+    /// Id of the notification to answer, as a check or a search lists it.
+    pub id: String,
+    /// The text to send.
+    pub body: String,
+}
+
+/// A reply that waits for the user to send it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReplyStaged {
+    draft_id: i64,
+    app: Untrusted,
+    conversation: Untrusted,
+    body: String,
+    in_reply_to: NotificationId,
+    status: &'static str,
+    message: &'static str,
+    untrusted: bool,
+}
+
+pub struct ReplyNotification {
+    db: Db,
+    clock: Arc<dyn Clock>,
+    /// As of the last look, some paired phone shows its notifications to Kai.
+    paired: AtomicBool,
+}
+
+impl ReplyNotification {
+    pub fn new(db: Db, clock: Arc<dyn Clock>) -> Self {
+        Self { db, clock, paired: AtomicBool::new(false) }
+    }
+}
+
+impl Tool for ReplyNotification {
+    const NAME: &'static str = "reply_notification";
+    type Input = ReplyNotificationInput;
+    type Output = ReplyStaged;
+
+    fn lacks(&self) -> Option<String> {
+        (!self.paired.load(Ordering::Relaxed)).then(|| {
+            "Only notifications of a paired phone can be answered, and Kai reads none. The user can pair a phone in \
+             Settings, under Phones."
+                .to_owned()
+        })
+    }
+
+    async fn probe_access(&self) {
+        let phones = self.db.read(phones::store::all).await.unwrap_or_default();
+        self.paired.store(phones.iter().any(|phone| phone.switches.notifications), Ordering::Relaxed);
+    }
+
+    async fn run(
+        &self,
+        input: ReplyNotificationInput,
+        run: &Run,
+    ) -> Result<ToolOutput<ReplyStaged>, ToolError> {
+        let body = outbox::body::sendable(&input.body).map_err(ToolError)?;
+        let (id, now, run) = (NotificationId::new(input.id.trim()), self.clock.now(), *run);
+        let staged = move |tx: &Transaction<'_>| {
+            let Some(record) = shown(tx, &id, now)? else { return Ok(None) };
+            let draft = outbox::store::stage(tx, &reply(&record, body, &run), now)?;
+            Ok::<_, StageError>(Some((record, draft, Eyes::in_run(&settings::load(tx)?, &run))))
+        };
+        let staged = self.db.write(staged).await.map_err(|error| ToolError(error.to_string()))?;
+        let (record, draft, eyes) = staged.ok_or_else(|| {
+            ToolError(
+                "There is no such notification on a phone, or it offers no reply. Those with \"can_reply\" do.".to_owned(),
+            )
+        })?;
+        Ok(output(record, draft, eyes))
+    }
+}
+
+fn output(record: Record, draft: Draft, eyes: Eyes) -> ToolOutput<ReplyStaged> {
+    let identity = record.id.identity();
+    let seen = |name: String| eyes.see(&Untrusted::new(name));
+    let staged = ReplyStaged {
+        draft_id: draft.id.0,
+        status: draft.status.state().as_str(),
+        app: seen(draft.app.unwrap_or_default()),
+        conversation: seen(draft.to),
+        body: draft.body,
+        in_reply_to: record.id,
+        message: "Nothing was sent. The draft is waiting for the user to tap Send.",
+        untrusted: true,
+    };
+    ToolOutput::with_messages(staged, vec![identity])
+}
+
+fn reply(record: &Record, body: String, run: &Run) -> NewDraft {
+    let (app, conversation) = names(record);
+    NewDraft {
+        channel: Channel::Notification,
+        phone: phone_of(&record.id),
+        to: conversation,
+        app: Some(app),
+        body,
+        in_reply_to: Some(ReplyTo::Notification(record.id.as_str().to_owned())),
+        quoted: Some(record.gist()),
+        known_contact: true,
+        origin: run.kind,
+        conversation: run.conversation,
+    }
+}
+
+/// The names of the app and of the conversation, as a draft shows them.
+fn names(record: &Record) -> (String, String) {
+    let app = record.app_label.as_written().to_owned();
+    let title = record.title.as_written();
+    (app.clone(), if title.trim().is_empty() { app } else { title.to_owned() })
+}
+
+/// The notification, if it is still on a paired phone and offers a reply.
+fn shown(tx: &Transaction<'_>, id: &NotificationId, now: Timestamp) -> Result<Option<Record>, DbError> {
+    if phone_of(id).is_here() || !store::is_shown(tx, id)? {
+        return Ok(None);
+    }
+    Ok(store::find(tx, id, now)?.filter(|record| record.reply_id.is_some()))
+}
+
+/// How the notification with that id can be answered now, for the outbox's door.
+pub fn answerable(tx: &Transaction<'_>, id: &str, now: Timestamp) -> Result<Option<Answerable>, DbError> {
+    let Some(record) = shown(tx, &NotificationId::new(id), now)? else { return Ok(None) };
+    let (app, conversation) = names(&record);
+    Ok(record.reply_id.map(|reply_id| Answerable { reply_id, app, conversation }))
+}
+
+/// The phone that shows the notification: ids of paired phones begin with `p`, the number and a colon.
+fn phone_of(id: &NotificationId) -> SourceId {
+    let number =
+        id.as_str().strip_prefix('p').and_then(|rest| rest.split_once(':')).map(|(number, _)| number);
+    let number = number.and_then(|number| number.parse().ok()).filter(|number| *number > SourceId::HERE.0);
+    number.map_or(SourceId::HERE, SourceId)
+}
