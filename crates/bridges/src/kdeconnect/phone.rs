@@ -89,6 +89,9 @@ pub(super) struct Line {
     pub(super) number: u64,
     /// The phone was asked for its messages on this connection, so it tells about new ones.
     pub(super) asked: bool,
+    /// Something that the phone told on this connection was lost, so the rest is not taken either: whoever reads would
+    /// believe that nothing came before it.
+    deaf: bool,
     pub(super) allowed: Switches,
     /// How many wait to see a message in the phone's list.
     pub(super) looking: u32,
@@ -127,7 +130,7 @@ impl PairedPhone {
         self.change(|line| {
             line.wire = Some(wire);
             line.number += 1;
-            line.asked = false;
+            (line.asked, line.deaf) = (false, false);
         })?;
         // A link that takes the place of another one is new to whoever asked for something on the old one.
         if self.line.borrow().keeps_told() { self.told.push(FromPhone::Connected, 1) } else { Ok(()) }
@@ -165,8 +168,20 @@ impl PairedPhone {
         if ended { self.told.push(FromPhone::Lost, 1) } else { Ok(()) }
     }
 
-    /// Takes a packet that it sent. What is off is dropped.
+    /// Takes a packet that it sent. What is off is dropped. Once there was no room, nothing more is taken on the same
+    /// connection.
     pub fn packet(&self, packet: Packet) -> Result<(), Overflow> {
+        if self.line.borrow().deaf {
+            return Err(Overflow);
+        }
+        let taken = self.take(packet);
+        if taken.is_err() {
+            self.line.send_modify(|line| line.deaf = true);
+        }
+        taken
+    }
+
+    fn take(&self, packet: Packet) -> Result<(), Overflow> {
         let allowed = self.allowed();
         match packet {
             Packet::Messages(messages) => self.take_messages(&messages.list),

@@ -21,6 +21,10 @@ pub(crate) struct Joined {
 pub(crate) trait Drivers: Send + Sync {
     /// A phone is paired, connected or not. Also called for every paired phone when Kai starts.
     fn start(&self, joined: Joined);
+    /// A phone is connected. It may have been before: then a new connection took the place of the old one.
+    fn connected(&self, source: SourceId, phone: &Arc<PairedPhone>);
+    /// The connection with a phone ended.
+    fn lost(&self, source: SourceId, phone: &Arc<PairedPhone>);
     /// A phone is no longer paired, or Kai stops.
     fn stop(&self, source: SourceId);
     /// Deletes what is stored of a phone's messages.
@@ -39,6 +43,10 @@ impl Drivers for NoDrivers {
         );
         drop(joined.phone);
     }
+
+    fn connected(&self, _: SourceId, _: &Arc<PairedPhone>) {}
+
+    fn lost(&self, _: SourceId, _: &Arc<PairedPhone>) {}
 
     fn stop(&self, _: SourceId) {}
 

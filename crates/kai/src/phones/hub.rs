@@ -49,8 +49,8 @@ impl Hub {
         let (orders, mut ordered) = mpsc::channel(ORDERS);
         *lock(&self.orders) = Some(orders);
         let mut running = Running::new(&self.around);
-        running.reload().await;
         let mut changes = self.around.db.changes();
+        running.reload().await;
         let mut noticed = Instant::now();
         loop {
             running.settle().await;

@@ -153,14 +153,19 @@ impl Plan {
         Due { announce, call }
     }
 
-    /// When to look again.
+    /// When to look again as long as the endpoint is closed.
+    pub(super) fn next_while_closed(&self) -> Option<Timestamp> {
+        self.search.into_iter().chain(self.open).chain(self.linger).min()
+    }
+
+    /// When to look again as long as the endpoint is open.
     pub(super) fn next(&self) -> Option<Timestamp> {
         let called = self.absent.values().filter_map(|absence| match absence {
             Absence::Waiting { until, .. } => Some(*until),
             Absence::Called { .. } => None,
         });
         let announcing = self.search.and(self.announced).map(|at| later(at, ANNOUNCING));
-        called.chain(announcing).chain(self.search).chain(self.open).chain(self.linger).min()
+        called.chain(announcing).chain(self.next_while_closed()).min()
     }
 }
 
@@ -283,7 +288,9 @@ mod tests {
         assert!(plan.may_open(at(0)));
         plan.not_opened(at(0));
         assert!(!plan.may_open(at(29)) && plan.may_open(at(30)));
-        assert_eq!(plan.next(), Some(at(30)));
+        plan.expect(PIXEL, at(0));
+        assert_eq!(plan.next_while_closed(), Some(at(30)), "nobody can be called before");
+        plan.forget(PIXEL);
         plan.opened();
         assert_eq!(plan.next(), None);
     }

@@ -13,7 +13,9 @@ use kai_assistant::lock::lock;
 use kai_assistant::phones::port::{Ask, FromPhone, PhoneLink};
 use kai_assistant::phones::{Phone, SourceId, Switch, store};
 use kai_assistant::settings::{self, SMS_ENABLED};
-use kai_bridges::kdeconnect::{DeviceId, Event, Failure, Limits, PhoneLimits, Protocol, Reach, Refusal};
+use kai_bridges::kdeconnect::{
+    DeviceId, Event, Failure, Limits, PairedPhone, PhoneLimits, Protocol, Reach, Refusal,
+};
 use kai_bridges::simulated::{Handset, HandsetSetup, OnPairing};
 use rusqlite::Transaction;
 use tokio::sync::mpsc;
@@ -40,6 +42,8 @@ struct Readers {
     hanging: Mutex<Vec<(SourceId, mpsc::Receiver<FromPhone>)>>,
     hang: Mutex<Vec<SourceId>>,
     stopped: Mutex<Vec<SourceId>>,
+    /// Who is connected.
+    present: Mutex<Vec<SourceId>>,
     forgotten: Arc<Mutex<Vec<SourceId>>>,
 }
 
@@ -61,6 +65,16 @@ impl Drivers for Readers {
                 drop(to.send(said));
             }
         });
+    }
+
+    fn connected(&self, source: SourceId, phone: &Arc<PairedPhone>) {
+        assert!(phone.is_connected());
+        lock(&self.present).push(source);
+    }
+
+    fn lost(&self, source: SourceId, phone: &Arc<PairedPhone>) {
+        assert!(!phone.is_connected());
+        lock(&self.present).retain(|present| *present != source);
     }
 
     fn stop(&self, source: SourceId) {
@@ -132,11 +146,13 @@ impl Kai {
 
     async fn connected(&self, source: SourceId) {
         self.until("a phone connects", |state| state.links.get(&source)?.connected).await;
+        assert!(lock(&self.readers.present).contains(&source));
     }
 
     async fn away(&self, source: SourceId) {
         let away = |state: &NetworkState| state.links.get(&source)?.connected.is_none().then_some(());
         self.until("a phone is away", away).await;
+        assert!(!lock(&self.readers.present).contains(&source));
     }
 
     async fn trouble(&self, source: SourceId) -> LinkTrouble {
@@ -217,6 +233,7 @@ impl Kai {
     async fn end(self) -> (Db, Arc<ManualClock>) {
         self.stop.cancel();
         self.task.await.unwrap();
+        assert!(lock(&self.readers.present).is_empty());
         assert_eq!(self.hub.search().await, Err(NotDone::NotRunning));
         (self.db, self.clock)
     }
@@ -476,7 +493,8 @@ async fn what_is_on_is_announced_and_passed_on() {
     kai.away(FIRST).await;
     kai.pass(10);
     kai.connected(FIRST).await;
-    assert!(announced(&handset).contains(&"kdeconnect.sms.messages".to_owned()));
+    let reads = |handset: &Handset| announced(handset).iter().any(|name| name == "kdeconnect.sms.messages");
+    within(handset.until(|handset| reads(handset).then_some(()))).await;
     let messages = within(async {
         loop {
             if let FromPhone::Messages(messages) = kai.said(FIRST).await {

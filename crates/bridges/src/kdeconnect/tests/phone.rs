@@ -149,12 +149,26 @@ async fn every_connection_is_new_to_whoever_reads() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn whoever_takes_nothing_is_told_no_more() {
-    let (phone, _told, _) = phone(READING);
+    let (phone, mut told, wire) = phone(READING);
     let large = message(1, Folder::Inbox, &"x".repeat(1_000_000), 0);
     let taken = (0..100).take_while(|_| phone.packet(listed(vec![large.clone()])).is_ok()).count();
     assert!((20..60).contains(&taken), "{taken} megabytes wait");
+    while bodies_waiting(&mut told).await > 0 {}
+    let small = || listed(vec![message(2, Folder::Inbox, "small", 1)]);
+    assert_eq!(phone.packet(small()), Err(Overflow), "it would hide that something is missing");
+    phone.connected_by(wire).unwrap();
+    phone.packet(small()).unwrap();
+}
+
+/// Takes what waits, and says how many messages that were.
+async fn bodies_waiting(told: &mut Told) -> usize {
+    match timeout(Duration::from_millis(100), told.recv()).await {
+        Ok(Some(FromPhone::Messages(messages))) => messages.len(),
+        Ok(Some(_)) => 1,
+        Ok(None) | Err(_) => 0,
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -25,6 +25,7 @@ impl Running<'_> {
         (paired.row.last_seen, paired.row.address) = (Some(now), Some(address.clone()));
         self.plan.reached(source, now);
         let room = paired.phone.connected(Arc::clone(&open.endpoint));
+        self.around.drivers.connected(source, &paired.phone);
         self.hang_up_if(source, room.is_err());
         let noted = self.around.db.write(move |tx| {
             store::spoke(tx, source, protocol)?;
@@ -42,6 +43,7 @@ impl Running<'_> {
         paired.connected = None;
         paired.row.last_seen = Some(now);
         paired.phone.lost();
+        self.around.drivers.lost(source, &paired.phone);
         self.note(vec![source]).await;
     }
 
@@ -76,8 +78,12 @@ impl Running<'_> {
     /// still has what it told.
     pub(super) fn hang_up_if(&mut self, source: SourceId, full: bool) {
         let (true, Some(paired)) = (full, self.phones.get_mut(&source)) else { return };
-        tracing::warn!(source = source.0, "a phone told more than could be stored, and has to connect again");
-        paired.trouble = Some(LinkTrouble::TooMuch);
+        if paired.trouble.replace(LinkTrouble::TooMuch) != Some(LinkTrouble::TooMuch) {
+            tracing::warn!(
+                source = source.0,
+                "a phone told more than could be stored, and has to connect again"
+            );
+        }
         if let Some(open) = &self.open {
             open.endpoint.disconnect(&paired.device);
         }

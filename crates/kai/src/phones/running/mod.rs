@@ -139,8 +139,10 @@ impl<'a> Running<'a> {
     }
 
     fn pause(&self) -> Duration {
-        let waiting = self.pairings.values().map(|asking| asking.shown.until);
-        let next = self.plan.next().into_iter().chain(waiting).min();
+        // The others have a limit of their own.
+        let agreed = self.pairings.values().filter(|asking| asking.pin.is_some());
+        let planned = if self.open.is_some() { self.plan.next() } else { self.plan.next_while_closed() };
+        let next = agreed.map(|asking| asking.shown.until).chain(planned).min();
         let left = next.map(|at| Duration::try_from(at.duration_since(self.now())).unwrap_or_default());
         // A moment at least: what is due and cannot be done is tried again, but not without a pause.
         left.unwrap_or(LONGEST_PAUSE).clamp(Duration::from_millis(20), LONGEST_PAUSE)
@@ -209,6 +211,9 @@ impl<'a> Running<'a> {
     fn leave(&mut self, source: SourceId) {
         let Some(paired) = self.phones.remove(&source) else { return };
         paired.phone.lost();
+        if paired.connected.is_some() {
+            self.around.drivers.lost(source, &paired.phone);
+        }
         self.plan.forget(source);
         self.around.drivers.stop(source);
         self.cut_off(&paired.device);

@@ -99,6 +99,7 @@ impl Running<'_> {
         for (source, paired) in &mut self.phones {
             if paired.connected.take().is_some() {
                 paired.phone.lost();
+                self.around.drivers.lost(*source, &paired.phone);
             }
             self.plan.lost(*source, now);
         }
