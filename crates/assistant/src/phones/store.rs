@@ -62,11 +62,19 @@ pub fn of_device(tx: &Transaction<'_>, device: &str) -> Result<Option<Phone>, Db
 /// Keeps a phone that was paired. One that was paired before keeps its source, name and switches, and gets the new
 /// certificate: the user compared the keys again.
 pub fn pair(tx: &Transaction<'_>, new: &NewPhone, now: Timestamp) -> Result<Phone, DbError> {
-    tx.execute(
-        "INSERT INTO phones (device, name, certificate, protocol, paired_at, last_seen) VALUES (?1, ?2, ?3, ?4, ?5, ?5)
-         ON CONFLICT (device) DO UPDATE SET certificate = ?3, protocol = ?4, paired_at = ?5, last_seen = ?5",
-        params![new.device, new.name, new.certificate, new.protocol, now.as_millisecond()],
+    let at = now.as_millisecond();
+    // Not in one statement: SQLite would use up a number even for a phone that has one.
+    let known = tx.execute(
+        "UPDATE phones SET certificate = ?2, protocol = ?3, paired_at = ?4, last_seen = ?4 WHERE device = ?1",
+        params![new.device, new.certificate, new.protocol, at],
     )?;
+    if known == 0 {
+        tx.execute(
+            "INSERT INTO phones (device, name, certificate, protocol, paired_at, last_seen)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
+            params![new.device, new.name, new.certificate, new.protocol, at],
+        )?;
+    }
     of_device(tx, &new.device)?.ok_or(DbError::Other(rusqlite::Error::QueryReturnedNoRows))
 }
 
