@@ -616,6 +616,8 @@ async fn a_phone_that_forgot_us_can_ask_anew() {
     kai.pair_with(&handset).await;
     kai.connected(FIRST).await;
     let id = kai.id().await;
+    // The link is no longer new, so the endpoint itself does not try once more.
+    kai.pass(100);
     handset.vanish().await;
     kai.away(FIRST).await;
     handset.unpair(&id);
@@ -624,7 +626,7 @@ async fn a_phone_that_forgot_us_can_ask_anew() {
     kai.connected(FIRST).await;
     within(handset.until(|handset| {
         let links = handset.events().iter().filter(|event| matches!(event, Event::Linked(_))).count();
-        (links == 2).then_some(())
+        (links >= 2).then_some(())
     }))
     .await;
     handset.request_pairing(&id).unwrap();
