@@ -15,7 +15,7 @@ use kai_assistant::gate::{Level, RunKind};
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::notifications::port::Heard;
 use kai_assistant::notifications::record::Post;
-use kai_assistant::notifications::{NotificationId, ReplyNotification, replying, store as shown};
+use kai_assistant::notifications::{NotificationId, ReplyNotification, repeats, replying, store as shown};
 use kai_assistant::outbox::door::{
     self, Act, Approved, ApprovedReply, Door, Looking, Refused, SendError, Sender, Senders, Sending,
     SentMessage, Tap,
@@ -263,9 +263,11 @@ impl World {
         tapping
     }
 
+    /// Something happens to a notification, on the phone that its id names.
     async fn hear(&self, heard: Heard) {
         let now = self.clock.now();
-        self.db.write(move |tx| shown::hear(tx, [(now, &heard)])).await.unwrap();
+        let (source, heard) = told(heard);
+        self.db.write(move |tx| shown::hear(tx, source, [(now, &heard)], &repeats::never)).await.unwrap();
     }
 
     async fn show(&self, title: &str, text: &str, reply_id: Option<&str>) {
@@ -297,6 +299,19 @@ impl World {
 }
 
 const CHAT: &str = "p2:0|org.signal|7|null|10123";
+
+/// The source that the ids name, and the event as its bridge tells it: with keys of its own.
+fn told(heard: Heard) -> (SourceId, Heard) {
+    let bare = |post: Post| Post { id: post.id.key(), ..post };
+    match heard {
+        Heard::Posted(post) => (post.id.source(), Heard::Posted(Box::new(bare(*post)))),
+        Heard::Closed(id) => (id.source(), Heard::Closed(id.key())),
+        Heard::Bound { standing } => {
+            (PIXEL, Heard::Bound { standing: standing.into_iter().map(bare).collect() })
+        }
+        other => (PIXEL, other),
+    }
+}
 
 fn chat(title: &str, text: &str, reply_id: Option<&str>) -> Post {
     Post {

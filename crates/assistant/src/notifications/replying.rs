@@ -116,7 +116,7 @@ fn reply(record: &Record, body: String, run: &Run) -> NewDraft {
     let (app, conversation) = names(record);
     NewDraft {
         channel: Channel::Notification,
-        phone: phone_of(&record.id),
+        phone: record.id.source(),
         to: conversation,
         app: Some(app),
         body,
@@ -137,7 +137,7 @@ fn names(record: &Record) -> (String, String) {
 
 /// The notification, if it is still on a paired phone and offers a reply.
 fn shown(tx: &Transaction<'_>, id: &NotificationId, now: Timestamp) -> Result<Option<Record>, DbError> {
-    if phone_of(id).is_here() || !store::is_shown(tx, id)? {
+    if id.source().is_here() || !store::is_shown(tx, id)? {
         return Ok(None);
     }
     Ok(store::find(tx, id, now)?.filter(|record| record.reply_id.is_some()))
@@ -148,12 +148,4 @@ pub fn answerable(tx: &Transaction<'_>, id: &str, now: Timestamp) -> Result<Opti
     let Some(record) = shown(tx, &NotificationId::new(id), now)? else { return Ok(None) };
     let (app, conversation) = names(&record);
     Ok(record.reply_id.map(|reply_id| Answerable { reply_id, app, conversation }))
-}
-
-/// The phone that shows the notification: ids of paired phones begin with `p`, the number and a colon.
-fn phone_of(id: &NotificationId) -> SourceId {
-    let number =
-        id.as_str().strip_prefix('p').and_then(|rest| rest.split_once(':')).map(|(number, _)| number);
-    let number = number.and_then(|number| number.parse().ok()).filter(|number| *number > SourceId::HERE.0);
-    number.map_or(SourceId::HERE, SourceId)
 }

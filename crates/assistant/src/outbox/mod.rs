@@ -8,7 +8,7 @@
 
 pub(crate) mod body;
 pub mod door;
-pub(crate) mod number;
+pub mod number;
 mod reasons;
 pub mod remarks;
 pub mod route;

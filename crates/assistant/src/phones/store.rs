@@ -62,18 +62,17 @@ pub fn of_device(tx: &Transaction<'_>, device: &str) -> Result<Option<Phone>, Db
 /// Keeps a phone that was paired. One that was paired before keeps its source, name and switches, and gets the new
 /// certificate: the user compared the keys again.
 pub fn pair(tx: &Transaction<'_>, new: &NewPhone, now: Timestamp) -> Result<Phone, DbError> {
-    let values = params![new.device, new.name, new.certificate, new.protocol, now.as_millisecond()];
-    // Not as one upsert: that would use up a number each time.
+    let at = now.as_millisecond();
+    // Not in one statement: SQLite would use up a number even for a phone that has one.
     let known = tx.execute(
-        "UPDATE phones SET certificate = ?3, protocol = ?4, paired_at = ?5, last_seen = ?5
-         WHERE device = ?1 AND ?2 IS NOT NULL",
-        values,
+        "UPDATE phones SET certificate = ?2, protocol = ?3, paired_at = ?4, last_seen = ?4 WHERE device = ?1",
+        params![new.device, new.certificate, new.protocol, at],
     )?;
     if known == 0 {
         tx.execute(
             "INSERT INTO phones (device, name, certificate, protocol, paired_at, last_seen)
              VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
-            values,
+            params![new.device, new.name, new.certificate, new.protocol, at],
         )?;
     }
     of_device(tx, &new.device)?.ok_or(DbError::Other(rusqlite::Error::QueryReturnedNoRows))
@@ -106,6 +105,19 @@ pub fn seen(
 ) -> Result<(), DbError> {
     let sql = "UPDATE phones SET last_seen = ?2, address = coalesce(?3, address) WHERE source = ?1";
     tx.execute(sql, params![source, at.as_millisecond(), address])?;
+    Ok(())
+}
+
+/// Notes the version of the protocol that a phone spoke. From then on an older one is refused.
+pub fn spoke(tx: &Transaction<'_>, source: SourceId, protocol: u8) -> Result<(), DbError> {
+    let sql = "UPDATE phones SET protocol = ?2 WHERE source = ?1 AND protocol < ?2";
+    tx.execute(sql, params![source, protocol])?;
+    Ok(())
+}
+
+/// Ends a pairing. The phone stays known by its name and number, because its messages are still there.
+pub fn end_pairing(tx: &Transaction<'_>, source: SourceId) -> Result<(), DbError> {
+    tx.execute("UPDATE phones SET certificate = x'', sends_by_default = 0 WHERE source = ?1", [source])?;
     Ok(())
 }
 
@@ -186,6 +198,26 @@ mod tests {
                 SourceId(4),
                 "not the number of the one that is gone"
             );
+            Ok::<_, DbError>(())
+        });
+        checked.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_pairing_that_ended_can_be_taken_up_again() {
+        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+        let checked = db.write(|tx| {
+            let phone = pair(tx, &NewPhone { protocol: 7, ..new("a") }, at(1))?;
+            send_by_default(tx, phone.source)?;
+            for (spoken, expected) in [(8, 8), (7, 8)] {
+                spoke(tx, phone.source, spoken)?;
+                assert_eq!(get(tx, phone.source)?.map(|phone| phone.protocol), Some(expected));
+            }
+            end_pairing(tx, phone.source)?;
+            let ended = get(tx, phone.source)?.map(|phone| (phone.is_paired(), phone.sends_by_default));
+            assert_eq!(ended, Some((false, false)));
+            let again = pair(tx, &new("a"), at(2))?;
+            assert_eq!((again.source, again.is_paired()), (phone.source, true));
             Ok::<_, DbError>(())
         });
         checked.await.unwrap();

@@ -14,12 +14,16 @@ use kai_bridges::simulated;
 use crate::failure::Failure;
 use crate::machine;
 use crate::machine::messages::PhoneParts;
+use crate::phones::drivers::NoDrivers;
+use crate::phones::{Hub, Network};
 
 /// Everything that messages and notifications need.
 pub(crate) struct Messages {
     pub(crate) phone: Phone,
     /// The sources of other apps' notifications. Paired phones come and go.
     pub(crate) notifications: Arc<Sources>,
+    /// The network of paired phones. Only the daemon runs it.
+    pub(crate) network: Hub,
     /// The simulated phone, while the demo runs.
     pub(crate) demo: Option<Arc<simulated::Phone>>,
     /// The simulated notification tray, while the demo runs.
@@ -30,7 +34,8 @@ impl Messages {
     pub(crate) fn new(found: machine::Messages, db: &Db, clock: &Arc<dyn Clock>) -> Self {
         let machine::Messages { phone, notifications, demo, tray } = found;
         let notifications = Arc::new(Sources::new(notifications));
-        Self { phone: Phone::new(phone, db, clock), notifications, demo, tray }
+        let network = Hub::new(db.clone(), Arc::clone(clock), Arc::new(NoDrivers), Network::default());
+        Self { phone: Phone::new(phone, db, clock), notifications, network, demo, tray }
     }
 }
 

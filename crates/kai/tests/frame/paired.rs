@@ -1,0 +1,174 @@
+//! What a daemon opens to the network, and when. It runs in a network of its own, which no announcement leaves.
+
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kai_assistant::clock::{Clock, SystemClock};
+use kai_assistant::home::Unlock;
+use kai_assistant::phones::store::{self, NewPhone, OwnIdentity};
+use kai_assistant::{db, home};
+use kai_bridges::kdeconnect::{
+    Capabilities, Credentials, DeviceId, DeviceKind, DeviceName, Endpoint, Event, Identity, Limits, Protocol,
+    Reach, Setup, Strangers,
+};
+use kai_bridges::simulated::{Handset, HandsetSetup};
+
+use crate::kit::{Daemon, Home, wait_for};
+
+/// A network with nothing in it but this machine, where even a broadcast comes back.
+const NETWORK: &str = "ip link set lo up
+    ip addr add 10.77.0.1/32 dev lo
+    ip route add default dev lo src 10.77.0.1
+    exec \"$0\" \"$@\"";
+
+#[test]
+fn nothing_listens_outside_loopback_unless_a_phone_is_paired() {
+    let namespace = if rustix::process::geteuid().is_root() { "-n" } else { "-rn" };
+    let allowed = |program: &str, arguments: &[&str]| {
+        Command::new(program).args(arguments).output().is_ok_and(|done| done.status.success())
+    };
+    if !allowed("unshare", &[namespace, "true"]) || !allowed("ss", &["-h"]) || !allowed("ip", &["-V"]) {
+        // Not `eprintln`, which a test without --nocapture would swallow.
+        drop(writeln!(
+            std::io::stderr(),
+            "skipped: this needs a network namespace, and ip and ss from iproute2"
+        ));
+        return;
+    }
+    let mut command = Command::new("unshare");
+    command.args([namespace, "sh", "-euc", NETWORK]).arg(std::env::current_exe().unwrap());
+    let done = command.args(["paired::inside", "--exact", "--ignored", "--nocapture"]).output().unwrap();
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(done.status.success(), "{}\n{}", said(&done.stdout), said(&done.stderr));
+    assert!(said(&done.stdout).contains("1 passed"), "it ran: {}", said(&done.stdout));
+}
+
+/// Everything that a daemon has open for others than this machine: protocol and port.
+fn open_to_others(daemon: &Daemon) -> Vec<String> {
+    let listed = Command::new("ss").args(["-Hltunp"]).output().unwrap();
+    assert!(listed.status.success(), "{listed:?}");
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let ours = listed.lines().filter(|line| line.contains(&format!("pid={},", daemon.pid())));
+    let mut open = vec![];
+    let mut page = false;
+    for line in ours {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let (address, port) = fields[4].rsplit_once(':').unwrap();
+        if address.starts_with("127.") || address == "[::1]" {
+            page = true;
+        } else {
+            open.push(format!("{} {port}", fields[0]));
+        }
+    }
+    assert!(page, "the page is seen, so the others would be: {listed}");
+    open.sort();
+    open
+}
+
+#[test]
+#[ignore = "only in a network of its own"]
+fn inside() {
+    let routes = std::fs::read_to_string("/proc/net/route").unwrap();
+    assert!(routes.lines().skip(1).all(|line| line.starts_with("lo")), "only in a network of its own");
+    let fresh = Home::new();
+    let daemon = fresh.start();
+    assert_eq!(fresh.run(&["status"]).code, 0);
+    assert_eq!(open_to_others(&daemon), Vec::<String>::new(), "nobody searches and nothing is paired");
+    assert_eq!(daemon.stop("-TERM").0, Some(0));
+
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let home = Home::new();
+    let (handset, kai) = runtime.block_on(paired(&home));
+    let daemon = home.start();
+    let connects = handset.until(|handset| (links(handset) == 2).then_some(()));
+    runtime.block_on(async { tokio::time::timeout(Duration::from_mins(1), connects).await }).unwrap();
+    assert_eq!(open_to_others(&daemon), ["tcp 1716", "udp 1716"], "a phone is paired");
+    handset.unpair(&kai);
+    wait_for("the last pairing to be over", || open_to_others(&daemon).is_empty());
+    let records = home.run(&["ledger", "show"]);
+    assert!(records.out.contains("The phone \"Pixel\" ended its pairing"), "{records:?}");
+    assert_eq!(daemon.stop("-TERM").0, Some(0));
+    // And it stays so.
+    let daemon = home.start();
+    assert_eq!(home.run(&["status"]).code, 0);
+    assert_eq!(open_to_others(&daemon), Vec::<String>::new());
+}
+
+fn links(handset: &Handset) -> usize {
+    handset.events().iter().filter(|event| matches!(event, Event::Linked(_))).count()
+}
+
+/// A handset that is paired with the Kai of this home, and how it knows it.
+async fn paired(home: &Home) -> (Handset, DeviceId) {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let handset = Handset::start(HandsetSetup::local("Pixel", Arc::clone(&clock)).unwrap()).await.unwrap();
+    let id = DeviceId::from_random([7; 16]);
+    let credentials = Credentials::make(&id, clock.now()).unwrap();
+    let pin = pair(&handset, &id, &credentials, &clock).await;
+    let own = OwnIdentity {
+        device: id.to_string(),
+        certificate: credentials.certificate().to_vec(),
+        key: credentials.key().to_vec(),
+    };
+    let new = NewPhone {
+        device: handset.id().to_string(),
+        name: "Pixel".to_owned(),
+        certificate: pin,
+        protocol: 8,
+    };
+    let folder = home::Home::at(home.path()).unwrap();
+    let (_, key) = folder.unlock(&Unlock { keyring: None, passphrase: &|| Ok(None) }).unwrap();
+    let (address, now) = (handset.address().unwrap().to_string(), clock.now());
+    let db = db::open(&folder, &key, kai_assistant::MIGRATIONS, now).unwrap();
+    db.write(move |tx| {
+        store::keep_identity(tx, &own)?;
+        let phone = store::pair(tx, &new, now)?;
+        store::seen(tx, phone.source, now, Some(&address))
+    })
+    .await
+    .unwrap();
+    (handset, id)
+}
+
+/// Pairs as Kai with a handset, and returns its certificate.
+async fn pair(
+    handset: &Handset,
+    id: &DeviceId,
+    credentials: &Credentials,
+    clock: &Arc<dyn Clock>,
+) -> Vec<u8> {
+    let capabilities = Capabilities::of_computer(&[]);
+    let me = Identity {
+        id: id.clone(),
+        name: DeviceName::clean("Kai"),
+        kind: DeviceKind::Desktop,
+        protocol: Protocol::V8,
+        incoming: capabilities.incoming,
+        outgoing: capabilities.outgoing,
+    };
+    let (endpoint, mut events) = Endpoint::open(Setup {
+        me,
+        credentials: credentials.clone(),
+        pins: vec![],
+        strangers: Strangers::Welcome,
+        reach: Reach { address: Ipv4Addr::LOCALHOST.into(), ports: 0..=0, announcements: None },
+        limits: Limits::default(),
+        clock: Arc::clone(clock),
+    })
+    .await
+    .unwrap();
+    endpoint.connect(handset.address().unwrap()).await.unwrap();
+    endpoint.request_pairing(handset.id()).unwrap();
+    let certificate = loop {
+        match events.recv().await.unwrap() {
+            Event::Paired(pin) => break pin.certificate,
+            Event::PairingFailed { why, .. } => panic!("{why:?}"),
+            _ => {}
+        }
+    };
+    endpoint.close().await;
+    certificate
+}
