@@ -73,6 +73,8 @@ pub const MIGRATIONS: &[db::Migration] = &[
     outbox::ANNOUNCED,
     #[cfg(feature = "sms")]
     sms::MIGRATION,
+    #[cfg(feature = "sms")]
+    sms::archive::MIGRATION,
     device::MIGRATION,
     tasks::MIGRATION,
     tasks::LEVELS,

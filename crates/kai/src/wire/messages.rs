@@ -36,10 +36,11 @@ fn sms_tools(parts: &Parts<'_>) -> Vec<Entry> {
     let on = |features, tool: Arc<dyn AnyTool>| Entry { tool, governed: EnabledBy::Features(features) };
     let (db, clock, inbox, sending) =
         (|| db.clone(), || Arc::clone(clock), || inbox.clone(), || sending.clone());
+    let received = || parts.messages.phone.received.clone();
     vec![
-        on(vec![&SMS_ENABLED], Arc::new(CheckSms { db: db(), clock: clock(), inbox: inbox() })),
-        on(vec![&SMS_ENABLED], Arc::new(ReadSms { db: db(), clock: clock(), inbox: inbox() })),
-        on(vec![&SMS_ENABLED], Arc::new(SearchSms { db: db(), clock: clock(), inbox: inbox() })),
+        on(vec![&SMS_ENABLED], Arc::new(CheckSms { received: received(), clock: clock() })),
+        on(vec![&SMS_ENABLED], Arc::new(ReadSms { received: received(), clock: clock() })),
+        on(vec![&SMS_ENABLED], Arc::new(SearchSms { received: received(), clock: clock() })),
         on(
             vec![&SMS_SEND_ENABLED],
             Arc::new(SendSms { db: db(), clock: clock(), inbox: inbox(), sending: sending() }),
