@@ -50,7 +50,7 @@ const ROWS_PER_MS: i64 = 1 << 20;
 const LAST_MS: i64 = (1 << 43) - 1;
 
 /// With nothing to be archived, how long before the newest message of a conversation its messages are still known, in
-/// milliseconds. Phones repeat messages, and one that is not known would be news again.
+/// milliseconds. Phones repeat messages, and what is older and not known was let go.
 const KNOWN_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// A message in the archive.
@@ -135,12 +135,11 @@ impl Rules {
         Self { source, days, horizon, read_since: since.as_millisecond(), values }
     }
 
-    /// Nothing of a conversation before this date is kept, if it was archived to `to`.
-    fn keeps_from(&self, to: Option<i64>) -> i64 {
-        match to {
-            Some(to) if self.days == 0 => self.horizon.max(to.saturating_sub(KNOWN_MS)),
-            _ => self.horizon,
-        }
+    /// Whether a message is kept, or was, by what is archived of its conversation.
+    fn keeps(&self, message: &PhoneMessage, kept: Option<&Kept>) -> bool {
+        let date = message.date.as_millisecond();
+        let let_go = |kept: &Kept| kept.from < date && date < kept.to.saturating_sub(KNOWN_MS);
+        date >= self.horizon && !(self.days == 0 && kept.is_some_and(let_go))
     }
 
     fn is_news(&self, message: &PhoneMessage, step: &Step) -> bool {
@@ -160,8 +159,7 @@ pub(super) fn take(
     let before = if rules.days == 0 { marks(tx, rules.source)? } else { BTreeMap::new() };
     // The phone lists the newest first, and the queue holds the oldest first.
     for message in list.iter().rev() {
-        let to = before.get(&message.thread).map(|kept| kept.to);
-        if message.date.as_millisecond() >= rules.keeps_from(to) {
+        if rules.keeps(message, before.get(&message.thread)) {
             archive(tx, rules, &bounded(message), rules.is_news(message, step))?;
         }
     }
@@ -242,7 +240,7 @@ fn known_again(
 /// A row of its own for a message of that date.
 fn free_row(tx: &Transaction<'_>, date: Timestamp) -> Result<Option<i64>, DbError> {
     let first = first_row(date.as_millisecond());
-    let last = first + ROWS_PER_MS - 1;
+    let last = first + (ROWS_PER_MS - 1);
     let highest: Option<i64> = tx
         .prepare_cached("SELECT max(row) FROM sms_archive WHERE row BETWEEN ?1 AND ?2")?
         .query_row([first, last], |row| row.get(0))?;
@@ -425,7 +423,7 @@ pub fn received(
         "SELECT EXISTS (SELECT 1 FROM sms_archive
                         WHERE row BETWEEN ?1 AND ?2 AND source = ?3 AND folder = 1 AND body = ?4)",
     )?;
-    let rows = params![first_row(from), first_row(to) + ROWS_PER_MS - 1, source, text];
+    let rows = params![first_row(from), first_row(to) + (ROWS_PER_MS - 1), source, text];
     Ok(row.query_row(rows, |row| row.get(0))?)
 }
 

@@ -47,7 +47,7 @@ fn sweep_all_but_queued(tx: &Transaction<'_>) -> Result<usize, DbError> {
     tx.execute(
         "DELETE FROM sms_archive WHERE row IN (
              SELECT a.row FROM sms_archive a JOIN sms_threads t ON t.source = a.source AND t.thread = a.thread
-             WHERE a.body IS NULL AND a.date < t.complete_to - ?1 LIMIT ?2)",
+             WHERE a.body IS NULL AND a.date > t.complete_from AND a.date < t.complete_to - ?1 LIMIT ?2)",
         params![KNOWN_MS, AT_ONCE],
     )?;
     Ok(emptied)

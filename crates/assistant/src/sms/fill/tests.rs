@@ -114,10 +114,11 @@ impl Handset {
     }
 }
 
-type Identity = (i64, i64);
+/// The phone's number, the date, and the conversation, which has one address. The phone uses its numbers again.
+type Identity = (i64, i64, i64);
 
 fn identity(message: &PhoneMessage) -> Identity {
-    (message.native_id, message.date.as_millisecond())
+    (message.native_id, message.date.as_millisecond(), message.thread.0)
 }
 
 /// A phone, a store, and the fill between them.
@@ -214,8 +215,9 @@ impl World {
 
     fn archived(&self) -> BTreeSet<Identity> {
         let rows = self.db.read_now(|tx| {
-            let mut rows = tx.prepare("SELECT native_id, date FROM sms_archive WHERE body IS NOT NULL")?;
-            let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let mut rows =
+                tx.prepare("SELECT native_id, date, thread FROM sms_archive WHERE body IS NOT NULL")?;
+            let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
             Ok::<_, DbError>(rows.collect::<rusqlite::Result<Vec<Identity>>>()?)
         });
         let rows = rows.unwrap();
@@ -285,10 +287,10 @@ impl World {
 /// The messages that were queued; afterwards none is.
 fn emptied_queue(tx: &Transaction<'_>) -> Result<Vec<Identity>, DbError> {
     let waiting = pending::waiting::<Queued>(tx, QUEUE)?;
-    let mut native = tx.prepare("SELECT native_id, date FROM sms_archive WHERE id = ?1")?;
+    let mut native = tx.prepare("SELECT native_id, date, thread FROM sms_archive WHERE id = ?1")?;
     let queued = waiting
         .iter()
-        .map(|one| native.query_row([one.entry.id.0], |row| Ok((row.get(0)?, row.get(1)?))))
+        .map(|one| native.query_row([one.entry.id.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))))
         .collect::<rusqlite::Result<Vec<Identity>>>()?;
     pending::forget(tx, QUEUE, &waiting.iter().map(|one| one.seq).collect::<Vec<_>>())?;
     Ok(queued)
@@ -373,7 +375,7 @@ proptest! {
             }
         }
         prop_assert!(world.news.values().all(|times| *times == 1), "{:?}", world.news);
-        prop_assert!(world.news.keys().all(|(_, date)| *date >= SINCE), "the first fill is not news");
+        prop_assert!(world.news.keys().all(|(_, date, _)| *date >= SINCE), "the first fill is not news");
         prop_assert!(days > 0 || archived.is_empty(), "only what is queued is kept");
         world.connect();
         prop_assert_eq!(world.settle(), [], "a second look finds nothing new");

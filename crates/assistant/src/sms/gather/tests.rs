@@ -139,7 +139,9 @@ impl World {
             let new = NewPhone { device, name: "Pixel".to_owned(), certificate: vec![], protocol: 8 };
             let source = pair(tx, &new, now)?.source;
             switches.iter().try_for_each(|switch| set(tx, source, *switch, true).map(drop))?;
-            begin_reading(tx, source, now)?;
+            if switches.contains(&Switch::ReadSms) {
+                begin_reading(tx, source, now)?;
+            }
             Ok::<_, DbError>(source)
         });
         let source = source.unwrap();
