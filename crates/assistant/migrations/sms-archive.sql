@@ -22,7 +22,7 @@ CREATE INDEX sms_archive_unread ON sms_archive (source)
 -- The words of each message, by its row: as a model may see it, and as it was written. The words are made by Kai, so
 -- the tokenizer only has to split at blanks.
 CREATE VIRTUAL TABLE sms_words USING fts5(
-    redacted, whole, content = '', contentless_delete = 1, tokenize = 'ascii', prefix = '1 2 3'
+    redacted, whole, content = '', contentless_delete = 1, tokenize = 'ascii', prefix = '1 2'
 );
 
 -- The last id that a message got. It is never used again.

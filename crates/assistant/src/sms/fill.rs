@@ -112,6 +112,8 @@ pub(super) struct Fill {
     newest: i64,
     job: Option<Job>,
     asked: u64,
+    /// A packet without messages came since. It can be the answer, or a push after something was deleted.
+    heard_nothing: bool,
     pages: Pages,
 }
 
@@ -136,6 +138,8 @@ struct Thread {
     caught_up: bool,
     /// The phone did not answer, so it is not asked again before the next connection.
     left: bool,
+    /// The page that shows whether there is anything older, where what came may have been a push.
+    doubt: Option<Job>,
 }
 
 /// The conversation that is paged through.
@@ -148,7 +152,8 @@ struct Job {
     again: bool,
     /// The phone has shown a message of the date `until`, so a page begins with that.
     exact: bool,
-    /// Asks for what is older than the newest message, because the page before may have been a push.
+    /// Asks for what is older than the newest message, because the page before may have been a push. No answer means
+    /// that there is nothing.
     probe: bool,
 }
 
@@ -161,6 +166,8 @@ enum Goal {
 enum Turned {
     /// Go on with this page.
     On(Job),
+    /// Go on with this page when there is nothing else to do.
+    Later(Job),
     Reached,
     /// The phone has nothing older.
     End,
@@ -190,8 +197,8 @@ impl Job {
     fn is_answered_by(self, list: &[PhoneMessage]) -> bool {
         let fits = list.iter().all(|message| message.thread == self.thread && date(message) <= self.until);
         let newest = list.iter().map(date).max();
-        let adjoins = newest.is_none_or(|newest| newest == self.until);
-        fits && (adjoins || !self.exact || self.goal == Goal::Back)
+        let adjoins = newest == Some(self.until);
+        newest.is_some() && fits && (adjoins || !self.exact || self.goal == Goal::Back)
     }
 
     /// The page before `oldest`. It holds that date again, because several messages can have it.
@@ -239,6 +246,7 @@ impl Fill {
 
     fn asking(&mut self, ask: Ask) -> Ask {
         self.asked += 1;
+        self.heard_nothing = false;
         ask
     }
 
@@ -247,6 +255,7 @@ impl Fill {
         if self.is_away() {
             return Step::default();
         }
+        self.heard_nothing |= list.is_empty();
         let answered = self.job.filter(|job| job.is_answered_by(list));
         let live_after = if answered.is_none() { self.caught_up_in(list) } else { BTreeMap::new() };
         for message in list {
@@ -305,8 +314,8 @@ impl Fill {
         Step { ask: self.next_job(), ..Step::default() }
     }
 
-    /// The phone did not answer in time. It is asked once more.
-    pub(super) fn on_silence(&mut self) -> Step {
+    /// The phone did not answer in time. It is asked once more, unless it seems to have nothing to answer with.
+    pub(super) fn on_silence(&mut self, now: Timestamp) -> Step {
         match (self.stage, self.job) {
             (Stage::Listing { heard: false, again: false }, _) => {
                 self.stage = Stage::Listing { heard: false, again: true };
@@ -315,6 +324,10 @@ impl Fill {
             (Stage::Listing { heard: false, again: true }, _) => {
                 self.stage = Stage::Open;
                 Step { trouble: Some(Trouble::Phone), ..Step::default() }
+            }
+            (Stage::Open, Some(job)) if job.probe || self.heard_nothing => {
+                let step = self.mark(job, &Turned::End, &[], now.as_millisecond());
+                Step { ask: self.next_job(), ..step }
             }
             (Stage::Open, Some(job)) if !job.again => {
                 self.job = Some(Job { again: true, ..job });
@@ -330,9 +343,8 @@ impl Fill {
         let mut trouble = Some(Trouble::Thread);
         if let Some(thread) = self.threads.get_mut(&job.thread) {
             thread.left = true;
-            // Some phones may not answer where there is nothing to tell: before the first message of a conversation,
-            // and in one that was deleted.
-            if job.probe || thread.newest.is_none() {
+            // Some phones may not answer where there is nothing to tell, as in a conversation that was deleted.
+            if thread.newest.is_none() {
                 trouble = None;
             }
         }
@@ -348,6 +360,12 @@ impl Fill {
                 self.job = Some(next);
                 Some(self.asking(next.ask()))
             }
+            Turned::Later(doubt) => {
+                if let Some(thread) = self.threads.get_mut(&job.thread) {
+                    thread.doubt = Some(doubt);
+                }
+                self.next_job()
+            }
             Turned::Reached | Turned::End => self.next_job(),
         };
         step
@@ -358,8 +376,7 @@ impl Fill {
         let goal = match (job.goal, kept) {
             (Goal::CatchUp, Some(kept)) => kept.to.saturating_sub(SECOND),
             // The first page of a conversation begins its range.
-            (Goal::CatchUp, None) if !list.is_empty() => return Turned::Reached,
-            (Goal::CatchUp, None) => return Turned::End,
+            (Goal::CatchUp, None) => return Turned::Reached,
             (Goal::Back, _) => self.horizon,
         };
         match list.iter().map(date).min() {
@@ -382,7 +399,7 @@ impl Fill {
         } else if is_half(length, job.count) {
             Turned::On(before)
         } else if length > 0 && job.until >= self.newest {
-            Turned::On(Job { probe: true, ..before })
+            Turned::Later(Job { probe: true, ..before })
         } else {
             Turned::End
         }
@@ -409,7 +426,7 @@ impl Fill {
                 (thread.kept, thread.caught_up, thread.left) = (range, range.is_some(), range.is_none());
                 step.marks.extend(range.map(|kept| (job.thread, Some(kept))));
             }
-            (Goal::CatchUp, Some(_)) if matches!(turned, Turned::On(_)) => {}
+            (Goal::CatchUp, Some(_)) if matches!(turned, Turned::On(_) | Turned::Later(_)) => {}
             (Goal::CatchUp, Some(_)) if thread.newest.is_none() => {
                 self.threads.remove(&job.thread);
                 step.marks.insert(job.thread, None);
@@ -423,10 +440,11 @@ impl Fill {
         step
     }
 
-    /// Chooses what is asked for next: what is new first, then what is older, and last what the phone did not list.
+    /// Chooses what is asked for next: what is new first, then what is older, and last what may not be answered.
     fn next_job(&mut self) -> Option<Ask> {
         let (asked, page) = (self.threads.iter().filter(|(_, thread)| !thread.left), self.pages.page);
         let rank = |(id, thread): (&ThreadId, &Thread)| match (thread.caught_up, thread.kept, thread.newest) {
+            _ if thread.doubt.is_some() => thread.doubt.map(|doubt| (0, i64::MAX, doubt)),
             (false, _, Some(newest)) => Some((2, newest, Job::new(*id, Goal::CatchUp, newest, page))),
             (true, Some(kept), newest) if !kept.is_done(self.horizon) => {
                 Some((1, newest.unwrap_or(i64::MIN), Job::new(*id, Goal::Back, kept.from, page)))
@@ -436,8 +454,11 @@ impl Fill {
         };
         let next = asked.filter_map(rank).max_by_key(|(rank, newest, _)| (*rank, *newest));
         self.job = next.map(|(_, _, job)| job);
-        let ask = self.job?.ask();
-        Some(self.asking(ask))
+        let job = self.job?;
+        if let Some(thread) = self.threads.get_mut(&job.thread) {
+            thread.doubt = None;
+        }
+        Some(self.asking(job.ask()))
     }
 }
 

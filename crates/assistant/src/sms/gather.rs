@@ -184,14 +184,18 @@ impl Gather {
                 self.note(None).await;
                 self.fill.on_quiet()
             }
-            Waits::Answer(_) => self.fill.on_silence(),
+            Waits::Answer(_) => self.fill.on_silence(self.clock.now()),
         };
         match step.trouble {
             Some(Trouble::Phone) => self.note(Some(SILENT)).await,
             Some(Trouble::Thread) => self.note(Some(THREAD_SILENT)).await,
             None => {}
         }
-        self.ask(step.ask).await;
+        if step.marks.is_empty() {
+            self.ask(step.ask).await;
+        } else {
+            self.archive(vec![(vec![], step)]).await;
+        }
     }
 
     async fn note(&self, error: Option<&'static str>) {

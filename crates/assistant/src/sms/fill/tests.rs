@@ -236,8 +236,9 @@ impl World {
             let step = match self.fill.waits() {
                 Waits::Idle => return troubles,
                 Waits::Quiet => self.fill.on_quiet(),
-                Waits::Answer(_) => self.fill.on_silence(),
+                Waits::Answer(_) => self.fill.on_silence(self.now()),
             };
+            self.store(&[], &step);
             troubles.extend(self.follow(step));
         }
         panic!("it never ends: {:?}", self.fill);
@@ -455,8 +456,8 @@ fn a_phone_that_does_not_answer_is_asked_twice() {
     let mut world = filled(365, 10);
     let (mut fill, ask) = Fill::begin(world.marks(), 0);
     assert_eq!(ask, Ask::Threads);
-    assert_eq!(fill.on_silence().ask, Some(Ask::Threads));
-    assert_eq!(fill.on_silence().trouble, Some(Trouble::Phone));
+    assert_eq!(fill.on_silence(at(SINCE)).ask, Some(Ask::Threads));
+    assert_eq!(fill.on_silence(at(SINCE)).trouble, Some(Trouble::Phone));
     assert_eq!(fill.waits(), Waits::Idle);
 
     world.phone.now += 10;
@@ -465,8 +466,8 @@ fn a_phone_that_does_not_answer_is_asked_twice() {
     while world.deliver() {}
     let asked = world.fill.on_quiet().ask;
     assert!(matches!(asked, Some(Ask::Thread { thread: ThreadId(1), .. })), "{asked:?}");
-    assert_eq!(world.fill.on_silence().ask, asked);
-    let left = world.fill.on_silence();
+    assert_eq!(world.fill.on_silence(at(SINCE)).ask, asked);
+    let left = world.fill.on_silence(at(SINCE));
     assert_eq!((left.trouble, left.ask), (Some(Trouble::Thread), None), "the others need nothing");
 }
 
