@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::kit::KAI;
 
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 21] = [
     "check_sms",
     "read_sms",
     "search_sms",
@@ -22,6 +22,7 @@ const NAMES: [&str; 20] = [
     "notifications_ignored",
     "notifications_dismiss_enabled",
     "check_drafts",
+    "sms_archive_days",
     "sms_poll_interval",
     "code_redaction_enabled",
     "BIND_NOTIFICATION_LISTENER_SERVICE",

@@ -262,6 +262,8 @@ impl World {
                 if let Some(at) = newest.map(|(at, _)| at) {
                     items.remove(at);
                 }
+                // A number is used again, but not for the same moment: nobody could tell the two apart.
+                self.phone.now += 1;
                 self.phone.push();
             }
             Act::Deliver(count) => (0..count).for_each(|_| {
