@@ -75,6 +75,8 @@ pub const MIGRATIONS: &[db::Migration] = &[
     outbox::KINDS,
     #[cfg(feature = "sms")]
     sms::MIGRATION,
+    #[cfg(feature = "sms")]
+    sms::archive::MIGRATION,
     device::MIGRATION,
     tasks::MIGRATION,
     tasks::LEVELS,

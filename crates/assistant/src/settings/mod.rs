@@ -207,6 +207,13 @@ pub static CODE_REDACTION_ENABLED: Setting = setting(
     "Hides one-time codes in messages. Models read [code] instead.",
 );
 #[cfg(feature = "sms")]
+pub static SMS_ARCHIVE_DAYS: Setting = setting(
+    "sms_archive_days",
+    Kind::Whole { from: 0, to: 3_650 },
+    "365",
+    "Days for which Kai keeps the SMS of paired phones, so that they can be searched; 0 means only until Kai has told you about them.",
+);
+#[cfg(feature = "sms")]
 pub static SMS_ENABLED: Setting = setting(
     "sms_enabled",
     Kind::Switch,
@@ -255,6 +262,8 @@ static FIXED: &[&Setting] = &[
     &OPEN_URL_FOLDERS,
     &SCHEDULING_ENABLED,
     &SHELL_FOLDERS,
+    #[cfg(feature = "sms")]
+    &SMS_ARCHIVE_DAYS,
     #[cfg(feature = "sms")]
     &SMS_ENABLED,
     #[cfg(feature = "sms")]

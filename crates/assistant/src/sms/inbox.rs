@@ -90,7 +90,8 @@ impl Inbox {
     ) -> Result<Vec<Sms>, ReadError> {
         let look = Arc::new(move |rows: &[Sms]| {
             let parts = |sms: &Sms, found: fn(&Wanted, &str) -> bool| {
-                found(&wanted, sms.address.as_written()) || found(&wanted, sms.body.as_written())
+                let address = sms.address.as_written();
+                found(&wanted, address) || wanted.is_from(address) || found(&wanted, sms.body.as_written())
             };
             let possible = rows.iter().filter(|sms| parts(sms, Wanted::may_be_seen_in));
             possible.map(&shown).filter(|sms| parts(sms, Wanted::is_in)).collect::<Vec<_>>()

@@ -4,6 +4,8 @@
 //! everything else is written in one transaction. The file contains secrets only if the user asks for them, and then
 //! encrypted with a passphrase.
 
+#[cfg(feature = "sms")]
+mod archive;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod store;
@@ -32,9 +34,14 @@ pub enum Section {
     Models,
     Tasks,
     Conversations,
+    /// The archived SMS of paired phones. Exported only if it is named, and not imported: they belong to a phone that is
+    /// paired with one machine.
+    #[cfg(feature = "sms")]
+    SmsArchive,
 }
 
 impl Section {
+    /// What is exported if nothing else is said, and what can be imported.
     pub const ALL: [Self; 5] = [Self::Settings, Self::Memory, Self::Models, Self::Tasks, Self::Conversations];
 
     pub fn name(self) -> &'static str {
@@ -44,13 +51,21 @@ impl Section {
             Self::Models => "models",
             Self::Tasks => "tasks",
             Self::Conversations => "conversations",
+            #[cfg(feature = "sms")]
+            Self::SmsArchive => "sms_archive",
         }
     }
 
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|section| section.name() == name)
+        Self::ALL.iter().chain(ON_REQUEST).copied().find(|section| section.name() == name)
     }
 }
+
+/// What is exported only if it is named.
+pub const ON_REQUEST: &[Section] = &[
+    #[cfg(feature = "sms")]
+    Section::SmsArchive,
+];
 
 /// The file. Sections stay raw JSON, so that each can be parsed on its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

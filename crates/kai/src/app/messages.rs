@@ -7,7 +7,7 @@ use kai_assistant::clock::Clock;
 use kai_assistant::db::Db;
 use kai_assistant::notifications::{Sources, replying};
 use kai_assistant::outbox::door::{Door, Senders};
-use kai_assistant::sms::{Inbox, Poller};
+use kai_assistant::sms::{Inbox, Poller, Received};
 use kai_assistant::source::SourceId;
 use kai_bridges::simulated;
 
@@ -44,6 +44,8 @@ pub(crate) struct Phone {
     /// The name of the bridge that connects it.
     pub(crate) bridge: Option<&'static str>,
     pub(crate) inbox: Option<Arc<Inbox>>,
+    /// The messages of this phone and of all paired ones.
+    pub(crate) received: Received,
     pub(crate) poller: Option<Poller>,
     pub(crate) door: Door,
     /// Held while a tick polls the phone, so that only one does.
@@ -69,7 +71,8 @@ impl Phone {
             answerable: replying::answerable,
             under_way: Arc::default(),
         };
-        Self { bridge, inbox, poller, door, looking: tokio::sync::Mutex::default() }
+        let received = Received::new(db.clone(), inbox.clone());
+        Self { bridge, inbox, received, poller, door, looking: tokio::sync::Mutex::default() }
     }
 
     /// What is known about the permission to send by the phone that Kai runs on; `None` if it cannot send.
@@ -90,6 +93,6 @@ impl Phone {
 pub(crate) const CONNECT: &str = "Run Kai in Termux on the phone, with Termux:API (docs/sms.md), or try kai serve --demo, \
                                   which simulates one.";
 
-fn no_phone() -> Failure {
+pub(crate) fn no_phone() -> Failure {
     Failure::failed(format!("No phone that can read SMS is connected. {CONNECT}"))
 }

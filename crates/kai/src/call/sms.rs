@@ -40,6 +40,12 @@ pub(crate) enum SmsCall {
 pub(crate) struct SmsRow {
     pub(crate) id: SmsId,
     pub(crate) from: String,
+    /// The names of the contacts that have this number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
+    /// The phone that has it, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) phone: Option<String>,
     /// Epoch milliseconds.
     pub(crate) date: i64,
     pub(crate) date_local: String,
@@ -52,6 +58,12 @@ pub(crate) struct SmsRow {
 pub(crate) struct SmsWhole {
     pub(crate) id: SmsId,
     pub(crate) from: String,
+    /// The names of the contacts that have this number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
+    /// The phone that has it, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) phone: Option<String>,
     /// Epoch milliseconds.
     pub(crate) date: i64,
     pub(crate) date_local: String,

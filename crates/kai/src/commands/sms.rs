@@ -15,17 +15,20 @@ use kai_assistant::outbox::{Channel, Draft, DraftId, Status};
 use kai_assistant::pending;
 use kai_assistant::phones::{self, Phone};
 use kai_assistant::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED};
+use kai_assistant::sms::archive::{self, View};
 use kai_assistant::sms::poll::{self, PollError, Polled};
 use kai_assistant::sms::port::ReadError;
+use kai_assistant::sms::received::{Found, NotRead, PhoneNames};
 use kai_assistant::sms::search::Wanted;
 use kai_assistant::sms::store::{self, QUEUE, Queued};
-use kai_assistant::sms::{Sms, SmsId};
+use kai_assistant::sms::{SmsId, names};
 use kai_assistant::source::SourceId;
+use kai_assistant::untrusted::Untrusted;
 use kai_words::{Said, said};
 use serde_json::Value;
 
 use crate::app::App;
-use crate::app::messages::CONNECT;
+use crate::app::messages::{CONNECT, no_phone};
 use crate::call::json;
 use crate::call::sms::{
     DraftPhone, DraftRow, OnPhone, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall,
@@ -164,30 +167,60 @@ fn read_failure(error: &ReadError) -> Failure {
 
 /// The messages queued for the next heartbeat, oldest first.
 pub(crate) async fn list(app: &App) -> Result<Vec<SmsRow>, Failure> {
-    let waiting = app.db.read(|tx| pending::waiting::<Queued>(tx, QUEUE)).await?;
     let zone = app.clock.zone();
-    let row = |sms: Queued| SmsRow {
-        id: sms.id,
-        from: sms.address.as_written().to_owned(),
-        date: sms.date,
-        date_local: local(Timestamp::from_millisecond(sms.date).unwrap_or_default(), &zone),
-        preview: sms.preview.as_written().to_owned(),
-        is_read: sms.read,
-    };
-    Ok(waiting.into_iter().map(|waiting| row(waiting.entry)).collect())
+    let rows = app.db.read(move |tx| {
+        let phones = PhoneNames::of(tx)?;
+        let row = |sms: Queued| {
+            Ok(SmsRow {
+                id: sms.id,
+                name: names::beside(tx, sms.address.as_written())?.as_ref().map(written),
+                phone: phones.name(sms.source),
+                from: written(&sms.address),
+                date: sms.date,
+                date_local: local(Timestamp::from_millisecond(sms.date).unwrap_or_default(), &zone),
+                preview: written(&sms.preview),
+                is_read: sms.read,
+            })
+        };
+        let waiting = pending::waiting::<Queued>(tx, QUEUE)?.into_iter();
+        waiting.map(|waiting| row(waiting.entry)).collect::<Result<Vec<_>, DbError>>()
+    });
+    Ok(rows.await?)
 }
 
-/// Reads a message for the user; nothing is redacted.
+fn written(text: &Untrusted) -> String {
+    text.as_written().to_owned()
+}
+
+fn not_read(error: NotRead) -> Failure {
+    match error {
+        NotRead::NoPhone => no_phone(),
+        NotRead::Unknown(id) => Failure::failed(format!("There is no received SMS with the id {}.", id.0)),
+        NotRead::Phone(error) => read_failure(&error),
+        NotRead::Store(sentence) => Failure::failed(sentence),
+    }
+}
+
+/// Reads a message for the user; nothing is redacted, and it is no longer unread.
 pub(crate) async fn read(app: &App, id: SmsId) -> Result<SmsWhole, Failure> {
-    let found = app.messages.phone.inbox()?.message(id).await.map_err(|error| read_failure(&error))?;
-    let sms =
-        found.ok_or_else(|| Failure::failed(format!("There is no received SMS with the id {}.", id.0)))?;
+    let Found { source, sms } =
+        app.messages.phone.received.message(View::Inbox, id).await.map_err(not_read)?;
+    let (address, paired) = (sms.address.clone(), !source.is_here());
+    let beside = app.db.write(move |tx| {
+        if paired {
+            archive::open(tx, id)?;
+        }
+        Ok::<_, DbError>((names::beside(tx, address.as_written())?, PhoneNames::of(tx)?.name(source)))
+    });
+    let (name, phone) = beside.await?;
     Ok(SmsWhole {
         id: sms.id,
-        from: sms.address.as_written().to_owned(),
+        name: name.as_ref().map(written),
+        phone,
+        from: written(&sms.address),
         date: sms.date.as_millisecond(),
         date_local: local(sms.date, &app.clock.zone()),
-        body: sms.body.as_written().to_owned(),
+        body: written(&sms.body),
         is_read: sms.read,
     })
 }
@@ -197,17 +230,25 @@ const MOST_FOUND: usize = 20;
 pub(crate) async fn search(app: &App, text: &str) -> Result<Vec<SmsRow>, Failure> {
     let wanted = Wanted::new(text)
         .ok_or_else(|| Failure::usage("The search text is empty. Type what to search for."))?;
-    let found = app.messages.phone.inbox()?.search(wanted, Sms::clone, MOST_FOUND).await;
-    let zone = app.clock.zone();
-    let row = |sms: Sms| SmsRow {
-        id: sms.id,
-        from: sms.address.as_written().to_owned(),
-        date: sms.date.as_millisecond(),
-        date_local: local(sms.date, &zone),
-        preview: sms.body.line(store::PREVIEW),
-        is_read: sms.read,
-    };
-    Ok(found.map_err(|error| read_failure(&error))?.into_iter().map(row).collect())
+    let search = app.messages.phone.received.search(View::Inbox, wanted, MOST_FOUND).await;
+    let (zone, found) = (app.clock.zone(), search.map_err(not_read)?.found);
+    let rows = app.db.read(move |tx| {
+        let phones = PhoneNames::of(tx)?;
+        let row = |Found { source, sms }: Found| {
+            Ok(SmsRow {
+                id: sms.id,
+                name: names::beside(tx, sms.address.as_written())?.as_ref().map(written),
+                phone: phones.name(source),
+                from: written(&sms.address),
+                date: sms.date.as_millisecond(),
+                date_local: local(sms.date, &zone),
+                preview: sms.body.line(store::PREVIEW),
+                is_read: sms.read,
+            })
+        };
+        found.into_iter().map(row).collect::<Result<Vec<_>, DbError>>()
+    });
+    Ok(rows.await?)
 }
 
 /// Turns reading on, like the page's toggle: asks the phone for access, and treats messages already on the phone as

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kai_assistant::db::DbError;
 use kai_assistant::notifications::store;
+use kai_assistant::sms::archive;
 use rusqlite::Transaction;
 use tokio_util::sync::CancellationToken;
 
@@ -43,6 +44,11 @@ pub(super) async fn poll(app: &App) {
     if let Ok(_alone) = app.messages.phone.looking.try_lock() {
         look_at_phone(app).await;
     }
+}
+
+/// Deletes archived messages that are older than the user wants.
+pub(super) fn sweep(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
+    archive::sweep(tx, now).map(drop)
 }
 
 pub(super) fn tick(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {

@@ -277,11 +277,15 @@ async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
             let last = last.and_then(|ms| Timestamp::from_millisecond(ms).ok());
             remember(tx, LAST_TICK, &now.as_millisecond().to_string())?;
             sessions::sweep(tx, now)?;
-            if is_believed(tx, last, now)? && recall(tx, LAST_SWEEP)?.as_deref() != Some(today.as_str()) {
+            let believed = is_believed(tx, last, now)?;
+            if believed && recall(tx, LAST_SWEEP)?.as_deref() != Some(today.as_str()) {
                 remember(tx, LAST_SWEEP, &today)?;
                 ledger::sweep(tx, now)?;
             }
             messages::tick(tx, now)?;
+            if believed {
+                messages::sweep(tx, now)?;
+            }
             // Reports that were waiting for a turn that has since died.
             reports::land(tx, now)?;
             Ok(missed(last, now))

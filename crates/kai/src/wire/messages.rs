@@ -38,10 +38,11 @@ fn sms_tools(parts: &Parts<'_>) -> Vec<Entry> {
     let (db, clock, inbox) = (|| db.clone(), || Arc::clone(clock), || phone.inbox.clone());
     let drafting = Arc::new(DraftingPhones::new(db(), clock(), Arc::clone(&phone.door.senders)));
     let phones = || Arc::clone(&drafting);
+    let received = || phone.received.clone();
     vec![
-        on(vec![&SMS_ENABLED], Arc::new(CheckSms { db: db(), clock: clock(), inbox: inbox() })),
-        on(vec![&SMS_ENABLED], Arc::new(ReadSms { db: db(), clock: clock(), inbox: inbox() })),
-        on(vec![&SMS_ENABLED], Arc::new(SearchSms { db: db(), clock: clock(), inbox: inbox() })),
+        on(vec![&SMS_ENABLED], Arc::new(CheckSms { received: received(), clock: clock() })),
+        on(vec![&SMS_ENABLED], Arc::new(ReadSms { received: received(), clock: clock() })),
+        on(vec![&SMS_ENABLED], Arc::new(SearchSms { received: received(), clock: clock() })),
         on(
             vec![&SMS_SEND_ENABLED],
             Arc::new(SendSms { db: db(), clock: clock(), inbox: inbox(), phones: phones() }),

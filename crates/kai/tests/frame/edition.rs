@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::kit::KAI;
 
-const NAMES: [&str; 22] = [
+const NAMES: [&str; 23] = [
     "check_sms",
     "read_sms",
     "search_sms",
@@ -24,6 +24,7 @@ const NAMES: [&str; 22] = [
     "notifications_dismiss_enabled",
     "notifications_reply_enabled",
     "check_drafts",
+    "sms_archive_days",
     "sms_poll_interval",
     "code_redaction_enabled",
     "BIND_NOTIFICATION_LISTENER_SERVICE",

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,15 +12,19 @@ use crate::db::{Db, DbError};
 use crate::moment::local;
 use crate::pending;
 use crate::settings::{self, Values};
+use crate::sms::archive::View;
 use crate::sms::inbox::Inbox;
+use crate::sms::names;
 use crate::sms::port::ReadError;
+use crate::sms::received::{Found, NotRead, PhoneNames, Received};
 use crate::sms::search::Wanted;
 use crate::sms::store::{self, PREVIEW, QUEUE, Queued};
 use crate::sms::{Sms, SmsId, identity_name};
+use crate::source::SourceId;
 use crate::tool::{Eyes, Run, Tool, ToolError, ToolOutput, room};
 use crate::untrusted::Untrusted;
 
-/// What the tools that read the inbox have in common.
+/// The inbox of the phone that Kai runs on, for the tools that draft.
 #[derive(Clone)]
 pub(super) struct Reading<'a> {
     pub(super) inbox: Option<&'a Arc<Inbox>>,
@@ -53,11 +58,28 @@ impl From<ReadError> for ToolError {
     }
 }
 
+impl From<NotRead> for ToolError {
+    fn from(error: NotRead) -> Self {
+        match error {
+            NotRead::NoPhone => Self(NO_PHONE.to_owned()),
+            NotRead::Unknown(id) => unknown(id),
+            NotRead::Phone(error) => error.into(),
+            NotRead::Store(sentence) => Self(sentence),
+        }
+    }
+}
+
 /// A message in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Listed {
     id: SmsId,
     from: Untrusted,
+    /// The names of the contacts that have this number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<Untrusted>,
+    /// The phone that received it, if there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phone: Option<String>,
     /// Epoch milliseconds.
     date: i64,
     date_local: String,
@@ -103,9 +125,8 @@ pub struct CheckSmsInput {
 }
 
 pub struct CheckSms {
-    pub db: Db,
+    pub received: Received,
     pub clock: Arc<dyn Clock>,
-    pub inbox: Option<Arc<Inbox>>,
 }
 
 impl Tool for CheckSms {
@@ -114,23 +135,28 @@ impl Tool for CheckSms {
     type Output = ListOutput;
 
     fn lacks(&self) -> Option<String> {
-        Reading { inbox: self.inbox.as_ref() }.lacks()
+        self.received.lacks(NO_PHONE)
     }
 
     async fn probe_access(&self) {
-        Reading { inbox: self.inbox.as_ref() }.probe_access().await;
+        self.received.probe_access().await;
     }
 
     async fn run(&self, input: CheckSmsInput, run: &Run) -> Result<ToolOutput<ListOutput>, ToolError> {
-        let queue = self.db.read(|tx| {
-            let (waiting, dropped) = (pending::waiting::<Queued>(tx, QUEUE)?, pending::dropped(tx, QUEUE)?);
-            Ok::<_, DbError>((waiting, dropped, settings::load(tx)?))
+        let queue = self.received.db.read(|tx| {
+            let waiting = pending::waiting::<Queued>(tx, QUEUE)?.into_iter().map(|waiting| waiting.entry);
+            let named = waiting.map(|sms| Ok((names::beside(tx, sms.address.as_written())?, sms)));
+            let waiting = named.collect::<Result<Vec<_>, DbError>>()?;
+            let phones = PhoneNames::of(tx)?;
+            Ok::<_, DbError>((waiting, phones, pending::dropped(tx, QUEUE)?, settings::load(tx)?))
         });
-        let (waiting, dropped, values) = queue.await?;
+        let (waiting, phones, dropped, values) = queue.await?;
         let (zone, eyes) = (self.clock.zone(), Eyes::in_run(&values, run));
-        let listed = waiting.into_iter().map(|waiting| waiting.entry).map(|sms| Listed {
+        let listed = waiting.into_iter().map(|(name, sms)| Listed {
             id: sms.id,
             from: sms.address,
+            name,
+            phone: phones.name(sms.source),
             date: sms.date,
             date_local: local(Timestamp::from_millisecond(sms.date).unwrap_or_default(), &zone),
             // Redaction may have been disabled when the message was queued.
@@ -139,18 +165,18 @@ impl Tool for CheckSms {
         });
         let listed: Vec<Listed> = listed.collect();
         let (total, note) = (Some(listed.len()), dropped_note(&dropped));
-        let before = input.before.map(|id| {
-            let place = listed.iter().position(|message| message.id == id);
-            place.ok_or_else(|| {
-                ToolError(format!(
-                    "No SMS with the id {} is waiting. Leave out \"before\" to start over.",
-                    id.0
-                ))
-            })
-        });
-        let shown = room::newest(listed, before.transpose()?, room::room(&values));
+        let shown = room::newest(listed.clone(), place(&listed, input.before)?, room::room(&values));
         Ok(ListOutput { total, note, ..ListOutput::of(shown) }.with_meaning())
     }
+}
+
+/// Where in the queue a list goes on.
+fn place(listed: &[Listed], before: Option<SmsId>) -> Result<Option<usize>, ToolError> {
+    let Some(id) = before else { return Ok(None) };
+    let place = listed.iter().position(|message| message.id == id);
+    place.map(Some).ok_or_else(|| {
+        ToolError(format!("No SMS with the id {} is waiting. Leave out \"before\" to start over.", id.0))
+    })
 }
 
 fn dropped_note(dropped: &[(String, u32)]) -> Option<String> {
@@ -172,6 +198,12 @@ pub struct ReadSmsInput {
 pub struct ReadSmsOutput {
     id: SmsId,
     from: Untrusted,
+    /// The names of the contacts that have this number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<Untrusted>,
+    /// The phone that received it, if there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phone: Option<String>,
     /// Epoch milliseconds.
     date: i64,
     date_local: String,
@@ -184,9 +216,8 @@ pub struct ReadSmsOutput {
 }
 
 pub struct ReadSms {
-    pub db: Db,
+    pub received: Received,
     pub clock: Arc<dyn Clock>,
-    pub inbox: Option<Arc<Inbox>>,
 }
 
 impl Tool for ReadSms {
@@ -195,18 +226,24 @@ impl Tool for ReadSms {
     type Output = ReadSmsOutput;
 
     fn lacks(&self) -> Option<String> {
-        Reading { inbox: self.inbox.as_ref() }.lacks()
+        self.received.lacks(NO_PHONE)
     }
 
     async fn probe_access(&self) {
-        Reading { inbox: self.inbox.as_ref() }.probe_access().await;
+        self.received.probe_access().await;
     }
 
     async fn run(&self, input: ReadSmsInput, run: &Run) -> Result<ToolOutput<ReadSmsOutput>, ToolError> {
-        let inbox = Reading { inbox: self.inbox.as_ref() }.inbox()?;
-        let sms = meant(&self.db, inbox, input.id).await?;
-        let values = self.db.read(settings::load).await?;
-        let (body, note) = bounded(&Eyes::in_run(&values, run).see(&sms.body), &values);
+        let db = &self.received.db;
+        let values = db.read(settings::load).await?;
+        let eyes = Eyes::in_run(&values, run);
+        let Found { source, sms } = self.received.message(View::Model(eyes), input.id).await?;
+        if source == SourceId::HERE {
+            not_reused(db, &sms).await?;
+        }
+        let address = sms.address.clone();
+        let name = db.read(move |tx| names::beside(tx, address.as_written())).await?;
+        let (body, note) = bounded(&eyes.see(&sms.body), &values);
         let identity = identity_name(sms.id.0, sms.date.as_millisecond(), sms.address.as_written());
         let output = ReadSmsOutput {
             id: sms.id,
@@ -214,6 +251,8 @@ impl Tool for ReadSms {
             date_local: local(sms.date, &self.clock.zone()),
             body,
             from: sms.address,
+            name,
+            phone: self.received.phone_names().await?.name(source),
             is_read: sms.read,
             note,
             untrusted: true,
@@ -234,17 +273,22 @@ fn bounded(body: &Untrusted, values: &Values) -> (Untrusted, Option<String>) {
     (Untrusted::new(shown), note)
 }
 
-/// The message with that id. Fails if the phone has reused the id for a message from another sender.
+/// The message with that id in the inbox. Fails if the phone has reused the id for a message from another sender.
 pub(super) async fn meant(db: &Db, inbox: &Inbox, id: SmsId) -> Result<Sms, ToolError> {
     let sms = inbox.message(id).await?.ok_or_else(|| unknown(id))?;
-    let found = sms.clone();
-    if db.read(move |tx| store::id_was_reused(tx, &found)).await? {
+    not_reused(db, &sms).await?;
+    Ok(sms)
+}
+
+async fn not_reused(db: &Db, sms: &Sms) -> Result<(), ToolError> {
+    let (id, sms) = (sms.id, sms.clone());
+    if db.read(move |tx| store::id_was_reused(tx, &sms)).await? {
         return Err(ToolError(format!(
             "The phone has given the id {} to a message from someone else. Say so, and use the number itself.",
             id.0
         )));
     }
-    Ok(sms)
+    Ok(())
 }
 
 fn unknown(id: SmsId) -> ToolError {
@@ -259,9 +303,8 @@ pub struct SearchSmsInput {
 }
 
 pub struct SearchSms {
-    pub db: Db,
+    pub received: Received,
     pub clock: Arc<dyn Clock>,
-    pub inbox: Option<Arc<Inbox>>,
 }
 
 const MOST_FOUND: usize = 20;
@@ -272,31 +315,43 @@ impl Tool for SearchSms {
     type Output = ListOutput;
 
     fn lacks(&self) -> Option<String> {
-        Reading { inbox: self.inbox.as_ref() }.lacks()
+        self.received.lacks(NO_PHONE)
     }
 
     async fn probe_access(&self) {
-        Reading { inbox: self.inbox.as_ref() }.probe_access().await;
+        self.received.probe_access().await;
     }
 
     async fn run(&self, input: SearchSmsInput, run: &Run) -> Result<ToolOutput<ListOutput>, ToolError> {
-        let inbox = Reading { inbox: self.inbox.as_ref() }.inbox()?;
         let wanted = Wanted::new(&input.query)
             .ok_or_else(|| ToolError("\"query\" must not be empty. Say what to search for.".to_owned()))?;
-        let values = self.db.read(settings::load).await?;
-        // Search the redacted text, or the model could guess a hidden code by searching for digits.
+        let db = &self.received.db;
+        let values = db.read(settings::load).await?;
         let eyes = Eyes::in_run(&values, run);
-        let shown = move |sms: &Sms| Sms { body: eyes.see(&sms.body), ..sms.clone() };
-        let found = inbox.search(wanted, shown, MOST_FOUND).await?;
-        let zone = self.clock.zone();
-        let listed = found.into_iter().map(|sms| Listed {
+        let search = self.received.search(View::Model(eyes), wanted, MOST_FOUND).await?;
+        let note = search
+            .without
+            .map(|error| format!("One phone could not be searched: {}", ToolError::from(error).0));
+        let found = named(db, search.found).await?;
+        let (zone, phones) = (self.clock.zone(), self.received.phone_names().await?);
+        let listed = found.into_iter().map(|(name, Found { source, sms })| Listed {
             id: sms.id,
             date: sms.date.as_millisecond(),
             date_local: local(sms.date, &zone),
-            preview: Untrusted::new(sms.body.line(PREVIEW)),
+            preview: Untrusted::new(eyes.see(&sms.body).line(PREVIEW)),
             from: sms.address,
+            name,
+            phone: phones.name(source),
             is_read: sms.read,
         });
-        Ok(ListOutput::of(room::fitting(listed.collect(), room::room(&values))).with_meaning())
+        let list = ListOutput::of(room::fitting(listed.collect(), room::room(&values)));
+        Ok(ListOutput { note, ..list }.with_meaning())
     }
+}
+
+/// The messages with the names of their senders.
+async fn named(db: &Db, found: Vec<Found>) -> Result<Vec<(Option<Untrusted>, Found)>, DbError> {
+    let name =
+        |tx: &Transaction<'_>, found: Found| Ok((names::beside(tx, found.sms.address.as_written())?, found));
+    db.read(move |tx| found.into_iter().map(|found| name(tx, found)).collect()).await
 }

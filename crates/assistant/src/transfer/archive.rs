@@ -1,0 +1,40 @@
+//! Reads the archived SMS of paired phones for an export.
+
+use rusqlite::Transaction;
+use serde::Serialize;
+
+use crate::db::DbError;
+use crate::phones;
+use crate::phones::port::Folder;
+use crate::settings;
+use crate::sms::archive;
+use crate::tool::Eyes;
+use crate::untrusted::Untrusted;
+
+/// An archived message as it is exported.
+#[derive(Debug, Serialize)]
+pub(super) struct Message {
+    phone: Option<String>,
+    /// Epoch milliseconds.
+    date: i64,
+    folder: &'static str,
+    /// Who sent it, or to whom it was sent.
+    address: Untrusted,
+    body: Untrusted,
+}
+
+/// All archived messages, oldest first. One-time codes are hidden as they are from a model: the file is not encrypted.
+pub(super) fn read(tx: &Transaction<'_>) -> Result<Vec<Message>, DbError> {
+    let (eyes, phones) = (Eyes::of_model(&settings::load(tx)?), phones::store::all(tx)?);
+    let message = |stored: archive::Stored| Message {
+        phone: phones.iter().find(|phone| phone.source == stored.source).map(|phone| phone.name.clone()),
+        date: stored.date.as_millisecond(),
+        folder: match stored.folder {
+            Folder::Inbox => "inbox",
+            Folder::Sent => "sent",
+        },
+        body: eyes.see(&stored.body),
+        address: stored.address,
+    };
+    Ok(archive::all(tx)?.into_iter().map(message).collect())
+}
