@@ -43,6 +43,8 @@ mod notifications;
 mod notify;
 #[cfg(feature = "foss")]
 mod page;
+#[cfg(all(target_os = "linux", feature = "foss"))]
+mod paired;
 #[cfg(feature = "foss")]
 mod passphrase;
 #[cfg(feature = "foss")]

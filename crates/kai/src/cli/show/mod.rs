@@ -61,7 +61,7 @@ pub(super) fn status(status: &crate::call::status::Status) -> String {
         ),
         ("Shell".to_owned(), shell(&status.shell)),
     ];
-    rows.extend(messages::status(&status.sms, &status.notifications));
+    rows.extend(messages::status(&status.sms, &status.notifications, &status.phones));
     columns(&rows)
 }
 
@@ -480,7 +480,7 @@ pub(super) fn model_tests(tests: &[ModelTest]) -> String {
 }
 
 /// A local time as people write it, without the `T`.
-fn spoken(local: &str) -> String {
+pub(super) fn spoken(local: &str) -> String {
     local.replacen('T', " ", 1)
 }
 

@@ -12,6 +12,8 @@ mod model;
 mod models;
 #[cfg(feature = "foss")]
 mod phone;
+#[cfg(feature = "foss")]
+mod phones;
 mod tools;
 mod visitor;
 #[cfg(feature = "foss")]

@@ -1,0 +1,119 @@
+//! A phone is paired from the page, with a real browser, a real daemon and the simulated handset. All of them are in a
+//! network of their own, so that no announcement leaves this machine.
+
+use std::process::Command;
+use std::sync::Arc;
+
+use kai_assistant::clock::SystemClock;
+use kai_bridges::simulated::{Handset, HandsetSetup, OnPairing};
+
+use crate::browser::Browser;
+use crate::kit::{Daemon, Home};
+use crate::page::{check, look};
+
+/// A network with nothing in it but this machine, where even a broadcast comes back.
+const NETWORK: &str = "ip link set lo up
+    ip addr add 10.77.0.1/32 dev lo
+    ip route add default dev lo src 10.77.0.1
+    exec \"$0\" \"$@\"";
+
+#[test]
+fn a_phone_is_paired_in_the_browser() {
+    let namespace = if rustix::process::geteuid().is_root() { "-n" } else { "-rn" };
+    let allowed = Command::new("unshare").args([namespace, "ip", "link"]).output();
+    if !allowed.is_ok_and(|done| done.status.success()) {
+        return eprintln!("skipped: this needs a network namespace, which this machine does not allow");
+    }
+    let mut command = Command::new("unshare");
+    command.args([namespace, "sh", "-euc", NETWORK]).arg(std::env::current_exe().unwrap());
+    let inside = ["paired::inside_own_network", "--exact", "--ignored", "--nocapture"];
+    let done = command.args(inside).output().unwrap();
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(done.status.success(), "{}\n{}", said(&done.stdout), said(&done.stderr));
+    assert!(said(&done.stdout).contains("1 passed"), "it ran: {}", said(&done.stdout));
+}
+
+#[test]
+#[ignore = "runs in a network of its own"]
+fn inside_own_network() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let setup = HandsetSetup::local("Pixel 8", Arc::new(SystemClock)).unwrap();
+    let setup = HandsetSetup { pairing: OnPairing::Accept, ..setup };
+    let phone = runtime.block_on(Handset::start(setup)).unwrap();
+    let home = Home::new();
+    let daemon = home.start();
+    assert_eq!(listening(&daemon), 1, "the page, and nothing else");
+    let browser = Browser::start();
+    browser.enter(&daemon);
+    browser.open(&format!("http://{}/settings/phones", daemon.address));
+    browser.until_live();
+    at_both_sizes(&browser, "phones-none");
+    browser.click("pair-search");
+    browser.until_seen("pair-address");
+    assert!(listening(&daemon) > 1, "the port is open");
+    browser.type_into("pair-address", &phone.address().unwrap().to_string());
+    browser.click("pair-connect");
+    browser.until_seen("pair-nearby");
+    at_both_sizes(&browser, "phones-nearby");
+    browser.click("pair-this");
+    browser.until_seen("pair-key");
+    let key = runtime.block_on(phone.shows_key());
+    assert_eq!(browser.texts("pair-key"), [format!("{} {}", &key[..4], &key[4..])]);
+    at_both_sizes(&browser, "phones-key");
+    browser.click("pair-yes");
+    browser.until_seen("phone-choose");
+    browser.until_says("Connected");
+    browser.click("phone-names");
+    let on = "return document.querySelector('[data-testid=phone-names]').ariaChecked === 'true'";
+    browser.until("names to be on", on);
+    browser.click("pair-stop");
+    browser.until_gone("pair-stop");
+    at_both_sizes(&browser, "phones-paired");
+    the_phone_asks(&browser, &daemon, &runtime, &phone);
+    browser.open(&format!("http://{}/settings/phones?open=unpair:2", daemon.address));
+    browser.until_live();
+    at_both_sizes(&browser, "phones-unpair");
+    browser.click("phone-unpair-erase");
+    browser.until_gone("paired-card");
+    browser.until_gone("pair-port");
+    assert_eq!(listening(&daemon), 1, "nothing is paired, so nothing is open");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    browser.leave();
+}
+
+/// Another phone asks while somebody looks at the chat: the banner comes by itself.
+fn the_phone_asks(browser: &Browser, daemon: &Daemon, runtime: &tokio::runtime::Runtime, phone: &Handset) {
+    let setup = HandsetSetup::local("Work", Arc::new(SystemClock)).unwrap();
+    let work = runtime.block_on(Handset::start(HandsetSetup { pairing: OnPairing::Wait, ..setup })).unwrap();
+    browser.click("pair-search");
+    browser.until_seen("pair-stop");
+    let kai = phone.paired()[0].clone();
+    let found = runtime.block_on(work.connect(([127, 0, 0, 1], 1716).into())).unwrap();
+    assert_eq!(found.identity.id, kai, "the same Kai for every phone");
+    browser.open(&format!("http://{}/", daemon.address));
+    browser.until_live();
+    work.request_pairing(&kai).unwrap();
+    browser.until_seen("pairing-banner");
+    at_both_sizes(browser, "phones-banner");
+    browser.click("pairing-refuse");
+    browser.until_gone("pairing-banner");
+    assert!(work.paired().is_empty());
+}
+
+/// Looks at the page as a phone and as a desktop show it, light and dark.
+fn at_both_sizes(browser: &Browser, name: &str) {
+    for (width, height) in [(360, 740), (1280, 800)] {
+        for dark in [true, false] {
+            look(browser, width, height, dark);
+            check(browser, &format!("{name} at {width}, dark: {dark}"));
+            browser.picture(&format!("{name}-{width}{}", if dark { "-dark" } else { "" }));
+        }
+    }
+}
+
+/// How many TCP ports a daemon listens on.
+fn listening(daemon: &Daemon) -> usize {
+    let table = Command::new("ss").args(["-Hltnp"]).output().unwrap();
+    let mine = format!("pid={},", daemon.pid());
+    String::from_utf8(table.stdout).unwrap().lines().filter(|line| line.contains(&mine)).count()
+}
