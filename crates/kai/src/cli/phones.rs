@@ -191,10 +191,9 @@ mod tests {
         let done = ArchiveRow { messages: 1, progress: Some(1000), last_sync: None };
         let fresh = PhoneRow { connected: true, switches: off, archive: done, troubles: vec![], ..row };
         let former = PhoneRow { paired: false, ..fresh.clone() };
-        assert_eq!(
-            list(&[former]),
-            "2  Pixel<U+202E>: no longer paired, 1 message kept\n   to delete them: kai phones remove 2\n"
-        );
+        let shown = list(&[former]);
+        assert!(shown.contains("no longer paired, 1 message kept\n"), "{shown}");
+        assert!(shown.contains("kai phones remove 2") && !shown.contains("connected"), "{shown}");
         let shown = list(&[fresh]);
         assert!(shown.contains("connected") && shown.contains("on: nothing"), "{shown}");
         assert!(shown.contains("1 message kept\n"), "{shown}");
