@@ -142,8 +142,10 @@ impl Desk<'_> {
             "Searching for phones. Open the KDE Connect app on the phone, on the same network as this computer. \
              Press Ctrl-C to stop.",
         );
-        if let Some(address) = &address {
-            asked::<NetworkRow>(self.caller, PhonesCall::Connect { address: address.clone() })?;
+        let is_known = address.is_some();
+        if let Some(address) = address {
+            let phone: NearbyRow = asked(self.caller, PhonesCall::Connect { address })?;
+            self.request(phone)?;
         }
         let (mut found, mut told) = (vec![], BTreeSet::new());
         loop {
@@ -157,30 +159,19 @@ impl Desk<'_> {
             for trouble in network.troubles.iter().filter(|trouble| told.insert(trouble.what.clone())) {
                 out::note(&format!("! {}\n→ {}", trouble.says, trouble.next));
             }
-            self.show_new(&mut found, network.nearby);
-            let chosen = match &address {
-                Some(address) => at_address(&found, address).cloned(),
-                None => self.line().await?.and_then(|typed| chosen(&found, &typed).cloned()),
-            };
-            match chosen {
-                Some(phone) => drop(asked::<NetworkRow>(self.caller, PhonesCall::Pair { device: phone.device })?),
-                None if address.is_some() => drop(self.line().await?),
-                None => {}
+            if !is_known && show_new(&mut found, network.nearby) {
+                self.question("Type the number of your phone: ");
+            }
+            let typed = self.line().await?;
+            if let Some(phone) = typed.and_then(|typed| chosen(&found, &typed).cloned()) {
+                self.request(phone)?;
             }
         }
     }
 
-    /// Lists phones that were not listed before.
-    fn show_new(&mut self, found: &mut Vec<NearbyRow>, nearby: Vec<NearbyRow>) {
-        for phone in nearby {
-            if found.iter().any(|known| known.device == phone.device) {
-                continue;
-            }
-            found.push(phone);
-            let (number, phone) = (found.len(), &found[found.len() - 1]);
-            out::note(&format!("  {number}  {} ({})", visible(&phone.name), visible(&phone.address)));
-            self.question("Type the number of your phone: ");
-        }
+    /// Asks a phone to pair.
+    fn request(&self, phone: NearbyRow) -> Result<(), Failure> {
+        asked::<NetworkRow>(self.caller, PhonesCall::Pair { device: phone.device }).map(drop)
     }
 
     /// Shows the key and asks whether the phone shows the same.
@@ -229,6 +220,19 @@ impl Desk<'_> {
     }
 }
 
+/// Lists phones that were not listed before. Returns whether there were any.
+fn show_new(found: &mut Vec<NearbyRow>, nearby: Vec<NearbyRow>) -> bool {
+    let before = found.len();
+    for phone in nearby {
+        if found.iter().all(|known| known.device != phone.device) {
+            let number = found.len() + 1;
+            out::note(&format!("  {number}  {} ({})", visible(&phone.name), visible(&phone.address)));
+            found.push(phone);
+        }
+    }
+    found.len() > before
+}
+
 fn nothing_paired() -> Failure {
     Failure::failed("Nothing was paired.")
 }
@@ -237,16 +241,6 @@ fn nothing_paired() -> Failure {
 fn chosen<'a>(found: &'a [NearbyRow], typed: &str) -> Option<&'a NearbyRow> {
     let number: usize = typed.trim().parse().ok()?;
     found.get(number.checked_sub(1)?)
-}
-
-/// The phone at an address that was typed, with or without a port.
-fn at_address<'a>(found: &'a [NearbyRow], typed: &str) -> Option<&'a NearbyRow> {
-    let host = |address: &str| match address.rsplit_once(':') {
-        Some((host, port)) if port.parse::<u16>().is_ok() => host.trim_matches(['[', ']']).to_owned(),
-        _ => address.trim_matches(['[', ']']).to_owned(),
-    };
-    let typed = host(typed.trim());
-    found.iter().find(|phone| host(&phone.address) == typed)
 }
 
 fn asking(switch: Switch) -> &'static str {
@@ -265,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_phone_is_chosen_by_its_number_or_its_address() {
+    fn a_phone_is_chosen_by_its_number() {
         let phone = |address: &str| NearbyRow {
             device: address.to_owned(),
             name: "Pixel".to_owned(),
@@ -276,15 +270,6 @@ mod tests {
         for (typed, expected) in [("1\n", Some(0)), (" 2 ", Some(1)), ("0", None), ("3", None), ("Pixel", None)] {
             let expected = expected.map(|at: usize| found[at].address.clone());
             assert_eq!(address(chosen(&found, typed)), expected, "{typed}");
-        }
-        for (typed, expected) in [
-            ("192.168.1.20", Some(0)),
-            ("192.168.1.20:1716", Some(0)),
-            ("[fe80::1]:1717", Some(1)),
-            ("192.168.1.2", None),
-        ] {
-            let expected = expected.map(|at: usize| found[at].address.clone());
-            assert_eq!(address(at_address(&found, typed)), expected, "{typed}");
         }
     }
 }

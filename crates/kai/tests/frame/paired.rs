@@ -1,6 +1,7 @@
 //! A phone is paired from the page, with a real browser, a real daemon and the simulated handset. All of them are in a
 //! network of their own, so that no announcement leaves this machine.
 
+use std::io::Write;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use kai_assistant::clock::SystemClock;
 use kai_bridges::simulated::{Handset, HandsetSetup, OnPairing};
 
 use crate::browser::Browser;
-use crate::kit::{Daemon, Home};
+use crate::kit::{Daemon, Home, wait_for};
 use crate::page::{check, look};
 
 /// A network with nothing in it but this machine, where even a broadcast comes back.
@@ -79,6 +80,27 @@ fn inside_own_network() {
     assert_eq!(listening(&daemon), 1, "nothing is paired, so nothing is open");
     assert_eq!(browser.complaints(), Vec::<String>::new());
     browser.leave();
+    it_is_paired_on_a_terminal(&home, &daemon, &phone);
+}
+
+/// The same on the command line, where a typed `y` is the tap.
+fn it_is_paired_on_a_terminal(home: &Home, daemon: &Daemon, phone: &Handset) {
+    let address = phone.address().unwrap();
+    let refused = home.type_at(&format!("phones pair {address}"), "n\n");
+    assert!(refused.code == 1 && refused.out.contains("Nothing was paired."), "{refused:?}");
+    // The key is right, and of the switches the first is wanted.
+    let paired = home.type_at(&format!("phones pair {address}"), "y\ny\nn\nn\nn\nn\nn\n");
+    assert!(paired.code == 0 && paired.out.contains("Pixel 8: connected"), "{paired:?}");
+    assert!(paired.out.contains("on: read_sms"), "{paired:?}");
+    assert_eq!(home.run(&["settings", "get", "sms_enabled"]).out, "true\n");
+    let removed = home.type_at("phones remove pixel\\ 8", "\n");
+    assert!(removed.out.contains("Its messages are deleted from Kai."), "{removed:?}");
+    wait_for("the port to close", || listening(daemon) == 1);
+    let mut searching = home.terminal("phones pair");
+    wait_for("the port to open", || listening(daemon) > 1);
+    searching.stdin.as_mut().unwrap().write_all(b"\x03").unwrap();
+    wait_for("Ctrl-C to close it", || listening(daemon) == 1);
+    assert_ne!(searching.wait().unwrap().code(), Some(0));
 }
 
 /// Another phone asks while somebody looks at the chat: the banner comes by itself.

@@ -38,7 +38,7 @@ pub(crate) async fn answer(app: &App, call: PhonesCall) -> Result<Value, Failure
         PhonesCall::Set { phone, switch, on } => json(set(app, &phone, switch, on).await?),
         PhonesCall::Network => json(network(app)),
         PhonesCall::Search { on } => after(app, search(app, on).await),
-        PhonesCall::Connect { address } => after(app, connect(app, &address).await),
+        PhonesCall::Connect { address } => json(nearby_row(&connect(app, &address).await?)),
         PhonesCall::Pair { device } => after(app, pair(app, &device).await),
         PhonesCall::Accept { device, key } => after(app, accept(app, &device, &key).await),
         PhonesCall::Refuse { device } => after(app, refuse(app, &device).await),
@@ -62,9 +62,9 @@ pub(crate) async fn search(app: &App, on: bool) -> Result<(), Failure> {
     done.map_err(|why| not_done(app, &why))
 }
 
-/// Connects with the phone at an address that was typed.
-pub(crate) async fn connect(app: &App, address: &str) -> Result<(), Failure> {
-    app.messages.network.connect(address.trim()).await.map(drop).map_err(|why| not_done(app, &why))
+/// Connects with the phone at an address that was typed, and returns which one it is.
+pub(crate) async fn connect(app: &App, address: &str) -> Result<Nearby, Failure> {
+    app.messages.network.connect(address.trim()).await.map_err(|why| not_done(app, &why))
 }
 
 /// Asks a phone in reach to pair.
@@ -316,11 +316,6 @@ pub(crate) async fn any_with(app: &App, switch: Switch) -> Result<bool, DbError>
 /// What goes on in the network of phones.
 pub(crate) fn network(app: &App) -> NetworkRow {
     let (state, now) = (state(app), app.clock.now());
-    let nearby = |phone: &Nearby| NearbyRow {
-        device: phone.device.to_string(),
-        name: phone.name.clone(),
-        address: phone.address.to_string(),
-    };
     let pairing = |pairing: &Pairing| PairingRow {
         device: pairing.device.to_string(),
         name: pairing.name.clone(),
@@ -331,7 +326,7 @@ pub(crate) fn network(app: &App) -> NetworkRow {
     NetworkRow {
         port: state.listening.map(|listening| listening.port),
         searching_until: state.search.map(Timestamp::as_millisecond),
-        nearby: state.nearby.iter().map(nearby).collect(),
+        nearby: state.nearby.iter().map(nearby_row).collect(),
         pairings: state.pairings.iter().map(pairing).collect(),
         last_pairing: state.last_pairing.as_ref().map(|last| LastPairingRow {
             device: last.device.to_string(),
@@ -342,6 +337,11 @@ pub(crate) fn network(app: &App) -> NetworkRow {
         }),
         troubles: troubles::of_network(&state, now).iter().map(Trouble::row).collect(),
     }
+}
+
+fn nearby_row(phone: &Nearby) -> NearbyRow {
+    let (device, address) = (phone.device.to_string(), phone.address.to_string());
+    NearbyRow { device, name: phone.name.clone(), address }
 }
 
 /// How a pairing ended, in words.
