@@ -18,8 +18,8 @@ use crate::call::phones::{NearbyRow, NetworkRow, PairingRow, PhoneRow, PhonesCal
 use crate::caller::Caller;
 use crate::commands::phones::{grouped, start_kai};
 use crate::failure::Failure;
-use crate::terminal::out::{self, visible};
 use crate::terminal::input;
+use crate::terminal::out::{self, visible};
 
 /// How often to ask the daemon what goes on.
 const LOOK: Duration = Duration::from_millis(400);
@@ -104,7 +104,8 @@ impl Desk<'_> {
 
     /// Shows a question. What was typed before it was seen does not answer it.
     fn question(&mut self, question: &str) {
-        drop(tcflush(io::stdin(), QueueSelector::IFlush));
+        // A terminal that cannot be flushed has nothing waiting.
+        let _ = tcflush(io::stdin(), QueueSelector::IFlush);
         while self.lines.try_recv().is_ok() {}
         out::sign(question);
     }
@@ -267,7 +268,9 @@ mod tests {
         };
         let found = [phone("192.168.1.20:1716"), phone("[fe80::1]:1717")];
         let address = |phone: Option<&NearbyRow>| phone.map(|phone| phone.address.clone());
-        for (typed, expected) in [("1\n", Some(0)), (" 2 ", Some(1)), ("0", None), ("3", None), ("Pixel", None)] {
+        for (typed, expected) in
+            [("1\n", Some(0)), (" 2 ", Some(1)), ("0", None), ("3", None), ("Pixel", None)]
+        {
             let expected = expected.map(|at: usize| found[at].address.clone());
             assert_eq!(address(chosen(&found, typed)), expected, "{typed}");
         }

@@ -18,11 +18,10 @@ pub(super) fn run(ask: &Cli, command: PhonesCommand) -> Result<ExitCode, Failure
     match command {
         PhonesCommand::List => ask.show(Call::from(PhonesCall::List), |rows: &Vec<_>| list(rows)),
         PhonesCommand::Pair { address } => pairing::pair(ask, address),
-        PhonesCommand::Rename { phone, name } => {
-            ask.show(Call::from(PhonesCall::Rename { phone, name }), |row: &PhoneRow| {
+        PhonesCommand::Rename { phone, name } => ask
+            .show(Call::from(PhonesCall::Rename { phone, name }), |row: &PhoneRow| {
                 format!("Phone {} is now called {}.\n", row.id.0, visible(&row.name))
-            })
-        }
+            }),
         PhonesCommand::Remove { phone, keep_messages } => remove(ask, phone, keep_messages),
         PhonesCommand::Default { phone } => {
             ask.show(Call::from(PhonesCall::Default { phone }), |rows: &Vec<_>| sends(rows))
@@ -46,7 +45,8 @@ fn remove(ask: &Cli, phone: String, keep_messages: bool) -> Result<ExitCode, Fai
         Call::from(call),
         |row: &PhoneRow| json!({"id": row.id, "removed": true, "kept_messages": keep_messages}),
         |row| {
-            let kept = if keep_messages { "Kai keeps its messages" } else { "Its messages are deleted from Kai" };
+            let kept =
+                if keep_messages { "Kai keeps its messages" } else { "Its messages are deleted from Kai" };
             format!("Unpaired {}. {kept}.\n", visible(&row.name))
         },
     )

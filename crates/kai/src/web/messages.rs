@@ -31,7 +31,10 @@ pub(super) fn end(web: &Web) {
 }
 
 pub(super) fn routes() -> Router<Web> {
-    drafts::routes().merge(pairing::routes()).route("/demo", post(demo::start)).route("/c/{id}/codes", post(click_codes))
+    drafts::routes()
+        .merge(pairing::routes())
+        .route("/demo", post(demo::start))
+        .route("/c/{id}/codes", post(click_codes))
 }
 
 /// Offers the demo to someone who has no model yet.

@@ -17,7 +17,8 @@ pub(super) async fn checks(app: &App) -> Vec<Check> {
     if is_demo_asleep(app) {
         return vec![];
     }
-    let mut checks: Vec<Check> = [Some(notifications(app).await), phone(app).await].into_iter().flatten().collect();
+    let mut checks: Vec<Check> =
+        [Some(notifications(app).await), phone(app).await].into_iter().flatten().collect();
     checks.extend(network(app));
     match phones::paired(app).await {
         Ok(paired) => {
@@ -100,7 +101,11 @@ fn paired_phone(app: &App, paired: &PairedPhone) -> Vec<Check> {
 /// A problem as a check, in the words of the page.
 fn trouble_check(trouble: &Trouble, about: &str) -> Check {
     let (says, next) = (format!("{about}{}", trouble.says()), trouble.next().to_string());
-    if trouble.is_broken() { Check::broken(PHONES, says, Some(next)) } else { Check::note(PHONES, says, next) }
+    if trouble.is_broken() {
+        Check::broken(PHONES, says, Some(next))
+    } else {
+        Check::note(PHONES, says, next)
+    }
 }
 
 /// The check without a phone. It only reports something if one was expected.

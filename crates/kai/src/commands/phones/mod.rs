@@ -90,9 +90,11 @@ fn not_done(app: &App, why: &NotDone) -> Failure {
         NotDone::NotRunning => return start_kai(),
         NotDone::NoNetwork => match state(app).trouble {
             Some(NetworkTrouble::PortsTaken) => said::pairing_ports_taken(),
-            Some(trouble @ (NetworkTrouble::NotAllowed(_) | NetworkTrouble::Identity(_) | NetworkTrouble::Store)) => {
-                troubles::unreachable(&trouble).says()
-            }
+            Some(
+                trouble @ (NetworkTrouble::NotAllowed(_)
+                | NetworkTrouble::Identity(_)
+                | NetworkTrouble::Store),
+            ) => troubles::unreachable(&trouble).says(),
             Some(NetworkTrouble::NoNetwork) | None => said::pairing_no_network(),
         },
         NotDone::NoAddress => said::pairing_bad_address(),
@@ -384,7 +386,8 @@ fn says(app: &App, state: &NetworkState, phones: &[Phone]) -> String {
     let who = match phones {
         [] => "none paired".to_owned(),
         phones => {
-            let connected = |phone: &&Phone| state.links.get(&phone.source).is_some_and(|link| link.connected.is_some());
+            let connected =
+                |phone: &&Phone| state.links.get(&phone.source).is_some_and(|link| link.connected.is_some());
             format!("{} paired, {} connected", phones.len(), phones.iter().filter(connected).count())
         }
     };

@@ -32,7 +32,8 @@ pub(super) fn meant<'a>(phones: &'a [Phone], typed: &str) -> Result<&'a Phone, F
 /// The name to give to a phone, without blanks around it.
 pub(super) fn fit(phones: &[Phone], phone: SourceId, name: &str) -> Result<String, Failure> {
     let name = name.trim();
-    let is_fit = (1..=LONGEST).contains(&name.chars().count()) && !name.chars().any(|c| c == '\n' || is_invisible(c));
+    let is_fit =
+        (1..=LONGEST).contains(&name.chars().count()) && !name.chars().any(|c| c == '\n' || is_invisible(c));
     if !is_fit {
         return Err(Failure::usage(said::paired_bad_name(LONGEST)));
     }

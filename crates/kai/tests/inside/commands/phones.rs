@@ -36,7 +36,10 @@ fn phones_are_listed_renamed_and_chosen() {
     assert_eq!(home.run(&["phones", "rename", "pixel 8", "Mine"]).out, "Phone 2 is now called Mine.\n");
     assert_eq!(home.run(&["phones", "default", "3"]).out, "New messages are sent from Work.\n");
     let rows = home.run(&["phones", "list", "--json"]).json();
-    assert_eq!((&rows[0]["id"], &rows[0]["name"], &rows[0]["connected"]), (&json!(2), &json!("Mine"), &json!(false)));
+    assert_eq!(
+        (&rows[0]["id"], &rows[0]["name"], &rows[0]["connected"]),
+        (&json!(2), &json!("Mine"), &json!(false))
+    );
     assert_eq!((&rows[0]["sends_by_default"], &rows[1]["sends_by_default"]), (&json!(false), &json!(true)));
     let listed = home.run(&["phones", "list"]).out;
     assert!(listed.contains("Mine: last seen") && listed.contains("on: nothing"), "{listed}");
@@ -61,14 +64,18 @@ fn a_switch_turns_its_master_on() {
         if let Some(master) = master {
             assert_eq!(home.run(&["settings", "get", master]).out, "false\n");
         }
-        assert_eq!(home.run(&["phones", "set", "pixel", switch, "on"]).out, format!("Pixel: {switch} = on\n"));
+        assert_eq!(
+            home.run(&["phones", "set", "pixel", switch, "on"]).out,
+            format!("Pixel: {switch} = on\n")
+        );
         if let Some(master) = master {
             assert_eq!(home.run(&["settings", "get", master]).out, "true\n", "{switch}");
         }
         let row = home.run(&["phones", "list", "--json"]).json();
         assert_eq!(row[0]["switches"][switch], true);
     }
-    let since = |home: &Home| home.app.db.read_now(|tx| store::get(tx, SourceId(2))).unwrap().unwrap().read_since;
+    let since =
+        |home: &Home| home.app.db.read_now(|tx| store::get(tx, SourceId(2))).unwrap().unwrap().read_since;
     assert_eq!(since(&home), Some(home.app.clock.now()));
     assert_eq!(home.run(&["settings", "set", "sms_enabled", "false"]).code, 0);
     assert_eq!(since(&home), None);
@@ -123,7 +130,10 @@ fn status_and_doctor_say_how_it_stands() {
     assert!(!home.run(&["doctor"]).out.contains("phones"), "nothing to say");
     pair(&home, &["Pixel"]);
     let phones = &home.run(&["status", "--json"]).json()["phones"];
-    assert_eq!((&phones["paired"], &phones["connected"], &phones["port"]), (&json!(1), &json!(0), &json!(null)));
+    assert_eq!(
+        (&phones["paired"], &phones["connected"], &phones["port"]),
+        (&json!(1), &json!(0), &json!(null))
+    );
     let doctor = home.run(&["doctor"]).out;
     assert!(doctor.contains("Pixel: Kai reaches it only while it is running"), "{doctor}");
 }

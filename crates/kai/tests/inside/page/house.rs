@@ -52,7 +52,8 @@ impl House {
     /// On a machine that has nothing, in a network of phones that only this machine can reach.
     #[cfg(feature = "foss")]
     pub(super) fn with_phones() -> Self {
-        let house = Self::built(|_| Machine::default(), |app| app.messages.network = super::phones::loopback(app));
+        let house =
+            Self::built(|_| Machine::default(), |app| app.messages.network = super::phones::loopback(app));
         let (app, stop) = (Arc::clone(&house.app), house.stop.clone());
         house.runtime.spawn(async move { app.messages.network.run(stop).await });
         house

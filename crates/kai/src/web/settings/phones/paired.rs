@@ -77,7 +77,9 @@ fn former(ctx: &PageContext<'_>, paired: &PairedPhone, number: &str) -> Markup {
 
 fn state(ctx: &PageContext<'_>, paired: &PairedPhone) -> Markup {
     match paired.phone.last_seen {
-        _ if paired.link.connected.is_some() => html! { span class="tag good" { (ctx.lang.paired_connected()) } },
+        _ if paired.link.connected.is_some() => {
+            html! { span class="tag good" { (ctx.lang.paired_connected()) } }
+        }
         Some(seen) => timed(ctx, &said::paired_last_seen(TIME), seen.as_millisecond()),
         None => html! { (ctx.lang.paired_not_seen()) },
     }
