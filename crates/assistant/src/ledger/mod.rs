@@ -73,6 +73,35 @@ pub enum Record {
     /// The user accepted that the ledger ended at `last`, although `noted` was the last record that Kai had noted
     /// beside the key (0 if the note was gone or unreadable).
     Restored { last: i64, noted: i64 },
+    /// Something happened with a paired phone.
+    Phone { phone: i64, name: String, event: PhoneEvent },
+}
+
+/// What happened with a paired phone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PhoneEvent {
+    Paired,
+    /// The user unpaired it.
+    Unpaired,
+    UnpairedByPhone,
+    /// A device with its id showed another certificate and was refused.
+    WrongCertificate,
+    /// It spoke an older version of the protocol than before and was refused.
+    OlderProtocol,
+}
+
+impl PhoneEvent {
+    /// The name in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Paired => "paired",
+            Self::Unpaired => "unpaired",
+            Self::UnpairedByPhone => "unpaired_by_phone",
+            Self::WrongCertificate => "wrong_certificate",
+            Self::OlderProtocol => "older_protocol",
+        }
+    }
 }
 
 /// Records a request that is about to be sent. Its bytes are stored in chunks, so that what requests have in common is

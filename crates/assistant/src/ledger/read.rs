@@ -53,6 +53,7 @@ impl Record {
             Self::Sent { .. } => "sent",
             Self::Discarded { .. } => "discarded",
             Self::Restored { .. } => "restored",
+            Self::Phone { .. } => "phone",
         }
     }
 
@@ -65,7 +66,11 @@ impl Record {
             | Self::Click { conversation, .. }
             | Self::Codes { conversation, .. }
             | Self::Draft { conversation, .. } => Some(*conversation).filter(|id| *id != 0),
-            Self::Tap { .. } | Self::Sent { .. } | Self::Discarded { .. } | Self::Restored { .. } => None,
+            Self::Tap { .. }
+            | Self::Sent { .. }
+            | Self::Discarded { .. }
+            | Self::Restored { .. }
+            | Self::Phone { .. } => None,
         }
     }
 
@@ -81,7 +86,8 @@ impl Record {
             | Self::Tap { .. }
             | Self::Sent { .. }
             | Self::Discarded { .. }
-            | Self::Restored { .. } => None,
+            | Self::Restored { .. }
+            | Self::Phone { .. } => None,
         }
     }
 
@@ -108,6 +114,7 @@ impl Record {
             Self::Tap { digest, .. } => vec![digest],
             Self::Sent { outcome, .. } => vec![outcome],
             Self::Discarded { status, .. } => vec![status],
+            Self::Phone { name, event, .. } => vec![name, event.as_str()],
         };
         let text = folded(text);
         fields.iter().any(|field| folded(field).contains(&text))

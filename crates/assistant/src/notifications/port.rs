@@ -130,7 +130,7 @@ pub struct Ear {
 #[derive(Debug)]
 pub struct Delivery {
     pub(super) at: Timestamp,
-    pub(super) heard: Heard,
+    pub heard: Heard,
     pub(super) written: oneshot::Sender<()>,
 }
 

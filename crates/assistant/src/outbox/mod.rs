@@ -7,7 +7,7 @@
 //! crashed or the phone did not answer, unknown.
 
 pub mod door;
-pub(crate) mod number;
+pub mod number;
 pub mod remarks;
 pub mod segments;
 pub mod store;

@@ -24,7 +24,7 @@ pub struct Phone {
     pub device: String,
     /// Its name, as the user may have changed it.
     pub name: String,
-    /// The only certificate that is accepted for it.
+    /// The only certificate that is accepted for it. Empty if it is no longer paired, and only its messages are kept.
     pub certificate: Vec<u8>,
     /// The version of the protocol that it spoke. An older one is refused.
     pub protocol: u8,
@@ -37,6 +37,13 @@ pub struct Phone {
     pub switches: Switches,
     /// Since when its messages are news; `None` until reading begins.
     pub read_since: Option<Timestamp>,
+}
+
+impl Phone {
+    /// Whether it is still paired.
+    pub fn is_paired(&self) -> bool {
+        !self.certificate.is_empty()
+    }
 }
 
 /// What a paired phone may be used for. Everything is off until the user turns it on.

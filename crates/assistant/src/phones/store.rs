@@ -100,6 +100,19 @@ pub fn seen(
     Ok(())
 }
 
+/// Notes the version of the protocol that a phone spoke. From then on an older one is refused.
+pub fn spoke(tx: &Transaction<'_>, source: SourceId, protocol: u8) -> Result<(), DbError> {
+    let sql = "UPDATE phones SET protocol = ?2 WHERE source = ?1 AND protocol < ?2";
+    tx.execute(sql, params![source, protocol])?;
+    Ok(())
+}
+
+/// Ends a pairing. The phone stays known by its name and number, because its messages are still there.
+pub fn end_pairing(tx: &Transaction<'_>, source: SourceId) -> Result<(), DbError> {
+    tx.execute("UPDATE phones SET certificate = x'', sends_by_default = 0 WHERE source = ?1", [source])?;
+    Ok(())
+}
+
 /// Lets new messages leave by this phone, or, given [`SourceId::HERE`], by the phone that Kai runs on.
 pub fn send_by_default(tx: &Transaction<'_>, source: SourceId) -> Result<(), DbError> {
     tx.execute("UPDATE phones SET sends_by_default = (source = ?1)", [source])?;
@@ -177,6 +190,26 @@ mod tests {
                 SourceId(4),
                 "not the number of the one that is gone"
             );
+            Ok::<_, DbError>(())
+        });
+        checked.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_pairing_that_ended_can_be_taken_up_again() {
+        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+        let checked = db.write(|tx| {
+            let phone = pair(tx, &NewPhone { protocol: 7, ..new("a") }, at(1))?;
+            send_by_default(tx, phone.source)?;
+            for (spoken, expected) in [(8, 8), (7, 8)] {
+                spoke(tx, phone.source, spoken)?;
+                assert_eq!(get(tx, phone.source)?.map(|phone| phone.protocol), Some(expected));
+            }
+            end_pairing(tx, phone.source)?;
+            let ended = get(tx, phone.source)?.map(|phone| (phone.is_paired(), phone.sends_by_default));
+            assert_eq!(ended, Some((false, false)));
+            let again = pair(tx, &new("a"), at(2))?;
+            assert_eq!((again.source, again.is_paired()), (phone.source, true));
             Ok::<_, DbError>(())
         });
         checked.await.unwrap();

@@ -155,12 +155,12 @@ async fn retry(shared: &Arc<Shared>, gone: Gone) {
         () = shared.stop.cancelled() => return,
         () = sleep(shared.limits.between_connections) => {}
     }
-    let Device { identity, address, .. } = gone.device;
+    let Device { identity, address, dialled, .. } = gone.device;
     if !shared.registry().misses(&identity.id) {
         return;
     }
     // If that does not help either, the device is as gone as any other.
-    if gone.dialled {
+    if dialled {
         drop(Box::pin(dial(shared.clone(), address, Some(identity))).await);
     } else {
         drop(shared.announce_to(address.ip()).await);

@@ -3,9 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a check may fail loudly")]
 
 use jiff::Timestamp;
+use kai_assistant::untrusted::Untrusted;
 
 use super::certificate::Peer;
-use super::contacts::Contact;
+use super::contacts::Card;
 use super::identity::{self, DeviceId, DeviceName, Occasion};
 use super::line::Lines;
 use super::packet::Packet;
@@ -48,7 +49,8 @@ pub fn identity(line: &[u8]) {
 
 /// Checks that any text is a contact of limited size or none.
 pub fn vcard(text: &str) {
-    let Some(contact) = Contact::from_vcard(text) else { return };
+    let card = Card { id: String::new(), vcard: Untrusted::new(text) };
+    let Some(contact) = card.contact() else { return };
     assert!(!contact.name.is_blank() && contact.name.as_written().chars().count() <= 200);
     assert!((1..=30).contains(&contact.numbers.len()));
     assert!(contact.numbers.iter().all(|number| number.as_written().chars().count() <= 200));

@@ -13,12 +13,16 @@ use kai_bridges::simulated;
 use crate::failure::Failure;
 use crate::machine;
 use crate::machine::messages::PhoneParts;
+use crate::phones::drivers::NoDrivers;
+use crate::phones::{Hub, Network};
 
 /// Everything that messages and notifications need.
 pub(crate) struct Messages {
     pub(crate) phone: Phone,
     /// The source of other apps' notifications.
     pub(crate) notifications: Option<Arc<Source>>,
+    /// The network of paired phones. Only the daemon runs it.
+    pub(crate) network: Hub,
     /// The simulated phone, while the demo runs.
     pub(crate) demo: Option<Arc<simulated::Phone>>,
     /// The simulated notification tray, while the demo runs.
@@ -28,7 +32,8 @@ pub(crate) struct Messages {
 impl Messages {
     pub(crate) fn new(found: machine::Messages, db: &Db, clock: &Arc<dyn Clock>) -> Self {
         let machine::Messages { phone, notifications, demo, tray } = found;
-        Self { phone: Phone::new(phone, db, clock), notifications, demo, tray }
+        let network = Hub::new(db.clone(), Arc::clone(clock), Arc::new(NoDrivers), Network::default());
+        Self { phone: Phone::new(phone, db, clock), notifications, network, demo, tray }
     }
 }
 

@@ -23,9 +23,14 @@ pub(super) async fn begin(app: &App) -> Result<(), Failure> {
     demo::prepare(app).await
 }
 
-/// Listens to notifications until told to stop.
+/// Listens to notifications and to paired phones until told to stop. A demo is in no network.
 pub(super) async fn listen(app: Arc<App>, stop: CancellationToken) {
-    notifications::listen_on(app, stop).await;
+    let network = async {
+        if !app.home.is_demo() {
+            app.messages.network.run(stop.clone()).await;
+        }
+    };
+    tokio::join!(notifications::listen_on(Arc::clone(&app), stop.clone()), network);
 }
 
 /// Waits for a send that the user approved.

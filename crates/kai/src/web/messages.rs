@@ -102,6 +102,7 @@ pub(super) const LEDGER_KINDS: &[(&str, Label)] = &[
     ("tap", Lang::ledger_kind_tap),
     ("sent", Lang::ledger_kind_sent),
     ("discarded", Lang::ledger_kind_discarded),
+    ("phone", Lang::ledger_kind_phone),
 ];
 /// The ledger can be asked which requests held a message.
 pub(super) const WHO_SAW: Option<Label> = Some(Lang::ledger_who_saw);

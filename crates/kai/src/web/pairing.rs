@@ -16,7 +16,7 @@ use super::rich::rich;
 use super::state::Web;
 use crate::app::App;
 use crate::commands::phones;
-use crate::phones::{AskedBy, Pairing};
+use crate::phones::state::{AskedBy, Pairing};
 
 /// The requests that a page shows.
 pub(super) type Pairings = Vec<Pairing>;

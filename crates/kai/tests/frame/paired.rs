@@ -1,16 +1,22 @@
-//! A phone is paired from the page, with a real browser, a real daemon and the simulated handset. All of them are in a
-//! network of their own, so that no announcement leaves this machine.
+//! What a daemon opens to the network, and when. It runs in a network of its own, which no announcement leaves.
 
 use std::io::Write;
+use std::net::Ipv4Addr;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
-use kai_assistant::clock::SystemClock;
-use kai_bridges::simulated::{Handset, HandsetSetup, OnPairing};
+use kai_assistant::clock::{Clock, SystemClock};
+use kai_assistant::home::Unlock;
+use kai_assistant::phones::store::{self, NewPhone, OwnIdentity};
+use kai_assistant::{db, home};
+use kai_bridges::kdeconnect::{
+    Capabilities, Credentials, DeviceId, DeviceKind, DeviceName, Endpoint, Event, Identity, Limits, Protocol,
+    Reach, Setup, Strangers,
+};
+use kai_bridges::simulated::{Handset, HandsetSetup};
 
-use crate::browser::Browser;
 use crate::kit::{Daemon, Home, wait_for};
-use crate::page::{check, look};
 
 /// A network with nothing in it but this machine, where even a broadcast comes back.
 const NETWORK: &str = "ip link set lo up
@@ -19,123 +25,155 @@ const NETWORK: &str = "ip link set lo up
     exec \"$0\" \"$@\"";
 
 #[test]
-fn a_phone_is_paired_in_the_browser() {
+fn nothing_listens_outside_loopback_unless_a_phone_is_paired() {
+    in_own_network("paired::inside");
+}
+
+/// Runs an ignored test in a network of its own.
+pub(crate) fn in_own_network(test: &str) {
     let namespace = if rustix::process::geteuid().is_root() { "-n" } else { "-rn" };
-    let allowed = Command::new("unshare").args([namespace, "ip", "link"]).output();
-    if !allowed.is_ok_and(|done| done.status.success()) {
-        return eprintln!("skipped: this needs a network namespace, which this machine does not allow");
+    let allowed = |program: &str, arguments: &[&str]| {
+        Command::new(program).args(arguments).output().is_ok_and(|done| done.status.success())
+    };
+    if !allowed("unshare", &[namespace, "true"]) || !allowed("ss", &["-h"]) || !allowed("ip", &["-V"]) {
+        // Not `eprintln`, which a test without --nocapture would swallow.
+        drop(writeln!(
+            std::io::stderr(),
+            "skipped: this needs a network namespace, and ip and ss from iproute2"
+        ));
+        return;
     }
     let mut command = Command::new("unshare");
     command.args([namespace, "sh", "-euc", NETWORK]).arg(std::env::current_exe().unwrap());
-    let inside = ["paired::inside_own_network", "--exact", "--ignored", "--nocapture"];
-    let done = command.args(inside).output().unwrap();
+    let done = command.args([test, "--exact", "--ignored", "--nocapture"]).output().unwrap();
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(done.status.success(), "{}\n{}", said(&done.stdout), said(&done.stderr));
     assert!(said(&done.stdout).contains("1 passed"), "it ran: {}", said(&done.stdout));
 }
 
-#[test]
-#[ignore = "runs in a network of its own"]
-fn inside_own_network() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let setup = HandsetSetup::local("Pixel 8", Arc::new(SystemClock)).unwrap();
-    let setup = HandsetSetup { pairing: OnPairing::Accept, ..setup };
-    let phone = runtime.block_on(Handset::start(setup)).unwrap();
-    let home = Home::new();
-    let daemon = home.start();
-    assert_eq!(listening(&daemon), 1, "the page, and nothing else");
-    let browser = Browser::start();
-    browser.enter(&daemon);
-    browser.open(&format!("http://{}/settings/phones", daemon.address));
-    browser.until_live();
-    at_both_sizes(&browser, "phones-none");
-    browser.click("pair-search");
-    browser.until_seen("pair-address");
-    assert!(listening(&daemon) > 1, "the port is open");
-    browser.type_into("pair-address", &phone.address().unwrap().to_string());
-    browser.click("pair-connect");
-    browser.until_seen("pair-nearby");
-    at_both_sizes(&browser, "phones-nearby");
-    browser.click("pair-this");
-    browser.until_seen("pair-key");
-    let key = runtime.block_on(phone.shows_key());
-    assert_eq!(browser.texts("pair-key"), [format!("{} {}", &key[..4], &key[4..])]);
-    at_both_sizes(&browser, "phones-key");
-    browser.click("pair-yes");
-    browser.until_seen("phone-choose");
-    browser.until_says("Connected");
-    browser.click("phone-names");
-    let on = "return document.querySelector('[data-testid=phone-names]').ariaChecked === 'true'";
-    browser.until("names to be on", on);
-    browser.click("pair-stop");
-    browser.until_gone("pair-stop");
-    at_both_sizes(&browser, "phones-paired");
-    the_phone_asks(&browser, &daemon, &runtime, &phone);
-    browser.open(&format!("http://{}/settings/phones?open=unpair:2", daemon.address));
-    browser.until_live();
-    at_both_sizes(&browser, "phones-unpair");
-    browser.click("phone-unpair-erase");
-    browser.until_gone("paired-card");
-    browser.until_gone("pair-port");
-    assert_eq!(listening(&daemon), 1, "nothing is paired, so nothing is open");
-    assert_eq!(browser.complaints(), Vec::<String>::new());
-    browser.leave();
-    it_is_paired_on_a_terminal(&home, &daemon, &phone);
-}
-
-/// The same on the command line, where a typed `y` is the tap.
-fn it_is_paired_on_a_terminal(home: &Home, daemon: &Daemon, phone: &Handset) {
-    let address = phone.address().unwrap();
-    let refused = home.type_at(&format!("phones pair {address}"), "n\n");
-    assert!(refused.code == 1 && refused.out.contains("Nothing was paired."), "{refused:?}");
-    // The key is right, and of the switches the first is wanted.
-    let paired = home.type_at(&format!("phones pair {address}"), "y\ny\nn\nn\nn\nn\nn\n");
-    assert!(paired.code == 0 && paired.out.contains("Pixel 8: connected"), "{paired:?}");
-    assert!(paired.out.contains("on: read_sms"), "{paired:?}");
-    assert_eq!(home.run(&["settings", "get", "sms_enabled"]).out, "true\n");
-    let removed = home.type_at("phones remove pixel\\ 8", "\n");
-    assert!(removed.out.contains("Its messages are deleted from Kai."), "{removed:?}");
-    wait_for("the port to close", || listening(daemon) == 1);
-    let mut searching = home.terminal("phones pair");
-    wait_for("the port to open", || listening(daemon) > 1);
-    searching.stdin.as_mut().unwrap().write_all(b"\x03").unwrap();
-    wait_for("Ctrl-C to close it", || listening(daemon) == 1);
-    assert_ne!(searching.wait().unwrap().code(), Some(0));
-}
-
-/// Another phone asks while somebody looks at the chat: the banner comes by itself.
-fn the_phone_asks(browser: &Browser, daemon: &Daemon, runtime: &tokio::runtime::Runtime, phone: &Handset) {
-    let setup = HandsetSetup::local("Work", Arc::new(SystemClock)).unwrap();
-    let work = runtime.block_on(Handset::start(HandsetSetup { pairing: OnPairing::Wait, ..setup })).unwrap();
-    browser.click("pair-search");
-    browser.until_seen("pair-stop");
-    let kai = phone.paired()[0].clone();
-    let found = runtime.block_on(work.connect(([127, 0, 0, 1], 1716).into())).unwrap();
-    assert_eq!(found.identity.id, kai, "the same Kai for every phone");
-    browser.open(&format!("http://{}/", daemon.address));
-    browser.until_live();
-    work.request_pairing(&kai).unwrap();
-    browser.until_seen("pairing-banner");
-    at_both_sizes(browser, "phones-banner");
-    browser.click("pairing-refuse");
-    browser.until_gone("pairing-banner");
-    assert!(work.paired().is_empty());
-}
-
-/// Looks at the page as a phone and as a desktop show it, light and dark.
-fn at_both_sizes(browser: &Browser, name: &str) {
-    for (width, height) in [(360, 740), (1280, 800)] {
-        for dark in [true, false] {
-            look(browser, width, height, dark);
-            check(browser, &format!("{name} at {width}, dark: {dark}"));
-            browser.picture(&format!("{name}-{width}{}", if dark { "-dark" } else { "" }));
+/// Everything that a daemon has open for others than this machine: protocol and port.
+pub(crate) fn open_to_others(daemon: &Daemon) -> Vec<String> {
+    let listed = Command::new("ss").args(["-Hltunp"]).output().unwrap();
+    assert!(listed.status.success(), "{listed:?}");
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let ours = listed.lines().filter(|line| line.contains(&format!("pid={},", daemon.pid())));
+    let mut open = vec![];
+    let mut page = false;
+    for line in ours {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let (address, port) = fields[4].rsplit_once(':').unwrap();
+        if address.starts_with("127.") || address == "[::1]" {
+            page = true;
+        } else {
+            open.push(format!("{} {port}", fields[0]));
         }
     }
+    assert!(page, "the page is seen, so the others would be: {listed}");
+    open.sort();
+    open
 }
 
-/// How many TCP ports a daemon listens on.
-fn listening(daemon: &Daemon) -> usize {
-    let table = Command::new("ss").args(["-Hltnp"]).output().unwrap();
-    let mine = format!("pid={},", daemon.pid());
-    String::from_utf8(table.stdout).unwrap().lines().filter(|line| line.contains(&mine)).count()
+#[test]
+#[ignore = "only in a network of its own"]
+fn inside() {
+    let routes = std::fs::read_to_string("/proc/net/route").unwrap();
+    assert!(routes.lines().skip(1).all(|line| line.starts_with("lo")), "only in a network of its own");
+    let fresh = Home::new();
+    let daemon = fresh.start();
+    assert_eq!(fresh.run(&["status"]).code, 0);
+    assert_eq!(open_to_others(&daemon), Vec::<String>::new(), "nobody searches and nothing is paired");
+    assert_eq!(daemon.stop("-TERM").0, Some(0));
+
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let home = Home::new();
+    let (handset, kai) = runtime.block_on(paired(&home));
+    let daemon = home.start();
+    let connects = handset.until(|handset| (links(handset) == 2).then_some(()));
+    runtime.block_on(async { tokio::time::timeout(Duration::from_mins(1), connects).await }).unwrap();
+    assert_eq!(open_to_others(&daemon), ["tcp 1716", "udp 1716"], "a phone is paired");
+    handset.unpair(&kai);
+    wait_for("the last pairing to be over", || open_to_others(&daemon).is_empty());
+    let records = home.run(&["ledger", "show"]);
+    assert!(records.out.contains("The phone \"Pixel\" ended its pairing"), "{records:?}");
+    assert_eq!(daemon.stop("-TERM").0, Some(0));
+    // And it stays so.
+    let daemon = home.start();
+    assert_eq!(home.run(&["status"]).code, 0);
+    assert_eq!(open_to_others(&daemon), Vec::<String>::new());
+}
+
+fn links(handset: &Handset) -> usize {
+    handset.events().iter().filter(|event| matches!(event, Event::Linked(_))).count()
+}
+
+/// A handset that is paired with the Kai of this home, and how it knows it.
+async fn paired(home: &Home) -> (Handset, DeviceId) {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let handset = Handset::start(HandsetSetup::local("Pixel", Arc::clone(&clock)).unwrap()).await.unwrap();
+    let id = DeviceId::from_random([7; 16]);
+    let credentials = Credentials::make(&id, clock.now()).unwrap();
+    let pin = pair(&handset, &id, &credentials, &clock).await;
+    let own = OwnIdentity {
+        device: id.to_string(),
+        certificate: credentials.certificate().to_vec(),
+        key: credentials.key().to_vec(),
+    };
+    let new = NewPhone {
+        device: handset.id().to_string(),
+        name: "Pixel".to_owned(),
+        certificate: pin,
+        protocol: 8,
+    };
+    let folder = home::Home::at(home.path()).unwrap();
+    let (_, key) = folder.unlock(&Unlock { keyring: None, passphrase: &|| Ok(None) }).unwrap();
+    let (address, now) = (handset.address().unwrap().to_string(), clock.now());
+    let db = db::open(&folder, &key, kai_assistant::MIGRATIONS, now).unwrap();
+    db.write(move |tx| {
+        store::keep_identity(tx, &own)?;
+        let phone = store::pair(tx, &new, now)?;
+        store::seen(tx, phone.source, now, Some(&address))
+    })
+    .await
+    .unwrap();
+    (handset, id)
+}
+
+/// Pairs as Kai with a handset, and returns its certificate.
+async fn pair(
+    handset: &Handset,
+    id: &DeviceId,
+    credentials: &Credentials,
+    clock: &Arc<dyn Clock>,
+) -> Vec<u8> {
+    let capabilities = Capabilities::of_computer(&[]);
+    let me = Identity {
+        id: id.clone(),
+        name: DeviceName::clean("Kai"),
+        kind: DeviceKind::Desktop,
+        protocol: Protocol::V8,
+        incoming: capabilities.incoming,
+        outgoing: capabilities.outgoing,
+    };
+    let (endpoint, mut events) = Endpoint::open(Setup {
+        me,
+        credentials: credentials.clone(),
+        pins: vec![],
+        strangers: Strangers::Welcome,
+        reach: Reach { address: Ipv4Addr::LOCALHOST.into(), ports: 0..=0, announcements: None },
+        limits: Limits::default(),
+        clock: Arc::clone(clock),
+    })
+    .await
+    .unwrap();
+    endpoint.connect(handset.address().unwrap()).await.unwrap();
+    endpoint.request_pairing(handset.id()).unwrap();
+    let certificate = loop {
+        match events.recv().await.unwrap() {
+            Event::Paired(pin) => break pin.certificate,
+            Event::PairingFailed { why, .. } => panic!("{why:?}"),
+            _ => {}
+        }
+    };
+    endpoint.close().await;
+    certificate
 }

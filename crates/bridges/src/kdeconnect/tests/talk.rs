@@ -1,5 +1,6 @@
 //! Messages, notifications and contacts of a paired phone.
 
+use kai_assistant::phones::port::ContactStamp;
 use kai_assistant::untrusted::Untrusted;
 
 use super::*;
@@ -93,11 +94,11 @@ async fn contacts_and_the_composer() {
     let (mut kai, handset, _) = paired().await;
     handset.save_contact("7", 12, "BEGIN:VCARD\nFN:Lena Brandt\nTEL:+15550142\nEND:VCARD");
     kai.endpoint.send(handset.id(), Packet::RequestContacts).await.unwrap();
-    assert_eq!(kai.packet().await, Packet::Contacts(vec![Stamp { id: "7".to_owned(), changed: 12 }]));
+    assert_eq!(kai.packet().await, Packet::Contacts(vec![ContactStamp { uid: "7".to_owned(), changed: 12 }]));
     let ids = vec!["7".to_owned(), "8".to_owned()];
     kai.endpoint.send(handset.id(), Packet::RequestCards(ids)).await.unwrap();
     let Packet::Cards(cards) = kai.packet().await else { panic!("cards come") };
-    let lena = Contact::from_vcard(cards[0].vcard.as_written()).unwrap();
+    let lena = cards[0].contact().unwrap();
     assert_eq!((cards.len(), lena.name), (1, Untrusted::new("Lena Brandt")));
     let url = "sms:+15550142?body=On%20my%20way".to_owned();
     kai.endpoint.send(handset.id(), Packet::Open(url.clone())).await.unwrap();

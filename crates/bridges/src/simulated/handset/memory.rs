@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use jiff::Timestamp;
+use kai_assistant::phones::port::{ContactStamp, MessageKind, ThreadId};
 use kai_assistant::untrusted::Untrusted;
 
 use crate::kdeconnect::{
-    Card, Change, Conversation, DeviceId, Folder, Message, MessageKind, Messages, Outgoing, Packet, Shown,
-    Stamp, ThreadId, Use,
+    Card, Change, Conversation, DeviceId, Folder, Message, Messages, Outgoing, Packet, Shown, Use,
 };
 
 /// What happens to the next message that the handset is told to send.
@@ -55,6 +55,7 @@ pub(super) struct Memory {
     pub(super) presses: Vec<Press>,
     pub(super) dismissed: Vec<String>,
     pub(super) opened: Vec<String>,
+    pub(super) told: Vec<Shown>,
     pub(super) pings: usize,
 }
 
@@ -155,6 +156,10 @@ impl Memory {
                 self.opened.push(url);
                 vec![]
             }
+            Packet::Notification(Change::Posted(shown)) if self.has(Use::Tell) => {
+                self.told.push(*shown);
+                vec![]
+            }
             Packet::Ping => {
                 self.pings += 1;
                 vec![]
@@ -236,8 +241,10 @@ impl Memory {
     }
 
     fn stamps(&self) -> Packet {
-        let stamp =
-            |(id, (changed, _)): (&String, &(i64, String))| Stamp { id: id.clone(), changed: *changed };
+        let stamp = |(id, (changed, _)): (&String, &(i64, String))| ContactStamp {
+            uid: id.clone(),
+            changed: *changed,
+        };
         Packet::Contacts(self.contacts.iter().map(stamp).collect())
     }
 

@@ -7,7 +7,7 @@ use kai_assistant::agent::conversation::Entry;
 use kai_assistant::gate::Level;
 use kai_assistant::heartbeat::OutcomeKind;
 use kai_assistant::heartbeat::due::Due;
-use kai_assistant::ledger::Record;
+use kai_assistant::ledger::{PhoneEvent, Record};
 use kai_assistant::legible::{folded_line, thousands};
 use kai_assistant::memory::Memory;
 use kai_assistant::memory::promotion::Proposal;
@@ -229,6 +229,22 @@ fn happened(record: &Record) -> String {
         Record::Discarded { draft, status } => format!("You discarded draft {draft} ({})", visible(status)),
         Record::Restored { last, noted } => {
             format!("You accepted a restored copy that ended at record {last} (Kai had noted record {noted})")
+        }
+        Record::Phone { name, event, .. } => with_phone(&visible(name), *event),
+    }
+}
+
+/// What happened with a paired phone.
+fn with_phone(name: &str, event: PhoneEvent) -> String {
+    match event {
+        PhoneEvent::Paired => format!("You paired the phone \"{name}\""),
+        PhoneEvent::Unpaired => format!("You unpaired the phone \"{name}\""),
+        PhoneEvent::UnpairedByPhone => format!("The phone \"{name}\" ended its pairing"),
+        PhoneEvent::WrongCertificate => {
+            format!("Kai refused a device that claimed to be \"{name}\" but had another certificate")
+        }
+        PhoneEvent::OlderProtocol => {
+            format!("Kai refused \"{name}\" because it used an older version of the protocol than before")
         }
     }
 }

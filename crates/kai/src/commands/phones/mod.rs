@@ -25,9 +25,8 @@ use crate::call::phones::{
     SwitchesRow,
 };
 use crate::failure::Failure;
-use crate::phones::{
-    AskedBy, LinkState, Nearby, NetworkState, NetworkTrouble, NotDone, Outcome, Pairing, StoredMessages,
-};
+use crate::phones::order::{NotDone, StoredMessages};
+use crate::phones::state::{AskedBy, LinkState, Nearby, NetworkState, NetworkTrouble, Outcome, Pairing};
 
 pub(crate) async fn answer(app: &App, call: PhonesCall) -> Result<Value, Failure> {
     match call {

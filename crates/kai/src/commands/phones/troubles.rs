@@ -7,7 +7,8 @@ use kai_bridges::kdeconnect::Failure;
 use kai_words::{Said, said};
 
 use crate::call::phones::TroubleRow;
-use crate::phones::{LinkState, LinkTrouble, NetworkState, NetworkTrouble, Outcome, SEARCH};
+use crate::phones::SEARCH;
+use crate::phones::state::{LinkState, LinkTrouble, NetworkState, NetworkTrouble, Outcome};
 
 /// How long a search may find nothing before a firewall is suspected.
 const NOTHING_FOUND: SignedDuration = SignedDuration::from_mins(2);
@@ -174,7 +175,7 @@ mod tests {
     use kai_bridges::kdeconnect::{DeviceId, DeviceKind};
 
     use super::*;
-    use crate::phones::{Listening, Nearby, PairingOutcome};
+    use crate::phones::state::{Listening, Nearby, PairingOutcome};
 
     fn at(minute: i64) -> Timestamp {
         Timestamp::from_second(1_800_000_000 + 60 * minute).unwrap()

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use kai_assistant::ledger::{self, Extent, Kept, Piece, Reach, Record, Wanted};
+use kai_assistant::ledger::{self, Extent, Kept, PhoneEvent, Piece, Reach, Record, Wanted};
 use kai_assistant::legible::visible;
 use kai_assistant::settings::LEDGER_RETENTION_DAYS;
 use kai_words::{Lang, Said, said};
@@ -245,6 +245,18 @@ fn words(record: &Record, lang: Lang) -> (Markup, Said, Option<&str>) {
         Record::Sent { draft, outcome } => (icons::send(), became(*draft, outcome), None),
         Record::Discarded { draft, .. } => (icons::bin(), said::ledger_discarded(draft), None),
         Record::Restored { last, .. } => (icons::shield(), said::ledger_restored(last), None),
+        Record::Phone { name, event, .. } => (icons::shield(), with_phone(name, *event), None),
+    }
+}
+
+/// What happened with a paired phone.
+fn with_phone(name: &str, event: PhoneEvent) -> Said {
+    match event {
+        PhoneEvent::Paired => said::ledger_phone_paired(name),
+        PhoneEvent::Unpaired => said::ledger_phone_unpaired(name),
+        PhoneEvent::UnpairedByPhone => said::ledger_phone_left(name),
+        PhoneEvent::WrongCertificate => said::ledger_phone_certificate(name),
+        PhoneEvent::OlderProtocol => said::ledger_phone_older(name),
     }
 }
 

@@ -10,7 +10,8 @@ use super::house::House;
 use super::visitor::Visitor;
 use crate::app::App;
 use crate::commands::phones::grouped;
-use crate::phones::{Hub, Network, NoDrivers};
+use crate::phones::drivers::NoDrivers;
+use crate::phones::{Hub, Network};
 
 const PHONES: &str = "/settings/phones";
 

@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use super::paired::troubles;
 use crate::commands::phones;
 use crate::failure::Failure;
-use crate::phones::{AskedBy, Nearby, NetworkState, Outcome, Pairing};
+use crate::phones::state::{AskedBy, Nearby, NetworkState, Outcome, Pairing};
 use crate::web::settings::context::PageContext;
 use crate::web::settings::form::Form;
 use crate::web::settings::parts::{Button, Region, button, form, naming, spinner};
