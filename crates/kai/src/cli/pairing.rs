@@ -12,7 +12,7 @@ use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
 
 use super::asking::Cli;
-use super::{phones, yes};
+use super::{show, yes};
 use crate::call::Call;
 use crate::call::phones::{NearbyRow, NetworkRow, PairingRow, PhoneRow, PhonesCall};
 use crate::caller::Caller;
@@ -43,7 +43,7 @@ pub(super) fn pair(ask: &Cli, address: Option<String>) -> Result<ExitCode, Failu
     });
     // The keyboard is still being read; do not wait for a line.
     runtime.shutdown_timeout(Duration::ZERO);
-    ask.print(&paired?, |row| phones::list(std::slice::from_ref(row)));
+    ask.print(&paired?, |row| show::phones::list(std::slice::from_ref(row)));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -97,11 +97,11 @@ async fn answer(
 
 /// Tells open pages whenever something changes in the network of phones, until the daemon stops.
 pub(super) async fn follow(web: Web) {
-    let mut changes = web.app.messages.network.watch();
+    let mut state = web.app.messages.network.watch();
     loop {
         tokio::select! {
             () = web.stop.cancelled() => return,
-            changed = changes.changed() => if changed.is_err() { return },
+            changed = state.changed() => if changed.is_err() { return },
         }
         web.turns.move_on();
     }

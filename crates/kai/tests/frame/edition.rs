@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::kit::KAI;
 
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 22] = [
     "check_sms",
     "read_sms",
     "search_sms",
@@ -25,6 +25,8 @@ const NAMES: [&str; 20] = [
     "sms_poll_interval",
     "code_redaction_enabled",
     "BIND_NOTIFICATION_LISTENER_SERVICE",
+    "kdeconnect",
+    "phone_identity",
 ];
 
 fn names_in_binary() -> Vec<&'static str> {

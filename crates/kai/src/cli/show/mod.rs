@@ -2,6 +2,8 @@
 
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(super) mod messages;
+#[cfg(feature = "foss")]
+pub(super) mod phones;
 
 use kai_assistant::agent::conversation::Entry;
 use kai_assistant::gate::Level;
@@ -496,7 +498,7 @@ pub(super) fn model_tests(tests: &[ModelTest]) -> String {
 }
 
 /// A local time as people write it, without the `T`.
-pub(super) fn spoken(local: &str) -> String {
+fn spoken(local: &str) -> String {
     local.replacen('T', " ", 1)
 }
 
