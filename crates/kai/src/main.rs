@@ -18,7 +18,6 @@ mod home;
 mod logs;
 mod machine;
 #[cfg(feature = "foss")]
-#[cfg_attr(not(test), expect(dead_code, reason = "nothing on the page or the command line asks for it yet"))]
 mod phones;
 mod places;
 mod socket;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::app::App;
 use crate::call::json;
 use crate::call::messages::MessagesCall;
-use crate::commands::{codes, notifications, sms};
+use crate::commands::{codes, notifications, phones, sms};
 use crate::demo;
 use crate::failure::Failure;
 
@@ -13,6 +13,7 @@ pub(super) async fn answer(app: &App, call: MessagesCall) -> Result<Value, Failu
     match call {
         MessagesCall::Sms(call) => sms::answer(app, call).await,
         MessagesCall::Notifications(call) => notifications::answer(app, call).await,
+        MessagesCall::Phones(call) => phones::answer(app, call).await,
         MessagesCall::Demo(call) => demo::answer(app, call).await,
         MessagesCall::ChatsCodes { chat, show } => json(codes::show(app, chat, show).await?),
     }

@@ -1,4 +1,4 @@
-//! What commands ask about messages and notifications, and what `kai status` says of them.
+//! What commands ask about messages, notifications and paired phones, and what `kai status` says of them.
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
 use serde::{Deserialize, Serialize};
@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Call;
 use super::demo::DemoCall;
 use super::notifications::{NotificationsCall, NotificationsStatus};
+use super::phones::{PhonesCall, PhonesStatus};
 use super::sms::{SmsCall, SmsStatus};
 
 /// A call that only the foss edition knows.
@@ -14,6 +15,7 @@ use super::sms::{SmsCall, SmsStatus};
 pub(crate) enum MessagesCall {
     Sms(SmsCall),
     Notifications(NotificationsCall),
+    Phones(PhonesCall),
     Demo(DemoCall),
     /// Shows one-time codes to the model in a conversation, or hides them again.
     ChatsCodes {
@@ -32,6 +34,12 @@ pub(crate) struct SmsPart {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct NotificationsPart {
     pub(crate) notifications: NotificationsStatus,
+}
+
+/// The part of `kai status --json` about paired phones.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct PhonesPart {
+    pub(crate) phones: PhonesStatus,
 }
 
 /// The answer of `kai chats codes`: whether the model now sees one-time codes in a conversation.
@@ -55,6 +63,12 @@ impl From<NotificationsCall> for Call {
     }
 }
 
+impl From<PhonesCall> for Call {
+    fn from(call: PhonesCall) -> Self {
+        Self::Messages(MessagesCall::Phones(call))
+    }
+}
+
 impl From<DemoCall> for Call {
     fn from(call: DemoCall) -> Self {
         Self::Messages(MessagesCall::Demo(call))
@@ -72,7 +86,8 @@ mod tests {
     fn each_call_has_its_own_name_on_the_wire() {
         let read = Call::from(SmsCall::Read { id: SmsId(7) });
         let codes = Call::Messages(MessagesCall::ChatsCodes { chat: Which::Newest, show: true });
-        for (call, cmd) in [(read, "sms"), (codes, "chats_codes")] {
+        let pair = Call::from(PhonesCall::Pair { device: "d".to_owned() });
+        for (call, cmd) in [(read, "sms"), (codes, "chats_codes"), (pair, "phones")] {
             let line = serde_json::to_value(&call).unwrap();
             assert_eq!(line["cmd"], json!(cmd), "{line}");
             assert_eq!(serde_json::from_value::<Call>(line).unwrap(), call);

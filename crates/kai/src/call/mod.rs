@@ -14,6 +14,8 @@ pub(crate) mod messages;
 pub(crate) mod models;
 #[cfg(feature = "foss")]
 pub(crate) mod notifications;
+#[cfg(feature = "foss")]
+pub(crate) mod phones;
 pub(crate) mod settings;
 pub(crate) mod signin;
 #[cfg(feature = "foss")]

@@ -7,7 +7,7 @@ use kai_assistant::settings;
 
 use super::args::messages::{CodesCommand, MessagesCommand, ShowOrHide};
 use super::asking::Cli;
-use super::notifications;
+use super::{notifications, phones};
 use crate::call::Call;
 use crate::call::messages::{CodesAnswer, MessagesCall};
 use crate::call::notifications::{NotificationsCall, NotificationsStatus};
@@ -21,6 +21,7 @@ pub(super) fn run(ask: &Cli, command: MessagesCommand) -> Result<ExitCode, Failu
         MessagesCommand::Drafts(command) => ask.drafts(&command),
         MessagesCommand::Demo(command) => ask.demo(command),
         MessagesCommand::Notifications(command) => notifications::run(ask, command),
+        MessagesCommand::Phones(command) => phones::run(ask, command),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the other features ask about messages, notifications, drafts and the demo.
+//! What the other features ask about messages, notifications, drafts, paired phones and the demo.
 
 use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
@@ -9,9 +9,9 @@ use kai_assistant::untrusted::Untrusted;
 use kai_bridges::simulated;
 use rusqlite::Transaction;
 
-use super::{notifications, sms};
+use super::{notifications, phones, sms};
 use crate::app::App;
-use crate::call::messages::{NotificationsPart, SmsPart};
+use crate::call::messages::{NotificationsPart, PhonesPart, SmsPart};
 use crate::failure::Failure;
 
 pub(crate) async fn sms_part(app: &App) -> Result<SmsPart, DbError> {
@@ -20,6 +20,10 @@ pub(crate) async fn sms_part(app: &App) -> Result<SmsPart, DbError> {
 
 pub(crate) async fn notifications_part(app: &App) -> Result<NotificationsPart, DbError> {
     Ok(NotificationsPart { notifications: notifications::status(app).await? })
+}
+
+pub(crate) async fn phones_part(app: &App) -> Result<PhonesPart, DbError> {
+    Ok(PhonesPart { phones: phones::status(app).await? })
 }
 
 /// Applies a setting that is more than a value: the platform must agree before it can be turned on. Returns whether the
@@ -38,8 +42,8 @@ async fn allow(app: &App, setting: &Setting, value: &str) -> Result<(), Failure>
         return Ok(());
     }
     match setting.key.as_ref() {
-        key if key == settings::SMS_ENABLED.key => sms::turn_reading_on(app).await,
-        key if key == settings::SMS_SEND_ENABLED.key => sms::can_turn_sending_on(app).await,
+        key if key == settings::SMS_ENABLED.key => phones::turn_reading_on(app).await,
+        key if key == settings::SMS_SEND_ENABLED.key => phones::can_turn_sending_on(app).await,
         _ => Ok(()),
     }
 }

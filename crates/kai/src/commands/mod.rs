@@ -15,6 +15,8 @@ pub(crate) mod models;
 pub(crate) mod noted;
 #[cfg(feature = "foss")]
 pub(crate) mod notifications;
+#[cfg(feature = "foss")]
+pub(crate) mod phones;
 pub(crate) mod settings;
 pub(crate) mod shell;
 #[cfg(feature = "foss")]

@@ -12,7 +12,7 @@ use kai_assistant::settings::Setting;
 use rusqlite::Transaction;
 
 use crate::app::App;
-use crate::call::messages::{NotificationsPart, SmsPart};
+use crate::call::messages::{NotificationsPart, PhonesPart, SmsPart};
 use crate::failure::Failure;
 
 pub(crate) async fn sms_part(_: &App) -> Result<SmsPart, DbError> {
@@ -21,6 +21,10 @@ pub(crate) async fn sms_part(_: &App) -> Result<SmsPart, DbError> {
 
 pub(crate) async fn notifications_part(_: &App) -> Result<NotificationsPart, DbError> {
     Ok(NotificationsPart {})
+}
+
+pub(crate) async fn phones_part(_: &App) -> Result<PhonesPart, DbError> {
+    Ok(PhonesPart {})
 }
 
 pub(crate) async fn set(_: &App, _: &Setting, _: &str) -> Result<bool, Failure> {

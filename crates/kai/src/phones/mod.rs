@@ -16,4 +16,5 @@ pub(crate) mod state;
 mod tests;
 
 pub(crate) use hub::Hub;
+pub(crate) use plan::SEARCH;
 pub(crate) use running::Network;

@@ -7,7 +7,7 @@ use kai_assistant::source::SourceId;
 use kai_bridges::kdeconnect::back_off;
 
 /// How long a search lasts unless somebody ends it or begins it anew.
-pub(super) const SEARCH: SignedDuration = SignedDuration::from_mins(5);
+pub(crate) const SEARCH: SignedDuration = SignedDuration::from_mins(5);
 /// How often we announce ourselves during a search.
 const ANNOUNCING: SignedDuration = SignedDuration::from_secs(3);
 /// How soon an endpoint that could not be opened is tried again.

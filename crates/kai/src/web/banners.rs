@@ -1,5 +1,5 @@
-//! The banners at the top of every chat, each shown until the user deals with it: tool calls that need approval, drafts
-//! that wait for a tap, a heartbeat's report, a deletion that can be undone.
+//! The banners at the top of every chat, each shown until the user deals with it: a phone that asks to be paired, tool
+//! calls that need approval, drafts that wait for a tap, a heartbeat's report, a deletion that can be undone.
 
 use kai_assistant::agent::conversation::ConversationId;
 use kai_assistant::legible::{spelled_out, visible};
@@ -10,11 +10,12 @@ use super::bin::Deleted;
 use super::rich::rich;
 use super::turns::PendingApproval;
 use super::view::View;
-use super::{drafts, icons};
+use super::{drafts, icons, pairing};
 use crate::asking::ApprovalCall;
 
 pub(super) fn all(view: &View<'_>) -> Markup {
     html! {
+        (pairing::banner(&view.pairings, view.csrf, view.lang))
         @if let Some(report) = view.stored.heartbeat { (heartbeat(report, view)) }
         @for (chat, question) in &view.questions { (click_card(*chat, question, view)) }
         (drafts::banner(&view.stored.drafts, view.csrf, &view.times, view.place.whole))

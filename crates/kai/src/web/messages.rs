@@ -1,4 +1,4 @@
-//! The parts of the page that only the foss edition has: drafts, one-time codes and the demo.
+//! The parts of the page that only the foss edition has: drafts, pairing requests, one-time codes and the demo.
 
 use std::sync::Arc;
 
@@ -16,11 +16,12 @@ use serde::Deserialize;
 
 use super::state::Web;
 use super::view::View;
-use super::{demo, drafts, reasons, reply};
+use super::{demo, drafts, pairing, reasons, reply};
 use crate::commands::codes as kept_codes;
 
-/// Starts the demo's opening scene, if this is the demo.
+/// Follows the network of phones, and starts the demo's opening scene, if this is the demo.
 pub(super) fn begin(web: &Web) {
+    tokio::spawn(pairing::follow(web.clone()));
     tokio::spawn(crate::demo::story(Arc::clone(&web.app), web.app.pages.subscribe()));
 }
 
@@ -30,7 +31,10 @@ pub(super) fn end(web: &Web) {
 }
 
 pub(super) fn routes() -> Router<Web> {
-    drafts::routes().route("/demo", post(demo::start)).route("/c/{id}/codes", post(click_codes))
+    drafts::routes()
+        .merge(pairing::routes())
+        .route("/demo", post(demo::start))
+        .route("/c/{id}/codes", post(click_codes))
 }
 
 /// Offers the demo to someone who has no model yet.

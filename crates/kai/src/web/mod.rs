@@ -26,6 +26,8 @@ mod markdown;
 mod messages;
 mod notice;
 mod page;
+#[cfg_attr(not(feature = "foss"), path = "no_pairing.rs")]
+mod pairing;
 mod peer;
 mod reasons;
 mod regions;

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::bin::{Deleted, UndoPlace};
 use super::drafts::{self, Drafts};
+use super::pairing::{self, Pairings};
 use super::state::Web;
 use super::times::Times;
 use super::turns::{PendingApproval, Sight};
@@ -91,6 +92,8 @@ pub(super) struct View<'a> {
     /// Calls that wait for approval, in any conversation.
     pub(super) questions: Vec<(ConversationId, PendingApproval)>,
     pub(super) deleted: Option<Deleted>,
+    /// Phones that ask to be paired.
+    pub(super) pairings: Pairings,
 }
 
 impl<'a> View<'a> {
@@ -107,6 +110,7 @@ impl<'a> View<'a> {
             sight: place.chat.and_then(|id| web.turns.sight(id)),
             questions: web.turns.questions(),
             deleted: web.bin.newest(UndoPlace::InChats, web.app.clock.now()),
+            pairings: pairing::waiting(&web.app),
         }
     }
 

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::kit::KAI;
 
-const NAMES: [&str; 23] = [
+const NAMES: [&str; 25] = [
     "check_sms",
     "read_sms",
     "search_sms",
@@ -28,6 +28,8 @@ const NAMES: [&str; 23] = [
     "sms_poll_interval",
     "code_redaction_enabled",
     "BIND_NOTIFICATION_LISTENER_SERVICE",
+    "kdeconnect",
+    "phone_identity",
 ];
 
 fn names_in_binary() -> Vec<&'static str> {

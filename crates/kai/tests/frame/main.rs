@@ -45,6 +45,8 @@ mod notify;
 mod page;
 #[cfg(all(target_os = "linux", feature = "foss"))]
 mod paired;
+#[cfg(all(target_os = "linux", feature = "foss"))]
+mod pairing;
 #[cfg(feature = "foss")]
 mod passphrase;
 #[cfg(feature = "foss")]

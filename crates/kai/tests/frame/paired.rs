@@ -26,6 +26,11 @@ const NETWORK: &str = "ip link set lo up
 
 #[test]
 fn nothing_listens_outside_loopback_unless_a_phone_is_paired() {
+    in_own_network("paired::inside");
+}
+
+/// Runs an ignored test in a network of its own.
+pub(crate) fn in_own_network(test: &str) {
     let namespace = if rustix::process::geteuid().is_root() { "-n" } else { "-rn" };
     let allowed = |program: &str, arguments: &[&str]| {
         Command::new(program).args(arguments).output().is_ok_and(|done| done.status.success())
@@ -40,14 +45,14 @@ fn nothing_listens_outside_loopback_unless_a_phone_is_paired() {
     }
     let mut command = Command::new("unshare");
     command.args([namespace, "sh", "-euc", NETWORK]).arg(std::env::current_exe().unwrap());
-    let done = command.args(["paired::inside", "--exact", "--ignored", "--nocapture"]).output().unwrap();
+    let done = command.args([test, "--exact", "--ignored", "--nocapture"]).output().unwrap();
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(done.status.success(), "{}\n{}", said(&done.stdout), said(&done.stderr));
     assert!(said(&done.stdout).contains("1 passed"), "it ran: {}", said(&done.stdout));
 }
 
 /// Everything that a daemon has open for others than this machine: protocol and port.
-fn open_to_others(daemon: &Daemon) -> Vec<String> {
+pub(crate) fn open_to_others(daemon: &Daemon) -> Vec<String> {
     let listed = Command::new("ss").args(["-Hltunp"]).output().unwrap();
     assert!(listed.status.success(), "{listed:?}");
     let listed = String::from_utf8(listed.stdout).unwrap();

@@ -1,16 +1,21 @@
-//! Formats the state of SMS and notifications.
+//! Formats the state of SMS, notifications and paired phones.
 
 use super::{count, switch};
-use crate::call::messages::{NotificationsPart, SmsPart};
+use crate::call::messages::{NotificationsPart, PhonesPart, SmsPart};
 use crate::call::notifications::{GapRow, ListenerState, NotificationsStatus, SourceStatus};
 use crate::call::sms::SmsStatus;
 use crate::terminal::out::visible;
 
 /// The rows of `kai status`.
-pub(super) fn status(of_sms: &SmsPart, of_notifications: &NotificationsPart) -> Vec<(String, String)> {
+pub(super) fn status(
+    of_sms: &SmsPart,
+    of_notifications: &NotificationsPart,
+    of_phones: &PhonesPart,
+) -> Vec<(String, String)> {
     vec![
         ("SMS".to_owned(), sms(&of_sms.sms)),
         ("Notifications".to_owned(), notifications(&of_notifications.notifications)),
+        ("Phones".to_owned(), visible(&of_phones.phones.says)),
     ]
 }
 

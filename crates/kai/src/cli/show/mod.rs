@@ -2,6 +2,8 @@
 
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(super) mod messages;
+#[cfg(feature = "foss")]
+pub(super) mod phones;
 
 use kai_assistant::agent::conversation::Entry;
 use kai_assistant::gate::Level;
@@ -61,7 +63,7 @@ pub(super) fn status(status: &crate::call::status::Status) -> String {
         ),
         ("Shell".to_owned(), shell(&status.shell)),
     ];
-    rows.extend(messages::status(&status.sms, &status.notifications));
+    rows.extend(messages::status(&status.sms, &status.notifications, &status.phones));
     columns(&rows)
 }
 

@@ -15,6 +15,8 @@ mod memory;
 mod notifications;
 #[cfg(feature = "foss")]
 mod phone;
+#[cfg(feature = "foss")]
+mod phones;
 mod refusals;
 mod served;
 mod settings;

@@ -361,6 +361,22 @@ impl Scene {
         }
     }
 
+    /// A phone that was paired and is away.
+    async fn phones(&mut self) {
+        self.sql(
+            "INSERT INTO phones (device, name, certificate, protocol, paired_at, last_seen, address) VALUES
+             ('d', 'Pixel', x'01', 8, 1, 1, '192.168.1.20:1716')",
+        );
+        self.see("phones_list", "phones", json!("list")).await;
+        self.see("phones_network", "phones", json!("network")).await;
+        let set = json!({"set": {"phone": "2", "switch": "names", "on": true}});
+        self.see("phones_set", "phones", set).await;
+        self.see("phones_rename", "phones", json!({"rename": {"phone": "2", "name": "Mine"}})).await;
+        self.see("phones_default", "phones", json!({"default": {"phone": "mine"}})).await;
+        let remove = json!({"remove": {"phone": "mine", "keep_messages": false}});
+        self.see("phones_remove", "phones", remove).await;
+    }
+
     /// Models that were added, found in the environment, asked and refused.
     async fn models(&mut self) {
         let new = json!({"preset": "openai-compatible", "name": "mine", "base_url": "http://127.0.0.1:9/v1", "model": "m", "key": null});
@@ -418,6 +434,7 @@ async fn the_json_of_commands_is_as_it_was_recorded() {
     let mut plain = Scene::of(clock.clone(), App::for_tests(clock));
     plain.shapes = demo.shapes;
     plain.models().await;
+    plain.phones().await;
 
     let found = plain.shapes.lines();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inside/commands/shapes.txt");

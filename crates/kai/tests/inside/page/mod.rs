@@ -14,6 +14,8 @@ mod models;
 mod paired;
 #[cfg(feature = "foss")]
 mod phone;
+#[cfg(feature = "foss")]
+mod phones;
 mod tools;
 mod visitor;
 #[cfg(feature = "foss")]

@@ -1,15 +1,40 @@
-//! What Kai can read and send through the phone and the desktop.
+//! Paired phones, and what Kai can read and send through the phone that it runs on and the desktop.
 
+use axum::Router;
 use kai_assistant::access::Access;
 use kai_assistant::settings::{self, Setting};
 use kai_words::{Lang, said};
 use maud::{Markup, html};
 
-use super::{Ability, Stands};
+use super::{Ability, Stands, paired as list, pairing};
 use crate::app::App;
+use crate::commands::phones;
+use crate::failure::Failure;
 use crate::web::remedy::Remedy;
 use crate::web::rich::rich;
 use crate::web::settings::context::PageContext;
+use crate::web::settings::parts::Region;
+use crate::web::state::Web;
+
+/// The cards of paired phones. The demo has none: it does not touch the network.
+pub(super) async fn paired(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
+    if ctx.web.app.home.is_demo() {
+        return Ok(vec![]);
+    }
+    let mut cards: Vec<Region> = list::card(ctx).await?.into_iter().collect();
+    cards.push(pairing::card(ctx));
+    Ok(cards)
+}
+
+pub(super) fn routes() -> Router<Web> {
+    list::routes().merge(pairing::routes())
+}
+
+/// Whether the page changes by itself, because Kai searches or a pairing waits.
+pub(super) fn moves(app: &App) -> bool {
+    let state = phones::state(app);
+    state.search.is_some() || !state.pairings.is_empty()
+}
 
 /// Asks the platform whether it gives access to the features that are on. It is not bothered with those that are off.
 pub(super) async fn ask(app: &App, ctx: &PageContext<'_>) {
