@@ -26,7 +26,7 @@ use kai_assistant::pending;
 use kai_assistant::phones::store::{self as phones, NewPhone};
 use kai_assistant::phones::{SourceId, Switch};
 use kai_assistant::settings::{self, Values};
-use kai_assistant::sms::{CheckDrafts, DraftingPhones, SendSms};
+use kai_assistant::sms::{CheckDrafts, DraftingPhones, Received, SendSms};
 use kai_assistant::tool::{Run, Tool, ToolResult, execute};
 use kai_assistant::untrusted::Untrusted;
 use serde_json::json;
@@ -822,7 +822,8 @@ async fn an_sms_is_drafted_for_the_phone_that_is_meant() {
     let world = world().await;
     let senders = Arc::clone(&world.door.senders);
     let phones = Arc::new(DraftingPhones::new(world.db.clone(), world.clock.clone(), senders));
-    let tool = SendSms { db: world.db.clone(), clock: world.clock.clone(), inbox: None, phones };
+    let received = Received::new(world.db.clone(), None);
+    let tool = SendSms { db: world.db.clone(), clock: world.clock.clone(), received, phones };
     let draft = async |arguments: serde_json::Value| {
         execute(Ok(&tool), &Values::default(), &arguments.to_string(), &Run::BY_HAND).await
     };

@@ -19,7 +19,7 @@ use kai_assistant::outbox::store::{self, CAPACITY, QUOTED, StageError};
 use kai_assistant::outbox::{Channel, Draft, DraftId, NewDraft, ReplyTo, Status};
 use kai_assistant::settings::Values;
 use kai_assistant::sms::poll::Poller;
-use kai_assistant::sms::{CheckDrafts, DraftingPhones, Inbox, ReplySms};
+use kai_assistant::sms::{CheckDrafts, DraftingPhones, Inbox, Received, ReplySms};
 use kai_assistant::source::SourceId;
 use kai_assistant::tool::{Run, execute};
 use kai_assistant::untrusted::Untrusted;
@@ -301,7 +301,8 @@ async fn an_answer_goes_to_the_one_who_was_shown() {
     poller.turn_on().await.unwrap();
     let shown = world.phone.receive("+15550100", "Where is the key?", now);
     poller.poll().await.unwrap();
-    let reply = ReplySms { db, clock, inbox: Some(inbox), phones: world.phones() };
+    let received = Received::new(db.clone(), Some(inbox));
+    let reply = ReplySms { db, clock, received, phones: world.phones() };
     let arguments = serde_json::json!({"sms_id": shown.0, "body": "Under the mat."}).to_string();
     let values = Values::default();
     let answer = || execute(Ok(&reply), &values, &arguments, &Run::BY_HAND);
@@ -356,7 +357,8 @@ async fn what_is_answered_stands_beside_the_draft_and_nowhere_else() {
     let now = kai_assistant::clock::Clock::now(clock.as_ref());
     let sms_id = world.phone.receive("+15550100", &words, now).0;
     let inbox = Some(Arc::new(Inbox::new(world.phone.clone(), clock.clone())));
-    let reply = ReplySms { db: db.clone(), clock: clock.clone(), inbox, phones: world.phones() };
+    let received = Received::new(db.clone(), inbox);
+    let reply = ReplySms { db: db.clone(), clock: clock.clone(), received, phones: world.phones() };
     let arguments = serde_json::json!({"sms_id": sms_id, "body": "Yes"}).to_string();
     let mut told = execute(Ok(&reply), &Values::default(), &arguments, &Run::BY_HAND).await.text;
     let draft = world.drafts().await.remove(0);

@@ -192,20 +192,20 @@ fn answerable(tx: &Transaction<'_>, known: Record, reply_id: Option<String>) -> 
     Ok(known.package_name)
 }
 
-/// Takes the notifications that only repeat this SMS of the same phone from the queue; they stay stored. Belongs into
-/// the transaction that queues the SMS. Returns how many there were.
+/// Takes the notifications that only repeat one of these SMS of the same phone, given by date and text, from the queue;
+/// they stay stored. Belongs into the transaction that queues the SMS.
 pub fn sms_came(
     tx: &Transaction<'_>,
     source: SourceId,
-    date: Timestamp,
-    body: &Untrusted,
-) -> Result<usize, DbError> {
+    came: &[(Timestamp, Untrusted)],
+) -> Result<(), DbError> {
     let waiting: Vec<Waiting<Record>> = pending::waiting(tx, QUEUE)?;
     let repeats = |record: &Record| {
-        record.id.source() == source && repeats::repeats(record, date.as_millisecond(), body)
+        let one = |(date, body): &(Timestamp, Untrusted)| repeats::repeats(record, date.as_millisecond(), body);
+        record.id.source() == source && came.iter().any(one)
     };
     let seqs: Vec<i64> = waiting.iter().filter(|it| repeats(&it.entry)).map(|it| it.seq).collect();
-    pending::forget(tx, QUEUE, &seqs)
+    pending::forget(tx, QUEUE, &seqs).map(drop)
 }
 
 /// The name under which the queue counts a drop.

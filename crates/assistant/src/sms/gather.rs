@@ -12,7 +12,7 @@ use rusqlite::Transaction;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
-use super::archive::{self, Rules};
+use super::archive::{self, News, Rules};
 use super::fill::{Fill, Step, Trouble, Waits};
 use super::names;
 use crate::clock::Clock;
@@ -40,6 +40,9 @@ const SILENT: &str = "The phone did not answer. If it has SMS, open KDE Connect 
 const THREAD_SILENT: &str = "The phone did not answer for one conversation. Kai will ask again when the phone \
                              connects next.";
 
+/// Somebody who is told what was queued of a phone, in the same transaction.
+pub type NewsHook = fn(&Transaction<'_>, SourceId, &[News]) -> Result<(), DbError>;
+
 /// One paired phone.
 pub struct Gather {
     db: Db,
@@ -51,6 +54,7 @@ pub struct Gather {
     days: u32,
     listed_at: Option<Timestamp>,
     contacts: Contacts,
+    on_news: NewsHook,
 }
 
 /// The contacts that are still to be asked for, and those that were.
@@ -66,7 +70,13 @@ type Packet = (Vec<PhoneMessage>, Step);
 impl Gather {
     pub fn new(db: Db, clock: Arc<dyn Clock>, source: SourceId, link: Arc<dyn PhoneLink>) -> Self {
         let (fill, contacts) = (Fill::default(), Contacts::default());
-        Self { db, clock, source, link, fill, days: 0, listed_at: None, contacts }
+        Self { db, clock, source, link, fill, days: 0, listed_at: None, contacts, on_news: |_, _, _| Ok(()) }
+    }
+
+    /// Tells somebody else what is queued, in the same transaction.
+    #[must_use]
+    pub fn telling(self, on_news: NewsHook) -> Self {
+        Self { on_news, ..self }
     }
 
     /// Takes what the phone tells until nobody can tell any more. To let a changed switch count at once, tell
@@ -164,7 +174,15 @@ impl Gather {
         }
         let asks: Vec<Ask> = packets.iter().filter_map(|(_, step)| step.ask.clone()).collect();
         let (source, now, days) = (self.source, self.clock.now(), self.days);
-        let stored = self.db.write(move |tx| stored(tx, source, &packets, days, now)).await;
+        let on_news = self.on_news;
+        let stored = self.db.write(move |tx| {
+            let news = stored(tx, source, &packets, days, now)?;
+            if let Some(news) = news.as_deref().filter(|news| !news.is_empty()) {
+                on_news(tx, source, news)?;
+            }
+            Ok::<_, DbError>(news.is_some())
+        });
+        let stored = stored.await;
         match self.or_log(stored) {
             Some(true) => {
                 for ask in asks {
@@ -308,21 +326,22 @@ fn names_on(tx: &Transaction<'_>, source: SourceId) -> Result<bool, DbError> {
     Ok(phones::store::get(tx, source)?.is_some_and(|phone| phone.switches.names))
 }
 
-/// Archives the packets, if the phone is still to be read by the same rules. Returns whether it is.
+/// Archives the packets, if the phone is still to be read by the same rules; otherwise returns `None`. Returns the news.
 fn stored(
     tx: &Transaction<'_>,
     source: SourceId,
     packets: &[Packet],
     days: u32,
     now: Timestamp,
-) -> Result<bool, DbError> {
+) -> Result<Option<Vec<News>>, DbError> {
     let Some(rules) = Rules::now(tx, source, now)?.filter(|rules| rules.days == days) else {
-        return Ok(false);
+        return Ok(None);
     };
+    let mut news = vec![];
     for (list, step) in packets {
-        archive::take(tx, &rules, list, step, now)?;
+        news.extend(archive::take(tx, &rules, list, step, now)?);
     }
-    Ok(true)
+    Ok(Some(news))
 }
 
 #[cfg(test)]

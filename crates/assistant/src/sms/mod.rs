@@ -32,7 +32,7 @@ use crate::db::Migration;
 use crate::untrusted::Untrusted;
 
 pub use archive::{PhoneState, forget_phone, phone_state};
-pub use gather::Gather;
+pub use gather::{Gather, NewsHook};
 pub use inbox::Inbox;
 pub use poll::Poller;
 pub use received::Received;

@@ -127,7 +127,7 @@ impl PairedPhone {
     async fn tell_change(&self, ear: &Ear, change: Change) {
         let heard = match change {
             // It was there before, and came late.
-            Change::Posted(shown) if shown.silent => Heard::Bound { standing: vec![self.post(&shown)] },
+            Change::Posted(shown) if shown.silent => Heard::Standing(Box::new(self.post(&shown))),
             Change::Posted(shown) => Heard::Posted(Box::new(self.post(&shown))),
             Change::Removed(key) => Heard::Closed(NotificationId::new(&key)),
         };

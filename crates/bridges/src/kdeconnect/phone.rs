@@ -221,12 +221,12 @@ impl PairedPhone {
     }
 
     /// Opens the phone's own app with a message filled in. The user sends it there.
-    pub async fn compose(&self, number: &str, text: &str) -> Result<(), NotReached> {
+    pub(super) async fn open_composer(&self, number: &str, text: &str) -> Result<(), NotReached> {
         self.reach(|on| on.composer, ported::composer(number, text)).await
     }
 
     /// Answers a notification by the id that came with it. The phone does not say whether the id still worked.
-    pub async fn reply(&self, reply_id: &str, text: &str) -> Result<(), NotReached> {
+    pub(super) async fn answer(&self, reply_id: &str, text: &str) -> Result<(), NotReached> {
         let packet = Packet::ReplyNotification { reply_id: reply_id.to_owned(), text: text.to_owned() };
         self.reach(|on| on.notifications, packet).await
     }

@@ -1,7 +1,9 @@
 //! Sends text messages by a paired phone. It does not say what became of them, so its own list is watched.
 
 use jiff::Timestamp;
-use kai_assistant::outbox::door::{Approved, Looking, SendError, Sender, Sending, SentMessage};
+use kai_assistant::outbox::door::{
+    Approved, ApprovedReply, Looking, SendError, Sender, Sending, SentMessage,
+};
 use kai_assistant::phones::port::NotReached;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -9,7 +11,6 @@ use super::listed::{Fate, Listed, Row, Wanted};
 use super::phone::PairedPhone;
 use super::ported;
 
-const NOT_CONNECTED: &str = "The phone is not connected, so nothing was sent.";
 const OFF: &str =
     "Sending SMS by this phone is off, so nothing was sent. Turn it on in Settings, under Phones.";
 const BUSY: &str = "The phone did not take the message, so nothing was sent. Try again in a moment.";
@@ -23,6 +24,14 @@ impl Sender for PairedPhone {
         Box::pin(async move { self.send_and_watch(approved.to(), approved.body()).await })
     }
 
+    fn compose(&self, approved: Approved) -> Sending<'_> {
+        Box::pin(async move { sure(self.open_composer(approved.to(), approved.body()).await) })
+    }
+
+    fn reply(&self, approved: ApprovedReply) -> Sending<'_> {
+        Box::pin(async move { sure(self.answer(approved.reply_id(), approved.body()).await) })
+    }
+
     /// With reading off, the phone's list is looked at only while a message is being sent.
     fn sent_since(&self, at: Timestamp) -> Looking<'_> {
         Box::pin(async move {
@@ -34,6 +43,15 @@ impl Sender for PairedPhone {
             Some(self.listed.borrow().sent_since(at).map(message).collect())
         })
     }
+}
+
+/// How sure it is that what the phone was told had no effect.
+fn sure(told: Result<(), NotReached>) -> Result<(), SendError> {
+    told.map_err(|why| match why {
+        NotReached::NotConnected => SendError::NotConnected,
+        NotReached::Busy => SendError::NotSent(BUSY.to_owned()),
+        NotReached::Unsure => SendError::Unsure(CUT_OFF.to_owned()),
+    })
 }
 
 /// Keeps what the phone lists as long as somebody looks, even if reading is off.
@@ -69,12 +87,12 @@ impl PairedPhone {
             return Err(not_sent(OFF));
         }
         let _look = Look::begin(self);
-        self.list().await.map_err(|_| not_sent(NOT_CONNECTED))?;
+        self.list().await.map_err(|_| SendError::NotConnected)?;
         let known = self.listed.borrow().known();
         let wanted = Wanted { to: to.to_owned(), text: text.to_owned(), tapped, known };
         let unclear = match self.reach(|on| on.send_sms, ported::text_to(to, text)).await {
             Ok(()) => NOT_SEEN,
-            Err(NotReached::NotConnected) => return Err(not_sent(NOT_CONNECTED)),
+            Err(NotReached::NotConnected) => return Err(SendError::NotConnected),
             Err(NotReached::Busy) => return Err(not_sent(BUSY)),
             Err(NotReached::Unsure) => CUT_OFF,
         };

@@ -1,6 +1,6 @@
 //! The connected phone and the other apps' notifications: reading them, and the door through which messages are sent.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use kai_assistant::access::Known;
 use kai_assistant::clock::Clock;
@@ -14,7 +14,7 @@ use kai_bridges::simulated;
 use crate::failure::Failure;
 use crate::machine;
 use crate::machine::messages::PhoneParts;
-use crate::phones::drivers::NoDrivers;
+use crate::phones::drivers::Features;
 use crate::phones::{Hub, Network};
 
 /// Everything that messages and notifications need.
@@ -34,8 +34,16 @@ impl Messages {
     pub(crate) fn new(found: machine::Messages, db: &Db, clock: &Arc<dyn Clock>) -> Self {
         let machine::Messages { phone, notifications, demo, tray } = found;
         let notifications = Arc::new(Sources::new(notifications));
-        let network = Hub::new(db.clone(), Arc::clone(clock), Arc::new(NoDrivers), Network::default());
-        Self { phone: Phone::new(phone, db, clock), notifications, network, demo, tray }
+        let phone = Phone::new(phone, db, clock);
+        let drivers = Features {
+            db: db.clone(),
+            clock: Arc::clone(clock),
+            senders: Arc::clone(&phone.door.senders),
+            sources: Arc::clone(&notifications),
+            gathering: Mutex::default(),
+        };
+        let network = Hub::new(db.clone(), Arc::clone(clock), Arc::new(drivers), Network::default());
+        Self { phone, notifications, network, demo, tray }
     }
 }
 

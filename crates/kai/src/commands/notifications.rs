@@ -14,6 +14,7 @@ use kai_assistant::notifications::{NotificationId, QUEUE, Record, Source, repeat
 use kai_assistant::pending::{self, PhoneShare};
 use kai_assistant::phones;
 use kai_assistant::settings::{self, NOTIFICATIONS_ENABLED, NOTIFICATIONS_IGNORED};
+use kai_assistant::sms::archive;
 use kai_assistant::source::SourceId;
 use kai_assistant::tool::Eyes;
 use kai_words::said;
@@ -353,9 +354,15 @@ pub(crate) async fn listen_on(app: Arc<App>, stop: CancellationToken) {
         db: app.db.clone(),
         clock: Arc::clone(&app.clock),
         sources: Arc::clone(&app.messages.notifications),
-        repeats_sms: Arc::new(repeats::never),
+        repeats_sms: Arc::new(repeats_sms),
     };
     captures.run(stop.cancelled()).await;
+}
+
+/// Whether a notification repeats an SMS that came from the same phone.
+fn repeats_sms(tx: &Transaction<'_>, source: SourceId, record: &Record) -> Result<bool, DbError> {
+    let came = archive::received(tx, source, &repeats::dates(record))?;
+    Ok(came.iter().any(|(date, body)| repeats::repeats(record, *date, body)))
 }
 
 #[cfg(test)]

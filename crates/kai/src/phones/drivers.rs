@@ -1,13 +1,20 @@
 //! Those who work with a paired phone: they store its messages and notifications and send by it.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
-use kai_assistant::db::DbError;
+use kai_assistant::clock::Clock;
+use kai_assistant::db::{Db, DbError};
+use kai_assistant::lock::lock;
+use kai_assistant::notifications::{self, Source, Sources};
+use kai_assistant::outbox::door::{Sender, Senders};
 use kai_assistant::phones::port::FromPhone;
+use kai_assistant::sms::{self, Gather};
 use kai_assistant::source::SourceId;
 use kai_bridges::kdeconnect::PairedPhone;
 use rusqlite::Transaction;
 use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
 
 /// A paired phone, as it is handed over. It is a `PhoneLink`, a `Sender` and a `Listener`.
 pub(crate) struct Joined {
@@ -31,26 +38,46 @@ pub(crate) trait Drivers: Send + Sync {
     fn forget(&self, tx: &Transaction<'_>, source: SourceId) -> Result<(), DbError>;
 }
 
-/// Nobody: what phones tell is dropped.
-pub(crate) struct NoDrivers;
+/// The features: each phone's messages are gathered by a task of its own, its notifications are heard, and drafts leave
+/// by it while it is connected.
+pub(crate) struct Features {
+    pub(crate) db: Db,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) senders: Arc<Senders>,
+    pub(crate) sources: Arc<Sources>,
+    pub(crate) gathering: Mutex<BTreeMap<SourceId, AbortHandle>>,
+}
 
-impl Drivers for NoDrivers {
+impl Drivers for Features {
     fn start(&self, joined: Joined) {
-        tracing::debug!(
-            source = joined.source.0,
-            connected = !joined.told.is_closed(),
-            "nobody works with this phone"
-        );
-        drop(joined.phone);
+        let Joined { source, phone, told } = joined;
+        self.sources.add(Arc::new(Source::of(source, Arc::clone(&phone) as _)));
+        let gather = Gather::new(self.db.clone(), Arc::clone(&self.clock), source, phone)
+            .telling(notifications::store::sms_came);
+        let task = tokio::spawn(gather.run(told)).abort_handle();
+        if let Some(before) = lock(&self.gathering).insert(source, task) {
+            before.abort();
+        }
     }
 
-    fn connected(&self, _: SourceId, _: &Arc<PairedPhone>) {}
+    fn connected(&self, source: SourceId, phone: &Arc<PairedPhone>) {
+        self.senders.register(source, Arc::clone(phone) as Arc<dyn Sender>);
+    }
 
-    fn lost(&self, _: SourceId, _: &Arc<PairedPhone>) {}
+    fn lost(&self, source: SourceId, phone: &Arc<PairedPhone>) {
+        self.senders.remove(source, &(Arc::clone(phone) as Arc<dyn Sender>));
+    }
 
-    fn stop(&self, _: SourceId) {}
+    fn stop(&self, source: SourceId) {
+        self.sources.remove(source);
+        // It holds the phone, which holds its channel, so it would never end by itself.
+        if let Some(task) = lock(&self.gathering).remove(&source) {
+            task.abort();
+        }
+    }
 
-    fn forget(&self, _: &Transaction<'_>, _: SourceId) -> Result<(), DbError> {
-        Ok(())
+    fn forget(&self, tx: &Transaction<'_>, source: SourceId) -> Result<(), DbError> {
+        sms::forget_phone(tx, source)?;
+        notifications::store::forget_phone(tx, source).map(drop)
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn simulated(role: Role, clock: &Arc<dyn Clock>) -> Machine {
 fn sms_tools(parts: &Parts<'_>) -> Vec<Entry> {
     let (db, clock, phone) = (parts.db, parts.clock, &parts.messages.phone);
     let on = |features, tool: Arc<dyn AnyTool>| Entry { tool, governed: EnabledBy::Features(features) };
-    let (db, clock, inbox) = (|| db.clone(), || Arc::clone(clock), || phone.inbox.clone());
+    let (db, clock) = (|| db.clone(), || Arc::clone(clock));
     let drafting = Arc::new(DraftingPhones::new(db(), clock(), Arc::clone(&phone.door.senders)));
     let phones = || Arc::clone(&drafting);
     let received = || phone.received.clone();
@@ -45,11 +45,11 @@ fn sms_tools(parts: &Parts<'_>) -> Vec<Entry> {
         on(vec![&SMS_ENABLED], Arc::new(SearchSms { received: received(), clock: clock() })),
         on(
             vec![&SMS_SEND_ENABLED],
-            Arc::new(SendSms { db: db(), clock: clock(), inbox: inbox(), phones: phones() }),
+            Arc::new(SendSms { db: db(), clock: clock(), received: received(), phones: phones() }),
         ),
         on(
             vec![&SMS_SEND_ENABLED, &SMS_ENABLED],
-            Arc::new(ReplySms { db: db(), clock: clock(), inbox: inbox(), phones: phones() }),
+            Arc::new(ReplySms { db: db(), clock: clock(), received: received(), phones: phones() }),
         ),
         on(vec![&SMS_SEND_ENABLED], Arc::new(CheckDrafts { db: db(), clock: clock() })),
     ]

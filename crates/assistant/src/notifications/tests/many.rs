@@ -325,10 +325,11 @@ async fn what_repeats_an_sms_is_stored_and_not_queued_whichever_came_first() {
     assert_eq!(house.ids().await, ["1", "p2:1", "p2:2"]);
     assert_eq!(house.queue().await, [row("1", 1, "Dinner?"), row("p2:2", 1, "Lunch?")]);
     let came = async |source, text: &'static str| {
-        house.write(move |tx| store::sms_came(tx, source, now, &Untrusted::new(text))).await
+        house.write(move |tx| store::sms_came(tx, source, &[(now, Untrusted::new(text))])).await;
+        house.queue().await.len()
     };
-    assert_eq!(came(SourceId(3), "Lunch?").await, 0, "another phone's");
-    assert_eq!(came(pixel, "Breakfast?").await, 0);
+    assert_eq!(came(SourceId(3), "Lunch?").await, 2, "another phone's");
+    assert_eq!(came(pixel, "Breakfast?").await, 2);
     assert_eq!(came(pixel, "Lunch?").await, 1);
     assert_eq!(house.queue().await, [row("1", 1, "Dinner?")]);
     assert_eq!(house.ids().await.len(), 3, "it can still be found");

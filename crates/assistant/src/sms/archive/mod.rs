@@ -148,23 +148,31 @@ impl Rules {
     }
 }
 
-/// Archives messages, queues those that are news, and notes how far their conversations are archived now.
+/// The date and the text of a message that was queued just now.
+pub type News = (Timestamp, Untrusted);
+
+/// Archives messages, queues those that are news, and notes how far their conversations are archived now. Returns the
+/// news.
 pub(super) fn take(
     tx: &Transaction<'_>,
     rules: &Rules,
     list: &[PhoneMessage],
     step: &Step,
     now: Timestamp,
-) -> Result<(), DbError> {
+) -> Result<Vec<News>, DbError> {
     let before = if rules.days == 0 { marks(tx, rules.source)? } else { BTreeMap::new() };
+    let mut news = vec![];
     // The phone lists the newest first, and the queue holds the oldest first.
     for message in list.iter().rev() {
-        if rules.keeps(message, before.get(&message.thread)) {
-            archive(tx, rules, &bounded(message), rules.is_news(message, step))?;
+        if rules.keeps(message, before.get(&message.thread))
+            && archive(tx, rules, &bounded(message), rules.is_news(message, step))?
+        {
+            news.push((message.date, message.body.clone()));
         }
     }
     step.marks.iter().try_for_each(|(thread, kept)| mark(tx, rules.source, *thread, *kept))?;
-    note_sync(tx, rules.source, now)
+    note_sync(tx, rules.source, now)?;
+    Ok(news)
 }
 
 fn bounded(message: &PhoneMessage) -> PhoneMessage {
@@ -176,14 +184,16 @@ fn bounded(message: &PhoneMessage) -> PhoneMessage {
     PhoneMessage { address: cut(&message.address, LONGEST_ADDRESS), body, ..message.clone() }
 }
 
-fn archive(tx: &Transaction<'_>, rules: &Rules, message: &PhoneMessage, news: bool) -> Result<(), DbError> {
+/// Archives one message, and queues it if it is news. Returns whether it did.
+fn archive(tx: &Transaction<'_>, rules: &Rules, message: &PhoneMessage, news: bool) -> Result<bool, DbError> {
     let kept = rules.days > 0 || news;
     if let Some(known) = known(tx, rules.source, message)? {
-        return known_again(tx, &known, message, rules.days > 0);
+        known_again(tx, &known, message, rules.days > 0)?;
+        return Ok(false);
     }
     let Some(row) = free_row(tx, message.date)? else {
         tracing::warn!("a phone has more messages of one moment than can be kept");
-        return Ok(());
+        return Ok(false);
     };
     let id = SmsId(
         tx.prepare_cached("UPDATE sms_ids SET last = last + 1 RETURNING last")?
@@ -193,7 +203,10 @@ fn archive(tx: &Transaction<'_>, rules: &Rules, message: &PhoneMessage, news: bo
     if kept {
         index(tx, row, message)?;
     }
-    if news { queue(tx, rules, id, message) } else { Ok(()) }
+    if news {
+        queue(tx, rules, id, message)?;
+    }
+    Ok(news)
 }
 
 /// A message that was heard of before.
@@ -411,20 +424,21 @@ pub fn open(tx: &Transaction<'_>, id: SmsId) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Whether a phone received this text at that time.
+/// What a phone received between two dates, given in epoch milliseconds.
 pub fn received(
     tx: &Transaction<'_>,
     source: SourceId,
-    text: &str,
-    between: &RangeInclusive<Timestamp>,
-) -> Result<bool, DbError> {
-    let (from, to) = (between.start().as_millisecond(), between.end().as_millisecond());
-    let mut row = tx.prepare_cached(
-        "SELECT EXISTS (SELECT 1 FROM sms_archive
-                        WHERE row BETWEEN ?1 AND ?2 AND source = ?3 AND folder = 1 AND body = ?4)",
+    between: &RangeInclusive<i64>,
+) -> Result<Vec<(i64, Untrusted)>, DbError> {
+    let mut rows = tx.prepare_cached(
+        "SELECT date, body FROM sms_archive
+         WHERE row BETWEEN ?1 AND ?2 AND source = ?3 AND folder = 1 AND body IS NOT NULL ORDER BY row",
     )?;
-    let rows = params![first_row(from), first_row(to) + (ROWS_PER_MS - 1), source, text];
-    Ok(row.query_row(rows, |row| row.get(0))?)
+    let rows = rows.query_map(
+        params![first_row(*between.start()), first_row(*between.end()) + (ROWS_PER_MS - 1), source],
+        |row| Ok((row.get(0)?, Untrusted::new(row.get::<_, String>(1)?))),
+    )?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Everything in the archive, oldest first.

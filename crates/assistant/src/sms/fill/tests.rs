@@ -188,7 +188,7 @@ impl World {
         let now = self.now();
         let queued = self.db.write_now(|tx| {
             let rules = Rules::now(tx, PHONE, now)?.expect("it is read");
-            archive::take(tx, &rules, list, step, now)?;
+            archive::take(tx, &rules, list, step, now).map(drop)?;
             emptied_queue(tx)
         });
         for one in queued.unwrap() {

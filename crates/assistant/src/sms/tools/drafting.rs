@@ -7,7 +7,7 @@ use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::reading::{Reading, meant};
+use super::reading::{NO_PHONE, meant};
 use crate::access::Access;
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
@@ -16,9 +16,11 @@ use crate::outbox::door::{self, Senders};
 use crate::outbox::route::{self, Exit};
 use crate::outbox::store::StageError;
 use crate::outbox::{self, Channel, Draft, NewDraft, ReplyTo, number};
-use crate::settings::{self, SMS_ENABLED};
-use crate::sms::inbox::Inbox;
-use crate::sms::{Sms, SmsId};
+use crate::settings;
+use crate::sms::SmsId;
+use crate::sms::archive::View;
+use crate::sms::names::Candidate;
+use crate::sms::received::{Found, Received};
 use crate::source::SourceId;
 use crate::tool::{Eyes, Provenance, Run, Tool, ToolError, ToolOutput};
 use crate::untrusted::Untrusted;
@@ -137,10 +139,32 @@ impl DraftStaged {
     }
 }
 
+/// What `send_sms` did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Drafted {
+    Staged(DraftStaged),
+    /// Nothing: the name that it was given is not one number.
+    Unclear(WhoIsMeant),
+}
+
+/// The contacts that a name may mean.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WhoIsMeant {
+    message: &'static str,
+    /// Names with their numbers, at most five.
+    candidates: Vec<Untrusted>,
+    untrusted: bool,
+}
+
+const NOBODY: &str = "Nothing was drafted: no contact has this name. Ask the user for the number.";
+const SEVERAL: &str =
+    "Nothing was drafted: the name does not mean one number. Ask the user who is meant, and use the number.";
+
 /// Draft an SMS. Nothing is sent until the user taps Send.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SendSmsInput {
-    /// The phone number to send to. Names are not looked up.
+    /// The phone number to send to, or the name of a contact if the user lets Kai see names.
     pub to: String,
     /// The text to send.
     pub body: String,
@@ -151,15 +175,15 @@ pub struct SendSmsInput {
 pub struct SendSms {
     pub db: Db,
     pub clock: Arc<dyn Clock>,
-    /// Only used to check whether the number wrote before. Drafting works without it.
-    pub inbox: Option<Arc<Inbox>>,
+    /// Only used to look up names, and whether the number wrote before. Drafting works without any message.
+    pub received: Received,
     pub phones: Arc<DraftingPhones>,
 }
 
 impl Tool for SendSms {
     const NAME: &'static str = "send_sms";
     type Input = SendSmsInput;
-    type Output = DraftStaged;
+    type Output = Drafted;
 
     fn lacks(&self) -> Option<String> {
         self.phones.lacks()
@@ -169,10 +193,13 @@ impl Tool for SendSms {
         self.phones.probe_access().await;
     }
 
-    async fn run(&self, input: SendSmsInput, run: &Run) -> Result<ToolOutput<DraftStaged>, ToolError> {
-        let to = number::recipient(&input.to).map_err(ToolError)?;
+    async fn run(&self, input: SendSmsInput, run: &Run) -> Result<ToolOutput<Drafted>, ToolError> {
+        let to = match self.recipient(&input.to).await? {
+            Ok(number) => number,
+            Err(candidates) => return Ok(not_one(&candidates)),
+        };
         let phone = self.phones.for_new(input.phone.as_deref()).await?;
-        let known_contact = self.wrote_before(&to).await?;
+        let known_contact = self.received.wrote_before(&to).await?;
         let new = NewDraft {
             channel: Channel::Sms,
             phone: phone.source,
@@ -185,22 +212,30 @@ impl Tool for SendSms {
             origin: run.kind,
             conversation: run.conversation,
         };
-        stage(&self.db, self.clock.as_ref(), new, phone.name).await
+        let staged = stage(&self.db, self.clock.as_ref(), new, phone.name).await?;
+        Ok(ToolOutput { output: Drafted::Staged(staged.output), meaning: staged.meaning })
     }
 }
 
-/// How many of the newest messages are searched for a known sender.
-const REMEMBERED: usize = 500;
-
 impl SendSms {
-    /// Whether this number wrote to the user recently. Returns false if Kai may not read SMS; unless Kai has sent to
-    /// the number before, the draft then counts as a first contact.
-    async fn wrote_before(&self, to: &str) -> Result<bool, ToolError> {
-        let values = self.db.read(settings::load).await?;
-        let Some(inbox) = self.inbox.as_ref().filter(|_| values.on(&SMS_ENABLED)) else { return Ok(false) };
-        let recent = inbox.newest(0, REMEMBERED).await.unwrap_or_default();
-        Ok(recent.iter().any(|sms| number::same(sms.address.as_written(), to)))
+    /// The number that is meant: as it is given, or the only one that a contact of this name has; otherwise those who
+    /// may be meant.
+    async fn recipient(&self, to: &str) -> Result<Result<String, Vec<Candidate>>, ToolError> {
+        match (number::recipient(to), self.received.number_named(to).await?) {
+            (Ok(number), _) => Ok(Ok(number)),
+            (Err(_), Some(named)) => Ok(named),
+            (Err(why), None) => Err(ToolError(why)),
+        }
     }
+}
+
+/// Says who may be meant by a name that several numbers have, or none. Anybody can send a contact, so the names are a
+/// stranger's text.
+fn not_one(candidates: &[Candidate]) -> ToolOutput<Drafted> {
+    let message = if candidates.is_empty() { NOBODY } else { SEVERAL };
+    let candidates = candidates.iter().map(|candidate| Untrusted::new(candidate.shown())).collect();
+    let output = Drafted::Unclear(WhoIsMeant { message, candidates, untrusted: true });
+    ToolOutput { output, meaning: Provenance { taint: Level::People, mentions: vec![] } }
 }
 
 /// Draft a reply to a received SMS. Nothing is sent until the user taps Send.
@@ -215,7 +250,7 @@ pub struct ReplySmsInput {
 pub struct ReplySms {
     pub db: Db,
     pub clock: Arc<dyn Clock>,
-    pub inbox: Option<Arc<Inbox>>,
+    pub received: Received,
     pub phones: Arc<DraftingPhones>,
 }
 
@@ -225,18 +260,18 @@ impl Tool for ReplySms {
     type Output = DraftStaged;
 
     fn lacks(&self) -> Option<String> {
-        self.phones.lacks().or_else(|| Reading { inbox: self.inbox.as_ref() }.lacks())
+        self.phones.lacks().or_else(|| self.received.lacks(NO_PHONE))
     }
 
     async fn probe_access(&self) {
         self.phones.probe_access().await;
-        Reading { inbox: self.inbox.as_ref() }.probe_access().await;
+        self.received.probe_access().await;
     }
 
     async fn run(&self, input: ReplySmsInput, run: &Run) -> Result<ToolOutput<DraftStaged>, ToolError> {
         let body = text(&input.body)?;
-        let (sms, received_by) = self.answered(input.sms_id).await?;
-        let phone = self.phones.for_answer(received_by).await?;
+        let Found { source, sms } = meant(&self.received, View::Inbox, input.sms_id).await?;
+        let phone = self.phones.for_answer(source).await?;
         let to = number::recipient(sms.address.as_written())
             .map_err(|_| ToolError("The sender of this SMS has no number to reply to.".to_owned()))?;
         let new = NewDraft {
@@ -252,14 +287,6 @@ impl Tool for ReplySms {
             conversation: run.conversation,
         };
         stage(&self.db, self.clock.as_ref(), new, phone.name).await
-    }
-}
-
-impl ReplySms {
-    /// The message with that id, and the phone that received it.
-    async fn answered(&self, id: SmsId) -> Result<(Sms, SourceId), ToolError> {
-        let inbox = Reading { inbox: self.inbox.as_ref() }.inbox()?;
-        Ok((meant(&self.db, inbox, id).await?, SourceId::HERE))
     }
 }
 

@@ -13,41 +13,17 @@ use crate::moment::local;
 use crate::pending;
 use crate::settings::{self, Values};
 use crate::sms::archive::View;
-use crate::sms::inbox::Inbox;
 use crate::sms::names;
 use crate::sms::port::ReadError;
 use crate::sms::received::{Found, NotRead, PhoneNames, Received};
 use crate::sms::search::Wanted;
 use crate::sms::store::{self, PREVIEW, QUEUE, Queued};
 use crate::sms::{Sms, SmsId, identity_name};
-use crate::source::SourceId;
 use crate::tool::{Eyes, Run, Tool, ToolError, ToolOutput, room};
 use crate::untrusted::Untrusted;
 
-/// The inbox of the phone that Kai runs on, for the tools that draft.
-#[derive(Clone)]
-pub(super) struct Reading<'a> {
-    pub(super) inbox: Option<&'a Arc<Inbox>>,
-}
-
-const NO_PHONE: &str =
-    "No phone that can read SMS is connected. The user can run Kai in Termux on the phone: docs/sms.md";
-
-impl<'a> Reading<'a> {
-    pub(super) fn lacks(&self) -> Option<String> {
-        self.inbox.map_or(Some(NO_PHONE.to_owned()), |inbox| inbox.lacks())
-    }
-
-    pub(super) async fn probe_access(&self) {
-        if let Some(inbox) = self.inbox {
-            inbox.probe_access().await;
-        }
-    }
-
-    pub(super) fn inbox(&self) -> Result<&'a Inbox, ToolError> {
-        self.inbox.map(Arc::as_ref).ok_or_else(|| ToolError(NO_PHONE.to_owned()))
-    }
-}
+pub(super) const NO_PHONE: &str =
+    "No phone that can read SMS is connected. The user can pair one in Settings, under Phones: docs/phones.md";
 
 impl From<ReadError> for ToolError {
     fn from(error: ReadError) -> Self {
@@ -237,10 +213,7 @@ impl Tool for ReadSms {
         let db = &self.received.db;
         let values = db.read(settings::load).await?;
         let eyes = Eyes::in_run(&values, run);
-        let Found { source, sms } = self.received.message(View::Model(eyes), input.id).await?;
-        if source == SourceId::HERE {
-            not_reused(db, &sms).await?;
-        }
+        let Found { source, sms } = meant(&self.received, View::Model(eyes), input.id).await?;
         let address = sms.address.clone();
         let name = db.read(move |tx| names::beside(tx, address.as_written())).await?;
         let (body, note) = bounded(&eyes.see(&sms.body), &values);
@@ -273,11 +246,14 @@ fn bounded(body: &Untrusted, values: &Values) -> (Untrusted, Option<String>) {
     (Untrusted::new(shown), note)
 }
 
-/// The message with that id in the inbox. Fails if the phone has reused the id for a message from another sender.
-pub(super) async fn meant(db: &Db, inbox: &Inbox, id: SmsId) -> Result<Sms, ToolError> {
-    let sms = inbox.message(id).await?.ok_or_else(|| unknown(id))?;
-    not_reused(db, &sms).await?;
-    Ok(sms)
+/// The message with that id. Fails if the phone has reused the id for a message from another sender, which only the
+/// phone that Kai runs on can do.
+pub(super) async fn meant(received: &Received, view: View, id: SmsId) -> Result<Found, ToolError> {
+    let found = received.message(view, id).await?;
+    if found.source.is_here() {
+        not_reused(&received.db, &found.sms).await?;
+    }
+    Ok(found)
 }
 
 async fn not_reused(db: &Db, sms: &Sms) -> Result<(), ToolError> {
