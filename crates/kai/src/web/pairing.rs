@@ -35,7 +35,7 @@ fn card(pairing: &Pairing, csrf: &str, lang: Lang) -> Markup {
     let key = phones::grouped(&pairing.key);
     let value = |value: &str| {
         if value == key {
-            html! { strong class="key" data-testid="pairing-key" { (value) } }
+            html! { code data-testid="pairing-key" { (value) } }
         } else {
             html! { bdi { (value) } }
         }

@@ -60,7 +60,7 @@ fn inside() {
     browser.until_live();
     at_both_sizes(&browser, "phones-unpair");
     browser.click("phone-unpair-erase");
-    browser.until_gone("paired-card");
+    browser.until_seen("paired-none");
     browser.until_gone("pair-port");
     assert_eq!(open_to_others(&daemon), NOTHING, "nothing is paired, so nothing is open");
     assert_eq!(browser.complaints(), Vec::<String>::new());

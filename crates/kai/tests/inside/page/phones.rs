@@ -62,7 +62,7 @@ fn a_phone_is_paired_and_everything_is_off_until_it_is_turned_on() {
     let house = House::with_phones();
     let phone = handset(&house, "Pixel 8", OnPairing::Accept);
     let mut page = house.visitor(PHONES);
-    assert!(!page.has("paired-card") && !page.has("pair-port"), "nothing is open");
+    assert!(page.has("paired-none") && !page.has("pair-port"), "nothing is open");
     assert!(!page.answer.text.contains("http-equiv=\"refresh\""));
     pair(&house, &mut page, &phone);
     assert!(page.answer.text.contains("http-equiv=\"refresh\""), "who has no script sees the search go on");
@@ -108,7 +108,7 @@ fn a_phone_is_renamed_and_unpaired() {
     page.open(PHONES);
     page.press("phone-unpair-ask");
     page.press("phone-unpair-erase");
-    page.until_gone("paired-card");
+    page.until_seen("paired-none");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn nothing_is_paired_without_a_yes_here() {
     page.until_seen("pair-key");
     page.press("pair-no");
     page.until_text("pair-outcome", "You refused, so Pixel 8 wasn’t paired.");
-    assert!(!page.has("paired-card"));
+    assert!(page.has("paired-none"));
     let refuses = handset(&house, "Work", OnPairing::Refuse);
     page.fill("pair-address", &refuses.address().unwrap().to_string());
     page.press("pair-connect");
@@ -172,7 +172,7 @@ fn a_phone_that_asks_is_refused() {
     page.until_seen("pairing-banner");
     page.press("pairing-refuse");
     page.until_gone("pairing-banner");
-    assert!(phone.paired().is_empty() && !page.has("paired-card"));
+    assert!(phone.paired().is_empty() && page.has("paired-none"));
 }
 
 /// What is open is said wherever somebody may look.

@@ -21,9 +21,7 @@ pub(super) async fn paired(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure
     if ctx.web.app.home.is_demo() {
         return Ok(vec![]);
     }
-    let mut cards: Vec<Region> = list::card(ctx).await?.into_iter().collect();
-    cards.push(pairing::card(ctx));
-    Ok(cards)
+    Ok(vec![list::card(ctx).await?, pairing::card(ctx)])
 }
 
 pub(super) fn routes() -> Router<Web> {

@@ -19,14 +19,14 @@ use crate::web::state::Web;
 
 const CARD: &str = "paired";
 
-/// The card; `None` while no phone is paired.
-pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failure> {
+/// The card. It is there before a phone is paired: live updates fill cards, and make none.
+pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Region, Failure> {
     let paired = phones::paired(&ctx.web.app).await?;
-    if paired.is_empty() {
-        return Ok(None);
-    }
-    let content = html! { @for phone in &paired { (one(ctx, phone)) } };
-    Ok(Some(Region::card(CARD, ctx.lang.paired_label(), content).testid("paired-card")))
+    let content = html! {
+        @if paired.is_empty() { p class="quiet" data-testid="paired-none" { (ctx.lang.paired_none()) } }
+        @for phone in &paired { (one(ctx, phone)) }
+    };
+    Ok(Region::card(CARD, ctx.lang.paired_label(), content).testid("paired-card"))
 }
 
 fn one(ctx: &PageContext<'_>, paired: &PairedPhone) -> Markup {
@@ -91,7 +91,7 @@ fn archive(ctx: &PageContext<'_>, archive: ArchiveRow) -> Markup {
         @match archive.progress {
             None => {},
             Some(1000..) => p class="quiet" data-testid="phone-archive" { (ctx.lang.paired_archive_done(archive.messages)) },
-            Some(filled) => div class="filling" data-testid="phone-archive" {
+            Some(filled) => div class="field" data-testid="phone-archive" {
                 p class="quiet" { (ctx.lang.paired_archive_filling(archive.messages)) }
                 progress max="1000" value=(filled) aria-label=(ctx.lang.paired_archive_progress()) {}
             },

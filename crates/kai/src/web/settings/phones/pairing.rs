@@ -44,7 +44,7 @@ fn comparing(ctx: &PageContext<'_>, pairing: &Pairing) -> Markup {
     };
     html! {
         p { (naming(ctx, &said::pairing_compare(&pairing.name))) }
-        p class="key large" data-testid="pair-key" aria-label=(ctx.lang.pairing_key()) { (phones::grouped(&pairing.key)) }
+        pre class="key" data-testid="pair-key" aria-label=(ctx.lang.pairing_key()) { (phones::grouped(&pairing.key)) }
         p class="quiet" { (ctx.lang.pairing_compare_help()) }
         @if pairing.confirmed {
             (spinner(ctx.lang.pairing_accept_there()))
