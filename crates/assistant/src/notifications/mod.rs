@@ -16,9 +16,9 @@ pub mod capture;
 pub mod filter;
 pub mod port;
 pub mod record;
+pub mod repeats;
 #[cfg(feature = "sms")]
 pub mod replying;
-pub mod repeats;
 pub mod sources;
 pub mod store;
 pub mod toggle;

@@ -17,7 +17,6 @@ use crate::outbox::store::StageError;
 use crate::outbox::{self, Channel, Draft, NewDraft, ReplyTo};
 use crate::phones;
 use crate::settings;
-use crate::source::SourceId;
 use crate::tool::{Eyes, Run, Tool, ToolError, ToolOutput};
 use crate::untrusted::Untrusted;
 

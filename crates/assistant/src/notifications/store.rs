@@ -201,7 +201,8 @@ pub fn sms_came(
 ) -> Result<(), DbError> {
     let waiting: Vec<Waiting<Record>> = pending::waiting(tx, QUEUE)?;
     let repeats = |record: &Record| {
-        let one = |(date, body): &(Timestamp, Untrusted)| repeats::repeats(record, date.as_millisecond(), body);
+        let one =
+            |(date, body): &(Timestamp, Untrusted)| repeats::repeats(record, date.as_millisecond(), body);
         record.id.source() == source && came.iter().any(one)
     };
     let seqs: Vec<i64> = waiting.iter().filter(|it| repeats(&it.entry)).map(|it| it.seq).collect();

@@ -1,6 +1,6 @@
 //! The connected phone and the other apps' notifications: reading them, and the door through which messages are sent.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use kai_assistant::access::Known;
 use kai_assistant::clock::Clock;
@@ -35,13 +35,8 @@ impl Messages {
         let machine::Messages { phone, notifications, demo, tray } = found;
         let notifications = Arc::new(Sources::new(notifications));
         let phone = Phone::new(phone, db, clock);
-        let drivers = Features {
-            db: db.clone(),
-            clock: Arc::clone(clock),
-            senders: Arc::clone(&phone.door.senders),
-            sources: Arc::clone(&notifications),
-            gathering: Mutex::default(),
-        };
+        let senders = Arc::clone(&phone.door.senders);
+        let drivers = Features::new(db.clone(), Arc::clone(clock), senders, Arc::clone(&notifications));
         let network = Hub::new(db.clone(), Arc::clone(clock), Arc::new(drivers), Network::default());
         Self { phone, notifications, network, demo, tray }
     }

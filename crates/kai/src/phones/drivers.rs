@@ -41,11 +41,17 @@ pub(crate) trait Drivers: Send + Sync {
 /// The features: each phone's messages are gathered by a task of its own, its notifications are heard, and drafts leave
 /// by it while it is connected.
 pub(crate) struct Features {
-    pub(crate) db: Db,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) senders: Arc<Senders>,
-    pub(crate) sources: Arc<Sources>,
-    pub(crate) gathering: Mutex<BTreeMap<SourceId, AbortHandle>>,
+    db: Db,
+    clock: Arc<dyn Clock>,
+    senders: Arc<Senders>,
+    sources: Arc<Sources>,
+    gathering: Mutex<BTreeMap<SourceId, AbortHandle>>,
+}
+
+impl Features {
+    pub(crate) fn new(db: Db, clock: Arc<dyn Clock>, senders: Arc<Senders>, sources: Arc<Sources>) -> Self {
+        Self { db, clock, senders, sources, gathering: Mutex::default() }
+    }
 }
 
 impl Drivers for Features {
@@ -77,7 +83,12 @@ impl Drivers for Features {
     }
 
     fn forget(&self, tx: &Transaction<'_>, source: SourceId) -> Result<(), DbError> {
-        sms::forget_phone(tx, source)?;
-        notifications::store::forget_phone(tx, source).map(drop)
+        forget(tx, source)
     }
+}
+
+/// Deletes what is stored of a phone's messages and notifications.
+pub(crate) fn forget(tx: &Transaction<'_>, source: SourceId) -> Result<(), DbError> {
+    sms::forget_phone(tx, source)?;
+    notifications::store::forget_phone(tx, source).map(drop)
 }

@@ -22,8 +22,7 @@ use crate::sms::{Sms, SmsId, identity_name};
 use crate::tool::{Eyes, Run, Tool, ToolError, ToolOutput, room};
 use crate::untrusted::Untrusted;
 
-pub(super) const NO_PHONE: &str =
-    "No phone that can read SMS is connected. The user can pair one in Settings, under Phones: docs/phones.md";
+pub(super) const NO_PHONE: &str = "No phone that can read SMS is connected. The user can pair one in Settings, under Phones: docs/phones.md";
 
 impl From<ReadError> for ToolError {
     fn from(error: ReadError) -> Self {

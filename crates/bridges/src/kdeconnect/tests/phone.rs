@@ -283,6 +283,7 @@ async fn next(heard: &mut mpsc::Receiver<Delivery>) -> String {
             let keys: Vec<&str> = standing.iter().map(|post| post.id.as_str()).collect();
             format!("bound {}", keys.join(" "))
         }
+        Heard::Standing(post) => format!("standing {}", post.id.as_str()),
         Heard::Posted(post) => format!("posted {}", post.id.as_str()),
         Heard::Closed(id) => format!("closed {}", id.as_str()),
         Heard::Unbound(Access::Granted) => "stopped".to_owned(),
@@ -310,7 +311,7 @@ async fn notifications_are_heard_from_connection_to_connection() {
     assert_eq!(next(&mut heard).await, "bound a b");
     assert_eq!(next(&mut heard).await, "posted new");
     phone.packet(shown("late", true)).unwrap();
-    assert_eq!(next(&mut heard).await, "bound late", "it was there before, so it is no news");
+    assert_eq!(next(&mut heard).await, "standing late", "it was there before, so it is no news");
     phone.packet(Packet::Notification(Change::Removed("a".to_owned()))).unwrap();
     assert_eq!(next(&mut heard).await, "closed a");
     phone.lost();

@@ -6,11 +6,9 @@ pub(crate) mod troubles;
 use jiff::Timestamp;
 use kai_assistant::db::DbError;
 use kai_assistant::moment::local;
-use kai_assistant::notifications::QUEUE as NOTIFICATIONS;
-use kai_assistant::pending;
+use kai_assistant::notifications::toggle;
 use kai_assistant::phones::{Phone, SourceId, Switch, Switches, store};
 use kai_assistant::settings::{self, NOTIFICATIONS_ENABLED, SMS_ENABLED, SMS_SEND_ENABLED, Setting};
-use kai_assistant::sms::store::QUEUE as SMS;
 use kai_bridges::kdeconnect::{DeviceId, Failure as PairingFailure};
 use kai_words::{Said, said};
 use rusqlite::Transaction;
@@ -25,6 +23,7 @@ use crate::call::phones::{
     SwitchesRow,
 };
 use crate::failure::Failure;
+use crate::phones::drivers;
 use crate::phones::order::{NotDone, StoredMessages};
 use crate::phones::state::{AskedBy, LinkState, Nearby, NetworkState, NetworkTrouble, Outcome, Pairing};
 
@@ -123,9 +122,9 @@ pub(crate) struct PairedPhone {
 /// until its messages are deleted.
 pub(crate) async fn paired(app: &App) -> Result<Vec<PairedPhone>, DbError> {
     let (state, now) = (state(app), app.clock.now());
-    let read = app.db.read(|tx| {
+    let read = app.db.read(move |tx| {
         let phones = store::all(tx)?.into_iter();
-        phones.map(|phone| Ok((archive(tx, phone.source)?, phone))).collect::<Result<Vec<_>, DbError>>()
+        phones.map(|phone| Ok((archive(tx, phone.source, now)?, phone))).collect::<Result<Vec<_>, DbError>>()
     });
     let whole = |((archive, unanswered), phone): ((ArchiveRow, bool), Phone)| {
         let link = state.links.get(&phone.source).copied().unwrap_or_default();
@@ -140,9 +139,14 @@ pub(crate) async fn paired(app: &App) -> Result<Vec<PairedPhone>, DbError> {
 }
 
 /// What is kept of a phone's messages, and whether it was asked for them in vain.
-#[expect(clippy::unnecessary_wraps, reason = "the archive is read from the store")]
-fn archive(_: &Transaction<'_>, _: SourceId) -> Result<(ArchiveRow, bool), DbError> {
-    Ok((ArchiveRow::default(), false))
+fn archive(tx: &Transaction<'_>, source: SourceId, now: Timestamp) -> Result<(ArchiveRow, bool), DbError> {
+    let state = kai_assistant::sms::phone_state(tx, source, now)?;
+    let row = ArchiveRow {
+        messages: state.messages,
+        progress: state.last_sync.map(|_| state.per_mille),
+        last_sync: state.last_sync.map(Timestamp::as_millisecond),
+    };
+    Ok((row, state.last_error.is_some()))
 }
 
 pub(crate) async fn list(app: &App) -> Result<Vec<PhoneRow>, DbError> {
@@ -211,8 +215,7 @@ fn forget(tx: &Transaction<'_>, source: SourceId, messages: StoredMessages) -> R
     match messages {
         StoredMessages::Keep => store::end_pairing(tx, source),
         StoredMessages::Forget => {
-            pending::clear_phone(tx, SMS, source)?;
-            pending::clear_phone(tx, NOTIFICATIONS, source)?;
+            drivers::forget(tx, source)?;
             store::remove(tx, source).map(drop)
         }
     }
@@ -251,9 +254,7 @@ pub(crate) async fn set(app: &App, typed: &str, switch: Switch, on: bool) -> Res
     }
     let now = app.clock.now();
     app.db.write(move |tx| turn(tx, source, switch, on, now)).await?;
-    if let Some(notifications) = &app.messages.notifications {
-        notifications.changed();
-    }
+    app.messages.notifications.changed();
     app.messages.network.look();
     row_of(app, source).await
 }
@@ -273,6 +274,9 @@ fn turn(
     on: bool,
     now: Timestamp,
 ) -> Result<(), DbError> {
+    if switch == Switch::Notifications {
+        return toggle::switch_phone(tx, source, on, now).map(drop);
+    }
     store::set(tx, source, switch, on)?;
     if !on {
         return Ok(());
@@ -305,7 +309,7 @@ pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
 /// Checks that something could send if the master switch for sending is turned on.
 pub(crate) async fn can_turn_sending_on(app: &App) -> Result<(), Failure> {
     let has_phone = any_with(app, Switch::SendSms).await? || any_with(app, Switch::Composer).await?;
-    if has_phone { Ok(()) } else { sms::can_turn_sending_on(app) }
+    if has_phone { Ok(()) } else { sms::can_turn_sending_on(app).await }
 }
 
 /// Whether a paired phone may be used for this.

@@ -10,7 +10,7 @@ use super::house::House;
 use super::visitor::Visitor;
 use crate::app::App;
 use crate::commands::phones::grouped;
-use crate::phones::drivers::NoDrivers;
+use crate::phones::drivers::Features;
 use crate::phones::{Hub, Network};
 
 const PHONES: &str = "/settings/phones";
@@ -19,7 +19,10 @@ const PHONES: &str = "/settings/phones";
 pub(super) fn loopback(app: &App) -> Hub {
     let reach = Reach { address: Ipv4Addr::LOCALHOST.into(), ports: 0..=0, announcements: None };
     let network = Network { reach, ..Network::default() };
-    Hub::new(app.db.clone(), Arc::clone(&app.clock), Arc::new(NoDrivers), network)
+    let (senders, sources) = (&app.messages.phone.door.senders, &app.messages.notifications);
+    let (db, clock) = (app.db.clone(), Arc::clone(&app.clock));
+    let drivers = Features::new(db.clone(), clock.clone(), Arc::clone(senders), Arc::clone(sources));
+    Hub::new(db, clock, Arc::new(drivers), network)
 }
 
 fn handset(house: &House, name: &str, pairing: OnPairing) -> Handset {
