@@ -6,6 +6,7 @@ use crate::lock::lock;
 use std::sync::Mutex;
 
 use jiff::{SignedDuration, Timestamp};
+use kai_words::Said;
 use serde::{Deserialize, Serialize};
 
 /// What the platform lets us do.
@@ -13,9 +14,9 @@ use serde::{Deserialize, Serialize};
 pub enum Access {
     Granted,
     /// Not allowed; the text says what the user can do about it.
-    Denied(String),
+    Denied(Said),
     /// The platform did not answer; the text says why.
-    Silent(String),
+    Silent(Said),
 }
 
 /// The state of a permission, in one word for scripts.

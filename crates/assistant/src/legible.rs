@@ -1,6 +1,8 @@
 //! Makes text safe to show to the user: invisible characters, and those that make text look like other text, are
 //! escaped. Pure.
 
+use kai_words::{Lang, Said, said};
+
 /// The text on one line, with invisible characters escaped.
 pub fn visible(text: &str) -> String {
     spelled_out(&text.replace(['\n', '\r', '\t'], " "))
@@ -28,10 +30,16 @@ const EMPTY_LINES: usize = 4;
 /// blanks or of one character are replaced by their count (`[2,000 spaces]`), so that nobody can push the question, or
 /// the rest of the text, off the screen.
 pub fn folded(text: &str) -> String {
+    folded_in(text, Lang::ENGLISH)
+}
+
+/// [`folded`] with the counts in this language.
+pub fn folded_in(text: &str, lang: Lang) -> String {
     let mut shown = String::with_capacity(text.len().min(4_096));
     let (mut plain, mut rest) = (0, 0);
     while let Some((length, label)) = run(&text[rest..]) {
         if let Some(label) = label {
+            let label = label.to(lang);
             shown.push_str(&spelled_out(&text[plain..rest]));
             shown.push_str(&label);
             plain = rest + length;
@@ -44,28 +52,32 @@ pub fn folded(text: &str) -> String {
 
 /// Like [`folded`], but on one line.
 pub fn folded_line(text: &str) -> String {
-    folded(text).replace('\n', " ")
+    folded_line_in(text, Lang::ENGLISH)
+}
+
+/// Like [`folded_in`], but on one line.
+pub fn folded_line_in(text: &str, lang: Lang) -> String {
+    folded_in(text, lang).replace('\n', " ")
 }
 
 /// The length in bytes of the run that a text begins with, and the label that replaces it if it is long.
-fn run(text: &str) -> Option<(usize, Option<String>)> {
+fn run(text: &str) -> Option<(usize, Option<Said>)> {
     let first = text.chars().next()?;
     let same = |c: char| c == first;
     let end = |goes_on: &dyn Fn(char) -> bool| text.find(|c| !goes_on(c)).unwrap_or(text.len());
     if !is_blank(first) {
         let run = &text[..end(&same)];
         let count = run.chars().count();
-        return Some((run.len(), (count >= RUN).then(|| format!("[{} × {first}]", thousands(count)))));
+        return Some((run.len(), (count >= RUN).then(|| said::legible_times(count, first))));
     }
     let run = &text[..end(&is_blank)];
     let (count, lines) = (run.chars().count(), run.matches('\n').count());
-    let kind = match first {
-        ' ' if run.chars().all(same) => "spaces",
-        '\n' if run.chars().all(same) => "line breaks",
-        _ => "blanks",
+    let label = || match first {
+        ' ' if run.chars().all(same) => said::legible_spaces(count),
+        '\n' if run.chars().all(same) => said::legible_breaks(count),
+        _ => said::legible_blanks(count),
     };
-    let label = format!("[{} {kind}]", thousands(count));
-    Some((run.len(), (count >= RUN || lines >= EMPTY_LINES).then_some(label)))
+    Some((run.len(), (count >= RUN || lines >= EMPTY_LINES).then(label)))
 }
 
 fn is_blank(c: char) -> bool {
@@ -215,6 +227,14 @@ mod tests {
         ] {
             assert_eq!(visible(text), expected);
         }
+    }
+
+    #[test]
+    fn padding_is_counted_in_the_language_of_the_page() {
+        let text = format!("Ja{}und{}mehr{}", " ".repeat(2_000), "\n".repeat(30), "=".repeat(25));
+        let expected = "Ja[2.000 Leerzeichen]und[30 Zeilenumbrüche]mehr[25 × =]";
+        assert_eq!(folded_in(&text, Lang::of("de")), expected);
+        assert_eq!(folded_line_in(&text, Lang::of("de")), expected);
     }
 
     #[test]

@@ -3,17 +3,18 @@
 use std::sync::{Arc, OnceLock};
 
 use kai_llm::ToolSpec;
+use kai_words::Said;
 
 use crate::settings::{self, Setting, Values};
-use crate::tool::AnyTool;
+use crate::tool::{AnyTool, Lack};
 
 /// All tools of this build, in the order in which they are offered to a model.
 pub struct Toolbox {
     entries: Vec<Entry>,
     /// The spec of each tool, built once because every request needs them all.
     specs: OnceLock<Vec<ToolSpec>>,
-    /// Why the tools are isolated from this machine, if they are.
-    apart: Option<&'static str>,
+    /// The tools are isolated from this machine.
+    apart: bool,
 }
 
 /// A tool, and what enables it.
@@ -67,29 +68,29 @@ impl Entry {
 
 impl Toolbox {
     pub fn new(entries: Vec<Entry>) -> Self {
-        Self { entries, specs: OnceLock::new(), apart: None }
+        Self { entries, specs: OnceLock::new(), apart: false }
     }
 
-    /// Isolates the tools from this machine (the demo does). `why` then replaces advice on what to install.
+    /// Isolates the tools from this machine, as the demo does. [`Lack::Demo`] then replaces advice on what to install.
     #[must_use]
-    pub fn apart(self, why: &'static str) -> Self {
-        Self { apart: Some(why), ..self }
+    pub fn apart(self) -> Self {
+        Self { apart: true, ..self }
     }
 
-    /// What the tool needs but does not have, with what to do about it.
-    pub fn lacks(&self, entry: &Entry) -> Option<String> {
+    /// What the tool needs but does not have.
+    pub fn lacks(&self, entry: &Entry) -> Option<Lack> {
         let lacks = entry.tool.lacks()?;
         let of_machine = matches!(entry.governed, EnabledBy::OwnSwitch { .. });
-        Some(self.apart.filter(|_| of_machine).map_or(lacks, str::to_owned))
+        Some(if self.apart && of_machine { Lack::Demo } else { lacks })
     }
 
     /// Why a model is not offered this tool now, with what to do about it.
-    pub fn why_not(&self, entry: &Entry, values: &Values) -> Option<String> {
+    pub fn why_not(&self, entry: &Entry, values: &Values) -> Option<Said> {
         // Checked first: enabling a tool does not help while something is missing.
-        self.lacks(entry).or_else(|| {
+        self.lacks(entry).map(|lack| lack.said()).or_else(|| {
             let (name, command) = (entry.tool.name(), entry.turned_on_by(values));
             let off = !entry.enabled(values);
-            off.then(|| format!("The tool {name} is disabled. The user can enable it: {command}"))
+            off.then(|| format!("The tool {name} is disabled. The user can enable it: {command}").into())
         })
     }
 
@@ -124,6 +125,6 @@ impl Toolbox {
         let called = |entry: &&Entry| entry.tool.name() == name || entry.tool.aliases().contains(&name);
         let entry = self.entries.iter().find(called);
         let entry = entry.ok_or_else(|| format!("There is no tool called {name}."))?;
-        self.why_not(entry, values).map_or(Ok(entry.tool.as_ref()), Err)
+        self.why_not(entry, values).map_or(Ok(entry.tool.as_ref()), |why| Err(why.to_string()))
     }
 }

@@ -24,6 +24,7 @@ use kai_assistant::tasks::{
 use kai_assistant::tool::{AnyTool, Run, Tool, ToolError, ToolOutput};
 use kai_assistant::toolbox::{EnabledBy, Entry, Toolbox};
 use kai_llm::{Act, Message, ModelError, Scripted};
+use kai_words::{Said, said};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -109,15 +110,15 @@ impl Stage {
     }
 
     /// What the tick does where no model can be asked.
-    async fn tick_without_a_model(&self, why: &str) -> Vec<Option<String>> {
+    async fn tick_without_a_model(&self, why: &str) -> Vec<Option<Said>> {
         let round = self.errands().begin().await.unwrap().unwrap();
         let claim = round.claim().await.unwrap().unwrap();
-        let ended = round.run(claim, Err(why.to_owned())).await.unwrap();
+        let ended = round.run(claim, Err(why.into())).await.unwrap();
         round.end().await.unwrap();
         vec![ended]
     }
 
-    async fn all_of(&self, round: &Round<'_>) -> Vec<Option<String>> {
+    async fn all_of(&self, round: &Round<'_>) -> Vec<Option<Said>> {
         let mut ended = Vec::new();
         while let Some(claim) = round.claim().await.unwrap() {
             ended.push(round.run(claim, Ok(self.driver())).await.unwrap());
@@ -126,7 +127,7 @@ impl Stage {
     }
 
     /// What the tick does. Returns how each run ended.
-    async fn tick(&self) -> Vec<Option<String>> {
+    async fn tick(&self) -> Vec<Option<Said>> {
         let Some(round) = self.errands().begin().await.unwrap() else { return vec![] };
         let ended = self.all_of(&round).await;
         round.end().await.unwrap();
@@ -221,10 +222,10 @@ async fn a_failure_is_written_down_and_tried_again() {
     let refused = || Act::fails(ModelError::BadKey);
     let stage = Stage::new([refused(), Act::text("  "), Act::text("Late, but here.")]);
     let id = stage.once("Weather");
-    assert!(stage.tick().await[0].as_ref().is_some_and(|reason| reason.contains("m: ")));
+    assert!(stage.tick().await[0].as_ref().is_some_and(|reason| reason.to_string().contains("m: ")));
     assert!(stage.tick().await.is_empty(), "it waits a minute");
     stage.clock.advance(SignedDuration::from_mins(1));
-    assert!(stage.tick().await[0].as_ref().is_some_and(|reason| reason.contains("empty")));
+    assert!(stage.tick().await[0].as_ref().is_some_and(|reason| reason.to_string().contains("empty")));
     let (task, runs) = stage.task(id);
     assert_eq!((task.status, task.failures, runs[0].tokens), (Status::Pending, 2, 2));
     stage.clock.advance(SignedDuration::from_mins(2));
@@ -237,7 +238,7 @@ async fn without_a_model_nothing_is_lost() {
     let mut stage = Stage::new([Act::text("Now.")]);
     let models = std::mem::take(&mut stage.models);
     let id = stage.once("Weather");
-    assert!(stage.tick().await[0].as_ref().is_some_and(|reason| reason.contains("No model")));
+    assert!(stage.tick().await[0].as_ref().is_some_and(|reason| reason.to_string().contains("No model")));
     stage.models = models;
     stage.clock.advance(SignedDuration::from_mins(1));
     assert_eq!(stage.tick().await, [None]);
@@ -248,7 +249,7 @@ async fn without_a_model_nothing_is_lost() {
 async fn a_model_that_never_answers_is_given_up() {
     let stage = Stage::new([Act::text("never").after(Duration::from_hours(9))]);
     let id = stage.once("Weather");
-    assert_eq!(stage.tick().await, [Some("It took longer than 10 minutes and was stopped.".to_owned())]);
+    assert_eq!(stage.tick().await, [Some(said::run_too_long(10_u32))]);
     let run = &stage.task(id).1[0];
     assert_eq!(run.outcome, Some(Outcome::Failed));
     assert!(run.tokens > 0, "what left has its price, by estimate: {run:?}");
@@ -355,9 +356,9 @@ async fn the_heartbeat_tells_of_tasks_and_runs_only_for_what_changed() {
 async fn a_task_says_why_no_model_could_be_asked() {
     let stage = Stage::new([]);
     let id = stage.once("weather");
-    let why = "openai cannot be used: It has no API key.";
-    assert_eq!(stage.tick_without_a_model(why).await, [Some(why.to_owned())]);
+    let why = "openai has no API key.";
+    assert_eq!(stage.tick_without_a_model(why).await, [Some(why.into())]);
     let (_, runs) = stage.task(id);
-    assert_eq!(runs[0].reason, why);
+    assert_eq!(runs[0].reason, why.into());
     assert!(stage.model.requests().is_empty());
 }

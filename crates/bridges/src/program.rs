@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use kai_words::{Said, said};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -19,15 +20,15 @@ use crate::environment::Environment;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Failed {
     /// It is not installed.
-    Absent(String),
+    Absent(Said),
     /// It did not start, or it reported a failure itself.
-    Refused(String),
+    Refused(Said),
     /// It was interrupted, so it may still have done what it was started for.
-    Interrupted(String),
+    Interrupted(Said),
 }
 
 impl Failed {
-    pub(crate) fn sentence(self) -> String {
+    pub(crate) fn sentence(self) -> Said {
         match self {
             Self::Absent(why) | Self::Refused(why) | Self::Interrupted(why) => why,
         }
@@ -83,10 +84,9 @@ pub(crate) async fn run<A: AsRef<OsStr>>(
     let mut group = Group(pid(&child));
     let ending = end_of(&mut child, terms, input);
     let Ok(ended) = tokio::time::timeout(terms.patience, ending).await else {
-        let seconds = terms.patience.as_secs();
-        return Err(Failed::Interrupted(format!("{} did not answer within {seconds} s", name(program))));
+        return Err(Failed::Interrupted(said::program_timed_out(name(program), terms.patience.as_secs())));
     };
-    let ended = ended.map_err(|why| Failed::Interrupted(format!("{} {why}", name(program))))?;
+    let ended = ended.map_err(|lost| Failed::Interrupted(lost.said(&name(program))))?;
     group.0 = None;
     ended.judged(&name(program), terms)
 }
@@ -105,27 +105,43 @@ impl Ended {
         match self.status.code() {
             // Termux's own client exits with 0 even when it could not reach the app, and only prints an error.
             Some(0) if terms.input.is_some() && !self.err.trim().is_empty() => {
-                Err(Failed::Interrupted(format!("{name} said: {}", self.said())))
+                Err(Failed::Interrupted(said::program_told(name, self.said())))
             }
             // A program that printed something need not have read its input: it may say why it refuses.
             Some(0) if self.listened || !self.out.trim().is_empty() => Ok(self.out),
-            Some(0) => Err(Failed::Interrupted(format!("{name} ended before it had read everything"))),
-            Some(code) if code <= KILLED => Err(Failed::Refused(format!("{name} failed: {}", self.said()))),
-            Some(_) | None => Err(Failed::Interrupted(format!("{name} was killed: {}", self.said()))),
+            Some(0) => Err(Failed::Interrupted(said::program_unread(name))),
+            Some(code) if code <= KILLED => Err(Failed::Refused(said::program_failed(name, self.said()))),
+            Some(_) | None => Err(Failed::Interrupted(said::program_killed(name, self.said()))),
         }
     }
 
-    fn said(&self) -> &str {
+    fn said(&self) -> Said {
         let mut lines = self.err.lines().chain(self.out.lines()).map(str::trim);
-        lines.find(|line| !line.is_empty()).unwrap_or("it did not say why")
+        lines.find(|line| !line.is_empty()).map_or_else(said::program_silent, Said::from)
     }
 }
 
-async fn end_of(child: &mut Child, terms: &Terms<'_>, input: Option<Input>) -> Result<Ended, String> {
+/// Why the end of a program is not known.
+enum Lost {
+    /// It printed more than this many bytes.
+    TooMuch(u64),
+    Gone(io::Error),
+}
+
+impl Lost {
+    fn said(&self, program: &str) -> Said {
+        match self {
+            Self::TooMuch(longest) => said::program_too_much(program, longest / 1024),
+            Self::Gone(error) => said::program_lost(program, error),
+        }
+    }
+}
+
+async fn end_of(child: &mut Child, terms: &Terms<'_>, input: Option<Input>) -> Result<Ended, Lost> {
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let (out, err, status) =
         tokio::try_join!(text(out, terms.longest_answer), text(err, SHORT_ANSWER), async {
-            child.wait().await.map_err(|e| format!("was lost: {e}"))
+            child.wait().await.map_err(Lost::Gone)
         },)?;
     Ok(Ended { status, out, err, listened: input.is_none_or(|mut input| input.was_read()) })
 }
@@ -170,7 +186,7 @@ pub(crate) async fn launch<A: AsRef<OsStr>>(
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(|e| failed(program, &e))?;
     match tokio::time::timeout(FIRST_STEPS, child.wait()).await {
         Ok(Ok(status)) if !status.success() => {
-            Err(Failed::Refused(format!("{} found no program for it ({status})", name(program))))
+            Err(Failed::Refused(said::program_none_fits(name(program), status)))
         }
         Ok(Err(error)) => Err(failed(program, &error)),
         Ok(Ok(_)) | Err(_) => Ok(()),
@@ -190,20 +206,20 @@ fn pid(child: &Child) -> Option<Pid> {
     child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw)
 }
 
-async fn text(from: Option<impl AsyncRead + Unpin>, longest: u64) -> Result<String, String> {
+async fn text(from: Option<impl AsyncRead + Unpin>, longest: u64) -> Result<String, Lost> {
     let mut bytes = vec![];
     if let Some(from) = from {
         // After a read error, what was read so far is the output.
         drop(from.take(longest + 1).read_to_end(&mut bytes).await);
     }
     if bytes.len() as u64 > longest {
-        return Err(format!("printed more than {} KB", longest / 1024));
+        return Err(Lost::TooMuch(longest));
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn failed(program: &Path, error: &io::Error) -> Failed {
-    let why = format!("{} could not be started: {error}", name(program));
+    let why = said::program_not_started(name(program), error);
     if error.kind() == io::ErrorKind::NotFound { Failed::Absent(why) } else { Failed::Refused(why) }
 }
 
@@ -305,16 +321,22 @@ mod tests {
             ("echo hello", Ok("hello\n".to_owned())),
             ("cat", Ok(String::new())),
             ("pwd", Ok("/\n".to_owned())),
-            ("echo no permission >&2; exit 3", Err(Failed::Refused("p failed: no permission".to_owned()))),
-            ("exit 1", Err(Failed::Refused("p failed: it did not say why".to_owned()))),
-            ("kill -9 $$", Err(Failed::Interrupted("p was killed: it did not say why".to_owned()))),
-            ("exit 137", Err(Failed::Interrupted("p was killed: it did not say why".to_owned()))),
+            (
+                "echo no permission >&2; exit 3",
+                Err(Failed::Refused(said::program_failed("p", "no permission"))),
+            ),
+            ("exit 1", Err(Failed::Refused(said::program_failed("p", said::program_silent())))),
+            ("kill -9 $$", Err(Failed::Interrupted(said::program_killed("p", said::program_silent())))),
+            ("exit 137", Err(Failed::Interrupted(said::program_killed("p", said::program_silent())))),
         ] {
             let ran = run(&programs.write("p", script), &NOTHING, &PATIENT).await;
             assert_eq!(ran, expected, "{script}");
         }
         let absent = run(Path::new("/nowhere/p"), &NOTHING, &PATIENT).await.unwrap_err();
-        assert!(matches!(&absent, Failed::Absent(why) if why.contains("could not be started")), "{absent:?}");
+        assert!(
+            matches!(&absent, Failed::Absent(why) if why.to_string().contains("could not be started")),
+            "{absent:?}"
+        );
     }
 
     #[tokio::test]
@@ -326,7 +348,7 @@ mod tests {
         assert_eq!(whole.unwrap().len(), 200_000);
         let talker = programs.write("p", &format!("echo $$ >> \"$LOG\"; {print}; sleep 600"));
         let stopped = run(&talker, &["200001"], &terms).await;
-        assert_eq!(stopped, Err(Failed::Interrupted("p printed more than 195 KB".to_owned())));
+        assert_eq!(stopped, Err(Failed::Interrupted(said::program_too_much("p", 195_u32))));
         assert!(gone(programs.log().trim()).await);
     }
 
@@ -358,8 +380,8 @@ mod tests {
         let long = "x".repeat(1024 * 1024);
         let terms = Terms { input: Some(&long), ..PATIENT };
         for (script, expected) in [
-            ("exit 0", Failed::Interrupted("p ended before it had read everything".to_owned())),
-            ("echo no >&2; exit 1", Failed::Refused("p failed: no".to_owned())),
+            ("exit 0", Failed::Interrupted(said::program_unread("p"))),
+            ("echo no >&2; exit 1", Failed::Refused(said::program_failed("p", "no"))),
         ] {
             assert_eq!(run(&programs.write("p", script), &NOTHING, &terms).await, Err(expected), "{script}");
         }
@@ -379,7 +401,7 @@ mod tests {
         let terms = Terms::within(Duration::from_mins(1));
         let (ran, ()) = tokio::join!(run(&hang, &NOTHING, &terms), out_of_patience);
         tokio::time::resume();
-        assert_eq!(ran, Err(Failed::Interrupted("hang did not answer within 60 s".to_owned())));
+        assert_eq!(ran, Err(Failed::Interrupted(said::program_timed_out("hang", 60))));
         let pids = programs.log();
         for pid in pids.lines() {
             assert!(gone(pid).await, "{pid} lives on");
@@ -401,7 +423,7 @@ mod tests {
     async fn a_launched_program_is_left_alone_and_an_early_failure_is_told() {
         let programs = Programs::new();
         let failed = launch(&programs.write("x", "exit 3"), &NOTHING).await.unwrap_err();
-        assert!(failed.sentence().contains("found no program"));
+        assert!(failed.sentence().to_string().contains("found no program"));
         let waits =
             "until [ -e \"$LOG.go\" ] || [ ! -d \"${LOG%/*}\" ]; do sleep 0.02; done; echo done > \"$LOG\"";
         assert_eq!(launch(&programs.write("x", waits), &NOTHING).await, Ok(()));

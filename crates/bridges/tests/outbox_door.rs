@@ -119,7 +119,7 @@ async fn nothing_leaves_before_the_tap_and_one_message_after_it() {
     assert_eq!((world.phone.sent_count(), &draft.status), (0, &Status::Pending));
     assert!(draft.first_contact);
     let sent = world.door.tap(tap_on(&draft).unwrap()).await.unwrap();
-    assert_eq!(sent.status, Status::Sent(String::new()));
+    assert_eq!(sent.status, Status::Sent(kai_words::Said::default()));
     let left = world.phone.sent();
     assert_eq!((left.len(), left[0].to.as_str(), left[0].body.as_str()), (1, "+15550100", "Hi"));
     assert!(matches!(world.door.tap(tap_on(&draft).unwrap()).await, Err(Refused::Sent)));
@@ -165,7 +165,7 @@ async fn a_failure_is_kept_and_retried_by_another_tap_only() {
     let draft = world.stage("Hi").await.unwrap();
     world.phone.next_send(Fate::Fails("No network.".to_owned()));
     let failed = world.door.tap(tap_on(&draft).unwrap()).await.unwrap();
-    assert_eq!(failed.status, Status::Failed("No network.".to_owned()));
+    assert_eq!(failed.status, Status::Failed("No network.".into()));
     assert!(world.door.tap(tap_on(&draft).unwrap()).await.is_err(), "the first sight is stale now");
     assert_eq!(world.door.settle().await.unwrap(), 0);
     assert_eq!(world.phone.sent_count(), 0, "nothing is tried again by itself");

@@ -231,7 +231,7 @@ async fn a_failure_moves_nothing_but_the_last_attempt() {
     world.phone.fail_next_read("The phone did not answer.");
     assert!(world.poller.poll().await.is_err());
     let failed = world.sync().await;
-    assert_eq!(failed.last_error.as_deref(), Some("The phone did not answer."));
+    assert_eq!(failed.last_error, Some("The phone did not answer.".into()));
     assert_eq!((failed.last_sync, &failed.mark), (before.last_sync, &before.mark));
     assert_eq!(failed.last_attempt, Some(world.clock.now()));
     assert!(world.poller.tick().await.unwrap().is_none(), "it backs off for an interval");
@@ -242,7 +242,7 @@ async fn a_failure_moves_nothing_but_the_last_attempt() {
     world.phone.deny_reading();
     world.receive("while denied");
     assert!(world.poller.poll().await.is_err());
-    assert_eq!(world.sync().await.last_error.as_deref(), Some("Permission not granted"));
+    assert_eq!(world.sync().await.last_error, Some(kai_words::said::access_not_granted()));
     assert!(world.poller.inbox.lacks().is_some(), "its tools are not offered any more");
     world.phone.grant_reading();
     assert_eq!(world.poller.poll().await.unwrap().fresh, 1, "a re-grant does not seed again");

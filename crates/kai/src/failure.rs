@@ -7,6 +7,10 @@ use kai_assistant::db::{DbError, OpenError};
 use kai_assistant::home::KeyError;
 use kai_words::Said;
 
+/// The command for somebody who has no model yet.
+pub(crate) const SET_UP_A_MODEL: &str =
+    "kai models add ollama --model qwen3 (all services: kai models add --help)";
+
 /// A message that says what went wrong and what to do, with the exit code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}{}", self.in_a_terminal())]
@@ -50,13 +54,23 @@ impl Failure {
 
 impl From<DbError> for Failure {
     fn from(error: DbError) -> Self {
-        Self::failed(error.to_string())
+        Self::failed(error.said())
     }
 }
 
 impl From<TurnError> for Failure {
     fn from(error: TurnError) -> Self {
-        Self::failed(error.to_string())
+        let failure = Self::failed(error.said());
+        match error {
+            TurnError::NoModel => failure.try_instead(SET_UP_A_MODEL),
+            TurnError::Unknown(_) => failure.try_instead("kai chats list"),
+            TurnError::Busy(_)
+            | TurnError::TakenOver(_)
+            | TurnError::NothingSaid(_)
+            | TurnError::Model { .. }
+            | TurnError::Empty { .. }
+            | TurnError::Store(_) => failure,
+        }
     }
 }
 
@@ -68,7 +82,7 @@ impl From<OpenError> for Failure {
 
 impl From<KeyError> for Failure {
     fn from(error: KeyError) -> Self {
-        Self::store(error.to_string())
+        Self::store(error.said())
     }
 }
 

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kai_assistant::agent::{self, ApprovalRequest, Face, NextRequest};
+use kai_assistant::agent::{self, ApprovalRequest, Face};
 use kai_assistant::home::Home;
 use kai_assistant::untrusted::Untrusted;
 use kai_words::Lang;
@@ -287,15 +287,6 @@ impl Face for SocketFace {
     }
 }
 
-/// What is asked next, in words that follow "Asking".
-fn asking(model: &str, next: NextRequest) -> String {
-    match next {
-        NextRequest::Attempt { nth, of } => format!("{model} again, attempt {nth} of {of}"),
-        NextRequest::Shorter => format!("{model} again with a shorter request"),
-        NextRequest::Other(other) => other,
-    }
-}
-
 /// Converts an event of a turn into the socket's protocol.
 pub(crate) fn to_wire(event: agent::Event, language: Lang) -> Event {
     let tool = |call, tool: String, state, why| {
@@ -305,8 +296,8 @@ pub(crate) fn to_wire(event: agent::Event, language: Lang) -> Event {
     match event {
         agent::Event::Began { conversation } => Event::Began { chat: conversation },
         agent::Event::Delta { text } => Event::Delta { text },
-        agent::Event::Again { model, why, next } => {
-            Event::Again { why: why.to_string(), asking: asking(&model, next) }
+        agent::Event::Again { why, asking } => {
+            Event::Again { why: why.to_string(), asking: asking.to_string() }
         }
         agent::Event::ToolStarted { call, tool: name } => tool(call, name, ToolState::Running, None),
         agent::Event::ToolFinished { call, tool: name, failed } => {

@@ -5,6 +5,7 @@ use std::fmt;
 use reqwest::Url;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use crate::detail::{Detail, Hint};
 use crate::format::{Format, Wire};
 use crate::{ModelError, Place};
 
@@ -56,14 +57,12 @@ impl fmt::Debug for Key {
 /// Rejects a key that cannot be right, such as one pasted with a line break or a space.
 pub(crate) fn check_key(key: &str) -> Result<(), ModelError> {
     let what = match () {
-        () if key.is_empty() => "its key is empty",
-        () if key.contains(['\n', '\r']) => "its key contains a line break",
-        () if !key.bytes().all(|byte| byte.is_ascii_graphic()) => {
-            "its key contains a space or an unusual character"
-        }
+        () if key.is_empty() => Detail::KeyEmpty,
+        () if key.contains(['\n', '\r']) => Detail::KeyLineBreak,
+        () if !key.bytes().all(|byte| byte.is_ascii_graphic()) => Detail::KeyUnusual,
         () => return Ok(()),
     };
-    Err(bad_setup(what, "copy the key again, without anything before or after it."))
+    Err(bad_setup(what, Hint::CopyKey))
 }
 
 /// The URL that requests are sent to.
@@ -78,24 +77,24 @@ pub(crate) fn endpoint(wire: &dyn Wire, config: &Config) -> Result<Url, ModelErr
 /// Parses and checks the base URL, with its path in the form that the wire format extends.
 pub(crate) fn base(wire: &dyn Wire, config: &Config) -> Result<Url, ModelError> {
     let written = config.base_url.trim();
-    let bad = |what: &str| bad_setup(what, "write it like https://example.org/v1.");
-    let mut url = Url::parse(written).map_err(|_| bad("its base URL is not a web address"))?;
+    let bad = |what: Detail| bad_setup(what, Hint::WriteAddress);
+    let mut url = Url::parse(written).map_err(|_| bad(Detail::NoAddress))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(bad("its base URL does not begin with http:// or https://"));
+        return Err(bad(Detail::OtherScheme));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(bad_setup("its base URL contains a user name or password", "set a key instead."));
+        return Err(bad_setup(Detail::HasPassword, Hint::SetKey));
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(bad("its base URL contains a ? or #"));
+        return Err(bad(Detail::HasQuery));
     }
     let path = wire.base_path(url.path().trim_end_matches('/'));
     url.set_path(&path);
     Ok(url)
 }
 
-pub(crate) fn bad_setup(what: &str, hint: &str) -> ModelError {
-    ModelError::BadSetup { what: what.to_owned(), hint: hint.to_owned() }
+pub(crate) fn bad_setup(what: Detail, hint: Hint) -> ModelError {
+    ModelError::BadSetup { what, hint }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::detail::Detail;
 use crate::format::Progress;
 use crate::ids::IdGenerator;
 use crate::model::Deltas;
@@ -63,7 +64,7 @@ impl Draft {
     /// Starts a new tool call.
     pub(crate) fn call(&mut self, id: Option<&str>, name: &str) -> Result<&mut ToolCall, ModelError> {
         if self.calls.len() >= MOST_CALLS {
-            return Err(ModelError::garbled(format!("it calls more than {MOST_CALLS} tools at once")));
+            return Err(ModelError::Garbled { what: Detail::TooManyCalls(MOST_CALLS) });
         }
         let id = CallId(id.unwrap_or_default().to_owned());
         self.calls.push(ToolCall { id, name: name.to_owned(), arguments: String::new(), signature: None });
@@ -75,9 +76,11 @@ impl Draft {
     pub(crate) fn finish(mut self, mut made_up: IdGenerator) -> Result<Reply, ModelError> {
         let silent = self.text.trim().is_empty() && self.calls.is_empty();
         let cut_off = match self.end {
-            None => return Err(ModelError::garbled("it breaks off before its end")),
+            None => return Err(ModelError::Garbled { what: Detail::BreaksOff }),
             Some(End::Blocked { why }) if silent => return Err(ModelError::Blocked { why }),
-            Some(End::Malformed { why }) if self.calls.is_empty() => return Err(ModelError::garbled(why)),
+            Some(End::Malformed { why }) if self.calls.is_empty() => {
+                return Err(ModelError::Garbled { what: why.into() });
+            }
             Some(End::Done) => false,
             Some(End::CutOff | End::Blocked { .. } | End::Malformed { .. }) => true,
         };

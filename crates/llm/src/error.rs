@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::detail::{Detail, Hint};
+
 /// An error as one sentence for the user: what happened, why, and what to do next. It never contains a key.
 ///
 /// `said` is the server's own message, shortened to one line and with the key removed.
@@ -45,15 +47,15 @@ pub enum ModelError {
     #[error(
         "The connection to {at} failed ({cause}): check the base URL, your connection, and that the server is running."
     )]
-    Network { at: String, cause: String },
+    Network { at: String, cause: Detail },
     #[error("{at} gave no answer within {} s: check whether the server is stuck or busy, then try again.", .after.as_secs())]
     TimedOut { at: String, after: Duration },
     #[error("{at} does not speak the expected API ({what}): {hint}")]
-    NotAnApi { at: String, what: String, hint: String },
+    NotAnApi { at: String, what: Detail, hint: Hint },
     #[error(
         "The model's server gave an unreadable answer ({what}): try again, and check the server if this keeps happening."
     )]
-    Garbled { what: String },
+    Garbled { what: Detail },
     #[error(
         "The answer is larger than the limit of {limit} bytes, so Kai stopped reading: check that the base URL leads to a model's server."
     )]
@@ -61,9 +63,9 @@ pub enum ModelError {
     #[error(
         "The certificate of {at} cannot be trusted ({cause}): correct the address, or add the certificate's issuer to this system's trusted certificates."
     )]
-    Certificate { at: String, cause: String },
+    Certificate { at: String, cause: Detail },
     #[error("This model is not set up correctly ({what}): {hint}")]
-    BadSetup { what: String, hint: String },
+    BadSetup { what: Detail, hint: Hint },
 }
 
 fn pause(wait: Option<Duration>) -> String {
@@ -72,12 +74,6 @@ fn pause(wait: Option<Duration>) -> String {
 
 fn with_status(status: u16) -> String {
     if status == 200 { String::new() } else { format!(" with status {status}") }
-}
-
-impl ModelError {
-    pub(crate) fn garbled(what: impl Into<String>) -> Self {
-        Self::Garbled { what: what.into() }
-    }
 }
 
 #[cfg(test)]
@@ -94,7 +90,7 @@ mod tests {
             ModelError::RateLimited { wait: None },
             ModelError::ServerError { status: 500, said },
             ModelError::TimedOut { at, after: Duration::from_secs(3) },
-            ModelError::garbled("half a JSON"),
+            ModelError::Garbled { what: Detail::JsonBreaksOff },
         ] {
             let sentence = error.to_string();
             assert!(

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::as_text::tools_as_text;
+use crate::detail::Detail;
 use crate::model::Deltas;
 use crate::{ModelError, Reply, Request};
 
@@ -94,7 +95,7 @@ pub(crate) fn json(value: &impl Serialize) -> Vec<u8> {
 /// Parses one event, or reports that it is not the expected JSON.
 pub(crate) fn read<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, ModelError> {
     serde_json::from_str(data).map_err(|error| {
-        let what = if error.is_eof() { "its JSON breaks off" } else { "it is not the expected JSON" };
-        ModelError::garbled(what)
+        let what = if error.is_eof() { Detail::JsonBreaksOff } else { Detail::OtherJson };
+        ModelError::Garbled { what }
     })
 }

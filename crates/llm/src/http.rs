@@ -17,6 +17,7 @@ use reqwest::{Client, ClientBuilder, Response, Url, redirect};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::timeout;
 
+use crate::detail::{Detail, Hint};
 use crate::{ModelError, refusal};
 
 /// Timeouts, and the largest answer to read.
@@ -98,8 +99,8 @@ impl Http {
         }
         let roots = if secure { trusted() } else { Arc::new(RootCertStore::empty()) };
         let client = build(roots, &self.0.limits).map_err(|cause| ModelError::BadSetup {
-            what: format!("no secure connection can be made here: {cause}"),
-            hint: "use a model on this machine over http://.".to_owned(),
+            what: Detail::NoSecureConnection(cause.to_string().into()),
+            hint: Hint::UseLocal,
         })?;
         Ok(slot.get_or_init(|| client))
     }
@@ -197,15 +198,15 @@ pub fn why_no_answer(error: &reqwest::Error) -> String {
         return format!("its certificate cannot be trusted: {cause}");
     }
     if let Some((what, _)) = causes(error).find_map(wrong_protocol) {
-        return what.to_owned();
+        return what.to_string();
     }
     if error.is_timeout() {
         return "it did not answer in time".to_owned();
     }
     if closed_unanswered(error) {
-        return "the connection was closed without an answer".to_owned();
+        return Detail::Closed.to_string();
     }
-    root_cause(error)
+    root_cause(error).to_string()
 }
 
 /// The root certificates of the web PKI and those this system trusts in addition. A system without a certificate
@@ -300,21 +301,20 @@ fn failed(url: &Url, error: &reqwest::Error, limits: &Limits) -> ModelError {
         return ModelError::Certificate { at, cause };
     }
     if let Some((what, hint)) = causes(error).find_map(wrong_protocol) {
-        return ModelError::NotAnApi { at, what: what.to_owned(), hint: hint.to_owned() };
+        return ModelError::NotAnApi { at, what, hint };
     }
     if error.is_timeout() {
         return ModelError::TimedOut { at, after: limits.connect };
     }
     if closed_unanswered(error) {
-        return ModelError::Network { at, cause: "the connection was closed without an answer".to_owned() };
+        return ModelError::Network { at, cause: Detail::Closed };
     }
     ModelError::Network { at, cause: root_cause(error) }
 }
 
-fn root_cause(error: &reqwest::Error) -> String {
-    let told = causes(error).find_map(plain_cause);
+fn root_cause(error: &reqwest::Error) -> Detail {
     let last = || causes(error).last().map(ToString::to_string).unwrap_or_default();
-    told.map_or_else(last, str::to_owned)
+    causes(error).find_map(plain_cause).unwrap_or_else(|| last().into())
 }
 
 /// The error and all its causes. `source` skips what an I/O error wraps, so that is followed separately.
@@ -329,47 +329,43 @@ fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'st
     }
 }
 
-fn certificate(error: &(dyn Error + 'static)) -> Option<String> {
+fn certificate(error: &(dyn Error + 'static)) -> Option<Detail> {
     match error.downcast_ref::<rustls::Error>()? {
         rustls::Error::InvalidCertificate(why) => Some(certificate_fault(why)),
-        rustls::Error::NoCertificatesPresented => Some("it shows none".to_owned()),
+        rustls::Error::NoCertificatesPresented => Some(Detail::NoCertificate),
         _ => None,
     }
 }
 
 /// What the server does not speak, and what the user can try.
-fn wrong_protocol(error: &(dyn Error + 'static)) -> Option<(&'static str, &'static str)> {
+fn wrong_protocol(error: &(dyn Error + 'static)) -> Option<(Detail, Hint)> {
     if let Some(rustls::Error::InvalidMessage(_)) = error.downcast_ref() {
-        return Some(("it does not speak TLS", "try http:// instead of https://."));
+        return Some((Detail::NoTls, Hint::TryHttp));
     }
     let no_http = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse);
-    no_http.then_some(("it does not answer in HTTP", "check the base URL; perhaps it needs https://."))
+    no_http.then_some((Detail::NoHttp, Hint::MaybeHttps))
 }
 
-fn certificate_fault(why: &rustls::CertificateError) -> String {
+fn certificate_fault(why: &rustls::CertificateError) -> Detail {
     use rustls::CertificateError as Fault;
     match why {
-        Fault::Expired | Fault::ExpiredContext { .. } => "it has expired".to_owned(),
-        Fault::NotValidYet | Fault::NotValidYetContext { .. } => {
-            "it is not valid yet; is this machine's clock right?".to_owned()
-        }
-        Fault::UnknownIssuer => "no issuer that this system trusts has signed it".to_owned(),
-        Fault::NotValidForName | Fault::NotValidForNameContext { .. } => {
-            "it belongs to another name".to_owned()
-        }
-        other => other.to_string(),
+        Fault::Expired | Fault::ExpiredContext { .. } => Detail::Expired,
+        Fault::NotValidYet | Fault::NotValidYetContext { .. } => Detail::NotYetValid,
+        Fault::UnknownIssuer => Detail::UnknownIssuer,
+        Fault::NotValidForName | Fault::NotValidForNameContext { .. } => Detail::OtherName,
+        other => other.to_string().into(),
     }
 }
 
-fn plain_cause(error: &(dyn Error + 'static)) -> Option<&'static str> {
+fn plain_cause(error: &(dyn Error + 'static)) -> Option<Detail> {
     if error.to_string().contains("dns error") {
-        return Some("the host name is unknown");
+        return Some(Detail::UnknownHost);
     }
     match error.downcast_ref::<io::Error>()?.kind() {
-        io::ErrorKind::ConnectionRefused => Some("nothing is listening there"),
-        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Some("the connection was cut"),
-        io::ErrorKind::UnexpectedEof => Some("the connection ended too early"),
-        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => Some("it cannot be reached"),
+        io::ErrorKind::ConnectionRefused => Some(Detail::NothingListens),
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Some(Detail::Cut),
+        io::ErrorKind::UnexpectedEof => Some(Detail::EndedEarly),
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => Some(Detail::Unreachable),
         _ => None,
     }
 }

@@ -1,5 +1,6 @@
 //! Turns the bytes of a successful answer, in any chunks, into a reply. Pure.
 
+use crate::detail::Detail;
 use crate::format::{Progress, Reader};
 use crate::model::Deltas;
 use crate::{ModelError, Reply, sse};
@@ -62,11 +63,11 @@ impl Incoming {
         let Self { mut reader, events, whole } = self;
         match events {
             Some(events) => events.finish(&mut |data| event(&mut *reader, data, deltas))?,
-            None if whole.trim_ascii().is_empty() => return Err(ModelError::garbled("it is empty")),
+            None if whole.trim_ascii().is_empty() => return Err(ModelError::Garbled { what: Detail::Empty }),
             None => {
                 reader.take(&String::from_utf8_lossy(&whole), deltas)?;
                 if reader.progress() == Progress::Open {
-                    return Err(ModelError::garbled("there is no answer in it"));
+                    return Err(ModelError::Garbled { what: Detail::NoAnswer });
                 }
             }
         }

@@ -9,6 +9,7 @@ mod anthropic;
 mod as_text;
 mod config;
 pub mod context;
+mod detail;
 mod draft;
 mod error;
 mod format;
@@ -35,6 +36,7 @@ mod verbatim;
 pub mod window;
 
 pub use config::{Config, Key};
+pub use detail::{Detail, Hint, Unexpected};
 pub use error::ModelError;
 pub use format::Format;
 pub use http::{Http, Limits, client_builder, why_no_answer};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::ModelError;
+use crate::detail::Detail;
 
 /// An error response, reduced to what is needed to decide what to do.
 pub(crate) struct Refused<'a> {
@@ -305,16 +306,23 @@ impl ModelError {
             | Self::BadRequest { said }
             | Self::Blocked { why: said }
             | Self::ServerError { said, .. }
-            | Self::Network { cause: said, .. }
-            | Self::Garbled { what: said }
-            | Self::NotAnApi { what: said, .. }
-            | Self::Certificate { cause: said, .. } => *said = tidy(said, key),
+            | Self::Network { cause: Detail::Told(said), .. }
+            | Self::Garbled { what: Detail::Told(said) }
+            | Self::NotAnApi { what: Detail::Told(said), .. }
+            | Self::Certificate { cause: Detail::Told(said), .. } => *said = tidy(said, key),
+            Self::NotAnApi { what: Detail::ContentType(said) | Detail::Redirects(said), .. } => {
+                *said = tidy(said, key).into();
+            }
             Self::BadKey
             | Self::TooLong { .. }
             | Self::RateLimited { .. }
             | Self::Overloaded
             | Self::TimedOut { .. }
             | Self::TooLarge { .. }
+            | Self::Network { .. }
+            | Self::Garbled { .. }
+            | Self::NotAnApi { .. }
+            | Self::Certificate { .. }
             | Self::BadSetup { .. } => {}
         }
         self

@@ -7,6 +7,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use tokio::time::timeout;
 
 use crate::config::{Config, Key, bad_setup, check_key, endpoint};
+use crate::detail::{Detail, Hint, Unexpected};
 use crate::format::{Ask, Progress, Wire, body, wire};
 use crate::http::{Answer, Http, place};
 use crate::incoming::{Incoming, Shape};
@@ -25,7 +26,7 @@ pub(crate) struct Remote {
 /// Creates a model for a configuration, and rejects one that cannot work. Nothing is sent yet.
 pub fn connect(config: &Config, http: &Http) -> Result<Box<dyn Model>, ModelError> {
     if config.model.trim().is_empty() {
-        return Err(bad_setup("no model is named", "choose one that the service lists."));
+        return Err(bad_setup(Detail::NoModelNamed, Hint::ChooseListed));
     }
     if let Some(key) = &config.key {
         check_key(key.as_str())?;
@@ -100,7 +101,7 @@ impl Remote {
             }
         }
         Err(if head.trim_ascii().is_empty() {
-            ModelError::garbled("it is empty")
+            ModelError::Garbled { what: Detail::Empty }
         } else {
             self.not_an_api(&kind, &head)
         })
@@ -108,34 +109,31 @@ impl Remote {
 
     fn not_an_api(&self, content_type: &str, first: &[u8]) -> ModelError {
         let what = match content_type {
-            _ if first.trim_ascii_start().starts_with(b"<") => "it answered with a web page".to_owned(),
-            "" => "its answer is neither JSON nor a stream of events".to_owned(),
-            kind => format!("it answered with content of the type {kind}"),
+            _ if first.trim_ascii_start().starts_with(b"<") => Detail::WebPage,
+            "" => Detail::NeitherJsonNorEvents,
+            kind => Detail::ContentType(kind.into()),
         };
         self.no_api(what)
     }
 
-    fn no_api(&self, what: String) -> ModelError {
+    fn no_api(&self, what: Detail) -> ModelError {
         ModelError::NotAnApi { at: place(&self.url), what, hint: self.hint() }
     }
 
     /// Advice for when the server does not know the address.
-    fn hint(&self) -> String {
+    fn hint(&self) -> Hint {
         let has_version = self.url.path().split('/').any(|part| part.starts_with('v') && part.len() <= 7);
         if self.config.format == Format::OpenAi && !has_version {
             let base = self.config.base_url.trim().trim_end_matches('/');
-            return format!("the base URL probably lacks /v1; try {base}/v1.");
+            return Hint::LacksVersion { base: base.into() };
         }
-        "check the base URL and the format set for this model.".to_owned()
+        Hint::CheckFormat
     }
 
     fn redirected(&self, answer: &Answer) -> ModelError {
         let to = answer.location().unwrap_or("nowhere");
-        let what = format!(
-            "it redirects to {to}, which Kai does not follow, because your key and messages would go there"
-        );
-        let hint = "if you trust that address, set it as the base URL.".to_owned();
-        ModelError::NotAnApi { at: place(&self.url), what, hint }
+        let what = Detail::Redirects(to.into());
+        ModelError::NotAnApi { at: place(&self.url), what, hint: Hint::TrustRedirect }
     }
 
     async fn refused(&self, status: u16, answer: &mut Answer) -> ModelError {
@@ -143,8 +141,9 @@ impl Remote {
         let body = answer.words().await;
         let refused = Refused { status, body: &body, model: &self.config.model, wait };
         classify(&refused).unwrap_or_else(|| {
-            let page = if body.trim_start().starts_with('<') { " and a web page" } else { "" };
-            self.no_api(format!("it answered {} with status {status}{page}", self.url.path()))
+            let answered = Box::new(Unexpected { path: self.url.path().to_owned(), status });
+            let is_page = body.trim_start().starts_with('<');
+            self.no_api(if is_page { Detail::StatusAndPage(answered) } else { Detail::Status(answered) })
         })
     }
 }

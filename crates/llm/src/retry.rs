@@ -58,6 +58,7 @@ fn twice(failures: u32, first: Duration, second: Duration) -> Next {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::detail::{Detail, Hint};
 
     #[test]
     fn each_error_has_its_next_move() {
@@ -69,7 +70,7 @@ mod tests {
             (ModelError::Forbidden { said: text() }, [Next::GiveUp; 3]),
             (ModelError::BadRequest { said: text() }, [Next::GiveUp; 3]),
             (ModelError::NoSuchModel { model: text(), said: text() }, [Next::GiveUp; 3]),
-            (ModelError::BadSetup { what: text(), hint: text() }, [Next::GiveUp; 3]),
+            (ModelError::BadSetup { what: Detail::KeyEmpty, hint: Hint::CopyKey }, [Next::GiveUp; 3]),
             (ModelError::TooLong { limit: None }, [Next::NextModel; 3]),
             (ModelError::NoCredit { said: text() }, [Next::NextModel; 3]),
             (limited(60), [s(60), s(60), Next::NextModel]),
@@ -77,9 +78,9 @@ mod tests {
             (ModelError::RateLimited { wait: None }, [s(1), s(2), Next::NextModel]),
             (ModelError::Overloaded, [s(1), s(2), Next::NextModel]),
             (ModelError::ServerError { status: 500, said: text() }, [s(1), s(2), Next::NextModel]),
-            (ModelError::Network { at: text(), cause: text() }, [s(1), s(2), Next::NextModel]),
+            (ModelError::Network { at: text(), cause: Detail::Cut }, [s(1), s(2), Next::NextModel]),
             (ModelError::TimedOut { at: text(), after: Duration::ZERO }, [s(1), s(2), Next::NextModel]),
-            (ModelError::garbled("half"), [s(1), s(2), Next::NextModel]),
+            (ModelError::Garbled { what: Detail::BreaksOff }, [s(1), s(2), Next::NextModel]),
         ] {
             assert_eq!([1, 2, 3].map(|failures| after(&error, failures)), moves, "{error:?}");
         }

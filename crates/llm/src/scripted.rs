@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::detail::{Detail, Hint};
 use crate::model::{Deltas, Replying};
 use crate::{CallId, Model, ModelError, Place, Reply, Request, ToolCall, Usage};
 
@@ -118,8 +119,8 @@ impl Scripted {
 
     fn next(&self, request: &Request) -> Act {
         let finished = || {
-            let (what, hint) =
-                ("its script has no more answers".to_owned(), "write a longer one.".to_owned());
+            let what = Detail::Told("its script has no more answers".to_owned());
+            let hint = Hint::Told("write a longer one.".to_owned());
             Act::fails(ModelError::BadSetup { what, hint })
         };
         match &self.script {

@@ -51,7 +51,7 @@ impl Entry {
                 found.push(placeholder);
             }
         }
-        let n = Placeholder { name: "n".to_owned(), is_number: true };
+        let n = Placeholder { name: "n".to_owned(), takes: Takes::Number };
         if self.is_plural() && !found.contains(&n) {
             found.push(n);
         }
@@ -59,18 +59,33 @@ impl Entry {
     }
 }
 
-/// A place in a text that a value fills: `{name}`, or `{#bytes}` for a number written the language's way.
+/// A place in a text that a value fills.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Placeholder {
     pub(crate) name: String,
-    pub(crate) is_number: bool,
+    pub(crate) takes: Takes,
+}
+
+/// What fills a placeholder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Takes {
+    /// `{name}`: anything that can be written.
+    Text,
+    /// `{#bytes}`: a number, written the language's way.
+    Number,
+    /// `{@why}`: another sentence, put into the same language.
+    Sentence,
 }
 
 pub(crate) fn placeholders(text: &str) -> Vec<Placeholder> {
     let opened = text.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
-    let read = |(inside, _): (&str, &str)| Placeholder {
-        name: inside.trim_start_matches('#').to_owned(),
-        is_number: inside.starts_with('#'),
+    let read = |(inside, _): (&str, &str)| {
+        let (name, takes) = match inside.split_at_checked(1) {
+            Some(("#", name)) => (name, Takes::Number),
+            Some(("@", name)) => (name, Takes::Sentence),
+            _ => (inside, Takes::Text),
+        };
+        Placeholder { name: name.to_owned(), takes }
     };
     opened.map(read).collect()
 }

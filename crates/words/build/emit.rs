@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::catalogue::{Catalogue, Entry, FORMS, Placeholder, missing};
+use crate::catalogue::{Catalogue, Entry, FORMS, Placeholder, Takes, missing};
 
 /// The generated source. The first language is English.
 pub(crate) fn source(languages: &[Catalogue]) -> String {
@@ -20,8 +20,8 @@ pub(crate) fn source(languages: &[Catalogue]) -> String {
         method(&mut out, key, entry);
     }
     out.push_str("}\n/// Sentences whose language is chosen when they are shown.\npub mod said {\n    use super::{Arg, Count, Display, Said};\n");
-    for (key, entry, slot) in &slots {
-        sentence(&mut out, key, entry, *slot);
+    for (at, (key, entry, _)) in slots.iter().enumerate() {
+        sentence(&mut out, key, entry, at);
     }
     out.push_str("}\n");
     out
@@ -50,9 +50,15 @@ fn tables(out: &mut String, languages: &[Catalogue], slots: &[(&String, &Entry, 
         out,
         "];\n/// The values of the setting `language`.\npub const CHOICES: &[&str] = &{codes:?};"
     );
-    out.push_str("/// Every key in order, with the place of its text.\nstatic KEYS: &[(&str, u16)] = &[\n");
-    for (key, _, slot) in slots {
-        _ = writeln!(out, "    ({key:?}, {slot}),");
+    out.push_str("/// Every key, in order.\nstatic KEYS: &[Key] = &[\n");
+    for (key, entry, slot) in slots {
+        let names: Vec<String> =
+            entry.placeholders().into_iter().map(|placeholder| placeholder.name).collect();
+        _ = writeln!(
+            out,
+            "    Key {{ name: {key:?}, slot: {slot}, plural: {}, placeholders: &{names:?} }},",
+            entry.is_plural(),
+        );
     }
     out.push_str("];\n");
 }
@@ -71,7 +77,11 @@ fn texts<'a>(language: &'a Catalogue, key: &str, original: &Entry) -> Vec<&'a st
 }
 
 fn parameters(entry: &Entry) -> String {
-    let kind = |placeholder: &Placeholder| if placeholder.is_number { "Count" } else { "Display" };
+    let kind = |placeholder: &Placeholder| match placeholder.takes {
+        Takes::Text => "Display",
+        Takes::Number => "Count",
+        Takes::Sentence => "Into<Said>",
+    };
     let one = |placeholder: &Placeholder| format!("{}: impl {}", placeholder.name, kind(placeholder));
     entry.placeholders().iter().map(one).collect::<Vec<_>>().join(", ")
 }
@@ -97,24 +107,19 @@ fn method(out: &mut String, key: &str, entry: &Entry) {
     );
 }
 
-/// The function that makes the sentence without choosing a language.
-fn sentence(out: &mut String, key: &str, entry: &Entry, slot: usize) {
-    let arg = |placeholder: &Placeholder| {
-        let Placeholder { name, is_number } = placeholder;
-        let value = if *is_number {
-            format!("Arg::Number({name}.count())")
-        } else {
-            format!("Arg::Text({name}.to_string())")
-        };
-        format!("({name:?}, {value})")
+/// The function that makes the sentence without choosing a language. `at` is the place of its key.
+fn sentence(out: &mut String, key: &str, entry: &Entry, at: usize) {
+    let arg = |Placeholder { name, takes }: &Placeholder| match takes {
+        Takes::Text => format!("Arg::Text({name}.to_string())"),
+        Takes::Number => format!("Arg::Number({name}.count())"),
+        Takes::Sentence => format!("Arg::Sentence({name}.into())"),
     };
     let args: Vec<String> = entry.placeholders().iter().map(arg).collect();
     _ = writeln!(
         out,
-        "    /// {}\n    pub fn {key}({}) -> Said {{ Said::keyed({slot}, {}, vec![{}]) }}",
+        "    /// {}\n    pub fn {key}({}) -> Said {{ Said::keyed({at}, vec![{}]) }}",
         example(entry),
         parameters(entry),
-        entry.is_plural(),
         args.join(", "),
     );
 }

@@ -6,6 +6,7 @@
 
 mod plural;
 mod sentence;
+pub mod stored;
 
 use std::fmt::Display;
 
@@ -27,6 +28,15 @@ struct Language {
     missing: &'static [&'static str],
     /// By the place of the key; a plural takes six places. Empty where the text is missing.
     texts: &'static [&'static str],
+}
+
+/// What the generated table holds for a key.
+struct Key {
+    name: &'static str,
+    /// The place of its text; a plural takes six places.
+    slot: u16,
+    plural: bool,
+    placeholders: &'static [&'static str],
 }
 
 /// A language of the page.
@@ -92,8 +102,7 @@ impl Lang {
 
     /// The text of a key that is only known at run time, such as a tool's name.
     pub fn find(self, key: &str) -> Option<&'static str> {
-        let at = KEYS.binary_search_by_key(&key, |(key, _)| key).ok()?;
-        Some(self.text(KEYS[at].1))
+        Some(self.text(KEYS[place_of(key)?].slot))
     }
 
     /// The name of a tool; an unknown tool is shown under the name it was called by.
@@ -116,6 +125,11 @@ impl Lang {
             text => text,
         }
     }
+}
+
+/// The place of a key among [`KEYS`].
+fn place_of(key: &str) -> Option<usize> {
+    KEYS.binary_search_by_key(&key, |known| known.name).ok()
 }
 
 impl PartialEq for Lang {

@@ -3,18 +3,30 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::Lang;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::plural::Category;
+use super::{KEYS, Key, Lang};
 
 /// A sentence from the catalogue with its values, or a text from elsewhere, such as a server's error message. `Display`
-/// writes it in English.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said(Kind);
+/// writes it in English, and so does serde: commands and exports speak English. [`Said::stored`] keeps it for later.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Said(pub(crate) Kind);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
-    Keyed { slot: u16, plural: bool, args: Vec<(&'static str, Arg)> },
+pub(crate) enum Kind {
+    /// A sentence from the catalogue: the place of its key, and a value per placeholder.
+    Keyed {
+        at: usize,
+        args: Vec<Arg>,
+    },
     Foreign(String),
+}
+
+impl Default for Kind {
+    fn default() -> Self {
+        Self::Foreign(String::new())
+    }
 }
 
 /// The value of a placeholder.
@@ -22,6 +34,8 @@ enum Kind {
 pub enum Arg {
     Text(String),
     Number(u64),
+    /// Another sentence, such as the reason in "Kai can't use it: …".
+    Sentence(Said),
 }
 
 /// A piece of a sentence: our words, or the value of a placeholder, which the page may mark up.
@@ -46,8 +60,13 @@ macro_rules! counts {
 counts!(u16, u32, u64, usize, i32, i64);
 
 impl Said {
-    pub(crate) fn keyed(slot: u16, plural: bool, args: Vec<(&'static str, Arg)>) -> Self {
-        Self(Kind::Keyed { slot, plural, args })
+    pub(crate) fn keyed(at: usize, args: Vec<Arg>) -> Self {
+        Self(Kind::Keyed { at, args })
+    }
+
+    /// Whether there is nothing to read.
+    pub fn is_empty(&self) -> bool {
+        matches!(&self.0, Kind::Foreign(text) if text.is_empty())
     }
 
     /// The sentence in this language.
@@ -63,53 +82,60 @@ impl Said {
     pub fn parts(&self, lang: Lang) -> Vec<Part> {
         match &self.0 {
             Kind::Foreign(text) => vec![Part::Words(text.clone().into())],
-            Kind::Keyed { slot, plural, args } => split(template(*slot, *plural, args, lang), args, lang),
+            Kind::Keyed { at, args } => split(&KEYS[*at], args, lang),
         }
     }
 
     /// The text of a sentence without placeholders.
     pub(crate) fn fixed(&self, lang: Lang) -> &'static str {
         match &self.0 {
-            Kind::Keyed { slot, .. } => lang.text(*slot),
+            Kind::Keyed { at, .. } => lang.text(KEYS[*at].slot),
             Kind::Foreign(_) => "",
         }
     }
 }
 
 /// The text to fill in. A plural goes by its placeholder `n`.
-fn template(slot: u16, plural: bool, args: &[(&str, Arg)], lang: Lang) -> &'static str {
-    let n = args.iter().find_map(|(name, arg)| match arg {
+fn template(key: &Key, args: &[Arg], lang: Lang) -> &'static str {
+    let n = key.placeholders.iter().zip(args).find_map(|(name, arg)| match arg {
         Arg::Number(n) if *name == "n" => Some(*n),
         _ => None,
     });
-    let place = |lang: Lang| slot + lang.plural().category(n.unwrap_or_default()) as u16;
+    let place = |lang: Lang| key.slot + lang.plural().category(n.unwrap_or_default()) as u16;
     let own = |lang: Lang| lang.0.texts[usize::from(place(lang))];
-    match plural {
-        false => lang.text(slot),
+    match key.plural {
+        false => lang.text(key.slot),
         true if own(lang).is_empty() => own(Lang::ENGLISH),
         true => own(lang),
     }
 }
 
-fn split(template: &'static str, args: &[(&str, Arg)], lang: Lang) -> Vec<Part> {
-    let value = |name: &str| {
-        let found = args.iter().find(|(known, _)| *known == name.trim_start_matches('#'));
-        match found.map(|(_, arg)| arg) {
-            Some(Arg::Text(text)) => text.clone(),
-            Some(Arg::Number(number)) => lang.number(*number),
-            None => String::new(),
-        }
+fn split(key: &Key, args: &[Arg], lang: Lang) -> Vec<Part> {
+    let filled = |name: &str| {
+        let name = name.trim_start_matches(['#', '@']);
+        let found = key.placeholders.iter().zip(args).find(|(known, _)| **known == name);
+        found.map(|(_, arg)| value(arg, lang)).unwrap_or_default()
     };
     let mut parts = vec![];
-    let mut rest = template;
+    let mut rest = template(key, args, lang);
     while let Some((words, (name, behind))) =
         rest.split_once('{').and_then(|(words, after)| Some((words, after.split_once('}')?)))
     {
-        parts.extend([Part::Words(words.into()), Part::Value(value(name))]);
+        parts.push(Part::Words(words.into()));
+        parts.extend(filled(name));
         rest = behind;
     }
     parts.push(Part::Words(rest.into()));
     parts
+}
+
+/// What stands in a placeholder's place. A sentence within a sentence is our words, unless it came from elsewhere.
+fn value(arg: &Arg, lang: Lang) -> Vec<Part> {
+    match arg {
+        Arg::Text(text) | Arg::Sentence(Said(Kind::Foreign(text))) => vec![Part::Value(text.clone())],
+        Arg::Number(number) => vec![Part::Value(lang.number(*number))],
+        Arg::Sentence(said) => said.parts(lang),
+    }
 }
 
 impl fmt::Display for Said {
@@ -124,9 +150,33 @@ impl From<String> for Said {
     }
 }
 
+impl From<&String> for Said {
+    fn from(text: &String) -> Self {
+        text.clone().into()
+    }
+}
+
 impl From<&str> for Said {
     fn from(text: &str) -> Self {
-        Self(Kind::Foreign(text.to_owned()))
+        text.to_owned().into()
+    }
+}
+
+impl From<&Self> for Said {
+    fn from(said: &Self) -> Self {
+        said.clone()
+    }
+}
+
+impl Serialize for Said {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Said {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from).map(Self::from)
     }
 }
 

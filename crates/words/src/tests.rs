@@ -44,8 +44,19 @@ fn every_text_is_shown_somewhere() {
             || by_name(key)
             || [',', ')', ';'].iter().any(|end| sources.contains(&format!("Lang::{key}{end}")))
     };
-    let unused: Vec<&str> = KEYS.iter().map(|(key, _)| *key).filter(|key| !is_used(key)).collect();
+    let unused: Vec<&str> = KEYS.iter().map(|key| key.name).filter(|key| !is_used(key)).collect();
     assert_eq!(unused, [""; 0], "no source calls these");
+}
+
+/// The page shows every text, and a page names no command. A command that it has to show comes as a value.
+#[test]
+fn no_text_names_a_command() {
+    let is_command =
+        |word: &str| word.starts_with("--") || word.trim_matches(['(', ')', '.', ',', '`']) == "kai";
+    for lang in Lang::all() {
+        let naming = lang.0.texts.iter().filter(|text| text.split_whitespace().any(is_command));
+        assert_eq!(naming.collect::<Vec<_>>(), [&""; 0], "in lang/{}.txt", lang.code());
+    }
 }
 
 /// All Rust sources of the workspace's crates, joined.

@@ -19,6 +19,7 @@ use kai_llm::retry::TRIES;
 use kai_llm::{
     Message, ModelError, Reply, Request, ToolCall, ToolSpec, Usage, fit_by, repair, request_tokens,
 };
+use kai_words::{Said, said};
 use rusqlite::Transaction;
 
 use super::conversation::{self, Codes, ConversationId, Entry, Which};
@@ -29,14 +30,14 @@ use super::meanings::Meanings;
 use super::meter::Meter;
 use super::turn::{End, Offer, ROUNDS, Step, Turn};
 use super::unseen::{Kept, Veil};
-use super::{CallRunner, Event, Face, NextRequest, Ready, prompt, reports};
+use super::{CallRunner, Event, Face, Ready, prompt, reports};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::gate::{self, Level, RunKind};
 use crate::lease::{self, Lease};
 use crate::ledger::{self, Record};
 use crate::memory::{self, Memory};
-use crate::models;
+use crate::models::{self, trouble};
 use crate::settings::{self, MEMORY_ENABLED, SOUL_TEXT, Values};
 use crate::tool::{Provenance, Run, ToolResult};
 use crate::toolbox::Toolbox;
@@ -72,30 +73,46 @@ pub struct Answer {
 
 /// Why a turn has no answer. The user's message and every finished round are stored all the same.
 #[derive(Debug, thiserror::Error)]
+#[error("{}", self.said())]
 pub enum TurnError {
-    #[error("No model is set up. To add one: kai models add --help")]
+    /// No model is set up.
     NoModel,
-    #[error("There is no chat number {}. See: kai chats list", .0.0)]
+    /// There is no such conversation.
     Unknown(ConversationId),
-    #[error("Kai is already answering in chat {}. Wait for the answer, or start a new chat.", .0.0)]
+    /// The conversation is being answered already.
     Busy(ConversationId),
-    #[error(
-        "Another Kai process took over chat {}, so the rest of this answer was not saved. \
-         Look at the chat, or ask again.",
-        .0.0
-    )]
+    /// Another process took over the conversation, so the rest of the answer was not stored.
     TakenOver(ConversationId),
-    #[error("Chat {} has no message that Kai could answer again.", .0.0)]
+    /// The conversation has no message that could be answered again.
     NothingSaid(ConversationId),
-    #[error("{label}: {error}")]
-    Model { label: String, error: ModelError, usage: Usage },
-    #[error("{label} gave an empty answer. Ask again, or use another model.")]
-    Empty { label: String, usage: Usage },
-    #[error("{0}")]
+    Model {
+        label: String,
+        error: ModelError,
+        usage: Usage,
+    },
+    /// The model gave an empty answer.
+    Empty {
+        label: String,
+        usage: Usage,
+    },
     Store(#[from] DbError),
 }
 
 impl TurnError {
+    /// The error in the user's language. It names no command, because the page shows it too.
+    pub fn said(&self) -> Said {
+        match self {
+            Self::NoModel => said::turn_no_model(),
+            Self::Unknown(id) => said::turn_no_chat(id.0),
+            Self::Busy(_) => said::turn_busy(),
+            Self::TakenOver(_) => said::turn_taken_over(),
+            Self::NothingSaid(_) => said::turn_nothing_said(),
+            Self::Model { label, error, .. } => trouble::said(label, error),
+            Self::Empty { label, .. } => said::turn_empty(label),
+            Self::Store(error) => error.said(),
+        }
+    }
+
     /// The tokens that the failed turn used.
     pub fn usage(&self) -> Usage {
         match self {
@@ -484,17 +501,17 @@ impl Driver<'_> {
             }
             failures += 1;
             let next = fallback::after(&error, failures, progress.asking, &local);
-            let again = |next| Event::Again { model: ready.label.clone(), why: error.clone(), next };
+            let again = |asking: Said| Event::Again { why: trouble::said(&ready.label, &error), asking };
             match next {
                 Move::Again(pause) => {
-                    self.face.shows(again(NextRequest::Attempt { nth: failures + 1, of: TRIES }));
+                    self.face.shows(again(said::turn_again_attempt(&ready.label, failures + 1, TRIES)));
                     tokio::time::sleep(pause).await;
                 }
                 Move::Other(other) => {
                     (progress.asking, failures) = (other, 0);
                     progress.fitting = Fitting::default();
                     let label = self.models.get(other).map(|other| other.label.clone());
-                    self.face.shows(again(NextRequest::Other(label.unwrap_or_default())));
+                    self.face.shows(again(said::turn_again_other(label.unwrap_or_default())));
                 }
                 Move::Stop => {
                     let (label, usage) = (ready.label.clone(), progress.usage);
@@ -521,8 +538,8 @@ impl Driver<'_> {
         if limit.is_some() && *limit == progress.fitting.shown() {
             self.learn(progress, ready).await?;
         }
-        let (model, next) = (ready.label.clone(), NextRequest::Shorter);
-        self.face.shows(Event::Again { model, why: error.clone(), next });
+        let asking = said::turn_again_shorter(&ready.label);
+        self.face.shows(Event::Again { why: trouble::said(&ready.label, error), asking });
         Ok(true)
     }
 

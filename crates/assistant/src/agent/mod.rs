@@ -23,7 +23,8 @@ mod unseen;
 use std::pin::Pin;
 
 use conversation::ConversationId;
-use kai_llm::{Model, ModelError, ToolCall};
+use kai_llm::{Model, ToolCall};
+use kai_words::Said;
 
 pub use drive::{Answer, Driver, TurnError};
 pub use hands::CallRunner;
@@ -49,10 +50,10 @@ pub enum Event {
     Delta { text: String },
     /// Discard the text shown for this reply so far: the request is repeated.
     Again {
-        /// The model that failed.
-        model: String,
-        why: ModelError,
-        next: NextRequest,
+        /// Why the model gave no reply.
+        why: Said,
+        /// What Kai asks now.
+        asking: Said,
     },
     /// A call starts (the seed's `TOOL_EXECUTING`); it is not stored, only sent as this event.
     ToolStarted { call: String, tool: String },
@@ -62,17 +63,6 @@ pub enum Event {
         /// Why it failed, if it did.
         failed: Option<String>,
     },
-}
-
-/// What Kai asks after a model failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NextRequest {
-    /// The same once more.
-    Attempt { nth: u32, of: u32 },
-    /// The same model, with a shorter request.
-    Shorter,
-    /// Another model.
-    Other(String),
 }
 
 /// A call that needs the user's approval.

@@ -2,29 +2,43 @@
 
 use std::path::PathBuf;
 
+use kai_words::{Said, said};
 use rusqlite::ErrorCode;
 
 use crate::home::KeyError;
 
 /// A failed read or write on an open store.
 #[derive(Debug, thiserror::Error)]
+#[error("{}", self.said())]
 pub enum DbError {
-    #[error("The disk is full, so nothing was changed. Free some space and try again.")]
+    /// The disk is full.
     Full,
-    #[error("Another Kai process kept the store busy for too long. Try again in a moment.")]
+    /// Another process kept the store busy for too long.
     Busy,
-    #[error("The disk or folder of the store is read-only, so nothing was changed.")]
+    /// The disk or folder of the store is read-only.
     ReadOnly,
-    #[error(
-        "The store is damaged. Stop Kai (kai stop) and restore a copy from the `copies` folder of its home."
-    )]
+    /// The store is damaged.
     Damaged,
-    #[error("Kai is shutting down, so this was not done.")]
+    /// Kai is shutting down.
     Stopping,
-    #[error("This machine could not provide random numbers, so this was not done. Try again in a moment.")]
+    /// The machine could not provide random numbers.
     NoRandomness,
-    #[error("The store reported an error: {0}")]
     Other(rusqlite::Error),
+}
+
+impl DbError {
+    /// The error in the user's language: what happened and what to do.
+    pub fn said(&self) -> Said {
+        match self {
+            Self::Full => said::store_full(),
+            Self::Busy => said::store_busy(),
+            Self::ReadOnly => said::store_read_only(),
+            Self::Damaged => said::store_damaged(),
+            Self::Stopping => said::store_stopping(),
+            Self::NoRandomness => said::store_no_randomness(),
+            Self::Other(error) => said::store_other(error),
+        }
+    }
 }
 
 impl From<rusqlite::Error> for DbError {

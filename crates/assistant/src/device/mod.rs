@@ -36,9 +36,6 @@ pub type PortFuture<'a> = Pin<Box<dyn Future<Output = Result<(), PortError>> + S
 #[error("{0}")]
 pub struct PortError(pub String);
 
-const NO_NOTIFIER: &str = "Kai cannot show notifications on this machine. On a desktop, start Kai inside your session; \
-                           in Termux, install Termux:API.";
-
 /// Cleans up a text of one line: control characters become spaces. Returns an error message if it is longer than
 /// `longest` characters.
 fn line(what: &str, typed: &str, longest: usize) -> Result<String, String> {

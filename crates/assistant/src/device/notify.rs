@@ -6,8 +6,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{NO_NOTIFIER, PortFuture, line, lines};
-use crate::tool::{Run, Tool, ToolError, ToolOutput};
+use super::{PortFuture, line, lines};
+use crate::tool::{Lack, Run, Tool, ToolError, ToolOutput};
 
 /// The port that shows notifications on this machine.
 pub trait Notifier: Send + Sync {
@@ -98,12 +98,12 @@ impl Tool for SendNotification {
     type Input = SendNotificationInput;
     type Output = Shown;
 
-    fn lacks(&self) -> Option<String> {
-        self.notifier.is_none().then(|| NO_NOTIFIER.to_owned())
+    fn lacks(&self) -> Option<Lack> {
+        self.notifier.is_none().then_some(Lack::Notifier)
     }
 
     async fn run(&self, input: SendNotificationInput, _: &Run) -> Result<ToolOutput<Shown>, ToolError> {
-        let notifier = self.notifier.as_ref().ok_or_else(|| ToolError(NO_NOTIFIER.to_owned()))?;
+        let notifier = self.notifier.as_ref().ok_or(Lack::Notifier)?;
         let notification = compose(input).map_err(ToolError)?;
         let failed = |e| ToolError(format!("The notification could not be shown: {e}."));
         notifier.notify(&notification).await.map_err(failed)?;

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kai_words::said;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -12,7 +13,7 @@ use url::Url;
 use super::PortFuture;
 use crate::db::Db;
 use crate::settings::{self, OPEN_URL_FOLDERS, Values};
-use crate::tool::{Run, Tool, ToolError, ToolOutput};
+use crate::tool::{Lack, Run, Tool, ToolError, ToolOutput};
 
 /// The port that opens pages and files on this machine.
 pub trait Opener: Send + Sync {
@@ -58,8 +59,6 @@ pub struct OpenUrl {
     pub files: PathBuf,
 }
 
-const LACKS: &str = "This machine has no program that opens addresses. On a desktop, install xdg-utils; in Termux, \
-                     termux-tools.";
 /// The note for the model if the user's browser may be on another machine, so that nothing is opened here. The web page
 /// shows the card for the call; see `web/talk` in the binary.
 const CARD: &str = "The user has a card with this address in the chat and opens it with one click.";
@@ -71,12 +70,12 @@ impl Tool for OpenUrl {
     type Input = OpenUrlInput;
     type Output = Opened;
 
-    fn lacks(&self) -> Option<String> {
-        self.opener.is_none().then(|| LACKS.to_owned())
+    fn lacks(&self) -> Option<Lack> {
+        self.opener.is_none().then(|| said::lacks_opener().into())
     }
 
     async fn run(&self, input: OpenUrlInput, run: &Run) -> Result<ToolOutput<Opened>, ToolError> {
-        let opener = self.opener.as_ref().ok_or_else(|| ToolError(LACKS.to_owned()))?;
+        let opener = self.opener.as_ref().ok_or_else(said::lacks_opener)?;
         let folders = allowed(&self.db.read(settings::load).await?, &self.files);
         let target = understand(&input.url).and_then(|asked| match asked {
             Target::File(path) => inside(&path, &folders).map(Target::File),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use kai_words::{Said, said};
 use rusqlite::Transaction;
 
 use crate::agent::reports::{self, Report};
@@ -87,11 +88,7 @@ impl Round<'_> {
 
     /// Runs a claimed task. `driver` asks the model, with the kind of run and the level set here; an `Err` says why no
     /// model can be asked. Returns why the run failed, if it did.
-    pub async fn run(
-        &self,
-        claim: Claim,
-        driver: Result<Driver<'_>, String>,
-    ) -> Result<Option<String>, DbError> {
+    pub async fn run(&self, claim: Claim, driver: Result<Driver<'_>, Said>) -> Result<Option<Said>, DbError> {
         let started = self.now();
         let meter = Arc::new(Meter::default());
         let answer = match driver {
@@ -109,14 +106,12 @@ impl Round<'_> {
         driver: Driver<'_>,
         started: Timestamp,
         meter: &Arc<Meter>,
-    ) -> Result<Answer, String> {
+    ) -> Result<Answer, Said> {
         let driver = Driver { kind: RunKind::Task, level: claim.task.level, ..driver };
         let said = prompt::task(&claim.task, claim.due, &started.to_zoned(self.errands.clock.zone()));
         match tokio::time::timeout(LONGEST, driver.unattended(said, meter)).await {
-            Ok(answer) => answer.map_err(|error| error.to_string()),
-            Err(_elapsed) => {
-                Err(format!("It took longer than {} minutes and was stopped.", LONGEST.as_secs() / 60))
-            }
+            Ok(answer) => answer.map_err(|error| error.said()),
+            Err(_elapsed) => Err(said::run_too_long(LONGEST.as_secs() / 60)),
         }
     }
 
@@ -125,7 +120,7 @@ impl Round<'_> {
     async fn settle(
         &self,
         claim: Claim,
-        answer: Result<Answer, String>,
+        answer: Result<Answer, Said>,
         spent: Spent,
         started: Timestamp,
     ) -> Result<(), DbError> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kai_llm::{ModelError, Usage};
+use kai_words::{Said, said};
 use rusqlite::Transaction;
 
 use super::arrivals::FeatureState;
@@ -96,7 +97,7 @@ pub fn under_way(tx: &Transaction<'_>, now: Timestamp) -> Result<bool, DbError> 
 impl Beat<'_> {
     /// Runs a heartbeat if `why` permits it now. `driver` asks the model, with the kind of run and the level set here.
     /// An `Err` says why no model can be asked; it matters only if there is something to ask about.
-    pub async fn run(&self, why: Why, driver: Result<Driver<'_>, String>) -> Result<BeatResult, DbError> {
+    pub async fn run(&self, why: Why, driver: Result<Driver<'_>, Said>) -> Result<BeatResult, DbError> {
         let (now, started) = (self.clock.now().to_zoned(self.clock.zone()), self.clock.now());
         let begun = match self.db.write(move |tx| begin(tx, why, &now)).await? {
             Ok(begun) => begun,
@@ -108,13 +109,13 @@ impl Beat<'_> {
         }
         let driver = match driver {
             Ok(driver) => driver,
-            Err(why) => return self.settle(lease, Settled::failed(&brief, &why), started).await,
+            Err(why) => return self.settle(lease, Settled::failed(&brief, why), started).await,
         };
         let meter = Arc::new(Meter::default());
         let asking = ask(&driver, &brief, &wording, &meter);
         let settled = match tokio::time::timeout(LONGEST, asking).await {
             Ok((rendered, answer)) => Settled::of(&brief, rendered, answer),
-            Err(_elapsed) => Settled::failed(&brief, "It took longer than an hour."),
+            Err(_elapsed) => Settled::failed(&brief, said::run_too_long_hour()),
         };
         self.settle(lease, Settled { spent: meter.spent(), ..settled }, started).await
     }
@@ -222,14 +223,14 @@ impl Settled {
         }
     }
 
-    fn failed(brief: &Brief, why: &str) -> Self {
-        Self { outcome: Outcome::Failed(why.to_owned()), ..Self::nothing_new(brief) }
+    fn failed(brief: &Brief, why: Said) -> Self {
+        Self { outcome: Outcome::Failed(why), ..Self::nothing_new(brief) }
     }
 
     fn of(brief: &Brief, rendered: Rendered, answer: Result<Answer, TurnError>) -> Self {
         let (outcome, usage, label) = match answer {
             Ok(answer) => (Outcome::of_answer(&answer.text), answer.usage, answer.answered_by),
-            Err(error) => (Outcome::Failed(error.to_string()), error.usage(), String::new()),
+            Err(error) => (Outcome::Failed(error.said()), error.usage(), String::new()),
         };
         let (spent, standing) = (Spent::default(), brief.standing());
         Self { outcome, spent, usage, label, standing, rendered: Some(rendered) }

@@ -15,6 +15,7 @@ pub mod prompt;
 mod sms;
 pub mod store;
 
+use kai_words::Said;
 use serde::{Deserialize, Serialize};
 
 use crate::db::Migration;
@@ -39,7 +40,7 @@ pub enum Outcome {
     /// Nothing was new, so no model was asked.
     NothingNew,
     /// The run failed for this reason. The queues are unchanged.
-    Failed(String),
+    Failed(Said),
 }
 
 /// An [`Outcome`] without its text.

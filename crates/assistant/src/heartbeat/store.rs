@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::civil::Date;
+use kai_words::Said;
 use rusqlite::{Row, Transaction, params};
 use sha2::{Digest, Sha256};
 
@@ -29,7 +30,8 @@ const TOLD: u32 = 3;
 pub struct Logged {
     pub at: Timestamp,
     pub outcome: OutcomeKind,
-    pub reason: String,
+    /// Empty if it did not fail.
+    pub reason: Said,
     pub tokens: u64,
     /// At least a part of `tokens` is an estimate.
     pub estimated: bool,
@@ -92,9 +94,9 @@ pub(super) fn record(
     now: Timestamp,
 ) -> Result<(), DbError> {
     let (reason, report) = match outcome {
-        Outcome::Report(said) => ("", said.as_str()),
-        Outcome::Failed(why) => (why.as_str(), ""),
-        Outcome::Ok | Outcome::NothingNew => ("", ""),
+        Outcome::Report(said) => (String::new(), said.as_str()),
+        Outcome::Failed(why) => (why.stored(), ""),
+        Outcome::Ok | Outcome::NothingNew => (String::new(), ""),
     };
     let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     tx.execute(
@@ -154,7 +156,7 @@ pub fn log(tx: &Transaction<'_>) -> Result<Vec<Logged>, DbError> {
         Ok(Logged {
             at: Timestamp::from_millisecond(row.get(0)?).unwrap_or_default(),
             outcome: OutcomeKind::from_stored(&row.get::<_, String>(1)?),
-            reason: row.get(2)?,
+            reason: Said::from_stored(&row.get::<_, String>(2)?),
             tokens: number(3)?,
             ms: number(4)?,
             estimated: row.get(5)?,

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use kai_words::Said;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -107,7 +108,7 @@ pub trait Keyring {
 /// Why the keyring failed, as the second half of a sentence.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct KeyringError(pub String);
+pub struct KeyringError(pub Said);
 
 /// The sources that [`Home::unlock`] may use.
 pub struct Unlock<'a> {
@@ -253,8 +254,7 @@ fn fetch(file: &KeyFile, with: &Unlock<'_>) -> Result<StoreKey, KeyError> {
     match &file.place {
         KeyPlace::File { key } => StoreKey::from_hex(&key.0).ok_or(KeyError::Unreadable("kai.key".into())),
         KeyPlace::Keyring => {
-            let unreachable =
-                || KeyError::KeyringUnreachable("there is no keyring in this session".to_owned());
+            let unreachable = || KeyError::KeyringUnreachable("there is no keyring in this session".into());
             let keyring = with.keyring.ok_or_else(unreachable)?;
             let found = keyring.get(&file.home).map_err(|e| KeyError::KeyringUnreachable(e.0))?;
             found.ok_or(KeyError::GoneFromKeyring)

@@ -7,6 +7,7 @@
 
 use std::{fs, io};
 
+use kai_words::said;
 use serde::{Deserialize, Serialize};
 
 use super::{Home, KeyError, KeyFile, KeyPlace, Keyring};
@@ -43,7 +44,7 @@ impl Home {
         keyring: Option<&dyn Keyring>,
         end: &LedgerEnd,
     ) -> Result<(), KeyError> {
-        let text = serde_json::to_string(end).map_err(|e| KeyError::Note(e.to_string()))?;
+        let text = serde_json::to_string(end).map_err(|e| KeyError::Note(e.to_string().into()))?;
         match &key.place {
             KeyPlace::Keyring => {
                 reachable(keyring)?.put_note(&key.home, &text).map_err(|e| KeyError::Note(e.0))
@@ -56,5 +57,5 @@ impl Home {
 }
 
 fn reachable(keyring: Option<&dyn Keyring>) -> Result<&dyn Keyring, KeyError> {
-    keyring.ok_or_else(|| KeyError::Note("there is no desktop keyring here".to_owned()))
+    keyring.ok_or_else(|| KeyError::Note(said::key_no_keyring()))
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use kai_words::{Said, said};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::hex;
@@ -44,18 +45,21 @@ impl std::fmt::Debug for StoreKey {
 
 /// Why the key could not be read, written or moved.
 #[derive(Debug, thiserror::Error)]
+#[error("{}", self.said())]
 pub enum KeyError {
-    #[error("{} contains a store but not its key, kai.key, so Kai cannot read it. Restore kai.key from your backup.", .0.display())]
+    /// This folder contains a store but not its key.
     Missing(PathBuf),
-    #[error("{} is not a valid key file (cut off or overwritten). Restore it from your backup.", .0.display())]
+    /// This is not a valid key file.
     Unreadable(PathBuf),
-    #[error("{} could not be used: {cause}", .path.display())]
-    File { path: PathBuf, cause: io::Error },
+    File {
+        path: PathBuf,
+        cause: io::Error,
+    },
     #[error(
         "The key of this home is in the desktop keyring, which Kai cannot use: {0}. Log in to the desktop \
          session that created it, or unlock the keyring."
     )]
-    KeyringUnreachable(String),
+    KeyringUnreachable(Said),
     #[error(
         "The key of this home should be in the desktop keyring, but it is no longer there. Restore the keyring from your backup."
     )]
@@ -69,9 +73,9 @@ pub enum KeyError {
     #[error("Another process has just moved the key of this home. Check with `kai key show` and try again.")]
     Moved,
     #[error("The key was moved, but a copy is still in the keyring: {0}.")]
-    StillInKeyring(String),
-    #[error("The note about the ledger's end, kept beside the key, could not be used: {0}.")]
-    Note(String),
+    StillInKeyring(Said),
+    /// The note about the ledger's end, kept beside the key, could not be used.
+    Note(Said),
     #[error(
         "The note about the ledger's end, kept beside the key, is cut off or overwritten. See: kai ledger verify"
     )]
@@ -80,4 +84,25 @@ pub enum KeyError {
     PassphraseUnreadable(io::Error),
     #[error("This machine could not provide random numbers: {0}")]
     NoRandomness(String),
+}
+
+impl KeyError {
+    /// The error in the user's language. Those that only a command meets, before there is a page, are in English.
+    pub fn said(&self) -> Said {
+        match self {
+            Self::Missing(folder) => said::key_missing(folder.display()),
+            Self::Unreadable(path) => said::key_unreadable(path.display()),
+            Self::File { path, cause } => said::key_file(path.display(), cause),
+            Self::Note(why) => said::key_note(why),
+            Self::KeyringUnreachable(_)
+            | Self::GoneFromKeyring
+            | Self::PassphraseNeeded
+            | Self::WrongPassphrase
+            | Self::Moved
+            | Self::StillInKeyring(_)
+            | Self::NoteSpoiled
+            | Self::PassphraseUnreadable(_)
+            | Self::NoRandomness(_) => self.to_string().into(),
+        }
+    }
 }

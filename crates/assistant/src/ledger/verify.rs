@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
+use kai_words::{Said, said};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use sha2::{Digest, Sha256};
 
@@ -18,7 +19,7 @@ pub enum Verified {
     /// All `records` are unaltered. Before them, `let_go` records were pruned by age.
     Whole { records: usize, let_go: i64 },
     /// The number of the first record that is wrong, and what is wrong with it.
-    Broken { seq: i64, what: String },
+    Broken { seq: i64, what: Said },
 }
 
 /// How far a check has come: the last record verified, its hash, and how many were verified.
@@ -60,15 +61,15 @@ pub fn verify(tx: &Transaction<'_>, from: Reached, most: usize) -> Result<Check,
 }
 
 /// What is wrong with the record that follows `before`, or `None` if it is intact.
-fn broken(tx: &Transaction<'_>, before: &Reached, row: &Stored) -> Result<Option<String>, DbError> {
+fn broken(tx: &Transaction<'_>, before: &Reached, row: &Stored) -> Result<Option<Said>, DbError> {
     if row.seq != before.seq + 1 {
-        return Ok(Some("a record before it is missing".to_owned()));
+        return Ok(Some(said::ledger_broken_missing()));
     }
     let Ok(at) = Timestamp::from_millisecond(row.at) else {
-        return Ok(Some("its time was altered".to_owned()));
+        return Ok(Some(said::ledger_broken_time()));
     };
     if chained(&before.hash, at, &row.record)[..] != row.hash {
-        return Ok(Some("it or a record before it was altered".to_owned()));
+        return Ok(Some(said::ledger_broken_altered()));
     }
     bytes_differ(tx, &row.record)
 }
@@ -77,14 +78,12 @@ fn broken(tx: &Transaction<'_>, before: &Reached, row: &Stored) -> Result<Option
 fn ends(tx: &Transaction<'_>, at: &Reached) -> Result<Verified, DbError> {
     let Reached { seq, hash, records } = at;
     match edge(tx, "ledger_head")? {
-        Some((last, _)) if last != *seq => Ok(Verified::Broken {
-            seq: last,
-            what: "records at the end are missing or were replaced".to_owned(),
-        }),
-        Some((_, end)) if end != *hash => Ok(Verified::Broken {
-            seq: *seq,
-            what: "the last record is not the one that Kai noted".to_owned(),
-        }),
+        Some((last, _)) if last != *seq => {
+            Ok(Verified::Broken { seq: last, what: said::ledger_broken_end() })
+        }
+        Some((_, end)) if end != *hash => {
+            Ok(Verified::Broken { seq: *seq, what: said::ledger_broken_last() })
+        }
         _ => {
             let let_go = edge(tx, "ledger_checkpoint")?.map_or(0, |(seq, _)| seq);
             Ok(Verified::Whole { records: *records, let_go })
@@ -105,16 +104,16 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
 }
 
 /// What is wrong with the stored bytes of a request, by comparing them with their hashes.
-fn bytes_differ(tx: &Transaction<'_>, record: &str) -> Result<Option<String>, DbError> {
+fn bytes_differ(tx: &Transaction<'_>, record: &str) -> Result<Option<Said>, DbError> {
     let Ok(Record::Request { chunks, .. }) = serde_json::from_str(record) else { return Ok(None) };
     let mut find = tx.prepare_cached("SELECT bytes FROM ledger_chunks WHERE hash = ?1")?;
     for name in chunks {
         let hash = hex::decode(&name).unwrap_or_default();
         let bytes: Option<Vec<u8>> = find.query_row([&hash], |row| row.get(0)).optional()?;
         match bytes {
-            None => return Ok(Some("some of the bytes that were sent are missing".to_owned())),
+            None => return Ok(Some(said::ledger_broken_bytes_missing())),
             Some(bytes) if Sha256::digest(&bytes)[..] != hash[..] => {
-                return Ok(Some("some of the bytes that were sent were altered".to_owned()));
+                return Ok(Some(said::ledger_broken_bytes_altered()));
             }
             Some(_) => {}
         }

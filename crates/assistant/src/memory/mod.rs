@@ -9,6 +9,7 @@ pub mod promotion;
 pub mod store;
 mod tools;
 
+use kai_words::{Said, said};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -36,14 +37,14 @@ pub const CONTENT_LIMIT: usize = 4_000;
 
 impl MemoryKey {
     /// Trims and checks a key. Returns a sentence that says what is wrong if it is not valid.
-    pub fn new(typed: &str) -> Result<Self, String> {
+    pub fn new(typed: &str) -> Result<Self, Said> {
         let key = typed.trim();
         if key.is_empty() {
-            Err("The key of a memory must not be empty.".to_owned())
+            Err(said::memory_wrong_key_empty())
         } else if key.chars().count() > KEY_LIMIT {
-            Err(format!("The key of a memory must be at most {KEY_LIMIT} characters long."))
+            Err(said::memory_wrong_key_long(KEY_LIMIT))
         } else if Untrusted::new(key).line(usize::MAX) != key {
-            Err("The key of a memory must be one line of plain text.".to_owned())
+            Err(said::memory_wrong_key_lines())
         } else {
             Ok(Self(key.to_owned()))
         }
@@ -97,13 +98,13 @@ impl Memory {
     }
 
     /// Checks that a tool could have stored this memory. An imported file may contain anything.
-    pub fn checked(&self) -> Result<(), String> {
+    pub fn checked(&self) -> Result<(), Said> {
         let key = MemoryKey::new(self.key.as_str())?;
         let text = content(&self.content)?;
         if key == self.key && text == self.content {
             Ok(())
         } else {
-            Err(format!("The memory \"{}\" starts or ends with spaces.", key.as_str()))
+            Err(said::memory_wrong_padded(key.as_str()))
         }
     }
 }
@@ -140,15 +141,13 @@ impl Category {
 
 /// Trims and checks the content of a memory, and removes NUL. Returns a sentence that says what is wrong if it is empty
 /// or too long.
-pub fn content(typed: &str) -> Result<String, String> {
+pub fn content(typed: &str) -> Result<String, Said> {
     let text = typed.trim();
     let length = text.chars().count();
     if text.is_empty() {
-        Err("The content of a memory must not be empty. Use memory_forget to delete one.".to_owned())
+        Err(said::memory_wrong_empty())
     } else if length > CONTENT_LIMIT {
-        Err(format!(
-            "The content is {length} characters long; a memory holds at most {CONTENT_LIMIT}. Shorten it."
-        ))
+        Err(said::memory_wrong_long(length, CONTENT_LIMIT))
     } else {
         Ok(text.replace('\0', ""))
     }

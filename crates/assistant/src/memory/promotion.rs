@@ -105,7 +105,7 @@ impl Tool for PromoteLearning {
     type Output = Proposed;
 
     async fn run(&self, input: PromoteLearningInput, run: &Run) -> Result<ToolOutput<Proposed>, ToolError> {
-        let key = MemoryKey::new(&input.key).map_err(ToolError)?;
+        let key = MemoryKey::new(&input.key).map_err(ToolError::from)?;
         let text = input.text.split_whitespace().collect::<Vec<_>>().join(" ");
         if text.is_empty() || text.chars().count() > LONGEST {
             return Err(ToolError(format!("\"text\" must be a sentence of at most {LONGEST} characters.")));

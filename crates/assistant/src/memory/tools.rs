@@ -69,7 +69,7 @@ impl Tool for MemoryForget {
     type Output = MemoryForgotten;
 
     async fn run(&self, input: MemoryForgetInput, _: &Run) -> Result<ToolOutput<MemoryForgotten>, ToolError> {
-        let key = MemoryKey::new(&input.key).map_err(ToolError)?;
+        let key = MemoryKey::new(&input.key).map_err(ToolError::from)?;
         let row = key.clone();
         if !self.db.write(move |tx| store::forget(tx, &row)).await? {
             return Err(unknown(&key));
@@ -151,7 +151,7 @@ impl Tool for MemoryReinforce {
         input: MemoryReinforceInput,
         _: &Run,
     ) -> Result<ToolOutput<MemoryReinforced>, ToolError> {
-        let key = MemoryKey::new(&input.key).map_err(ToolError)?;
+        let key = MemoryKey::new(&input.key).map_err(ToolError::from)?;
         let row = key.clone();
         let hits = self.db.write(move |tx| store::reinforce(tx, &row)).await?;
         let hits = hits.ok_or_else(|| unknown(&key))?;
@@ -179,8 +179,8 @@ fn standing(run: &Run) -> Standing {
 
 async fn keep(db: &Db, clock: &dyn Clock, fact: Fact<'_>) -> Result<ToolOutput<MemoryStored>, ToolError> {
     let Fact { category, standing, .. } = fact;
-    let key = MemoryKey::new(fact.key).map_err(ToolError)?;
-    let text = content(fact.text).map_err(ToolError)?;
+    let key = MemoryKey::new(fact.key).map_err(ToolError::from)?;
+    let text = content(fact.text).map_err(ToolError::from)?;
     let (now, row) = (clock.now(), key.clone());
     let keep = move |tx: &Transaction<'_>| store::keep(tx, &row, &text, category, standing, now);
     let updated = db.write(keep).await? == Stored::Updated;

@@ -2,9 +2,11 @@
 //! then a server found on this machine.
 
 pub mod store;
+pub mod trouble;
 pub mod window;
 
 use kai_llm::{Config, Key, Preset, presets};
+use kai_words::{Said, said};
 use url::{Host, Url};
 
 use self::window::{Window, WindowSource};
@@ -50,34 +52,8 @@ pub struct Candidate {
     pub config: Config,
     /// Where the window in `config` comes from.
     pub window_source: WindowSource,
-    pub why_not: Option<Unusable>,
-}
-
-/// Why Kai cannot use a model. `Display` also names the command that helps.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unusable {
-    #[error("{} Remove the model and add it again.", self.what())]
-    UnknownPreset(String),
-    #[error(
-        "{} Add it again, and Kai asks for the key (kai models add {preset}), or set {}.",
-        self.what(),
-        .variable.as_deref().unwrap_or("its key in the environment")
-    )]
-    NoKey {
-        preset: String,
-        /// The environment variable that could contain the key.
-        variable: Option<String>,
-    },
-}
-
-impl Unusable {
-    /// What is wrong, as one sentence.
-    pub fn what(&self) -> String {
-        match self {
-            Self::UnknownPreset(preset) => format!("This Kai does not know the preset {preset}."),
-            Self::NoKey { .. } => "It has no API key.".to_owned(),
-        }
-    }
+    /// Why Kai cannot use it, with the model's name in the sentence.
+    pub why_not: Option<Said>,
 }
 
 /// Keys and servers found on this machine, which Kai can use without any setup.
@@ -122,10 +98,8 @@ fn from_added(added: &ConfiguredModel, around: &Surroundings) -> Candidate {
     let preset = preset(&added.preset);
     let key = added.key.clone().or_else(|| preset.and_then(|preset| key_for(preset, around)));
     let why_not = match preset {
-        None => Some(Unusable::UnknownPreset(added.preset.clone())),
-        Some(preset) if preset.needs_key && key.is_none() => {
-            Some(Unusable::NoKey { preset: preset.id.clone(), variable: preset.key_env.first().cloned() })
-        }
+        None => Some(said::unready_unknown_preset(&added.name)),
+        Some(preset) if preset.needs_key && key.is_none() => Some(said::unready_no_key(&added.name)),
         Some(_) => None,
     };
     let preset_window = preset.map_or(kai_llm::window::UNKNOWN, |preset| preset.window);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
+use kai_words::said;
 use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use crate::outbox::store::StageError;
 use crate::outbox::{self, Channel, Draft, NewDraft, ReplyTo};
 use crate::phones;
 use crate::settings;
-use crate::tool::{Eyes, Run, Tool, ToolError, ToolOutput};
+use crate::tool::{Eyes, Lack, Run, Tool, ToolError, ToolOutput};
 use crate::untrusted::Untrusted;
 
 /// Draft a reply to a notification that can be answered, such as a chat message. Nothing is sent until the user taps Send.
@@ -60,12 +61,8 @@ impl Tool for ReplyNotification {
     type Input = ReplyNotificationInput;
     type Output = ReplyStaged;
 
-    fn lacks(&self) -> Option<String> {
-        (!self.paired.load(Ordering::Relaxed)).then(|| {
-            "Only notifications of a paired phone can be answered, and Kai reads none. The user can pair a phone in \
-             Settings, under Phones."
-                .to_owned()
-        })
+    fn lacks(&self) -> Option<Lack> {
+        (!self.paired.load(Ordering::Relaxed)).then(|| said::lacks_answerable().into())
     }
 
     async fn probe_access(&self) {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use kai_words::{Said, said};
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
 
@@ -37,11 +38,13 @@ pub struct Sync {
     pub last_seen_id: Option<NotificationId>,
     pub last_sync_at: Option<i64>,
     pub last_attempt_at: Option<i64>,
-    pub last_error: Option<String>,
+    #[serde(with = "kai_words::stored")]
+    pub last_error: Option<Said>,
     /// Since when the feature waits for the platform to grant access, after the user turned it on.
     pub waiting_since: Option<i64>,
     /// What the user has to do, if they turned the feature on and access is missing.
-    pub hint: Option<String>,
+    #[serde(with = "kai_words::stored")]
+    pub hint: Option<Said>,
 }
 
 /// A period in which nothing was received.
@@ -50,11 +53,8 @@ pub struct Gap {
     pub began: i64,
     /// `None` while it lasts.
     pub ended: Option<i64>,
-    pub why: String,
+    pub why: Said,
 }
-
-/// The reason for a gap in which Kai was not running.
-const WAS_AWAY: &str = "Kai was not running";
 
 pub fn rules(values: &Values) -> Rules {
     let ignored = values.of(&NOTIFICATIONS_IGNORED);
@@ -275,7 +275,7 @@ fn forget_unpaired(tx: &Transaction<'_>) -> Result<(), DbError> {
 pub fn begin(tx: &Transaction<'_>) -> Result<(), DbError> {
     for (source, sync) in syncs(tx)?.into_iter().filter(|(_, sync)| sync.listening) {
         if let Some(began) = last_alive(&sync) {
-            open_gap(tx, source, began, WAS_AWAY)?;
+            open_gap(tx, source, began, &said::access_not_running())?;
         }
         set_sync(tx, source, &Sync { listening: false, ..sync })?;
     }
@@ -286,11 +286,11 @@ fn last_alive(sync: &Sync) -> Option<i64> {
     sync.alive_at.map(|alive| alive.max(sync.last_sync_at.unwrap_or(alive)))
 }
 
-fn open_gap(tx: &Transaction<'_>, source: SourceId, began: i64, why: &str) -> Result<(), DbError> {
+fn open_gap(tx: &Transaction<'_>, source: SourceId, began: i64, why: &Said) -> Result<(), DbError> {
     let sql = "INSERT INTO notification_gaps (source, began, why)
                SELECT ?1, ?2, ?3
                WHERE NOT EXISTS (SELECT 1 FROM notification_gaps WHERE source = ?1 AND ended IS NULL)";
-    tx.execute(sql, params![source, began, why])?;
+    tx.execute(sql, params![source, began, why.stored()])?;
     let sql =
         "DELETE FROM notification_gaps WHERE rowid IN (SELECT rowid FROM notification_gaps WHERE source = ?1
                ORDER BY rowid DESC LIMIT -1 OFFSET ?2)";
@@ -325,7 +325,7 @@ fn bound(tx: &Transaction<'_>, source: SourceId, sync: &mut Sync, at: Timestamp)
     let now = at.as_millisecond();
     if let (true, Some(began)) = (sync.listening, last_alive(sync)) {
         // The previous listener was killed and could not report that it stopped.
-        open_gap(tx, source, began, WAS_AWAY)?;
+        open_gap(tx, source, began, &said::access_not_running())?;
     }
     end_gap(tx, source, at)?;
     sync.listening = true;
@@ -344,7 +344,7 @@ fn unbound(
     at: Timestamp,
 ) -> Result<(), DbError> {
     let why = match access {
-        Access::Granted => WAS_AWAY.to_owned(),
+        Access::Granted => said::access_not_running(),
         Access::Denied(what) | Access::Silent(what) => what.clone(),
     };
     sync.last_attempt_at = Some(at.as_millisecond());
@@ -418,7 +418,8 @@ pub fn gaps(tx: &Transaction<'_>, source: SourceId, now: Timestamp) -> Result<Ve
                WHERE source = ?1 AND (ended IS NULL OR ended >= ?2) ORDER BY began, rowid";
     let mut rows = tx.prepare_cached(sql)?;
     let rows = rows.query_map(params![source, alive(now).0], |row| {
-        Ok(Gap { began: row.get(0)?, ended: row.get(1)?, why: row.get(2)? })
+        let why = Said::from_stored(&row.get::<_, String>(2)?);
+        Ok(Gap { began: row.get(0)?, ended: row.get(1)?, why })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }

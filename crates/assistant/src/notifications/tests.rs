@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 
 use jiff::{SignedDuration, Timestamp};
+use kai_words::{Said, said};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -349,7 +350,7 @@ async fn gaps_are_remembered() {
         let start: Timestamp = START.parse().unwrap();
         start.checked_add(SignedDuration::from_mins(minutes)).unwrap()
     };
-    let denied = || Heard::Unbound(Access::Denied("Allow it.".to_owned()));
+    let denied = || Heard::Unbound(Access::Denied("Allow it.".into()));
     for (minute, heard) in [
         (0, Heard::Bound { standing: vec![] }),
         (10, denied()),
@@ -368,18 +369,18 @@ async fn gaps_are_remembered() {
     house.clock.set(at(60));
     house.hear(vec![Heard::Bound { standing: vec![] }]).await;
     house.clock.set(at(70));
-    house.hear(vec![Heard::Unbound(Access::Silent("The bus is gone.".to_owned()))]).await;
-    assert_eq!(house.sync().await.last_error.as_deref(), Some("The bus is gone."));
-    let gap = |began, ended: Option<i64>, why: &str| Gap {
+    house.hear(vec![Heard::Unbound(Access::Silent("The bus is gone.".into()))]).await;
+    assert_eq!(house.sync().await.last_error, Some("The bus is gone.".into()));
+    let gap = |began, ended: Option<i64>, why: Said| Gap {
         began: at(began).as_millisecond(),
         ended: ended.map(|minute| at(minute).as_millisecond()),
-        why: why.to_owned(),
+        why,
     };
     let expected = [
-        gap(10, Some(20), "Allow it."),
-        gap(30, Some(40), "Kai was not running"),
-        gap(45, Some(60), "Kai was not running"),
-        gap(70, None, "The bus is gone."),
+        gap(10, Some(20), "Allow it.".into()),
+        gap(30, Some(40), said::access_not_running()),
+        gap(45, Some(60), said::access_not_running()),
+        gap(70, None, "The bus is gone.".into()),
     ];
     assert_eq!(house.gaps().await, expected);
     house.clock.set(at(80));
@@ -419,7 +420,7 @@ async fn the_gap_after_a_crash_is_as_long_as_it_was_whatever_the_clock_says() {
 
 #[tokio::test]
 async fn turning_it_on_waits_for_access_and_comes_back_with_or_without() {
-    let denied = || Access::Denied("Allow it in the settings.".to_owned());
+    let denied = || Access::Denied("Allow it in the settings.".into());
     let house = House::with(denied(), vec![]).await;
     house.set(&NOTIFICATIONS_ENABLED.key, "false").await;
     let (db, clock, source) = (&house.db, house.clock.as_ref(), house.source.as_ref());
@@ -429,7 +430,10 @@ async fn turning_it_on_waits_for_access_and_comes_back_with_or_without() {
         (on().await, sync.waiting_since.is_some(), sync.hint.is_some())
     };
     let waits = toggle::turn_on(db, clock, &house.sources).await.unwrap();
-    assert!(matches!(waits, Toggle::Waiting { ref todo, .. } if todo.starts_with("Allow")), "{waits:?}");
+    assert!(
+        matches!(waits, Toggle::Waiting { ref todo, .. } if todo.to_string().starts_with("Allow")),
+        "{waits:?}"
+    );
     assert_eq!(state().await, (false, true, true));
     toggle::look_while_waiting(db, clock, source).await.unwrap();
     assert_eq!(state().await, (false, true, true), "the person is still away");
@@ -452,8 +456,8 @@ async fn turning_it_on_waits_for_access_and_comes_back_with_or_without() {
 /// The platform takes seconds to answer; meanwhile the user turns the feature off again.
 #[tokio::test]
 async fn who_turns_it_off_while_it_is_looked_at_has_the_last_word() {
-    for answer in [Access::Granted, Access::Denied("Allow it.".to_owned())] {
-        let house = House::with(Access::Denied("Allow it.".to_owned()), vec![]).await;
+    for answer in [Access::Granted, Access::Denied("Allow it.".into())] {
+        let house = House::with(Access::Denied("Allow it.".into()), vec![]).await;
         let (db, clock, source) = (&house.db, house.clock.as_ref(), house.source.as_ref());
         toggle::turn_on(db, clock, &house.sources).await.unwrap();
         house.clock.advance(SignedDuration::from_secs(61));
@@ -646,14 +650,13 @@ async fn only_what_is_there_is_dismissed() {
 
 #[tokio::test]
 async fn without_access_the_tools_are_not_offered() {
-    let house = House::with(Access::Denied("Allow it.".to_owned()), vec![]).await;
+    let house = House::with(Access::Denied("Allow it.".into()), vec![]).await;
     let tool = CheckNotifications(house.shelf());
     assert_eq!(Tool::lacks(&tool), None, "nobody has asked yet");
     Tool::probe_access(&tool).await;
-    assert_eq!(Tool::lacks(&tool).as_deref(), Some("Kai has no access to notifications. Allow it."));
-    let nowhere =
-        CheckNotifications(NotificationTools { sources: Arc::new(Sources::new(None)), ..house.shelf() });
-    assert!(Tool::lacks(&nowhere).unwrap().contains("start Kai inside your session"));
+    assert_eq!(Tool::lacks(&tool), Some(said::lacks_notifications("Allow it.").into()));
+    let nowhere = CheckNotifications(NotificationTools { sources: Arc::new(Sources::new(None)), ..house.shelf() });
+    assert_eq!(Tool::lacks(&nowhere), Some(said::lacks_source().into()));
 }
 
 /// Makes the store fail for texts that begin with "fragile" while `broken` has rows: as with a full disk, after part of

@@ -8,6 +8,7 @@
 //! itself settles access, so nothing waits for it.
 
 use jiff::{SignedDuration, Timestamp};
+use kai_words::Said;
 use rusqlite::Transaction;
 
 use super::port::Source;
@@ -27,10 +28,10 @@ pub enum Toggle {
     /// Waiting for access since `since` (epoch milliseconds). `todo` says what the user has to do.
     Waiting {
         since: i64,
-        todo: String,
+        todo: Said,
     },
     Off {
-        hint: Option<String>,
+        hint: Option<Said>,
     },
 }
 
@@ -182,10 +183,10 @@ mod tests {
     fn what_follows_from_what() {
         use ToggleEvent::{CameBack, Looked, TurnedOn};
         let granted = Access::Granted;
-        let denied = Access::Denied("Allow it.".to_owned());
-        let silent = Access::Silent("No answer.".to_owned());
-        let waiting = |since, todo: &str| Toggle::Waiting { since, todo: todo.to_owned() };
-        let off = |hint: &str| Toggle::Off { hint: Some(hint.to_owned()) };
+        let denied = Access::Denied("Allow it.".into());
+        let silent = Access::Silent("No answer.".into());
+        let waiting = |since, todo: &str| Toggle::Waiting { since, todo: todo.into() };
+        let off = |hint: &str| Toggle::Off { hint: Some(hint.into()) };
         for (name, happened, since, access, expected) in [
             ("turned on, allowed", TurnedOn, None, &granted, Toggle::On),
             ("turned on, not allowed", TurnedOn, None, &denied, waiting(600_000, "Allow it.")),

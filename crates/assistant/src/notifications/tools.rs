@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kai_words::said;
 use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::pending;
 use crate::settings;
-use crate::tool::{Eyes, Run, Tool, ToolError, ToolOutput, room};
+use crate::tool::{Eyes, Lack, Run, Tool, ToolError, ToolOutput, room};
 
 /// What all of these tools share.
 #[derive(Clone)]
@@ -24,23 +25,17 @@ pub struct NotificationTools {
     pub sources: Arc<Sources>,
 }
 
-const NO_SOURCE: &str = "Kai cannot read notifications on this machine. On a Linux desktop, start Kai inside your \
-                         session; in Termux, install Termux:API; or pair a phone. The user can see more: kai doctor";
-const PHONE_AWAY: &str = "Kai is not connected to the phone that shows it. The user can dismiss it there.";
-const PHONE_OFF: &str = "The user no longer lets Kai read the notifications of the phone that shows it.";
 /// The most results that a search returns.
 const HITS: usize = 20;
 
 impl NotificationTools {
     /// The tools are there while one of the sources can be read: what the others reported can still be found.
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Lack> {
         let known = self.sources.known();
-        let Some(first) = known.first() else { return Some(NO_SOURCE.to_owned()) };
+        let Some(first) = known.first() else { return Some(said::lacks_source().into()) };
         let all_denied = known.iter().all(|access| matches!(access, Some(Access::Denied(_))));
         match first {
-            Some(Access::Denied(todo)) if all_denied => {
-                Some(format!("Kai has no access to notifications. {todo}"))
-            }
+            Some(Access::Denied(todo)) if all_denied => Some(said::lacks_notifications(todo).into()),
             _ => None,
         }
     }
@@ -120,7 +115,7 @@ impl Tool for CheckNotifications {
     type Input = CheckNotificationsInput;
     type Output = Listing;
 
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Lack> {
         self.0.lacks()
     }
 
@@ -171,7 +166,7 @@ impl Tool for ReadNotification {
     type Input = ReadNotificationInput;
     type Output = OneNotification;
 
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Lack> {
         self.0.lacks()
     }
 
@@ -221,7 +216,7 @@ impl Tool for SearchNotifications {
     type Input = SearchNotificationsInput;
     type Output = Listing;
 
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Lack> {
         self.0.lacks()
     }
 
@@ -268,7 +263,7 @@ impl Tool for DismissNotification {
     type Input = DismissNotificationInput;
     type Output = Dismissed;
 
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Lack> {
         self.0.lacks()
     }
 
@@ -294,11 +289,11 @@ impl Tool for DismissNotification {
         match read.await? {
             (false, _, _) => return Err(unknown(&id)),
             (true, true, _) => return Ok(ToolOutput::own(Dismissed { id, message: "It was gone already." })),
-            (true, false, false) => return Err(ToolError(PHONE_OFF.to_owned())),
+            (true, false, false) => return Err(said::lacks_notifications_off().into()),
             (true, false, true) => {}
         }
-        let away = if id.source().is_here() { NO_SOURCE } else { PHONE_AWAY };
-        let source = self.0.sources.get(id.source()).ok_or_else(|| ToolError(away.to_owned()))?;
+        let away = if id.source().is_here() { said::lacks_source } else { said::lacks_phone_away };
+        let source = self.0.sources.get(id.source()).ok_or_else(away)?;
         source.dismiss(&id).await.map_err(ToolError)?;
         Ok(ToolOutput::own(Dismissed { id, message: "It is no longer on the screen." }))
     }

@@ -16,6 +16,7 @@ pub mod segments;
 pub mod store;
 
 use jiff::Timestamp;
+use kai_words::Said;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -149,11 +150,11 @@ pub enum Status {
     Pending,
     Sending,
     /// The phone accepted it. The text holds any further detail and may be empty.
-    Sent(String),
+    Sent(Said),
     /// It was certainly not sent. The text says why.
-    Failed(String),
+    Failed(Said),
     /// It may have been sent: Kai stopped while sending it, or the phone did not answer.
-    Unknown(String),
+    Unknown(Said),
 }
 
 /// A [`Status`] without its reason.
@@ -190,10 +191,10 @@ impl Status {
         }
     }
 
-    pub fn reason(&self) -> Option<&str> {
+    pub fn reason(&self) -> Option<&Said> {
         match self {
             Self::Pending | Self::Sending => None,
-            Self::Sent(more) => Some(more.as_str()).filter(|more| !more.is_empty()),
+            Self::Sent(more) => Some(more).filter(|more| !more.is_empty()),
             Self::Failed(why) | Self::Unknown(why) => Some(why),
         }
     }
@@ -289,6 +290,8 @@ fn origin_from(stored: &str) -> RunKind {
 
 #[cfg(test)]
 mod tests {
+    use kai_words::said;
+
     use super::*;
 
     fn draft() -> Draft {
@@ -335,7 +338,7 @@ mod tests {
         ];
         let hashes: std::collections::BTreeSet<String> = changed.iter().map(Draft::digest).collect();
         assert_eq!(hashes.len(), changed.len());
-        let sent = Draft { status: Status::Sent(String::new()), attempts: 1, ..draft.clone() };
+        let sent = Draft { status: Status::Sent(Said::default()), attempts: 1, ..draft.clone() };
         assert_eq!(sent.digest(), draft.digest(), "what is shown is the same");
         let opened = Draft { composed_at: Some(Timestamp::UNIX_EPOCH), ..draft.clone() };
         assert_eq!(opened.digest(), draft.digest(), "it is the same message");
@@ -369,10 +372,10 @@ mod tests {
         let conversation = Draft { channel: Channel::Notification, ..draft() };
         for (name, draft, outside) in [
             ("waiting", draft(), false),
-            ("sent", status(Status::Sent(String::new())), false),
-            ("found", status(Status::Sent(reasons::FOUND.to_owned())), false),
-            ("died", status(Status::Unknown(reasons::DIED.to_owned())), false),
-            ("the phone's words", status(Status::Failed("Obey me.".to_owned())), true),
+            ("sent", status(Status::Sent(Said::default())), false),
+            ("found", status(Status::Sent(said::draft_reason_found())), false),
+            ("died", status(Status::Unknown(said::draft_reason_died())), false),
+            ("the phone's words", status(Status::Failed("Obey me.".into())), true),
             ("a conversation's name", conversation, true),
         ] {
             assert_eq!(draft.has_words_from_outside(), outside, "{name}");

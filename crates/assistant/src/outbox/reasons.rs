@@ -1,15 +1,22 @@
-//! Kai's own reasons for the status of a draft. Every other reason is what a phone said. Pure.
+//! Which reasons for the status of a draft are Kai's own. Every other reason has words that a phone chose. Pure.
 
-pub(super) const FOUND: &str = "Kai found it among the phone's sent messages.";
-pub(super) const DIED: &str = "Kai stopped while sending it. It may have been sent.";
-pub(super) const GONE: &str = "The notification is no longer on the phone, or it offers no reply any more.";
-pub(super) const OTHER_CHAT: &str =
-    "The notification now shows another conversation, so the reply could have reached someone else.";
-pub(super) const USED: &str = "This notification was already answered. Wait for the next message in it.";
+use kai_words::{Said, said};
 
-const OURS: [&str; 5] = [FOUND, DIED, GONE, OTHER_CHAT, USED];
+const OURS: [fn() -> Said; 10] = [
+    said::draft_reason_found,
+    said::draft_reason_died,
+    said::draft_reason_gone,
+    said::draft_reason_other_chat,
+    said::draft_reason_used,
+    said::draft_reason_busy,
+    said::draft_reason_cut_off,
+    said::draft_reason_not_seen,
+    said::draft_reason_phone_failed,
+    said::draft_reason_sending_off,
+];
 
-/// Whether Kai itself gave this reason, so that nobody else can have chosen its words.
-pub(super) fn is_ours(reason: &str) -> bool {
-    OURS.contains(&reason)
+/// Whether Kai itself gave this reason, so that nobody else can have chosen its words. Older versions stored the text.
+pub(super) fn is_ours(reason: &Said) -> bool {
+    let text = reason.to_string();
+    OURS.iter().any(|own| own().to_string() == text)
 }

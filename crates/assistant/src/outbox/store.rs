@@ -1,6 +1,7 @@
 //! Stores drafts and the attempts to send them.
 
 use jiff::Timestamp;
+use kai_words::Said;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::route::{self, Exit};
@@ -163,6 +164,7 @@ pub fn get(tx: &Transaction<'_>, id: DraftId) -> Result<Option<Draft>, DbError> 
 
 fn draft(row: &Row<'_>) -> rusqlite::Result<Draft> {
     let (status, reason): (String, String) = (row.get(9)?, row.get(10)?);
+    let reason = Said::from_stored(&reason);
     let answered: Option<(String, String)> = row.get::<_, Option<String>>(4)?.zip(row.get(15)?);
     let composed_at: Option<i64> = row.get(16)?;
     Ok(Draft {
@@ -194,7 +196,7 @@ pub(super) fn set_status(tx: &Transaction<'_>, id: DraftId, status: &Status) -> 
     // Only what waits can be open on the phone.
     let sql = "UPDATE drafts SET status = ?2, reason = ?3,
                       composed_at = CASE ?2 WHEN 'PENDING' THEN composed_at END WHERE id = ?1";
-    let values = params![id.0, status.state().as_str(), status.reason().unwrap_or_default()];
+    let values = params![id.0, status.state().as_str(), status.reason().map(Said::stored).unwrap_or_default()];
     tx.prepare_cached(sql)?.execute(values)?;
     Ok(())
 }

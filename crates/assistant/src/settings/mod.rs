@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use kai_llm::Key;
+use kai_words::{Said, said};
 
 pub(crate) use kept::MIGRATION;
 pub use kept::{clear, load, store};
@@ -313,11 +314,18 @@ pub fn catalogue(of_tools: impl IntoIterator<Item = Setting>) -> Vec<Setting> {
 
 /// A value that a setting does not accept, with those it does.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{typed}\" is not valid for {key}, so nothing was changed. Allowed: {allowed}.")]
+#[error("{}", self.said())]
 pub struct Refused {
     pub key: String,
-    pub allowed: String,
+    pub allowed: Said,
     pub typed: String,
+}
+
+impl Refused {
+    /// The error in the user's language.
+    pub fn said(&self) -> Said {
+        said::transfer_detail_refused(&self.typed, &self.key, &self.allowed)
+    }
 }
 
 impl Setting {
@@ -356,22 +364,17 @@ impl Kind {
     }
 
     /// The allowed values, as the second half of a sentence.
-    pub fn allowed(self) -> String {
+    pub fn allowed(self) -> Said {
         match self {
-            Self::Switch => "true or false".to_owned(),
-            Self::Choice(values) => format!("one of {}", values.join(", ")),
-            Self::Whole { from, to } => format!("a whole number from {from} to {to}"),
-            Self::Hosts => {
-                "host names separated by commas (letters, digits, dots, hyphens, an optional :port)"
-                    .to_owned()
-            }
-            Self::Apps => "package names separated by commas (letters, digits, dots, _ and -)".to_owned(),
-            Self::Folders => "absolute paths of folders, separated by colons and without `..`".to_owned(),
-            Self::Text { longest } => format!("text of at most {longest} characters"),
-            Self::WebAddress => {
-                "an address such as https://example.org, without a password, or nothing".to_owned()
-            }
-            Self::Secret => "a key of at most 500 characters without spaces, or nothing".to_owned(),
+            Self::Switch => said::allowed_switch(),
+            Self::Choice(values) => said::allowed_choice(values.join(", ")),
+            Self::Whole { from, to } => said::allowed_whole(from, to),
+            Self::Hosts => said::allowed_hosts(),
+            Self::Apps => said::allowed_apps(),
+            Self::Folders => said::allowed_folders(),
+            Self::Text { longest } => said::allowed_text(longest),
+            Self::WebAddress => said::allowed_address(),
+            Self::Secret => said::allowed_secret(),
         }
     }
 

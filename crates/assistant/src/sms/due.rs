@@ -46,7 +46,7 @@ mod tests {
                 mark,
                 last_sync: last_sync.map(at),
                 last_attempt: last_attempt.map(at),
-                last_error: error.map(str::to_owned),
+                last_error: error.map(Into::into),
                 unread: 0,
             };
             assert_eq!(is_due(&sync, minutes, at(now)), expected, "{name}");

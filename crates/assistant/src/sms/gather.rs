@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use kai_words::{Said, said};
 use rusqlite::Transaction;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
@@ -35,10 +36,6 @@ const AT_ONCE: usize = 64;
 const CONTACTS: usize = 50;
 
 /// What the user reads when a phone does not answer.
-const SILENT: &str = "The phone did not answer. If it has SMS, open KDE Connect on it, turn on the SMS plugin for this \
-                      computer, and grant the permission that it asks for.";
-const THREAD_SILENT: &str = "The phone did not answer for one conversation. Kai will ask again when the phone \
-                             connects next.";
 
 /// Somebody who is told what was queued of a phone, in the same transaction.
 pub type NewsHook = fn(&Transaction<'_>, SourceId, &[News]) -> Result<(), DbError>;
@@ -205,8 +202,8 @@ impl Gather {
             Waits::Answer(_) => self.fill.on_silence(self.clock.now()),
         };
         match step.trouble {
-            Some(Trouble::Phone) => self.note(Some(SILENT)).await,
-            Some(Trouble::Thread) => self.note(Some(THREAD_SILENT)).await,
+            Some(Trouble::Phone) => self.note(Some(said::access_paired_silent())).await,
+            Some(Trouble::Thread) => self.note(Some(said::access_thread_silent())).await,
             None => {}
         }
         if step.marks.is_empty() {
@@ -216,9 +213,9 @@ impl Gather {
         }
     }
 
-    async fn note(&self, error: Option<&'static str>) {
+    async fn note(&self, error: Option<Said>) {
         let source = self.source;
-        let noted = self.db.write(move |tx| archive::note_error(tx, source, error)).await;
+        let noted = self.db.write(move |tx| archive::note_error(tx, source, error.as_ref())).await;
         self.or_log(noted);
     }
 

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kai_words::{Said, said};
+
 use super::port::{From, ReadError, SmsReader};
 use super::search::Wanted;
 use super::{Sms, SmsId};
@@ -34,7 +36,7 @@ impl Inbox {
     /// most.
     pub async fn probe_access(&self) -> Access {
         if self.access.is_old(self.clock.now()) {
-            let silent = |_| Access::Silent("The phone did not answer.".to_owned());
+            let silent = |_| Access::Silent(said::access_phone_silent());
             let access = tokio::time::timeout(PATIENCE, self.reader.access()).await.unwrap_or_else(silent);
             self.access.learn(access, self.clock.now());
         }
@@ -50,16 +52,16 @@ impl Inbox {
 
     /// The last known permission, without asking the phone.
     pub fn access(&self) -> Access {
-        self.access.last().unwrap_or_else(|| Access::Silent("Kai has not asked the phone yet.".to_owned()))
+        self.access.last().unwrap_or_else(|| Access::Silent(said::access_phone_unasked()))
     }
 
     /// Why the tools that read SMS cannot be used, or `None` if they can.
-    pub fn lacks(&self) -> Option<String> {
+    pub fn lacks(&self) -> Option<Said> {
         match self.access.last() {
             // The permission is probed before any tool is offered; until then there is no reason to withhold them.
             None | Some(Access::Granted) => None,
             Some(Access::Denied(what_to_do)) => Some(what_to_do),
-            Some(Access::Silent(why)) => Some(format!("SMS cannot be read right now: {why}")),
+            Some(Access::Silent(why)) => Some(said::access_phone_now(why)),
         }
     }
 
@@ -106,7 +108,7 @@ impl Inbox {
             let look = Arc::clone(&look);
             // Searching thousands of messages takes a moment; do not block other tasks meanwhile.
             let hits = tokio::task::spawn_blocking(move || look(&rows)).await;
-            let hits = hits.map_err(|_| ReadError::Failed("The search was stopped.".to_owned()))?;
+            let hits = hits.map_err(|_| ReadError::Failed(said::access_search_stopped()))?;
             for hit in hits {
                 // A message that arrives between two pages shifts them, so one may be returned twice.
                 if found.iter().all(|known| known.identity() != hit.identity()) {

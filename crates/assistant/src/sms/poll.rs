@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use kai_words::{Said, said};
 use rusqlite::Transaction;
 
 use super::due;
@@ -37,15 +38,26 @@ pub struct Polled {
 
 /// Why a poll failed.
 #[derive(Debug, thiserror::Error)]
+#[error("{}", self.said())]
 pub enum PollError {
-    #[error("Kai does not read SMS. To enable this: kai settings set sms_enabled true")]
+    /// Reading SMS is disabled.
     Off,
-    #[error("Kai is already checking for SMS. Try again in a moment.")]
+    /// Another poll is running.
     Busy,
-    #[error(transparent)]
     Phone(#[from] ReadError),
-    #[error(transparent)]
     Store(#[from] DbError),
+}
+
+impl PollError {
+    /// The error in the user's language.
+    pub fn said(&self) -> Said {
+        match self {
+            Self::Off => said::access_poll_off(),
+            Self::Busy => said::access_poll_busy(),
+            Self::Phone(error) => error.said(),
+            Self::Store(error) => error.said(),
+        }
+    }
 }
 
 const NAME: &str = "sms/poll";
@@ -139,7 +151,7 @@ impl Poller {
                 }
                 // The inner error reaches the caller; the outer `Ok` commits the record of the failure.
                 Err(error) => {
-                    store::failed(tx, &error.to_string(), now)?;
+                    store::failed(tx, &error.said(), now)?;
                     Ok(Err(PollError::Phone(error)))
                 }
             }

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 
 use jiff::Timestamp;
+use kai_words::{Said, said};
 
 use super::{Sms, SmsId};
 use crate::access::Access;
@@ -12,13 +13,22 @@ pub type Reading<'a, T> = Pin<Box<dyn Future<Output = Result<T, ReadError>> + Se
 
 /// Why reading from the phone failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.said())]
 pub enum ReadError {
     /// The platform does not allow it, or no longer does. The text says what the user can do.
-    #[error("Permission not granted")]
-    NotPermitted(String),
+    NotPermitted(Said),
     /// Any other failure, as a sentence.
-    #[error("{0}")]
-    Failed(String),
+    Failed(Said),
+}
+
+impl ReadError {
+    /// The error in a few words, without what the user can do.
+    pub fn said(&self) -> Said {
+        match self {
+            Self::NotPermitted(_) => said::access_not_granted(),
+            Self::Failed(why) => why.clone(),
+        }
+    }
 }
 
 /// Where a query for messages starts.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use kai_words::{Said, said};
 use rusqlite::Transaction;
 
 use super::archive::{self, View, find};
@@ -86,11 +87,11 @@ impl Received {
     }
 
     /// Why no message can be read, or `None` if some can.
-    pub fn lacks(&self, no_phone: &str) -> Option<String> {
+    pub fn lacks(&self) -> Option<Said> {
         if self.paired.load(Ordering::Relaxed) {
             return None;
         }
-        self.inbox.as_ref().map_or(Some(no_phone.to_owned()), |inbox| inbox.lacks())
+        self.inbox.as_ref().map_or_else(|| Some(said::lacks_reading()), |inbox| inbox.lacks())
     }
 
     /// The received message with this number.

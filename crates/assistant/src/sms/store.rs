@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use kai_words::Said;
 use rusqlite::{Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +60,7 @@ pub struct Sync {
     pub last_attempt: Option<Timestamp>,
     /// How many of the new messages of the last successful poll were unread.
     pub unread: u32,
-    pub last_error: Option<String>,
+    pub last_error: Option<Said>,
 }
 
 pub fn sync(tx: &Transaction<'_>) -> Result<Sync, DbError> {
@@ -83,7 +84,7 @@ pub fn sync(tx: &Transaction<'_>) -> Result<Sync, DbError> {
             last_sync: moment(row.get(6)?),
             last_attempt: moment(row.get(7)?),
             unread: row.get(8)?,
-            last_error: row.get(9)?,
+            last_error: row.get::<_, Option<String>>(9)?.map(|kept| Said::from_stored(&kept)),
         })
     };
     let mut sync = tx.prepare_cached(sql)?.query_row([], row)?;
@@ -135,8 +136,9 @@ pub fn polled(
 }
 
 /// Records a failed poll. The mark, the queue and the time of the last success stay as they were.
-pub fn failed(tx: &Transaction<'_>, why: &str, now: Timestamp) -> Result<(), DbError> {
-    tx.execute("UPDATE sms_sync SET last_attempt = ?1, last_error = ?2", params![now.as_millisecond(), why])?;
+pub fn failed(tx: &Transaction<'_>, why: &Said, now: Timestamp) -> Result<(), DbError> {
+    let sql = "UPDATE sms_sync SET last_attempt = ?1, last_error = ?2";
+    tx.execute(sql, params![now.as_millisecond(), why.stored()])?;
     Ok(())
 }
 
@@ -200,7 +202,7 @@ mod tests {
             let fresh: Vec<Sms> = (1..=150).map(sms).collect();
             let mark = Mark::seed(fresh.last(), &fresh, Timestamp::UNIX_EPOCH);
             polled(tx, &fresh, &mark, Clone::clone, Timestamp::UNIX_EPOCH)?;
-            failed(tx, "no", Timestamp::UNIX_EPOCH)?;
+            failed(tx, &"no".into(), Timestamp::UNIX_EPOCH)?;
             assert!(!pending::dropped(tx, QUEUE)?.is_empty() && sync(tx)? != Sync::default());
             assert_eq!(forget_all(tx)?, 100);
             assert_eq!((pending::count(tx, QUEUE)?, pending::dropped(tx, QUEUE)?), (0, vec![]));

@@ -15,7 +15,7 @@ mod tools;
 use crate::moment::local;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use kai_words::Lang;
+use kai_words::{Lang, Said, said};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -121,7 +121,8 @@ pub struct TaskRun {
     pub started: Timestamp,
     /// `None` while it is running.
     pub outcome: Option<Outcome>,
-    pub reason: String,
+    /// Why it failed or was skipped; empty if it was not.
+    pub reason: Said,
     pub tokens: u64,
     pub ms: u64,
 }
@@ -229,7 +230,7 @@ pub struct TriggerSpec<'a> {
 
 impl TriggerSpec<'_> {
     /// Parses the trigger; the error is a sentence for the model.
-    pub fn trigger(self, now: Timestamp, zone: &TimeZone) -> Result<Trigger, String> {
+    pub fn trigger(self, now: Timestamp, zone: &TimeZone) -> Result<Trigger, Said> {
         let given =
             |text: Option<&'_ str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
         match (given(self.execute_at), given(self.cron), self.on_heartbeat) {
@@ -237,14 +238,14 @@ impl TriggerSpec<'_> {
                 let at = moment("execute_at", &time, zone)?;
                 if now.duration_since(at) > JUST_NOW {
                     let now = local(now, zone);
-                    return Err(format!("The execute_at {time} is in the past: it is {now}."));
+                    return Err(said::task_wrong_past(time, now));
                 }
                 Ok(Trigger::Time(at))
             }
-            (None, Some(cron), false) => cron.parse().map(Trigger::Cron),
+            (None, Some(cron), false) => cron.parse().map(Trigger::Cron).map_err(|why: String| why.into()),
             (None, None, true) => Ok(Trigger::Heartbeat),
-            (None, None, false) => Err("Say when: give one of execute_at, cron and on_heartbeat.".to_owned()),
-            _ => Err("Give only one of execute_at, cron and on_heartbeat.".to_owned()),
+            (None, None, false) => Err("Say when: give one of execute_at, cron and on_heartbeat.".into()),
+            _ => Err("Give only one of execute_at, cron and on_heartbeat.".into()),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use kai_words::{Said, said};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::due::{self, AfterRun, Move};
@@ -22,15 +23,24 @@ const FINISHED_KEPT: u32 = 20;
 
 /// Why a task was not added.
 #[derive(Debug, thiserror::Error)]
+#[error("{}", self.said())]
 pub enum AddError {
-    #[error("{MOST} tasks are already scheduled, which is the limit. Ask the user which to cancel.")]
+    /// As many tasks as possible are scheduled already.
     Full,
-    #[error(
-        "{MOST_ADDITIONS} tasks already run with every heartbeat, which is the limit. Ask the user which to cancel."
-    )]
+    /// As many tasks as possible run with every heartbeat already.
     HeartbeatFull,
-    #[error(transparent)]
     Store(#[from] DbError),
+}
+
+impl AddError {
+    /// The error in the user's language; a model reads the English one.
+    pub fn said(&self) -> Said {
+        match self {
+            Self::Full => said::task_wrong_full(MOST),
+            Self::HeartbeatFull => said::task_wrong_heartbeat_full(MOST_ADDITIONS),
+            Self::Store(error) => error.said(),
+        }
+    }
 }
 
 /// A run that this process has claimed.
@@ -46,7 +56,7 @@ pub struct Claim {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
     /// `Err` holds the reason.
-    pub outcome: Result<(), String>,
+    pub outcome: Result<(), Said>,
     pub tokens: u64,
     pub ms: u64,
 }
@@ -164,7 +174,7 @@ fn pass_over(
     zone: &TimeZone,
 ) -> Result<(), DbError> {
     let run = insert_run(tx, task.id, due, now)?;
-    end_run(tx, run, Outcome::Skipped, "Kai could not run it at that time.", 0, 0)?;
+    end_run(tx, run, Outcome::Skipped, &said::run_missed(), 0, 0)?;
     plan(tx, task.id, next, now, zone)?;
     if next.is_none() {
         finish_task(tx, task.id, Status::Skipped, now)?;
@@ -191,12 +201,12 @@ pub fn end(
         return Ok(false);
     }
     let (outcome, reason, onward) = match &ending.outcome {
-        Ok(()) => (Outcome::Ok, "", due::after_success(&task.trigger)),
+        Ok(()) => (Outcome::Ok, Said::default(), due::after_success(&task.trigger)),
         Err(reason) => {
-            (Outcome::Failed, reason.as_str(), due::after_failure(&task.trigger, task.failures, now))
+            (Outcome::Failed, reason.clone(), due::after_failure(&task.trigger, task.failures, now))
         }
     };
-    end_run(tx, claim.run, outcome, reason, ending.tokens, ending.ms)?;
+    end_run(tx, claim.run, outcome, &reason, ending.tokens, ending.ms)?;
     go_on(tx, &task, outcome, onward, now, zone)?;
     Ok(true)
 }
@@ -211,7 +221,7 @@ pub fn lost(tx: &Transaction<'_>, now: Timestamp, zone: &TimeZone) -> Result<Vec
     let mut dead = Vec::new();
     for (run, id, due) in open {
         let Some(task) = get(tx, id)? else { continue };
-        end_run(tx, run, Outcome::Interrupted, "Kai was stopped while it was running.", 0, 0)?;
+        end_run(tx, run, Outcome::Interrupted, &said::run_interrupted(), 0, 0)?;
         let onward = due::after_failure(&task.trigger, task.failures, now);
         go_on(tx, &task, Outcome::Interrupted, onward, now, zone)?;
         dead.push(Claim { run, due, task: get(tx, id)?.unwrap_or(task) });
@@ -276,13 +286,19 @@ fn end_run(
     tx: &Transaction<'_>,
     run: i64,
     outcome: Outcome,
-    reason: &str,
+    reason: &Said,
     tokens: u64,
     ms: u64,
 ) -> Result<(), DbError> {
     let whole = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     let sql = "UPDATE task_runs SET outcome = ?2, reason = ?3, tokens = ?4, ms = ?5 WHERE id = ?1";
-    tx.prepare_cached(sql)?.execute(params![run, outcome.as_str(), reason, whole(tokens), whole(ms)])?;
+    tx.prepare_cached(sql)?.execute(params![
+        run,
+        outcome.as_str(),
+        reason.stored(),
+        whole(tokens),
+        whole(ms)
+    ])?;
     Ok(())
 }
 
@@ -374,7 +390,7 @@ pub fn runs(tx: &Transaction<'_>, id: TaskId) -> Result<Vec<TaskRun>, DbError> {
             due: moment(row.get(0)?),
             started: moment(row.get(1)?),
             outcome: outcome.as_deref().and_then(Outcome::from_stored),
-            reason: row.get(3)?,
+            reason: Said::from_stored(&row.get::<_, String>(3)?),
             tokens: whole(row, 4)?,
             ms: whole(row, 5)?,
         })

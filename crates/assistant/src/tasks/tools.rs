@@ -65,7 +65,7 @@ impl Tool for ScheduleTask {
             cron: input.cron.as_deref(),
             on_heartbeat: input.on_heartbeat == Some(true),
         };
-        let trigger = spec.trigger(now, &zone).map_err(ToolError)?;
+        let trigger = spec.trigger(now, &zone).map_err(ToolError::from)?;
         let missed = input.missed.unwrap_or_default();
         let new =
             NewTask::new(&input.description, &input.prompt, trigger, missed, run.level).map_err(ToolError)?;

@@ -15,6 +15,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use kai_llm::ToolSpec;
+use kai_words::{Said, said};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -38,8 +39,8 @@ pub trait Tool: Send + Sync + 'static {
     type Input: DeserializeOwned + JsonSchema + Send;
     type Output: Serialize;
 
-    /// Why the tool cannot be used here, as a sentence that says what to do. If there is one, the tool is not offered.
-    fn lacks(&self) -> Option<String> {
+    /// What keeps the tool from being used here. If there is something, the tool is not offered.
+    fn lacks(&self) -> Option<Lack> {
         None
     }
 
@@ -60,6 +61,34 @@ pub trait Tool: Send + Sync + 'static {
         input: Self::Input,
         run: &Run,
     ) -> impl Future<Output = Result<ToolOutput<Self::Output>, ToolError>> + Send;
+}
+
+/// What a tool needs but does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lack {
+    /// Nothing shows notifications on this machine.
+    Notifier,
+    /// The demo, which does not touch this machine.
+    Demo,
+    /// Something else; the sentence says what to do about it.
+    Other(Said),
+}
+
+impl Lack {
+    /// What is missing and what to do about it, in the user's language.
+    pub fn said(&self) -> Said {
+        match self {
+            Self::Notifier => said::lacks_notifier(),
+            Self::Demo => said::lacks_in_demo(),
+            Self::Other(why) => why.clone(),
+        }
+    }
+}
+
+impl From<Said> for Lack {
+    fn from(why: Said) -> Self {
+        Self::Other(why)
+    }
 }
 
 /// What a successful call returns: the output, and where its text comes from.
@@ -146,6 +175,18 @@ impl From<DbError> for ToolError {
     }
 }
 
+impl From<Lack> for ToolError {
+    fn from(lack: Lack) -> Self {
+        lack.said().into()
+    }
+}
+
+impl From<Said> for ToolError {
+    fn from(why: Said) -> Self {
+        Self(why.to_string())
+    }
+}
+
 type Running<'a> =
     Pin<Box<dyn Future<Output = Result<ToolOutput<Map<String, Value>>, ToolError>> + Send + 'a>>;
 
@@ -153,7 +194,7 @@ type Running<'a> =
 pub trait AnyTool: Send + Sync {
     fn name(&self) -> &'static str;
     fn aliases(&self) -> &'static [&'static str];
-    fn lacks(&self) -> Option<String>;
+    fn lacks(&self) -> Option<Lack>;
     fn note(&self) -> Option<String>;
     fn time_argument(&self) -> Option<&'static str>;
     fn timeout(&self) -> Duration;
@@ -172,7 +213,7 @@ impl<T: Tool> AnyTool for T {
         T::ALIASES
     }
 
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Lack> {
         Tool::lacks(self)
     }
 

@@ -46,7 +46,8 @@ pub(super) fn put(
     let settings = settings::catalogue([]);
     let (now, zone) = (Timestamp::UNIX_EPOCH, &TimeZone::UTC);
     let secrets = &export.opened(passphrase)?;
-    let all = Import { export, sections: &[], mode, secrets, settings: &settings, now, zone };
+    let all =
+        Import { export, sections: &[], mode, secrets, settings: &settings, now, zone, lang: Lang::ENGLISH };
     Ok(db.write_now(|tx| import(tx, &all))?)
 }
 

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use kai_words::Lang;
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -201,6 +202,8 @@ pub struct Import<'a> {
     pub now: Timestamp,
     /// The user's time zone, for the times of tasks.
     pub zone: &'a TimeZone,
+    /// The language of what the outcomes say about each item.
+    pub lang: Lang,
 }
 
 /// Imports the file in the caller's transaction. A preview is an import that is rolled back.

@@ -114,7 +114,7 @@ fn write_settings(
     let open = items.iter().filter(|(key, _)| !settings::is_secret(key));
     for (key, value) in open.chain(&import.secrets.settings) {
         let Some(setting) = import.settings.iter().find(|setting| setting.key == *key) else {
-            outcome.skipped.push(format!("{key}: unknown here"));
+            outcome.skipped.push(import.lang.transfer_detail_unknown(key));
             continue;
         };
         match setting.accept(value) {
@@ -122,7 +122,7 @@ fn write_settings(
                 let default = setting.default.as_ref();
                 let told = || {
                     if settings::is_secret(key) {
-                        return format!("{key}: a key");
+                        return import.lang.transfer_detail_key(key);
                     }
                     let was = before.get(key).map_or(default, String::as_str);
                     format!("{key}: {was} → {value}")
@@ -132,7 +132,7 @@ fn write_settings(
                 outcome.count(was, value.as_str(), told);
                 settings::store(tx, key, &value)?;
             }
-            Err(refused) => outcome.skipped.push(refused.to_string()),
+            Err(refused) => outcome.skipped.push(refused.said().to(import.lang)),
         }
     }
     Ok(())
@@ -157,7 +157,7 @@ fn write_memories(
                 outcome.count(before.get(&item.key), item, || item.key.as_str().to_owned());
                 memory::store::restore(tx, item, now)?;
             }
-            Err(sentence) => outcome.skipped.push(sentence),
+            Err(sentence) => outcome.skipped.push(sentence.to(import.lang)),
         }
     }
     Ok(())
@@ -177,7 +177,7 @@ fn write_models(
         }
     }
     for item in items {
-        let told = || format!("{}: {} at {}", item.name, item.model, item.base_url);
+        let told = || import.lang.transfer_detail_model(&item.name, &item.model, &item.base_url);
         outcome.count(before.get(&item.name).map(plain).as_ref(), item, told);
         let PlainModel { name, preset, base_url, model, context } = item.clone();
         let possible = models::window::SMALLEST..=models::window::LARGEST;

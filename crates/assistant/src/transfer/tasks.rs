@@ -1,7 +1,6 @@
 //! Exports and imports the tasks that are still to run, with the same fields as the tool that schedules them.
 
-use jiff::tz::TimeZone;
-use kai_words::Lang;
+use kai_words::Said;
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +67,7 @@ pub(super) fn write(
     for item in items {
         match checked(item, import) {
             Ok(new) => wanted.push(new),
-            Err(why) => outcome.skipped.push(format!("{}: {why}", item.description)),
+            Err(why) => outcome.skipped.push(import.lang.transfer_detail(&item.description, why)),
         }
     }
     if import.mode == Mode::Replace {
@@ -83,25 +82,25 @@ pub(super) fn write(
             continue;
         }
         match store::add(tx, new, import.now, import.zone) {
-            Ok(task) => outcome.count(None, &task, || summary(&task, import.zone)),
+            Ok(task) => outcome.count(None, &task, || summary(&task, import)),
             Err(AddError::Store(error)) => return Err(error),
-            Err(full) => outcome.skipped.push(format!("{}: {full}", new.description())),
+            Err(full) => outcome.skipped.push(import.lang.transfer_detail(new.description(), full.said())),
         }
     }
     Ok(())
 }
 
 /// Checks a task with the same rules as the tool that schedules tasks.
-fn checked(item: &PlainTask, import: &Import<'_>) -> Result<NewTask, String> {
+fn checked(item: &PlainTask, import: &Import<'_>) -> Result<NewTask, Said> {
     let spec = TriggerSpec {
         execute_at: item.execute_at.as_deref(),
         cron: item.cron.as_deref(),
         on_heartbeat: item.on_heartbeat,
     };
     let trigger = spec.trigger(import.now, import.zone)?;
-    NewTask::new(&item.description, &item.prompt, trigger, item.missed, item.level)
+    Ok(NewTask::new(&item.description, &item.prompt, trigger, item.missed, item.level)?)
 }
 
-fn summary(task: &Task, zone: &TimeZone) -> String {
-    format!("{}: {}", task.description, task.trigger.readable(zone, Lang::ENGLISH))
+fn summary(task: &Task, import: &Import<'_>) -> String {
+    format!("{}: {}", task.description, task.trigger.readable(import.zone, import.lang))
 }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use kai_assistant::home::{HomeId, Keyring, KeyringError, StoreKey};
+use kai_words::{Said, said};
 use serde::{Deserialize, Serialize};
 use zbus::zvariant::Type;
 use zbus::{Connection, OwnedObjectPath, OwnedVariant, Variant, proxy};
@@ -34,13 +35,13 @@ impl SecretService {
         limit: Duration,
         work: impl AsyncFnOnce(Session) -> zbus::Result<T>,
     ) -> Result<T, KeyringError> {
-        let said = |e: &dyn std::fmt::Display| KeyringError(format!("it did not answer ({e})"));
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| said(&e))?;
+        let silent = |why: Said| KeyringError(said::key_keyring_silent(why));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|e| silent(e.to_string().into()))?;
         runtime.block_on(async {
             let exchange = async { work(Session::open(&self.bus).await?).await };
             let outcome = tokio::time::timeout(limit, exchange).await;
-            outcome.map_err(|_| said(&"no answer in time"))?.map_err(|e| said(&e))
+            outcome.map_err(|_| silent(said::key_keyring_late()))?.map_err(|e| silent(why(&e)))
         })
     }
 }
@@ -115,7 +116,7 @@ impl Session {
     async fn collection(&self) -> zbus::Result<CollectionProxy<'static>> {
         let path = self.service.read_alias("default").await?;
         if path.as_str() == "/" {
-            return Err(zbus::Error::Failure("it has no default keyring".to_owned()));
+            return Err(zbus::Error::Failure(NO_DEFAULT.to_owned()));
         }
         CollectionProxy::builder(&self.bus).path(path).build().await
     }
@@ -185,7 +186,7 @@ impl Session {
         prompt.prompt("").await?;
         match completed.next().await {
             Some(signal) if !signal.args()?.dismissed => Ok(()),
-            _ => Err(zbus::Error::Failure("unlocking was dismissed".to_owned())),
+            _ => Err(zbus::Error::Failure(DISMISSED.to_owned())),
         }
     }
 }
@@ -203,7 +204,22 @@ fn note_attributes(home: &HomeId) -> Attributes<'_> {
 }
 
 fn locked() -> zbus::Error {
-    zbus::Error::Failure("it is locked".to_owned())
+    zbus::Error::Failure(LOCKED.to_owned())
+}
+
+/// Our own errors of the keyring.
+const NO_DEFAULT: &str = "it has no default keyring";
+const LOCKED: &str = "it is locked";
+const DISMISSED: &str = "unlocking was dismissed";
+
+/// The error in the user's language, if it is one of ours; otherwise as the bus tells it.
+fn why(error: &zbus::Error) -> Said {
+    match error {
+        zbus::Error::Failure(why) if why == NO_DEFAULT => said::key_keyring_none(),
+        zbus::Error::Failure(why) if why == LOCKED => said::key_keyring_locked(),
+        zbus::Error::Failure(why) if why == DISMISSED => said::key_keyring_dismissed(),
+        other => other.to_string().into(),
+    }
 }
 
 /// Session, parameters, value, content type.

@@ -10,6 +10,7 @@ use futures_util::StreamExt;
 use kai_assistant::access::Access;
 use kai_assistant::notifications::NotificationId;
 use kai_assistant::notifications::port::{Dismissing, Ear, Heard, Listener};
+use kai_words::{Said, said};
 use zbus::fdo::MonitoringProxy;
 use zbus::message::{Flags, Header, Type};
 use zbus::{Connection, MatchRule, Message, MessageStream};
@@ -34,6 +35,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+/// Our own errors of the bus.
+const SILENT: &str = "it does not answer";
+const GONE: &str = "it went away";
+
 impl DesktopListener {
     /// `bus` is the D-Bus address of the session, such as `unix:path=/run/user/1000/bus`.
     pub fn on(bus: &str) -> Self {
@@ -42,7 +47,7 @@ impl DesktopListener {
 
     async fn connect(&self) -> zbus::Result<Connection> {
         let connecting = zbus::connection::Builder::address(self.bus.as_str()).build();
-        let silent = || zbus::Error::Failure("it does not answer".to_owned());
+        let silent = || zbus::Error::Failure(SILENT.to_owned());
         tokio::time::timeout(PATIENCE, connecting).await.map_err(|_| silent())?
     }
 
@@ -88,7 +93,7 @@ impl DesktopListener {
                     }
                 }
                 Some(Err(error)) => return error,
-                None => return zbus::Error::Failure("it went away".to_owned()),
+                None => return zbus::Error::Failure(GONE.to_owned()),
             }
         }
     }
@@ -160,15 +165,20 @@ fn rules() -> zbus::Result<Vec<MatchRule<'static>>> {
 
 fn lost(error: &zbus::Error) -> Access {
     match error {
-        zbus::Error::MethodError(..) | zbus::Error::FDO(_) => Access::Denied(format!(
-            "The desktop's session bus does not let Kai listen ({error}). Its policy must allow monitors."
-        )),
+        zbus::Error::MethodError(..) | zbus::Error::FDO(_) => {
+            Access::Denied(said::access_desktop_denied(error))
+        }
+        zbus::Error::Failure(why) if why == SILENT => unheard(said::access_desktop_silent()),
+        zbus::Error::Failure(why) if why == GONE => unheard(said::access_desktop_gone()),
         other => {
             let other = other.to_string();
-            let why = other.split(" (os error").next().unwrap_or_default();
-            Access::Silent(format!("The desktop's session bus cannot be heard: {why}."))
+            unheard(other.split(" (os error").next().unwrap_or_default().into())
         }
     }
+}
+
+fn unheard(why: Said) -> Access {
+    Access::Silent(said::access_desktop_unheard(why))
 }
 
 /// Interprets a message. Malformed messages are ignored.

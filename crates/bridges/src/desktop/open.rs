@@ -36,7 +36,7 @@ impl Opener for XdgOpen {
             let variables = activation.map(|token| ACTIVATION.map(|name| (name, token)));
             let start = Start { program: &self.program, environment: &self.environment };
             let launched = program::launch(start, &arguments, variables.as_ref().map_or(&[], |v| v));
-            launched.await.map_err(|failed| PortError(failed.sentence()))
+            launched.await.map_err(|failed| PortError(failed.sentence().to_string()))
         })
     }
 }

@@ -7,6 +7,7 @@ use kai_assistant::lock::lock;
 use kai_assistant::notifications::port::{Dismissing, Ear, Heard, Listener};
 use kai_assistant::notifications::{NotificationId, record::Post};
 use kai_assistant::phones::port::NotReached;
+use kai_words::said;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -17,9 +18,6 @@ use super::phone::{Line, PairedPhone};
 /// How many changes wait to be taken. Beyond that the phone has to connect anew, and tells all that it shows.
 const WAITING: usize = 1_024;
 
-const NOT_CONNECTED: &str =
-    "The phone is not connected. Open KDE Connect on it, in the same network as this machine.";
-const OFF: &str = "Reading this phone's notifications is off. Turn it on in Settings, under Phones.";
 
 impl Line {
     fn reads_notifications(&self) -> bool {
@@ -28,8 +26,8 @@ impl Line {
 
     fn notification_access(&self) -> Access {
         match (&self.wire, self.allowed.notifications) {
-            (_, false) => Access::Denied(OFF.to_owned()),
-            (None, true) => Access::Silent(NOT_CONNECTED.to_owned()),
+            (_, false) => Access::Denied(said::access_paired_off()),
+            (None, true) => Access::Silent(said::access_paired_away()),
             (Some(_), true) => Access::Granted,
         }
     }
@@ -61,7 +59,7 @@ impl Listener for PairedPhone {
                     Access::Denied(_) => Access::Granted, // Kai itself stopped.
                     Access::Silent(why) => Access::Silent(why),
                     // It is connected anew, and was away for a moment.
-                    Access::Granted => Access::Silent(NOT_CONNECTED.to_owned()),
+                    Access::Granted => Access::Silent(said::access_paired_away()),
                 };
                 ear.tell(Heard::Unbound(why)).await;
             }

@@ -5,19 +5,12 @@ use kai_assistant::outbox::door::{
     Approved, ApprovedReply, Looking, SendError, Sender, Sending, SentMessage,
 };
 use kai_assistant::phones::port::NotReached;
+use kai_words::said;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::listed::{Fate, Listed, Row, Wanted};
 use super::phone::PairedPhone;
 use super::ported;
-
-const OFF: &str =
-    "Sending SMS by this phone is off, so nothing was sent. Turn it on in Settings, under Phones.";
-const BUSY: &str = "The phone did not take the message, so nothing was sent. Try again in a moment.";
-const FAILED: &str = "The phone could not send it. Check the message on the phone.";
-const NOT_SEEN: &str = "The phone did not list it within a minute. It may have been sent: check the phone.";
-const CUT_OFF: &str =
-    "The connection broke while the phone was told. It may have been sent: check the phone.";
 
 impl Sender for PairedPhone {
     fn send(&self, approved: Approved) -> Sending<'_> {
@@ -49,8 +42,8 @@ impl Sender for PairedPhone {
 fn sure(told: Result<(), NotReached>) -> Result<(), SendError> {
     told.map_err(|why| match why {
         NotReached::NotConnected => SendError::NotConnected,
-        NotReached::Busy => SendError::NotSent(BUSY.to_owned()),
-        NotReached::Unsure => SendError::Unsure(CUT_OFF.to_owned()),
+        NotReached::Busy => SendError::NotSent(said::draft_reason_busy()),
+        NotReached::Unsure => SendError::Unsure(said::draft_reason_cut_off()),
     })
 }
 
@@ -81,25 +74,24 @@ impl Drop for Look<'_> {
 
 impl PairedPhone {
     pub(super) async fn send_and_watch(&self, to: &str, text: &str) -> Result<(), SendError> {
-        let not_sent = |why: &str| SendError::NotSent(why.to_owned());
         let tapped = self.clock.now();
         if !self.allowed().send_sms {
-            return Err(not_sent(OFF));
+            return Err(SendError::NotSent(said::draft_reason_sending_off()));
         }
         let _look = Look::begin(self);
         self.list().await.map_err(|_| SendError::NotConnected)?;
         let known = self.listed.borrow().known();
         let wanted = Wanted { to: to.to_owned(), text: text.to_owned(), tapped, known };
         let unclear = match self.reach(|on| on.send_sms, ported::text_to(to, text)).await {
-            Ok(()) => NOT_SEEN,
+            Ok(()) => said::draft_reason_not_seen(),
             Err(NotReached::NotConnected) => return Err(SendError::NotConnected),
-            Err(NotReached::Busy) => return Err(not_sent(BUSY)),
-            Err(NotReached::Unsure) => CUT_OFF,
+            Err(NotReached::Busy) => return Err(SendError::NotSent(said::draft_reason_busy())),
+            Err(NotReached::Unsure) => said::draft_reason_cut_off(),
         };
         match timeout(self.limits.sent, self.fate_of(&wanted)).await {
             Ok(Fate::Sent) => Ok(()),
-            Ok(Fate::Failed) => Err(not_sent(FAILED)),
-            Err(_) => Err(SendError::Unsure(unclear.to_owned())),
+            Ok(Fate::Failed) => Err(SendError::NotSent(said::draft_reason_phone_failed())),
+            Err(_) => Err(SendError::Unsure(unclear)),
         }
     }
 

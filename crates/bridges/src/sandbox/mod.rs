@@ -28,6 +28,7 @@ use std::time::Duration;
 
 use kai_assistant::device::PortError;
 use kai_assistant::device::shell::{End, Ending, Found, Job, Probing, Ran, Sandbox};
+use kai_words::said;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -134,16 +135,16 @@ impl Guarded {
         let without = match self.bubblewrap.clone().map(Way::Bubblewrap) {
             Some(way) => match self.try_out(&way).await {
                 Ok(()) => return Chosen { way, found: Ok("bubblewrap") },
-                Err(why) => format!("bubblewrap does not work here ({why})"),
+                Err(why) => Some(why),
             },
-            None => "bubblewrap is not installed".to_owned(),
+            None => None,
         };
         let found = match self.try_out(&Way::BuiltIn).await {
             Ok(()) => Ok("built in (Landlock and seccomp)"),
-            Err(why) => Err(format!(
-                "Kai runs commands only in a sandbox, and there is none here: {without}, and the built-in one does not \
-                 work ({why}). Install bubblewrap, or use Linux 6.2 or newer with Landlock."
-            )),
+            Err(why) => Err(match without {
+                Some(bubblewrap) => said::lacks_sandbox_broken(bubblewrap, why),
+                None => said::lacks_sandbox_none(why),
+            }),
         };
         Chosen { way: Way::BuiltIn, found }
     }
@@ -229,7 +230,10 @@ impl Sandbox for Guarded {
     fn run<'a>(&'a self, job: &'a Job) -> Ending<'a> {
         Box::pin(async move {
             let chosen = self.chosen().await;
-            chosen.found.as_ref().map_err(|why| PortError(why.trim_end_matches('.').to_owned()))?;
+            chosen
+                .found
+                .as_ref()
+                .map_err(|why| PortError(why.to_string().trim_end_matches('.').to_owned()))?;
             let _place = self.room.acquire().await.map_err(|e| PortError(e.to_string()))?;
             self.under_guard(&chosen.way, job).await.map_err(PortError)
         })

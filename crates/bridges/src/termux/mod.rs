@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use kai_assistant::device::{Notification, Notifier, Opener, Place, PortError, PortFuture, Target, Urgency};
 use kai_assistant::untrusted::Untrusted;
+use kai_words::{Said, said};
 use tokio::sync::Mutex;
 
 use crate::Environment;
@@ -73,7 +74,7 @@ impl Termux {
 
     async fn run<A: AsRef<OsStr>>(&self, program: &str, args: &[A]) -> Result<String, PortError> {
         let ran = self.call(program, args, &Terms::within(self.patience)).await;
-        ran.map_err(|failed| PortError(failed.sentence()))
+        ran.map_err(|failed| PortError(failed.sentence().to_string()))
     }
 
     async fn call<A: AsRef<OsStr>>(
@@ -105,7 +106,7 @@ impl Notifier for Termux {
         Box::pin(async move {
             let action = action(self.opening.as_deref(), notification.leads_to);
             let said = self.run("termux-notification", &arguments(notification, action.as_deref())).await?;
-            refusal(&said).map_or(Ok(()), |why| Err(PortError(why)))
+            refusal(&said).map_or(Ok(()), |why| Err(PortError(why.to_string())))
         })
     }
 }
@@ -137,11 +138,11 @@ fn arguments<'a>(notification: &'a Notification, action: Option<&'a str>) -> Vec
 }
 
 /// The reason in an error answer, if it is one. A denied permission comes as `{"error": …}` with exit code 0.
-fn refusal(said: &str) -> Option<String> {
+fn refusal(said: &str) -> Option<Said> {
     let answer: serde_json::Value = serde_json::from_str(said).ok()?;
     let why = answer.get("error").or_else(|| answer.get("API_ERROR"))?;
     let why = Untrusted::new(why.as_str().unwrap_or_default()).line(LONGEST_WHY);
-    Some(format!("Android refused: {why}"))
+    Some(said::program_refused(why))
 }
 
 #[cfg(test)]
@@ -226,7 +227,7 @@ mod tests {
             ),
             ("[]".to_owned(), None),
         ] {
-            assert_eq!(refusal(&said), expected);
+            assert_eq!(refusal(&said).map(|why| why.to_string()), expected);
         }
     }
 

@@ -19,6 +19,7 @@ use kai_assistant::notifications::NotificationId;
 use kai_assistant::notifications::port::{Dismissing, Ear, Heard, Listener};
 use kai_assistant::notifications::record::Post;
 use kai_assistant::untrusted::Untrusted;
+use kai_words::said;
 use serde::Deserialize;
 
 use super::{Termux, refusal};
@@ -28,8 +29,6 @@ const LIST: &str = "termux-notification-list";
 const LONGEST_LIST: u64 = 4 * 1024 * 1024;
 const PAUSE: Duration = Duration::from_secs(20);
 const LONGEST_PAUSE: Duration = Duration::from_mins(10);
-const ALLOW: &str = "Allow Termux:API in Android's settings under Notification access (its page has just been opened), and \
-                     check that the app Termux:API is installed.";
 
 /// The notifications in the tray, by key.
 type Tray = BTreeMap<NotificationId, Post>;
@@ -70,8 +69,8 @@ impl Termux {
         let nothing: [&str; 0] = [];
         match self.call(LIST, &nothing, &terms).await {
             Ok(said) => understood(&said, zone),
-            Err(Failed::Interrupted(why)) => Err(Access::Denied(format!("{why}. {ALLOW}"))),
-            Err(failed) => Err(Access::Silent(format!("{}.", failed.sentence()))),
+            Err(Failed::Interrupted(why)) => Err(Access::Denied(said::access_termux_notifications(why))),
+            Err(failed) => Err(Access::Silent(said::sentence_ended(failed.sentence()))),
         }
     }
 }
@@ -152,15 +151,13 @@ struct Entry {
 /// Parses the program's output. Pure. An exception in the app results in empty output.
 fn understood(said: &str, zone: &TimeZone) -> Result<Tray, Access> {
     if said.trim().is_empty() {
-        return Err(Access::Silent(
-            "Termux:API gave no answer; its listener may not be ready yet.".to_owned(),
-        ));
+        return Err(Access::Silent(said::access_termux_no_answer()));
     }
     if let Some(why) = refusal(said) {
-        return Err(Access::Denied(format!("{why}. {ALLOW}")));
+        return Err(Access::Denied(said::access_termux_notifications(why)));
     }
-    let entries: Vec<Entry> = serde_json::from_str(said)
-        .map_err(|_| Access::Silent("Termux:API gave an answer that makes no sense.".to_owned()))?;
+    let entries: Vec<Entry> =
+        serde_json::from_str(said).map_err(|_| Access::Silent(said::access_termux_garbled()))?;
     let post = |entry: Entry| {
         let post = posted(entry, zone);
         (post.id.clone(), post)
@@ -235,8 +232,12 @@ mod tests {
             (r#"{"error":"Please grant"}"#, true, "Please grant"),
         ] {
             match understood(said, &TimeZone::UTC) {
-                Err(Access::Denied(why)) => assert!(denied && why.contains(word), "{said}: {why}"),
-                Err(Access::Silent(why)) => assert!(!denied && why.contains(word), "{said}: {why}"),
+                Err(Access::Denied(why)) => {
+                    assert!(denied && why.to_string().contains(word), "{said}: {why}");
+                }
+                Err(Access::Silent(why)) => {
+                    assert!(!denied && why.to_string().contains(word), "{said}: {why}");
+                }
                 other => panic!("{said}: {other:?}"),
             }
         }
@@ -359,7 +360,7 @@ mod tests {
         house.shows("sleep 600");
         let denied = Listener::access(house.termux.as_ref()).await;
         assert!(
-            matches!(&denied, Access::Denied(what) if what.contains("Notification access")),
+            matches!(&denied, Access::Denied(what) if what.to_string().contains("Notification access")),
             "{denied:?}"
         );
         house.shows("echo '[]'");

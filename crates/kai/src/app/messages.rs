@@ -10,6 +10,7 @@ use kai_assistant::outbox::door::{Door, Senders};
 use kai_assistant::sms::{Inbox, Poller, Received};
 use kai_assistant::source::SourceId;
 use kai_bridges::simulated;
+use kai_words::said;
 
 use crate::failure::Failure;
 use crate::machine;
@@ -92,10 +93,9 @@ impl Phone {
     }
 }
 
-/// What to do when no phone is connected.
-pub(crate) const CONNECT: &str = "Run Kai in Termux on the phone, with Termux:API (docs/sms.md), or try kai serve --demo, \
-                                  which simulates one.";
+/// The command for somebody who has connected no phone.
+pub(crate) const PAIR: &str = "kai phones pair";
 
 pub(crate) fn no_phone() -> Failure {
-    Failure::failed(format!("No phone that can read SMS is connected. {CONNECT}"))
+    Failure::failed(said::lacks_reading()).try_instead(PAIR)
 }

@@ -4,7 +4,7 @@
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 mod messages;
 
-use kai_assistant::legible::{folded, folded_line};
+use kai_assistant::legible::{folded_in, folded_line_in};
 use kai_words::Lang;
 use serde_json::{Map, Value};
 
@@ -48,7 +48,7 @@ impl ApprovalCall<'_> {
         let (says, below, yes) = self.words(&fields);
         let mut quotes: Vec<Quote> = below.iter().filter_map(|name| fields.quote(name)).collect();
         if let Some(about) = self.about {
-            quotes.push(Quote { label: lang.argument_about().to_owned(), text: folded(about) });
+            quotes.push(Quote { label: lang.argument_about().to_owned(), text: folded_in(about, lang) });
         }
         // Arguments that the sentence does not mention are shown as well.
         let told = [below, mentioned(self.tool)].concat();
@@ -97,12 +97,12 @@ impl ApprovalCall<'_> {
     }
 
     fn uses(&self, lang: Lang) -> String {
-        lang.asking_use(folded_line(self.title), folded_line(self.tool))
+        lang.asking_use(folded_line_in(self.title, lang), folded_line_in(self.tool, lang))
     }
 
     /// The question for arguments that are not a JSON object; the tool itself will reject them.
     fn unread(&self, lang: Lang) -> Card {
-        let text = folded(self.arguments);
+        let text = folded_in(self.arguments, lang);
         let quotes = if text.trim().is_empty() { vec![] } else { vec![Quote { label: String::new(), text }] };
         Card { says: self.uses(lang), quotes, yes: lang.asking_allow_once(), no: lang.asking_deny() }
     }
@@ -188,7 +188,7 @@ impl Fields<'_> {
 
     /// The argument on one line, for use inside our own sentence.
     fn line(&self, name: &str) -> String {
-        folded_line(&self.text(name).unwrap_or_default())
+        folded_line_in(&self.text(name).unwrap_or_default(), self.lang)
     }
 
     /// A whole number as the tools parse it: `7`, `"7"` and `7.0` are the same.
@@ -207,9 +207,9 @@ impl Fields<'_> {
 
     fn quote(&self, name: &str) -> Option<Quote> {
         let text = self.text(name).filter(|text| !text.is_empty())?;
-        let label =
-            self.lang.find(&format!("argument_{name}")).map_or_else(|| folded_line(name), str::to_owned);
-        Some(Quote { label, text: folded(&text) })
+        let known = self.lang.find(&format!("argument_{name}")).map(str::to_owned);
+        let label = known.unwrap_or_else(|| folded_line_in(name, self.lang));
+        Some(Quote { label, text: folded_in(&text, self.lang) })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use kai_assistant::heartbeat::OutcomeKind;
 use kai_assistant::heartbeat::due::Due;
+use kai_words::Said;
 use serde::{Deserialize, Serialize};
 
 /// The outcome of a requested run.
@@ -32,7 +33,7 @@ impl From<OutcomeKind> for RunOutcome {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct HeartbeatRan {
     pub(crate) outcome: RunOutcome,
-    pub(crate) reason: Option<String>,
+    pub(crate) reason: Option<Said>,
     pub(crate) report: Option<String>,
 }
 
@@ -54,7 +55,7 @@ pub(crate) struct LogRow {
     pub(crate) at: i64,
     pub(crate) at_local: String,
     pub(crate) outcome: OutcomeKind,
-    pub(crate) reason: Option<String>,
+    pub(crate) reason: Option<Said>,
     pub(crate) tokens: u64,
     /// The server did not report all token counts, so some are estimated.
     #[serde(default)]
@@ -77,5 +78,5 @@ pub(crate) struct HeartbeatStatus {
     pub(crate) report: Option<i64>,
     pub(crate) tokens_today: u64,
     /// What is wrong with the model that heartbeats are set to use.
-    pub(crate) lacks: Option<String>,
+    pub(crate) lacks: Option<Said>,
 }

@@ -43,16 +43,14 @@ pub(crate) struct LedgerCheck {
     /// How many older records were deleted because of their age (`ledger_retention_days`).
     pub(crate) let_go: i64,
     pub(crate) broken_at: Option<i64>,
-    pub(crate) what: Option<String>,
-    /// The same for the page, if the ledger does not continue from the end that was noted.
-    #[serde(skip)]
-    pub(crate) doubt: Option<Said>,
+    /// What is wrong.
+    pub(crate) what: Option<Said>,
     /// The records themselves are intact, but they do not continue from the end that was noted beside the key.
     #[serde(default)]
     pub(crate) rolled_back: bool,
     /// Why the note beside the key could not be read.
     #[serde(default)]
-    pub(crate) note_unread: Option<String>,
+    pub(crate) note_unread: Option<Said>,
 }
 
 /// What `kai ledger accept` did.

@@ -197,6 +197,7 @@ pub(crate) enum Event {
     /// Discard what was shown of this reply: the model is asked again.
     Again {
         why: String,
+        /// What Kai asks now, as a sentence.
         asking: String,
     },
     Tool {

@@ -1,10 +1,8 @@
 //! Calls about models, and the rows they return.
 
-use std::time::Duration;
-
+use kai_assistant::models::Origin;
 use kai_assistant::models::window::WindowSource;
-use kai_assistant::models::{Origin, Unusable};
-use kai_llm::ModelError;
+use kai_words::Said;
 use serde::{Deserialize, Serialize};
 
 /// A model to add, as the user typed it.
@@ -28,10 +26,8 @@ pub(crate) struct ModelRow {
     pub(crate) base_url: String,
     pub(crate) model: String,
     pub(crate) ready: bool,
-    pub(crate) why_not: Option<String>,
-    /// The same for the page, which has words of its own. Not part of the JSON.
-    #[serde(skip)]
-    pub(crate) unusable: Option<Unusable>,
+    /// Why Kai cannot use it.
+    pub(crate) why_not: Option<Said>,
     pub(crate) origin: ModelOrigin,
     pub(crate) local: bool,
     /// Whether a key is known. The key itself is never returned.
@@ -73,17 +69,6 @@ pub(crate) struct ModelRemoved {
     pub(crate) heartbeat_reset: bool,
 }
 
-/// Why a model failed its test.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum TestFailure {
-    #[error(transparent)]
-    Unusable(#[from] Unusable),
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    #[error("It did not finish an answer within {} s. Check whether its server is busy or stuck.", .0.as_secs())]
-    Late(Duration),
-}
-
 /// The result of `kai models test` for one model.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ModelTest {
@@ -91,9 +76,6 @@ pub(crate) struct ModelTest {
     pub(crate) model: String,
     pub(crate) works: bool,
     /// The answer, or what is wrong.
-    pub(crate) says: String,
-    /// What is wrong, for the page, which has words of its own. Not part of the JSON.
-    #[serde(skip)]
-    pub(crate) failure: Option<TestFailure>,
+    pub(crate) says: Said,
     pub(crate) ms: u64,
 }

@@ -4,6 +4,7 @@ use kai_assistant::access::AccessState;
 use kai_assistant::notifications::NotificationId;
 use kai_assistant::notifications::store::Gap;
 use kai_assistant::source::SourceId;
+use kai_words::Said;
 use serde::{Deserialize, Serialize};
 
 /// A call about notifications.
@@ -63,9 +64,9 @@ pub(crate) struct NotificationsStatus {
     #[serde(rename = "unreadCount")]
     pub(crate) unread_count: u32,
     #[serde(rename = "lastError")]
-    pub(crate) last_error: Option<String>,
+    pub(crate) last_error: Option<Said>,
     /// Why it is not on, and what to do.
-    pub(crate) hint: Option<String>,
+    pub(crate) hint: Option<Said>,
     pub(crate) gaps: Vec<GapRow>,
     /// Each source by itself.
     #[serde(default)]
@@ -93,7 +94,7 @@ pub(crate) struct SourceStatus {
     #[serde(rename = "lastAttemptEpochMs")]
     pub(crate) last_attempt: Option<i64>,
     #[serde(rename = "lastError")]
-    pub(crate) last_error: Option<String>,
+    pub(crate) last_error: Option<Said>,
     pub(crate) gaps: Vec<GapRow>,
 }
 

@@ -99,7 +99,7 @@ pub(crate) struct SmsStatus {
     #[serde(rename = "unreadCount")]
     pub(crate) unread: u32,
     #[serde(rename = "lastError")]
-    pub(crate) last_error: Option<String>,
+    pub(crate) last_error: Option<Said>,
     /// "Last successful poll 5m ago", or when it failed.
     pub(crate) last_poll: String,
     /// The same, with the error.
@@ -141,7 +141,7 @@ pub(crate) struct DraftRow {
     /// The text with invisible characters spelled out.
     pub(crate) body_shown: String,
     pub(crate) status: DraftState,
-    pub(crate) reason: Option<String>,
+    pub(crate) reason: Option<Said>,
     pub(crate) origin: DraftOrigin,
     /// Epoch milliseconds.
     pub(crate) created_at: i64,
@@ -153,7 +153,6 @@ pub(crate) struct DraftRow {
     /// How many SMS it takes; `None` if it is not sent as SMS.
     pub(crate) segments: Option<usize>,
     /// Warnings to read before a tap.
-    #[serde(with = "english")]
     pub(crate) remarks: Vec<Said>,
     /// The digest of what is shown, which a tap must carry.
     pub(crate) digest: String,
@@ -185,20 +184,6 @@ pub(crate) struct OnPhone {
     pub(crate) opened_at: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) opened_local: Option<String>,
-}
-
-/// Commands speak English, so that is what goes over the socket.
-mod english {
-    use kai_words::Said;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(sentences: &[Said], to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(sentences.iter().map(Said::to_string))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Said>, D::Error> {
-        Ok(Vec::<String>::deserialize(from)?.into_iter().map(Said::from).collect())
-    }
 }
 
 /// The tapped button, as commands and forms spell it.

@@ -2,6 +2,7 @@
 
 use kai_assistant::gate::Level;
 use kai_assistant::tasks::{Missed, Outcome, Status, TaskId, TriggerKind};
+use kai_words::Said;
 use serde::{Deserialize, Serialize};
 
 /// A row of `kai tasks list`.
@@ -42,7 +43,8 @@ pub(crate) struct RunRow {
     pub(crate) started_local: String,
     /// `None` while it is running.
     pub(crate) outcome: Option<Outcome>,
-    pub(crate) reason: String,
+    /// Empty if nothing went wrong.
+    pub(crate) reason: Said,
     pub(crate) tokens: u64,
     pub(crate) ms: u64,
 }

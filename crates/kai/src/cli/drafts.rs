@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use kai_assistant::legible::{folded, spelled_out};
 use kai_assistant::outbox::{DraftId, DraftState, ReplyTo};
 use kai_assistant::sms::SmsId;
+use kai_words::said;
 use serde_json::json;
 
 use super::asking::Cli;
 use super::{erasing, show, yes};
-use crate::app::messages::CONNECT;
+use crate::app::messages::PAIR;
 use crate::call::Call;
 use crate::call::demo::DemoCall;
 use crate::call::sms::{
@@ -214,7 +215,7 @@ fn polled(polled: &SmsPolled) -> String {
 
 fn nothing_waits(sms: &SmsStatus) -> String {
     if !sms.supported {
-        return format!("No phone is connected. {CONNECT}");
+        return format!("{} Try: {PAIR}", said::lacks_reading());
     }
     if !sms.enabled {
         return "Kai does not read SMS. To enable this: kai settings set sms_enabled true".to_owned();
@@ -252,7 +253,7 @@ fn drafts(rows: &[DraftRow]) -> String {
         return "No drafts.\n".to_owned();
     }
     let row = |row: &DraftRow| {
-        let reason = row.reason.as_deref().map(|why| format!(" ({})", visible(why)));
+        let reason = row.reason.as_ref().map(|why| format!(" ({})", visible(&why.to_string())));
         let opened = row.on_phone.opened_local.as_ref().map(|at| format!(" (opened on your phone at {at})"));
         let more = reason.or(opened).unwrap_or_default();
         (
@@ -283,7 +284,7 @@ fn describe_draft(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> Stri
         "Draft {} ({}{}) from a {}, {}{reply}\nTo: {}\n",
         row.id.0,
         row.status.as_str(),
-        row.reason.as_deref().map(|why| format!(": {}", visible(why))).unwrap_or_default(),
+        row.reason.as_ref().map(|why| format!(": {}", visible(&why.to_string()))).unwrap_or_default(),
         row.origin.as_str(),
         row.created_local,
         recipient(row)
@@ -319,7 +320,7 @@ fn quote(shown: &str) -> String {
 
 fn outcome(row: &DraftRow) -> String {
     let to = recipient(row);
-    let why = row.reason.as_deref().map(visible).unwrap_or_default();
+    let why = row.reason.as_ref().map(|why| visible(&why.to_string())).unwrap_or_default();
     match row.status {
         DraftState::Sent => {
             format!("The message to {to} was handed to the phone. {why}\n").replace(". \n", ".\n")

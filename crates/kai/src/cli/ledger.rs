@@ -19,7 +19,7 @@ pub(super) fn accept(ask: &Cli) -> Result<ExitCode, Failure> {
     if let Some(why) = check.note_unread {
         return Err(Failure::failed(why));
     }
-    if let Some(what) = check.what.as_deref().filter(|_| check.rolled_back) {
+    if let Some(what) = check.what.as_ref().filter(|_| check.rolled_back) {
         out::note(&format!("The ledger is incomplete: {what}."));
         if !input::has_person() {
             return Err(Failure::usage(

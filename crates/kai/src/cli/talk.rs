@@ -195,7 +195,7 @@ impl Watcher for Terminal {
                     self.note(next);
                 }
             }
-            Event::Again { why, asking } => self.note(&format!("{why} Asking {asking} …")),
+            Event::Again { why, asking } => self.note(&format!("{why} {asking}")),
             Event::Delta { .. } | Event::Confirm { .. } | Event::Done { .. } | Event::Error { .. } => {}
         }
     }

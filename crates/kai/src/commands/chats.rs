@@ -29,7 +29,8 @@ impl From<Unanswered> for Failure {
     fn from(why: Unanswered) -> Self {
         match why {
             Unanswered::Empty => Self::usage(why.to_string()),
-            Unanswered::Unready(_) | Unanswered::Turn(_) => Self::failed(why.to_string()),
+            Unanswered::Unready(unready) => unready.into(),
+            Unanswered::Turn(error) => error.into(),
         }
     }
 }

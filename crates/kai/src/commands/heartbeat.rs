@@ -5,8 +5,8 @@ use kai_assistant::db::DbError;
 use kai_assistant::gate::{self, Level, RunKind};
 use kai_assistant::heartbeat::due::{self, Due};
 use kai_assistant::heartbeat::{Beat, BeatResult, Next, Outcome, Why, beat, store};
-use kai_assistant::models::Unusable;
 use kai_assistant::settings::{self, HEARTBEAT_MODEL};
+use kai_words::{Said, said};
 
 use crate::app::App;
 use crate::call::heartbeat::{DryRun, HeartbeatRan, HeartbeatStatus, LogRow, RunOutcome};
@@ -15,6 +15,7 @@ use crate::caller_env::CallerEnv;
 use crate::commands::{announce, models};
 use crate::failure::Failure;
 
+/// Why it did not run, as commands say it. The page has words of its own.
 fn why_not(due: Due) -> &'static str {
     match due {
         Due::Now => "It is due.",
@@ -82,10 +83,10 @@ pub(crate) async fn run(app: &App, env: &CallerEnv, why: Why) -> Result<Heartbea
         BeatResult::Ran(Outcome::Report(said)) => (RunOutcome::Report, None, Some(said)),
         BeatResult::Ran(Outcome::Failed(why)) => (RunOutcome::Failed, Some(why), None),
         BeatResult::Ran(other) => (other.kind().into(), None, None),
-        BeatResult::NotDue(due) => (RunOutcome::NotDue, Some(why_not(due).to_owned()), None),
+        BeatResult::NotDue(due) => (RunOutcome::NotDue, Some(why_not(due).into()), None),
         BeatResult::Busy => (
             RunOutcome::Busy,
-            Some("Kai is already working on another run. Try again in a moment.".to_owned()),
+            Some("Kai is already working on another run. Try again in a moment.".into()),
             None,
         ),
     };
@@ -94,37 +95,36 @@ pub(crate) async fn run(app: &App, env: &CallerEnv, why: Why) -> Result<Heartbea
 
 /// The models that heartbeats use: the one that is set, or all in their order. Having none is an error of the run,
 /// which is logged, not of the command.
-async fn chosen_models(app: &App, env: &CallerEnv) -> Result<Result<Vec<Ready>, String>, DbError> {
+async fn chosen_models(app: &App, env: &CallerEnv) -> Result<Result<Vec<Ready>, Said>, DbError> {
     let wanted = app.db.read(settings::load).await?.of(&HEARTBEAT_MODEL);
     if !wanted.is_empty()
         && let Some(lack) = lacks(&wanted, &models::rows(app, env).await?)
     {
-        return Ok(Err(lack.reason()));
+        return Ok(Err(lack.said()));
     }
-    let ready = models::connected(app, env).await.map_err(|unready| unready.reason());
+    let ready = models::connected(app, env).await.map_err(|unready| unready.said());
     Ok(ready.map(|mut ready| {
         ready.retain(|model| wanted.is_empty() || model.label == wanted);
         ready
     }))
 }
 
-/// What is wrong with the model that heartbeats are set to use, and what to do.
+/// What is wrong with the model that heartbeats are set to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Lack {
-    pub(crate) says: String,
-    pub(crate) next: String,
-    why: Option<Unusable>,
+pub(crate) enum Lack {
+    /// There is no model of this name.
+    Unknown { model: String },
+    /// It cannot be used for this reason. `helps` is the command for that.
+    Unusable { model: String, why: Said, helps: String },
 }
 
 impl Lack {
-    pub(crate) fn sentence(&self) -> String {
-        format!("The heartbeat {}. {}", self.says, self.next)
-    }
-
-    /// What the log of a run says. The page shows it too, so it names no command.
-    fn reason(&self) -> String {
-        let why = self.why.as_ref().map(|why| format!(" {}", why.what())).unwrap_or_default();
-        format!("The heartbeat {}.{why}", self.says)
+    /// What is wrong and what to do, in the user's language. It names no command, because the page shows it too.
+    pub(crate) fn said(&self) -> Said {
+        match self {
+            Self::Unknown { model } => said::unready_heartbeat_unknown(model),
+            Self::Unusable { why, .. } => said::unready_heartbeat_unusable(why),
+        }
     }
 }
 
@@ -133,17 +133,12 @@ pub(crate) fn lacks(wanted: &str, rows: &[ModelRow]) -> Option<Lack> {
     if wanted.is_empty() {
         return None;
     }
-    let other = "Choose one from kai models list, or reset it: kai settings set heartbeat_model \"\"";
+    let model = wanted.to_owned();
     match rows.iter().find(|row| row.name == wanted) {
-        None => Some(Lack {
-            says: format!("is set to ask {wanted}, but there is no such model"),
-            next: other.to_owned(),
-            why: None,
-        }),
-        Some(row) => row.unusable.clone().map(|why| Lack {
-            says: format!("is set to ask {wanted}, which cannot be used"),
-            next: format!("{why} {other}"),
-            why: Some(why),
+        None => Some(Lack::Unknown { model }),
+        Some(row) => row.why_not.clone().map(|why| {
+            let helps = models::repair(&row.name, &row.preset);
+            Lack::Unusable { model, why, helps }
         }),
     }
 }
@@ -173,7 +168,7 @@ pub(crate) async fn dry_run(app: &App, env: &CallerEnv) -> Result<DryRun, DbErro
 pub(crate) async fn tick(app: &App) {
     match run(app, &app.env, Why::Tick).await {
         Ok(ran) if ran.outcome == RunOutcome::Failed => {
-            tracing::warn!(reason = ran.reason.unwrap_or_default(), "a heartbeat failed");
+            tracing::warn!(reason = %ran.reason.unwrap_or_default(), "a heartbeat failed");
         }
         Ok(ran) if ran.outcome != RunOutcome::NotDue => {
             tracing::info!(outcome = ?ran.outcome, "heartbeat");

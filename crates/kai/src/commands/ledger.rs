@@ -49,8 +49,7 @@ pub(crate) async fn check(app: &App) -> Result<LedgerCheck, DbError> {
         Some(NoteProblem::RolledBack { what, last, .. }) => LedgerCheck {
             whole: false,
             broken_at: Some(last + 1),
-            what: Some(what.to_string()),
-            doubt: Some(what),
+            what: Some(what),
             rolled_back: true,
             ..check
         },

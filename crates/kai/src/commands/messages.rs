@@ -7,6 +7,7 @@ use kai_assistant::outbox::store as drafts;
 use kai_assistant::settings::{self, Setting};
 use kai_assistant::untrusted::Untrusted;
 use kai_bridges::simulated;
+use kai_words::Lang;
 use rusqlite::Transaction;
 
 use super::{notifications, phones, sms};
@@ -82,6 +83,6 @@ pub(crate) fn pending_draft_path(tx: &Transaction<'_>) -> Result<Option<String>,
 
 /// The model of the demo, which plays a script; `None` outside the demo.
 pub(crate) fn demo_model(app: &App) -> Option<Ready> {
-    let label = "demo (plays a script)".to_owned();
+    let label = Lang::ENGLISH.demo_model().to_owned();
     app.home.is_demo().then(|| Ready { label, local: true, model: Box::new(simulated::Script) })
 }

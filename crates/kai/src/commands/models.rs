@@ -8,17 +8,17 @@ use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
 use kai_assistant::ledger;
 use kai_assistant::models::store::{self, Move};
-use kai_assistant::models::{self, Candidate, ConfiguredModel, Surroundings, Unusable, window};
+use kai_assistant::models::{self, Candidate, ConfiguredModel, Surroundings, trouble, window};
 use kai_assistant::settings::{self, HEARTBEAT_MODEL};
 use kai_llm::{Config, Key, Message, ModelError, Preset, Request, connect, context, local, presets};
-use kai_words::said;
+use kai_words::{Said, said};
 use rusqlite::Transaction;
 
 use super::messages;
 use crate::app::App;
-use crate::call::models::{ModelOrigin, ModelRemoved, ModelRow, ModelTest, NewModel, TestFailure};
+use crate::call::models::{ModelOrigin, ModelRemoved, ModelRow, ModelTest, NewModel};
 use crate::caller_env::CallerEnv;
-use crate::failure::Failure;
+use crate::failure::{Failure, SET_UP_A_MODEL};
 
 /// The names of the models that are known without searching for local servers.
 pub(crate) async fn names(app: &App) -> Result<Vec<String>, DbError> {
@@ -108,30 +108,54 @@ pub(crate) async fn ready(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Unre
     connected(app, env).await
 }
 
-/// Why no model can be asked, as commands say it. The page has words of its own.
+/// Why no model can be asked.
 #[derive(Debug, thiserror::Error)]
+#[error("{}", self.said())]
 pub(crate) enum Unready {
-    #[error(
-        "No model is set up. Add one on the page under Settings, Models, or with a command such as: \
-         kai models add ollama --model qwen3 (all services: kai models add --help)"
-    )]
+    /// No model is set up.
     NoModel,
-    #[error("{model} cannot be used: {why}")]
-    Unusable { model: String, why: Unusable },
-    #[error("{model} cannot be used: {error}")]
-    Misconfigured { model: String, error: ModelError },
-    #[error(transparent)]
+    /// It lacks something, such as its API key. `helps` is the command for that.
+    Unusable {
+        why: Said,
+        helps: String,
+    },
+    /// It is set up in a way that cannot work.
+    Misconfigured {
+        model: String,
+        error: ModelError,
+    },
     Store(#[from] DbError),
 }
 
 impl Unready {
-    /// What the log of a run says. The page shows it too, so it names no command.
-    pub(crate) fn reason(&self) -> String {
+    /// The reason in the user's language. It names no command, because the page shows it too.
+    pub(crate) fn said(&self) -> Said {
         match self {
-            Self::NoModel => "No model is set up.".to_owned(),
-            Self::Unusable { model, why } => format!("{model} cannot be used: {}", why.what()),
-            Self::Misconfigured { .. } | Self::Store(_) => self.to_string(),
+            Self::NoModel => said::turn_no_model(),
+            Self::Unusable { why, .. } => why.clone(),
+            Self::Misconfigured { model, error } => trouble::said(model, error),
+            Self::Store(error) => error.said(),
         }
+    }
+}
+
+impl From<Unready> for Failure {
+    fn from(why: Unready) -> Self {
+        let failure = Self::failed(why.said());
+        match why {
+            Unready::NoModel => failure.try_instead(SET_UP_A_MODEL),
+            Unready::Unusable { helps, .. } => failure.try_instead(helps),
+            Unready::Misconfigured { .. } | Unready::Store(_) => failure,
+        }
+    }
+}
+
+/// The command that makes an unusable model usable.
+pub(crate) fn repair(name: &str, preset: &str) -> String {
+    match models::preset(preset).map(|preset| (&preset.id, preset.key_env.first())) {
+        Some((id, Some(variable))) => format!("kai models add {id}, or set {variable}"),
+        Some((id, None)) => format!("kai models add {id}"),
+        None => format!("kai models remove {name}"),
     }
 }
 
@@ -149,7 +173,7 @@ pub(crate) async fn connected(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, 
                 ready.push(Ready { label, local: candidate.local, model });
                 continue;
             }
-            (Some(why), _) => Unready::Unusable { model: label, why },
+            (Some(why), _) => Unready::Unusable { why, helps: repair(&label, &candidate.preset) },
             (None, Err(error)) => Unready::Misconfigured { model: label, error },
         };
         unready = unready.or(Some(why));
@@ -173,7 +197,6 @@ fn demo_row(name: String) -> ModelRow {
         model: "script".to_owned(),
         ready: true,
         why_not: None,
-        unusable: None,
         origin: ModelOrigin::Demo,
         local: true,
         has_key: false,
@@ -189,8 +212,7 @@ fn row(candidate: Candidate) -> ModelRow {
         base_url: candidate.config.base_url,
         model: candidate.config.model,
         ready: candidate.why_not.is_none(),
-        why_not: candidate.why_not.as_ref().map(ToString::to_string),
-        unusable: candidate.why_not,
+        why_not: candidate.why_not,
         origin: candidate.origin.into(),
         local: candidate.local,
         has_key: candidate.config.key.is_some(),
@@ -215,8 +237,8 @@ pub(crate) async fn add(app: &App, env: &CallerEnv, new: NewModel) -> Result<Mod
     let trial = models::candidates(std::slice::from_ref(&added), &Surroundings::default());
     let trial = trial.into_iter().next().ok_or_else(|| unknown_preset(&new.preset))?;
     // Refuse a configuration that cannot work now, not at the first question.
-    connect(&trial.config, &app.http).map_err(|error| Failure::usage(error.to_string()))?;
     let name = added.name.clone();
+    connect(&trial.config, &app.http).map_err(|error| Failure::usage(trouble::said(&name, &error)))?;
     let auto = matches!(context, Some(None));
     app.db.write(move |tx| keep(tx, &added, auto)).await?;
     let candidates = candidates(app, env).await?;
@@ -391,7 +413,7 @@ pub(crate) async fn test(app: &App, env: &CallerEnv, name: Option<&str>) -> Resu
     if candidates.is_empty() {
         return Err(match name {
             Some(name) => Failure::failed(said::models_unknown(name)).try_instead("kai models list"),
-            None => Failure::failed(ready(app, env).await.err().unwrap_or(Unready::NoModel).to_string()),
+            None => ready(app, env).await.err().unwrap_or(Unready::NoModel).into(),
         });
     }
     // All at the same time, so that slow models neither delay the others nor add up past the caller's timeout.
@@ -408,21 +430,28 @@ pub(crate) async fn test(app: &App, env: &CallerEnv, name: Option<&str>) -> Resu
 /// How long a model may take to answer a test. A local server may have to load the model first.
 pub(crate) const LONGEST_TRIAL: Duration = Duration::from_mins(4);
 
+/// How many characters of an answer or an error the result of a test shows.
+const LONGEST_SAYING: usize = 400;
+
+fn shortened(text: &str) -> String {
+    text.trim().chars().take(LONGEST_SAYING).collect()
+}
+
 async fn try_one(app: &App, candidate: Candidate) -> Result<ModelTest, DbError> {
     let began = app.clock.now();
     let answered = match candidate.why_not.clone() {
-        Some(why) => Err(TestFailure::Unusable(why)),
+        Some(why) => Err(why),
         None => try_ready(app, &candidate, began).await?,
     };
-    let says = match &answered {
-        Ok(text) => text.clone(),
-        Err(failure) => failure.to_string(),
+    let works = answered.is_ok();
+    let says = match answered {
+        Ok(answer) => shortened(&answer).into(),
+        Err(why) if why.to_string().chars().count() > LONGEST_SAYING => shortened(&why.to_string()).into(),
+        Err(why) => why,
     };
-    let says: String = says.trim().chars().take(400).collect();
     let ms = app.clock.now().duration_since(began).as_millis();
     let ms = u64::try_from(ms).unwrap_or_default();
-    let (works, failure) = (answered.is_ok(), answered.err());
-    Ok(ModelTest { name: candidate.name, model: candidate.config.model, works, says, failure, ms })
+    Ok(ModelTest { name: candidate.name, model: candidate.config.model, works, says, ms })
 }
 
 /// Asks a model that is set up for one word, and records the request in the ledger.
@@ -430,10 +459,11 @@ async fn try_ready(
     app: &App,
     candidate: &Candidate,
     began: Timestamp,
-) -> Result<Result<String, TestFailure>, DbError> {
+) -> Result<Result<String, Said>, DbError> {
+    let failed = |error: ModelError| trouble::said(&candidate.name, &error);
     let model = match connect(&candidate.config, &app.http) {
         Ok(model) => model,
-        Err(error) => return Ok(Err(error.into())),
+        Err(error) => return Ok(Err(failed(error))),
     };
     let request = Request {
         system: "You are being tested. Answer with one word.".to_owned(),
@@ -443,8 +473,8 @@ async fn try_ready(
     let (label, body) = (candidate.name.clone(), model.body(&request));
     app.db.write(move |tx| ledger::request(tx, 0, &label, &body, &[], began)).await?;
     Ok(match tokio::time::timeout(LONGEST_TRIAL, model.reply(&request, &|_| ())).await {
-        Ok(reply) => reply.map(|reply| reply.text).map_err(TestFailure::from),
-        Err(_elapsed) => Err(TestFailure::Late(LONGEST_TRIAL)),
+        Ok(reply) => reply.map(|reply| reply.text).map_err(failed),
+        Err(_elapsed) => Err(said::model_timed_out(&candidate.name, LONGEST_TRIAL.as_secs())),
     })
 }
 
@@ -484,7 +514,7 @@ mod tests {
         assert!(began.elapsed() <= LONGEST_TRIAL, "{:?}", began.elapsed());
         assert_eq!(tests.len(), 2);
         for test in tests {
-            assert!(!test.works && test.says.contains("gave no"), "{}", test.says);
+            assert!(!test.works && test.says.to_string().contains("didn’t answer within"), "{}", test.says);
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) enum NoteProblem {
     /// The ledger does not continue from the note.
     RolledBack { what: Said, last: i64, noted: i64 },
     /// The note could not be read now.
-    Unknown(String),
+    Unknown(Said),
 }
 
 /// Updates the note to the ledger's current end. Never overwrites a note that the ledger does not continue from: that
@@ -69,7 +69,7 @@ pub(crate) async fn doubt(app: &App) -> Result<Option<NoteProblem>, DbError> {
             let what = said::noted_spoiled();
             return Ok(Some(NoteProblem::RolledBack { what, last, noted: 0 }));
         }
-        Err(error) => return Ok(Some(NoteProblem::Unknown(error.to_string()))),
+        Err(error) => return Ok(Some(NoteProblem::Unknown(error.said()))),
     };
     let look = move |tx: &Transaction<'_>| {
         let last = ledger::end(tx)?.map_or(0, |end| end.seq);
@@ -143,5 +143,5 @@ async fn beside_the_key<T: Send + 'static>(
         let key = home.read_key_file()?.ok_or_else(|| KeyError::Missing(home.dir.clone()))?;
         work(&home, &key, keyring().as_deref())
     });
-    done.await.unwrap_or_else(|_| Err(KeyError::Note("Kai is shutting down".to_owned())))
+    done.await.unwrap_or_else(|_| Err(KeyError::Note(said::key_stopping())))
 }

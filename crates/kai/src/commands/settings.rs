@@ -25,7 +25,7 @@ fn row(setting: &Setting, values: &Values) -> SettingRow {
         value: values.of(setting),
         default: setting.shown(&setting.default),
         kind: setting.kind.name().to_owned(),
-        allowed: setting.kind.allowed(),
+        allowed: setting.kind.allowed().to_string(),
         help: setting.help.to_string(),
     }
 }

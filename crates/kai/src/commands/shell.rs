@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use kai_assistant::device::ShellCommand;
 use kai_assistant::settings::{self, Values};
 use kai_assistant::tool::Tool;
+use kai_words::said;
 
 use crate::app::App;
 use crate::call::status::ShellStatus;
 use crate::failure::Failure;
-use crate::machine::NOT_IN_DEMO;
 
 pub(crate) fn enabled(values: &Values) -> bool {
     values.on(&settings::tool_enabled(ShellCommand::NAME, false))
@@ -26,13 +26,13 @@ pub(crate) async fn status(app: &App, values: &Values) -> ShellStatus {
     ShellStatus { enabled, sandbox: found.clone().ok(), why_not: found.err() }
 }
 
-const NO_SANDBOX: &str = "Kai has no sandbox for this system, so it cannot run commands.";
-
 /// The name of the sandbox, or why there is none.
 pub(crate) async fn looked(app: &App) -> Result<String, String> {
-    let none = if app.home.is_demo() { NOT_IN_DEMO } else { NO_SANDBOX };
-    let sandbox = app.sandbox.as_ref().ok_or(none)?;
-    sandbox.probe().await.clone().map(str::to_owned)
+    match &app.sandbox {
+        Some(sandbox) => sandbox.probe().await.clone().map(str::to_owned).map_err(|why| why.to_string()),
+        None if app.home.is_demo() => Err(said::lacks_in_demo().to_string()),
+        None => Err("Kai has no sandbox for this system, so it cannot run commands.".to_owned()),
+    }
 }
 
 /// Runs as one of the sandbox's helper processes.

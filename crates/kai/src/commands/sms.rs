@@ -28,7 +28,7 @@ use kai_words::{Said, said};
 use serde_json::Value;
 
 use crate::app::App;
-use crate::app::messages::{CONNECT, no_phone};
+use crate::app::messages::{PAIR, no_phone};
 use crate::call::json;
 use crate::call::sms::{
     DraftPhone, DraftRow, OnPhone, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall,
@@ -153,14 +153,15 @@ pub(crate) async fn poll(app: &App) -> Result<SmsPolled, Failure> {
 fn poll_failure(error: &PollError) -> Failure {
     match error {
         PollError::Phone(error) => read_failure(error),
-        other => Failure::failed(other.to_string()),
+        PollError::Off => Failure::failed(error.said()).try_instead("kai settings set sms_enabled true"),
+        other => Failure::failed(other.said()),
     }
 }
 
 /// The seed specification's message, and what to do about it.
 fn read_failure(error: &ReadError) -> Failure {
     Failure::failed(match error {
-        ReadError::NotPermitted(what_to_do) => format!("{error}. {what_to_do}"),
+        ReadError::NotPermitted(what_to_do) => said::access_not_granted_yet(what_to_do),
         ReadError::Failed(sentence) => sentence.clone(),
     })
 }
@@ -254,7 +255,10 @@ pub(crate) async fn search(app: &App, text: &str) -> Result<Vec<SmsRow>, Failure
 /// Turns reading on, like the page's toggle: asks the phone for access, and treats messages already on the phone as
 /// seen.
 pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
-    let stays = |failure: Failure| Failure::failed(said::sms_read_stays_off(ended(&failure.to_string())));
+    let stays = |mut failure: Failure| {
+        failure.message = said::sms_read_stays_off(ended(failure.message));
+        failure
+    };
     let poller = app.messages.phone.poller().map_err(stays)?;
     if let Access::Denied(what_to_do) = app.messages.phone.inbox()?.ask().await {
         let denied = ReadError::NotPermitted(what_to_do);
@@ -270,13 +274,12 @@ pub(crate) async fn can_turn_sending_on(app: &App) -> Result<(), Failure> {
     if !paired.is_empty() || !app.messages.phone.door.senders.is_empty() {
         return Ok(());
     }
-    let why = format!("No phone that can send SMS is connected. {CONNECT}");
-    Err(Failure::failed(said::sms_send_stays_off(why)))
+    Err(Failure::failed(said::sms_send_stays_off(said::lacks_sending())).try_instead(PAIR))
 }
 
 /// The reason as a whole sentence.
-fn ended(why: &str) -> String {
-    format!("{}.", why.trim_end_matches('.'))
+fn ended(why: Said) -> Said {
+    if why.to_string().ends_with('.') { why } else { said::sentence_ended(why) }
 }
 
 /// The button "Grant permission" for reading: makes the platform ask, then polls for new messages.
@@ -289,14 +292,14 @@ pub(crate) async fn grant(app: &App) -> Result<(), Failure> {
 
 /// Forgets that the phone refused to send.
 pub(crate) fn forget_denial(app: &App) {
-    let unknown = Access::Silent("Kai has not asked the phone yet.".to_owned());
+    let unknown = Access::Silent(said::access_phone_unasked());
     if let Some(known) = app.messages.phone.sending() {
         known.learn(unknown, app.clock.now());
     }
 }
 
 /// Why the phone last refused to send, if it did. The platform only asks the user when something is sent.
-pub(crate) fn sending_denied(app: &App) -> Option<String> {
+pub(crate) fn sending_denied(app: &App) -> Option<Said> {
     match app.messages.phone.sending()?.last() {
         Some(Access::Denied(what_to_do)) => Some(what_to_do),
         _ => None,
@@ -353,7 +356,7 @@ fn draft_row(app: &App, phones: &Phones, draft: &Draft) -> DraftRow {
         body: draft.body.clone(),
         body_shown: spelled_out(&draft.body),
         status: draft.status.state(),
-        reason: draft.status.reason().map(str::to_owned),
+        reason: draft.status.reason().cloned(),
         origin: draft.came_from(),
         created_at: draft.created_at.as_millisecond(),
         created_local: local(draft.created_at, &zone),

@@ -114,13 +114,13 @@ async fn run_all(app: &App, round: &Round<'_>) -> Result<(), DbError> {
     while let Some(claim) = round.claim().await? {
         let id = claim.task.id.0;
         // Only look for models once there is a task to run. Having none is an error of the run.
-        let models = models::ready(app, &app.env).await.map_err(|unready| unready.reason());
+        let models = models::ready(app, &app.env).await.map_err(|unready| unready.said());
         let driver = models
             .as_ref()
             .map(|models| app.driver(models, &Nobody, RunKind::Task, Level::People))
             .map_err(Clone::clone);
         if let Some(reason) = round.run(claim, driver).await? {
-            tracing::warn!(task = id, reason, "a task failed");
+            tracing::warn!(task = id, %reason, "a task failed");
         } else {
             tracing::info!(task = id, "a task ran");
         }
@@ -161,7 +161,7 @@ mod tests {
         });
         let id = id.unwrap();
         tick(&app).await;
-        let reason = show(&app, id).await.unwrap().runs.remove(0).reason;
-        assert!(reason.contains("openai cannot be used: It has no API key."), "{reason}");
+        let reason = show(&app, id).await.unwrap().runs.remove(0).reason.to_string();
+        assert!(reason.contains("openai has no API key."), "{reason}");
     }
 }

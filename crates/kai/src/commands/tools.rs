@@ -29,7 +29,7 @@ pub(crate) async fn list(app: &App, env: &CallerEnv) -> Result<Vec<ToolRow>, DbE
             enabled: entry.enabled(values),
             available: why_not.is_none(),
             note: entry.tool.note(),
-            why_not,
+            why_not: why_not.map(|why| why.to_string()),
         }
     };
     Ok(app.toolbox.entries().iter().map(row).collect())

@@ -4,7 +4,7 @@ use kai_assistant::db::DbError;
 use kai_assistant::home::Passphrase;
 use kai_assistant::settings;
 use kai_assistant::transfer::{self, Export, Import, Outcome, Secrets, Section, TransferError};
-use kai_words::said;
+use kai_words::{Lang, said};
 use rusqlite::Transaction;
 
 use crate::app::App;
@@ -35,7 +35,8 @@ async fn slowly<T: Send + 'static>(
     done.map_err(|_| Failure::failed(said::transfer_stopping()))?.map_err(|e| failure(&e))
 }
 
-pub(crate) async fn import(app: &App, call: ImportCall) -> Result<Vec<Outcome>, Failure> {
+/// Imports a file, or only previews that. The outcomes are in this language.
+pub(crate) async fn import(app: &App, call: ImportCall, lang: Lang) -> Result<Vec<Outcome>, Failure> {
     let chosen = sections(&call.sections)?;
     let (text, passphrase) = (call.text, call.passphrase.map(Passphrase::new));
     let read = move || {
@@ -49,7 +50,7 @@ pub(crate) async fn import(app: &App, call: ImportCall) -> Result<Vec<Outcome>, 
     let (now, zone) = (app.clock.now(), app.clock.zone());
     let taken = app.db.write(move |tx| {
         let (export, secrets, settings, zone) = (&export, &secrets, &known, &zone);
-        let all = Import { export, sections: &chosen, mode, secrets, settings, now, zone };
+        let all = Import { export, sections: &chosen, mode, secrets, settings, now, zone, lang };
         let outcomes = transfer::import(tx, &all)?;
         // An error rolls the transaction back, which is what a preview needs.
         if preview { Err(Ended::Previewed(outcomes)) } else { Ok(outcomes) }
@@ -79,7 +80,7 @@ pub(crate) fn failure(error: &TransferError) -> Failure {
             Failure::failed(said::transfer_needs_passphrase()).try_instead("kai import --no-secrets FILE")
         }
         TransferError::WrongPassphrase => Failure::failed(said::transfer_wrong_passphrase()),
-        TransferError::Store(error) => Failure::failed(error.to_string()),
+        TransferError::Store(error) => Failure::failed(error.said()),
     }
 }
 

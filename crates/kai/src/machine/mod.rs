@@ -17,9 +17,6 @@ use kai_bridges::termux::Termux;
 pub(crate) use self::messages::Messages;
 use crate::caller_env;
 
-/// What the demo says about each tool that would need the real machine.
-pub(crate) const NOT_IN_DEMO: &str = "Not in the demo: it does not touch your machine.";
-
 /// What this machine offers. Missing parts are `None`, and the tools that need them say so.
 #[derive(Clone, Default)]
 pub(crate) struct Machine {

@@ -9,7 +9,7 @@ use kai_assistant::agent::conversation::{self, ConversationId, Which, Whole};
 use kai_assistant::db::DbError;
 use kai_assistant::heartbeat;
 use kai_assistant::settings::THEME;
-use kai_words::{Lang, said};
+use kai_words::{Lang, Said, said};
 use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
 
@@ -19,9 +19,8 @@ use super::rich::rich;
 use super::state::Web;
 use super::turns::TurnInput;
 use super::view::{self, Place, View};
-use super::{drafts, frame, icons, live, messages, page, reasons, reply, settings};
+use super::{drafts, frame, icons, live, messages, page, reply, settings};
 use crate::app::sessions::Session;
-use crate::call::models::ModelRow;
 use crate::commands::models;
 
 type Signed = Extension<Option<Session>>;
@@ -42,7 +41,7 @@ pub(super) async fn current(
 ) -> Response {
     match web.app.db.read(conversation::newest).await {
         Ok(chat) => show(&web, session, Place { chat, q: seeking.q, whole: seeking.whole }, None).await,
-        Err(error) => page::trouble(DbError::to_string(&error)),
+        Err(error) => page::trouble(DbError::said(&error)),
     }
 }
 
@@ -81,7 +80,7 @@ async fn show(
     let Some(session) = session else { return page::sign_in(&HeaderMap::new(), &web.app.home) };
     let stored = match view::stored(web, &place, &session, None).await {
         Ok(stored) => stored,
-        Err(error) => return page::trouble(error.to_string()),
+        Err(error) => return page::trouble(error.said()),
     };
     if place.chat.is_some() && stored.chat.is_none() {
         return page::no_chat();
@@ -200,12 +199,12 @@ async fn beginning(web: &Web, csrf: &str, lang: Lang) -> Markup {
             @match ready {
                 Some(model) => {
                     h2 { (lang.chat_welcome()) }
-                    p class="quiet" { (rich(&said::chat_who_answers(&model.name), lang, |name| html! { bdi { (name) } })) }
+                    p class="quiet" { (rich(&said::chat_who_answers(messages::model_name(&model.name, lang)), lang, |name| html! { bdi { (name) } })) }
                     ul class="ideas js-only" {
                         @for idea in ideas { li { button type="button" data-idea { (idea) } } }
                     }
                 }
-                None => (no_model(rows.first(), csrf, lang)),
+                None => (no_model(rows.first().and_then(|row| row.why_not.as_ref()), csrf, lang)),
             }
         }
     }
@@ -220,11 +219,10 @@ fn demo_ideas(lang: Lang) -> [&'static str; 3] {
     [lang.chat_demo_idea_grandma(), lang.chat_demo_idea_answer(), lang.chat_demo_idea_time()]
 }
 
-fn no_model(first: Option<&ModelRow>, csrf: &str, lang: Lang) -> Markup {
-    let why = first.and_then(|row| Some(reasons::unusable(&row.name, row.unusable.as_ref()?)));
+fn no_model(why_not: Option<&Said>, csrf: &str, lang: Lang) -> Markup {
     html! {
         h2 { (lang.chat_no_model()) }
-        @if let Some(why) = why { p { (rich(&why, lang, |name| html! { bdi { (name) } })) } }
+        @if let Some(why) = why_not { p { (rich(why, lang, |name| html! { bdi { (name) } })) } }
         p class="quiet" { (lang.chat_no_model_why()) }
         a class="button primary" href="/settings/models" data-testid="set-up-model" { (lang.chat_set_up_model()) }
         (messages::try_demo(csrf, lang))
@@ -327,6 +325,6 @@ pub(super) async fn click(
 pub(super) async fn heartbeat_seen(State(web): State<Web>, headers: HeaderMap) -> Response {
     match web.app.db.write(heartbeat::store::lower).await {
         Ok(()) => reply::done_here(&headers),
-        Err(error) => reply::not_done(&headers, error.to_string()),
+        Err(error) => reply::not_done(&headers, error.said()),
     }
 }

@@ -70,7 +70,7 @@ pub(super) fn banner(drafts: &Drafts, csrf: &str, times: &Times, whole: Option<i
 
 fn card(draft: &DraftRow, csrf: &str, times: &Times, denied: bool, unfolded: bool) -> Markup {
     let (id, lang) = (draft.id.0, times.lang);
-    let folded = is_long(&legible::folded(&draft.body)) && !unfolded;
+    let folded = is_long(&legible::folded_in(&draft.body, lang)) && !unfolded;
     let content = html! {
         @for remark in &draft.remarks { p class="remark" { (remark.to(lang)) } }
         @if let Some(quoted) = &draft.quoted { (quote(quoted, id, lang)) }
@@ -167,7 +167,7 @@ fn is_long(text: &str) -> bool {
 }
 
 fn body(draft: &DraftRow, folded: bool, lang: Lang) -> Markup {
-    let text = &legible::folded(&draft.body);
+    let text = &legible::folded_in(&draft.body, lang);
     if !folded {
         return html! {
             p class="draft-body" data-testid="draft-body" dir="auto" { (text) }
@@ -208,7 +208,7 @@ const QUOTED_LINES: usize = 3;
 /// The message that the draft replies to, shown above the reply. It has a frame of its own, so that whatever it says
 /// cannot pass for part of the draft.
 fn quote(quoted: &Untrusted, id: i64, lang: Lang) -> Markup {
-    let text = legible::folded(quoted.as_written());
+    let text = legible::folded_in(quoted.as_written(), lang);
     let shown: String =
         text.lines().take(QUOTED_LINES).collect::<Vec<_>>().join("\n").chars().take(QUOTED).collect();
     let whole = html! {
@@ -241,7 +241,7 @@ fn origin(origin: DraftOrigin, lang: Lang) -> &'static str {
 }
 
 fn state(draft: &DraftRow, times: &Times) -> Said {
-    let why = draft.reason.as_deref().unwrap_or_default();
+    let why = draft.reason.clone().unwrap_or_default();
     match draft.status {
         DraftState::Pending => match draft.on_phone.opened_at {
             Some(at) => said::drafts_state_opened(opened(at, times)),
@@ -371,7 +371,7 @@ fn why(refused: &Refused) -> Trouble {
         Refused::Sent => said::drafts_refused_sent(),
         Refused::OutcomeNotStored => said::drafts_refused_unwritten(),
         Refused::NotNow(_) | Refused::NothingToOpen => said::drafts_refused_not_now(),
-        Refused::Store(error) => error.to_string().into(),
+        Refused::Store(error) => error.said(),
     };
     why.into()
 }

@@ -67,7 +67,7 @@ async fn admit(web: &Web, mut request: Request) -> Result<Request, Response> {
     let cookie = signin::cookie(&web.app.home_id, request.headers());
     let now = web.app.clock.now();
     let known = web.app.db.read(move |tx| sessions::recognise(tx, cookie, now)).await;
-    let (values, session) = known.map_err(|e: kai_assistant::db::DbError| page::trouble(e.to_string()))?;
+    let (values, session) = known.map_err(|e: kai_assistant::db::DbError| page::trouble(e.said()))?;
 
     if let Err((status, sentence)) = addressed(request.headers(), web.address, &values.of(&ALLOWED_HOSTS)) {
         return Err(refuse(status, request.headers(), sentence));

@@ -37,6 +37,11 @@ pub(super) fn routes() -> Router<Web> {
         .route("/c/{id}/codes", post(click_codes))
 }
 
+/// A model's name as the page shows it: the demo's own has one in every language.
+pub(super) fn model_name(name: &str, lang: Lang) -> &str {
+    if name == Lang::ENGLISH.demo_model() { lang.demo_model() } else { name }
+}
+
 /// Offers the demo to someone who has no model yet.
 pub(super) fn try_demo(csrf: &str, lang: Lang) -> Markup {
     html! {

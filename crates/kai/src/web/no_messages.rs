@@ -16,6 +16,10 @@ pub(super) fn routes() -> Router<Web> {
     Router::new()
 }
 
+pub(super) fn model_name(name: &str, _: Lang) -> &str {
+    name
+}
+
 pub(super) fn try_demo(_: &str, _: Lang) -> Markup {
     html! {}
 }

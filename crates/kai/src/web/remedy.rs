@@ -64,9 +64,3 @@ impl From<Said> for Trouble {
         Self { why, remedy: None }
     }
 }
-
-impl From<String> for Trouble {
-    fn from(why: String) -> Self {
-        Said::from(why).into()
-    }
-}

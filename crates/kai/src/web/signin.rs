@@ -136,7 +136,7 @@ pub(super) async fn sign_out(
             let cookie = set_cookie(&web, "", 0).unwrap_or(HeaderValue::from_static(""));
             ([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response()
         }
-        Err(error) => page::trouble(error.to_string()),
+        Err(error) => page::trouble(error.said()),
     }
 }
 

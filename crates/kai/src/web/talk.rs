@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::rich::rich;
 use super::times::Times;
 use super::turns::{Ended, Sight};
-use super::{icons, markdown};
+use super::{icons, markdown, messages};
 
 /// Everything besides the entries that is needed to render a conversation.
 pub(super) struct RenderContext<'a> {
@@ -83,7 +83,10 @@ impl RenderContext<'_> {
     /// Which model answered and when, and the buttons to copy the answer or to answer again.
     fn foot(&self, exchange: &Exchange<'_>, may_go_again: bool) -> Markup {
         let Some(last) = exchange.replies.last() else { return html! {} };
-        let answered = said::talk_answered_by(last.answered_by.as_deref().unwrap_or("Kai"));
+        let answered = said::talk_answered_by(messages::model_name(
+            last.answered_by.as_deref().unwrap_or("Kai"),
+            self.lang,
+        ));
         html! {
             footer class="foot quiet" {
                 span { (rich(&answered, self.lang, |name| html! { bdi { (name) } })) " · " (self.times.moment(last.at)) }

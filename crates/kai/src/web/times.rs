@@ -16,8 +16,16 @@ pub(super) struct Times {
 impl Times {
     /// A time given in epoch milliseconds. The script shows how long ago it is and keeps this for the pointer.
     pub(super) fn moment(&self, at: i64) -> Markup {
-        let at = Timestamp::from_millisecond(at).unwrap_or_default().to_zoned(self.zone.clone());
-        html! { time datetime=(kai_assistant::moment::stamp(&at)) { (self.written(&at)) } }
+        html! { time datetime=(kai_assistant::moment::stamp(&self.here(at))) { (self.text(at)) } }
+    }
+
+    /// The same as plain text, for the middle of a sentence.
+    pub(super) fn text(&self, at: i64) -> String {
+        self.written(&self.here(at))
+    }
+
+    fn here(&self, at: i64) -> Zoned {
+        Timestamp::from_millisecond(at).unwrap_or_default().to_zoned(self.zone.clone())
     }
 
     /// A time given in epoch milliseconds that reads as a date in its sentence, such as "since Nov 3, 17:09".

@@ -276,9 +276,9 @@ impl Face for PageFace {
                 sight.note = None;
                 sight.answer.push_str(&text);
             }
-            agent::Event::Again { model, why, next } => {
+            agent::Event::Again { why, asking } => {
                 sight.answer.clear();
-                sight.note = Some(reasons::again(&model, &why, &next));
+                sight.note = Some([why, asking]);
             }
             agent::Event::ToolStarted { call, tool } => {
                 // What the model said before the call is stored by now.

@@ -33,7 +33,7 @@ use crate::app::{App, Role, facts, sessions};
 use crate::caller_env::{self, CallerEnv};
 use crate::failure::Failure;
 use crate::home::Keys;
-use crate::machine::{Machine, NOT_IN_DEMO};
+use crate::machine::Machine;
 
 /// Unlocks the home and opens its store.
 pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
@@ -203,7 +203,7 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
     ];
     entries.extend(messages::tools(parts));
     let toolbox = Toolbox::new(entries);
-    if home.is_demo() { toolbox.apart(NOT_IN_DEMO) } else { toolbox }
+    if home.is_demo() { toolbox.apart() } else { toolbox }
 }
 
 #[cfg(test)]

@@ -122,8 +122,8 @@ fn second_turn(served: bool) {
         .spawn()
         .unwrap();
     provider.wait_for_requests(2);
-    home.run(&["ask", "--chat", "1", "me too"]).refused(1, "already answering in chat 1");
-    home.run(&["chats", "delete", "1"]).refused(1, "already answering in chat 1");
+    home.run(&["ask", "--chat", "1", "me too"]).refused(1, "already answering in this chat");
+    home.run(&["chats", "delete", "1"]).refused(1, "already answering in this chat");
     asking.kill().unwrap();
     asking.wait().unwrap();
     home.run(&["ask", "--chat", "99", "x"]).refused(1, "no chat number 99");
@@ -137,7 +137,7 @@ fn a_chat_is_several_turns_and_fails_softly() {
     let home = with_model(&provider);
     let done = piped(&home, &["chat"], "hi\nfail\nonce more\n/new\nelse\n");
     assert_eq!((done.code, done.out.as_str()), (0, "Hello.\nAgain.\nOther.\n"), "{done:?}");
-    assert!(done.err.contains("refused the key"), "{done:?}");
+    assert!(done.err.contains("doesn’t accept the API key of"), "{done:?}");
     let listed = home.run(&["chats", "list", "--json"]).json();
     let titles: Vec<&str> = listed.as_array().unwrap().iter().map(|c| c["title"].as_str().unwrap()).collect();
     assert_eq!(titles, ["else", "hi"]);

@@ -674,7 +674,7 @@ fn where_no_sandbox_works_nothing_is_run_and_it_says_why() {
     run(&["tools", "enable", "shell_command"]);
     let on = row(&run(&["tools", "list", "--json"]).json());
     let why = on["why_not"].as_str().unwrap();
-    assert!(why.contains("bubblewrap is not installed") && why.contains("has no scratch folder"), "{why}");
+    assert!(why.contains("bubblewrap isn’t installed") && why.contains("has no scratch folder"), "{why}");
     assert_eq!(on["available"], false);
     let refused = run(&["tools", "call", "shell_command", r#"{"command": "touch /tmp/kai-was-here"}"#]);
     assert_eq!((refused.code, &refused.json()["error"]), (1, &json!(why)));

@@ -7,6 +7,7 @@ mod store;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kai_words::said;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,7 @@ use super::line;
 use crate::clock::Clock;
 use crate::db::Db;
 use crate::moment;
-use crate::tool::{Run, Tool, ToolError, ToolOutput};
+use crate::tool::{Lack, Run, Tool, ToolError, ToolOutput};
 
 pub use ring::{Next, Ringer, Ringing, Waker};
 pub use store::{cancel, put_back, waiting};
@@ -69,10 +70,10 @@ pub enum AlarmsUnavailable {
 }
 
 impl AlarmsUnavailable {
-    fn sentence(self) -> &'static str {
+    fn lack(self) -> Lack {
         match self {
-            Self::NoDaemon => "Kai is not running, so it cannot ring alarms. Start it: kai",
-            Self::NoNotifier => super::NO_NOTIFIER,
+            Self::NoDaemon => said::lacks_daemon().into(),
+            Self::NoNotifier => Lack::Notifier,
         }
     }
 }
@@ -86,12 +87,12 @@ impl Tool for SetAlarm {
     type Input = SetAlarmInput;
     type Output = AlarmSet;
 
-    fn lacks(&self) -> Option<String> {
-        self.ringing.as_ref().err().map(|mute| mute.sentence().to_owned())
+    fn lacks(&self) -> Option<Lack> {
+        self.ringing.as_ref().err().map(|mute| mute.lack())
     }
 
     async fn run(&self, input: SetAlarmInput, _: &Run) -> Result<ToolOutput<AlarmSet>, ToolError> {
-        let waker = self.ringing.as_ref().map_err(|mute| ToolError(mute.sentence().to_owned()))?;
+        let waker = self.ringing.as_ref().map_err(|mute| mute.lack())?;
         let now = self.clock.now().to_zoned(self.clock.zone());
         let due = due::spec(&input).and_then(|spec| due::at(spec, &now)).map_err(ToolError)?;
         let label = line("label", &input.label.unwrap_or_default(), LABEL_LIMIT).map_err(ToolError)?;

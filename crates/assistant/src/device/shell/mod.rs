@@ -13,13 +13,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kai_words::{Said, said};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::PortError;
 use crate::db::Db;
 use crate::settings::{self, SHELL_FOLDERS, Values};
-use crate::tool::{Run, Tool, ToolError, ToolOutput, room};
+use crate::tool::{Lack, Run, Tool, ToolError, ToolOutput, room};
 
 pub use printed::{Collector, Printed};
 
@@ -34,7 +35,7 @@ pub trait Sandbox: Send + Sync {
 }
 
 /// The name of the sandbox ("bubblewrap"), or a sentence that says why commands cannot run.
-pub type Found = Result<&'static str, String>;
+pub type Found = Result<&'static str, Said>;
 /// The future of [`Sandbox::probe`].
 pub type Probing<'a> = Pin<Box<dyn Future<Output = &'a Found> + Send + 'a>>;
 /// The future of [`Sandbox::run`].
@@ -107,8 +108,6 @@ pub struct ShellCommand {
     pub home: PathBuf,
 }
 
-const LACKS: &str = "Kai runs commands only in a sandbox, and there is none here. It needs Linux on x86_64 or aarch64, and \
-                     bubblewrap or a kernel with Landlock.";
 /// The longest command, in bytes. `sh -c` takes it as one argument, which Linux limits to 128 KiB.
 const LONGEST_COMMAND: usize = 100_000;
 const LONGEST_ENV: usize = 32_000;
@@ -123,10 +122,10 @@ impl Tool for ShellCommand {
     type Input = ShellCommandInput;
     type Output = ShellOutput;
 
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Lack> {
         match &self.sandbox {
-            None => Some(LACKS.to_owned()),
-            Some(sandbox) => sandbox.seen().and_then(|found| found.clone().err()),
+            None => Some(said::lacks_sandbox().into()),
+            Some(sandbox) => sandbox.seen().and_then(|found| found.clone().err()).map(Lack::from),
         }
     }
 
@@ -142,7 +141,7 @@ impl Tool for ShellCommand {
     }
 
     async fn run(&self, input: ShellCommandInput, _: &Run) -> Result<ToolOutput<ShellOutput>, ToolError> {
-        let sandbox = self.sandbox.as_ref().ok_or_else(|| ToolError(LACKS.to_owned()))?;
+        let sandbox = self.sandbox.as_ref().ok_or_else(said::lacks_sandbox)?;
         let values = self.db.read(settings::load).await?;
         let folder = input.working_dir.as_deref().map(str::trim).filter(|typed| !typed.is_empty());
         let folder = folder.map(|typed| place::allowed(typed, &values.of(&SHELL_FOLDERS), &self.home));

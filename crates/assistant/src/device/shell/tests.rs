@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::tool::{AnyTool, execute};
+use crate::tool::{AnyTool, Lack, execute};
 
 /// A fake sandbox that records its jobs and ends as it is told to.
 struct Stage {
@@ -137,12 +137,15 @@ fn a_loud_command_leaves_room_for_what_matters() {
 
 #[tokio::test]
 async fn without_a_sandbox_nothing_is_run() {
-    let (none, stage) = shell(Err("It is broken.".to_owned()), End::Exited(0));
-    assert_eq!((AnyTool::lacks(&none), AnyTool::note(&none)), (Some("It is broken.".to_owned()), None));
+    let (none, stage) = shell(Err("It is broken.".into()), End::Exited(0));
+    assert_eq!(
+        (AnyTool::lacks(&none), AnyTool::note(&none)),
+        (Some(Lack::Other("It is broken.".into())), None)
+    );
     assert_eq!(*stage.jobs.lock().unwrap(), []);
     let bare = ShellCommand { sandbox: None, ..none };
-    assert_eq!(AnyTool::lacks(&bare).as_deref(), Some(LACKS));
-    assert_eq!(called(&bare, &json!({"command": "id"})).await["error"], LACKS);
+    assert_eq!(AnyTool::lacks(&bare), Some(said::lacks_sandbox().into()));
+    assert_eq!(called(&bare, &json!({"command": "id"})).await["error"], said::lacks_sandbox().to_string());
     let (good, _) = shell(Ok("a stage"), End::Exited(0));
     assert_eq!((AnyTool::lacks(&good), AnyTool::note(&good)), (None, Some("sandbox: a stage".to_owned())));
 }

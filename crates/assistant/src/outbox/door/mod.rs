@@ -27,12 +27,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use kai_words::{Said, said};
 use rusqlite::Transaction;
 
 use self::open::{Opened, UnderWay, open};
 use self::senders::Entry;
 use super::store::{self, Attempt};
-use super::{Draft, DraftId, DraftState, Status, number, reasons};
+use super::{Draft, DraftId, DraftState, Status, number};
 use crate::access::Access;
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
@@ -94,16 +95,16 @@ pub type Sending<'a> = Pin<Box<dyn Future<Output = Result<(), SendError>> + Send
 pub enum SendError {
     /// The platform does not allow it, so it was certainly not sent. The text says what the user can do.
     #[error("{0}")]
-    NotPermitted(String),
+    NotPermitted(Said),
     /// The phone went away before it got anything, so it was certainly not sent. The draft goes on waiting.
     #[error("The phone is not connected any more.")]
     NotConnected,
     /// It was certainly not sent. The text is a sentence that says why.
     #[error("{0}")]
-    NotSent(String),
+    NotSent(Said),
     /// It may have been sent. The text is a sentence that says why this is unclear.
     #[error("{0}")]
-    Unsure(String),
+    Unsure(Said),
 }
 
 /// A message in the phone's sent box.
@@ -306,7 +307,7 @@ impl Door {
     async fn close(&self, under_way: UnderWay, outcome: Result<(), SendError>) -> Result<Draft, Refused> {
         self.learn(&under_way.entry, &outcome);
         let status = match outcome {
-            Ok(()) => Status::Sent(String::new()),
+            Ok(()) => Status::Sent(Said::default()),
             Err(SendError::NotConnected) => return self.take_back(under_way).await,
             Err(SendError::NotPermitted(why) | SendError::NotSent(why)) => Status::Failed(why),
             Err(SendError::Unsure(why)) => Status::Unknown(why),
@@ -436,7 +437,7 @@ pub fn drafts(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<Draft>, DbErro
 }
 
 fn died() -> Status {
-    Status::Unknown(reasons::DIED.to_owned())
+    Status::Unknown(said::draft_reason_died())
 }
 
 /// Whether a sent message has this number and text. Phones trim the text and format numbers in their own way.

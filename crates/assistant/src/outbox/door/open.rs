@@ -2,6 +2,7 @@
 //! transaction, so that the second of two concurrent taps is refused.
 
 use jiff::Timestamp;
+use kai_words::{Said, said};
 use rusqlite::Transaction;
 
 use super::senders::{Entry, Senders};
@@ -12,7 +13,7 @@ use crate::db::DbError;
 use crate::lease::{self, Lease};
 use crate::ledger::{self, Record};
 use crate::outbox::store::{self, Attempt, Way};
-use crate::outbox::{Channel, Draft, ReplyTo, Status, reasons};
+use crate::outbox::{Channel, Draft, ReplyTo, Status};
 use crate::phones::{self, Phone, Switch};
 
 /// What an accepted tap leads to.
@@ -135,14 +136,14 @@ fn reply_id(
     draft: &Draft,
     answerable: FindAnswerable,
     now: Timestamp,
-) -> Result<Result<String, &'static str>, DbError> {
-    let Some(ReplyTo::Notification(id)) = &draft.in_reply_to else { return Ok(Err(reasons::GONE)) };
-    let Some(found) = answerable(tx, id, now)? else { return Ok(Err(reasons::GONE)) };
+) -> Result<Result<String, Said>, DbError> {
+    let Some(ReplyTo::Notification(id)) = &draft.in_reply_to else { return Ok(Err(said::draft_reason_gone())) };
+    let Some(found) = answerable(tx, id, now)? else { return Ok(Err(said::draft_reason_gone())) };
     if found.conversation != draft.to || draft.app.as_ref() != Some(&found.app) {
-        return Ok(Err(reasons::OTHER_CHAT));
+        return Ok(Err(said::draft_reason_other_chat()));
     }
     if store::is_used(tx, &found.reply_id, draft.id)? {
-        return Ok(Err(reasons::USED));
+        return Ok(Err(said::draft_reason_used()));
     }
     Ok(Ok(found.reply_id))
 }

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use futures_util::future::{join_all, try_join_all};
 use jiff::{SignedDuration, Timestamp};
+use kai_words::said;
 use rusqlite::Transaction;
 
 use super::senders::Entry;
 use super::{CLOCKS_DIFFER, Door, SentMessage, UnderWay, is_same, mark_orphans_unknown, record};
 use crate::db::DbError;
 use crate::outbox::store::{self, Attempt, Others, Way};
-use crate::outbox::{Channel, Draft, DraftId, Status, reasons};
+use crate::outbox::{Channel, Draft, DraftId, Status};
 
 /// How soon after an attempt its message is in the sent box. The user wrote any later message themselves.
 const ON_ITS_WAY: SignedDuration = SignedDuration::from_mins(2);
@@ -62,7 +63,7 @@ impl Door {
             if found <= foreign + others {
                 return Ok(false);
             }
-            record(tx, attempt, &Status::Sent(reasons::FOUND.to_owned()), now)?;
+            record(tx, attempt, &Status::Sent(said::draft_reason_found()), now)?;
             Ok::<_, DbError>(true)
         };
         self.db.write(outcome).await

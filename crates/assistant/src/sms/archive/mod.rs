@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
+use kai_words::Said;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::fill::{self, Kept, Step};
@@ -359,11 +360,11 @@ fn note_sync(tx: &Transaction<'_>, source: SourceId, now: Timestamp) -> Result<(
 }
 
 /// Notes what went wrong with a phone, or that nothing is wrong any more.
-pub(super) fn note_error(tx: &Transaction<'_>, source: SourceId, error: Option<&str>) -> Result<(), DbError> {
+pub(super) fn note_error(tx: &Transaction<'_>, source: SourceId, error: Option<&Said>) -> Result<(), DbError> {
     tx.execute(
         "INSERT INTO sms_phones (source, last_error) VALUES (?1, ?2)
          ON CONFLICT (source) DO UPDATE SET last_error = ?2 WHERE last_error IS NOT ?2",
-        params![source, error],
+        params![source, error.map(Said::stored)],
     )?;
     Ok(())
 }
@@ -381,7 +382,7 @@ pub struct PhoneState {
     pub per_mille: u16,
     pub last_sync: Option<Timestamp>,
     /// What is wrong, and what to do about it.
-    pub last_error: Option<String>,
+    pub last_error: Option<Said>,
 }
 
 pub fn phone_state(tx: &Transaction<'_>, source: SourceId, now: Timestamp) -> Result<PhoneState, DbError> {
@@ -411,7 +412,7 @@ fn counted(tx: &Transaction<'_>, source: SourceId) -> Result<PhoneState, DbError
             messages: u64::try_from(row.get::<_, i64>(0)?).unwrap_or_default(),
             unread,
             last_sync: moment(row.get(1)?),
-            last_error: row.get(2)?,
+            last_error: row.get::<_, Option<String>>(2)?.map(|kept| Said::from_stored(&kept)),
             ..PhoneState::default()
         })
     };

@@ -259,10 +259,10 @@ fn the_state_says_how_far_it_is() {
         let marks =
             [(ThreadId(1), Some(half)), (ThreadId(2), Some(Kept { from: horizon, to: SINCE, end: false }))];
         take_for(tx, PHONE, &[], &Step { marks: marks.into(), ..Step::default() })?;
-        note_error(tx, PHONE, Some("Why."))?;
+        note_error(tx, PHONE, Some(&"Why.".into()))?;
         let state = phone_state(tx, PHONE, at(SINCE))?;
         assert_eq!((state.threads, state.done, state.per_mille), (2, 1, 750));
-        assert_eq!((state.last_sync, state.last_error.as_deref()), (Some(at(SINCE + DAY)), Some("Why.")));
+        assert_eq!((state.last_sync, state.last_error), (Some(at(SINCE + DAY)), Some("Why.".into())));
         note_error(tx, PHONE, None)?;
         assert_eq!(phone_state(tx, PHONE, at(SINCE))?.last_error, None);
         Ok(())

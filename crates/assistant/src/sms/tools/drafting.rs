@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use kai_words::said;
 use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::reading::{NO_PHONE, meant};
+use super::reading::meant;
 use crate::access::Access;
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
@@ -22,7 +23,7 @@ use crate::sms::archive::View;
 use crate::sms::names::Candidate;
 use crate::sms::received::{Found, Received};
 use crate::source::SourceId;
-use crate::tool::{Eyes, Provenance, Run, Tool, ToolError, ToolOutput};
+use crate::tool::{Eyes, Lack, Provenance, Run, Tool, ToolError, ToolOutput};
 use crate::untrusted::Untrusted;
 
 /// The phones that could send what is drafted. A paired phone need not be connected for that.
@@ -39,21 +40,17 @@ impl DraftingPhones {
         Self { db, clock, senders, paired: AtomicBool::new(false) }
     }
 
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Lack> {
         if self.paired.load(Ordering::Relaxed) {
             return None;
         }
         let Some(known) = self.senders.access(SourceId::HERE) else {
-            return Some(
-                "No phone that can send SMS is connected. The user can pair one in Settings, under Phones, or run Kai \
-                 in Termux on the phone: docs/sms.md"
-                    .to_owned(),
-            );
+            return Some(said::lacks_sending().into());
         };
         // The permission cannot be checked without sending, so it counts as granted until a send is refused. A refusal
         // counts for a minute only, or Kai would never notice that the user has since allowed it.
         match known.fresh(self.clock.now()) {
-            Some(Access::Denied(what_to_do)) => Some(what_to_do),
+            Some(Access::Denied(what_to_do)) => Some(what_to_do.into()),
             _ => None,
         }
     }
@@ -185,7 +182,7 @@ impl Tool for SendSms {
     type Input = SendSmsInput;
     type Output = Drafted;
 
-    fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<Lack> {
         self.phones.lacks()
     }
 
@@ -259,8 +256,8 @@ impl Tool for ReplySms {
     type Input = ReplySmsInput;
     type Output = DraftStaged;
 
-    fn lacks(&self) -> Option<String> {
-        self.phones.lacks().or_else(|| self.received.lacks(NO_PHONE))
+    fn lacks(&self) -> Option<Lack> {
+        self.phones.lacks().or_else(|| self.received.lacks().map(Lack::from))
     }
 
     async fn probe_access(&self) {

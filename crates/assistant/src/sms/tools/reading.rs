@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kai_words::said;
 use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,16 +20,14 @@ use crate::sms::received::{Found, NotRead, PhoneNames, Received};
 use crate::sms::search::Wanted;
 use crate::sms::store::{self, PREVIEW, QUEUE, Queued};
 use crate::sms::{Sms, SmsId, identity_name};
-use crate::tool::{Eyes, Run, Tool, ToolError, ToolOutput, room};
+use crate::tool::{Eyes, Lack, Run, Tool, ToolError, ToolOutput, room};
 use crate::untrusted::Untrusted;
-
-pub(super) const NO_PHONE: &str = "No phone that can read SMS is connected. The user can pair one in Settings, under Phones: docs/phones.md";
 
 impl From<ReadError> for ToolError {
     fn from(error: ReadError) -> Self {
         Self(match error {
             ReadError::NotPermitted(what_to_do) => format!("Kai has no permission to read SMS. {what_to_do}"),
-            ReadError::Failed(sentence) => sentence,
+            ReadError::Failed(sentence) => sentence.to_string(),
         })
     }
 }
@@ -36,7 +35,7 @@ impl From<ReadError> for ToolError {
 impl From<NotRead> for ToolError {
     fn from(error: NotRead) -> Self {
         match error {
-            NotRead::NoPhone => Self(NO_PHONE.to_owned()),
+            NotRead::NoPhone => said::lacks_reading().into(),
             NotRead::Unknown(id) => unknown(id),
             NotRead::Phone(error) => error.into(),
             NotRead::Store(sentence) => Self(sentence),
@@ -109,8 +108,8 @@ impl Tool for CheckSms {
     type Input = CheckSmsInput;
     type Output = ListOutput;
 
-    fn lacks(&self) -> Option<String> {
-        self.received.lacks(NO_PHONE)
+    fn lacks(&self) -> Option<Lack> {
+        self.received.lacks().map(Lack::from)
     }
 
     async fn probe_access(&self) {
@@ -200,8 +199,8 @@ impl Tool for ReadSms {
     type Input = ReadSmsInput;
     type Output = ReadSmsOutput;
 
-    fn lacks(&self) -> Option<String> {
-        self.received.lacks(NO_PHONE)
+    fn lacks(&self) -> Option<Lack> {
+        self.received.lacks().map(Lack::from)
     }
 
     async fn probe_access(&self) {
@@ -289,8 +288,8 @@ impl Tool for SearchSms {
     type Input = SearchSmsInput;
     type Output = ListOutput;
 
-    fn lacks(&self) -> Option<String> {
-        self.received.lacks(NO_PHONE)
+    fn lacks(&self) -> Option<Lack> {
+        self.received.lacks().map(Lack::from)
     }
 
     async fn probe_access(&self) {

@@ -26,7 +26,7 @@ fn cron(written: &str) -> Trigger {
 }
 
 fn failed(reason: &str) -> Ending {
-    Ending { outcome: Err(reason.to_owned()), tokens: 0, ms: 5 }
+    Ending { outcome: Err(reason.into()), tokens: 0, ms: 5 }
 }
 
 const OK: Ending = Ending { outcome: Ok(()), tokens: 30, ms: 1_500 };
@@ -97,9 +97,9 @@ fn a_single_time_is_tried_again_until_it_works() {
     assert_eq!(stage.claim(), None, "once is once");
     let runs = stage.runs(id);
     let told: Vec<_> =
-        runs.iter().map(|run| (run.outcome.unwrap(), run.reason.as_str(), run.tokens)).collect();
-    let failed = (Outcome::Failed, "no model", 0);
-    assert_eq!(told, [(Outcome::Ok, "", 30), failed, failed, failed], "newest first");
+        runs.iter().map(|run| (run.outcome.unwrap(), run.reason.clone(), run.tokens)).collect();
+    let failed = || (Outcome::Failed, "no model".into(), 0);
+    assert_eq!(told, [(Outcome::Ok, Said::default(), 30), failed(), failed(), failed()], "newest first");
 }
 
 #[test]
@@ -116,10 +116,7 @@ fn what_died_is_said_and_a_single_time_is_tried_again() {
     assert_eq!(stage.lost(), [], "said once");
     for id in dead {
         let run = &stage.runs(id)[0];
-        assert_eq!(
-            (run.outcome, run.reason.as_str()),
-            (Some(Outcome::Interrupted), "Kai was stopped while it was running.")
-        );
+        assert_eq!((run.outcome, &run.reason), (Some(Outcome::Interrupted), &said::run_interrupted()));
         assert_eq!(stage.task(id).failures, 1);
     }
     assert_eq!(stage.claim(), None, "not at once");

@@ -232,11 +232,11 @@ impl State {
     /// Whether the next read answers; `false` if it hangs.
     fn next_read(&mut self) -> Result<bool, ReadError> {
         if self.may_not_read {
-            return Err(ReadError::NotPermitted(ALLOW_READING.to_owned()));
+            return Err(ReadError::NotPermitted(ALLOW_READING.into()));
         }
         match self.reads.pop_front() {
             None => Ok(true),
-            Some(ReadFate::Fails(why)) => Err(ReadError::Failed(why)),
+            Some(ReadFate::Fails(why)) => Err(ReadError::Failed(why.into())),
             Some(ReadFate::Hangs) => Ok(false),
         }
     }
@@ -244,13 +244,13 @@ impl State {
     /// Sends a message; `None` if no answer comes.
     fn hand_over(&mut self, message: SentMessage) -> Option<Result<(), SendError>> {
         if self.may_not_send {
-            return Some(Err(SendError::NotPermitted(ALLOW_SENDING.to_owned())));
+            return Some(Err(SendError::NotPermitted(ALLOW_SENDING.into())));
         }
         let (leaves, outcome) = match self.sends.pop_front() {
             None => (true, Some(Ok(()))),
-            Some(Fate::Fails(why)) => (false, Some(Err(SendError::NotSent(why)))),
-            Some(Fate::UnsureButSent(why)) => (true, Some(Err(SendError::Unsure(why)))),
-            Some(Fate::UnsureAndNotSent(why)) => (false, Some(Err(SendError::Unsure(why)))),
+            Some(Fate::Fails(why)) => (false, Some(Err(SendError::NotSent(why.into())))),
+            Some(Fate::UnsureButSent(why)) => (true, Some(Err(SendError::Unsure(why.into())))),
+            Some(Fate::UnsureAndNotSent(why)) => (false, Some(Err(SendError::Unsure(why.into())))),
             Some(Fate::SentThenHangs) => (true, None),
             Some(Fate::Hangs) => (false, None),
         };
@@ -298,7 +298,7 @@ impl SmsReader for Phone {
     fn access(&self) -> Pin<Box<dyn Future<Output = Access> + Send + '_>> {
         Box::pin(async move {
             let denied = self.state().may_not_read;
-            if denied { Access::Denied(ALLOW_READING.to_owned()) } else { Access::Granted }
+            if denied { Access::Denied(ALLOW_READING.into()) } else { Access::Granted }
         })
     }
 

@@ -114,7 +114,7 @@ async fn reading_can_be_denied_and_granted_again() {
     let phone = received(&[10]);
     phone.fail_next_read("out of order");
     phone.deny_reading();
-    assert!(matches!(phone.access().await, Access::Denied(what) if what.contains("Allow")));
+    assert!(matches!(phone.access().await, Access::Denied(what) if what.to_string().contains("Allow")));
     assert!(matches!(phone.last().await, Err(ReadError::NotPermitted(_))));
     assert!(matches!(phone.newest(0, 1).await, Err(ReadError::NotPermitted(_))));
     let from = SmsReader::from(&phone, From::Id(SmsId(1)), 1).await;
@@ -122,7 +122,7 @@ async fn reading_can_be_denied_and_granted_again() {
     assert_eq!(phone.sent_since(at(0)).await, None);
     phone.grant_reading();
     assert_eq!(phone.access().await, Access::Granted);
-    assert_eq!(phone.last().await, Err(ReadError::Failed("out of order".to_owned())), "it was not used up");
+    assert_eq!(phone.last().await, Err(ReadError::Failed("out of order".into())), "it was not used up");
     assert!(phone.last().await.is_ok());
 }
 
@@ -132,10 +132,10 @@ async fn reads_fail_and_hang_as_often_as_they_were_told_to() {
     phone.fail_next_read("one");
     phone.hang_next_read();
     phone.fail_next_read("two");
-    assert_eq!(phone.newest(0, 1).await, Err(ReadError::Failed("one".to_owned())));
+    assert_eq!(phone.newest(0, 1).await, Err(ReadError::Failed("one".into())));
     assert!(never(phone.newest(0, 1)).await);
     let from = SmsReader::from(&phone, From::Id(SmsId(1)), 1).await;
-    assert_eq!(from, Err(ReadError::Failed("two".to_owned())));
+    assert_eq!(from, Err(ReadError::Failed("two".into())));
     assert_eq!(ids(phone.newest(0, 1).await), [1]);
 }
 
@@ -144,9 +144,9 @@ async fn a_message_leaves_or_not_whatever_is_said() {
     let why = || "no signal".to_owned();
     for (fate, outcome, left) in [
         (None, Some(Ok(())), 1),
-        (Some(Fate::Fails(why())), Some(Err(SendError::NotSent(why()))), 0),
-        (Some(Fate::UnsureButSent(why())), Some(Err(SendError::Unsure(why()))), 1),
-        (Some(Fate::UnsureAndNotSent(why())), Some(Err(SendError::Unsure(why()))), 0),
+        (Some(Fate::Fails(why())), Some(Err(SendError::NotSent(why().into()))), 0),
+        (Some(Fate::UnsureButSent(why())), Some(Err(SendError::Unsure(why().into()))), 1),
+        (Some(Fate::UnsureAndNotSent(why())), Some(Err(SendError::Unsure(why().into()))), 0),
         (Some(Fate::SentThenHangs), None, 1),
         (Some(Fate::Hangs), None, 0),
     ] {

@@ -26,7 +26,9 @@ pub(in crate::termux) fn check(said: &str) {
                 check_record(id.as_str(), &Record::of(SourceId::HERE, post, Timestamp::UNIX_EPOCH));
             }
         }
-        Err(Access::Denied(why) | Access::Silent(why)) => assert!(why.chars().count() <= 600, "{why}"),
+        Err(Access::Denied(why) | Access::Silent(why)) => {
+            assert!(why.to_string().chars().count() <= 600, "{why}");
+        }
         Err(other) => panic!("{other:?}"),
     }
 }

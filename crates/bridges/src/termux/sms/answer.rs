@@ -10,6 +10,7 @@ use kai_assistant::outbox::door::SentMessage;
 use kai_assistant::sms::port::{From, ReadError};
 use kai_assistant::sms::{Sms, SmsId};
 use kai_assistant::untrusted::Untrusted;
+use kai_words::said;
 use serde::Deserialize;
 
 use crate::termux::refusal;
@@ -104,7 +105,7 @@ pub(super) fn whole_second(at: Timestamp) -> Timestamp {
 pub(super) fn read(printed: &str, folder: Folder, zone: &TimeZone) -> Result<Answer, ReadError> {
     let printed = printed.trim();
     if printed.is_empty() {
-        return Err(ReadError::Failed(NO_ANSWER.to_owned()));
+        return Err(ReadError::Failed(said::access_list_no_answer()));
     }
     if printed.starts_with('{') {
         return Err(refused(printed));
@@ -133,10 +134,8 @@ struct Printed {
 
 impl Printed {
     fn understood(self, zone: &TimeZone) -> Result<Row, ReadError> {
-        let received = self
-            .received
-            .as_deref()
-            .ok_or_else(|| ReadError::Failed(format!("message {} has no date", self.id)))?;
+        let received =
+            self.received.as_deref().ok_or_else(|| ReadError::Failed(said::access_list_no_date(self.id)))?;
         Ok(Row {
             id: SmsId(self.id),
             address: self.address.or(self.number).unwrap_or_default(),
@@ -165,29 +164,22 @@ fn latin_digit(c: char) -> char {
     value.and_then(|value| char::from_digit(value, 10)).unwrap_or(c)
 }
 
-const NO_ANSWER: &str = "termux-sms-list ended without an answer. Open the Termux:API app once, take it out of \
-                         battery saving, and try again";
-const ALLOW: &str =
-    "Allow Termux:API to use SMS and Contacts: Android settings → Apps → Termux:API → Permissions";
-
 /// The error when the app printed an object instead of a list, as it does when it may not read messages.
 fn refused(printed: &str) -> ReadError {
     match refusal(printed) {
-        Some(why) => ReadError::NotPermitted(format!("{ALLOW}. {why}")),
-        None => ReadError::Failed("termux-sms-list answered with something else than a list".to_owned()),
+        Some(why) => ReadError::NotPermitted(said::access_termux_reading(why)),
+        None => ReadError::Failed(said::access_list_no_list()),
     }
 }
 
 /// Reports where the parse error is, not what it says, because that would quote someone's message.
 fn garbled(error: &serde_json::Error) -> ReadError {
-    let at = format!("line {}, column {}", error.line(), error.column());
+    let (line, column) = (error.line(), error.column());
     ReadError::Failed(match error.classify() {
-        serde_json::error::Category::Data => {
-            format!("one of the messages that termux-sms-list printed could not be understood ({at})")
-        }
-        serde_json::error::Category::Eof => format!("the answer of termux-sms-list breaks off ({at})"),
+        serde_json::error::Category::Data => said::access_list_garbled_at(line, column),
+        serde_json::error::Category::Eof => said::access_list_cut_at(line, column),
         serde_json::error::Category::Syntax | serde_json::error::Category::Io => {
-            format!("termux-sms-list answered with something else than a list ({at})")
+            said::access_list_no_list_at(line, column)
         }
     })
 }
@@ -302,8 +294,8 @@ mod tests {
         ] {
             match read(&printed, Folder::Inbox, &UTC) {
                 Err(ReadError::Failed(why)) => {
-                    assert!(why.contains(words), "{printed}: {why}");
-                    assert!(!why.contains("secret"), "{why}");
+                    assert!(why.to_string().contains(words), "{printed}: {why}");
+                    assert!(!why.to_string().contains("secret"), "{why}");
                 }
                 other => panic!("{printed}: {other:?}"),
             }
@@ -324,7 +316,11 @@ mod tests {
         let printed = r#"{"error":"Please grant the following permissions to use this command: X"}"#;
         match read(printed, Folder::Inbox, &UTC) {
             Err(ReadError::NotPermitted(what)) => {
-                assert!(what.contains("SMS and Contacts") && what.ends_with("this command: X"), "{what}");
+                assert!(
+                    what.to_string().contains("SMS and Contacts")
+                        && what.to_string().ends_with("this command: X"),
+                    "{what}"
+                );
             }
             other => panic!("{other:?}"),
         }

@@ -21,6 +21,7 @@ use kai_assistant::outbox::door::{Approved, Looking, SendError, Sender, Sending}
 use kai_assistant::sms::Sms;
 use kai_assistant::sms::port::{From, ReadError, Reading, SmsReader};
 use kai_assistant::untrusted::Untrusted;
+use kai_words::{Said, said};
 use tokio::sync::OnceCell;
 
 use self::answer::{Answer, Folder, Row};
@@ -211,17 +212,20 @@ impl Termux {
     /// whitespace around it, so the sent text may lack some that the approved text had.
     async fn hand_over(&self, to: &str, text: &str) -> Result<(), SendError> {
         let Some(number) = dialled(to) else {
-            return Err(SendError::NotSent(format!("{:?} is not a number that can be dialled", line(to))));
+            return Err(SendError::NotSent(said::draft_reason_no_number(format!(
+                "{:?}",
+                Untrusted::new(to).line(LINE)
+            ))));
         };
         // The app would fail without reporting it.
         if text.trim_matches(|c| c <= ' ').is_empty() {
-            return Err(SendError::NotSent("the message is empty".to_owned()));
+            return Err(SendError::NotSent(said::draft_reason_empty()));
         }
         let terms = Terms { input: Some(text), ..Terms::within(self.patience) };
         match self.call(SEND, &["-n", &number], &terms).await {
             Ok(said) if said.trim().is_empty() => Ok(()),
             Ok(said) => {
-                Err(refusal(&said).map_or_else(|| SendError::Unsure(line(&said)), |why| refused(&why)))
+                Err(refusal(&said).map_or_else(|| SendError::Unsure(line(&said.into())), |why| refused(&why)))
             }
             Err(Failed::Absent(_)) => Err(SendError::NotSent(absent(SEND))),
             Err(Failed::Refused(why)) => Err(SendError::NotSent(line(&why))),
@@ -230,14 +234,11 @@ impl Termux {
     }
 }
 
-const ALLOW_SENDING: &str =
-    "Allow Termux:API to use SMS and Phone: Android settings → Apps → Termux:API → Permissions";
-
 /// Classifies a refusal: a missing permission is named in the message; anything else means that it was not sent.
-fn refused(why: &str) -> SendError {
-    let why = line(why);
-    if why.contains("grant") || why.contains("permission") {
-        SendError::NotPermitted(format!("{ALLOW_SENDING}. {why}"))
+fn refused(why: &Said) -> SendError {
+    let (why, english) = (line(why), why.to_string());
+    if english.contains("grant") || english.contains("permission") {
+        SendError::NotPermitted(said::access_termux_sending(why))
     } else {
         SendError::NotSent(why)
     }
@@ -250,13 +251,18 @@ fn not_listed(failed: Failed) -> ReadError {
     })
 }
 
-fn absent(program: &str) -> String {
-    format!("{program} is not installed. Run `pkg install termux-api` and install the Termux:API app")
+fn absent(program: &str) -> Said {
+    said::access_termux_absent(program)
 }
 
-/// Shortens a program's message to one line, because it is shown to the user.
-fn line(said: &str) -> String {
-    Untrusted::new(said).line(300)
+/// Longest message of a program that is shown to the user, in characters.
+const LINE: usize = 300;
+
+/// Shortens a sentence with a program's message in it to one line, because it is shown to the user.
+fn line(said: &Said) -> Said {
+    let english = said.to_string();
+    let short = Untrusted::new(english.as_str()).line(LINE);
+    if short == english { said.clone() } else { short.into() }
 }
 
 /// What to ask `termux-sms-list` for.

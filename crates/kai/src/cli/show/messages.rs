@@ -35,8 +35,8 @@ fn sms(sms: &SmsStatus) -> String {
 
 /// The status of reading notifications, each paired phone and each gap, on one line.
 pub(crate) fn notifications(status: &NotificationsStatus) -> String {
-    let error = status.last_error.as_deref().or(status.hint.as_deref());
-    let why = error.map(|why| format!(": {}", visible(why))).unwrap_or_default();
+    let error = status.last_error.as_ref().or(status.hint.as_ref());
+    let why = error.map(|why| format!(": {}", visible(&why.to_string()))).unwrap_or_default();
     let bridge = status.bridge.as_deref().unwrap_or("none");
     let said = match status.state {
         _ if !status.supported => "cannot be read on this machine".to_owned(),
@@ -56,7 +56,7 @@ pub(crate) fn notifications(status: &NotificationsStatus) -> String {
 }
 
 fn phone_line(name: &str, phone: &SourceStatus) -> String {
-    let why = phone.last_error.as_deref().map(|why| format!(" ({})", visible(why))).unwrap_or_default();
+    let why = phone.last_error.as_ref().map(|why| format!(" ({})", visible(&why.to_string()))).unwrap_or_default();
     let said = match phone.state {
         ListenerState::Listening => "listening".to_owned(),
         ListenerState::Inactive | ListenerState::Waiting => format!("not listening{why}"),
@@ -68,7 +68,7 @@ fn phone_line(name: &str, phone: &SourceStatus) -> String {
 fn gap_line(row: &GapRow) -> String {
     let clock = |local: &str| local.get(11..16).unwrap_or_default().to_owned();
     let ended = row.ended_local.as_deref().map_or_else(|| "now".to_owned(), clock);
-    format!("not listening {}–{ended} ({})", clock(&row.began_local), visible(&row.gap.why))
+    format!("not listening {}–{ended} ({})", clock(&row.began_local), visible(&row.gap.why.to_string()))
 }
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ mod tests {
             last_seen_id: None,
             last_sync: None,
             last_attempt: None,
-            last_error: last_error.map(str::to_owned),
+            last_error: last_error.map(Into::into),
             gaps: vec![],
         };
         for (phone, expected) in [

@@ -16,6 +16,7 @@ use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::models::is_unencrypted;
 use kai_assistant::tasks::{Missed, Status};
 use kai_llm::Message;
+use kai_words::Said;
 
 use crate::call::alarms::AlarmRow;
 use crate::call::chats::ChatRow;
@@ -26,6 +27,7 @@ use crate::call::models::{ModelOrigin, ModelRow, ModelTest};
 use crate::call::settings::{SettingRow, ToolRow};
 use crate::call::status::ShellStatus;
 use crate::call::tasks::{RunRow, TaskRow, TaskWhole, TasksStatus};
+use crate::commands::models::repair;
 use crate::terminal::out::visible;
 
 pub(super) fn status(status: &crate::call::status::Status) -> String {
@@ -36,11 +38,8 @@ pub(super) fn status(status: &crate::call::status::Status) -> String {
     let model = match &status.model {
         Some(row) if row.ready => format!("{} ({})", visible(&row.name), visible(&row.model)),
         Some(row) => {
-            format!(
-                "{} cannot be used: {}",
-                visible(&row.name),
-                visible(row.why_not.as_deref().unwrap_or_default())
-            )
+            let why = row.why_not.clone().unwrap_or_default();
+            visible(&format!("{why} Try: {}", repair(&row.name, &row.preset)))
         }
         None => "none set up; add one: kai models add --help".to_owned(),
     };
@@ -121,7 +120,8 @@ fn heartbeat(beat: &HeartbeatStatus) -> String {
         None => ", no run yet".to_owned(),
     };
     let over = if beat.due == Due::OverBudget { "; today's token limit is reached" } else { "" };
-    let lacks = beat.lacks.as_deref().map(|lacks| format!("; {}", visible(lacks))).unwrap_or_default();
+    let lacks = |lacks: &Said| format!("; {} To find out more: kai doctor", visible(&lacks.to_string()));
+    let lacks = beat.lacks.as_ref().map(lacks).unwrap_or_default();
     let report = beat.report.map(|id| format!("; new report: kai chats show {id}")).unwrap_or_default();
     let (every, start, end) = (beat.interval, beat.active_start, beat.active_end);
     format!("every {every} min from {start}:00 to {end}:00{last}{over}{report}{lacks}")
@@ -154,7 +154,7 @@ pub(super) fn did_not_run(ran: &HeartbeatRan) -> Option<String> {
     let reason = ran.reason.clone().unwrap_or_default();
     match ran.outcome {
         RunOutcome::Failed => Some(format!("The heartbeat failed: {reason} To find out more: kai doctor")),
-        RunOutcome::NotDue | RunOutcome::Busy => Some(reason),
+        RunOutcome::NotDue | RunOutcome::Busy => Some(reason.to_string()),
         RunOutcome::Report | RunOutcome::Ok | RunOutcome::NothingNew => None,
     }
 }
@@ -169,7 +169,8 @@ pub(super) fn heartbeat_log(rows: &[LogRow]) -> String {
         return "No heartbeat has run yet.\n".to_owned();
     }
     let row = |row: &LogRow| {
-        let reason = row.reason.as_deref().map(|why| format!(": {}", visible(why))).unwrap_or_default();
+        let reason =
+            row.reason.as_ref().map(|why| format!(": {}", visible(&why.to_string()))).unwrap_or_default();
         let tokens = if row.tokens_estimated {
             format!("about {} tokens, estimated", grouped(row.tokens))
         } else {
@@ -267,10 +268,14 @@ fn became(outcome: &str) -> &'static str {
 pub(super) fn ledger_check(check: &LedgerCheck) -> String {
     match (check.broken_at, &check.what) {
         (_, Some(what)) if check.rolled_back => {
-            format!("The ledger is incomplete: {}.\n{}\n", visible(what), crate::commands::noted::NEXT)
+            format!(
+                "The ledger is incomplete: {}.\n{}\n",
+                visible(&what.to_string()),
+                crate::commands::noted::NEXT
+            )
         }
         (Some(seq), Some(what)) => {
-            format!("The ledger was altered. At record {seq}: {}.\n", visible(what))
+            format!("The ledger was altered. At record {seq}: {}.\n", visible(&what.to_string()))
         }
         _ => {
             let verified = match check.records {
@@ -383,8 +388,11 @@ pub(super) fn task(whole: &TaskWhole) -> String {
         ("Origin".to_owned(), origin.to_owned()),
     ]);
     let run = |run: &RunRow| {
-        let reason =
-            if run.reason.is_empty() { String::new() } else { format!(": {}", visible(&run.reason)) };
+        let reason = if run.reason.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", visible(&run.reason.to_string()))
+        };
         let outcome =
             run.outcome.map_or_else(|| "running".to_owned(), |outcome| outcome.as_str().to_lowercase());
         format!(
@@ -481,8 +489,8 @@ pub(super) fn models(rows: &[ModelRow]) -> String {
         let about = format!("{} at {at}{from} ({leaves}{context})", visible(&row.model));
         let state = row
             .why_not
-            .as_deref()
-            .map(|why| format!(" (cannot be used: {})", visible(why)))
+            .as_ref()
+            .map(|why| visible(&format!(" (cannot be used: {why} Try: {})", repair(&row.name, &row.preset))))
             .unwrap_or_default();
         (visible(&row.name), about + &state)
     };
@@ -491,7 +499,7 @@ pub(super) fn models(rows: &[ModelRow]) -> String {
 
 pub(super) fn model_tests(tests: &[ModelTest]) -> String {
     let row = |test: &ModelTest| {
-        let said = visible(&test.says);
+        let said = visible(&test.says.to_string());
         let says = if test.works {
             format!("works; it answered \"{said}\" in {} ms", grouped(test.ms))
         } else {

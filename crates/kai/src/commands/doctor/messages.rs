@@ -52,7 +52,7 @@ async fn phone(app: &App) -> Option<Check> {
     let lacks = app.messages.phone.inbox.as_ref().filter(|_| status.enabled).and_then(|inbox| inbox.lacks());
     let denied = lacks.filter(|_| status.access == AccessState::Denied);
     Some(match (denied, &status.last_error) {
-        (Some(lacks), _) => Check::broken("phone", "Kai cannot read its SMS", Some(lacks)),
+        (Some(lacks), _) => Check::broken("phone", "Kai cannot read its SMS", Some(lacks.to_string())),
         (None, Some(error)) => {
             Check::note("phone", format!("the last poll failed: {error}"), "To try again: kai sms poll")
         }
@@ -127,7 +127,7 @@ async fn notifications(app: &App) -> Check {
         Ok(status) => status,
         Err(error) => return Check::broken(name, error.to_string(), None),
     };
-    let why = status.last_error.or(status.hint).unwrap_or_default();
+    let why = status.last_error.or(status.hint).unwrap_or_default().to_string();
     match (status.supported, status.state) {
         (false, _) => Check::note(
             name,

@@ -114,7 +114,8 @@ async fn model(app: &App, env: &CallerEnv) -> Check {
         }
         Some(row) => {
             let why = row.why_not.clone().unwrap_or_default();
-            Check::note("model", format!("{} cannot be used", row.name), why)
+            let next = format!("{why} Try: {}", models::repair(&row.name, &row.preset));
+            Check::note("model", format!("{} cannot be used", row.name), next)
         }
         None => Check::note("model", "none set up", "Add one: kai models add --help"),
     }

@@ -18,7 +18,8 @@ use super::Check;
 use crate::app::App;
 use crate::call::models::ModelRow;
 use crate::caller_env::CallerEnv;
-use crate::commands::{heartbeat, ledger, models, noted, tasks};
+use crate::commands::heartbeat::{self, Lack};
+use crate::commands::{ledger, models, noted, tasks};
 
 pub(super) async fn examine(app: &App, env: &CallerEnv) -> Vec<Check> {
     let trouble = |name: &str, error: &DbError| Some(Check::broken(name, error.to_string(), None));
@@ -83,7 +84,7 @@ async fn heart(app: &App, values: &Values, rows: &[ModelRow]) -> Result<Option<C
     Ok(Some(if !status.enabled {
         Check::fine("heartbeat", "disabled (to enable: kai settings set heartbeat_enabled true)")
     } else if let Some(lack) = heartbeat::lacks(&wanted, rows) {
-        Check::broken("heartbeat", lack.says, Some(lack.next))
+        lacking(&lack)
     } else if !rows.iter().any(|row| row.ready) {
         let next = "Set up a model, or disable heartbeats: kai settings set heartbeat_enabled false";
         Check::note("heartbeat", "has no model to ask", next)
@@ -98,11 +99,27 @@ async fn heart(app: &App, values: &Values, rows: &[ModelRow]) -> Result<Option<C
             "It continues tomorrow. To remove the limit: kai settings set heartbeat_daily_tokens 0",
         )
     } else if let Some(last) = failed {
-        let why = last.reason.as_deref().unwrap_or("no reason is known");
+        let why = last.reason.as_ref().map_or("no reason is known".into(), ToString::to_string);
         Check::note("heartbeat", format!("the last run failed: {why}"), "To try again: kai heartbeat run")
     } else {
         Check::fine("heartbeat", format!("every {} minutes", status.interval))
     }))
+}
+
+/// What is wrong with the model that heartbeats are set to use.
+fn lacking(lack: &Lack) -> Check {
+    let (says, next) = match lack {
+        Lack::Unknown { model } => {
+            let other = "Choose one from kai models list, or reset it: kai settings set heartbeat_model \"\"";
+            (format!("is set to ask {model}, but there is no such model"), other.to_owned())
+        }
+        Lack::Unusable { model, why, helps } => {
+            let next =
+                format!("{why} Try: {helps}. Or use another model: kai settings set heartbeat_model NAME");
+            (format!("is set to ask {model}, which cannot be used"), next)
+        }
+    };
+    Check::broken("heartbeat", says, Some(next))
 }
 
 async fn errands(app: &App) -> Result<Option<Check>, DbError> {
@@ -127,7 +144,7 @@ async fn whole_ledger(app: &App) -> Result<Option<Check>, DbError> {
         return Ok(Some(Check::fine("ledger", verified(found.records))));
     };
     if found.rolled_back {
-        return Ok(Some(Check::broken("ledger", what, Some(noted::NEXT.to_owned()))));
+        return Ok(Some(Check::broken("ledger", what.to_string(), Some(noted::NEXT.to_owned()))));
     }
     let next = "Someone or a faulty disk changed it. Keep a copy of the home, then see: kai ledger verify";
     Ok(Some(Check::broken("ledger", format!("altered at record {seq}: {what}"), Some(next.to_owned()))))

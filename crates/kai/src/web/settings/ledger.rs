@@ -305,6 +305,7 @@ fn facts(record: &Record, lang: Lang) -> Vec<(String, String)> {
         serde_json::Value::String(kind) if name == "what" => {
             kinds().find(|(known, _)| *known == kind).map_or(kind, |(_, label)| label(lang).to_owned())
         }
+        serde_json::Value::String(status) if matches!(name, "status" | "outcome") => became_of(&status, lang),
         serde_json::Value::String(text) => text,
         serde_json::Value::Number(count) if matches!(name, "bytes" | "result_chars") => {
             lang.number(count.as_u64().unwrap_or_default())
@@ -321,6 +322,19 @@ fn facts(record: &Record, lang: Lang) -> Vec<(String, String)> {
     let told =
         fields.into_iter().filter(|(name, _)| name != "chunks" && !(nowhere && name == "conversation"));
     told.map(|(name, value)| (named(&name, lang), plain(&name, value))).collect()
+}
+
+/// A draft's status as people read it.
+fn became_of(status: &str, lang: Lang) -> String {
+    let known = match status {
+        "PENDING" => lang.ledger_status_pending(),
+        "SENDING" => lang.ledger_status_sending(),
+        "SENT" => lang.ledger_status_sent(),
+        "FAILED" => lang.ledger_status_failed(),
+        "UNKNOWN" => lang.ledger_status_unknown(),
+        other => other,
+    };
+    known.to_owned()
 }
 
 /// A field's name as people read it.
@@ -383,10 +397,7 @@ fn whole(ctx: &PageContext<'_>, extent: &Extent) -> Markup {
 /// What a check found.
 fn found(ctx: &PageContext<'_>, checked: &Checked) -> Markup {
     let lang = ctx.lang;
-    let what = |check: &LedgerCheck| match &check.doubt {
-        Some(doubt) => doubt.to(lang),
-        None => check.what.clone().unwrap_or_default(),
-    };
+    let what = |check: &LedgerCheck| check.what.clone().unwrap_or_default();
     let class = match checked {
         Checked::Checking => None,
         Checked::At(_, check) if check.whole => None,
@@ -422,7 +433,7 @@ async fn verify(form: Form) -> Response {
         web.turns.move_on();
         let done = match kept_ledger::check(&web.app).await {
             Ok(check) => Checked::At(web.app.clock.now(), check),
-            Err(error) => Checked::Failed(error.to_string().into()),
+            Err(error) => Checked::Failed(error.said()),
         };
         web.ephemeral.end_check(done);
         web.turns.move_on();

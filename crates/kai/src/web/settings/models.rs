@@ -9,7 +9,7 @@ use axum::routing::post;
 use kai_assistant::legible::visible;
 use kai_assistant::models::store::Move;
 use kai_assistant::models::window::WindowSource;
-use kai_assistant::models::{Unusable, is_unencrypted, preset};
+use kai_assistant::models::{is_unencrypted, preset};
 use kai_llm::{Preset, presets};
 use kai_words::{Lang, said};
 use maud::{Markup, html};
@@ -17,15 +17,15 @@ use maud::{Markup, html};
 use super::context::PageContext;
 use super::ephemeral::Trial;
 use super::form::Form;
-use super::parts::{Button, Region, button, form};
+use super::parts::{Button, Region, button, form, naming};
 use crate::call::Call;
-use crate::call::models::{ModelOrigin, ModelRow, ModelTest, NewModel};
+use crate::call::models::{ModelOrigin, ModelRow, NewModel};
 use crate::commands::models;
 use crate::failure::Failure;
 use crate::web::bin::Kept;
 use crate::web::rich::rich;
 use crate::web::state::Web;
-use crate::web::{icons, reasons, reply};
+use crate::web::{icons, messages, reply};
 
 pub(super) fn routes() -> Router<Web> {
     Router::new()
@@ -70,7 +70,7 @@ struct Stands {
 }
 
 fn model(ctx: &PageContext<'_>, row: &ModelRow, stands: Stands) -> Markup {
-    let name = visible(&row.name);
+    let name = visible(messages::model_name(&row.name, ctx.lang));
     let trial = ctx.web.ephemeral.trial(&row.name);
     html! {
         li class="model" data-testid="model" data-model=(name) {
@@ -89,19 +89,11 @@ fn model(ctx: &PageContext<'_>, row: &ModelRow, stands: Stands) -> Markup {
                     (if row.has_key { ctx.lang.models_unencrypted_key() } else { ctx.lang.models_unencrypted() })
                 }
             }
-            @if let Some(why) = &row.unusable { p class="remark" data-testid="model-why-not" { (lacks(why, ctx.lang)) } }
+            @if let Some(why) = &row.why_not { p class="remark" data-testid="model-why-not" { (naming(ctx, why)) } }
             @if let Some(trial) = &trial { (render_trial(trial, ctx.lang)) }
             div class="choices" { (acts(ctx, row, stands, trial.as_ref())) }
             @if ctx.place.open("model") == Some(&row.name) { (changing(ctx, row)) }
         }
-    }
-}
-
-/// Why the model cannot be used, and which of its buttons changes that.
-fn lacks(why: &Unusable, lang: Lang) -> String {
-    match why {
-        Unusable::NoKey { .. } => lang.models_no_key().to_owned(),
-        Unusable::UnknownPreset(preset) => lang.models_preset_gone(visible(preset)),
     }
 }
 
@@ -131,12 +123,6 @@ fn tags(row: &ModelRow, lang: Lang) -> Vec<&'static str> {
     from.into_iter().chain([local]).chain(key).collect()
 }
 
-/// What went wrong in a model's test.
-fn why(test: &ModelTest, lang: Lang) -> String {
-    let failure = test.failure.as_ref();
-    failure.map_or_else(|| test.says.clone(), |failure| reasons::test_failed(&test.name, failure).to(lang))
-}
-
 /// The result of a model's test.
 fn render_trial(trial: &Trial, lang: Lang) -> Markup {
     html! {
@@ -146,7 +132,7 @@ fn render_trial(trial: &Trial, lang: Lang) -> Markup {
                 Trial::Asked(test) if test.works => {
                     (rich(&said::models_works(&test.says, test.ms), lang, |value| html! { bdi { (value) } }))
                 }
-                Trial::Asked(test) => span class="error" { (visible(&lang.models_failed(why(test, lang)))) },
+                Trial::Asked(test) => span class="error" { (visible(&lang.models_failed(&test.says))) },
                 Trial::Failed(why) => span class="error" { (visible(&why.to(lang))) },
             }
         }

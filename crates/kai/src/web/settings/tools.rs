@@ -4,6 +4,7 @@ use kai_assistant::settings::{
     LOCATION_SERVICE, OPEN_URL_FOLDERS, TOOL_RESULT_LIMIT, WEB_SEARCH_BACKEND, WEB_SEARCH_BRAVE_KEY,
     WEB_SEARCH_SEARXNG_URL, WEB_SEARCH_TAVILY_KEY,
 };
+use kai_assistant::tool::Lack;
 use kai_assistant::toolbox::{EnabledBy, Entry};
 use kai_words::said;
 use maud::{Markup, html};
@@ -12,7 +13,6 @@ use super::context::{PageContext, ProbePhone};
 use super::fields::{Choice, Field, choice, field};
 use super::parts::{Region, form};
 use crate::failure::Failure;
-use crate::machine::NOT_IN_DEMO;
 use crate::web::remedy::{Remedy, Trouble};
 use crate::web::rich::rich;
 
@@ -46,21 +46,17 @@ fn card(entry: &Entry, ctx: &PageContext<'_>) -> Card {
         title: ctx.lang.tool_name(tool),
         about: ctx.lang.tool_about(tool).to_owned(),
         on: entry.enabled(&ctx.values),
-        lacks: ctx.web.app.toolbox.lacks(entry).map(|lacks| missing(tool, lacks)),
+        lacks: ctx.web.app.toolbox.lacks(entry).map(|lack| missing(&lack)),
     }
 }
 
-/// What the tool needs, in words that fit the page. A tool's own sentence is for models and commands.
-fn missing(tool: &str, lacks: String) -> Trouble {
-    if lacks == NOT_IN_DEMO {
-        return said::phones_not_in_demo().into();
-    }
-    match tool {
-        "send_notification" | "set_alarm" => Trouble::new(said::phones_mute(), Remedy::phones()),
-        "open_url" => said::tools_no_opener().into(),
-        "shell_command" => said::tools_no_sandbox().into(),
-        _ => lacks.into(),
-    }
+/// What the tool needs, and the page that helps.
+fn missing(lack: &Lack) -> Trouble {
+    let remedy = match lack {
+        Lack::Notifier => Some(Remedy::phones()),
+        Lack::Demo | Lack::Other(_) => None,
+    };
+    Trouble { why: lack.said(), remedy }
 }
 
 fn grid(ctx: &PageContext<'_>, cards: &[Card]) -> Markup {

@@ -10,7 +10,7 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::post;
-use kai_assistant::legible::folded_line;
+use kai_assistant::legible::folded_line_in;
 use kai_assistant::transfer::{Export, Mode, Outcome, Section};
 use kai_words::{Lang, said};
 use maud::{Markup, html};
@@ -19,6 +19,7 @@ use super::context::PageContext;
 use super::ephemeral::{File, Upload};
 use super::form::{Form, hidden};
 use super::parts::{form, link, plain};
+use crate::app::App;
 use crate::call::ImportCall;
 use crate::commands::transfer;
 use crate::failure::Failure;
@@ -214,7 +215,7 @@ fn render_outcomes(lang: Lang, outcomes: &[Outcome], tense: Tense) -> Markup {
                 li data-testid="outcome" data-section=(outcome.section) {
                     strong { (title(&outcome.section, lang)) }
                     @match &outcome.problem {
-                        Some(why) => p class="remark" { (lang.transfer_problem(folded_line(why))) },
+                        Some(why) => p class="remark" { (lang.transfer_problem(folded_line_in(why, lang))) },
                         None => p { (counted(lang, outcome, tense)) },
                     }
                     (named(lang, &outcome.changes, "quiet", |change| change))
@@ -248,7 +249,7 @@ fn named(lang: Lang, things: &[String], class: &str, sentence: impl Fn(String) -
     html! {
         @if !things.is_empty() {
             ul class=(class) {
-                @for thing in things.iter().take(NAMED) { li dir="auto" { (sentence(folded_line(thing))) } }
+                @for thing in things.iter().take(NAMED) { li dir="auto" { (sentence(folded_line_in(thing, lang))) } }
                 @if things.len() > NAMED { li { (lang.transfer_more(things.len() - NAMED)) } }
             }
         }
@@ -301,8 +302,9 @@ async fn import(
     doing: Doing,
 ) -> Result<Vec<Outcome>, Failure> {
     let preview = doing == Doing::Preview;
-    transfer::import(&web.app, ImportCall { text: text.to_owned(), sections, mode, passphrase, preview })
-        .await
+    let lang = App::lang(&web.app.values().await?, &web.app.env);
+    let call = ImportCall { text: text.to_owned(), sections, mode, passphrase, preview };
+    transfer::import(&web.app, call, lang).await
 }
 
 async fn take(form: Form) -> Response {

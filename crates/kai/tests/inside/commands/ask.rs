@@ -82,13 +82,13 @@ fn bad_servers_end_in_a_sentence() {
     let ok = "200 OK";
     let json_kind = "application/json";
     let cases: Vec<(&str, Act, &str)> = vec![
-        ("html", Act::status(ok, "text/html", "<html>hi</html>"), "does not speak the expected API"),
+        ("html", Act::status(ok, "text/html", "<html>hi</html>"), "doesn’t belong to a model’s server"),
         (
             "half a json",
             Act::status(ok, "text/event-stream", "data: {\"choices\":[{\"delta\":{\"content\":\"ha"),
-            "gave an unreadable answer",
+            "can’t read the answer of mine",
         ),
-        ("empty", Act::status(ok, json_kind, ""), "gave an unreadable answer"),
+        ("empty", Act::status(ok, json_kind, ""), "can’t read the answer of mine"),
         (
             "200 with an error",
             Act::status(ok, json_kind, r#"{"error":{"message":"out of luck"}}"#),
@@ -99,7 +99,7 @@ fn bad_servers_end_in_a_sentence() {
             Act::status("302 Found\r\nLocation: /v1/chat/completions", "text/plain", ""),
             "redirect",
         ),
-        ("wrong type", Act::status(ok, "image/png", "PNG"), "does not speak the expected API"),
+        ("wrong type", Act::status(ok, "image/png", "PNG"), "doesn’t belong to a model’s server"),
         (
             "no model",
             Act::status(
@@ -107,13 +107,13 @@ fn bad_servers_end_in_a_sentence() {
                 json_kind,
                 r#"{"error":{"message":"The model `m` does not exist","code":"model_not_found"}}"#,
             ),
-            "no model named",
+            "doesn’t have the model “m”",
         ),
-        ("wrong place", Act::status("404 Not Found", "text/plain", "404 page not found"), "base URL"),
+        ("wrong place", Act::status("404 Not Found", "text/plain", "404 page not found"), "with status 404"),
         (
             "wrong key",
             Act::status("401 Unauthorized", json_kind, r#"{"error":{"message":"bad"}}"#),
-            "refused the key",
+            "doesn’t accept the API key of mine",
         ),
         ("nothing", Act::Raw(String::new()), "closed without an answer"),
     ];
@@ -125,7 +125,10 @@ fn bad_servers_end_in_a_sentence() {
                 let done = home.run(&["ask", "precious words"]);
                 assert_eq!(done.code, 1, "{name}: {done:?}");
                 let last = done.err.lines().last().unwrap();
-                assert!(last.starts_with("kai: mine: ") && last.contains(word), "{name}: {last}");
+                assert!(
+                    last.starts_with("kai: ") && last.contains("mine") && last.contains(word),
+                    "{name}: {last}"
+                );
                 assert!(last.ends_with('.') && done.out.is_empty(), "{name}: {done:?}");
                 let before: Vec<&str> = done.err.lines().rev().skip(1).collect();
                 let counted = |(at, line): (usize, &&str)| {
@@ -194,7 +197,10 @@ fn a_test_says_in_words_whether_a_model_works() {
     assert_eq!((works.code, works.json()[0]["says"].as_str()), (0, Some("OK")));
     let broken = home.run(&["models", "test", "mine"]);
     assert_eq!(broken.code, 1);
-    assert!(broken.out.contains("does not work: The model's service refused the key"), "{broken:?}");
+    assert!(
+        broken.out.contains("does not work: The service doesn’t accept the API key of mine."),
+        "{broken:?}"
+    );
     home.run(&["models", "test", "other"]).refused(1, "no model called other");
 }
 

@@ -165,8 +165,8 @@ fn what_the_machine_lacks_is_said_and_not_offered() {
         ("open_url", true, false, "xdg-utils"),
         ("send_notification", true, false, "Termux:API"),
         ("create_calendar_event", true, true, ""),
-        ("set_alarm", true, false, "Start it: kai"),
-        ("shell_command", false, false, "there is none here"),
+        ("set_alarm", true, false, "Start it first."),
+        ("shell_command", false, false, "can’t set one up here"),
     ] {
         let row = rows.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap();
         assert_eq!((&row["enabled"], &row["available"]), (&json!(enabled), &json!(available)), "{row}");
@@ -180,7 +180,7 @@ fn what_the_machine_lacks_is_said_and_not_offered() {
 #[test]
 fn an_alarm_rings_on_time_and_once() {
     let phone = Phone::with_notifier(NOTE, Role::Command);
-    phone.refused("set_alarm", &json!({"duration_seconds": 1}), "cannot ring alarms. Start it: kai");
+    phone.refused("set_alarm", &json!({"duration_seconds": 1}), "can’t ring alarms. Start it first.");
     let phone = Phone::with_notifier(NOTE, Role::Daemon);
     phone.refused("set_alarm", &json!({"hour": 7}), "both hour and minutes");
     phone.refused("set_alarm", &json!({"hour": 24, "minutes": 0}), "from 0 to 23");

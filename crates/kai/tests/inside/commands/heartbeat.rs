@@ -75,17 +75,18 @@ fn the_model_of_heartbeats_is_one_that_there_is() {
 }
 
 /// A model that is gone, or cannot be asked, has one sentence wherever it is told. The page shows the log too, so only
-/// the status names the command that helps.
+/// doctor names the commands that help.
 #[test]
 fn a_chosen_model_that_cannot_be_asked_is_said_everywhere() {
-    let none = "is set to ask gone, but there is no such model.";
-    let unready = "is set to ask openai, which cannot be used. It has no API key.";
-    for (wanted, sentence, helps) in [
-        ("gone", none, "no such model. Choose one from kai models list"),
+    let none = "The heartbeat is set to ask gone, but there is no such model. Choose another one.";
+    let unready = "The heartbeat can’t ask its model: openai has no API key. Enter one first.";
+    for (wanted, sentence, found, helps) in [
+        ("gone", none, "is set to ask gone, but there is no such model", "Choose one from kai models list"),
         (
             "openai",
             unready,
-            "It has no API key. Add it again, and Kai asks for the key (kai models add openai)",
+            "is set to ask openai, which cannot be used",
+            "Try: kai models add openai, or set OPENAI_API_KEY",
         ),
     ] {
         let home = Home::new();
@@ -96,9 +97,9 @@ fn a_chosen_model_that_cannot_be_asked_is_said_everywhere() {
         let log = home.run(&["heartbeat", "log"]).out;
         let status = home.run(&["status"]).out;
         assert!(log.contains(sentence) && status.contains(sentence), "{log} {status}");
-        assert!(status.contains(helps) && !log.contains("kai models"), "{log} {status}");
+        assert!(status.contains("kai doctor") && !log.contains("kai "), "{log} {status}");
         let doctor = home.run(&["doctor"]).out;
-        assert!(doctor.contains(&sentence[..sentence.find('.').unwrap()]), "{doctor}");
+        assert!(doctor.contains(found) && doctor.contains(helps), "{doctor}");
     }
 }
 

@@ -8,7 +8,7 @@ use super::phone::{ALICE, Phone, draft, ready};
 #[test]
 fn without_a_phone_there_is_no_sms() {
     let home = Home::new();
-    let next = "Run Kai in Termux on the phone, with Termux:API (docs/sms.md), or try kai serve --demo";
+    let next = "Run Kai in Termux on the phone, with Termux:API (docs/sms.md), or try the demo";
     for (key, cannot, stays) in [
         ("sms_enabled", "No phone that can read SMS", "Reading SMS stays off."),
         ("sms_send_enabled", "No phone that can send SMS", "Sending SMS stays off."),
@@ -16,9 +16,11 @@ fn without_a_phone_there_is_no_sms() {
         let refused = home.run(&["settings", "set", key, "true"]);
         refused.refused(1, next);
         assert!(refused.err.contains(cannot) && refused.err.contains(stays), "{refused:?}");
+        assert!(refused.err.ends_with("Try: kai serve --demo\n"), "{refused:?}");
     }
     let listed = home.run(&["sms", "list"]).out;
     assert!(listed.starts_with("No phone is connected") && listed.contains(next), "{listed}");
+    assert!(listed.ends_with("Try: kai serve --demo\n"), "{listed}");
     assert_eq!(home.run(&["sms", "list", "--json"]).out, "[]\n");
     let status = home.run(&["status", "--json"]).json()["sms"].clone();
     assert_eq!((&status["supported"], &status["access"]), (&json!(false), &json!("unsupported")));
@@ -101,7 +103,7 @@ fn reading_stays_off_where_the_phone_does_not_allow_it() {
     refused.refused(1, "Permission not granted");
     assert!(refused.err.contains("Termux:API") && refused.err.contains("stays off"), "{refused:?}");
     assert_eq!(phone.run(&["settings", "get", "sms_enabled"]).out, "false\n");
-    phone.run(&["sms", "poll"]).refused(1, "Kai does not read SMS");
+    phone.run(&["sms", "poll"]).refused(1, "Try: kai settings set sms_enabled true");
     // Allowed, and taken away again later.
     let phone = ready();
     phone.program("termux-sms-list", r#"case "$*" in *--help*) exit 1;; esac; echo '{"error": "Please grant the following permissions to use this command: X"}'"#);

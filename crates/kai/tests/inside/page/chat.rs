@@ -60,7 +60,7 @@ fn without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed() {
     assert!(visitor.has("set-up-model") && !visitor.says("kai models"), "the page has a button for it");
     assert_eq!(visitor.has("try-demo"), cfg!(feature = "foss"));
     say(&mut visitor, "Hello?");
-    assert!(visitor.answer.status == 409 && visitor.says("No model is set up. Set one up, then try again."));
+    assert!(visitor.answer.status == 409 && visitor.says("No model is set up. Set one up first."));
     assert_eq!(visitor.attributes("remedy", "href"), ["/settings/models"]);
     assert!(!visitor.says("kai models"), "a page names no command");
     assert_eq!(visitor.value("chat-input"), "Hello?");
@@ -74,7 +74,7 @@ fn a_model_without_its_key_leads_to_the_page_that_asks_for_it() {
     let mut visitor = house.visitor("/");
     assert!(visitor.says("openai has no API key.") && visitor.has("set-up-model"));
     say(&mut visitor, "Hello?");
-    assert!(visitor.answer.status == 409 && visitor.says("openai has no API key. Enter it, then try again."));
+    assert!(visitor.answer.status == 409 && visitor.says("openai has no API key. Enter one first."));
     assert_eq!(visitor.attributes("remedy", "href"), ["/settings/models"]);
     visitor.open("/");
     visitor.fill("chat-input", "Hello?");
@@ -82,7 +82,7 @@ fn a_model_without_its_key_leads_to_the_page_that_asks_for_it() {
     let link = json!({"href": "/settings/models", "text": "Open model settings"});
     assert_eq!(answer["remedy"], link, "the script links to it too: {answer}");
     visitor.open("/settings/models");
-    assert_eq!(visitor.texts("model-why-not"), ["It has no API key. Choose “Edit” to enter it."]);
+    assert_eq!(visitor.texts("model-why-not"), ["openai has no API key. Enter one first."]);
     visitor.open("/settings/agent");
     let trouble = visitor.texts("heartbeat-trouble").concat();
     assert_eq!(trouble, "No model is set up, so heartbeats can’t run. Open model settings");

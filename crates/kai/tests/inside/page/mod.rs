@@ -6,6 +6,7 @@ mod chat;
 mod document;
 mod door;
 mod general;
+mod german;
 mod house;
 mod ledger;
 mod model;

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::agent::HOSTILE;
+use super::german::assert_german;
 use super::house::House;
 use super::model::{Act, Model};
 use crate::machine::Machine;
@@ -439,4 +440,58 @@ fn alarms_are_seen_cancelled_and_taken_back() {
     // Cancelled elsewhere, gone from an open page.
     house.run("alarms_cancel", &json!({"id": 1}));
     visitor.until("one alarm", |page, _| page.all("alarm").len() == 1);
+}
+
+#[test]
+fn what_the_phone_refuses_is_said_in_german() {
+    let (phone, house) = ready();
+    house.set("language", "de");
+    phone.program("termux-sms-send", "echo no such thing >&2; exit 1");
+    draft(&house, ALICE, "Hi");
+    let mut visitor = house.visitor("/");
+    visitor.press("draft-send");
+    visitor.until_seen("draft-retry");
+    let card = visitor.texts("draft-card");
+    assert_german(&card, "nicht gesendet: termux-sms-send ist fehlgeschlagen: no such thing");
+    let kept = house.run("sms", &json!("drafts"))[0]["reason"].clone();
+    assert_eq!(kept, "termux-sms-send failed: no such thing", "commands speak English");
+    // An older Kai kept the plain sentence.
+    let old = "UPDATE drafts SET reason = 'It was found.', status = 'SENT'";
+    house.app.db.write_now(|tx| Ok::<_, DbError>(tx.execute(old, [])?)).unwrap();
+    visitor.reload();
+    assert!(visitor.says("an das Telefon übergeben. It was found."));
+    // Reading is refused too.
+    phone.program("termux-sms-list", DENIED);
+    assert!(house.try_to("sms", &json!("poll")).is_err());
+    visitor.open(AGENT);
+    visitor.until_text("sms-error", "Berechtigung nicht erteilt");
+    visitor.open("/settings/phones");
+    let lacks = "Erlauben Sie Termux:API den Zugriff auf SMS und Kontakte: Android-Einstellungen → Apps";
+    visitor.until_says(lacks);
+}
+
+#[test]
+fn a_gap_is_told_in_german_with_german_times() {
+    let phone = Phone::new(&[]);
+    phone.program("termux-notification-list", r#"cat "$DIR/tray""#);
+    phone.file("tray", "[]");
+    let house = phone.house();
+    house.set("language", "de");
+    house.set("notifications_enabled", "true");
+    let mut visitor = house.visitor(AGENT);
+    visitor.until_text("notifications-status", "Empfang aktiv");
+    phone.file("tray", "");
+    house.run("notifications", &json!("refresh"));
+    visitor.until_seen("notifications-gaps");
+    let gaps = visitor.texts("notifications-gaps");
+    assert_german(
+        &gaps,
+        "15.1., 08:00 – jetzt: Termux:API hat nicht geantwortet; vielleicht ist sein Empfang",
+    );
+    let status = house.show("status");
+    let why = "Termux:API gave no answer; its listener may not be ready yet.";
+    assert_eq!(
+        (&status["notifications"]["lastError"], &status["notifications"]["gaps"][0]["why"]),
+        (&json!(why), &json!(why))
+    );
 }

@@ -21,7 +21,10 @@ pub(in crate::termux) fn check(printed: &str) {
             }
         }
         Err(ReadError::Failed(said) | ReadError::NotPermitted(said)) => {
-            assert!(said.chars().count() <= 420 && !said.chars().any(char::is_control), "{said:?}");
+            assert!(
+                said.to_string().chars().count() <= 420 && !said.to_string().chars().any(char::is_control),
+                "{said:?}"
+            );
         }
     }
 }

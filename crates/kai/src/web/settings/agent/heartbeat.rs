@@ -16,9 +16,10 @@ use maud::{Markup, html};
 
 use crate::call::Call;
 use crate::call::heartbeat::{HeartbeatStatus, LogRow, RunOutcome};
-use crate::commands::{heartbeat, models};
+use crate::commands::heartbeat::{self, Lack};
+use crate::commands::models;
 use crate::failure::Failure;
-use crate::web::reasons;
+use crate::web::messages::model_name;
 use crate::web::remedy::{Remedy, Trouble};
 use crate::web::settings::context::PageContext;
 use crate::web::settings::form::Form;
@@ -68,21 +69,15 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Region, Failure> {
 /// Why heartbeats have no model to ask, if they have none.
 async fn lacks_model(ctx: &PageContext<'_>) -> Result<Option<Trouble>, Failure> {
     let rows = models::rows(&ctx.web.app, &ctx.web.app.env).await?;
-    let wanted = ctx.values.of(&HEARTBEAT_MODEL);
     if !rows.iter().any(|row| row.ready) {
         return Ok(Some(Trouble::new(said::heartbeat_no_model(), Remedy::models())));
     }
-    if wanted.is_empty() {
-        return Ok(None);
-    }
-    Ok(match rows.iter().find(|row| row.name == wanted) {
+    let lack = heartbeat::lacks(&ctx.values.of(&HEARTBEAT_MODEL), &rows);
+    Ok(lack.map(|lack| match lack {
         // The list to choose another one from is in the same card.
-        None => Some(said::models_unknown(wanted).into()),
-        Some(row) => {
-            let why = row.unusable.as_ref();
-            why.map(|why| Trouble::new(reasons::unusable(&row.name, why), Remedy::models()))
-        }
-    })
+        Lack::Unknown { .. } => lack.said().into(),
+        Lack::Unusable { .. } => Trouble::new(lack.said(), Remedy::models()),
+    }))
 }
 
 fn when(ctx: &PageContext<'_>, status: &HeartbeatStatus) -> Markup {
@@ -144,7 +139,10 @@ fn hours(ctx: &PageContext<'_>, status: &HeartbeatStatus) -> Markup {
 
 async fn model(ctx: &PageContext<'_>) -> Result<Markup, Failure> {
     let mut options = vec![(String::new(), ctx.lang.heartbeat_any_model().to_owned())];
-    options.extend(models::names(&ctx.web.app).await?.into_iter().map(|name| (name.clone(), name)));
+    options.extend(models::names(&ctx.web.app).await?.into_iter().map(|name| {
+        let shown = model_name(&name, ctx.lang).to_owned();
+        (name, shown)
+    }));
     Ok(choice(ctx, &HEARTBEAT_MODEL, ctx.lang.heartbeat_model(), "heartbeat-model", options))
 }
 
@@ -234,7 +232,7 @@ fn logged(ctx: &PageContext<'_>, row: &LogRow) -> Markup {
                     @if row.tokens > 0 { " · " (tokens(row, ctx.lang)) " · " (ctx.lang.heartbeat_seconds(ctx.lang.tenths(row.ms / 100))) }
                 }
             }
-            @if let Some(reason) = &row.reason { p class="trouble-text" { (reason) } }
+            @if let Some(reason) = &row.reason { p class="trouble-text" dir="auto" { (reason.to(ctx.lang)) } }
         }
     }
 }

@@ -6,7 +6,7 @@ use axum::routing::post;
 use kai_assistant::agent::soul;
 use kai_assistant::db::DbError;
 use kai_assistant::hex;
-use kai_assistant::legible::{folded, spelled_out};
+use kai_assistant::legible::{folded_in, spelled_out};
 use kai_assistant::memory::promotion::{self, Proposal};
 use kai_assistant::memory::{Category, Memory, store};
 use kai_assistant::settings::{MEMORY_ENABLED, SOUL_TEXT};
@@ -104,7 +104,7 @@ fn unconfirmed(ctx: &PageContext<'_>, memory: &Memory) -> Markup {
     let fields = [("key", key), ("seen", seen.as_str())];
     let label = ctx.lang.memory_remember();
     let remember = Button { label, testid: "memory-confirm", class: "primary", fields: &fields };
-    let (shown, whole) = (folded(&memory.content), spelled_out(&memory.content));
+    let (shown, whole) = (folded_in(&memory.content, ctx.lang), spelled_out(&memory.content));
     html! {
         p class="text" dir="auto" data-testid="memory-waits" { (shown) }
         @if shown != whole {
@@ -150,7 +150,7 @@ fn proposed(ctx: &PageContext<'_>, proposal: &Proposal) -> Markup {
     };
     html! {
         li class="entry" data-testid="proposal" {
-            p class="text" dir="auto" { (folded(&proposal.text)) }
+            p class="text" dir="auto" { (folded_in(&proposal.text, ctx.lang)) }
             p class="quiet" { (naming(ctx, &said::memory_from(key, proposal.hits))) }
             div class="choices" {
                 (answer("/settings/agent/memory/accept", ctx.lang.memory_accept(), "proposal-accept", "primary"))

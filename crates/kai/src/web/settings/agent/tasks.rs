@@ -122,7 +122,7 @@ fn ran(ctx: &PageContext<'_>, run: &RunRow) -> Markup {
                     @if run.tokens > 0 { " · " (ctx.lang.heartbeat_tokens(run.tokens)) }
                 }
             }
-            @if !run.reason.is_empty() { p class="quiet text" dir="auto" { (run.reason) } }
+            @if !run.reason.is_empty() { p class="quiet text" dir="auto" { (run.reason.to(ctx.lang)) } }
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{Ability, Stands, paired as list, pairing};
 use crate::app::App;
 use crate::commands::phones;
 use crate::failure::Failure;
-use crate::web::remedy::Remedy;
+use crate::web::remedy::{Remedy, Trouble};
 use crate::web::rich::rich;
 use crate::web::settings::context::PageContext;
 use crate::web::settings::parts::Region;
@@ -67,7 +67,7 @@ fn stands(ctx: &PageContext<'_>, switch: &Setting, access: Option<Access>, remed
     match access {
         _ if !ctx.values.on(switch) => Stands::Off,
         None | Some(Access::Granted) => Stands::On,
-        Some(Access::Denied(why) | Access::Silent(why)) => Stands::Lacks(why, Some(remedy)),
+        Some(Access::Denied(why) | Access::Silent(why)) => Stands::Lacks(Trouble::new(why, remedy)),
     }
 }
 

@@ -18,7 +18,7 @@ use super::parts::Region;
 use crate::app::App;
 use crate::failure::Failure;
 use crate::web::icons;
-use crate::web::remedy::Remedy;
+use crate::web::remedy::Trouble;
 use crate::web::rich::rich;
 use crate::web::state::Web;
 
@@ -64,7 +64,7 @@ enum Stands {
     #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "what this edition has is always wanted"))]
     Off,
     /// Something is missing; says what to do about it, and which page helps.
-    Lacks(String, Option<Remedy>),
+    Lacks(Trouble),
     /// Not possible on this machine.
     No(&'static str),
 }
@@ -97,15 +97,12 @@ fn abilities(app: &App, ctx: &PageContext<'_>) -> Vec<Ability> {
     let mut all = messages::abilities(app, ctx);
     let opener = app.toolbox.entries().iter().find(|entry| entry.tool.name() == "open_url");
     let (shows, opens) = if app.home.is_demo() {
-        (Stands::No(ctx.lang.phones_not_in_demo()), Stands::No(ctx.lang.phones_not_in_demo()))
+        (Stands::No(ctx.lang.lacks_in_demo()), Stands::No(ctx.lang.lacks_in_demo()))
     } else {
-        let mute = Stands::No(ctx.lang.phones_mute());
+        let mute = Stands::No(ctx.lang.lacks_notifier());
         let shows = if app.notifier.is_some() { Stands::On } else { mute };
-        let opens = match opener.and_then(|entry| app.toolbox.lacks(entry)) {
-            Some(_) => Stands::Lacks(ctx.lang.tools_no_opener().to_owned(), None),
-            None => Stands::On,
-        };
-        (shows, opens)
+        let lacks = opener.and_then(|entry| app.toolbox.lacks(entry));
+        (shows, lacks.map_or(Stands::On, |lack| Stands::Lacks(lack.said().into())))
     };
     all.push(Ability { what: ctx.lang.phones_show(), stands: shows });
     all.push(Ability { what: ctx.lang.phones_open(), stands: opens });
@@ -124,7 +121,7 @@ fn connected(lang: Lang, bridges: &[&str], abilities: &[Ability]) -> Markup {
                 li data-testid="ability" {
                     div class="between" { span { (what) } (mark(stands, lang)) }
                     @match stands {
-                        Stands::Lacks(why, remedy) => p class="remark" { (why) @if let Some(remedy) = remedy { " " (remedy.link(lang)) } },
+                        Stands::Lacks(trouble) => p class="remark" { (trouble.render(lang)) },
                         Stands::No(why) => p class="quiet" { (why) },
                         Stands::On | Stands::Off => {}
                     }
@@ -139,7 +136,7 @@ fn mark(stands: &Stands, lang: Lang) -> Markup {
         @match stands {
             Stands::On => span class="tag good" { (lang.phones_ready()) },
             Stands::Off => a class="tag" href="/settings/agent" { (lang.phones_off()) },
-            Stands::Lacks(..) => span class="tag bad" { (lang.phones_lacking()) },
+            Stands::Lacks(_) => span class="tag bad" { (lang.phones_lacking()) },
             Stands::No(_) => span class="tag" { (lang.phones_not_here()) },
         }
     }

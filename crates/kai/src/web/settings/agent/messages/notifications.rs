@@ -85,8 +85,8 @@ fn reading(ctx: &PageContext<'_>, status: &NotificationsStatus) -> Markup {
             }
         }
         @if waiting { p data-testid="notifications-status" { (ctx.lang.notifications_waiting()) } }
-        @if let Some(hint) = &status.hint { p class="quiet" data-testid="notifications-hint" { (hint) } }
-        @if status.enabled && let Some(error) = &status.last_error { p class="trouble-text" { (error) } }
+        @if let Some(hint) = &status.hint { p class="quiet" data-testid="notifications-hint" { (hint.to(ctx.lang)) } }
+        @if status.enabled && let Some(error) = &status.last_error { p class="trouble-text" { (error.to(ctx.lang)) } }
         @if waiting || locked_out {
             div class="choices" {
                 (button(ctx, CARD, "/settings/agent/notifications/access", &Button {
@@ -104,7 +104,7 @@ fn reading(ctx: &PageContext<'_>, status: &NotificationsStatus) -> Markup {
 fn phones(ctx: &PageContext<'_>, status: &NotificationsStatus) -> Markup {
     let stands = |phone: &SourceStatus| match (phone.state, &phone.last_error) {
         (ListenerState::Listening, _) => ctx.lang.notifications_active().to_owned(),
-        (_, Some(error)) => error.clone(),
+        (_, Some(error)) => error.to(ctx.lang),
         (_, None) => ctx.lang.notifications_inactive().to_owned(),
     };
     html! {
@@ -148,8 +148,8 @@ fn gaps(ctx: &PageContext<'_>, status: &NotificationsStatus) -> Markup {
                 summary { (ctx.lang.notifications_gaps(status.gaps.len())) }
                 ul {
                     @for gap in &status.gaps {
-                        @let until = gap.ended_local.as_deref().unwrap_or(ctx.lang.notifications_gap_now());
-                        li { (ctx.lang.notifications_gap(&gap.began_local, until, &gap.gap.why)) }
+                        @let until = gap.gap.ended.map_or(ctx.lang.notifications_gap_now().to_owned(), |at| ctx.times.text(at));
+                        li { (ctx.lang.notifications_gap(ctx.times.text(gap.gap.began), until, &gap.gap.why)) }
                     }
                 }
             }

@@ -101,7 +101,7 @@ fn polled(ctx: &PageContext<'_>, status: &SmsStatus, polling: bool) -> Markup {
             }
             (refresh)
         }
-        @if let Some(error) = &status.last_error { p class="trouble-text" data-testid="sms-error" { (error) } }
+        @if let Some(error) = &status.last_error { p class="trouble-text" data-testid="sms-error" { (error.to(ctx.lang)) } }
     }
 }
 
@@ -135,7 +135,7 @@ fn sending(ctx: &PageContext<'_>, status: &SmsStatus) -> Markup {
     html! {
         (switch(ctx, CARD, &send))
         @if let Some(what_to_do) = denied {
-            p class="trouble-text" { (what_to_do) }
+            p class="trouble-text" { (what_to_do.to(ctx.lang)) }
             (grant(ctx, "/settings/agent/sms/send-grant", "sms-send-grant"))
         }
     }
