@@ -74,6 +74,8 @@ pub const MIGRATIONS: &[db::Migration] = &[
     #[cfg(feature = "sms")]
     outbox::KINDS,
     #[cfg(feature = "sms")]
+    outbox::EDITED,
+    #[cfg(feature = "sms")]
     sms::MIGRATION,
     #[cfg(feature = "sms")]
     sms::archive::MIGRATION,

@@ -87,8 +87,12 @@ pub enum Record {
     },
     /// The outcome of an attempt to send a draft.
     Sent { draft: i64, outcome: String },
+    /// The user edited a draft. It goes to `to` now; the digests are those before and after.
+    Edited { draft: i64, to: String, before: String, digest: String },
     /// The user discarded a draft.
     Discarded { draft: i64, status: String },
+    /// The user took a discarded draft back.
+    Undiscarded { draft: i64 },
     /// The user accepted that the ledger ended at `last`, although `noted` was the last record that Kai had noted
     /// beside the key (0 if the note was gone or unreadable).
     Restored { last: i64, noted: i64 },

@@ -51,7 +51,9 @@ impl Record {
             Self::Draft { .. } => "draft",
             Self::Tap { .. } => "tap",
             Self::Sent { .. } => "sent",
+            Self::Edited { .. } => "edited",
             Self::Discarded { .. } => "discarded",
+            Self::Undiscarded { .. } => "undiscarded",
             Self::Restored { .. } => "restored",
             Self::Phone { .. } => "phone",
         }
@@ -68,7 +70,9 @@ impl Record {
             | Self::Draft { conversation, .. } => Some(*conversation).filter(|id| *id != 0),
             Self::Tap { .. }
             | Self::Sent { .. }
+            | Self::Edited { .. }
             | Self::Discarded { .. }
+            | Self::Undiscarded { .. }
             | Self::Restored { .. }
             | Self::Phone { .. } => None,
         }
@@ -85,7 +89,9 @@ impl Record {
             | Self::Draft { .. }
             | Self::Tap { .. }
             | Self::Sent { .. }
+            | Self::Edited { .. }
             | Self::Discarded { .. }
+            | Self::Undiscarded { .. }
             | Self::Restored { .. }
             | Self::Phone { .. } => None,
         }
@@ -110,9 +116,10 @@ impl Record {
             }
             Self::ToolResult { tool, .. } => vec![tool],
             Self::Draft { channel, to, digest, .. } => vec![channel, to, digest],
-            Self::Codes { .. } | Self::Restored { .. } => vec![],
+            Self::Codes { .. } | Self::Undiscarded { .. } | Self::Restored { .. } => vec![],
             Self::Tap { digest, .. } => vec![digest],
             Self::Sent { outcome, .. } => vec![outcome],
+            Self::Edited { to, before, digest, .. } => vec![to, before, digest],
             Self::Discarded { status, .. } => vec![status],
             Self::Phone { name, event, .. } => vec![name, event.as_str()],
         };

@@ -75,7 +75,7 @@ impl Tool for ReplyNotification {
         input: ReplyNotificationInput,
         run: &Run,
     ) -> Result<ToolOutput<ReplyStaged>, ToolError> {
-        let body = outbox::body::sendable(&input.body).map_err(ToolError)?;
+        let body = outbox::body::sendable(&input.body).map_err(|why| ToolError(why.to_string()))?;
         let (id, now, run) = (NotificationId::new(input.id.trim()), self.clock.now(), *run);
         let staged = move |tx: &Transaction<'_>| {
             let Some(record) = shown(tx, &id, now)? else { return Ok(None) };

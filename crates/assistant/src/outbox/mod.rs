@@ -5,9 +5,14 @@
 //! line shows it in full, with warnings ([`remarks`], pure) → the user taps, and the tap carries the hash of what was
 //! shown → [`door`] turns that tap into one [`Approved`](door::Approved) and hands it to the phone's sender → the draft
 //! becomes sent, failed, or, if Kai crashed or the phone did not answer, unknown.
+//!
+//! Before the tap the user can edit the draft ([`edit`], pure) or discard it, and take that back for a moment
+//! ([`discarded`]). Both go through the door, which no tool holds.
 
 pub(crate) mod body;
+pub mod discarded;
 pub mod door;
+pub mod edit;
 pub mod number;
 mod reasons;
 pub mod remarks;
@@ -34,6 +39,8 @@ pub(crate) const ANNOUNCED: Migration =
     Migration { name: "outbox/3", sql: include_str!("../../migrations/outbox3.sql") };
 pub(crate) const KINDS: Migration =
     Migration { name: "outbox/kinds", sql: include_str!("../../migrations/outbox4.sql") };
+pub(crate) const EDITED: Migration =
+    Migration { name: "outbox/edited", sql: include_str!("../../migrations/outbox_edited.sql") };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -247,20 +254,46 @@ impl Draft {
     }
 
     /// The hash of everything that is shown and sent. A tap carries it, so that the user cannot approve one text and
-    /// send another. Each part is prefixed with its length, so that no two drafts hash the same bytes.
+    /// send another.
     pub fn digest(&self) -> String {
-        let reply = self.in_reply_to.as_ref();
+        let Self { channel, phone, to, app, body, in_reply_to, .. } = self;
+        Shown { channel: *channel, phone: *phone, to, app: app.as_deref(), body, reply: in_reply_to.as_ref() }
+            .digest()
+    }
+}
+
+impl NewDraft {
+    /// The [`Draft::digest`] that it will have.
+    fn digest(&self) -> String {
+        let Self { channel, phone, to, app, body, in_reply_to, .. } = self;
+        Shown { channel: *channel, phone: *phone, to, app: app.as_deref(), body, reply: in_reply_to.as_ref() }
+            .digest()
+    }
+}
+
+/// What the user sees of a draft and approves.
+struct Shown<'a> {
+    channel: Channel,
+    phone: SourceId,
+    to: &'a str,
+    app: Option<&'a str>,
+    body: &'a str,
+    reply: Option<&'a ReplyTo>,
+}
+
+impl Shown<'_> {
+    /// Each part is prefixed with its length, so that no two drafts hash the same bytes.
+    fn digest(&self) -> String {
         let mut parts = vec![
             self.channel.as_str().to_owned(),
-            self.to.clone(),
-            self.body.clone(),
-            reply.map(ReplyTo::id).unwrap_or_default(),
+            self.to.to_owned(),
+            self.body.to_owned(),
+            self.reply.map(ReplyTo::id).unwrap_or_default(),
         ];
         // An SMS by the phone that Kai runs on has no further parts, as when there was nothing else.
         if self.channel != Channel::Sms || !self.phone.is_here() {
-            let kind = reply.map(ReplyTo::kind).unwrap_or_default();
-            let app = self.app.clone().unwrap_or_default();
-            parts.extend([self.phone.0.to_string(), kind.to_owned(), app]);
+            let kind = self.reply.map(ReplyTo::kind).unwrap_or_default();
+            parts.extend([self.phone.0.to_string(), kind.to_owned(), self.app.unwrap_or_default().to_owned()]);
         }
         let mut hash = Sha256::new();
         for part in parts {
@@ -375,6 +408,11 @@ mod tests {
             ("sent", status(Status::Sent(Said::default())), false),
             ("found", status(Status::Sent(said::draft_reason_found())), false),
             ("died", status(Status::Unknown(said::draft_reason_died())), false),
+            (
+                "died, in older words",
+                status(Status::Unknown("Kai stopped while sending it. It may have been sent.".into())),
+                false,
+            ),
             ("the phone's words", status(Status::Failed("Obey me.".into())), true),
             ("a conversation's name", conversation, true),
         ] {

@@ -15,8 +15,15 @@ const OURS: [fn() -> Said; 10] = [
     said::draft_reason_sending_off,
 ];
 
-/// Whether Kai itself gave this reason, so that nobody else can have chosen its words. Older versions stored the text.
+/// How older versions said some of them. They stored the text.
+const OLDER: [&str; 3] = [
+    "Kai stopped while sending it. It may have been sent.",
+    "The connection broke while Kai handed it to the phone. It may have been sent: check the phone.",
+    "The phone did not list it within a minute. It may have been sent: check the phone.",
+];
+
+/// Whether Kai itself gave this reason, so that nobody else can have chosen its words.
 pub(super) fn is_ours(reason: &Said) -> bool {
     let text = reason.to_string();
-    OURS.iter().any(|own| own().to_string() == text)
+    OURS.iter().any(|own| own().to_string() == text) || OLDER.contains(&text.as_str())
 }

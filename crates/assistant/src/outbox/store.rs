@@ -31,7 +31,9 @@ pub enum StageError {
 /// failed ones; one that waits or may have been sent never is.
 pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Draft, StageError> {
     if let Some(waiting) = again(tx, new)? {
-        return Ok(waiting);
+        // What the user has made of it since is theirs, so the model hears of its own words only.
+        let NewDraft { to, body, in_reply_to, .. } = new.clone();
+        return Ok(Draft { to, body, in_reply_to, ..waiting });
     }
     make_room(tx)?;
     let first_contact = !new.known_contact && !reached_before(tx, &new.to)?;
@@ -83,25 +85,25 @@ fn quotation(text: &Untrusted) -> Option<String> {
 }
 
 /// The same draft, if it already waits from an earlier unattended run. Such a run is repeated if it fails, and must not
-/// stage its draft twice.
+/// stage its draft twice, even if the user has edited the first one.
 fn again(tx: &Transaction<'_>, new: &NewDraft) -> Result<Option<Draft>, DbError> {
     if new.origin == RunKind::Chat {
         return Ok(None);
     }
-    let open = |draft: &Draft| draft.status == Status::Pending;
-    let same = |draft: &Draft| {
-        let drafted = (draft.channel, draft.phone, &draft.to, &draft.app, &draft.body, &draft.in_reply_to);
-        drafted == (new.channel, new.phone, &new.to, &new.app, &new.body, &new.in_reply_to)
-    };
-    Ok(all(tx)?.into_iter().find(|draft| open(draft) && same(draft)))
+    let wanted = new.digest();
+    let mut edited = tx.prepare_cached(&format!("{SELECT} WHERE {KEPT} AND staged = ?1 AND status = 'PENDING'"))?;
+    if let Some(edited) = edited.query_row([&wanted], draft).optional()? {
+        return Ok(Some(edited));
+    }
+    Ok(all(tx)?.into_iter().find(|draft| draft.status == Status::Pending && draft.digest() == wanted))
 }
 
 fn make_room(tx: &Transaction<'_>) -> Result<(), StageError> {
     while count(tx)? >= CAPACITY {
         let finished =
-            "SELECT id FROM drafts WHERE status IN ('SENT', 'FAILED') ORDER BY status DESC, id LIMIT 1";
+            format!("SELECT id FROM drafts WHERE {KEPT} AND status IN ('SENT', 'FAILED') ORDER BY status DESC, id LIMIT 1");
         let oldest: Option<i64> =
-            tx.query_row(finished, [], |row| row.get(0)).optional().map_err(DbError::from)?;
+            tx.query_row(&finished, [], |row| row.get(0)).optional().map_err(DbError::from)?;
         let Some(id) = oldest else { return Err(StageError::Full) };
         tx.execute("DELETE FROM drafts WHERE id = ?1", [id]).map_err(DbError::from)?;
     }
@@ -109,11 +111,28 @@ fn make_room(tx: &Transaction<'_>) -> Result<(), StageError> {
 }
 
 fn count(tx: &Transaction<'_>) -> Result<u32, DbError> {
-    Ok(tx.query_row("SELECT count(*) FROM drafts", [], |row| row.get(0))?)
+    Ok(tx.query_row(&format!("SELECT count(*) FROM drafts WHERE {KEPT}"), [], |row| row.get(0))?)
+}
+
+/// Stores a draft as the user has edited it, in one statement with what a repeated run is compared with.
+pub(super) fn rewrite(tx: &Transaction<'_>, before: &Draft, after: &Draft) -> Result<(), DbError> {
+    let sql = "UPDATE drafts SET recipient = ?2, body = ?3, reply_kind = ?4, reply_to = ?5, quoted = ?6,
+                      first_contact = ?7, composed_at = NULL, staged = coalesce(staged, ?8) WHERE id = ?1";
+    tx.prepare_cached(sql)?.execute(params![
+        after.id.0,
+        after.to,
+        after.body,
+        after.in_reply_to.as_ref().map(ReplyTo::kind),
+        after.in_reply_to.as_ref().map(ReplyTo::id),
+        after.quoted.as_ref().map(Untrusted::as_written),
+        after.first_contact,
+        before.digest(),
+    ])?;
+    set_status(tx, after.id, &after.status)
 }
 
 /// Whether a message to this number was sent before. A conversation may have any name, also that of a number.
-fn reached_before(tx: &Transaction<'_>, to: &str) -> Result<bool, DbError> {
+pub(super) fn reached_before(tx: &Transaction<'_>, to: &str) -> Result<bool, DbError> {
     let sql =
         "SELECT EXISTS (SELECT 1 FROM attempts WHERE recipient = ?1 AND outcome = 'sent' AND way <> 'reply')";
     Ok(tx.query_row(sql, [to], |row| row.get(0))?)
@@ -132,21 +151,26 @@ pub fn exits(tx: &Transaction<'_>, here: bool) -> Result<Vec<Exit>, DbError> {
     Ok(here.then_some(own).into_iter().chain(others).collect())
 }
 
-const COLUMNS: &str =
+pub(super) const SELECT: &str =
     "SELECT id, channel, recipient, body, reply_kind, first_contact, origin, conversation, created_at, status, reason,
-            attempts, quoted, phone, app, reply_to, composed_at FROM drafts";
+            attempts, quoted, phone, app, reply_to, composed_at, discarded_at FROM drafts";
+/// The column of `discarded_at` in [`SELECT`].
+pub(super) const DISCARDED_AT: usize = 17;
+/// Those that the user has not discarded.
+const KEPT: &str = "discarded_at IS NULL";
 
 /// All drafts, oldest first.
 pub fn all(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
-    let mut rows = tx.prepare_cached(&format!("{COLUMNS} ORDER BY id"))?;
+    let mut rows = tx.prepare_cached(&format!("{SELECT} WHERE {KEPT} ORDER BY id"))?;
     Ok(rows.query_map([], draft)?.collect::<rusqlite::Result<_>>()?)
 }
 
-const UNWATCHED: &str = "status = 'PENDING' AND origin IN ('heartbeat', 'task')";
+const UNWATCHED: &str =
+    "discarded_at IS NULL AND status = 'PENDING' AND origin IN ('heartbeat', 'task')";
 
 /// The waiting drafts that unattended runs (heartbeats and tasks) staged, oldest first.
 pub fn unwatched(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
-    let mut rows = tx.prepare_cached(&format!("{COLUMNS} WHERE {UNWATCHED} ORDER BY id"))?;
+    let mut rows = tx.prepare_cached(&format!("{SELECT} WHERE {UNWATCHED} ORDER BY id"))?;
     Ok(rows.query_map([], draft)?.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -158,11 +182,11 @@ pub fn take_unannounced(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
 }
 
 pub fn get(tx: &Transaction<'_>, id: DraftId) -> Result<Option<Draft>, DbError> {
-    let mut row = tx.prepare_cached(&format!("{COLUMNS} WHERE id = ?1"))?;
+    let mut row = tx.prepare_cached(&format!("{SELECT} WHERE {KEPT} AND id = ?1"))?;
     Ok(row.query_row([id.0], draft).optional()?)
 }
 
-fn draft(row: &Row<'_>) -> rusqlite::Result<Draft> {
+pub(super) fn draft(row: &Row<'_>) -> rusqlite::Result<Draft> {
     let (status, reason): (String, String) = (row.get(9)?, row.get(10)?);
     let reason = Said::from_stored(&reason);
     let answered: Option<(String, String)> = row.get::<_, Option<String>>(4)?.zip(row.get(15)?);
@@ -363,22 +387,43 @@ pub(super) fn others(
     which: Others,
 ) -> Result<usize, DbError> {
     let mut rows = tx.prepare_cached(
-        "SELECT a.recipient, d.body, a.outcome FROM attempts a LEFT JOIN drafts d ON d.id = a.draft
-         WHERE a.id <> ?1 AND a.phone = ?2 AND a.outcome IS NOT 'not_sent' AND a.way <> 'reply'
-               AND a.at BETWEEN ?3 - CASE a.way WHEN 'compose' THEN 86400000 ELSE 0 END AND ?4
-               AND NOT (a.draft = ?5 AND a.way = 'compose')",
+        "SELECT draft, recipient, digest, outcome FROM attempts
+         WHERE id <> ?1 AND phone = ?2 AND outcome IS NOT 'not_sent' AND way <> 'reply'
+               AND at BETWEEN ?3 - CASE way WHEN 'compose' THEN 86400000 ELSE 0 END AND ?4
+               AND NOT (draft = ?5 AND way = 'compose' AND digest = ?6)",
     )?;
     let (from, to) = (from.as_millisecond(), to.as_millisecond());
-    let about_then = rows.query_map(params![attempt.id, draft.phone, from, to, draft.id.0], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?, row.get::<_, Option<String>>(2)?))
-    })?;
-    let about_then: Vec<(String, Option<String>, Option<String>)> =
-        about_then.collect::<rusqlite::Result<_>>()?;
-    // The text of a deleted draft is unknown, so it counts as the same text.
-    let rivals = about_then.iter().filter(|(to, body, outcome)| {
-        let same_text = body.as_ref().is_none_or(|body| body.trim() == draft.body.trim());
-        let counted = which == Others::MayHaveBeenSent || outcome.as_deref() == Some("sent");
-        number::same(to, &draft.to) && same_text && counted
-    });
-    Ok(rivals.count())
+    let about_then = rows
+        .query_map(params![attempt.id, draft.phone, from, to, draft.id.0, draft.digest()], rival)?
+        .collect::<rusqlite::Result<Vec<Rival>>>()?;
+    let mut count = 0;
+    for rival in about_then.iter().filter(|rival| number::same(&rival.recipient, &draft.to)) {
+        let counted = which == Others::MayHaveBeenSent || rival.outcome.as_deref() == Some("sent");
+        let same_text = text_of(tx, rival)?.is_none_or(|body| body.trim() == draft.body.trim());
+        count += usize::from(counted && same_text);
+    }
+    Ok(count)
+}
+
+/// Another attempt about the same time.
+struct Rival {
+    draft: DraftId,
+    recipient: String,
+    digest: String,
+    outcome: Option<String>,
+}
+
+fn rival(row: &Row<'_>) -> rusqlite::Result<Rival> {
+    Ok(Rival {
+        draft: DraftId(row.get(0)?),
+        recipient: row.get(1)?,
+        digest: row.get(2)?,
+        outcome: row.get(3)?,
+    })
+}
+
+/// The text of an attempt. `None` if its draft was deleted or edited since: then it may have been any text.
+fn text_of(tx: &Transaction<'_>, rival: &Rival) -> Result<Option<String>, DbError> {
+    let unchanged = |draft: &Draft| draft.digest() == rival.digest;
+    Ok(get(tx, rival.draft)?.filter(unchanged).map(|draft| draft.body))
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Call;
 use super::demo::DemoCall;
+use super::drafts::DraftsCall;
 use super::notifications::{NotificationsCall, NotificationsStatus};
 use super::phones::{PhonesCall, PhonesStatus};
 use super::sms::{SmsCall, SmsStatus};
@@ -14,6 +15,7 @@ use super::sms::{SmsCall, SmsStatus};
 #[serde(tag = "cmd", content = "args", rename_all = "snake_case")]
 pub(crate) enum MessagesCall {
     Sms(SmsCall),
+    Drafts(DraftsCall),
     Notifications(NotificationsCall),
     Phones(PhonesCall),
     Demo(DemoCall),
@@ -57,6 +59,12 @@ impl From<SmsCall> for Call {
     }
 }
 
+impl From<DraftsCall> for Call {
+    fn from(call: DraftsCall) -> Self {
+        Self::Messages(MessagesCall::Drafts(call))
+    }
+}
+
 impl From<NotificationsCall> for Call {
     fn from(call: NotificationsCall) -> Self {
         Self::Messages(MessagesCall::Notifications(call))
@@ -87,7 +95,8 @@ mod tests {
         let read = Call::from(SmsCall::Read { id: SmsId(7) });
         let codes = Call::Messages(MessagesCall::ChatsCodes { chat: Which::Newest, show: true });
         let pair = Call::from(PhonesCall::Pair { device: "d".to_owned() });
-        for (call, cmd) in [(read, "sms"), (codes, "chats_codes"), (pair, "phones")] {
+        let undo = Call::from(DraftsCall::Undo);
+        for (call, cmd) in [(read, "sms"), (undo, "drafts"), (codes, "chats_codes"), (pair, "phones")] {
             let line = serde_json::to_value(&call).unwrap();
             assert_eq!(line["cmd"], json!(cmd), "{line}");
             assert_eq!(serde_json::from_value::<Call>(line).unwrap(), call);

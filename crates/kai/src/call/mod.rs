@@ -7,6 +7,8 @@ pub(crate) mod chats;
 #[cfg(feature = "foss")]
 pub(crate) mod demo;
 pub(crate) mod doctor;
+#[cfg(feature = "foss")]
+pub(crate) mod drafts;
 pub(crate) mod heartbeat;
 pub(crate) mod ledger;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]

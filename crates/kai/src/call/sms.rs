@@ -154,12 +154,27 @@ pub(crate) struct DraftRow {
     pub(crate) segments: Option<usize>,
     /// Warnings to read before a tap.
     pub(crate) remarks: Vec<Said>,
+    /// As far as Kai knows, the user never exchanged messages with this number.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) unknown_recipient: bool,
     /// The digest of what is shown, which a tap must carry.
     pub(crate) digest: String,
     pub(crate) attempts: u32,
     /// What the phone may do with it besides sending it.
     #[serde(flatten)]
     pub(crate) on_phone: OnPhone,
+}
+
+impl DraftRow {
+    /// Whether the user can edit it.
+    pub(crate) fn is_editable(&self) -> bool {
+        matches!(self.status, DraftState::Pending | DraftState::Failed)
+    }
+
+    /// Whether it is discarded with all others: it was not sent, and is not being sent.
+    pub(crate) fn is_discardable(&self) -> bool {
+        matches!(self.status, DraftState::Pending | DraftState::Failed | DraftState::Unknown)
+    }
 }
 
 /// The phone that a draft leaves by.

@@ -14,6 +14,7 @@ use super::{erasing, show, yes};
 use crate::app::messages::PAIR;
 use crate::call::Call;
 use crate::call::demo::DemoCall;
+use crate::call::drafts::{DraftsCall, EditCall};
 use crate::call::sms::{
     Button, DraftPhone, DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall,
 };
@@ -93,21 +94,27 @@ impl Cli {
     }
 
     pub(super) fn drafts(&self, command: &DraftsCommand) -> Result<ExitCode, Failure> {
-        match *command {
+        match command {
             DraftsCommand::List => self.show(Call::from(SmsCall::Drafts), |rows: &Vec<_>| drafts(rows)),
-            DraftsCommand::Show { id } => self.show(Call::from(SmsCall::Draft { id: DraftId(id) }), draft),
-            DraftsCommand::Send { id } => self.tap(DraftId(id), &[DraftState::Pending, DraftState::Unknown]),
-            DraftsCommand::Compose { id } => self.compose(DraftId(id)),
-            DraftsCommand::Retry { id } => self.tap(DraftId(id), &[DraftState::Failed, DraftState::Unknown]),
-            DraftsCommand::Discard { id } => self.take_away(
-                DraftId(id),
-                &[DraftState::Pending, DraftState::Failed, DraftState::Unknown],
-                "Discarded",
-            ),
-            DraftsCommand::Dismiss { id } => {
-                self.take_away(DraftId(id), &[DraftState::Sent, DraftState::Unknown], "Dismissed")
-            }
+            DraftsCommand::Show { id } => self.show(Call::from(SmsCall::Draft { id: DraftId(*id) }), draft),
+            DraftsCommand::Send { id } => self.tap(DraftId(*id), &[DraftState::Pending, DraftState::Unknown]),
+            DraftsCommand::Compose { id } => self.compose(DraftId(*id)),
+            DraftsCommand::Retry { id } => self.tap(DraftId(*id), &[DraftState::Failed, DraftState::Unknown]),
+            DraftsCommand::Edit { id, text, to } => self.edit(DraftId(*id), text.clone(), to.clone()),
+            DraftsCommand::Discard { id: Some(id), .. } => self.discard(DraftId(*id)),
+            DraftsCommand::Discard { id: None, .. } => self.discard_all(),
+            DraftsCommand::Undo => self.undo_discard(),
+            DraftsCommand::Dismiss { id } => self.dismiss(DraftId(*id)),
         }
+    }
+
+    /// Edits a draft, and shows it with its warnings as it waits now.
+    fn edit(&self, id: DraftId, body: Option<String>, to: Option<String>) -> Result<ExitCode, Failure> {
+        let row: DraftRow = self.caller.ask(Call::from(SmsCall::Draft { id }))?;
+        let call = EditCall { id, seen: row.digest, to, body };
+        self.show(Call::from(DraftsCall::Edit(call)), |row: &DraftRow| {
+            format!("Saved. Nothing was sent.\n\n{}", draft(row))
+        })
     }
 
     /// Sends a draft after showing it and asking. The call carries the digest of what the user saw, so a draft that has
@@ -164,19 +171,58 @@ impl Cli {
         Ok(row)
     }
 
-    /// Discards or dismisses a draft.
-    fn take_away(&self, id: DraftId, fitting: &[DraftState], verb: &str) -> Result<ExitCode, Failure> {
+    fn discard(&self, id: DraftId) -> Result<ExitCode, Failure> {
         let row: DraftRow = self.caller.ask(Call::from(SmsCall::Draft { id }))?;
-        if !fitting.contains(&row.status) {
+        if !row.is_discardable() {
             return Err(wrong_state(&row));
         }
         self.tell(
             Call::from(SmsCall::Discard { id }),
-            |_: &DraftRow| json!({"id": id, (verb.to_lowercase()): true}),
-            |_| format!("{verb} draft {}.\n", id.0),
+            |_: &DraftRow| json!({"id": id, "discarded": true}),
+            |_| format!("Discarded draft {}. {UNDO}\n", id.0),
+        )
+    }
+
+    /// Discards the drafts that are there now. One that comes in between stays.
+    fn discard_all(&self) -> Result<ExitCode, Failure> {
+        let rows: Vec<DraftRow> = self.caller.ask(Call::from(SmsCall::Drafts))?;
+        let ids = rows.iter().filter(|row| row.is_discardable()).map(|row| row.id).collect();
+        self.tell(
+            Call::from(DraftsCall::DiscardAll { ids }),
+            |gone: &Vec<DraftId>| json!({"discarded": gone}),
+            |gone| match gone.len() {
+                0 => "There are no drafts to discard.\n".to_owned(),
+                n => format!("Discarded {}. {UNDO}\n", show::count(n, "draft")),
+            },
+        )
+    }
+
+    fn undo_discard(&self) -> Result<ExitCode, Failure> {
+        self.tell(
+            Call::from(DraftsCall::Undo),
+            |back: &Vec<DraftId>| json!({"restored": back}),
+            |back| match back.as_slice() {
+                [one] => format!("Draft {} is back.\n", one.0),
+                several => format!("{} are back.\n", show::count(several.len(), "draft")),
+            },
+        )
+    }
+
+    /// Removes a draft that was sent, or may have been.
+    fn dismiss(&self, id: DraftId) -> Result<ExitCode, Failure> {
+        let row: DraftRow = self.caller.ask(Call::from(SmsCall::Draft { id }))?;
+        if !matches!(row.status, DraftState::Sent | DraftState::Unknown) {
+            return Err(wrong_state(&row));
+        }
+        self.tell(
+            Call::from(SmsCall::Discard { id }),
+            |_: &DraftRow| json!({"id": id, "dismissed": true}),
+            |_| format!("Dismissed draft {}.\n", id.0),
         )
     }
 }
+
+const UNDO: &str = "To take this back within 10 seconds: kai drafts undo";
 
 fn wrong_state(row: &DraftRow) -> Failure {
     let id = row.id.0;
@@ -264,7 +310,12 @@ fn drafts(rows: &[DraftRow]) -> String {
     let answered = |row: &DraftRow| {
         row.quoted.as_ref().map(|quoted| (String::new(), format!("> {}", visible(&quoted.line(LISTED)))))
     };
-    let lines = rows.iter().flat_map(|draft| [row(draft)].into_iter().chain(answered(draft)));
+    let warned = |row: &DraftRow| {
+        row.unknown_recipient.then(|| (String::new(), format!("! {}", said::drafts_remark_first_contact())))
+    };
+    let lines = rows
+        .iter()
+        .flat_map(|draft| [row(draft)].into_iter().chain(warned(draft)).chain(answered(draft)));
     show::columns(&lines.collect::<Vec<_>>())
 }
 
@@ -322,9 +373,7 @@ fn outcome(row: &DraftRow) -> String {
     let to = recipient(row);
     let why = row.reason.as_ref().map(|why| visible(&why.to_string())).unwrap_or_default();
     match row.status {
-        DraftState::Sent => {
-            format!("The message to {to} was handed to the phone. {why}\n").replace(". \n", ".\n")
-        }
+        DraftState::Sent => format!("Sent to {to}: handed to the phone. {why}\n").replace(". \n", ".\n"),
         DraftState::Failed => format!("The message to {to} was not sent: {why}\n"),
         DraftState::Pending if row.on_phone.opened_at.is_some() => {
             format!("The message to {to} is open on your phone. Send it there.\n")

@@ -6,6 +6,8 @@ pub(crate) mod chats;
 #[cfg(feature = "foss")]
 pub(crate) mod codes;
 pub(crate) mod doctor;
+#[cfg(feature = "foss")]
+pub(crate) mod drafts;
 pub(crate) mod heartbeat;
 pub(crate) mod ledger;
 pub(crate) mod memory;

@@ -363,6 +363,7 @@ fn draft_row(app: &App, phones: &Phones, draft: &Draft) -> DraftRow {
         in_reply_to: draft.in_reply_to.clone(),
         quoted: draft.quoted.clone(),
         segments: (draft.channel == Channel::Sms).then(|| segments(&draft.body).count),
+        unknown_recipient: remarks(draft).contains(&Remark::FirstContact),
         remarks: remarks(draft).into_iter().map(remark).collect(),
         digest: draft.digest(),
         attempts: draft.attempts,
@@ -389,7 +390,7 @@ pub(crate) async fn drafts(app: &App) -> Result<Vec<DraftRow>, DbError> {
     Ok(drafts.iter().map(|draft| draft_row(app, &phones, draft)).collect())
 }
 
-async fn row_of(app: &App, draft: &Draft) -> Result<DraftRow, DbError> {
+pub(crate) async fn row_of(app: &App, draft: &Draft) -> Result<DraftRow, DbError> {
     let phones = phones_of(app, app.db.read(phones::store::all).await?);
     Ok(draft_row(app, &phones, draft))
 }

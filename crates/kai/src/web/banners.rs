@@ -14,11 +14,12 @@ use super::{drafts, icons, pairing};
 use crate::asking::ApprovalCall;
 
 pub(super) fn all(view: &View<'_>) -> Markup {
+    let asked = drafts::Asked { whole: view.place.whole, edit: view.place.edit };
     html! {
         (pairing::banner(&view.pairings, view.csrf, view.lang))
         @if let Some(report) = view.stored.heartbeat { (heartbeat(report, view)) }
         @for (chat, question) in &view.questions { (click_card(*chat, question, view)) }
-        (drafts::banner(&view.stored.drafts, view.csrf, &view.times, view.place.whole))
+        (drafts::banner(&view.stored.drafts, view.csrf, &view.times, &asked))
         @if let Some(deleted) = &view.deleted { (undo(deleted, view)) }
     }
 }

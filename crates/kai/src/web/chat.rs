@@ -25,12 +25,20 @@ use crate::commands::models;
 
 type Signed = Extension<Option<Session>>;
 
-/// The query of a chat page's URL: words to search for, and the draft to show in full.
+/// The query of a chat page's URL: words to search for, and the draft to show in full or to edit.
 #[derive(Deserialize)]
 pub(super) struct ChatQuery {
     #[serde(default)]
     q: String,
     whole: Option<i64>,
+    edit: Option<i64>,
+}
+
+impl ChatQuery {
+    fn place(self, chat: Option<ConversationId>) -> Place {
+        let Self { q, whole, edit } = self;
+        Place { chat, q, whole, edit }
+    }
 }
 
 /// `/`: the most recent conversation.
@@ -40,7 +48,7 @@ pub(super) async fn current(
     Query(seeking): Query<ChatQuery>,
 ) -> Response {
     match web.app.db.read(conversation::newest).await {
-        Ok(chat) => show(&web, session, Place { chat, q: seeking.q, whole: seeking.whole }, None).await,
+        Ok(chat) => show(&web, session, seeking.place(chat), None).await,
         Err(error) => page::trouble(DbError::said(&error)),
     }
 }
@@ -51,7 +59,7 @@ pub(super) async fn fresh(
     Extension(session): Signed,
     Query(seeking): Query<ChatQuery>,
 ) -> Response {
-    show(&web, session, Place { chat: None, q: seeking.q, whole: seeking.whole }, None).await
+    show(&web, session, seeking.place(None), None).await
 }
 
 /// `/c/<id>`: one conversation.
@@ -61,8 +69,7 @@ pub(super) async fn one(
     Path(id): Path<i64>,
     Query(seeking): Query<ChatQuery>,
 ) -> Response {
-    let place = Place { chat: Some(ConversationId(id)), q: seeking.q, whole: seeking.whole };
-    show(&web, session, place, None).await
+    show(&web, session, seeking.place(Some(ConversationId(id))), None).await
 }
 
 /// A message that could not be accepted, and why. The page shows it again so that the user can retry.

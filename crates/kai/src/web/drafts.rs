@@ -1,7 +1,11 @@
 //! The review banner: every draft with its full text and the buttons for its state. A tap sends the digest of what was
-//! shown, so that it can only approve that text.
+//! shown, so that it can only approve that text. All but the first are folded to one line.
+
+mod edit;
+mod undo;
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Path, State};
@@ -12,6 +16,7 @@ use axum::{Form, Router};
 use jiff::Timestamp;
 use kai_assistant::db::DbError;
 use kai_assistant::legible::{self, visible};
+use kai_assistant::outbox::discarded::Discarded;
 use kai_assistant::outbox::door::Refused;
 use kai_assistant::outbox::{DraftId, DraftOrigin, DraftState, ReplyTo};
 use kai_assistant::phones::Switch;
@@ -27,7 +32,7 @@ use super::times::Times;
 use super::{assets, icons, reply};
 use crate::app::App;
 use crate::call::sms::{Button, DraftPhone, DraftRow, TapCall};
-use crate::commands::sms;
+use crate::commands::{drafts as kept, sms};
 
 const SCRIPT: &str = include_str!("assets/drafts.js");
 /// The URL path of the script for drafts; only pages that can show drafts load it.
@@ -36,19 +41,40 @@ static SCRIPT_PATH: LazyLock<String> = LazyLock::new(|| assets::named("drafts", 
 /// The drafts that a page shows.
 pub(super) struct Drafts {
     rows: Vec<DraftRow>,
+    /// What was discarded a moment ago.
+    discarded: Vec<Discarded>,
     /// Has the phone denied Kai the permission to send?
     denied: bool,
 }
 
+impl Drafts {
+    /// How long they can be shown like this although nothing changes.
+    pub(super) fn stale_in(&self, now: Timestamp) -> Option<Duration> {
+        undo::stale_in(&self.discarded, now)
+    }
+}
+
 pub(super) async fn stored(app: &App) -> Result<Drafts, DbError> {
-    Ok(Drafts { rows: sms::drafts(app).await?, denied: sms::sending_denied(app).is_some() })
+    let (rows, discarded) = (sms::drafts(app).await?, kept::recent(app).await?);
+    Ok(Drafts { rows, discarded, denied: sms::sending_denied(app).is_some() })
+}
+
+/// Which drafts the address of the page asks to see in another way.
+pub(super) struct Asked {
+    /// The long one to show unfolded, for browsers without a script.
+    pub(super) whole: Option<i64>,
+    /// The one to edit.
+    pub(super) edit: Option<i64>,
 }
 
 pub(super) fn routes() -> Router<Web> {
     let script = get(async || assets::cached(SCRIPT, "text/javascript; charset=utf-8"));
     Router::new()
         .route("/drafts/{id}/tap", post(tap))
+        .route("/drafts/{id}/edit", post(edit::save))
         .route("/drafts/{id}/discard", post(discard))
+        .route("/drafts/discard", post(undo::discard))
+        .route("/drafts/restore", post(undo::restore))
         .route(&SCRIPT_PATH, script)
 }
 
@@ -57,48 +83,125 @@ pub(super) fn script() -> Markup {
     html! { script src=(*SCRIPT_PATH) defer {} }
 }
 
-/// Renders all drafts. `whole` is the id of the long draft to show unfolded, for browsers without a script.
-pub(super) fn banner(drafts: &Drafts, csrf: &str, times: &Times, whole: Option<i64>) -> Markup {
+/// Renders all drafts: the first one that was not sent whole, then one line for the others, then those.
+pub(super) fn banner(drafts: &Drafts, csrf: &str, times: &Times, asked: &Asked) -> Markup {
+    let lang = times.lang;
+    let unsent: Vec<DraftId> = drafts.rows.iter().filter(|row| !is_sent(row)).map(|row| row.id).collect();
+    let first = unsent.first().copied();
     html! {
-        @if !drafts.rows.is_empty() {
-            section class="drafts" aria-label=(times.lang.drafts_label()) data-unread=(times.lang.drafts_read_first()) {
-                @for draft in &drafts.rows { (card(draft, csrf, times, drafts.denied, whole == Some(draft.id.0))) }
-            }
-        }
-    }
-}
-
-fn card(draft: &DraftRow, csrf: &str, times: &Times, denied: bool, unfolded: bool) -> Markup {
-    let (id, lang) = (draft.id.0, times.lang);
-    let folded = is_long(&legible::folded_in(&draft.body, lang)) && !unfolded;
-    let content = html! {
-        @for remark in &draft.remarks { p class="remark" { (remark.to(lang)) } }
-        @if let Some(quoted) = &draft.quoted { (quote(quoted, id, lang)) }
-        (body(draft, folded, lang))
-        (about(draft, times))
-        @if denied && draft.status == DraftState::Failed { p { (Remedy::sms().link(lang)) } }
-        (buttons(draft, csrf, folded, lang))
-    };
-    html! {
-        article class="card draft" id=(format!("draft-{id}")) data-testid="draft-card" data-draft=(id) data-status=(draft.status.as_str())
-            aria-label=(to(draft).to(lang)) {
-            @if draft.status == DraftState::Sent {
-                header class="draft-head" { (who(draft, times)) (dismiss(draft, csrf, lang)) }
-                (content)
-            } @else {
-                // Open by default for browsers without a script; on small screens the script folds all but the first.
-                details class="fold" id=(format!("draft-{id}-fold")) open {
-                    summary class="draft-head" data-testid="draft-fold" { (who(draft, times)) }
-                    (content)
+        @if !drafts.rows.is_empty() || !drafts.discarded.is_empty() {
+            section class="drafts" aria-label=(lang.drafts_label()) data-unread=(lang.drafts_read_first()) {
+                @for discarded in &drafts.discarded { (undo::bar(discarded, csrf, lang)) }
+                @for draft in &drafts.rows {
+                    (card(draft, csrf, times, drafts.denied, &Shape::of(draft, first, asked)))
+                    @if first == Some(draft.id) && unsent.len() > 1 { (stack(drafts, unsent.len() - 1, csrf, lang)) }
                 }
             }
         }
     }
 }
 
+fn is_sent(draft: &DraftRow) -> bool {
+    draft.status == DraftState::Sent
+}
+
+/// The line that stands for all drafts but the first. The script folds them, and remembers it.
+fn stack(drafts: &Drafts, more: usize, csrf: &str, lang: Lang) -> Markup {
+    let ids: Vec<DraftId> =
+        drafts.rows.iter().filter(|row| row.is_discardable()).map(|row| row.id).collect();
+    html! {
+        div class="stack" id="drafts-stack" {
+            button type="button" class="small js-only" id="drafts-more" aria-expanded="false" data-testid="draft-count" {
+                (lang.drafts_more(more))
+            }
+            @if ids.len() > 1 { (undo::discard_all(&ids, csrf, lang)) }
+        }
+    }
+}
+
+/// How one draft is shown.
+struct Shape {
+    /// It is folded away with others.
+    later: bool,
+    /// A long text is shown whole.
+    unfolded: bool,
+    edited: bool,
+}
+
+impl Shape {
+    fn of(draft: &DraftRow, first: Option<DraftId>, asked: &Asked) -> Self {
+        Self {
+            later: !is_sent(draft) && first != Some(draft.id),
+            unfolded: asked.whole == Some(draft.id.0),
+            edited: asked.edit == Some(draft.id.0) && draft.is_editable(),
+        }
+    }
+}
+
+fn card(draft: &DraftRow, csrf: &str, times: &Times, denied: bool, shape: &Shape) -> Markup {
+    let (id, lang) = (draft.id.0, times.lang);
+    html! {
+        article.card.draft.later[shape.later] id=(format!("draft-{id}")) data-testid="draft-card" data-draft=(id)
+            data-status=(draft.status.as_str()) aria-label=(to(draft).to(lang)) {
+            @if is_sent(draft) {
+                header class="draft-head" { (who(draft, times)) (dismiss(draft, csrf, lang)) }
+                (sent(draft, times))
+            } @else {
+                // Open by default for browsers without a script; on small screens the script folds all but the first.
+                details class="fold" id=(format!("draft-{id}-fold")) open {
+                    summary class="draft-head" data-testid="draft-fold" { (who(draft, times)) }
+                    @if let Some(quoted) = &draft.quoted { (quote(quoted, id, lang)) }
+                    @if shape.edited { (edit::form(draft, csrf, lang)) }
+                    @else { (waiting(draft, csrf, times, denied, shape)) }
+                }
+            }
+        }
+    }
+}
+
+/// What is to be read before a tap, and the buttons.
+fn waiting(draft: &DraftRow, csrf: &str, times: &Times, denied: bool, shape: &Shape) -> Markup {
+    let lang = times.lang;
+    let folded = is_long(&legible::folded_in(&draft.body, lang)) && !shape.unfolded;
+    html! {
+        @for warning in &draft.remarks { (remark(draft, warning, lang)) }
+        (body(draft, folded, lang))
+        (about(draft, times))
+        @if denied && draft.status == DraftState::Failed { p { (Remedy::sms().link(lang)) } }
+        (buttons(draft, csrf, folded, lang))
+    }
+}
+
+fn remark(draft: &DraftRow, warning: &Said, lang: Lang) -> Markup {
+    let stranger = draft.unknown_recipient && *warning == said::drafts_remark_first_contact();
+    html! { p class="remark" data-testid=[stranger.then_some("draft-unknown-recipient")] { (warning.to(lang)) } }
+}
+
+/// What was sent: its first words, which unfold to all of it.
+fn sent(draft: &DraftRow, times: &Times) -> Markup {
+    html! {
+        details class="sent" id=(format!("draft-{}-sent", draft.id.0)) {
+            summary dir="auto" { (first_words(draft, times.lang)) }
+            p class="draft-body" data-testid="draft-body" dir="auto" { (legible::folded_in(&draft.body, times.lang)) }
+            (about(draft, times))
+        }
+    }
+}
+
+/// How many characters of a draft its line shows.
+const FIRST_WORDS: usize = 80;
+
+/// The beginning of the text, for the line of a folded draft.
+fn first_words(draft: &DraftRow, lang: Lang) -> String {
+    let text = legible::folded_in(&draft.body, lang);
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words: String = line.chars().take(FIRST_WORDS).collect();
+    if words.len() < line.len() { words + "…" } else { words }
+}
+
 /// Who receives the draft, as its heading says.
 fn to(draft: &DraftRow) -> Said {
-    said::drafts_draft_to(recipient(draft))
+    if is_sent(draft) { said::drafts_sent_to(recipient(draft)) } else { said::drafts_draft_to(recipient(draft)) }
 }
 
 /// The recipient. Others chose the names of a conversation and its app, so nothing in them stays invisible.
@@ -116,6 +219,7 @@ fn who(draft: &DraftRow, times: &Times) -> Markup {
         div class="draft-who" {
             @for part in to(draft).parts(lang) {
                 @match part {
+                    Part::Words(words) if is_sent(draft) => span { (words) },
                     Part::Words(words) => span class="if-folded" { (words) },
                     Part::Value(to) => strong class="draft-to" data-testid="draft-to" dir="auto" { (to) },
                 }
@@ -123,6 +227,9 @@ fn who(draft: &DraftRow, times: &Times) -> Markup {
             " "
             span class="quiet" data-testid="draft-state" {
                 (rich(&state(draft, times), lang, |why| html! { bdi { (why) } }))
+            }
+            @if !is_sent(draft) {
+                " " span class="if-folded first-words" dir="auto" data-testid="draft-words" { (first_words(draft, lang)) }
             }
         }
     }
@@ -298,6 +405,8 @@ fn buttons(draft: &DraftRow, csrf: &str, folded: bool, lang: Lang) -> Markup {
         DraftState::Sending | DraftState::Sent => return html! {},
     };
     let id = draft.id.0;
+    // Whoever is not sure that it was sent should look on the phone first.
+    let main = draft.status != DraftState::Unknown;
     html! {
         div class="choices" {
             form class="choices" method="post" action=(format!("/drafts/{id}/tap")) data-live {
@@ -305,11 +414,12 @@ fn buttons(draft: &DraftRow, csrf: &str, folded: bool, lang: Lang) -> Markup {
                 input type="hidden" name="shown" value=(draft.digest);
                 input type="hidden" name="attempts" value=(draft.attempts);
                 @if !draft.on_phone.only_open {
-                    button class="primary tap" type="submit" name="button" value=(button) data-testid=(testid)
+                    button.tap.primary[main] type="submit" name="button" value=(button) data-testid=(testid)
                         disabled[folded] { (label) }
                 }
                 (on_phone(draft, folded, lang))
             }
+            @if draft.is_editable() { (edit::link(draft, &said::drafts_edit_label(recipient(draft)).to(lang), lang)) }
             form method="post" action=(format!("/drafts/{id}/discard")) data-live {
                 input type="hidden" name="csrf" value=(csrf);
                 button type="submit" data-testid="draft-discard" { (away) }

@@ -45,6 +45,7 @@ pub(super) struct EventsQuery {
     #[serde(default)]
     q: String,
     whole: Option<i64>,
+    edit: Option<i64>,
     /// The [`sum`] of the messages that the page already has.
     #[serde(default)]
     have: String,
@@ -176,17 +177,28 @@ impl Follower {
         None
     }
 
-    /// Waits until something changes, or until [`AGES`] has passed and relative times may be stale. `None` on shutdown.
+    /// Waits until something changes, or until what the page shows may be stale. `None` on shutdown.
     async fn wait(&mut self) -> Option<Changed> {
+        let stale = tokio::time::sleep(self.stale_in());
         let moved = tokio::select! {
             () = self.web.stop.cancelled() => return None,
             moved = self.store.counter.changed() => moved.map(|()| Changed::Store).ok()?,
             moved = self.turns.changed() => moved.map(|()| Changed::Turns).ok()?,
-            () = tokio::time::sleep(AGES) => return Some(Changed::Store),
+            () = stale => return Some(Changed::Store),
         };
         tokio::time::sleep(PACE).await;
         self.turns.borrow_and_update();
         Some(if self.store.take() { Changed::Store } else { moved })
+    }
+
+    /// How long the page can stay as it is: relative times change, and an offer to undo something ends.
+    fn stale_in(&self) -> Duration {
+        let drafts = match &self.watched {
+            Watched::Chat(chat) => chat.stored.as_ref().map(|stored| &stored.drafts),
+            Watched::Settings(_) => None,
+        };
+        let offered = drafts.and_then(|drafts| drafts.stale_in(self.web.app.clock.now()));
+        offered.map_or(AGES, |offered| AGES.min(offered + PACE))
     }
 
     /// Renders the page; `None` once the session has ended.
@@ -242,8 +254,9 @@ enum Changed {
 
 impl Chat {
     fn new(asked: EventsQuery) -> Self {
-        let place = Place { chat: asked.chat.map(ConversationId), q: asked.q, whole: asked.whole };
-        Self { place, have: asked.have, stored: None, blocks: None, made_from: None }
+        let EventsQuery { page: _, chat, q, whole, edit, have } = asked;
+        let place = Place { chat: chat.map(ConversationId), q, whole, edit };
+        Self { place, have, stored: None, blocks: None, made_from: None }
     }
 
     async fn next_sight(

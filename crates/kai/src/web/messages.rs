@@ -106,7 +106,9 @@ pub(super) const LEDGER_KINDS: &[(&str, Label)] = &[
     ("draft", Lang::ledger_kind_draft),
     ("tap", Lang::ledger_kind_tap),
     ("sent", Lang::ledger_kind_sent),
+    ("edited", Lang::ledger_kind_edited),
     ("discarded", Lang::ledger_kind_discarded),
+    ("undiscarded", Lang::ledger_kind_undiscarded),
     ("phone", Lang::ledger_kind_phone),
 ];
 /// The ledger can be asked which requests held a message.

@@ -1,5 +1,8 @@
 //! The store edition's twin of `drafts.rs`: there are no drafts.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
 use kai_assistant::db::DbError;
 use maud::{Markup, html};
 
@@ -8,6 +11,18 @@ use crate::app::App;
 
 /// Nothing: this edition drafts no messages.
 pub(super) struct Drafts;
+
+impl Drafts {
+    pub(super) fn stale_in(&self, _: Timestamp) -> Option<Duration> {
+        None
+    }
+}
+
+/// What the address of a page asks to see; here it is never looked at.
+pub(super) struct Asked {
+    pub(super) whole: Option<i64>,
+    pub(super) edit: Option<i64>,
+}
 
 #[expect(clippy::unused_async, reason = "the foss edition reads the store")]
 pub(super) async fn stored(_: &App) -> Result<Drafts, DbError> {
@@ -18,6 +33,6 @@ pub(super) fn script() -> Markup {
     html! {}
 }
 
-pub(super) fn banner(_: &Drafts, _: &str, _: &Times, _: Option<i64>) -> Markup {
+pub(super) fn banner(_: &Drafts, _: &str, _: &Times, Asked { whole: _, edit: _ }: &Asked) -> Markup {
     html! {}
 }

@@ -29,6 +29,9 @@ pub(super) struct Place {
     /// The long draft that the user wants to see in full.
     #[serde(default)]
     pub(super) whole: Option<i64>,
+    /// The draft that the user edits.
+    #[serde(default)]
+    pub(super) edit: Option<i64>,
 }
 
 /// What the store holds for a page. All but the drafts is read in one transaction.

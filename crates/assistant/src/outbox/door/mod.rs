@@ -17,6 +17,8 @@
 //!
 //! Every draft leaves by its own phone, whose sender is in [`Senders`] while the phone is there.
 
+mod discard;
+mod edit;
 mod open;
 mod senders;
 mod settle;
@@ -365,23 +367,6 @@ impl Door {
             Err(SendError::NotConnected | SendError::NotSent(_) | SendError::Unsure(_)) => return,
         };
         entry.access.learn(access, self.clock.now());
-    }
-
-    /// Deletes a draft without sending it. Refuses if it is being sent.
-    pub async fn discard(&self, id: DraftId) -> Result<Draft, Refused> {
-        let now = self.clock.now();
-        let discarded = move |tx: &Transaction<'_>| {
-            mark_orphans_unknown(tx, now)?;
-            let draft = store::get(tx, id)?.ok_or(Refused::Unknown(id))?;
-            if draft.status == Status::Sending {
-                return Err(Refused::Sending);
-            }
-            store::delete(tx, id)?;
-            let status = draft.status.state().as_str().to_owned();
-            ledger::append(tx, &Record::Discarded { draft: id.0, status }, now)?;
-            Ok(draft)
-        };
-        self.db.write(discarded).await
     }
 }
 

@@ -11,7 +11,7 @@ use super::senders::Entry;
 use super::{CLOCKS_DIFFER, Door, SentMessage, UnderWay, is_same, mark_orphans_unknown, record};
 use crate::db::DbError;
 use crate::outbox::store::{self, Attempt, Others, Way};
-use crate::outbox::{Channel, Draft, DraftId, Status};
+use crate::outbox::{Channel, Draft, DraftId, Status, discarded};
 
 /// How soon after an attempt its message is in the sent box. The user wrote any later message themselves.
 const ON_ITS_WAY: SignedDuration = SignedDuration::from_mins(2);
@@ -131,6 +131,7 @@ async fn count(entry: &Entry, draft: &Draft, span: Span) -> Option<usize> {
 
 fn unsettled(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<(Draft, Attempt)>, DbError> {
     mark_orphans_unknown(tx, now)?;
+    discarded::sweep(tx, now)?;
     let mut open = vec![];
     for draft in store::all(tx)? {
         open.extend(open_attempt(tx, draft, now)?);

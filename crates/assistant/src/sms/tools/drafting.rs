@@ -288,7 +288,7 @@ impl Tool for ReplySms {
 }
 
 fn text(body: &str) -> Result<String, ToolError> {
-    outbox::body::sendable(body).map_err(ToolError)
+    outbox::body::sendable(body).map_err(|why| ToolError(why.to_string()))
 }
 
 async fn stage(

@@ -219,13 +219,36 @@ pub(crate) enum DraftsCommand {
         #[arg(value_parser = number)]
         id: i64,
     },
-    /// Discard a draft without sending it
-    #[command(after_help = "Example:\n  kai drafts discard 3")]
-    Discard {
+    /// Change the text or the recipient of a draft that was not sent
+    #[command(
+        after_help = "Nothing is sent. The recipient of a reply to a notification cannot be changed.\n\nExamples:\n  kai drafts edit 3 --text \"See you at 8\"\n  kai drafts edit 3 --to +15550142"
+    )]
+    Edit {
         /// Number of the draft, from `kai drafts list`
         #[arg(value_parser = number)]
         id: i64,
+        /// The new text
+        #[arg(long, required_unless_present = "to")]
+        text: Option<String>,
+        /// The new phone number
+        #[arg(long)]
+        to: Option<String>,
     },
+    /// Discard a draft, or all of them, without sending
+    #[command(
+        after_help = "You can take this back for 10 seconds: kai drafts undo\n\nExamples:\n  kai drafts discard 3\n  kai drafts discard --all"
+    )]
+    Discard {
+        /// Number of the draft, from `kai drafts list`
+        #[arg(value_parser = number, required_unless_present = "all", conflicts_with = "all")]
+        id: Option<i64>,
+        /// Discard all drafts that were not sent
+        #[arg(long)]
+        all: bool,
+    },
+    /// Take back what you discarded in the last 10 seconds
+    #[command(after_help = "Example:\n  kai drafts undo")]
+    Undo,
     /// Try again to send a draft that could not be sent
     #[command(after_help = "Example:\n  kai drafts retry 3")]
     Retry {

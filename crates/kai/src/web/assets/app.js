@@ -106,7 +106,7 @@
 
   // A tap is meant for what was seen under the finger: what has just come or moved takes none for a moment. Keys do.
   const moved = new WeakMap();
-  const places = () => new Map([...all("#banners .primary")].map((tap) => [tap, JSON.stringify(tap.getBoundingClientRect())]));
+  const places = () => new Map([...all("#banners .primary, #banners .tap")].map((tap) => [tap, JSON.stringify(tap.getBoundingClientRect())]));
   // What waits for a tap is not hidden below what was dealt with.
   const reveal = (before) => {
     const fresh = [...places().keys()].find((tap) => !before.has(tap));
@@ -173,7 +173,8 @@
     chat?.rest(stay);
     reveal(before);
     hold(before);
-    if (focused && focused !== document.body && !focused.isConnected) main.focus();
+    const lost = focused && focused !== document.body && !focused.isConnected;
+    if (lost && document.activeElement === document.body) main.focus();
   };
 
   let events;
@@ -197,6 +198,11 @@
       el("offline").textContent = words.reconnecting;
       if (events.readyState === EventSource.CLOSED) setTimeout(follow, 3000);
     });
+  };
+  // What the address asked to see besides the page is not asked for any more.
+  const unasked = () => {
+    history.replaceState(null, "", location.pathname);
+    follow();
   };
   // A page that nobody sees gives its connection back: a browser has few for one address, and what Kai has to report
   // is notified only while nobody looks.
@@ -240,6 +246,8 @@
       const told = json ? await answer.json() : { error: (await answer.text()).slice(0, 300) };
       if (!answer.ok) return refused(told.error, told.remedy);
       if (told.said) say(told.said, "fine", form);
+      if (form.hasAttribute("data-closes")) unasked();
+      form.closest("[popover]")?.hidePopover();
       chat?.sent(form, button, body);
       const here = location.pathname, elsewhere = path.endsWith("/delete") && path !== `${here}/delete`;
       if (told.to && told.to !== here && !elsewhere) location.assign(told.to);
@@ -281,7 +289,7 @@
     history.pushState(null, "", link.href);
     follow();
   });
-  if (app.dataset.page) addEventListener("popstate", follow);
+  addEventListener("popstate", follow);
 
   // The chat: what is said sticks to its end, and a field takes what is said next.
   const talk = () => {

@@ -95,11 +95,93 @@
   document.addEventListener("keydown", (event) => {
     if (event.repeat && draftOf(event.target)) event.preventDefault();
   });
+  // All drafts but the first are one line until somebody wants to see them. This browser remembers that, and which
+  // drafts were folded where there is room for all.
+  const KEY = "kai-drafts";
+  const remembered = () => {
+    try {
+      const { open = false, folded = [] } = JSON.parse(localStorage.getItem(KEY) ?? "{}");
+      return { open, folded };
+    } catch {
+      return { open: false, folded: [] };
+    }
+  };
+  const remember = (change) => {
+    try {
+      localStorage.setItem(KEY, JSON.stringify({ ...remembered(), ...change }));
+    } catch {
+      // A browser that keeps nothing still folds.
+    }
+  };
+  const root = document.documentElement;
+  const stack = (open) => {
+    root.classList.toggle("drafts-open", open);
+    document.getElementById("drafts-more")?.setAttribute("aria-expanded", open);
+  };
+  document.addEventListener("click", ({ target }) => {
+    if (!target.closest?.("#drafts-more")) return;
+    const before = places(), open = !root.classList.contains("drafts-open");
+    stack(open);
+    remember({ open });
+    hold(before);
+    look();
+  });
+  document.addEventListener("click", ({ target }) => {
+    const fold = target.closest?.(".fold > summary")?.parentElement;
+    if (!fold || little.matches) return;
+    const id = fold.closest(".draft").dataset.draft, others = remembered().folded.filter((other) => other !== id);
+    // It is still as it was before this click.
+    remember({ folded: fold.open ? [...others, id].slice(-50) : others });
+  });
+  // A draft is folded as it was left; one that is being edited is open, and its text has the focus.
+  const met = new WeakSet();
+  let editing = null;
+  const refold = () => {
+    const { folded } = remembered();
+    for (const fold of all(".fold")) {
+      if (met.has(fold)) continue;
+      met.add(fold);
+      if (!little.matches && folded.includes(fold.closest(".draft").dataset.draft)) fold.open = false;
+    }
+  };
+  const edit = () => {
+    const form = document.querySelector(".draft-edit");
+    if (form && !met.has(form)) {
+      met.add(form);
+      const card = form.closest(".draft"), text = form.querySelector("textarea");
+      if (card.classList.contains("later")) stack(true);
+      card.querySelector(".fold").open = true;
+      card.querySelector(".fold").dataset.asked = "yes";
+      text.focus();
+      text.setSelectionRange(text.value.length, text.value.length);
+      form.scrollIntoView({ block: "nearest" });
+    }
+    // Who is done with it is back at where they came from.
+    if (!form && editing && document.activeElement === document.body)
+      document.querySelector(`#${editing} [data-testid=draft-edit]`)?.focus();
+    editing = form?.closest(".draft").id ?? null;
+  };
+  // What can be undone for a moment is in view for that moment.
+  const offer = () => {
+    for (const bar of all(".undone")) {
+      if (met.has(bar)) continue;
+      met.add(bar);
+      bar.scrollIntoView({ block: "nearest" });
+    }
+  };
+  const settled = () => {
+    stack(root.classList.contains("drafts-open"));
+    refold();
+    edit();
+    offer();
+    watch();
+  };
   // A link to one draft unfolds it.
   const arrive = () => {
     const card = /^#draft-\d+$/.test(location.hash) && document.querySelector(`${location.hash}.draft`);
     if (!card) return;
     const fold = card.querySelector(".fold");
+    if (card.classList.contains("later")) stack(true);
     if (fold && little.matches) {
       for (const other of all(".fold")) other.open = other === fold;
       fold.dataset.asked = "yes";
@@ -108,8 +190,9 @@
     look();
   };
   addEventListener("hashchange", arrive);
-  document.addEventListener("settled", watch);
+  document.addEventListener("settled", settled);
   document.addEventListener("visibilitychange", look);
-  watch();
+  stack(remembered().open);
+  settled();
   arrive();
 })();

@@ -247,7 +247,9 @@ fn words(record: &Record, lang: Lang) -> (Markup, Said, Option<&str>) {
         Record::Tap { draft, on_phone: false, .. } => (icons::tap(), said::ledger_tapped(draft), None),
         Record::Tap { draft, .. } => (icons::tap(), said::ledger_opened(draft), None),
         Record::Sent { draft, outcome } => (icons::send(), became(*draft, outcome), None),
+        Record::Edited { draft, to, .. } => (icons::pen(), said::ledger_edited(draft, to), None),
         Record::Discarded { draft, .. } => (icons::bin(), said::ledger_discarded(draft), None),
+        Record::Undiscarded { draft } => (icons::bin(), said::ledger_undiscarded(draft), None),
         Record::Restored { last, .. } => (icons::shield(), said::ledger_restored(last), None),
         Record::Phone { name, event, .. } => (icons::shield(), with_phone(name, *event), None),
     }
