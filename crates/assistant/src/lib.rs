@@ -49,6 +49,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     agent::conversation::TAINT,
     agent::conversation::CODES_AND_STOPS,
     agent::reports::MIGRATION,
+    agent::reports::RAISED,
     agent::conversation::SHOWN_CODES,
     agent::conversation::LEVELS,
     agent::conversation::MEANINGS,

@@ -39,7 +39,7 @@ fn taken(tx: &Transaction<'_>) -> Result<Vec<Notification>, DbError> {
 fn about(title: String, message: &str, (key, place): (&str, Place)) -> Notification {
     Notification {
         title,
-        message: shortened(message),
+        message: shortened(message, LONGEST),
         urgency: Urgency::Normal,
         key: Some(key.to_owned()),
         leads_to: Some(place),
@@ -57,7 +57,7 @@ const LONGEST: usize = 240;
 const READ: usize = 20 * LONGEST;
 
 /// Markdown as plain text: each paragraph and list item is a line, a link is its text, and a bare URL is its host name.
-fn plain(markdown: &str) -> String {
+pub(super) fn plain(markdown: &str) -> String {
     let beginning: String = markdown.chars().take(READ).collect();
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut text = String::new();
@@ -112,11 +112,11 @@ fn host(address: &str) -> String {
 }
 
 /// Shortens a text at a word boundary.
-fn shortened(text: &str) -> String {
-    if text.chars().count() <= LONGEST {
+pub(super) fn shortened(text: &str, longest: usize) -> String {
+    if text.chars().count() <= longest {
         return text.to_owned();
     }
-    let cut: String = text.chars().take(LONGEST - 1).collect();
+    let cut: String = text.chars().take(longest - 1).collect();
     // A word that ends exactly here is complete.
     let ends_there = text[cut.len()..].starts_with(char::is_whitespace);
     let at_word = cut.rfind(char::is_whitespace).filter(|at| !ends_there && *at > cut.len() / 2);

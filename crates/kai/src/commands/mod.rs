@@ -8,6 +8,7 @@ pub(crate) mod codes;
 pub(crate) mod doctor;
 #[cfg(feature = "foss")]
 pub(crate) mod drafts;
+pub(crate) mod headline;
 pub(crate) mod heartbeat;
 pub(crate) mod ledger;
 pub(crate) mod memory;

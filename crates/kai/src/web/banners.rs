@@ -30,7 +30,14 @@ fn heartbeat(report: ConversationId, view: &View<'_>) -> Markup {
     let here = view.place.chat == Some(report);
     html! {
         section class="card bar" data-testid="heartbeat-banner" aria-label=(view.lang.banners_heartbeat()) {
-            a href=(format!("/c/{}", report.0)) { (icons::heart()) (view.lang.banners_heartbeat_reports()) }
+            a href=(format!("/c/{}", report.0)) {
+                (icons::heart())
+                @match &view.stored.headline {
+                    // A model wrote it, and it may repeat what others wrote.
+                    Some(headline) => span class="headline" dir="auto" data-testid="heartbeat-headline" { (visible(headline)) },
+                    None => (view.lang.banners_heartbeat_reports()),
+                }
+            }
             form method="post" action="/heartbeat/seen" data-live data-here[here] {
                 input type="hidden" name="csrf" value=(view.csrf);
                 button class="round" type="submit" data-testid="heartbeat-dismiss"

@@ -16,6 +16,7 @@ use super::times::Times;
 use super::turns::{PendingApproval, Sight};
 use crate::app::App;
 use crate::app::sessions::{self, Session};
+use crate::commands::headline::headline;
 
 /// What the URL of a chat page asks to see.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -44,6 +45,8 @@ pub(super) struct Stored {
     pub(super) list: Vec<Conversation>,
     /// The conversation with a heartbeat's report that the user has not seen yet.
     pub(super) heartbeat: Option<ConversationId>,
+    /// The first sentence of that report.
+    pub(super) headline: Option<String>,
     pub(super) drafts: Drafts,
     pub(super) values: Values,
     /// The session has ended since the page was opened.
@@ -74,9 +77,9 @@ pub(super) async fn stored(
             conversation::search(tx, &place.q)?
         };
         let heartbeat = heartbeat::store::banner(tx)?;
+        let headline = heartbeat::store::raised(tx)?.and_then(|report| headline(&report));
         let signed_out = session.is_none();
-        let stored = Stored { chat, reached, held, list, heartbeat, drafts, values, signed_out };
-        Ok(stored)
+        Ok(Stored { chat, reached, held, list, heartbeat, headline, drafts, values, signed_out })
     };
     web.app.db.read(read).await
 }

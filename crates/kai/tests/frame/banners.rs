@@ -429,7 +429,7 @@ fn a_report_raises_a_banner_that_stays_until_it_is_read_or_dismissed(browser: &B
     let report = || phone.run(&["status", "--json"]).json()["heartbeat"]["report"].clone();
     assert_eq!(phone.run(&["heartbeat", "run", "--force"]).code, 0);
     browser.until_seen("heartbeat-banner");
-    assert!(browser.texts("heartbeat-banner")[0].contains("Heartbeat has something to report"));
+    assert!(browser.texts("heartbeat-banner")[0].contains("Alice asks about dinner."));
     assert_eq!(browser.texts("heartbeat-badge").len(), 1, "its conversation is marked in the list");
     check(browser, "a report");
     // Asking for the page alone changes nothing: not every browser that asks has a person before it.
