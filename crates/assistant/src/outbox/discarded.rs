@@ -24,7 +24,7 @@ pub struct Discarded {
 pub fn recent(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<Discarded>, DbError> {
     let sql = format!("{SELECT} WHERE discarded_at > ?1 AND discarded_at <= ?2 ORDER BY discarded_at DESC, id");
     let mut rows = tx.prepare_cached(&sql)?;
-    let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(store::DISCARDED_AT)?, store::draft(row)?));
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>("discarded_at")?, store::draft(row)?));
     let found = rows.query_map(params![before(now, OFFERED), now.as_millisecond()], row)?;
     let mut all: Vec<Discarded> = vec![];
     for found in found {

@@ -7,7 +7,6 @@ use kai_words::{Said, said};
 
 use super::body::{self, Unsendable};
 use super::{Channel, Draft, DraftId, Status, number};
-use crate::db::DbError;
 
 /// What the user typed over a draft. `None` leaves a part as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,11 +18,9 @@ pub struct Edit {
     pub body: Option<String>,
 }
 
-/// Why a draft was not edited.
-#[derive(Debug, thiserror::Error)]
-pub enum NotEdited {
-    #[error("{}", self.said())]
-    Unknown(DraftId),
+/// Why a draft cannot be edited like this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
     /// It was edited elsewhere in the meantime.
     #[error("{}", self.said())]
     Changed,
@@ -43,14 +40,11 @@ pub enum NotEdited {
     /// It has this many characters.
     #[error("{}", self.said())]
     TooLong(usize),
-    #[error(transparent)]
-    Store(#[from] DbError),
 }
 
-impl NotEdited {
-    pub fn said(&self) -> Said {
+impl Unfit {
+    pub fn said(self) -> Said {
         match self {
-            Self::Unknown(_) => said::drafts_refused_gone(),
             Self::Changed => said::drafts_edit_changed(),
             Self::Sending => said::drafts_refused_sending(),
             Self::Sent => said::drafts_refused_sent(),
@@ -58,13 +52,12 @@ impl NotEdited {
             Self::FixedRecipient => said::drafts_edit_fixed(),
             Self::NoNumber => said::drafts_edit_no_number(),
             Self::Empty => said::drafts_edit_empty(),
-            Self::TooLong(length) => said::drafts_edit_too_long(*length, body::LONGEST),
-            Self::Store(error) => error.said(),
+            Self::TooLong(length) => said::drafts_edit_too_long(length, body::LONGEST),
         }
     }
 }
 
-impl From<Unsendable> for NotEdited {
+impl From<Unsendable> for Unfit {
     fn from(why: Unsendable) -> Self {
         match why {
             Unsendable::Empty => Self::Empty,
@@ -73,23 +66,19 @@ impl From<Unsendable> for NotEdited {
     }
 }
 
-/// Whether the user can edit a draft with this status: only one that was certainly not sent.
-pub fn is_editable(status: &Status) -> bool {
-    may_edit(status).is_ok()
-}
-
-fn may_edit(status: &Status) -> Result<(), NotEdited> {
+/// Only what was certainly not sent can be edited.
+fn may_edit(status: &Status) -> Result<(), Unfit> {
     match status {
         Status::Pending | Status::Failed(_) => Ok(()),
-        Status::Sending => Err(NotEdited::Sending),
-        Status::Sent(_) => Err(NotEdited::Sent),
-        Status::Unknown(_) => Err(NotEdited::MayHaveBeenSent),
+        Status::Sending => Err(Unfit::Sending),
+        Status::Sent(_) => Err(Unfit::Sent),
+        Status::Unknown(_) => Err(Unfit::MayHaveBeenSent),
     }
 }
 
 /// The number that was typed, as it will be dialled.
-pub fn number(typed: &str) -> Result<String, NotEdited> {
-    number::recipient(typed).map_err(|_| NotEdited::NoNumber)
+pub fn number(typed: &str) -> Result<String, Unfit> {
+    number::recipient(typed).map_err(|_| Unfit::NoNumber)
 }
 
 /// Whether the message would go to somebody else, so that what is known about the recipient no longer holds.
@@ -99,14 +88,14 @@ pub(super) fn goes_elsewhere(before: &Draft, after: &Draft) -> bool {
 
 /// The draft as it is after the edit: it waits for a tap, whatever became of an earlier one. To another number it is no
 /// answer any more.
-pub(super) fn edited(before: &Draft, edit: &Edit) -> Result<Draft, NotEdited> {
+pub(super) fn edited(before: &Draft, edit: &Edit) -> Result<Draft, Unfit> {
     may_edit(&before.status)?;
     if before.digest() != edit.seen {
-        return Err(NotEdited::Changed);
+        return Err(Unfit::Changed);
     }
     let to = match (before.channel, &edit.to) {
         (Channel::Sms, Some(typed)) => number(typed)?,
-        (Channel::Notification, Some(typed)) if *typed != before.to => return Err(NotEdited::FixedRecipient),
+        (Channel::Notification, Some(typed)) if *typed != before.to => return Err(Unfit::FixedRecipient),
         (_, None) | (Channel::Notification, Some(_)) => before.to.clone(),
     };
     let body = match &edit.body {
@@ -186,23 +175,20 @@ mod tests {
         let reply = Draft { channel: Channel::Notification, to: "Alice".to_owned(), ..draft() };
         let with = |status| Draft { status, ..draft() };
         let long = "x".repeat(10_001);
-        let refused = |before: &Draft, to: Option<&str>, body: Option<&str>| {
-            edited(before, &typed(before, to, body)).map(|after| after.body).unwrap_err().said().to_string()
-        };
         for (name, before, to, body, expected) in [
-            ("no number", draft(), Some("Mom"), None, NotEdited::NoNumber),
-            ("nothing", draft(), Some(""), None, NotEdited::NoNumber),
-            ("no text", draft(), None, Some(" \n "), NotEdited::Empty),
-            ("too long", draft(), None, Some(long.as_str()), NotEdited::TooLong(10_001)),
-            ("somebody else in a chat", reply, Some("Bob"), None, NotEdited::FixedRecipient),
-            ("being sent", with(Status::Sending), None, Some("x"), NotEdited::Sending),
-            ("sent", with(Status::Sent(Said::default())), None, Some("x"), NotEdited::Sent),
-            ("maybe sent", with(Status::Unknown("?".into())), None, Some("x"), NotEdited::MayHaveBeenSent),
+            ("no number", draft(), Some("Mom"), None, Unfit::NoNumber),
+            ("nothing", draft(), Some(""), None, Unfit::NoNumber),
+            ("no text", draft(), None, Some(" \n "), Unfit::Empty),
+            ("too long", draft(), None, Some(long.as_str()), Unfit::TooLong(10_001)),
+            ("somebody else in a chat", reply, Some("Bob"), None, Unfit::FixedRecipient),
+            ("being sent", with(Status::Sending), None, Some("x"), Unfit::Sending),
+            ("sent", with(Status::Sent(Said::default())), None, Some("x"), Unfit::Sent),
+            ("maybe sent", with(Status::Unknown("?".into())), None, Some("x"), Unfit::MayHaveBeenSent),
         ] {
-            assert_eq!(refused(&before, to, body), expected.said().to_string(), "{name}");
+            assert_eq!(edited(&before, &typed(&before, to, body)), Err(expected), "{name}");
         }
         let stale = Edit { seen: "0".repeat(64), ..typed(&draft(), None, Some("x")) };
-        assert!(matches!(edited(&draft(), &stale), Err(NotEdited::Changed)));
+        assert_eq!(edited(&draft(), &stale), Err(Unfit::Changed));
     }
 
     #[test]

@@ -154,8 +154,6 @@ pub fn exits(tx: &Transaction<'_>, here: bool) -> Result<Vec<Exit>, DbError> {
 pub(super) const SELECT: &str =
     "SELECT id, channel, recipient, body, reply_kind, first_contact, origin, conversation, created_at, status, reason,
             attempts, quoted, phone, app, reply_to, composed_at, discarded_at FROM drafts";
-/// The column of `discarded_at` in [`SELECT`].
-pub(super) const DISCARDED_AT: usize = 17;
 /// Those that the user has not discarded.
 const KEPT: &str = "discarded_at IS NULL";
 

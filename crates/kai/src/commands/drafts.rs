@@ -2,7 +2,8 @@
 
 use kai_assistant::db::DbError;
 use kai_assistant::outbox::discarded::{self, Discarded};
-use kai_assistant::outbox::edit::{self, Edit, NotEdited};
+use kai_assistant::outbox::door::NotEdited;
+use kai_assistant::outbox::edit::{self, Edit};
 use kai_assistant::outbox::{Draft, DraftId};
 use kai_words::said;
 use serde_json::Value;

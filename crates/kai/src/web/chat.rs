@@ -123,13 +123,13 @@ fn body(
     untaken: Option<&RejectedMessage<'_>>,
     demo: bool,
 ) -> Markup {
-    let Regions { banners, turn, controls, chats, state } = regions::regions(view);
+    let Regions { banners, turn, controls, chats, menu, state } = regions::regions(view);
     let lang = view.lang;
     html! {
         a class="skip" href="#chat-input" { (lang.chat_skip()) }
         div class="app chat" data-chat=[view.place.chat.map(|id| id.0)] data-have=(live::sum(blocks)) {
             (side(view, &chats))
-            (top(view, demo))
+            (top(view, &menu, demo))
             div id="banners" role="region" aria-label=(lang.chat_attention()) aria-live="polite" { (banners) }
             main id="main" tabindex="-1" {
                 div class="column" {
@@ -153,7 +153,7 @@ fn body(
     }
 }
 
-fn top(view: &View<'_>, demo: bool) -> Markup {
+fn top(view: &View<'_>, menu: &Markup, demo: bool) -> Markup {
     let lang = view.lang;
     html! {
         header class="top" {
@@ -161,6 +161,11 @@ fn top(view: &View<'_>, demo: bool) -> Markup {
             h1 dir="auto" { (title(view)) }
             @if demo { span class="tag" { (lang.chat_demo()) span class="roomy" { ": " (lang.chat_demo_simulated()) } } }
             span class="tag offline" id="offline" role="status" {}
+            @if view.place.chat.is_some() {
+                button class="round" type="button" popovertarget="chat-menu" data-testid="chat-menu"
+                    aria-label=(lang.chat_menu()) title=(lang.chat_menu()) { (icons::more()) }
+                div id="chat-menu" popover { (menu) }
+            }
             a class="round" href="/new" aria-label=(lang.chat_new()) title=(lang.chat_new()) { (icons::plus()) }
         }
     }

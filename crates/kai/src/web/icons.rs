@@ -27,6 +27,10 @@ pub(super) fn menu() -> Markup {
     drawn("M4 7h16M4 12h16M4 17h10")
 }
 
+pub(super) fn more() -> Markup {
+    drawn("M5.5 12h.01M12 12h.01M18.5 12h.01")
+}
+
 pub(super) fn plus() -> Markup {
     drawn("M12 5v14M5 12h14")
 }

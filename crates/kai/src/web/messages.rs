@@ -53,22 +53,38 @@ pub(super) fn try_demo(csrf: &str, lang: Lang) -> Markup {
     }
 }
 
-/// The button that shows one-time codes to the assistant, or hides them again.
-pub(super) fn codes(view: &View<'_>, chat: &Whole) -> Markup {
-    let Some(id) = view.place.chat.filter(|_| view.stored.values.on(&CODE_REDACTION_ENABLED)) else {
+/// The part of the chat's menu that shows one-time codes to the assistant, after saying what that means, or hides them
+/// again.
+pub(super) fn codes(view: &View<'_>, id: ConversationId, chat: &Whole) -> Markup {
+    let lang = view.lang;
+    if !view.stored.values.on(&CODE_REDACTION_ENABLED) {
         return html! {};
-    };
-    let (value, label) = match chat.codes {
-        Codes::Shown => ("hide", view.lang.messages_codes_hide()),
-        Codes::Hidden | Codes::HiddenAgain => ("show", view.lang.messages_codes_show()),
+    }
+    let click = |value: &str, class: &str, label: &str| {
+        html! {
+            form method="post" action=(format!("/c/{}/codes", id.0)) data-live {
+                input type="hidden" name="csrf" value=(view.csrf);
+                button type="submit" class=(class) name="codes" value=(value) data-testid="codes" { (label) }
+            }
+        }
     };
     html! {
-        form method="post" action=(format!("/c/{}/codes", id.0)) data-live {
-            input type="hidden" name="csrf" value=(view.csrf);
-            @if chat.codes == Codes::Shown { p data-testid="codes-shown" { (view.lang.messages_codes_shown()) } }
-            button class="small" type="submit" name="codes" value=(value) data-testid="codes" { (label) }
+        @match chat.codes {
+            Codes::Shown => (click("hide", "item", lang.messages_codes_hide())),
+            Codes::Hidden | Codes::HiddenAgain => {
+                details class="asks" id="codes-ask" {
+                    summary class="item" data-testid="codes-ask" { (lang.messages_codes_ask()) }
+                    p { (lang.messages_codes_about()) }
+                    (click("show", "primary", lang.messages_codes_show()))
+                }
+            }
         }
     }
+}
+
+/// Says that the assistant sees one-time codes in this chat.
+pub(super) fn codes_shown(chat: &Whole, lang: Lang) -> Markup {
+    html! { @if chat.codes == Codes::Shown { p data-testid="codes-shown" { (lang.messages_codes_shown()) } } }
 }
 
 #[derive(Deserialize)]

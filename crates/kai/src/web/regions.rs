@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::talk::{self, RenderContext};
 use super::turns::Sight;
 use super::view::View;
-use super::{banners, icons, list, trust};
+use super::{banners, icons, list, messages, trust};
 
 /// The parts of the page that are updated live, except the messages.
 pub(super) struct Regions {
@@ -13,6 +13,7 @@ pub(super) struct Regions {
     pub(super) turn: Markup,
     pub(super) controls: Markup,
     pub(super) chats: Markup,
+    pub(super) menu: Markup,
     /// What the turn is doing, for screen readers.
     pub(super) state: Markup,
 }
@@ -20,12 +21,13 @@ pub(super) struct Regions {
 impl Regions {
     /// Each region as HTML, with the id of its element.
     pub(super) fn named(self) -> Vec<(&'static str, String)> {
-        let Self { banners, turn, controls, chats, state } = self;
+        let Self { banners, turn, controls, chats, menu, state } = self;
         let all = [
             ("banners", banners),
             ("turn", turn),
             ("controls", controls),
             ("chats", chats),
+            ("chat-menu", menu),
             ("state", state),
         ];
         all.into_iter().map(|(id, region)| (id, region.into_string())).collect()
@@ -42,9 +44,22 @@ pub(super) fn regions(view: &View<'_>) -> Regions {
         },
         controls: controls(view),
         chats: list::rows(view),
+        menu: menu(view),
         state: html! {
             @if view.running() { (if view.asks() { view.lang.regions_asks() } else { view.lang.regions_answering() }) }
         },
+    }
+}
+
+/// What can be done with the whole chat.
+fn menu(view: &View<'_>) -> Markup {
+    let (Some(id), Some(chat)) = (view.place.chat, &view.stored.chat) else { return html! {} };
+    html! {
+        (messages::codes(view, id, chat))
+        form method="post" action=(format!("/c/{}/delete", id.0)) data-live {
+            input type="hidden" name="csrf" value=(view.csrf);
+            button class="item" type="submit" data-testid="chat-menu-delete" { (icons::bin()) (view.lang.chat_menu_delete()) }
+        }
     }
 }
 

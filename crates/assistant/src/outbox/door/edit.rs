@@ -1,12 +1,35 @@
 //! Stores what the user made of a draft. It stands beside the door because no tool holds that.
 
 use jiff::Timestamp;
+use kai_words::{Said, said};
 use rusqlite::Transaction;
 
 use super::{Door, mark_orphans_unknown};
+use crate::db::DbError;
 use crate::ledger::{self, Record};
-use crate::outbox::edit::{Edit, NotEdited, edited, goes_elsewhere};
-use crate::outbox::{Draft, store};
+use crate::outbox::edit::{Edit, Unfit, edited, goes_elsewhere};
+use crate::outbox::{Draft, DraftId, store};
+
+/// Why a draft was not edited.
+#[derive(Debug, thiserror::Error)]
+pub enum NotEdited {
+    #[error("{}", self.said())]
+    Unknown(DraftId),
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
+    #[error(transparent)]
+    Store(#[from] DbError),
+}
+
+impl NotEdited {
+    pub fn said(&self) -> Said {
+        match self {
+            Self::Unknown(_) => said::drafts_refused_gone(),
+            Self::Unfit(why) => why.said(),
+            Self::Store(error) => error.said(),
+        }
+    }
+}
 
 impl Door {
     /// Edits a draft. `known_contact` says whether the number that was typed has written to the user.

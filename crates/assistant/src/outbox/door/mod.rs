@@ -43,6 +43,7 @@ use crate::lease;
 use crate::ledger::{self, Record};
 use crate::phones::Switch;
 
+pub use self::edit::NotEdited;
 pub use self::senders::Senders;
 
 /// The user's approval to send one SMS once, or to open it once in the phone's own app. Only this module can make one,

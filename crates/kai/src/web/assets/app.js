@@ -247,7 +247,7 @@
       if (!answer.ok) return refused(told.error, told.remedy);
       if (told.said) say(told.said, "fine", form);
       if (form.hasAttribute("data-closes")) unasked();
-      form.closest("[popover]")?.hidePopover();
+      form.closest("#chat-menu")?.hidePopover();
       chat?.sent(form, button, body);
       const here = location.pathname, elsewhere = path.endsWith("/delete") && path !== `${here}/delete`;
       if (told.to && told.to !== here && !elsewhere) location.assign(told.to);
