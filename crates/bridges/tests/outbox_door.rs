@@ -15,8 +15,9 @@ use kai_assistant::db::{Db, DbError};
 use kai_assistant::gate::RunKind;
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::outbox::door::{self, Act, Door, Refused, Senders, Tap};
+use kai_assistant::outbox::edit::Edit;
 use kai_assistant::outbox::store::{self, CAPACITY, QUOTED, StageError};
-use kai_assistant::outbox::{Channel, Draft, DraftId, NewDraft, ReplyTo, Status};
+use kai_assistant::outbox::{Channel, Draft, DraftId, NewDraft, ReplyTo, Status, discarded};
 use kai_assistant::settings::Values;
 use kai_assistant::sms::poll::Poller;
 use kai_assistant::sms::{CheckDrafts, DraftingPhones, Inbox, Received, ReplySms};
@@ -431,7 +432,10 @@ enum Happens {
     DoubleTap(u8),
     /// On a sight that is some steps old.
     StaleTap(u8),
+    Edit(u8),
     Discard(u8),
+    /// Takes back what was discarded a moment ago.
+    Undo,
     Settle,
     Restart,
     Next(Fate),
@@ -452,7 +456,9 @@ fn happens() -> impl Strategy<Value = Happens> {
         5 => any::<u8>().prop_map(Happens::Tap),
         2 => any::<u8>().prop_map(Happens::DoubleTap),
         2 => any::<u8>().prop_map(Happens::StaleTap),
+        2 => any::<u8>().prop_map(Happens::Edit),
         1 => any::<u8>().prop_map(Happens::Discard),
+        1 => Just(Happens::Undo),
         1 => Just(Happens::Settle),
         1 => Just(Happens::Restart),
         2 => fate.prop_map(Happens::Next),
@@ -464,6 +470,7 @@ fn happens() -> impl Strategy<Value = Happens> {
 struct Accounts {
     staged: usize,
     discarded: usize,
+    edited: usize,
     /// Every draft as it was once seen.
     seen: Vec<Draft>,
     fates: std::collections::VecDeque<Fate>,
@@ -558,6 +565,23 @@ async fn play(world: &World, accounts: &mut Accounts, event: Happens) {
                 assert!(fresh, "a tap on an old sight won: {sight:?}");
                 accounts.won();
             }
+        }
+        Happens::Edit(which) => {
+            if let Some(draft) = pick(&drafts, which) {
+                accounts.edited += 1;
+                let body = Some(format!("edited {}", accounts.edited));
+                let edit = Edit { draft: draft.id, seen: draft.digest(), to: None, body };
+                let edited = world.door.edit(edit, false).await.is_ok();
+                assert_eq!(edited, matches!(draft.status, Status::Pending | Status::Failed(_)), "{draft:?}");
+            }
+        }
+        Happens::Undo => {
+            let now = kai_assistant::clock::Clock::now(world.clock.as_ref());
+            let recent = world.door.db.read(move |tx| discarded::recent(tx, now)).await.unwrap();
+            let ids: Vec<DraftId> = recent.iter().flat_map(|it| &it.drafts).map(|draft| draft.id).collect();
+            let back = world.door.restore(ids.clone()).await.unwrap();
+            assert_eq!(back.len(), ids.len(), "what is offered can be taken back");
+            accounts.discarded -= back.len();
         }
         Happens::Discard(which) => {
             if let Some(draft) = pick(&drafts, which) {

@@ -25,7 +25,7 @@ pub fn recent(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<Discarded>, Db
     let sql = format!("{SELECT} WHERE discarded_at > ?1 AND discarded_at <= ?2 ORDER BY discarded_at DESC, id");
     let mut rows = tx.prepare_cached(&sql)?;
     let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>("discarded_at")?, store::draft(row)?));
-    let found = rows.query_map(params![before(now, OFFERED), now.as_millisecond()], row)?;
+    let found = rows.query_map(params![before(now, OFFERED), after(now, OFFERED)], row)?;
     let mut all: Vec<Discarded> = vec![];
     for found in found {
         let (at, draft) = found?;
@@ -51,13 +51,18 @@ pub(super) fn take(tx: &Transaction<'_>, id: DraftId, now: Timestamp) -> Result<
     Ok(tx.execute(sql, [id.0])? > 0)
 }
 
-/// Deletes for good what can no longer be taken back. One from the future is from before the clock was set back.
+/// Deletes for good what can no longer be taken back. One from far in the future is from
+/// before the clock was set back.
 pub(super) fn sweep(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     let sql = "DELETE FROM drafts WHERE discarded_at <= ?1 OR discarded_at > ?2";
-    tx.execute(sql, params![before(now, KEPT), now.as_millisecond()])?;
+    tx.execute(sql, params![before(now, KEPT), after(now, KEPT)])?;
     Ok(())
 }
 
 fn before(now: Timestamp, span: SignedDuration) -> i64 {
     now.saturating_sub(span).unwrap_or(now).as_millisecond()
+}
+
+fn after(now: Timestamp, span: SignedDuration) -> i64 {
+    now.saturating_add(span).unwrap_or(now).as_millisecond()
 }

@@ -194,3 +194,50 @@ fn an_answer_shows_what_it_answers_and_who_had_it_made() {
     let export = std::fs::read_to_string(file).unwrap();
     assert!(export.contains("sms_enabled") && !export.contains("at 8?"), "{export}");
 }
+
+#[test]
+fn a_draft_is_edited_by_a_command_and_sent_by_none() {
+    let phone = ready();
+    draft(&phone, ALICE, "Hi");
+    phone.run(&["drafts", "edit", "1"]).refused(2, "--text");
+    phone.run(&["drafts", "edit", "1", "--to", "Mom"]).refused(1, "phone number");
+    phone.run(&["drafts", "edit", "1", "--text", " "]).refused(1, "can’t be empty");
+    phone.run(&["drafts", "edit", "7", "--text", "x"]).refused(1, "no draft number 7");
+    let before = phone.run(&["drafts", "list", "--json"]).json()[0]["digest"].clone();
+    let saved = phone.run(&["drafts", "edit", "1", "--to", "+1 555 0199 0", "--text", "See you"]);
+    assert!(saved.code == 0 && saved.out.starts_with("Saved. Nothing was sent.\n"), "{saved:?}");
+    let warning = "! You haven’t exchanged messages with this number before.";
+    assert!(saved.out.contains("To: +155501990\n") && saved.out.contains(warning), "{saved:?}");
+    let listed = phone.run(&["drafts", "list"]).out;
+    assert_eq!(listed, format!("1  PENDING  to +155501990: See you\n   {warning}\n"));
+    let row = phone.run(&["drafts", "list", "--json"]).json()[0].clone();
+    assert_eq!((&row["id"], &row["unknown_recipient"]), (&json!(1), &json!(true)));
+    let told = phone.run(&["ledger", "show", "--json"]).json();
+    let edited = told.as_array().unwrap().iter().find(|record| record["what"] == "edited").unwrap().clone();
+    assert_eq!((&edited["before"], &edited["digest"], &edited["to"]), (&before, &row["digest"], &json!("+155501990")));
+    assert!(phone.run(&["ledger", "show"]).out.contains("You edited draft 1, which now goes to +155501990"));
+    assert_eq!(phone.left(), "");
+}
+
+#[test]
+fn what_a_command_discards_comes_back_within_ten_seconds() {
+    let phone = ready();
+    for body in ["One", "Two", "Three"] {
+        draft(&phone, ALICE, body);
+    }
+    let undo = "To take this back within 10 seconds: kai drafts undo\n";
+    assert_eq!(phone.run(&["drafts", "discard", "2"]).out, format!("Discarded draft 2. {undo}"));
+    assert_eq!(phone.run(&["drafts", "undo"]).out, "Draft 2 is back.\n");
+    phone.run(&["drafts", "undo"]).refused(1, "too late");
+    phone.run(&["drafts", "discard"]).refused(2, "--all");
+    phone.run(&["drafts", "discard", "2", "--all"]).refused(2, "--all");
+    assert_eq!(phone.run(&["drafts", "discard", "--all"]).out, format!("Discarded 3 drafts. {undo}"));
+    assert_eq!(phone.run(&["drafts", "list"]).out, "No drafts.\n");
+    assert_eq!(phone.run(&["drafts", "discard", "--all"]).out, "There are no drafts to discard.\n");
+    assert_eq!(phone.run(&["drafts", "undo", "--json"]).json(), json!({"restored": [1, 2, 3]}));
+    let gone = phone.run(&["drafts", "discard", "--all", "--json"]).json();
+    assert_eq!(gone, json!({"discarded": [1, 2, 3]}));
+    phone.home.clock.advance(jiff::SignedDuration::from_secs(11));
+    phone.run(&["drafts", "undo"]).refused(1, "too late");
+    assert_eq!(phone.left(), "");
+}

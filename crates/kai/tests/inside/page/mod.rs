@@ -5,6 +5,8 @@ mod agent;
 mod chat;
 mod document;
 mod door;
+#[cfg(feature = "foss")]
+mod drafts;
 mod general;
 mod german;
 mod house;
