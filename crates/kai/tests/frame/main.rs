@@ -24,6 +24,8 @@ mod crowd;
 mod daemon;
 #[cfg(feature = "foss")]
 mod demo;
+#[cfg(feature = "foss")]
+mod drafts;
 mod edition;
 #[cfg(feature = "foss")]
 mod environment;
