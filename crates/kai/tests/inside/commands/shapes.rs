@@ -235,6 +235,11 @@ impl Scene {
              ('sms', '+15550100', 'c', 0, 'chat', 1, 1, 'UNKNOWN', 'It was cut off.')",
         );
         self.see("drafts", "sms", json!("drafts")).await;
+        let waiting = self.see("draft", "sms", json!({"draft": {"id": 2}})).await;
+        let edit = json!({"id": 2, "seen": waiting["digest"], "to": null, "body": "Hello again"});
+        self.see("drafts_edit", "drafts", json!({"edit": edit})).await;
+        self.see("drafts_discard_all", "drafts", json!({"discard_all": {"ids": [2]}})).await;
+        self.see("drafts_undo", "drafts", json!("undo")).await;
         self.see("discard", "sms", json!({"discard": {"id": 2}})).await;
         self.see("chats_delete", "chats_delete", json!({"id": 2})).await;
     }
