@@ -82,7 +82,11 @@ impl World {
 
     async fn rows(&self) -> u32 {
         let count = "SELECT count(*) FROM drafts";
-        self.door.db.read(move |tx| Ok::<u32, DbError>(tx.query_row(count, [], |row| row.get(0))?)).await.unwrap()
+        self.door
+            .db
+            .read(move |tx| Ok::<u32, DbError>(tx.query_row(count, [], |row| row.get(0))?))
+            .await
+            .unwrap()
     }
 
     fn left(&self) -> Vec<(String, String)> {
@@ -121,9 +125,8 @@ async fn of_two_pages_that_edit_at_once_one_is_refused() {
     let won: Vec<&Draft> = outcomes.iter().filter_map(|outcome| outcome.as_ref().ok()).collect();
     assert_eq!(won.len(), 1);
     assert_eq!(world.drafts().await[0].body, won[0].body);
-    let changed = |outcome: &&Result<Draft, NotEdited>| {
-        matches!(outcome, Err(NotEdited::Unfit(Unfit::Changed)))
-    };
+    let changed =
+        |outcome: &&Result<Draft, NotEdited>| matches!(outcome, Err(NotEdited::Unfit(Unfit::Changed)));
     assert_eq!(outcomes.iter().filter(changed).count(), 19);
 }
 
@@ -147,10 +150,14 @@ async fn an_edit_and_a_tap_at_once_send_what_was_tapped_or_nothing() {
 async fn nothing_changes_if_nothing_was_typed_or_the_store_fails() {
     let world = world();
     let before = world.stage(new("Hi")).await.unwrap();
-    assert_eq!(world.door.edit(typed(&before, Some("+1 555 0100"), Some("Hi ")), true).await.unwrap(), before);
+    assert_eq!(
+        world.door.edit(typed(&before, Some("+1 555 0100"), Some("Hi ")), true).await.unwrap(),
+        before
+    );
     let records = world.door.db.read(ledger::all).await.unwrap().len();
     assert_eq!(records, 1, "only that it was drafted");
-    let refuse = "CREATE TRIGGER full BEFORE INSERT ON ledger BEGIN SELECT RAISE(ABORT, 'the disk is full'); END";
+    let refuse =
+        "CREATE TRIGGER full BEFORE INSERT ON ledger BEGIN SELECT RAISE(ABORT, 'the disk is full'); END";
     world.door.db.write(move |tx| Ok::<_, DbError>(tx.execute_batch(refuse)?)).await.unwrap();
     let refused = world.door.edit(typed(&before, None, Some("Hello")), true).await;
     assert!(matches!(refused, Err(NotEdited::Store(_))), "{refused:?}");
@@ -234,7 +241,9 @@ async fn what_was_discarded_can_be_taken_back_for_a_moment() {
     let draft = world.stage(new("Hi")).await.unwrap();
     world.phone.next_send(Fate::Fails("No network.".to_owned()));
     let failed = world.door.tap(tap_on(&draft)).await.unwrap();
-    for (after, offered, possible) in [(0, true, true), (9, true, true), (14, false, true), (15, false, false)] {
+    for (after, offered, possible) in
+        [(0, true, true), (9, true, true), (14, false, true), (15, false, false)]
+    {
         world.door.discard(draft.id).await.unwrap();
         assert_eq!(world.drafts().await, []);
         assert!(matches!(world.door.tap(tap_on(&failed)).await, Err(Refused::Unknown(_))), "nobody sends it");

@@ -137,15 +137,7 @@ mod tests {
     use crate::untrusted::Attached;
 
     fn entry(message: Message) -> Entry {
-        Entry {
-            message,
-            answered_by: None,
-            usage: None,
-            at: 0,
-            stopped: false,
-            report: false,
-            meaning: None,
-        }
+        Entry { message, answered_by: None, usage: None, at: 0, stopped: false, report: false, meaning: None }
     }
 
     fn said(text: &str) -> Entry {
@@ -160,10 +152,7 @@ mod tests {
         let asked = Message::Assistant { text: String::new(), calls: vec![call], signature: None };
         let returned = Message::Tool { call: id, tool: tool.to_owned(), result: result.to_string() };
         let mentions = mentions.iter().map(|name| (*name).to_owned()).collect();
-        vec![
-            entry(asked),
-            Entry { meaning: Some(Provenance { taint, mentions }), ..entry(returned) },
-        ]
+        vec![entry(asked), Entry { meaning: Some(Provenance { taint, mentions }), ..entry(returned) }]
     }
 
     fn chat(level: Level, entries: Vec<Entry>) -> Whole {

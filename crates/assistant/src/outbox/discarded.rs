@@ -22,7 +22,8 @@ pub struct Discarded {
 
 /// What was discarded a moment ago, the latest first.
 pub fn recent(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<Discarded>, DbError> {
-    let sql = format!("{SELECT} WHERE discarded_at > ?1 AND discarded_at <= ?2 ORDER BY discarded_at DESC, id");
+    let sql =
+        format!("{SELECT} WHERE discarded_at > ?1 AND discarded_at <= ?2 ORDER BY discarded_at DESC, id");
     let mut rows = tx.prepare_cached(&sql)?;
     let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>("discarded_at")?, store::draft(row)?));
     let found = rows.query_map(params![before(now, OFFERED), after(now, OFFERED)], row)?;

@@ -20,25 +20,18 @@ pub struct Edit {
 
 /// Why a draft cannot be edited like this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.said())]
 pub enum Unfit {
     /// It was edited elsewhere in the meantime.
-    #[error("{}", self.said())]
     Changed,
-    #[error("{}", self.said())]
     Sending,
-    #[error("{}", self.said())]
     Sent,
-    #[error("{}", self.said())]
     MayHaveBeenSent,
     /// The reply to a notification goes to whom that came from.
-    #[error("{}", self.said())]
     FixedRecipient,
-    #[error("{}", self.said())]
     NoNumber,
-    #[error("{}", self.said())]
     Empty,
     /// It has this many characters.
-    #[error("{}", self.said())]
     TooLong(usize),
 }
 

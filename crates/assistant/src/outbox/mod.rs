@@ -293,7 +293,11 @@ impl Shown<'_> {
         // An SMS by the phone that Kai runs on has no further parts, as when there was nothing else.
         if self.channel != Channel::Sms || !self.phone.is_here() {
             let kind = self.reply.map(ReplyTo::kind).unwrap_or_default();
-            parts.extend([self.phone.0.to_string(), kind.to_owned(), self.app.unwrap_or_default().to_owned()]);
+            parts.extend([
+                self.phone.0.to_string(),
+                kind.to_owned(),
+                self.app.unwrap_or_default().to_owned(),
+            ]);
         }
         let mut hash = Sha256::new();
         for part in parts {

@@ -91,7 +91,8 @@ fn again(tx: &Transaction<'_>, new: &NewDraft) -> Result<Option<Draft>, DbError>
         return Ok(None);
     }
     let wanted = new.digest();
-    let mut edited = tx.prepare_cached(&format!("{SELECT} WHERE {KEPT} AND staged = ?1 AND status = 'PENDING'"))?;
+    let mut edited =
+        tx.prepare_cached(&format!("{SELECT} WHERE {KEPT} AND staged = ?1 AND status = 'PENDING'"))?;
     if let Some(edited) = edited.query_row([&wanted], draft).optional()? {
         return Ok(Some(edited));
     }
@@ -100,8 +101,9 @@ fn again(tx: &Transaction<'_>, new: &NewDraft) -> Result<Option<Draft>, DbError>
 
 fn make_room(tx: &Transaction<'_>) -> Result<(), StageError> {
     while count(tx)? >= CAPACITY {
-        let finished =
-            format!("SELECT id FROM drafts WHERE {KEPT} AND status IN ('SENT', 'FAILED') ORDER BY status DESC, id LIMIT 1");
+        let finished = format!(
+            "SELECT id FROM drafts WHERE {KEPT} AND status IN ('SENT', 'FAILED') ORDER BY status DESC, id LIMIT 1"
+        );
         let oldest: Option<i64> =
             tx.query_row(&finished, [], |row| row.get(0)).optional().map_err(DbError::from)?;
         let Some(id) = oldest else { return Err(StageError::Full) };
@@ -163,8 +165,7 @@ pub fn all(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
     Ok(rows.query_map([], draft)?.collect::<rusqlite::Result<_>>()?)
 }
 
-const UNWATCHED: &str =
-    "discarded_at IS NULL AND status = 'PENDING' AND origin IN ('heartbeat', 'task')";
+const UNWATCHED: &str = "discarded_at IS NULL AND status = 'PENDING' AND origin IN ('heartbeat', 'task')";
 
 /// The waiting drafts that unattended runs (heartbeats and tasks) staged, oldest first.
 pub fn unwatched(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {

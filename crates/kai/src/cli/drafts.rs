@@ -313,9 +313,8 @@ fn drafts(rows: &[DraftRow]) -> String {
     let warned = |row: &DraftRow| {
         row.unknown_recipient.then(|| (String::new(), format!("! {}", said::drafts_remark_first_contact())))
     };
-    let lines = rows
-        .iter()
-        .flat_map(|draft| [row(draft)].into_iter().chain(warned(draft)).chain(answered(draft)));
+    let lines =
+        rows.iter().flat_map(|draft| [row(draft)].into_iter().chain(warned(draft)).chain(answered(draft)));
     show::columns(&lines.collect::<Vec<_>>())
 }
 

@@ -19,17 +19,19 @@ pub(crate) fn headline(report: &str) -> Option<String> {
 }
 
 fn sentence(line: &str) -> &str {
-    let marks = line.char_indices().filter(|(_, c)| ".!?…。！？".contains(*c));
+    let mut marks = line.char_indices().filter(|(_, c)| ".!?…。！？".contains(*c));
     let ends = |(at, mark): (usize, char)| {
         let after = at + mark.len_utf8();
         is_end(&line[..at], mark, &line[after..]).then_some(after)
     };
-    marks.filter_map(ends).next().map_or(line, |end| &line[..end])
+    marks.find_map(ends).map_or(line, |end| &line[..end])
 }
 
 /// Words that end with a point inside a sentence.
-const ABBREVIATED: &[&str] =
-    &["Dr", "Mr", "Mrs", "Ms", "St", "Prof", "vs", "e.g", "i.e", "approx", "bzw", "ca", "Hr", "Fr", "Nr", "Str", "usw"];
+const ABBREVIATED: &[&str] = &[
+    "Dr", "Mr", "Mrs", "Ms", "St", "Prof", "vs", "e.g", "i.e", "approx", "bzw", "ca", "Hr", "Fr", "Nr",
+    "Str", "usw",
+];
 
 /// Whether a sentence ends with this mark. In doubt it goes on: a headline of two sentences is no harm.
 fn is_end(before: &str, mark: char, after: &str) -> bool {

@@ -107,8 +107,7 @@ fn is_sent(draft: &DraftRow) -> bool {
 
 /// The line that stands for all drafts but the first. The script folds them, and remembers it.
 fn stack(drafts: &Drafts, more: usize, csrf: &str, lang: Lang) -> Markup {
-    let ids: Vec<DraftId> =
-        drafts.rows.iter().filter(|row| row.is_discardable()).map(|row| row.id).collect();
+    let ids: Vec<DraftId> = drafts.rows.iter().filter(|row| row.is_discardable()).map(|row| row.id).collect();
     html! {
         div class="stack" id="drafts-stack" {
             button type="button" class="small js-only" id="drafts-more" aria-expanded="false" data-testid="draft-count" {
@@ -201,7 +200,11 @@ fn first_words(draft: &DraftRow, lang: Lang) -> String {
 
 /// Who receives the draft, as its heading says.
 fn to(draft: &DraftRow) -> Said {
-    if is_sent(draft) { said::drafts_sent_to(recipient(draft)) } else { said::drafts_draft_to(recipient(draft)) }
+    if is_sent(draft) {
+        said::drafts_sent_to(recipient(draft))
+    } else {
+        said::drafts_draft_to(recipient(draft))
+    }
 }
 
 /// The recipient. Others chose the names of a conversation and its app, so nothing in them stays invisible.

@@ -64,7 +64,11 @@ fn the_stack_is_one_line_and_remembers_it(browser: &Browser, width: u32, height:
         browser.click("draft-fold");
         again();
         assert_eq!(browser.run("return document.querySelector('.fold').open"), false);
-        assert!(browser.texts("draft-fold")[0].contains("I can come at 0"), "{:?}", browser.texts("draft-fold"));
+        assert!(
+            browser.texts("draft-fold")[0].contains("I can come at 0"),
+            "{:?}",
+            browser.texts("draft-fold")
+        );
         seen(browser, (width, height), "stack-folded");
     }
     assert_eq!(browser.complaints(), Vec::<String>::new());
@@ -103,7 +107,10 @@ fn a_draft_is_edited_where_it_stands(browser: &Browser, width: u32, height: u32)
     seen(browser, (width, height), "edit-refused");
     browser.click("draft-edit-cancel");
     browser.until_gone("draft-edit-form");
-    browser.until("the other text", "return document.querySelector('[data-testid=draft-body]')?.innerText === 'See you at 9'");
+    browser.until(
+        "the other text",
+        "return document.querySelector('[data-testid=draft-body]')?.innerText === 'See you at 9'",
+    );
     // To a stranger: the warning is there before anybody taps.
     browser.click("draft-edit");
     browser.until_seen("draft-edit-to");
@@ -148,7 +155,8 @@ fn what_was_discarded_is_taken_back(browser: &Browser, width: u32, height: u32) 
         browser.until("the offer", "return !!window.offered");
         let offered = browser.run("return window.offered");
         assert_eq!((&offered[1], &offered[2]), (&json!(true), &json!(left)), "{button}: {offered}");
-        browser.until("all again", "return document.querySelectorAll('[data-testid=draft-card]').length === 3");
+        browser
+            .until("all again", "return document.querySelectorAll('[data-testid=draft-card]').length === 3");
         assert_eq!(count(), 3);
     }
     browser.click("draft-discard-all");

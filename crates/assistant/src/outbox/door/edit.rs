@@ -12,12 +12,10 @@ use crate::outbox::{Draft, DraftId, store};
 
 /// Why a draft was not edited.
 #[derive(Debug, thiserror::Error)]
+#[error("{}", self.said())]
 pub enum NotEdited {
-    #[error("{}", self.said())]
     Unknown(DraftId),
-    #[error(transparent)]
     Unfit(#[from] Unfit),
-    #[error(transparent)]
     Store(#[from] DbError),
 }
 

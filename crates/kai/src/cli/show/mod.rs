@@ -233,7 +233,9 @@ fn happened(record: &Record) -> String {
             let what = if *shown { "let the model see one-time codes" } else { "hid one-time codes again" };
             format!("You {what}{}", within(*conversation))
         }
-        Record::Edited { draft, to, .. } => format!("You edited draft {draft}, which now goes to {}", visible(to)),
+        Record::Edited { draft, to, .. } => {
+            format!("You edited draft {draft}, which now goes to {}", visible(to))
+        }
         Record::Undiscarded { draft } => format!("You took discarded draft {draft} back"),
         Record::Discarded { draft, status } => format!("You discarded draft {draft} ({})", visible(status)),
         Record::Restored { last, noted } => {

@@ -100,7 +100,7 @@ mod tests {
         let ids = [DraftId(3), DraftId(12)];
         assert_eq!(meant(&listed(ids.into_iter())), ids);
         for odd in ["", ",", "x,-", "1;2"] {
-            assert_eq!(meant(odd), [], "{odd}");
+            assert!(meant(odd).is_empty(), "{odd}");
         }
     }
 

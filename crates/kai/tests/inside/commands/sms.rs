@@ -214,7 +214,10 @@ fn a_draft_is_edited_by_a_command_and_sent_by_none() {
     assert_eq!((&row["id"], &row["unknown_recipient"]), (&json!(1), &json!(true)));
     let told = phone.run(&["ledger", "show", "--json"]).json();
     let edited = told.as_array().unwrap().iter().find(|record| record["what"] == "edited").unwrap().clone();
-    assert_eq!((&edited["before"], &edited["digest"], &edited["to"]), (&before, &row["digest"], &json!("+155501990")));
+    assert_eq!(
+        (&edited["before"], &edited["digest"], &edited["to"]),
+        (&before, &row["digest"], &json!("+155501990"))
+    );
     assert!(phone.run(&["ledger", "show"]).out.contains("You edited draft 1, which now goes to +155501990"));
     assert_eq!(phone.left(), "");
 }

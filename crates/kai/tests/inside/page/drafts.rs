@@ -21,7 +21,10 @@ fn a_draft_is_edited_where_it_stands_and_the_old_one_is_not_sent() {
     assert!(!visitor.has("draft-unknown-recipient"), "Alice wrote before");
     visitor.press("draft-edit");
     assert_eq!(visitor.path, format!("/?edit={id}"));
-    assert_eq!((visitor.value("draft-edit-to"), visitor.value("draft-edit-body")), (ALICE.to_owned(), "See you\nat 8".to_owned()));
+    assert_eq!(
+        (visitor.value("draft-edit-to"), visitor.value("draft-edit-body")),
+        (ALICE.to_owned(), "See you\nat 8".to_owned())
+    );
     assert!(!visitor.has("draft-send"), "nothing is sent while it is edited");
     visitor.fill("draft-edit-to", "+1 555 0199");
     visitor.fill("draft-edit-body", "See you\r\nat 9");
@@ -121,7 +124,10 @@ fn several_drafts_are_one_line_with_a_count_and_go_together() {
     let mut visitor = house.visitor("/");
     assert_eq!(visitor.texts("draft-count"), ["2 more drafts"]);
     assert_eq!(visitor.texts("draft-discard-all"), ["Discard all 3"]);
-    assert_eq!(visitor.attributes("draft-card", "class"), ["card draft", "card draft later", "card draft later"]);
+    assert_eq!(
+        visitor.attributes("draft-card", "class"),
+        ["card draft", "card draft later", "card draft later"]
+    );
     assert_eq!(visitor.texts("draft-words"), ["First", "Second", "Third with a second line"]);
     // One that is not on the page yet is not meant.
     let all = visitor.first("draft-discard-all");
@@ -150,11 +156,18 @@ fn what_may_have_been_sent_is_not_pressed_again_by_the_way() {
     draft(&house, ALICE, "Hi");
     let mut visitor = house.visitor("/");
     assert_eq!(visitor.attributes("draft-send", "class"), ["tap primary"]);
-    house.app.db.write_now(|tx| {
-        tx.execute("UPDATE drafts SET status = 'SENDING'", []).map_err(kai_assistant::db::DbError::from)
-    }).unwrap();
+    house
+        .app
+        .db
+        .write_now(|tx| {
+            tx.execute("UPDATE drafts SET status = 'SENDING'", []).map_err(kai_assistant::db::DbError::from)
+        })
+        .unwrap();
     visitor.open("/");
-    assert_eq!(visitor.texts("draft-state"), ["may have been sent: Kai stopped while sending it. Check the phone."]);
+    assert_eq!(
+        visitor.texts("draft-state"),
+        ["may have been sent: Kai stopped while sending it. Check the phone."]
+    );
     assert_eq!(visitor.attributes("draft-retry", "class"), ["tap"]);
     assert!(!visitor.has("draft-edit"), "nobody edits what may have left");
 }
