@@ -149,6 +149,7 @@ fn card(draft: &DraftRow, csrf: &str, times: &Times, denied: bool, shape: &Shape
                 // Open by default for browsers without a script; on small screens the script folds all but the first.
                 details class="fold" id=(format!("draft-{id}-fold")) open {
                     summary class="draft-head" data-testid="draft-fold" { (who(draft, times)) }
+                    @for warning in &draft.remarks { (remark(draft, warning, lang)) }
                     @if let Some(quoted) = &draft.quoted { (quote(quoted, id, lang)) }
                     @if shape.edited { (edit::form(draft, csrf, lang)) }
                     @else { (waiting(draft, csrf, times, denied, shape)) }
@@ -158,12 +159,11 @@ fn card(draft: &DraftRow, csrf: &str, times: &Times, denied: bool, shape: &Shape
     }
 }
 
-/// What is to be read before a tap, and the buttons.
+/// The text, and the buttons below it.
 fn waiting(draft: &DraftRow, csrf: &str, times: &Times, denied: bool, shape: &Shape) -> Markup {
     let lang = times.lang;
     let folded = is_long(&legible::folded_in(&draft.body, lang)) && !shape.unfolded;
     html! {
-        @for warning in &draft.remarks { (remark(draft, warning, lang)) }
         (body(draft, folded, lang))
         (about(draft, times))
         @if denied && draft.status == DraftState::Failed { p { (Remedy::sms().link(lang)) } }
