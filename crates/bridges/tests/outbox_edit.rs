@@ -138,8 +138,12 @@ async fn an_edit_and_a_tap_at_once_send_what_was_tapped_or_nothing() {
         let before = world.stage(new("Hi")).await.unwrap();
         let tap = world.door.tap(tap_on(&before));
         let edit = world.door.edit(typed(&before, None, Some("Hello")), false);
-        let (tapped, edited) =
-            if n % 2 == 0 { tokio::join!(tap, edit) } else { futures_util::future::join(tap, edit).await };
+        let (tapped, edited) = if n % 2 == 0 {
+            tokio::join!(tap, edit)
+        } else {
+            let (edited, tapped) = tokio::join!(edit, tap);
+            (tapped, edited)
+        };
         assert_ne!(tapped.is_ok(), edited.is_ok(), "one of them");
         let expected = if tapped.is_ok() { vec![(ALICE.to_owned(), "Hi".to_owned())] } else { vec![] };
         assert_eq!(world.left(), expected);

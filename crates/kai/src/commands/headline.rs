@@ -7,7 +7,7 @@ const LONGEST: usize = 140;
 
 /// The first sentence of a report in Markdown, as plain text; `None` if the report says nothing.
 pub(crate) fn headline(report: &str) -> Option<String> {
-    let text = plain(report);
+    let text = plain(&without_heading(report));
     let mut lines = text.lines();
     let first = lines.next()?;
     let begun = match lines.next() {
@@ -16,6 +16,13 @@ pub(crate) fn headline(report: &str) -> Option<String> {
         _ => first.to_owned(),
     };
     Some(shortened(sentence(&begun), LONGEST))
+}
+
+/// The report without the headings that it begins with: they seldom say what happened.
+fn without_heading(report: &str) -> String {
+    let is_heading = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    let rest: Vec<&str> = report.lines().skip_while(is_heading).collect();
+    if rest.is_empty() { report.to_owned() } else { rest.join("\n") }
 }
 
 fn sentence(line: &str) -> &str {
@@ -56,7 +63,8 @@ mod tests {
             ("**Alice** asks about dinner. Bob is late.", "Alice asks about dinner."),
             ("Alice asks: are you coming? She waits.", "Alice asks: are you coming?"),
             ("Three new messages", "Three new messages"),
-            ("## Messages\n\nAlice wrote.", "Messages"),
+            ("## Messages\n\nAlice wrote. Soon.", "Alice wrote."),
+            ("## Messages", "Messages"),
             ("Two new:\n- Alice asks about dinner. Soon.\n- Bob", "Two new: Alice asks about dinner."),
             ("New:", "New:"),
             ("Dr. Smith moved it to the 8. of May. Please answer.", "Dr. Smith moved it to the 8. of May."),
