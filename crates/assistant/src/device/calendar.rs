@@ -122,10 +122,11 @@ fn check(
     }
     let end = input.end_time.as_deref().filter(|end| !end.trim().is_empty());
     let when = if input.all_day == Some(true) {
-        when::days(&input.start_time, end)?
+        when::days(&input.start_time, end)
     } else {
-        when::timed(&input.start_time, end, zone)?
+        when::timed(&input.start_time, end, zone)
     };
+    let when = when.map_err(|why| why.to_string())?;
     let reminder = |minutes: i64| {
         let fitting = u32::try_from(minutes).ok().filter(|minutes| *minutes <= REMINDER_LIMIT);
         fitting.ok_or_else(|| format!("The reminder_minutes must be from 0 to {REMINDER_LIMIT}."))

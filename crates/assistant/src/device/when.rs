@@ -3,6 +3,7 @@
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
+use kai_words::Said;
 
 use crate::moment::{moment, pieces, too_far};
 
@@ -22,20 +23,20 @@ pub(super) enum When {
 
 /// Reads the start and end of an event with times of day. A time without an offset is in `zone`. Without an end, the
 /// event lasts an hour.
-pub(super) fn timed(start: &str, end: Option<&str>, zone: &TimeZone) -> Result<When, String> {
+pub(super) fn timed(start: &str, end: Option<&str>, zone: &TimeZone) -> Result<When, Said> {
     let start = moment("start_time", start, zone)?;
     let end = match end {
         Some(end) => moment("end_time", end, zone)?,
         None => start.checked_add(SignedDuration::from_hours(1)).map_err(|_| too_far("start_time"))?,
     };
     if end <= start {
-        return Err("The end_time must be after the start_time.".to_owned());
+        return Err("The end_time must be after the start_time.".into());
     }
     Ok(When::Timed { start, end })
 }
 
 /// Reads an all-day event by the dates as written. Without an end, it lasts one day.
-pub(super) fn days(start: &str, end: Option<&str>) -> Result<When, String> {
+pub(super) fn days(start: &str, end: Option<&str>) -> Result<When, Said> {
     let start = pieces("start_time", start)?.date();
     let end = match end {
         Some(end) => pieces("end_time", end)?.date(),
@@ -45,7 +46,7 @@ pub(super) fn days(start: &str, end: Option<&str>) -> Result<When, String> {
         return Err(
             "The end_time of an all-day event is the day after its last day, so it must be after the \
                     start_time."
-                .to_owned(),
+                .into(),
         );
     }
     Ok(When::Days { start, end })
@@ -103,7 +104,7 @@ mod tests {
                 (Ok(When::Timed { start: s, end: e }), Ok((from, to))) => {
                     assert_eq!((s.to_string().as_str(), e.to_string().as_str()), (from, to), "{start}");
                 }
-                (Err(said), Err(word)) => assert!(said.contains(word), "{start}: {said}"),
+                (Err(said), Err(word)) => assert!(said.to_string().contains(word), "{start}: {said}"),
                 other => panic!("{start}: {other:?}"),
             }
         }
@@ -147,14 +148,14 @@ mod tests {
                         prop_assert!(start < end && years.contains(&year(start)) && years.contains(&year(end)));
                     }
                     Ok(other) => panic!("{other:?}"),
-                    Err(said) => prop_assert!(said.len() <= 200, "{said}"),
+                    Err(said) => prop_assert!(said.to_string().len() <= 200, "{said}"),
                 }
                 match days(&start, end.as_deref()) {
                     Ok(When::Days { start, end }) => {
                         prop_assert!(start < end && years.contains(&start.year()) && years.contains(&end.year()));
                     }
                     Ok(other) => panic!("{other:?}"),
-                    Err(said) => prop_assert!(said.len() <= 200, "{said}"),
+                    Err(said) => prop_assert!(said.to_string().len() <= 200, "{said}"),
                 }
             }
         }

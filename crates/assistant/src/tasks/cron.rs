@@ -15,6 +15,7 @@ use std::str::FromStr;
 use jiff::civil::Date;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, ToSpan};
+use kai_words::{Said, said};
 
 /// A parsed cron expression. It is known to fire, if only once in decades.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub(super) struct Field {
 
 /// The values that a field may have.
 struct Range {
-    name: &'static str,
+    name: fn() -> Said,
     from: u8,
     to: u8,
     /// Names of its values, starting with `from`; empty if they have none.
@@ -59,11 +60,11 @@ const NAMED: [(&str, &str); 7] = [
     ("@hourly", "0 * * * *"),
 ];
 
-const MINUTE: Range = Range { name: "minute", from: 0, to: 59, called: &[] };
-const HOUR: Range = Range { name: "hour", from: 0, to: 23, called: &[] };
-const DAY: Range = Range { name: "day of the month", from: 1, to: 31, called: &[] };
-const MONTH: Range = Range { name: "month", from: 1, to: 12, called: &MONTHS };
-const WEEKDAY: Range = Range { name: "day of the week", from: 0, to: 7, called: &WEEKDAYS };
+const MINUTE: Range = Range { name: said::cron_wrong_minute, from: 0, to: 59, called: &[] };
+const HOUR: Range = Range { name: said::cron_wrong_hour, from: 0, to: 23, called: &[] };
+const DAY: Range = Range { name: said::cron_wrong_day, from: 1, to: 31, called: &[] };
+const MONTH: Range = Range { name: said::cron_wrong_month, from: 1, to: 12, called: &MONTHS };
+const WEEKDAY: Range = Range { name: said::cron_wrong_weekday, from: 0, to: 7, called: &WEEKDAYS };
 
 /// How far to search for the next time. The rarest expression, 29 February on a given day of the week, may take 40
 /// years.
@@ -72,16 +73,12 @@ const LOOK_AHEAD_DAYS: usize = 41 * 366;
 const LONGEST_CHANGE_HOURS: i8 = 3;
 
 impl FromStr for Cron {
-    type Err = String;
+    type Err = Said;
 
-    fn from_str(typed: &str) -> Result<Self, String> {
+    fn from_str(typed: &str) -> Result<Self, Said> {
         let fields: Vec<&str> = meant(typed)?.split_whitespace().collect();
         let &[minutes, hours, days, months, weekdays] = fields.as_slice() else {
-            return Err(format!(
-                "A cron expression has five fields (minute, hour, day of the month, month, day of the week), such as \
-                 30 7 * * 1-5, not {}.",
-                fields.len()
-            ));
+            return Err(said::cron_wrong_fields(fields.len()));
         };
         let cron = Self {
             written: fields.join(" "),
@@ -93,16 +90,12 @@ impl FromStr for Cron {
         };
         // The start date does not matter, because the search covers the longest possible gap.
         let fires = days_from(jiff::civil::date(2000, 1, 1)).any(|day| cron.fits(day));
-        if fires {
-            Ok(cron)
-        } else {
-            Err(format!("The cron expression {} never matches a date.", cron.written))
-        }
+        if fires { Ok(cron) } else { Err(said::cron_wrong_never(cron.written)) }
     }
 }
 
 /// The expression that was typed, or the one that an `@` word stands for.
-fn meant(typed: &str) -> Result<&str, String> {
+fn meant(typed: &str) -> Result<&str, Said> {
     let word = typed.trim();
     if !word.starts_with('@') {
         return Ok(typed);
@@ -111,10 +104,7 @@ fn meant(typed: &str) -> Result<&str, String> {
     named.map(|(_, stands_for)| *stands_for).ok_or_else(|| {
         let all: Vec<&str> = NAMED.iter().map(|(word, _)| *word).collect();
         let shown: String = word.chars().take(40).collect();
-        format!(
-            "{shown} is not a cron expression that Kai knows. Write one of {}, or five fields such as 30 7 * * 1-5.",
-            all.join(", ")
-        )
+        said::cron_wrong_word(shown, all.join(", "))
     })
 }
 
@@ -174,8 +164,8 @@ fn days_from(first: Date) -> impl Iterator<Item = Date> {
 }
 
 impl Field {
-    fn parse(typed: &str, range: &Range) -> Result<Self, String> {
-        let parts: Result<Vec<u64>, String> = typed.split(',').map(|part| range.part(part)).collect();
+    fn parse(typed: &str, range: &Range) -> Result<Self, Said> {
+        let parts: Result<Vec<u64>, Said> = typed.split(',').map(|part| range.part(part)).collect();
         let set = parts?.into_iter().fold(0, |all, part| all | part);
         Ok(Self { set, starred: typed.starts_with('*') })
     }
@@ -198,7 +188,7 @@ impl Field {
 
 impl Range {
     /// Parses `*`, `a` or `a-b`; the first and the last may have a `/n`.
-    fn part(&self, part: &str) -> Result<u64, String> {
+    fn part(&self, part: &str) -> Result<u64, Said> {
         let (span, step) = match part.split_once('/') {
             Some((span, step)) => (span, Some(self.digits(step, part)?)),
             None => (part, None),
@@ -223,26 +213,22 @@ impl Range {
     }
 
     /// Parses a number or a name.
-    fn number(&self, written: &str, part: &str) -> Result<u8, String> {
+    fn number(&self, written: &str, part: &str) -> Result<u8, Said> {
         let named = self.called.iter().zip(self.from..).find(|(name, _)| name.eq_ignore_ascii_case(written));
         named.map_or_else(|| self.digits(written, part), |(_, number)| Ok(number))
     }
 
-    fn digits(&self, digits: &str, part: &str) -> Result<u8, String> {
+    fn digits(&self, digits: &str, part: &str) -> Result<u8, Said> {
         let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         plain.then(|| digits.parse().ok()).flatten().ok_or_else(|| self.refused(part))
     }
 
-    fn refused(&self, part: &str) -> String {
+    fn refused(&self, part: &str) -> Said {
         let Self { name, from, to, called } = self;
-        let names = match (called.first(), called.last()) {
-            (Some(first), Some(last)) => format!(" or a name from {first} to {last}"),
-            _ => String::new(),
-        };
-        format!(
-            "\"{part}\" is not a valid {name} in a cron expression. Write *, */n, a number from {from} to {to}{names}, a range such \
-             as {from}-{to}, or several with commas."
-        )
+        match (called.first(), called.last()) {
+            (Some(first), Some(last)) => said::cron_wrong_named(part, name(), *from, *to, *first, *last),
+            _ => said::cron_wrong_part(part, name(), *from, *to),
+        }
     }
 }
 

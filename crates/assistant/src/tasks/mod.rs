@@ -242,10 +242,10 @@ impl TriggerSpec<'_> {
                 }
                 Ok(Trigger::Time(at))
             }
-            (None, Some(cron), false) => cron.parse().map(Trigger::Cron).map_err(|why: String| why.into()),
+            (None, Some(cron), false) => cron.parse().map(Trigger::Cron),
             (None, None, true) => Ok(Trigger::Heartbeat),
-            (None, None, false) => Err("Say when: give one of execute_at, cron and on_heartbeat.".into()),
-            _ => Err("Give only one of execute_at, cron and on_heartbeat.".into()),
+            (None, None, false) => Err(said::task_wrong_no_trigger()),
+            _ => Err(said::task_wrong_triggers()),
         }
     }
 }
@@ -257,10 +257,10 @@ impl NewTask {
         trigger: Trigger,
         missed: Missed,
         level: Level,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Said> {
         let line = Untrusted::new(description).line(usize::MAX);
-        let description = bounded("description", &line, DESCRIPTION_LIMIT)?;
-        let prompt = bounded("prompt", prompt.replace('\0', "").trim(), PROMPT_LIMIT)?;
+        let description = bounded(said::task_wrong_description(), &line, DESCRIPTION_LIMIT)?;
+        let prompt = bounded(said::task_wrong_prompt(), prompt.replace('\0', "").trim(), PROMPT_LIMIT)?;
         Ok(Self { description, prompt, trigger, missed, level })
     }
 
@@ -274,12 +274,10 @@ impl NewTask {
     }
 }
 
-fn bounded(what: &str, text: &str, longest: usize) -> Result<String, String> {
+fn bounded(what: Said, text: &str, longest: usize) -> Result<String, Said> {
     match text.chars().count() {
-        0 => Err(format!("The {what} of a task must not be empty.")),
-        length if length > longest => Err(format!(
-            "The {what} is {length} characters long; a task takes at most {longest}. Shorten it."
-        )),
+        0 => Err(said::task_wrong_empty(what)),
+        length if length > longest => Err(said::task_wrong_long(what, length, longest)),
         _ => Ok(text.to_owned()),
     }
 }

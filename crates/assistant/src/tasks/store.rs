@@ -463,8 +463,12 @@ fn trigger(row: &Row<'_>) -> rusqlite::Result<Trigger> {
         "TIME" => Trigger::Time(moment(row.get(4)?)),
         "CRON" => {
             let written: String = row.get(5)?;
-            let unreadable = |said: String| {
-                rusqlite::Error::FromSqlConversionFailure(5, rusqlite::types::Type::Text, said.into())
+            let unreadable = |why: Said| {
+                rusqlite::Error::FromSqlConversionFailure(
+                    5,
+                    rusqlite::types::Type::Text,
+                    why.to_string().into(),
+                )
             };
             Trigger::Cron(written.parse().map_err(unreadable)?)
         }

@@ -67,8 +67,8 @@ impl Tool for ScheduleTask {
         };
         let trigger = spec.trigger(now, &zone).map_err(ToolError::from)?;
         let missed = input.missed.unwrap_or_default();
-        let new =
-            NewTask::new(&input.description, &input.prompt, trigger, missed, run.level).map_err(ToolError)?;
+        let new = NewTask::new(&input.description, &input.prompt, trigger, missed, run.level)
+            .map_err(ToolError::from)?;
         let here = zone.clone();
         let added = self.db.write(move |tx| store::add(tx, &new, now, &here)).await;
         let task = added.map_err(|error: AddError| ToolError(error.to_string()))?;

@@ -98,7 +98,7 @@ fn checked(item: &PlainTask, import: &Import<'_>) -> Result<NewTask, Said> {
         on_heartbeat: item.on_heartbeat,
     };
     let trigger = spec.trigger(import.now, import.zone)?;
-    Ok(NewTask::new(&item.description, &item.prompt, trigger, item.missed, item.level)?)
+    NewTask::new(&item.description, &item.prompt, trigger, item.missed, item.level)
 }
 
 fn summary(task: &Task, import: &Import<'_>) -> String {

@@ -133,11 +133,12 @@ fn only_what_arrived_is_news() {
         assert_eq!(message(tx, MODEL, SmsId(10_000_003))?, None, "a model does not read what was sent");
         assert!(message(tx, View::Everything, SmsId(10_000_003))?.is_some());
         assert_eq!(sent_since(tx, PHONE, at(SINCE))?.len(), 1);
-        for (offset, expected) in [(0, &["at once"][..]), (200_000, &[])] {
-            let when = SINCE + offset;
-            let came = received(tx, PHONE, &(when - 100..=when + 100))?;
+        for (between, expected) in
+            [(SINCE - 1..=SINCE + 2, &["before", "at once"][..]), (SINCE + 5..=SINCE + 200_000, &[])]
+        {
+            let came = received(tx, PHONE, &between)?;
             let texts: Vec<&str> = came.iter().map(|(_, body)| body.as_written()).collect();
-            assert_eq!(texts, expected, "{offset}");
+            assert_eq!(texts, expected, "{between:?}");
         }
         Ok(())
     });

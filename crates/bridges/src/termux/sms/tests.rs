@@ -119,8 +119,8 @@ async fn what_goes_wrong_is_a_sentence_and_never_an_empty_inbox() {
     for (script, denied, words) in [
         (PERMISSION, true, "SMS and Contacts"),
         ("exit 0", false, "without an answer"),
-        ("echo garbage", false, "something else than a list"),
-        (r#"printf '[{"_id":1,"type":"in'"#, false, "breaks off"),
+        ("echo garbage", false, "something other than a list"),
+        (r#"printf '[{"_id":1,"type":"in'"#, false, "is cut off"),
         ("echo the app is gone >&2; exit 1", false, "termux-sms-list failed: the app is gone"),
         ("yes", false, "printed more than 32768 KB"),
         ("kill -9 $$", false, "was killed"),

@@ -57,8 +57,8 @@ fn arguments_of_a_draft_are_checked() {
 fn whatever_the_programs_do_ends_in_a_sentence_and_moves_nothing() {
     for (script, words) in [
         ("exit 0", "without an answer"),
-        ("echo garbage", "something else than a list"),
-        (r#"echo '[{"_id": 42, "type": "inbox"'"#, "breaks off"),
+        ("echo garbage", "something other than a list"),
+        (r#"echo '[{"_id": 42, "type": "inbox"'"#, "is cut off"),
         ("echo the app is gone >&2; exit 1", "the app is gone"),
         ("yes '[' | head -c 40000000", "printed more than"),
     ] {
