@@ -123,7 +123,9 @@ fn reached_before(tx: &Transaction<'_>, to: &str) -> Result<bool, DbError> {
 pub fn exits(tx: &Transaction<'_>, here: bool) -> Result<Vec<Exit>, DbError> {
     let paired = phones::store::all(tx)?;
     let own = Exit { source: SourceId::HERE, name: route::HERE.to_owned(), by_default: false };
-    let may_send = paired.into_iter().filter(|phone| phone.switches.send_sms || phone.switches.composer);
+    let may_send = paired
+        .into_iter()
+        .filter(|phone| phone.is_paired() && (phone.switches.send_sms || phone.switches.composer));
     let others = may_send.map(|phone| Exit {
         source: phone.source,
         name: phone.name,
@@ -196,7 +198,8 @@ pub(super) fn set_status(tx: &Transaction<'_>, id: DraftId, status: &Status) -> 
     // Only what waits can be open on the phone.
     let sql = "UPDATE drafts SET status = ?2, reason = ?3,
                       composed_at = CASE ?2 WHEN 'PENDING' THEN composed_at END WHERE id = ?1";
-    let values = params![id.0, status.state().as_str(), status.reason().map(Said::stored).unwrap_or_default()];
+    let values =
+        params![id.0, status.state().as_str(), status.reason().map(Said::stored).unwrap_or_default()];
     tx.prepare_cached(sql)?.execute(values)?;
     Ok(())
 }

@@ -360,7 +360,11 @@ fn note_sync(tx: &Transaction<'_>, source: SourceId, now: Timestamp) -> Result<(
 }
 
 /// Notes what went wrong with a phone, or that nothing is wrong any more.
-pub(super) fn note_error(tx: &Transaction<'_>, source: SourceId, error: Option<&Said>) -> Result<(), DbError> {
+pub(super) fn note_error(
+    tx: &Transaction<'_>,
+    source: SourceId,
+    error: Option<&Said>,
+) -> Result<(), DbError> {
     tx.execute(
         "INSERT INTO sms_phones (source, last_error) VALUES (?1, ?2)
          ON CONFLICT (source) DO UPDATE SET last_error = ?2 WHERE last_error IS NOT ?2",
@@ -417,6 +421,14 @@ fn counted(tx: &Transaction<'_>, source: SourceId) -> Result<PhoneState, DbError
         })
     };
     Ok(row.query_row([source], state).optional()?.unwrap_or_default())
+}
+
+/// The newest message that a phone received.
+pub fn newest(tx: &Transaction<'_>, source: SourceId) -> Result<Option<SmsId>, DbError> {
+    let mut row = tx.prepare_cached(
+        "SELECT id FROM sms_archive WHERE source = ?1 AND folder = 1 ORDER BY row DESC LIMIT 1",
+    )?;
+    Ok(row.query_row([source], |row| row.get(0).map(SmsId)).optional()?)
 }
 
 /// Notes that the user opened a message in Kai, so that it is not unread any more.
