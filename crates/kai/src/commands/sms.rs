@@ -16,7 +16,7 @@ use kai_assistant::outbox::segments::segments;
 use kai_assistant::outbox::{Channel, Draft, DraftId, Status};
 use kai_assistant::pending;
 use kai_assistant::phones::{self, Phone};
-use kai_assistant::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED};
+use kai_assistant::settings::{self, SMS_ENABLED};
 use kai_assistant::sms::archive::{self, View};
 use kai_assistant::sms::poll::{self, PollError, Polled, Poller};
 use kai_assistant::sms::port::ReadError;

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use kai_assistant::clock::SystemClock;
+use kai_assistant::clock::{Clock, SystemClock};
 use kai_bridges::simulated::{Handset, HandsetSetup, OnPairing};
 
 use crate::browser::Browser;
