@@ -10,6 +10,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use kai_words::{Said, said};
 use rusqlite::Transaction;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
@@ -35,8 +36,6 @@ const AT_ONCE: usize = 64;
 /// How many contacts are asked for at once.
 const CONTACTS: usize = 50;
 
-/// What the user reads when a phone does not answer.
-
 /// Somebody who is told what was queued of a phone, in the same transaction.
 pub type NewsHook = fn(&Transaction<'_>, SourceId, &[News]) -> Result<(), DbError>;
 
@@ -52,6 +51,15 @@ pub struct Gather {
     listed_at: Option<Timestamp>,
     contacts: Contacts,
     on_news: NewsHook,
+    /// The user wants to know now what is new.
+    asked: Arc<Notify>,
+}
+
+/// Whether to list the phone's conversations again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    IfDue,
+    Now,
 }
 
 /// The contacts that are still to be asked for, and those that were.
@@ -67,7 +75,8 @@ type Packet = (Vec<PhoneMessage>, Step);
 impl Gather {
     pub fn new(db: Db, clock: Arc<dyn Clock>, source: SourceId, link: Arc<dyn PhoneLink>) -> Self {
         let (fill, contacts) = (Fill::default(), Contacts::default());
-        Self { db, clock, source, link, fill, days: 0, listed_at: None, contacts, on_news: |_, _, _| Ok(()) }
+        let (listed_at, asked) = (None, Arc::default());
+        Self { db, clock, source, link, fill, days: 0, listed_at, contacts, on_news: |_, _, _| Ok(()), asked }
     }
 
     /// Tells somebody else what is queued, in the same transaction.
@@ -76,11 +85,18 @@ impl Gather {
         Self { on_news, ..self }
     }
 
+    /// Lists the phone's conversations again whenever it is notified.
+    #[must_use]
+    pub fn asked_by(self, asked: Arc<Notify>) -> Self {
+        Self { asked, ..self }
+    }
+
     /// Takes what the phone tells until nobody can tell any more. To let a changed switch count at once, tell
     /// [`FromPhone::Connected`] again.
     pub async fn run(mut self, mut told: Receiver<FromPhone>) {
         let mut batch = Vec::with_capacity(AT_ONCE);
         let mut waits = (self.fill.waits(), Instant::now());
+        let asked = Arc::clone(&self.asked);
         loop {
             let (what, since) = waits;
             tokio::select! {
@@ -91,6 +107,7 @@ impl Gather {
                     self.hear(std::mem::take(&mut batch)).await;
                 }
                 () = tokio::time::sleep_until(since + patience(what)) => self.wait_is_over(what).await,
+                () = asked.notified() => self.look(Look::Now).await,
             }
             // An answer that is still waited for is not waited for longer because something else came.
             let now = self.fill.waits();
@@ -194,7 +211,7 @@ impl Gather {
 
     async fn wait_is_over(&mut self, what: Waits) {
         let step = match what {
-            Waits::Idle => return self.look().await,
+            Waits::Idle => return self.look(Look::IfDue).await,
             Waits::Quiet => {
                 self.note(None).await;
                 self.fill.on_quiet()
@@ -219,8 +236,9 @@ impl Gather {
         self.or_log(noted);
     }
 
-    /// Looks whether reading was turned on meanwhile, or whether it is time to make sure that no push was missed.
-    async fn look(&mut self) {
+    /// Looks whether reading was turned on meanwhile, or whether it is time to make sure that no push was missed. While
+    /// the phone is being asked for something already, that goes on.
+    async fn look(&mut self, look: Look) {
         if !self.link.is_connected() {
             return;
         }
@@ -236,10 +254,11 @@ impl Gather {
             {
                 self.begin().await;
             }
-            Some((true, Some(rules), minutes)) if self.is_due(minutes, now) => {
-                self.listed_at = Some(now);
-                let ask = self.fill.list_again(rules.horizon);
-                self.ask(ask).await;
+            Some((true, Some(rules), minutes)) if look == Look::Now || self.is_due(minutes, now) => {
+                if let Some(ask) = self.fill.list_again(rules.horizon) {
+                    self.listed_at = Some(now);
+                    self.ask(Some(ask)).await;
+                }
             }
             Some((false, _, _)) => self.fill = Fill::default(),
             _ => {}

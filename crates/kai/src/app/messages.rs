@@ -99,3 +99,8 @@ pub(crate) const PAIR: &str = "kai phones pair";
 pub(crate) fn no_phone() -> Failure {
     Failure::failed(said::lacks_reading()).try_instead(PAIR)
 }
+
+/// Only the daemon reaches paired phones.
+pub(crate) fn start_kai() -> Failure {
+    Failure::failed("Kai reaches phones only while it is running. Start Kai first: kai serve")
+}

@@ -67,16 +67,15 @@ impl Cli {
             return Ok(ExitCode::SUCCESS);
         }
         if !status.enabled {
-            erasing::confirmed(&status.kept(), "kai sms forget")?;
+            erasing::confirmed(&kept_sms(&status), "kai sms forget")?;
         }
+        let copied = copied_sms(&status).map(|copied| format!(", {copied}")).unwrap_or_default();
         self.tell(
             Call::from(SmsCall::Forget),
             |gone: &usize| json!({"forgotten": gone}),
             |gone| {
-                format!(
-                    "Erased {} and the note of the last message seen.\n",
-                    show::count(*gone, "queued message")
-                )
+                let queued = show::count(*gone, "queued message");
+                format!("Erased {queued}{copied} and the note of the last message seen.\n")
             },
         )
     }
@@ -207,10 +206,35 @@ fn asked(row: &DraftRow, question: &str) -> bool {
     yes::given(&format!("{}{padded}\n{question}", asked.trim_end()), &show::paragraphs(&row.body_shown))
 }
 
+/// What is stored of messages, as part of a sentence.
+pub(super) fn kept_sms(sms: &SmsStatus) -> String {
+    let queued = usize::try_from(sms.queued).unwrap_or(usize::MAX);
+    let queued = (queued > 0).then(|| show::count(queued, "queued message"));
+    let parts: Vec<String> = copied_sms(sms).into_iter().chain(queued).collect();
+    let parts = if parts.is_empty() { String::new() } else { parts.join(", ") + " and " };
+    format!("{parts}a note of the last message it saw")
+}
+
+/// The copied messages of paired phones, as part of a sentence.
+fn copied_sms(sms: &SmsStatus) -> Option<String> {
+    let copied = usize::try_from(sms.copied()).unwrap_or(usize::MAX);
+    (copied > 0).then(|| format!("{} copied from paired phones", show::count(copied, "message")))
+}
+
 fn polled(polled: &SmsPolled) -> String {
     let first = if polled.seeded { "Messages that were already in the inbox count as seen. " } else { "" };
     let more = if polled.more { ", and more that the next poll fetches" } else { "" };
-    format!("{first}{}{more}. {} waiting.\n", show::count(polled.fresh, "new message"), polled.queued)
+    let fresh = format!("{}{more}", show::count(polled.fresh, "new message"));
+    let asked = format!(
+        "Kai asked {}; new messages arrive in a moment",
+        show::count(polled.phones_asked, "paired phone")
+    );
+    let done = match (polled.phones_asked, polled.fresh) {
+        (0, _) => fresh,
+        (_, 0) => asked,
+        _ => format!("{fresh}. {asked}"),
+    };
+    format!("{first}{done}. {} waiting.\n", polled.queued)
 }
 
 fn nothing_waits(sms: &SmsStatus) -> String {

@@ -102,6 +102,11 @@ impl Hub {
         self.woken.notify_one();
     }
 
+    /// Asks a connected phone what is new on it. What it has arrives as if it had told by itself.
+    pub(crate) fn ask_for_news(&self, source: SourceId) {
+        self.around.drivers.look(source);
+    }
+
     /// Looks for phones for five minutes, or five more. Until then phones that are not paired can connect.
     pub(crate) async fn search(&self) -> Result<(), NotDone> {
         self.order(Order::BeginSearch).await

@@ -42,6 +42,7 @@ struct Readers {
     hanging: Mutex<Vec<(SourceId, mpsc::Receiver<FromPhone>)>>,
     hang: Mutex<Vec<SourceId>>,
     stopped: Mutex<Vec<SourceId>>,
+    looked: Mutex<Vec<SourceId>>,
     /// Who is connected.
     present: Mutex<Vec<SourceId>>,
     forgotten: Arc<Mutex<Vec<SourceId>>>,
@@ -75,6 +76,10 @@ impl Drivers for Readers {
     fn lost(&self, source: SourceId, phone: &Arc<PairedPhone>) {
         assert!(!phone.is_connected());
         lock(&self.present).retain(|present| *present != source);
+    }
+
+    fn look(&self, source: SourceId) {
+        lock(&self.looked).push(source);
     }
 
     fn stop(&self, source: SourceId) {

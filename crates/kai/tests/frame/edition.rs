@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::kit::KAI;
 
-const NAMES: [&str; 25] = [
+const NAMES: [&str; 30] = [
     "check_sms",
     "read_sms",
     "search_sms",
@@ -29,7 +29,12 @@ const NAMES: [&str; 25] = [
     "code_redaction_enabled",
     "BIND_NOTIFICATION_LISTENER_SERVICE",
     "kdeconnect",
+    "KDE Connect",
     "phone_identity",
+    "sends_by_default",
+    "phones pair",
+    "sms_threads",
+    "contact_numbers",
 ];
 
 fn names_in_binary() -> Vec<&'static str> {

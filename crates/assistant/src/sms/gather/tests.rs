@@ -36,6 +36,8 @@ struct Phone {
     mood: Mutex<Mood>,
     connected: AtomicBool,
     tells: Sender<FromPhone>,
+    /// Rings when the user wants to know what is new.
+    wanted: Arc<Notify>,
 }
 
 impl PhoneLink for Phone {
@@ -160,9 +162,10 @@ impl World {
             mood: Mutex::new(Mood::Answers),
             connected: AtomicBool::new(false),
             tells,
+            wanted: Arc::default(),
         });
         let gather = Gather::new(self.db.clone(), self.clock.clone(), source, phone.clone());
-        tokio::spawn(gather.run(told));
+        tokio::spawn(gather.asked_by(phone.wanted.clone()).run(told));
         (source, phone)
     }
 
@@ -224,6 +227,30 @@ async fn a_push_that_was_missed_is_found_after_the_interval() {
     world.clock.advance(SignedDuration::from_mins(15));
     pass(120).await;
     assert_eq!((world.state(source).await.messages, world.queued().await), (302, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_wants_to_know_now_need_not_wait_for_the_interval() {
+    let world = World::new();
+    let (source, phone) = world.pair("a", &[Switch::ReadSms]);
+    phone.wanted.notify_one();
+    pass(10).await;
+    assert_eq!(*lock(&phone.asked), [], "nobody is there to be asked");
+    phone.connect().await;
+    pass(10).await;
+    lock(&phone.handset).listening = false;
+    phone.receive(3).await;
+    phone.receive(3).await;
+    phone.wanted.notify_one();
+    pass(10).await;
+    assert_eq!((world.state(source).await.messages, world.queued().await), (302, 2));
+    // Who is asked while the archive is being filled goes on with that.
+    phone.lose().await;
+    phone.receive(4).await;
+    phone.connect().await;
+    phone.wanted.notify_one();
+    pass(10).await;
+    assert_eq!((world.state(source).await.messages, world.queued().await), (303, 3));
 }
 
 #[tokio::test(start_paused = true)]

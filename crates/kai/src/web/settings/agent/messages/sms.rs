@@ -10,7 +10,7 @@ use kai_assistant::settings::{SMS_ENABLED, SMS_POLL_INTERVAL, SMS_SEND_ENABLED};
 use kai_words::{Lang, Said, said};
 use maud::{Markup, html};
 
-use crate::call::sms::SmsStatus;
+use crate::call::sms::{SmsSource, SmsStatus};
 use crate::commands::{notifications, sms};
 use crate::failure::Failure;
 use crate::web::icons;
@@ -23,7 +23,7 @@ use crate::web::state::Web;
 
 const CARD: &str = "sms";
 
-/// The card; `None` where no phone is connected.
+/// The card; `None` where Kai runs on no phone and none is paired.
 pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failure> {
     let app = &ctx.web.app;
     let status = match ctx.probe {
@@ -36,7 +36,7 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failur
     let last = !notifications::is_supported(app).await?;
     let polling = sms::polling(app).await?;
     let content = html! {
-        div class="part" { (reading(ctx, &status, polling)) }
+        div class="part" { (reading(ctx, &status, polling)) @if status.enabled { (phones(ctx, &status)) } }
         @if !status.enabled && status.keeps() {
             (super::erasing(ctx, CARD, &kept(&status), "/settings/agent/sms/forget"))
         }
@@ -46,11 +46,31 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failur
     Ok(Some(Region::card(CARD, ctx.lang.sms_label(), content).testid("sms-card")))
 }
 
-/// What is still stored of the phone's messages.
+/// How each paired phone stands whose messages are read.
+fn phones(ctx: &PageContext<'_>, status: &SmsStatus) -> Markup {
+    let copied = |phone: &SmsSource| match phone.progress {
+        None => String::new(),
+        Some(1000..) => format!(" · {}", ctx.lang.paired_archive_done(phone.messages)),
+        Some(_) => format!(" · {}", ctx.lang.paired_archive_filling(phone.messages)),
+    };
+    html! {
+        @for (name, phone) in status.phones().filter(|(_, phone)| phone.enabled) {
+            p class=[(!phone.connected).then_some("quiet")] data-testid="sms-phone" {
+                bdi { (name) } ": "
+                (if phone.connected { ctx.lang.paired_connected() } else { ctx.lang.paired_away() })
+                (copied(phone))
+            }
+            @if let Some(error) = &phone.last_error { p class="trouble-text" { (error.to(ctx.lang)) } }
+        }
+    }
+}
+
+/// What is still stored of the phones' messages.
 fn kept(status: &SmsStatus) -> Said {
-    match status.queued {
-        0 => said::sms_kept(),
-        n => said::sms_kept_queued(n),
+    match (status.copied(), status.queued) {
+        (0, 0) => said::sms_kept(),
+        (0, queued) => said::sms_kept_queued(queued),
+        (copied, _) => said::sms_kept_copied(copied),
     }
 }
 
@@ -101,7 +121,10 @@ fn polled(ctx: &PageContext<'_>, status: &SmsStatus, polling: bool) -> Markup {
             }
             (refresh)
         }
-        @if let Some(error) = &status.last_error { p class="trouble-text" data-testid="sms-error" { (error.to(ctx.lang)) } }
+        // An error of a paired phone is said beside its name.
+        @if status.has_own() && let Some(error) = &status.last_error {
+            p class="trouble-text" data-testid="sms-error" { (error.to(ctx.lang)) }
+        }
     }
 }
 
