@@ -457,13 +457,13 @@ mod tests {
         while phone.hung_count() == 0 {
             tokio::task::yield_now().await;
         }
-        phone.receive("+15550100", "Dinner?", clock.now());
+        phone.receive("+15550100", "Dinner?", app.clock.now());
         clock.advance(SignedDuration::from_hours(2));
         let look = tokio::time::timeout(TICK, look_around(Arc::clone(&app))).await;
         assert!(look.is_ok(), "it waits behind the first");
         assert_eq!(phone.hung_count(), 1, "one at a time");
         let status = crate::commands::sms::known(&app).await.unwrap();
-        assert_eq!((status.last_error, status.last_sync), (None, Some(clock.now().as_millisecond())));
+        assert_eq!((status.last_error, status.last_sync), (None, Some(app.clock.now().as_millisecond())));
         let beats = app.db.read(kai_assistant::heartbeat::store::log).await.unwrap().len();
         assert!(beats > 1, "and heartbeats go on");
         first.abort();
