@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::archive::{self, News, Rules};
 use super::fill::{Fill, Step, Trouble, Waits};
-use super::names;
+use super::{due, names};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::phones;
@@ -236,12 +236,13 @@ impl Gather {
         self.or_log(noted);
     }
 
-    /// Looks whether reading was turned on meanwhile, or whether it is time to make sure that no push was missed. While
-    /// the phone is being asked for something already, that goes on.
+    /// Looks whether reading was turned on meanwhile, whether it is time to make sure that no push was missed, and whether
+    /// names are wanted that are not here yet. While the phone is being asked for something already, that goes on.
     async fn look(&mut self, look: Look) {
         if !self.link.is_connected() {
             return;
         }
+        self.look_at_contacts().await;
         let (source, now) = (self.source, self.clock.now());
         let state = self.db.read(move |tx| {
             let minutes = settings::load(tx)?.number(&SMS_POLL_INTERVAL);
@@ -272,15 +273,30 @@ impl Gather {
         minutes > 0 && self.listed_at.is_none_or(passed)
     }
 
+    async fn look_at_contacts(&self) {
+        let (source, now) = (self.source, self.clock.now());
+        let is_time = move |last| due::contacts_are_due(last, now);
+        // Most looks find nothing to do, and need not write.
+        let due = self.db.read(move |tx| {
+            let last = names::last_read(tx, source)?.map(|last| last.at);
+            Ok::<_, DbError>(is_time(last) && names::is_on(tx, source)?)
+        });
+        let due = due.await;
+        if self.or_log(due) != Some(true) {
+            return;
+        }
+        let turn = self.db.write(move |tx| take_names_turn(tx, source, now, is_time)).await;
+        if self.or_log(turn) == Some(true) {
+            self.ask(Some(Ask::ContactList)).await;
+        }
+    }
+
     /// Compares the phone's contacts with those that are stored.
     async fn compare(&mut self, all: Vec<ContactStamp>) {
         let source = self.source;
-        let outdated =
-            self.db.write(
-                move |tx| {
-                    if names_on(tx, source)? { names::outdated(tx, source, &all) } else { Ok(vec![]) }
-                },
-            );
+        let outdated = self.db.write(move |tx| {
+            if names::is_on(tx, source)? { names::outdated(tx, source, &all) } else { Ok(vec![]) }
+        });
         let outdated = outdated.await;
         if let Some(outdated) = self.or_log(outdated) {
             self.contacts = Contacts { left: outdated.into(), asked: vec![] };
@@ -300,7 +316,7 @@ impl Gather {
     async fn keep_contacts(&mut self, answer: Vec<Contact>) {
         let (source, asked) = (self.source, std::mem::take(&mut self.contacts.asked));
         let kept = self.db.write(move |tx| {
-            if names_on(tx, source)? { names::keep(tx, source, &asked, &answer) } else { Ok(()) }
+            if names::is_on(tx, source)? { names::keep(tx, source, &asked, &answer) } else { Ok(()) }
         });
         let kept = kept.await;
         if self.or_log(kept).is_some() {
@@ -330,16 +346,26 @@ fn begun(tx: &Transaction<'_>, source: SourceId, now: Timestamp) -> Result<Begun
     }
     let marks = archive::marks(tx, source)?;
     let reading = Rules::now(tx, source, now)?.map(|rules| (rules, marks));
-    Ok(Begun { reading, names: names_on(tx, source)? })
+    Ok(Begun { reading, names: take_names_turn(tx, source, now, |_| true)? })
+}
+
+/// Whether to ask for contacts now: names are on, and it is time to by when that was last done, which is then noted.
+fn take_names_turn(
+    tx: &Transaction<'_>,
+    source: SourceId,
+    now: Timestamp,
+    is_time: impl Fn(Option<Timestamp>) -> bool,
+) -> Result<bool, DbError> {
+    let turn = names::is_on(tx, source)? && is_time(names::last_read(tx, source)?.map(|last| last.at));
+    if turn {
+        names::note_read(tx, source, now, None)?;
+    }
+    Ok(turn)
 }
 
 fn is_read(tx: &Transaction<'_>, source: SourceId) -> Result<bool, DbError> {
     let phone = phones::store::get(tx, source)?;
     Ok(phone.is_some_and(|phone| phone.switches.read_sms) && settings::load(tx)?.on(&SMS_ENABLED))
-}
-
-fn names_on(tx: &Transaction<'_>, source: SourceId) -> Result<bool, DbError> {
-    Ok(phones::store::get(tx, source)?.is_some_and(|phone| phone.switches.names))
 }
 
 /// Archives the packets, if the phone is still to be read by the same rules; otherwise returns `None`. Returns the news.

@@ -167,6 +167,9 @@ pub(crate) struct DraftRow {
     pub(crate) channel: Channel,
     /// The number, or the conversation as the answered notification names it.
     pub(crate) to: String,
+    /// The names of the contacts that have this number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
     /// The app whose notification is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) app: Option<String>,

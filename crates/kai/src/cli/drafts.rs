@@ -255,18 +255,31 @@ fn messages(rows: &[SmsRow], none: &str) -> String {
     if rows.is_empty() {
         return format!("{none}\n");
     }
-    let from = |row: &SmsRow| {
-        if row.from.trim().is_empty() { "(unknown sender)".to_owned() } else { visible(&row.from) }
-    };
     let row = |row: &SmsRow| {
-        (row.id.0.to_string(), format!("{}  {}  {}", row.date_local, from(row), visible(&row.preview)))
+        let from = sender(&row.from, row.name.as_deref(), row.phone.as_deref());
+        (row.id.0.to_string(), format!("{}  {from}  {}", row.date_local, visible(&row.preview)))
     };
     show::columns(&rows.iter().map(row).collect::<Vec<_>>())
 }
 
 fn message(sms: &SmsWhole) -> String {
     let read = if sms.is_read { "read" } else { "unread" };
-    format!("From {} at {} ({read})\n\n{}\n", visible(&sms.from), sms.date_local, show::paragraphs(&sms.body))
+    let from = sender(&sms.from, sms.name.as_deref(), sms.phone.as_deref());
+    format!("From {from} at {} ({read})\n\n{}\n", sms.date_local, show::paragraphs(&sms.body))
+}
+
+/// Who sent a message, and to which phone if there are several: "Lena · +15550142 (on Pixel)".
+fn sender(from: &str, name: Option<&str>, phone: Option<&str>) -> String {
+    let from = if from.trim().is_empty() { "(unknown sender)".to_owned() } else { beside(name, from) };
+    from + &phone.map(|phone| format!(" (on {})", visible(phone))).unwrap_or_default()
+}
+
+/// A number with the names of those who have it before it.
+fn beside(name: Option<&str>, number: &str) -> String {
+    match name {
+        Some(name) => format!("{} · {}", visible(name), visible(number)),
+        None => visible(number),
+    }
 }
 
 /// How many characters of the answered message a list shows.
@@ -321,10 +334,10 @@ fn describe_draft(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> Stri
     text + &format!("{size}:\n\n{}\n", show::paragraphs(body))
 }
 
-/// The recipient, with the app whose notification is answered.
+/// The recipient, with the names of those who have the number, or the app whose notification is answered.
 fn recipient(row: &DraftRow) -> String {
     let app = row.app.as_ref().filter(|app| **app != row.to).map(|app| format!(" ({})", visible(app)));
-    visible(&row.to) + &app.unwrap_or_default()
+    beside(row.name.as_deref(), &row.to) + &app.unwrap_or_default()
 }
 
 /// The phone that a draft leaves by.

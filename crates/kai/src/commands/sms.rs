@@ -27,6 +27,7 @@ use kai_assistant::sms::{SmsId, names};
 use kai_assistant::source::SourceId;
 use kai_assistant::untrusted::Untrusted;
 use kai_words::{Said, said};
+use rusqlite::Transaction;
 use serde_json::Value;
 
 use crate::app::App;
@@ -353,12 +354,21 @@ fn phones_of(app: &App, paired: Vec<Phone>) -> Phones {
     Phones { here: phone.inbox.is_some() || phone.door.senders.has(SourceId::HERE), paired }
 }
 
-fn draft_row(app: &App, phones: &Phones, draft: &Draft) -> DraftRow {
+/// The names of the contacts that a draft is addressed to.
+pub(crate) fn name_of(tx: &Transaction<'_>, draft: &Draft) -> Result<Option<Untrusted>, DbError> {
+    match draft.channel {
+        Channel::Sms => names::beside(tx, &draft.to),
+        Channel::Notification => Ok(None),
+    }
+}
+
+fn draft_row(app: &App, phones: &Phones, draft: &Draft, name: Option<&Untrusted>) -> DraftRow {
     let zone = app.clock.zone();
     DraftRow {
         id: draft.id,
         channel: draft.channel,
         to: draft.to.clone(),
+        name: name.map(written),
         app: draft.app.clone(),
         phone: phones.named(draft),
         body: draft.body.clone(),
@@ -391,15 +401,20 @@ fn remark(remark: Remark) -> Said {
 
 pub(crate) async fn drafts(app: &App) -> Result<Vec<DraftRow>, DbError> {
     let now = app.clock.now();
-    let read = app.db.read(move |tx| Ok::<_, DbError>((door::drafts(tx, now)?, phones::store::all(tx)?)));
+    let read = app.db.read(move |tx| {
+        let named = door::drafts(tx, now)?.into_iter().map(|draft| Ok((name_of(tx, &draft)?, draft)));
+        Ok::<_, DbError>((named.collect::<Result<Vec<_>, DbError>>()?, phones::store::all(tx)?))
+    });
     let (drafts, paired) = read.await?;
     let phones = phones_of(app, paired);
-    Ok(drafts.iter().map(|draft| draft_row(app, &phones, draft)).collect())
+    Ok(drafts.iter().map(|(name, draft)| draft_row(app, &phones, draft, name.as_ref())).collect())
 }
 
-async fn row_of(app: &App, draft: &Draft) -> Result<DraftRow, DbError> {
-    let phones = phones_of(app, app.db.read(phones::store::all).await?);
-    Ok(draft_row(app, &phones, draft))
+async fn row_of(app: &App, draft: Draft) -> Result<DraftRow, DbError> {
+    let read =
+        app.db.read(move |tx| Ok::<_, DbError>((name_of(tx, &draft)?, phones::store::all(tx)?, draft)));
+    let (name, paired, draft) = read.await?;
+    Ok(draft_row(app, &phones_of(app, paired), &draft, name.as_ref()))
 }
 
 pub(crate) async fn draft(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
@@ -434,7 +449,7 @@ pub(crate) async fn tapped(app: &App, call: TapCall) -> Result<DraftRow, Refused
         app.messages.phone.door.settle().await?;
         return found(app, draft.id).await;
     }
-    Ok(row_of(app, &draft).await?)
+    Ok(row_of(app, draft).await?)
 }
 
 pub(crate) async fn discard(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
@@ -444,5 +459,5 @@ pub(crate) async fn discard(app: &App, id: DraftId) -> Result<DraftRow, Failure>
 /// The same as [`discard`], with the reason for a refusal as a value.
 pub(crate) async fn discarded(app: &App, id: DraftId) -> Result<DraftRow, Refused> {
     let draft = app.messages.phone.door.discard(id).await?;
-    Ok(row_of(app, &draft).await?)
+    Ok(row_of(app, draft).await?)
 }

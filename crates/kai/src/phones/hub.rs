@@ -91,8 +91,13 @@ impl Hub {
         self.state.subscribe()
     }
 
+    /// The connected phones on which the user wants to be told that something waits.
+    pub(crate) fn told_phones(&self) -> Vec<Arc<PairedPhone>> {
+        lock(&self.phones).values().filter(|phone| phone.can_be_told()).cloned().collect()
+    }
+
     /// A paired phone, connected or not.
-    #[cfg_attr(not(test), expect(dead_code, reason = "nothing is sent by a paired phone yet"))]
+    #[cfg(test)]
     pub(crate) fn phone(&self, source: SourceId) -> Option<Arc<PairedPhone>> {
         lock(&self.phones).get(&source).cloned()
     }

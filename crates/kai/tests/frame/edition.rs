@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::kit::KAI;
 
-const NAMES: [&str; 30] = [
+const NAMES: [&str; 31] = [
     "check_sms",
     "read_sms",
     "search_sms",
@@ -24,6 +24,7 @@ const NAMES: [&str; 30] = [
     "notifications_dismiss_enabled",
     "notifications_reply_enabled",
     "check_drafts",
+    "contact_names_enabled",
     "sms_archive_days",
     "sms_poll_interval",
     "code_redaction_enabled",

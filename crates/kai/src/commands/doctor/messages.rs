@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::call::notifications::ListenerState;
 use crate::commands::phones::troubles::{self, Trouble};
 use crate::commands::phones::{self, PairedPhone};
-use crate::commands::sms;
+use crate::commands::{contacts, sms};
 use crate::machine;
 
 pub(super) async fn checks(app: &App) -> Vec<Check> {
@@ -19,6 +19,7 @@ pub(super) async fn checks(app: &App) -> Vec<Check> {
     }
     let mut checks: Vec<Check> =
         [Some(notifications(app).await), phone(app).await].into_iter().flatten().collect();
+    checks.extend(contact_names(app).await);
     match phones::paired(app).await {
         Ok(paired) => {
             let paired: Vec<PairedPhone> = paired.into_iter().filter(|it| it.phone.is_paired()).collect();
@@ -59,6 +60,20 @@ async fn phone(app: &App) -> Option<Check> {
         }
         (None, None) => Check::fine("phone", format!("{bridge}. {}", status.says)),
     })
+}
+
+/// Says why there are no names, or old ones, where the user wants them.
+async fn contact_names(app: &App) -> Option<Check> {
+    const NAME: &str = "contacts";
+    match contacts::trouble(app).await {
+        Ok(None) => None,
+        Ok(Some(why)) => Some(Check::note(
+            NAME,
+            format!("the phone's contacts could not be read: {why}"),
+            "To try again: kai settings set contact_names_enabled true",
+        )),
+        Err(error) => Some(Check::broken(NAME, error.to_string(), None)),
+    }
 }
 
 /// Whether a paired phone reads or sends SMS, so that SMS makes sense without a phone of our own.

@@ -8,14 +8,16 @@ use kai_assistant::db::DbError;
 use kai_assistant::moment::local;
 use kai_assistant::notifications::toggle;
 use kai_assistant::phones::{Phone, SourceId, Switch, Switches, store};
-use kai_assistant::settings::{self, NOTIFICATIONS_ENABLED, SMS_ENABLED, SMS_SEND_ENABLED, Setting};
+use kai_assistant::settings::{
+    self, CONTACT_NAMES_ENABLED, NOTIFICATIONS_ENABLED, SMS_ENABLED, SMS_SEND_ENABLED, Setting,
+};
 use kai_bridges::kdeconnect::{DeviceId, Failure as PairingFailure};
 use kai_words::{Said, said};
 use rusqlite::Transaction;
 use serde_json::Value;
 
 use self::troubles::Trouble;
-use super::sms;
+use super::{contacts, sms};
 use crate::app::App;
 use crate::app::messages::{no_phone, start_kai};
 use crate::call::json;
@@ -236,7 +238,8 @@ pub(crate) fn master(switch: Switch) -> Option<&'static Setting> {
         // A draft that opens on the phone has to be written first.
         Switch::SendSms | Switch::Composer => Some(&SMS_SEND_ENABLED),
         Switch::Notifications => Some(&NOTIFICATIONS_ENABLED),
-        Switch::Names | Switch::Tell => None,
+        Switch::Names => Some(&CONTACT_NAMES_ENABLED),
+        Switch::Tell => None,
     }
 }
 
@@ -253,6 +256,10 @@ pub(crate) async fn set(app: &App, typed: &str, switch: Switch, on: bool) -> Res
     app.db.write(move |tx| turn(tx, source, switch, on, now)).await?;
     app.messages.notifications.changed();
     app.messages.network.look();
+    if on && switch == Switch::Names {
+        // The setting counts for the phone that Kai runs on, too.
+        contacts::read_if_due(app).await?;
+    }
     row_of(app, source).await
 }
 

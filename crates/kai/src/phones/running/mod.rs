@@ -18,7 +18,9 @@ use kai_assistant::clock::Clock;
 use kai_assistant::db::{Db, DbError};
 use kai_assistant::ledger::{PhoneEvent, Record};
 use kai_assistant::phones::{Phone, SourceId, Switches, store};
-use kai_assistant::settings::{self, NOTIFICATIONS_ENABLED, SMS_ENABLED, SMS_SEND_ENABLED, Values};
+use kai_assistant::settings::{
+    self, CONTACT_NAMES_ENABLED, NOTIFICATIONS_ENABLED, SMS_ENABLED, SMS_SEND_ENABLED, Values,
+};
 use kai_bridges::kdeconnect::{
     Device, DeviceId, Endpoint, Event, Limits, PairedPhone, PhoneLimits, Pin, Protocol, Reach, Refusal,
     Refused, Strangers, Use,
@@ -363,7 +365,7 @@ fn in_force(on: Switches, values: &Values) -> Switches {
         read_sms: on.read_sms && values.on(&SMS_ENABLED),
         send_sms: on.send_sms && sends,
         notifications: on.notifications && values.on(&NOTIFICATIONS_ENABLED),
-        names: on.names,
+        names: on.names && values.on(&CONTACT_NAMES_ENABLED),
         composer: on.composer && sends,
         tell: on.tell,
     }

@@ -6,12 +6,12 @@ use axum::Router;
 use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::access::AccessState;
-use kai_assistant::settings::{SMS_ENABLED, SMS_POLL_INTERVAL, SMS_SEND_ENABLED};
+use kai_assistant::settings::{CONTACT_NAMES_ENABLED, SMS_ENABLED, SMS_POLL_INTERVAL, SMS_SEND_ENABLED};
 use kai_words::{Lang, Said, said};
 use maud::{Markup, html};
 
 use crate::call::sms::{SmsSource, SmsStatus};
-use crate::commands::{notifications, sms};
+use crate::commands::{contacts, notifications, sms};
 use crate::failure::Failure;
 use crate::web::icons;
 use crate::web::settings::context::{PageContext, ProbePhone};
@@ -35,12 +35,14 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failur
     }
     let last = !notifications::is_supported(app).await?;
     let polling = sms::polling(app).await?;
+    let unnamed = contacts::trouble(app).await?;
     let content = html! {
         div class="part" { (reading(ctx, &status, polling)) @if status.enabled { (phones(ctx, &status)) } }
         @if !status.enabled && status.keeps() {
             (super::erasing(ctx, CARD, &kept(&status), "/settings/agent/sms/forget"))
         }
         div class="part" { (sending(ctx, &status)) }
+        div class="part" { (contact_names(ctx, unnamed)) }
         @if last { div class="part" { (super::code_redaction(ctx, CARD)) } }
     };
     Ok(Some(Region::card(CARD, ctx.lang.sms_label(), content).testid("sms-card")))
@@ -160,6 +162,22 @@ fn sending(ctx: &PageContext<'_>, status: &SmsStatus) -> Markup {
         @if let Some(what_to_do) = denied {
             p class="trouble-text" { (what_to_do.to(ctx.lang)) }
             (grant(ctx, "/settings/agent/sms/send-grant", "sms-send-grant"))
+        }
+    }
+}
+
+/// The switch for contact names. `trouble` says why the phone's contacts could not be read.
+fn contact_names(ctx: &PageContext<'_>, trouble: Option<Said>) -> Markup {
+    let names = Switch {
+        setting: &CONTACT_NAMES_ENABLED,
+        label: ctx.lang.sms_names(),
+        help: ctx.lang.sms_names_help(),
+        testid: "contact-names-toggle",
+    };
+    html! {
+        (switch(ctx, CARD, &names))
+        @if let Some(why) = trouble {
+            p class="trouble-text" data-testid="contact-names-error" { (said::sms_names_failed(why).to(ctx.lang)) }
         }
     }
 }
