@@ -29,6 +29,7 @@ use kai_assistant::settings::{self, Values};
 use kai_assistant::sms::{CheckDrafts, DraftingPhones, Received, SendSms};
 use kai_assistant::tool::{Run, Tool, ToolResult, execute};
 use kai_assistant::untrusted::Untrusted;
+use kai_words::{Said, said};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -104,7 +105,7 @@ impl Handset {
             return Err(SendError::NotConnected);
         }
         if matches!(fate, Fate::Fails) {
-            return Err(SendError::NotSent("No signal.".to_owned()));
+            return Err(SendError::NotSent("No signal.".into()));
         }
         self.state.lock().unwrap().did.push(did);
         self.told.notify_one();
@@ -121,7 +122,7 @@ impl Handset {
             self.list(to, body);
         }
         match fate {
-            Fate::Unsure { .. } => Err(SendError::Unsure("The phone did not show it.".to_owned())),
+            Fate::Unsure { .. } => Err(SendError::Unsure("The phone did not show it.".into())),
             _ => Ok(()),
         }
     }
@@ -326,7 +327,7 @@ async fn a_draft_leaves_by_its_own_phone() {
     let world = world().await;
     let (by_pixel, by_work) = (world.stage(new(PIXEL, "Hi")).await, world.stage(new(WORK, "Hi")).await);
     assert_ne!(by_pixel.digest(), by_work.digest(), "who sees one has not seen the other");
-    assert_eq!(world.door.tap(send(&by_work)).await.unwrap().status, Status::Sent(String::new()));
+    assert_eq!(world.door.tap(send(&by_work)).await.unwrap().status, Status::Sent(Said::default()));
     assert_eq!(world.work.did(), [Did::Send(TO.to_owned(), "Hi".to_owned())]);
     assert_eq!(world.pixel.did(), []);
     let drafted = |record: &Record| matches!(record, Record::Draft { phone, .. } if *phone == WORK);
@@ -343,7 +344,7 @@ async fn a_tap_for_a_phone_that_is_away_changes_nothing() {
     assert_eq!(refused, "Your phone \"Pixel\" is not connected, so nothing was sent.");
     assert_eq!(world.draft(draft.id).await, draft);
     world.door.senders.register(PIXEL, pixel);
-    assert_eq!(world.door.tap(send(&draft)).await.unwrap().status, Status::Sent(String::new()));
+    assert_eq!(world.door.tap(send(&draft)).await.unwrap().status, Status::Sent(Said::default()));
 }
 
 /// The same, but the phone goes between the tap and the sending.
@@ -366,7 +367,7 @@ async fn a_phone_that_vanishes_during_the_tap_leaves_the_draft_as_it_was() {
         assert_eq!((after.status.state().as_str(), world.pixel.did().len()), (expected, before));
         assert_eq!(after.attempts, draft.attempts + 1, "older sights of it are stale");
         assert!(matches!(world.door.tap(send(&draft)).await, Err(Refused::Changed)));
-        assert_eq!(world.door.tap(send(&after)).await.unwrap().status, Status::Sent(String::new()));
+        assert_eq!(world.door.tap(send(&after)).await.unwrap().status, Status::Sent(Said::default()));
     }
 }
 
@@ -445,7 +446,7 @@ async fn a_new_connection_does_not_disturb_a_message_that_waits_on_the_old_one()
     assert!(world.door.senders.has(PIXEL));
     assert!(matches!(world.door.tap(send(&draft)).await, Err(Refused::Sending)));
     go_on.notify_one();
-    assert_eq!(tapping.await.unwrap().unwrap().status, Status::Sent(String::new()));
+    assert_eq!(tapping.await.unwrap().unwrap().status, Status::Sent(Said::default()));
     assert_eq!((world.pixel.did().len(), again.did().len()), (1, 0));
     let next = world.stage(new(PIXEL, "Bye")).await;
     world.door.tap(send(&next)).await.unwrap();
@@ -558,7 +559,7 @@ async fn a_phone_whose_list_hangs_holds_up_no_other() {
     assert_eq!((world.state(DraftId(1)).await, world.state(DraftId(2)).await), ("UNKNOWN", "SENT"));
     let next = world.stage(new(PIXEL, "Bye")).await;
     let sent = world.door.tap(send(&next)).await.unwrap();
-    assert_eq!(sent.status, Status::Sent(String::new()), "it is sent without a look at the list");
+    assert_eq!(sent.status, Status::Sent(Said::default()), "it is sent without a look at the list");
 }
 
 #[tokio::test]
@@ -698,7 +699,7 @@ async fn a_reply_leaves_by_the_phone_and_the_id_of_its_notification() {
     assert_eq!(draft.in_reply_to, Some(ReplyTo::Notification(CHAT.to_owned())));
     assert_eq!(draft.quoted.as_ref().map(Untrusted::as_written), Some("Dinner?"));
     assert_eq!((world.pixel.did(), draft.first_contact), (vec![], false));
-    assert_eq!(world.door.tap(send(&draft)).await.unwrap().status, Status::Sent(String::new()));
+    assert_eq!(world.door.tap(send(&draft)).await.unwrap().status, Status::Sent(Said::default()));
     assert_eq!(world.pixel.did(), [Did::Reply("r1".to_owned(), "Yes".to_owned())]);
 }
 
@@ -728,7 +729,10 @@ async fn a_reply_that_would_reach_nobody_or_someone_else_fails_with_the_reason()
         let draft = world.drafted("Yes").await;
         world.hear(heard).await;
         let failed = world.door.tap(send(&draft)).await.unwrap();
-        assert!(matches!(&failed.status, Status::Failed(why) if why.contains(word)), "{name}: {failed:?}");
+        assert!(
+            matches!(&failed.status, Status::Failed(why) if why.to_string().contains(word)),
+            "{name}: {failed:?}"
+        );
         assert_eq!(world.pixel.did(), [], "{name}");
         world.show("Alice", "Are you there?", Some("r3")).await;
         world.door.tap(send(&failed)).await.unwrap();
@@ -746,7 +750,10 @@ async fn an_id_that_was_used_is_not_used_for_another_draft() {
     let unsure = world.door.tap(send(&first)).await.unwrap();
     assert_eq!(world.door.settle().await.unwrap(), 0, "no list shows replies");
     let failed = world.door.tap(send(&second)).await.unwrap();
-    assert!(matches!(&failed.status, Status::Failed(why) if why.contains("already answered")), "{failed:?}");
+    assert!(
+        matches!(&failed.status, Status::Failed(why) if why.to_string().contains("already answered")),
+        "{failed:?}"
+    );
     world.door.tap(send(&unsure)).await.unwrap();
     assert_eq!(
         world.pixel.did(),
@@ -786,7 +793,7 @@ async fn replying_needs_a_paired_phone_whose_notifications_are_read() {
     world.set(PIXEL, Switch::Notifications, false).await;
     world.set(WORK, Switch::Notifications, false).await;
     tool.probe_access().await;
-    assert!(Tool::lacks(&tool).unwrap().contains("pair a phone"));
+    assert_eq!(Tool::lacks(&tool), Some(said::lacks_answerable().into()));
 }
 
 /// A sent reply to a conversation that calls itself a number makes no contact of that number.

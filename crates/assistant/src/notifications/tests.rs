@@ -655,7 +655,8 @@ async fn without_access_the_tools_are_not_offered() {
     assert_eq!(Tool::lacks(&tool), None, "nobody has asked yet");
     Tool::probe_access(&tool).await;
     assert_eq!(Tool::lacks(&tool), Some(said::lacks_notifications("Allow it.").into()));
-    let nowhere = CheckNotifications(NotificationTools { sources: Arc::new(Sources::new(None)), ..house.shelf() });
+    let nowhere =
+        CheckNotifications(NotificationTools { sources: Arc::new(Sources::new(None)), ..house.shelf() });
     assert_eq!(Tool::lacks(&nowhere), Some(said::lacks_source().into()));
 }
 

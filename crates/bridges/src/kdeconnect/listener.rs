@@ -18,7 +18,6 @@ use super::phone::{Line, PairedPhone};
 /// How many changes wait to be taken. Beyond that the phone has to connect anew, and tells all that it shows.
 const WAITING: usize = 1_024;
 
-
 impl Line {
     fn reads_notifications(&self) -> bool {
         self.wire.is_some() && self.allowed.notifications

@@ -140,7 +140,7 @@ pub trait Sender: Send + Sync {
 }
 
 fn cannot(why: &'static str) -> Sending<'static> {
-    Box::pin(std::future::ready(Err(SendError::NotSent(why.to_owned()))))
+    Box::pin(std::future::ready(Err(SendError::NotSent(why.into()))))
 }
 
 /// How a notification can be answered now.
@@ -215,7 +215,7 @@ pub enum Refused {
     #[error("Nothing was sent, because your phone \"{phone}\" is not allowed to ({}). Turn that on first.", switch.as_str())]
     SwitchedOff { phone: String, switch: Switch },
     #[error("The draft was not opened on the phone: {0}")]
-    NotOpened(String),
+    NotOpened(Said),
     #[error("There is no draft number {}. See: kai drafts list", .0.0)]
     Unknown(DraftId),
     #[error("Nothing was sent, because the draft changed after you saw it. Check it again.")]

@@ -137,7 +137,9 @@ fn reply_id(
     answerable: FindAnswerable,
     now: Timestamp,
 ) -> Result<Result<String, Said>, DbError> {
-    let Some(ReplyTo::Notification(id)) = &draft.in_reply_to else { return Ok(Err(said::draft_reason_gone())) };
+    let Some(ReplyTo::Notification(id)) = &draft.in_reply_to else {
+        return Ok(Err(said::draft_reason_gone()));
+    };
     let Some(found) = answerable(tx, id, now)? else { return Ok(Err(said::draft_reason_gone())) };
     if found.conversation != draft.to || draft.app.as_ref() != Some(&found.app) {
         return Ok(Err(said::draft_reason_other_chat()));

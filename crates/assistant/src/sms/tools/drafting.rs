@@ -328,7 +328,7 @@ impl DraftSummary {
         Self {
             id: draft.id.0,
             status: draft.status.state().as_str(),
-            reason: draft.status.reason().map(str::to_owned),
+            reason: draft.status.reason().map(ToString::to_string),
             opened_on_phone: draft.composed_at.is_some(),
             to: if draft.channel == Channel::Notification { seen(draft.to) } else { draft.to },
             app: draft.app.map(seen),

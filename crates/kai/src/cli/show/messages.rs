@@ -56,7 +56,8 @@ pub(crate) fn notifications(status: &NotificationsStatus) -> String {
 }
 
 fn phone_line(name: &str, phone: &SourceStatus) -> String {
-    let why = phone.last_error.as_ref().map(|why| format!(" ({})", visible(&why.to_string()))).unwrap_or_default();
+    let why =
+        phone.last_error.as_ref().map(|why| format!(" ({})", visible(&why.to_string()))).unwrap_or_default();
     let said = match phone.state {
         ListenerState::Listening => "listening".to_owned(),
         ListenerState::Inactive | ListenerState::Waiting => format!("not listening{why}"),
