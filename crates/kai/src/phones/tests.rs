@@ -684,13 +684,29 @@ async fn a_phone_that_hangs_does_not_hold_up_another() {
     kai.end().await;
 }
 
+/// A log in memory.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        lock(&self.0).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Whatever others on the network do, and whosever id they use: there is one line a minute about it.
 #[tokio::test]
 async fn hostile_peers_get_one_line_a_minute_in_the_log() {
-    let log = Arc::new(Mutex::new(vec![]));
-    let writer = tracing_subscriber::fmt().with_ansi(false).with_writer(Arc::clone(&log)).finish();
-    let _written = tracing::subscriber::set_default(writer);
-    let lines = || String::from_utf8(lock(&log).clone()).unwrap().matches("was refused").count();
+    let log = Log::default();
+    let written = log.clone();
+    let writer = tracing_subscriber::fmt().with_ansi(false).with_writer(move || written.clone()).finish();
+    let _writing = tracing::subscriber::set_default(writer);
+    let lines = || String::from_utf8(lock(&log.0).clone()).unwrap().matches("was refused").count();
     let kai = Kai::start().await;
     let handset = handset("Pixel", &kai).await;
     kai.pair_with(&handset).await;

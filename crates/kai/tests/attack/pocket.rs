@@ -115,8 +115,8 @@ impl Pocket {
         self.phone.connected(Arc::clone(&self.endpoint)).unwrap();
         let known = |tx: &Transaction<'_>| {
             let sql = "SELECT count(*) FROM contacts WHERE source = ?1 AND changed = ?2";
-            let known: usize = tx.query_row(sql, params![self.source, changed], |row| row.get(0))?;
-            Ok(known == all.len())
+            let known: isize = tx.query_row(sql, params![self.source, changed], |row| row.get(0))?;
+            Ok(known.unsigned_abs() == all.len())
         };
         until(&house.app.db, "the contacts are known", known).await;
         house.app.messages.notifications.check_now(LONG).await;

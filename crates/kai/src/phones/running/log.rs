@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn there_is_a_line_a_minute_and_it_counts_the_others() {
-        let at = |second| Timestamp::from_second(1_000 + second).unwrap();
+        let at = |second: i64| Timestamp::from_second(1_000 + second).unwrap();
         let mut pace = LogPace::default();
         for (second, times, expected) in [
             (0, 2, Some(2)),
