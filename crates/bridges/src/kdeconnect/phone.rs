@@ -110,8 +110,7 @@ impl Line {
 }
 
 impl PairedPhone {
-    /// A phone that is not connected yet, and where it reports its messages and contacts. Must be called within a Tokio
-    /// runtime.
+    /// A phone that is not connected yet, and where it reports its messages and contacts.
     pub fn new(
         device: DeviceId,
         clock: Arc<dyn Clock>,

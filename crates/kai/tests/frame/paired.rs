@@ -93,11 +93,17 @@ pub(crate) fn open_to_others(daemon: &Daemon) -> Vec<String> {
     open
 }
 
+/// Whether this is a network with nothing in it but this machine.
+pub(crate) fn only_here() -> bool {
+    let routes = std::fs::read_to_string("/proc/net/route").unwrap();
+    let mut routes = routes.lines().skip(1).peekable();
+    routes.peek().is_some() && routes.all(|line| line.starts_with("lo"))
+}
+
 #[test]
 #[ignore = "only in a network of its own"]
 fn inside() {
-    let routes = std::fs::read_to_string("/proc/net/route").unwrap();
-    assert!(routes.lines().skip(1).all(|line| line.starts_with("lo")), "only in a network of its own");
+    assert!(only_here(), "only in a network of its own");
     let fresh = Home::new();
     let daemon = fresh.start();
     assert!(fresh.run(&["status"]).out.contains("none paired. No port is open"));
@@ -193,9 +199,17 @@ fn links(handset: &Handset) -> usize {
 async fn paired(home: &Home) -> (Handset, DeviceId) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let handset = Handset::start(HandsetSetup::local("Pixel", Arc::clone(&clock)).unwrap()).await.unwrap();
+    let address = handset.address().unwrap().to_string();
+    let id = pair_home(home, &handset, &address).await;
+    (handset, id)
+}
+
+/// Pairs a handset with the Kai of this home, which will find it at that address. Returns how the handset knows it.
+pub(crate) async fn pair_home(home: &Home, handset: &Handset, address: &str) -> DeviceId {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let id = DeviceId::from_random([7; 16]);
     let credentials = Credentials::make(&id, clock.now()).unwrap();
-    let pin = pair(&handset, &id, &credentials, &clock).await;
+    let pin = pair(handset, &id, &credentials, &clock).await;
     let own = OwnIdentity {
         device: id.to_string(),
         certificate: credentials.certificate().to_vec(),
@@ -209,7 +223,7 @@ async fn paired(home: &Home) -> (Handset, DeviceId) {
     };
     let folder = home::Home::at(home.path()).unwrap();
     let (_, key) = folder.unlock(&Unlock { keyring: None, passphrase: &|| Ok(None) }).unwrap();
-    let (address, now) = (handset.address().unwrap().to_string(), clock.now());
+    let (address, now) = (address.to_owned(), clock.now());
     let db = db::open(&folder, &key, kai_assistant::MIGRATIONS, now).unwrap();
     db.write(move |tx| {
         store::keep_identity(tx, &own)?;
@@ -218,7 +232,7 @@ async fn paired(home: &Home) -> (Handset, DeviceId) {
     })
     .await
     .unwrap();
-    (handset, id)
+    id
 }
 
 /// Pairs as Kai with a handset, and returns its certificate.

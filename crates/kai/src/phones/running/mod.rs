@@ -4,6 +4,7 @@
 //! send goes into a queue per phone.
 
 mod links;
+mod log;
 mod opening;
 mod orders;
 mod pairing;
@@ -29,6 +30,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use self::log::LogPace;
 use super::drivers::{Drivers, Joined};
 use super::plan::Plan;
 use super::state::{
@@ -69,6 +71,7 @@ pub(super) struct Running<'a> {
     calls: JoinSet<(SourceId, Result<Device, Refused>)>,
     last_pairing: Option<PairingOutcome>,
     trouble: Option<NetworkTrouble>,
+    log_pace: LogPace,
 }
 
 /// An open endpoint.
@@ -116,6 +119,7 @@ impl<'a> Running<'a> {
             calls: JoinSet::new(),
             last_pairing: None,
             trouble: None,
+            log_pace: LogPace::default(),
         }
     }
 
@@ -317,7 +321,9 @@ impl<'a> Running<'a> {
             Event::Unpaired { device, by } => self.on_unpaired(&device, by).await,
             Event::Packet(device, packet) => self.on_packet(&device, packet),
             Event::Refused { from, refused, times } => {
-                tracing::info!(%from, why = ?refused.why, times, "a connection was refused");
+                if let Some(times) = self.log_pace.line(times, self.now()) {
+                    tracing::info!(%from, why = ?refused.why, times, "a connection was refused");
+                }
                 self.on_refused(&refused).await;
             }
         }
