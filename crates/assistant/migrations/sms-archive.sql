@@ -96,12 +96,38 @@ CREATE TABLE contact_numbers (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX contact_numbers_tail ON contact_numbers (tail);
 
+-- When a phone was last asked for its contacts. No row: it is asked as soon as possible.
+CREATE TABLE contact_reads (
+    source INTEGER PRIMARY KEY,
+    at     INTEGER NOT NULL, -- epoch ms
+    error  TEXT              -- why it failed
+) STRICT;
+
 -- Whoever turns names off, and by whatever way: nothing of them stays.
 CREATE TRIGGER contacts_off AFTER UPDATE OF names ON phones WHEN new.names = 0 BEGIN
     DELETE FROM contacts WHERE source = new.source;
     DELETE FROM contact_numbers WHERE source = new.source;
+    DELETE FROM contact_reads WHERE source = new.source;
 END;
 CREATE TRIGGER contacts_gone AFTER DELETE ON phones BEGIN
     DELETE FROM contacts WHERE source = old.source;
     DELETE FROM contact_numbers WHERE source = old.source;
+    DELETE FROM contact_reads WHERE source = old.source;
+END;
+CREATE TRIGGER contacts_off_by_update AFTER UPDATE ON settings
+WHEN new.key = 'contact_names_enabled' AND new.value <> 'true' BEGIN
+    DELETE FROM contacts;
+    DELETE FROM contact_numbers;
+    DELETE FROM contact_reads;
+END;
+CREATE TRIGGER contacts_off_by_insert AFTER INSERT ON settings
+WHEN new.key = 'contact_names_enabled' AND new.value <> 'true' BEGIN
+    DELETE FROM contacts;
+    DELETE FROM contact_numbers;
+    DELETE FROM contact_reads;
+END;
+CREATE TRIGGER contacts_off_by_delete AFTER DELETE ON settings WHEN old.key = 'contact_names_enabled' BEGIN
+    DELETE FROM contacts;
+    DELETE FROM contact_numbers;
+    DELETE FROM contact_reads;
 END;

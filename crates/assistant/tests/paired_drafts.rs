@@ -873,3 +873,17 @@ async fn drafts_from_before_keep_their_hash_and_what_they_answer() {
     let recorded = "c57cf2671dc16df2934f3e2ce78cfd08761f81c08cc25d78aa47698b7454e88c";
     assert_eq!(drafts[1].digest(), recorded, "as it was shown before");
 }
+
+#[tokio::test]
+async fn a_phone_that_is_no_longer_paired_is_no_way_out() {
+    let world = world().await;
+    let exits = async || {
+        let exits =
+            world.db.read(|tx| store::exits(tx, false)).await.map_err(|error: DbError| error).unwrap();
+        exits.into_iter().map(|exit| exit.source).collect::<Vec<_>>()
+    };
+    assert_eq!(exits().await, [PIXEL, WORK]);
+    // Its messages and its switches are kept.
+    world.db.write(|tx| phones::end_pairing(tx, PIXEL)).await.unwrap();
+    assert_eq!(exits().await, [WORK]);
+}

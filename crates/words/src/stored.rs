@@ -1,6 +1,6 @@
 //! How a sentence is kept in the store, so that it can be shown in any language later.
 //!
-//! A text from elsewhere is kept as it is. A sentence of ours is kept as [`MARK`] and JSON: its key, its values, and its
+//! A text from elsewhere is kept as it is. A sentence of ours is kept as `MARK` and JSON: its key, its values, and its
 //! English text for the case that a later version no longer has the key. A text that begins with the mark itself is kept
 //! as JSON too, so nobody else can write something that is read as a sentence of ours.
 

@@ -144,7 +144,9 @@ pub(super) fn reached_before(tx: &Transaction<'_>, to: &str) -> Result<bool, DbE
 pub fn exits(tx: &Transaction<'_>, here: bool) -> Result<Vec<Exit>, DbError> {
     let paired = phones::store::all(tx)?;
     let own = Exit { source: SourceId::HERE, name: route::HERE.to_owned(), by_default: false };
-    let may_send = paired.into_iter().filter(|phone| phone.switches.send_sms || phone.switches.composer);
+    let may_send = paired
+        .into_iter()
+        .filter(|phone| phone.is_paired() && (phone.switches.send_sms || phone.switches.composer));
     let others = may_send.map(|phone| Exit {
         source: phone.source,
         name: phone.name,

@@ -208,6 +208,13 @@ pub static CODE_REDACTION_ENABLED: Setting = setting(
     "Hides one-time codes in messages. Models read [code] instead.",
 );
 #[cfg(feature = "sms")]
+pub static CONTACT_NAMES_ENABLED: Setting = setting(
+    "contact_names_enabled",
+    Kind::Switch,
+    "false",
+    "Shows the names of your phone's contacts beside their numbers, to you and to models.",
+);
+#[cfg(feature = "sms")]
 pub static SMS_ARCHIVE_DAYS: Setting = setting(
     "sms_archive_days",
     Kind::Whole { from: 0, to: 3_650 },
@@ -241,6 +248,8 @@ static FIXED: &[&Setting] = &[
     &BRIDGE_TERMUX,
     #[cfg(any(feature = "sms", feature = "notifications"))]
     &CODE_REDACTION_ENABLED,
+    #[cfg(feature = "sms")]
+    &CONTACT_NAMES_ENABLED,
     &HEARTBEAT_ACTIVE_END,
     &HEARTBEAT_ACTIVE_START,
     &HEARTBEAT_DAILY_TOKENS,

@@ -10,12 +10,13 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use kai_words::{Said, said};
 use rusqlite::Transaction;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
 use super::archive::{self, News, Rules};
 use super::fill::{Fill, Step, Trouble, Waits};
-use super::names;
+use super::{due, names};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::phones;
@@ -35,8 +36,6 @@ const AT_ONCE: usize = 64;
 /// How many contacts are asked for at once.
 const CONTACTS: usize = 50;
 
-/// What the user reads when a phone does not answer.
-
 /// Somebody who is told what was queued of a phone, in the same transaction.
 pub type NewsHook = fn(&Transaction<'_>, SourceId, &[News]) -> Result<(), DbError>;
 
@@ -52,6 +51,15 @@ pub struct Gather {
     listed_at: Option<Timestamp>,
     contacts: Contacts,
     on_news: NewsHook,
+    /// The user wants to know now what is new.
+    asked: Arc<Notify>,
+}
+
+/// Whether to list the phone's conversations again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    IfDue,
+    Now,
 }
 
 /// The contacts that are still to be asked for, and those that were.
@@ -67,7 +75,8 @@ type Packet = (Vec<PhoneMessage>, Step);
 impl Gather {
     pub fn new(db: Db, clock: Arc<dyn Clock>, source: SourceId, link: Arc<dyn PhoneLink>) -> Self {
         let (fill, contacts) = (Fill::default(), Contacts::default());
-        Self { db, clock, source, link, fill, days: 0, listed_at: None, contacts, on_news: |_, _, _| Ok(()) }
+        let (listed_at, asked) = (None, Arc::default());
+        Self { db, clock, source, link, fill, days: 0, listed_at, contacts, on_news: |_, _, _| Ok(()), asked }
     }
 
     /// Tells somebody else what is queued, in the same transaction.
@@ -76,11 +85,18 @@ impl Gather {
         Self { on_news, ..self }
     }
 
+    /// Lists the phone's conversations again whenever it is notified.
+    #[must_use]
+    pub fn asked_by(self, asked: Arc<Notify>) -> Self {
+        Self { asked, ..self }
+    }
+
     /// Takes what the phone tells until nobody can tell any more. To let a changed switch count at once, tell
     /// [`FromPhone::Connected`] again.
     pub async fn run(mut self, mut told: Receiver<FromPhone>) {
         let mut batch = Vec::with_capacity(AT_ONCE);
         let mut waits = (self.fill.waits(), Instant::now());
+        let asked = Arc::clone(&self.asked);
         loop {
             let (what, since) = waits;
             tokio::select! {
@@ -91,6 +107,7 @@ impl Gather {
                     self.hear(std::mem::take(&mut batch)).await;
                 }
                 () = tokio::time::sleep_until(since + patience(what)) => self.wait_is_over(what).await,
+                () = asked.notified() => self.look(Look::Now).await,
             }
             // An answer that is still waited for is not waited for longer because something else came.
             let now = self.fill.waits();
@@ -194,7 +211,7 @@ impl Gather {
 
     async fn wait_is_over(&mut self, what: Waits) {
         let step = match what {
-            Waits::Idle => return self.look().await,
+            Waits::Idle => return self.look(Look::IfDue).await,
             Waits::Quiet => {
                 self.note(None).await;
                 self.fill.on_quiet()
@@ -219,11 +236,13 @@ impl Gather {
         self.or_log(noted);
     }
 
-    /// Looks whether reading was turned on meanwhile, or whether it is time to make sure that no push was missed.
-    async fn look(&mut self) {
+    /// Looks whether reading was turned on meanwhile, whether it is time to make sure that no push was missed, and whether
+    /// names are wanted that are not here yet. While the phone is being asked for something already, that goes on.
+    async fn look(&mut self, look: Look) {
         if !self.link.is_connected() {
             return;
         }
+        self.look_at_contacts().await;
         let (source, now) = (self.source, self.clock.now());
         let state = self.db.read(move |tx| {
             let minutes = settings::load(tx)?.number(&SMS_POLL_INTERVAL);
@@ -236,10 +255,11 @@ impl Gather {
             {
                 self.begin().await;
             }
-            Some((true, Some(rules), minutes)) if self.is_due(minutes, now) => {
-                self.listed_at = Some(now);
-                let ask = self.fill.list_again(rules.horizon);
-                self.ask(ask).await;
+            Some((true, Some(rules), minutes)) if look == Look::Now || self.is_due(minutes, now) => {
+                if let Some(ask) = self.fill.list_again(rules.horizon) {
+                    self.listed_at = Some(now);
+                    self.ask(Some(ask)).await;
+                }
             }
             Some((false, _, _)) => self.fill = Fill::default(),
             _ => {}
@@ -253,15 +273,30 @@ impl Gather {
         minutes > 0 && self.listed_at.is_none_or(passed)
     }
 
+    async fn look_at_contacts(&self) {
+        let (source, now) = (self.source, self.clock.now());
+        let is_time = move |last| due::contacts_are_due(last, now);
+        // Most looks find nothing to do, and need not write.
+        let due = self.db.read(move |tx| {
+            let last = names::last_read(tx, source)?.map(|last| last.at);
+            Ok::<_, DbError>(is_time(last) && names::is_on(tx, source)?)
+        });
+        let due = due.await;
+        if self.or_log(due) != Some(true) {
+            return;
+        }
+        let turn = self.db.write(move |tx| take_names_turn(tx, source, now, is_time)).await;
+        if self.or_log(turn) == Some(true) {
+            self.ask(Some(Ask::ContactList)).await;
+        }
+    }
+
     /// Compares the phone's contacts with those that are stored.
     async fn compare(&mut self, all: Vec<ContactStamp>) {
         let source = self.source;
-        let outdated =
-            self.db.write(
-                move |tx| {
-                    if names_on(tx, source)? { names::outdated(tx, source, &all) } else { Ok(vec![]) }
-                },
-            );
+        let outdated = self.db.write(move |tx| {
+            if names::is_on(tx, source)? { names::outdated(tx, source, &all) } else { Ok(vec![]) }
+        });
         let outdated = outdated.await;
         if let Some(outdated) = self.or_log(outdated) {
             self.contacts = Contacts { left: outdated.into(), asked: vec![] };
@@ -281,7 +316,7 @@ impl Gather {
     async fn keep_contacts(&mut self, answer: Vec<Contact>) {
         let (source, asked) = (self.source, std::mem::take(&mut self.contacts.asked));
         let kept = self.db.write(move |tx| {
-            if names_on(tx, source)? { names::keep(tx, source, &asked, &answer) } else { Ok(()) }
+            if names::is_on(tx, source)? { names::keep(tx, source, &asked, &answer) } else { Ok(()) }
         });
         let kept = kept.await;
         if self.or_log(kept).is_some() {
@@ -311,16 +346,26 @@ fn begun(tx: &Transaction<'_>, source: SourceId, now: Timestamp) -> Result<Begun
     }
     let marks = archive::marks(tx, source)?;
     let reading = Rules::now(tx, source, now)?.map(|rules| (rules, marks));
-    Ok(Begun { reading, names: names_on(tx, source)? })
+    Ok(Begun { reading, names: take_names_turn(tx, source, now, |_| true)? })
+}
+
+/// Whether to ask for contacts now: names are on, and it is time to by when that was last done, which is then noted.
+fn take_names_turn(
+    tx: &Transaction<'_>,
+    source: SourceId,
+    now: Timestamp,
+    is_time: impl Fn(Option<Timestamp>) -> bool,
+) -> Result<bool, DbError> {
+    let turn = names::is_on(tx, source)? && is_time(names::last_read(tx, source)?.map(|last| last.at));
+    if turn {
+        names::note_read(tx, source, now, None)?;
+    }
+    Ok(turn)
 }
 
 fn is_read(tx: &Transaction<'_>, source: SourceId) -> Result<bool, DbError> {
     let phone = phones::store::get(tx, source)?;
     Ok(phone.is_some_and(|phone| phone.switches.read_sms) && settings::load(tx)?.on(&SMS_ENABLED))
-}
-
-fn names_on(tx: &Transaction<'_>, source: SourceId) -> Result<bool, DbError> {
-    Ok(phones::store::get(tx, source)?.is_some_and(|phone| phone.switches.names))
 }
 
 /// Archives the packets, if the phone is still to be read by the same rules; otherwise returns `None`. Returns the news.

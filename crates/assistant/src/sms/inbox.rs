@@ -11,6 +11,7 @@ use super::search::Wanted;
 use super::{Sms, SmsId};
 use crate::access::{Access, Known};
 use crate::clock::Clock;
+use crate::phones::port::Contact;
 
 /// How long a request to a model waits for the phone to report its permission.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -75,6 +76,11 @@ impl Inbox {
 
     pub async fn newest(&self, skip: usize, limit: usize) -> Result<Vec<Sms>, ReadError> {
         self.learn(self.reader.newest(skip, limit).await).map(Self::bounded)
+    }
+
+    /// The phone's contacts. What is known about reading messages stays as it is.
+    pub(super) async fn contacts(&self) -> Result<Vec<Contact>, ReadError> {
+        self.reader.contacts().await
     }
 
     /// The message with this id.

@@ -1,7 +1,8 @@
 //! SMS: reads the messages of the phone that Kai runs on and of paired phones, and lets the model draft replies.
 //!
 //! The path of a message of a paired phone: [`gather`] takes what the phone tells and asks what [`fill`] (pure) says →
-//! the [`archive`] keeps it and queues it if it is news, in one transaction. [`names`] holds the phone's contacts.
+//! the [`archive`] keeps it and queues it if it is news, in one transaction. [`names`] holds the phone's contacts;
+//! those of the phone that Kai runs on are read by [`contacts`].
 //!
 //! The path of a message of the phone that Kai runs on: a bridge implements the [`port`], and the [`inbox`] wraps it and tracks the read permission →
 //! when a poll is [`due`] (pure), [`poll`] fetches the messages newer than the [`mark`] (pure) → [`store`] queues them
@@ -11,6 +12,7 @@
 //! [`outbox`](crate::outbox) until the user taps Send. Nothing in this folder can send a message.
 
 pub mod archive;
+pub mod contacts;
 pub mod due;
 pub mod fill;
 pub mod gather;
@@ -32,6 +34,7 @@ use crate::db::Migration;
 use crate::untrusted::Untrusted;
 
 pub use archive::{PhoneState, forget_phone, phone_state};
+pub use contacts::ContactBook;
 pub use gather::{Gather, NewsHook};
 pub use inbox::Inbox;
 pub use poll::Poller;

@@ -1,15 +1,19 @@
 //! The names of a phone's contacts. A name is shown beside a number, never instead of it: anybody can send a contact,
 //! and a contact can have any name.
 //!
-//! Names are here only while the phone's switch is on; turning it off deletes them.
+//! Names are here only while the setting and the phone's own switch are on; turning either off deletes them.
 
-use rusqlite::{Row, Transaction, params};
+use jiff::Timestamp;
+use kai_words::Said;
+use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::search::is_like_a_number;
 use crate::db::DbError;
 use crate::legible;
 use crate::outbox::number::{digits, recipient, same};
+use crate::phones;
 use crate::phones::port::{Contact, ContactStamp};
+use crate::settings::{self, CONTACT_NAMES_ENABLED};
 use crate::source::SourceId;
 use crate::untrusted::{Untrusted, folded};
 
@@ -24,6 +28,55 @@ const MOST_NUMBERS: usize = 50;
 fn tail(number: &str) -> String {
     let digits = digits(number);
     digits[digits.len().saturating_sub(TAIL)..].to_owned()
+}
+
+/// Whether names of this phone are wanted: by the setting for all, and by the switch that each paired phone has besides.
+pub(super) fn is_on(tx: &Transaction<'_>, source: SourceId) -> Result<bool, DbError> {
+    if !settings::load(tx)?.on(&CONTACT_NAMES_ENABLED) {
+        return Ok(false);
+    }
+    Ok(source.is_here() || phones::store::get(tx, source)?.is_some_and(|phone| phone.switches.names))
+}
+
+/// How the last request for a phone's contacts went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastRead {
+    pub at: Timestamp,
+    pub error: Option<Said>,
+}
+
+/// The last request for a phone's contacts since names were turned on.
+pub fn last_read(tx: &Transaction<'_>, source: SourceId) -> Result<Option<LastRead>, DbError> {
+    let mut row = tx.prepare_cached("SELECT at, error FROM contact_reads WHERE source = ?1")?;
+    let read = |row: &Row<'_>| {
+        let error: Option<String> = row.get(1)?;
+        Ok(LastRead {
+            at: Timestamp::from_millisecond(row.get(0)?).unwrap_or_default(),
+            error: error.map(|kept| Said::from_stored(&kept)),
+        })
+    };
+    Ok(row.query_row([source], read).optional()?)
+}
+
+/// Notes that a phone was asked for its contacts.
+pub(super) fn note_read(
+    tx: &Transaction<'_>,
+    source: SourceId,
+    at: Timestamp,
+    error: Option<&Said>,
+) -> Result<(), DbError> {
+    let error = error.map(Said::stored);
+    tx.execute(
+        "INSERT OR REPLACE INTO contact_reads (source, at, error) VALUES (?1, ?2, ?3)",
+        params![source, at.as_millisecond(), error],
+    )?;
+    Ok(())
+}
+
+/// Lets every phone be asked for its contacts as soon as possible, whenever it was asked before.
+pub fn ask_anew(tx: &Transaction<'_>) -> Result<(), DbError> {
+    tx.execute("DELETE FROM contact_reads", [])?;
+    Ok(())
 }
 
 /// The contacts of a phone that are missing here or were changed since, of all that it has. Those that it no longer has
@@ -292,6 +345,63 @@ mod tests {
             keep(tx, PHONE, &[stamp("b", 2)], &[contact("b", "Bea", &["+15550100003"])])?;
             assert_eq!(beside(tx, "+15550100002")?, None);
             assert_eq!(beside(tx, "+15550100003")?, Some(Untrusted::new("Bea")));
+            Ok::<_, DbError>(())
+        });
+        checked.unwrap();
+    }
+
+    /// Page, command and import write the setting in different ways.
+    #[test]
+    fn turning_all_names_off_deletes_them_at_once() {
+        let left = |tx: &Transaction<'_>| {
+            let tables = ["contacts", "contact_numbers", "contact_reads"];
+            let count = |table| {
+                tx.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, i64>(0))
+                    .unwrap()
+            };
+            tables.map(count)
+        };
+        let store = |tx: &Transaction<'_>, value| settings::store(tx, &CONTACT_NAMES_ENABLED.key, value);
+        for off in ["written", "changed", "cleared"] {
+            let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+            let checked = db.write_now(|tx| {
+                if off != "written" {
+                    store(tx, "true")?;
+                }
+                for source in [SourceId::HERE, PHONE] {
+                    replace(tx, source, &[contact("1", "Lena", &["+15550100142"])])?;
+                    note_read(tx, source, Timestamp::UNIX_EPOCH, None)?;
+                }
+                assert_eq!(left(tx), [2, 2, 2]);
+                match off {
+                    "cleared" => settings::clear(tx)?,
+                    _ => store(tx, "false")?,
+                }
+                assert_eq!(left(tx), [0, 0, 0], "{off}");
+                Ok::<_, DbError>(())
+            });
+            checked.unwrap();
+        }
+    }
+
+    #[test]
+    fn names_need_the_setting_and_the_phones_own_switch() {
+        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+        let checked = db.write_now(|tx| {
+            let new =
+                NewPhone { device: "d".to_owned(), name: "P".to_owned(), certificate: vec![], protocol: 8 };
+            let phone = pair(tx, &new, Timestamp::UNIX_EPOCH)?.source;
+            for (setting, switch, here, paired) in [
+                ("false", false, false, false),
+                ("false", true, false, false),
+                ("true", false, true, false),
+                ("true", true, true, true),
+            ] {
+                settings::store(tx, &CONTACT_NAMES_ENABLED.key, setting)?;
+                set(tx, phone, Switch::Names, switch)?;
+                let on = (is_on(tx, SourceId::HERE)?, is_on(tx, phone)?);
+                assert_eq!(on, (here, paired), "{setting} {switch}");
+            }
             Ok::<_, DbError>(())
         });
         checked.unwrap();

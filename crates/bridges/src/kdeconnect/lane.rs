@@ -1,59 +1,65 @@
 //! A queue to one reader that is bounded by the weight of what waits in it and not by its number: a phone reports
 //! thousands of conversations in a packet each, and a single packet can hold megabytes.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::VecDeque;
+use std::sync::Mutex;
 
+use kai_assistant::lock::lock;
 use tokio::sync::mpsc;
+
+/// More packets than ever wait. Room for them costs nothing until they do.
+const MOST_WAITING: usize = 1 << 20;
 
 /// The reader is so far behind that there is no room left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overflow;
 
-/// The end of a queue where things go in. Never waits.
+/// The end of a queue where things go in. Never waits. Whoever reads can take everything that waits at once.
 pub(super) struct Lane<T> {
-    to: mpsc::UnboundedSender<(T, usize)>,
-    waiting: Arc<AtomicUsize>,
+    to: mpsc::Sender<T>,
+    /// The weights of what waits, oldest first. What was taken out is noticed when the next thing goes in.
+    waiting: Mutex<Waiting>,
     most: usize,
 }
 
-impl<T: Send + 'static> Lane<T> {
-    /// A queue that holds things with a weight of `most` altogether, and always at least one. Must be called within a
-    /// Tokio runtime.
+#[derive(Default)]
+struct Waiting {
+    weights: VecDeque<usize>,
+    sum: usize,
+}
+
+impl Waiting {
+    /// Only so many are left.
+    fn left(&mut self, count: usize) {
+        while self.weights.len() > count {
+            let gone = self.weights.pop_front().unwrap_or_default();
+            self.sum = self.sum.saturating_sub(gone);
+        }
+    }
+}
+
+impl<T> Lane<T> {
+    /// A queue that holds things with a weight of `most` altogether, and always at least one.
     pub(super) fn new(most: usize) -> (Self, mpsc::Receiver<T>) {
-        let (to, waits) = mpsc::unbounded_channel();
-        let (passed_on, received) = mpsc::channel(1);
-        let waiting = Arc::new(AtomicUsize::new(0));
-        tokio::spawn(pass_on(waits, Arc::clone(&waiting), passed_on));
-        (Self { to, waiting, most }, received)
+        let (to, received) = mpsc::channel(MOST_WAITING);
+        (Self { to, waiting: Mutex::default(), most }, received)
     }
 
     /// Adds something. If nobody reads any more, it is dropped.
     pub(super) fn push(&self, item: T, weight: usize) -> Result<(), Overflow> {
-        if self.to.is_closed() {
-            return Ok(());
-        }
-        let before = self.waiting.load(Ordering::SeqCst);
-        if before > 0 && before.saturating_add(weight) > self.most {
+        let mut waiting = lock(&self.waiting);
+        waiting.left(self.to.max_capacity() - self.to.capacity());
+        if !waiting.weights.is_empty() && waiting.sum.saturating_add(weight) > self.most {
             return Err(Overflow);
         }
-        self.waiting.fetch_add(weight, Ordering::SeqCst);
-        // Fails only if whoever reads stopped a moment ago.
-        drop(self.to.send((item, weight)));
-        Ok(())
-    }
-}
-
-async fn pass_on<T>(
-    mut waits: mpsc::UnboundedReceiver<(T, usize)>,
-    waiting: Arc<AtomicUsize>,
-    to: mpsc::Sender<T>,
-) {
-    while let Some((item, weight)) = waits.recv().await {
-        let taken = to.send(item).await;
-        waiting.fetch_sub(weight, Ordering::SeqCst);
-        if taken.is_err() {
-            return;
+        match self.to.try_send(item) {
+            Ok(()) => {
+                waiting.weights.push_back(weight);
+                waiting.sum = waiting.sum.saturating_add(weight);
+                Ok(())
+            }
+            Err(mpsc::error::TrySendError::Full(_)) => Err(Overflow),
+            Err(mpsc::error::TrySendError::Closed(_)) => Ok(()),
         }
     }
 }
@@ -62,33 +68,42 @@ async fn pass_on<T>(
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn it_holds_what_it_can_and_says_when_it_is_full() {
+    #[test]
+    fn it_holds_what_it_can_and_says_when_it_is_full() {
         let (lane, mut received) = Lane::new(10);
         assert_eq!(lane.push("whole", 50), Ok(()), "one thing always fits");
         assert_eq!(lane.push("more", 1), Err(Overflow));
-        assert_eq!(received.recv().await, Some("whole"));
-        // The weight is taken off before the next thing comes out.
-        while lane.waiting.load(Ordering::SeqCst) > 0 {
-            tokio::task::yield_now().await;
-        }
+        assert_eq!(received.try_recv(), Ok("whole"));
         for number in 0..10 {
             assert_eq!(lane.push(["even", "odd"][number % 2], 1), Ok(()), "{number}");
         }
+        assert_eq!(lane.push("more", 1), Err(Overflow));
+        assert_eq!((received.try_recv(), received.try_recv()), (Ok("even"), Ok("odd")), "in order");
+        assert_eq!((lane.push("a", 2), lane.push("b", 1)), (Ok(()), Err(Overflow)), "there was room for two");
         drop(lane);
-        let mut count = 0;
-        while received.recv().await.is_some() {
-            count += 1;
-        }
-        assert_eq!(count, 10, "in order, and none is lost");
+        assert_eq!(std::iter::from_fn(|| received.try_recv().ok()).count(), 9, "none is lost");
     }
 
+    /// Each time somebody takes what waits, it is stored in one go, and each time the disk is waited for.
     #[tokio::test]
-    async fn nobody_who_reads_costs_nothing() {
+    async fn everything_that_waits_can_be_taken_at_once() {
+        let (lane, mut received) = Lane::new(1_000);
+        for number in 0..200 {
+            lane.push(number, 1).unwrap();
+        }
+        let mut taken = vec![];
+        assert_eq!(received.recv_many(&mut taken, 64).await, 64);
+        assert_eq!(taken, (0..64).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn nobody_who_reads_costs_nothing() {
         let (lane, received) = Lane::new(10);
+        lane.push((), 10).unwrap();
         drop(received);
-        assert_eq!(lane.push((), 10), Ok(()), "it is noticed with this one");
-        lane.to.closed().await;
-        assert_eq!(lane.push((), 10), Ok(()));
+        for _ in 0..3 {
+            assert_eq!(lane.push((), 10), Ok(()));
+        }
+        assert_eq!(lock(&lane.waiting).sum, 0);
     }
 }

@@ -101,11 +101,16 @@ impl Line {
     fn keeps_told(&self) -> bool {
         self.wire.is_some() && (self.allowed.read_sms || self.allowed.names)
     }
+
+    /// Whether messages or contacts were turned on, that were off before, while it is connected.
+    fn has_more_than(&self, before: Switches) -> bool {
+        let (reads, names) = (self.allowed.read_sms, self.allowed.names);
+        self.wire.is_some() && (reads && !before.read_sms || names && !before.names)
+    }
 }
 
 impl PairedPhone {
-    /// A phone that is not connected yet, and where it reports its messages and contacts. Must be called within a Tokio
-    /// runtime.
+    /// A phone that is not connected yet, and where it reports its messages and contacts.
     pub fn new(
         device: DeviceId,
         clock: Arc<dyn Clock>,
@@ -147,14 +152,20 @@ impl PairedPhone {
 
     /// Sets what it may be used for.
     pub fn allow(&self, switches: Switches) -> Result<(), Overflow> {
-        let turned_off = !switches.read_sms && self.line.borrow().allowed.read_sms;
-        if turned_off {
+        let before = self.allowed();
+        if before.read_sms && !switches.read_sms {
             self.listed.send_modify(Listed::forget);
         }
-        let before = self.line.borrow().keeps_told();
         self.change(|line| line.allowed = switches)?;
-        let begins = !before && self.line.borrow().keeps_told();
+        // Whoever reads begins anew, and finds what it did not ask for before.
+        let begins = self.line.borrow().has_more_than(before);
         if begins { self.told.push(FromPhone::Connected, 1) } else { Ok(()) }
+    }
+
+    /// Whether the user wants to be told on it, and it is connected.
+    pub fn can_be_told(&self) -> bool {
+        let line = self.line.borrow();
+        line.wire.is_some() && line.allowed.tell
     }
 
     /// Changes the line, and says that the connection ended if it did for those who read.

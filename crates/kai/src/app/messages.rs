@@ -7,7 +7,7 @@ use kai_assistant::clock::Clock;
 use kai_assistant::db::Db;
 use kai_assistant::notifications::{Sources, replying};
 use kai_assistant::outbox::door::{Door, Senders};
-use kai_assistant::sms::{Inbox, Poller, Received};
+use kai_assistant::sms::{ContactBook, Inbox, Poller, Received};
 use kai_assistant::source::SourceId;
 use kai_bridges::simulated;
 use kai_words::said;
@@ -51,6 +51,7 @@ pub(crate) struct Phone {
     /// The messages of this phone and of all paired ones.
     pub(crate) received: Received,
     pub(crate) poller: Option<Poller>,
+    pub(crate) contacts: Option<ContactBook>,
     pub(crate) door: Door,
     /// Held while a tick polls the phone, so that only one does.
     pub(crate) looking: tokio::sync::Mutex<()>,
@@ -64,6 +65,7 @@ impl Phone {
         };
         let inbox = reader.map(|reader| Arc::new(Inbox::new(reader, Arc::clone(clock))));
         let poller = inbox.clone().map(|inbox| Poller { db: db.clone(), clock: Arc::clone(clock), inbox });
+        let contacts = inbox.clone().map(|inbox| ContactBook::new(db.clone(), Arc::clone(clock), inbox));
         let senders = Arc::new(Senders::default());
         if let Some(sender) = sender {
             senders.register(SourceId::HERE, sender);
@@ -76,7 +78,7 @@ impl Phone {
             under_way: Arc::default(),
         };
         let received = Received::new(db.clone(), inbox.clone());
-        Self { bridge, inbox, received, poller, door, looking: tokio::sync::Mutex::default() }
+        Self { bridge, inbox, received, poller, contacts, door, looking: tokio::sync::Mutex::default() }
     }
 
     /// What is known about the permission to send by the phone that Kai runs on; `None` if it cannot send.
@@ -98,4 +100,9 @@ pub(crate) const PAIR: &str = "kai phones pair";
 
 pub(crate) fn no_phone() -> Failure {
     Failure::failed(said::lacks_reading()).try_instead(PAIR)
+}
+
+/// Only the daemon reaches paired phones.
+pub(crate) fn start_kai() -> Failure {
+    Failure::failed("Kai reaches phones only while it is running. Start Kai first: kai serve")
 }

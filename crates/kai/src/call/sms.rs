@@ -78,9 +78,12 @@ pub(crate) struct SmsPolled {
     pub(crate) more: bool,
     pub(crate) seeded: bool,
     pub(crate) queued: u32,
+    /// How many paired phones were asked. What is new on them arrives by itself.
+    pub(crate) phones_asked: usize,
 }
 
-/// The object `sms` of `kai status --json`. The names of the sync fields come from the seed specification.
+/// The object `sms` of `kai status --json`. The names of the sync fields come from the seed specification. It speaks of
+/// the phone that Kai runs on, otherwise of the default paired phone; `queued` and `dropped` are those of all sources.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SmsStatus {
     pub(crate) supported: bool,
@@ -104,23 +107,56 @@ pub(crate) struct SmsStatus {
     pub(crate) last_poll: String,
     /// The same, with the error.
     pub(crate) says: String,
+    /// The phone that Kai runs on, if it does, and every phone that is or was paired.
+    #[serde(default)]
+    pub(crate) sources: Vec<SmsSource>,
+}
+
+/// How it stands with the messages of one phone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SmsSource {
+    pub(crate) source: SourceId,
+    /// The name of a paired phone.
+    pub(crate) name: Option<String>,
+    /// `None` for a phone that is no longer paired, or that Kai no longer runs on.
+    pub(crate) bridge: Option<String>,
+    pub(crate) enabled: bool,
+    pub(crate) connected: bool,
+    pub(crate) access: AccessState,
+    pub(crate) queued: u32,
+    pub(crate) dropped: u32,
+    /// How many messages are copied here; only those of paired phones are.
+    pub(crate) messages: u64,
+    /// How far they are copied, in thousandths; `None` before the phone was asked.
+    pub(crate) progress: Option<u16>,
+    #[serde(rename = "lastSyncEpochMs")]
+    pub(crate) last_sync: Option<i64>,
+    #[serde(rename = "lastError")]
+    pub(crate) last_error: Option<Said>,
 }
 
 impl SmsStatus {
-    /// Whether anything about the phone's messages is stored.
-    pub(crate) fn keeps(&self) -> bool {
-        let polled = self.last_seen_id.is_some() || self.last_sync.is_some() || self.last_attempt.is_some();
-        self.queued > 0 || self.dropped > 0 || polled
+    /// The phones that are paired, each with its name.
+    pub(crate) fn phones(&self) -> impl Iterator<Item = (&str, &SmsSource)> {
+        let paired = self.sources.iter().filter(|source| source.bridge.is_some());
+        paired.filter_map(|source| Some((source.name.as_deref()?, source)))
     }
 
-    /// What is stored, as part of a sentence.
-    pub(crate) fn kept(&self) -> String {
-        let waiting = match self.queued {
-            0 => String::new(),
-            1 => "1 queued message and ".to_owned(),
-            n => format!("{n} queued messages and "),
-        };
-        format!("{waiting}a note of the last message it saw")
+    /// Whether Kai runs on a phone, or with the simulated one.
+    pub(crate) fn has_own(&self) -> bool {
+        self.sources.iter().any(|source| source.source.is_here() && source.bridge.is_some())
+    }
+
+    /// How many messages of paired phones are copied here.
+    pub(crate) fn copied(&self) -> u64 {
+        self.sources.iter().map(|source| source.messages).sum()
+    }
+
+    /// Whether anything about the phones' messages is stored.
+    pub(crate) fn keeps(&self) -> bool {
+        let polled = self.last_seen_id.is_some() || self.last_sync.is_some() || self.last_attempt.is_some();
+        let heard = |source: &SmsSource| source.messages > 0 || source.last_sync.is_some();
+        self.queued > 0 || self.dropped > 0 || polled || self.sources.iter().any(heard)
     }
 }
 
@@ -131,6 +167,9 @@ pub(crate) struct DraftRow {
     pub(crate) channel: Channel,
     /// The number, or the conversation as the answered notification names it.
     pub(crate) to: String,
+    /// The names of the contacts that have this number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
     /// The app whose notification is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) app: Option<String>,

@@ -68,16 +68,15 @@ impl Cli {
             return Ok(ExitCode::SUCCESS);
         }
         if !status.enabled {
-            erasing::confirmed(&status.kept(), "kai sms forget")?;
+            erasing::confirmed(&kept_sms(&status), "kai sms forget")?;
         }
+        let copied = copied_sms(&status).map(|copied| format!(", {copied}")).unwrap_or_default();
         self.tell(
             Call::from(SmsCall::Forget),
             |gone: &usize| json!({"forgotten": gone}),
             |gone| {
-                format!(
-                    "Erased {} and the note of the last message seen.\n",
-                    show::count(*gone, "queued message")
-                )
+                let queued = show::count(*gone, "queued message");
+                format!("Erased {queued}{copied} and the note of the last message seen.\n")
             },
         )
     }
@@ -253,10 +252,35 @@ fn asked(row: &DraftRow, question: &str) -> bool {
     yes::given(&format!("{}{padded}\n{question}", asked.trim_end()), &show::paragraphs(&row.body_shown))
 }
 
+/// What is stored of messages, as part of a sentence.
+pub(super) fn kept_sms(sms: &SmsStatus) -> String {
+    let queued = usize::try_from(sms.queued).unwrap_or(usize::MAX);
+    let queued = (queued > 0).then(|| show::count(queued, "queued message"));
+    let parts: Vec<String> = copied_sms(sms).into_iter().chain(queued).collect();
+    let parts = if parts.is_empty() { String::new() } else { parts.join(", ") + " and " };
+    format!("{parts}a note of the last message it saw")
+}
+
+/// The copied messages of paired phones, as part of a sentence.
+fn copied_sms(sms: &SmsStatus) -> Option<String> {
+    let copied = usize::try_from(sms.copied()).unwrap_or(usize::MAX);
+    (copied > 0).then(|| format!("{} copied from paired phones", show::count(copied, "message")))
+}
+
 fn polled(polled: &SmsPolled) -> String {
     let first = if polled.seeded { "Messages that were already in the inbox count as seen. " } else { "" };
     let more = if polled.more { ", and more that the next poll fetches" } else { "" };
-    format!("{first}{}{more}. {} waiting.\n", show::count(polled.fresh, "new message"), polled.queued)
+    let fresh = format!("{}{more}", show::count(polled.fresh, "new message"));
+    let asked = format!(
+        "Kai asked {}; new messages arrive in a moment",
+        show::count(polled.phones_asked, "paired phone")
+    );
+    let done = match (polled.phones_asked, polled.fresh) {
+        (0, _) => fresh,
+        (_, 0) => asked,
+        _ => format!("{fresh}. {asked}"),
+    };
+    format!("{first}{done}. {} waiting.\n", polled.queued)
 }
 
 fn nothing_waits(sms: &SmsStatus) -> String {
@@ -277,18 +301,31 @@ fn messages(rows: &[SmsRow], none: &str) -> String {
     if rows.is_empty() {
         return format!("{none}\n");
     }
-    let from = |row: &SmsRow| {
-        if row.from.trim().is_empty() { "(unknown sender)".to_owned() } else { visible(&row.from) }
-    };
     let row = |row: &SmsRow| {
-        (row.id.0.to_string(), format!("{}  {}  {}", row.date_local, from(row), visible(&row.preview)))
+        let from = sender(&row.from, row.name.as_deref(), row.phone.as_deref());
+        (row.id.0.to_string(), format!("{}  {from}  {}", row.date_local, visible(&row.preview)))
     };
     show::columns(&rows.iter().map(row).collect::<Vec<_>>())
 }
 
 fn message(sms: &SmsWhole) -> String {
     let read = if sms.is_read { "read" } else { "unread" };
-    format!("From {} at {} ({read})\n\n{}\n", visible(&sms.from), sms.date_local, show::paragraphs(&sms.body))
+    let from = sender(&sms.from, sms.name.as_deref(), sms.phone.as_deref());
+    format!("From {from} at {} ({read})\n\n{}\n", sms.date_local, show::paragraphs(&sms.body))
+}
+
+/// Who sent a message, and to which phone if there are several: "Lena · +15550142 (on Pixel)".
+fn sender(from: &str, name: Option<&str>, phone: Option<&str>) -> String {
+    let from = if from.trim().is_empty() { "(unknown sender)".to_owned() } else { beside(name, from) };
+    from + &phone.map(|phone| format!(" (on {})", visible(phone))).unwrap_or_default()
+}
+
+/// A number with the names of those who have it before it.
+fn beside(name: Option<&str>, number: &str) -> String {
+    match name {
+        Some(name) => format!("{} · {}", visible(name), visible(number)),
+        None => visible(number),
+    }
 }
 
 /// How many characters of the answered message a list shows.
@@ -347,10 +384,10 @@ fn describe_draft(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> Stri
     text + &format!("{size}:\n\n{}\n", show::paragraphs(body))
 }
 
-/// The recipient, with the app whose notification is answered.
+/// The recipient, with the names of those who have the number, or the app whose notification is answered.
 fn recipient(row: &DraftRow) -> String {
     let app = row.app.as_ref().filter(|app| **app != row.to).map(|app| format!(" ({})", visible(app)));
-    visible(&row.to) + &app.unwrap_or_default()
+    beside(row.name.as_deref(), &row.to) + &app.unwrap_or_default()
 }
 
 /// The phone that a draft leaves by.

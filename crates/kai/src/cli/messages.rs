@@ -7,7 +7,7 @@ use kai_assistant::settings;
 
 use super::args::messages::{CodesCommand, MessagesCommand, ShowOrHide};
 use super::asking::Cli;
-use super::{notifications, phones};
+use super::{drafts, notifications, phones};
 use crate::call::Call;
 use crate::call::messages::{CodesAnswer, MessagesCall};
 use crate::call::notifications::{NotificationsCall, NotificationsStatus};
@@ -40,7 +40,8 @@ pub(super) fn say_what_is_kept(ask: &Cli, key: &str) -> Result<(), Failure> {
     if key == settings::SMS_ENABLED.key {
         let status: SmsStatus = ask.caller.ask(Call::from(SmsCall::Known))?;
         if !status.enabled && status.keeps() {
-            out::note(&format!("Kai still keeps {}. To erase it: kai sms forget", status.kept()));
+            let kept = drafts::kept_sms(&status);
+            out::note(&format!("Kai still keeps {kept}. To erase it: kai sms forget"));
         }
     }
     if key == settings::NOTIFICATIONS_ENABLED.key {

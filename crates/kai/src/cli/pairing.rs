@@ -13,10 +13,11 @@ use tokio::sync::mpsc;
 
 use super::asking::Cli;
 use super::{show, yes};
+use crate::app::messages::start_kai;
 use crate::call::Call;
 use crate::call::phones::{NearbyRow, NetworkRow, PairingRow, PhoneRow, PhonesCall};
 use crate::caller::Caller;
-use crate::commands::phones::{grouped, start_kai};
+use crate::commands::phones::grouped;
 use crate::failure::Failure;
 use crate::terminal::input;
 use crate::terminal::out::{self, visible};
@@ -52,8 +53,10 @@ struct Search<'a>(&'a Caller);
 
 impl<'a> Search<'a> {
     fn begin(caller: &'a Caller) -> Result<Self, Failure> {
+        // A search that cannot begin now would begin as soon as it can, with nobody here any more.
+        let search = Self(caller);
         asked::<NetworkRow>(caller, PhonesCall::Search { on: true })?;
-        Ok(Self(caller))
+        Ok(search)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Shows a system notification for a new report, or for drafts from a heartbeat or task, when no page is open.
+//! Shows a system notification for a new report, or for drafts from a heartbeat or task, when no page is open, and says
+//! on paired phones that something waits.
 
 use kai_assistant::db::DbError;
 use kai_assistant::device::{Notification, Place, Urgency};
@@ -7,32 +8,46 @@ use kai_assistant::untrusted::Untrusted;
 use pulldown_cmark::{Event, Options, Parser, TagEnd};
 use rusqlite::Transaction;
 
-use super::messages;
+use super::messages::{self, Waits};
 use crate::app::App;
 
-/// Shows a notification for what is new. Everything is announced only once, and not at all while a page is open.
+/// Tells what is new. Everything is announced only once, and not at all while a page is open. As long as nobody can be
+/// told, it waits.
 pub(crate) async fn news(app: &App) -> Result<(), DbError> {
-    let Some(notifier) = &app.notifier else { return Ok(()) };
-    let notifications = app.db.write(taken).await?;
-    if *app.pages.borrow() > 0 {
-        // The open page shows a banner instead.
+    let is_seen = *app.pages.borrow() > 0;
+    if !is_seen && app.notifier.is_none() && !messages::can_tell(app) {
         return Ok(());
     }
-    for notification in notifications {
-        if let Err(error) = notifier.notify(&notification).await {
+    let News { notification, waits } = match app.db.write(taken).await? {
+        // An open page shows a banner instead.
+        Some(news) if !is_seen => news,
+        _ => return Ok(()),
+    };
+    let show = async {
+        if let Some(notifier) = &app.notifier
+            && let Err(error) = notifier.notify(&notification).await
+        {
             tracing::warn!(%error, "a notification could not be shown");
         }
-    }
-    Ok(())
+    };
+    tokio::join!(show, messages::tell_phones(app, waits)).1
 }
 
-/// The notification to show; marks its content as announced. A new report covers the drafts of its run, because its
-/// page shows them.
-fn taken(tx: &Transaction<'_>) -> Result<Vec<Notification>, DbError> {
-    let report = store::take_unnotified(tx)?.map(|said| of_report(&said));
-    let drafts = messages::new_drafts(tx)?
-        .map(|(title, message)| about(title, &message, ("kai-drafts", Place::Drafts)));
-    Ok(report.or(drafts).into_iter().collect())
+/// Something new: as this machine shows it, and as a paired phone does, without what it says.
+struct News {
+    notification: Notification,
+    waits: Waits,
+}
+
+/// What to tell; marks it as announced. A new report covers the drafts of its run, because its page shows them.
+fn taken(tx: &Transaction<'_>) -> Result<Option<News>, DbError> {
+    let report =
+        store::take_unnotified(tx)?.map(|said| News { notification: of_report(&said), waits: Waits::Report });
+    let drafts = messages::new_drafts(tx)?.map(|drafts| News {
+        notification: about(drafts.title, &drafts.message, ("kai-drafts", Place::Drafts)),
+        waits: Waits::Drafts(drafts.count),
+    });
+    Ok(report.or(drafts))
 }
 
 /// A notification of one kind. Each kind has a fixed key, so the next one replaces the last on the screen.

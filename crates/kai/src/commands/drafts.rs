@@ -41,7 +41,7 @@ pub(crate) async fn edited(app: &App, call: EditCall) -> Result<DraftRow, NotEdi
     };
     let EditCall { id, seen, to, body } = call;
     let draft = phone.door.edit(Edit { draft: id, seen, to, body }, known_contact).await?;
-    Ok(sms::row_of(app, &draft).await?)
+    Ok(sms::row_of(app, draft).await?)
 }
 
 /// Discards those of these drafts that were not sent. Returns their ids.

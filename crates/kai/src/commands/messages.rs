@@ -1,5 +1,7 @@
 //! What the other features ask about messages, notifications, drafts, paired phones and the demo.
 
+use std::time::Duration;
+
 use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
 use kai_assistant::outbox::Draft;
@@ -9,8 +11,10 @@ use kai_assistant::untrusted::Untrusted;
 use kai_bridges::simulated;
 use kai_words::Lang;
 use rusqlite::Transaction;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
-use super::{notifications, phones, sms};
+use super::{contacts, notifications, phones, sms};
 use crate::app::App;
 use crate::call::messages::{NotificationsPart, PhonesPart, SmsPart};
 use crate::failure::Failure;
@@ -34,6 +38,10 @@ pub(crate) async fn set(app: &App, setting: &Setting, value: &str) -> Result<boo
         notifications::switch(app, value == "true").await?;
         return Ok(true);
     }
+    if setting.key == settings::CONTACT_NAMES_ENABLED.key {
+        contacts::switch(app, value == "true").await?;
+        return Ok(true);
+    }
     allow(app, setting, value).await.map(|()| false)
 }
 
@@ -54,27 +62,97 @@ const PREVIEW: usize = 240;
 /// The characters of a recipient's name there.
 const RECIPIENT: usize = 80;
 
-/// Title and text of a notification about drafts that were not announced yet; marks them as announced.
-pub(crate) fn new_drafts(tx: &Transaction<'_>) -> Result<Option<(String, String)>, DbError> {
-    Ok(describe(&drafts::take_unannounced(tx)?))
+/// Drafts that wait, as a notification tells it.
+pub(crate) struct NewDrafts {
+    pub(crate) title: String,
+    pub(crate) message: String,
+    pub(crate) count: usize,
 }
 
-fn describe(waiting: &[Draft]) -> Option<(String, String)> {
-    let (first, others) = waiting.split_first()?;
-    Some(if others.is_empty() {
-        let body = Untrusted::new(first.body.as_str()).line(PREVIEW);
-        ("A draft is waiting for you".to_owned(), format!("To {}: {body}", to(first)))
-    } else {
-        let mut all: Vec<String> = waiting.iter().map(to).collect();
-        all.dedup();
-        (format!("{} drafts are waiting for you", waiting.len()), format!("To {}", all.join(", ")))
-    })
+/// What to tell about drafts that were not announced yet; marks them as announced.
+pub(crate) fn new_drafts(tx: &Transaction<'_>) -> Result<Option<NewDrafts>, DbError> {
+    let waiting = drafts::take_unannounced(tx)?;
+    let to = waiting.iter().map(|draft| Ok(to(draft, sms::name_of(tx, draft)?.as_ref())));
+    let to = to.collect::<Result<Vec<_>, DbError>>()?;
+    Ok(describe(&waiting, to))
 }
 
-/// The recipient in one line. Others chose the name of a conversation.
-fn to(draft: &Draft) -> String {
-    Untrusted::new(draft.recipient()).line(RECIPIENT)
+fn describe(waiting: &[Draft], mut to: Vec<String>) -> Option<NewDrafts> {
+    let count = waiting.len();
+    let (title, message) = match waiting {
+        [] => return None,
+        [only] => {
+            let body = Untrusted::new(only.body.as_str()).line(PREVIEW);
+            ("A draft is waiting for you".to_owned(), format!("To {}: {body}", to.join("")))
+        }
+        _ => {
+            to.dedup();
+            (format!("{count} drafts are waiting for you"), format!("To {}", to.join(", ")))
+        }
+    };
+    Some(NewDrafts { title, message, count })
 }
+
+/// The recipient in one line. Others chose the names of contacts and of conversations.
+fn to(draft: &Draft, name: Option<&Untrusted>) -> String {
+    let to = Untrusted::new(draft.recipient()).line(RECIPIENT);
+    match name {
+        Some(name) => format!("{} · {to}", name.line(RECIPIENT)),
+        None => to,
+    }
+}
+
+/// Something that waits for the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waits {
+    Report,
+    Drafts(usize),
+}
+
+impl Waits {
+    /// A notification with the same key replaces the one before.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Report => "kai-heartbeat",
+            Self::Drafts(_) => "kai-drafts",
+        }
+    }
+
+    /// Says that something waits, and nothing of what it is: whoever sees the phone reads it.
+    fn text(self, lang: Lang) -> String {
+        match self {
+            Self::Report => lang.telling_report().to_owned(),
+            Self::Drafts(count) => lang.telling_drafts(count),
+        }
+    }
+}
+
+/// Whether some paired phone is there on which the user wants to be told.
+pub(crate) fn can_tell(app: &App) -> bool {
+    !app.messages.network.told_phones().is_empty()
+}
+
+/// Shows on every paired phone on which the user wants that, that something waits. One that takes long holds up no
+/// other.
+pub(crate) async fn tell_phones(app: &App, waits: Waits) -> Result<(), DbError> {
+    let text = waits.text(App::lang(&app.values().await?, &app.env));
+    let mut telling = JoinSet::new();
+    for phone in app.messages.network.told_phones() {
+        let text = text.clone();
+        telling.spawn(async move { timeout(TELLING, phone.tell(waits.key(), NAME, &text)).await });
+    }
+    while let Some(told) = telling.join_next().await {
+        if !matches!(told, Ok(Ok(Ok(())))) {
+            tracing::warn!(?told, "a phone could not be told that something waits");
+        }
+    }
+    Ok(())
+}
+
+/// The title of what phones show.
+const NAME: &str = "Kai";
+/// How long a phone may take.
+const TELLING: Duration = Duration::from_secs(10);
 
 /// The path to the first pending draft on the page.
 pub(crate) fn pending_draft_path(tx: &Transaction<'_>) -> Result<Option<String>, DbError> {

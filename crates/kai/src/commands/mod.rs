@@ -5,6 +5,8 @@ pub(crate) mod announce;
 pub(crate) mod chats;
 #[cfg(feature = "foss")]
 pub(crate) mod codes;
+#[cfg(feature = "foss")]
+pub(crate) mod contacts;
 pub(crate) mod doctor;
 #[cfg(feature = "foss")]
 pub(crate) mod drafts;

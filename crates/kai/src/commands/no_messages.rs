@@ -31,8 +31,28 @@ pub(crate) async fn set(_: &App, _: &Setting, _: &str) -> Result<bool, Failure> 
     Ok(false)
 }
 
-pub(crate) fn new_drafts(_: &Transaction<'_>) -> Result<Option<(String, String)>, DbError> {
+pub(crate) struct NewDrafts {
+    pub(crate) title: String,
+    pub(crate) message: String,
+    pub(crate) count: usize,
+}
+
+pub(crate) fn new_drafts(_: &Transaction<'_>) -> Result<Option<NewDrafts>, DbError> {
     Ok(None)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waits {
+    Report,
+    Drafts(usize),
+}
+
+pub(crate) fn can_tell(_: &App) -> bool {
+    false
+}
+
+pub(crate) async fn tell_phones(_: &App, _: Waits) -> Result<(), DbError> {
+    Ok(())
 }
 
 pub(crate) fn pending_draft_path(_: &Transaction<'_>) -> Result<Option<String>, DbError> {

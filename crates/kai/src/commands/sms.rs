@@ -1,10 +1,12 @@
 //! SMS and drafts: polls, reads and searches messages, lists and sends drafts, and reports the status.
 
+mod status;
+
 use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use kai_assistant::access::{Access, AccessState};
+use kai_assistant::access::Access;
 use kai_assistant::db::DbError;
 use kai_assistant::legible::spelled_out;
 use kai_assistant::moment::local;
@@ -14,9 +16,9 @@ use kai_assistant::outbox::segments::segments;
 use kai_assistant::outbox::{Channel, Draft, DraftId, Status};
 use kai_assistant::pending;
 use kai_assistant::phones::{self, Phone};
-use kai_assistant::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED};
+use kai_assistant::settings::{self, SMS_ENABLED};
 use kai_assistant::sms::archive::{self, View};
-use kai_assistant::sms::poll::{self, PollError, Polled};
+use kai_assistant::sms::poll::{self, PollError, Polled, Poller};
 use kai_assistant::sms::port::ReadError;
 use kai_assistant::sms::received::{Found, NotRead, PhoneNames};
 use kai_assistant::sms::search::Wanted;
@@ -25,15 +27,16 @@ use kai_assistant::sms::{SmsId, names};
 use kai_assistant::source::SourceId;
 use kai_assistant::untrusted::Untrusted;
 use kai_words::{Said, said};
+use rusqlite::Transaction;
 use serde_json::Value;
 
 use crate::app::App;
-use crate::app::messages::{PAIR, no_phone};
+use crate::app::messages::{PAIR, no_phone, start_kai};
 use crate::call::json;
-use crate::call::sms::{
-    DraftPhone, DraftRow, OnPhone, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall,
-};
+use crate::call::sms::{DraftPhone, DraftRow, OnPhone, SmsCall, SmsPolled, SmsRow, SmsWhole, TapCall};
 use crate::failure::Failure;
+
+pub(crate) use status::{ago, known, status};
 
 pub(crate) async fn answer(app: &App, call: SmsCall) -> Result<Value, Failure> {
     match call {
@@ -64,79 +67,34 @@ pub(crate) async fn forget(app: &App) -> Result<usize, Failure> {
     })
 }
 
-/// The status, after asking the phone whether Kai has access. Does not ask while reading is off.
-pub(crate) async fn status(app: &App) -> Result<SmsStatus, DbError> {
-    if let Some(inbox) = &app.messages.phone.inbox
-        && app.db.read(settings::load).await?.on(&SMS_ENABLED)
-    {
-        inbox.probe_access().await;
-    }
-    known(app).await
-}
-
-/// The status as far as it is known, without asking the phone.
-pub(crate) async fn known(app: &App) -> Result<SmsStatus, DbError> {
-    let now = app.clock.now();
-    let read = app.db.read(|tx| {
-        let dropped = pending::dropped(tx, QUEUE)?.iter().map(|(_, count)| count).sum::<u32>();
-        Ok::<_, DbError>((settings::load(tx)?, store::sync(tx)?, pending::count(tx, QUEUE)?, dropped))
-    });
-    let (values, sync, queued, dropped) = read.await?;
-    let inbox = app.messages.phone.inbox.as_ref();
-    let access = inbox.map_or(AccessState::Unsupported, |inbox| inbox.access().state());
-    Ok(SmsStatus {
-        supported: app.messages.phone.inbox.is_some(),
-        enabled: values.on(&SMS_ENABLED),
-        send_enabled: values.on(&SMS_SEND_ENABLED),
-        access,
-        queued,
-        dropped,
-        bridge: app.messages.phone.bridge.map(str::to_owned),
-        last_poll: last_poll(&sync, now),
-        says: says(&sync, now),
-        last_seen_id: sync.mark.top.map(|top| top.id),
-        last_sync: sync.last_sync.map(Timestamp::as_millisecond),
-        last_attempt: sync.last_attempt.map(Timestamp::as_millisecond),
-        unread: sync.unread,
-        last_error: sync.last_error,
-    })
-}
-
 /// Whether a poll is in progress.
 pub(crate) async fn polling(app: &App) -> Result<bool, DbError> {
     let now = app.clock.now();
     app.db.read(move |tx| poll::under_way(tx, now)).await
 }
 
-fn says(sync: &store::Sync, now: Timestamp) -> String {
-    let when = last_poll(sync, now);
-    sync.last_error.as_ref().map_or_else(|| when.clone(), |error| format!("{when}: {error}"))
-}
-
-fn last_poll(sync: &store::Sync, now: Timestamp) -> String {
-    match (&sync.last_error, sync.last_attempt, sync.last_sync) {
-        (Some(_), Some(attempt), _) => format!("Last poll failed {}", ago(attempt, now)),
-        (_, _, Some(synced)) => format!("Last successful poll {}", ago(synced, now)),
-        _ => "Not polled yet".to_owned(),
-    }
-}
-
-/// How long ago, as the settings card writes it.
-pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
-    match now.duration_since(then).as_mins() {
-        ..1 => "just now".to_owned(),
-        minutes @ 1..60 => format!("{minutes}m ago"),
-        minutes @ 60..1440 => format!("{}h ago", minutes / 60),
-        minutes => format!("{}d ago", minutes / 1440),
-    }
-}
-
 /// How many times to retry while another poll is in progress.
 const PATIENCE: u32 = 75;
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// Polls the phone that Kai runs on, and asks connected paired phones what is new on them.
 pub(crate) async fn poll(app: &App) -> Result<SmsPolled, Failure> {
-    let poller = app.messages.phone.poller()?;
+    let paired = Paired::now(app).await?;
+    // First, so that a phone that fails keeps nobody else from being asked.
+    let phones_asked = paired.ask_for_news(app);
+    let own = match &app.messages.phone.poller {
+        Some(poller) => Some(poll_own(poller).await?),
+        None => None,
+    };
+    if own.is_none() && phones_asked == 0 {
+        return Err(paired.nobody_asked(app));
+    }
+    let queued = app.db.read(|tx| pending::count(tx, QUEUE)).await?;
+    let Polled { fresh, more, seeded } = own.unwrap_or(Polled { fresh: 0, more: false, seeded: false });
+    Ok(SmsPolled { fresh, more, seeded, queued, phones_asked })
+}
+
+async fn poll_own(poller: &Poller) -> Result<Polled, Failure> {
     let mut outcome = poller.poll().await;
     for _ in 0..PATIENCE {
         if !matches!(outcome, Err(PollError::Busy)) {
@@ -145,9 +103,58 @@ pub(crate) async fn poll(app: &App) -> Result<SmsPolled, Failure> {
         tokio::time::sleep(PAUSE).await;
         outcome = poller.poll().await;
     }
-    let Polled { fresh, more, seeded } = outcome.map_err(|error| poll_failure(&error))?;
-    let queued = app.db.read(|tx| pending::count(tx, QUEUE)).await?;
-    Ok(SmsPolled { fresh, more, seeded, queued })
+    outcome.map_err(|error| poll_failure(&error))
+}
+
+/// The paired phones, and whether messages are read at all.
+struct Paired {
+    phones: Vec<Phone>,
+    is_on: bool,
+}
+
+impl Paired {
+    async fn now(app: &App) -> Result<Self, DbError> {
+        let read = app
+            .db
+            .read(|tx| Ok::<_, DbError>((phones::store::all(tx)?, settings::load(tx)?.on(&SMS_ENABLED))));
+        let (mut phones, is_on) = read.await?;
+        phones.retain(Phone::is_paired);
+        Ok(Self { phones, is_on })
+    }
+
+    fn read(&self) -> impl Iterator<Item = &Phone> {
+        self.phones.iter().filter(|phone| self.is_on && phone.switches.read_sms)
+    }
+
+    /// Asks the connected phones that are read; returns how many.
+    fn ask_for_news(&self, app: &App) -> usize {
+        let connected: Vec<&Phone> =
+            self.read().filter(|phone| status::is_connected(app, phone.source)).collect();
+        for phone in &connected {
+            app.messages.network.ask_for_news(phone.source);
+        }
+        connected.len()
+    }
+
+    /// Why there was nobody to ask.
+    fn nobody_asked(&self, app: &App) -> Failure {
+        if self.phones.is_empty() {
+            no_phone()
+        } else if !self.is_on {
+            poll_failure(&PollError::Off)
+        } else if self.read().next().is_none() {
+            not_read_by_any()
+        } else if app.daemon.is_none() {
+            start_kai()
+        } else {
+            Failure::failed(said::access_paired_away())
+        }
+    }
+}
+
+/// Phones are paired, and the messages of none may be read.
+pub(crate) fn not_read_by_any() -> Failure {
+    Failure::failed(said::access_paired_unread()).try_instead("kai phones set PHONE read_sms on")
 }
 
 fn poll_failure(error: &PollError) -> Failure {
@@ -255,16 +262,18 @@ pub(crate) async fn search(app: &App, text: &str) -> Result<Vec<SmsRow>, Failure
 /// Turns reading on, like the page's toggle: asks the phone for access, and treats messages already on the phone as
 /// seen.
 pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
-    let stays = |mut failure: Failure| {
-        failure.message = said::sms_read_stays_off(ended(failure.message));
-        failure
-    };
-    let poller = app.messages.phone.poller().map_err(stays)?;
+    let poller = app.messages.phone.poller().map_err(stays_off)?;
     if let Access::Denied(what_to_do) = app.messages.phone.inbox()?.ask().await {
         let denied = ReadError::NotPermitted(what_to_do);
-        return Err(stays(read_failure(&denied)));
+        return Err(stays_off(read_failure(&denied)));
     }
-    poller.turn_on().await.map_err(|error| stays(poll_failure(&error)))
+    poller.turn_on().await.map_err(|error| stays_off(poll_failure(&error)))
+}
+
+/// The failure of turning reading on.
+pub(crate) fn stays_off(mut failure: Failure) -> Failure {
+    failure.message = said::sms_read_stays_off(ended(failure.message));
+    failure
 }
 
 /// Checks that sending can be turned on. The permission cannot be checked without sending, so this only requires a
@@ -345,12 +354,21 @@ fn phones_of(app: &App, paired: Vec<Phone>) -> Phones {
     Phones { here: phone.inbox.is_some() || phone.door.senders.has(SourceId::HERE), paired }
 }
 
-fn draft_row(app: &App, phones: &Phones, draft: &Draft) -> DraftRow {
+/// The names of the contacts that a draft is addressed to.
+pub(crate) fn name_of(tx: &Transaction<'_>, draft: &Draft) -> Result<Option<Untrusted>, DbError> {
+    match draft.channel {
+        Channel::Sms => names::beside(tx, &draft.to),
+        Channel::Notification => Ok(None),
+    }
+}
+
+fn draft_row(app: &App, phones: &Phones, draft: &Draft, name: Option<&Untrusted>) -> DraftRow {
     let zone = app.clock.zone();
     DraftRow {
         id: draft.id,
         channel: draft.channel,
         to: draft.to.clone(),
+        name: name.map(written),
         app: draft.app.clone(),
         phone: phones.named(draft),
         body: draft.body.clone(),
@@ -384,15 +402,20 @@ fn remark(remark: Remark) -> Said {
 
 pub(crate) async fn drafts(app: &App) -> Result<Vec<DraftRow>, DbError> {
     let now = app.clock.now();
-    let read = app.db.read(move |tx| Ok::<_, DbError>((door::drafts(tx, now)?, phones::store::all(tx)?)));
+    let read = app.db.read(move |tx| {
+        let named = door::drafts(tx, now)?.into_iter().map(|draft| Ok((name_of(tx, &draft)?, draft)));
+        Ok::<_, DbError>((named.collect::<Result<Vec<_>, DbError>>()?, phones::store::all(tx)?))
+    });
     let (drafts, paired) = read.await?;
     let phones = phones_of(app, paired);
-    Ok(drafts.iter().map(|draft| draft_row(app, &phones, draft)).collect())
+    Ok(drafts.iter().map(|(name, draft)| draft_row(app, &phones, draft, name.as_ref())).collect())
 }
 
-pub(crate) async fn row_of(app: &App, draft: &Draft) -> Result<DraftRow, DbError> {
-    let phones = phones_of(app, app.db.read(phones::store::all).await?);
-    Ok(draft_row(app, &phones, draft))
+pub(crate) async fn row_of(app: &App, draft: Draft) -> Result<DraftRow, DbError> {
+    let read =
+        app.db.read(move |tx| Ok::<_, DbError>((name_of(tx, &draft)?, phones::store::all(tx)?, draft)));
+    let (name, paired, draft) = read.await?;
+    Ok(draft_row(app, &phones_of(app, paired), &draft, name.as_ref()))
 }
 
 pub(crate) async fn draft(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
@@ -427,7 +450,7 @@ pub(crate) async fn tapped(app: &App, call: TapCall) -> Result<DraftRow, Refused
         app.messages.phone.door.settle().await?;
         return found(app, draft.id).await;
     }
-    Ok(row_of(app, &draft).await?)
+    Ok(row_of(app, draft).await?)
 }
 
 pub(crate) async fn discard(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
@@ -437,5 +460,5 @@ pub(crate) async fn discard(app: &App, id: DraftId) -> Result<DraftRow, Failure>
 /// The same as [`discard`], with the reason for a refusal as a value.
 pub(crate) async fn discarded(app: &App, id: DraftId) -> Result<DraftRow, Refused> {
     let draft = app.messages.phone.door.discard(id).await?;
-    Ok(row_of(app, &draft).await?)
+    Ok(row_of(app, draft).await?)
 }

@@ -11,7 +11,7 @@ use rusqlite::Transaction;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::commands::notifications;
+use crate::commands::{contacts, notifications};
 use crate::demo;
 use crate::failure::Failure;
 
@@ -43,6 +43,13 @@ pub(super) async fn finish_sending(app: &App) {
 pub(super) async fn poll(app: &App) {
     if let Ok(_alone) = app.messages.phone.looking.try_lock() {
         look_at_phone(app).await;
+    }
+}
+
+/// Reads the phone's contacts if that is due. Nobody waits for it.
+pub(super) async fn read_contacts(app: &App) {
+    if let Err(error) = contacts::read_if_due(app).await {
+        tracing::warn!(%error, "contacts could not be stored");
     }
 }
 

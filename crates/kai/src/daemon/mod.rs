@@ -230,11 +230,14 @@ async fn tick_on(app: Arc<App>, stop: CancellationToken) {
 ///
 /// It runs as its own task, so the tick waits for neither a phone nor a model. Runs that are still in progress at the
 /// next tick hold a lease and are not started twice. If the phone is still being polled, this run skips it, so nothing
-/// queues up behind a phone that hangs.
+/// queues up behind a phone that hangs. Neither does anything wait for the phone's contacts.
 pub(crate) async fn look_around(app: Arc<App>) {
     messages::poll(&app).await;
-    tasks::tick(&app).await;
-    heartbeat::tick(&app).await;
+    let work = async {
+        tasks::tick(&app).await;
+        heartbeat::tick(&app).await;
+    };
+    tokio::join!(work, messages::read_contacts(&app));
 }
 
 /// Waits for the alarm that is ringing. If its notifier does not finish in time, the alarm is stored again and rings at
@@ -435,6 +438,34 @@ mod tests {
         assert_eq!(phone.hung_count(), 1, "one at a time");
         let beats = app.db.read(kai_assistant::heartbeat::store::log).await.unwrap().len();
         assert!(beats > 0, "and heartbeats go on");
+        first.abort();
+    }
+
+    /// While the phone's contacts are waited for, messages are polled and heartbeats run.
+    #[cfg(feature = "foss")]
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_contacts() {
+        use kai_assistant::settings::{self, CONTACT_NAMES_ENABLED};
+        let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+        let phone = Arc::new(kai_bridges::simulated::Phone::new(clock.clone()));
+        let (app, _folder) = App::with_phone(clock.clone(), Arc::clone(&phone));
+        let app = Arc::new(app);
+        crate::commands::sms::turn_reading_on(&app).await.unwrap();
+        app.db.write(|tx| settings::store(tx, &CONTACT_NAMES_ENABLED.key, "true")).await.unwrap();
+        phone.hang_contacts();
+        let first = tokio::spawn(look_around(Arc::clone(&app)));
+        while phone.hung_count() == 0 {
+            tokio::task::yield_now().await;
+        }
+        phone.receive("+15550100", "Dinner?", app.clock.now());
+        clock.advance(SignedDuration::from_hours(2));
+        let look = tokio::time::timeout(TICK, look_around(Arc::clone(&app))).await;
+        assert!(look.is_ok(), "it waits behind the first");
+        assert_eq!(phone.hung_count(), 1, "one at a time");
+        let status = crate::commands::sms::known(&app).await.unwrap();
+        assert_eq!((status.last_error, status.last_sync), (None, Some(app.clock.now().as_millisecond())));
+        let beats = app.db.read(kai_assistant::heartbeat::store::log).await.unwrap().len();
+        assert!(beats > 1, "and heartbeats go on");
         first.abort();
     }
 

@@ -13,7 +13,7 @@ use kai_assistant::sms::{self, Gather};
 use kai_assistant::source::SourceId;
 use kai_bridges::kdeconnect::PairedPhone;
 use rusqlite::Transaction;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::AbortHandle;
 
 /// A paired phone, as it is handed over. It is a `PhoneLink`, a `Sender` and a `Listener`.
@@ -32,6 +32,8 @@ pub(crate) trait Drivers: Send + Sync {
     fn connected(&self, source: SourceId, phone: &Arc<PairedPhone>);
     /// The connection with a phone ended.
     fn lost(&self, source: SourceId, phone: &Arc<PairedPhone>);
+    /// The user wants to know now what is new on a phone.
+    fn look(&self, source: SourceId);
     /// A phone is no longer paired, or Kai stops.
     fn stop(&self, source: SourceId);
     /// Deletes what is stored of a phone's messages.
@@ -45,7 +47,14 @@ pub(crate) struct Features {
     clock: Arc<dyn Clock>,
     senders: Arc<Senders>,
     sources: Arc<Sources>,
-    gathering: Mutex<BTreeMap<SourceId, AbortHandle>>,
+    gathering: Mutex<BTreeMap<SourceId, Gathering>>,
+}
+
+/// The task that gathers a phone's messages.
+struct Gathering {
+    task: AbortHandle,
+    /// Makes it ask the phone what is new.
+    asked: Arc<Notify>,
 }
 
 impl Features {
@@ -58,11 +67,13 @@ impl Drivers for Features {
     fn start(&self, joined: Joined) {
         let Joined { source, phone, told } = joined;
         self.sources.add(Arc::new(Source::of(source, Arc::clone(&phone) as _)));
+        let asked = Arc::<Notify>::default();
         let gather = Gather::new(self.db.clone(), Arc::clone(&self.clock), source, phone)
-            .telling(notifications::store::sms_came);
+            .telling(notifications::store::sms_came)
+            .asked_by(Arc::clone(&asked));
         let task = tokio::spawn(gather.run(told)).abort_handle();
-        if let Some(before) = lock(&self.gathering).insert(source, task) {
-            before.abort();
+        if let Some(before) = lock(&self.gathering).insert(source, Gathering { task, asked }) {
+            before.task.abort();
         }
     }
 
@@ -74,11 +85,17 @@ impl Drivers for Features {
         self.senders.remove(source, &(Arc::clone(phone) as Arc<dyn Sender>));
     }
 
+    fn look(&self, source: SourceId) {
+        if let Some(gathering) = lock(&self.gathering).get(&source) {
+            gathering.asked.notify_one();
+        }
+    }
+
     fn stop(&self, source: SourceId) {
         self.sources.remove(source);
         // It holds the phone, which holds its channel, so it would never end by itself.
-        if let Some(task) = lock(&self.gathering).remove(&source) {
-            task.abort();
+        if let Some(gathering) = lock(&self.gathering).remove(&source) {
+            gathering.task.abort();
         }
     }
 

@@ -91,8 +91,13 @@ impl Hub {
         self.state.subscribe()
     }
 
+    /// The connected phones on which the user wants to be told that something waits.
+    pub(crate) fn told_phones(&self) -> Vec<Arc<PairedPhone>> {
+        lock(&self.phones).values().filter(|phone| phone.can_be_told()).cloned().collect()
+    }
+
     /// A paired phone, connected or not.
-    #[cfg_attr(not(test), expect(dead_code, reason = "nothing is sent by a paired phone yet"))]
+    #[cfg(test)]
     pub(crate) fn phone(&self, source: SourceId) -> Option<Arc<PairedPhone>> {
         lock(&self.phones).get(&source).cloned()
     }
@@ -100,6 +105,11 @@ impl Hub {
     /// Makes it look at the store and at the clock now. Changes in the store are noticed anyway, a second later.
     pub(crate) fn look(&self) {
         self.woken.notify_one();
+    }
+
+    /// Asks a connected phone what is new on it. What it has arrives as if it had told by itself.
+    pub(crate) fn ask_for_news(&self, source: SourceId) {
+        self.around.drivers.look(source);
     }
 
     /// Looks for phones for five minutes, or five more. Until then phones that are not paired can connect.

@@ -8,22 +8,29 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::db::{Db, DbError};
+use kai_assistant::gate::RunKind;
 use kai_assistant::ledger::{self, PhoneEvent, Record};
 use kai_assistant::lock::lock;
+use kai_assistant::notifications::{Sources, replying};
+use kai_assistant::outbox::door::{Act, Door, Senders, Tap};
+use kai_assistant::outbox::{self, Channel, Draft, DraftState, NewDraft};
+use kai_assistant::pending;
 use kai_assistant::phones::port::{Ask, FromPhone, PhoneLink};
 use kai_assistant::phones::{Phone, SourceId, Switch, store};
-use kai_assistant::settings::{self, SMS_ENABLED};
+use kai_assistant::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED};
+use kai_assistant::sms;
 use kai_bridges::kdeconnect::{
-    DeviceId, Event, Failure, Limits, PairedPhone, PhoneLimits, Protocol, Reach, Refusal,
+    DeviceId, Event, Failure, Limits, PairedPhone, PhoneLimits, Protocol, Reach, Refusal, Use,
 };
 use kai_bridges::simulated::{Handset, HandsetSetup, OnPairing};
 use rusqlite::Transaction;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::drivers::{Drivers, Joined};
+use super::drivers::{Drivers, Features, Joined};
 use super::order::{NotDone, StoredMessages};
 use super::state::{AskedBy, LinkTrouble, NetworkState, NetworkTrouble, Outcome, Pairing};
 use super::*;
@@ -33,15 +40,17 @@ const LONG: Duration = Duration::from_mins(1);
 const FIRST: SourceId = SourceId(2);
 const SECOND: SourceId = SourceId(3);
 
-/// Somebody who works with phones: reads what they tell, or hangs.
+/// Somebody who works with phones: reads what they tell, or hangs, or hands it to those who do in the program.
 #[derive(Default)]
 struct Readers {
+    features: Option<Features>,
     /// What was told, by phone.
     told: Mutex<Vec<(SourceId, mpsc::UnboundedReceiver<FromPhone>)>>,
     /// Phones whose reader takes nothing.
     hanging: Mutex<Vec<(SourceId, mpsc::Receiver<FromPhone>)>>,
     hang: Mutex<Vec<SourceId>>,
     stopped: Mutex<Vec<SourceId>>,
+    looked: Mutex<Vec<SourceId>>,
     /// Who is connected.
     present: Mutex<Vec<SourceId>>,
     forgotten: Arc<Mutex<Vec<SourceId>>>,
@@ -49,6 +58,9 @@ struct Readers {
 
 impl Drivers for Readers {
     fn start(&self, joined: Joined) {
+        if let Some(features) = &self.features {
+            return features.start(joined);
+        }
         let Joined { source, phone, mut told } = joined;
         if lock(&self.hang).contains(&source) {
             lock(&self.hanging).push((source, told));
@@ -70,15 +82,28 @@ impl Drivers for Readers {
     fn connected(&self, source: SourceId, phone: &Arc<PairedPhone>) {
         assert!(phone.is_connected());
         lock(&self.present).push(source);
+        if let Some(features) = &self.features {
+            features.connected(source, phone);
+        }
     }
 
     fn lost(&self, source: SourceId, phone: &Arc<PairedPhone>) {
         assert!(!phone.is_connected());
         lock(&self.present).retain(|present| *present != source);
+        if let Some(features) = &self.features {
+            features.lost(source, phone);
+        }
+    }
+
+    fn look(&self, source: SourceId) {
+        lock(&self.looked).push(source);
     }
 
     fn stop(&self, source: SourceId) {
         lock(&self.stopped).push(source);
+        if let Some(features) = &self.features {
+            features.stop(source);
+        }
     }
 
     fn forget(&self, _: &Transaction<'_>, source: SourceId) -> Result<(), DbError> {
@@ -125,7 +150,11 @@ impl Kai {
     }
 
     async fn on(db: Db, clock: Arc<ManualClock>, network: Network) -> Self {
-        let readers = Arc::new(Readers::default());
+        Self::read_by(Readers::default(), db, clock, network).await
+    }
+
+    async fn read_by(readers: Readers, db: Db, clock: Arc<ManualClock>, network: Network) -> Self {
+        let readers = Arc::new(readers);
         let hub = Arc::new(Hub::new(db.clone(), clock.clone(), readers.clone(), network));
         let stop = CancellationToken::new();
         let (running, until) = (hub.clone(), stop.clone());
@@ -553,6 +582,179 @@ async fn a_phone_that_floods_only_harms_itself() {
 
 fn asked_for_threads(event: &Event) -> Option<()> {
     matches!(event, Event::Packet(_, kai_bridges::kdeconnect::Packet::RequestConversations)).then_some(())
+}
+
+impl Kai {
+    /// With everything in it that works with phones in the program, and the door for drafts.
+    async fn whole() -> (Self, Door) {
+        let db = Db::in_memory(kai_assistant::MIGRATIONS).unwrap();
+        let (time, senders) = (clock(), Arc::new(Senders::default()));
+        let sources = Arc::new(Sources::new(None));
+        let features = Features::new(db.clone(), time.clone(), Arc::clone(&senders), sources);
+        let door = Door {
+            db: db.clone(),
+            clock: time.clone(),
+            senders,
+            answerable: replying::answerable,
+            under_way: Arc::default(),
+        };
+        let readers = Readers { features: Some(features), ..Readers::default() };
+        (Self::read_by(readers, db, time, network()).await, door)
+    }
+
+    /// Waits until the store says so.
+    async fn stored(&self, what: &str, is_so: impl Fn(&Transaction<'_>) -> Result<bool, DbError>) {
+        let mut changes = self.db.changes();
+        let so = async {
+            while !self.db.read_now(&is_so).unwrap() {
+                changes.changed().await.unwrap();
+            }
+        };
+        timeout(LONG, so).await.unwrap_or_else(|_| panic!("{what}"));
+    }
+
+    fn draft(&self, phone: SourceId, body: &str) -> Draft {
+        let new = NewDraft {
+            channel: Channel::Sms,
+            phone,
+            to: "+15550142123".to_owned(),
+            app: None,
+            body: body.to_owned(),
+            in_reply_to: None,
+            quoted: None,
+            known_contact: true,
+            origin: RunKind::Chat,
+            conversation: 0,
+        };
+        self.db.write_now(|tx| outbox::store::stage(tx, &new, self.clock.now())).unwrap()
+    }
+}
+
+/// A phone without the permission for SMS says nothing at all: its messages are never listed, and nothing that it was
+/// told to send appears. The other one is filled, brings news and sends meanwhile.
+#[tokio::test]
+async fn a_phone_that_hangs_does_not_hold_up_another() {
+    let (kai, door) = Kai::whole().await;
+    let (hangs, works) = (handset("Pixel", &kai).await, handset("Work", &kai).await);
+    hangs.turn_off(&[Use::Sms]);
+    let earlier = kai.clock.now().saturating_sub(SignedDuration::from_hours(1)).unwrap();
+    for number in 0..150 {
+        works.receive("+15550142123", &format!("Number {number}"), earlier).await;
+    }
+    kai.pair_with(&hangs).await;
+    kai.pair_with(&works).await;
+    let on = |tx: &Transaction<'_>| {
+        for master in [&SMS_ENABLED, &SMS_SEND_ENABLED] {
+            settings::store(tx, &master.key, "true")?;
+        }
+        for phone in [FIRST, SECOND] {
+            store::set(tx, phone, Switch::ReadSms, true)?;
+            store::set(tx, phone, Switch::SendSms, true)?;
+        }
+        Ok::<_, DbError>(())
+    };
+    kai.db.write(on).await.unwrap();
+    kai.away(SECOND).await;
+    kai.pass(60);
+    kai.connected(FIRST).await;
+    kai.connected(SECOND).await;
+    within(hangs.until(|handset| handset.events().iter().rev().find_map(asked_for_threads))).await;
+    let tap = |draft: &Draft| {
+        let tap = Tap { draft: draft.id, act: Act::Send, shown: draft.digest(), attempts: draft.attempts };
+        let door = door.clone();
+        tokio::spawn(async move { door.tap(tap).await })
+    };
+    let unheard = tap(&kai.draft(FIRST, "Nobody hears this"));
+    let told = |event: &Event| {
+        matches!(event, Event::Packet(_, kai_bridges::kdeconnect::Packet::SendSms(_))).then_some(())
+    };
+    within(hangs.until(|handset| handset.events().iter().find_map(told))).await;
+    let now = kai.clock.now();
+    let filled = |tx: &Transaction<'_>| {
+        let state = sms::phone_state(tx, SECOND, now)?;
+        Ok(state.messages == 150 && state.done == 1)
+    };
+    kai.stored("the other phone is filled", filled).await;
+    works.receive("+15550142123", "Dinner?", now).await;
+    let queued = |tx: &Transaction<'_>| {
+        let shares = pending::by_phone(tx, sms::store::QUEUE)?;
+        Ok(shares.iter().any(|share| (share.phone, share.waiting) == (SECOND, 1)))
+    };
+    kai.stored("its news is queued", queued).await;
+    let sent = within(tap(&kai.draft(SECOND, "On my way"))).await.unwrap().unwrap();
+    assert_eq!(sent.status.state(), DraftState::Sent);
+    assert_eq!(works.sent().len(), 1);
+    assert!(!unheard.is_finished(), "the first is still waited for");
+    assert!(hangs.sent().is_empty());
+    kai.end().await;
+}
+
+/// A log in memory.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        lock(&self.0).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Whatever others on the network do, and whosever id they use: there is one line a minute about it.
+#[tokio::test]
+async fn hostile_peers_get_one_line_a_minute_in_the_log() {
+    let log = Log::default();
+    let written = log.clone();
+    let writer = tracing_subscriber::fmt().with_ansi(false).with_writer(move || written.clone()).finish();
+    let _writing = tracing::subscriber::set_default(writer);
+    let lines = || String::from_utf8(lock(&log.0).clone()).unwrap().matches("was refused").count();
+    let kai = Kai::start().await;
+    let handset = handset("Pixel", &kai).await;
+    kai.pair_with(&handset).await;
+    kai.connected(FIRST).await;
+    kai.hub.search().await.unwrap();
+    let claims = |protocol: u32| {
+        let id = handset.id();
+        let body = format!(
+            r#"{{"deviceId":"{id}","deviceName":"Pixel","deviceType":"phone","protocolVersion":{protocol}}}"#
+        );
+        format!("{{\"id\":1,\"type\":\"kdeconnect.identity\",\"body\":{body}}}\n")
+    };
+    let too_long = "x".repeat(9_000);
+    for _ in 0..5 {
+        for (said, is_encrypted) in
+            [("nonsense\n", false), (&claims(7), false), (&claims(8), true), (&too_long, false)]
+        {
+            let mut stream = tokio::net::TcpStream::connect(kai.address()).await.unwrap();
+            stream.write_all(said.as_bytes()).await.unwrap();
+            if is_encrypted {
+                within(stream.read_exact(&mut [0])).await.unwrap();
+                stream.write_all(b"this is not a handshake").await.unwrap();
+            }
+            // It is hung up on, politely or not.
+            let _ = within(stream.read_to_end(&mut vec![])).await;
+        }
+        let impostor = Handset::start(setup("Pixel", &kai.clock)).await.unwrap();
+        impostor.connect(kai.address()).await.unwrap_err();
+    }
+    let found = |state: &NetworkState| state.links.get(&FIRST)?.trouble;
+    kai.until("somebody was refused", found).await;
+    assert_eq!(lines(), 1);
+    kai.pass(61);
+    let mut stream = tokio::net::TcpStream::connect(kai.address()).await.unwrap();
+    stream.write_all(b"nonsense\n").await.unwrap();
+    within(async {
+        while lines() < 2 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    kai.end().await;
+    assert_eq!(lines(), 2);
 }
 
 #[tokio::test]

@@ -207,11 +207,23 @@ fn to(draft: &DraftRow) -> Said {
     }
 }
 
-/// The recipient. Others chose the names of a conversation and its app, so nothing in them stays invisible.
+/// The recipient. Others chose the names of a contact, of a conversation and of its app, so nothing in them stays
+/// invisible.
 fn recipient(draft: &DraftRow) -> String {
-    match &draft.app {
-        Some(app) if *app != draft.to => format!("{} · {}", visible(&draft.to), visible(app)),
-        _ => visible(&draft.to),
+    match (&draft.name, &draft.app) {
+        (Some(name), _) => format!("{} · {}", visible(name), visible(&draft.to)),
+        (None, Some(app)) if *app != draft.to => format!("{} · {}", visible(&draft.to), visible(app)),
+        (None, _) => visible(&draft.to),
+    }
+}
+
+/// The recipient, with a contact's name apart from the number: whatever script a name is in, it moves none of its digits.
+fn addressee(draft: &DraftRow) -> Markup {
+    html! {
+        @match &draft.name {
+            Some(name) => { bdi class="draft-name" { (visible(name)) } " · " bdi { (visible(&draft.to)) } },
+            None => (recipient(draft)),
+        }
     }
 }
 
@@ -224,7 +236,7 @@ fn who(draft: &DraftRow, times: &Times) -> Markup {
                 @match part {
                     Part::Words(words) if is_sent(draft) => span { (words) },
                     Part::Words(words) => span class="if-folded" { (words) },
-                    Part::Value(to) => strong class="draft-to" data-testid="draft-to" dir="auto" { (to) },
+                    Part::Value(_) => strong class="draft-to" data-testid="draft-to" dir="auto" { (addressee(draft)) },
                 }
             }
             " "
@@ -429,7 +441,7 @@ fn buttons(draft: &DraftRow, csrf: &str, folded: bool, lang: Lang) -> Markup {
             }
             // The script shows this while the recipient or part of the text is out of view.
             span class="why" id=(format!("draft-{id}-why")) data-testid="draft-why" { (lang.drafts_scroll()) }
-            noscript { span class="quiet" { (rich(&said::drafts_to(recipient(draft)), lang, |to| html! { bdi { (to) } })) } }
+            noscript { span class="quiet" { (rich(&said::drafts_to(recipient(draft)), lang, |_| html! { bdi { (addressee(draft)) } })) } }
         }
     }
 }

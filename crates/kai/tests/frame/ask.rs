@@ -214,7 +214,11 @@ fn on_a_terminal_the_key_is_asked_for_and_not_shown() {
         assert_eq!(added.code, 0, "{arguments}: {added:?}");
         assert!(added.out.contains(question) && !added.out.contains("sk-typed"), "{arguments}: {added:?}");
         assert_eq!(added.out.contains("API key for "), !question.is_empty(), "{arguments}: {added:?}");
-        assert_eq!(added.out.contains("kai models add openai), or set OPENAI_API_KEY"), !ready, "{added:?}");
+        assert_eq!(
+            added.out.contains("Try: kai models add openai, or set OPENAI_API_KEY"),
+            !ready,
+            "{added:?}"
+        );
         let row = home.run(&["models", "list", "--json"]).json()[0].clone();
         let keyed = typed.contains("sk-typed-key");
         assert_eq!((&row["ready"], &row["has_key"]), (&json!(ready), &json!(keyed)), "{arguments}");

@@ -31,6 +31,8 @@ mod edition;
 mod environment;
 #[cfg(feature = "foss")]
 mod erase;
+#[cfg(all(target_os = "linux", feature = "foss"))]
+mod kdeconnectd;
 #[cfg(feature = "foss")]
 mod keyring;
 #[cfg(feature = "foss")]

@@ -1,7 +1,7 @@
 //! What a daemon opens to the network, and when. It runs in a network of its own, which no announcement leaves.
 
 use std::io::Write;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,13 +24,33 @@ const NETWORK: &str = "ip link set lo up
     ip route add default dev lo src 10.77.0.1
     exec \"$0\" \"$@\"";
 
+/// A machine that is in no network.
+const NONE: &str = "ip link set lo up
+    exec \"$0\" \"$@\"";
+
+const NOTHING: [&str; 0] = [];
+
 #[test]
 fn nothing_listens_outside_loopback_unless_a_phone_is_paired() {
     in_own_network("paired::inside");
 }
 
+#[test]
+fn whoever_is_in_no_network_is_told() {
+    in_network(NONE, "paired::without_network");
+}
+
+#[test]
+fn whoever_has_no_port_is_told() {
+    in_own_network("paired::without_ports");
+}
+
 /// Runs an ignored test in a network of its own.
 pub(crate) fn in_own_network(test: &str) {
+    in_network(NETWORK, test);
+}
+
+fn in_network(network: &str, test: &str) {
     let namespace = if rustix::process::geteuid().is_root() { "-n" } else { "-rn" };
     let allowed = |program: &str, arguments: &[&str]| {
         Command::new(program).args(arguments).output().is_ok_and(|done| done.status.success())
@@ -44,7 +64,7 @@ pub(crate) fn in_own_network(test: &str) {
         return;
     }
     let mut command = Command::new("unshare");
-    command.args([namespace, "sh", "-euc", NETWORK]).arg(std::env::current_exe().unwrap());
+    command.args([namespace, "sh", "-euc", network]).arg(std::env::current_exe().unwrap());
     let done = command.args([test, "--exact", "--ignored", "--nocapture"]).output().unwrap();
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(done.status.success(), "{}\n{}", said(&done.stdout), said(&done.stderr));
@@ -73,15 +93,22 @@ pub(crate) fn open_to_others(daemon: &Daemon) -> Vec<String> {
     open
 }
 
+/// Whether this is a network with nothing in it but this machine.
+pub(crate) fn only_here() -> bool {
+    let routes = std::fs::read_to_string("/proc/net/route").unwrap();
+    let mut routes = routes.lines().skip(1).peekable();
+    routes.peek().is_some() && routes.all(|line| line.starts_with("lo"))
+}
+
 #[test]
 #[ignore = "only in a network of its own"]
 fn inside() {
-    let routes = std::fs::read_to_string("/proc/net/route").unwrap();
-    assert!(routes.lines().skip(1).all(|line| line.starts_with("lo")), "only in a network of its own");
+    assert!(only_here(), "only in a network of its own");
     let fresh = Home::new();
     let daemon = fresh.start();
-    assert_eq!(fresh.run(&["status"]).code, 0);
-    assert_eq!(open_to_others(&daemon), Vec::<String>::new(), "nobody searches and nothing is paired");
+    assert!(fresh.run(&["status"]).out.contains("none paired. No port is open"));
+    assert_eq!(open_to_others(&daemon), NOTHING, "nobody searches and nothing is paired");
+    while_somebody_searches(&fresh, &daemon);
     assert_eq!(daemon.stop("-TERM").0, Some(0));
 
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -91,15 +118,77 @@ fn inside() {
     let connects = handset.until(|handset| (links(handset) == 2).then_some(()));
     runtime.block_on(async { tokio::time::timeout(Duration::from_mins(1), connects).await }).unwrap();
     assert_eq!(open_to_others(&daemon), ["tcp 1716", "udp 1716"], "a phone is paired");
+    let open = "Port 1716 is open on your local network, to paired phones only. To close the port, unpair every phone";
+    for command in ["status", "doctor"] {
+        let said = home.run(&[command]).out;
+        assert!(said.contains(open), "{said}");
+    }
     handset.unpair(&kai);
     wait_for("the last pairing to be over", || open_to_others(&daemon).is_empty());
+    assert!(home.run(&["status"]).out.contains("none paired. No port is open"));
     let records = home.run(&["ledger", "show"]);
     assert!(records.out.contains("The phone \"Pixel\" ended its pairing"), "{records:?}");
     assert_eq!(daemon.stop("-TERM").0, Some(0));
     // And it stays so.
     let daemon = home.start();
     assert_eq!(home.run(&["status"]).code, 0);
-    assert_eq!(open_to_others(&daemon), Vec::<String>::new());
+    assert_eq!(open_to_others(&daemon), NOTHING);
+}
+
+/// What is open during a search is closed when that ends, and everybody can read how it stands.
+fn while_somebody_searches(home: &Home, daemon: &Daemon) {
+    let mut search = home.terminal("phones pair");
+    wait_for("the port to open", || open_to_others(daemon) == ["tcp 1716", "udp 1716"]);
+    for command in ["status", "doctor"] {
+        let said = home.run(&[command]).out;
+        assert!(said.contains("Port 1716 is open on your local network, to any device"), "{said}");
+        assert!(said.contains("To end the search"), "{said}");
+    }
+    let page = daemon.get("/settings/phones", &daemon.sign_in()).text;
+    assert!(page.contains("port 1716 is open to devices on your network"), "{page}");
+    search.stdin.as_mut().unwrap().write_all(b"\x03").unwrap();
+    wait_for("the search to end", || open_to_others(daemon).is_empty());
+    assert_ne!(search.wait().unwrap().code(), Some(0));
+    assert!(home.run(&["status"]).out.contains("none paired. No port is open"));
+}
+
+/// A phone is paired, so Kai would be reachable if it could.
+fn with_a_paired_phone(home: &Home) -> (tokio::runtime::Runtime, Handset) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (handset, _) = runtime.block_on(paired(home));
+    runtime.block_on(handset.vanish());
+    (runtime, handset)
+}
+
+#[test]
+#[ignore = "only in a network of its own"]
+fn without_network() {
+    assert_eq!(std::fs::read_to_string("/proc/net/route").unwrap().lines().count(), 1, "there is no route");
+    let home = Home::new();
+    let _phone = with_a_paired_phone(&home);
+    let _daemon = home.start();
+    let doctor = || home.run(&["doctor"]).out;
+    wait_for("the network to be missed", || doctor().contains("This computer isn’t connected to a network."));
+    assert!(doctor().contains("Connect this computer to the same network as your phone."), "{}", doctor());
+}
+
+#[test]
+#[ignore = "only in a network of its own"]
+fn without_ports() {
+    let taken: Vec<TcpListener> =
+        (1716..=1764).map(|port| TcpListener::bind(("0.0.0.0", port)).unwrap()).collect();
+    let home = Home::new();
+    let _phone = with_a_paired_phone(&home);
+    let daemon = home.start();
+    let doctor = || home.run(&["doctor"]);
+    wait_for("the ports to be missed", || {
+        doctor().out.contains("Other programs use all ports from 1716 to 1764")
+    });
+    assert!(doctor().code == 1 && doctor().out.contains("Quit the program that uses them"), "{:?}", doctor());
+    assert_eq!(open_to_others(&daemon), NOTHING);
+    let pair = home.type_at("phones pair", "");
+    assert!(pair.code == 1 && pair.out.contains("Other programs use all ports"), "{pair:?}");
+    drop(taken);
 }
 
 fn links(handset: &Handset) -> usize {
@@ -110,9 +199,17 @@ fn links(handset: &Handset) -> usize {
 async fn paired(home: &Home) -> (Handset, DeviceId) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let handset = Handset::start(HandsetSetup::local("Pixel", Arc::clone(&clock)).unwrap()).await.unwrap();
+    let address = handset.address().unwrap().to_string();
+    let id = pair_home(home, &handset, &address).await;
+    (handset, id)
+}
+
+/// Pairs a handset with the Kai of this home, which will find it at that address. Returns how the handset knows it.
+pub(crate) async fn pair_home(home: &Home, handset: &Handset, address: &str) -> DeviceId {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let id = DeviceId::from_random([7; 16]);
     let credentials = Credentials::make(&id, clock.now()).unwrap();
-    let pin = pair(&handset, &id, &credentials, &clock).await;
+    let pin = pair(handset, &id, &credentials, &clock).await;
     let own = OwnIdentity {
         device: id.to_string(),
         certificate: credentials.certificate().to_vec(),
@@ -126,7 +223,7 @@ async fn paired(home: &Home) -> (Handset, DeviceId) {
     };
     let folder = home::Home::at(home.path()).unwrap();
     let (_, key) = folder.unlock(&Unlock { keyring: None, passphrase: &|| Ok(None) }).unwrap();
-    let (address, now) = (handset.address().unwrap().to_string(), clock.now());
+    let (address, now) = (address.to_owned(), clock.now());
     let db = db::open(&folder, &key, kai_assistant::MIGRATIONS, now).unwrap();
     db.write(move |tx| {
         store::keep_identity(tx, &own)?;
@@ -135,7 +232,7 @@ async fn paired(home: &Home) -> (Handset, DeviceId) {
     })
     .await
     .unwrap();
-    (handset, id)
+    id
 }
 
 /// Pairs as Kai with a handset, and returns its certificate.

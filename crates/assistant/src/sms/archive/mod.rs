@@ -423,6 +423,14 @@ fn counted(tx: &Transaction<'_>, source: SourceId) -> Result<PhoneState, DbError
     Ok(row.query_row([source], state).optional()?.unwrap_or_default())
 }
 
+/// The newest message that a phone received.
+pub fn newest(tx: &Transaction<'_>, source: SourceId) -> Result<Option<SmsId>, DbError> {
+    let mut row = tx.prepare_cached(
+        "SELECT id FROM sms_archive WHERE source = ?1 AND folder = 1 ORDER BY row DESC LIMIT 1",
+    )?;
+    Ok(row.query_row([source], |row| row.get(0).map(SmsId)).optional()?)
+}
+
 /// Notes that the user opened a message in Kai, so that it is not unread any more.
 pub fn open(tx: &Transaction<'_>, id: SmsId) -> Result<(), DbError> {
     tx.execute("UPDATE sms_archive SET opened = 1 WHERE id = ?1 AND opened = 0", [id.0])?;

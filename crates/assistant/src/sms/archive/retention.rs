@@ -57,7 +57,8 @@ fn sweep_all_but_queued(tx: &Transaction<'_>) -> Result<usize, DbError> {
 /// contacts.
 pub fn forget_phone(tx: &Transaction<'_>, source: SourceId) -> Result<(), DbError> {
     pending::clear_phone(tx, QUEUE, source)?;
-    for table in ["sms_archive", "sms_threads", "sms_phones", "contacts", "contact_numbers"] {
+    for table in ["sms_archive", "sms_threads", "sms_phones", "contacts", "contact_numbers", "contact_reads"]
+    {
         tx.execute(&format!("DELETE FROM {table} WHERE source = ?1"), [source])?;
     }
     Ok(())

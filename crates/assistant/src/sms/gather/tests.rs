@@ -12,6 +12,7 @@ use crate::pending;
 use crate::phones::Switch;
 use crate::phones::port::{Folder, NotReached, Reaching};
 use crate::phones::store::{NewPhone, begin_reading, pair, set};
+use crate::settings::CONTACT_NAMES_ENABLED;
 use crate::sms::archive::{PhoneState, phone_state};
 use crate::sms::fill::tests::Handset;
 use crate::sms::store::{QUEUE, Queued};
@@ -36,6 +37,8 @@ struct Phone {
     mood: Mutex<Mood>,
     connected: AtomicBool,
     tells: Sender<FromPhone>,
+    /// Rings when the user wants to know what is new.
+    wanted: Arc<Notify>,
 }
 
 impl PhoneLink for Phone {
@@ -127,7 +130,9 @@ struct World {
 impl World {
     fn new() -> Self {
         let db = Db::in_memory(crate::MIGRATIONS).unwrap();
-        db.write_now(|tx| settings::store(tx, &SMS_ENABLED.key, "true")).unwrap();
+        for setting in [&SMS_ENABLED, &CONTACT_NAMES_ENABLED] {
+            db.write_now(|tx| settings::store(tx, &setting.key, "true")).unwrap();
+        }
         Self { db, clock: Arc::new(ManualClock::at(Timestamp::from_second(START).unwrap())) }
     }
 
@@ -160,9 +165,10 @@ impl World {
             mood: Mutex::new(Mood::Answers),
             connected: AtomicBool::new(false),
             tells,
+            wanted: Arc::default(),
         });
         let gather = Gather::new(self.db.clone(), self.clock.clone(), source, phone.clone());
-        tokio::spawn(gather.run(told));
+        tokio::spawn(gather.asked_by(phone.wanted.clone()).run(told));
         (source, phone)
     }
 
@@ -224,6 +230,30 @@ async fn a_push_that_was_missed_is_found_after_the_interval() {
     world.clock.advance(SignedDuration::from_mins(15));
     pass(120).await;
     assert_eq!((world.state(source).await.messages, world.queued().await), (302, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_wants_to_know_now_need_not_wait_for_the_interval() {
+    let world = World::new();
+    let (source, phone) = world.pair("a", &[Switch::ReadSms]);
+    phone.wanted.notify_one();
+    pass(10).await;
+    assert_eq!(*lock(&phone.asked), [], "nobody is there to be asked");
+    phone.connect().await;
+    pass(10).await;
+    lock(&phone.handset).listening = false;
+    phone.receive(3).await;
+    phone.receive(3).await;
+    phone.wanted.notify_one();
+    pass(10).await;
+    assert_eq!((world.state(source).await.messages, world.queued().await), (302, 2));
+    // Who is asked while the archive is being filled goes on with that.
+    phone.lose().await;
+    phone.receive(4).await;
+    phone.connect().await;
+    phone.wanted.notify_one();
+    pass(10).await;
+    assert_eq!((world.state(source).await.messages, world.queued().await), (303, 3));
 }
 
 #[tokio::test(start_paused = true)]
@@ -338,4 +368,42 @@ async fn contacts_are_fetched_only_if_names_are_on_and_only_what_changed() {
     pass(10).await;
     assert_eq!(name("+15550100007").await, None);
     assert_eq!(lock(&phone.asked).len(), 6, "nothing was asked for");
+}
+
+/// The setting deletes all names, and by whatever way it is turned on again, the phone is asked for them anew; likewise
+/// when an hour has passed.
+#[tokio::test(start_paused = true)]
+async fn names_that_are_missing_or_old_are_asked_for_without_a_new_connection() {
+    let world = World::new();
+    let (_, phone) = world.pair("a", &[Switch::Names, Switch::ReadSms]);
+    let lena = Contact {
+        uid: "7".to_owned(),
+        name: Untrusted::new("Lena"),
+        numbers: vec![Untrusted::new("+15550100007")],
+    };
+    *lock(&phone.contacts) = vec![(1, lena.clone())];
+    let setting = async |value: &'static str| {
+        let written = world.db.write(move |tx| settings::store(tx, &CONTACT_NAMES_ENABLED.key, value));
+        written.await.unwrap();
+    };
+    let name = async || world.db.read(|tx| names::beside(tx, "+15550100007")).await.unwrap();
+    let lists = || lock(&phone.asked).iter().filter(|ask| **ask == Ask::ContactList).count();
+    setting("false").await;
+    phone.connect().await;
+    pass(200).await;
+    assert_eq!((name().await, lists()), (None, 0), "the phone's own switch is not enough");
+    setting("true").await;
+    pass(70).await;
+    assert_eq!((name().await, lists()), (Some(Untrusted::new("Lena")), 1));
+    pass(1_000).await;
+    assert_eq!(lists(), 1, "once is enough for an hour");
+    setting("false").await;
+    setting("true").await;
+    assert_eq!(name().await, None);
+    pass(70).await;
+    assert_eq!((name().await, lists()), (Some(Untrusted::new("Lena")), 2));
+    *lock(&phone.contacts) = vec![(2, Contact { name: Untrusted::new("Lena M"), ..lena })];
+    world.clock.advance(SignedDuration::from_mins(61));
+    pass(70).await;
+    assert_eq!((name().await, lists()), (Some(Untrusted::new("Lena M")), 3));
 }

@@ -151,6 +151,8 @@ pub struct WhoIsMeant {
     message: &'static str,
     /// Names with their numbers, at most five.
     candidates: Vec<Untrusted>,
+    /// Set if there are any: others chose the names.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     untrusted: bool,
 }
 
@@ -229,10 +231,11 @@ impl SendSms {
 /// Says who may be meant by a name that several numbers have, or none. Anybody can send a contact, so the names are a
 /// stranger's text.
 fn not_one(candidates: &[Candidate]) -> ToolOutput<Drafted> {
-    let message = if candidates.is_empty() { NOBODY } else { SEVERAL };
+    let (message, taint) =
+        if candidates.is_empty() { (NOBODY, Level::Nothing) } else { (SEVERAL, Level::People) };
     let candidates = candidates.iter().map(|candidate| Untrusted::new(candidate.shown())).collect();
-    let output = Drafted::Unclear(WhoIsMeant { message, candidates, untrusted: true });
-    ToolOutput { output, meaning: Provenance { taint: Level::People, mentions: vec![] } }
+    let output = Drafted::Unclear(WhoIsMeant { message, candidates, untrusted: !taint.is_nothing() });
+    ToolOutput { output, meaning: Provenance { taint, mentions: vec![] } }
 }
 
 /// Draft a reply to a received SMS. Nothing is sent until the user taps Send.

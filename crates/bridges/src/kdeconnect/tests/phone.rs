@@ -122,6 +122,10 @@ async fn only_what_is_on_is_passed_on_and_asked_for() {
         phone.ask(ask).await.unwrap();
     }
     assert_eq!(wire.taken().len(), 4);
+    phone.allow(Switches { read_sms: true, ..OFF }).unwrap();
+    assert!(told.try_recv().is_err(), "messages go on");
+    phone.allow(Switches { read_sms: true, names: true, ..OFF }).unwrap();
+    assert_eq!(told.recv().await, Some(FromPhone::Connected), "names begin beside messages");
     phone.allow(OFF).unwrap();
     assert_eq!(told.recv().await, Some(FromPhone::Lost), "for whoever reads it ends");
 }

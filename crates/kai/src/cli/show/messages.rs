@@ -3,7 +3,7 @@
 use super::{count, switch};
 use crate::call::messages::{NotificationsPart, PhonesPart, SmsPart};
 use crate::call::notifications::{GapRow, ListenerState, NotificationsStatus, SourceStatus};
-use crate::call::sms::SmsStatus;
+use crate::call::sms::{SmsSource, SmsStatus};
 use crate::terminal::out::visible;
 
 /// The rows of `kai status`.
@@ -12,15 +12,16 @@ pub(super) fn status(
     of_notifications: &NotificationsPart,
     of_phones: &PhonesPart,
 ) -> Vec<(String, String)> {
-    vec![
-        ("SMS".to_owned(), sms(&of_sms.sms)),
-        ("Notifications".to_owned(), notifications(&of_notifications.notifications)),
-        ("Phones".to_owned(), visible(&of_phones.phones.says)),
-    ]
+    let mut rows = vec![("SMS".to_owned(), sms(&of_sms.sms))];
+    rows.extend(of_sms.sms.phones().map(|(name, phone)| (String::new(), sms_line(name, phone))));
+    rows.push(("Notifications".to_owned(), notifications(&of_notifications.notifications)));
+    rows.push(("Phones".to_owned(), visible(&of_phones.phones.says)));
+    rows
 }
 
 fn sms(sms: &SmsStatus) -> String {
     let Some(bridge) = &sms.bridge else { return "no phone is connected".to_owned() };
+    let through = if sms.has_own() { format!("connected through {bridge}. ") } else { String::new() };
     let dropped = match sms.dropped {
         0 => String::new(),
         n => format!(", {} dropped", count(n as usize, "older message")),
@@ -30,7 +31,20 @@ fn sms(sms: &SmsStatus) -> String {
     } else {
         "disabled".to_owned()
     };
-    format!("connected through {bridge}. Reading {reading}. Drafting {}", switch(sms.send_enabled))
+    format!("{through}Reading {reading}. Drafting {}", switch(sms.send_enabled))
+}
+
+/// How it stands with the messages of a paired phone.
+fn sms_line(name: &str, phone: &SmsSource) -> String {
+    let state = match (phone.enabled, phone.connected) {
+        (false, _) => "not read",
+        (true, true) => "connected",
+        (true, false) => "not connected",
+    };
+    let kept = super::phones::kept(phone.messages, phone.progress).map(|kept| format!(", {kept}"));
+    let why = phone.last_error.as_ref().filter(|_| phone.enabled);
+    let why = why.map(|why| format!(". {}", visible(&why.to_string())));
+    format!("{}: {state}{}{}", visible(name), kept.unwrap_or_default(), why.unwrap_or_default())
 }
 
 /// The status of reading notifications, each paired phone and each gap, on one line.
@@ -78,6 +92,42 @@ mod tests {
     use kai_assistant::source::SourceId;
 
     use super::*;
+
+    #[test]
+    fn each_phone_has_a_line_about_its_messages() {
+        let phone = SmsSource {
+            source: SourceId(2),
+            name: Some("Pixel\u{1b}".to_owned()),
+            bridge: Some("phone".to_owned()),
+            enabled: true,
+            connected: true,
+            access: AccessState::Granted,
+            queued: 0,
+            dropped: 0,
+            messages: 1204,
+            progress: Some(1000),
+            last_sync: None,
+            last_error: None,
+        };
+        let (away, off) =
+            (SmsSource { connected: false, ..phone.clone() }, SmsSource { enabled: false, ..phone.clone() });
+        let fresh = SmsSource { progress: None, messages: 0, ..phone.clone() };
+        let silent =
+            SmsSource { last_error: Some("It is silent.".into()), progress: Some(437), ..phone.clone() };
+        for (phone, expected) in [
+            (phone, ": connected, 1,204 messages kept"),
+            (away, ": not connected, 1,204 messages kept"),
+            (off, ": not read, 1,204 messages kept"),
+            (fresh, ": connected"),
+            (silent, ": connected, 1,204 messages kept so far, 43 % done. It is silent."),
+        ] {
+            let line = sms_line(phone.name.as_deref().unwrap_or_default(), &phone);
+            assert!(
+                line.starts_with("Pixel") && line.ends_with(expected) && !line.contains('\u{1b}'),
+                "{line}"
+            );
+        }
+    }
 
     #[test]
     fn each_phone_is_told_by_name() {

@@ -3,7 +3,7 @@
 use kai_assistant::phones::Switch;
 
 use super::{columns, count, spoken};
-use crate::call::phones::{ArchiveRow, PhoneRow, SwitchesRow};
+use crate::call::phones::{PhoneRow, SwitchesRow};
 use crate::terminal::out::visible;
 
 /// Everything about each phone, in a few lines.
@@ -32,7 +32,7 @@ fn lines(row: &PhoneRow) -> Vec<(String, String)> {
         (row.id.0.to_string(), format!("{}: {state}{default}", visible(&row.name))),
         below(format!("on: {}", switches_on(row.switches))),
     ];
-    lines.extend(archive(row.archive).map(below));
+    lines.extend(kept(row.archive.messages, row.archive.progress).map(below));
     for trouble in &row.troubles {
         lines.push(below(format!("! {}", visible(&trouble.says))));
         lines.push(below(format!("→ {}", visible(&trouble.next))));
@@ -53,11 +53,10 @@ fn switches_on(row: SwitchesRow) -> String {
     if on.is_empty() { "nothing (to enable something: kai phones set)".to_owned() } else { on.join(", ") }
 }
 
-/// How many messages are kept, and how far that has come.
-fn archive(archive: ArchiveRow) -> Option<String> {
-    let progress = archive.progress?;
-    let kept = count(usize::try_from(archive.messages).unwrap_or(usize::MAX), "message");
-    Some(match progress {
+/// How many messages are kept, and how far that has come. `None` before the phone was asked.
+pub(super) fn kept(messages: u64, progress: Option<u16>) -> Option<String> {
+    let kept = count(usize::try_from(messages).unwrap_or(usize::MAX), "message");
+    Some(match progress? {
         1000.. => format!("{kept} kept"),
         filling => format!("{kept} kept so far, {} % done", filling / 10),
     })
@@ -68,7 +67,7 @@ mod tests {
     use kai_assistant::phones::SourceId;
 
     use super::*;
-    use crate::call::phones::TroubleRow;
+    use crate::call::phones::{ArchiveRow, TroubleRow};
 
     #[test]
     fn a_phone_is_listed_with_all_that_matters() {

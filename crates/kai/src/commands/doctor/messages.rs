@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::call::notifications::ListenerState;
 use crate::commands::phones::troubles::{self, Trouble};
 use crate::commands::phones::{self, PairedPhone};
-use crate::commands::sms;
+use crate::commands::{contacts, sms};
 use crate::machine;
 
 pub(super) async fn checks(app: &App) -> Vec<Check> {
@@ -19,11 +19,12 @@ pub(super) async fn checks(app: &App) -> Vec<Check> {
     }
     let mut checks: Vec<Check> =
         [Some(notifications(app).await), phone(app).await].into_iter().flatten().collect();
-    checks.extend(network(app));
+    checks.extend(contact_names(app).await);
     match phones::paired(app).await {
         Ok(paired) => {
-            let paired = paired.iter().filter(|paired| paired.phone.is_paired());
-            checks.extend(paired.flat_map(|phone| paired_phone(app, phone)));
+            let paired: Vec<PairedPhone> = paired.into_iter().filter(|it| it.phone.is_paired()).collect();
+            checks.extend(network(app, paired.first()));
+            checks.extend(paired.iter().flat_map(|phone| paired_phone(app, phone)));
         }
         Err(error) => checks.push(Check::broken(PHONES, error.to_string(), None)),
     }
@@ -41,7 +42,8 @@ async fn phone(app: &App) -> Option<Check> {
         Err(error) => return Some(Check::broken("phone", error.to_string(), None)),
     };
     let wanted = status.enabled || status.send_enabled;
-    let Some(bridge) = &status.bridge else { return no_phone(wanted && !is_paired_used(app).await) };
+    let own = app.messages.phone.bridge;
+    let Some(bridge) = own else { return no_phone(wanted && !is_paired_used(app).await) };
     if !wanted {
         return Some(Check::note(
             "phone",
@@ -60,6 +62,20 @@ async fn phone(app: &App) -> Option<Check> {
     })
 }
 
+/// Says why there are no names, or old ones, where the user wants them.
+async fn contact_names(app: &App) -> Option<Check> {
+    const NAME: &str = "contacts";
+    match contacts::trouble(app).await {
+        Ok(None) => None,
+        Ok(Some(why)) => Some(Check::note(
+            NAME,
+            format!("the phone's contacts could not be read: {why}"),
+            "To try again: kai settings set contact_names_enabled true",
+        )),
+        Err(error) => Some(Check::broken(NAME, error.to_string(), None)),
+    }
+}
+
 /// Whether a paired phone reads or sends SMS, so that SMS makes sense without a phone of our own.
 async fn is_paired_used(app: &App) -> bool {
     for switch in [Switch::ReadSms, Switch::SendSms, Switch::Composer] {
@@ -73,13 +89,11 @@ async fn is_paired_used(app: &App) -> bool {
 const PHONES: &str = "phones";
 
 /// Checks the network of paired phones. Says nothing while nothing is open and nothing is wrong.
-fn network(app: &App) -> Vec<Check> {
+fn network(app: &App, first: Option<&PairedPhone>) -> Vec<Check> {
     let state = phones::state(app);
     let wrong = troubles::of_network(&state, app.clock.now());
-    let open = state.listening.map(|listening| {
-        let says = format!("port {} is open to devices on your local network (kai status)", listening.port);
-        Check::fine(PHONES, says)
-    });
+    let open = phones::open_port(app, &state, first.map(|paired| &paired.phone));
+    let open = open.map(|says| Check::fine(PHONES, says));
     open.into_iter().chain(wrong.iter().map(|trouble| trouble_check(trouble, ""))).collect()
 }
 
@@ -116,7 +130,8 @@ fn no_phone(wanted: bool) -> Option<Check> {
         return Some(Check::note("phone", "Termux's SMS programs are not installed", install));
     }
     let says = "SMS is enabled, but no phone is connected";
-    let next = "Run Kai in Termux on the phone, or disable SMS: kai settings set sms_enabled false";
+    let next = "Pair a phone (kai phones pair), run Kai in Termux on the phone, or disable SMS: \
+                kai settings set sms_enabled false";
     wanted.then(|| Check::broken("phone", says, Some(next.to_owned())))
 }
 

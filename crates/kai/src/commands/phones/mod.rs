@@ -8,15 +8,18 @@ use kai_assistant::db::DbError;
 use kai_assistant::moment::local;
 use kai_assistant::notifications::toggle;
 use kai_assistant::phones::{Phone, SourceId, Switch, Switches, store};
-use kai_assistant::settings::{self, NOTIFICATIONS_ENABLED, SMS_ENABLED, SMS_SEND_ENABLED, Setting};
+use kai_assistant::settings::{
+    self, CONTACT_NAMES_ENABLED, NOTIFICATIONS_ENABLED, SMS_ENABLED, SMS_SEND_ENABLED, Setting,
+};
 use kai_bridges::kdeconnect::{DeviceId, Failure as PairingFailure};
 use kai_words::{Said, said};
 use rusqlite::Transaction;
 use serde_json::Value;
 
 use self::troubles::Trouble;
-use super::sms;
+use super::{contacts, sms};
 use crate::app::App;
+use crate::app::messages::{no_phone, start_kai};
 use crate::call::json;
 use crate::call::phones::{
     ArchiveRow, LastPairingRow, NearbyRow, NetworkRow, PairingRow, PhoneRow, PhonesCall, PhonesStatus,
@@ -85,6 +88,7 @@ fn device_id(typed: &str) -> Result<DeviceId, Failure> {
 
 fn not_done(app: &App, why: &NotDone) -> Failure {
     Failure::failed(match why {
+        NotDone::NotRunning if app.home.is_demo() => said::lacks_in_demo(),
         NotDone::NotRunning => return start_kai(),
         NotDone::NoNetwork => match state(app).trouble {
             Some(NetworkTrouble::PortsTaken) => said::pairing_ports_taken(),
@@ -103,11 +107,6 @@ fn not_done(app: &App, why: &NotDone) -> Failure {
         NotDone::Unknown => said::paired_gone(),
         NotDone::NotStored => said::pairing_not_written(),
     })
-}
-
-/// Only the daemon reaches phones.
-pub(crate) fn start_kai() -> Failure {
-    Failure::failed("Kai reaches phones only while it is running. Start Kai first: kai serve")
 }
 
 /// A paired phone and everything that is shown of it.
@@ -239,7 +238,8 @@ pub(crate) fn master(switch: Switch) -> Option<&'static Setting> {
         // A draft that opens on the phone has to be written first.
         Switch::SendSms | Switch::Composer => Some(&SMS_SEND_ENABLED),
         Switch::Notifications => Some(&NOTIFICATIONS_ENABLED),
-        Switch::Names | Switch::Tell => None,
+        Switch::Names => Some(&CONTACT_NAMES_ENABLED),
+        Switch::Tell => None,
     }
 }
 
@@ -256,6 +256,10 @@ pub(crate) async fn set(app: &App, typed: &str, switch: Switch, on: bool) -> Res
     app.db.write(move |tx| turn(tx, source, switch, on, now)).await?;
     app.messages.notifications.changed();
     app.messages.network.look();
+    if on && switch == Switch::Names {
+        // The setting counts for the phone that Kai runs on, too.
+        contacts::read_if_due(app).await?;
+    }
     row_of(app, source).await
 }
 
@@ -295,8 +299,10 @@ pub(crate) fn begin_reading(tx: &Transaction<'_>, now: Timestamp) -> Result<(), 
 
 /// Turns the master switch for reading on: for the phone that Kai runs on, and for paired phones that may be read.
 pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
-    if app.messages.phone.inbox.is_some() || !any_with(app, Switch::ReadSms).await? {
+    if app.messages.phone.inbox.is_some() {
         sms::turn_reading_on(app).await?;
+    } else if !any_with(app, Switch::ReadSms).await? {
+        return Err(sms::stays_off(nobody_read(app).await?));
     }
     let now = app.clock.now();
     let begun = app.db.write(move |tx| {
@@ -304,6 +310,12 @@ pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
         begin_reading(tx, now)
     });
     Ok(begun.await?)
+}
+
+/// Why no messages can be read.
+async fn nobody_read(app: &App) -> Result<Failure, DbError> {
+    let is_paired = app.db.read(store::all).await?.iter().any(Phone::is_paired);
+    Ok(if is_paired { sms::not_read_by_any() } else { no_phone() })
 }
 
 /// Checks that something could send if the master switch for sending is turned on.
@@ -394,16 +406,29 @@ fn says(app: &App, state: &NetworkState, phones: &[Phone]) -> String {
             format!("{} paired, {} connected", phones.len(), phones.iter().filter(connected).count())
         }
     };
-    let Some(listening) = state.listening else { return format!("{who}. No port is open") };
-    let close = match (state.search, phones) {
-        (Some(until), []) => format!(
-            "Kai is searching for phones until {}. To close it now: Settings → Phones → Stop searching",
-            app.local(until)
+    let open = open_port(app, state, phones.first());
+    format!("{who}. {}", open.as_deref().unwrap_or("No port is open"))
+}
+
+/// Which port is open, to whom, and how to close it; `None` while none is.
+pub(crate) fn open_port(app: &App, state: &NetworkState, first: Option<&Phone>) -> Option<String> {
+    let port = state.listening?.port;
+    let search = state.search.map(|until| {
+        let until = app.local(until);
+        format!(
+            "any device, because Kai is searching for phones until {until}. \
+             To end the search: Settings → Phones → Stop searching"
+        )
+    });
+    let (whom, close) = match (search, first) {
+        (Some(search), None) => (search, String::new()),
+        (search, Some(first)) => (
+            search.unwrap_or_else(|| "paired phones only".to_owned()),
+            format!(". To close the port, unpair every phone: kai phones remove {}", first.source.0),
         ),
-        (_, []) => "Nothing needs it, so it closes in a moment".to_owned(),
-        (_, [first, ..]) => format!("To close it, unpair every phone: kai phones remove {}", first.source.0),
+        (None, None) => ("nobody, and closes in a moment".to_owned(), String::new()),
     };
-    format!("{who}. Port {} is open to devices on your local network. {close}", listening.port)
+    Some(format!("Port {port} is open on your local network, to {whom}{close}"))
 }
 
 #[cfg(test)]

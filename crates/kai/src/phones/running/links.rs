@@ -77,8 +77,10 @@ impl Running<'_> {
     /// Ends the link with a phone that told more than could be stored. It comes back later, and nothing is lost: it
     /// still has what it told.
     pub(super) fn hang_up_if(&mut self, source: SourceId, full: bool) {
+        let now = self.now();
         let (true, Some(paired)) = (full, self.phones.get_mut(&source)) else { return };
-        if paired.trouble.replace(LinkTrouble::TooMuch) != Some(LinkTrouble::TooMuch) {
+        let told = paired.trouble.replace(LinkTrouble::TooMuch) == Some(LinkTrouble::TooMuch);
+        if !told && self.log_pace.line(1, now).is_some() {
             tracing::warn!(
                 source = source.0,
                 "a phone told more than could be stored, and has to connect again"

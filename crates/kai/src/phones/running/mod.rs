@@ -4,6 +4,7 @@
 //! send goes into a queue per phone.
 
 mod links;
+mod log;
 mod opening;
 mod orders;
 mod pairing;
@@ -18,7 +19,9 @@ use kai_assistant::clock::Clock;
 use kai_assistant::db::{Db, DbError};
 use kai_assistant::ledger::{PhoneEvent, Record};
 use kai_assistant::phones::{Phone, SourceId, Switches, store};
-use kai_assistant::settings::{self, NOTIFICATIONS_ENABLED, SMS_ENABLED, SMS_SEND_ENABLED, Values};
+use kai_assistant::settings::{
+    self, CONTACT_NAMES_ENABLED, NOTIFICATIONS_ENABLED, SMS_ENABLED, SMS_SEND_ENABLED, Values,
+};
 use kai_bridges::kdeconnect::{
     Device, DeviceId, Endpoint, Event, Limits, PairedPhone, PhoneLimits, Pin, Protocol, Reach, Refusal,
     Refused, Strangers, Use,
@@ -27,6 +30,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use self::log::LogPace;
 use super::drivers::{Drivers, Joined};
 use super::plan::Plan;
 use super::state::{
@@ -67,6 +71,7 @@ pub(super) struct Running<'a> {
     calls: JoinSet<(SourceId, Result<Device, Refused>)>,
     last_pairing: Option<PairingOutcome>,
     trouble: Option<NetworkTrouble>,
+    log_pace: LogPace,
 }
 
 /// An open endpoint.
@@ -114,6 +119,7 @@ impl<'a> Running<'a> {
             calls: JoinSet::new(),
             last_pairing: None,
             trouble: None,
+            log_pace: LogPace::default(),
         }
     }
 
@@ -315,7 +321,9 @@ impl<'a> Running<'a> {
             Event::Unpaired { device, by } => self.on_unpaired(&device, by).await,
             Event::Packet(device, packet) => self.on_packet(&device, packet),
             Event::Refused { from, refused, times } => {
-                tracing::info!(%from, why = ?refused.why, times, "a connection was refused");
+                if let Some(times) = self.log_pace.line(times, self.now()) {
+                    tracing::info!(%from, why = ?refused.why, times, "a connection was refused");
+                }
                 self.on_refused(&refused).await;
             }
         }
@@ -363,7 +371,7 @@ fn in_force(on: Switches, values: &Values) -> Switches {
         read_sms: on.read_sms && values.on(&SMS_ENABLED),
         send_sms: on.send_sms && sends,
         notifications: on.notifications && values.on(&NOTIFICATIONS_ENABLED),
-        names: on.names,
+        names: on.names && values.on(&CONTACT_NAMES_ENABLED),
         composer: on.composer && sends,
         tell: on.tell,
     }

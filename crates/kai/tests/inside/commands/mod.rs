@@ -27,5 +27,7 @@ mod sms;
 mod socket;
 mod status;
 mod tasks;
+#[cfg(feature = "foss")]
+mod telling;
 mod tools;
 mod transfer;

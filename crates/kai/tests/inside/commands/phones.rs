@@ -58,7 +58,7 @@ fn a_switch_turns_its_master_on() {
         ("read_sms", Some("sms_enabled")),
         ("send_sms", Some("sms_send_enabled")),
         ("notifications", Some("notifications_enabled")),
-        ("names", None),
+        ("names", Some("contact_names_enabled")),
         ("tell", None),
     ] {
         if let Some(master) = master {

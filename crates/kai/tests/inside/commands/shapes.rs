@@ -374,6 +374,13 @@ impl Scene {
         );
         self.see("phones_list", "phones", json!("list")).await;
         self.see("phones_network", "phones", json!("network")).await;
+        self.see("status", "status", Value::Null).await;
+        self.sql("INSERT INTO sms_phones VALUES (2, 5, 1, 'The phone did not answer.')");
+        self.see("status", "status", Value::Null).await;
+        self.sql("UPDATE phones SET certificate = x''");
+        self.see("status", "status", Value::Null).await;
+        self.see("sms_known", "sms", json!("known")).await;
+        self.sql("UPDATE phones SET certificate = x'01'; DELETE FROM sms_phones");
         let set = json!({"set": {"phone": "2", "switch": "names", "on": true}});
         self.see("phones_set", "phones", set).await;
         self.see("phones_rename", "phones", json!({"rename": {"phone": "2", "name": "Mine"}})).await;

@@ -244,3 +244,54 @@ fn what_a_command_discards_comes_back_within_ten_seconds() {
     phone.run(&["drafts", "undo"]).refused(1, "too late");
     assert_eq!(phone.left(), "");
 }
+
+const LENA: &str = r#"echo '[{"name": "Lena", "number": "+1 555 0100"}]'"#;
+
+#[test]
+fn names_stand_beside_numbers_where_they_are_wanted() {
+    let phone = ready();
+    phone.program("termux-contact-list", LENA);
+    let id = draft(&phone, ALICE, "Hi").to_string();
+    let row = || phone.run(&["drafts", "list", "--json"]).json()[0].clone();
+    let before = row();
+    assert!(before.get("name").is_none(), "{before}");
+    phone.inbox(&[(41, ALICE, "before"), (42, ALICE, "Dinner?")]);
+    assert_eq!(phone.run(&["sms", "poll"]).code, 0);
+    assert!(!phone.run(&["sms", "list"]).out.contains("Lena"));
+    let on = phone.run(&["settings", "set", "contact_names_enabled", "true"]);
+    assert_eq!((on.code, on.out.as_str()), (0, "contact_names_enabled = true\n"), "{on:?}");
+    let named = row();
+    assert_eq!((&named["name"], &named["to"]), (&json!("Lena"), &json!(ALICE)));
+    assert_eq!(named["digest"], before["digest"], "what is approved is the number");
+    for words in [
+        &["drafts", "list"][..],
+        &["drafts", "show", &id],
+        &["sms", "list"],
+        &["sms", "read", "42"],
+        &["sms", "search", "lena"],
+    ] {
+        let shown = phone.run(words).out;
+        assert!(shown.contains("Lena · +15550100"), "{words:?}: {shown}");
+    }
+    let off = phone.run(&["settings", "set", "contact_names_enabled", "false"]);
+    assert_eq!(off.code, 0, "{off:?}");
+    assert_eq!(row(), before, "nothing is left of it");
+    assert!(!phone.run(&["sms", "list"]).out.contains("Lena"));
+}
+
+#[test]
+fn contacts_that_cannot_be_read_harm_nothing_and_are_told() {
+    let phone = ready();
+    phone.program("termux-contact-list", "echo the app is gone >&2; exit 1");
+    assert_eq!(phone.run(&["settings", "set", "contact_names_enabled", "true"]).code, 0);
+    phone.inbox(&[(41, ALICE, "before"), (42, ALICE, "Dinner?")]);
+    assert_eq!(phone.run(&["sms", "poll", "--json"]).json()["fresh"], 1);
+    assert_eq!(phone.run(&["status", "--json"]).json()["sms"]["lastError"], json!(null));
+    let checks = |phone: &Phone| phone.run(&["doctor"]).out;
+    let told = checks(&phone);
+    assert!(told.contains("contacts could not be read") && told.contains("the app is gone"), "{told}");
+    phone.program("termux-contact-list", LENA);
+    assert_eq!(phone.run(&["settings", "set", "contact_names_enabled", "true"]).code, 0);
+    assert!(phone.run(&["sms", "list"]).out.contains("Lena · +15550100"));
+    assert!(!checks(&phone).contains("contacts could not be read"));
+}

@@ -52,8 +52,14 @@ impl House {
     /// On a machine that has nothing, in a network of phones that only this machine can reach.
     #[cfg(feature = "foss")]
     pub(super) fn with_phones() -> Self {
-        let house =
-            Self::built(|_| Machine::default(), |app| app.messages.network = super::phones::loopback(app));
+        Self::with_phones_within(super::phones::quick())
+    }
+
+    /// The same with other limits.
+    #[cfg(feature = "foss")]
+    pub(super) fn with_phones_within(limits: kai_bridges::kdeconnect::Limits) -> Self {
+        let network = |app: &mut App| app.messages.network = super::phones::loopback(app, limits);
+        let house = Self::built(|_| Machine::default(), network);
         let (app, stop) = (Arc::clone(&house.app), house.stop.clone());
         house.runtime.spawn(async move { app.messages.network.run(stop).await });
         house

@@ -19,6 +19,8 @@ mod paired;
 mod phone;
 #[cfg(feature = "foss")]
 mod phones;
+#[cfg(feature = "foss")]
+mod phones_wrong;
 mod tools;
 mod visitor;
 #[cfg(feature = "foss")]

@@ -6,8 +6,10 @@ use jiff::{SignedDuration, Timestamp};
 use kai_assistant::gate::RunKind;
 use kai_assistant::outbox::door::{Approved, Looking, Sender, Sending};
 use kai_assistant::outbox::{Channel, NewDraft, ReplyTo, store};
+use kai_assistant::phones::port::Contact;
 use kai_assistant::phones::store::{self as phones, NewPhone};
 use kai_assistant::phones::{SourceId, Switch};
+use kai_assistant::sms::names;
 use kai_assistant::untrusted::Untrusted;
 use serde_json::json;
 
@@ -160,4 +162,26 @@ fn a_reply_shows_the_app_and_the_chat() {
     visitor.press("draft-send");
     visitor.until_says("The notification is no longer on the phone");
     assert!(visitor.has("draft-retry"));
+}
+
+/// A name is beside the number, apart from it, and shows what is invisible in it.
+#[test]
+fn a_draft_shows_the_name_beside_the_number() {
+    let house = House::new();
+    let pixel = pair(&house, "a", "Pixel", &[Switch::SendSms]);
+    stage(&house, &sms(pixel, "Hi"));
+    let digest = |house: &House| house.run("sms", &json!("drafts"))[0]["digest"].clone();
+    let before = digest(&house);
+    let numbers = vec![Untrusted::new("+15550100")];
+    let contact = Contact { uid: "1".to_owned(), name: Untrusted::new("Le\u{202e}na <b>"), numbers };
+    house.app.db.write_now(|tx| names::replace(tx, pixel, &[contact])).unwrap();
+    let mut visitor = house.visitor("/");
+    assert_eq!(visitor.texts("draft-to"), ["Le\\u{202e}na <b> · +15550100"]);
+    assert!(visitor.answer.text.contains("<bdi>+15550100</bdi>"), "a name moves none of the digits");
+    assert_eq!(digest(&house), before, "the name is not what is approved");
+    let handset = Arc::new(Handset::default());
+    house.app.messages.phone.door.senders.register(pixel, handset.clone());
+    visitor.press("draft-send");
+    visitor.until_says("handed to the phone");
+    assert_eq!(*handset.0.lock().unwrap(), ["send +15550100 Hi"]);
 }

@@ -495,3 +495,29 @@ fn a_gap_is_told_in_german_with_german_times() {
         (&json!(why), &json!(why))
     );
 }
+
+#[test]
+fn names_are_turned_on_and_off_beside_sms() {
+    let (phone, house) = ready();
+    phone.program("termux-contact-list", r#"echo '{"error": "Please grant the following permission: X"}'"#);
+    draft(&house, ALICE, "Hi");
+    let mut visitor = house.visitor(AGENT);
+    assert!(visitor.says("Show contact names") && visitor.says("stand beside numbers"));
+    visitor.press("contact-names-toggle");
+    visitor.open(AGENT);
+    let said = visitor.texts("contact-names-error")[0].to_owned();
+    assert!(said.contains("couldn’t read the phone’s contacts") && said.contains("use Contacts"), "{said}");
+    visitor.press("contact-names-toggle");
+    visitor.open(AGENT);
+    assert!(!visitor.has("contact-names-error"));
+    phone.program("termux-contact-list", &format!(r#"echo '[{{"name": "Lena", "number": "{ALICE}"}}]'"#));
+    visitor.press("contact-names-toggle");
+    visitor.open("/");
+    assert_eq!(visitor.texts("draft-to"), ["Lena · +15550100"]);
+    house.set("language", "de");
+    visitor.open(AGENT);
+    assert!(visitor.says("Kontaktnamen zeigen"));
+    visitor.press("contact-names-toggle");
+    visitor.open("/");
+    assert_eq!(visitor.texts("draft-to"), ["+15550100"]);
+}
