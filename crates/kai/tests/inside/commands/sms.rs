@@ -8,7 +8,7 @@ use super::phone::{ALICE, Phone, draft, ready};
 #[test]
 fn without_a_phone_there_is_no_sms() {
     let home = Home::new();
-    let next = "Run Kai in Termux on the phone, with Termux:API (docs/sms.md), or try the demo";
+    let next = "Pair one in Settings, under Phones, or run Kai in Termux on the phone.";
     for (key, cannot, stays) in [
         ("sms_enabled", "No phone that can read SMS", "Reading SMS stays off."),
         ("sms_send_enabled", "No phone that can send SMS", "Sending SMS stays off."),
