@@ -721,7 +721,7 @@ async fn a_reply_uses_the_newest_id_of_its_conversation() {
 async fn a_reply_that_would_reach_nobody_or_someone_else_fails_with_the_reason() {
     for (name, heard, word) in [
         ("dismissed", Heard::Closed(NotificationId::new(CHAT)), "no longer on the phone"),
-        ("no reply", Heard::Posted(Box::new(chat("Alice", "Hm.", None))), "offers no reply"),
+        ("no reply", Heard::Posted(Box::new(chat("Alice", "Hm.", None))), "no longer offers a reply"),
         ("someone else", Heard::Posted(Box::new(chat("Bob", "Hi", Some("r2")))), "another conversation"),
     ] {
         let world = world().await;

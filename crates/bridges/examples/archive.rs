@@ -52,8 +52,9 @@ fn main() -> Outcome<()> {
 /// The other process: a phone with many messages. Every line that it reads makes it receive a burst of new ones.
 async fn be_the_phone() -> Outcome<()> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let setup = HandsetSetup::local("Pixel", Arc::clone(&clock)).map_err(not_opened)?;
-    let handset = Handset::start(HandsetSetup { limits: quick(), ..setup }).await.map_err(not_opened)?;
+    let setup = HandsetSetup::local("Pixel", Arc::clone(&clock)).map_err(|why| not_opened(&why))?;
+    let handset =
+        Handset::start(HandsetSetup { limits: quick(), ..setup }).await.map_err(|why| not_opened(&why))?;
     let newest = clock.now();
     for n in 1..=PER_THREAD {
         for thread in 0..THREADS {
@@ -107,7 +108,7 @@ impl Phone {
     }
 }
 
-fn not_opened(why: OpenError) -> String {
+fn not_opened(why: &OpenError) -> String {
     format!("{why:?}")
 }
 
@@ -164,7 +165,7 @@ async fn paired(address: SocketAddr) -> Outcome<(Arc<Endpoint>, mpsc::Receiver<E
         clock,
     })
     .await
-    .map_err(not_opened)?;
+    .map_err(|why| not_opened(&why))?;
     let device = endpoint.connect(address).await.map_err(|refused| format!("{refused:?}"))?;
     endpoint.request_pairing(&device.identity.id).map_err(|error| format!("{error:?}"))?;
     loop {

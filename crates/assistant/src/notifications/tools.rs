@@ -292,7 +292,7 @@ impl Tool for DismissNotification {
             (true, false, false) => return Err(said::lacks_notifications_off().into()),
             (true, false, true) => {}
         }
-        let away = if id.source().is_here() { said::lacks_source } else { said::lacks_phone_away };
+        let away = || if id.source().is_here() { said::lacks_source() } else { said::lacks_phone_away() };
         let source = self.0.sources.get(id.source()).ok_or_else(away)?;
         source.dismiss(&id).await.map_err(ToolError)?;
         Ok(ToolOutput::own(Dismissed { id, message: "It is no longer on the screen." }))

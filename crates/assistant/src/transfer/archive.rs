@@ -1,7 +1,9 @@
-//! Reads the archived SMS of paired phones for an export.
+//! The archived SMS of paired phones in an export. They are not imported: they belong to a phone that is paired with one
+//! machine.
 
 use rusqlite::Transaction;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::db::DbError;
 use crate::phones;
@@ -11,9 +13,31 @@ use crate::sms::archive;
 use crate::tool::Eyes;
 use crate::untrusted::Untrusted;
 
+/// What is exported only if it is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OnRequest {
+    SmsArchive,
+}
+
+impl OnRequest {
+    pub(super) const ALL: &[Self] = &[Self::SmsArchive];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::SmsArchive => "sms_archive",
+        }
+    }
+
+    pub(super) fn read(self, tx: &Transaction<'_>) -> Result<Value, DbError> {
+        match self {
+            Self::SmsArchive => Ok(json!(messages(tx)?)),
+        }
+    }
+}
+
 /// An archived message as it is exported.
 #[derive(Debug, Serialize)]
-pub(super) struct Message {
+struct Message {
     phone: Option<String>,
     /// Epoch milliseconds.
     date: i64,
@@ -24,7 +48,7 @@ pub(super) struct Message {
 }
 
 /// All archived messages, oldest first. One-time codes are hidden as they are from a model: the file is not encrypted.
-pub(super) fn read(tx: &Transaction<'_>) -> Result<Vec<Message>, DbError> {
+fn messages(tx: &Transaction<'_>) -> Result<Vec<Message>, DbError> {
     let (eyes, phones) = (Eyes::of_model(&settings::load(tx)?), phones::store::all(tx)?);
     let message = |stored: archive::Stored| Message {
         phone: phones.iter().find(|phone| phone.source == stored.source).map(|phone| phone.name.clone()),

@@ -6,6 +6,9 @@
 
 #[cfg(feature = "sms")]
 mod archive;
+#[cfg(not(feature = "sms"))]
+#[path = "no_archive.rs"]
+mod archive;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod store;
@@ -20,6 +23,7 @@ use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::archive::OnRequest;
 use crate::db::DbError;
 use crate::home::{Passphrase, Sealed};
 use crate::settings::Setting;
@@ -35,10 +39,8 @@ pub enum Section {
     Models,
     Tasks,
     Conversations,
-    /// The archived SMS of paired phones. Exported only if it is named, and not imported: they belong to a phone that is
-    /// paired with one machine.
-    #[cfg(feature = "sms")]
-    SmsArchive,
+    /// Exported only if it is named, and never imported.
+    OnRequest(OnRequest),
 }
 
 impl Section {
@@ -52,21 +54,19 @@ impl Section {
             Self::Models => "models",
             Self::Tasks => "tasks",
             Self::Conversations => "conversations",
-            #[cfg(feature = "sms")]
-            Self::SmsArchive => "sms_archive",
+            Self::OnRequest(extra) => extra.name(),
         }
     }
 
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().chain(ON_REQUEST).copied().find(|section| section.name() == name)
+        Self::all().find(|section| section.name() == name)
+    }
+
+    /// Every section, with those that are exported only if they are named.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().chain(OnRequest::ALL.iter().copied().map(Self::OnRequest))
     }
 }
-
-/// What is exported only if it is named.
-pub const ON_REQUEST: &[Section] = &[
-    #[cfg(feature = "sms")]
-    Section::SmsArchive,
-];
 
 /// The file. Sections stay raw JSON, so that each can be parsed on its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

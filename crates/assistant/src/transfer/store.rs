@@ -8,8 +8,6 @@ use rusqlite::Transaction;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-#[cfg(feature = "sms")]
-use super::archive;
 use super::{Import, Mode, Outcome, PlainModel, Secrets, Section, tasks};
 use crate::agent::Veil;
 use crate::agent::conversation::{self, Codes, Entry, Whole};
@@ -25,8 +23,7 @@ pub(super) fn read(tx: &Transaction<'_>, section: Section) -> Result<Value, DbEr
         Section::Models => json!(models::store::all(tx)?.iter().map(plain).collect::<Vec<_>>()),
         Section::Tasks => json!(tasks::read(tx)?),
         Section::Conversations => json!(conversations(tx)?),
-        #[cfg(feature = "sms")]
-        Section::SmsArchive => json!(archive::read(tx)?),
+        Section::OnRequest(extra) => extra.read(tx)?,
     })
 }
 
@@ -81,8 +78,7 @@ pub(super) fn write(
         Section::Conversations => {
             read_as(section, value, |out, items: Vec<_>| write_conversations(tx, out, &items, import.mode))
         }
-        #[cfg(feature = "sms")]
-        Section::SmsArchive => Ok(Outcome::of(section)),
+        Section::OnRequest(_) => Ok(Outcome::of(section)),
     }
 }
 

@@ -4,7 +4,9 @@
 use kai_assistant::db::DbError;
 use kai_assistant::device::{Notification, Place, Urgency};
 use kai_assistant::heartbeat::store;
+use kai_assistant::settings::{self, LANGUAGE};
 use kai_assistant::untrusted::Untrusted;
+use kai_words::Lang;
 use pulldown_cmark::{Event, Options, Parser, TagEnd};
 use rusqlite::Transaction;
 
@@ -18,7 +20,8 @@ pub(crate) async fn news(app: &App) -> Result<(), DbError> {
     if !is_seen && app.notifier.is_none() && !messages::can_tell(app) {
         return Ok(());
     }
-    let News { notification, waits } = match app.db.write(taken).await? {
+    let locale = app.env.locale.clone();
+    let News { notification, waits } = match app.db.write(move |tx| taken(tx, &locale)).await? {
         // An open page shows a banner instead.
         Some(news) if !is_seen => news,
         _ => return Ok(()),
@@ -40,10 +43,11 @@ struct News {
 }
 
 /// What to tell; marks it as announced. A new report covers the drafts of its run, because its page shows them.
-fn taken(tx: &Transaction<'_>) -> Result<Option<News>, DbError> {
-    let report =
-        store::take_unnotified(tx)?.map(|said| News { notification: of_report(&said), waits: Waits::Report });
-    let drafts = messages::new_drafts(tx)?.map(|drafts| News {
+fn taken(tx: &Transaction<'_>, locale: &str) -> Result<Option<News>, DbError> {
+    let lang = Lang::chosen(&settings::load(tx)?.of(&LANGUAGE), locale);
+    let report = store::take_unnotified(tx)?
+        .map(|said| News { notification: of_report(&said, lang), waits: Waits::Report });
+    let drafts = messages::new_drafts(tx, lang)?.map(|drafts| News {
         notification: about(drafts.title, &drafts.message, ("kai-drafts", Place::Drafts)),
         waits: Waits::Drafts(drafts.count),
     });
@@ -61,8 +65,8 @@ fn about(title: String, message: &str, (key, place): (&str, Place)) -> Notificat
     }
 }
 
-fn of_report(said: &str) -> Notification {
-    let title = "Heartbeat has something to report".to_owned();
+fn of_report(said: &str, lang: Lang) -> Notification {
+    let title = lang.banners_heartbeat_reports().to_owned();
     about(title, &plain(said), ("kai-heartbeat", Place::Heartbeat))
 }
 
@@ -142,6 +146,10 @@ pub(super) fn shortened(text: &str, longest: usize) -> String {
 mod tests {
     use super::*;
 
+    fn in_english(report: &str) -> Notification {
+        of_report(report, Lang::ENGLISH)
+    }
+
     #[test]
     fn a_notification_has_no_marks_of_markdown() {
         for (said, expected) in [
@@ -163,24 +171,24 @@ mod tests {
             ("a\u{202e}b\u{7}c\td", "a b c d"),
             ("", ""),
         ] {
-            assert_eq!(of_report(said).message, expected, "{said:?}");
+            assert_eq!(in_english(said).message, expected, "{said:?}");
         }
     }
 
     #[test]
     fn a_notification_is_cut_at_a_word() {
-        let long = of_report(&"word ".repeat(100)).message;
+        let long = in_english(&"word ".repeat(100)).message;
         assert!(long.chars().count() <= LONGEST && long.ends_with("word…"), "{long}");
         let exact = format!("{} {}", "x".repeat(120), "y".repeat(119));
-        assert_eq!(of_report(&exact).message, exact, "it fits");
-        let over = of_report(&format!("{exact} more")).message;
+        assert_eq!(in_english(&exact).message, exact, "it fits");
+        let over = in_english(&format!("{exact} more")).message;
         assert_eq!(over, format!("{}…", "x".repeat(120)));
-        assert_eq!(of_report(&"x".repeat(500)).message.chars().count(), LONGEST);
-        let wide = of_report(&"日本 ".repeat(200)).message;
+        assert_eq!(in_english(&"x".repeat(500)).message.chars().count(), LONGEST);
+        let wide = in_english(&"日本 ".repeat(200)).message;
         assert!(wide.chars().count() <= LONGEST && wide.ends_with("日本…"), "{wide}");
         // Very long or deeply nested reports must not cause a panic.
-        of_report(&"> ".repeat(1_000_000));
-        of_report(&"[".repeat(1_000_000));
+        in_english(&"> ".repeat(1_000_000));
+        in_english(&"[".repeat(1_000_000));
     }
 
     #[cfg(feature = "foss")]
@@ -298,6 +306,12 @@ mod tests {
             app.pages.send_replace(0);
             news(&app).await.unwrap();
             assert_eq!(told(), []);
+            app.db.write(|tx| settings::store(tx, &LANGUAGE.key, "de")).await.unwrap();
+            stage(&app, draft("+15550104", "Bis 8", RunKind::Heartbeat)).await;
+            news(&app).await.unwrap();
+            let fourth = told();
+            assert_eq!(fourth[0].title, "4 Entwürfe warten auf Sie");
+            assert!(fourth[0].message.starts_with("An +15550101"), "{}", fourth[0].message);
         }
 
         #[tokio::test]

@@ -70,27 +70,27 @@ pub(crate) struct NewDrafts {
 }
 
 /// What to tell about drafts that were not announced yet; marks them as announced.
-pub(crate) fn new_drafts(tx: &Transaction<'_>) -> Result<Option<NewDrafts>, DbError> {
+pub(crate) fn new_drafts(tx: &Transaction<'_>, lang: Lang) -> Result<Option<NewDrafts>, DbError> {
     let waiting = drafts::take_unannounced(tx)?;
     let to = waiting.iter().map(|draft| Ok(to(draft, sms::name_of(tx, draft)?.as_ref())));
     let to = to.collect::<Result<Vec<_>, DbError>>()?;
-    Ok(describe(&waiting, to))
+    Ok(describe(&waiting, to, lang))
 }
 
-fn describe(waiting: &[Draft], mut to: Vec<String>) -> Option<NewDrafts> {
+fn describe(waiting: &[Draft], mut to: Vec<String>, lang: Lang) -> Option<NewDrafts> {
     let count = waiting.len();
-    let (title, message) = match waiting {
+    let message = match waiting {
         [] => return None,
         [only] => {
             let body = Untrusted::new(only.body.as_str()).line(PREVIEW);
-            ("A draft is waiting for you".to_owned(), format!("To {}: {body}", to.join("")))
+            lang.drafts_news_one(to.join(""), body)
         }
         _ => {
             to.dedup();
-            (format!("{count} drafts are waiting for you"), format!("To {}", to.join(", ")))
+            lang.drafts_news_several(to.join(", "))
         }
     };
-    Some(NewDrafts { title, message, count })
+    Some(NewDrafts { title: lang.drafts_news(count), message, count })
 }
 
 /// The recipient in one line. Others chose the names of contacts and of conversations.

@@ -9,6 +9,7 @@
 use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
 use kai_assistant::settings::Setting;
+use kai_words::Lang;
 use rusqlite::Transaction;
 
 use crate::app::App;
@@ -37,7 +38,7 @@ pub(crate) struct NewDrafts {
     pub(crate) count: usize,
 }
 
-pub(crate) fn new_drafts(_: &Transaction<'_>) -> Result<Option<NewDrafts>, DbError> {
+pub(crate) fn new_drafts(_: &Transaction<'_>, _: Lang) -> Result<Option<NewDrafts>, DbError> {
     Ok(None)
 }
 

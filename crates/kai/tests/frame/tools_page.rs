@@ -106,7 +106,7 @@ fn the_grid_has_one_two_or_three_columns(browser: &Browser) {
     }
     let background = browser.run(&format!(
         "const canvas = document.createElement('canvas').getContext('2d');
-         canvas.fillStyle = getComputedStyle({}.querySelector('button')).backgroundColor;
+         canvas.fillStyle = getComputedStyle({}).backgroundColor;
          canvas.fillRect(0, 0, 1, 1); return canvas.getImageData(0, 0, 1, 1).data[3]",
         card("get_local_time")
     ));

@@ -351,7 +351,7 @@ async fn a_dismissal_goes_to_the_phone_that_shows_it_by_its_own_key() {
     assert!(away["error"].as_str().unwrap().contains("not connected"), "{away}");
     house.turn_phone(pixel, false).await;
     let off = dismiss("p2:0|org.app|7").await;
-    assert!(off["error"].as_str().unwrap().contains("no longer lets Kai"), "{off}");
+    assert!(off["error"].as_str().unwrap().contains("may no longer read"), "{off}");
     assert_eq!(lock(&puppet.dismissed).len(), 1);
 }
 

@@ -73,9 +73,7 @@ pub(super) fn open(
     let approved = |to, body| Approved { to, body, tapped_at: now };
     Ok(match (way, reply) {
         (_, Some(Ok(reply_id))) => Opened::Reply(ApprovedReply { reply_id, body }, under_way),
-        (_, Some(Err(why))) => {
-            Opened::Over(Box::new(close(tx, attempt, &Status::Failed(why.to_owned()), now)?))
-        }
+        (_, Some(Err(why))) => Opened::Over(Box::new(close(tx, attempt, &Status::Failed(why), now)?)),
         (Way::Compose, None) => Opened::Compose(approved(to, body), under_way),
         (Way::Send | Way::Reply, None) => Opened::Send(approved(to, body), under_way),
     })

@@ -96,7 +96,8 @@ async fn whoever_dawdles_is_cut_off() {
     let mut stream = TcpStream::connect(kai.address()).await.unwrap();
     stream.write_all(&Peer::named(7).line()).await.unwrap();
     let dripping = tokio::spawn(async move {
-        let mut rest = [0x16, 0x03, 0x03, 0x40, 0x00].into_iter().chain(std::iter::repeat(0));
+        let mut rest =
+            [0x16, 0x03, 0x03, 0x40, 0x00, 0x02, 0x00, 0x3f, 0xfc].into_iter().chain(std::iter::repeat(0));
         while stream.write_all(&[rest.next().unwrap()]).await.is_ok() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -139,7 +139,7 @@ mod tests {
         let refused = r#"{"error":"Please grant the following permission: X"}"#;
         match read(refused) {
             Err(ReadError::NotPermitted(what)) => {
-                assert!(what.to_string().contains("Contacts") && what.to_string().ends_with("X"), "{what}");
+                assert!(what.to_string().contains("Contacts") && what.to_string().ends_with('X'), "{what}");
             }
             other => panic!("{other:?}"),
         }

@@ -82,7 +82,7 @@ impl Books {
         let status = list(phone, &["status"]);
         let (messages, notes) = (list(phone, &["sms", "list"]), list(phone, &["notifications", "list"]));
         let queued = ids(&messages, |row| row["id"].as_u64());
-        let noted = ids(&notes, |row| numbered(&row["preview"], "note-"));
+        let waiting_notes = ids(&notes, |row| numbered(&row["preview"], "note-"));
         let seen = status["sms"]["lastSeenId"].as_u64().unwrap_or_default();
         assert_eq!(status["sms"]["dropped"], 0, "round {round}: the queue is never full here: {status}");
         for id in &self.arrived {
@@ -91,7 +91,8 @@ impl Books {
             assert_eq!(told + waits, polled, "round {round}: message {id} told {told}, waiting {waits}");
         }
         for id in &self.acknowledged {
-            let (told, waits) = (self.shown("n", *id), noted.iter().filter(|noted| *noted == id).count());
+            let (told, waits) =
+                (self.shown("n", *id), waiting_notes.iter().filter(|waiting| *waiting == id).count());
             assert_eq!(told + waits, 1, "round {round}: notification {id} told {told}, waiting {waits}");
         }
         let pocket_told = pocket.map_or(0, |pocket| self.balance_pocket(pocket, &messages, &notes, round));
@@ -121,9 +122,10 @@ impl Books {
             }
             all_told += told;
         }
-        let noted = ids(notes, |row| numbered(&row["preview"], "bubble-"));
+        let bubbles = ids(notes, |row| numbered(&row["preview"], "bubble-"));
         for id in 1..=pocket.shown {
-            let (told, waits) = (self.shown("b", id), noted.iter().filter(|noted| **noted == id).count());
+            let (told, waits) =
+                (self.shown("b", id), bubbles.iter().filter(|waiting| **waiting == id).count());
             let right = if self.bubbles.contains(&id) { told + waits == 1 } else { told + waits <= 1 };
             assert!(right, "round {round}: notification {id} in the pocket told {told}, waiting {waits}");
         }
@@ -146,10 +148,9 @@ impl Books {
             let certain = draft.way == Way::Termux && !self.put_away.contains(id);
             let status = status.get(id).copied().unwrap_or(if certain { "SENT" } else { "GONE" });
             let right = match (status, draft.way) {
-                ("PENDING", _) => times == 0,
+                ("PENDING", _) | ("FAILED", Way::Pocket | Way::App) => times == 0,
                 ("SENT", Way::Termux | Way::Pocket) => times == 1,
                 ("SENT", Way::App) | ("UNKNOWN" | "SENDING" | "GONE", _) => times <= 1,
-                ("FAILED", Way::Pocket | Way::App) => times == 0,
                 (other, _) => panic!("round {round}: draft {id} is {other}"),
             };
             assert!(

@@ -8,7 +8,7 @@ use super::phone::{ALICE, Phone, draft, ready};
 #[test]
 fn without_a_phone_there_is_no_sms() {
     let home = Home::new();
-    let next = "Run Kai in Termux on the phone, with Termux:API (docs/sms.md), or try the demo";
+    let next = "Pair one in Settings, under Phones, or run Kai in Termux on the phone.";
     for (key, cannot, stays) in [
         ("sms_enabled", "No phone that can read SMS", "Reading SMS stays off."),
         ("sms_send_enabled", "No phone that can send SMS", "Sending SMS stays off."),
@@ -16,11 +16,14 @@ fn without_a_phone_there_is_no_sms() {
         let refused = home.run(&["settings", "set", key, "true"]);
         refused.refused(1, next);
         assert!(refused.err.contains(cannot) && refused.err.contains(stays), "{refused:?}");
-        assert!(refused.err.ends_with("Try: kai serve --demo\n"), "{refused:?}");
+        assert!(refused.err.ends_with("Try: kai phones pair\n"), "{refused:?}");
     }
     let listed = home.run(&["sms", "list"]).out;
-    assert!(listed.starts_with("No phone is connected") && listed.contains(next), "{listed}");
-    assert!(listed.ends_with("Try: kai serve --demo\n"), "{listed}");
+    assert!(
+        listed.starts_with("No phone that can read SMS is connected") && listed.contains(next),
+        "{listed}"
+    );
+    assert!(listed.ends_with("Try: kai phones pair\n"), "{listed}");
     assert_eq!(home.run(&["sms", "list", "--json"]).out, "[]\n");
     let status = home.run(&["status", "--json"]).json()["sms"].clone();
     assert_eq!((&status["supported"], &status["access"]), (&json!(false), &json!("unsupported")));

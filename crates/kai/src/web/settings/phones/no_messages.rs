@@ -11,7 +11,7 @@ use crate::web::settings::context::PageContext;
 use crate::web::settings::parts::Region;
 use crate::web::state::Web;
 
-#[expect(clippy::unused_async, clippy::unnecessary_wraps, reason = "the foss edition reads the store")]
+#[expect(clippy::unused_async, reason = "the foss edition reads the store")]
 pub(super) async fn paired(_: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
     Ok(vec![])
 }
