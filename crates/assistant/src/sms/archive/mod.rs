@@ -5,6 +5,7 @@
 //! same transaction.
 
 pub mod find;
+pub mod list;
 mod retention;
 mod words;
 
@@ -34,6 +35,9 @@ pub use retention::{forget_all, forget_phone, sweep};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "sms/archive", sql: include_str!("../../../migrations/sms-archive.sql") };
+
+pub(crate) const INBOX: Migration =
+    Migration { name: "sms/inbox", sql: include_str!("../../../migrations/sms-inbox.sql") };
 
 /// The lowest number of an archived message. Phones' own numbers do not get that high.
 pub const FIRST_ID: SmsId = SmsId(10_000_001);
