@@ -10,7 +10,7 @@
 
 mod place;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -138,12 +138,18 @@ pub enum Fetched {
     Failed(Said),
 }
 
+/// Phones with their names.
+pub type Phones = BTreeMap<SourceId, Option<String>>;
+
+/// Takes a message off a phone's screen; otherwise a sentence says why not.
+pub type Clearing = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+
 /// One kind of messages.
 pub trait MessageSource: Send + Sync {
     /// The kind of its messages, with which their keys begin.
     fn kind(&self) -> &'static str;
-    /// The phones that it has messages of.
-    fn phones(&self, tx: &Transaction<'_>) -> Result<BTreeSet<SourceId>, DbError>;
+    /// The phones that it has messages of, with their names. This machine and the phone that Kai runs on have none.
+    fn phones(&self, tx: &Transaction<'_>) -> Result<Phones, DbError>;
     /// The newest messages that are wanted, newest first, at most `most`.
     fn page(&self, tx: &Transaction<'_>, wanted: &Wanted, most: usize) -> Result<Vec<Item>, DbError>;
     /// How many messages nobody has read. Counts no further than `most`.
@@ -179,9 +185,9 @@ pub trait MessageSource: Send + Sync {
         Fetched::All
     }
 
-    /// Takes it off the phone's screen, where it is shown there; otherwise a sentence says why not.
-    fn clear(&self, _id: &str) -> Option<Pin<Box<dyn Future<Output = Result<(), String>> + Send>>> {
-        None
+    /// What takes the message off the phone's screen, if it is shown there.
+    fn clear(&self, _: &Transaction<'_>, _id: &str) -> Result<Option<Clearing>, DbError> {
+        Ok(None)
     }
 }
 
@@ -248,7 +254,7 @@ impl Sources {
     }
 
     /// The phones that there are messages of.
-    pub fn phones(&self, tx: &Transaction<'_>) -> Result<BTreeSet<SourceId>, DbError> {
+    pub fn phones(&self, tx: &Transaction<'_>) -> Result<Phones, DbError> {
         let all = self.0.iter().map(|source| source.phones(tx)).collect::<Result<Vec<_>, _>>()?;
         Ok(all.into_iter().flatten().collect())
     }

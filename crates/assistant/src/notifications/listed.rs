@@ -1,7 +1,6 @@
 //! Notifications in the inbox.
 
 use std::collections::BTreeSet;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -17,12 +16,12 @@ use super::{NotificationId, QUEUE, Record, store};
 use crate::db::DbError;
 #[cfg(feature = "sms")]
 use crate::inbox::NoReply;
-use crate::inbox::{Item, Key, Line, Mark, Message, MessageSource, Quote, Show, Wanted};
+use crate::inbox::{Clearing, Item, Key, Line, Mark, Message, MessageSource, Phones, Quote, Show, Wanted};
 #[cfg(feature = "sms")]
 use crate::outbox::NewDraft;
 use crate::pending::{self, Waiting};
+use crate::phones;
 use crate::settings;
-use crate::source::SourceId;
 use crate::tool::{Eyes, room};
 use crate::untrusted::{Untrusted, escaped, folded};
 
@@ -163,8 +162,8 @@ impl MessageSource for NotificationSource {
         KIND
     }
 
-    fn phones(&self, tx: &Transaction<'_>) -> Result<BTreeSet<SourceId>, DbError> {
-        Ok(store::counts(tx)?.into_keys().collect())
+    fn phones(&self, tx: &Transaction<'_>) -> Result<Phones, DbError> {
+        phones::store::named(tx, store::counts(tx)?.into_keys())
     }
 
     fn page(&self, tx: &Transaction<'_>, wanted: &Wanted, most: usize) -> Result<Vec<Item>, DbError> {
@@ -241,10 +240,11 @@ impl MessageSource for NotificationSource {
         replying::own(tx, &NotificationId::new(id), body, now)
     }
 
-    fn clear(&self, id: &str) -> Option<Pin<Box<dyn Future<Output = Result<(), String>> + Send>>> {
+    fn clear(&self, tx: &Transaction<'_>, id: &str) -> Result<Option<Clearing>, DbError> {
         let id = NotificationId::new(id);
-        let platform = self.platforms.get(id.source())?;
-        Some(Box::pin(async move { platform.dismiss(&id).await }))
+        let is_shown = store::is_shown(tx, &id)?;
+        let platform = self.platforms.get(id.source()).filter(|_| is_shown);
+        Ok(platform.map(|platform| -> Clearing { Box::pin(async move { platform.dismiss(&id).await }) }))
     }
 }
 

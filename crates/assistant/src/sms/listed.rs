@@ -1,7 +1,6 @@
 //! SMS in the inbox: those of paired phones from the archive, those of the phone that Kai runs on from the [`Shelf`]
 //! and, until that has them, from the queue.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -22,13 +21,15 @@ use super::{Sms, SmsId, identity_name, names, store};
 use crate::db::DbError;
 use crate::gate::RunKind;
 use crate::inbox::{
-    Fetched, Fetching, Item, Key, Mark, Message, MessageSource, Need, NoReply, Quote, Show, Wanted,
+    Fetched, Fetching, Item, Key, Mark, Message, MessageSource, Need, NoReply, Phones, Quote, Show,
+    Wanted,
 };
 use crate::moment::local;
 use crate::outbox::door::Senders;
 use crate::outbox::number::digits;
 use crate::outbox::{self, NewDraft};
 use crate::pending::{self, Waiting};
+use crate::phones;
 use crate::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED};
 use crate::source::SourceId;
 use crate::tool::{Eyes, room};
@@ -215,9 +216,9 @@ impl MessageSource for SmsSource {
         KIND
     }
 
-    fn phones(&self, tx: &Transaction<'_>) -> Result<BTreeSet<SourceId>, DbError> {
+    fn phones(&self, tx: &Transaction<'_>) -> Result<Phones, DbError> {
         let here = self.shelf.is_some() && settings::load(tx)?.on(&SMS_ENABLED);
-        Ok(list::phones(tx)?.into_iter().chain(here.then_some(SourceId::HERE)).collect())
+        phones::store::named(tx, list::phones(tx)?.into_iter().chain(here.then_some(SourceId::HERE)))
     }
 
     fn page(&self, tx: &Transaction<'_>, wanted: &Wanted, most: usize) -> Result<Vec<Item>, DbError> {

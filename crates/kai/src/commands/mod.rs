@@ -7,6 +7,7 @@ pub(crate) mod chats;
 pub(crate) mod codes;
 pub(crate) mod doctor;
 pub(crate) mod heartbeat;
+pub(crate) mod inbox;
 pub(crate) mod ledger;
 pub(crate) mod memory;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
@@ -17,6 +18,8 @@ pub(crate) mod noted;
 pub(crate) mod notifications;
 #[cfg(feature = "foss")]
 pub(crate) mod phones;
+#[cfg(feature = "foss")]
+pub(crate) mod replies;
 pub(crate) mod settings;
 pub(crate) mod shell;
 #[cfg(feature = "foss")]

@@ -16,6 +16,7 @@ use super::times::Times;
 use super::turns::{PendingApproval, Sight};
 use crate::app::App;
 use crate::app::sessions::{self, Session};
+use crate::commands::inbox::COUNTED;
 
 /// What the URL of a chat page asks to see.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -42,6 +43,8 @@ pub(super) struct Stored {
     /// The conversation with a heartbeat's report that the user has not seen yet.
     pub(super) heartbeat: Option<ConversationId>,
     pub(super) drafts: Drafts,
+    /// How many messages in the inbox nobody has read, as far as they are counted; `None` if there is no inbox.
+    pub(super) unread: Option<usize>,
     pub(super) values: Values,
     /// The session has ended since the page was opened.
     pub(super) signed_out: bool,
@@ -56,6 +59,7 @@ pub(super) async fn stored(
 ) -> Result<Stored, DbError> {
     let drafts = drafts::stored(&web.app).await?;
     let (place, now, cookie) = (place.clone(), web.app.clock.now(), session.token());
+    let inbox = web.app.messages.inbox.clone();
     let read = move |tx: &Transaction<'_>| {
         let (values, session) = sessions::recognise(tx, Some(cookie), now)?;
         let reached = place.chat.map_or(Ok(Revision::default()), |id| conversation::reached(tx, id))?;
@@ -72,7 +76,8 @@ pub(super) async fn stored(
         };
         let heartbeat = heartbeat::store::banner(tx)?;
         let signed_out = session.is_none();
-        let stored = Stored { chat, reached, held, list, heartbeat, drafts, values, signed_out };
+        let unread = (!inbox.is_empty()).then(|| inbox.unread(tx, now, COUNTED)).transpose()?;
+        let stored = Stored { chat, reached, held, list, heartbeat, drafts, unread, values, signed_out };
         Ok(stored)
     };
     web.app.db.read(read).await
