@@ -30,6 +30,8 @@ mod environment;
 #[cfg(feature = "foss")]
 mod erase;
 #[cfg(feature = "foss")]
+mod inbox;
+#[cfg(feature = "foss")]
 mod keyring;
 #[cfg(feature = "foss")]
 mod killed;

@@ -62,13 +62,7 @@ fn received(
     most: usize,
     admits: &impl Fn(&Stored) -> bool,
 ) -> Result<Rows, DbError> {
-    let sql = format!(
-        "SELECT {COLUMNS}, a.put_away, a.row FROM sms_archive a {}
-         WHERE a.source = ?1 AND a.row <= ?2 AND a.folder = 1 AND a.body IS NOT NULL AND {}
-         ORDER BY a.row DESC",
-        index(slice.show),
-        condition(slice.show)
-    );
+    let sql = sql(slice.show);
     let phones = match slice.phone {
         Some(phone) => vec![phone],
         None => phones(tx)?,
@@ -78,6 +72,16 @@ fn received(
         found.extend(first(tx, &sql, params![phone, last_row(slice.until)], most, admits)?);
     }
     Ok(found)
+}
+
+pub(in crate::sms) fn sql(show: Show) -> String {
+    format!(
+        "SELECT {COLUMNS}, a.put_away, a.row FROM sms_archive a {}
+         WHERE a.source = ?1 AND a.row <= ?2 AND a.folder = 1 AND a.body IS NOT NULL AND {}
+         ORDER BY a.row DESC",
+        index(show),
+        condition(show)
+    )
 }
 
 /// The index that holds just what is shown, so that a few are found among very many.

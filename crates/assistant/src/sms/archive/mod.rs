@@ -463,5 +463,17 @@ pub fn sent_since(tx: &Transaction<'_>, source: SourceId, since: Timestamp) -> R
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+/// Archives messages of a phone as one page of it.
+#[cfg(test)]
+pub(super) fn archive_now(
+    tx: &Transaction<'_>,
+    source: SourceId,
+    list: &[PhoneMessage],
+    now: Timestamp,
+) -> Result<(), DbError> {
+    let rules = Rules::now(tx, source, now)?.unwrap();
+    take(tx, &rules, list, &Step::default(), now).map(drop)
+}
+
 #[cfg(test)]
 mod tests;

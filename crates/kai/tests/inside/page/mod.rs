@@ -8,6 +8,8 @@ mod door;
 mod general;
 mod german;
 mod house;
+#[cfg(feature = "foss")]
+mod inbox;
 mod ledger;
 mod model;
 mod models;
