@@ -1,4 +1,4 @@
-//! Measures what archiving a paired phone's messages costs: filling, memory, searching, and a burst of news.
+//! Measures what archiving a paired phone's messages costs: filling, memory, searching, listing, and a burst of news.
 //! Prints one figure a line; `scripts/bench` reads them.
 
 use std::io::Write;
@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use kai_assistant::clock::{Clock, SystemClock};
 use kai_assistant::db::{self, Db, DbError};
 use kai_assistant::home::{Home, StoreKey};
+use kai_assistant::inbox;
 use kai_assistant::pending;
 use kai_assistant::phones::Switch;
 use kai_assistant::phones::port::{
@@ -17,7 +18,7 @@ use kai_assistant::phones::port::{
 use kai_assistant::phones::store::{NewPhone, begin_reading, pair, set};
 use kai_assistant::settings::{self, Values};
 use kai_assistant::sms::store::{QUEUE, Queued};
-use kai_assistant::sms::{Gather, Received, SearchSms, phone_state};
+use kai_assistant::sms::{Gather, Received, SearchSms, SmsSource, phone_state};
 use kai_assistant::source::SourceId;
 use kai_assistant::tool::{Run, execute};
 use kai_assistant::untrusted::Untrusted;
@@ -29,6 +30,8 @@ const THREADS: i64 = 500;
 const PER_THREAD: i64 = 200;
 const BURST: i64 = 5_000;
 const SEARCHES: usize = 200;
+/// How many pages of the inbox are read.
+const PAGES: usize = 1_000;
 const WORDS: &[&str] = &[
     "tonight", "train", "book", "dinner", "station", "later", "thanks", "meeting", "coffee", "birthday",
     "parcel", "garden", "weather", "ticket", "doctor", "school", "bicycle", "market", "holiday", "window",
@@ -62,6 +65,7 @@ async fn measure(db: &Db, source: SourceId, began: Timestamp) -> Outcome<()> {
     say("memory_growth_mib", most - before)?;
     say("store_mib", size(db).await?)?;
     search(db).await?;
+    list(db).await?;
     burst(db, source, &phone).await
 }
 
@@ -111,6 +115,25 @@ async fn search(db: &Db) -> Outcome<()> {
     took.sort_by(f64::total_cmp);
     say("search_median_ms", took[SEARCHES / 2])?;
     say("search_p95_ms", took[SEARCHES * 95 / 100])
+}
+
+/// The inbox page by page: the first one, and the slowest of very many.
+async fn list(db: &Db) -> Outcome<()> {
+    let senders = Arc::default();
+    let sources = inbox::Sources::new(vec![Box::new(SmsSource { shelf: None, senders })]);
+    let (mut wanted, mut took, before) = (inbox::Wanted::all(now()), vec![], memory()?);
+    while took.len() < PAGES {
+        let (sources, place, begun) = (sources.clone(), wanted.clone(), now());
+        let page = db.read(move |tx| sources.page(tx, &place, 60)).await.map_err(|error: DbError| error)?;
+        took.push(since(begun));
+        wanted.before = page.next();
+        if wanted.before.is_none() {
+            return Err("The inbox has too few pages.".into());
+        }
+    }
+    say("inbox_first_ms", took[0])?;
+    say("inbox_slowest_ms", took.into_iter().fold(0.0, f64::max))?;
+    say("inbox_memory_growth_mib", memory()? - before)
 }
 
 /// News, each in a packet of its own that repeats the one before, as a phone sends them.

@@ -186,7 +186,7 @@ pub trait MessageSource: Send + Sync {
     }
 
     /// What takes the message off the phone's screen, if it is shown there.
-    fn clear(&self, _: &Transaction<'_>, _id: &str) -> Result<Option<Clearing>, DbError> {
+    fn clear(&self, _: &Transaction<'_>, _: &str) -> Result<Option<Clearing>, DbError> {
         Ok(None)
     }
 }
@@ -247,10 +247,11 @@ impl Sources {
 
     /// How many messages nobody has read. Counts no further than `most`.
     pub fn unread(&self, tx: &Transaction<'_>, now: Timestamp, most: usize) -> Result<usize, DbError> {
-        let count = |sum: usize, source: &Box<dyn MessageSource>| {
-            Ok::<_, DbError>(sum + source.unread(tx, now, most - sum.min(most))?)
-        };
-        Ok(self.0.iter().try_fold(0, count)?.min(most))
+        let mut count = 0;
+        for source in self.wanted(None) {
+            count = most.min(count + source.unread(tx, now, most - count)?);
+        }
+        Ok(count)
     }
 
     /// The phones that there are messages of.

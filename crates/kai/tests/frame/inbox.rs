@@ -58,7 +58,7 @@ fn the_inbox_is_lived_in_with_the_keyboard_and_looks_right() {
     look(&browser, 360, 740, false);
     check(&browser, "a reply");
     browser.picture("inbox-reply");
-    assert_eq!(phone.log(), "", "nothing was sent");
+    assert_eq!(phone.left(), "", "nothing was sent");
     browser.click("inbox-dismiss");
     browser.until("the list", "return location.pathname === '/inbox'");
     browser.until("one less", "return document.querySelectorAll('[data-testid=inbox-item]').length === 6");
