@@ -47,9 +47,8 @@ impl Meanings {
             sent.iter().any(|message| matches!(message, Message::Tool { call, .. } if call == wanted))
         };
         let is_quoted = |wanted: &str| {
-            sent.iter().any(
-                |message| matches!(message, Message::User { text } if Attached::is_same(text, wanted)),
-            )
+            sent.iter()
+                .any(|message| matches!(message, Message::User { text } if Attached::is_same(text, wanted)))
         };
         let held = self.with(all).filter_map(|(message, meaning)| match message {
             Message::Tool { call, tool, result } if is_sent(call) => Some(
@@ -163,7 +162,11 @@ mod tests {
         assert_eq!(meanings.mentions(&all, &all[1..]), ["notification 0|x"], "the first was left out");
         let Message::User { text } = &all[0] else { panic!() };
         let hidden = Message::User { text: text.replace("\none\n", "\n[code]\n") };
-        assert_eq!(meanings.mentions(&all, &[hidden]), ["sms 1 1 +1"], "a hidden code does not hide who wrote");
+        assert_eq!(
+            meanings.mentions(&all, &[hidden]),
+            ["sms 1 1 +1"],
+            "a hidden code does not hide who wrote"
+        );
     }
 
     /// These results have no stored meaning; it is inferred from their text.

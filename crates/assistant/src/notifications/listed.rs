@@ -134,9 +134,8 @@ fn only_queued(tx: &Transaction<'_>, wanted: &Wanted) -> Result<Vec<Kept>, DbErr
     let rows: Vec<String> = rows.collect::<rusqlite::Result<_>>()?;
     let search = Search::new(&wanted.words, None);
     let records = rows.iter().filter_map(|json| serde_json::from_str::<Record>(json).ok());
-    let is_wanted = |record: &Record| {
-        wanted.has_phone(record.id.source()) && is_wanted(record, wanted, search.as_ref())
-    };
+    let is_wanted =
+        |record: &Record| wanted.has_phone(record.id.source()) && is_wanted(record, wanted, search.as_ref());
     Ok(records.filter(is_wanted).map(|record| Kept { record, unread: false, away: false }).collect())
 }
 

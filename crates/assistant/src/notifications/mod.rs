@@ -46,10 +46,8 @@ pub(crate) const SOURCES: Migration = Migration {
     sql: include_str!("../../migrations/notifications-sources.sql"),
 };
 
-pub(crate) const INBOX: Migration = Migration {
-    name: "notifications/inbox",
-    sql: include_str!("../../migrations/notifications-inbox.sql"),
-};
+pub(crate) const INBOX: Migration =
+    Migration { name: "notifications/inbox", sql: include_str!("../../migrations/notifications-inbox.sql") };
 
 /// The queue of notifications for the next heartbeat.
 pub const QUEUE: Queue = Queue("notifications");

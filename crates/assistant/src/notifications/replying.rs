@@ -111,11 +111,7 @@ fn output(record: Record, draft: Draft, eyes: Eyes) -> ToolOutput<ReplyStaged> {
 }
 
 /// The answer to a notification, in that kind of run and conversation.
-fn reply(
-    record: &Record,
-    body: String,
-    (origin, conversation): (RunKind, i64),
-) -> NewDraft {
+fn reply(record: &Record, body: String, (origin, conversation): (RunKind, i64)) -> NewDraft {
     let (app, to) = names(record);
     NewDraft {
         channel: Channel::Notification,

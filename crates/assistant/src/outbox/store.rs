@@ -204,7 +204,8 @@ pub(super) fn set_status(tx: &Transaction<'_>, id: DraftId, status: &Status) -> 
     // Only what waits can be open on the phone.
     let sql = "UPDATE drafts SET status = ?2, reason = ?3,
                       composed_at = CASE ?2 WHEN 'PENDING' THEN composed_at END WHERE id = ?1";
-    let values = params![id.0, status.state().as_str(), status.reason().map(Said::stored).unwrap_or_default()];
+    let values =
+        params![id.0, status.state().as_str(), status.reason().map(Said::stored).unwrap_or_default()];
     tx.prepare_cached(sql)?.execute(values)?;
     Ok(())
 }

@@ -121,12 +121,7 @@ impl Inbox {
     }
 
     /// Reads messages newest first, page by page, until `look` has picked `most` of them.
-    pub(super) async fn pick(
-        &self,
-        reach: Reach,
-        look: Arc<Look>,
-        most: usize,
-    ) -> Result<Picked, ReadError> {
+    pub(super) async fn pick(&self, reach: Reach, look: Arc<Look>, most: usize) -> Result<Picked, ReadError> {
         let (mut found, mut skip, mut limit): (Vec<Sms>, _, _) = (vec![], reach.skip, reach.first);
         loop {
             let rows = self.newest(skip, limit).await?;

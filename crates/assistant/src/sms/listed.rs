@@ -21,8 +21,7 @@ use super::{Sms, SmsId, identity_name, names, store};
 use crate::db::DbError;
 use crate::gate::RunKind;
 use crate::inbox::{
-    Fetched, Fetching, Item, Key, Mark, Message, MessageSource, Need, NoReply, Phones, Quote, Show,
-    Wanted,
+    Fetched, Fetching, Item, Key, Mark, Message, MessageSource, Need, NoReply, Phones, Quote, Show, Wanted,
 };
 use crate::moment::local;
 use crate::outbox::door::Senders;
@@ -141,8 +140,7 @@ impl SmsSource {
         around: &Around,
     ) -> Result<Vec<Item>, DbError> {
         let slice = Slice { phone: wanted.phone, search, show: wanted.show, until: wanted.latest() };
-        let admits =
-            |stored: &archive::Stored| wanted.admits(stored.date.as_millisecond(), &key(stored.id));
+        let admits = |stored: &archive::Stored| wanted.admits(stored.date.as_millisecond(), &key(stored.id));
         let listed = list::list(tx, slice, most, admits)?.into_iter().map(|listed| {
             let (source, marks) =
                 (listed.stored.source, Marks { unread: !listed.stored.read, away: listed.away });
@@ -244,14 +242,7 @@ impl MessageSource for SmsSource {
         let Some((found, marks, is_whole)) = self.found(tx, id, &around)? else { return Ok(None) };
         let item = around.item(tx, &found, marks)?;
         let text = found.sms.body;
-        Ok(Some(Message {
-            item,
-            text,
-            is_beginning: !is_whole,
-            said: vec![],
-            below: None,
-            hidden: false,
-        }))
+        Ok(Some(Message { item, text, is_beginning: !is_whole, said: vec![], below: None, hidden: false }))
     }
 
     fn quote(
@@ -303,13 +294,7 @@ impl MessageSource for SmsSource {
         }
     }
 
-    fn reply(
-        &self,
-        tx: &Transaction<'_>,
-        id: &str,
-        body: String,
-        _: Timestamp,
-    ) -> Result<NewDraft, NoReply> {
+    fn reply(&self, tx: &Transaction<'_>, id: &str, body: String, _: Timestamp) -> Result<NewDraft, NoReply> {
         let found = match number_of(id) {
             Some(id) => self.found(tx, id, &Around::of(tx)?)?,
             None => None,

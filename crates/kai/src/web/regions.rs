@@ -58,7 +58,8 @@ pub(super) fn regions(view: &View<'_>) -> Regions {
 fn inbox(view: &View<'_>) -> Markup {
     let Some(unread) = view.stored.unread else { return html! {} };
     let lang = view.lang;
-    let counted = if unread < COUNTED { lang.inbox_unread_count(unread) } else { lang.inbox_unread_many(COUNTED - 1) };
+    let counted =
+        if unread < COUNTED { lang.inbox_unread_count(unread) } else { lang.inbox_unread_many(COUNTED - 1) };
     html! {
         a class="button wide" href=(INBOX) data-testid="inbox-link" {
             (icons::inbox()) (lang.inbox_title())

@@ -207,9 +207,7 @@ async fn run(
 async fn answer(app: &App, saying: TurnInput, face: &dyn Face) -> Result<(), Unanswered> {
     match saying {
         TurnInput::Text(text, which) => chats::ask(app, &app.env, text, which, face).await.map(drop),
-        TurnInput::About(text, quotes) => {
-            chats::ask_about(app, &app.env, text, quotes, face).await.map(drop)
-        }
+        TurnInput::About(text, quotes) => chats::ask_about(app, &app.env, text, quotes, face).await.map(drop),
         TurnInput::Again(id) => chats::again(app, &app.env, id, face).await.map(drop),
     }
 }

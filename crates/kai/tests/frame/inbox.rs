@@ -54,7 +54,11 @@ fn the_inbox_is_lived_in_with_the_keyboard_and_looks_right() {
     browser.click("inbox-reply");
     browser.until_seen("draft-card");
     browser.until_seen("inbox-drafted");
-    assert_eq!(browser.run("return document.querySelector('#inbox-body').value"), json!(""), "the field is free again");
+    assert_eq!(
+        browser.run("return document.querySelector('#inbox-body').value"),
+        json!(""),
+        "the field is free again"
+    );
     look(&browser, 360, 740, false);
     check(&browser, "a reply");
     browser.picture("inbox-reply");

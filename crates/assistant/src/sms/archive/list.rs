@@ -169,7 +169,8 @@ fn last_row(date: i64) -> i64 {
 
 /// Dismisses a message, or takes that back.
 pub fn put_away(tx: &Transaction<'_>, id: SmsId, away: bool) -> Result<(), DbError> {
-    let sql = "UPDATE sms_archive SET put_away = ?2, opened = max(opened, ?2) WHERE id = ?1 AND put_away <> ?2";
+    let sql =
+        "UPDATE sms_archive SET put_away = ?2, opened = max(opened, ?2) WHERE id = ?1 AND put_away <> ?2";
     tx.execute(sql, params![id.0, away])?;
     Ok(())
 }

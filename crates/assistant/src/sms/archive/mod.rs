@@ -364,7 +364,11 @@ fn note_sync(tx: &Transaction<'_>, source: SourceId, now: Timestamp) -> Result<(
 }
 
 /// Notes what went wrong with a phone, or that nothing is wrong any more.
-pub(super) fn note_error(tx: &Transaction<'_>, source: SourceId, error: Option<&Said>) -> Result<(), DbError> {
+pub(super) fn note_error(
+    tx: &Transaction<'_>,
+    source: SourceId,
+    error: Option<&Said>,
+) -> Result<(), DbError> {
     tx.execute(
         "INSERT INTO sms_phones (source, last_error) VALUES (?1, ?2)
          ON CONFLICT (source) DO UPDATE SET last_error = ?2 WHERE last_error IS NOT ?2",

@@ -216,8 +216,12 @@ async fn pages_go_through_all_messages_of_all_phones_once() {
 #[tokio::test]
 async fn search_finds_words_codes_and_numbers_on_every_phone() {
     let house = House::new();
-    house.archive(2, &[(NOW - 3, "+49 171 5550100", "Großer ÄRGER"), (NOW - 4, "Bank", "Your code is 482913")]);
-    *lock(&house.pocket.messages) = vec![here(7, NOW - 2, "01715550100", "tea"), here(6, NOW - 9, "x", "ärger")];
+    house.archive(
+        2,
+        &[(NOW - 3, "+49 171 5550100", "Großer ÄRGER"), (NOW - 4, "Bank", "Your code is 482913")],
+    );
+    *lock(&house.pocket.messages) =
+        vec![here(7, NOW - 2, "01715550100", "tea"), here(6, NOW - 9, "x", "ärger")];
     for (words, expected) in [
         ("ärger", vec!["Großer ÄRGER", "ärger"]),
         ("482913", vec!["Your code is 482913"]),
@@ -318,7 +322,8 @@ async fn an_answer_leaves_by_the_phone_that_received_the_message() {
     let reply = |n: usize| {
         let key = &items[n].key;
         let source = house.sources.of(key).unwrap();
-        let reply = house.db.read_now(|tx| Ok::<_, DbError>(source.reply(tx, &key.id, "Yes".to_owned(), at(NOW))));
+        let reply =
+            house.db.read_now(|tx| Ok::<_, DbError>(source.reply(tx, &key.id, "Yes".to_owned(), at(NOW))));
         reply.unwrap().map(|new| (new.to, new.phone, new.in_reply_to)).map_err(|why| why.to_string())
     };
     let id: i64 = items[0].key.id.parse().unwrap();

@@ -10,9 +10,9 @@ use super::place::{self, Place};
 use super::{SENDER, Sheet, begin, list, reply_form, sender};
 use crate::commands::inbox;
 use crate::failure::Failure;
+use crate::web::rich::rich;
 use crate::web::state::Web;
 use crate::web::view::View;
-use crate::web::rich::rich;
 
 pub(super) async fn sheet(web: &Web, place: &Place, view: &View<'_>) -> Result<Sheet, Failure> {
     let Some(key) = place.key() else { return Ok(unknown(view.lang)) };
@@ -100,7 +100,8 @@ fn rest(fetched: &Fetched, lang: Lang) -> Markup {
 }
 
 fn said_line(line: &Line, view: &View<'_>) -> Markup {
-    let sender = if line.sender.is_blank() { view.lang.inbox_you().to_owned() } else { line.sender.line(SENDER) };
+    let sender =
+        if line.sender.is_blank() { view.lang.inbox_you().to_owned() } else { line.sender.line(SENDER) };
     html! {
         div class="said-line" data-testid="inbox-line" {
             p class="quiet" { bdi { (sender) } @if let Some(at) = line.at { " · " (view.times.moment(at)) } }

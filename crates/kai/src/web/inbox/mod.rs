@@ -57,7 +57,11 @@ pub(super) fn routes() -> Router<Web> {
         .route(&SCRIPT_PATH, script)
 }
 
-async fn show_list(State(web): State<Web>, Extension(session): Signed, Query(query): AddressQuery) -> Response {
+async fn show_list(
+    State(web): State<Web>,
+    Extension(session): Signed,
+    Query(query): AddressQuery,
+) -> Response {
     show(&web, session, &Place::new("", query)).await
 }
 
@@ -82,7 +86,11 @@ struct Sheet {
 }
 
 async fn sheet(web: &Web, place: &Place, view: &View<'_>) -> Result<Sheet, Failure> {
-    if place.message.is_empty() { list::sheet(web, place, view).await } else { message::sheet(web, place, view).await }
+    if place.message.is_empty() {
+        list::sheet(web, place, view).await
+    } else {
+        message::sheet(web, place, view).await
+    }
 }
 
 /// The chat's place that the frame is rendered from.

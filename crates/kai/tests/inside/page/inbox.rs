@@ -34,7 +34,8 @@ fn messages_are_listed_at_once_as_far_as_they_wait_and_then_all() {
     assert_eq!(visitor.texts("inbox-waiting").len(), 1);
     assert!(visitor.texts("inbox-item")[0].contains("482913"), "{:?}", visitor.texts("inbox-item"));
     assert!(!visitor.has("inbox-loading") && !visitor.has("inbox-older"));
-    for (query, count) in [("find=DINNER", 1), ("find=nothing", 0), ("from=notification", 0), ("from=sms", 2)] {
+    for (query, count) in [("find=DINNER", 1), ("find=nothing", 0), ("from=notification", 0), ("from=sms", 2)]
+    {
         visitor.open(&format!("{INBOX}?{query}"));
         visitor.until(query, |page, _| {
             page.all("inbox-loading").is_empty() && page.all("inbox-item").len() == count
@@ -92,7 +93,10 @@ fn a_reply_is_the_users_own_draft_and_leaves_by_the_tap_alone() {
     assert!(visitor.has("inbox-drafted") && visitor.has("draft-card"), "{}", visitor.answer.text);
     let staged = drafts(&house);
     let told = |field: &str| staged[0][field].clone();
-    assert_eq!((told("to"), told("body"), told("status")), (json!(ALICE), json!("Yes,\nat 8"), json!("PENDING")));
+    assert_eq!(
+        (told("to"), told("body"), told("status")),
+        (json!(ALICE), json!("Yes,\nat 8"), json!("PENDING"))
+    );
     assert_eq!((told("origin"), told("in_reply_to")), (json!("user"), json!(42)));
     assert!(visitor.texts("draft-card")[0].contains("written by you"));
     assert!(visitor.texts("draft-quoted")[0].contains("Dinner at 8?"), "{:?}", visitor.texts("draft-quoted"));
@@ -189,7 +193,10 @@ fn what_strangers_write_is_text_and_what_is_open_stays_true() {
     assert_eq!(visitor.texts("inbox-item").len(), 2);
     house.set("language", "de");
     visitor.reload();
-    assert_german(&visitor.texts("inbox-failed"), "Einige Nachrichten konnten nicht vom Telefon gelesen werden");
+    assert_german(
+        &visitor.texts("inbox-failed"),
+        "Einige Nachrichten konnten nicht vom Telefon gelesen werden",
+    );
 }
 
 #[test]
