@@ -162,7 +162,7 @@ fn kai_drafts_a_reply_when_it_is_asked_to() {
     visitor.until_seen("inbox-text");
     visitor.press("inbox-ask-draft");
     assert!(visitor.answer.status == 409 && visitor.says("No model is set up"), "{}", visitor.answer.text);
-    assert_eq!(house.show("chats"), json!([]), "no empty chat is left behind");
+    assert_eq!(house.show("chats_list"), json!([]), "no empty chat is left behind");
     house.use_model(&model);
     visitor.open("/inbox/sms-42");
     visitor.press("inbox-ask-draft");
