@@ -124,7 +124,7 @@ async fn list(db: &Db) -> Outcome<()> {
     let (mut wanted, mut took, before) = (inbox::Wanted::all(now()), vec![], memory()?);
     while took.len() < PAGES {
         let (sources, place, begun) = (sources.clone(), wanted.clone(), now());
-        let page = db.read(move |tx| sources.page(tx, &place, 60)).await.map_err(|error: DbError| error)?;
+        let page = db.read(move |tx| sources.page(tx, &place, inbox::PAGE)).await.map_err(|error: DbError| error)?;
         took.push(since(begun));
         wanted.before = page.next();
         if wanted.before.is_none() {

@@ -27,6 +27,9 @@ use crate::untrusted::Untrusted;
 
 pub use place::{Cursor, Key, Show, Wanted};
 
+/// How many messages a page has at most.
+pub const PAGE: usize = 60;
+
 /// A message as the inbox lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kai_words::{Said, said};
 
 use super::port::{From, ReadError, SmsReader};
@@ -32,11 +33,14 @@ pub(super) struct Reach {
     pub(super) first: usize,
 }
 
-/// What was picked, newest first, and how many messages come before the last page that was read.
+/// What was picked, newest first, and where the last page that was read began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Picked {
     pub(super) found: Vec<Sms>,
+    /// How many messages come before that page.
     pub(super) begins: usize,
+    /// The first message of that page.
+    pub(super) first: Option<(Timestamp, SmsId)>,
 }
 
 /// A phone's inbox, with what is known about the permission to read it.
@@ -127,6 +131,7 @@ impl Inbox {
             let rows = self.newest(skip, limit).await?;
             let over = rows.len() < limit;
             let look = Arc::clone(&look);
+            let first = rows.first().map(|sms| (sms.date, sms.id));
             let begins = std::mem::replace(&mut skip, skip + rows.len());
             // Searching thousands of messages takes a moment; do not block other tasks meanwhile.
             let hits = tokio::task::spawn_blocking(move || look(&rows)).await;
@@ -139,7 +144,7 @@ impl Inbox {
             }
             if over || found.len() >= most {
                 found.truncate(most);
-                return Ok(Picked { found, begins });
+                return Ok(Picked { found, begins, first });
             }
             // Later pages are larger, since each costs a call to the phone.
             limit = PAGE;

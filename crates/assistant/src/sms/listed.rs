@@ -21,7 +21,8 @@ use super::{Sms, SmsId, identity_name, names, store};
 use crate::db::DbError;
 use crate::gate::RunKind;
 use crate::inbox::{
-    Fetched, Fetching, Item, Key, Mark, Message, MessageSource, Need, NoReply, Phones, Quote, Show, Wanted,
+    Fetched, Fetching, Item, Key, Mark, Message, MessageSource, Need, NoReply, PAGE, Phones, Quote, Show,
+    Wanted,
 };
 use crate::moment::local;
 use crate::outbox::door::Senders;
@@ -34,8 +35,8 @@ use crate::source::SourceId;
 use crate::tool::{Eyes, room};
 use crate::untrusted::{escaped, folded};
 
-/// The most messages of the phone that Kai runs on that one page of the inbox takes.
-const MOST_HERE: usize = 101;
+/// The most messages of the phone that Kai runs on that one page takes: one more tells that there are others.
+const MOST_HERE: usize = PAGE + 1;
 
 /// SMS as a source of the inbox.
 pub struct SmsSource {

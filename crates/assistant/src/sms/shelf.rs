@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use jiff::{SignedDuration, Timestamp};
 
 use super::handled::Handled;
-use super::inbox::{FIRST_PAGE, Inbox, Look, Reach};
+use super::inbox::{FIRST_PAGE, Inbox, Look, Picked, Reach};
 use super::port::ReadError;
 use super::search::Wanted;
 use super::{Sms, SmsId};
@@ -50,8 +50,8 @@ struct Answer {
     /// When reading began, and when it ended.
     begun: Timestamp,
     read: Option<Timestamp>,
-    /// How many messages come before the last page that was read.
-    begins: usize,
+    /// The last page that was read: its first message, and how many come before it.
+    last_page: Option<(Cursor, usize)>,
 }
 
 /// The phone's messages, as far as they were read for the inbox page.
@@ -123,7 +123,7 @@ impl Shelf {
 
 impl Answer {
     fn new(asked: Asked, begun: Timestamp) -> Self {
-        Self { asked, known: Known::default(), begun, read: None, begins: 0 }
+        Self { asked, known: Known::default(), begun, read: None, last_page: None }
     }
 
     fn is_good(&self, now: Timestamp, polled: Option<Timestamp>) -> bool {
@@ -135,50 +135,44 @@ impl Answer {
     }
 
     /// Takes what the phone answered. If it failed, what it answered before stays.
-    fn take(&mut self, read: Result<(Vec<Sms>, usize), ReadError>, now: Timestamp) {
+    fn take(&mut self, read: Result<Picked, ReadError>, now: Timestamp) {
         (self.read, self.known.is_reading) = (Some(now), false);
         match read {
-            Ok((found, begins)) => {
-                (self.known.found, self.known.error, self.begins) = (Some(found), None, begins);
+            Ok(Picked { found, begins, first }) => {
+                (self.known.found, self.known.error) = (Some(found), None);
+                self.last_page = first.map(|(date, id)| (cursor(date, id), begins));
             }
             Err(error) => self.known.error = Some(error),
         }
     }
 }
 
-/// Where to begin: where the page before this one ended, if it is still known.
+/// Where to begin: with a page that was read before, if it is still known and begins before the wanted place.
 fn reach(answers: &[Answer], asked: &Asked) -> Reach {
     let Asked::Page { words, show, before } = asked else { return Reach { skip: 0, first: 1 } };
     let first = if words.is_empty() && *show == Show::All { SHORT_PAGE } else { FIRST_PAGE };
     let Some(before) = before else { return Reach { skip: 0, first } };
-    let is_before = |answer: &&Answer| {
-        let same = matches!(&answer.asked, Asked::Page { words: w, show: s, .. } if w == words && s == show);
-        let found = answer.known.found.as_ref().and_then(|found| found.last());
-        same && found.is_some_and(|last| cursor(last) >= *before)
-    };
-    let skip = answers.iter().filter(is_before).map(|answer| answer.begins).max().unwrap_or_default();
+    let is_alike = |answer: &&Answer| matches!(&answer.asked, Asked::Page { words: w, show: s, .. } if w == words && s == show);
+    let pages = answers.iter().filter(is_alike).filter_map(|answer| answer.last_page.as_ref());
+    let skips = pages.filter(|(first, _)| first >= before).map(|(_, skip)| *skip);
+    let skip = skips.max().unwrap_or_default();
     Reach { skip: skip.saturating_sub(OVERLAP), first }
 }
 
-async fn read(
-    inbox: &Inbox,
-    asked: &Asked,
-    choice: Choice,
-    reach: Reach,
-) -> Result<(Vec<Sms>, usize), ReadError> {
+async fn read(inbox: &Inbox, asked: &Asked, choice: Choice, reach: Reach) -> Result<Picked, ReadError> {
     let (show, before) = match asked {
-        Asked::One(id) => return Ok((inbox.message(*id).await?.into_iter().collect(), 0)),
+        Asked::One(id) => {
+            let found = inbox.message(*id).await?.into_iter().collect();
+            return Ok(Picked { found, begins: 0, first: None });
+        }
         Asked::Page { show, before, .. } => (*show, before.clone()),
     };
     let most = choice.most;
     let look: Arc<Look> = Arc::new(move |rows: &[Sms]| {
-        let is_chosen = |sms: &&Sms| {
-            before.as_ref().is_none_or(|before| cursor(sms) < *before) && choice.is_chosen(sms, show)
-        };
-        rows.iter().filter(is_chosen).cloned().collect()
+        let is_older = |sms: &Sms| before.as_ref().is_none_or(|before| cursor(sms.date, sms.id) < *before);
+        rows.iter().filter(|sms| is_older(sms) && choice.is_chosen(sms, show)).cloned().collect()
     });
-    let picked = inbox.pick(reach, look, most).await?;
-    Ok((picked.found, picked.begins))
+    inbox.pick(reach, look, most).await
 }
 
 impl Choice {
@@ -196,6 +190,6 @@ impl Choice {
     }
 }
 
-fn cursor(sms: &Sms) -> Cursor {
-    Cursor { date: sms.date.as_millisecond(), key: Key::new(KIND, sms.id.0) }
+fn cursor(date: Timestamp, id: SmsId) -> Cursor {
+    Cursor { date: date.as_millisecond(), key: Key::new(KIND, id.0) }
 }

@@ -6,14 +6,12 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 use kai_assistant::db::DbError;
 use kai_assistant::inbox::{
-    Fetched, Fetching, Key, Mark, Message, Need, Page, Phones, Quote, Sources, Wanted,
+    Fetched, Fetching, Key, Mark, Message, Need, PAGE, Page, Phones, Quote, Sources, Wanted,
 };
 use rusqlite::Transaction;
 
 use crate::app::App;
 
-/// How many messages a page of the inbox has.
-pub(crate) const PAGE: usize = 60;
 /// How far unread messages are counted.
 pub(crate) const COUNTED: usize = 100;
 

@@ -200,7 +200,7 @@ async fn pages_go_through_all_messages_of_all_phones_once() {
     let (mut wanted, mut all) = (house.wanted(), vec![]);
     loop {
         house.look(&wanted).await;
-        let page = house.db.read_now(|tx| house.sources.page(tx, &wanted, 60)).unwrap();
+        let page = house.db.read_now(|tx| house.sources.page(tx, &wanted, PAGE)).unwrap();
         wanted.before = page.next();
         all.extend(page.items.iter().map(Item::cursor));
         if wanted.before.is_none() {
