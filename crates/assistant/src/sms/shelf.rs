@@ -80,6 +80,11 @@ impl Shelf {
         answer.map(|answer| answer.known.clone()).unwrap_or_default()
     }
 
+    /// Notes that the user dismissed a message, or put one back: pages that leave such messages out are read again.
+    pub(super) fn doubt(&self) {
+        self.answers().iter_mut().for_each(|answer| answer.read = None);
+    }
+
     /// The message, if any answer holds it.
     pub(super) fn message(&self, id: SmsId) -> Option<Sms> {
         let answers = self.answers();

@@ -24,7 +24,8 @@ fn the_inbox_is_lived_in_with_the_keyboard_and_looks_right() {
     browser.enter(&daemon);
     browser.until_seen("inbox-count");
     browser.run("document.querySelector('[data-testid=inbox-link]').click()");
-    browser.until_says("before");
+    browser
+        .until("all messages", "return document.querySelectorAll('[data-testid=inbox-item]').length === 7");
     for (width, height) in [(360, 740), (768, 1024), (1280, 800)] {
         for dark in [false, true] {
             look(&browser, width, height, dark);

@@ -2,13 +2,14 @@
 
 use axum::http::StatusCode;
 use kai_assistant::inbox::{Fetched, Item, Show, groups};
-use kai_words::Lang;
+use kai_words::{Lang, said};
 use maud::{Markup, html};
 
 use super::place::{self, INBOX, Place};
 use super::{Sheet, begin, sender};
 use crate::commands::inbox::{self, Listing};
 use crate::failure::Failure;
+use crate::web::rich::rich;
 use crate::web::state::Web;
 use crate::web::view::View;
 use crate::web::{icons, settings};
@@ -82,7 +83,7 @@ fn content(place: &Place, listing: &Listing, view: &View<'_>) -> Markup {
         @match &listing.fetched {
             Fetched::All => {}
             Fetched::Loading => p class="quiet loading" role="status" data-testid="inbox-loading" { span class="pulse" {} " " (lang.inbox_loading()) },
-            Fetched::Failed(why) => p class="trouble" data-testid="inbox-failed" { (crate::web::rich::rich(&kai_words::said::inbox_failed(why.clone()), lang, |value| html! { bdi { (value) } })) },
+            Fetched::Failed(why) => p class="trouble" data-testid="inbox-failed" { (rich(&said::inbox_failed(why.clone()), lang, |value| html! { bdi { (value) } })) },
         }
         div class="groups" data-testid="inbox-list" role="region" aria-label=(lang.inbox_list()) {
             @for group in groups(&listing.page.items) { (conversation(&group, view)) }

@@ -10,6 +10,7 @@ mod place;
 mod reply_form;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Path, Query, State};
@@ -18,8 +19,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Form, Router};
 use kai_assistant::db::DbError;
-use kai_assistant::inbox::{Fetching, Key, Mark};
-use kai_assistant::settings::THEME;
+use kai_assistant::inbox::{Fetching, Item, Key, Mark, Quote};
+use kai_assistant::settings::{THEME, Values};
 use kai_assistant::untrusted::Attached;
 use kai_words::{Lang, said};
 use maud::{Markup, html};
@@ -38,8 +39,7 @@ use crate::failure::Failure;
 
 const SCRIPT: &str = include_str!("../assets/inbox.js");
 /// The URL path of the script for the inbox.
-static SCRIPT_PATH: std::sync::LazyLock<String> =
-    std::sync::LazyLock::new(|| assets::named("inbox", SCRIPT, "js"));
+static SCRIPT_PATH: LazyLock<String> = LazyLock::new(|| assets::named("inbox", SCRIPT, "js"));
 
 type Signed = Extension<Option<Session>>;
 type AddressQuery = Query<BTreeMap<String, String>>;
@@ -184,7 +184,7 @@ fn begin(web: &Web, fetching: Vec<Fetching>) {
 }
 
 /// Names the sender of a message: a contact's name beside the number, or the app.
-fn sender(item: &kai_assistant::inbox::Item) -> String {
+fn sender(item: &Item) -> String {
     let from = item.from.line(SENDER);
     match &item.name {
         Some(name) => format!("{} · {from}", name.line(SENDER)),
@@ -203,10 +203,6 @@ fn gone() -> Response {
         .into_response()
 }
 
-fn key(id: &str) -> Result<Key, Response> {
-    id.parse().map_err(|_| gone())
-}
-
 /// The user opened a message.
 async fn read(State(web): State<Web>, Path(id): Path<String>, headers: HeaderMap) -> Response {
     marked(&web, &id, &headers, Mark::Opened).await
@@ -217,10 +213,7 @@ async fn restore(State(web): State<Web>, Path(id): Path<String>, headers: Header
 }
 
 async fn marked(web: &Web, id: &str, headers: &HeaderMap, mark: Mark) -> Response {
-    let key = match key(id) {
-        Ok(key) => key,
-        Err(gone) => return gone,
-    };
+    let Ok(key) = id.parse::<Key>() else { return gone() };
     let back = place::path(&key);
     match inbox::mark(&web.app, key, mark).await {
         Ok(true) => reply::done(headers, &back),
@@ -230,10 +223,7 @@ async fn marked(web: &Web, id: &str, headers: &HeaderMap, mark: Mark) -> Respons
 }
 
 async fn dismiss(State(web): State<Web>, Path(id): Path<String>, headers: HeaderMap) -> Response {
-    let key = match key(&id) {
-        Ok(key) => key,
-        Err(gone) => return gone,
-    };
+    let Ok(key) = id.parse::<Key>() else { return gone() };
     match inbox::dismiss(&web.app, key).await {
         Ok(Dismissed::OnScreen(why)) if reply::by_script(&headers) => {
             reply::done_saying(said::inbox_dismissed_here(why))
@@ -279,10 +269,7 @@ async fn ask(
     form: Result<Form<AskForm>, FormRejection>,
 ) -> Response {
     let Ok(Form(form)) = form else { return reply::misfilled(&headers) };
-    let key = match key(&id) {
-        Ok(key) => key,
-        Err(gone) => return gone,
-    };
+    let Ok(key) = id.parse::<Key>() else { return gone() };
     let (quote, values) = match asked(&web, key).await {
         Ok(read) => read,
         Err(error) => return reply::not_done(&headers, error.said()),
@@ -296,9 +283,6 @@ async fn ask(
     }
 }
 
-async fn asked(
-    web: &Web,
-    key: Key,
-) -> Result<(Option<kai_assistant::inbox::Quote>, kai_assistant::settings::Values), DbError> {
+async fn asked(web: &Web, key: Key) -> Result<(Option<Quote>, Values), DbError> {
     Ok((inbox::quote(&web.app, key).await?, web.app.values().await?))
 }

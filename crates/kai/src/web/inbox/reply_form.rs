@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::post;
 use axum::{Form, Router};
-use kai_assistant::inbox::Message;
+use kai_assistant::inbox::{Key, Message};
 use kai_words::Lang;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -72,10 +72,7 @@ async fn draft(
     form: Result<Form<ReplyForm>, FormRejection>,
 ) -> Response {
     let Ok(Form(ReplyForm { body, date })) = form else { return reply::misfilled(&headers) };
-    let key = match super::key(&id) {
-        Ok(key) => key,
-        Err(gone) => return gone,
-    };
+    let Ok(key) = id.parse::<Key>() else { return super::gone() };
     let path = place::path(&key);
     match replies::draft(&web.app, key, date, &body).await {
         Ok(draft) => reply::done(&headers, &format!("{path}?draft={0}#draft-{0}", draft.0)),
