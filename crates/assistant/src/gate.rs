@@ -244,7 +244,11 @@ pub fn tools() -> impl Iterator<Item = &'static str> {
 
 /// The level of a message from the user. Text that they attached was written by somebody else.
 pub fn said(text: &str) -> Level {
-    if Attached::find(text).attachment.is_some() { Level::Web } else { Level::Nothing }
+    match Attached::find(text) {
+        Attached { attachment: None, .. } => Level::Nothing,
+        Attached { is_message: true, .. } => Level::People,
+        Attached { .. } => Level::Web,
+    }
 }
 
 /// The level that a result raises, given the `taint` that its tool declared. A tool without a row is not trusted with

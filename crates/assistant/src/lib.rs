@@ -11,6 +11,7 @@ pub mod gate;
 pub mod heartbeat;
 pub mod hex;
 pub mod home;
+pub mod inbox;
 pub mod lease;
 pub mod ledger;
 pub mod legible;
@@ -77,9 +78,13 @@ pub const MIGRATIONS: &[db::Migration] = &[
     #[cfg(feature = "sms")]
     outbox::EDITED,
     #[cfg(feature = "sms")]
+    outbox::OWN,
+    #[cfg(feature = "sms")]
     sms::MIGRATION,
     #[cfg(feature = "sms")]
     sms::archive::MIGRATION,
+    #[cfg(feature = "sms")]
+    sms::archive::INBOX,
     device::MIGRATION,
     tasks::MIGRATION,
     tasks::LEVELS,
@@ -87,4 +92,6 @@ pub const MIGRATIONS: &[db::Migration] = &[
     notifications::MIGRATION,
     #[cfg(feature = "notifications")]
     notifications::SOURCES,
+    #[cfg(feature = "notifications")]
+    notifications::INBOX,
 ];

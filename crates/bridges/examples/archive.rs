@@ -1,5 +1,5 @@
-//! Measures what a paired phone with 100,000 messages costs: filling the archive, memory, searching, and a burst of
-//! news. The phone is a process of its own, and everything travels over a real connection on this machine. Prints one
+//! Measures what a paired phone with 100,000 messages costs: filling the archive, memory, searching, listing,
+//! and a burst of news. The phone is a process of its own, and everything travels over a real connection on this machine. Prints one
 //! figure a line; `scripts/bench` reads them. Run it with `--release`, and with a folder for the store.
 
 use std::io::{BufRead, BufReader, Write};
@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use kai_assistant::clock::{Clock, SystemClock};
 use kai_assistant::db::{self, Db, DbError};
 use kai_assistant::home::{Home, StoreKey};
+use kai_assistant::inbox;
 use kai_assistant::pending;
 use kai_assistant::phones::store::{NewPhone, begin_reading, pair, set};
 use kai_assistant::phones::{Switch, Switches};
@@ -19,7 +20,7 @@ use kai_assistant::settings;
 use kai_assistant::sms::archive::View;
 use kai_assistant::sms::search::Wanted;
 use kai_assistant::sms::store::QUEUE;
-use kai_assistant::sms::{Gather, Received, phone_state};
+use kai_assistant::sms::{Gather, Received, SmsSource, phone_state};
 use kai_assistant::source::SourceId;
 use kai_assistant::tool::Eyes;
 use kai_bridges::kdeconnect::{
@@ -38,6 +39,8 @@ const BURST: u64 = 5_000;
 const SEARCHES: usize = 200;
 /// The most that a search returns.
 const MOST: usize = 20;
+/// How many pages of the inbox are read.
+const PAGES: usize = 1_000;
 const WORDS: &[&str] = &[
     "tonight", "train", "book", "dinner", "station", "later", "thanks", "meeting", "coffee", "birthday",
     "parcel", "garden", "weather", "ticket", "doctor", "school", "bicycle", "market", "holiday", "window",
@@ -131,6 +134,7 @@ async fn measure(folder: &str) -> Outcome<()> {
     say("store_mib", size(&db).await?)?;
     search(&db, View::Model(Eyes::NoCodes), "search").await?;
     search(&db, View::Everything, "own_search").await?;
+    list(&db).await?;
     let begun = now();
     phone.receives_a_burst()?;
     until(&db, source, MESSAGES + BURST).await?;
@@ -260,6 +264,25 @@ async fn search(db: &Db, view: View, name: &str) -> Outcome<()> {
     took.sort_by(f64::total_cmp);
     say(&format!("{name}_median_ms"), took[SEARCHES / 2])?;
     say(&format!("{name}_p95_ms"), took[SEARCHES * 95 / 100])
+}
+
+/// The inbox page by page: the first one, and the slowest of very many.
+async fn list(db: &Db) -> Outcome<()> {
+    let senders = Arc::default();
+    let sources = inbox::Sources::new(vec![Box::new(SmsSource { shelf: None, senders })]);
+    let (mut wanted, mut took, before) = (inbox::Wanted::all(now()), vec![], memory()?);
+    while took.len() < PAGES {
+        let (sources, place, begun) = (sources.clone(), wanted.clone(), now());
+        let page = db.read(move |tx| sources.page(tx, &place, inbox::PAGE)).await;
+        took.push(since(begun));
+        wanted.before = page.map_err(|error: DbError| error)?.next();
+        if wanted.before.is_none() {
+            return Err("The inbox has too few pages.".into());
+        }
+    }
+    say("inbox_first_ms", took[0])?;
+    say("inbox_slowest_ms", took.into_iter().fold(0.0, f64::max))?;
+    say("inbox_memory_growth_mib", memory()? - before)
 }
 
 fn now() -> Timestamp {

@@ -3,8 +3,8 @@
 //! The path of a notification: a bridge receives it and reports it to an [`Ear`](port::Ear) → a single writer
 //! ([`capture`]) puts everything reported in the meantime into one transaction → [`filter`] (pure) drops what is not an
 //! event → [`record`] (pure) turns it into a bounded record → [`store`] updates the record with its key and queues it
-//! for the next heartbeat → the model reads it with `tools`, the user with `kai notifications`; both see it through
-//! [`view`] (pure). A reply to one waits as a draft in the outbox until the user taps Send.
+//! for the next heartbeat → the model reads it with `tools`, the user with `kai notifications` and in the inbox
+//! ([`NotificationSource`]); both see it through [`view`] (pure). A reply to one waits as a draft in the outbox until the user taps Send.
 //!
 //! Kai listens only if the user enabled it and the platform allows it: see [`toggle`].
 //!
@@ -14,6 +14,7 @@
 
 pub mod capture;
 pub mod filter;
+mod listed;
 pub mod port;
 pub mod record;
 pub mod repeats;
@@ -28,6 +29,7 @@ pub mod view;
 use crate::db::Migration;
 use crate::pending::Queue;
 
+pub use listed::NotificationSource;
 pub use port::{Listener, Source};
 pub use record::{NotificationId, Record};
 #[cfg(feature = "sms")]
@@ -43,6 +45,9 @@ pub(crate) const SOURCES: Migration = Migration {
     name: "notifications/sources",
     sql: include_str!("../../migrations/notifications-sources.sql"),
 };
+
+pub(crate) const INBOX: Migration =
+    Migration { name: "notifications/inbox", sql: include_str!("../../migrations/notifications-inbox.sql") };
 
 /// The queue of notifications for the next heartbeat.
 pub const QUEUE: Queue = Queue("notifications");

@@ -13,11 +13,13 @@ use super::record::{NotificationId, Record};
 use super::store;
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
+use crate::gate::RunKind;
+use crate::inbox::NoReply;
 use crate::outbox::door::Answerable;
 use crate::outbox::store::StageError;
 use crate::outbox::{self, Channel, Draft, NewDraft, ReplyTo};
 use crate::phones;
-use crate::settings;
+use crate::settings::{self, NOTIFICATIONS_REPLY_ENABLED};
 use crate::tool::{Eyes, Lack, Run, Tool, ToolError, ToolOutput};
 use crate::untrusted::Untrusted;
 
@@ -79,7 +81,7 @@ impl Tool for ReplyNotification {
         let (id, now, run) = (NotificationId::new(input.id.trim()), self.clock.now(), *run);
         let staged = move |tx: &Transaction<'_>| {
             let Some(record) = shown(tx, &id, now)? else { return Ok(None) };
-            let draft = outbox::store::stage(tx, &reply(&record, body, &run), now)?;
+            let draft = outbox::store::stage(tx, &reply(&record, body, (run.kind, run.conversation)), now)?;
             Ok::<_, StageError>(Some((record, draft, Eyes::in_run(&settings::load(tx)?, &run))))
         };
         let staged = self.db.write(staged).await.map_err(|error| ToolError(error.to_string()))?;
@@ -108,19 +110,20 @@ fn output(record: Record, draft: Draft, eyes: Eyes) -> ToolOutput<ReplyStaged> {
     ToolOutput::with_messages(staged, vec![identity])
 }
 
-fn reply(record: &Record, body: String, run: &Run) -> NewDraft {
-    let (app, conversation) = names(record);
+/// The answer to a notification, in that kind of run and conversation.
+fn reply(record: &Record, body: String, (origin, conversation): (RunKind, i64)) -> NewDraft {
+    let (app, to) = names(record);
     NewDraft {
         channel: Channel::Notification,
         phone: record.id.source(),
-        to: conversation,
+        to,
         app: Some(app),
         body,
         in_reply_to: Some(ReplyTo::Notification(record.id.as_str().to_owned())),
         quoted: Some(record.gist()),
         known_contact: true,
-        origin: run.kind,
-        conversation: run.conversation,
+        origin,
+        conversation,
     }
 }
 
@@ -137,6 +140,23 @@ fn shown(tx: &Transaction<'_>, id: &NotificationId, now: Timestamp) -> Result<Op
         return Ok(None);
     }
     Ok(store::find(tx, id, now)?.filter(|record| record.reply_id.is_some()))
+}
+
+/// The user's own answer to a notification.
+pub(super) fn own(
+    tx: &Transaction<'_>,
+    id: &NotificationId,
+    body: String,
+    now: Timestamp,
+) -> Result<NewDraft, NoReply> {
+    if store::find(tx, id, now)?.is_none() {
+        return Err(NoReply::Gone);
+    }
+    if !settings::load(tx)?.on(&NOTIFICATIONS_REPLY_ENABLED) {
+        return Err(NoReply::Impossible(said::inbox_no_reply_notifications_off()));
+    }
+    let record = shown(tx, id, now)?.ok_or_else(|| NoReply::Impossible(said::inbox_no_reply_offered()))?;
+    Ok(reply(&record, body, (RunKind::Chat, 0)))
 }
 
 /// How the notification with that id can be answered now, for the outbox's door.

@@ -149,7 +149,9 @@ fn keep(
         None => new,
     };
     put(tx, &record)?;
-    if !repeats_sms(tx, source, &record)? {
+    if repeats_sms(tx, source, &record)? {
+        put_away(tx, &record.id, true)?;
+    } else {
         let origin = Origin { identity: record.id.as_str(), phone: source, source: app(&record) };
         pending::push(tx, QUEUE, origin, &record, Again::Renew)?;
     }
@@ -205,7 +207,9 @@ pub fn sms_came(
             |(date, body): &(Timestamp, Untrusted)| repeats::repeats(record, date.as_millisecond(), body);
         record.id.source() == source && came.iter().any(one)
     };
-    let seqs: Vec<i64> = waiting.iter().filter(|it| repeats(&it.entry)).map(|it| it.seq).collect();
+    let repeating: Vec<&Waiting<Record>> = waiting.iter().filter(|it| repeats(&it.entry)).collect();
+    repeating.iter().try_for_each(|it| put_away(tx, &it.entry.id, true))?;
+    let seqs: Vec<i64> = repeating.iter().map(|it| it.seq).collect();
     pending::forget(tx, QUEUE, &seqs).map(drop)
 }
 
@@ -223,7 +227,9 @@ fn row(tx: &Transaction<'_>, id: &NotificationId) -> Result<Option<(Record, bool
 fn put(tx: &Transaction<'_>, record: &Record) -> Result<(), DbError> {
     let sql = "INSERT INTO notifications (id, source, package_name, posted_at, closed, record)
                VALUES (?1, ?2, ?3, ?4, 0, ?5)
-               ON CONFLICT (id) DO UPDATE SET package_name = ?3, posted_at = ?4, closed = 0, record = ?5";
+               ON CONFLICT (id) DO UPDATE SET package_name = ?3, posted_at = ?4, closed = 0, record = ?5,
+                   opened = opened AND json_extract(record, '$.revision') = json_extract(?5, '$.revision'),
+                   put_away = put_away AND json_extract(record, '$.revision') = json_extract(?5, '$.revision')";
     let (id, source) = (record.id.as_str(), record.id.source());
     let values = params![id, source, record.package_name, record.posted_at, json(record)?];
     tx.prepare_cached(sql)?.execute(values)?;
@@ -232,6 +238,13 @@ fn put(tx: &Transaction<'_>, record: &Record) -> Result<(), DbError> {
 
 fn close(tx: &Transaction<'_>, id: &NotificationId) -> Result<(), DbError> {
     tx.prepare_cached("UPDATE notifications SET closed = 1 WHERE id = ?1")?.execute([id.as_str()])?;
+    Ok(())
+}
+
+/// Takes a notification out of the inbox, or puts it back. Out of it, it counts as opened.
+pub(super) fn put_away(tx: &Transaction<'_>, id: &NotificationId, away: bool) -> Result<(), DbError> {
+    tx.prepare_cached("UPDATE notifications SET put_away = ?2, opened = max(opened, ?2) WHERE id = ?1")?
+        .execute(params![id.as_str(), away])?;
     Ok(())
 }
 
@@ -315,7 +328,7 @@ pub fn tick(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
 }
 
 /// The range of post times, in epoch milliseconds, of the records that are shown.
-fn alive(now: Timestamp) -> (i64, i64) {
+pub(super) fn alive(now: Timestamp) -> (i64, i64) {
     let (now, life) = (now.as_millisecond(), LIFE.as_secs() * 1_000);
     (now.saturating_sub(life), now.saturating_add(life))
 }

@@ -41,6 +41,8 @@ pub(crate) const KINDS: Migration =
     Migration { name: "outbox/kinds", sql: include_str!("../../migrations/outbox4.sql") };
 pub(crate) const EDITED: Migration =
     Migration { name: "outbox/edited", sql: include_str!("../../migrations/outbox_edited.sql") };
+pub(crate) const OWN: Migration =
+    Migration { name: "outbox/own", sql: include_str!("../../migrations/outbox-own.sql") };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -143,6 +145,8 @@ pub struct Draft {
     pub first_contact: bool,
     pub origin: RunKind,
     pub conversation: i64,
+    /// The user wrote it themselves.
+    pub own: bool,
     pub created_at: Timestamp,
     pub status: Status,
     /// How often Kai tried to send it, or to open it on the phone.
@@ -211,6 +215,8 @@ impl Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DraftOrigin {
+    /// The user themselves.
+    User,
     Command,
     Chat,
     Heartbeat,
@@ -220,6 +226,7 @@ pub enum DraftOrigin {
 impl DraftOrigin {
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::User => "user",
             Self::Command => "command",
             Self::Chat => "chat",
             Self::Heartbeat => "heartbeat",
@@ -232,6 +239,7 @@ impl Draft {
     /// Who staged the draft. A chat run without a conversation is a tool call from the command line.
     pub fn came_from(&self) -> DraftOrigin {
         match (self.origin, self.conversation) {
+            _ if self.own => DraftOrigin::User,
             (RunKind::Chat, 0) => DraftOrigin::Command,
             (RunKind::Chat, _) => DraftOrigin::Chat,
             (RunKind::Heartbeat, _) => DraftOrigin::Heartbeat,
@@ -344,6 +352,7 @@ mod tests {
             first_contact: false,
             origin: RunKind::Chat,
             conversation: 0,
+            own: false,
             created_at: Timestamp::UNIX_EPOCH,
             status: Status::Pending,
             attempts: 0,

@@ -72,6 +72,13 @@ pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Dra
     Ok(draft)
 }
 
+/// Stages a draft that the user wrote themselves. It waits for their tap like any other.
+pub fn stage_own(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Draft, StageError> {
+    let draft = stage(tx, new, now)?;
+    tx.execute("UPDATE drafts SET own = 1 WHERE id = ?1", [draft.id.0]).map_err(DbError::from)?;
+    Ok(Draft { own: true, ..draft })
+}
+
 /// How many characters of an answered message are kept with its draft.
 pub const QUOTED: usize = 500;
 
@@ -157,7 +164,7 @@ pub fn exits(tx: &Transaction<'_>, here: bool) -> Result<Vec<Exit>, DbError> {
 
 pub(super) const SELECT: &str =
     "SELECT id, channel, recipient, body, reply_kind, first_contact, origin, conversation, created_at, status, reason,
-            attempts, quoted, phone, app, reply_to, composed_at, discarded_at FROM drafts";
+            attempts, quoted, phone, app, reply_to, composed_at, own, discarded_at FROM drafts";
 /// Those that the user has not discarded.
 const KEPT: &str = "discarded_at IS NULL";
 
@@ -204,6 +211,7 @@ pub(super) fn draft(row: &Row<'_>) -> rusqlite::Result<Draft> {
         first_contact: row.get(5)?,
         origin: origin_from(&row.get::<_, String>(6)?),
         conversation: row.get(7)?,
+        own: row.get(17)?,
         created_at: Timestamp::from_millisecond(row.get(8)?).unwrap_or_default(),
         status: match status.as_str() {
             "PENDING" => Status::Pending,

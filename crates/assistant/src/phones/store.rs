@@ -1,5 +1,7 @@
 //! Stores the paired phones and this machine's identity on the network.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
@@ -52,6 +54,15 @@ pub fn all(tx: &Transaction<'_>) -> Result<Vec<Phone>, DbError> {
 pub fn get(tx: &Transaction<'_>, source: SourceId) -> Result<Option<Phone>, DbError> {
     let mut row = tx.prepare_cached(&format!("{COLUMNS} WHERE source = ?1"))?;
     Ok(row.query_row([source], phone).optional()?)
+}
+
+/// These sources with the names of those that are paired phones.
+pub fn named(
+    tx: &Transaction<'_>,
+    sources: impl IntoIterator<Item = SourceId>,
+) -> Result<BTreeMap<SourceId, Option<String>>, DbError> {
+    let named = |source| Ok((source, get(tx, source)?.map(|phone| phone.name)));
+    sources.into_iter().map(named).collect()
 }
 
 pub fn of_device(tx: &Transaction<'_>, device: &str) -> Result<Option<Phone>, DbError> {

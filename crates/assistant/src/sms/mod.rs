@@ -8,6 +8,9 @@
 //! when a poll is [`due`] (pure), [`poll`] fetches the messages newer than the [`mark`] (pure) → [`store`] queues them
 //! and moves the mark in one transaction.
 //!
+//! The user reads them on the inbox page ([`SmsSource`]): from the archive, and from the phone that Kai runs on as far as
+//! the [`Shelf`] has read it.
+//!
 //! The model reads the messages of all phones ([`received`]) with [`tools`] and may draft a reply, which waits in the
 //! [`outbox`](crate::outbox) until the user taps Send. Nothing in this folder can send a message.
 
@@ -16,13 +19,16 @@ pub mod contacts;
 pub mod due;
 pub mod fill;
 pub mod gather;
+mod handled;
 pub mod inbox;
+mod listed;
 pub mod mark;
 pub mod names;
 pub mod poll;
 pub mod port;
 pub mod received;
 pub mod search;
+mod shelf;
 pub mod store;
 pub mod tools;
 
@@ -37,8 +43,10 @@ pub use archive::{PhoneState, forget_phone, phone_state};
 pub use contacts::ContactBook;
 pub use gather::{Gather, NewsHook};
 pub use inbox::Inbox;
+pub use listed::SmsSource;
 pub use poll::Poller;
 pub use received::Received;
+pub use shelf::Shelf;
 pub use tools::{CheckDrafts, CheckSms, DraftingPhones, ReadSms, ReplySms, SearchSms, SendSms};
 
 pub(crate) const MIGRATION: Migration =

@@ -148,7 +148,7 @@ pub fn failed(tx: &Transaction<'_>, why: &Said, now: Timestamp) -> Result<(), Db
 pub fn forget_all(tx: &Transaction<'_>) -> Result<usize, DbError> {
     let waited = pending::clear(tx, QUEUE)?;
     archive::forget_all(tx)?;
-    tx.execute("DELETE FROM sms_seen", [])?;
+    tx.execute_batch("DELETE FROM sms_seen; DELETE FROM sms_handled;")?;
     tx.execute(
         "UPDATE sms_sync SET seeded = 0, mark_id = NULL, mark_date = NULL, mark_address = NULL, newest = NULL, more = 0,
                 last_sync = NULL, last_attempt = NULL, unread = 0, last_error = NULL",

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use kai_assistant::access::Known;
 use kai_assistant::clock::Clock;
 use kai_assistant::db::Db;
-use kai_assistant::notifications::{Sources, replying};
+use kai_assistant::inbox;
+use kai_assistant::notifications::{NotificationSource, Sources, replying};
 use kai_assistant::outbox::door::{Door, Senders};
-use kai_assistant::sms::{ContactBook, Inbox, Poller, Received};
+use kai_assistant::sms::{ContactBook, Inbox, Poller, Received, Shelf, SmsSource};
 use kai_assistant::source::SourceId;
 use kai_bridges::simulated;
 use kai_words::said;
@@ -23,6 +24,8 @@ pub(crate) struct Messages {
     pub(crate) phone: Phone,
     /// The sources of other apps' notifications. Paired phones come and go.
     pub(crate) notifications: Arc<Sources>,
+    /// Everything that the user received, as one list.
+    pub(crate) inbox: inbox::Sources,
     /// The network of paired phones. Only the daemon runs it.
     pub(crate) network: Hub,
     /// The simulated phone, while the demo runs.
@@ -36,11 +39,21 @@ impl Messages {
         let machine::Messages { phone, notifications, demo, tray } = found;
         let notifications = Arc::new(Sources::new(notifications));
         let phone = Phone::new(phone, db, clock);
+        let inbox = inbox(&phone, &notifications, clock);
         let senders = Arc::clone(&phone.door.senders);
         let drivers = Features::new(db.clone(), Arc::clone(clock), senders, Arc::clone(&notifications));
         let network = Hub::new(db.clone(), Arc::clone(clock), Arc::new(drivers), Network::default());
-        Self { phone, notifications, network, demo, tray }
+        Self { phone, notifications, inbox, network, demo, tray }
     }
+}
+
+/// The sources of the inbox. A further kind of messages is one more of them.
+fn inbox(phone: &Phone, notifications: &Arc<Sources>, clock: &Arc<dyn Clock>) -> inbox::Sources {
+    let shelf = phone.inbox.as_ref().map(|inbox| Shelf::new(Arc::clone(inbox), Arc::clone(clock)));
+    inbox::Sources::new(vec![
+        Box::new(SmsSource { shelf, senders: Arc::clone(&phone.door.senders) }),
+        Box::new(NotificationSource { platforms: Arc::clone(notifications) }),
+    ])
 }
 
 /// The connected phone, if any, and the door, which always exists.

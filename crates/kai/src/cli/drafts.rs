@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use kai_assistant::legible::{folded, spelled_out};
-use kai_assistant::outbox::{DraftId, DraftState, ReplyTo};
+use kai_assistant::outbox::{DraftId, DraftOrigin, DraftState, ReplyTo};
 use kai_assistant::sms::SmsId;
 use kai_words::said;
 use serde_json::json;
@@ -360,6 +360,16 @@ fn draft(row: &DraftRow) -> String {
     describe_draft(row, &row.body_shown, spelled_out)
 }
 
+/// Who staged a draft, as its first line says.
+fn origin(origin: DraftOrigin) -> String {
+    match origin {
+        DraftOrigin::User => "written by you".to_owned(),
+        DraftOrigin::Command | DraftOrigin::Chat | DraftOrigin::Heartbeat | DraftOrigin::Task => {
+            format!("from a {}", origin.as_str())
+        }
+    }
+}
+
 /// A draft with the given body. `shown` formats the message that it answers.
 fn describe_draft(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> String {
     let reply = match &row.in_reply_to {
@@ -368,11 +378,11 @@ fn describe_draft(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> Stri
         None => String::new(),
     };
     let mut text = format!(
-        "Draft {} ({}{}) from a {}, {}{reply}\nTo: {}\n",
+        "Draft {} ({}{}) {}, {}{reply}\nTo: {}\n",
         row.id.0,
         row.status.as_str(),
         row.reason.as_ref().map(|why| format!(": {}", visible(&why.to_string()))).unwrap_or_default(),
-        row.origin.as_str(),
+        origin(row.origin),
         row.created_local,
         recipient(row)
     );

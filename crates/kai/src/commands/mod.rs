@@ -12,6 +12,7 @@ pub(crate) mod doctor;
 pub(crate) mod drafts;
 pub(crate) mod headline;
 pub(crate) mod heartbeat;
+pub(crate) mod inbox;
 pub(crate) mod ledger;
 pub(crate) mod memory;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
@@ -22,6 +23,8 @@ pub(crate) mod noted;
 pub(crate) mod notifications;
 #[cfg(feature = "foss")]
 pub(crate) mod phones;
+#[cfg(feature = "foss")]
+pub(crate) mod replies;
 pub(crate) mod settings;
 pub(crate) mod shell;
 #[cfg(feature = "foss")]

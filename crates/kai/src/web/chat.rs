@@ -123,12 +123,12 @@ fn body(
     untaken: Option<&RejectedMessage<'_>>,
     demo: bool,
 ) -> Markup {
-    let Regions { banners, turn, controls, chats, menu, state } = regions::regions(view);
+    let Regions { banners, turn, controls, chats, menu, inbox, state } = regions::regions(view);
     let lang = view.lang;
     html! {
         a class="skip" href="#chat-input" { (lang.chat_skip()) }
         div class="app chat" data-chat=[view.place.chat.map(|id| id.0)] data-have=(live::sum(blocks)) {
-            (side(view, &chats))
+            (side(view, &chats, &inbox))
             (top(view, &menu, demo))
             div id="banners" role="region" aria-label=(lang.chat_attention()) aria-live="polite" { (banners) }
             main id="main" tabindex="-1" {
@@ -171,7 +171,7 @@ fn top(view: &View<'_>, menu: &Markup, demo: bool) -> Markup {
     }
 }
 
-fn side(view: &View<'_>, chats: &Markup) -> Markup {
+pub(super) fn side(view: &View<'_>, chats: &Markup, inbox: &Markup) -> Markup {
     let lang = view.lang;
     html! {
         aside id="side" popover aria-label=(lang.chat_chats()) {
@@ -182,6 +182,7 @@ fn side(view: &View<'_>, chats: &Markup) -> Markup {
                 button class="round" type="submit" aria-label=(lang.chat_search()) { (icons::search()) }
             }
             nav aria-label=(lang.chat_chats()) { ul id="chats" data-testid="conversation-list" { (chats) } }
+            div id="inbox-link" { (inbox) }
             a class="button wide" href=(settings::FIRST) { (icons::gear()) (lang.chat_settings()) }
         }
     }

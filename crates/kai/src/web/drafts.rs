@@ -355,6 +355,7 @@ fn quote(quoted: &Untrusted, id: i64, lang: Lang) -> Markup {
 /// Where the draft came from.
 fn origin(origin: DraftOrigin, lang: Lang) -> &'static str {
     match origin {
+        DraftOrigin::User => lang.drafts_from_user(),
         DraftOrigin::Command => lang.drafts_from_command(),
         DraftOrigin::Chat => lang.drafts_from_chat(),
         DraftOrigin::Heartbeat => lang.drafts_from_heartbeat(),

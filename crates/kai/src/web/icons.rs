@@ -75,6 +75,11 @@ pub(super) fn search() -> Markup {
     drawn("M11 17a6 6 0 1 1 0-12 6 6 0 0 1 0 12zM15.5 15.5 20 20")
 }
 
+/// A tray, for the inbox.
+pub(super) fn inbox() -> Markup {
+    drawn("M4 13.5 6.5 5h11l2.5 8.5V19H4zM4 13.5h5a3 3 0 0 0 6 0h5")
+}
+
 pub(super) fn shield() -> Markup {
     drawn("M12 3.5 19 6v6c0 4.5-3 7-7 8.5C8 19 5 16.5 5 12V6z")
 }

@@ -19,10 +19,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::settings;
 use super::state::Web;
 use super::turns::Ended;
 use super::view::{self, Place, Stored, View};
+use super::{inbox, settings};
 use crate::app::App;
 use crate::app::sessions::Session;
 use crate::failure::Failure;
@@ -41,6 +41,8 @@ const AGES: Duration = Duration::from_secs(20);
 pub(super) struct EventsQuery {
     /// The settings page; `None` for the chat.
     page: Option<settings::Page>,
+    /// The page of the inbox: the message that is open there, or nothing for the list.
+    inbox: Option<String>,
     chat: Option<i64>,
     #[serde(default)]
     q: String,
@@ -86,6 +88,7 @@ impl Drop for Open {
 enum Watched {
     Chat(Box<Chat>),
     Settings(settings::Place),
+    Inbox(inbox::Place),
 }
 
 /// An open page of the chat: what was read for it, and which messages it has.
@@ -133,13 +136,14 @@ struct Follower {
 
 impl Follower {
     fn new(web: Web, session: Session, asked: EventsQuery, mut query: BTreeMap<String, String>) -> Self {
-        let watched = match asked.page {
-            Some(page) => {
-                // The rest of the query belongs to the settings page itself.
+        // The rest of the query belongs to the page itself.
+        let watched = match (asked.page, &asked.inbox) {
+            (Some(page), _) => {
                 query.remove("page");
                 Watched::Settings(settings::Place::new(page, query))
             }
-            None => Watched::Chat(Box::new(Chat::new(asked))),
+            (None, Some(message)) => Watched::Inbox(inbox::Place::new(message, query)),
+            (None, None) => Watched::Chat(Box::new(Chat::new(asked))),
         };
         Self {
             store: ChangeCounter::of(web.app.db.changes()),
@@ -207,6 +211,10 @@ impl Follower {
             Watched::Chat(chat) => chat.next_sight(&self.web, &self.session, moved).await,
             Watched::Settings(place) => {
                 let regions = settings::named(&self.web, &self.session, place).await?;
+                Ok(regions.map(|regions| Sight { regions, patches: vec![] }))
+            }
+            Watched::Inbox(place) => {
+                let regions = inbox::named(&self.web, &self.session, place).await?;
                 Ok(regions.map(|regions| Sight { regions, patches: vec![] }))
             }
         }

@@ -19,6 +19,7 @@ mod drafts;
 mod frame;
 mod guard;
 mod icons;
+mod inbox;
 mod list;
 mod live;
 mod markdown;
@@ -78,6 +79,7 @@ pub(crate) async fn serve(
 fn router(web: Web) -> Router {
     messages::routes()
         .merge(settings::routes(&web))
+        .merge(inbox::routes())
         .route("/", get(chat::current))
         .route("/new", get(chat::fresh))
         .route("/say", post(chat::say_first))

@@ -17,6 +17,7 @@ use super::turns::{PendingApproval, Sight};
 use crate::app::App;
 use crate::app::sessions::{self, Session};
 use crate::commands::headline::headline;
+use crate::commands::inbox::COUNTED;
 
 /// What the URL of a chat page asks to see.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -48,6 +49,8 @@ pub(super) struct Stored {
     /// The first sentence of that report.
     pub(super) headline: Option<String>,
     pub(super) drafts: Drafts,
+    /// How many messages in the inbox nobody has read, as far as they are counted; `None` if there is no inbox.
+    pub(super) unread: Option<usize>,
     pub(super) values: Values,
     /// The session has ended since the page was opened.
     pub(super) signed_out: bool,
@@ -62,6 +65,7 @@ pub(super) async fn stored(
 ) -> Result<Stored, DbError> {
     let drafts = drafts::stored(&web.app).await?;
     let (place, now, cookie) = (place.clone(), web.app.clock.now(), session.token());
+    let inbox = web.app.messages.inbox.clone();
     let read = move |tx: &Transaction<'_>| {
         let (values, session) = sessions::recognise(tx, Some(cookie), now)?;
         let reached = place.chat.map_or(Ok(Revision::default()), |id| conversation::reached(tx, id))?;
@@ -79,7 +83,8 @@ pub(super) async fn stored(
         let heartbeat = heartbeat::store::banner(tx)?;
         let headline = heartbeat::store::raised(tx)?.and_then(|report| headline(&report));
         let signed_out = session.is_none();
-        Ok(Stored { chat, reached, held, list, heartbeat, headline, drafts, values, signed_out })
+        let unread = (!inbox.is_empty()).then(|| inbox.unread(tx, now, COUNTED)).transpose()?;
+        Ok(Stored { chat, reached, held, list, heartbeat, headline, drafts, unread, values, signed_out })
     };
     web.app.db.read(read).await
 }

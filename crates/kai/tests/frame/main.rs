@@ -34,6 +34,8 @@ mod erase;
 #[cfg(all(target_os = "linux", feature = "foss"))]
 mod kdeconnectd;
 #[cfg(feature = "foss")]
+mod inbox;
+#[cfg(feature = "foss")]
 mod keyring;
 #[cfg(feature = "foss")]
 mod killed;

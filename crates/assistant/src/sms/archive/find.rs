@@ -110,7 +110,7 @@ fn limit(most: usize) -> i64 {
 }
 
 /// The numbers in the archive that hold the digits of the query, or belong to a contact whose name matches.
-fn senders(tx: &Transaction<'_>, wanted: &Wanted) -> Result<Vec<String>, DbError> {
+pub(super) fn senders(tx: &Transaction<'_>, wanted: &Wanted) -> Result<Vec<String>, DbError> {
     if wanted.number().is_none() && wanted.senders().is_empty() {
         return Ok(vec![]);
     }

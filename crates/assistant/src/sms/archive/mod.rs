@@ -5,6 +5,7 @@
 //! same transaction.
 
 pub mod find;
+pub mod list;
 mod retention;
 mod words;
 
@@ -34,6 +35,9 @@ pub use retention::{forget_all, forget_phone, sweep};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "sms/archive", sql: include_str!("../../../migrations/sms-archive.sql") };
+
+pub(crate) const INBOX: Migration =
+    Migration { name: "sms/inbox", sql: include_str!("../../../migrations/sms-inbox.sql") };
 
 /// The lowest number of an archived message. Phones' own numbers do not get that high.
 pub const FIRST_ID: SmsId = SmsId(10_000_001);
@@ -469,6 +473,18 @@ pub fn sent_since(tx: &Transaction<'_>, source: SourceId, since: Timestamp) -> R
     ))?;
     let rows = rows.query_map(params![first_row(since.as_millisecond()), source], stored)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Archives messages of a phone as one page of it.
+#[cfg(test)]
+pub(super) fn archive_now(
+    tx: &Transaction<'_>,
+    source: SourceId,
+    list: &[PhoneMessage],
+    now: Timestamp,
+) -> Result<(), DbError> {
+    let rules = Rules::now(tx, source, now)?.unwrap();
+    take(tx, &rules, list, &Step::default(), now).map(drop)
 }
 
 #[cfg(test)]

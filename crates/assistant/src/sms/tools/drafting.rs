@@ -12,16 +12,16 @@ use super::reading::meant;
 use crate::access::Access;
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
-use crate::gate::Level;
+use crate::gate::{Level, RunKind};
 use crate::outbox::door::{self, Senders};
 use crate::outbox::route::{self, Exit};
 use crate::outbox::store::StageError;
 use crate::outbox::{self, Channel, Draft, NewDraft, ReplyTo, number};
 use crate::settings;
-use crate::sms::SmsId;
 use crate::sms::archive::View;
 use crate::sms::names::Candidate;
 use crate::sms::received::{Found, Received};
+use crate::sms::{Sms, SmsId};
 use crate::source::SourceId;
 use crate::tool::{Eyes, Lack, Provenance, Run, Tool, ToolError, ToolOutput};
 use crate::untrusted::Untrusted;
@@ -272,22 +272,31 @@ impl Tool for ReplySms {
         let body = text(&input.body)?;
         let Found { source, sms } = meant(&self.received, View::Inbox, input.sms_id).await?;
         let phone = self.phones.for_answer(source).await?;
-        let to = number::recipient(sms.address.as_written())
-            .map_err(|_| ToolError("The sender of this SMS has no number to reply to.".to_owned()))?;
-        let new = NewDraft {
-            channel: Channel::Sms,
-            phone: phone.source,
-            to,
-            app: None,
-            body,
-            in_reply_to: Some(ReplyTo::Sms(sms.id.0)),
-            quoted: Some(sms.body),
-            known_contact: true,
-            origin: run.kind,
-            conversation: run.conversation,
-        };
+        let new = answer(sms, phone.source, body, (run.kind, run.conversation))
+            .ok_or_else(|| ToolError("The sender of this SMS has no number to reply to.".to_owned()))?;
         stage(&self.db, self.clock.as_ref(), new, phone.name).await
     }
+}
+
+/// The answer to a received message, in that kind of run and conversation. `None` if its sender has no number.
+pub(in crate::sms) fn answer(
+    sms: Sms,
+    phone: SourceId,
+    body: String,
+    (origin, conversation): (RunKind, i64),
+) -> Option<NewDraft> {
+    Some(NewDraft {
+        channel: Channel::Sms,
+        phone,
+        to: number::recipient(sms.address.as_written()).ok()?,
+        app: None,
+        body,
+        in_reply_to: Some(ReplyTo::Sms(sms.id.0)),
+        quoted: Some(sms.body),
+        known_contact: true,
+        origin,
+        conversation,
+    })
 }
 
 fn text(body: &str) -> Result<String, ToolError> {

@@ -3,5 +3,6 @@
 mod drafting;
 mod reading;
 
+pub(super) use drafting::answer;
 pub use drafting::{CheckDrafts, DraftSummary, DraftingPhones, ReplySms, SendSms};
 pub use reading::{CheckSms, Listed, ReadSms, SearchSms};

@@ -100,6 +100,7 @@
     all("input[data-stops]").forEach(label);
     all("output[data-longest]").forEach(count);
     fold();
+    unfold();
     chat?.settle();
     document.dispatchEvent(new Event("settled"));
   };
@@ -149,6 +150,14 @@
     draft.closest(".card").scrollIntoView({ block: "nearest" });
     hold(before);
   });
+  // What was unfolded, and so may be sent.
+  const unfold = () => {
+    for (const long of all("details.long")) {
+      if (long.open) long.dataset.seen = "yes";
+      for (const tap of long.closest(".draft").querySelectorAll("button.tap")) tap.disabled = !long.dataset.seen;
+    }
+  };
+  document.addEventListener("toggle", unfold, true);
   const refold = () => {
     const before = places();
     fold();
@@ -182,6 +191,7 @@
     events?.close();
     const where = new URLSearchParams(location.search);
     if (app.dataset.page) where.set("page", app.dataset.page);
+    if (app.dataset.inbox != null) where.set("inbox", app.dataset.inbox);
     if (app.dataset.chat) where.set("chat", app.dataset.chat);
     if (app.dataset.have) where.set("have", app.dataset.have);
     events = new EventSource(`/events?${where}`);
@@ -349,16 +359,6 @@
         show();
       }, 3000);
     };
-    // What was unfolded, and so may be sent.
-    const unfold = () => {
-      all(".waits-words").forEach(cycle);
-      for (const long of all("details.long")) {
-        if (long.open) long.dataset.seen = "yes";
-        for (const tap of long.closest(".draft").querySelectorAll("button.tap")) tap.disabled = !long.dataset.seen;
-      }
-    };
-    document.addEventListener("toggle", unfold, true);
-
     const copy = async (text) => {
       try {
         return await navigator.clipboard.writeText(text);
@@ -405,7 +405,7 @@
 
     const isSaid = (form, button) => form === composer && !button?.hasAttribute("formaction");
     return {
-      settle: unfold,
+      settle: () => all(".waits-words").forEach(cycle),
       sticks: () => sticks,
       rest: (stay) => {
         if (stay) rest();

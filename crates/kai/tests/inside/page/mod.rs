@@ -10,6 +10,8 @@ mod drafts;
 mod general;
 mod german;
 mod house;
+#[cfg(feature = "foss")]
+mod inbox;
 mod ledger;
 mod model;
 mod models;

@@ -195,6 +195,8 @@ impl<'a> Visitor<'a> {
         let place = match path.rsplit_once('/') {
             Some(("/settings", page)) => format!("page={page}"),
             Some(("", "ledger")) => "page=ledger".to_owned(),
+            Some(("", "inbox")) => "inbox=".to_owned(),
+            Some(("/inbox", message)) => format!("inbox={message}"),
             Some(("/c", chat)) => format!("chat={chat}"),
             _ => {
                 let app = self.page.having("class", "app chat");

@@ -1,0 +1,36 @@
+// Keys and marks of the inbox. It comes after app.js; without it everything works by links and buttons.
+"use strict";
+(() => {
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  // A message that is in view was opened. That is said once, whatever comes of it.
+  const told = new Set();
+  const opened = () => {
+    const form = document.querySelector("form[data-opened]");
+    if (!form || document.hidden || told.has(form.action)) return;
+    told.add(form.action);
+    form.requestSubmit();
+  };
+  document.addEventListener("settled", opened);
+  document.addEventListener("visibilitychange", opened);
+  opened();
+
+  // Filters apply at once.
+  document.addEventListener("change", ({ target }) => {
+    if (target.matches("select[data-submits]")) target.form.requestSubmit();
+  });
+
+  // Up and down go from message to message, and / to the search.
+  const rows = () => all("#inbox li > a").filter((row) => row.checkVisibility());
+  const step = (by) => {
+    const list = rows(), at = list.indexOf(document.activeElement);
+    list[at < 0 ? (by > 0 ? 0 : list.length - 1) : at + by]?.focus();
+  };
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.matches("input, textarea, select");
+    if (event.ctrlKey || event.metaKey || event.altKey || typing) return;
+    const act = { ArrowDown: () => step(1), ArrowUp: () => step(-1), "/": () => document.getElementById("find")?.focus() }[event.key];
+    if (!act || !(event.key === "/" ? document.getElementById("find") : rows().length)) return;
+    event.preventDefault();
+    act();
+  });
+})();
