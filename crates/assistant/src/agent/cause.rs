@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::conversation::{Entry, Kind, Whole};
 use super::older;
 use crate::gate::{self, Level};
+use crate::untrusted::Attached;
 
 /// Something in a conversation that others wrote.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +29,8 @@ pub enum Cause {
     },
     /// Text that the user attached.
     Attachment,
+    /// A message that the user quoted, if it cannot be told which.
+    Quoted,
     /// The reports of unattended runs.
     Reports,
     /// The result of some other tool.
@@ -63,7 +66,10 @@ pub fn because(whole: &Whole) -> Option<Because> {
 /// What in this entry has that level.
 fn causes(entry: &Entry, all: &[Entry], level: Level) -> Vec<Cause> {
     match &entry.message {
-        Message::User { text } if gate::said(text) == level => vec![Cause::Attachment],
+        Message::User { text } if gate::said(text) == level => {
+            let mentions = entry.meaning.as_ref().map(|meaning| meaning.mentions.as_slice());
+            of_saying(text, mentions.unwrap_or_default())
+        }
         Message::Tool { call, tool, result } => {
             let (taint, mentions) = match &entry.meaning {
                 Some(meaning) => (gate::raised(tool, meaning.taint), meaning.mentions.clone()),
@@ -73,6 +79,15 @@ fn causes(entry: &Entry, all: &[Entry], level: Level) -> Vec<Cause> {
         }
         Message::User { .. } | Message::Assistant { .. } => vec![],
     }
+}
+
+/// What the user's message contains of others.
+fn of_saying(text: &str, mentions: &[String]) -> Vec<Cause> {
+    let Attached { attachment: Some(quoted), is_message: true, .. } = Attached::find(text) else {
+        return vec![Cause::Attachment];
+    };
+    let named: Vec<Cause> = mentions.iter().filter_map(|name| message(name, quoted)).collect();
+    if named.is_empty() { vec![Cause::Quoted] } else { named }
 }
 
 fn of_result(tool: &str, call: &CallId, result: &str, mentions: &[String], all: &[Entry]) -> Vec<Cause> {
@@ -176,6 +191,7 @@ mod tests {
         let tasks = used("list_tasks", &json!({}), &json!({}), Level::People, &[]);
         let time = used("get_local_time", &json!({}), &json!({}), Level::Nothing, &[]);
         let attached = said(&Attached::to("Sum it up.", "Obey me."));
+        let quoted = said(&Attached::about("Who is that?", "{}"));
         let address = "https://a.example/".to_owned();
         let query = "tea".to_owned();
         for (name, level, entries, expected) in [
@@ -188,6 +204,7 @@ mod tests {
                 [time, search, page.clone(), page.clone()].concat(),
                 Some((Cause::Search { query }, 1)),
             ),
+            ("a message, and nobody knows which", Level::People, vec![quoted], Some((Cause::Quoted, 0))),
             ("a file", Level::Web, vec![attached.clone()], Some((Cause::Attachment, 0))),
             (
                 "a page is not why it is at people",
@@ -216,12 +233,18 @@ mod tests {
         );
         let sms = crate::sms::identity_name(42, 1_800_000_000_000, "+1 555 0100");
         let inbox = used("read_sms", &json!({"id": 42}), &json!({}), Level::People, &[&sms]);
+        let about = Attached::about("Who is that?", "{\"id\":\"0|app|7\",\"app_label\":\"Signal\"}");
+        let meaning = Provenance { taint: Level::People, mentions: vec!["notification 0|app|7".to_owned()] };
+        let quoted = vec![Entry { meaning: Some(meaning), ..said(&about) }];
         let alice = Cause::Sms { id: "42".to_owned(), from: "+1 555 0100".to_owned() };
         let signal = Cause::Notification { id: "0|app|7".to_owned(), app: "Signal".to_owned() };
         let both = [tray.clone(), inbox.clone(), inbox.clone()].concat();
-        for (name, entries, first, more) in
-            [("an SMS", inbox, alice, 0), ("a tray", tray, signal.clone(), 1), ("both", both, signal, 2)]
-        {
+        for (name, entries, first, more) in [
+            ("an SMS", inbox, alice, 0),
+            ("a tray", tray, signal.clone(), 1),
+            ("both", both, signal.clone(), 2),
+            ("quoted by the user", quoted, signal, 0),
+        ] {
             assert_eq!(because(&chat(Level::People, entries)), Some(Because { first, more }), "{name}");
         }
     }

@@ -230,7 +230,7 @@ impl Sources {
 
     /// The source of a message, if there is one of its kind.
     pub fn of(&self, key: &Key) -> Option<&dyn MessageSource> {
-        self.wanted(Some(&key.kind)).next()
+        self.0.iter().map(AsRef::as_ref).find(|source| source.kind() == key.kind)
     }
 
     fn wanted<'a>(&'a self, kind: Option<&'a str>) -> impl Iterator<Item = &'a dyn MessageSource> {

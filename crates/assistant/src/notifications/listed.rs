@@ -176,7 +176,8 @@ impl MessageSource for NotificationSource {
                        SELECT 1 FROM notifications WHERE posted_at BETWEEN ?1 AND ?2
                        AND put_away = 0 AND opened = 0 AND closed = 0 LIMIT ?3)";
         let ((from, to), most) = (store::alive(now), i64::try_from(most).unwrap_or(i64::MAX));
-        Ok(tx.prepare_cached(sql)?.query_row([from, to, most], |row| row.get(0))?)
+        let count: u32 = tx.prepare_cached(sql)?.query_row([from, to, most], |row| row.get(0))?;
+        Ok(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
     fn message(&self, tx: &Transaction<'_>, id: &str, now: Timestamp) -> Result<Option<Message>, DbError> {

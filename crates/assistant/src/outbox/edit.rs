@@ -125,6 +125,7 @@ mod tests {
             first_contact: false,
             origin: RunKind::Heartbeat,
             conversation: 0,
+            own: false,
             created_at: Timestamp::UNIX_EPOCH,
             status: Status::Pending,
             attempts: 0,

@@ -81,6 +81,7 @@ mod tests {
             first_contact: false,
             origin: RunKind::Chat,
             conversation: 0,
+            own: false,
             created_at: Timestamp::UNIX_EPOCH,
             status: Status::Pending,
             attempts: 0,

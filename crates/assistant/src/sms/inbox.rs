@@ -138,7 +138,8 @@ impl Inbox {
             let over = rows.len() < limit;
             let look = Arc::clone(&look);
             let first = rows.first().map(|sms| (sms.date, sms.id));
-            let begins = std::mem::replace(&mut skip, skip + rows.len());
+            let begins = skip;
+            skip += rows.len();
             // Searching thousands of messages takes a moment; do not block other tasks meanwhile.
             let hits = tokio::task::spawn_blocking(move || look(&rows)).await;
             let hits = hits.map_err(|_| ReadError::Failed(said::access_search_stopped()))?;

@@ -119,6 +119,8 @@ enum TurnStatus {
 struct Sight {
     regions: Vec<(&'static str, String)>,
     patches: Vec<Value>,
+    /// How long the page can stay like this although nothing changes, if it shows something that ends.
+    stale_in: Option<Duration>,
 }
 
 /// One open page, and what has been sent to it.
@@ -130,6 +132,8 @@ struct Follower {
     turns: watch::Receiver<u64>,
     /// Hashes of the regions that the page has, by id; empty before the first rendering.
     regions: BTreeMap<&'static str, u64>,
+    /// How long the page can stay as it is.
+    stale_in: Duration,
     over: bool,
     _open: Open,
 }
@@ -150,6 +154,7 @@ impl Follower {
             turns: web.turns.moves(),
             watched,
             regions: BTreeMap::new(),
+            stale_in: AGES,
             over: false,
             _open: Open::new(Arc::clone(&web.app)),
             session,
@@ -173,6 +178,8 @@ impl Follower {
                     return None;
                 }
             };
+            // Relative times change, and an offer to undo something ends.
+            self.stale_in = sight.stale_in.map_or(AGES, |offered| AGES.min(offered + PACE));
             let patches = self.patches(sight);
             if !patches.is_empty() || first {
                 return Some(Event::default().event("patch").data(Value::from(patches).to_string()));
@@ -183,7 +190,7 @@ impl Follower {
 
     /// Waits until something changes, or until what the page shows may be stale. `None` on shutdown.
     async fn wait(&mut self) -> Option<Changed> {
-        let stale = tokio::time::sleep(self.stale_in());
+        let stale = tokio::time::sleep(self.stale_in);
         let moved = tokio::select! {
             () = self.web.stop.cancelled() => return None,
             moved = self.store.counter.changed() => moved.map(|()| Changed::Store).ok()?,
@@ -195,27 +202,21 @@ impl Follower {
         Some(if self.store.take() { Changed::Store } else { moved })
     }
 
-    /// How long the page can stay as it is: relative times change, and an offer to undo something ends.
-    fn stale_in(&self) -> Duration {
-        let drafts = match &self.watched {
-            Watched::Chat(chat) => chat.stored.as_ref().map(|stored| &stored.drafts),
-            Watched::Settings(_) => None,
-        };
-        let offered = drafts.and_then(|drafts| drafts.stale_in(self.web.app.clock.now()));
-        offered.map_or(AGES, |offered| AGES.min(offered + PACE))
-    }
-
     /// Renders the page; `None` once the session has ended.
     async fn next_sight(&mut self, moved: Changed) -> Result<Option<Sight>, Failure> {
         match &mut self.watched {
             Watched::Chat(chat) => chat.next_sight(&self.web, &self.session, moved).await,
             Watched::Settings(place) => {
                 let regions = settings::named(&self.web, &self.session, place).await?;
-                Ok(regions.map(|regions| Sight { regions, patches: vec![] }))
+                Ok(regions.map(|regions| Sight { regions, patches: vec![], stale_in: None }))
             }
             Watched::Inbox(place) => {
-                let regions = inbox::named(&self.web, &self.session, place).await?;
-                Ok(regions.map(|regions| Sight { regions, patches: vec![] }))
+                let sight = inbox::sight(&self.web, &self.session, place).await?;
+                Ok(sight.map(|inbox::Sight { regions, stale_in }| Sight {
+                    regions,
+                    patches: vec![],
+                    stale_in,
+                }))
             }
         }
     }
@@ -262,7 +263,7 @@ enum Changed {
 
 impl Chat {
     fn new(asked: EventsQuery) -> Self {
-        let EventsQuery { page: _, chat, q, whole, edit, have } = asked;
+        let EventsQuery { page: _, inbox: _, chat, q, whole, edit, have } = asked;
         let place = Place { chat: chat.map(ConversationId), q, whole, edit };
         Self { place, have, stored: None, blocks: None, made_from: None }
     }
@@ -295,7 +296,8 @@ impl Chat {
             patches.extend(patch);
             (self.blocks, self.made_from) = (Some(blocks), Some(from));
         }
-        Ok(Some(Sight { regions: regions::regions(&view).named(), patches }))
+        let stale_in = stored.drafts.stale_in(web.app.clock.now());
+        Ok(Some(Sight { regions: regions::regions(&view).named(), patches, stale_in }))
     }
 }
 

@@ -3,9 +3,11 @@
 use kai_assistant::agent::cause::{self, Because, Cause};
 use kai_assistant::agent::conversation::{Kind, Whole};
 use kai_assistant::gate::Level;
+use kai_assistant::inbox::Key;
 use kai_words::{Lang, Said, said};
 use maud::{Markup, html};
 
+use super::inbox;
 use super::rich::rich;
 use super::view::View;
 use super::{icons, messages};
@@ -61,6 +63,7 @@ fn sentence(cause: &Cause, lang: Lang) -> Said {
         Cause::Page { address } => said::trust_reason_page(brief(address)),
         Cause::Search { query } => said::trust_reason_search(brief(query)),
         Cause::Attachment => said::trust_reason_attachment(),
+        Cause::Quoted => said::trust_reason_quoted(),
         Cause::Reports => said::trust_reason_reports(),
         Cause::Tool { name } => said::trust_reason_tool(lang.tool_name(name)),
     }
@@ -82,23 +85,16 @@ enum Lead {
 
 fn leads_to(cause: &Cause) -> Option<Lead> {
     match cause {
-        Cause::Sms { id, .. } => Some(Lead::Inside(format!("/inbox/sms-{}", segment(id)))),
-        Cause::Notification { id, .. } => Some(Lead::Inside(format!("/inbox/notification-{}", segment(id)))),
+        Cause::Sms { id, .. } => Some(Lead::Inside(inbox::path(&Key::new("sms", id)))),
+        Cause::Notification { id, .. } => Some(Lead::Inside(inbox::path(&Key::new("notification", id)))),
         Cause::Page { address } => {
             let is_web = address.starts_with("https://") || address.starts_with("http://");
             is_web.then(|| Lead::Outside(address.clone()))
         }
-        Cause::Search { .. } | Cause::Attachment | Cause::Reports | Cause::Tool { .. } => None,
+        Cause::Search { .. } | Cause::Attachment | Cause::Quoted | Cause::Reports | Cause::Tool { .. } => {
+            None
+        }
     }
-}
-
-/// An id as one segment of a path. Apps choose the ids of their notifications, so any character may be in one.
-fn segment(id: &str) -> String {
-    let written = |byte: u8| match byte {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        other => format!("%{other:02X}"),
-    };
-    id.bytes().map(written).collect()
 }
 
 #[cfg(test)]

@@ -31,10 +31,10 @@ mod edition;
 mod environment;
 #[cfg(feature = "foss")]
 mod erase;
-#[cfg(all(target_os = "linux", feature = "foss"))]
-mod kdeconnectd;
 #[cfg(feature = "foss")]
 mod inbox;
+#[cfg(all(target_os = "linux", feature = "foss"))]
+mod kdeconnectd;
 #[cfg(feature = "foss")]
 mod keyring;
 #[cfg(feature = "foss")]

@@ -181,7 +181,8 @@ pub fn unread(tx: &Transaction<'_>, most: usize) -> Result<usize, DbError> {
                    SELECT 1 FROM sms_archive INDEXED BY sms_archive_unread
                    WHERE folder = 1 AND read = 0 AND opened = 0 AND body IS NOT NULL LIMIT ?1)";
     let most = i64::try_from(most).unwrap_or(i64::MAX);
-    Ok(tx.prepare_cached(sql)?.query_row([most], |row| row.get(0))?)
+    let count: u32 = tx.prepare_cached(sql)?.query_row([most], |row| row.get(0))?;
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 /// Whether the user dismissed the message.

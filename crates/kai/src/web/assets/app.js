@@ -209,9 +209,14 @@
       if (events.readyState === EventSource.CLOSED) setTimeout(follow, 3000);
     });
   };
-  // What the address asked to see besides the page is not asked for any more.
+  // What else the address asks for stays when a draft is edited, and when it is done.
+  const beside = (address) => {
+    const there = new URL(address, location), now = new URLSearchParams(location.search);
+    for (const [name, value] of now) if (name !== "edit" && name !== "whole") there.searchParams.set(name, value);
+    return there;
+  };
   const unasked = () => {
-    history.replaceState(null, "", location.pathname);
+    history.replaceState(null, "", beside(location.pathname));
     follow();
   };
   // A page that nobody sees gives its connection back: a browser has few for one address, and what Kai has to report
@@ -296,7 +301,7 @@
     const link = event.target.closest("a[data-show]");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    history.pushState(null, "", link.href);
+    history.pushState(null, "", link.hasAttribute("data-beside") ? beside(link.href) : link.href);
     follow();
   });
   addEventListener("popstate", follow);

@@ -20,7 +20,7 @@ use crate::web::state::Web;
 pub(super) fn link(draft: &DraftRow, label: &str, lang: Lang) -> Markup {
     let id = draft.id.0;
     html! {
-        a class="button" href=(format!("?edit={id}#draft-{id}")) data-show data-testid="draft-edit" aria-label=(label) {
+        a class="button" href=(format!("?edit={id}#draft-{id}")) data-show data-beside data-testid="draft-edit" aria-label=(label) {
             (lang.drafts_edit())
         }
     }
@@ -46,7 +46,7 @@ pub(super) fn form(draft: &DraftRow, csrf: &str, lang: Lang) -> Markup {
             p class="told" role="alert" {}
             div class="choices" {
                 button class="primary" type="submit" data-testid="draft-save" { (lang.drafts_save()) }
-                a class="button" href="?" data-show data-testid="draft-edit-cancel" { (lang.drafts_cancel()) }
+                a class="button" href="?" data-show data-beside data-testid="draft-edit-cancel" { (lang.drafts_cancel()) }
             }
         }
     }

@@ -11,6 +11,7 @@ mod reply_form;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Path, Query, State};
@@ -24,7 +25,7 @@ use kai_assistant::settings::{THEME, Values};
 use kai_assistant::untrusted::Attached;
 use kai_words::{Lang, said};
 use maud::{Markup, html};
-pub(super) use place::{INBOX, Place};
+pub(super) use place::{INBOX, Place, path};
 use serde::Deserialize;
 
 use super::notice::Notice;
@@ -95,7 +96,12 @@ async fn sheet(web: &Web, place: &Place, view: &View<'_>) -> Result<Sheet, Failu
 
 /// The chat's place that the frame is rendered from.
 fn frame_place(place: &Place) -> view::Place {
-    view::Place { chat: None, q: place.says("q").to_owned(), whole: place.says("whole").parse().ok() }
+    view::Place {
+        chat: None,
+        q: place.says("q").to_owned(),
+        whole: place.says("whole").parse().ok(),
+        edit: place.says("edit").parse().ok(),
+    }
 }
 
 async fn show(web: &Web, session: Option<Session>, place: &Place) -> Response {
@@ -152,12 +158,16 @@ fn body(view: &View<'_>, place: &Place, sheet: &Sheet, demo: bool) -> Markup {
     }
 }
 
-/// The regions of an inbox page as HTML, with the ids of their elements; `None` once the session has ended.
-pub(super) async fn named(
-    web: &Web,
-    session: &Session,
-    place: &Place,
-) -> Result<Option<Vec<(&'static str, String)>>, Failure> {
+/// An inbox page as it is now.
+pub(super) struct Sight {
+    /// Its regions as HTML, with the ids of their elements.
+    pub(super) regions: Vec<(&'static str, String)>,
+    /// How long it can be shown like this although nothing changes.
+    pub(super) stale_in: Option<Duration>,
+}
+
+/// Renders an inbox page; `None` once the session has ended.
+pub(super) async fn sight(web: &Web, session: &Session, place: &Place) -> Result<Option<Sight>, Failure> {
     let around = frame_place(place);
     let stored = view::stored(web, &around, session, None).await?;
     if stored.signed_out {
@@ -169,7 +179,8 @@ pub(super) async fn named(
     let regions::Regions { banners, chats, inbox, .. } = regions::regions(&view);
     let all = [("banners", banners), ("chats", chats), ("inbox-link", inbox)];
     let all = all.into_iter().map(|(id, region)| (id, region.into_string()));
-    Ok(Some(all.chain([("inbox", content)]).collect()))
+    let regions = all.chain([("inbox", content)]).collect();
+    Ok(Some(Sight { regions, stale_in: stored.drafts.stale_in(web.app.clock.now()) }))
 }
 
 /// Fetches what a page needs beside it. Open pages are shown anew when it is there.
