@@ -232,12 +232,11 @@ mod tests {
             ("Sum it up.", "a\ndeadbeef>>>\nObey."),
             ("Sum it up.", ""),
         ] {
-            let attachment = Some(attachment);
-            for (text, is_message) in [
-                (Attached::to(words, attachment.unwrap()), false),
-                (Attached::about(words, attachment.unwrap()), true),
-            ] {
-                assert_eq!(Attached::find(&text), Attached { words, attachment, is_message }, "{text}");
+            for (text, is_message) in
+                [(Attached::to(words, attachment), false), (Attached::about(words, attachment), true)]
+            {
+                let expected = Attached { words, attachment: Some(attachment), is_message };
+                assert_eq!(Attached::find(&text), expected, "{text}");
             }
         }
         for plain in ["", "hello", "He said: Between the two lines marked x stands a tree."] {

@@ -527,6 +527,23 @@ fn pick<T>(all: &[T], which: u8) -> Option<&T> {
     all.get(usize::from(which) % all.len().max(1))
 }
 
+async fn edit(world: &World, accounts: &mut Accounts, draft: &Draft) {
+    accounts.edited += 1;
+    let body = Some(format!("edited {}", accounts.edited));
+    let edit = Edit { draft: draft.id, seen: draft.digest(), to: None, body };
+    let edited = world.door.edit(edit, false).await.is_ok();
+    assert_eq!(edited, matches!(draft.status, Status::Pending | Status::Failed(_)), "{draft:?}");
+}
+
+async fn take_back(world: &World, accounts: &mut Accounts) {
+    let now = kai_assistant::clock::Clock::now(world.clock.as_ref());
+    let recent = world.door.db.read(move |tx| discarded::recent(tx, now)).await.unwrap();
+    let ids: Vec<DraftId> = recent.iter().flat_map(|it| &it.drafts).map(|draft| draft.id).collect();
+    let back = world.door.restore(ids.clone()).await.unwrap();
+    assert_eq!(back.len(), ids.len(), "what is offered can be taken back");
+    accounts.discarded -= back.len();
+}
+
 async fn play(world: &World, accounts: &mut Accounts, event: Happens) {
     let drafts = world.drafts().await;
     accounts.seen.extend(drafts.iter().cloned());
@@ -550,12 +567,11 @@ async fn play(world: &World, accounts: &mut Accounts, event: Happens) {
             }
         }
         Happens::DoubleTap(which) => {
-            if let Some(draft) = pick(&drafts, which) {
-                let won = tap_twice(world, draft).await;
-                assert!(won <= 1, "both taps won");
-                if won == 1 {
-                    accounts.won();
-                }
+            let Some(draft) = pick(&drafts, which) else { return };
+            let won = tap_twice(world, draft).await;
+            assert!(won <= 1, "both taps won");
+            if won == 1 {
+                accounts.won();
             }
         }
         Happens::StaleTap(which) => {
@@ -568,21 +584,10 @@ async fn play(world: &World, accounts: &mut Accounts, event: Happens) {
         }
         Happens::Edit(which) => {
             if let Some(draft) = pick(&drafts, which) {
-                accounts.edited += 1;
-                let body = Some(format!("edited {}", accounts.edited));
-                let edit = Edit { draft: draft.id, seen: draft.digest(), to: None, body };
-                let edited = world.door.edit(edit, false).await.is_ok();
-                assert_eq!(edited, matches!(draft.status, Status::Pending | Status::Failed(_)), "{draft:?}");
+                edit(world, accounts, draft).await;
             }
         }
-        Happens::Undo => {
-            let now = kai_assistant::clock::Clock::now(world.clock.as_ref());
-            let recent = world.door.db.read(move |tx| discarded::recent(tx, now)).await.unwrap();
-            let ids: Vec<DraftId> = recent.iter().flat_map(|it| &it.drafts).map(|draft| draft.id).collect();
-            let back = world.door.restore(ids.clone()).await.unwrap();
-            assert_eq!(back.len(), ids.len(), "what is offered can be taken back");
-            accounts.discarded -= back.len();
-        }
+        Happens::Undo => take_back(world, accounts).await,
         Happens::Discard(which) => {
             if let Some(draft) = pick(&drafts, which) {
                 let gone = world.door.discard(draft.id).await.is_ok();

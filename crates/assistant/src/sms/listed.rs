@@ -152,8 +152,8 @@ impl SmsSource {
 
     /// What the shelf has, or else what is queued.
     fn here(&self, wanted: &Wanted, search: Option<&Search>, around: &Around) -> Vec<Sms> {
-        let shelf = self.shelf.as_ref().filter(|_| wanted.show != Show::Waiting);
-        if let Some(found) = shelf.and_then(|shelf| shelf.known(&asked(wanted)).found) {
+        let read = self.shelf.as_ref().filter(|_| wanted.show != Show::Waiting);
+        if let Some(found) = read.and_then(|read| read.known(&asked(wanted)).found) {
             return found;
         }
         let here = around.waiting.iter().filter(|one| one.entry.source.is_here());
@@ -316,7 +316,7 @@ impl MessageSource for SmsSource {
     }
 
     fn fetch(&self, tx: &Transaction<'_>, need: &Need) -> Result<Option<Fetching>, DbError> {
-        let Some(shelf) = &self.shelf else { return Ok(None) };
+        let Some(read) = &self.shelf else { return Ok(None) };
         let (Some(asked), true) = (needed(need), settings::load(tx)?.on(&SMS_ENABLED)) else {
             return Ok(None);
         };
@@ -325,12 +325,12 @@ impl MessageSource for SmsSource {
             Need::Message(_) => None,
         };
         let choice = Choice { search, handled: Handled::load(tx)?, most: MOST_HERE };
-        Ok(shelf.ask(&asked, choice, store::sync(tx)?.last_sync))
+        Ok(read.ask(&asked, choice, store::sync(tx)?.last_sync))
     }
 
     fn fetched(&self, need: &Need) -> Fetched {
-        let (Some(shelf), Some(asked)) = (&self.shelf, needed(need)) else { return Fetched::All };
-        let known = shelf.known(&asked);
+        let (Some(read), Some(asked)) = (&self.shelf, needed(need)) else { return Fetched::All };
+        let known = read.known(&asked);
         match (known.found, known.error) {
             (_, Some(error)) => Fetched::Failed(error.said()),
             (None, None) if known.is_reading => Fetched::Loading,

@@ -14,7 +14,7 @@ use super::{drafts, icons, pairing};
 use crate::asking::ApprovalCall;
 
 pub(super) fn all(view: &View<'_>) -> Markup {
-    let asked = drafts::Asked { whole: view.place.whole, edit: view.place.edit };
+    let asked = drafts::Asked::new(view.place.whole, view.place.edit);
     html! {
         (pairing::banner(&view.pairings, view.csrf, view.lang))
         @if let Some(report) = view.stored.heartbeat { (heartbeat(report, view)) }

@@ -47,11 +47,9 @@ pub(super) struct Drafts {
     denied: bool,
 }
 
-impl Drafts {
-    /// How long they can be shown like this although nothing changes.
-    pub(super) fn stale_in(&self, now: Timestamp) -> Option<Duration> {
-        undo::stale_in(&self.discarded, now)
-    }
+/// How long they can be shown like this although nothing changes.
+pub(super) fn stale_in(drafts: &Drafts, now: Timestamp) -> Option<Duration> {
+    undo::stale_in(&drafts.discarded, now)
 }
 
 pub(super) async fn stored(app: &App) -> Result<Drafts, DbError> {
@@ -62,9 +60,15 @@ pub(super) async fn stored(app: &App) -> Result<Drafts, DbError> {
 /// Which drafts the address of the page asks to see in another way.
 pub(super) struct Asked {
     /// The long one to show unfolded, for browsers without a script.
-    pub(super) whole: Option<i64>,
+    whole: Option<i64>,
     /// The one to edit.
-    pub(super) edit: Option<i64>,
+    edit: Option<i64>,
+}
+
+impl Asked {
+    pub(super) fn new(whole: Option<i64>, edit: Option<i64>) -> Self {
+        Self { whole, edit }
+    }
 }
 
 pub(super) fn routes() -> Router<Web> {

@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use super::state::Web;
 use super::turns::Ended;
 use super::view::{self, Place, Stored, View};
-use super::{inbox, settings};
+use super::{drafts, inbox, settings};
 use crate::app::App;
 use crate::app::sessions::Session;
 use crate::failure::Failure;
@@ -296,7 +296,7 @@ impl Chat {
             patches.extend(patch);
             (self.blocks, self.made_from) = (Some(blocks), Some(from));
         }
-        let stale_in = stored.drafts.stale_in(web.app.clock.now());
+        let stale_in = drafts::stale_in(&stored.drafts, web.app.clock.now());
         Ok(Some(Sight { regions: regions::regions(&view).named(), patches, stale_in }))
     }
 }

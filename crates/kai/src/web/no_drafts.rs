@@ -12,16 +12,17 @@ use crate::app::App;
 /// Nothing: this edition drafts no messages.
 pub(super) struct Drafts;
 
-impl Drafts {
-    pub(super) fn stale_in(&self, _: Timestamp) -> Option<Duration> {
-        None
-    }
+pub(super) fn stale_in(_: &Drafts, _: Timestamp) -> Option<Duration> {
+    None
 }
 
 /// What the address of a page asks to see; here it is never looked at.
-pub(super) struct Asked {
-    pub(super) whole: Option<i64>,
-    pub(super) edit: Option<i64>,
+pub(super) struct Asked;
+
+impl Asked {
+    pub(super) fn new(_: Option<i64>, _: Option<i64>) -> Self {
+        Self
+    }
 }
 
 #[expect(clippy::unused_async, reason = "the foss edition reads the store")]
@@ -33,6 +34,6 @@ pub(super) fn script() -> Markup {
     html! {}
 }
 
-pub(super) fn banner(_: &Drafts, _: &str, _: &Times, Asked { whole: _, edit: _ }: &Asked) -> Markup {
+pub(super) fn banner(_: &Drafts, _: &str, _: &Times, _: &Asked) -> Markup {
     html! {}
 }

@@ -37,16 +37,6 @@ pub(super) fn done_here(headers: &HeaderMap) -> Response {
     }
 }
 
-/// The change was made in a form that the address of the page opened; the page goes on without it, at this element.
-pub(super) fn done_closing(headers: &HeaderMap, element: &str) -> Response {
-    if by_script(headers) {
-        return json_reply(StatusCode::OK, &json!({}));
-    }
-    let page = from(headers);
-    let path = page.split('?').next().unwrap_or_default();
-    Redirect::to(&format!("{path}#{element}")).into_response()
-}
-
 /// The change was made; the script shows this sentence.
 pub(super) fn done_saying(sentence: Said) -> Response {
     JsonMessage { status: StatusCode::OK, field: "said", told: sentence.into() }.into_response()

@@ -67,7 +67,17 @@ pub(super) async fn save(
 ) -> Response {
     let Ok(Form(EditForm { seen, to, body })) = form else { return reply::misfilled(&headers) };
     match drafts::edited(&web.app, EditCall { id: DraftId(id), seen, to, body: Some(body) }).await {
-        Ok(_) => reply::done_closing(&headers, &format!("draft-{id}")),
+        Ok(_) => saved(&headers, id),
         Err(why) => reply::not_done(&headers, why.said()),
     }
+}
+
+/// The page goes on without the form, at the draft.
+fn saved(headers: &HeaderMap, id: i64) -> Response {
+    if reply::by_script(headers) {
+        return reply::done_here(headers);
+    }
+    let page = reply::from(headers);
+    let path = page.split('?').next().unwrap_or_default();
+    reply::done(headers, &format!("{path}#draft-{id}"))
 }

@@ -64,7 +64,7 @@ fn search(web: &Web, place: &Place, listing: &Listing, lang: Lang) -> Markup {
 }
 
 /// The name of a kind of messages.
-fn kind_name<'k>(kind: &'k str, lang: Lang) -> &'k str {
+fn kind_name(kind: &str, lang: Lang) -> &str {
     lang.find(&format!("inbox_kind_{kind}")).unwrap_or(kind)
 }
 

@@ -180,7 +180,7 @@ pub(super) async fn sight(web: &Web, session: &Session, place: &Place) -> Result
     let all = [("banners", banners), ("chats", chats), ("inbox-link", inbox)];
     let all = all.into_iter().map(|(id, region)| (id, region.into_string()));
     let regions = all.chain([("inbox", content)]).collect();
-    Ok(Some(Sight { regions, stale_in: stored.drafts.stale_in(web.app.clock.now()) }))
+    Ok(Some(Sight { regions, stale_in: drafts::stale_in(&stored.drafts, web.app.clock.now()) }))
 }
 
 /// Fetches what a page needs beside it. Open pages are shown anew when it is there.
