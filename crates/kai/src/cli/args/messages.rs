@@ -1,6 +1,6 @@
 //! What can be typed about SMS, drafts, notifications, paired phones, one-time codes and the demo.
 
-use clap::Subcommand;
+use clap::{ArgGroup, Subcommand};
 use kai_assistant::home::Home;
 use kai_assistant::phones::Switch;
 
@@ -221,6 +221,7 @@ pub(crate) enum DraftsCommand {
     },
     /// Change the text or the recipient of a draft that was not sent
     #[command(
+        group = ArgGroup::new("change").args(["text", "to"]).required(true).multiple(true),
         after_help = "Nothing is sent. The recipient of a reply to a notification cannot be changed.\n\nExamples:\n  kai drafts edit 3 --text \"See you at 8\"\n  kai drafts edit 3 --to +15550142"
     )]
     Edit {
@@ -228,7 +229,7 @@ pub(crate) enum DraftsCommand {
         #[arg(value_parser = number)]
         id: i64,
         /// The new text
-        #[arg(long, required_unless_present = "to")]
+        #[arg(long)]
         text: Option<String>,
         /// The new phone number
         #[arg(long)]
@@ -236,11 +237,12 @@ pub(crate) enum DraftsCommand {
     },
     /// Discard a draft, or all of them, without sending
     #[command(
+        group = ArgGroup::new("which").args(["id", "all"]).required(true),
         after_help = "You can take this back for 10 seconds: kai drafts undo\n\nExamples:\n  kai drafts discard 3\n  kai drafts discard --all"
     )]
     Discard {
         /// Number of the draft, from `kai drafts list`
-        #[arg(value_parser = number, required_unless_present = "all", conflicts_with = "all")]
+        #[arg(value_parser = number)]
         id: Option<i64>,
         /// Discard all drafts that were not sent
         #[arg(long)]

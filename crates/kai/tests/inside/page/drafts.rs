@@ -27,7 +27,7 @@ fn a_draft_is_edited_where_it_stands_and_the_old_one_is_not_sent() {
     );
     assert!(!visitor.has("draft-send"), "nothing is sent while it is edited");
     visitor.fill("draft-edit-to", "+1 555 0199");
-    visitor.fill("draft-edit-body", "See you\r\nat 9");
+    visitor.fill("draft-edit-body", "See you\nat 9");
     visitor.press("draft-save");
     assert_eq!(visitor.path, "/", "the form is closed");
     assert_eq!(visitor.texts("draft-body"), ["See you\nat 9"]);

@@ -88,7 +88,7 @@ fn a_reply_is_the_users_own_draft_and_leaves_by_the_tap_alone() {
     let (phone, house) = asked();
     let mut visitor = house.visitor("/inbox/sms-42");
     visitor.until_seen("inbox-body");
-    visitor.fill("inbox-body", " Yes,\r\nat 8 ");
+    visitor.fill("inbox-body", " Yes,\nat 8 ");
     visitor.press("inbox-reply");
     assert!(visitor.has("inbox-drafted") && visitor.has("draft-card"), "{}", visitor.answer.text);
     let staged = drafts(&house);
