@@ -24,6 +24,8 @@ use crate::terminal::out::{self, visible};
 
 /// How often to ask the daemon what goes on.
 const LOOK: Duration = Duration::from_millis(400);
+/// How long a phone whose switches were changed is given to connect anew.
+const RECONNECTING: Duration = Duration::from_secs(10);
 
 pub(super) fn pair(ask: &Cli, address: Option<String>) -> Result<ExitCode, Failure> {
     // Someone who cannot see the key cannot compare it.
@@ -220,7 +222,21 @@ impl Desk<'_> {
                 drop(asked::<PhoneRow>(self.caller, PhonesCall::Set { phone, switch, on: true })?);
             }
         }
-        self.row(&row.device)
+        self.settled(&row.device).await
+    }
+
+    /// The phone's row once it is connected. Kai announces more after a switch was turned on, so the phone has to connect
+    /// anew, which takes a moment.
+    async fn settled(&mut self, device: &str) -> Result<PhoneRow, Failure> {
+        let connected = async {
+            while !self.row(device)?.connected {
+                self.line().await?;
+            }
+            Ok::<_, Failure>(())
+        };
+        // Whoever does not want to wait sees how it stands now.
+        drop(tokio::time::timeout(RECONNECTING, connected).await);
+        self.row(device)
     }
 }
 
