@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use kai_assistant::phones::Switch;
 use rustix::termios::{QueueSelector, tcflush};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::asking::Cli;
 use super::{show, yes};
@@ -24,6 +26,8 @@ use crate::terminal::out::{self, visible};
 
 /// How often to ask the daemon what goes on.
 const LOOK: Duration = Duration::from_millis(400);
+/// How long a phone whose switches were changed is given to connect anew.
+const RECONNECTING: Duration = Duration::from_secs(10);
 
 pub(super) fn pair(ask: &Cli, address: Option<String>) -> Result<ExitCode, Failure> {
     // Someone who cannot see the key cannot compare it.
@@ -36,8 +40,10 @@ pub(super) fn pair(ask: &Cli, address: Option<String>) -> Result<ExitCode, Failu
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| Failure::failed(format!("Kai could not start: {e}.")))?;
     let paired = runtime.block_on(async {
+        // Before the search, or it would go on after a Ctrl-C.
+        let keys = Keys { lines: keyboard(), cancelled: ctrl_c()? };
         let search = Search::begin(&ask.caller)?;
-        let mut desk = Desk { caller: &ask.caller, lines: keyboard() };
+        let mut desk = Desk { caller: &ask.caller, keys };
         let row = desk.pair(address).await?;
         drop(search);
         desk.ask_switches(&row).await
@@ -84,23 +90,46 @@ fn keyboard() -> mpsc::UnboundedReceiver<String> {
     lines
 }
 
-/// The person at the terminal, and the daemon.
-struct Desk<'a> {
-    caller: &'a Caller,
-    lines: mpsc::UnboundedReceiver<String>,
+/// Is cancelled by Ctrl-C from now on, which no longer ends the process.
+fn ctrl_c() -> Result<CancellationToken, Failure> {
+    let mut pressed = signal(SignalKind::interrupt())
+        .map_err(|e| Failure::failed(format!("Kai can't listen for Ctrl-C: {e}.")))?;
+    let cancelled = CancellationToken::new();
+    let cancels = cancelled.clone();
+    tokio::spawn(async move {
+        pressed.recv().await;
+        cancels.cancel();
+    });
+    Ok(cancelled)
 }
 
-impl Desk<'_> {
+/// What the person types.
+struct Keys {
+    lines: mpsc::UnboundedReceiver<String>,
+    /// Ctrl-C was pressed, at whatever moment: also while the daemon was being asked.
+    cancelled: CancellationToken,
+}
+
+impl Keys {
     /// Waits for a line; `None` when it is time to look what goes on. Ctrl-C and Ctrl-D cancel everything.
     async fn line(&mut self) -> Result<Option<String>, Failure> {
         let cancelled = || Failure::failed("Cancelled.");
         tokio::select! {
+            biased;
+            () = self.cancelled.cancelled() => Err(cancelled()),
             line = self.lines.recv() => line.map(Some).ok_or_else(cancelled),
-            _ = tokio::signal::ctrl_c() => Err(cancelled()),
             () = tokio::time::sleep(LOOK) => Ok(None),
         }
     }
+}
 
+/// The person at the terminal, and the daemon.
+struct Desk<'a> {
+    caller: &'a Caller,
+    keys: Keys,
+}
+
+impl Desk<'_> {
     fn look(&self) -> Result<NetworkRow, Failure> {
         asked(self.caller, PhonesCall::Network)
     }
@@ -109,7 +138,7 @@ impl Desk<'_> {
     fn question(&mut self, question: &str) {
         // A terminal that cannot be flushed has nothing waiting.
         let _ = tcflush(io::stdin(), QueueSelector::IFlush);
-        while self.lines.try_recv().is_ok() {}
+        while self.keys.lines.try_recv().is_ok() {}
         out::sign(question);
     }
 
@@ -131,7 +160,7 @@ impl Desk<'_> {
             if !network.pairings.iter().any(|waiting| waiting.device == pairing.device) {
                 return self.row(&pairing.device);
             }
-            self.line().await?;
+            self.keys.line().await?;
         }
     }
 
@@ -166,7 +195,7 @@ impl Desk<'_> {
             if !is_known && show_new(&mut found, network.nearby) {
                 self.question("Type the number of your phone: ");
             }
-            let typed = self.line().await?;
+            let typed = self.keys.line().await?;
             if let Some(phone) = typed.and_then(|typed| chosen(&found, &typed).cloned()) {
                 self.request(phone)?;
             }
@@ -193,7 +222,7 @@ impl Desk<'_> {
                 let why = network.last_pairing.filter(|last| last.device == device && !last.paired);
                 return Err(why.map_or_else(nothing_paired, |last| Failure::failed(last.says)));
             }
-            let Some(typed) = self.line().await? else { continue };
+            let Some(typed) = self.keys.line().await? else { continue };
             if yes::is_yes(&typed) {
                 let accept = PhonesCall::Accept { device, key: pairing.key.clone() };
                 return asked::<NetworkRow>(self.caller, accept).map(drop);
@@ -209,7 +238,7 @@ impl Desk<'_> {
         for switch in Switch::ALL {
             self.question(&format!("{} [y/N] ", asking(switch)));
             let typed = loop {
-                match self.line().await {
+                match self.keys.line().await {
                     Ok(None) => {}
                     Ok(Some(typed)) => break typed,
                     Err(_) => return self.row(&row.device),
@@ -220,7 +249,26 @@ impl Desk<'_> {
                 drop(asked::<PhoneRow>(self.caller, PhonesCall::Set { phone, switch, on: true })?);
             }
         }
-        self.row(&row.device)
+        self.settled(&row.device).await
+    }
+
+    /// The phone's row once it is connected. Kai announces more after a switch was turned on, so the phone has to connect
+    /// anew, which takes a moment.
+    async fn settled(&mut self, device: &str) -> Result<PhoneRow, Failure> {
+        let connected = async {
+            loop {
+                let row = self.row(device)?;
+                if row.connected {
+                    return Ok(row);
+                }
+                self.keys.line().await?;
+            }
+        };
+        match tokio::time::timeout(RECONNECTING, connected).await {
+            Ok(Ok::<_, Failure>(row)) => Ok(row),
+            // Whoever does not want to wait sees how it stands now.
+            Ok(Err(_)) | Err(_) => self.row(device),
+        }
     }
 }
 
@@ -261,6 +309,20 @@ fn asking(switch: Switch) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Nobody waits for a line while the daemon is asked, and Ctrl-C counts all the same.
+    #[tokio::test]
+    async fn ctrl_c_counts_whenever_it_is_pressed() {
+        let (typed, lines) = mpsc::unbounded_channel();
+        let mut keys = Keys { lines, cancelled: CancellationToken::new() };
+        typed.send("1\n".to_owned()).unwrap();
+        assert_eq!(keys.line().await.unwrap().as_deref(), Some("1\n"));
+        typed.send("2\n".to_owned()).unwrap();
+        keys.cancelled.cancel();
+        for _ in 0..2 {
+            assert!(keys.line().await.is_err(), "it is not forgotten");
+        }
+    }
 
     #[test]
     fn a_phone_is_chosen_by_its_number() {

@@ -99,7 +99,13 @@ impl Plan {
         self.absent.insert(source, Absence::Waiting { failed: 0, until: now });
     }
 
-    /// The connection with a phone ended, or the endpoint was closed. Links that do not last count as failed.
+    /// We ended the connection ourselves, such as to announce more than before: the phone did nothing wrong.
+    pub(super) fn hung_up(&mut self, source: SourceId, now: Timestamp) {
+        self.present.remove(&source);
+        self.absent.insert(source, Absence::Waiting { failed: 0, until: after(0, now) });
+    }
+
+    /// The connection with a phone ended. Links that do not last count as failed.
     pub(super) fn lost(&mut self, source: SourceId, now: Timestamp) {
         let before = self.present.remove(&source);
         let short = before.filter(|link| now.duration_since(link.since).abs() < STEADY);
@@ -236,6 +242,11 @@ mod tests {
         plan.reached(PIXEL, at(200));
         plan.lost(PIXEL, at(260));
         assert_eq!(plan.next(), Some(at(261)), "it lasted");
+        for second in [300, 310, 320] {
+            plan.reached(PIXEL, at(second));
+            plan.hung_up(PIXEL, at(second + 1));
+            assert_eq!(plan.next(), Some(at(second + 2)), "we ended it");
+        }
     }
 
     #[test]

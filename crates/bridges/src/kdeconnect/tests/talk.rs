@@ -42,6 +42,24 @@ async fn messages_are_listed_paged_and_pushed() {
     assert_eq!(bodies(&kai.messages().await), ["news", "to the group"]);
 }
 
+/// A date that was told is the date by which a phone finds the message again, whatever the clock counts in.
+#[tokio::test]
+async fn a_page_up_to_the_newest_message_holds_it() {
+    let (mut kai, handset, _) = paired().await;
+    let moments = [999, 1, 2, 1_000_001, 1_000_002];
+    for (number, nanosecond) in moments.into_iter().enumerate() {
+        let date = Timestamp::new(1_794_000_000, nanosecond).unwrap();
+        handset.receive("+15550100", &format!("m{number}"), date).await;
+    }
+    kai.endpoint.send(handset.id(), Packet::RequestConversations).await.unwrap();
+    let newest = kai.messages().await.remove(0);
+    for (until, expected) in [(newest.date, 5), (at(0), 3)] {
+        let asked = Conversation { thread: newest.thread, until: Some(until), count: Some(100) };
+        kai.endpoint.send(handset.id(), Packet::RequestConversation(asked)).await.unwrap();
+        assert_eq!(kai.messages().await.len(), expected, "up to {until}");
+    }
+}
+
 #[tokio::test]
 async fn a_message_is_sent_once_and_appears_in_the_phones_list() {
     let (mut kai, handset, _) = paired().await;

@@ -78,8 +78,9 @@ impl Memory {
         self.listeners.remove(device);
     }
 
-    /// Files a message, and says whom to tell.
+    /// Files a message, and says whom to tell. Android dates messages in whole milliseconds.
     pub(super) fn file(&mut self, draft: NewMessage, date: Timestamp) -> (i64, Vec<Post>) {
+        let date = Timestamp::from_millisecond(date.as_millisecond()).unwrap_or(date);
         let before = self.messages.last_key_value().map(|((date, _), _)| *date);
         let id = self.ids.last_key_value().map_or(0, |(id, _)| *id) + 1;
         let NewMessage { folder, addresses, text } = draft;

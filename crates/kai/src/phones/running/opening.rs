@@ -101,7 +101,7 @@ impl Running<'_> {
                 paired.phone.lost();
                 self.around.drivers.lost(*source, &paired.phone);
             }
-            self.plan.lost(*source, now);
+            self.plan.hung_up(*source, now);
         }
         self.pairings.clear();
         self.leaving.clear();

@@ -271,6 +271,8 @@ fn a_phone_that_asks_in_vain_is_not_paired() {
     page.press("pair-search");
     page.until_seen("pair-stop");
     asks(&house, &phone);
+    page.until_seen("pairing-banner");
+    pass(&house, 1);
     page.until_text(
         "pair-outcome",
         "Pixel 8 wasn’t paired because nobody answered within 30 seconds. Try again.",
