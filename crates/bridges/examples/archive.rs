@@ -268,8 +268,7 @@ async fn search(db: &Db, view: View, name: &str) -> Outcome<()> {
 
 /// The inbox page by page: the first one, and the slowest of very many.
 async fn list(db: &Db) -> Outcome<()> {
-    let senders = Arc::default();
-    let sources = inbox::Sources::new(vec![Box::new(SmsSource { shelf: None, senders })]);
+    let sources = inbox::Sources::new(vec![Box::new(SmsSource { shelf: None, sends_here: false })]);
     let (mut wanted, mut took, before) = (inbox::Wanted::all(now()), vec![], memory()?);
     while took.len() < PAGES {
         let (sources, place, begun) = (sources.clone(), wanted.clone(), now());

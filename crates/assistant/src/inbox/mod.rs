@@ -151,6 +151,8 @@ pub type Clearing = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 pub trait MessageSource: Send + Sync {
     /// The kind of its messages, with which their keys begin.
     fn kind(&self) -> &'static str;
+    /// What the list calls its messages.
+    fn title(&self) -> Said;
     /// The phones that it has messages of, with their names. This machine and the phone that Kai runs on have none.
     fn phones(&self, tx: &Transaction<'_>) -> Result<Phones, DbError>;
     /// The newest messages that are wanted, newest first, at most `most`.
@@ -223,9 +225,9 @@ impl Sources {
         self.0.is_empty()
     }
 
-    /// The kinds of messages there are.
-    pub fn kinds(&self) -> impl Iterator<Item = &'static str> {
-        self.0.iter().map(|source| source.kind())
+    /// The kinds of messages there are, with what the list calls them.
+    pub fn kinds(&self) -> impl Iterator<Item = (&'static str, Said)> {
+        self.0.iter().map(|source| (source.kind(), source.title()))
     }
 
     /// The source of a message, if there is one of its kind.

@@ -24,6 +24,9 @@ impl MessageSource for Dated {
     fn kind(&self) -> &'static str {
         self.0
     }
+    fn title(&self) -> Said {
+        self.0.into()
+    }
     fn phones(&self, _: &Transaction<'_>) -> Result<Phones, DbError> {
         Ok(Phones::new())
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use kai_words::{Said, said};
 use rusqlite::{Row, Transaction, params};
 
 use super::record::ChatMessage;
@@ -159,6 +160,10 @@ fn line(message: &ChatMessage) -> Line {
 impl MessageSource for NotificationSource {
     fn kind(&self) -> &'static str {
         KIND
+    }
+
+    fn title(&self) -> Said {
+        said::inbox_kind_notification()
     }
 
     fn phones(&self, tx: &Transaction<'_>) -> Result<Phones, DbError> {

@@ -1,17 +1,18 @@
 //! SMS in the inbox: those of paired phones from the archive, those of the phone that Kai runs on from the [`Shelf`]
 //! and, until that has them, from the queue.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use kai_words::said;
+use kai_words::{Said, said};
 use rusqlite::Transaction;
 use serde_json::json;
 
 use super::archive::list::{self, Slice};
 use super::archive::{self, FIRST_ID, View, find};
 use super::handled::{self, Handled};
+use super::mark::Identity;
 use super::received::{Found, PhoneNames};
 use super::search::{Wanted as Search, is_like_a_number};
 use super::shelf::{Asked, Choice, KIND, Shelf};
@@ -25,7 +26,6 @@ use crate::inbox::{
     Wanted,
 };
 use crate::moment::local;
-use crate::outbox::door::Senders;
 use crate::outbox::number::digits;
 use crate::outbox::{self, NewDraft};
 use crate::pending::{self, Waiting};
@@ -42,7 +42,8 @@ const MOST_HERE: usize = PAGE + 1;
 pub struct SmsSource {
     /// What was read of the phone that Kai runs on, if it runs on one.
     pub shelf: Option<Shelf>,
-    pub senders: Arc<Senders>,
+    /// Whether the phone that Kai runs on can send.
+    pub sends_here: bool,
 }
 
 /// What of the store is needed to list messages.
@@ -215,6 +216,10 @@ impl MessageSource for SmsSource {
         KIND
     }
 
+    fn title(&self) -> Said {
+        said::inbox_kind_sms()
+    }
+
     fn phones(&self, tx: &Transaction<'_>) -> Result<Phones, DbError> {
         let here = self.shelf.is_some() && settings::load(tx)?.on(&SMS_ENABLED);
         phones::store::named(tx, list::phones(tx)?.into_iter().chain(here.then_some(SourceId::HERE)))
@@ -232,9 +237,12 @@ impl MessageSource for SmsSource {
     fn unread(&self, tx: &Transaction<'_>, _: Timestamp, most: usize) -> Result<usize, DbError> {
         let waiting = pending::waiting::<Queued>(tx, QUEUE)?;
         let handled = Handled::load(tx)?;
-        let here = waiting.iter().filter(|one| one.entry.source.is_here());
-        let unread = here.filter(|one| handled.is_unread(&queued(&one.entry))).count();
-        Ok(list::unread(tx, most)? + unread)
+        let entries = waiting.iter().map(|one| &one.entry).filter(|entry| entry.source.is_here());
+        // What was read of the phone is newer than the queue.
+        let read = self.shelf.iter().flat_map(Shelf::messages);
+        let here: BTreeMap<Identity, Sms> =
+            entries.map(queued).chain(read).map(|sms| (sms.identity(), sms)).collect();
+        Ok(list::unread(tx, most)? + here.values().filter(|sms| handled.is_unread(sms)).count())
     }
 
     fn message(&self, tx: &Transaction<'_>, id: &str, _: Timestamp) -> Result<Option<Message>, DbError> {
@@ -307,7 +315,7 @@ impl MessageSource for SmsSource {
         if !settings::load(tx)?.on(&SMS_SEND_ENABLED) {
             return Err(NoReply::Impossible(said::inbox_no_reply_off()));
         }
-        let exits = outbox::store::exits(tx, self.senders.has(SourceId::HERE))?;
+        let exits = outbox::store::exits(tx, self.sends_here)?;
         if exits.iter().all(|exit| exit.source != source) {
             return Err(NoReply::Impossible(said::inbox_no_reply_phone()));
         }

@@ -85,6 +85,12 @@ impl Shelf {
         self.answers().iter_mut().for_each(|answer| answer.read = None);
     }
 
+    /// The messages of all answers, the newest answer last. One may be in several.
+    pub(super) fn messages(&self) -> Vec<Sms> {
+        let answers = self.answers();
+        answers.iter().filter_map(|answer| answer.known.found.clone()).flatten().collect()
+    }
+
     /// The message, if any answer holds it.
     pub(super) fn message(&self, id: SmsId) -> Option<Sms> {
         let answers = self.answers();

@@ -51,7 +51,7 @@ impl Messages {
 fn inbox(phone: &Phone, notifications: &Arc<Sources>, clock: &Arc<dyn Clock>) -> inbox::Sources {
     let shelf = phone.inbox.as_ref().map(|inbox| Shelf::new(Arc::clone(inbox), Arc::clone(clock)));
     inbox::Sources::new(vec![
-        Box::new(SmsSource { shelf, senders: Arc::clone(&phone.door.senders) }),
+        Box::new(SmsSource { shelf, sends_here: phone.door.senders.has(SourceId::HERE) }),
         Box::new(NotificationSource { platforms: Arc::clone(notifications) }),
     ])
 }

@@ -105,6 +105,11 @@ pub(super) fn banner(drafts: &Drafts, csrf: &str, times: &Times, asked: &Asked) 
     }
 }
 
+/// Whether this draft is among them and was not sent.
+pub(super) fn has_waiting(drafts: &Drafts, id: i64) -> bool {
+    drafts.rows.iter().any(|row| row.id.0 == id && !is_sent(row))
+}
+
 fn is_sent(draft: &DraftRow) -> bool {
     draft.status == DraftState::Sent
 }
@@ -234,6 +239,7 @@ fn addressee(draft: &DraftRow) -> Markup {
 /// The recipient and the state: the only line that shows while a draft is folded.
 fn who(draft: &DraftRow, times: &Times) -> Markup {
     let lang = times.lang;
+    let waits = draft.status == DraftState::Pending && draft.on_phone.opened_at.is_none();
     html! {
         div class="draft-who" {
             @for part in to(draft).parts(lang) {
@@ -244,7 +250,8 @@ fn who(draft: &DraftRow, times: &Times) -> Markup {
                 }
             }
             " "
-            span class="quiet" data-testid="draft-state" {
+            // That it waits is what the line of a folded one goes without; its first words take the room.
+            span.quiet.if-open[waits] data-testid="draft-state" {
                 (rich(&state(draft, times), lang, |why| html! { bdi { (why) } }))
             }
             @if !is_sent(draft) {

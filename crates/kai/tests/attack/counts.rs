@@ -289,7 +289,9 @@ impl Own {
         };
         let leads = |value: &str| {
             let value = value.to_lowercase();
-            ["/", "#", "?whole=", "http:", "https:", "mailto:"].iter().any(|start| value.starts_with(start))
+            ["/", "#", "?whole=", "?edit=", "http:", "https:", "mailto:"]
+                .iter()
+                .any(|start| value.starts_with(start))
         };
         shape("")
             && attributes.iter().all(|(attribute, value)| {

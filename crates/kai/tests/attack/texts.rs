@@ -211,6 +211,7 @@ impl Range {
         let report = self.beat(shots).await;
         let mut pages = vec![self.visitor.page(&format!("/c/{}", report.0)).await];
         self.quoted += pages[0].matches("data-testid=\"draft-quoted\"").count();
+        pages.push(self.visitor.page("/inbox?from=sms").await);
         if self.house.pocket.is_none() {
             pages.extend(self.surf(shots).await);
         }

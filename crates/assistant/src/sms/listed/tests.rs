@@ -1,7 +1,7 @@
 //! Tests of SMS in the inbox: an archive with two phones, and a phone that Kai runs on.
 
 use std::pin::Pin;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use kai_words::Said;
 
@@ -91,7 +91,7 @@ impl House {
         let pocket = Arc::new(Pocket::default());
         let inbox = Arc::new(Inbox::new(pocket.clone(), clock.clone()));
         let shelf = Some(Shelf::new(inbox, clock.clone()));
-        let sources = Sources::new(vec![Box::new(SmsSource { shelf, senders: Arc::default() })]);
+        let sources = Sources::new(vec![Box::new(SmsSource { shelf, sends_here: false })]);
         let house = Self { db, clock, pocket, sources };
         house.write(|tx| {
             for (device, name) in [("a", "Pixel"), ("b", "Fairphone")] {
@@ -127,6 +127,18 @@ impl House {
         };
         let list: Vec<PhoneMessage> = messages.iter().enumerate().map(message).rev().collect();
         self.write(|tx| archive_now(tx, SourceId(phone), &list, at(NOW)));
+    }
+
+    /// Puts a message of the phone that Kai runs on into the queue.
+    fn queue(&self, sms: &Sms) {
+        let (id, address, preview, date) =
+            (sms.id, sms.address.clone(), sms.body.clone(), sms.date.as_millisecond());
+        let entry = Queued { id, source: SourceId::HERE, address, date, read: sms.read, preview };
+        let identity = id.0.to_string();
+        self.write(|tx| {
+            let origin = pending::Origin { identity: &identity, phone: SourceId::HERE, source: "" };
+            pending::push(tx, QUEUE, origin, &entry, pending::Again::Skip)
+        });
     }
 
     fn wanted(&self) -> Wanted {
@@ -238,22 +250,30 @@ async fn search_finds_words_codes_and_numbers_on_every_phone() {
 }
 
 #[tokio::test]
+async fn an_unread_message_of_this_phone_counts_once_also_after_the_heartbeat() {
+    let house = House::new();
+    let read = Sms { read: true, ..here(8, NOW + 1, "+15550102", "read on the phone") };
+    *lock(&house.pocket.messages) = vec![read, here(7, NOW, "+15550102", "here")];
+    house.queue(&here(7, NOW, "+15550102", "here"));
+    let unread = || house.db.read_now(|tx| house.sources.unread(tx, at(NOW), 100)).unwrap();
+    assert_eq!(unread(), 1, "as the queue knows it");
+    assert_eq!(house.see(&house.wanted()).await.len(), 2);
+    assert_eq!(unread(), 1, "in the queue and on the page");
+    house.write(|tx| {
+        let seqs: Vec<i64> = pending::waiting::<Queued>(tx, QUEUE)?.iter().map(|one| one.seq).collect();
+        pending::forget(tx, QUEUE, &seqs)
+    });
+    assert_eq!(unread(), 1, "as the page lists it");
+    house.mark(7, Mark::Opened);
+    assert_eq!(unread(), 0);
+}
+
+#[tokio::test]
 async fn marks_are_kept_for_each_message_and_dismissing_takes_it_from_the_queue() {
     let house = House::new();
     house.archive(2, &[(NOW + 1, "+15550100", "archived")]);
     *lock(&house.pocket.messages) = vec![here(7, NOW, "+15550102", "here")];
-    let queue = Queued {
-        id: SmsId(7),
-        source: SourceId::HERE,
-        address: Untrusted::new("+15550102"),
-        date: NOW,
-        read: false,
-        preview: Untrusted::new("here"),
-    };
-    house.write(|tx| {
-        let origin = pending::Origin { identity: "7", phone: SourceId::HERE, source: "" };
-        pending::push(tx, QUEUE, origin, &queue, pending::Again::Skip)
-    });
+    house.queue(&here(7, NOW, "+15550102", "here"));
     let all = house.see(&house.wanted()).await;
     let archived: i64 = all[0].key.id.parse().unwrap();
     let marks = |items: &[Item]| items.iter().map(|it| (it.unread, it.waiting, it.away)).collect::<Vec<_>>();

@@ -128,10 +128,10 @@
   });
   document.addEventListener("click", ({ target }) => {
     const fold = target.closest?.(".fold > summary")?.parentElement;
-    if (!fold || little.matches) return;
+    if (!fold) return;
     const id = fold.closest(".draft").dataset.draft, others = remembered().folded.filter((other) => other !== id);
-    // It is still as it was before this click.
-    remember({ folded: fold.open ? [...others, id].slice(-50) : others });
+    // Where there is little room it is folded by now; elsewhere it is still as it was before this click.
+    remember({ folded: fold.open !== little.matches ? [...others, id].slice(-50) : others });
   });
   // A draft is folded as it was left; one that is being edited is open, and its text has the focus.
   const met = new WeakSet();
@@ -141,7 +141,9 @@
     for (const fold of all(".fold")) {
       if (met.has(fold)) continue;
       met.add(fold);
-      if (!little.matches && folded.includes(fold.closest(".draft").dataset.draft)) fold.open = false;
+      if (!folded.includes(fold.closest(".draft").dataset.draft)) continue;
+      fold.open = false;
+      fold.dataset.asked = "yes";
     }
   };
   const edit = () => {

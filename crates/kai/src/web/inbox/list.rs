@@ -33,7 +33,6 @@ pub(super) async fn sheet(web: &Web, place: &Place, view: &View<'_>) -> Result<S
 /// The search form. It is submitted with GET and changes nothing, so it needs no CSRF token.
 fn search(web: &Web, place: &Place, listing: &Listing, lang: Lang) -> Markup {
     let phones = listing.phones.iter().filter(|_| listing.phones.len() > 1);
-    let kinds: Vec<&str> = web.app.messages.inbox.kinds().collect();
     let from = place.says("from");
     html! {
         form class="finder" method="get" action=(INBOX) role="search" aria-label=(lang.inbox_search()) {
@@ -46,7 +45,7 @@ fn search(web: &Web, place: &Place, listing: &Listing, lang: Lang) -> Markup {
             label class="seen-not" for="inbox-from" { (lang.inbox_from()) }
             select id="inbox-from" name="from" data-testid="inbox-from" data-submits {
                 option value="" selected[from.is_empty()] { (lang.inbox_from_all()) }
-                @for kind in kinds { option value=(kind) selected[from == kind] { (kind_name(kind, lang)) } }
+                @for (kind, title) in web.app.messages.inbox.kinds() { option value=(kind) selected[from == kind] { (title.to(lang)) } }
                 @for (phone, name) in phones {
                     @let value = place::of_phone(*phone);
                     option value=(value) selected[from == value] { (name.as_deref().unwrap_or(lang.inbox_from_here())) }
@@ -61,11 +60,6 @@ fn search(web: &Web, place: &Place, listing: &Listing, lang: Lang) -> Markup {
             noscript { button type="submit" { (lang.inbox_filter()) } }
         }
     }
-}
-
-/// The name of a kind of messages.
-fn kind_name(kind: &str, lang: Lang) -> &str {
-    lang.find(&format!("inbox_kind_{kind}")).unwrap_or(kind)
 }
 
 fn show_name(show: Show, lang: Lang) -> &'static str {
@@ -115,6 +109,8 @@ fn empty(place: &Place, lang: Lang) -> Markup {
             @if !place.is_filtered() {
                 p class="quiet" { (lang.inbox_empty_how()) }
                 a class="button" href=(settings::FIRST) { (lang.inbox_empty_settings()) }
+            } @else {
+                a class="button" href=(INBOX) data-testid="inbox-everything" { (lang.inbox_empty_all()) }
             }
         }
     }

@@ -38,7 +38,10 @@ use crate::app::sessions::Session;
 use crate::commands::inbox::{self, Dismissed};
 use crate::failure::Failure;
 
+const STYLE: &str = include_str!("../assets/inbox.css");
 const SCRIPT: &str = include_str!("../assets/inbox.js");
+/// The URL path of the style sheet for the inbox, which comes after the one of all pages.
+static STYLE_PATH: LazyLock<String> = LazyLock::new(|| assets::named("inbox", STYLE, "css"));
 /// The URL path of the script for the inbox.
 static SCRIPT_PATH: LazyLock<String> = LazyLock::new(|| assets::named("inbox", SCRIPT, "js"));
 
@@ -46,6 +49,7 @@ type Signed = Extension<Option<Session>>;
 type AddressQuery = Query<BTreeMap<String, String>>;
 
 pub(super) fn routes() -> Router<Web> {
+    let style = get(async || assets::cached(STYLE, "text/css; charset=utf-8"));
     let script = get(async || assets::cached(SCRIPT, "text/javascript; charset=utf-8"));
     Router::new()
         .route(INBOX, get(show_list))
@@ -55,6 +59,7 @@ pub(super) fn routes() -> Router<Web> {
         .route("/inbox/{id}/restore", post(restore))
         .route("/inbox/{id}/ask", post(ask))
         .merge(reply_form::routes())
+        .route(&STYLE_PATH, style)
         .route(&SCRIPT_PATH, script)
 }
 
@@ -120,6 +125,7 @@ async fn show(web: &Web, session: Option<Session>, place: &Place) -> Response {
     let title = format!("{} · Kai", sheet.heading);
     let head = html! {
         (drafts::script())
+        link rel="stylesheet" href=(*STYLE_PATH);
         script src=(*SCRIPT_PATH) defer {}
         @if sheet.is_loading { noscript { meta http-equiv="refresh" content="2"; } }
     };

@@ -14,10 +14,10 @@ use serde::Deserialize;
 use super::place::{self, Place};
 use crate::commands::replies;
 use crate::failure::Failure;
-use crate::web::reply;
 use crate::web::rich::rich;
 use crate::web::state::Web;
 use crate::web::view::View;
+use crate::web::{drafts, reply};
 
 pub(super) fn routes() -> Router<Web> {
     Router::new().route("/inbox/{id}/reply", post(draft))
@@ -31,11 +31,12 @@ pub(super) async fn form(
     view: &View<'_>,
 ) -> Result<Markup, Failure> {
     let (key, lang) = (&message.item.key, view.lang);
+    let drafted = place.says("draft").parse().is_ok_and(|id| drafts::has_waiting(&view.stored.drafts, id));
     let impossible = replies::impossible(&web.app, key.clone()).await?;
     Ok(html! {
         section class="card" aria-labelledby="inbox-reply-title" {
             h2 id="inbox-reply-title" { (lang.inbox_reply()) }
-            @if !place.says("draft").is_empty() { p role="status" data-testid="inbox-drafted" { (lang.inbox_draft_saved()) } }
+            @if drafted { p role="status" data-testid="inbox-drafted" { (lang.inbox_draft_saved()) } }
             @match impossible {
                 Some(why) => p class="quiet" data-testid="inbox-no-reply" { (rich(&why, lang, |value| html! { bdi { (value) } })) },
                 None => form class="fields" method="post" action=(format!("{}/reply", place::path(key))) data-live {
