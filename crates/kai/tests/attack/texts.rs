@@ -203,6 +203,17 @@ impl Range {
         range
     }
 
+    /// The list of received SMS, once the phone has answered.
+    async fn inbox(&self) -> String {
+        loop {
+            let page = self.visitor.page("/inbox?from=sms").await;
+            if !page.contains("data-testid=\"inbox-loading\"") {
+                return page;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Delivers some texts in every way; returns the pages that show them.
     async fn fire(&mut self, shots: &[Shot]) -> Vec<String> {
         let planted = self.plant(&shots[0]);
@@ -211,7 +222,7 @@ impl Range {
         let report = self.beat(shots).await;
         let mut pages = vec![self.visitor.page(&format!("/c/{}", report.0)).await];
         self.quoted += pages[0].matches("data-testid=\"draft-quoted\"").count();
-        pages.push(self.visitor.page("/inbox?from=sms").await);
+        pages.push(self.inbox().await);
         if self.house.pocket.is_none() {
             pages.extend(self.surf(shots).await);
         }
