@@ -249,6 +249,7 @@ fn the_agent_page_has_much_and_is_light(browser: &Browser, daemon: &Daemon, demo
 #[cfg(feature = "foss")]
 fn every_other_page_is_the_demos(browser: &Browser, daemon: &Daemon) {
     for (path, name, words) in [
+        ("/inbox", "demo-inbox", "Parcel locker 12"),
         ("/settings/tools", "demo-tools", "Not in the demo: it doesn’t touch your machine."),
         ("/settings/models", "demo-models", "In your own Kai you add models here."),
         ("/settings/phones", "demo-phones", "A simulated phone"),
