@@ -30,5 +30,5 @@ pub(crate) fn last_page(tx: &Transaction<'_>) -> Result<String, DbError> {
 
 /// The command that prints a sign-in link for this home.
 pub(crate) fn link_command(home: &Home) -> &'static str {
-    if home.is_demo() { "kai link --demo" } else { "kai link" }
+    if home.is_demo() { "kai demo link" } else { "kai link" }
 }

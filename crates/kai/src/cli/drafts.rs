@@ -35,6 +35,7 @@ impl Cli {
         }
         let ask = Self { caller: Caller::new(home, keys), json: self.json };
         match command {
+            DemoCommand::Link => ask.link(false),
             DemoCommand::Sms { from, text } => ask.tell(
                 Call::from(DemoCall::Sms { from, text }),
                 |id: &i64| json!({"id": id}),

@@ -16,11 +16,13 @@ fn the_demo_is_a_world_of_its_own() {
     a_message_arrives_and_is_answered(&home);
     its_tray_can_be_played_with(&home);
 
-    let link = home.run(&["link", "--demo"]).out;
-    assert!(link.contains(&daemon.address), "{link}");
-    home.run(&["serve", "--demo"]).refused(1, "kai link --demo");
+    for again in [&["link", "--demo"], &["demo", "link"]] {
+        let link = home.run(again).out;
+        assert!(link.contains(&daemon.address), "{link}");
+    }
+    home.run(&["serve", "--demo"]).refused(1, "kai demo link");
     let sign_in = daemon.get("/", "").text;
-    assert!(sign_in.contains("kai link --demo"), "{sign_in}");
+    assert!(sign_in.contains("kai demo link") && !sign_in.contains(" --"), "{sign_in}");
     let status = home.run(&["status", "--demo", "--json"]).json();
     assert_eq!((&status["demo"], &status["sms"]["bridge"]), (&json!(true), &json!("simulated")), "{status}");
     assert_eq!(status["sms"]["sources"].as_array().map(Vec::len), Some(1), "{status}");

@@ -1,7 +1,7 @@
 //! The messages of paired phones, kept in the store: such a phone cannot be searched from outside.
 //!
 //! A message gets a number of its own ([`FIRST_ID`] and up), because phones use theirs again. It is found by its words
-//! ([`words`], pure; [`find`]). What is archived of each conversation is kept beside the messages, and changes in the
+//! (`words`, pure; [`find`]). What is archived of each conversation is kept beside the messages, and changes in the
 //! same transaction.
 
 pub mod find;

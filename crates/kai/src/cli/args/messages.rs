@@ -11,7 +11,7 @@ use crate::failure::Failure;
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArg {
     /// Use the demo: a simulated phone and a scripted model, in its own folder inside the home
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Global options")]
     demo: bool,
 }
 
@@ -36,8 +36,11 @@ pub(crate) enum MessagesCommand {
         after_help = "Examples:\n  kai drafts list\n  kai drafts send 3      (shows the whole draft, then asks)\n  kai drafts discard 3"
     )]
     Drafts(DraftsCommand),
-    /// Make a message arrive in the running demo (kai serve --demo)
-    #[command(subcommand, after_help = "Example:\n  kai demo sms --from +15550100 \"Are you coming?\"")]
+    /// Play with the running demo (kai serve --demo): make messages arrive
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai demo sms --from +15550100 \"Are you coming?\"\n  kai demo link"
+    )]
     Demo(DemoCommand),
     /// See and search the notifications of other apps
     #[command(
@@ -182,7 +185,7 @@ pub(crate) enum SmsCommand {
     },
     /// Erase the messages that Kai keeps; turn reading off first
     #[command(
-        after_help = "Kai asks you to confirm. The messages on your phone, drafts, chats and the ledger stay as they are.\n\nExample:\n  kai settings set sms_enabled false\n  kai sms forget"
+        after_help = "Kai asks you to confirm. The messages on your phone, drafts, chats and the ledger stay as they are.\n\nExamples:\n  kai settings set sms_enabled false\n  kai sms forget"
     )]
     Forget,
     /// Search the phone's inbox by sender and text
@@ -269,6 +272,9 @@ pub(crate) enum DraftsCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DemoCommand {
+    /// Print a sign-in link for the running demo's page
+    #[command(after_help = "Example:\n  kai demo link")]
+    Link,
     /// Make an SMS arrive on the simulated phone
     #[command(
         after_help = "Examples:\n  kai demo sms \"Are you coming?\"\n  kai demo sms --from +15550177 \"Are you there?\""
@@ -325,7 +331,7 @@ pub(crate) enum NotificationsCommand {
     Clear,
     /// Erase all notifications that Kai keeps; turn reading off first
     #[command(
-        after_help = "Kai asks you to confirm. Chats and the ledger stay as they are.\n\nExample:\n  kai settings set notifications_enabled false\n  kai notifications forget"
+        after_help = "Kai asks you to confirm. Chats and the ledger stay as they are.\n\nExamples:\n  kai settings set notifications_enabled false\n  kai notifications forget"
     )]
     Forget,
     /// Check access to notifications now, and show the status

@@ -39,13 +39,13 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the store cannot be opened."
 )]
 pub(super) struct Args {
     /// Folder where Kai keeps everything [default: `$KAI_HOME`, or `~/.local/share/kai`]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, help_heading = "Global options", value_name = "DIR")]
     pub(super) home: Option<PathBuf>,
     /// Print JSON with stable field names
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Global options")]
     pub(super) json: bool,
     /// Read the home's passphrase from this open file descriptor
-    #[arg(long, global = true, value_name = "N")]
+    #[arg(long, global = true, help_heading = "Global options", value_name = "N")]
     pub(super) passphrase_fd: Option<u32>,
     #[command(flatten)]
     pub(super) demo: DemoArg,

@@ -189,3 +189,23 @@ fn erasing_needs_the_typed_words() {
     assert!(visitor.says("Everything is erased"));
     assert!(house.app.erase.is_cancelled());
 }
+
+#[test]
+fn no_page_shows_a_command_line_flag() {
+    let house = House::new();
+    let mut visitor = house.visitor("/");
+    for path in [
+        "/",
+        "/settings/agent",
+        "/settings/tools",
+        "/settings/models",
+        "/settings/phones",
+        GENERAL,
+        "/ledger",
+    ] {
+        visitor.open(path);
+        assert!(!visitor.says(" --"), "{path}");
+    }
+    let signed_out = house.get("/", "").text;
+    assert!(signed_out.contains("kai link") && !signed_out.contains(" --"), "{signed_out}");
+}

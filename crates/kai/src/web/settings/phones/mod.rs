@@ -152,7 +152,7 @@ fn connecting(ctx: &PageContext<'_>) -> Markup {
         ol class="steps" {
             li { (lang.phones_step_apps()) }
             li { (code(&said::phones_step_packages("pkg install termux-api rust clang perl make"))) }
-            li { (code(&said::phones_step_build("cargo install --locked --path crates/kai"))) }
+            li { (lang.phones_step_build()) }
             li { (code(&said::phones_step_run("kai"))) }
             (messages::last_step(lang))
         }
