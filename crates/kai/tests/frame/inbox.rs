@@ -67,6 +67,20 @@ fn the_inbox_is_lived_in_with_the_keyboard_and_looks_right() {
     browser.click("inbox-dismiss");
     browser.until("the list", "return location.pathname === '/inbox'");
     browser.until("one less", "return document.querySelectorAll('[data-testid=inbox-item]').length === 6");
+    // In the list, what was dismissed can be put back at once.
+    browser.run("document.querySelector('[data-testid=inbox-dismiss]').click()");
+    browser.until_seen("inbox-undo");
+    browser.until(
+        "another one less",
+        "return document.querySelectorAll('[data-testid=inbox-item]').length === 5",
+    );
+    for dark in [false, true] {
+        look(&browser, 360, 740, dark);
+        check(&browser, "a dismissal that can be undone");
+        browser.picture(&format!("inbox-undo-{}", if dark { "dark" } else { "light" }));
+    }
+    browser.click("inbox-undo");
+    browser.until("it back", "return document.querySelectorAll('[data-testid=inbox-item]').length === 6 && !document.querySelector('[data-testid=inbox-undo]')");
     assert_eq!(browser.complaints(), Vec::<String>::new());
     browser.leave();
 }

@@ -14,6 +14,26 @@
   document.addEventListener("visibilitychange", opened);
   opened();
 
+  // What was dismissed in the list can be put back for a moment. Otherwise it is found among what was dismissed.
+  const list = document.getElementById("inbox"), toast = document.getElementById("toast");
+  let offered;
+  document.addEventListener("sent", ({ detail: { form, told } }) => {
+    const path = form.getAttribute("action");
+    if (offered?.contains(form)) toast.replaceChildren();
+    if (!path.endsWith("/dismiss") || told.said || told.to !== location.pathname) return;
+    const undo = form.cloneNode(), button = document.createElement("button");
+    undo.action = path.replace(/dismiss$/, "restore");
+    button.textContent = list.dataset.undo;
+    button.dataset.testid = "inbox-undo";
+    undo.append(form.elements.csrf.cloneNode(), button);
+    offered = document.createElement("span");
+    offered.append(list.dataset.dismissed, " ", undo);
+    toast.dataset.kind = "fine";
+    toast.replaceChildren(offered);
+    const mine = offered;
+    setTimeout(() => mine.remove(), 10000);
+  });
+
   // Filters apply at once.
   document.addEventListener("change", ({ target }) => {
     if (target.matches("select[data-submits]")) target.form.requestSubmit();

@@ -153,7 +153,7 @@ fn body(view: &View<'_>, place: &Place, sheet: &Sheet, demo: bool) -> Markup {
             main id="main" tabindex="-1" {
                 div class="column" {
                     (sheet.head)
-                    div id="inbox" { (sheet.content) }
+                    div id="inbox" data-dismissed=(lang.inbox_dismissed_one()) data-undo=(lang.inbox_undo()) { (sheet.content) }
                 }
             }
             div class="bottom" {
@@ -231,9 +231,8 @@ async fn restore(State(web): State<Web>, Path(id): Path<String>, headers: Header
 
 async fn marked(web: &Web, id: &str, headers: &HeaderMap, mark: Mark) -> Response {
     let Ok(key) = id.parse::<Key>() else { return gone() };
-    let back = place::path(&key);
     match inbox::mark(&web.app, key, mark).await {
-        Ok(true) => reply::done(headers, &back),
+        Ok(true) => reply::done_here(headers),
         Ok(false) => reply::not_done(headers, said::inbox_gone()),
         Err(error) => reply::not_done(headers, error.said()),
     }
