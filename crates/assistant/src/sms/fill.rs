@@ -100,6 +100,8 @@ pub(super) enum Waits {
     Quiet,
     /// The answer to the request with this number.
     Answer(u64),
+    /// The same, after a packet without messages: that can be the answer, or a push that overtook it.
+    Doubtful(u64),
 }
 
 /// One phone's messages on their way into the archive, for as long as a connection lasts.
@@ -216,6 +218,7 @@ impl Fill {
     pub(super) fn waits(&self) -> Waits {
         match (self.stage, self.job) {
             (Stage::Listing { heard: true, .. }, _) => Waits::Quiet,
+            (Stage::Open, Some(_)) if self.heard_nothing => Waits::Doubtful(self.asked),
             (Stage::Listing { heard: false, .. }, _) | (Stage::Open, Some(_)) => Waits::Answer(self.asked),
             (Stage::Away, _) | (Stage::Open, None) => Waits::Idle,
         }

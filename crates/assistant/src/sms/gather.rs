@@ -28,6 +28,8 @@ use crate::source::SourceId;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a phone is quiet when its list of conversations is over.
 const QUIET: Duration = Duration::from_secs(2);
+/// A phone that has nothing older says so at once: only a push could come between.
+const DOUBT: Duration = Duration::from_secs(5);
 /// How often it is looked whether something is to be asked for again.
 const LOOK: Duration = Duration::from_mins(1);
 
@@ -111,8 +113,7 @@ impl Gather {
             }
             // An answer that is still waited for is not waited for longer because something else came.
             let now = self.fill.waits();
-            let same_question =
-                matches!((what, now), (Waits::Answer(one), Waits::Answer(other)) if one == other);
+            let same_question = what == now && matches!(now, Waits::Answer(_) | Waits::Doubtful(_));
             waits = if same_question { waits } else { (now, Instant::now()) };
         }
     }
@@ -216,7 +217,7 @@ impl Gather {
                 self.note(None).await;
                 self.fill.on_quiet()
             }
-            Waits::Answer(_) => self.fill.on_silence(self.clock.now()),
+            Waits::Answer(_) | Waits::Doubtful(_) => self.fill.on_silence(self.clock.now()),
         };
         match step.trouble {
             Some(Trouble::Phone) => self.note(Some(said::access_paired_silent())).await,
@@ -330,6 +331,7 @@ fn patience(waits: Waits) -> Duration {
         Waits::Idle => LOOK,
         Waits::Quiet => QUIET,
         Waits::Answer(_) => PATIENCE,
+        Waits::Doubtful(_) => DOUBT,
     }
 }
 

@@ -53,7 +53,6 @@ fn inside() {
     let on = "return document.querySelector('[data-testid=phone-names]').ariaChecked === 'true'";
     browser.until("names to be on", on);
     its_messages_are_copied(&browser, &runtime, &phone);
-    browser.click("pair-stop");
     browser.until_gone("pair-stop");
     at_both_sizes(&browser, "phones-paired");
     the_phone_asks(&browser, &daemon, &runtime, &phone);
@@ -163,7 +162,6 @@ fn the_phone_asks(browser: &Browser, daemon: &Daemon, runtime: &tokio::runtime::
     browser.until_live();
     browser.click("phone-unpair-erase");
     browser.until_gone("former-phone");
-    browser.click("pair-stop");
     browser.until_gone("pair-stop");
 }
 

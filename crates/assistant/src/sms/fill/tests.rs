@@ -42,7 +42,7 @@ pub(in crate::sms) struct Handset {
     /// The newest date that it has told. Pushes begin there.
     told: i64,
     /// Whether it answers where there is nothing to show.
-    sends_nothing: bool,
+    pub(in crate::sms) sends_nothing: bool,
     /// What is on its way.
     pub(in crate::sms) line: VecDeque<Vec<PhoneMessage>>,
 }
@@ -236,7 +236,7 @@ impl World {
             let step = match self.fill.waits() {
                 Waits::Idle => return troubles,
                 Waits::Quiet => self.fill.on_quiet(),
-                Waits::Answer(_) => self.fill.on_silence(self.now()),
+                Waits::Answer(_) | Waits::Doubtful(_) => self.fill.on_silence(self.now()),
             };
             self.store(&[], &step);
             troubles.extend(self.follow(step));

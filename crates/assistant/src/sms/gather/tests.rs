@@ -216,6 +216,20 @@ async fn a_phone_connects_fills_the_archive_and_then_tells_news() {
     assert_eq!(world.state(source).await.messages, 801, "what came meanwhile");
 }
 
+/// The newest message of many phones is a bank's, alone in its conversation.
+#[tokio::test(start_paused = true)]
+async fn a_conversation_of_one_message_does_not_hold_up_the_fill() {
+    let world = World::new();
+    let (source, phone) = world.pair("a", &[Switch::ReadSms]);
+    // As the app does: a page without messages is sent as well.
+    lock(&phone.handset).sends_nothing = true;
+    phone.receive(99).await;
+    phone.connect().await;
+    pass(10).await;
+    let state = world.state(source).await;
+    assert_eq!((state.messages, state.threads, state.done, state.per_mille), (301, 11, 11, 1_000));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_push_that_was_missed_is_found_after_the_interval() {
     let world = World::new();

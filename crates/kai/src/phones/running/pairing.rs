@@ -72,6 +72,8 @@ impl Running<'_> {
         });
         match kept.await {
             Ok(source) => {
+                // Whoever searched has found what they were looking for.
+                self.plan.end_search();
                 self.conclude(&device, Outcome::Paired(source));
                 self.reload().await;
                 self.take_link(&device).await;

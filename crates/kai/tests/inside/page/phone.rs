@@ -282,7 +282,7 @@ fn notifications_wait_for_access_and_tell_how_they_stand() {
     let mut visitor = house.visitor(AGENT);
     assert!(!visitor.has("sms-card"), "this phone has none");
     visitor.press("notifications-toggle");
-    visitor.until_text("notifications-status", "Waiting for access …");
+    visitor.until_text("notifications-status", "Waiting for access…");
     assert!(visitor.has("notifications-hint") && visitor.has("notifications-access"));
     assert!(!visitor.is_on("notifications-toggle"));
     assert_eq!(house.get_setting("notifications_enabled"), "false");

@@ -112,9 +112,10 @@ fn a_phone_is_paired_and_everything_is_off_until_it_is_turned_on() {
     let mut page = house.visitor(PHONES);
     assert!(page.has("paired-none") && !page.has("pair-port"), "nothing is open");
     assert!(!page.answer.text.contains("http-equiv=\"refresh\""));
-    pair(&house, &mut page, &phone);
+    find(&house, &mut page, &phone);
     assert!(page.answer.text.contains("http-equiv=\"refresh\""), "who has no script sees the search go on");
     page.press("pair-stop");
+    pair(&house, &mut page, &phone);
     page.until_gone("pair-stop");
     assert!(page.says("Pixel 8 is paired.") && page.says("Choose what Kai can do with Pixel 8."));
     assert!(page.says("It closes when no phone is paired."));
@@ -138,7 +139,6 @@ fn a_phone_is_renamed_and_unpaired() {
     let phone = handset(&house, "Pixel 8", OnPairing::Accept);
     let mut page = house.visitor(PHONES);
     pair(&house, &mut page, &phone);
-    page.press("pair-stop");
     page.press("phone-rename-ask");
     page.fill("phone-name", " ");
     page.press("phone-rename");
@@ -257,7 +257,7 @@ fn the_page_of_phones_speaks_german() {
     pair(&house, &mut page, &phone);
     house.set("language", "de");
     page.until_says("Verbunden");
-    for words in ["Gekoppelte Telefone", "SMS lesen", "Suche beenden", "Pixel 8 ist gekoppelt."] {
+    for words in ["Gekoppelte Telefone", "SMS lesen", "Telefone suchen", "Pixel 8 ist gekoppelt."] {
         assert!(page.says(words), "{words}: {}", page.answer.text);
     }
 }
@@ -292,7 +292,6 @@ fn a_paired_phone_alone_has_the_card_of_sms() {
     let mut page = house.visitor("/settings/agent");
     assert!(!page.has("sms-card"), "there is no phone at all");
     pair(&house, &mut page, &phone);
-    page.press("pair-stop");
     page.open("/settings/agent");
     assert!(page.has("sms-card") && !page.has("sms-phone"));
     page.press("sms-read-toggle");

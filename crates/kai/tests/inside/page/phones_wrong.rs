@@ -36,7 +36,6 @@ fn paired() -> (House, Handset, HandsetSetup) {
     let phone = house.wait(Handset::start(made)).unwrap();
     let mut page = house.visitor(PHONES);
     pair(&house, &mut page, &phone);
-    page.press("pair-stop");
     until_connected(&house, PIXEL, true);
     let again = HandsetSetup { reach, credentials, ..setup(&house, "Pixel 8") };
     (house, phone, again)

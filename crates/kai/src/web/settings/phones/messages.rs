@@ -55,11 +55,13 @@ pub(super) fn bridges(app: &App) -> Vec<&str> {
 }
 
 pub(super) fn abilities(app: &App, ctx: &PageContext<'_>) -> Vec<Ability> {
-    vec![
-        Ability { what: ctx.lang.phones_read_sms(), stands: reading(app, ctx) },
-        Ability { what: ctx.lang.phones_send_sms(), stands: sending(app, ctx) },
-        Ability { what: ctx.lang.phones_read_notifications(), stands: notifications(app, ctx) },
-    ]
+    let lang = ctx.lang;
+    let found = [
+        (lang.phones_read_sms(), reading(app, ctx)),
+        (lang.phones_send_sms(), sending(app, ctx)),
+        (lang.phones_read_notifications(), notifications(app, ctx)),
+    ];
+    found.into_iter().filter_map(|(what, stands)| stands.map(|stands| Ability { what, stands })).collect()
 }
 
 /// The state of a feature from the platform's last answer. If it was never asked, access counts as granted.
@@ -71,30 +73,20 @@ fn stands(ctx: &PageContext<'_>, switch: &Setting, access: Option<Access>, remed
     }
 }
 
-fn reading(app: &App, ctx: &PageContext<'_>) -> Stands {
-    match &app.messages.phone.inbox {
-        Some(inbox) if inbox.lacks().is_some() => {
-            stands(ctx, &settings::SMS_ENABLED, inbox.lacks().map(Access::Denied), Remedy::sms())
-        }
-        Some(_) => stands(ctx, &settings::SMS_ENABLED, None, Remedy::sms()),
-        None => Stands::No(ctx.lang.phones_no_phone()),
-    }
+/// Reading SMS on this device; none if it is no phone.
+fn reading(app: &App, ctx: &PageContext<'_>) -> Option<Stands> {
+    let inbox = app.messages.phone.inbox.as_ref()?;
+    Some(stands(ctx, &settings::SMS_ENABLED, inbox.lacks().map(Access::Denied), Remedy::sms()))
 }
 
-fn sending(app: &App, ctx: &PageContext<'_>) -> Stands {
-    match app.messages.phone.sending() {
-        Some(known) => stands(ctx, &settings::SMS_SEND_ENABLED, known.last(), Remedy::sms()),
-        None => Stands::No(ctx.lang.phones_no_phone()),
-    }
+fn sending(app: &App, ctx: &PageContext<'_>) -> Option<Stands> {
+    let known = app.messages.phone.sending()?;
+    Some(stands(ctx, &settings::SMS_SEND_ENABLED, known.last(), Remedy::sms()))
 }
 
-fn notifications(app: &App, ctx: &PageContext<'_>) -> Stands {
-    match app.messages.notifications.here() {
-        Some(source) => {
-            stands(ctx, &settings::NOTIFICATIONS_ENABLED, source.known(), Remedy::notifications())
-        }
-        None => Stands::No(ctx.lang.phones_no_listener()),
-    }
+fn notifications(app: &App, ctx: &PageContext<'_>) -> Option<Stands> {
+    let source = app.messages.notifications.here()?;
+    Some(stands(ctx, &settings::NOTIFICATIONS_ENABLED, source.known(), Remedy::notifications()))
 }
 
 /// The last step of connecting a phone.
