@@ -26,13 +26,7 @@ fn the_inbox_is_lived_in_with_the_keyboard_and_looks_right() {
     browser.run("document.querySelector('[data-testid=inbox-link]').click()");
     browser
         .until("all messages", "return document.querySelectorAll('[data-testid=inbox-item]').length === 7");
-    for (width, height) in [(360, 740), (768, 1024), (1280, 800)] {
-        for dark in [false, true] {
-            look(&browser, width, height, dark);
-            check(&browser, &format!("the inbox at {width}"));
-            browser.picture(&format!("inbox-{width}-{}", if dark { "dark" } else { "light" }));
-        }
-    }
+    at_every_size(&browser);
     assert_eq!(browser.texts("inbox-group").len(), 2);
     // By keyboard: to the search and back to the list, down, and open.
     browser.press("/");
@@ -67,7 +61,12 @@ fn the_inbox_is_lived_in_with_the_keyboard_and_looks_right() {
     browser.click("inbox-dismiss");
     browser.until("the list", "return location.pathname === '/inbox'");
     browser.until("one less", "return document.querySelectorAll('[data-testid=inbox-item]').length === 6");
-    // In the list, what was dismissed can be put back at once.
+    what_was_dismissed_in_the_list_comes_back(&browser);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    browser.leave();
+}
+
+fn what_was_dismissed_in_the_list_comes_back(browser: &Browser) {
     browser.run("document.querySelector('[data-testid=inbox-dismiss]').click()");
     browser.until_seen("inbox-undo");
     browser.until(
@@ -75,12 +74,21 @@ fn the_inbox_is_lived_in_with_the_keyboard_and_looks_right() {
         "return document.querySelectorAll('[data-testid=inbox-item]').length === 5",
     );
     for dark in [false, true] {
-        look(&browser, 360, 740, dark);
-        check(&browser, "a dismissal that can be undone");
+        look(browser, 360, 740, dark);
+        check(browser, "a dismissal that can be undone");
         browser.picture(&format!("inbox-undo-{}", if dark { "dark" } else { "light" }));
     }
     browser.click("inbox-undo");
     browser.until("it back", "return document.querySelectorAll('[data-testid=inbox-item]').length === 6 && !document.querySelector('[data-testid=inbox-undo]')");
-    assert_eq!(browser.complaints(), Vec::<String>::new());
-    browser.leave();
+}
+
+/// The list at every size and in both looks.
+fn at_every_size(browser: &Browser) {
+    for (width, height) in [(360, 740), (768, 1024), (1280, 800)] {
+        for dark in [false, true] {
+            look(browser, width, height, dark);
+            check(browser, &format!("the inbox at {width}"));
+            browser.picture(&format!("inbox-{width}-{}", if dark { "dark" } else { "light" }));
+        }
+    }
 }
