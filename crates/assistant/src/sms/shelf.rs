@@ -50,6 +50,8 @@ struct Answer {
     /// When reading began, and when it ended.
     begun: Timestamp,
     read: Option<Timestamp>,
+    /// The user dismissed a message or put one back since reading began.
+    doubted: bool,
     /// The last page that was read: its first message, and how many come before it.
     last_page: Option<(Cursor, usize)>,
 }
@@ -82,7 +84,7 @@ impl Shelf {
 
     /// Notes that the user dismissed a message, or put one back: pages that leave such messages out are read again.
     pub(super) fn doubt(&self) {
-        self.answers().iter_mut().for_each(|answer| answer.read = None);
+        self.answers().iter_mut().for_each(|answer| (answer.read, answer.doubted) = (None, true));
     }
 
     /// The messages of all answers, the newest answer last. One may be in several.
@@ -109,7 +111,7 @@ impl Shelf {
                 Some(at) => answers.remove(at),
                 None => Answer::new(asked.clone(), now),
             };
-            (answer.begun, answer.known.is_reading) = (now, true);
+            (answer.begun, answer.known.is_reading, answer.doubted) = (now, true, false);
             answers.push(answer);
             let surplus = answers.len().saturating_sub(KEPT);
             answers.drain(..surplus);
@@ -134,7 +136,7 @@ impl Shelf {
 
 impl Answer {
     fn new(asked: Asked, begun: Timestamp) -> Self {
-        Self { asked, known: Known::default(), begun, read: None, last_page: None }
+        Self { asked, known: Known::default(), begun, read: None, doubted: false, last_page: None }
     }
 
     fn is_good(&self, now: Timestamp, polled: Option<Timestamp>) -> bool {
@@ -147,7 +149,7 @@ impl Answer {
 
     /// Takes what the phone answered. If it failed, what it answered before stays.
     fn take(&mut self, read: Result<Picked, ReadError>, now: Timestamp) {
-        (self.read, self.known.is_reading) = (Some(now), false);
+        (self.read, self.known.is_reading) = ((!self.doubted).then_some(now), false);
         match read {
             Ok(Picked { found, begins, first }) => {
                 (self.known.found, self.known.error) = (Some(found), None);
