@@ -346,8 +346,9 @@ impl Fill {
         let mut trouble = Some(Trouble::Thread);
         if let Some(thread) = self.threads.get_mut(&job.thread) {
             thread.left = true;
-            // Some phones may not answer where there is nothing to tell, as in a conversation that was deleted.
-            if thread.newest.is_none() {
+            // Some phones may not answer where there is nothing to tell, as in a conversation that was deleted, or before
+            // the oldest message, if that was deleted. Nothing that is new is missing then.
+            if thread.newest.is_none() || job.goal == Goal::Back {
                 trouble = None;
             }
         }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kai_assistant::clock::{Clock, SystemClock};
-use kai_assistant::home::Unlock;
+use kai_assistant::db::{Db, Migration, OpenError};
+use kai_assistant::home::{StoreKey, Unlock};
 use kai_assistant::phones::store::{self, NewPhone, OwnIdentity};
 use kai_assistant::{db, home};
 use kai_bridges::kdeconnect::{
@@ -224,7 +225,7 @@ pub(crate) async fn pair_home(home: &Home, handset: &Handset, address: &str) -> 
     let folder = home::Home::at(home.path()).unwrap();
     let (_, key) = folder.unlock(&Unlock { keyring: None, passphrase: &|| Ok(None) }).unwrap();
     let (address, now) = (address.to_owned(), clock.now());
-    let db = db::open(&folder, &key, kai_assistant::MIGRATIONS, now).unwrap();
+    let db = open_store(&folder, &key);
     db.write(move |tx| {
         store::keep_identity(tx, &own)?;
         let phone = store::pair(tx, &new, now)?;
@@ -233,6 +234,20 @@ pub(crate) async fn pair_home(home: &Home, handset: &Handset, address: &str) -> 
     .await
     .unwrap();
     id
+}
+
+/// Opens the store of a home, also if the program was there before: it has migrations of its own, which these tests know
+/// by name alone.
+pub(crate) fn open_store(folder: &home::Home, key: &StoreKey) -> Db {
+    let now = SystemClock.now();
+    let unknown = match db::open(folder, key, kai_assistant::MIGRATIONS, now) {
+        Ok(db) => return db,
+        Err(OpenError::Newer { unknown, .. }) => unknown,
+        Err(other) => panic!("{other}"),
+    };
+    let applied = unknown.split(", ").map(|name| Migration { name: name.to_owned().leak(), sql: "" });
+    let known: Vec<Migration> = kai_assistant::MIGRATIONS.iter().copied().chain(applied).collect();
+    db::open(folder, key, &known, now).unwrap()
 }
 
 /// Pairs as Kai with a handset, and returns its certificate.

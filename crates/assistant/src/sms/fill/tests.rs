@@ -405,6 +405,20 @@ fn the_first_fill_goes_back_to_the_end_and_is_not_news() {
 }
 
 #[test]
+fn an_oldest_message_that_was_deleted_is_no_trouble() {
+    let mut world = World::new(365, false);
+    world.act(Act::Arrive { thread: 1, folder: Folder::Inbox, after: 1 });
+    for act in [Act::Connect, Act::Deliver(1), Act::Quiet, Act::Delete, Act::Deliver(1)] {
+        world.act(act);
+    }
+    world.act(Act::Arrive { thread: 1, folder: Folder::Sent, after: 1_000 });
+    for _ in 0..2 {
+        world.connect();
+        assert_eq!(world.settle(), [], "the phone is silent about what is gone");
+    }
+}
+
+#[test]
 fn a_message_that_a_clock_dates_too_early_is_news_if_it_is_pushed() {
     let mut world = filled(365, 3);
     world.phone.now += 10;

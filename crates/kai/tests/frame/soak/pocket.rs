@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::clock::SystemClock;
+use kai_assistant::home;
 use kai_assistant::home::Unlock;
 use kai_assistant::sms::archive;
-use kai_assistant::{db, home};
 use kai_bridges::kdeconnect::{Folder, Limits, Message};
 use kai_bridges::simulated::{Handset, HandsetSetup, SendFate};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::Dice;
-use crate::paired::{only_here, pair_home};
+use crate::paired::{only_here, open_store, pair_home};
 use crate::phone::Phone;
 use crate::sms::ALICE;
 
@@ -158,7 +158,7 @@ impl Pocket {
     pub(super) fn archived(phone: &Phone) -> Vec<String> {
         let folder = home::Home::at(phone.home.path()).unwrap();
         let (_, key) = folder.unlock(&Unlock { keyring: None, passphrase: &|| Ok(None) }).unwrap();
-        let db = db::open(&folder, &key, kai_assistant::MIGRATIONS, Timestamp::now()).unwrap();
+        let db = open_store(&folder, &key);
         let all = db.read_now(archive::all).unwrap();
         all.into_iter().map(|stored| stored.body.as_written().to_owned()).collect()
     }
