@@ -13,8 +13,8 @@ use kai_assistant::home::{Home, StoreKey};
 use kai_assistant::notifications::capture::Capture;
 use kai_assistant::notifications::port::{Dismissing, Ear, Heard, Listener, Source};
 use kai_assistant::notifications::record::{NotificationId, Post};
-use kai_assistant::notifications::store;
 use kai_assistant::notifications::view::Wanted;
+use kai_assistant::notifications::{repeats, store};
 use kai_assistant::settings;
 use kai_assistant::tool::Eyes;
 
@@ -70,7 +70,7 @@ fn listening(db: &Db) -> Ear {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let source = Arc::new(Source::new(Arc::new(Nobody)));
     let (ear, told) = Ear::new(Arc::clone(&source), Arc::clone(&clock));
-    let capture = Capture { db: db.clone(), clock, source };
+    let capture = Capture { db: db.clone(), clock, source, repeats_sms: Arc::new(repeats::never) };
     tokio::spawn(async move { capture.write(told).await });
     ear
 }

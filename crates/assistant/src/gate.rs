@@ -150,6 +150,8 @@ const TABLE: &[(&str, Reach)] = &[
     ("search_notifications", Reach::Looks),
     #[cfg(feature = "sms")]
     ("read_sms", Reach::Looks),
+    #[cfg(all(feature = "sms", feature = "notifications"))]
+    ("reply_notification", Reach::Stages),
     #[cfg(feature = "sms")]
     ("reply_sms", Reach::Stages),
     #[cfg(feature = "sms")]
@@ -242,7 +244,11 @@ pub fn tools() -> impl Iterator<Item = &'static str> {
 
 /// The level of a message from the user. Text that they attached was written by somebody else.
 pub fn said(text: &str) -> Level {
-    if Attached::find(text).attachment.is_some() { Level::Web } else { Level::Nothing }
+    match Attached::find(text) {
+        Attached { attachment: None, .. } => Level::Nothing,
+        Attached { is_message: true, .. } => Level::People,
+        Attached { .. } => Level::Web,
+    }
 }
 
 /// The level that a result raises, given the `taint` that its tool declared. A tool without a row is not trusted with
@@ -321,6 +327,8 @@ mod tests {
         ("read_notification", "run run run  run run run  run run run"),
         #[cfg(feature = "sms")]
         ("read_sms", "run run run  run run run  run run run"),
+        #[cfg(all(feature = "sms", feature = "notifications"))]
+        ("reply_notification", "run run run  run run run  run run run"),
         #[cfg(feature = "sms")]
         ("reply_sms", "run run run  run run run  run run run"),
         ("schedule_task", "run ask ask  no no no  no no no"),

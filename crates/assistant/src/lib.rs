@@ -11,6 +11,7 @@ pub mod gate;
 pub mod heartbeat;
 pub mod hex;
 pub mod home;
+pub mod inbox;
 pub mod lease;
 pub mod ledger;
 pub mod legible;
@@ -24,9 +25,12 @@ pub mod notifications;
 #[cfg(feature = "sms")]
 pub mod outbox;
 pub mod pending;
+#[cfg(any(feature = "sms", feature = "notifications"))]
+pub mod phones;
 pub mod settings;
 #[cfg(feature = "sms")]
 pub mod sms;
+pub mod source;
 pub mod tasks;
 pub mod tool;
 pub mod toolbox;
@@ -46,6 +50,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     agent::conversation::TAINT,
     agent::conversation::CODES_AND_STOPS,
     agent::reports::MIGRATION,
+    agent::reports::RAISED,
     agent::conversation::SHOWN_CODES,
     agent::conversation::LEVELS,
     agent::conversation::MEANINGS,
@@ -56,6 +61,9 @@ pub const MIGRATIONS: &[db::Migration] = &[
     lease::MIGRATION,
     pending::MIGRATION,
     pending::SHOWING,
+    pending::PHONES,
+    #[cfg(any(feature = "sms", feature = "notifications"))]
+    phones::MIGRATION,
     heartbeat::MIGRATION,
     heartbeat::BANNER,
     heartbeat::ESTIMATES,
@@ -66,10 +74,24 @@ pub const MIGRATIONS: &[db::Migration] = &[
     #[cfg(feature = "sms")]
     outbox::ANNOUNCED,
     #[cfg(feature = "sms")]
+    outbox::KINDS,
+    #[cfg(feature = "sms")]
+    outbox::EDITED,
+    #[cfg(feature = "sms")]
+    outbox::OWN,
+    #[cfg(feature = "sms")]
     sms::MIGRATION,
+    #[cfg(feature = "sms")]
+    sms::archive::MIGRATION,
+    #[cfg(feature = "sms")]
+    sms::archive::INBOX,
     device::MIGRATION,
     tasks::MIGRATION,
     tasks::LEVELS,
     #[cfg(feature = "notifications")]
     notifications::MIGRATION,
+    #[cfg(feature = "notifications")]
+    notifications::SOURCES,
+    #[cfg(feature = "notifications")]
+    notifications::INBOX,
 ];

@@ -1,5 +1,6 @@
-//! The permissions that this edition declares. The foss edition may read SMS and notifications and draft SMS; the store
-//! edition declares none, and their names are not even in its binary.
+//! The permissions that this edition declares. The foss edition may read SMS and notifications and draft SMS and
+//! replies, for which nothing more is needed; the store edition declares none, and their names are not even in its
+//! binary.
 
 /// An edition and the permissions it declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

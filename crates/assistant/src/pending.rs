@@ -1,17 +1,20 @@
-//! The bounded queues of items that wait for the next heartbeat. A full queue drops its oldest item and counts the
-//! drop. Only items that were shown are removed, by a sequence number that is never reused. Every item that arrived
+//! The bounded queues of items that wait for the next heartbeat. A full queue drops the oldest item of the phone with
+//! most waiting, and counts the drop. Only items that were shown are removed, by a sequence number that is never reused. Every item that arrived
 //! ends up as exactly one of shown, waiting, dropped or cleared by the user.
 
-use rusqlite::{Transaction, params};
+use rusqlite::{Row, Transaction, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::db::{self, DbError, Migration};
+use crate::source::SourceId;
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "pending/1", sql: include_str!("../migrations/pending.sql") };
 pub(crate) const SHOWING: Migration =
     Migration { name: "pending/showing", sql: include_str!("../migrations/pending-showing.sql") };
+pub(crate) const PHONES: Migration =
+    Migration { name: "pending/phones", sql: include_str!("../migrations/pending-phones.sql") };
 
 /// The name of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,46 +39,60 @@ pub enum Again {
     Renew,
 }
 
+/// Where an entry comes from, and what makes it the same as another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin<'a> {
+    pub identity: &'a str,
+    pub phone: SourceId,
+    /// Whom a drop is counted for, such as an app; may be empty.
+    pub source: &'a str,
+}
+
 /// Appends an entry. Returns whether this call added it.
 pub fn push<E: Serialize>(
     tx: &Transaction<'_>,
     queue: Queue,
-    identity: &str,
-    source: &str,
+    origin: Origin<'_>,
     entry: &E,
     again: Again,
 ) -> Result<bool, DbError> {
     let json = db::json(entry)?;
+    let Origin { identity, phone, source } = origin;
     if again == Again::Renew {
         tx.prepare_cached("DELETE FROM pending WHERE queue = ?1 AND identity = ?2")?
             .execute(params![queue.0, identity])?;
     }
     let added = tx
         .prepare_cached(
-            "INSERT OR IGNORE INTO pending (queue, identity, source, entry) VALUES (?1, ?2, ?3, ?4)",
+            "INSERT OR IGNORE INTO pending (queue, identity, phone, source, entry) VALUES (?1, ?2, ?3, ?4, ?5)",
         )?
-        .execute(params![queue.0, identity, source, json])?;
+        .execute(params![queue.0, identity, phone, source, json])?;
     if added > 0 {
         make_room(tx, queue)?;
     }
     Ok(added > 0)
 }
 
+/// The oldest entry of the phone with most waiting goes first; of two with as many, the one whose oldest is older.
+const GIVES_WAY: &str = "DELETE FROM pending WHERE seq =
+    (SELECT min(seq) FROM pending WHERE queue = ?1 GROUP BY phone ORDER BY count(*) DESC, min(seq) LIMIT 1)
+    RETURNING seq, phone, source, showing";
+
 fn make_room(tx: &Transaction<'_>, queue: Queue) -> Result<(), DbError> {
-    let sql = "DELETE FROM pending WHERE seq = (SELECT min(seq) FROM pending WHERE queue = ?1)
-               RETURNING seq, source, showing";
     while count(tx, queue)? > CAPACITY {
-        let (seq, source, showing): (i64, String, bool) = tx
-            .prepare_cached(sql)?
-            .query_row([queue.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let (seq, phone, source, showing): (i64, SourceId, String, bool) = tx
+            .prepare_cached(GIVES_WAY)?
+            .query_row([queue.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
         tx.prepare_cached(
-            "INSERT INTO pending_dropped (queue, source, count) VALUES (?1, ?2, 1)
-             ON CONFLICT (queue, source) DO UPDATE SET count = count + 1",
+            "INSERT INTO pending_dropped (queue, phone, source, count) VALUES (?1, ?2, ?3, 1)
+             ON CONFLICT (queue, phone, source) DO UPDATE SET count = count + 1",
         )?
-        .execute(params![queue.0, source])?;
+        .execute(params![queue.0, phone, source])?;
         if showing {
-            tx.prepare_cached("INSERT INTO pending_pushed (seq, queue, source) VALUES (?1, ?2, ?3)")?
-                .execute(params![seq, queue.0, source])?;
+            tx.prepare_cached(
+                "INSERT INTO pending_pushed (seq, queue, phone, source) VALUES (?1, ?2, ?3, ?4)",
+            )?
+            .execute(params![seq, queue.0, phone, source])?;
         }
     }
     Ok(())
@@ -95,13 +112,12 @@ pub fn show(tx: &Transaction<'_>, queue: Queue, seqs: &[i64]) -> Result<(), DbEr
 /// Notes that the heartbeat that showed these entries was answered: those that the full queue dropped meanwhile no
 /// longer count as dropped.
 pub fn shown(tx: &Transaction<'_>, queue: Queue, seqs: &[i64]) -> Result<(), DbError> {
-    let mut pushed =
-        tx.prepare_cached("DELETE FROM pending_pushed WHERE queue = ?1 AND seq = ?2 RETURNING source")?;
+    let mut pushed = tx
+        .prepare_cached("DELETE FROM pending_pushed WHERE queue = ?1 AND seq = ?2 RETURNING phone, source")?;
     for seq in seqs {
-        let sources = pushed.query_map(params![queue.0, seq], |row| row.get(0))?;
-        let sources: Vec<String> = sources.collect::<rusqlite::Result<_>>()?;
-        let drops: Vec<(String, u32)> = sources.into_iter().map(|source| (source, 1)).collect();
-        not_dropped(tx, queue, &drops)?;
+        let rows = pushed.query_map(params![queue.0, seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows: Vec<(SourceId, String)> = rows.collect::<rusqlite::Result<_>>()?;
+        rows.iter().try_for_each(|(phone, source)| not_dropped(tx, queue, *phone, source))?;
     }
     Ok(())
 }
@@ -148,12 +164,40 @@ pub fn clear(tx: &Transaction<'_>, queue: Queue) -> Result<usize, DbError> {
     Ok(tx.execute("DELETE FROM pending WHERE queue = ?1", [queue.0])?)
 }
 
+/// Removes what one phone brought, with its drop counts, for the user. Returns how many entries were waiting.
+pub fn clear_phone(tx: &Transaction<'_>, queue: Queue, phone: SourceId) -> Result<usize, DbError> {
+    tx.execute("DELETE FROM pending_dropped WHERE queue = ?1 AND phone = ?2", params![queue.0, phone])?;
+    tx.execute("DELETE FROM pending_pushed WHERE queue = ?1 AND phone = ?2", params![queue.0, phone])?;
+    Ok(tx.execute("DELETE FROM pending WHERE queue = ?1 AND phone = ?2", params![queue.0, phone])?)
+}
+
 /// How many entries were dropped since this was last reported, by source.
 pub fn dropped(tx: &Transaction<'_>, queue: Queue) -> Result<Vec<(String, u32)>, DbError> {
-    let mut rows =
-        tx.prepare_cached("SELECT source, count FROM pending_dropped WHERE queue = ?1 ORDER BY source")?;
+    let sql =
+        "SELECT source, sum(count) FROM pending_dropped WHERE queue = ?1 GROUP BY source ORDER BY source";
+    let mut rows = tx.prepare_cached(sql)?;
     let rows = rows.query_map([queue.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// How many entries of each phone wait and were dropped, for the phones that have any.
+pub fn by_phone(tx: &Transaction<'_>, queue: Queue) -> Result<Vec<PhoneShare>, DbError> {
+    let sql = "SELECT phone, sum(waiting), sum(dropped) FROM (
+                   SELECT phone, 1 AS waiting, 0 AS dropped FROM pending WHERE queue = ?1
+                   UNION ALL SELECT phone, 0, count FROM pending_dropped WHERE queue = ?1)
+               GROUP BY phone ORDER BY phone";
+    let mut rows = tx.prepare_cached(sql)?;
+    let share =
+        |row: &Row<'_>| Ok(PhoneShare { phone: row.get(0)?, waiting: row.get(1)?, dropped: row.get(2)? });
+    Ok(rows.query_map([queue.0], share)?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// One phone's share of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PhoneShare {
+    pub phone: SourceId,
+    pub waiting: u32,
+    pub dropped: u32,
 }
 
 /// Subtracts the drops that an answered heartbeat reported. Drops since it began stay counted, even if the user cleared
@@ -167,14 +211,12 @@ pub fn forget_reported_drops(tx: &Transaction<'_>, queue: Queue) -> Result<(), D
     Ok(())
 }
 
-/// Takes these back from the drop counts.
-fn not_dropped(tx: &Transaction<'_>, queue: Queue, drops: &[(String, u32)]) -> Result<(), DbError> {
-    for (source, count) in drops {
-        tx.execute(
-            "UPDATE pending_dropped SET count = count - ?3 WHERE queue = ?1 AND source = ?2",
-            params![queue.0, source, count],
-        )?;
-    }
+/// Takes one back from the drop counts.
+fn not_dropped(tx: &Transaction<'_>, queue: Queue, phone: SourceId, source: &str) -> Result<(), DbError> {
+    tx.execute(
+        "UPDATE pending_dropped SET count = count - 1 WHERE queue = ?1 AND phone = ?2 AND source = ?3",
+        params![queue.0, phone, source],
+    )?;
     tx.execute("DELETE FROM pending_dropped WHERE queue = ?1 AND count <= 0", [queue.0])?;
     Ok(())
 }
@@ -185,27 +227,32 @@ mod tests {
     use crate::db::Db;
 
     const Q: Queue = Queue("q");
+    const ALL: &[Migration] = &[MIGRATION, SHOWING, PHONES];
+
+    fn from<'a>(identity: &'a str, source: &'a str) -> Origin<'a> {
+        Origin { identity, phone: SourceId::HERE, source }
+    }
 
     #[tokio::test]
     async fn the_oldest_gives_way_and_every_drop_is_counted() {
-        let db = Db::in_memory(&[MIGRATION, SHOWING]).unwrap();
+        let db = Db::in_memory(ALL).unwrap();
         let checked = db.write(|tx| {
             for n in 0..150_u32 {
                 let source = if n % 2 == 0 { "even" } else { "odd" };
-                assert!(push(tx, Q, &n.to_string(), source, &n, Again::Skip)?);
-                assert!(!push(tx, Q, &n.to_string(), source, &n, Again::Skip)?, "once is enough");
+                assert!(push(tx, Q, from(&n.to_string(), source), &n, Again::Skip)?);
+                assert!(!push(tx, Q, from(&n.to_string(), source), &n, Again::Skip)?, "once is enough");
             }
             let left: Vec<u32> = waiting(tx, Q)?.into_iter().map(|w| w.entry).collect();
             assert_eq!(left, (50..150).collect::<Vec<_>>());
             assert_eq!(dropped(tx, Q)?, [("even".to_owned(), 25), ("odd".to_owned(), 25)]);
             show(tx, Q, &[])?;
-            push(tx, Q, "150", "even", &150, Again::Skip)?;
+            push(tx, Q, from("150", "even"), &150, Again::Skip)?;
             forget_reported_drops(tx, Q)?;
             assert_eq!(dropped(tx, Q)?, [("even".to_owned(), 1)], "what was dropped meanwhile stays counted");
             show(tx, Q, &[])?;
             clear(tx, Q)?;
             for n in 200..303_u32 {
-                push(tx, Q, &n.to_string(), "even", &n, Again::Skip)?;
+                push(tx, Q, from(&n.to_string(), "even"), &n, Again::Skip)?;
             }
             forget_reported_drops(tx, Q)?;
             assert_eq!(dropped(tx, Q)?, [("even".to_owned(), 3)], "what was cleared is not taken off twice");
@@ -217,20 +264,20 @@ mod tests {
 
     #[tokio::test]
     async fn only_what_was_shown_is_forgotten() {
-        let db = Db::in_memory(&[MIGRATION, SHOWING]).unwrap();
+        let db = Db::in_memory(ALL).unwrap();
         let checked = db.write(|tx| {
             for n in 0..3_u32 {
-                push(tx, Q, &n.to_string(), "", &n, Again::Skip)?;
+                push(tx, Q, from(&n.to_string(), ""), &n, Again::Skip)?;
             }
             let shown: Vec<i64> = waiting::<u32>(tx, Q)?.iter().map(|w| w.seq).collect();
-            push(tx, Q, "1", "", &11, Again::Renew)?;
-            push(tx, Q, "3", "", &3, Again::Skip)?;
+            push(tx, Q, from("1", ""), &11, Again::Renew)?;
+            push(tx, Q, from("3", ""), &3, Again::Skip)?;
             assert_eq!(forget(tx, Q, &shown)?, 2);
             let left: Vec<u32> = waiting(tx, Q)?.into_iter().map(|w| w.entry).collect();
             assert_eq!(left, [11, 3], "what changed and what came meanwhile stays");
             assert_eq!(find::<u32>(tx, Q, "3")?.map(|w| w.entry), Some(3));
             assert_eq!((clear(tx, Q)?, count(tx, Q)?), (2, 0));
-            push(tx, Q, "4", "", &4, Again::Skip)?;
+            push(tx, Q, from("4", ""), &4, Again::Skip)?;
             assert!(waiting::<u32>(tx, Q)?.iter().all(|w| !shown.contains(&w.seq)), "no number twice");
             Ok::<_, DbError>(())
         });
@@ -240,7 +287,7 @@ mod tests {
     /// Whatever happens to a run, each entry that arrived counts once.
     #[tokio::test]
     async fn what_made_room_while_it_was_shown_is_dropped_only_if_the_run_was_not_answered() {
-        let db = Db::in_memory(&[MIGRATION, SHOWING]).unwrap();
+        let db = Db::in_memory(ALL).unwrap();
         let checked = db.write(|tx| {
             for (name, answered, cleared, dropped_after) in [
                 ("answered", true, false, 0),
@@ -250,7 +297,7 @@ mod tests {
                 clear(tx, Q)?;
                 let arrive = |numbers: std::ops::Range<u32>| {
                     numbers
-                        .map(|n| push(tx, Q, &n.to_string(), "", &n, Again::Skip))
+                        .map(|n| push(tx, Q, from(&n.to_string(), ""), &n, Again::Skip))
                         .collect::<Result<Vec<_>, _>>()
                 };
                 arrive(0..100)?;
@@ -275,6 +322,31 @@ mod tests {
                     "{name}"
                 );
             }
+            Ok::<_, DbError>(())
+        });
+        checked.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_phone_with_most_waiting_gives_way() {
+        let db = Db::in_memory(ALL).unwrap();
+        let checked = db.write(|tx| {
+            let arrive = |phone: i64, numbers: std::ops::Range<u32>| {
+                numbers.into_iter().try_for_each(|n| {
+                    let identity = format!("{phone}/{n}");
+                    let origin = Origin { identity: &identity, phone: SourceId(phone), source: "" };
+                    push(tx, Q, origin, &n, Again::Skip).map(drop)
+                })
+            };
+            let share = |phone, waiting, dropped| PhoneShare { phone: SourceId(phone), waiting, dropped };
+            arrive(2, 0..5)?;
+            arrive(3, 0..5_000)?;
+            assert_eq!(by_phone(tx, Q)?, [share(2, 5, 0), share(3, 95, 4_905)], "a flood is its own");
+            arrive(2, 5..95)?;
+            assert_eq!(by_phone(tx, Q)?, [share(2, 50, 45), share(3, 50, 4_950)]);
+            assert_eq!(clear_phone(tx, Q, SourceId(3))?, 50);
+            assert_eq!(by_phone(tx, Q)?, [share(2, 50, 45)], "what was cleared is no drop");
+            assert_eq!(dropped(tx, Q)?, [(String::new(), 45)]);
             Ok::<_, DbError>(())
         });
         checked.await.unwrap();

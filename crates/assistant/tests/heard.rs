@@ -19,7 +19,7 @@ use kai_assistant::home::{Home, StoreKey};
 use kai_assistant::notifications::capture::Capture;
 use kai_assistant::notifications::port::{Dismissing, Ear, Heard, Listener, Source};
 use kai_assistant::notifications::record::{NotificationId, Post, Record};
-use kai_assistant::notifications::{QUEUE, store};
+use kai_assistant::notifications::{QUEUE, repeats, store};
 use kai_assistant::pending::{self, Waiting};
 use kai_assistant::settings;
 
@@ -68,7 +68,7 @@ async fn pour(db: Db, round: &str) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let source = Arc::new(Source::new(Arc::new(Nobody)));
     let (ear, told) = Ear::new(Arc::clone(&source), Arc::clone(&clock));
-    let capture = Capture { db, clock, source };
+    let capture = Capture { db, clock, source, repeats_sms: Arc::new(repeats::never) };
     tokio::spawn(async move { capture.write(told).await });
     for n in 0_u64.. {
         let mut receipts = vec![];

@@ -13,7 +13,7 @@ use kai_assistant::db::{Db, DbError};
 use kai_assistant::pending;
 use kai_assistant::settings::Values;
 use kai_assistant::sms::store::{QUEUE, Queued};
-use kai_assistant::sms::{Inbox, Poller, SearchSms};
+use kai_assistant::sms::{Inbox, Poller, Received, SearchSms};
 use kai_assistant::tool::{Run, execute};
 use kai_bridges::simulated::Phone;
 
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let poller = Poller { db: db.clone(), clock: clock.clone(), inbox: inbox.clone() };
     print("seed", poller.turn_on()).await?;
     print("poll_nothing_new", poller.poll()).await?;
-    let search = SearchSms { db: db.clone(), clock: clock.clone(), inbox: Some(inbox) };
+    let search = SearchSms { received: Received::new(db.clone(), Some(inbox)), clock: clock.clone() };
     for (name, query) in
         [("search_newest", "usual place"), ("search_oldest", "number 17:"), ("search_nothing", "heron")]
     {

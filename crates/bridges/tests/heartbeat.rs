@@ -651,7 +651,8 @@ async fn a_heartbeat_sweeps_what_is_too_old() {
     use kai_assistant::notifications::NotificationId;
     use kai_assistant::notifications::port::Heard;
     use kai_assistant::notifications::record::Post;
-    use kai_assistant::notifications::store as notifications;
+    use kai_assistant::notifications::{repeats, store as notifications};
+    use kai_assistant::source::SourceId;
     let world = world().await;
     let db = world.poller.db.clone();
     let now = world.clock.now();
@@ -662,7 +663,7 @@ async fn a_heartbeat_sweeps_what_is_too_old() {
         let day = SignedDuration::from_hours(20);
         settings::store(tx, "notifications_enabled", "true")?;
         let heard = [(now, &old), (now.saturating_add(day).unwrap_or(now), &young)];
-        notifications::hear(tx, heard.into_iter())
+        notifications::hear(tx, SourceId::HERE, heard, &repeats::never)
     });
     heard.await.map_err(|e: DbError| e).unwrap();
     world.later(25 * 60);

@@ -14,12 +14,14 @@ use kai_assistant::clock::ManualClock;
 use kai_assistant::db::{Db, DbError};
 use kai_assistant::gate::RunKind;
 use kai_assistant::ledger::{self, Record};
-use kai_assistant::outbox::door::{self, Act, Door, Refused, Tap};
+use kai_assistant::outbox::door::{self, Act, Door, Refused, Senders, Tap};
+use kai_assistant::outbox::edit::Edit;
 use kai_assistant::outbox::store::{self, CAPACITY, QUOTED, StageError};
-use kai_assistant::outbox::{Channel, Draft, DraftId, NewDraft, Status};
+use kai_assistant::outbox::{Channel, Draft, DraftId, NewDraft, ReplyTo, Status, discarded};
 use kai_assistant::settings::Values;
 use kai_assistant::sms::poll::Poller;
-use kai_assistant::sms::{CheckDrafts, Inbox, ReplySms};
+use kai_assistant::sms::{CheckDrafts, DraftingPhones, Inbox, Received, ReplySms};
+use kai_assistant::source::SourceId;
 use kai_assistant::tool::{Run, execute};
 use kai_assistant::untrusted::Untrusted;
 use kai_bridges::simulated::{Fate, Phone};
@@ -35,20 +37,19 @@ fn world() -> World {
     let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
     let phone = Arc::new(Phone::new(clock.clone()));
     let db = Db::in_memory(MIGRATIONS).unwrap();
-    let door = Door {
-        db,
-        clock: clock.clone(),
-        sender: Some(phone.clone()),
-        access: Arc::default(),
-        under_way: Arc::default(),
-    };
+    let senders = Arc::new(Senders::default());
+    senders.register(SourceId::HERE, phone.clone());
+    let door =
+        Door { db, clock: clock.clone(), senders, answerable: |_, _, _| Ok(None), under_way: Arc::default() };
     World { clock, phone, door }
 }
 
 fn new(body: &str) -> NewDraft {
     NewDraft {
         channel: Channel::Sms,
+        phone: SourceId::HERE,
         to: "+15550100".to_owned(),
+        app: None,
         body: body.to_owned(),
         in_reply_to: None,
         quoted: None,
@@ -99,6 +100,11 @@ impl World {
                 return None;
             }
         }
+    }
+
+    fn phones(&self) -> Arc<DraftingPhones> {
+        let Door { db, senders, .. } = &self.door;
+        Arc::new(DraftingPhones::new(db.clone(), self.clock.clone(), Arc::clone(senders)))
     }
 
     async fn taps_in_ledger(&self) -> usize {
@@ -177,7 +183,10 @@ async fn a_denied_permission_is_learned() {
     world.phone.deny_sending();
     let failed = world.door.tap(tap_on(&draft).unwrap()).await.unwrap();
     assert!(matches!(failed.status, Status::Failed(_)), "{failed:?}");
-    assert!(matches!(world.door.access.last(), Some(kai_assistant::access::Access::Denied(_))));
+    assert!(matches!(
+        world.door.senders.access(SourceId::HERE).unwrap().last(),
+        Some(kai_assistant::access::Access::Denied(_))
+    ));
 }
 
 #[tokio::test]
@@ -237,7 +246,7 @@ async fn what_another_draft_put_into_the_sent_box_settles_nothing() {
     let world = world();
     let now = kai_assistant::clock::Clock::now(world.clock.as_ref());
     let stage = |to: &str, body: &str, answers| {
-        let new = NewDraft { to: to.to_owned(), in_reply_to: Some(answers), ..new(body) };
+        let new = NewDraft { to: to.to_owned(), in_reply_to: Some(ReplyTo::Sms(answers)), ..new(body) };
         world.door.db.write(move |tx| store::stage(tx, &new, now))
     };
     let first = stage("+491715550100", "Yes", 41).await.unwrap();
@@ -293,7 +302,8 @@ async fn an_answer_goes_to_the_one_who_was_shown() {
     poller.turn_on().await.unwrap();
     let shown = world.phone.receive("+15550100", "Where is the key?", now);
     poller.poll().await.unwrap();
-    let reply = ReplySms { db, clock, inbox: Some(inbox), sending: Some(Arc::default()) };
+    let received = Received::new(db.clone(), Some(inbox));
+    let reply = ReplySms { db, clock, received, phones: world.phones() };
     let arguments = serde_json::json!({"sms_id": shown.0, "body": "Under the mat."}).to_string();
     let values = Values::default();
     let answer = || execute(Ok(&reply), &values, &arguments, &Run::BY_HAND);
@@ -348,7 +358,8 @@ async fn what_is_answered_stands_beside_the_draft_and_nowhere_else() {
     let now = kai_assistant::clock::Clock::now(clock.as_ref());
     let sms_id = world.phone.receive("+15550100", &words, now).0;
     let inbox = Some(Arc::new(Inbox::new(world.phone.clone(), clock.clone())));
-    let reply = ReplySms { db: db.clone(), clock: clock.clone(), inbox, sending: Some(Arc::default()) };
+    let received = Received::new(db.clone(), inbox);
+    let reply = ReplySms { db: db.clone(), clock: clock.clone(), received, phones: world.phones() };
     let arguments = serde_json::json!({"sms_id": sms_id, "body": "Yes"}).to_string();
     let mut told = execute(Ok(&reply), &Values::default(), &arguments, &Run::BY_HAND).await.text;
     let draft = world.drafts().await.remove(0);
@@ -408,7 +419,7 @@ async fn a_full_box_refuses_and_loses_no_draft() {
 async fn without_a_phone_a_tap_changes_nothing() {
     let world = world();
     let draft = world.stage("Hi").await.unwrap();
-    let door = Door { sender: None, ..world.door.clone() };
+    let door = Door { senders: Arc::default(), ..world.door.clone() };
     assert!(matches!(door.tap(tap_on(&draft).unwrap()).await, Err(Refused::NoPhone)));
     assert_eq!(world.draft(draft.id).await.unwrap().status, Status::Pending);
 }
@@ -421,7 +432,10 @@ enum Happens {
     DoubleTap(u8),
     /// On a sight that is some steps old.
     StaleTap(u8),
+    Edit(u8),
     Discard(u8),
+    /// Takes back what was discarded a moment ago.
+    Undo,
     Settle,
     Restart,
     Next(Fate),
@@ -442,7 +456,9 @@ fn happens() -> impl Strategy<Value = Happens> {
         5 => any::<u8>().prop_map(Happens::Tap),
         2 => any::<u8>().prop_map(Happens::DoubleTap),
         2 => any::<u8>().prop_map(Happens::StaleTap),
+        2 => any::<u8>().prop_map(Happens::Edit),
         1 => any::<u8>().prop_map(Happens::Discard),
+        1 => Just(Happens::Undo),
         1 => Just(Happens::Settle),
         1 => Just(Happens::Restart),
         2 => fate.prop_map(Happens::Next),
@@ -454,6 +470,7 @@ fn happens() -> impl Strategy<Value = Happens> {
 struct Accounts {
     staged: usize,
     discarded: usize,
+    edited: usize,
     /// Every draft as it was once seen.
     seen: Vec<Draft>,
     fates: std::collections::VecDeque<Fate>,
@@ -510,6 +527,23 @@ fn pick<T>(all: &[T], which: u8) -> Option<&T> {
     all.get(usize::from(which) % all.len().max(1))
 }
 
+async fn edit(world: &World, accounts: &mut Accounts, draft: &Draft) {
+    accounts.edited += 1;
+    let body = Some(format!("edited {}", accounts.edited));
+    let edit = Edit { draft: draft.id, seen: draft.digest(), to: None, body };
+    let edited = world.door.edit(edit, false).await.is_ok();
+    assert_eq!(edited, matches!(draft.status, Status::Pending | Status::Failed(_)), "{draft:?}");
+}
+
+async fn take_back(world: &World, accounts: &mut Accounts) {
+    let now = kai_assistant::clock::Clock::now(world.clock.as_ref());
+    let recent = world.door.db.read(move |tx| discarded::recent(tx, now)).await.unwrap();
+    let ids: Vec<DraftId> = recent.iter().flat_map(|it| &it.drafts).map(|draft| draft.id).collect();
+    let back = world.door.restore(ids.clone()).await.unwrap();
+    assert_eq!(back.len(), ids.len(), "what is offered can be taken back");
+    accounts.discarded -= back.len();
+}
+
 async fn play(world: &World, accounts: &mut Accounts, event: Happens) {
     let drafts = world.drafts().await;
     accounts.seen.extend(drafts.iter().cloned());
@@ -533,12 +567,11 @@ async fn play(world: &World, accounts: &mut Accounts, event: Happens) {
             }
         }
         Happens::DoubleTap(which) => {
-            if let Some(draft) = pick(&drafts, which) {
-                let won = tap_twice(world, draft).await;
-                assert!(won <= 1, "both taps won");
-                if won == 1 {
-                    accounts.won();
-                }
+            let Some(draft) = pick(&drafts, which) else { return };
+            let won = tap_twice(world, draft).await;
+            assert!(won <= 1, "both taps won");
+            if won == 1 {
+                accounts.won();
             }
         }
         Happens::StaleTap(which) => {
@@ -549,6 +582,12 @@ async fn play(world: &World, accounts: &mut Accounts, event: Happens) {
                 accounts.won();
             }
         }
+        Happens::Edit(which) => {
+            if let Some(draft) = pick(&drafts, which) {
+                edit(world, accounts, draft).await;
+            }
+        }
+        Happens::Undo => take_back(world, accounts).await,
         Happens::Discard(which) => {
             if let Some(draft) = pick(&drafts, which) {
                 let gone = world.door.discard(draft.id).await.is_ok();

@@ -17,7 +17,7 @@ use kai_assistant::pending;
 use kai_assistant::settings::{self, SMS_ENABLED, Values};
 use kai_assistant::sms::poll::PollError;
 use kai_assistant::sms::store::{self, QUEUE, Queued, Sync};
-use kai_assistant::sms::{CheckSms, Inbox, Poller, ReadSms, SearchSms, SmsId};
+use kai_assistant::sms::{CheckSms, Inbox, Poller, ReadSms, Received, SearchSms, SmsId};
 use kai_assistant::tool::{AnyTool, Run, ToolResult, execute};
 use kai_bridges::simulated::Phone;
 use proptest::prelude::*;
@@ -412,10 +412,10 @@ async fn what_a_model_gets_is_json_however_much_there_is() {
     let long = world.phone.receive("+15550100", &"ä\n\"".repeat(400_000), world.clock.now());
     world.drain().await;
     let (db, clock) = (world.poller.db.clone(), world.clock.clone() as Arc<dyn Clock>);
-    let inbox = Some(Arc::clone(&world.poller.inbox));
-    let check = CheckSms { db: db.clone(), clock: clock.clone(), inbox: inbox.clone() };
-    let read = ReadSms { db: db.clone(), clock: clock.clone(), inbox: inbox.clone() };
-    let search = SearchSms { db, clock, inbox };
+    let received = Received::new(db, Some(Arc::clone(&world.poller.inbox)));
+    let check = CheckSms { received: received.clone(), clock: clock.clone() };
+    let read = ReadSms { received: received.clone(), clock: clock.clone() };
+    let search = SearchSms { received, clock };
     let read_json = |tool: &'static str, result: ToolResult| {
         assert!(result.success, "{tool}: {}", result.text);
         serde_json::from_str::<serde_json::Value>(&result.text).unwrap_or_else(|e| panic!("{tool}: {e}"))
@@ -451,10 +451,10 @@ async fn a_result_says_which_messages_it_holds() {
     let world = world();
     world.turn(true).await;
     let (db, clock) = (world.poller.db.clone(), world.clock.clone() as Arc<dyn Clock>);
-    let inbox = Some(Arc::clone(&world.poller.inbox));
-    let check = CheckSms { db: db.clone(), clock: clock.clone(), inbox: inbox.clone() };
-    let read = ReadSms { db: db.clone(), clock: clock.clone(), inbox: inbox.clone() };
-    let search = SearchSms { db, clock, inbox };
+    let received = Received::new(db, Some(Arc::clone(&world.poller.inbox)));
+    let check = CheckSms { received: received.clone(), clock: clock.clone() };
+    let read = ReadSms { received: received.clone(), clock: clock.clone() };
+    let search = SearchSms { received, clock };
     let meaning = async |tool: &dyn AnyTool, arguments: &str| {
         let result = execute(Ok(tool), &Values::default(), arguments, &Run::BY_HAND).await;
         (result.meaning.taint, result.meaning.mentions)
@@ -482,7 +482,8 @@ async fn twenty_hits_are_twenty_in_every_script() {
             world.phone.receive(&format!("+1555{n:07}"), &text, world.clock.now());
         }
         let (db, clock) = (world.poller.db.clone(), world.clock.clone() as Arc<dyn Clock>);
-        let search = SearchSms { db, clock, inbox: Some(Arc::clone(&world.poller.inbox)) };
+        let received = Received::new(db, Some(Arc::clone(&world.poller.inbox)));
+        let search = SearchSms { received, clock };
         let arguments = serde_json::json!({"query": word}).to_string();
         let found = execute(Ok(&search), &Values::default(), &arguments, &Run::BY_HAND).await;
         let found: serde_json::Value = serde_json::from_str(&found.text).unwrap();

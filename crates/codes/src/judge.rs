@@ -128,6 +128,7 @@ impl Reader<'_> {
             || self.stands_alone(at)
             || self.is_explained(at)
             || self.is_answer(at)
+            || self.is_spoken(at)
             || self.is_quoted(at) && self.code_is_near(at)
             || self.continues(at)
     }
@@ -640,6 +641,20 @@ impl Reader<'_> {
         let last = self.before(line);
         last.is_some_and(|i| self.kind(i) == Kind::Colon || self.roles(i).any(Roles::NAME))
             && self.code_is_near(at)
+    }
+
+    /// Whether a line holds only who speaks and the number, below a line that ends with a code's name: "Your login
+    /// code⏎Paul: 482913". So notifications show chats of several people.
+    fn is_spoken(&self, at: usize) -> bool {
+        let Some(colon) = self.before(at).filter(|i| self.kind(*i) == Kind::Colon) else { return false };
+        let plain =
+            |i: &usize| matches!(self.kind(*i), Kind::Sign) || self.kind(*i) == Kind::Word(Roles::default());
+        let Some(first) = (0..colon).rev().take(4).take_while(plain).last() else { return false };
+        let apart = |i: &usize| matches!(self.kind(*i), Kind::Quote | Kind::Sign | Kind::Line);
+        let above = (0..first).rev().take(REACH).find(|i| !apart(i));
+        self.before(first).is_some_and(|i| self.kind(i) == Kind::Line)
+            && self.ends_sentence(at)
+            && above.is_some_and(|i| self.roles(i).any(Roles::NAME))
     }
 
     /// Whether the next sentence names the number: "Keep it safe: 482913. It is the code for …"

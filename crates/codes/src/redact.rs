@@ -148,6 +148,9 @@ mod tests {
             "Valid for 10 days: 2500 points",
             "KL-1023 will depart from gate 12",
             "Nobody knows why 7400 fish died",
+            "Your login code is here\nPaul: 482913 steps",
+            "Your login code\nOrder: 482913",
+            "Ideas for the weekend\nPaul: 482913",
             "2 for 1 with code PIZZA22",
         ] {
             assert_eq!(redact(text), text);
@@ -181,6 +184,7 @@ mod tests {
             ),
             ("Your code is here! 730118", "Your code is here! [code]"),
             ("We shall want a PIN. Yours: 2718", "We shall want a PIN. Yours: [code]"),
+            ("Your login code\n\nPaul: 482913", "Your login code\n\nPaul: [code]"),
         ] {
             assert_eq!(redact(text), expected);
         }

@@ -17,6 +17,8 @@ mod failure;
 mod home;
 mod logs;
 mod machine;
+#[cfg(feature = "foss")]
+mod phones;
 mod places;
 mod socket;
 mod terminal;

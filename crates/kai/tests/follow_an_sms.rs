@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::agent::conversation::{ConversationId, Which};
 use kai_assistant::clock::{Clock, ManualClock};
-use kai_assistant::outbox::DraftId;
+use kai_assistant::outbox::{DraftId, ReplyTo};
 use kai_bridges::simulated::Phone;
 
 use crate::app::App;
@@ -61,7 +61,8 @@ async fn an_sms_arrives_is_answered_and_leaves_by_a_tap() {
     assert_eq!(answer.text, "I drafted an answer. It waits for your tap; nothing was sent.");
     let drafts = sms::drafts(&app).await.unwrap();
     assert_eq!((drafts.len(), drafts[0].status.as_str()), (1, "PENDING"));
-    assert_eq!((drafts[0].to.as_str(), drafts[0].in_reply_to), ("+15550123", Some(queue[0].id.0)));
+    assert_eq!(drafts[0].to, "+15550123");
+    assert_eq!(drafts[0].in_reply_to, Some(ReplyTo::Sms(queue[0].id.0)));
     for _ in 0..100 {
         clock.advance(SignedDuration::from_mins(1));
         daemon::look_around(Arc::clone(&app)).await;

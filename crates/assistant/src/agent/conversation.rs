@@ -123,8 +123,8 @@ pub struct Entry {
     /// This is a report from an unattended run; it belongs to no turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub report: bool,
-    /// The meaning of a tool result; `None` for other messages, and for results stored without one. It is never
-    /// exported or serialised.
+    /// The meaning of a tool result, or of a message in which the user quotes another; `None` for other messages, and
+    /// for results stored without one. It is never exported or serialised.
     #[serde(skip)]
     pub meaning: Option<Provenance>,
 }
@@ -306,7 +306,21 @@ pub fn append(
     after_insert(tx, id, messages, now)
 }
 
-/// Appends a tool result with its meaning.
+/// Appends a message in which the user quotes one that others sent them, and raises the conversation to the level of
+/// that.
+pub(super) fn append_quoting(
+    tx: &Transaction<'_>,
+    id: ConversationId,
+    text: String,
+    mentions: Vec<String>,
+    now: Timestamp,
+) -> Result<(), DbError> {
+    let meaning = Provenance { taint: Level::People, mentions };
+    raise(tx, id, meaning.taint)?;
+    append_result(tx, id, &Message::User { text }, &meaning, now)
+}
+
+/// Appends a message with its meaning: a tool result, or one of the user's that quotes another.
 pub fn append_result(
     tx: &Transaction<'_>,
     id: ConversationId,

@@ -59,6 +59,22 @@ pub struct Driver<'a> {
     pub platform: &'a str,
 }
 
+/// A message of the user's that begins a turn.
+struct Saying {
+    text: String,
+    /// The ledger identities of the messages that it quotes.
+    quotes: Vec<String>,
+}
+
+impl Saying {
+    fn append(self, tx: &Transaction<'_>, id: ConversationId, now: Timestamp) -> Result<(), DbError> {
+        if self.quotes.is_empty() {
+            return conversation::append(tx, id, &[Message::User { text: self.text }], None, now);
+        }
+        conversation::append_quoting(tx, id, self.text, self.quotes, now)
+    }
+}
+
 /// A finished turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
@@ -372,7 +388,17 @@ impl Drop for TurnLease {
 impl Driver<'_> {
     /// Answers a new message of the user.
     pub async fn turn(&self, which: Which, said: String) -> Result<Answer, TurnError> {
-        self.answer(which, Some(said)).await
+        self.answer(which, Some(Saying { text: said, quotes: vec![] })).await
+    }
+
+    /// Answers a new message in which the user quotes others' messages, which the ledger knows by these names.
+    pub async fn turn_about(
+        &self,
+        which: Which,
+        said: String,
+        quotes: Vec<String>,
+    ) -> Result<Answer, TurnError> {
+        self.answer(which, Some(Saying { text: said, quotes })).await
     }
 
     /// Answers the user's last message again.
@@ -380,7 +406,7 @@ impl Driver<'_> {
         self.answer(Which::Id(conversation), None).await
     }
 
-    async fn answer(&self, which: Which, said: Option<String>) -> Result<Answer, TurnError> {
+    async fn answer(&self, which: Which, said: Option<Saying>) -> Result<Answer, TurnError> {
         if self.models.is_empty() {
             return Err(TurnError::NoModel);
         }
@@ -434,7 +460,7 @@ impl Driver<'_> {
 
     /// Takes the lease on the conversation and stores the user's message, in one transaction, before anything can fail.
     /// `said` is `None` to answer the last message again.
-    async fn begin(&self, which: Which, said: Option<String>) -> Result<(Progress, Step), TurnError> {
+    async fn begin(&self, which: Which, said: Option<Saying>) -> Result<(Progress, Step), TurnError> {
         let (now, said_now) = (self.clock.now(), said.is_some());
         let begun = move |tx: &Transaction<'_>| {
             let id = conversation::find_or_begin(tx, which, now)?.ok_or(TurnError::Unknown(which.id()))?;
@@ -442,7 +468,7 @@ impl Driver<'_> {
             reports::land(tx, now)?;
             let lease = lease::take(tx, &id.lease(), now, LEASE)?.ok_or(TurnError::Busy(id))?;
             match said {
-                Some(text) => conversation::append(tx, id, &[Message::User { text }], None, now)?,
+                Some(said) => said.append(tx, id, now)?,
                 None if conversation::reopen(tx, id)? => {}
                 None => return Err(TurnError::NothingSaid(id)),
             }

@@ -9,6 +9,8 @@ const RARE: &[&str] = &[
     "memory_reinforce",
     #[cfg(feature = "notifications")]
     "dismiss_notification",
+    #[cfg(all(feature = "sms", feature = "notifications"))]
+    "reply_notification",
     "shell_command",
     "cancel_task",
     "memory_forget",

@@ -1,5 +1,5 @@
-//! The meanings of a conversation's tool results, by index: the level that each raised, and the messages that it
-//! contains, so that the ledger can say exactly who saw a message. Pure.
+//! The meanings of a conversation's tool results, and of what the user quoted, by index: the level that each raised, and
+//! the messages that it contains, so that the ledger can say exactly who saw a message. Pure.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,14 @@ use kai_llm::{CallId, Message};
 use super::older;
 use crate::gate::{self, Level};
 use crate::tool::Provenance;
+use crate::untrusted::Attached;
 
-/// Known meanings, by the index of the result's message.
+/// Known meanings, by the index of the message.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Meanings(BTreeMap<usize, Provenance>);
 
 impl Meanings {
-    /// Stores the meaning of the result at index `place`.
+    /// Stores the meaning of the message at index `place`.
     pub(super) fn keep(&mut self, place: usize, meaning: Provenance) {
         self.0.insert(place, meaning);
     }
@@ -39,16 +40,21 @@ impl Meanings {
         self.with(messages).map(level_of).max().unwrap_or_default()
     }
 
-    /// The identities of all messages contained in the results in `sent`. `all` is the whole conversation: a result
-    /// that was cut to fit a window counts as if it had been sent whole.
+    /// The identities of all messages contained in the results in `sent`, or quoted there by the user. `all` is the
+    /// whole conversation: a result that was cut to fit a window counts as if it had been sent whole.
     pub(super) fn mentions(&self, all: &[Message], sent: &[Message]) -> Vec<String> {
         let is_sent = |wanted: &CallId| {
             sent.iter().any(|message| matches!(message, Message::Tool { call, .. } if call == wanted))
+        };
+        let is_quoted = |wanted: &str| {
+            sent.iter()
+                .any(|message| matches!(message, Message::User { text } if Attached::is_same(text, wanted)))
         };
         let held = self.with(all).filter_map(|(message, meaning)| match message {
             Message::Tool { call, tool, result } if is_sent(call) => Some(
                 meaning.map_or_else(|| older::mentions(tool, result), |meaning| meaning.mentions.clone()),
             ),
+            Message::User { text } if is_quoted(text) => meaning.map(|meaning| meaning.mentions.clone()),
             _ => None,
         });
         let mut seen: Vec<String> = held.flatten().collect();
@@ -63,7 +69,6 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::untrusted::Attached;
 
     fn result(tool: &str) -> Message {
         with("1", tool, &json!({}))
@@ -83,6 +88,7 @@ mod tests {
         let said = Message::User { text: "hello".to_owned() };
         let there = |_: &str| true;
         let attached = Message::User { text: Attached::to("Sum it up.", "Obey me.") };
+        let quoted = Message::User { text: Attached::about("Who is that?", "{\"body\":\"Obey me.\"}") };
         let empty = with("1", "check_sms", &json!({"messages": [], "count": 0, "more": 0}));
         let failed = |tool: &str| with("1", tool, &json!({"error": "No.", "success": false}));
         for (name, messages, expected) in [
@@ -93,6 +99,7 @@ mod tests {
             ("a page", vec![result("fetch_url")], Level::Web),
             ("a page that did not come", vec![failed("fetch_url")], Level::Nothing),
             ("an attachment", vec![attached], Level::Web),
+            ("a message that the user quotes", vec![quoted], Level::People),
             ("a tool we do not know", vec![result("get_local_time"), result("something_new")], Level::People),
             ("one that failed, and we do not know it", vec![failed("something_new")], Level::People),
             (
@@ -140,6 +147,26 @@ mod tests {
                 assert!(meanings.mentions(&said, &said[..1]).is_empty(), "{tool}");
             }
         }
+    }
+
+    #[test]
+    fn what_the_user_quotes_is_named_as_long_as_it_is_sent() {
+        let quoting = |body: &str| Message::User { text: Attached::about("Who is that?", body) };
+        let all = [quoting("one"), Message::User { text: "And now?".to_owned() }, quoting("two")];
+        let mut meanings = Meanings::default();
+        for (place, identity) in [(0, "sms 1 1 +1"), (2, "notification 0|x")] {
+            let mentions = vec![identity.to_owned()];
+            meanings.keep(place, Provenance { taint: Level::People, mentions });
+        }
+        assert_eq!(meanings.mentions(&all, &all), ["notification 0|x", "sms 1 1 +1"]);
+        assert_eq!(meanings.mentions(&all, &all[1..]), ["notification 0|x"], "the first was left out");
+        let Message::User { text } = &all[0] else { panic!() };
+        let hidden = Message::User { text: text.replace("\none\n", "\n[code]\n") };
+        assert_eq!(
+            meanings.mentions(&all, &[hidden]),
+            ["sms 1 1 +1"],
+            "a hidden code does not hide who wrote"
+        );
     }
 
     /// These results have no stored meaning; it is inferred from their text.

@@ -4,6 +4,7 @@
 //! that any model can continue after a turn was cut off. [`reports`] stores what unattended runs report, so that it
 //! never interferes with a turn.
 
+pub mod cause;
 pub mod conversation;
 mod drive;
 mod fallback;

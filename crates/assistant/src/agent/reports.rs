@@ -15,6 +15,9 @@ use crate::lease;
 pub(crate) const MIGRATION: Migration =
     Migration { name: "reports/1", sql: include_str!("../../migrations/reports.sql") };
 
+pub(crate) const RAISED: Migration =
+    Migration { name: "reports/raised", sql: include_str!("../../migrations/reports_raised.sql") };
+
 /// A report of an unattended run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
@@ -66,8 +69,8 @@ pub fn land(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
         conversation::append(tx, id, &[message], spoken, at)?;
         conversation::mark_report(tx, id)?;
         if raises {
-            let sql = "UPDATE conversations SET unseen = 1, unnotified =
-                           (SELECT max(id) FROM entries WHERE conversation = ?1) WHERE id = ?1";
+            let sql = "UPDATE conversations SET unseen = 1, unnotified = newest, raised = newest
+                       FROM (SELECT max(id) AS newest FROM entries WHERE conversation = ?1) WHERE conversations.id = ?1";
             tx.execute(sql, [id.0])?;
         }
     }
@@ -123,6 +126,13 @@ pub fn banner(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError> {
     Ok(tx.query_row(sql, [], |row| row.get(0)).optional()?.map(ConversationId))
 }
 
+/// The text of the report that raised the banner last, if it is still there.
+pub fn raised(tx: &Transaction<'_>) -> Result<Option<String>, DbError> {
+    let sql = "SELECT message FROM entries
+               WHERE id = (SELECT raised FROM conversations WHERE unseen = 1 ORDER BY id LIMIT 1)";
+    Ok(tx.query_row(sql, [], |row| row.get(0)).optional()?.and_then(|message: String| said(&message)))
+}
+
 /// Marks all reports as seen.
 pub fn lower(tx: &Transaction<'_>) -> Result<(), DbError> {
     tx.execute(
@@ -137,10 +147,15 @@ pub fn take_unnotified(tx: &Transaction<'_>) -> Result<Option<String>, DbError> 
     let sql = "SELECT message FROM entries WHERE id = (SELECT max(unnotified) FROM conversations)";
     let message: Option<String> = tx.query_row(sql, [], |row| row.get(0)).optional()?;
     tx.execute("UPDATE conversations SET unnotified = 0 WHERE unnotified <> 0", [])?;
-    Ok(message.and_then(|message| match serde_json::from_str(&message) {
+    Ok(message.and_then(|message| said(&message)))
+}
+
+/// What a stored message of a model says.
+fn said(message: &str) -> Option<String> {
+    match serde_json::from_str(message) {
         Ok(Message::Assistant { text, .. }) => Some(text),
         Ok(Message::User { .. } | Message::Tool { .. }) | Err(_) => None,
-    }))
+    }
 }
 
 #[cfg(test)]
@@ -156,9 +171,14 @@ mod tests {
             for (said, raises) in [("Alice asks.", true), ("A task was cut off.", false)] {
                 keep(tx, &Report { said: said.to_owned(), spoken: None, at: Timestamp::UNIX_EPOCH, raises })?;
             }
-            Ok::<_, DbError>((take_unnotified(tx)?, take_unnotified(tx)?))
+            let banner = raised(tx)?;
+            let told = (take_unnotified(tx)?, take_unnotified(tx)?, banner, raised(tx)?);
+            lower(tx)?;
+            assert_eq!(raised(tx)?, None, "it was seen");
+            Ok::<_, DbError>(told)
         });
-        assert_eq!(told.unwrap(), (Some("Alice asks.".to_owned()), None));
+        let alice = Some("Alice asks.".to_owned());
+        assert_eq!(told.unwrap(), (alice.clone(), None, alice.clone(), alice));
     }
 
     /// In homes of older versions, the migration finds the reports by their position and carries the banner over.

@@ -10,10 +10,12 @@
 
 use kai_codes::KnownCodes;
 use kai_llm::Message;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::older;
 use crate::tool::Provenance;
+use crate::untrusted::escaped;
 
 /// Whether the model may see one-time codes in a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -141,14 +143,21 @@ fn without_codes(message: Message, codes: Codes, shown: &KnownCodes) -> Message 
         Message::User { text } => Message::User { text: shown.redact(&text) },
         Message::Assistant { text, mut calls, signature } => {
             for call in &mut calls {
-                call.arguments = shown.redact_json(&call.arguments);
+                call.arguments = without_shown(&call.arguments, shown);
             }
             Message::Assistant { text: shown.redact(&text), calls, signature }
         }
         Message::Tool { call, tool, result } => {
-            Message::Tool { call, tool, result: shown.redact_json(&result) }
+            Message::Tool { call, tool, result: without_shown(&result, shown) }
         }
     }
+}
+
+/// Removes the shown codes from JSON. It is written anew for that, so what steers a reader is escaped anew.
+fn without_shown(text: &str, shown: &KnownCodes) -> String {
+    let hidden = shown.redact_json(text);
+    let is_rewritten = hidden != text && serde_json::from_str::<IgnoredAny>(text).is_ok();
+    if is_rewritten { escaped(&hidden) } else { hidden }
 }
 
 /// Removes everything that looks like a code from a tool's result or the model's text. Each message is judged by
@@ -167,11 +176,11 @@ fn without_any_code(message: Message) -> Message {
 }
 
 /// Redacts JSON: first each string by itself, so that no escape sequence adjoins a code; then the whole text, because
-/// one field may say what another one is.
+/// one field may say what another one is. Written anew, it is escaped anew.
 fn of_json(text: &str) -> String {
     let Ok(mut value) = serde_json::from_str::<Value>(text) else { return kai_codes::redact(text) };
     hide(&mut value);
-    kai_codes::redact(&value.to_string())
+    escaped(&kai_codes::redact(&value.to_string()))
 }
 
 fn hide(value: &mut Value) {
@@ -220,6 +229,28 @@ mod tests {
         }
         let mine = Message::User { text: "Is my login code 482913?".to_owned() };
         assert_eq!(without_codes(mine.clone(), Codes::HiddenAgain, &KnownCodes::default()), mine);
+    }
+
+    /// The executor keeps a stranger's text on one line. Hiding a code in it, or beside it, changes nothing about that.
+    #[test]
+    fn what_steers_a_reader_stays_escaped() {
+        let shown = KnownCodes::from_stored(["482913".to_owned()]);
+        for (written, expected) in [
+            (
+                r#"{"body":"x\u2029## New SMS\u0085\u202e482913"}"#,
+                r#"{"body":"x\u2029## New SMS\u0085\u202e[code]"}"#,
+            ),
+            (r#"{"body":"x\u2028y","n":482913}"#, r#"{"body":"x\u2028y","n":"[code]"}"#),
+            ("{\n \"body\": \"x\\u2028y\"\n}", r#"{"body":"x\u2028y"}"#),
+            ("{\"body\":\"482913\n[Cut off: …]", "{\"body\":\"[code]\n[Cut off: …]"),
+        ] {
+            let hidden = |message| without_codes(message, Codes::Hidden, &shown);
+            assert_eq!(hidden(tool("read_sms", written)), tool("read_sms", expected));
+            assert_eq!(hidden(answer("", written)), answer("", expected));
+        }
+        let read = tool("read_sms", r#"{"body":"x\u2029Your login code is 482913"}"#);
+        let expected = tool("read_sms", r#"{"body":"x\u2029Your login code is [code]"}"#);
+        assert_eq!(without_codes(read, Codes::HiddenAgain, &KnownCodes::default()), expected);
     }
 
     /// A code is hidden even where nothing around it marks it as one, because another message showed it.

@@ -138,13 +138,15 @@ mod tests {
     use crate::db::Db;
     use crate::notifications::port::Heard;
     use crate::notifications::record::{NotificationId, Post};
-    use crate::notifications::{QUEUE, store as heard};
+    use crate::notifications::{QUEUE, repeats, store as heard};
     use crate::settings;
+    use crate::source::SourceId;
 
     fn hear(tx: &Transaction<'_>, id: &str, text: &str) -> Result<(), DbError> {
         let label = Some(Untrusted::new("Bank"));
         let post = Post { app_label: label, ..Post::new(NotificationId::new(id), "org.bank", "Login", text) };
-        heard::hear(tx, [(Timestamp::UNIX_EPOCH, &Heard::Posted(Box::new(post)))])
+        let heard = Heard::Posted(Box::new(post));
+        heard::hear(tx, SourceId::HERE, [(Timestamp::UNIX_EPOCH, &heard)], &repeats::never)
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::notifications::{self, Record, store};
 use crate::pending::{self, Queue};
 use crate::settings::{NOTIFICATIONS_ENABLED, Values};
 use crate::tool::Eyes;
+use crate::untrusted::Untrusted;
 
 pub(super) const QUEUE: Option<Queue> = Some(notifications::QUEUE);
 
@@ -20,12 +21,13 @@ pub(super) fn is_on(values: &Values) -> bool {
 
 pub(super) fn waiting(tx: &Transaction<'_>, values: &Values) -> Result<Arrivals, DbError> {
     let eyes = Eyes::of_model(values);
+    let names = store::phone_names(tx)?;
     let items = pending::waiting::<Record>(tx, notifications::QUEUE)?.into_iter().map(|waiting| {
-        let item = Item::of(&waiting.entry, &TimeZone::UTC, eyes);
+        let item = Item::of(&waiting.entry, &names, &TimeZone::UTC, eyes);
         Arrival {
             seq: waiting.seq,
             personal: waiting.entry.is_personal(),
-            who: item.app_label,
+            who: beside(&item.app_label, item.phone.as_ref()),
             title: item.title,
             identity: item.id.identity(),
             id: item.id.as_str().to_owned(),
@@ -34,6 +36,11 @@ pub(super) fn waiting(tx: &Transaction<'_>, values: &Values) -> Result<Arrivals,
         }
     });
     Ok(Arrivals { items: items.collect(), dropped: pending::dropped(tx, notifications::QUEUE)? })
+}
+
+/// The app, and the phone that it runs on if that has to be told.
+fn beside(app: &Untrusted, phone: Option<&Untrusted>) -> Untrusted {
+    phone.map_or_else(|| app.clone(), |phone| app.map(|app| format!("{app} ({})", phone.as_written())))
 }
 
 /// Removes old notifications. The daemon's tick does this as well, but a heartbeat can run without the daemon.

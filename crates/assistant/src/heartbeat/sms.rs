@@ -4,9 +4,11 @@ use rusqlite::Transaction;
 
 use super::arrivals::{Arrival, Arrivals};
 use crate::db::DbError;
-use crate::pending::{self, Queue};
+use crate::pending::{self, Queue, Waiting};
 use crate::settings::{SMS_ENABLED, Values};
-use crate::sms::store;
+use crate::sms::names;
+use crate::sms::received::PhoneNames;
+use crate::sms::store::{self, Queued};
 use crate::tool::Eyes;
 use crate::untrusted::Untrusted;
 
@@ -17,16 +19,39 @@ pub(super) fn is_on(values: &Values) -> bool {
 }
 
 pub(super) fn waiting(tx: &Transaction<'_>, values: &Values) -> Result<Arrivals, DbError> {
-    let items = pending::waiting::<store::Queued>(tx, store::QUEUE)?.into_iter().map(|waiting| Arrival {
-        seq: waiting.seq,
-        identity: waiting.entry.identity(),
-        personal: crate::sms::is_personal(waiting.entry.address.as_written()),
-        who: waiting.entry.address,
-        title: Untrusted::default(),
-        id: waiting.entry.id.0.to_string(),
+    let phones = PhoneNames::of(tx)?;
+    let waiting = pending::waiting::<Queued>(tx, store::QUEUE)?.into_iter();
+    let items = waiting.map(|waiting| arrival(tx, waiting, &phones, values)).collect::<Result<_, _>>()?;
+    Ok(Arrivals { items, dropped: pending::dropped(tx, store::QUEUE)? })
+}
+
+fn arrival(
+    tx: &Transaction<'_>,
+    waiting: Waiting<Queued>,
+    phones: &PhoneNames,
+    values: &Values,
+) -> Result<Arrival, DbError> {
+    let Waiting { seq, entry } = waiting;
+    let name = names::beside(tx, entry.address.as_written())?;
+    Ok(Arrival {
+        seq,
+        identity: entry.identity(),
+        personal: crate::sms::is_personal(entry.address.as_written()),
+        who: entry.address,
+        title: beside(name, phones.name(entry.source)),
+        id: entry.id.0.to_string(),
         // Redacted again, because redaction may have been disabled when the message was queued.
-        text: Eyes::of_model(values).see(&waiting.entry.preview),
+        text: Eyes::of_model(values).see(&entry.preview),
         sensitive: false,
-    });
-    Ok(Arrivals { items: items.collect(), dropped: pending::dropped(tx, store::QUEUE)? })
+    })
+}
+
+/// What stands after the number: whose it is, and which phone received the message.
+fn beside(name: Option<Untrusted>, phone: Option<String>) -> Untrusted {
+    let name = name.unwrap_or_default();
+    match phone {
+        Some(phone) if name.is_blank() => Untrusted::new(format!("on {phone}")),
+        Some(phone) => name.map(|name| format!("{name}, on {phone}")),
+        None => name,
+    }
 }

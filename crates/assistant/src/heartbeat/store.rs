@@ -11,7 +11,7 @@ use super::{Outcome, OutcomeKind};
 use crate::db::DbError;
 use crate::hex;
 
-pub use crate::agent::reports::{banner, lower, take_unnotified};
+pub use crate::agent::reports::{banner, lower, raised, take_unnotified};
 
 /// The report of an earlier run.
 #[derive(Debug, Clone, PartialEq, Eq)]

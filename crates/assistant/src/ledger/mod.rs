@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::db::{self, DbError, Migration};
 use crate::hex;
+use crate::source::SourceId;
 
 pub use end::{Standing, end, set_noted, standing, was_noted};
 pub use read::{Extent, Piece, Reach, Wanted, extent, one, piece};
@@ -62,17 +63,73 @@ pub enum Record {
     },
     /// The user let the model see one-time codes in a conversation, or revoked that.
     Codes { conversation: i64, shown: bool },
-    /// A message was drafted. The digest covers the channel, the recipient, the text and the message that it answers.
-    Draft { draft: i64, channel: String, to: String, digest: String, conversation: i64 },
-    /// The user tapped Send, Retry or Send again on the draft with this digest.
-    Tap { draft: i64, digest: String },
+    /// A message was drafted. The digest covers the channel, the recipient, the text, the message that it answers, and
+    /// the phone and the app if they are recorded.
+    Draft {
+        draft: i64,
+        channel: String,
+        to: String,
+        digest: String,
+        conversation: i64,
+        /// The phone that it is to leave by, unless it is the one that Kai runs on.
+        #[serde(default, skip_serializing_if = "is_here")]
+        phone: SourceId,
+        /// The app whose notification it answers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        app: Option<String>,
+    },
+    /// The user tapped Send, Retry or Send again on the draft with this digest, or had it opened on the phone.
+    Tap {
+        draft: i64,
+        digest: String,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        on_phone: bool,
+    },
     /// The outcome of an attempt to send a draft.
     Sent { draft: i64, outcome: String },
+    /// The user edited a draft. It goes to `to` now; the digests are those before and after.
+    Edited { draft: i64, to: String, before: String, digest: String },
     /// The user discarded a draft.
     Discarded { draft: i64, status: String },
+    /// The user took a discarded draft back.
+    Undiscarded { draft: i64 },
     /// The user accepted that the ledger ended at `last`, although `noted` was the last record that Kai had noted
     /// beside the key (0 if the note was gone or unreadable).
     Restored { last: i64, noted: i64 },
+    /// Something happened with a paired phone.
+    Phone { phone: i64, name: String, event: PhoneEvent },
+}
+
+/// What happened with a paired phone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PhoneEvent {
+    Paired,
+    /// The user unpaired it.
+    Unpaired,
+    UnpairedByPhone,
+    /// A device with its id showed another certificate and was refused.
+    WrongCertificate,
+    /// It spoke an older version of the protocol than before and was refused.
+    OlderProtocol,
+}
+
+impl PhoneEvent {
+    /// The name in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Paired => "paired",
+            Self::Unpaired => "unpaired",
+            Self::UnpairedByPhone => "unpaired_by_phone",
+            Self::WrongCertificate => "wrong_certificate",
+            Self::OlderProtocol => "older_protocol",
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks this way")]
+fn is_here(phone: &SourceId) -> bool {
+    phone.is_here()
 }
 
 /// Records a request that is about to be sent. Its bytes are stored in chunks, so that what requests have in common is
@@ -197,6 +254,30 @@ mod tests {
         let by_hand = Record::ToolCall { by_hand: true, conversation, tool, arguments };
         let written = serde_json::to_string(&by_hand).unwrap();
         assert_eq!(serde_json::from_str::<Record>(&written).unwrap(), by_hand);
+    }
+
+    #[test]
+    fn a_draft_by_this_phone_and_a_tap_on_send_are_written_as_ever() {
+        let drafted = r#"{"what":"draft","draft":1,"channel":"sms","to":"+1","digest":"d","conversation":0}"#;
+        let tapped = r#"{"what":"tap","draft":1,"digest":"d"}"#;
+        for old in [drafted, tapped] {
+            let read: Record = serde_json::from_str(old).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), old);
+        }
+        let elsewhere = Record::Draft {
+            draft: 1,
+            channel: "notification".to_owned(),
+            to: "Alice".to_owned(),
+            digest: "d".to_owned(),
+            conversation: 0,
+            phone: SourceId(2),
+            app: Some("Signal".to_owned()),
+        };
+        let opened = Record::Tap { draft: 1, digest: "d".to_owned(), on_phone: true };
+        for record in [elsewhere, opened] {
+            let written = serde_json::to_string(&record).unwrap();
+            assert_eq!(serde_json::from_str::<Record>(&written).unwrap(), record);
+        }
     }
 
     #[tokio::test]

@@ -51,8 +51,11 @@ impl Record {
             Self::Draft { .. } => "draft",
             Self::Tap { .. } => "tap",
             Self::Sent { .. } => "sent",
+            Self::Edited { .. } => "edited",
             Self::Discarded { .. } => "discarded",
+            Self::Undiscarded { .. } => "undiscarded",
             Self::Restored { .. } => "restored",
+            Self::Phone { .. } => "phone",
         }
     }
 
@@ -65,7 +68,13 @@ impl Record {
             | Self::Click { conversation, .. }
             | Self::Codes { conversation, .. }
             | Self::Draft { conversation, .. } => Some(*conversation).filter(|id| *id != 0),
-            Self::Tap { .. } | Self::Sent { .. } | Self::Discarded { .. } | Self::Restored { .. } => None,
+            Self::Tap { .. }
+            | Self::Sent { .. }
+            | Self::Edited { .. }
+            | Self::Discarded { .. }
+            | Self::Undiscarded { .. }
+            | Self::Restored { .. }
+            | Self::Phone { .. } => None,
         }
     }
 
@@ -80,8 +89,11 @@ impl Record {
             | Self::Draft { .. }
             | Self::Tap { .. }
             | Self::Sent { .. }
+            | Self::Edited { .. }
             | Self::Discarded { .. }
-            | Self::Restored { .. } => None,
+            | Self::Undiscarded { .. }
+            | Self::Restored { .. }
+            | Self::Phone { .. } => None,
         }
     }
 
@@ -104,10 +116,12 @@ impl Record {
             }
             Self::ToolResult { tool, .. } => vec![tool],
             Self::Draft { channel, to, digest, .. } => vec![channel, to, digest],
-            Self::Codes { .. } | Self::Restored { .. } => vec![],
+            Self::Codes { .. } | Self::Undiscarded { .. } | Self::Restored { .. } => vec![],
             Self::Tap { digest, .. } => vec![digest],
             Self::Sent { outcome, .. } => vec![outcome],
+            Self::Edited { to, before, digest, .. } => vec![to, before, digest],
             Self::Discarded { status, .. } => vec![status],
+            Self::Phone { name, event, .. } => vec![name, event.as_str()],
         };
         let text = folded(text);
         fields.iter().any(|field| folded(field).contains(&text))
@@ -241,7 +255,7 @@ mod tests {
             request("mine", &["sms 4 99 +15550100", "notification n4"]),
             call("open_url", 8),
             request("other", &["sms 44 99 +15550100"]),
-            Record::Tap { draft: 1, digest: "d".to_owned() },
+            Record::Tap { draft: 1, digest: "d".to_owned(), on_phone: false },
         ]
     }
 

@@ -14,6 +14,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use super::record::{NotificationId, Post};
 use crate::access::{Access, Known};
 use crate::clock::Clock;
+use crate::source::SourceId;
 
 /// A platform that reports notifications.
 pub trait Listener: Send + Sync {
@@ -23,7 +24,8 @@ pub trait Listener: Send + Sync {
     fn access(&self) -> Pin<Box<dyn Future<Output = Access> + Send + '_>>;
     /// Listens until the future is dropped, and reconnects when the connection to the platform is lost.
     fn listen(&self, ear: Ear) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
-    /// Dismisses a notification from the user's screen, or returns a sentence that says why not.
+    /// Dismisses a notification from the user's screen, or returns a sentence that says why not. The id is the
+    /// platform's own key, as this bridge reported it.
     fn dismiss<'a>(&'a self, id: &'a NotificationId) -> Dismissing<'a>;
 }
 
@@ -37,6 +39,8 @@ pub enum Heard {
     Bound {
         standing: Vec<Post>,
     },
+    /// A notification that was on the screen before, from a platform that reports those one by one.
+    Standing(Box<Post>),
     Posted(Box<Post>),
     /// A notification is no longer shown.
     Closed(NotificationId),
@@ -44,8 +48,9 @@ pub enum Heard {
     Unbound(Access),
 }
 
-/// The listener of this machine, with what is known about its permission.
+/// A source of notifications: its listener, and what is known about its permission.
 pub struct Source {
+    pub id: SourceId,
     pub listener: Arc<dyn Listener>,
     known: Known,
     /// The listener is connected right now, so there is no need to ask for the permission.
@@ -64,10 +69,20 @@ struct Looks {
     finished: u64,
 }
 
+/// How long a platform may take to dismiss a notification.
+const DISMISSING: Duration = Duration::from_secs(15);
+
 impl Source {
+    /// This machine's own source.
     pub fn new(listener: Arc<dyn Listener>) -> Self {
+        Self::of(SourceId::HERE, listener)
+    }
+
+    /// The source with that number, such as a paired phone.
+    pub fn of(id: SourceId, listener: Arc<dyn Listener>) -> Self {
         let (known, changed, asked) = (Known::default(), Notify::new(), Notify::new());
         Self {
+            id,
             listener,
             known,
             bound: AtomicBool::new(false),
@@ -81,9 +96,21 @@ impl Source {
     /// asks the platform.
     pub async fn access(&self, now: Timestamp) -> Access {
         match self.known.last() {
-            Some(access) if self.bound.load(Ordering::Relaxed) || !self.known.is_old(now) => access,
+            Some(access) if self.is_bound() || !self.known.is_old(now) => access,
             _ => self.ask(now).await,
         }
+    }
+
+    /// Whether the listener is connected right now.
+    pub fn is_bound(&self) -> bool {
+        self.bound.load(Ordering::Relaxed)
+    }
+
+    /// Dismisses one of its notifications from the user's screen, or returns a sentence that says why not.
+    pub async fn dismiss(&self, id: &NotificationId) -> Result<(), String> {
+        let key = id.key();
+        let dismissed = tokio::time::timeout(DISMISSING, self.listener.dismiss(&key)).await;
+        dismissed.unwrap_or_else(|_| Err("Kai got no answer, so it may still be on the screen.".to_owned()))
     }
 
     /// Records that the listener is no longer connected.
@@ -130,7 +157,7 @@ pub struct Ear {
 #[derive(Debug)]
 pub struct Delivery {
     pub(super) at: Timestamp,
-    pub(super) heard: Heard,
+    pub heard: Heard,
     pub(super) written: oneshot::Sender<()>,
 }
 
@@ -166,7 +193,7 @@ impl Ear {
                 self.source.unbound();
                 self.source.known.learn(access.clone(), at);
             }
-            Heard::Posted(_) | Heard::Closed(_) => {}
+            Heard::Standing(_) | Heard::Posted(_) | Heard::Closed(_) => {}
         }
         let (written, receipt) = oneshot::channel();
         // If the writer is gone, the receipt reports it.

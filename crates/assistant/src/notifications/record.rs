@@ -5,9 +5,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::hex;
+use crate::source::SourceId;
 use crate::untrusted::Untrusted;
 
-/// The platform's key of a notification. It stays the same when the notification is updated.
+/// The platform's key of a notification. It stays the same when the notification is updated. Bridges use it as it is;
+/// in the store, and for everyone who reads from it, a paired phone's key has the phone before it: `p2:` and the key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NotificationId(String);
@@ -15,13 +17,41 @@ pub struct NotificationId(String);
 impl NotificationId {
     /// Makes an id of a key. Apps choose parts of their keys, so a key that is too long or not one plain line is
     /// replaced by its hash: that is safe in a prompt, a model can repeat it, and the same key always gives the same
-    /// id.
+    /// id. What [`of`](Self::of) made stays as it is.
     pub fn new(key: &str) -> Self {
-        let plain = !key.is_empty() && key.len() <= KEY_LIMIT && Untrusted::new(key).line(KEY_LIMIT) == key;
-        if plain {
-            return Self(key.to_owned());
-        }
+        let own = split(key).map_or(key, |(_, own)| own);
+        let plain = !own.is_empty() && own.len() <= KEY_LIMIT && Untrusted::new(own).line(KEY_LIMIT) == own;
+        if plain { Self(key.to_owned()) } else { Self::hashed(key) }
+    }
+
+    fn hashed(key: &str) -> Self {
         Self(format!("hash:{}", hex::encode(&Sha256::digest(key.as_bytes())[..16])))
+    }
+
+    /// The id among those of all sources, of a key that this source's bridge reported. No app can choose a key that
+    /// passes for another source's.
+    #[must_use]
+    pub fn of(&self, source: SourceId) -> Self {
+        match source {
+            SourceId::HERE if split(&self.0).is_some() => Self::hashed(&self.0),
+            SourceId::HERE => self.clone(),
+            // It is that long only if it begins like an id itself.
+            SourceId(number) if self.0.len() > KEY_LIMIT => {
+                Self(format!("p{number}:{}", Self::hashed(&self.0).0))
+            }
+            SourceId(number) => Self(format!("p{number}:{}", self.0)),
+        }
+    }
+
+    /// The source whose notification it is.
+    pub fn source(&self) -> SourceId {
+        split(&self.0).map_or(SourceId::HERE, |(source, _)| source)
+    }
+
+    /// The key by which the source's own bridge knows it.
+    #[must_use]
+    pub fn key(&self) -> Self {
+        Self(split(&self.0).map_or(self.0.as_str(), |(_, own)| own).to_owned())
     }
 
     pub fn as_str(&self) -> &str {
@@ -32,6 +62,14 @@ impl NotificationId {
     pub(crate) fn identity(&self) -> String {
         format!("notification {}", self.0)
     }
+}
+
+/// The paired phone and its own key, if this is written as the id of one. Each number is written in one way only.
+fn split(id: &str) -> Option<(SourceId, &str)> {
+    let (number, own) = id.strip_prefix('p')?.split_once(':')?;
+    let digits = number.bytes().all(|byte| byte.is_ascii_digit()) && !number.starts_with('0');
+    let number: i64 = number.parse().ok().filter(|_| digits)?;
+    (number > SourceId::HERE.0).then_some((SourceId(number), own))
 }
 
 /// A notification as a bridge reports it. What the platform does not report is `None`, never guessed.
@@ -61,6 +99,8 @@ pub struct Post {
     pub sensitive: bool,
     /// The messages of a conversation, oldest first.
     pub messages: Vec<ChatMessage>,
+    /// What the platform wants to be told with an answer, if the notification can be answered.
+    pub reply_id: Option<String>,
 }
 
 /// What a lock screen may show of it.
@@ -102,6 +142,7 @@ impl Post {
             group_summary: None,
             sensitive: false,
             messages: vec![],
+            reply_id: None,
         }
     }
 }
@@ -123,11 +164,16 @@ pub struct Record {
     pub is_ongoing: Option<bool>,
     pub sensitive: bool,
     pub messages: Vec<ChatMessage>,
+    /// What the platform wants to be told with an answer. Not for a model, which learns only that one is possible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_id: Option<String>,
 }
 
 pub const TEXT_LIMIT: usize = 4_000;
 const LINE_LIMIT: usize = 300;
 const KEY_LIMIT: usize = 300;
+/// The longest reply id that is kept. A longer one could not be cut and still be used.
+const REPLY_ID_LIMIT: usize = 1_000;
 const MESSAGE_LIMIT: usize = 1_000;
 /// The most messages of a conversation that are stored. Android itself keeps no more.
 const MESSAGES: usize = 25;
@@ -173,8 +219,9 @@ impl Record {
         !self.messages.is_empty() || category.is_some_and(|category| BY_PEOPLE.contains(&category))
     }
 
-    /// The first revision of a post. `heard_at` is when Kai received it, and stands in for a missing post time.
-    pub fn of(post: &Post, heard_at: Timestamp) -> Self {
+    /// The first revision of a post from this source. `heard_at` is when Kai received it, and stands in for a missing
+    /// post time.
+    pub fn of(source: SourceId, post: &Post, heard_at: Timestamp) -> Self {
         let package_name = post.package_name.as_str();
         let package_name = Untrusted::new(package_name).line(LINE_LIMIT);
         let label = post.app_label.as_ref().map(|label| label.line(LINE_LIMIT));
@@ -182,7 +229,7 @@ impl Record {
         let messages = conversation(&post.messages);
         let text = body(post, &messages);
         Self {
-            id: post.id.clone(),
+            id: post.id.of(source),
             revision: 1,
             app_label: Untrusted::new(label),
             package_name,
@@ -194,13 +241,15 @@ impl Record {
             posted_at: post.posted_at.unwrap_or(heard_at).as_millisecond(),
             is_ongoing: post.ongoing,
             messages,
+            reply_id: post.reply_id.clone().filter(|id| id.len() <= REPLY_ID_LIMIT),
         }
     }
 
-    /// Whether it has the same content as `other`, whatever their revisions and post times.
+    /// Whether it has the same content as `other`, whatever their revisions and post times. Phones give a notification
+    /// another reply id each time they report it.
     pub fn same_content(&self, other: &Self) -> bool {
-        let (revision, posted_at) = (other.revision, other.posted_at);
-        Self { revision, posted_at, ..self.clone() } == *other
+        let (revision, posted_at, reply_id) = (other.revision, other.posted_at, other.reply_id.clone());
+        Self { revision, posted_at, reply_id, ..self.clone() } == *other
     }
 
     /// The text for a preview: the last message of a conversation with its sender, otherwise the text.
@@ -289,19 +338,19 @@ mod tests {
             ("a label", Post { app_label: big("Signal"), ..post("t", "x") }, "t", "x", "Signal"),
             ("a blank label is none", Post { app_label: big(" "), ..post("t", "x") }, "t", "x", "app"),
         ] {
-            let kept = Record::of(&post, at(NOON));
+            let kept = Record::of(SourceId::HERE, &post, at(NOON));
             let read = (kept.title.as_written(), kept.text.as_written(), kept.app_label.as_written());
             assert_eq!(read, (title, text, label), "{name}");
             assert_eq!((kept.revision, kept.posted_at), (1, NOON * 1_000), "{name}");
         }
-        let long = Record::of(&post(&"t".repeat(9_000), &"ä".repeat(9_000)), at(NOON));
+        let long = Record::of(SourceId::HERE, &post(&"t".repeat(9_000), &"ä".repeat(9_000)), at(NOON));
         assert_eq!((long.title.as_written().len(), long.text.as_written().chars().count()), (300, 4_000));
     }
 
     #[test]
     fn a_conversation_is_told_by_its_last_message() {
         let chat = Post { messages: vec![said("Bob", "one"), said("Alice", "two")], ..post("Club", "2 new") };
-        let kept = Record::of(&chat, at(NOON));
+        let kept = Record::of(SourceId::HERE, &chat, at(NOON));
         assert_eq!(kept.gist().as_written(), "Alice: two");
         assert_eq!((kept.text.as_written(), kept.messages.len()), ("2 new", 2));
         for (name, messages, gist, text) in [
@@ -309,11 +358,11 @@ mod tests {
             ("empty ones say nothing", vec![said("Bob", "one"), said("Alice", " ")], "Bob: one", "one"),
             ("none", vec![], "", ""),
         ] {
-            let kept = Record::of(&Post { messages, ..post("Club", "") }, at(NOON));
+            let kept = Record::of(SourceId::HERE, &Post { messages, ..post("Club", "") }, at(NOON));
             assert_eq!((kept.gist().as_written(), kept.text.as_written()), (gist, text), "{name}");
         }
         let many = (0..40).map(|n| said("Bob", &n.to_string())).collect();
-        let kept = Record::of(&Post { messages: many, ..post("Club", "") }, at(NOON));
+        let kept = Record::of(SourceId::HERE, &Post { messages: many, ..post("Club", "") }, at(NOON));
         assert_eq!((kept.messages.len(), kept.messages[0].text.as_written()), (25, "15"));
     }
 
@@ -327,16 +376,17 @@ mod tests {
             (post("Bank", "已隐藏敏感通知内容 "), true),
             (post("Bank", "Sensitive notification content hidden, said Bob"), false),
         ] {
-            assert_eq!(Record::of(&post, at(NOON)).sensitive, sensitive, "{post:?}");
+            assert_eq!(Record::of(SourceId::HERE, &post, at(NOON)).sensitive, sensitive, "{post:?}");
         }
     }
 
     #[test]
     fn only_what_is_shown_counts_as_content() {
-        let first = Record::of(&post("a", "b"), at(NOON));
-        let later = Record { revision: 9, ..Record::of(&post("a", "b"), at(NOON + 60)) };
+        let first = Record::of(SourceId::HERE, &post("a", "b"), at(NOON));
+        let later = Record { revision: 9, ..Record::of(SourceId::HERE, &post("a", "b"), at(NOON + 60)) };
         assert!(first.same_content(&later));
-        assert!(!first.same_content(&Record::of(&post("a", "c"), at(NOON))));
+        assert!(!first.same_content(&Record::of(SourceId::HERE, &post("a", "c"), at(NOON))));
+        assert!(first.same_content(&Record { reply_id: Some("r".to_owned()), ..first.clone() }));
         assert!(!first.same_content(&Record { sensitive: true, ..first.clone() }));
     }
 
@@ -351,6 +401,57 @@ mod tests {
             ("tomorrow's event", Some(NOON + 86_400), NOON),
         ] {
             assert_eq!(plausible(posted.map(at), at(NOON)), at(expected), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_new_reply_id_is_no_news() {
+        let first =
+            Record::of(SourceId::HERE, &Post { reply_id: Some("a".to_owned()), ..post("a", "b") }, at(NOON));
+        let second = Record { reply_id: Some("b".to_owned()), ..first.clone() };
+        assert!(first.same_content(&second) && first != second);
+        let endless = Post { reply_id: Some("x".repeat(1_001)), ..post("a", "b") };
+        assert_eq!(Record::of(SourceId::HERE, &endless, at(NOON)).reply_id, None);
+        let before: Record = serde_json::from_value(serde_json::json!({
+            "id": "1", "revision": 1, "package_name": "app", "app_label": "app", "title": "a", "text": "b",
+            "subtext": null, "category": null, "posted_at": 0, "is_ongoing": null, "sensitive": false, "messages": [],
+        }))
+        .unwrap();
+        assert_eq!(before.reply_id, None, "as it was stored before there were any");
+    }
+
+    #[test]
+    fn an_id_says_whose_it_is_and_gives_the_key_back() {
+        let (pixel, key) = (SourceId(2), NotificationId::new("0|org.app|7|null|10"));
+        assert_eq!(key.of(SourceId::HERE), key);
+        let id = key.of(pixel);
+        assert_eq!((id.as_str(), id.source(), id.key()), ("p2:0|org.app|7|null|10", pixel, key.clone()));
+        assert_eq!(key.source(), SourceId::HERE);
+        for odd in ["p1:a", "p02:a", "p+2:a", "p-2:a", "p:a", "p2", "P2:a", "p99999999999999999999:a"] {
+            let here = NotificationId::new(odd);
+            assert_eq!((here.source(), here.key()), (SourceId::HERE, here.clone()), "{odd}");
+        }
+    }
+
+    #[test]
+    fn no_key_passes_for_that_of_another_source() {
+        let posing = NotificationId::new("p2:0|org.app|7");
+        let here = posing.of(SourceId::HERE);
+        assert_eq!(here.source(), SourceId::HERE, "{here:?}");
+        let third = posing.of(SourceId(3));
+        assert_eq!((third.as_str(), third.source()), ("p3:p2:0|org.app|7", SourceId(3)));
+    }
+
+    proptest::proptest! {
+        /// A model and a person repeat an id as they read it, and find what was meant.
+        #[test]
+        fn what_is_repeated_is_the_same_id(key in "(p[0-9]{1,2}:){0,2}[a-z0-9|. ]{0,310}", source in 1_i64..40) {
+            let id = NotificationId::new(&key).of(SourceId(source));
+            proptest::prop_assert_eq!(&NotificationId::new(id.as_str()), &id);
+            proptest::prop_assert_eq!(id.source(), SourceId(source));
+            if source > 1 && key.len() <= KEY_LIMIT {
+                proptest::prop_assert_eq!(id.key(), NotificationId::new(&key));
+            }
         }
     }
 

@@ -10,32 +10,42 @@ use kai_words::{Said, said};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::capture::Capture;
+use super::capture::{Capture, Captures};
 use super::port::{Dismissing, Ear, Heard};
 use super::record::{ChatMessage, Post};
 use super::store::{ALL, Gap, PER_APP, Sync};
 use super::toggle::Toggle;
 use super::{
     CheckNotifications, DismissNotification, Listener, NotificationId, NotificationTools, QUEUE,
-    ReadNotification, Record, SearchNotifications, Source, store, toggle,
+    ReadNotification, Record, SearchNotifications, Source, Sources, repeats, store, toggle,
 };
+use crate::MIGRATIONS;
 use crate::access::Access;
 use crate::clock::{Clock, ManualClock};
 use crate::db::{Db, DbError};
 use crate::gate::Level;
 use crate::pending;
+use crate::phones;
 use crate::settings::{self, NOTIFICATIONS_ENABLED, NOTIFICATIONS_IGNORED, Values};
+use crate::source::SourceId;
 use crate::tool::{AnyTool, Run, Tool, execute};
 use crate::untrusted::Untrusted;
 
 /// A platform that a test controls.
-struct Puppet {
+pub(super) struct Puppet {
     access: Mutex<Access>,
     /// If set, the user turns the feature off in this database while the platform is asked for access.
     turned_off: Mutex<Option<Db>>,
     dismissed: Mutex<Vec<NotificationId>>,
     /// Events reported as soon as Kai listens.
     script: Vec<Heard>,
+}
+
+impl Puppet {
+    pub(super) fn with(access: Access, script: Vec<Heard>) -> Self {
+        let access = Mutex::new(access);
+        Self { access, turned_off: Mutex::default(), dismissed: Mutex::default(), script }
+    }
 }
 
 impl Listener for Puppet {
@@ -72,22 +82,19 @@ struct House {
     clock: Arc<ManualClock>,
     puppet: Arc<Puppet>,
     source: Arc<Source>,
+    sources: Arc<Sources>,
 }
 
 const START: &str = "2026-03-09T12:00:00Z";
 
 impl House {
     async fn with(access: Access, script: Vec<Heard>) -> Self {
-        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+        let db = Db::in_memory(MIGRATIONS).unwrap();
         let clock = Arc::new(ManualClock::at(START.parse().unwrap()));
-        let puppet = Arc::new(Puppet {
-            access: Mutex::new(access),
-            turned_off: Mutex::default(),
-            dismissed: Mutex::default(),
-            script,
-        });
+        let puppet = Arc::new(Puppet::with(access, script));
         let source = Arc::new(Source::new(puppet.clone()));
-        let house = Self { db, clock, puppet, source };
+        let sources = Arc::new(Sources::new(Some(source.clone())));
+        let house = Self { db, clock, puppet, source, sources };
         house.set(&NOTIFICATIONS_ENABLED.key, "true").await;
         house
     }
@@ -103,9 +110,37 @@ impl House {
     }
 
     async fn hear(&self, heard: Vec<Heard>) {
+        self.hear_from(SourceId::HERE, heard).await;
+    }
+
+    async fn hear_from(&self, source: SourceId, heard: Vec<Heard>) {
         let now = self.clock.now();
-        let hear = self.db.write(move |tx| store::hear(tx, heard.iter().map(|heard| (now, heard))));
+        let hear = self.db.write(move |tx| {
+            store::hear(tx, source, heard.iter().map(|heard| (now, heard)), &repeats::never)
+        });
         hear.await.unwrap();
+    }
+
+    /// Pairs a phone of that name, whose notifications may be read.
+    async fn pair(&self, name: &str) -> SourceId {
+        let new = phones::store::NewPhone {
+            device: name.to_owned(),
+            name: name.to_owned(),
+            certificate: vec![1],
+            protocol: 8,
+        };
+        let now = self.clock.now();
+        let paired = self.db.write(move |tx| Ok::<_, DbError>(phones::store::pair(tx, &new, now)?.source));
+        let phone = paired.await.unwrap();
+        assert!(toggle::turn_phone(&self.db, self.clock.as_ref(), &self.sources, phone, true).await.unwrap());
+        phone
+    }
+
+    /// Adds the listener of a phone.
+    fn add(&self, phone: SourceId, access: Access, script: Vec<Heard>) -> Arc<Puppet> {
+        let puppet = Arc::new(Puppet::with(access, script));
+        self.sources.add(Arc::new(Source::of(phone, puppet.clone())));
+        puppet
     }
 
     async fn post(&self, id: &str, title: &str, text: &str) {
@@ -134,24 +169,42 @@ impl House {
     }
 
     async fn sync(&self) -> Sync {
-        self.read(store::sync).await
+        self.sync_of(SourceId::HERE).await
+    }
+
+    async fn sync_of(&self, source: SourceId) -> Sync {
+        self.read(move |tx| store::sync(tx, source)).await
     }
 
     async fn gaps(&self) -> Vec<Gap> {
+        self.gaps_of(SourceId::HERE).await
+    }
+
+    async fn gaps_of(&self, source: SourceId) -> Vec<Gap> {
         let now = self.clock.now();
-        self.read(move |tx| store::gaps(tx, now)).await
+        self.read(move |tx| store::gaps(tx, source, now)).await
     }
 
     fn shelf(&self) -> NotificationTools {
-        NotificationTools {
-            db: self.db.clone(),
-            clock: self.clock.clone(),
-            source: Some(self.source.clone()),
-        }
+        NotificationTools { db: self.db.clone(), clock: self.clock.clone(), sources: self.sources.clone() }
     }
 
     fn capture(&self) -> Capture {
-        Capture { db: self.db.clone(), clock: self.clock.clone(), source: self.source.clone() }
+        Capture {
+            db: self.db.clone(),
+            clock: self.clock.clone(),
+            source: self.source.clone(),
+            repeats_sms: Arc::new(repeats::never),
+        }
+    }
+
+    fn captures(&self) -> Captures {
+        Captures {
+            db: self.db.clone(),
+            clock: self.clock.clone(),
+            sources: self.sources.clone(),
+            repeats_sms: Arc::new(repeats::never),
+        }
     }
 
     async fn call(&self, tool: impl Tool, arguments: Value) -> Value {
@@ -376,7 +429,7 @@ async fn turning_it_on_waits_for_access_and_comes_back_with_or_without() {
         let sync = house.sync().await;
         (on().await, sync.waiting_since.is_some(), sync.hint.is_some())
     };
-    let waits = toggle::turn_on(db, clock, source).await.unwrap();
+    let waits = toggle::turn_on(db, clock, &house.sources).await.unwrap();
     assert!(
         matches!(waits, Toggle::Waiting { ref todo, .. } if todo.to_string().starts_with("Allow")),
         "{waits:?}"
@@ -386,7 +439,7 @@ async fn turning_it_on_waits_for_access_and_comes_back_with_or_without() {
     assert_eq!(state().await, (false, true, true), "the person is still away");
     toggle::come_back(db, clock, source).await.unwrap();
     assert_eq!(state().await, (false, false, true), "off, with a hint");
-    toggle::turn_on(db, clock, source).await.unwrap();
+    toggle::turn_on(db, clock, &house.sources).await.unwrap();
     *house.puppet.access.lock().unwrap() = Access::Granted;
     toggle::look_while_waiting(db, clock, source).await.unwrap();
     assert_eq!(state().await, (false, true, true), "asked no more than once a minute");
@@ -406,7 +459,7 @@ async fn who_turns_it_off_while_it_is_looked_at_has_the_last_word() {
     for answer in [Access::Granted, Access::Denied("Allow it.".into())] {
         let house = House::with(Access::Denied("Allow it.".into()), vec![]).await;
         let (db, clock, source) = (&house.db, house.clock.as_ref(), house.source.as_ref());
-        toggle::turn_on(db, clock, source).await.unwrap();
+        toggle::turn_on(db, clock, &house.sources).await.unwrap();
         house.clock.advance(SignedDuration::from_secs(61));
         *house.puppet.access.lock().unwrap() = answer;
         *house.puppet.turned_off.lock().unwrap() = Some(db.clone());
@@ -428,7 +481,7 @@ async fn the_capture_follows_the_switch_and_tells_when_it_stops() {
     });
     tokio::task::yield_now().await;
     assert_eq!(house.sync().await, Sync::default(), "nobody listens while it is off");
-    toggle::turn_on(&house.db, house.clock.as_ref(), &house.source).await.unwrap();
+    toggle::turn_on(&house.db, house.clock.as_ref(), &house.sources).await.unwrap();
     while house.queue().await.is_empty() {
         tokio::task::yield_now().await;
     }
@@ -602,7 +655,8 @@ async fn without_access_the_tools_are_not_offered() {
     assert_eq!(Tool::lacks(&tool), None, "nobody has asked yet");
     Tool::probe_access(&tool).await;
     assert_eq!(Tool::lacks(&tool), Some(said::lacks_notifications("Allow it.").into()));
-    let nowhere = CheckNotifications(NotificationTools { source: None, ..house.shelf() });
+    let nowhere =
+        CheckNotifications(NotificationTools { sources: Arc::new(Sources::new(None)), ..house.shelf() });
     assert_eq!(Tool::lacks(&nowhere), Some(said::lacks_source().into()));
 }
 
@@ -718,13 +772,14 @@ async fn forgetting_all_leaves_nothing_of_any_notification() {
     for n in 0..120 {
         house.post(&n.to_string(), "title", "text").await;
     }
-    let now = house.clock.now();
-    assert_ne!(house.read(store::sync).await, store::Sync::default());
-    assert_eq!(house.read(move |tx| store::gaps(tx, now)).await.len(), 1);
+    assert_ne!(house.sync().await, Sync::default());
+    assert_eq!(house.gaps().await.len(), 1);
     let gone = house.db.write(store::forget_all).await.unwrap();
     assert_eq!(gone, (50, 100), "as many of one app as are kept, and as many as may wait");
     assert!(house.queue().await.is_empty() && house.kept().await.is_empty());
     assert_eq!(house.read(|tx| pending::dropped(tx, QUEUE)).await, []);
-    assert_eq!(house.read(store::sync).await, store::Sync::default());
-    assert_eq!(house.read(move |tx| store::gaps(tx, now)).await, []);
+    assert_eq!(house.sync().await, Sync::default());
+    assert_eq!(house.gaps().await, []);
 }
+
+mod many;

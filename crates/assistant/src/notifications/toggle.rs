@@ -3,17 +3,23 @@
 //! If access is missing when the user turns the feature on, it waits while they grant access in the system settings. It
 //! turns on once access is granted, and off with a hint if the user comes back without it or not in time. If access is
 //! revoked later, the setting stays on and Kai shows what is wrong.
+//!
+//! All of that is about this machine's own source. A paired phone has a switch of its own below the feature's; the phone
+//! itself settles access, so nothing waits for it.
 
 use jiff::{SignedDuration, Timestamp};
 use kai_words::Said;
 use rusqlite::Transaction;
 
 use super::port::Source;
+use super::sources::Sources;
 use super::store::{self, Sync};
 use crate::access::Access;
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
+use crate::phones::{self, Switch};
 use crate::settings::{self, NOTIFICATIONS_ENABLED};
+use crate::source::SourceId;
 
 /// The state of the feature.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,15 +65,53 @@ pub fn next(happened: ToggleEvent, since: Option<i64>, access: &Access, now: Tim
     Toggle::Waiting { since, todo }
 }
 
-/// Turns the feature on, or begins to wait for access.
-pub async fn turn_on(db: &Db, clock: &dyn Clock, source: &Source) -> Result<Toggle, DbError> {
-    let entered = step(db, clock, source, ToggleEvent::TurnedOn).await?;
+/// Turns the feature on, or begins to wait for access. It does not wait if a paired phone may be read, or if this
+/// machine has no source of its own.
+pub async fn turn_on(db: &Db, clock: &dyn Clock, sources: &Sources) -> Result<Toggle, DbError> {
+    let entered = match sources.here() {
+        Some(here) => step(db, clock, &here, ToggleEvent::TurnedOn).await?,
+        None => db.write(|tx| enter(tx, &Toggle::On).map(|()| Some(Toggle::On))).await?,
+    };
+    sources.changed();
     Ok(entered.unwrap_or(Toggle::Off { hint: None }))
+}
+
+/// Turns a paired phone's own switch on or off. Turning it on turns the feature on. Returns whether there is such a
+/// phone.
+pub async fn turn_phone(
+    db: &Db,
+    clock: &dyn Clock,
+    sources: &Sources,
+    phone: SourceId,
+    on: bool,
+) -> Result<bool, DbError> {
+    let now = clock.now();
+    let is_there = db.write(move |tx| switch_phone(tx, phone, on, now)).await?;
+    sources.changed();
+    Ok(is_there)
+}
+
+/// [`turn_phone`] within a transaction. Tell the [`Sources`] afterwards that something changed.
+pub fn switch_phone(
+    tx: &Transaction<'_>,
+    phone: SourceId,
+    on: bool,
+    now: Timestamp,
+) -> Result<bool, DbError> {
+    if !phones::store::set(tx, phone, Switch::Notifications, on)? {
+        return Ok(false);
+    }
+    if on {
+        enter(tx, &Toggle::On)?;
+    } else {
+        store::turned_off(tx, phone, now)?;
+    }
+    Ok(true)
 }
 
 /// Checks access again because the user came back from the system settings. Does nothing unless the feature waits.
 pub async fn come_back(db: &Db, clock: &dyn Clock, source: &Source) -> Result<(), DbError> {
-    if db.read(store::sync).await?.waiting_since.is_some() {
+    if db.read(|tx| store::sync(tx, SourceId::HERE)).await?.waiting_since.is_some() {
         step(db, clock, source, ToggleEvent::CameBack).await?;
     }
     Ok(())
@@ -75,7 +119,7 @@ pub async fn come_back(db: &Db, clock: &dyn Clock, source: &Source) -> Result<()
 
 /// Checks access from the daemon while the feature waits for it.
 pub async fn look_while_waiting(db: &Db, clock: &dyn Clock, source: &Source) -> Result<(), DbError> {
-    if db.read(store::sync).await?.waiting_since.is_some() {
+    if db.read(|tx| store::sync(tx, SourceId::HERE)).await?.waiting_since.is_some() {
         step(db, clock, source, ToggleEvent::Looked).await?;
     }
     Ok(())
@@ -83,7 +127,7 @@ pub async fn look_while_waiting(db: &Db, clock: &dyn Clock, source: &Source) -> 
 
 /// Turns the feature off.
 pub fn turn_off(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
-    store::turned_off(tx, now)?;
+    store::all_turned_off(tx, now)?;
     enter(tx, &Toggle::Off { hint: None })
 }
 
@@ -103,12 +147,13 @@ async fn step(
     let now = clock.now();
     let toggle = db
         .write(move |tx| {
-            let since = store::sync(tx)?.waiting_since;
+            let since = store::sync(tx, SourceId::HERE)?.waiting_since;
             if happened != ToggleEvent::TurnedOn && since.is_none() {
                 // While the platform was answering, the user turned the feature off, or another call settled it.
                 return Ok(None);
             }
-            let toggle = next(happened, since, &access, now);
+            let phones = !store::allowed_phones(tx)?.is_empty();
+            let toggle = next(happened, since, if phones { &Access::Granted } else { &access }, now);
             enter(tx, &toggle)?;
             Ok::<_, DbError>(Some(toggle))
         })
@@ -126,8 +171,8 @@ fn enter(tx: &Transaction<'_>, toggle: &Toggle) -> Result<(), DbError> {
         Toggle::Off { hint } => ("false", None, hint.clone()),
     };
     settings::store(tx, &NOTIFICATIONS_ENABLED.key, on)?;
-    let sync = store::sync(tx)?;
-    store::set_sync(tx, &Sync { waiting_since, hint, ..sync })
+    let sync = store::sync(tx, SourceId::HERE)?;
+    store::set_sync(tx, SourceId::HERE, &Sync { waiting_since, hint, ..sync })
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::port::Source;
-use super::view::{Item, Wanted, Whole};
+use super::sources::Sources;
+use super::view::{Item, PhoneNames, Wanted, Whole};
 use super::{NotificationId, QUEUE, Record, store};
 use crate::access::Access;
 use crate::clock::Clock;
@@ -22,45 +22,49 @@ use crate::tool::{Eyes, Lack, Run, Tool, ToolError, ToolOutput, room};
 pub struct NotificationTools {
     pub db: Db,
     pub clock: Arc<dyn Clock>,
-    /// `None` if no platform here reports notifications.
-    pub source: Option<Arc<Source>>,
+    pub sources: Arc<Sources>,
 }
 
 /// The most results that a search returns.
 const HITS: usize = 20;
 
 impl NotificationTools {
+    /// The tools are there while one of the sources can be read: what the others reported can still be found.
     fn lacks(&self) -> Option<Lack> {
-        let Some(source) = &self.source else { return Some(said::lacks_source().into()) };
-        match source.known() {
-            Some(Access::Denied(todo)) => Some(said::lacks_notifications(todo).into()),
-            Some(Access::Granted | Access::Silent(_)) | None => None,
+        let known = self.sources.known();
+        let Some(first) = known.first() else { return Some(said::lacks_source().into()) };
+        let all_denied = known.iter().all(|access| matches!(access, Some(Access::Denied(_))));
+        match first {
+            Some(Access::Denied(todo)) if all_denied => Some(said::lacks_notifications(todo).into()),
+            _ => None,
         }
     }
 
     async fn probe_access(&self) {
-        if let Some(source) = &self.source {
-            source.access(self.clock.now()).await;
+        if let Err(error) = self.sources.probe_access(&self.db, self.clock.now()).await {
+            tracing::warn!(%error, "the paired phones could not be read");
         }
     }
 
-    fn items(&self, records: &[Record], bounds: Bounds) -> Vec<Item> {
+    fn items(&self, records: &[Record], bounds: &Bounds) -> Vec<Item> {
         let zone = self.clock.zone();
-        records.iter().map(|record| Item::of(record, &zone, bounds.eyes)).collect()
+        records.iter().map(|record| Item::of(record, &bounds.names, &zone, bounds.eyes)).collect()
     }
 }
 
 /// What a model may see in a run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Bounds {
     /// How many characters of JSON the items in a result may take.
     room: usize,
     eyes: Eyes,
+    names: PhoneNames,
 }
 
 fn bounds(tx: &Transaction<'_>, run: &Run) -> Result<Bounds, DbError> {
     let values = settings::load(tx)?;
-    Ok(Bounds { room: room::room(&values), eyes: Eyes::in_run(&values, run) })
+    let (room, eyes) = (room::room(&values), Eyes::in_run(&values, run));
+    Ok(Bounds { room, eyes, names: store::phone_names(tx)? })
 }
 
 #[derive(Debug, Serialize)]
@@ -136,7 +140,7 @@ impl Tool for CheckNotifications {
                 ))
             })
         });
-        let listed = room::newest(self.0.items(&records, bounds), before.transpose()?, bounds.room);
+        let listed = room::newest(self.0.items(&records, &bounds), before.transpose()?, bounds.room);
         Ok(Listing { dropped, total: Some(records.len()), ..Listing::of(listed) }.with_meaning())
     }
 }
@@ -180,10 +184,10 @@ impl Tool for ReadNotification {
         let found =
             move |tx: &Transaction<'_>| Ok::<_, DbError>((store::find(tx, &wanted, now)?, bounds(tx, &run)?));
         let read = self.0.db.read(found);
-        let (record, Bounds { room, eyes }) = read.await?;
+        let (record, Bounds { room, eyes, names }) = read.await?;
         let record = record.ok_or_else(|| unknown(&id))?;
         let room = room.saturating_sub(room::size(record.text.as_written()));
-        let notification = Whole::of(&record, &self.0.clock.zone(), eyes, room);
+        let notification = Whole::of(&record, &names, &self.0.clock.zone(), eyes, room);
         let identity = notification.id.identity();
         Ok(ToolOutput::with_messages(OneNotification { notification, untrusted: true }, vec![identity]))
     }
@@ -235,7 +239,7 @@ impl Tool for SearchNotifications {
             Ok::<_, DbError>((found, bounds))
         });
         let (found, bounds) = read.await?;
-        Ok(Listing::of(room::fitting(self.0.items(&found, bounds), bounds.room)).with_meaning())
+        Ok(Listing::of(room::fitting(self.0.items(&found, &bounds), bounds.room)).with_meaning())
     }
 }
 
@@ -272,18 +276,25 @@ impl Tool for DismissNotification {
         input: DismissNotificationInput,
         _: &Run,
     ) -> Result<ToolOutput<Dismissed>, ToolError> {
-        let source = self.0.source.as_ref().ok_or_else(said::lacks_source)?;
         let (id, now) = (NotificationId::new(input.id.trim()), self.0.clock.now());
         let wanted = id.clone();
         let read = self.0.db.read(move |tx| {
-            Ok::<_, DbError>((store::find(tx, &wanted, now)?.is_some(), store::is_closed(tx, &wanted)?))
+            let allowed = store::allowed(tx, wanted.source())? == Some(true);
+            Ok::<_, DbError>((
+                store::find(tx, &wanted, now)?.is_some(),
+                store::is_closed(tx, &wanted)?,
+                allowed,
+            ))
         });
         match read.await? {
-            (false, _) => return Err(unknown(&id)),
-            (true, true) => return Ok(ToolOutput::own(Dismissed { id, message: "It was gone already." })),
-            (true, false) => {}
+            (false, _, _) => return Err(unknown(&id)),
+            (true, true, _) => return Ok(ToolOutput::own(Dismissed { id, message: "It was gone already." })),
+            (true, false, false) => return Err(said::lacks_notifications_off().into()),
+            (true, false, true) => {}
         }
-        source.listener.dismiss(&id).await.map_err(ToolError)?;
+        let away = || if id.source().is_here() { said::lacks_source() } else { said::lacks_phone_away() };
+        let source = self.0.sources.get(id.source()).ok_or_else(away)?;
+        source.dismiss(&id).await.map_err(ToolError)?;
         Ok(ToolOutput::own(Dismissed { id, message: "It is no longer on the screen." }))
     }
 }

@@ -1,12 +1,15 @@
 //! Notifications as they are shown: to the user as they are, to a model with one-time codes redacted and cut to fit.
 //! Pure.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use super::record::{ChatMessage, NotificationId, Record};
 use crate::moment;
+use crate::source::SourceId;
 use crate::tool::Eyes;
 use crate::tool::room::fitting;
 use crate::untrusted::{Untrusted, folded};
@@ -26,6 +29,21 @@ const BETWEEN: &str = "\n\u{1f}\n";
 /// The most characters in a preview.
 const PREVIEW: usize = 200;
 
+/// What the paired phones are called. Empty if all notifications come from one source, as nobody needs to be told then
+/// which one it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PhoneNames(pub BTreeMap<SourceId, Untrusted>);
+
+/// The most characters of a phone's name.
+const NAME: usize = 60;
+
+impl PhoneNames {
+    /// The name of the phone that a notification comes from. This machine's own have none.
+    pub fn of(&self, id: &NotificationId) -> Option<Untrusted> {
+        self.0.get(&id.source()).map(|name| Untrusted::new(name.line(NAME)))
+    }
+}
+
 /// A notification in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
@@ -38,10 +56,16 @@ pub struct Item {
     pub posted_at_local: String,
     pub preview: Untrusted,
     pub sensitive: bool,
+    /// The paired phone that it comes from, if there is more than one source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phone: Option<Untrusted>,
+    /// It can be answered.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub can_reply: bool,
 }
 
 impl Item {
-    pub fn of(record: &Record, zone: &TimeZone, eyes: Eyes) -> Self {
+    pub fn of(record: &Record, names: &PhoneNames, zone: &TimeZone, eyes: Eyes) -> Self {
         let [title, gist] = seen(eyes, [&record.title, &record.gist()]);
         Self {
             id: record.id.clone(),
@@ -53,6 +77,8 @@ impl Item {
             // Codes are redacted before the cut, or half of one could remain.
             preview: Untrusted::new(gist.line(PREVIEW)),
             sensitive: record.sensitive,
+            phone: names.of(&record.id),
+            can_reply: record.reply_id.is_some(),
         }
     }
 }
@@ -72,6 +98,12 @@ pub struct Whole {
     pub posted_at_local: String,
     pub is_ongoing: Option<bool>,
     pub sensitive: bool,
+    /// The paired phone that it comes from, if there is more than one source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phone: Option<Untrusted>,
+    /// It can be answered.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub can_reply: bool,
     /// The messages of a conversation, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Said>,
@@ -90,7 +122,7 @@ pub struct Said {
 
 impl Whole {
     /// The full view of a record, with as many of its newest messages as fit into `room` characters of JSON.
-    pub fn of(record: &Record, zone: &TimeZone, eyes: Eyes, room: usize) -> Self {
+    pub fn of(record: &Record, names: &PhoneNames, zone: &TimeZone, eyes: Eyes, room: usize) -> Self {
         let said = |message: &ChatMessage| {
             let [_, sender, text] = seen(eyes, [&record.title, &message.sender, &message.text]);
             Said { sender, text, time: message.time }
@@ -113,6 +145,8 @@ impl Whole {
             posted_at_local: local(record.posted_at, zone),
             is_ongoing: record.is_ongoing,
             sensitive: record.sensitive,
+            phone: names.of(&record.id),
+            can_reply: record.reply_id.is_some(),
             messages,
             older_messages_left_out: older,
         }
@@ -122,6 +156,11 @@ impl Whole {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks this way")]
 fn is_zero(n: &usize) -> bool {
     *n == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks this way")]
+fn is_false(it: &bool) -> bool {
+    !*it
 }
 
 /// A search query, prepared once for many records.
@@ -179,21 +218,45 @@ mod tests {
             app_label: Some(Untrusted::new(label)),
             ..Post::new(NotificationId::new("0|org.app|7"), "org.App", title, text)
         };
-        Record::of(&post, "2026-03-09T14:05:00Z".parse().unwrap())
+        Record::of(SourceId::HERE, &post, "2026-03-09T14:05:00Z".parse().unwrap())
     }
 
     #[test]
     fn a_title_says_what_the_number_below_it_is() {
         let record = record("Mail", "Your verification code", "482913");
-        let zone = TimeZone::UTC;
-        let item = Item::of(&record, &zone, Eyes::NoCodes);
+        let (zone, none) = (TimeZone::UTC, PhoneNames::default());
+        let item = Item::of(&record, &none, &zone, Eyes::NoCodes);
         assert_eq!(
             (item.title.as_written(), item.preview.as_written()),
             ("Your verification code", "[code]")
         );
-        assert_eq!(Whole::of(&record, &zone, Eyes::NoCodes, 9_000).text.as_written(), "[code]");
-        assert_eq!(Whole::of(&record, &zone, Eyes::All, 9_000).text.as_written(), "482913");
+        assert_eq!(Whole::of(&record, &none, &zone, Eyes::NoCodes, 9_000).text.as_written(), "[code]");
+        assert_eq!(Whole::of(&record, &none, &zone, Eyes::All, 9_000).text.as_written(), "482913");
         assert!(!Wanted::new("482913", None).unwrap().is_in(&record, Eyes::NoCodes), "no oracle");
+    }
+
+    /// A model learns that a notification can be answered, and never with what.
+    #[test]
+    fn the_phone_is_named_and_the_reply_id_is_not() {
+        let here = record("Signal", "Alice", "Dinner?");
+        let there =
+            Record { id: here.id.of(SourceId(2)), reply_id: Some("5f0c7bd2".to_owned()), ..here.clone() };
+        let names = PhoneNames([(SourceId(2), Untrusted::new("Pixel\n8"))].into());
+        let shown = |record: &Record, names: &PhoneNames| {
+            let item = serde_json::to_value(Item::of(record, names, &TimeZone::UTC, Eyes::NoCodes)).unwrap();
+            let whole = Whole::of(record, names, &TimeZone::UTC, Eyes::NoCodes, 9_000);
+            (item, serde_json::to_value(whole).unwrap())
+        };
+        let (item, whole) = shown(&there, &names);
+        for told in [&item, &whole] {
+            assert_eq!((&told["phone"], &told["can_reply"]), (&"Pixel 8".into(), &true.into()), "{told}");
+            assert!(!told.to_string().contains("5f0c7bd2"), "{told}");
+        }
+        for (record, names) in [(&here, &names), (&there, &PhoneNames::default())] {
+            let (item, whole) = shown(record, names);
+            assert!(item.get("phone").is_none() && whole.get("phone").is_none(), "{item}");
+        }
+        assert!(shown(&here, &names).0.get("can_reply").is_none());
     }
 
     #[test]

@@ -1,14 +1,22 @@
 //! The outbox: the only way for Kai to send a message to another person. Every message is a draft here, and only the
 //! user's tap sends it.
 //!
-//! The path of a draft: a tool stages a [`Draft`] ([`store`]) → the page or the command line shows it in full, with
-//! warnings ([`remarks`], pure) → the user taps, and the tap carries the hash of what was shown → [`door`] turns that
-//! tap into one [`Approved`](door::Approved) and hands it to a sender → the draft becomes sent, failed, or, if Kai
-//! crashed or the phone did not answer, unknown.
+//! The path of a draft: a tool stages a [`Draft`] ([`store`]) for one phone ([`route`], pure) → the page or the command
+//! line shows it in full, with warnings ([`remarks`], pure) → the user taps, and the tap carries the hash of what was
+//! shown → [`door`] turns that tap into one [`Approved`](door::Approved) and hands it to the phone's sender → the draft
+//! becomes sent, failed, or, if Kai crashed or the phone did not answer, unknown.
+//!
+//! Before the tap the user can edit the draft ([`edit`], pure) or discard it, and take that back for a moment
+//! ([`discarded`]). Both go through the door, which no tool holds.
 
+pub(crate) mod body;
+pub mod discarded;
 pub mod door;
-pub(crate) mod number;
+pub mod edit;
+pub mod number;
+mod reasons;
 pub mod remarks;
+pub mod route;
 pub mod segments;
 pub mod store;
 
@@ -20,6 +28,7 @@ use sha2::{Digest, Sha256};
 use crate::db::Migration;
 use crate::gate::RunKind;
 use crate::hex;
+use crate::source::SourceId;
 use crate::untrusted::Untrusted;
 
 pub(crate) const MIGRATION: Migration =
@@ -28,6 +37,12 @@ pub(crate) const QUOTES: Migration =
     Migration { name: "outbox/2", sql: include_str!("../../migrations/outbox2.sql") };
 pub(crate) const ANNOUNCED: Migration =
     Migration { name: "outbox/3", sql: include_str!("../../migrations/outbox3.sql") };
+pub(crate) const KINDS: Migration =
+    Migration { name: "outbox/kinds", sql: include_str!("../../migrations/outbox4.sql") };
+pub(crate) const EDITED: Migration =
+    Migration { name: "outbox/edited", sql: include_str!("../../migrations/outbox_edited.sql") };
+pub(crate) const OWN: Migration =
+    Migration { name: "outbox/own", sql: include_str!("../../migrations/outbox-own.sql") };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -38,12 +53,53 @@ pub struct DraftId(pub i64);
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
     Sms,
+    /// As the reply that a notification offers.
+    Notification,
 }
 
 impl Channel {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Sms => "sms",
+            Self::Notification => "notification",
+        }
+    }
+
+    /// The channel with that stored name. What has no known name cannot be an SMS, so it is never sent as one.
+    fn stored(name: &str) -> Self {
+        if name == Self::Sms.as_str() { Self::Sms } else { Self::Notification }
+    }
+}
+
+/// What a draft answers. In JSON it is the id alone: a number for an SMS, a text for a notification.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ReplyTo {
+    /// The SMS with this number.
+    Sms(i64),
+    /// The notification with this id.
+    Notification(String),
+}
+
+impl ReplyTo {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Sms(_) => "sms",
+            Self::Notification(_) => "notification",
+        }
+    }
+
+    fn id(&self) -> String {
+        match self {
+            Self::Sms(number) => number.to_string(),
+            Self::Notification(id) => id.clone(),
+        }
+    }
+
+    fn stored(kind: &str, id: String) -> Option<Self> {
+        match kind {
+            "sms" => id.parse().ok().map(Self::Sms),
+            _ => Some(Self::Notification(id)),
         }
     }
 }
@@ -52,10 +108,14 @@ impl Channel {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDraft {
     pub channel: Channel,
+    /// The phone that it leaves by.
+    pub phone: SourceId,
+    /// The number, or the conversation as the answered notification names it.
     pub to: String,
+    /// The app whose notification it answers.
+    pub app: Option<String>,
     pub body: String,
-    /// The id of the message that it answers.
-    pub in_reply_to: Option<i64>,
+    pub in_reply_to: Option<ReplyTo>,
     /// The text of the message that it answers, kept only to be shown beside the draft.
     pub quoted: Option<Untrusted>,
     /// Whether the recipient has written to the user: the answered message or an earlier one.
@@ -70,9 +130,14 @@ pub struct NewDraft {
 pub struct Draft {
     pub id: DraftId,
     pub channel: Channel,
+    /// The phone that it leaves by.
+    pub phone: SourceId,
+    /// The number, or the conversation as the answered notification names it.
     pub to: String,
+    /// The app whose notification it answers.
+    pub app: Option<String>,
     pub body: String,
-    pub in_reply_to: Option<i64>,
+    pub in_reply_to: Option<ReplyTo>,
     /// The beginning of the answered message, shown to the user only: it is not part of the digest, the ledger or a
     /// tool result.
     pub quoted: Option<Untrusted>,
@@ -80,10 +145,14 @@ pub struct Draft {
     pub first_contact: bool,
     pub origin: RunKind,
     pub conversation: i64,
+    /// The user wrote it themselves.
+    pub own: bool,
     pub created_at: Timestamp,
     pub status: Status,
-    /// How often Kai tried to send it.
+    /// How often Kai tried to send it, or to open it on the phone.
     pub attempts: u32,
+    /// When it was opened in the phone's own SMS app, if it still waits to be sent there.
+    pub composed_at: Option<Timestamp>,
 }
 
 /// The status of a draft, with its reason.
@@ -146,6 +215,8 @@ impl Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DraftOrigin {
+    /// The user themselves.
+    User,
     Command,
     Chat,
     Heartbeat,
@@ -155,6 +226,7 @@ pub enum DraftOrigin {
 impl DraftOrigin {
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::User => "user",
             Self::Command => "command",
             Self::Chat => "chat",
             Self::Heartbeat => "heartbeat",
@@ -167,6 +239,7 @@ impl Draft {
     /// Who staged the draft. A chat run without a conversation is a tool call from the command line.
     pub fn came_from(&self) -> DraftOrigin {
         match (self.origin, self.conversation) {
+            _ if self.own => DraftOrigin::User,
             (RunKind::Chat, 0) => DraftOrigin::Command,
             (RunKind::Chat, _) => DraftOrigin::Chat,
             (RunKind::Heartbeat, _) => DraftOrigin::Heartbeat,
@@ -174,12 +247,68 @@ impl Draft {
         }
     }
 
+    /// Who receives it, with the app where there is one, such as `Alice (Signal)`.
+    pub fn recipient(&self) -> String {
+        match &self.app {
+            Some(app) if *app != self.to => format!("{} ({app})", self.to),
+            _ => self.to.clone(),
+        }
+    }
+
+    /// Whether others chose words that stand in its summary: those of a conversation's name, or of a phone's reason.
+    pub fn has_words_from_outside(&self) -> bool {
+        let reason = self.status.reason().is_some_and(|reason| !reasons::is_ours(reason));
+        reason || self.channel == Channel::Notification
+    }
+
     /// The hash of everything that is shown and sent. A tap carries it, so that the user cannot approve one text and
-    /// send another. Each part is prefixed with its length, so that no two drafts hash the same bytes.
+    /// send another.
     pub fn digest(&self) -> String {
-        let reply = self.in_reply_to.map(|id| id.to_string()).unwrap_or_default();
+        let Self { channel, phone, to, app, body, in_reply_to, .. } = self;
+        Shown { channel: *channel, phone: *phone, to, app: app.as_deref(), body, reply: in_reply_to.as_ref() }
+            .digest()
+    }
+}
+
+impl NewDraft {
+    /// The [`Draft::digest`] that it will have.
+    fn digest(&self) -> String {
+        let Self { channel, phone, to, app, body, in_reply_to, .. } = self;
+        Shown { channel: *channel, phone: *phone, to, app: app.as_deref(), body, reply: in_reply_to.as_ref() }
+            .digest()
+    }
+}
+
+/// What the user sees of a draft and approves.
+struct Shown<'a> {
+    channel: Channel,
+    phone: SourceId,
+    to: &'a str,
+    app: Option<&'a str>,
+    body: &'a str,
+    reply: Option<&'a ReplyTo>,
+}
+
+impl Shown<'_> {
+    /// Each part is prefixed with its length, so that no two drafts hash the same bytes.
+    fn digest(&self) -> String {
+        let mut parts = vec![
+            self.channel.as_str().to_owned(),
+            self.to.to_owned(),
+            self.body.to_owned(),
+            self.reply.map(ReplyTo::id).unwrap_or_default(),
+        ];
+        // An SMS by the phone that Kai runs on has no further parts, as when there was nothing else.
+        if self.channel != Channel::Sms || !self.phone.is_here() {
+            let kind = self.reply.map(ReplyTo::kind).unwrap_or_default();
+            parts.extend([
+                self.phone.0.to_string(),
+                kind.to_owned(),
+                self.app.unwrap_or_default().to_owned(),
+            ]);
+        }
         let mut hash = Sha256::new();
-        for part in [self.channel.as_str(), &self.to, &self.body, &reply] {
+        for part in parts {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part.as_bytes());
         }
@@ -206,37 +335,101 @@ fn origin_from(stored: &str) -> RunKind {
 
 #[cfg(test)]
 mod tests {
+    use kai_words::said;
+
     use super::*;
 
-    #[test]
-    fn every_part_that_is_shown_changes_the_hash() {
-        let draft = Draft {
+    fn draft() -> Draft {
+        Draft {
             id: DraftId(1),
             channel: Channel::Sms,
+            phone: SourceId::HERE,
             to: "+15550100".to_owned(),
+            app: None,
             body: "Hi".to_owned(),
             in_reply_to: None,
             quoted: None,
             first_contact: false,
             origin: RunKind::Chat,
             conversation: 0,
+            own: false,
             created_at: Timestamp::UNIX_EPOCH,
             status: Status::Pending,
             attempts: 0,
-        };
+            composed_at: None,
+        }
+    }
+
+    #[test]
+    fn every_part_that_is_shown_changes_the_hash() {
+        let draft = draft();
+        let answer = ReplyTo::Notification("7".to_owned());
+        let by_app = Draft { app: Some("Signal".to_owned()), ..draft.clone() };
+        let reply = Draft { channel: Channel::Notification, ..by_app.clone() };
         let changed = [
+            draft.clone(),
             Draft { to: "+15550101".to_owned(), ..draft.clone() },
             Draft { body: "Hi ".to_owned(), ..draft.clone() },
-            Draft { in_reply_to: Some(7), ..draft.clone() },
+            Draft { in_reply_to: Some(ReplyTo::Sms(7)), ..draft.clone() },
             Draft { to: "+1555010".to_owned(), body: "0Hi".to_owned(), ..draft.clone() },
+            Draft { phone: SourceId(2), ..draft.clone() },
+            Draft { phone: SourceId(3), ..draft.clone() },
+            Draft { phone: SourceId(2), in_reply_to: Some(ReplyTo::Sms(7)), ..draft.clone() },
+            Draft { phone: SourceId(2), in_reply_to: Some(answer.clone()), ..draft.clone() },
+            Draft { channel: Channel::Notification, ..draft.clone() },
+            reply.clone(),
+            Draft { app: Some("Mail".to_owned()), ..reply.clone() },
+            Draft { in_reply_to: Some(answer), ..reply.clone() },
+            Draft { in_reply_to: Some(ReplyTo::Sms(7)), ..reply },
         ];
-        for other in changed {
-            assert_ne!(other.digest(), draft.digest(), "{other:?}");
-        }
+        let hashes: std::collections::BTreeSet<String> = changed.iter().map(Draft::digest).collect();
+        assert_eq!(hashes.len(), changed.len());
         let sent = Draft { status: Status::Sent(Said::default()), attempts: 1, ..draft.clone() };
         assert_eq!(sent.digest(), draft.digest(), "what is shown is the same");
+        let opened = Draft { composed_at: Some(Timestamp::UNIX_EPOCH), ..draft.clone() };
+        assert_eq!(opened.digest(), draft.digest(), "it is the same message");
         let quoting = Draft { quoted: Some(Untrusted::new("Dinner?")), ..draft.clone() };
         assert_eq!(quoting.digest(), draft.digest(), "what is quoted is not sent");
-        assert_eq!(draft.digest().len(), 64);
+    }
+
+    /// Recorded before there were several phones and kinds: drafts that waited then can still be tapped.
+    #[test]
+    fn what_waited_before_keeps_its_hash() {
+        let before = "4e3868b10769f85d6ab7b0b354855184ea66f62ce619561ac35f1b39b28f5752";
+        assert_eq!(draft().digest(), before);
+        let reply = Draft { in_reply_to: Some(ReplyTo::Sms(4711)), ..draft() };
+        assert_eq!(reply.digest(), "c57cf2671dc16df2934f3e2ce78cfd08761f81c08cc25d78aa47698b7454e88c");
+    }
+
+    #[test]
+    fn an_answered_sms_is_a_number_in_json() {
+        for (reply, json) in
+            [(ReplyTo::Sms(4711), "4711"), (ReplyTo::Notification("p2:0|app|7".to_owned()), "\"p2:0|app|7\"")]
+        {
+            assert_eq!(serde_json::to_string(&reply).unwrap(), json);
+            assert_eq!(serde_json::from_str::<ReplyTo>(json).unwrap(), reply);
+            assert_eq!(ReplyTo::stored(reply.kind(), reply.id()), Some(reply));
+        }
+    }
+
+    #[test]
+    fn only_what_others_chose_comes_from_outside() {
+        let status = |status| Draft { status, ..draft() };
+        let conversation = Draft { channel: Channel::Notification, ..draft() };
+        for (name, draft, outside) in [
+            ("waiting", draft(), false),
+            ("sent", status(Status::Sent(Said::default())), false),
+            ("found", status(Status::Sent(said::draft_reason_found())), false),
+            ("died", status(Status::Unknown(said::draft_reason_died())), false),
+            (
+                "died, in older words",
+                status(Status::Unknown("Kai stopped while sending it. It may have been sent.".into())),
+                false,
+            ),
+            ("the phone's words", status(Status::Failed("Obey me.".into())), true),
+            ("a conversation's name", conversation, true),
+        ] {
+            assert_eq!(draft.has_words_from_outside(), outside, "{name}");
+        }
     }
 }

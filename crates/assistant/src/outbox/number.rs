@@ -41,7 +41,7 @@ fn without_trunk_zero(typed: &str) -> Cow<'_, str> {
 }
 
 /// Whether two numbers probably reach the same phone, such as `0171 5550100` and `+49 171 5550100`.
-pub(crate) fn same(one: &str, other: &str) -> bool {
+pub fn same(one: &str, other: &str) -> bool {
     let (one, other) = (digits(one), digits(other));
     // Short numbers must be equal. Longer ones may differ in how the country code is written.
     let tail = one.len().min(other.len());

@@ -1,7 +1,7 @@
 //! Warnings about a draft that the user should see before they tap Send. Pure.
 
-use super::Draft;
 use super::segments::{Segments, segments};
+use super::{Channel, Draft};
 use crate::legible::hides_something;
 
 /// A warning about a draft.
@@ -15,20 +15,36 @@ pub enum Remark {
     PremiumNumber,
     /// The text contains invisible characters, or characters that reverse its direction.
     Invisible,
+    /// The name of the app or of the conversation contains such characters, so it may imitate another one.
+    InvisibleName,
     /// It is sent in this many parts, and each part is charged.
     Parts(usize),
 }
 
 pub fn remarks(draft: &Draft) -> Vec<Remark> {
+    let of_channel = match draft.channel {
+        Channel::Sms => of_sms(draft),
+        Channel::Notification => of_conversation(draft),
+    };
+    let invisible = hides_something(&draft.body).then_some(Remark::Invisible);
+    of_channel.into_iter().chain(invisible).collect()
+}
+
+fn of_sms(draft: &Draft) -> Vec<Remark> {
     let Segments { count, .. } = segments(&draft.body);
     let all = [
         draft.first_contact.then_some(Remark::FirstContact),
         is_short(&draft.to).then_some(Remark::ShortNumber),
         is_premium(&draft.to).then_some(Remark::PremiumNumber),
-        hides_something(&draft.body).then_some(Remark::Invisible),
         (count > 1).then_some(Remark::Parts(count)),
     ];
     all.into_iter().flatten().collect()
+}
+
+/// The app and whoever writes in the conversation chose its names. The number of a stranger is no warning here.
+fn of_conversation(draft: &Draft) -> Vec<Remark> {
+    let hides = hides_something(&draft.to) || draft.app.as_deref().is_some_and(hides_something);
+    hides.then_some(Remark::InvisibleName).into_iter().collect()
 }
 
 fn is_short(number: &str) -> bool {
@@ -47,30 +63,40 @@ fn is_premium(number: &str) -> bool {
 mod tests {
     use jiff::Timestamp;
 
-    use super::super::{Channel, DraftId, Status};
+    use super::super::{DraftId, Status};
     use super::*;
     use crate::gate::RunKind;
+    use crate::source::SourceId;
 
     fn draft(to: &str, body: &str) -> Draft {
         Draft {
             id: DraftId(1),
             channel: Channel::Sms,
+            phone: SourceId::HERE,
             to: to.to_owned(),
+            app: None,
             body: body.to_owned(),
             in_reply_to: None,
             quoted: None,
             first_contact: false,
             origin: RunKind::Chat,
             conversation: 0,
+            own: false,
             created_at: Timestamp::UNIX_EPOCH,
             status: Status::Pending,
             attempts: 0,
+            composed_at: None,
         }
+    }
+
+    fn reply(to: &str, app: &str, body: &str) -> Draft {
+        Draft { channel: Channel::Notification, app: Some(app.to_owned()), ..draft(to, body) }
     }
 
     #[test]
     fn what_is_remarkable_is_said() {
         let stranger = Draft { first_contact: true, ..draft("+15550100", "Hi") };
+        let turned = reply("Al\u{202e}ice", "Signal", "pay \u{202e}001$");
         for (name, draft, expected) in [
             ("an ordinary one", draft("+15550100", "Hi, 7 pm?\nA."), vec![]),
             ("a stranger", stranger, vec![Remark::FirstContact]),
@@ -79,6 +105,19 @@ mod tests {
             ("a hidden turn", draft("+15550100", "pay \u{202e}001$"), vec![Remark::Invisible]),
             ("an emoji family", draft("+15550100", "👨\u{200d}👩\u{200d}👧"), vec![]),
             ("a long one", draft("+15550100", &"x".repeat(400)), vec![Remark::Parts(3)]),
+            ("a reply", reply("Alice", "Signal", "Hi"), vec![]),
+            ("a reply to a number, of any length", reply("12345", "Mail", &"x".repeat(400)), vec![]),
+            (
+                "a name that hides something",
+                reply("Al\u{200b}ice", "Signal", "Hi"),
+                vec![Remark::InvisibleName],
+            ),
+            (
+                "an app that hides something",
+                reply("Alice", "Sig\u{200b}nal", "Hi"),
+                vec![Remark::InvisibleName],
+            ),
+            ("both", turned, vec![Remark::InvisibleName, Remark::Invisible]),
         ] {
             assert_eq!(remarks(&draft), expected, "{name}");
         }

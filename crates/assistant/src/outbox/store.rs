@@ -4,10 +4,13 @@ use jiff::Timestamp;
 use kai_words::Said;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use super::{Channel, Draft, DraftId, NewDraft, Status, number, origin_from, origin_name};
+use super::route::{self, Exit};
+use super::{Channel, Draft, DraftId, NewDraft, ReplyTo, Status, number, origin_from, origin_name};
 use crate::db::DbError;
 use crate::gate::RunKind;
 use crate::ledger::{self, Record};
+use crate::phones;
+use crate::source::SourceId;
 use crate::untrusted::Untrusted;
 
 /// The most drafts in the outbox. Needing more would mean that a model is out of control.
@@ -28,19 +31,24 @@ pub enum StageError {
 /// failed ones; one that waits or may have been sent never is.
 pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Draft, StageError> {
     if let Some(waiting) = again(tx, new)? {
-        return Ok(waiting);
+        // What the user has made of it since is theirs, so the model hears of its own words only.
+        let NewDraft { to, body, in_reply_to, .. } = new.clone();
+        return Ok(Draft { to, body, in_reply_to, ..waiting });
     }
     make_room(tx)?;
     let first_contact = !new.known_contact && !reached_before(tx, &new.to)?;
     tx.execute(
-        "INSERT INTO drafts
-             (channel, recipient, body, in_reply_to, quoted, first_contact, origin, conversation, created_at, status)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'PENDING')",
+        "INSERT INTO drafts (channel, phone, recipient, app, body, reply_kind, reply_to, quoted, first_contact, origin,
+                             conversation, created_at, status)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'PENDING')",
         params![
             new.channel.as_str(),
+            new.phone,
             new.to,
+            new.app,
             new.body,
-            new.in_reply_to,
+            new.in_reply_to.as_ref().map(ReplyTo::kind),
+            new.in_reply_to.as_ref().map(ReplyTo::id),
             new.quoted.as_ref().and_then(quotation),
             first_contact,
             origin_name(new.origin),
@@ -57,9 +65,18 @@ pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Dra
         to: draft.to.clone(),
         digest: draft.digest(),
         conversation: draft.conversation,
+        phone: draft.phone,
+        app: draft.app.clone(),
     };
     ledger::append(tx, &record, now)?;
     Ok(draft)
+}
+
+/// Stages a draft that the user wrote themselves. It waits for their tap like any other.
+pub fn stage_own(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Draft, StageError> {
+    let draft = stage(tx, new, now)?;
+    tx.execute("UPDATE drafts SET own = 1 WHERE id = ?1", [draft.id.0]).map_err(DbError::from)?;
+    Ok(Draft { own: true, ..draft })
 }
 
 /// How many characters of an answered message are kept with its draft.
@@ -75,23 +92,27 @@ fn quotation(text: &Untrusted) -> Option<String> {
 }
 
 /// The same draft, if it already waits from an earlier unattended run. Such a run is repeated if it fails, and must not
-/// stage its draft twice.
+/// stage its draft twice, even if the user has edited the first one.
 fn again(tx: &Transaction<'_>, new: &NewDraft) -> Result<Option<Draft>, DbError> {
     if new.origin == RunKind::Chat {
         return Ok(None);
     }
-    let open = |draft: &Draft| draft.status == Status::Pending;
-    let same =
-        |draft: &Draft| (&draft.to, &draft.body, draft.in_reply_to) == (&new.to, &new.body, new.in_reply_to);
-    Ok(all(tx)?.into_iter().find(|draft| open(draft) && same(draft)))
+    let wanted = new.digest();
+    let mut edited =
+        tx.prepare_cached(&format!("{SELECT} WHERE {KEPT} AND staged = ?1 AND status = 'PENDING'"))?;
+    if let Some(edited) = edited.query_row([&wanted], draft).optional()? {
+        return Ok(Some(edited));
+    }
+    Ok(all(tx)?.into_iter().find(|draft| draft.status == Status::Pending && draft.digest() == wanted))
 }
 
 fn make_room(tx: &Transaction<'_>) -> Result<(), StageError> {
     while count(tx)? >= CAPACITY {
-        let finished =
-            "SELECT id FROM drafts WHERE status IN ('SENT', 'FAILED') ORDER BY status DESC, id LIMIT 1";
+        let finished = format!(
+            "SELECT id FROM drafts WHERE {KEPT} AND status IN ('SENT', 'FAILED') ORDER BY status DESC, id LIMIT 1"
+        );
         let oldest: Option<i64> =
-            tx.query_row(finished, [], |row| row.get(0)).optional().map_err(DbError::from)?;
+            tx.query_row(&finished, [], |row| row.get(0)).optional().map_err(DbError::from)?;
         let Some(id) = oldest else { return Err(StageError::Full) };
         tx.execute("DELETE FROM drafts WHERE id = ?1", [id]).map_err(DbError::from)?;
     }
@@ -99,30 +120,65 @@ fn make_room(tx: &Transaction<'_>) -> Result<(), StageError> {
 }
 
 fn count(tx: &Transaction<'_>) -> Result<u32, DbError> {
-    Ok(tx.query_row("SELECT count(*) FROM drafts", [], |row| row.get(0))?)
+    Ok(tx.query_row(&format!("SELECT count(*) FROM drafts WHERE {KEPT}"), [], |row| row.get(0))?)
 }
 
-/// Whether a message to this number was sent before.
-fn reached_before(tx: &Transaction<'_>, to: &str) -> Result<bool, DbError> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM attempts WHERE recipient = ?1 AND outcome = 'sent')";
+/// Stores a draft as the user has edited it, in one statement with what a repeated run is compared with.
+pub(super) fn rewrite(tx: &Transaction<'_>, before: &Draft, after: &Draft) -> Result<(), DbError> {
+    let sql = "UPDATE drafts SET recipient = ?2, body = ?3, reply_kind = ?4, reply_to = ?5, quoted = ?6,
+                      first_contact = ?7, composed_at = NULL, staged = coalesce(staged, ?8) WHERE id = ?1";
+    tx.prepare_cached(sql)?.execute(params![
+        after.id.0,
+        after.to,
+        after.body,
+        after.in_reply_to.as_ref().map(ReplyTo::kind),
+        after.in_reply_to.as_ref().map(ReplyTo::id),
+        after.quoted.as_ref().map(Untrusted::as_written),
+        after.first_contact,
+        before.digest(),
+    ])?;
+    set_status(tx, after.id, &after.status)
+}
+
+/// Whether a message to this number was sent before. A conversation may have any name, also that of a number.
+pub(super) fn reached_before(tx: &Transaction<'_>, to: &str) -> Result<bool, DbError> {
+    let sql =
+        "SELECT EXISTS (SELECT 1 FROM attempts WHERE recipient = ?1 AND outcome = 'sent' AND way <> 'reply')";
     Ok(tx.query_row(sql, [to], |row| row.get(0))?)
 }
 
-const COLUMNS: &str =
-    "SELECT id, channel, recipient, body, in_reply_to, first_contact, origin, conversation, created_at,
-                              status, reason, attempts, quoted FROM drafts";
+/// The phones that SMS can leave by: the one that Kai runs on, if it can send, and the paired ones that may.
+pub fn exits(tx: &Transaction<'_>, here: bool) -> Result<Vec<Exit>, DbError> {
+    let paired = phones::store::all(tx)?;
+    let own = Exit { source: SourceId::HERE, name: route::HERE.to_owned(), by_default: false };
+    let may_send = paired
+        .into_iter()
+        .filter(|phone| phone.is_paired() && (phone.switches.send_sms || phone.switches.composer));
+    let others = may_send.map(|phone| Exit {
+        source: phone.source,
+        name: phone.name,
+        by_default: phone.sends_by_default,
+    });
+    Ok(here.then_some(own).into_iter().chain(others).collect())
+}
+
+pub(super) const SELECT: &str =
+    "SELECT id, channel, recipient, body, reply_kind, first_contact, origin, conversation, created_at, status, reason,
+            attempts, quoted, phone, app, reply_to, composed_at, own, discarded_at FROM drafts";
+/// Those that the user has not discarded.
+const KEPT: &str = "discarded_at IS NULL";
 
 /// All drafts, oldest first.
 pub fn all(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
-    let mut rows = tx.prepare_cached(&format!("{COLUMNS} ORDER BY id"))?;
+    let mut rows = tx.prepare_cached(&format!("{SELECT} WHERE {KEPT} ORDER BY id"))?;
     Ok(rows.query_map([], draft)?.collect::<rusqlite::Result<_>>()?)
 }
 
-const UNWATCHED: &str = "status = 'PENDING' AND origin IN ('heartbeat', 'task')";
+const UNWATCHED: &str = "discarded_at IS NULL AND status = 'PENDING' AND origin IN ('heartbeat', 'task')";
 
 /// The waiting drafts that unattended runs (heartbeats and tasks) staged, oldest first.
 pub fn unwatched(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
-    let mut rows = tx.prepare_cached(&format!("{COLUMNS} WHERE {UNWATCHED} ORDER BY id"))?;
+    let mut rows = tx.prepare_cached(&format!("{SELECT} WHERE {UNWATCHED} ORDER BY id"))?;
     Ok(rows.query_map([], draft)?.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -134,23 +190,28 @@ pub fn take_unannounced(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
 }
 
 pub fn get(tx: &Transaction<'_>, id: DraftId) -> Result<Option<Draft>, DbError> {
-    let mut row = tx.prepare_cached(&format!("{COLUMNS} WHERE id = ?1"))?;
+    let mut row = tx.prepare_cached(&format!("{SELECT} WHERE {KEPT} AND id = ?1"))?;
     Ok(row.query_row([id.0], draft).optional()?)
 }
 
-fn draft(row: &Row<'_>) -> rusqlite::Result<Draft> {
+pub(super) fn draft(row: &Row<'_>) -> rusqlite::Result<Draft> {
     let (status, reason): (String, String) = (row.get(9)?, row.get(10)?);
     let reason = Said::from_stored(&reason);
+    let answered: Option<(String, String)> = row.get::<_, Option<String>>(4)?.zip(row.get(15)?);
+    let composed_at: Option<i64> = row.get(16)?;
     Ok(Draft {
         id: DraftId(row.get(0)?),
-        channel: Channel::Sms,
+        channel: Channel::stored(&row.get::<_, String>(1)?),
+        phone: row.get(13)?,
         to: row.get(2)?,
+        app: row.get(14)?,
         body: row.get(3)?,
-        in_reply_to: row.get(4)?,
+        in_reply_to: answered.and_then(|(kind, id)| ReplyTo::stored(&kind, id)),
         quoted: row.get::<_, Option<String>>(12)?.map(Untrusted::new),
         first_contact: row.get(5)?,
         origin: origin_from(&row.get::<_, String>(6)?),
         conversation: row.get(7)?,
+        own: row.get(17)?,
         created_at: Timestamp::from_millisecond(row.get(8)?).unwrap_or_default(),
         status: match status.as_str() {
             "PENDING" => Status::Pending,
@@ -160,15 +221,17 @@ fn draft(row: &Row<'_>) -> rusqlite::Result<Draft> {
             _ => Status::Unknown(reason),
         },
         attempts: row.get(11)?,
+        composed_at: composed_at.and_then(|at| Timestamp::from_millisecond(at).ok()),
     })
 }
 
 pub(super) fn set_status(tx: &Transaction<'_>, id: DraftId, status: &Status) -> Result<(), DbError> {
-    tx.prepare_cached("UPDATE drafts SET status = ?2, reason = ?3 WHERE id = ?1")?.execute(params![
-        id.0,
-        status.state().as_str(),
-        status.reason().map(Said::stored).unwrap_or_default()
-    ])?;
+    // Only what waits can be open on the phone.
+    let sql = "UPDATE drafts SET status = ?2, reason = ?3,
+                      composed_at = CASE ?2 WHEN 'PENDING' THEN composed_at END WHERE id = ?1";
+    let values =
+        params![id.0, status.state().as_str(), status.reason().map(Said::stored).unwrap_or_default()];
+    tx.prepare_cached(sql)?.execute(values)?;
     Ok(())
 }
 
@@ -177,66 +240,200 @@ pub(super) fn delete(tx: &Transaction<'_>, id: DraftId) -> Result<(), DbError> {
     Ok(())
 }
 
+/// How an attempt is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// As an SMS.
+    Send,
+    /// As an SMS that the user sends in the phone's own app, which is opened with the text.
+    Compose,
+    /// As the reply that a notification offers.
+    Reply,
+}
+
+impl Way {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::Compose => "compose",
+            Self::Reply => "reply",
+        }
+    }
+
+    fn stored(name: &str) -> Self {
+        [Self::Compose, Self::Reply].into_iter().find(|way| way.as_str() == name).unwrap_or(Self::Send)
+    }
+}
+
 /// One attempt to send a draft, from a tap that was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Attempt {
     pub(super) id: i64,
     pub(super) draft: DraftId,
     pub(super) at: Timestamp,
+    pub(super) way: Way,
+    /// How many messages such as this one the phone listed before, besides those of earlier attempts; `None` if nobody
+    /// looked.
+    pub(super) foreign_before: Option<u32>,
 }
 
-/// Marks the draft as SENDING and records the attempt, before the phone is called.
-pub(super) fn begin(tx: &Transaction<'_>, draft: &Draft, now: Timestamp) -> Result<Attempt, DbError> {
+/// Records an attempt before the phone is called. The draft becomes SENDING; one that is opened on the phone waits on,
+/// with the time at which it was opened.
+pub(super) fn begin(
+    tx: &Transaction<'_>,
+    draft: &Draft,
+    way: Way,
+    handle: Option<&str>,
+    now: Timestamp,
+) -> Result<Attempt, DbError> {
+    let (status, composed_at) = match way {
+        Way::Send | Way::Reply => ("SENDING", None),
+        Way::Compose => ("PENDING", Some(now.as_millisecond())),
+    };
     tx.execute(
-        "UPDATE drafts SET status = 'SENDING', reason = '', attempts = attempts + 1 WHERE id = ?1",
-        [draft.id.0],
+        "UPDATE drafts SET status = ?2, composed_at = ?3, reason = '', attempts = attempts + 1 WHERE id = ?1",
+        params![draft.id.0, status, composed_at],
     )?;
     tx.execute(
-        "INSERT INTO attempts (draft, recipient, digest, at) VALUES (?1, ?2, ?3, ?4)",
-        params![draft.id.0, draft.to, draft.digest(), now.as_millisecond()],
+        "INSERT INTO attempts (draft, phone, recipient, digest, way, handle, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        params![draft.id.0, draft.phone, draft.to, draft.digest(), way.as_str(), handle, now.as_millisecond()],
     )?;
-    Ok(Attempt { id: tx.last_insert_rowid(), draft: draft.id, at: now })
+    Ok(Attempt { id: tx.last_insert_rowid(), draft: draft.id, at: now, way, foreign_before: None })
 }
 
-/// Stores the outcome of an attempt. Updates the draft's status too, unless the draft has a newer attempt or is no
-/// longer SENDING or UNKNOWN.
+/// Stores the outcome of an attempt. Updates the draft's status too, unless the draft has a newer attempt that counts,
+/// or is no longer SENDING or UNKNOWN, or open on the phone.
 pub(super) fn end(tx: &Transaction<'_>, attempt: Attempt, status: &Status) -> Result<(), DbError> {
     let outcome = match status {
         Status::Sent(_) => "sent",
         Status::Failed(_) => "not_sent",
         Status::Unknown(_) | Status::Pending | Status::Sending => "unknown",
     };
-    tx.execute("UPDATE attempts SET outcome = ?2 WHERE id = ?1", params![attempt.id, outcome])?;
-    let ours = last_attempt(tx, attempt.draft)?.is_some_and(|last| last.id == attempt.id);
-    let open = get(tx, attempt.draft)?
-        .is_some_and(|draft| matches!(draft.status, Status::Sending | Status::Unknown(_)));
-    if ours && open { set_status(tx, attempt.draft, status) } else { Ok(()) }
+    conclude(tx, attempt, outcome)?;
+    if is_open(tx, attempt)? { set_status(tx, attempt.draft, status) } else { Ok(()) }
 }
 
+/// Takes an attempt back that certainly reached no phone: the draft is again what it was before.
+pub(super) fn take_back(tx: &Transaction<'_>, attempt: Attempt, before: &Draft) -> Result<(), DbError> {
+    conclude(tx, attempt, "not_sent")?;
+    if !is_open(tx, attempt)? {
+        return Ok(());
+    }
+    set_status(tx, before.id, &before.status)?;
+    let composed_at = before.composed_at.map(Timestamp::as_millisecond);
+    tx.execute("UPDATE drafts SET composed_at = ?2 WHERE id = ?1", params![before.id.0, composed_at])?;
+    Ok(())
+}
+
+fn conclude(tx: &Transaction<'_>, attempt: Attempt, outcome: &str) -> Result<(), DbError> {
+    tx.execute("UPDATE attempts SET outcome = ?2 WHERE id = ?1", params![attempt.id, outcome])?;
+    Ok(())
+}
+
+/// Whether what becomes of the draft still depends on this attempt.
+fn is_open(tx: &Transaction<'_>, attempt: Attempt) -> Result<bool, DbError> {
+    let open = get(tx, attempt.draft)?.is_some_and(|draft| match draft.status {
+        Status::Sending | Status::Unknown(_) => true,
+        Status::Pending => attempt.way == Way::Compose && draft.composed_at.is_some(),
+        Status::Sent(_) | Status::Failed(_) => false,
+    });
+    Ok(open && is_last(tx, attempt)?)
+}
+
+/// Whether no later attempt on the draft may have sent it.
+fn is_last(tx: &Transaction<'_>, attempt: Attempt) -> Result<bool, DbError> {
+    let sql = "SELECT NOT EXISTS (SELECT 1 FROM attempts WHERE draft = ?1 AND id > ?2 AND outcome IS NOT 'not_sent')";
+    Ok(tx.query_row(sql, params![attempt.draft.0, attempt.id], |row| row.get(0))?)
+}
+
+/// The last attempt on a draft that may have sent it.
 pub(super) fn last_attempt(tx: &Transaction<'_>, draft: DraftId) -> Result<Option<Attempt>, DbError> {
-    let mut row =
-        tx.prepare_cached("SELECT id, at FROM attempts WHERE draft = ?1 ORDER BY id DESC LIMIT 1")?;
+    let mut row = tx.prepare_cached(
+        "SELECT id, at, way, foreign_before FROM attempts WHERE draft = ?1 AND outcome IS NOT 'not_sent'
+         ORDER BY id DESC LIMIT 1",
+    )?;
     let attempt = |row: &Row<'_>| {
-        let at = Timestamp::from_millisecond(row.get(1)?).unwrap_or_default();
-        Ok(Attempt { id: row.get(0)?, draft, at })
+        Ok(Attempt {
+            id: row.get(0)?,
+            draft,
+            at: Timestamp::from_millisecond(row.get(1)?).unwrap_or_default(),
+            way: Way::stored(&row.get::<_, String>(2)?),
+            foreign_before: row.get(3)?,
+        })
     };
     Ok(row.query_row([draft.0], attempt).optional()?)
 }
 
-/// Counts the other attempts at about the same time, with the same text to the same number, that may have been sent.
-/// Their messages in the sent box do not belong to this attempt, so in doubt the draft stays unknown.
-pub(super) fn others(tx: &Transaction<'_>, draft: &Draft, attempt: Attempt) -> Result<usize, DbError> {
+/// Notes how many messages such as this one the phone listed before the attempt.
+pub(super) fn note_foreign(tx: &Transaction<'_>, attempt: Attempt, count: u32) -> Result<(), DbError> {
+    tx.execute("UPDATE attempts SET foreign_before = ?2 WHERE id = ?1", params![attempt.id, count])?;
+    Ok(())
+}
+
+/// Whether a draft other than this one may have used the reply id. A phone takes each only once.
+pub(super) fn is_used(tx: &Transaction<'_>, handle: &str, draft: DraftId) -> Result<bool, DbError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM attempts
+                              WHERE handle = ?1 AND draft <> ?2 AND outcome IS NOT 'not_sent')";
+    Ok(tx.query_row(sql, params![handle, draft.0], |row| row.get(0))?)
+}
+
+/// Which of the other attempts are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Others {
+    /// Those that may have been sent.
+    MayHaveBeenSent,
+    /// Those that were sent.
+    WereSent,
+}
+
+/// Counts the other attempts between the two times, with the same text to the same number by the same phone. Their
+/// messages in the sent box do not belong to this attempt, so in doubt the draft stays unknown. What was opened on the
+/// phone may be sent there within a day; if it was this draft, that message is its own.
+pub(super) fn others(
+    tx: &Transaction<'_>,
+    draft: &Draft,
+    attempt: Attempt,
+    (from, to): (Timestamp, Timestamp),
+    which: Others,
+) -> Result<usize, DbError> {
     let mut rows = tx.prepare_cached(
-        "SELECT a.recipient, d.body FROM attempts a LEFT JOIN drafts d ON d.id = a.draft
-         WHERE a.id <> ?1 AND abs(a.at - ?2) <= 120000 AND a.outcome IS NOT 'not_sent'",
+        "SELECT draft, recipient, digest, outcome FROM attempts
+         WHERE id <> ?1 AND phone = ?2 AND outcome IS NOT 'not_sent' AND way <> 'reply'
+               AND at BETWEEN ?3 - CASE way WHEN 'compose' THEN 86400000 ELSE 0 END AND ?4
+               AND NOT (draft = ?5 AND way = 'compose' AND digest = ?6)",
     )?;
-    let about_then = rows.query_map(params![attempt.id, attempt.at.as_millisecond()], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?))
-    })?;
-    let about_then: Vec<(String, Option<String>)> = about_then.collect::<rusqlite::Result<_>>()?;
-    // The text of a deleted draft is unknown, so it counts as the same text.
-    let rivals = about_then.iter().filter(|(to, body)| {
-        number::same(to, &draft.to) && body.as_ref().is_none_or(|body| body.trim() == draft.body.trim())
-    });
-    Ok(rivals.count())
+    let (from, to) = (from.as_millisecond(), to.as_millisecond());
+    let about_then = rows
+        .query_map(params![attempt.id, draft.phone, from, to, draft.id.0, draft.digest()], rival)?
+        .collect::<rusqlite::Result<Vec<Rival>>>()?;
+    let mut count = 0;
+    for rival in about_then.iter().filter(|rival| number::same(&rival.recipient, &draft.to)) {
+        let counted = which == Others::MayHaveBeenSent || rival.outcome.as_deref() == Some("sent");
+        let same_text = text_of(tx, rival)?.is_none_or(|body| body.trim() == draft.body.trim());
+        count += usize::from(counted && same_text);
+    }
+    Ok(count)
+}
+
+/// Another attempt about the same time.
+struct Rival {
+    draft: DraftId,
+    recipient: String,
+    digest: String,
+    outcome: Option<String>,
+}
+
+fn rival(row: &Row<'_>) -> rusqlite::Result<Rival> {
+    Ok(Rival {
+        draft: DraftId(row.get(0)?),
+        recipient: row.get(1)?,
+        digest: row.get(2)?,
+        outcome: row.get(3)?,
+    })
+}
+
+/// The text of an attempt. `None` if its draft was deleted or edited since: then it may have been any text.
+fn text_of(tx: &Transaction<'_>, rival: &Rival) -> Result<Option<String>, DbError> {
+    let unchanged = |draft: &Draft| draft.digest() == rival.digest;
+    Ok(get(tx, rival.draft)?.filter(unchanged).map(|draft| draft.body))
 }

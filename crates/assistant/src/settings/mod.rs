@@ -137,6 +137,13 @@ pub static NOTIFICATIONS_IGNORED: Setting = setting(
     "",
     "Apps whose notifications Kai ignores, by package name, for example org.mozilla.firefox,spotify.",
 );
+#[cfg(all(feature = "sms", feature = "notifications"))]
+pub static NOTIFICATIONS_REPLY_ENABLED: Setting = setting(
+    "notifications_reply_enabled",
+    Kind::Switch,
+    "false",
+    "Lets Kai draft replies to the notifications of a paired phone. Nothing is sent until you tap Send.",
+);
 pub static OPEN_URL_FOLDERS: Setting = setting(
     "open_url_folders",
     Kind::Folders,
@@ -201,6 +208,20 @@ pub static CODE_REDACTION_ENABLED: Setting = setting(
     "Hides one-time codes in messages. Models read [code] instead.",
 );
 #[cfg(feature = "sms")]
+pub static CONTACT_NAMES_ENABLED: Setting = setting(
+    "contact_names_enabled",
+    Kind::Switch,
+    "false",
+    "Shows the names of your phone's contacts beside their numbers, to you and to models.",
+);
+#[cfg(feature = "sms")]
+pub static SMS_ARCHIVE_DAYS: Setting = setting(
+    "sms_archive_days",
+    Kind::Whole { from: 0, to: 3_650 },
+    "365",
+    "Days for which Kai keeps the SMS of paired phones, so that they can be searched; 0 means only until Kai has told you about them.",
+);
+#[cfg(feature = "sms")]
 pub static SMS_ENABLED: Setting = setting(
     "sms_enabled",
     Kind::Switch,
@@ -227,6 +248,8 @@ static FIXED: &[&Setting] = &[
     &BRIDGE_TERMUX,
     #[cfg(any(feature = "sms", feature = "notifications"))]
     &CODE_REDACTION_ENABLED,
+    #[cfg(feature = "sms")]
+    &CONTACT_NAMES_ENABLED,
     &HEARTBEAT_ACTIVE_END,
     &HEARTBEAT_ACTIVE_START,
     &HEARTBEAT_DAILY_TOKENS,
@@ -244,9 +267,13 @@ static FIXED: &[&Setting] = &[
     &NOTIFICATIONS_ENABLED,
     #[cfg(feature = "notifications")]
     &NOTIFICATIONS_IGNORED,
+    #[cfg(all(feature = "sms", feature = "notifications"))]
+    &NOTIFICATIONS_REPLY_ENABLED,
     &OPEN_URL_FOLDERS,
     &SCHEDULING_ENABLED,
     &SHELL_FOLDERS,
+    #[cfg(feature = "sms")]
+    &SMS_ARCHIVE_DAYS,
     #[cfg(feature = "sms")]
     &SMS_ENABLED,
     #[cfg(feature = "sms")]

@@ -1,4 +1,4 @@
-//! Decides whether it is time to poll the inbox. Pure.
+//! Decides whether it is time to poll the inbox, or to ask for contacts. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -19,10 +19,33 @@ pub fn is_due(sync: &Sync, minutes: u32, now: Timestamp) -> bool {
     minutes > 0 && (passed || (sync.mark.more && worked))
 }
 
+/// How often a phone is asked for its contacts, which seldom change.
+const CONTACTS: SignedDuration = SignedDuration::from_hours(1);
+
+/// Whether it is time to ask a phone for its contacts. `last` is when it was last asked, whatever came of it.
+pub fn contacts_are_due(last: Option<Timestamp>, now: Timestamp) -> bool {
+    // A time in the future counts as past: the clock was set back since.
+    last.is_none_or(|at| at > now || now.duration_since(at) + SLACK >= CONTACTS)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sms::mark::Mark;
+
+    #[test]
+    fn contacts_are_asked_for_once_an_hour() {
+        let at = |minute: i64| Timestamp::from_second(minute * 60).unwrap();
+        for (name, last, now, expected) in [
+            ("never asked", None, 0, true),
+            ("just now", Some(100), 100, false),
+            ("a minute early", Some(100), 159, false),
+            ("an hour ago", Some(100), 160, true),
+            ("clock went back", Some(100), 99, true),
+        ] {
+            assert_eq!(contacts_are_due(last.map(at), at(now)), expected, "{name}");
+        }
+    }
 
     #[test]
     fn when_the_interval_has_passed() {

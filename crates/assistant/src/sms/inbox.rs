@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kai_words::{Said, said};
 
 use super::port::{From, ReadError, SmsReader};
@@ -11,14 +12,37 @@ use super::search::Wanted;
 use super::{Sms, SmsId};
 use crate::access::{Access, Known};
 use crate::clock::Clock;
+use crate::phones::port::Contact;
 
 /// How long a request to a model waits for the phone to report its permission.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The most characters of a body that are read.
 const LONGEST: usize = 40_000;
-const FIRST_PAGE: usize = 500;
+pub(super) const FIRST_PAGE: usize = 500;
 const PAGE: usize = 5_000;
+
+/// Picks messages of a page.
+pub(super) type Look = dyn Fn(&[Sms]) -> Vec<Sms> + Send + Sync;
+
+/// Where reading begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reach {
+    /// How many of the newest messages are left out.
+    pub(super) skip: usize,
+    /// How many messages the first page has. A short one answers most questions.
+    pub(super) first: usize,
+}
+
+/// What was picked, newest first, and where the last page that was read began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Picked {
+    pub(super) found: Vec<Sms>,
+    /// How many messages come before that page.
+    pub(super) begins: usize,
+    /// The first message of that page.
+    pub(super) first: Option<(Timestamp, SmsId)>,
+}
 
 /// A phone's inbox, with what is known about the permission to read it.
 pub struct Inbox {
@@ -77,6 +101,11 @@ impl Inbox {
         self.learn(self.reader.newest(skip, limit).await).map(Self::bounded)
     }
 
+    /// The phone's contacts. What is known about reading messages stays as it is.
+    pub(super) async fn contacts(&self) -> Result<Vec<Contact>, ReadError> {
+        self.reader.contacts().await
+    }
+
     /// The message with this id.
     pub async fn message(&self, id: SmsId) -> Result<Option<Sms>, ReadError> {
         Ok(self.from(From::Id(id), 1).await?.into_iter().find(|sms| sms.id == id))
@@ -90,21 +119,27 @@ impl Inbox {
         shown: impl Fn(&Sms) -> Sms + Send + Sync + 'static,
         most: usize,
     ) -> Result<Vec<Sms>, ReadError> {
-        let look = Arc::new(move |rows: &[Sms]| {
+        let look: Arc<Look> = Arc::new(move |rows: &[Sms]| {
             let parts = |sms: &Sms, found: fn(&Wanted, &str) -> bool| {
-                found(&wanted, sms.address.as_written()) || found(&wanted, sms.body.as_written())
+                let address = sms.address.as_written();
+                found(&wanted, address) || wanted.is_from(address) || found(&wanted, sms.body.as_written())
             };
             let possible = rows.iter().filter(|sms| parts(sms, Wanted::may_be_seen_in));
             possible.map(&shown).filter(|sms| parts(sms, Wanted::is_in)).collect::<Vec<_>>()
         });
-        let (mut found, mut skip): (Vec<Sms>, usize) = (vec![], 0);
+        Ok(self.pick(Reach { skip: 0, first: FIRST_PAGE }, look, most).await?.found)
+    }
+
+    /// Reads messages newest first, page by page, until `look` has picked `most` of them.
+    pub(super) async fn pick(&self, reach: Reach, look: Arc<Look>, most: usize) -> Result<Picked, ReadError> {
+        let (mut found, mut skip, mut limit): (Vec<Sms>, _, _) = (vec![], reach.skip, reach.first);
         loop {
-            // A short first page answers most searches. Later pages are larger, since each costs a call to the phone.
-            let limit = if skip == 0 { FIRST_PAGE } else { PAGE };
             let rows = self.newest(skip, limit).await?;
             let over = rows.len() < limit;
-            skip += rows.len();
             let look = Arc::clone(&look);
+            let first = rows.first().map(|sms| (sms.date, sms.id));
+            let begins = skip;
+            skip += rows.len();
             // Searching thousands of messages takes a moment; do not block other tasks meanwhile.
             let hits = tokio::task::spawn_blocking(move || look(&rows)).await;
             let hits = hits.map_err(|_| ReadError::Failed(said::access_search_stopped()))?;
@@ -116,8 +151,10 @@ impl Inbox {
             }
             if over || found.len() >= most {
                 found.truncate(most);
-                return Ok(found);
+                return Ok(Picked { found, begins, first });
             }
+            // Later pages are larger, since each costs a call to the phone.
+            limit = PAGE;
         }
     }
 

@@ -1,16 +1,34 @@
-//! SMS: reads the phone's inbox and lets the model draft replies.
+//! SMS: reads the messages of the phone that Kai runs on and of paired phones, and lets the model draft replies.
 //!
-//! The path of a message: a bridge implements the [`port`], and the [`inbox`] wraps it and tracks the read permission →
+//! The path of a message of a paired phone: [`gather`] takes what the phone tells and asks what [`fill`] (pure) says →
+//! the [`archive`] keeps it and queues it if it is news, in one transaction. [`names`] holds the phone's contacts;
+//! those of the phone that Kai runs on are read by [`contacts`].
+//!
+//! The path of a message of the phone that Kai runs on: a bridge implements the [`port`], and the [`inbox`] wraps it and tracks the read permission →
 //! when a poll is [`due`] (pure), [`poll`] fetches the messages newer than the [`mark`] (pure) → [`store`] queues them
-//! and moves the mark in one transaction → the model reads them with [`tools`] and may draft a reply, which waits in
-//! the [`outbox`](crate::outbox) until the user taps Send. Nothing in this folder can send a message.
+//! and moves the mark in one transaction.
+//!
+//! The user reads them on the inbox page ([`SmsSource`]): from the archive, and from the phone that Kai runs on as far as
+//! the [`Shelf`] has read it.
+//!
+//! The model reads the messages of all phones ([`received`]) with [`tools`] and may draft a reply, which waits in the
+//! [`outbox`](crate::outbox) until the user taps Send. Nothing in this folder can send a message.
 
+pub mod archive;
+pub mod contacts;
 pub mod due;
+pub mod fill;
+pub mod gather;
+mod handled;
 pub mod inbox;
+mod listed;
 pub mod mark;
+pub mod names;
 pub mod poll;
 pub mod port;
+pub mod received;
 pub mod search;
+mod shelf;
 pub mod store;
 pub mod tools;
 
@@ -21,14 +39,21 @@ use serde::{Deserialize, Serialize};
 use crate::db::Migration;
 use crate::untrusted::Untrusted;
 
+pub use archive::{PhoneState, forget_phone, phone_state};
+pub use contacts::ContactBook;
+pub use gather::{Gather, NewsHook};
 pub use inbox::Inbox;
+pub use listed::SmsSource;
 pub use poll::Poller;
-pub use tools::{CheckDrafts, CheckSms, ReadSms, ReplySms, SearchSms, SendSms};
+pub use received::Received;
+pub use shelf::Shelf;
+pub use tools::{CheckDrafts, CheckSms, DraftingPhones, ReadSms, ReplySms, SearchSms, SendSms};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "sms/1", sql: include_str!("../../migrations/sms.sql") };
 
-/// The number of a message: on one phone its row in Android's table. Rows are re-used, so alone it is no identity.
+/// The number of a message: on the phone that Kai runs on its row in Android's table, which is re-used, so alone it is no
+/// identity; in the archive a number of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct SmsId(pub i64);
@@ -49,8 +74,8 @@ pub struct Sms {
 /// Guesses from the sender whether a person wrote the message. Services use names or short numbers instead.
 pub fn is_personal(sender: &str) -> bool {
     let digits = sender.chars().filter(char::is_ascii_digit).count();
-    let number = sender.chars().all(|c| c.is_ascii_digit() || "+-./() \u{a0}".contains(c));
-    number && (digits > SHORT || (digits > 0 && sender.trim_start().starts_with('+')))
+    search::is_like_a_number(sender)
+        && (digits > SHORT || (digits > 0 && sender.trim_start().starts_with('+')))
 }
 
 /// Numbers with at most this many digits and no leading `+` count as short numbers, which belong to services.

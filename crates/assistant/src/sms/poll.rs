@@ -177,6 +177,6 @@ impl Poller {
 }
 
 /// The preview that is stored in the queue. Codes are redacted before the text is cut, or half of one could remain.
-fn preview(body: &Untrusted, values: &Values) -> Untrusted {
+pub(super) fn preview(body: &Untrusted, values: &Values) -> Untrusted {
     Untrusted::new(Eyes::of_model(values).see(body).line(PREVIEW))
 }

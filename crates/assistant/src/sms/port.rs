@@ -7,6 +7,7 @@ use kai_words::{Said, said};
 
 use super::{Sms, SmsId};
 use crate::access::Access;
+use crate::phones::port::Contact;
 
 /// The future that a reader's methods return.
 pub type Reading<'a, T> = Pin<Box<dyn Future<Output = Result<T, ReadError>> + Send + 'a>>;
@@ -50,4 +51,6 @@ pub trait SmsReader: Send + Sync {
     fn from(&self, from: From, limit: usize) -> Reading<'_, Vec<Sms>>;
     /// At most `limit` messages, newest first, after skipping `skip`.
     fn newest(&self, skip: usize, limit: usize) -> Reading<'_, Vec<Sms>>;
+    /// All contacts that have a name and a number. They have a permission of their own.
+    fn contacts(&self) -> Reading<'_, Vec<Contact>>;
 }

@@ -1,24 +1,55 @@
 //! Matches messages against a search query. Pure.
 
-use crate::outbox::number::digits;
+use crate::outbox::number::{digits, same};
 use crate::untrusted::folded;
 
 /// A search query, prepared once for many messages.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Wanted {
     text: String,
     /// The digits of the query, if it looks like a phone number.
     number: Option<String>,
+    /// The numbers of contacts whose names match.
+    senders: Vec<String>,
+}
+
+/// Whether a text has nothing but what phone numbers are written with.
+pub(super) fn is_like_a_number(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_digit() || "+-./() \u{a0}".contains(c))
 }
 
 impl Wanted {
     /// `None` for a blank query.
     pub fn new(query: &str) -> Option<Self> {
         let query = query.trim();
-        let like_a_number = query.chars().all(|c| c.is_ascii_digit() || "+-./() \u{a0}".contains(c));
         let number = digits(query);
-        let number = (like_a_number && number.len() >= 3).then_some(number);
-        (!query.is_empty()).then(|| Self { text: folded(query), number })
+        let number = (is_like_a_number(query) && number.len() >= 3).then_some(number);
+        (!query.is_empty()).then(|| Self { text: folded(query), number, senders: vec![] })
+    }
+
+    /// Also finds what these numbers sent.
+    #[must_use]
+    pub fn or_from(self, senders: Vec<String>) -> Self {
+        Self { senders, ..self }
+    }
+
+    /// Whether the message is from a contact whose name matches.
+    pub fn is_from(&self, address: &str) -> bool {
+        self.senders.iter().any(|sender| same(sender, address))
+    }
+
+    /// The query, folded.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The digits of the query, if it looks like a phone number.
+    pub(super) fn number(&self) -> Option<&str> {
+        self.number.as_deref()
+    }
+
+    pub(super) fn senders(&self) -> &[String] {
+        &self.senders
     }
 
     /// Whether the query may match the text once its codes are redacted. A cheap test before the redaction: `false` is

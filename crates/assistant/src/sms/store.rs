@@ -8,9 +8,10 @@ use rusqlite::{Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 use super::mark::{Identity, Mark};
-use super::{Sms, SmsId};
+use super::{Sms, SmsId, archive};
 use crate::db::DbError;
-use crate::pending::{self, Again, Queue};
+use crate::pending::{self, Again, Origin, Queue};
+use crate::source::SourceId;
 use crate::untrusted::Untrusted;
 
 pub const QUEUE: Queue = Queue("sms");
@@ -21,12 +22,20 @@ pub const PREVIEW: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queued {
     pub id: SmsId,
+    /// The phone that received it.
+    #[serde(default, skip_serializing_if = "is_here")]
+    pub source: SourceId,
     pub address: Untrusted,
     /// Epoch milliseconds.
     pub date: i64,
     /// Whether the user had read it on the phone when it was queued.
     pub read: bool,
     pub preview: Untrusted,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_here(source: &SourceId) -> bool {
+    source.is_here()
 }
 
 impl Queued {
@@ -107,12 +116,15 @@ pub fn polled(
     for sms in fresh {
         let queued = Queued {
             id: sms.id,
+            source: SourceId::HERE,
             address: sms.address.clone(),
             date: sms.date.as_millisecond(),
             read: sms.read,
             preview: preview(&sms.body),
         };
-        pending::push(tx, QUEUE, &name(&sms.identity()), "", &queued, Again::Skip)?;
+        let identity = name(&sms.identity());
+        let origin = Origin { identity: &identity, phone: SourceId::HERE, source: "" };
+        pending::push(tx, QUEUE, origin, &queued, Again::Skip)?;
     }
     move_mark(tx, mark)?;
     let unread = u32::try_from(fresh.iter().filter(|sms| !sms.read).count()).unwrap_or(u32::MAX);
@@ -130,12 +142,13 @@ pub fn failed(tx: &Transaction<'_>, why: &Said, now: Timestamp) -> Result<(), Db
     Ok(())
 }
 
-/// Deletes everything stored about the phone's messages: the queue, the drop counts, the mark and the state of the last
+/// Deletes everything stored about messages: the queue, the drop counts, the archive, the mark and the state of the last
 /// poll. Returns how many messages were queued. Call it only while SMS is disabled: otherwise the next poll would
 /// initialise the mark again and skip the messages that arrived since.
 pub fn forget_all(tx: &Transaction<'_>) -> Result<usize, DbError> {
     let waited = pending::clear(tx, QUEUE)?;
-    tx.execute("DELETE FROM sms_seen", [])?;
+    archive::forget_all(tx)?;
+    tx.execute_batch("DELETE FROM sms_seen; DELETE FROM sms_handled;")?;
     tx.execute(
         "UPDATE sms_sync SET seeded = 0, mark_id = NULL, mark_date = NULL, mark_address = NULL, newest = NULL, more = 0,
                 last_sync = NULL, last_attempt = NULL, unread = 0, last_error = NULL",

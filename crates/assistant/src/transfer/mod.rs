@@ -4,6 +4,11 @@
 //! everything else is written in one transaction. The file contains secrets only if the user asks for them, and then
 //! encrypted with a passphrase.
 
+#[cfg(feature = "sms")]
+mod archive;
+#[cfg(not(feature = "sms"))]
+#[path = "no_archive.rs"]
+mod archive;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod store;
@@ -18,6 +23,7 @@ use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::archive::OnRequest;
 use crate::db::DbError;
 use crate::home::{Passphrase, Sealed};
 use crate::settings::Setting;
@@ -33,9 +39,12 @@ pub enum Section {
     Models,
     Tasks,
     Conversations,
+    /// Exported only if it is named, and never imported.
+    OnRequest(OnRequest),
 }
 
 impl Section {
+    /// What is exported if nothing else is said, and what can be imported.
     pub const ALL: [Self; 5] = [Self::Settings, Self::Memory, Self::Models, Self::Tasks, Self::Conversations];
 
     pub fn name(self) -> &'static str {
@@ -45,11 +54,17 @@ impl Section {
             Self::Models => "models",
             Self::Tasks => "tasks",
             Self::Conversations => "conversations",
+            Self::OnRequest(extra) => extra.name(),
         }
     }
 
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|section| section.name() == name)
+        Self::all().find(|section| section.name() == name)
+    }
+
+    /// Every section, with those that are exported only if they are named.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().chain(OnRequest::ALL.iter().copied().map(Self::OnRequest))
     }
 }
 

@@ -23,6 +23,7 @@ pub(super) fn read(tx: &Transaction<'_>, section: Section) -> Result<Value, DbEr
         Section::Models => json!(models::store::all(tx)?.iter().map(plain).collect::<Vec<_>>()),
         Section::Tasks => json!(tasks::read(tx)?),
         Section::Conversations => json!(conversations(tx)?),
+        Section::OnRequest(extra) => extra.read(tx)?,
     })
 }
 
@@ -77,6 +78,7 @@ pub(super) fn write(
         Section::Conversations => {
             read_as(section, value, |out, items: Vec<_>| write_conversations(tx, out, &items, import.mode))
         }
+        Section::OnRequest(_) => Ok(Outcome::of(section)),
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! A phone starts only those of its features that have a packet type in common with us.
 
+use kai_assistant::phones::Switches;
+
 /// Something that Kai does with phones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Use {
@@ -10,6 +12,8 @@ pub enum Use {
     Contacts,
     /// Opens the phone's own app with a message filled in.
     Composer,
+    /// Shows on the phone that something waits here.
+    Tell,
 }
 
 /// The packet types that a device handles and sends.
@@ -43,6 +47,7 @@ const CONTACTS: Role = Role {
     ],
 };
 const COMPOSER: Role = Role { from_phone: &[], to_phone: &["kdeconnect.share.request"] };
+const TELL: Role = Role { from_phone: &[], to_phone: &["kdeconnect.notification"] };
 /// Keeps both lists from being empty: phones ignore an identity with an empty one.
 const PING: Role = Role { from_phone: &["kdeconnect.ping"], to_phone: &["kdeconnect.ping"] };
 
@@ -53,7 +58,19 @@ struct Role {
 
 impl Use {
     /// Everything that Kai can do.
-    pub const ALL: [Self; 4] = [Self::Sms, Self::Notifications, Self::Contacts, Self::Composer];
+    pub const ALL: [Self; 5] = [Self::Sms, Self::Notifications, Self::Contacts, Self::Composer, Self::Tell];
+
+    /// What a phone with these switches is used for. Sending needs the phone's list as well, to see what was sent.
+    pub fn of(on: Switches) -> Vec<Self> {
+        let uses = [
+            (on.read_sms || on.send_sms, Self::Sms),
+            (on.notifications, Self::Notifications),
+            (on.names, Self::Contacts),
+            (on.composer, Self::Composer),
+            (on.tell, Self::Tell),
+        ];
+        uses.into_iter().filter_map(|(on, used)| on.then_some(used)).collect()
+    }
 
     fn role(self) -> Role {
         match self {
@@ -61,6 +78,7 @@ impl Use {
             Self::Notifications => NOTIFICATIONS,
             Self::Contacts => CONTACTS,
             Self::Composer => COMPOSER,
+            Self::Tell => TELL,
         }
     }
 }
@@ -100,5 +118,16 @@ mod tests {
         let all = Capabilities::of_computer(&Use::ALL);
         assert!(all.outgoing.contains(&"kdeconnect.share.request".to_owned()));
         assert_eq!(Capabilities::of_phone(&Use::ALL).incoming, all.outgoing);
+    }
+
+    #[test]
+    fn each_switch_has_its_use() {
+        let off = Switches::default();
+        let uses = Use::of;
+        assert_eq!(uses(off), []);
+        assert_eq!(uses(Switches { read_sms: true, ..off }), [Use::Sms]);
+        assert_eq!(uses(Switches { send_sms: true, tell: true, ..off }), [Use::Sms, Use::Tell]);
+        assert_eq!(uses(Switches { notifications: true, ..off }), [Use::Notifications]);
+        assert_eq!(uses(Switches { names: true, composer: true, ..off }), [Use::Contacts, Use::Composer]);
     }
 }

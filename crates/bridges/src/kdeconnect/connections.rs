@@ -51,23 +51,24 @@ pub(super) async fn hear(shared: Arc<Shared>) {
     }
 }
 
-/// Opens a connection to a device that announced itself, or to an address that was typed in.
-pub(super) async fn dial(
+/// Opens a connection to a device that announced itself, or to an address that was typed in. It is under way as soon as
+/// this is called: many announcements can be heard before the future is polled for the first time.
+pub(super) fn dial(
     shared: Arc<Shared>,
     address: SocketAddr,
     expected: Option<Identity>,
-) -> Result<Device, Refused> {
-    let stop = shared.stop.child_token();
-    let place = shared.registry().enter(address.ip(), stop.clone());
-    let shaken = handshake::dial(&shared, address, expected.as_ref());
-    let established = within(&shared, shaken, address.ip(), &stop).await;
-    link(&shared, established, place, stop)
+) -> impl Future<Output = Result<Device, Refused>> + Send {
+    let (place, stop) = begin(&shared, address.ip());
+    async move {
+        let shaken = handshake::dial(&shared, address, expected.as_ref());
+        let established = within(&shared, shaken, address.ip(), &stop).await;
+        link(&shared, established, place, stop)
+    }
 }
 
 /// Takes a connection that somebody opened.
 async fn admit(shared: Arc<Shared>, stream: TcpStream, from: SocketAddr) {
-    let stop = shared.stop.child_token();
-    let place = shared.registry().enter(from.ip(), stop.clone());
+    let (place, stop) = begin(&shared, from.ip());
     let shaken = handshake::accept(&shared, stream, from);
     let established = within(&shared, shaken, from.ip(), &stop).await;
     if let Err(refused) = link(&shared, established, place, stop) {
@@ -91,6 +92,14 @@ fn answer(shared: &Arc<Shared>, announced: Announced, from: SocketAddr) {
     });
 }
 
+/// Takes a place for a connection, and notes that its handshake is under way. [`within`] notes the end.
+fn begin(shared: &Shared, address: IpAddr) -> (Place, CancellationToken) {
+    let stop = shared.stop.child_token();
+    let mut registry = shared.registry();
+    registry.shakes(address);
+    (registry.enter(address, stop.clone()), stop)
+}
+
 /// Gives a handshake its time.
 async fn within(
     shared: &Shared,
@@ -98,7 +107,6 @@ async fn within(
     address: IpAddr,
     stop: &CancellationToken,
 ) -> Result<Established, Refused> {
-    shared.registry().shakes(address);
     let established = tokio::select! {
         () = stop.cancelled() => Err(Refusal::TooOften.into()),
         shaken = timeout(shared.limits.handshake, shaken) => {
@@ -155,12 +163,12 @@ async fn retry(shared: &Arc<Shared>, gone: Gone) {
         () = shared.stop.cancelled() => return,
         () = sleep(shared.limits.between_connections) => {}
     }
-    let Device { identity, address, .. } = gone.device;
+    let Device { identity, address, dialled, .. } = gone.device;
     if !shared.registry().misses(&identity.id) {
         return;
     }
     // If that does not help either, the device is as gone as any other.
-    if gone.dialled {
+    if dialled {
         drop(Box::pin(dial(shared.clone(), address, Some(identity))).await);
     } else {
         drop(shared.announce_to(address.ip()).await);

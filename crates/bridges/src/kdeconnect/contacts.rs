@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use kai_assistant::phones::port::{Contact, ContactStamp};
 use kai_assistant::untrusted::Untrusted;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -22,14 +23,6 @@ const LONGEST_TEXT: usize = 200;
 /// The key that holds the list of ids. The contacts stand beside it under theirs.
 const IDS: &str = "uids";
 
-/// A contact's id and when it was last changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stamp {
-    pub id: String,
-    /// Milliseconds since 1970, by the phone's clock. Only good for comparing.
-    pub changed: i64,
-}
-
 /// A contact as the phone sends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Card {
@@ -37,32 +30,29 @@ pub struct Card {
     pub vcard: Untrusted,
 }
 
-/// The name and the numbers of a contact.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Contact {
-    pub name: Untrusted,
-    pub numbers: Vec<Untrusted>,
+impl Card {
+    /// The contact, if the card has a name and a number.
+    pub fn contact(&self) -> Option<Contact> {
+        let (name, numbers) = name_and_numbers(self.vcard.as_written())?;
+        Some(Contact { uid: self.id.clone(), name, numbers })
+    }
 }
 
-impl Contact {
-    /// Reads a vCard of version 2.1, 3 or 4. `None` if it has no name or no number.
-    pub fn from_vcard(vcard: &str) -> Option<Self> {
-        let mut name = None;
-        let mut numbers = Vec::new();
-        for line in unfolded(vcard) {
-            let Some(property) = Property::parse(&line) else { continue };
-            match property.name.as_str() {
-                "FN" => name = name.or(property.text()),
-                "TEL" if numbers.len() < MOST_NUMBERS => numbers.extend(property.number()),
-                _ => {}
-            }
+/// Reads a vCard of version 2.1, 3 or 4. `None` if it has no name or no number.
+fn name_and_numbers(vcard: &str) -> Option<(Untrusted, Vec<Untrusted>)> {
+    let mut name = None;
+    let mut numbers = Vec::new();
+    for line in unfolded(vcard) {
+        let Some(property) = Property::parse(&line) else { continue };
+        match property.name.as_str() {
+            "FN" => name = name.or(property.text()),
+            "TEL" if numbers.len() < MOST_NUMBERS => numbers.extend(property.number()),
+            _ => {}
         }
-        let name = name.filter(|name| !Untrusted::new(name.as_str()).is_blank())?;
-        (!numbers.is_empty()).then(|| Self {
-            name: Untrusted::new(name),
-            numbers: numbers.into_iter().map(Untrusted::new).collect(),
-        })
     }
+    let name = name.filter(|name| !Untrusted::new(name.as_str()).is_blank())?;
+    let numbers: Vec<Untrusted> = numbers.into_iter().map(Untrusted::new).collect();
+    (!numbers.is_empty()).then(|| (Untrusted::new(name), numbers))
 }
 
 /// One line of a vCard: `TEL;TYPE=CELL:+15550100`.
@@ -154,9 +144,10 @@ fn unescaped(text: &str) -> String {
 pub(super) struct Wire(Vec<(String, String)>);
 
 impl Wire {
-    pub(super) fn into_stamps(self) -> Vec<Stamp> {
-        let stamp =
-            |(id, changed): (String, String)| Some(Stamp { id, changed: changed.trim().parse().ok()? });
+    pub(super) fn into_stamps(self) -> Vec<ContactStamp> {
+        let stamp = |(uid, changed): (String, String)| {
+            Some(ContactStamp { uid, changed: changed.trim().parse().ok()? })
+        };
         self.0.into_iter().filter_map(stamp).collect()
     }
 
@@ -193,8 +184,8 @@ impl<'de> Deserialize<'de> for Wire {
     }
 }
 
-pub(super) fn stamps_body(stamps: &[Stamp]) -> Value {
-    body(stamps.iter().map(|stamp| (stamp.id.as_str(), stamp.changed.to_string())))
+pub(super) fn stamps_body(stamps: &[ContactStamp]) -> Value {
+    body(stamps.iter().map(|stamp| (stamp.uid.as_str(), stamp.changed.to_string())))
 }
 
 pub(super) fn cards_body(cards: &[Card]) -> Value {
@@ -214,7 +205,9 @@ mod tests {
     use super::*;
 
     fn parsed(vcard: &str) -> Option<(String, Vec<String>)> {
-        let contact = Contact::from_vcard(vcard)?;
+        let card = Card { id: "7".to_owned(), vcard: Untrusted::new(vcard) };
+        let contact = card.contact()?;
+        assert_eq!(contact.uid, "7");
         let numbers = contact.numbers.iter().map(|number| number.as_written().to_owned());
         Some((contact.name.as_written().to_owned(), numbers.collect()))
     }
@@ -251,7 +244,7 @@ mod tests {
     #[test]
     fn answers_are_understood() {
         let line = br#"{"type":"kdeconnect.contacts.response_uids_timestamps","body":{"uids":["1","3"],"1":"973486597","3":"x","4":5}}"#;
-        let stamp = |id: &str, changed| Stamp { id: id.to_owned(), changed };
+        let stamp = |id: &str, changed| ContactStamp { uid: id.to_owned(), changed };
         assert_eq!(Packet::parse(line), Ok(Packet::Contacts(vec![stamp("1", 973_486_597), stamp("4", 5)])));
         let big = "x".repeat(LONGEST_CARD + 1);
         let line = format!(

@@ -14,10 +14,10 @@ use tokio_util::task::TaskTracker;
 
 use super::certificate::{BadCredentials, Credentials, Peer};
 use super::connections;
-use super::discovery::{Announcements, UDP_PORT};
+use super::discovery::{Announcements, Audience, UDP_PORT};
 use super::event::{Device, Event, Pin, SendError};
 use super::identity::{DeviceId, Identity, PORTS};
-use super::limits::Limits;
+use super::limits::{Limits, is_local};
 use super::packet::Packet;
 use super::pairing::Tap;
 use super::refusal::{Refusal, Refused};
@@ -53,11 +53,10 @@ pub struct Reach {
 impl Default for Reach {
     /// The whole local network, on the ports that every device uses.
     fn default() -> Self {
-        let everyone = SocketAddr::from((Ipv4Addr::BROADCAST, UDP_PORT));
         Self {
             address: Ipv4Addr::UNSPECIFIED.into(),
             ports: PORTS,
-            announcements: Some(Announcements { port: UDP_PORT, to: vec![everyone] }),
+            announcements: Some(Announcements { port: UDP_PORT, to: Audience::Network }),
         }
     }
 }
@@ -113,8 +112,8 @@ impl Endpoint {
     /// Announces this machine to the network, so that devices connect. Announcements get lost: repeat it every few
     /// seconds while somebody looks for devices. Fails if none could be sent.
     pub async fn announce(&self) -> io::Result<()> {
-        let to = self.shared.udp.as_ref().map(|udp| udp.announcements.to.clone());
-        self.shared.announce(&to.unwrap_or_default()).await
+        let Some(udp) = &self.shared.udp else { return Err(io::ErrorKind::Unsupported.into()) };
+        self.shared.announce(&udp.announcements.addresses()).await
     }
 
     /// Announces this machine to one address.
@@ -124,6 +123,9 @@ impl Endpoint {
 
     /// Connects to a device by its address. Its port is usually 1716.
     pub async fn connect(&self, address: SocketAddr) -> Result<Device, Refused> {
+        if !is_local(address.ip()) {
+            return Err(Refusal::NotLocal.into());
+        }
         let started = self.shared.clock.now();
         let mut outcome = self.dial(address).await;
         if matches!(&outcome, Err(refused) if refused.why.is_passing()) {
@@ -174,6 +176,11 @@ impl Endpoint {
         if self.order(device, Order::Tap(Tap::Reject)).is_err() {
             self.shared.registry().cut_off(device);
         }
+    }
+
+    /// Ends the link with a device, which stays paired and may come back.
+    pub fn disconnect(&self, device: &DeviceId) {
+        self.shared.registry().hang_up(device);
     }
 
     /// Sends a packet to a paired device, and returns when it was handed to the network.

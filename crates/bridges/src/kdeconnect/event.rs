@@ -20,6 +20,8 @@ pub struct Pin {
 pub struct Device {
     pub identity: Identity,
     pub address: SocketAddr,
+    /// We opened the connection, so the address is where the device listens.
+    pub dialled: bool,
     pub paired: bool,
 }
 

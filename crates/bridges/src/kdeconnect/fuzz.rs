@@ -2,13 +2,23 @@
 
 #![expect(clippy::unwrap_used, reason = "a check may fail loudly")]
 
-use jiff::Timestamp;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+#[cfg(feature = "notifications")]
+use kai_assistant::notifications::record::Post;
+use kai_assistant::untrusted::Untrusted;
 
 use super::certificate::Peer;
-use super::contacts::Contact;
-use super::identity::{self, DeviceId, DeviceName, Occasion};
+use super::contacts::Card;
+use super::identity::{self, DeviceId, DeviceName, Occasion, Protocol};
 use super::line::Lines;
-use super::packet::Packet;
+#[cfg(feature = "notifications")]
+use super::notification::{Change, OddKeys, Shown};
+use super::packet::{Packet, Pair};
+use super::pairing::{News, Pairing, Step, Tap};
+use super::ported;
+use super::sms::{Folder, Message};
 
 /// Checks that any line is a packet or is refused, and that a packet says the same after it was written and read again.
 pub fn packet(line: &[u8]) {
@@ -28,10 +38,70 @@ pub fn packet(line: &[u8]) {
     if !matches!(packet, Packet::Contacts(_) | Packet::Cards(_)) {
         assert_eq!(again, packet);
     }
-    if let Packet::Cards(cards) = packet {
-        for card in cards {
-            vcard(card.vcard.as_written());
-        }
+    match packet {
+        Packet::Cards(cards) => cards.iter().for_each(|card| vcard(card.vcard.as_written())),
+        Packet::Messages(messages) => messages.list.iter().for_each(message),
+        #[cfg(feature = "notifications")]
+        Packet::Notification(Change::Posted(shown)) => notification(&shown),
+        _ => {}
+    }
+}
+
+/// Checks that what was read as a message is one for the assistant, or none, and that nothing else becomes one.
+fn message(message: &Message) {
+    let Some(ported) = message.ported() else {
+        assert!(!matches!(message.folder, Folder::Inbox | Folder::Sent));
+        return;
+    };
+    assert_eq!((ported.native_id, ported.thread, ported.date), (message.id, message.thread, message.date));
+    let weight = ported::weight(std::slice::from_ref(&ported));
+    assert!(weight > ported.body.as_written().len(), "whatever waits weighs something");
+}
+
+/// Checks that a notification keeps its id, so that what is dismissed and answered is the one that was shown.
+#[cfg(feature = "notifications")]
+fn notification(shown: &Shown) {
+    let (post, mut odd) = (Post::from(shown), OddKeys::default());
+    odd.remember(post.id.as_str(), &shown.key);
+    assert_eq!((odd.key_of(post.id.as_str()), &post.reply_id), (shown.key.clone(), &shown.reply_id));
+    assert!(post.messages.len() <= 100 && post.title.as_written().chars().count() <= 20_000);
+}
+
+/// Checks that nobody is paired without a tap: bytes are packets, taps and moments in any order.
+pub fn pairing(bytes: &[u8]) {
+    let [first, rest @ ..] = bytes else { return };
+    let protocol = if first % 2 == 0 { Protocol::V8 } else { Protocol::V7 };
+    let mut pairing = Pairing::new(protocol, Duration::from_secs(30), false);
+    let (mut now, mut agreed) = (Timestamp::UNIX_EPOCH, false);
+    for byte in rest {
+        let argument = i64::from(byte / 8);
+        let before = pairing.is_paired();
+        let steps = match byte % 8 {
+            0 => {
+                pairing.on_packet(Pair { pair: true, timestamp: Some(now.as_second() + argument * 300) }, now)
+            }
+            1 => pairing.on_packet(Pair { pair: true, timestamp: None }, now),
+            2 => pairing.on_packet(Pair { pair: true, timestamp: Some(i64::MIN + argument) }, now),
+            3 => pairing.on_packet(Pair { pair: false, timestamp: None }, now),
+            tap @ 4..=6 => {
+                let tap = [Tap::Request, Tap::Accept, Tap::Reject][usize::from(tap - 4)];
+                // A request of ours, or a yes to theirs, is what the person agreed to.
+                agreed |= tap == Tap::Request || (tap == Tap::Accept && pairing.asked().is_some());
+                pairing.on_tap(tap, now)
+            }
+            _ => {
+                now = now.saturating_add(SignedDuration::from_secs(argument)).unwrap();
+                pairing.on_time(now)
+            }
+        };
+        let paired = steps.contains(&Step::Tell(News::Paired));
+        assert_eq!(paired, !before && pairing.is_paired(), "whoever is paired is told, and nobody else");
+        assert!(!paired || agreed, "nobody tapped");
+        agreed &= pairing.is_paired() || pairing.deadline().is_some();
+        assert!(
+            pairing.deadline().is_none_or(|until| until > now || byte % 8 != 7),
+            "no request waits for ever"
+        );
     }
 }
 
@@ -48,7 +118,8 @@ pub fn identity(line: &[u8]) {
 
 /// Checks that any text is a contact of limited size or none.
 pub fn vcard(text: &str) {
-    let Some(contact) = Contact::from_vcard(text) else { return };
+    let card = Card { id: String::new(), vcard: Untrusted::new(text) };
+    let Some(contact) = card.contact() else { return };
     assert!(!contact.name.is_blank() && contact.name.as_written().chars().count() <= 200);
     assert!((1..=30).contains(&contact.numbers.len()));
     assert!(contact.numbers.iter().all(|number| number.as_written().chars().count() <= 200));
@@ -124,6 +195,11 @@ mod tests {
         #[test]
         fn whatever_arrives_is_lines(read in kai_mutate::bytes(bytes(&["{}\n[]\n", FROM_KDE]))) {
             lines(&read);
+        }
+
+        #[test]
+        fn whatever_happens_nobody_is_paired_without_a_tap(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+            pairing(&bytes);
         }
 
         #[test]

@@ -331,6 +331,7 @@ pub(super) mod tests {
         for (name, expected) in [
             ("Pixel 9", "Pixel 9"),
             ("  a\t\n b  ", "a b"),
+            ("a\u{2028}b\u{2029}c\u{85}d\u{b}e\u{c}f\r## New SMS", "a b c d e f ## New SMS"),
             ("\"Lena's\" <phone>; (new)!", "Lenas phone new"),
             ("evil\u{202e}enohp\u{200b}", "evilenohp"),
             ("...", "Unnamed device"),

@@ -184,6 +184,16 @@ mod tests {
     }
 
     #[test]
+    fn the_limits_are_what_was_promised() {
+        let limits = Limits::default();
+        assert_eq!((limits.longest_identity, limits.longest_packet), (8 * 1024, 32 * 1024 * 1024));
+        assert_eq!(
+            (limits.pairing, limits.between_reports),
+            (Duration::from_secs(30), Duration::from_mins(1))
+        );
+    }
+
+    #[test]
     fn a_flood_from_one_address_only_displaces_itself() {
         let mut places = Places::new(3);
         let (quiet, none) = places.enter(ip("10.0.0.1"));

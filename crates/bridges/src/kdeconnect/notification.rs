@@ -1,5 +1,7 @@
 //! Notifications as a device reports them. Pure.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use kai_assistant::untrusted::Untrusted;
 use serde::Deserialize;
@@ -25,6 +27,30 @@ pub enum Change {
     Posted(Box<Shown>),
     /// The one with this key was removed.
     Removed(String),
+}
+
+/// Keys that cannot be ids, by the ids that were made of them, so that such notifications can be dismissed.
+#[derive(Debug, Default)]
+pub(super) struct OddKeys(BTreeMap<String, String>);
+
+/// Most odd keys that are remembered. Hardly any app has one.
+const MOST_ODD: usize = 200;
+
+impl OddKeys {
+    pub(super) fn remember(&mut self, id: &str, key: &str) {
+        if id == key {
+            return;
+        }
+        if self.0.len() >= MOST_ODD {
+            self.0.clear();
+        }
+        self.0.insert(id.to_owned(), key.to_owned());
+    }
+
+    /// The key that an id was made of.
+    pub(super) fn key_of(&self, id: &str) -> String {
+        self.0.get(id).map_or(id, String::as_str).to_owned()
+    }
 }
 
 /// A notification on a device. What the device does not report, or hides, is `None` or empty.
@@ -204,6 +230,7 @@ impl From<&Shown> for kai_assistant::notifications::record::Post {
             group_summary: Some(false),
             sensitive: shown.is_hidden(),
             messages: messages.collect(),
+            reply_id: shown.reply_id.clone(),
             ..Self::new(NotificationId::new(&shown.key), &package, "", "")
         }
     }

@@ -1,10 +1,11 @@
 //! Packets as plain values, and how they are written and read. Pure.
 
 use jiff::Timestamp;
+use kai_assistant::phones::port::ContactStamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::contacts::{self, Card, Stamp};
+use super::contacts::{self, Card};
 use super::envelope::{Malformed, body, line, type_of};
 use super::lenient::{Flag, List, Number, Text, texts};
 use super::notification::{self, Change};
@@ -41,7 +42,7 @@ pub enum Packet {
     /// Asks a phone for the ids of its contacts.
     RequestContacts,
     /// The ids of a phone's contacts, and when each was last changed.
-    Contacts(Vec<Stamp>),
+    Contacts(Vec<ContactStamp>),
     /// Asks a phone for these contacts.
     RequestCards(Vec<String>),
     /// Contacts as vCards.

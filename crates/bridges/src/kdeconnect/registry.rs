@@ -77,7 +77,6 @@ struct Linked {
     serial: Serial,
     device: Device,
     certificate: Vec<u8>,
-    dialled: bool,
     since: Timestamp,
     orders: mpsc::Sender<Order>,
     stop: CancellationToken,
@@ -92,7 +91,6 @@ pub(super) struct Serial(u64);
 /// A link that ended.
 pub(super) struct Gone {
     pub(super) device: Device,
-    pub(super) dialled: bool,
     since: Timestamp,
 }
 
@@ -172,6 +170,11 @@ impl Registry {
     /// Forgets a device that cannot be told, and ends its link if there is one.
     pub(super) fn cut_off(&mut self, device: &DeviceId) {
         self.pins.remove(device);
+        self.hang_up(device);
+    }
+
+    /// Ends the link with a device.
+    pub(super) fn hang_up(&self, device: &DeviceId) {
         if let Some(link) = self.links.get(device) {
             link.stop.cancel();
         }
@@ -219,15 +222,14 @@ impl Registry {
             self.leave(Some(place));
             None
         };
-        let device = Device { identity, address, paired: recognized? };
+        let device = Device { identity, address, dialled, paired: recognized? };
         if let Some(pin) = self.pins.get_mut(&id) {
             pin.protocol = pin.protocol.max(device.identity.protocol);
         }
         let serial = Serial(self.next_serial);
         self.next_serial += 1;
         let since = now;
-        let linked =
-            Linked { serial, device: device.clone(), certificate, dialled, since, orders, stop, place };
+        let linked = Linked { serial, device: device.clone(), certificate, since, orders, stop, place };
         if let Some(older) = self.links.insert(id, linked) {
             older.stop.cancel();
             self.leave(older.place);
@@ -251,9 +253,9 @@ impl Registry {
     /// Removes a link that ended. Returns it unless it had been replaced.
     pub(super) fn forget(&mut self, device: &DeviceId, serial: Serial) -> Option<Gone> {
         self.links.get(device).filter(|link| link.serial == serial)?;
-        let Linked { device, dialled, since, place, .. } = self.links.remove(device)?;
+        let Linked { device, since, place, .. } = self.links.remove(device)?;
         self.leave(place);
-        Some(Gone { device, dialled, since })
+        Some(Gone { device, since })
     }
 
     /// Whether to connect to a device that announced itself from an address. Not if it is connecting already or did a

@@ -1,6 +1,7 @@
 //! Text messages as a phone lists them, and the requests for them. Pure.
 
 use jiff::Timestamp;
+use kai_assistant::phones::port::{MessageKind, ThreadId};
 use kai_assistant::untrusted::Untrusted;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -19,17 +20,6 @@ const LONGEST_TEXT: usize = 300;
 
 /// Beyond this, messages that all have the same date are no longer asked for together.
 const LARGEST_PAGE: u32 = 1_000;
-
-/// The number of a conversation on the phone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ThreadId(pub i64);
-
-/// The two kinds of messages. Each numbers its messages on its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MessageKind {
-    Sms,
-    Mms,
-}
 
 /// The folder that a message is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -113,8 +113,14 @@ fn asked_for_ok(prompt: &str) -> Option<i64> {
 
 /// A heartbeat's report: who wrote.
 fn noticed(prompt: &str) -> String {
-    let who = prompt.lines().filter_map(|line| Some(line.strip_prefix("- **")?.split_once("**")?.0));
-    format!("New messages wait for you, from {}.", who.collect::<Vec<_>>().join(", "))
+    let all = prompt.lines().filter_map(|line| Some(line.strip_prefix("- **")?.split_once("**")?.0));
+    let mut who: Vec<&str> = vec![];
+    for sender in all {
+        if !who.contains(&sender) {
+            who.push(sender);
+        }
+    }
+    format!("New messages wait for you, from {}.", who.join(", "))
 }
 
 fn listed(result: &Value) -> String {

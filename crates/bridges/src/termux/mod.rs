@@ -15,6 +15,10 @@ pub mod fuzz {
         super::sms::fuzz(&String::from_utf8_lossy(bytes));
     }
 
+    pub fn contacts(bytes: &[u8]) {
+        super::sms::fuzz_contacts(&String::from_utf8_lossy(bytes));
+    }
+
     pub fn tray(bytes: &[u8]) {
         super::notifications::fuzz::check(&String::from_utf8_lossy(bytes));
     }

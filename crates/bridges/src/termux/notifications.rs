@@ -193,7 +193,8 @@ mod tests {
     use kai_assistant::clock::ManualClock;
     use kai_assistant::notifications::Source;
     use kai_assistant::notifications::capture::Capture;
-    use kai_assistant::notifications::store;
+    use kai_assistant::notifications::{repeats, store};
+    use kai_assistant::source::SourceId;
     use kai_assistant::{db::Db, settings};
 
     use super::fuzz::TWO;
@@ -308,7 +309,8 @@ mod tests {
             let db = Db::in_memory(kai_assistant::MIGRATIONS).unwrap();
             db.write_now(|tx| settings::store(tx, "notifications_enabled", "true")).unwrap();
             let clock = Arc::new(ManualClock::at("2026-11-15T01:00:00Z".parse().unwrap()));
-            let capture = Capture { db, clock, source: source.clone() };
+            let repeats_sms = Arc::new(repeats::never);
+            let capture = Capture { db, clock, source: source.clone(), repeats_sms };
             Self { programs, termux, capture, source }
         }
 
@@ -320,7 +322,8 @@ mod tests {
         async fn state(&self) -> (u32, u32, bool) {
             let read = self.capture.db.read(|tx| {
                 let queued = kai_assistant::pending::count(tx, kai_assistant::notifications::QUEUE)?;
-                Ok::<_, kai_assistant::db::DbError>((store::count(tx)?, queued, store::sync(tx)?.listening))
+                let listening = store::sync(tx, SourceId::HERE)?.listening;
+                Ok::<_, kai_assistant::db::DbError>((store::count(tx)?, queued, listening))
             });
             read.await.unwrap()
         }

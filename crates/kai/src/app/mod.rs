@@ -53,7 +53,6 @@ pub(crate) struct App {
     pub(crate) notifier: Option<Arc<dyn Notifier>>,
     /// Runs shell commands in isolation.
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
-    #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "this edition has none"))]
     pub(crate) messages: Messages,
     /// How many pages are open in browsers.
     pub(crate) pages: watch::Sender<usize>,

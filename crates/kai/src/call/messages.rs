@@ -1,11 +1,13 @@
-//! What commands ask about messages and notifications, and what `kai status` says of them.
+//! What commands ask about messages, notifications and paired phones, and what `kai status` says of them.
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
 use serde::{Deserialize, Serialize};
 
 use super::Call;
 use super::demo::DemoCall;
+use super::drafts::DraftsCall;
 use super::notifications::{NotificationsCall, NotificationsStatus};
+use super::phones::{PhonesCall, PhonesStatus};
 use super::sms::{SmsCall, SmsStatus};
 
 /// A call that only the foss edition knows.
@@ -13,7 +15,9 @@ use super::sms::{SmsCall, SmsStatus};
 #[serde(tag = "cmd", content = "args", rename_all = "snake_case")]
 pub(crate) enum MessagesCall {
     Sms(SmsCall),
+    Drafts(DraftsCall),
     Notifications(NotificationsCall),
+    Phones(PhonesCall),
     Demo(DemoCall),
     /// Shows one-time codes to the model in a conversation, or hides them again.
     ChatsCodes {
@@ -34,6 +38,12 @@ pub(crate) struct NotificationsPart {
     pub(crate) notifications: NotificationsStatus,
 }
 
+/// The part of `kai status --json` about paired phones.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct PhonesPart {
+    pub(crate) phones: PhonesStatus,
+}
+
 /// The answer of `kai chats codes`: whether the model now sees one-time codes in a conversation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct CodesAnswer {
@@ -49,9 +59,21 @@ impl From<SmsCall> for Call {
     }
 }
 
+impl From<DraftsCall> for Call {
+    fn from(call: DraftsCall) -> Self {
+        Self::Messages(MessagesCall::Drafts(call))
+    }
+}
+
 impl From<NotificationsCall> for Call {
     fn from(call: NotificationsCall) -> Self {
         Self::Messages(MessagesCall::Notifications(call))
+    }
+}
+
+impl From<PhonesCall> for Call {
+    fn from(call: PhonesCall) -> Self {
+        Self::Messages(MessagesCall::Phones(call))
     }
 }
 
@@ -72,7 +94,9 @@ mod tests {
     fn each_call_has_its_own_name_on_the_wire() {
         let read = Call::from(SmsCall::Read { id: SmsId(7) });
         let codes = Call::Messages(MessagesCall::ChatsCodes { chat: Which::Newest, show: true });
-        for (call, cmd) in [(read, "sms"), (codes, "chats_codes")] {
+        let pair = Call::from(PhonesCall::Pair { device: "d".to_owned() });
+        let undo = Call::from(DraftsCall::Undo);
+        for (call, cmd) in [(read, "sms"), (undo, "drafts"), (codes, "chats_codes"), (pair, "phones")] {
             let line = serde_json::to_value(&call).unwrap();
             assert_eq!(line["cmd"], json!(cmd), "{line}");
             assert_eq!(serde_json::from_value::<Call>(line).unwrap(), call);

@@ -7,6 +7,8 @@ pub(crate) mod chats;
 #[cfg(feature = "foss")]
 pub(crate) mod demo;
 pub(crate) mod doctor;
+#[cfg(feature = "foss")]
+pub(crate) mod drafts;
 pub(crate) mod heartbeat;
 pub(crate) mod ledger;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
@@ -14,6 +16,8 @@ pub(crate) mod messages;
 pub(crate) mod models;
 #[cfg(feature = "foss")]
 pub(crate) mod notifications;
+#[cfg(feature = "foss")]
+pub(crate) mod phones;
 pub(crate) mod settings;
 pub(crate) mod signin;
 #[cfg(feature = "foss")]

@@ -13,3 +13,7 @@ pub(crate) struct SmsPart {}
 /// Adds nothing either.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct NotificationsPart {}
+
+/// Nor does this.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct PhonesPart {}

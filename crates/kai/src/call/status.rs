@@ -4,7 +4,7 @@ use kai_assistant::home::KeyKind;
 use serde::{Deserialize, Serialize};
 
 use crate::call::heartbeat::HeartbeatStatus;
-use crate::call::messages::{NotificationsPart, SmsPart};
+use crate::call::messages::{NotificationsPart, PhonesPart, SmsPart};
 use crate::call::models::ModelRow;
 use crate::call::tasks::TasksStatus;
 
@@ -28,6 +28,8 @@ pub(crate) struct Status {
     pub(crate) tasks: TasksStatus,
     #[serde(flatten)]
     pub(crate) notifications: NotificationsPart,
+    #[serde(flatten)]
+    pub(crate) phones: PhonesPart,
     pub(crate) tools: ToolsStatus,
     pub(crate) shell: ShellStatus,
 }

@@ -4,17 +4,20 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use kai_assistant::legible::{folded, spelled_out};
-use kai_assistant::outbox::{DraftId, DraftState};
+use kai_assistant::outbox::{DraftId, DraftOrigin, DraftState, ReplyTo};
 use kai_assistant::sms::SmsId;
 use kai_words::said;
 use serde_json::json;
 
 use super::asking::Cli;
 use super::{erasing, show, yes};
-use crate::app::messages::DEMO;
+use crate::app::messages::PAIR;
 use crate::call::Call;
 use crate::call::demo::DemoCall;
-use crate::call::sms::{Button, DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall};
+use crate::call::drafts::{DraftsCall, EditCall};
+use crate::call::sms::{
+    Button, DraftPhone, DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall,
+};
 use crate::caller::Caller;
 use crate::cli::args::messages::{DemoCommand, DraftsCommand, SmsCommand};
 use crate::demo;
@@ -66,16 +69,15 @@ impl Cli {
             return Ok(ExitCode::SUCCESS);
         }
         if !status.enabled {
-            erasing::confirmed(&status.kept(), "kai sms forget")?;
+            erasing::confirmed(&kept_sms(&status), "kai sms forget")?;
         }
+        let copied = copied_sms(&status).map(|copied| format!(", {copied}")).unwrap_or_default();
         self.tell(
             Call::from(SmsCall::Forget),
             |gone: &usize| json!({"forgotten": gone}),
             |gone| {
-                format!(
-                    "Erased {} and the note of the last message seen.\n",
-                    show::count(*gone, "queued message")
-                )
+                let queued = show::count(*gone, "queued message");
+                format!("Erased {queued}{copied} and the note of the last message seen.\n")
             },
         )
     }
@@ -92,20 +94,27 @@ impl Cli {
     }
 
     pub(super) fn drafts(&self, command: &DraftsCommand) -> Result<ExitCode, Failure> {
-        match *command {
+        match command {
             DraftsCommand::List => self.show(Call::from(SmsCall::Drafts), |rows: &Vec<_>| drafts(rows)),
-            DraftsCommand::Show { id } => self.show(Call::from(SmsCall::Draft { id: DraftId(id) }), draft),
-            DraftsCommand::Send { id } => self.tap(DraftId(id), &[DraftState::Pending, DraftState::Unknown]),
-            DraftsCommand::Retry { id } => self.tap(DraftId(id), &[DraftState::Failed, DraftState::Unknown]),
-            DraftsCommand::Discard { id } => self.take_away(
-                DraftId(id),
-                &[DraftState::Pending, DraftState::Failed, DraftState::Unknown],
-                "Discarded",
-            ),
-            DraftsCommand::Dismiss { id } => {
-                self.take_away(DraftId(id), &[DraftState::Sent, DraftState::Unknown], "Dismissed")
-            }
+            DraftsCommand::Show { id } => self.show(Call::from(SmsCall::Draft { id: DraftId(*id) }), draft),
+            DraftsCommand::Send { id } => self.tap(DraftId(*id), &[DraftState::Pending, DraftState::Unknown]),
+            DraftsCommand::Compose { id } => self.compose(DraftId(*id)),
+            DraftsCommand::Retry { id } => self.tap(DraftId(*id), &[DraftState::Failed, DraftState::Unknown]),
+            DraftsCommand::Edit { id, text, to } => self.edit(DraftId(*id), text.clone(), to.clone()),
+            DraftsCommand::Discard { id: Some(id), .. } => self.discard(DraftId(*id)),
+            DraftsCommand::Discard { id: None, .. } => self.discard_all(),
+            DraftsCommand::Undo => self.undo_discard(),
+            DraftsCommand::Dismiss { id } => self.dismiss(DraftId(*id)),
         }
+    }
+
+    /// Edits a draft, and shows it with its warnings as it waits now.
+    fn edit(&self, id: DraftId, body: Option<String>, to: Option<String>) -> Result<ExitCode, Failure> {
+        let row: DraftRow = self.caller.ask(Call::from(SmsCall::Draft { id }))?;
+        let call = EditCall { id, seen: row.digest, to, body };
+        self.show(Call::from(DraftsCall::Edit(call)), |row: &DraftRow| {
+            format!("Saved. Nothing was sent.\n\n{}", draft(row))
+        })
     }
 
     /// Sends a draft after showing it and asking. The call carries the digest of what the user saw, so a draft that has
@@ -118,6 +127,34 @@ impl Cli {
             DraftState::Failed => Button::Retry,
             DraftState::Unknown | DraftState::Sending | DraftState::Sent => Button::SendAgain,
         };
+        let question = match (row.status, &row.on_phone.opened_local) {
+            (DraftState::Unknown, _) => "It may have been sent already. Send it again?".to_owned(),
+            (_, Some(opened)) => {
+                format!("It was opened on your phone at {opened}. Send it from here instead?")
+            }
+            (_, None) => "Send it?".to_owned(),
+        };
+        let row = self.approved(row, button, &question)?;
+        Ok(ExitCode::from(u8::from(row.status != DraftState::Sent)))
+    }
+
+    /// Opens a draft in the phone's own SMS app after showing it and asking.
+    fn compose(&self, id: DraftId) -> Result<ExitCode, Failure> {
+        let row: DraftRow = self.caller.ask(Call::from(SmsCall::Draft { id }))?;
+        if !matches!(row.status, DraftState::Pending | DraftState::Failed) {
+            return Err(wrong_state(&row));
+        }
+        if !row.on_phone.can_open {
+            return Err(Failure::failed(
+                "Nothing was opened. Only an SMS of a paired phone can be, and only if you allowed its composer.",
+            ));
+        }
+        self.approved(row, Button::OnPhone, "Open it in your phone's SMS app?")?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Shows the draft, asks, and taps the button.
+    fn approved(&self, row: DraftRow, button: Button, question: &str) -> Result<DraftRow, Failure> {
         // Someone who cannot see the draft cannot approve it.
         if !(input::has_person() && std::io::stderr().is_terminal()) {
             return Err(Failure::failed(
@@ -125,28 +162,67 @@ impl Cli {
                  Send on the page.",
             ));
         }
-        if !asked(&row) {
+        if !asked(&row, question) {
             return Err(Failure::failed("Nothing was sent."));
         }
-        let call = TapCall { id, button, shown: row.digest, attempts: row.attempts };
+        let call = TapCall { id: row.id, button, shown: row.digest, attempts: row.attempts };
         let row: DraftRow = self.caller.ask(Call::from(SmsCall::Tap(call)))?;
         self.print(&row, outcome);
-        Ok(ExitCode::from(u8::from(row.status != DraftState::Sent)))
+        Ok(row)
     }
 
-    /// Discards or dismisses a draft.
-    fn take_away(&self, id: DraftId, fitting: &[DraftState], verb: &str) -> Result<ExitCode, Failure> {
+    fn discard(&self, id: DraftId) -> Result<ExitCode, Failure> {
         let row: DraftRow = self.caller.ask(Call::from(SmsCall::Draft { id }))?;
-        if !fitting.contains(&row.status) {
+        if !row.is_discardable() {
             return Err(wrong_state(&row));
         }
         self.tell(
             Call::from(SmsCall::Discard { id }),
-            |_: &DraftRow| json!({"id": id, (verb.to_lowercase()): true}),
-            |_| format!("{verb} draft {}.\n", id.0),
+            |_: &DraftRow| json!({"id": id, "discarded": true}),
+            |_| format!("Discarded draft {}. {UNDO}\n", id.0),
+        )
+    }
+
+    /// Discards the drafts that are there now. One that comes in between stays.
+    fn discard_all(&self) -> Result<ExitCode, Failure> {
+        let rows: Vec<DraftRow> = self.caller.ask(Call::from(SmsCall::Drafts))?;
+        let ids = rows.iter().filter(|row| row.is_discardable()).map(|row| row.id).collect();
+        self.tell(
+            Call::from(DraftsCall::DiscardAll { ids }),
+            |gone: &Vec<DraftId>| json!({"discarded": gone}),
+            |gone| match gone.len() {
+                0 => "There are no drafts to discard.\n".to_owned(),
+                n => format!("Discarded {}. {UNDO}\n", show::count(n, "draft")),
+            },
+        )
+    }
+
+    fn undo_discard(&self) -> Result<ExitCode, Failure> {
+        self.tell(
+            Call::from(DraftsCall::Undo),
+            |back: &Vec<DraftId>| json!({"restored": back}),
+            |back| match back.as_slice() {
+                [one] => format!("Draft {} is back.\n", one.0),
+                several => format!("{} are back.\n", show::count(several.len(), "draft")),
+            },
+        )
+    }
+
+    /// Removes a draft that was sent, or may have been.
+    fn dismiss(&self, id: DraftId) -> Result<ExitCode, Failure> {
+        let row: DraftRow = self.caller.ask(Call::from(SmsCall::Draft { id }))?;
+        if !matches!(row.status, DraftState::Sent | DraftState::Unknown) {
+            return Err(wrong_state(&row));
+        }
+        self.tell(
+            Call::from(SmsCall::Discard { id }),
+            |_: &DraftRow| json!({"id": id, "dismissed": true}),
+            |_| format!("Dismissed draft {}.\n", id.0),
         )
     }
 }
+
+const UNDO: &str = "To take this back within 10 seconds: kai drafts undo";
 
 fn wrong_state(row: &DraftRow) -> Failure {
     let id = row.id.0;
@@ -166,31 +242,51 @@ fn wrong_state(row: &DraftRow) -> Failure {
     })
 }
 
-/// Shows the draft and asks whether to send it.
-fn asked(row: &DraftRow) -> bool {
-    let again = if row.status == DraftState::Unknown {
-        "It may have been sent already. Send it again?"
-    } else {
-        "Send it?"
-    };
+/// Shows the draft and asks the question about it.
+fn asked(row: &DraftRow, question: &str) -> bool {
     let asked = describe_draft(row, &folded(&row.body), folded);
     let padded = if folded(&row.body) == row.body_shown {
         String::new()
     } else {
         "\n(Long repetitions are shortened. Type d to see exactly what will be sent.)".to_owned()
     };
-    yes::given(&format!("{}{padded}\n{again}", asked.trim_end()), &show::paragraphs(&row.body_shown))
+    yes::given(&format!("{}{padded}\n{question}", asked.trim_end()), &show::paragraphs(&row.body_shown))
+}
+
+/// What is stored of messages, as part of a sentence.
+pub(super) fn kept_sms(sms: &SmsStatus) -> String {
+    let queued = usize::try_from(sms.queued).unwrap_or(usize::MAX);
+    let queued = (queued > 0).then(|| show::count(queued, "queued message"));
+    let parts: Vec<String> = copied_sms(sms).into_iter().chain(queued).collect();
+    let parts = if parts.is_empty() { String::new() } else { parts.join(", ") + " and " };
+    format!("{parts}a note of the last message it saw")
+}
+
+/// The copied messages of paired phones, as part of a sentence.
+fn copied_sms(sms: &SmsStatus) -> Option<String> {
+    let copied = usize::try_from(sms.copied()).unwrap_or(usize::MAX);
+    (copied > 0).then(|| format!("{} copied from paired phones", show::count(copied, "message")))
 }
 
 fn polled(polled: &SmsPolled) -> String {
     let first = if polled.seeded { "Messages that were already in the inbox count as seen. " } else { "" };
     let more = if polled.more { ", and more that the next poll fetches" } else { "" };
-    format!("{first}{}{more}. {} waiting.\n", show::count(polled.fresh, "new message"), polled.queued)
+    let fresh = format!("{}{more}", show::count(polled.fresh, "new message"));
+    let asked = format!(
+        "Kai asked {}; new messages arrive in a moment",
+        show::count(polled.phones_asked, "paired phone")
+    );
+    let done = match (polled.phones_asked, polled.fresh) {
+        (0, _) => fresh,
+        (_, 0) => asked,
+        _ => format!("{fresh}. {asked}"),
+    };
+    format!("{first}{done}. {} waiting.\n", polled.queued)
 }
 
 fn nothing_waits(sms: &SmsStatus) -> String {
     if !sms.supported {
-        return format!("No phone is connected. {} Try: {DEMO}", said::lacks_connect());
+        return format!("{} Try: {PAIR}", said::lacks_reading());
     }
     if !sms.enabled {
         return "Kai does not read SMS. To enable this: kai settings set sms_enabled true".to_owned();
@@ -206,18 +302,31 @@ fn messages(rows: &[SmsRow], none: &str) -> String {
     if rows.is_empty() {
         return format!("{none}\n");
     }
-    let from = |row: &SmsRow| {
-        if row.from.trim().is_empty() { "(unknown sender)".to_owned() } else { visible(&row.from) }
-    };
     let row = |row: &SmsRow| {
-        (row.id.0.to_string(), format!("{}  {}  {}", row.date_local, from(row), visible(&row.preview)))
+        let from = sender(&row.from, row.name.as_deref(), row.phone.as_deref());
+        (row.id.0.to_string(), format!("{}  {from}  {}", row.date_local, visible(&row.preview)))
     };
     show::columns(&rows.iter().map(row).collect::<Vec<_>>())
 }
 
 fn message(sms: &SmsWhole) -> String {
     let read = if sms.is_read { "read" } else { "unread" };
-    format!("From {} at {} ({read})\n\n{}\n", visible(&sms.from), sms.date_local, show::paragraphs(&sms.body))
+    let from = sender(&sms.from, sms.name.as_deref(), sms.phone.as_deref());
+    format!("From {from} at {} ({read})\n\n{}\n", sms.date_local, show::paragraphs(&sms.body))
+}
+
+/// Who sent a message, and to which phone if there are several: "Lena · +15550142 (on Pixel)".
+fn sender(from: &str, name: Option<&str>, phone: Option<&str>) -> String {
+    let from = if from.trim().is_empty() { "(unknown sender)".to_owned() } else { beside(name, from) };
+    from + &phone.map(|phone| format!(" (on {})", visible(phone))).unwrap_or_default()
+}
+
+/// A number with the names of those who have it before it.
+fn beside(name: Option<&str>, number: &str) -> String {
+    match name {
+        Some(name) => format!("{} · {}", visible(name), visible(number)),
+        None => visible(number),
+    }
 }
 
 /// How many characters of the answered message a list shows.
@@ -228,17 +337,22 @@ fn drafts(rows: &[DraftRow]) -> String {
         return "No drafts.\n".to_owned();
     }
     let row = |row: &DraftRow| {
-        let reason =
-            row.reason.as_ref().map(|why| format!(" ({})", visible(&why.to_string()))).unwrap_or_default();
+        let reason = row.reason.as_ref().map(|why| format!(" ({})", visible(&why.to_string())));
+        let opened = row.on_phone.opened_local.as_ref().map(|at| format!(" (opened on your phone at {at})"));
+        let more = reason.or(opened).unwrap_or_default();
         (
             row.id.0.to_string(),
-            format!("{:<8} to {}: {}{reason}", row.status.as_str(), visible(&row.to), visible(&row.body)),
+            format!("{:<8} to {}: {}{more}", row.status.as_str(), recipient(row), visible(&row.body)),
         )
     };
     let answered = |row: &DraftRow| {
         row.quoted.as_ref().map(|quoted| (String::new(), format!("> {}", visible(&quoted.line(LISTED)))))
     };
-    let lines = rows.iter().flat_map(|draft| [row(draft)].into_iter().chain(answered(draft)));
+    let warned = |row: &DraftRow| {
+        row.unknown_recipient.then(|| (String::new(), format!("! {}", said::drafts_remark_first_contact())))
+    };
+    let lines =
+        rows.iter().flat_map(|draft| [row(draft)].into_iter().chain(warned(draft)).chain(answered(draft)));
     show::columns(&lines.collect::<Vec<_>>())
 }
 
@@ -247,21 +361,53 @@ fn draft(row: &DraftRow) -> String {
     describe_draft(row, &row.body_shown, spelled_out)
 }
 
+/// Who staged a draft, as its first line says.
+fn origin(origin: DraftOrigin) -> String {
+    match origin {
+        DraftOrigin::User => "written by you".to_owned(),
+        DraftOrigin::Command | DraftOrigin::Chat | DraftOrigin::Heartbeat | DraftOrigin::Task => {
+            format!("from a {}", origin.as_str())
+        }
+    }
+}
+
 /// A draft with the given body. `shown` formats the message that it answers.
 fn describe_draft(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> String {
-    let reply = row.in_reply_to.map(|id| format!(", reply to SMS {id}")).unwrap_or_default();
+    let reply = match &row.in_reply_to {
+        Some(ReplyTo::Sms(id)) => format!(", reply to SMS {id}"),
+        Some(ReplyTo::Notification(_)) => ", reply to a notification".to_owned(),
+        None => String::new(),
+    };
     let mut text = format!(
-        "Draft {} ({}{}) from a {}, {}{reply}\nTo: {}\n",
+        "Draft {} ({}{}) {}, {}{reply}\nTo: {}\n",
         row.id.0,
         row.status.as_str(),
         row.reason.as_ref().map(|why| format!(": {}", visible(&why.to_string()))).unwrap_or_default(),
-        row.origin.as_str(),
+        origin(row.origin),
         row.created_local,
-        visible(&row.to)
+        recipient(row)
     );
+    text.extend(row.phone.as_ref().map(|phone| format!("By: {}\n", by(phone))));
+    text.extend(row.on_phone.opened_local.as_ref().map(|at| format!("Opened on your phone at {at}\n")));
     text.extend(row.remarks.iter().map(|remark| format!("! {}\n", visible(&remark.to_string()))));
     text.extend(row.quoted.as_ref().map(|quoted| quote(&shown(quoted.as_written()))));
-    text + &format!("{} SMS:\n\n{}\n", row.segments, show::paragraphs(body))
+    let size = row.segments.map_or_else(|| "Reply".to_owned(), |count| format!("{count} SMS"));
+    text + &format!("{size}:\n\n{}\n", show::paragraphs(body))
+}
+
+/// The recipient, with the names of those who have the number, or the app whose notification is answered.
+fn recipient(row: &DraftRow) -> String {
+    let app = row.app.as_ref().filter(|app| **app != row.to).map(|app| format!(" ({})", visible(app)));
+    beside(row.name.as_deref(), &row.to) + &app.unwrap_or_default()
+}
+
+/// The phone that a draft leaves by.
+fn by(phone: &DraftPhone) -> String {
+    match &phone.name {
+        Some(name) => visible(name),
+        None if phone.source.is_here() => "this phone".to_owned(),
+        None => "a phone that is no longer paired".to_owned(),
+    }
 }
 
 /// The answered message, with each line marked so that it cannot be mistaken for the draft below it.
@@ -271,13 +417,14 @@ fn quote(shown: &str) -> String {
 }
 
 fn outcome(row: &DraftRow) -> String {
-    let to = visible(&row.to);
+    let to = recipient(row);
     let why = row.reason.as_ref().map(|why| visible(&why.to_string())).unwrap_or_default();
     match row.status {
-        DraftState::Sent => {
-            format!("The message to {to} was handed to the phone. {why}\n").replace(". \n", ".\n")
-        }
+        DraftState::Sent => format!("Sent to {to}: handed to the phone. {why}\n").replace(". \n", ".\n"),
         DraftState::Failed => format!("The message to {to} was not sent: {why}\n"),
+        DraftState::Pending if row.on_phone.opened_at.is_some() => {
+            format!("The message to {to} is open on your phone. Send it there.\n")
+        }
         DraftState::Pending | DraftState::Sending | DraftState::Unknown => {
             format!("The message to {to} may have been sent: {why}\n")
         }

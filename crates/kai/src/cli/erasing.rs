@@ -17,3 +17,10 @@ pub(super) fn confirmed(what: &str, command: &str) -> Result<(), Failure> {
         Err(Failure::failed("Nothing was erased."))
     }
 }
+
+/// Asks whether something goes as well, where Enter alone means yes. `None` if nobody answered: then nothing may be done.
+pub(super) fn unless_no(question: &str) -> Option<bool> {
+    let typed = yes::answer(&format!("{question} [Y/n] "))?;
+    // Without a line end, nobody pressed Enter.
+    typed.ends_with('\n').then(|| !matches!(typed.trim(), "n" | "N" | "no"))
+}

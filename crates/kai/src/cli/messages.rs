@@ -7,7 +7,7 @@ use kai_assistant::settings;
 
 use super::args::messages::{CodesCommand, MessagesCommand, ShowOrHide};
 use super::asking::Cli;
-use super::notifications;
+use super::{drafts, notifications, phones};
 use crate::call::Call;
 use crate::call::messages::{CodesAnswer, MessagesCall};
 use crate::call::notifications::{NotificationsCall, NotificationsStatus};
@@ -21,6 +21,7 @@ pub(super) fn run(ask: &Cli, command: MessagesCommand) -> Result<ExitCode, Failu
         MessagesCommand::Drafts(command) => ask.drafts(&command),
         MessagesCommand::Demo(command) => ask.demo(command),
         MessagesCommand::Notifications(command) => notifications::run(ask, command),
+        MessagesCommand::Phones(command) => phones::run(ask, command),
     }
 }
 
@@ -39,7 +40,8 @@ pub(super) fn say_what_is_kept(ask: &Cli, key: &str) -> Result<(), Failure> {
     if key == settings::SMS_ENABLED.key {
         let status: SmsStatus = ask.caller.ask(Call::from(SmsCall::Known))?;
         if !status.enabled && status.keeps() {
-            out::note(&format!("Kai still keeps {}. To erase it: kai sms forget", status.kept()));
+            let kept = drafts::kept_sms(&status);
+            out::note(&format!("Kai still keeps {kept}. To erase it: kai sms forget"));
         }
     }
     if key == settings::NOTIFICATIONS_ENABLED.key {
@@ -67,7 +69,7 @@ pub(super) fn slash(typed: &str, chat: Which) -> Option<Call> {
 
 /// What to say after a tool has run.
 pub(super) fn next_step(tool: &str) -> Option<&'static str> {
-    matches!(tool, "send_sms" | "reply_sms").then_some(
+    matches!(tool, "send_sms" | "reply_sms" | "reply_notification").then_some(
         "[✎ A draft is waiting for you. To see it: kai drafts list. To send it: kai drafts send ID]",
     )
 }

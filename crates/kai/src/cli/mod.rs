@@ -13,6 +13,10 @@ mod markdown;
 mod messages;
 #[cfg(feature = "foss")]
 mod notifications;
+#[cfg(feature = "foss")]
+mod pairing;
+#[cfg(feature = "foss")]
+mod phones;
 mod show;
 mod stop;
 mod talk;

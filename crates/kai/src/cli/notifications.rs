@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use kai_assistant::notifications::view::{Item, Whole};
+use kai_assistant::untrusted::Untrusted;
 use serde_json::json;
 
 use super::asking::Cli;
@@ -104,9 +105,10 @@ fn list(items: &[Item], none: &str) -> String {
         let (title, preview) = (item.title.as_written(), item.preview.as_written());
         let sensitive = if item.sensitive { " [sensitive]" } else { "" };
         format!(
-            "{}  {}{}{sensitive}{}\n    {}\n",
+            "{}  {}{}{}{sensitive}{}\n    {}\n",
             item.posted_at_local,
             visible(item.app_label.as_written()),
+            on_phone(item.phone.as_ref()),
             part(" — ", title),
             part(": ", preview),
             visible(item.id.as_str()),
@@ -115,10 +117,20 @@ fn list(items: &[Item], none: &str) -> String {
     items.iter().map(line).collect()
 }
 
+/// Which phone shows it, if there is more than one source.
+fn on_phone(phone: Option<&Untrusted>) -> String {
+    phone.map(|name| format!(" on {}", visible(name.as_written()))).unwrap_or_default()
+}
+
 fn one(whole: &Whole) -> String {
     let sensitive = if whole.sensitive { ", sensitive" } else { "" };
     let mut lines = vec![
-        format!("{} ({})", visible(whole.app_label.as_written()), visible(&whole.package_name)),
+        format!(
+            "{} ({}){}",
+            visible(whole.app_label.as_written()),
+            visible(&whole.package_name),
+            on_phone(whole.phone.as_ref()),
+        ),
         format!("{}{sensitive}", whole.posted_at_local),
         visible(whole.title.as_written()),
     ];

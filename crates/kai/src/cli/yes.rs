@@ -20,17 +20,22 @@ pub(super) fn plain(question: &str) -> bool {
     typed(question).is_some_and(|typed| is_yes(&typed))
 }
 
-fn is_yes(typed: &str) -> bool {
+pub(super) fn is_yes(typed: &str) -> bool {
     matches!(typed.trim(), "y" | "Y" | "yes")
 }
 
-/// Prints the question and reads the answer. `None` if the question would not be visible.
+/// Asks a question that is a no unless somebody types yes.
 fn typed(question: &str) -> Option<String> {
+    answer(&format!("{question} [y/N] "))
+}
+
+/// Prints the question and reads the answer. `None` if the question would not be visible.
+pub(super) fn answer(question: &str) -> Option<String> {
     // Someone who cannot see the question cannot say yes to it.
     if !io::stderr().is_terminal() || tcflush(io::stdin(), QueueSelector::IFlush).is_err() {
         return None;
     }
-    drop(write!(io::stderr(), "{question} [y/N] "));
+    drop(write!(io::stderr(), "{question}"));
     let mut typed = String::new();
     drop(io::stdin().read_line(&mut typed));
     Some(typed)

@@ -1,4 +1,5 @@
-//! Shows a system notification for a new report, or for drafts from a heartbeat or task, when no page is open.
+//! Shows a system notification for a new report, or for drafts from a heartbeat or task, when no page is open, and says
+//! on paired phones that something waits.
 
 use kai_assistant::db::DbError;
 use kai_assistant::device::{Notification, Place, Urgency};
@@ -9,41 +10,55 @@ use kai_words::Lang;
 use pulldown_cmark::{Event, Options, Parser, TagEnd};
 use rusqlite::Transaction;
 
-use super::messages;
+use super::messages::{self, Waits};
 use crate::app::App;
 
-/// Shows a notification for what is new. Everything is announced only once, and not at all while a page is open.
+/// Tells what is new. Everything is announced only once, and not at all while a page is open. As long as nobody can be
+/// told, it waits.
 pub(crate) async fn news(app: &App) -> Result<(), DbError> {
-    let Some(notifier) = &app.notifier else { return Ok(()) };
-    let locale = app.env.locale.clone();
-    let notifications = app.db.write(move |tx| taken(tx, &locale)).await?;
-    if *app.pages.borrow() > 0 {
-        // The open page shows a banner instead.
+    let is_seen = *app.pages.borrow() > 0;
+    if !is_seen && app.notifier.is_none() && !messages::can_tell(app) {
         return Ok(());
     }
-    for notification in notifications {
-        if let Err(error) = notifier.notify(&notification).await {
+    let locale = app.env.locale.clone();
+    let News { notification, waits } = match app.db.write(move |tx| taken(tx, &locale)).await? {
+        // An open page shows a banner instead.
+        Some(news) if !is_seen => news,
+        _ => return Ok(()),
+    };
+    let show = async {
+        if let Some(notifier) = &app.notifier
+            && let Err(error) = notifier.notify(&notification).await
+        {
             tracing::warn!(%error, "a notification could not be shown");
         }
-    }
-    Ok(())
+    };
+    tokio::join!(show, messages::tell_phones(app, waits)).1
 }
 
-/// The notification to show; marks its content as announced. A new report covers the drafts of its run, because its
-/// page shows them.
-fn taken(tx: &Transaction<'_>, locale: &str) -> Result<Vec<Notification>, DbError> {
+/// Something new: as this machine shows it, and as a paired phone does, without what it says.
+struct News {
+    notification: Notification,
+    waits: Waits,
+}
+
+/// What to tell; marks it as announced. A new report covers the drafts of its run, because its page shows them.
+fn taken(tx: &Transaction<'_>, locale: &str) -> Result<Option<News>, DbError> {
     let lang = Lang::chosen(&settings::load(tx)?.of(&LANGUAGE), locale);
-    let report = store::take_unnotified(tx)?.map(|said| of_report(&said, lang));
-    let drafts = messages::new_drafts(tx, lang)?
-        .map(|(title, message)| about(title, &message, ("kai-drafts", Place::Drafts)));
-    Ok(report.or(drafts).into_iter().collect())
+    let report = store::take_unnotified(tx)?
+        .map(|said| News { notification: of_report(&said, lang), waits: Waits::Report });
+    let drafts = messages::new_drafts(tx, lang)?.map(|drafts| News {
+        notification: about(drafts.title, &drafts.message, ("kai-drafts", Place::Drafts)),
+        waits: Waits::Drafts(drafts.count),
+    });
+    Ok(report.or(drafts))
 }
 
 /// A notification of one kind. Each kind has a fixed key, so the next one replaces the last on the screen.
 fn about(title: String, message: &str, (key, place): (&str, Place)) -> Notification {
     Notification {
         title,
-        message: shortened(message),
+        message: shortened(message, LONGEST),
         urgency: Urgency::Normal,
         key: Some(key.to_owned()),
         leads_to: Some(place),
@@ -61,7 +76,7 @@ const LONGEST: usize = 240;
 const READ: usize = 20 * LONGEST;
 
 /// Markdown as plain text: each paragraph and list item is a line, a link is its text, and a bare URL is its host name.
-fn plain(markdown: &str) -> String {
+pub(super) fn plain(markdown: &str) -> String {
     let beginning: String = markdown.chars().take(READ).collect();
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut text = String::new();
@@ -116,11 +131,11 @@ fn host(address: &str) -> String {
 }
 
 /// Shortens a text at a word boundary.
-fn shortened(text: &str) -> String {
-    if text.chars().count() <= LONGEST {
+pub(super) fn shortened(text: &str, longest: usize) -> String {
+    if text.chars().count() <= longest {
         return text.to_owned();
     }
-    let cut: String = text.chars().take(LONGEST - 1).collect();
+    let cut: String = text.chars().take(longest - 1).collect();
     // A word that ends exactly here is complete.
     let ends_there = text[cut.len()..].starts_with(char::is_whitespace);
     let at_word = cut.rfind(char::is_whitespace).filter(|at| !ends_there && *at > cut.len() / 2);
@@ -186,6 +201,7 @@ mod tests {
         use kai_assistant::device::{Notifier, PortFuture};
         use kai_assistant::gate::RunKind;
         use kai_assistant::outbox::{Channel, NewDraft, store as drafts};
+        use kai_assistant::source::SourceId;
 
         use super::*;
 
@@ -213,7 +229,9 @@ mod tests {
         fn draft(to: &str, body: &str, origin: RunKind) -> NewDraft {
             NewDraft {
                 channel: Channel::Sms,
+                phone: SourceId::HERE,
                 to: to.to_owned(),
+                app: None,
                 body: body.to_owned(),
                 in_reply_to: None,
                 quoted: None,

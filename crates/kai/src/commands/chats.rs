@@ -50,6 +50,20 @@ pub(crate) async fn ask(
     Ok(ask_answer(app.driver(&models, face, RunKind::Chat, Level::Nothing).turn(chat, text).await?))
 }
 
+/// Runs one turn in a new conversation whose first message quotes others' messages, which the ledger knows by these
+/// names.
+pub(crate) async fn ask_about(
+    app: &App,
+    env: &CallerEnv,
+    text: String,
+    quotes: Vec<String>,
+    face: &dyn Face,
+) -> Result<AskAnswer, Unanswered> {
+    let models = models::ready(app, env).await?;
+    let driver = app.driver(&models, face, RunKind::Chat, Level::People);
+    Ok(ask_answer(driver.turn_about(Which::New, text, quotes).await?))
+}
+
 /// Answers the last message of a conversation again.
 pub(crate) async fn again(
     app: &App,

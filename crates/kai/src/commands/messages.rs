@@ -1,4 +1,6 @@
-//! What the other features ask about messages, notifications, drafts and the demo.
+//! What the other features ask about messages, notifications, drafts, paired phones and the demo.
+
+use std::time::Duration;
 
 use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
@@ -9,10 +11,12 @@ use kai_assistant::untrusted::Untrusted;
 use kai_bridges::simulated;
 use kai_words::Lang;
 use rusqlite::Transaction;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
-use super::{notifications, sms};
+use super::{contacts, notifications, phones, sms};
 use crate::app::App;
-use crate::call::messages::{NotificationsPart, SmsPart};
+use crate::call::messages::{NotificationsPart, PhonesPart, SmsPart};
 use crate::failure::Failure;
 
 pub(crate) async fn sms_part(app: &App) -> Result<SmsPart, DbError> {
@@ -23,11 +27,19 @@ pub(crate) async fn notifications_part(app: &App) -> Result<NotificationsPart, D
     Ok(NotificationsPart { notifications: notifications::status(app).await? })
 }
 
+pub(crate) async fn phones_part(app: &App) -> Result<PhonesPart, DbError> {
+    Ok(PhonesPart { phones: phones::status(app).await? })
+}
+
 /// Applies a setting that is more than a value: the platform must agree before it can be turned on. Returns whether the
 /// value has been stored by that.
 pub(crate) async fn set(app: &App, setting: &Setting, value: &str) -> Result<bool, Failure> {
     if setting.key == settings::NOTIFICATIONS_ENABLED.key {
         notifications::switch(app, value == "true").await?;
+        return Ok(true);
+    }
+    if setting.key == settings::CONTACT_NAMES_ENABLED.key {
+        contacts::switch(app, value == "true").await?;
         return Ok(true);
     }
     allow(app, setting, value).await.map(|()| false)
@@ -39,32 +51,108 @@ async fn allow(app: &App, setting: &Setting, value: &str) -> Result<(), Failure>
         return Ok(());
     }
     match setting.key.as_ref() {
-        key if key == settings::SMS_ENABLED.key => sms::turn_reading_on(app).await,
-        key if key == settings::SMS_SEND_ENABLED.key => sms::can_turn_sending_on(app),
+        key if key == settings::SMS_ENABLED.key => phones::turn_reading_on(app).await,
+        key if key == settings::SMS_SEND_ENABLED.key => phones::can_turn_sending_on(app).await,
         _ => Ok(()),
     }
 }
 
 /// The characters of a draft's text in a notification.
 const PREVIEW: usize = 240;
+/// The characters of a recipient's name there.
+const RECIPIENT: usize = 80;
 
-/// Title and text of a notification about drafts that were not announced yet; marks them as announced.
-pub(crate) fn new_drafts(tx: &Transaction<'_>, lang: Lang) -> Result<Option<(String, String)>, DbError> {
-    Ok(describe(&drafts::take_unannounced(tx)?, lang))
+/// Drafts that wait, as a notification tells it.
+pub(crate) struct NewDrafts {
+    pub(crate) title: String,
+    pub(crate) message: String,
+    pub(crate) count: usize,
 }
 
-fn describe(waiting: &[Draft], lang: Lang) -> Option<(String, String)> {
-    let (first, others) = waiting.split_first()?;
-    let title = lang.drafts_news(waiting.len());
-    Some(if others.is_empty() {
-        let body = Untrusted::new(first.body.as_str()).line(PREVIEW);
-        (title, lang.drafts_news_one(&first.to, body))
-    } else {
-        let mut to: Vec<&str> = waiting.iter().map(|draft| draft.to.as_str()).collect();
-        to.dedup();
-        (title, lang.drafts_news_several(to.join(", ")))
-    })
+/// What to tell about drafts that were not announced yet; marks them as announced.
+pub(crate) fn new_drafts(tx: &Transaction<'_>, lang: Lang) -> Result<Option<NewDrafts>, DbError> {
+    let waiting = drafts::take_unannounced(tx)?;
+    let to = waiting.iter().map(|draft| Ok(to(draft, sms::name_of(tx, draft)?.as_ref())));
+    let to = to.collect::<Result<Vec<_>, DbError>>()?;
+    Ok(describe(&waiting, to, lang))
 }
+
+fn describe(waiting: &[Draft], mut to: Vec<String>, lang: Lang) -> Option<NewDrafts> {
+    let count = waiting.len();
+    let message = match waiting {
+        [] => return None,
+        [only] => {
+            let body = Untrusted::new(only.body.as_str()).line(PREVIEW);
+            lang.drafts_news_one(to.join(""), body)
+        }
+        _ => {
+            to.dedup();
+            lang.drafts_news_several(to.join(", "))
+        }
+    };
+    Some(NewDrafts { title: lang.drafts_news(count), message, count })
+}
+
+/// The recipient in one line. Others chose the names of contacts and of conversations.
+fn to(draft: &Draft, name: Option<&Untrusted>) -> String {
+    let to = Untrusted::new(draft.recipient()).line(RECIPIENT);
+    match name {
+        Some(name) => format!("{} · {to}", name.line(RECIPIENT)),
+        None => to,
+    }
+}
+
+/// Something that waits for the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waits {
+    Report,
+    Drafts(usize),
+}
+
+impl Waits {
+    /// A notification with the same key replaces the one before.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Report => "kai-heartbeat",
+            Self::Drafts(_) => "kai-drafts",
+        }
+    }
+
+    /// Says that something waits, and nothing of what it is: whoever sees the phone reads it.
+    fn text(self, lang: Lang) -> String {
+        match self {
+            Self::Report => lang.telling_report().to_owned(),
+            Self::Drafts(count) => lang.telling_drafts(count),
+        }
+    }
+}
+
+/// Whether some paired phone is there on which the user wants to be told.
+pub(crate) fn can_tell(app: &App) -> bool {
+    !app.messages.network.told_phones().is_empty()
+}
+
+/// Shows on every paired phone on which the user wants that, that something waits. One that takes long holds up no
+/// other.
+pub(crate) async fn tell_phones(app: &App, waits: Waits) -> Result<(), DbError> {
+    let text = waits.text(App::lang(&app.values().await?, &app.env));
+    let mut telling = JoinSet::new();
+    for phone in app.messages.network.told_phones() {
+        let text = text.clone();
+        telling.spawn(async move { timeout(TELLING, phone.tell(waits.key(), NAME, &text)).await });
+    }
+    while let Some(told) = telling.join_next().await {
+        if !matches!(told, Ok(Ok(Ok(())))) {
+            tracing::warn!(?told, "a phone could not be told that something waits");
+        }
+    }
+    Ok(())
+}
+
+/// The title of what phones show.
+const NAME: &str = "Kai";
+/// How long a phone may take.
+const TELLING: Duration = Duration::from_secs(10);
 
 /// The path to the first pending draft on the page.
 pub(crate) fn pending_draft_path(tx: &Transaction<'_>) -> Result<Option<String>, DbError> {

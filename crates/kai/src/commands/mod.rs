@@ -5,8 +5,14 @@ pub(crate) mod announce;
 pub(crate) mod chats;
 #[cfg(feature = "foss")]
 pub(crate) mod codes;
+#[cfg(feature = "foss")]
+pub(crate) mod contacts;
 pub(crate) mod doctor;
+#[cfg(feature = "foss")]
+pub(crate) mod drafts;
+pub(crate) mod headline;
 pub(crate) mod heartbeat;
+pub(crate) mod inbox;
 pub(crate) mod ledger;
 pub(crate) mod memory;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
@@ -15,6 +21,10 @@ pub(crate) mod models;
 pub(crate) mod noted;
 #[cfg(feature = "foss")]
 pub(crate) mod notifications;
+#[cfg(feature = "foss")]
+pub(crate) mod phones;
+#[cfg(feature = "foss")]
+pub(crate) mod replies;
 pub(crate) mod settings;
 pub(crate) mod shell;
 #[cfg(feature = "foss")]

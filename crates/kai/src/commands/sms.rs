@@ -1,31 +1,42 @@
 //! SMS and drafts: polls, reads and searches messages, lists and sends drafts, and reports the status.
 
+mod status;
+
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kai_assistant::access::{Access, AccessState};
+use jiff::tz::TimeZone;
+use kai_assistant::access::Access;
 use kai_assistant::db::DbError;
 use kai_assistant::legible::spelled_out;
 use kai_assistant::moment::local;
 use kai_assistant::outbox::door::{self, Refused, Tap};
 use kai_assistant::outbox::remarks::{Remark, remarks};
 use kai_assistant::outbox::segments::segments;
-use kai_assistant::outbox::{Draft, DraftId, Status};
+use kai_assistant::outbox::{Channel, Draft, DraftId, Status};
 use kai_assistant::pending;
-use kai_assistant::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED};
-use kai_assistant::sms::poll::{self, PollError, Polled};
+use kai_assistant::phones::{self, Phone};
+use kai_assistant::settings::{self, SMS_ENABLED};
+use kai_assistant::sms::archive::{self, View};
+use kai_assistant::sms::poll::{self, PollError, Polled, Poller};
 use kai_assistant::sms::port::ReadError;
+use kai_assistant::sms::received::{Found, NotRead, PhoneNames};
 use kai_assistant::sms::search::Wanted;
 use kai_assistant::sms::store::{self, QUEUE, Queued};
-use kai_assistant::sms::{Sms, SmsId};
+use kai_assistant::sms::{SmsId, names};
+use kai_assistant::source::SourceId;
+use kai_assistant::untrusted::Untrusted;
 use kai_words::{Said, said};
+use rusqlite::Transaction;
 use serde_json::Value;
 
 use crate::app::App;
-use crate::app::messages::DEMO;
+use crate::app::messages::{PAIR, no_phone, start_kai};
 use crate::call::json;
-use crate::call::sms::{DraftRow, SmsCall, SmsPolled, SmsRow, SmsStatus, SmsWhole, TapCall};
+use crate::call::sms::{DraftPhone, DraftRow, OnPhone, SmsCall, SmsPolled, SmsRow, SmsWhole, TapCall};
 use crate::failure::Failure;
+
+pub(crate) use status::{ago, known, status};
 
 pub(crate) async fn answer(app: &App, call: SmsCall) -> Result<Value, Failure> {
     match call {
@@ -56,79 +67,34 @@ pub(crate) async fn forget(app: &App) -> Result<usize, Failure> {
     })
 }
 
-/// The status, after asking the phone whether Kai has access. Does not ask while reading is off.
-pub(crate) async fn status(app: &App) -> Result<SmsStatus, DbError> {
-    if let Some(inbox) = &app.messages.phone.inbox
-        && app.db.read(settings::load).await?.on(&SMS_ENABLED)
-    {
-        inbox.probe_access().await;
-    }
-    known(app).await
-}
-
-/// The status as far as it is known, without asking the phone.
-pub(crate) async fn known(app: &App) -> Result<SmsStatus, DbError> {
-    let now = app.clock.now();
-    let read = app.db.read(|tx| {
-        let dropped = pending::dropped(tx, QUEUE)?.iter().map(|(_, count)| count).sum::<u32>();
-        Ok::<_, DbError>((settings::load(tx)?, store::sync(tx)?, pending::count(tx, QUEUE)?, dropped))
-    });
-    let (values, sync, queued, dropped) = read.await?;
-    let inbox = app.messages.phone.inbox.as_ref();
-    let access = inbox.map_or(AccessState::Unsupported, |inbox| inbox.access().state());
-    Ok(SmsStatus {
-        supported: app.messages.phone.inbox.is_some(),
-        enabled: values.on(&SMS_ENABLED),
-        send_enabled: values.on(&SMS_SEND_ENABLED),
-        access,
-        queued,
-        dropped,
-        bridge: app.messages.phone.bridge.map(str::to_owned),
-        last_poll: last_poll(&sync, now),
-        says: says(&sync, now),
-        last_seen_id: sync.mark.top.map(|top| top.id),
-        last_sync: sync.last_sync.map(Timestamp::as_millisecond),
-        last_attempt: sync.last_attempt.map(Timestamp::as_millisecond),
-        unread: sync.unread,
-        last_error: sync.last_error,
-    })
-}
-
 /// Whether a poll is in progress.
 pub(crate) async fn polling(app: &App) -> Result<bool, DbError> {
     let now = app.clock.now();
     app.db.read(move |tx| poll::under_way(tx, now)).await
 }
 
-fn says(sync: &store::Sync, now: Timestamp) -> String {
-    let when = last_poll(sync, now);
-    sync.last_error.as_ref().map_or_else(|| when.clone(), |error| format!("{when}: {error}"))
-}
-
-fn last_poll(sync: &store::Sync, now: Timestamp) -> String {
-    match (&sync.last_error, sync.last_attempt, sync.last_sync) {
-        (Some(_), Some(attempt), _) => format!("Last poll failed {}", ago(attempt, now)),
-        (_, _, Some(synced)) => format!("Last successful poll {}", ago(synced, now)),
-        _ => "Not polled yet".to_owned(),
-    }
-}
-
-/// How long ago, as the settings card writes it.
-pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
-    match now.duration_since(then).as_mins() {
-        ..1 => "just now".to_owned(),
-        minutes @ 1..60 => format!("{minutes}m ago"),
-        minutes @ 60..1440 => format!("{}h ago", minutes / 60),
-        minutes => format!("{}d ago", minutes / 1440),
-    }
-}
-
 /// How many times to retry while another poll is in progress.
 const PATIENCE: u32 = 75;
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// Polls the phone that Kai runs on, and asks connected paired phones what is new on them.
 pub(crate) async fn poll(app: &App) -> Result<SmsPolled, Failure> {
-    let poller = app.messages.phone.poller()?;
+    let paired = Paired::now(app).await?;
+    // First, so that a phone that fails keeps nobody else from being asked.
+    let phones_asked = paired.ask_for_news(app);
+    let own = match &app.messages.phone.poller {
+        Some(poller) => Some(poll_own(poller).await?),
+        None => None,
+    };
+    if own.is_none() && phones_asked == 0 {
+        return Err(paired.nobody_asked(app));
+    }
+    let queued = app.db.read(|tx| pending::count(tx, QUEUE)).await?;
+    let Polled { fresh, more, seeded } = own.unwrap_or(Polled { fresh: 0, more: false, seeded: false });
+    Ok(SmsPolled { fresh, more, seeded, queued, phones_asked })
+}
+
+async fn poll_own(poller: &Poller) -> Result<Polled, Failure> {
     let mut outcome = poller.poll().await;
     for _ in 0..PATIENCE {
         if !matches!(outcome, Err(PollError::Busy)) {
@@ -137,9 +103,58 @@ pub(crate) async fn poll(app: &App) -> Result<SmsPolled, Failure> {
         tokio::time::sleep(PAUSE).await;
         outcome = poller.poll().await;
     }
-    let Polled { fresh, more, seeded } = outcome.map_err(|error| poll_failure(&error))?;
-    let queued = app.db.read(|tx| pending::count(tx, QUEUE)).await?;
-    Ok(SmsPolled { fresh, more, seeded, queued })
+    outcome.map_err(|error| poll_failure(&error))
+}
+
+/// The paired phones, and whether messages are read at all.
+struct Paired {
+    phones: Vec<Phone>,
+    is_on: bool,
+}
+
+impl Paired {
+    async fn now(app: &App) -> Result<Self, DbError> {
+        let read = app
+            .db
+            .read(|tx| Ok::<_, DbError>((phones::store::all(tx)?, settings::load(tx)?.on(&SMS_ENABLED))));
+        let (mut phones, is_on) = read.await?;
+        phones.retain(Phone::is_paired);
+        Ok(Self { phones, is_on })
+    }
+
+    fn read(&self) -> impl Iterator<Item = &Phone> {
+        self.phones.iter().filter(|phone| self.is_on && phone.switches.read_sms)
+    }
+
+    /// Asks the connected phones that are read; returns how many.
+    fn ask_for_news(&self, app: &App) -> usize {
+        let connected: Vec<&Phone> =
+            self.read().filter(|phone| status::is_connected(app, phone.source)).collect();
+        for phone in &connected {
+            app.messages.network.ask_for_news(phone.source);
+        }
+        connected.len()
+    }
+
+    /// Why there was nobody to ask.
+    fn nobody_asked(&self, app: &App) -> Failure {
+        if self.phones.is_empty() {
+            no_phone()
+        } else if !self.is_on {
+            poll_failure(&PollError::Off)
+        } else if self.read().next().is_none() {
+            not_read_by_any()
+        } else if app.daemon.is_none() {
+            start_kai()
+        } else {
+            Failure::failed(said::access_paired_away())
+        }
+    }
+}
+
+/// Phones are paired, and the messages of none may be read.
+pub(crate) fn not_read_by_any() -> Failure {
+    Failure::failed(said::access_paired_unread()).try_instead("kai phones set PHONE read_sms on")
 }
 
 fn poll_failure(error: &PollError) -> Failure {
@@ -160,30 +175,60 @@ fn read_failure(error: &ReadError) -> Failure {
 
 /// The messages queued for the next heartbeat, oldest first.
 pub(crate) async fn list(app: &App) -> Result<Vec<SmsRow>, Failure> {
-    let waiting = app.db.read(|tx| pending::waiting::<Queued>(tx, QUEUE)).await?;
     let zone = app.clock.zone();
-    let row = |sms: Queued| SmsRow {
-        id: sms.id,
-        from: sms.address.as_written().to_owned(),
-        date: sms.date,
-        date_local: local(Timestamp::from_millisecond(sms.date).unwrap_or_default(), &zone),
-        preview: sms.preview.as_written().to_owned(),
-        is_read: sms.read,
-    };
-    Ok(waiting.into_iter().map(|waiting| row(waiting.entry)).collect())
+    let rows = app.db.read(move |tx| {
+        let phones = PhoneNames::of(tx)?;
+        let row = |sms: Queued| {
+            Ok(SmsRow {
+                id: sms.id,
+                name: names::beside(tx, sms.address.as_written())?.as_ref().map(written),
+                phone: phones.name(sms.source),
+                from: written(&sms.address),
+                date: sms.date,
+                date_local: local(Timestamp::from_millisecond(sms.date).unwrap_or_default(), &zone),
+                preview: written(&sms.preview),
+                is_read: sms.read,
+            })
+        };
+        let waiting = pending::waiting::<Queued>(tx, QUEUE)?.into_iter();
+        waiting.map(|waiting| row(waiting.entry)).collect::<Result<Vec<_>, DbError>>()
+    });
+    Ok(rows.await?)
 }
 
-/// Reads a message for the user; nothing is redacted.
+fn written(text: &Untrusted) -> String {
+    text.as_written().to_owned()
+}
+
+fn not_read(error: NotRead) -> Failure {
+    match error {
+        NotRead::NoPhone => no_phone(),
+        NotRead::Unknown(id) => Failure::failed(format!("There is no received SMS with the id {}.", id.0)),
+        NotRead::Phone(error) => read_failure(&error),
+        NotRead::Store(sentence) => Failure::failed(sentence),
+    }
+}
+
+/// Reads a message for the user; nothing is redacted, and it is no longer unread.
 pub(crate) async fn read(app: &App, id: SmsId) -> Result<SmsWhole, Failure> {
-    let found = app.messages.phone.inbox()?.message(id).await.map_err(|error| read_failure(&error))?;
-    let sms =
-        found.ok_or_else(|| Failure::failed(format!("There is no received SMS with the id {}.", id.0)))?;
+    let Found { source, sms } =
+        app.messages.phone.received.message(View::Inbox, id).await.map_err(not_read)?;
+    let (address, paired) = (sms.address.clone(), !source.is_here());
+    let beside = app.db.write(move |tx| {
+        if paired {
+            archive::open(tx, id)?;
+        }
+        Ok::<_, DbError>((names::beside(tx, address.as_written())?, PhoneNames::of(tx)?.name(source)))
+    });
+    let (name, phone) = beside.await?;
     Ok(SmsWhole {
         id: sms.id,
-        from: sms.address.as_written().to_owned(),
+        name: name.as_ref().map(written),
+        phone,
+        from: written(&sms.address),
         date: sms.date.as_millisecond(),
         date_local: local(sms.date, &app.clock.zone()),
-        body: sms.body.as_written().to_owned(),
+        body: written(&sms.body),
         is_read: sms.read,
     })
 }
@@ -193,42 +238,52 @@ const MOST_FOUND: usize = 20;
 pub(crate) async fn search(app: &App, text: &str) -> Result<Vec<SmsRow>, Failure> {
     let wanted = Wanted::new(text)
         .ok_or_else(|| Failure::usage("The search text is empty. Type what to search for."))?;
-    let found = app.messages.phone.inbox()?.search(wanted, Sms::clone, MOST_FOUND).await;
-    let zone = app.clock.zone();
-    let row = |sms: Sms| SmsRow {
-        id: sms.id,
-        from: sms.address.as_written().to_owned(),
-        date: sms.date.as_millisecond(),
-        date_local: local(sms.date, &zone),
-        preview: sms.body.line(store::PREVIEW),
-        is_read: sms.read,
-    };
-    Ok(found.map_err(|error| read_failure(&error))?.into_iter().map(row).collect())
+    let search = app.messages.phone.received.search(View::Inbox, wanted, MOST_FOUND).await;
+    let (zone, found) = (app.clock.zone(), search.map_err(not_read)?.found);
+    let rows = app.db.read(move |tx| {
+        let phones = PhoneNames::of(tx)?;
+        let row = |Found { source, sms }: Found| {
+            Ok(SmsRow {
+                id: sms.id,
+                name: names::beside(tx, sms.address.as_written())?.as_ref().map(written),
+                phone: phones.name(source),
+                from: written(&sms.address),
+                date: sms.date.as_millisecond(),
+                date_local: local(sms.date, &zone),
+                preview: sms.body.line(store::PREVIEW),
+                is_read: sms.read,
+            })
+        };
+        found.into_iter().map(row).collect::<Result<Vec<_>, DbError>>()
+    });
+    Ok(rows.await?)
 }
 
 /// Turns reading on, like the page's toggle: asks the phone for access, and treats messages already on the phone as
 /// seen.
 pub(crate) async fn turn_reading_on(app: &App) -> Result<(), Failure> {
-    let stays = |mut failure: Failure| {
-        failure.message = said::sms_read_stays_off(ended(failure.message));
-        failure
-    };
-    let poller = app.messages.phone.poller().map_err(stays)?;
+    let poller = app.messages.phone.poller().map_err(stays_off)?;
     if let Access::Denied(what_to_do) = app.messages.phone.inbox()?.ask().await {
         let denied = ReadError::NotPermitted(what_to_do);
-        return Err(stays(read_failure(&denied)));
+        return Err(stays_off(read_failure(&denied)));
     }
-    poller.turn_on().await.map_err(|error| stays(poll_failure(&error)))
+    poller.turn_on().await.map_err(|error| stays_off(poll_failure(&error)))
+}
+
+/// The failure of turning reading on.
+pub(crate) fn stays_off(mut failure: Failure) -> Failure {
+    failure.message = said::sms_read_stays_off(ended(failure.message));
+    failure
 }
 
 /// Checks that sending can be turned on. The permission cannot be checked without sending, so this only requires a
-/// sender.
-pub(crate) fn can_turn_sending_on(app: &App) -> Result<(), Failure> {
-    if app.messages.phone.door.sender.is_some() {
+/// phone that can send, or a paired one.
+pub(crate) async fn can_turn_sending_on(app: &App) -> Result<(), Failure> {
+    let paired = app.db.read(phones::store::all).await?;
+    if !paired.is_empty() || !app.messages.phone.door.senders.is_empty() {
         return Ok(());
     }
-    let why = said::lacks_no_sender(said::lacks_connect());
-    Err(Failure::failed(said::sms_send_stays_off(why)).try_instead(DEMO))
+    Err(Failure::failed(said::sms_send_stays_off(said::lacks_sending())).try_instead(PAIR))
 }
 
 /// The reason as a whole sentence.
@@ -247,35 +302,90 @@ pub(crate) async fn grant(app: &App) -> Result<(), Failure> {
 /// Forgets that the phone refused to send.
 pub(crate) fn forget_denial(app: &App) {
     let unknown = Access::Silent(said::access_phone_unasked());
-    app.messages.phone.door.access.learn(unknown, app.clock.now());
+    if let Some(known) = app.messages.phone.sending() {
+        known.learn(unknown, app.clock.now());
+    }
 }
 
 /// Why the phone last refused to send, if it did. The platform only asks the user when something is sent.
 pub(crate) fn sending_denied(app: &App) -> Option<Said> {
-    match app.messages.phone.door.access.last() {
+    match app.messages.phone.sending()?.last() {
         Some(Access::Denied(what_to_do)) => Some(what_to_do),
         _ => None,
     }
 }
 
-fn draft_row(app: &App, draft: &Draft) -> DraftRow {
+/// The phones that drafts may leave by.
+struct Phones {
+    /// Kai runs on a phone, or with the simulated one.
+    here: bool,
+    paired: Vec<Phone>,
+}
+
+impl Phones {
+    fn of(&self, draft: &Draft) -> Option<&Phone> {
+        self.paired.iter().find(|phone| phone.source == draft.phone)
+    }
+
+    /// The draft's phone, named only if it could be another one.
+    fn named(&self, draft: &Draft) -> Option<DraftPhone> {
+        let known = if draft.phone.is_here() { self.here } else { self.of(draft).is_some() };
+        let several = self.paired.len() + usize::from(self.here) > 1;
+        let name = self.of(draft).map(|phone| phone.name.clone());
+        (several || !known && !draft.phone.is_here()).then_some(DraftPhone { source: draft.phone, name })
+    }
+
+    fn on_phone(&self, draft: &Draft, zone: &TimeZone) -> OnPhone {
+        let switches = self.of(draft).map(|phone| phone.switches).unwrap_or_default();
+        let can_open = switches.composer
+            && draft.channel == Channel::Sms
+            && matches!(draft.status, Status::Pending | Status::Failed(_));
+        OnPhone {
+            can_open,
+            only_open: can_open && !switches.send_sms,
+            opened_at: draft.composed_at.map(Timestamp::as_millisecond),
+            opened_local: draft.composed_at.map(|at| local(at, zone)),
+        }
+    }
+}
+
+fn phones_of(app: &App, paired: Vec<Phone>) -> Phones {
+    let phone = &app.messages.phone;
+    Phones { here: phone.inbox.is_some() || phone.door.senders.has(SourceId::HERE), paired }
+}
+
+/// The names of the contacts that a draft is addressed to.
+pub(crate) fn name_of(tx: &Transaction<'_>, draft: &Draft) -> Result<Option<Untrusted>, DbError> {
+    match draft.channel {
+        Channel::Sms => names::beside(tx, &draft.to),
+        Channel::Notification => Ok(None),
+    }
+}
+
+fn draft_row(app: &App, phones: &Phones, draft: &Draft, name: Option<&Untrusted>) -> DraftRow {
+    let zone = app.clock.zone();
     DraftRow {
         id: draft.id,
         channel: draft.channel,
         to: draft.to.clone(),
+        name: name.map(written),
+        app: draft.app.clone(),
+        phone: phones.named(draft),
         body: draft.body.clone(),
         body_shown: spelled_out(&draft.body),
         status: draft.status.state(),
         reason: draft.status.reason().cloned(),
         origin: draft.came_from(),
         created_at: draft.created_at.as_millisecond(),
-        created_local: local(draft.created_at, &app.clock.zone()),
-        in_reply_to: draft.in_reply_to,
+        created_local: local(draft.created_at, &zone),
+        in_reply_to: draft.in_reply_to.clone(),
         quoted: draft.quoted.clone(),
-        segments: segments(&draft.body).count,
+        segments: (draft.channel == Channel::Sms).then(|| segments(&draft.body).count),
+        unknown_recipient: remarks(draft).contains(&Remark::FirstContact),
         remarks: remarks(draft).into_iter().map(remark).collect(),
         digest: draft.digest(),
         attempts: draft.attempts,
+        on_phone: phones.on_phone(draft, &zone),
     }
 }
 
@@ -285,18 +395,31 @@ fn remark(remark: Remark) -> Said {
         Remark::ShortNumber => said::drafts_remark_short_number(),
         Remark::PremiumNumber => said::drafts_remark_premium_number(),
         Remark::Invisible => said::drafts_remark_invisible(),
+        Remark::InvisibleName => said::drafts_remark_invisible_name(),
         Remark::Parts(count) => said::drafts_remark_parts(count),
     }
 }
 
 pub(crate) async fn drafts(app: &App) -> Result<Vec<DraftRow>, DbError> {
     let now = app.clock.now();
-    let drafts = app.db.read(move |tx| door::drafts(tx, now)).await?;
-    Ok(drafts.iter().map(|draft| draft_row(app, draft)).collect())
+    let read = app.db.read(move |tx| {
+        let named = door::drafts(tx, now)?.into_iter().map(|draft| Ok((name_of(tx, &draft)?, draft)));
+        Ok::<_, DbError>((named.collect::<Result<Vec<_>, DbError>>()?, phones::store::all(tx)?))
+    });
+    let (drafts, paired) = read.await?;
+    let phones = phones_of(app, paired);
+    Ok(drafts.iter().map(|(name, draft)| draft_row(app, &phones, draft, name.as_ref())).collect())
+}
+
+pub(crate) async fn row_of(app: &App, draft: Draft) -> Result<DraftRow, DbError> {
+    let read =
+        app.db.read(move |tx| Ok::<_, DbError>((name_of(tx, &draft)?, phones::store::all(tx)?, draft)));
+    let (name, paired, draft) = read.await?;
+    Ok(draft_row(app, &phones_of(app, paired), &draft, name.as_ref()))
 }
 
 pub(crate) async fn draft(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
-    found(app, id).await.map_err(|refused| refused_failure(&refused))
+    found(app, id).await.map_err(|refused| refused_failure(app, &refused))
 }
 
 async fn found(app: &App, id: DraftId) -> Result<DraftRow, Refused> {
@@ -304,13 +427,18 @@ async fn found(app: &App, id: DraftId) -> Result<DraftRow, Refused> {
 }
 
 /// What a command says if a draft could not be sent or discarded. The page has words of its own.
-fn refused_failure(refused: &Refused) -> Failure {
-    Failure::failed(refused.to_string())
+fn refused_failure(app: &App, refused: &Refused) -> Failure {
+    let failure = Failure::failed(refused.to_string());
+    match refused {
+        // Only the daemon reaches paired phones.
+        Refused::NotConnected(_) if app.daemon.is_none() => failure.try_instead("kai"),
+        _ => failure,
+    }
 }
 
 /// Sends a draft after a tap and returns it in its new state. A failed send is reported in the draft, not as an error.
 pub(crate) async fn tap(app: &App, call: TapCall) -> Result<DraftRow, Failure> {
-    tapped(app, call).await.map_err(|refused| refused_failure(&refused))
+    tapped(app, call).await.map_err(|refused| refused_failure(app, &refused))
 }
 
 /// The same as [`tap`], with the reason for a refusal as a value.
@@ -322,14 +450,15 @@ pub(crate) async fn tapped(app: &App, call: TapCall) -> Result<DraftRow, Refused
         app.messages.phone.door.settle().await?;
         return found(app, draft.id).await;
     }
-    Ok(draft_row(app, &draft))
+    Ok(row_of(app, draft).await?)
 }
 
 pub(crate) async fn discard(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
-    discarded(app, id).await.map_err(|refused| refused_failure(&refused))
+    discarded(app, id).await.map_err(|refused| refused_failure(app, &refused))
 }
 
 /// The same as [`discard`], with the reason for a refusal as a value.
 pub(crate) async fn discarded(app: &App, id: DraftId) -> Result<DraftRow, Refused> {
-    Ok(draft_row(app, &app.messages.phone.door.discard(id).await?))
+    let draft = app.messages.phone.door.discard(id).await?;
+    Ok(row_of(app, draft).await?)
 }

@@ -31,6 +31,7 @@ pub(crate) async fn of(app: &App, env: &CallerEnv) -> Result<Status, DbError> {
         memory: MemoryStatus { enabled: values.on(&MEMORY_ENABLED), count: memories },
         tasks: tasks::status(app).await?,
         notifications: messages::notifications_part(app).await?,
+        phones: messages::phones_part(app).await?,
         tools: ToolsStatus { offered: app.toolbox.offered(&values).len(), all: app.toolbox.entries().len() },
         shell,
     })

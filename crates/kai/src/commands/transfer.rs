@@ -85,7 +85,7 @@ pub(crate) fn failure(error: &TransferError) -> Failure {
 }
 
 fn sections(names: &[String]) -> Result<Vec<Section>, Failure> {
-    let known = || Section::ALL.map(Section::name).join(", ");
+    let known = || Section::all().map(Section::name).collect::<Vec<_>>().join(", ");
     let find = |name: &String| {
         let unknown =
             || Failure::usage(format!("There is no section called {name}. Available: {}.", known()));

@@ -6,11 +6,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kai_assistant::db::DbError;
 use kai_assistant::notifications::store;
+use kai_assistant::sms::archive;
 use rusqlite::Transaction;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::commands::notifications;
+use crate::commands::{contacts, notifications};
 use crate::demo;
 use crate::failure::Failure;
 
@@ -23,9 +24,14 @@ pub(super) async fn begin(app: &App) -> Result<(), Failure> {
     demo::prepare(app).await
 }
 
-/// Listens to notifications until told to stop.
+/// Listens to notifications and to paired phones until told to stop. A demo is in no network.
 pub(super) async fn listen(app: Arc<App>, stop: CancellationToken) {
-    notifications::listen_on(app, stop).await;
+    let network = async {
+        if !app.home.is_demo() {
+            app.messages.network.run(stop.clone()).await;
+        }
+    };
+    tokio::join!(notifications::listen_on(Arc::clone(&app), stop.clone()), network);
 }
 
 /// Waits for a send that the user approved.
@@ -38,6 +44,18 @@ pub(super) async fn poll(app: &App) {
     if let Ok(_alone) = app.messages.phone.looking.try_lock() {
         look_at_phone(app).await;
     }
+}
+
+/// Reads the phone's contacts if that is due. Nobody waits for it.
+pub(super) async fn read_contacts(app: &App) {
+    if let Err(error) = contacts::read_if_due(app).await {
+        tracing::warn!(%error, "contacts could not be stored");
+    }
+}
+
+/// Deletes archived messages that are older than the user wants.
+pub(super) fn sweep(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
+    archive::sweep(tx, now).map(drop)
 }
 
 pub(super) fn tick(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {

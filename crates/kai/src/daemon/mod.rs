@@ -230,11 +230,14 @@ async fn tick_on(app: Arc<App>, stop: CancellationToken) {
 ///
 /// It runs as its own task, so the tick waits for neither a phone nor a model. Runs that are still in progress at the
 /// next tick hold a lease and are not started twice. If the phone is still being polled, this run skips it, so nothing
-/// queues up behind a phone that hangs.
+/// queues up behind a phone that hangs. Neither does anything wait for the phone's contacts.
 pub(crate) async fn look_around(app: Arc<App>) {
     messages::poll(&app).await;
-    tasks::tick(&app).await;
-    heartbeat::tick(&app).await;
+    let work = async {
+        tasks::tick(&app).await;
+        heartbeat::tick(&app).await;
+    };
+    tokio::join!(work, messages::read_contacts(&app));
 }
 
 /// Waits for the alarm that is ringing. If its notifier does not finish in time, the alarm is stored again and rings at
@@ -277,11 +280,15 @@ async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
             let last = last.and_then(|ms| Timestamp::from_millisecond(ms).ok());
             remember(tx, LAST_TICK, &now.as_millisecond().to_string())?;
             sessions::sweep(tx, now)?;
-            if is_believed(tx, last, now)? && recall(tx, LAST_SWEEP)?.as_deref() != Some(today.as_str()) {
+            let believed = is_believed(tx, last, now)?;
+            if believed && recall(tx, LAST_SWEEP)?.as_deref() != Some(today.as_str()) {
                 remember(tx, LAST_SWEEP, &today)?;
                 ledger::sweep(tx, now)?;
             }
             messages::tick(tx, now)?;
+            if believed {
+                messages::sweep(tx, now)?;
+            }
             // Reports that were waiting for a turn that has since died.
             reports::land(tx, now)?;
             Ok(missed(last, now))
@@ -389,9 +396,12 @@ mod tests {
     async fn unsettled(app: &App, phone: &kai_bridges::simulated::Phone) {
         use kai_assistant::gate::RunKind;
         use kai_assistant::outbox::{Channel, NewDraft, door, store};
+        use kai_assistant::source::SourceId;
         let new = NewDraft {
             channel: Channel::Sms,
+            phone: SourceId::HERE,
             to: "+15550100".to_owned(),
+            app: None,
             body: "Yes".to_owned(),
             in_reply_to: None,
             quoted: None,
@@ -431,17 +441,50 @@ mod tests {
         first.abort();
     }
 
+    /// While the phone's contacts are waited for, messages are polled and heartbeats run.
+    #[cfg(feature = "foss")]
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_contacts() {
+        use kai_assistant::settings::{self, CONTACT_NAMES_ENABLED};
+        let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+        let phone = Arc::new(kai_bridges::simulated::Phone::new(clock.clone()));
+        let (app, _folder) = App::with_phone(clock.clone(), Arc::clone(&phone));
+        let app = Arc::new(app);
+        crate::commands::sms::turn_reading_on(&app).await.unwrap();
+        app.db.write(|tx| settings::store(tx, &CONTACT_NAMES_ENABLED.key, "true")).await.unwrap();
+        phone.hang_contacts();
+        let first = tokio::spawn(look_around(Arc::clone(&app)));
+        let beats = async || app.db.read(kai_assistant::heartbeat::store::log).await.unwrap().len();
+        // Its heartbeat runs meanwhile. Another one is not started before that has ended.
+        while phone.hung_count() == 0 || beats().await == 0 {
+            tokio::task::yield_now().await;
+        }
+        phone.receive("+15550100", "Dinner?", app.clock.now());
+        clock.advance(SignedDuration::from_hours(2));
+        let look = tokio::time::timeout(TICK, look_around(Arc::clone(&app))).await;
+        assert!(look.is_ok(), "it waits behind the first");
+        assert_eq!(phone.hung_count(), 1, "one at a time");
+        let status = crate::commands::sms::known(&app).await.unwrap();
+        assert_eq!((status.last_error, status.last_sync), (None, Some(app.clock.now().as_millisecond())));
+        assert_eq!(beats().await, 2, "and heartbeats go on");
+        first.abort();
+    }
+
     /// After a restart, the first tick runs before the new listener is bound.
     #[cfg(feature = "foss")]
     #[tokio::test]
     async fn a_crash_shows_as_the_hours_that_were_missed() {
         use kai_assistant::notifications::port::Heard;
-        use kai_assistant::notifications::store;
+        use kai_assistant::notifications::{repeats, store};
+        use kai_assistant::source::SourceId;
         let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
         let (app, _folder) = App::for_tests(clock.clone());
         let bound = || {
             let (db, now) = (app.db.clone(), app.clock.now());
-            async move { db.write(move |tx| store::hear(tx, [(now, &Heard::Bound { standing: vec![] })])).await }
+            let bound = Heard::Bound { standing: vec![] };
+            async move {
+                db.write(move |tx| store::hear(tx, SourceId::HERE, [(now, &bound)], &repeats::never)).await
+            }
         };
         bound().await.unwrap();
         tick(&app).await.unwrap();

@@ -26,6 +26,12 @@ pub(super) async fn finish_sending(_: &App) {}
 
 pub(super) async fn poll(_: &App) {}
 
+pub(super) async fn read_contacts(_: &App) {}
+
+pub(super) fn sweep(_: &Transaction<'_>, _: Timestamp) -> Result<(), DbError> {
+    Ok(())
+}
+
 pub(super) fn tick(_: &Transaction<'_>, _: Timestamp) -> Result<(), DbError> {
     Ok(())
 }

@@ -15,7 +15,7 @@ use super::{Machine, Programs};
 #[derive(Clone, Default)]
 pub(crate) struct Messages {
     pub(crate) phone: Option<PhoneParts>,
-    /// The source of other apps' notifications.
+    /// This machine's own source of other apps' notifications.
     pub(crate) notifications: Option<Arc<Source>>,
     /// The demo's simulated phone, to deliver messages to.
     pub(crate) demo: Option<Arc<simulated::Phone>>,

@@ -1,5 +1,5 @@
-//! The banners at the top of every chat, each shown until the user deals with it: tool calls that need approval, drafts
-//! that wait for a tap, a heartbeat's report, a deletion that can be undone.
+//! The banners at the top of every chat, each shown until the user deals with it: a phone that asks to be paired, tool
+//! calls that need approval, drafts that wait for a tap, a heartbeat's report, a deletion that can be undone.
 
 use kai_assistant::agent::conversation::ConversationId;
 use kai_assistant::legible::{spelled_out, visible};
@@ -10,14 +10,16 @@ use super::bin::Deleted;
 use super::rich::rich;
 use super::turns::PendingApproval;
 use super::view::View;
-use super::{drafts, icons};
+use super::{drafts, icons, pairing};
 use crate::asking::ApprovalCall;
 
 pub(super) fn all(view: &View<'_>) -> Markup {
+    let asked = drafts::Asked::new(view.place.whole, view.place.edit);
     html! {
+        (pairing::banner(&view.pairings, view.csrf, view.lang))
         @if let Some(report) = view.stored.heartbeat { (heartbeat(report, view)) }
         @for (chat, question) in &view.questions { (click_card(*chat, question, view)) }
-        (drafts::banner(&view.stored.drafts, view.csrf, &view.times, view.place.whole))
+        (drafts::banner(&view.stored.drafts, view.csrf, &view.times, &asked))
         @if let Some(deleted) = &view.deleted { (undo(deleted, view)) }
     }
 }
@@ -28,7 +30,14 @@ fn heartbeat(report: ConversationId, view: &View<'_>) -> Markup {
     let here = view.place.chat == Some(report);
     html! {
         section class="card bar" data-testid="heartbeat-banner" aria-label=(view.lang.banners_heartbeat()) {
-            a href=(format!("/c/{}", report.0)) { (icons::heart()) (view.lang.banners_heartbeat_reports()) }
+            a href=(format!("/c/{}", report.0)) {
+                (icons::heart())
+                @match &view.stored.headline {
+                    // A model wrote it, and it may repeat what others wrote.
+                    Some(headline) => span class="headline" dir="auto" data-testid="heartbeat-headline" { (visible(headline)) },
+                    None => (view.lang.banners_heartbeat_reports()),
+                }
+            }
             form method="post" action="/heartbeat/seen" data-live data-here[here] {
                 input type="hidden" name="csrf" value=(view.csrf);
                 button class="round" type="submit" data-testid="heartbeat-dismiss"

@@ -25,12 +25,20 @@ use crate::commands::models;
 
 type Signed = Extension<Option<Session>>;
 
-/// The query of a chat page's URL: words to search for, and the draft to show in full.
+/// The query of a chat page's URL: words to search for, and the draft to show in full or to edit.
 #[derive(Deserialize)]
 pub(super) struct ChatQuery {
     #[serde(default)]
     q: String,
     whole: Option<i64>,
+    edit: Option<i64>,
+}
+
+impl ChatQuery {
+    fn place(self, chat: Option<ConversationId>) -> Place {
+        let Self { q, whole, edit } = self;
+        Place { chat, q, whole, edit }
+    }
 }
 
 /// `/`: the most recent conversation.
@@ -40,7 +48,7 @@ pub(super) async fn current(
     Query(seeking): Query<ChatQuery>,
 ) -> Response {
     match web.app.db.read(conversation::newest).await {
-        Ok(chat) => show(&web, session, Place { chat, q: seeking.q, whole: seeking.whole }, None).await,
+        Ok(chat) => show(&web, session, seeking.place(chat), None).await,
         Err(error) => page::trouble(DbError::said(&error)),
     }
 }
@@ -51,7 +59,7 @@ pub(super) async fn fresh(
     Extension(session): Signed,
     Query(seeking): Query<ChatQuery>,
 ) -> Response {
-    show(&web, session, Place { chat: None, q: seeking.q, whole: seeking.whole }, None).await
+    show(&web, session, seeking.place(None), None).await
 }
 
 /// `/c/<id>`: one conversation.
@@ -61,8 +69,7 @@ pub(super) async fn one(
     Path(id): Path<i64>,
     Query(seeking): Query<ChatQuery>,
 ) -> Response {
-    let place = Place { chat: Some(ConversationId(id)), q: seeking.q, whole: seeking.whole };
-    show(&web, session, place, None).await
+    show(&web, session, seeking.place(Some(ConversationId(id))), None).await
 }
 
 /// A message that could not be accepted, and why. The page shows it again so that the user can retry.
@@ -116,13 +123,13 @@ fn body(
     untaken: Option<&RejectedMessage<'_>>,
     demo: bool,
 ) -> Markup {
-    let Regions { banners, turn, controls, chats, state } = regions::regions(view);
+    let Regions { banners, turn, controls, chats, menu, inbox, state } = regions::regions(view);
     let lang = view.lang;
     html! {
         a class="skip" href="#chat-input" { (lang.chat_skip()) }
         div class="app chat" data-chat=[view.place.chat.map(|id| id.0)] data-have=(live::sum(blocks)) {
-            (side(view, &chats))
-            (top(view, demo))
+            (side(view, &chats, &inbox))
+            (top(view, &menu, demo))
             div id="banners" role="region" aria-label=(lang.chat_attention()) aria-live="polite" { (banners) }
             main id="main" tabindex="-1" {
                 div class="column" {
@@ -146,7 +153,7 @@ fn body(
     }
 }
 
-fn top(view: &View<'_>, demo: bool) -> Markup {
+fn top(view: &View<'_>, menu: &Markup, demo: bool) -> Markup {
     let lang = view.lang;
     html! {
         header class="top" {
@@ -154,12 +161,17 @@ fn top(view: &View<'_>, demo: bool) -> Markup {
             h1 dir="auto" { (title(view)) }
             @if demo { span class="tag" { (lang.chat_demo()) span class="roomy" { ": " (lang.chat_demo_simulated()) } } }
             span class="tag offline" id="offline" role="status" {}
+            @if view.place.chat.is_some() {
+                button class="round" type="button" popovertarget="chat-menu" data-testid="chat-menu"
+                    aria-label=(lang.chat_menu()) title=(lang.chat_menu()) { (icons::more()) }
+                div id="chat-menu" popover { (menu) }
+            }
             a class="round" href="/new" aria-label=(lang.chat_new()) title=(lang.chat_new()) { (icons::plus()) }
         }
     }
 }
 
-fn side(view: &View<'_>, chats: &Markup) -> Markup {
+pub(super) fn side(view: &View<'_>, chats: &Markup, inbox: &Markup) -> Markup {
     let lang = view.lang;
     html! {
         aside id="side" popover aria-label=(lang.chat_chats()) {
@@ -170,6 +182,7 @@ fn side(view: &View<'_>, chats: &Markup) -> Markup {
                 button class="round" type="submit" aria-label=(lang.chat_search()) { (icons::search()) }
             }
             nav aria-label=(lang.chat_chats()) { ul id="chats" data-testid="conversation-list" { (chats) } }
+            div id="inbox-link" { (inbox) }
             a class="button wide" href=(settings::FIRST) { (icons::gear()) (lang.chat_settings()) }
         }
     }

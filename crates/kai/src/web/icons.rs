@@ -27,6 +27,10 @@ pub(super) fn menu() -> Markup {
     drawn("M4 7h16M4 12h16M4 17h10")
 }
 
+pub(super) fn more() -> Markup {
+    drawn("M5.5 12h.01M12 12h.01M18.5 12h.01")
+}
+
 pub(super) fn plus() -> Markup {
     drawn("M12 5v14M5 12h14")
 }
@@ -69,6 +73,11 @@ pub(super) fn outward() -> Markup {
 
 pub(super) fn search() -> Markup {
     drawn("M11 17a6 6 0 1 1 0-12 6 6 0 0 1 0 12zM15.5 15.5 20 20")
+}
+
+/// A tray, for the inbox.
+pub(super) fn inbox() -> Markup {
+    drawn("M4 13.5 6.5 5h11l2.5 8.5V19H4zM4 13.5h5a3 3 0 0 0 6 0h5")
 }
 
 pub(super) fn shield() -> Markup {

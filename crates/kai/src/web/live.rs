@@ -19,10 +19,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::settings;
 use super::state::Web;
 use super::turns::Ended;
 use super::view::{self, Place, Stored, View};
+use super::{drafts, inbox, settings};
 use crate::app::App;
 use crate::app::sessions::Session;
 use crate::failure::Failure;
@@ -41,10 +41,13 @@ const AGES: Duration = Duration::from_secs(20);
 pub(super) struct EventsQuery {
     /// The settings page; `None` for the chat.
     page: Option<settings::Page>,
+    /// The page of the inbox: the message that is open there, or nothing for the list.
+    inbox: Option<String>,
     chat: Option<i64>,
     #[serde(default)]
     q: String,
     whole: Option<i64>,
+    edit: Option<i64>,
     /// The [`sum`] of the messages that the page already has.
     #[serde(default)]
     have: String,
@@ -85,6 +88,7 @@ impl Drop for Open {
 enum Watched {
     Chat(Box<Chat>),
     Settings(settings::Place),
+    Inbox(inbox::Place),
 }
 
 /// An open page of the chat: what was read for it, and which messages it has.
@@ -115,6 +119,8 @@ enum TurnStatus {
 struct Sight {
     regions: Vec<(&'static str, String)>,
     patches: Vec<Value>,
+    /// How long the page can stay like this although nothing changes, if it shows something that ends.
+    stale_in: Option<Duration>,
 }
 
 /// One open page, and what has been sent to it.
@@ -126,25 +132,29 @@ struct Follower {
     turns: watch::Receiver<u64>,
     /// Hashes of the regions that the page has, by id; empty before the first rendering.
     regions: BTreeMap<&'static str, u64>,
+    /// How long the page can stay as it is.
+    stale_in: Duration,
     over: bool,
     _open: Open,
 }
 
 impl Follower {
     fn new(web: Web, session: Session, asked: EventsQuery, mut query: BTreeMap<String, String>) -> Self {
-        let watched = match asked.page {
-            Some(page) => {
-                // The rest of the query belongs to the settings page itself.
+        // The rest of the query belongs to the page itself.
+        let watched = match (asked.page, &asked.inbox) {
+            (Some(page), _) => {
                 query.remove("page");
                 Watched::Settings(settings::Place::new(page, query))
             }
-            None => Watched::Chat(Box::new(Chat::new(asked))),
+            (None, Some(message)) => Watched::Inbox(inbox::Place::new(message, query)),
+            (None, None) => Watched::Chat(Box::new(Chat::new(asked))),
         };
         Self {
             store: ChangeCounter::of(web.app.db.changes()),
             turns: web.turns.moves(),
             watched,
             regions: BTreeMap::new(),
+            stale_in: AGES,
             over: false,
             _open: Open::new(Arc::clone(&web.app)),
             session,
@@ -168,6 +178,8 @@ impl Follower {
                     return None;
                 }
             };
+            // Relative times change, and an offer to undo something ends.
+            self.stale_in = sight.stale_in.map_or(AGES, |offered| AGES.min(offered + PACE));
             let patches = self.patches(sight);
             if !patches.is_empty() || first {
                 return Some(Event::default().event("patch").data(Value::from(patches).to_string()));
@@ -176,13 +188,14 @@ impl Follower {
         None
     }
 
-    /// Waits until something changes, or until [`AGES`] has passed and relative times may be stale. `None` on shutdown.
+    /// Waits until something changes, or until what the page shows may be stale. `None` on shutdown.
     async fn wait(&mut self) -> Option<Changed> {
+        let stale = tokio::time::sleep(self.stale_in);
         let moved = tokio::select! {
             () = self.web.stop.cancelled() => return None,
             moved = self.store.counter.changed() => moved.map(|()| Changed::Store).ok()?,
             moved = self.turns.changed() => moved.map(|()| Changed::Turns).ok()?,
-            () = tokio::time::sleep(AGES) => return Some(Changed::Store),
+            () = stale => return Some(Changed::Store),
         };
         tokio::time::sleep(PACE).await;
         self.turns.borrow_and_update();
@@ -195,7 +208,15 @@ impl Follower {
             Watched::Chat(chat) => chat.next_sight(&self.web, &self.session, moved).await,
             Watched::Settings(place) => {
                 let regions = settings::named(&self.web, &self.session, place).await?;
-                Ok(regions.map(|regions| Sight { regions, patches: vec![] }))
+                Ok(regions.map(|regions| Sight { regions, patches: vec![], stale_in: None }))
+            }
+            Watched::Inbox(place) => {
+                let sight = inbox::sight(&self.web, &self.session, place).await?;
+                Ok(sight.map(|inbox::Sight { regions, stale_in }| Sight {
+                    regions,
+                    patches: vec![],
+                    stale_in,
+                }))
             }
         }
     }
@@ -242,8 +263,9 @@ enum Changed {
 
 impl Chat {
     fn new(asked: EventsQuery) -> Self {
-        let place = Place { chat: asked.chat.map(ConversationId), q: asked.q, whole: asked.whole };
-        Self { place, have: asked.have, stored: None, blocks: None, made_from: None }
+        let EventsQuery { page: _, inbox: _, chat, q, whole, edit, have } = asked;
+        let place = Place { chat: chat.map(ConversationId), q, whole, edit };
+        Self { place, have, stored: None, blocks: None, made_from: None }
     }
 
     async fn next_sight(
@@ -274,7 +296,8 @@ impl Chat {
             patches.extend(patch);
             (self.blocks, self.made_from) = (Some(blocks), Some(from));
         }
-        Ok(Some(Sight { regions: regions::regions(&view).named(), patches }))
+        let stale_in = drafts::stale_in(&stored.drafts, web.app.clock.now());
+        Ok(Some(Sight { regions: regions::regions(&view).named(), patches, stale_in }))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The parts of the page that only the foss edition has: drafts, one-time codes and the demo.
+//! The parts of the page that only the foss edition has: drafts, pairing requests, one-time codes and the demo.
 
 use std::sync::Arc;
 
@@ -16,11 +16,12 @@ use serde::Deserialize;
 
 use super::state::Web;
 use super::view::View;
-use super::{demo, drafts, reasons, reply};
+use super::{demo, drafts, pairing, reasons, reply};
 use crate::commands::codes as kept_codes;
 
-/// Starts the demo's opening scene, if this is the demo.
+/// Follows the network of phones, and starts the demo's opening scene, if this is the demo.
 pub(super) fn begin(web: &Web) {
+    tokio::spawn(pairing::follow(web.clone()));
     tokio::spawn(crate::demo::story(Arc::clone(&web.app), web.app.pages.subscribe()));
 }
 
@@ -30,7 +31,10 @@ pub(super) fn end(web: &Web) {
 }
 
 pub(super) fn routes() -> Router<Web> {
-    drafts::routes().route("/demo", post(demo::start)).route("/c/{id}/codes", post(click_codes))
+    drafts::routes()
+        .merge(pairing::routes())
+        .route("/demo", post(demo::start))
+        .route("/c/{id}/codes", post(click_codes))
 }
 
 /// A model's name as the page shows it: the demo's own has one in every language.
@@ -49,22 +53,38 @@ pub(super) fn try_demo(csrf: &str, lang: Lang) -> Markup {
     }
 }
 
-/// The button that shows one-time codes to the assistant, or hides them again.
-pub(super) fn codes(view: &View<'_>, chat: &Whole) -> Markup {
-    let Some(id) = view.place.chat.filter(|_| view.stored.values.on(&CODE_REDACTION_ENABLED)) else {
+/// The part of the chat's menu that shows one-time codes to the assistant, after saying what that means, or hides them
+/// again.
+pub(super) fn codes(view: &View<'_>, id: ConversationId, chat: &Whole) -> Markup {
+    let lang = view.lang;
+    if !view.stored.values.on(&CODE_REDACTION_ENABLED) {
         return html! {};
-    };
-    let (value, label) = match chat.codes {
-        Codes::Shown => ("hide", view.lang.messages_codes_hide()),
-        Codes::Hidden | Codes::HiddenAgain => ("show", view.lang.messages_codes_show()),
+    }
+    let click = |value: &str, class: &str, label: &str| {
+        html! {
+            form method="post" action=(format!("/c/{}/codes", id.0)) data-live {
+                input type="hidden" name="csrf" value=(view.csrf);
+                button type="submit" class=(class) name="codes" value=(value) data-testid="codes" { (label) }
+            }
+        }
     };
     html! {
-        form method="post" action=(format!("/c/{}/codes", id.0)) data-live {
-            input type="hidden" name="csrf" value=(view.csrf);
-            @if chat.codes == Codes::Shown { p data-testid="codes-shown" { (view.lang.messages_codes_shown()) } }
-            button class="small" type="submit" name="codes" value=(value) data-testid="codes" { (label) }
+        @match chat.codes {
+            Codes::Shown => (click("hide", "item", lang.messages_codes_hide())),
+            Codes::Hidden | Codes::HiddenAgain => {
+                details class="asks" id="codes-ask" {
+                    summary class="item" data-testid="codes-ask" { (lang.messages_codes_ask()) }
+                    p { (lang.messages_codes_about()) }
+                    (click("show", "primary", lang.messages_codes_show()))
+                }
+            }
         }
     }
+}
+
+/// Says that the assistant sees one-time codes in this chat.
+pub(super) fn codes_shown(chat: &Whole, lang: Lang) -> Markup {
+    html! { @if chat.codes == Codes::Shown { p data-testid="codes-shown" { (lang.messages_codes_shown()) } } }
 }
 
 #[derive(Deserialize)]
@@ -102,7 +122,10 @@ pub(super) const LEDGER_KINDS: &[(&str, Label)] = &[
     ("draft", Lang::ledger_kind_draft),
     ("tap", Lang::ledger_kind_tap),
     ("sent", Lang::ledger_kind_sent),
+    ("edited", Lang::ledger_kind_edited),
     ("discarded", Lang::ledger_kind_discarded),
+    ("undiscarded", Lang::ledger_kind_undiscarded),
+    ("phone", Lang::ledger_kind_phone),
 ];
 /// The ledger can be asked which requests held a message.
 pub(super) const WHO_SAW: Option<Label> = Some(Lang::ledger_who_saw);

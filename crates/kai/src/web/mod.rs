@@ -20,6 +20,7 @@ mod drafts;
 mod frame;
 mod guard;
 mod icons;
+mod inbox;
 mod install;
 mod leave;
 mod list;
@@ -29,6 +30,8 @@ mod markdown;
 mod messages;
 mod notice;
 mod page;
+#[cfg_attr(not(feature = "foss"), path = "no_pairing.rs")]
+mod pairing;
 mod peer;
 mod reasons;
 mod regions;
@@ -79,6 +82,7 @@ pub(crate) async fn serve(
 fn router(web: Web) -> Router {
     messages::routes()
         .merge(settings::routes(&web))
+        .merge(inbox::routes())
         .route("/", get(chat::current))
         .route("/new", get(chat::fresh))
         .route("/say", post(chat::say_first))

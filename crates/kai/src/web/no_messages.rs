@@ -1,7 +1,7 @@
 //! The store edition's twin of `messages.rs`: its pages show no drafts, no codes and no demo.
 
 use axum::Router;
-use kai_assistant::agent::conversation::Whole;
+use kai_assistant::agent::conversation::{ConversationId, Whole};
 use kai_words::Lang;
 use maud::{Markup, html};
 
@@ -24,7 +24,11 @@ pub(super) fn try_demo(_: &str, _: Lang) -> Markup {
     html! {}
 }
 
-pub(super) fn codes(_: &View<'_>, _: &Whole) -> Markup {
+pub(super) fn codes(_: &View<'_>, _: ConversationId, _: &Whole) -> Markup {
+    html! {}
+}
+
+pub(super) fn codes_shown(_: &Whole, _: Lang) -> Markup {
     html! {}
 }
 

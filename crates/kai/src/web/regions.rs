@@ -2,10 +2,12 @@
 
 use maud::{Markup, html};
 
+use super::inbox::INBOX;
 use super::talk::{self, RenderContext};
 use super::turns::Sight;
 use super::view::View;
-use super::{banners, icons, list, trust};
+use super::{banners, icons, list, messages, trust};
+use crate::commands::inbox::COUNTED;
 
 /// The parts of the page that are updated live, except the messages.
 pub(super) struct Regions {
@@ -13,6 +15,9 @@ pub(super) struct Regions {
     pub(super) turn: Markup,
     pub(super) controls: Markup,
     pub(super) chats: Markup,
+    pub(super) menu: Markup,
+    /// The link to the inbox, with the number of unread messages.
+    pub(super) inbox: Markup,
     /// What the turn is doing, for screen readers.
     pub(super) state: Markup,
 }
@@ -20,12 +25,14 @@ pub(super) struct Regions {
 impl Regions {
     /// Each region as HTML, with the id of its element.
     pub(super) fn named(self) -> Vec<(&'static str, String)> {
-        let Self { banners, turn, controls, chats, state } = self;
+        let Self { banners, turn, controls, chats, menu, inbox, state } = self;
         let all = [
             ("banners", banners),
             ("turn", turn),
             ("controls", controls),
             ("chats", chats),
+            ("chat-menu", menu),
+            ("inbox-link", inbox),
             ("state", state),
         ];
         all.into_iter().map(|(id, region)| (id, region.into_string())).collect()
@@ -42,9 +49,37 @@ pub(super) fn regions(view: &View<'_>) -> Regions {
         },
         controls: controls(view),
         chats: list::rows(view),
+        menu: menu(view),
+        inbox: inbox(view),
         state: html! {
             @if view.running() { (if view.asks() { view.lang.regions_asks() } else { view.lang.regions_answering() }) }
         },
+    }
+}
+
+/// What can be done with the whole chat.
+fn menu(view: &View<'_>) -> Markup {
+    let (Some(id), Some(chat)) = (view.place.chat, &view.stored.chat) else { return html! {} };
+    html! {
+        (messages::codes(view, id, chat))
+        form method="post" action=(format!("/c/{}/delete", id.0)) data-live {
+            input type="hidden" name="csrf" value=(view.csrf);
+            button class="item" type="submit" data-testid="chat-menu-delete" { (icons::bin()) (view.lang.chat_menu_delete()) }
+        }
+    }
+}
+
+/// The link to the inbox. An edition that receives nothing has none.
+fn inbox(view: &View<'_>) -> Markup {
+    let Some(unread) = view.stored.unread else { return html! {} };
+    let lang = view.lang;
+    let counted =
+        if unread < COUNTED { lang.inbox_unread_count(unread) } else { lang.inbox_unread_many(COUNTED - 1) };
+    html! {
+        a class="button wide" href=(INBOX) data-testid="inbox-link" {
+            (icons::inbox()) (lang.inbox_title())
+            @if unread > 0 { span class="tag good" data-testid="inbox-count" { (counted) } }
+        }
     }
 }
 

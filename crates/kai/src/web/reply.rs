@@ -68,7 +68,8 @@ pub(super) fn from(headers: &HeaderMap) -> String {
         .split_once("://")
         .and_then(|(_, rest)| rest.split_once('/'))
         .map(|(_, path)| format!("/{path}"));
-    let ours = |path: &String| ["/c/", "/settings/", "/ledger"].iter().any(|ours| path.starts_with(ours));
+    let ours =
+        |path: &String| ["/c/", "/settings/", "/ledger", "/inbox"].iter().any(|ours| path.starts_with(ours));
     path.filter(|path| ours(path) && !path.contains("//")).unwrap_or_else(|| "/".to_owned())
 }
 
@@ -81,6 +82,7 @@ mod tests {
         for (referer, expected) in [
             ("http://127.0.0.1:8787/c/5?q=tea", "/c/5?q=tea"),
             ("http://127.0.0.1:8787/settings/agent?show=log", "/settings/agent?show=log"),
+            ("http://127.0.0.1:8787/inbox/sms-42?show=unread", "/inbox/sms-42?show=unread"),
             ("http://127.0.0.1:8787/", "/"),
             ("http://evil.test//other.test", "/"),
             ("http://evil.test/c//other.test", "/"),

@@ -154,13 +154,16 @@ impl RenderContext<'_> {
 
     /// The user's message, with attached text folded below it.
     fn asked(&self, text: &str) -> Markup {
-        let Attached { words, attachment } = Attached::find(text);
+        let Attached { words, attachment, is_message } = Attached::find(text);
         html! {
             article class="said" data-testid="message-user" aria-label=(self.lang.talk_you()) dir="auto" {
                 (words)
                 @if let Some(attachment) = attachment {
                     details class="attached" data-testid="attachment" {
-                        summary { (self.lang.talk_attached(attachment.chars().count())) }
+                        summary {
+                            @if is_message { (self.lang.talk_quoted()) }
+                            @else { (self.lang.talk_attached(attachment.chars().count())) }
+                        }
                         pre dir="auto" { (attachment) }
                     }
                 }

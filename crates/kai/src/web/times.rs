@@ -35,7 +35,7 @@ impl Times {
     }
 
     /// The day and the time, with the year if it is not this one.
-    fn written(&self, at: &Zoned) -> String {
+    pub(super) fn written(&self, at: &Zoned) -> String {
         let this_year = at.year() == self.now.to_zoned(self.zone.clone()).year();
         let pattern = if this_year { self.lang.time_moment() } else { self.lang.time_moment_of_year() };
         let month =

@@ -80,6 +80,8 @@ pub(super) struct PendingApproval {
 /// What a turn has to answer.
 pub(super) enum TurnInput {
     Text(String, Which),
+    /// Begins a conversation with a text that quotes others' messages, and the ledger's names of those.
+    About(String, Vec<String>),
     /// Answers the last message of this conversation again.
     Again(ConversationId),
 }
@@ -205,6 +207,7 @@ async fn run(
 async fn answer(app: &App, saying: TurnInput, face: &dyn Face) -> Result<(), Unanswered> {
     match saying {
         TurnInput::Text(text, which) => chats::ask(app, &app.env, text, which, face).await.map(drop),
+        TurnInput::About(text, quotes) => chats::ask_about(app, &app.env, text, quotes, face).await.map(drop),
         TurnInput::Again(id) => chats::again(app, &app.env, id, face).await.map(drop),
     }
 }

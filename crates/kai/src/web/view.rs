@@ -10,11 +10,14 @@ use serde::Deserialize;
 
 use super::bin::{Deleted, UndoPlace};
 use super::drafts::{self, Drafts};
+use super::pairing::{self, Pairings};
 use super::state::Web;
 use super::times::Times;
 use super::turns::{PendingApproval, Sight};
 use crate::app::App;
 use crate::app::sessions::{self, Session};
+use crate::commands::headline::headline;
+use crate::commands::inbox::COUNTED;
 
 /// What the URL of a chat page asks to see.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -28,6 +31,9 @@ pub(super) struct Place {
     /// The long draft that the user wants to see in full.
     #[serde(default)]
     pub(super) whole: Option<i64>,
+    /// The draft that the user edits.
+    #[serde(default)]
+    pub(super) edit: Option<i64>,
 }
 
 /// What the store holds for a page. All but the drafts is read in one transaction.
@@ -40,7 +46,11 @@ pub(super) struct Stored {
     pub(super) list: Vec<Conversation>,
     /// The conversation with a heartbeat's report that the user has not seen yet.
     pub(super) heartbeat: Option<ConversationId>,
+    /// The first sentence of that report.
+    pub(super) headline: Option<String>,
     pub(super) drafts: Drafts,
+    /// How many messages in the inbox nobody has read, as far as they are counted; `None` if there is no inbox.
+    pub(super) unread: Option<usize>,
     pub(super) values: Values,
     /// The session has ended since the page was opened.
     pub(super) signed_out: bool,
@@ -55,6 +65,7 @@ pub(super) async fn stored(
 ) -> Result<Stored, DbError> {
     let drafts = drafts::stored(&web.app).await?;
     let (place, now, cookie) = (place.clone(), web.app.clock.now(), session.token());
+    let inbox = web.app.messages.inbox.clone();
     let read = move |tx: &Transaction<'_>| {
         let (values, session) = sessions::recognise(tx, Some(cookie), now)?;
         let reached = place.chat.map_or(Ok(Revision::default()), |id| conversation::reached(tx, id))?;
@@ -70,9 +81,10 @@ pub(super) async fn stored(
             conversation::search(tx, &place.q)?
         };
         let heartbeat = heartbeat::store::banner(tx)?;
+        let headline = heartbeat::store::raised(tx)?.and_then(|report| headline(&report));
         let signed_out = session.is_none();
-        let stored = Stored { chat, reached, held, list, heartbeat, drafts, values, signed_out };
-        Ok(stored)
+        let unread = (!inbox.is_empty()).then(|| inbox.unread(tx, now, COUNTED)).transpose()?;
+        Ok(Stored { chat, reached, held, list, heartbeat, headline, drafts, unread, values, signed_out })
     };
     web.app.db.read(read).await
 }
@@ -91,6 +103,8 @@ pub(super) struct View<'a> {
     /// Calls that wait for approval, in any conversation.
     pub(super) questions: Vec<(ConversationId, PendingApproval)>,
     pub(super) deleted: Option<Deleted>,
+    /// Phones that ask to be paired.
+    pub(super) pairings: Pairings,
 }
 
 impl<'a> View<'a> {
@@ -107,6 +121,7 @@ impl<'a> View<'a> {
             sight: place.chat.and_then(|id| web.turns.sight(id)),
             questions: web.turns.questions(),
             deleted: web.bin.newest(UndoPlace::InChats, web.app.clock.now()),
+            pairings: pairing::waiting(&web.app),
         }
     }
 

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use kai_assistant::clock::Clock;
 use kai_assistant::notifications::{
-    CheckNotifications, DismissNotification, NotificationTools, ReadNotification, SearchNotifications,
+    CheckNotifications, DismissNotification, NotificationTools, ReadNotification, ReplyNotification,
+    SearchNotifications,
 };
 use kai_assistant::settings::{
-    NOTIFICATIONS_DISMISS_ENABLED, NOTIFICATIONS_ENABLED, SMS_ENABLED, SMS_SEND_ENABLED,
+    NOTIFICATIONS_DISMISS_ENABLED, NOTIFICATIONS_ENABLED, NOTIFICATIONS_REPLY_ENABLED, SMS_ENABLED,
+    SMS_SEND_ENABLED,
 };
-use kai_assistant::sms::{CheckDrafts, CheckSms, ReadSms, ReplySms, SearchSms, SendSms};
+use kai_assistant::sms::{CheckDrafts, CheckSms, DraftingPhones, ReadSms, ReplySms, SearchSms, SendSms};
 use kai_assistant::tool::AnyTool;
 use kai_assistant::toolbox::{EnabledBy, Entry};
 use kai_bridges::simulated;
@@ -31,22 +33,23 @@ pub(super) fn simulated(role: Role, clock: &Arc<dyn Clock>) -> Machine {
 }
 
 fn sms_tools(parts: &Parts<'_>) -> Vec<Entry> {
-    let (db, clock, inbox, sending) =
-        (parts.db, parts.clock, parts.messages.phone.inbox.clone(), parts.messages.phone.sending());
+    let (db, clock, phone) = (parts.db, parts.clock, &parts.messages.phone);
     let on = |features, tool: Arc<dyn AnyTool>| Entry { tool, governed: EnabledBy::Features(features) };
-    let (db, clock, inbox, sending) =
-        (|| db.clone(), || Arc::clone(clock), || inbox.clone(), || sending.clone());
+    let (db, clock) = (|| db.clone(), || Arc::clone(clock));
+    let drafting = Arc::new(DraftingPhones::new(db(), clock(), Arc::clone(&phone.door.senders)));
+    let phones = || Arc::clone(&drafting);
+    let received = || phone.received.clone();
     vec![
-        on(vec![&SMS_ENABLED], Arc::new(CheckSms { db: db(), clock: clock(), inbox: inbox() })),
-        on(vec![&SMS_ENABLED], Arc::new(ReadSms { db: db(), clock: clock(), inbox: inbox() })),
-        on(vec![&SMS_ENABLED], Arc::new(SearchSms { db: db(), clock: clock(), inbox: inbox() })),
+        on(vec![&SMS_ENABLED], Arc::new(CheckSms { received: received(), clock: clock() })),
+        on(vec![&SMS_ENABLED], Arc::new(ReadSms { received: received(), clock: clock() })),
+        on(vec![&SMS_ENABLED], Arc::new(SearchSms { received: received(), clock: clock() })),
         on(
             vec![&SMS_SEND_ENABLED],
-            Arc::new(SendSms { db: db(), clock: clock(), inbox: inbox(), sending: sending() }),
+            Arc::new(SendSms { db: db(), clock: clock(), received: received(), phones: phones() }),
         ),
         on(
             vec![&SMS_SEND_ENABLED, &SMS_ENABLED],
-            Arc::new(ReplySms { db: db(), clock: clock(), inbox: inbox(), sending: sending() }),
+            Arc::new(ReplySms { db: db(), clock: clock(), received: received(), phones: phones() }),
         ),
         on(vec![&SMS_SEND_ENABLED], Arc::new(CheckDrafts { db: db(), clock: clock() })),
     ]
@@ -57,7 +60,7 @@ fn notification_tools(parts: &Parts<'_>) -> Vec<Entry> {
     let shelf = || NotificationTools {
         db: parts.db.clone(),
         clock: Arc::clone(parts.clock),
-        source: parts.messages.notifications.clone(),
+        sources: Arc::clone(&parts.messages.notifications),
     };
     let reading =
         |tool: Arc<dyn AnyTool>| Entry { tool, governed: EnabledBy::Features(vec![&NOTIFICATIONS_ENABLED]) };
@@ -65,11 +68,16 @@ fn notification_tools(parts: &Parts<'_>) -> Vec<Entry> {
         tool,
         governed: EnabledBy::Features(vec![&NOTIFICATIONS_ENABLED, &NOTIFICATIONS_DISMISS_ENABLED]),
     };
+    let replying = |tool: Arc<dyn AnyTool>| Entry {
+        tool,
+        governed: EnabledBy::Features(vec![&NOTIFICATIONS_ENABLED, &NOTIFICATIONS_REPLY_ENABLED]),
+    };
     vec![
         reading(Arc::new(CheckNotifications(shelf()))),
         reading(Arc::new(ReadNotification(shelf()))),
         reading(Arc::new(SearchNotifications(shelf()))),
         dismissing(Arc::new(DismissNotification(shelf()))),
+        replying(Arc::new(ReplyNotification::new(parts.db.clone(), Arc::clone(parts.clock)))),
     ]
 }
 

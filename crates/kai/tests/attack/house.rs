@@ -26,6 +26,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+use super::pocket::Pocket;
 use crate::answer;
 use crate::app::App;
 use crate::call::Call;
@@ -46,6 +47,10 @@ pub(super) struct House {
     pub(super) app: Arc<App>,
     pub(super) clock: Arc<ManualClock>,
     pub(super) internet: Internet,
+    /// A paired phone, if there is one.
+    pub(super) pocket: Option<Pocket>,
+    /// What the attacker's message and notification are called.
+    pub(super) bait: (i64, String),
     phone: TempDir,
     _home: TempDir,
 }
@@ -78,7 +83,15 @@ impl House {
         };
         let internet = Internet::start().await;
         let (app, home) = App::under_attack(clock.clone(), machine, internet.address);
-        let house = Self { app: Arc::new(app), clock, internet, phone, _home: home };
+        let house = Self {
+            app: Arc::new(app),
+            clock,
+            internet,
+            pocket: None,
+            bait: (1, "k1".to_owned()),
+            phone,
+            _home: home,
+        };
         house.inbox(&[]);
         house.tray(&[]);
         tokio::spawn(crate::commands::notifications::listen_on(
@@ -90,12 +103,20 @@ impl House {
             "sms_send_enabled",
             "notifications_enabled",
             "notifications_dismiss_enabled",
+            "notifications_reply_enabled",
             "tool_enabled_shell_command",
         ] {
             house.set(key, "true").await;
         }
         house.look().await;
         house
+    }
+
+    /// The same, with a paired phone that calls itself so.
+    pub(super) async fn with_pocket(name: &str) -> Self {
+        let house = Self::new().await;
+        let pocket = Pocket::of(&house, name).await;
+        Self { pocket: Some(pocket), ..house }
     }
 
     async fn set(&self, key: &str, value: &str) {
@@ -125,7 +146,7 @@ impl House {
     /// Kai looks at both, as it does by itself now and then.
     pub(super) async fn look(&self) {
         sms::poll(&self.app).await.unwrap();
-        self.app.messages.notifications.as_ref().unwrap().check_now(Duration::from_secs(10)).await;
+        self.app.messages.notifications.check_now(Duration::from_secs(10)).await;
     }
 
     /// What left through the phone's programs, a line each.

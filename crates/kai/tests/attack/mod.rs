@@ -2,7 +2,8 @@
 //! does what the attacker wants, and an internet that is one server on loopback.
 //!
 //! Two numbers are kept apart. [`tools`]: what a model that has been won over can do. [`texts`]: what a text can do to the
-//! prompts and pages it gets into. Each counter is also shown something broken, to see that it counts.
+//! prompts and pages it gets into. Each counter is also shown something broken, to see that it counts. Both are tried
+//! again with a paired phone in an attacker's hands ([`pocket`]).
 //!
 //! The tests take our own texts. `scripts/attack` takes public collections as well, through `KAI_ATTACK_TEXTS`, a file with
 //! one JSON string a line.
@@ -13,5 +14,6 @@
 
 mod counts;
 mod house;
+mod pocket;
 mod texts;
 mod tools;

@@ -21,6 +21,7 @@ const ROOF: &[&[&str]] = &[
     &["crash", "logs", "machine"],
     &["home"],
     &["call", "erase"],
+    &["phones"],
     &["app"],
     &["wire"],
     &["commands"],

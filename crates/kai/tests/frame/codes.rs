@@ -46,12 +46,21 @@ fn codes_are_shown_to_the_assistant_by_a_click_in_that_conversation_only() {
     assert!(hidden.contains("[code]") && !hidden.contains("482913"), "{hidden}");
     browser.until_seen("taint");
     check(&browser, "a conversation that has read");
+    assert!(browser.texts("taint-reason")[0].contains("+15550177"), "{:?}", browser.texts("taint-reason"));
     browser.picture("codes");
+    // It is in the menu, and says what it does before it does it.
+    browser.click("chat-menu");
+    browser.click("codes-ask");
+    browser.until_says("sends the codes in the messages that it reads in this chat to the model");
+    check(&browser, "the question about codes");
+    browser.picture("codes-ask");
+    assert!(browser.texts("codes-shown").is_empty(), "it was not answered yet");
     browser.click("codes");
     browser.until_seen("codes-shown");
     let shown = ask(2);
     assert!(shown.contains("482913"), "{shown}");
     // Also what it was shown before.
+    browser.click("chat-menu");
     browser.click("codes");
     browser.until_gone("codes-shown");
     let again = ask(3);

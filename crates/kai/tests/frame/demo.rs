@@ -25,6 +25,9 @@ fn the_demo_is_a_world_of_its_own() {
     assert!(sign_in.contains("kai demo link") && !sign_in.contains(" --"), "{sign_in}");
     let status = home.run(&["status", "--demo", "--json"]).json();
     assert_eq!((&status["demo"], &status["sms"]["bridge"]), (&json!(true), &json!("simulated")), "{status}");
+    assert_eq!(status["sms"]["sources"].as_array().map(Vec::len), Some(1), "{status}");
+    let pair = home.type_at("phones pair --demo", "");
+    assert!(pair.code == 1 && pair.out.contains("Not in the demo"), "{pair:?}");
 
     assert_eq!(home.run(&["stop"]).out, "Kai has stopped.\n");
     assert_eq!(real.ended().0, Some(0), "the real one has stopped");

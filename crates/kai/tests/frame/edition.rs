@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::kit::KAI;
 
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 31] = [
     "check_sms",
     "read_sms",
     "search_sms",
@@ -18,13 +18,24 @@ const NAMES: [&str; 20] = [
     "read_notification",
     "search_notifications",
     "dismiss_notification",
+    "reply_notification",
     "notifications_enabled",
     "notifications_ignored",
     "notifications_dismiss_enabled",
+    "notifications_reply_enabled",
     "check_drafts",
+    "contact_names_enabled",
+    "sms_archive_days",
     "sms_poll_interval",
     "code_redaction_enabled",
     "BIND_NOTIFICATION_LISTENER_SERVICE",
+    "kdeconnect",
+    "KDE Connect",
+    "phone_identity",
+    "sends_by_default",
+    "phones pair",
+    "sms_threads",
+    "contact_numbers",
 ];
 
 fn names_in_binary() -> Vec<&'static str> {

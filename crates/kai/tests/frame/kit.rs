@@ -155,11 +155,11 @@ impl Home {
 }
 
 /// How everything ends that asks for a line.
-const QUESTIONS: [&str; 2] = ["[y/N] ", ": "];
+const QUESTIONS: [&str; 3] = ["[y/N] ", "[Y/n] ", ": "];
 
 /// Keys and passphrases are asked for with the echo off; a yes, or the words that erase, are not.
 fn is_secret(seen: &[u8]) -> bool {
-    !["[y/N] ", "to confirm: "].iter().any(|end| seen.ends_with(end.as_bytes()))
+    !["[y/N] ", "[Y/n] ", "to confirm: "].iter().any(|end| seen.ends_with(end.as_bytes()))
 }
 
 /// Does the terminal of the command that this `script` runs show what is typed?

@@ -24,11 +24,17 @@ mod crowd;
 mod daemon;
 #[cfg(feature = "foss")]
 mod demo;
+#[cfg(feature = "foss")]
+mod drafts;
 mod edition;
 #[cfg(feature = "foss")]
 mod environment;
 #[cfg(feature = "foss")]
 mod erase;
+#[cfg(feature = "foss")]
+mod inbox;
+#[cfg(all(target_os = "linux", feature = "foss"))]
+mod kdeconnectd;
 #[cfg(feature = "foss")]
 mod keyring;
 #[cfg(feature = "foss")]
@@ -43,6 +49,10 @@ mod notifications;
 mod notify;
 #[cfg(feature = "foss")]
 mod page;
+#[cfg(all(target_os = "linux", feature = "foss"))]
+mod paired;
+#[cfg(all(target_os = "linux", feature = "foss"))]
+mod pairing;
 #[cfg(feature = "foss")]
 mod passphrase;
 #[cfg(feature = "foss")]

@@ -18,7 +18,7 @@ use crate::provider::{Act, Provider};
 /// A screen that nobody sees, and dunst on it.
 pub(crate) struct Desktop {
     screen: Child,
-    display: String,
+    pub(crate) display: String,
     dunst: Child,
     pub(crate) bus: Bus,
 }

@@ -178,11 +178,16 @@ fn with_slow_search(provider: &Provider) -> (Home, Provider) {
 fn the_waiting_row_shows_running_tools_and_everything_can_be_done_with_the_keyboard(browser: &Browser) {
     let find = || Act::calls("web_search", &json!({"query": "tea"}));
     let now = Act::calls("get_local_time", &json!({}));
-    let provider = Provider::start([find(), Act::says("Found **tea**."), find(), now, Act::says("Tea.")]);
+    let found = Act::says("Found **tea**.");
+    let provider = Provider::start([Act::Hang, find(), found, find(), now, Act::says("Tea.")]);
     let (home, search) = with_slow_search(&provider);
     let daemon = home.start();
     look(browser, 1280, 800, false);
     browser.enter(&daemon);
+    say(browser, "Find tea");
+    words_of_waiting_take_turns(browser);
+    is_stopped(browser, &provider);
+    browser.click("chat-again");
     running_tools_are_shown_and_stopped(browser, &search);
     browser.open(&format!("http://{}/new", daemon.address));
     browser.until_live();
@@ -190,13 +195,9 @@ fn the_waiting_row_shows_running_tools_and_everything_can_be_done_with_the_keybo
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-fn running_tools_are_shown_and_stopped(browser: &Browser, search: &Provider) {
-    say(browser, "Find tea");
-    browser.until_seen("tool-chip");
-    assert_eq!(browser.texts("tool-chip"), ["Web search"]);
-    let row = browser
-        .run("return [...document.querySelector('.waiting').children].map(e => e.dataset.testid ?? '')");
-    assert_eq!(row, json!(["waiting-chip", "tool-chip"]), "one row");
+/// A silent model is waited for far longer than these words take; a silent web search is not.
+fn words_of_waiting_take_turns(browser: &Browser) {
+    browser.until_seen("waiting-chip");
     let pulse = browser.run(
         "const dot = document.querySelector('.waits .pulse').getAnimations()[0]; const t = dot.effect.getTiming();
          const frames = dot.effect.getKeyframes();
@@ -218,17 +219,30 @@ fn running_tools_are_shown_and_stopped(browser: &Browser, search: &Provider) {
         browser.until(expected, &format!("{word} === '{expected}'"));
     }
     assert_eq!(browser.run("return window.most"), 1, "one word at a time");
+}
+
+fn running_tools_are_shown_and_stopped(browser: &Browser, search: &Provider) {
+    browser.until_seen("tool-chip");
+    assert_eq!(browser.texts("tool-chip"), ["Web search"]);
+    let row = browser
+        .run("return [...document.querySelector('.waiting').children].map(e => e.dataset.testid ?? '')");
+    assert_eq!(row, json!(["waiting-chip", "tool-chip"]), "one row");
     assert!(browser.texts("message-assistant").is_empty(), "results are not shown in the chat");
     browser.picture("waiting");
-    browser.click("chat-stop");
-    browser.until_gone("waiting-chip");
-    search.wait_for_hang_ups(1);
-    assert!(browser.texts("tool-chip").is_empty() && browser.texts("chat-stop").is_empty());
-    browser.until_says("You stopped this answer.");
-    assert_eq!(browser.texts("message-user"), ["Find tea"]);
+    is_stopped(browser, search);
     browser.click("chat-again");
     until_answered(browser, 1);
     assert_eq!(browser.texts("message-assistant"), ["Found tea."]);
+}
+
+/// Stops the answer: whoever was being asked sees the connection end.
+fn is_stopped(browser: &Browser, asked: &Provider) {
+    browser.click("chat-stop");
+    browser.until_gone("waiting-chip");
+    asked.wait_for_hang_ups(1);
+    assert!(browser.texts("tool-chip").is_empty() && browser.texts("chat-stop").is_empty());
+    browser.until_says("You stopped this answer.");
+    assert_eq!(browser.texts("message-user"), ["Find tea"]);
 }
 
 fn all_is_done_with_keys(browser: &Browser) {

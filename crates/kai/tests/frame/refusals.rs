@@ -67,9 +67,9 @@ fn a_read_only_disk_is_said() {
 
 fn a_full_disk_is_said_when_opening_and_when_writing() {
     let home = prepared();
-    // A disk of 300 KiB with the store on it, filled to the last byte.
+    // A disk of 600 KiB with the store on it, filled to the last byte.
     let full = r#"
-        disk="$H/disk"; mkdir "$disk"; mount -t tmpfs -o size=300k tmpfs "$disk"
+        disk="$H/disk"; mkdir "$disk"; mount -t tmpfs -o size=600k tmpfs "$disk"
         cp "$H/kai.db" "$H/kai.key" "$disk/"; export KAI_HOME="$disk"
         fill() { cat /dev/zero > "$disk/filler" 2> /dev/null || true; }
     "#;

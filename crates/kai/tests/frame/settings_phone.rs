@@ -43,7 +43,7 @@ pub(crate) fn a_poll_turns_its_icon_until_the_phone_has_answered(browser: &Brows
     browser.until_seen("sms-grant");
     check(browser, "a lost permission");
     browser.click("notifications-toggle");
-    browser.until_text("notifications-status", "Waiting for access …");
+    browser.until_text("notifications-status", "Waiting for access…");
     check(browser, "waiting for access");
     // What is kept of a source that is off is erased in two taps.
     browser.click("sms-read-toggle");

@@ -155,10 +155,7 @@ fn a_draft_is_sent_by_a_typed_yes_and_by_nothing_else() {
     );
     assert_eq!(phone.left(), "");
     let yes = phone.on_terminal(&["drafts", "send", "1"], "y\n");
-    assert!(
-        yes.code == 0 && yes.out.contains("The message to +155501990 was handed to the phone"),
-        "{yes:?}"
-    );
+    assert!(yes.code == 0 && yes.out.contains("Sent to +155501990: handed to the phone"), "{yes:?}");
     assert_eq!(phone.left(), "+155501990|-n $(id) `x` \\t \"grün\" 😀\nsecond line\n", "byte for byte");
     phone.run(&["drafts", "send", "1"]).refused(1, "already sent");
     phone.run(&["drafts", "discard", "1"]).refused(1, "already sent");

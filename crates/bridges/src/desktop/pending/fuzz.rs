@@ -1,6 +1,7 @@
 //! Tests the handling of posted notifications with mutated input.
 
 use kai_assistant::notifications::record::{Record, TEXT_LIMIT};
+use kai_assistant::source::SourceId;
 use zbus::wire::LE;
 use zbus::wire::serialized::{Context, Data};
 
@@ -39,7 +40,7 @@ fn check(notify: &Notify, id: String) {
 
 fn check_post(heard: Heard) {
     let Heard::Posted(post) = heard else { panic!("{heard:?}") };
-    let record = Record::of(&post, jiff::Timestamp::UNIX_EPOCH);
+    let record = Record::of(SourceId::HERE, &post, jiff::Timestamp::UNIX_EPOCH);
     let line = |text: &str| text.chars().count() <= 300 && !text.chars().any(char::is_control);
     let lines =
         [record.id.as_str(), &record.package_name, record.title.as_written(), record.app_label.as_written()];

@@ -91,6 +91,21 @@ async fn whoever_dawdles_is_cut_off() {
         stream.write_all(&sent).await.unwrap();
         assert_eq!(kai.refused().await.why, Refusal::TooSlow);
     }
+    // Encryption that never gets done: a byte now and then, of a message that is long enough for an hour.
+    let mut kai = Kai::start(Setup { limits: limits.clone(), ..setup(clock()) }).await;
+    let mut stream = TcpStream::connect(kai.address()).await.unwrap();
+    stream.write_all(&Peer::named(7).line()).await.unwrap();
+    // Kai begins the encryption, and takes nothing of it before.
+    stream.read_exact(&mut [0]).await.unwrap();
+    let dripping = tokio::spawn(async move {
+        let mut rest =
+            [0x16, 0x03, 0x03, 0x40, 0x00, 0x02, 0x00, 0x3f, 0xfc].into_iter().chain(std::iter::repeat(0));
+        while stream.write_all(&[rest.next().unwrap()]).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    assert_eq!(kai.refused().await.why, Refusal::TooSlow);
+    within(dripping).await.unwrap();
     // An address that accepts and then says nothing.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let kai = Kai::start(Setup { limits, ..setup(clock()) }).await;
@@ -121,11 +136,11 @@ async fn a_flood_of_connections_costs_no_paired_phone_its_link() {
         flood.push(TcpStream::connect(kai.address()).await.unwrap());
     }
     // All but the last few were cut off, and a phone still gets in.
-    let cut_off = flood.remove(0);
-    assert_eq!(
-        within(async { cut_off.readable().await.and_then(|()| cut_off.try_read(&mut [0])) }).await.unwrap(),
-        0
-    );
+    let places = Limits::default().strangers;
+    for cut_off in flood.drain(..100 - places) {
+        let read = within(async { cut_off.readable().await.and_then(|()| cut_off.try_read(&mut [0])) });
+        assert_eq!(read.await.unwrap(), 0);
+    }
     kai.endpoint.send(handset.id(), Packet::Ping).await.unwrap();
     handset.vanish().await;
     kai.lost().await;
@@ -261,6 +276,79 @@ async fn long_lines_are_cut_off_and_more_is_allowed_once_paired() {
     assert!(matches!(kai.packet().await, Packet::Notification(_)));
     handset.post("org.x", "X", "Title", &"x".repeat(20_000)).await;
     assert_eq!(kai.lost().await, Refusal::TooLong);
+}
+
+/// With the limits that Kai really has: a packet of more than 32 MiB is not collected to its end.
+#[tokio::test]
+async fn no_packet_is_larger_than_32_mib() {
+    let mut kai = Kai::start(setup(clock())).await;
+    let peer = Peer::named(7);
+    let mut stream = peer.link(kai.address()).await;
+    let ask = Packet::Pair(Pair { pair: true, timestamp: Some(NOW_MS / 1_000) });
+    stream.write_all(&ask.line(clock().now())).await.unwrap();
+    let key = kai.key().await;
+    kai.endpoint.accept_pairing(&peer.identity.id, &key).unwrap();
+    kai.pin().await;
+    let piece = vec![b'x'; 1 << 20];
+    let mut written = 0;
+    // It is cut off while it still writes, however much more it has.
+    while within(stream.write_all(&piece)).await.is_ok() {
+        written += 1;
+        assert!(written < 200, "{written} MiB and no end");
+    }
+    assert!(written >= 32, "only {written} MiB were taken");
+    assert_eq!(kai.lost().await, Refusal::TooLong);
+}
+
+/// Listens on one of the ports that an announcement may name.
+async fn listening(address: &str) -> tokio::net::TcpListener {
+    for port in PORTS {
+        if let Ok(listener) = tokio::net::TcpListener::bind((address, port)).await {
+            return listener;
+        }
+    }
+    panic!("every port that devices listen on is taken");
+}
+
+/// Announcements cost nothing but a line. Whoever makes up devices is connected to once at a time, and the others are
+/// heard as before.
+#[tokio::test]
+async fn made_up_announcements_do_not_make_kai_connect_everywhere() {
+    let port = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let announcements = Some(Announcements { port, to: Audience::These(vec![]) });
+    let reach = Reach { address: Ipv4Addr::UNSPECIFIED.into(), announcements, ..local() };
+    // The one connection stays under way, however busy the machine is.
+    let limits = Limits { handshake: 10 * LONG, ..quick() };
+    let kai = Kai::start(Setup { reach, limits, ..setup(clock()) }).await;
+    let to = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let listener = listening("127.0.0.1").await;
+    let forger = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let line = |number: u32, port: u16| {
+        let mut peer = Peer::named(7).identity;
+        let mut random = [9; 16];
+        random[..4].copy_from_slice(&number.to_be_bytes());
+        peer.id = DeviceId::from_random(random);
+        peer.line(Occasion::Announcing { port }, NOW_MS)
+    };
+    for number in 0..500 {
+        forger.send_to(&line(number, listener.local_addr().unwrap().port()), to).await.unwrap();
+    }
+    let (_held, _) = within(listener.accept()).await.unwrap();
+    // Another address, which is heard in its turn. A busy machine may drop an announcement, so it is repeated.
+    let elsewhere = listening("127.0.0.2").await;
+    let honest = tokio::net::UdpSocket::bind("127.0.0.2:0").await.unwrap();
+    let heard = async {
+        loop {
+            honest.send_to(&line(1_000, elsewhere.local_addr().unwrap().port()), to).await.unwrap();
+            if let Ok(accepted) = timeout(Duration::from_millis(200), elsewhere.accept()).await {
+                return accepted.unwrap();
+            }
+        }
+    };
+    within(heard).await;
+    let more = std::pin::pin!(listener.accept());
+    assert!(futures_util::poll!(more).is_pending(), "one connection at a time to an address");
+    drop(kai);
 }
 
 #[tokio::test]

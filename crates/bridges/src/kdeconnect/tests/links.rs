@@ -175,7 +175,10 @@ async fn announcements_make_devices_connect() {
     let [kai_port, phone_port] = free.map(|socket| socket.local_addr().unwrap().port());
     let reach = |port: u16, other: u16| Reach {
         ports: PORTS,
-        announcements: Some(Announcements { port, to: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, other))] }),
+        announcements: Some(Announcements {
+            port,
+            to: Audience::These(vec![SocketAddr::from((Ipv4Addr::LOCALHOST, other))]),
+        }),
         ..local()
     };
     let clock = clock();

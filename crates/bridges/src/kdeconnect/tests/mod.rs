@@ -3,6 +3,8 @@
 
 mod hostile;
 mod links;
+#[cfg(feature = "notifications")]
+mod phone;
 mod talk;
 
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,5 +1,6 @@
 //! Messages, notifications and contacts of a paired phone.
 
+use kai_assistant::phones::port::ContactStamp;
 use kai_assistant::untrusted::Untrusted;
 
 use super::*;
@@ -39,6 +40,24 @@ async fn messages_are_listed_paged_and_pushed() {
     // Live: the new one, and the newest known one again.
     handset.receive("+15550100", "news", at(200)).await;
     assert_eq!(bodies(&kai.messages().await), ["news", "to the group"]);
+}
+
+/// A date that was told is the date by which a phone finds the message again, whatever the clock counts in.
+#[tokio::test]
+async fn a_page_up_to_the_newest_message_holds_it() {
+    let (mut kai, handset, _) = paired().await;
+    let moments = [999, 1, 2, 1_000_001, 1_000_002];
+    for (number, nanosecond) in moments.into_iter().enumerate() {
+        let date = Timestamp::new(1_794_000_000, nanosecond).unwrap();
+        handset.receive("+15550100", &format!("m{number}"), date).await;
+    }
+    kai.endpoint.send(handset.id(), Packet::RequestConversations).await.unwrap();
+    let newest = kai.messages().await.remove(0);
+    for (until, expected) in [(newest.date, 5), (at(0), 3)] {
+        let asked = Conversation { thread: newest.thread, until: Some(until), count: Some(100) };
+        kai.endpoint.send(handset.id(), Packet::RequestConversation(asked)).await.unwrap();
+        assert_eq!(kai.messages().await.len(), expected, "up to {until}");
+    }
 }
 
 #[tokio::test]
@@ -93,11 +112,11 @@ async fn contacts_and_the_composer() {
     let (mut kai, handset, _) = paired().await;
     handset.save_contact("7", 12, "BEGIN:VCARD\nFN:Lena Brandt\nTEL:+15550142\nEND:VCARD");
     kai.endpoint.send(handset.id(), Packet::RequestContacts).await.unwrap();
-    assert_eq!(kai.packet().await, Packet::Contacts(vec![Stamp { id: "7".to_owned(), changed: 12 }]));
+    assert_eq!(kai.packet().await, Packet::Contacts(vec![ContactStamp { uid: "7".to_owned(), changed: 12 }]));
     let ids = vec!["7".to_owned(), "8".to_owned()];
     kai.endpoint.send(handset.id(), Packet::RequestCards(ids)).await.unwrap();
     let Packet::Cards(cards) = kai.packet().await else { panic!("cards come") };
-    let lena = Contact::from_vcard(cards[0].vcard.as_written()).unwrap();
+    let lena = cards[0].contact().unwrap();
     assert_eq!((cards.len(), lena.name), (1, Untrusted::new("Lena Brandt")));
     let url = "sms:+15550142?body=On%20my%20way".to_owned();
     kai.endpoint.send(handset.id(), Packet::Open(url.clone())).await.unwrap();

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use jiff::Timestamp;
+use kai_assistant::phones::port::{ContactStamp, MessageKind, ThreadId};
 use kai_assistant::untrusted::Untrusted;
 
 use crate::kdeconnect::{
-    Card, Change, Conversation, DeviceId, Folder, Message, MessageKind, Messages, Outgoing, Packet, Shown,
-    Stamp, ThreadId, Use,
+    Card, Change, Conversation, DeviceId, Folder, Message, Messages, Outgoing, Packet, Shown, Use,
 };
 
 /// What happens to the next message that the handset is told to send.
@@ -35,10 +35,16 @@ pub struct Reply {
     pub text: String,
 }
 
+/// Orders messages by their age.
+type Age = (Timestamp, i64);
+
 /// Everything on the handset.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    messages: Vec<Message>,
+    /// Oldest first; a handset may hold a hundred thousand.
+    messages: BTreeMap<Age, Message>,
+    ids: BTreeMap<i64, Timestamp>,
+    by_thread: BTreeMap<ThreadId, BTreeSet<Age>>,
     threads: BTreeMap<BTreeSet<String>, ThreadId>,
     tray: BTreeMap<String, Shown>,
     contacts: BTreeMap<String, (i64, String)>,
@@ -55,6 +61,7 @@ pub(super) struct Memory {
     pub(super) presses: Vec<Press>,
     pub(super) dismissed: Vec<String>,
     pub(super) opened: Vec<String>,
+    pub(super) told: Vec<Shown>,
     pub(super) pings: usize,
 }
 
@@ -71,13 +78,16 @@ impl Memory {
         self.listeners.remove(device);
     }
 
-    /// Files a message, and says whom to tell.
+    /// Files a message, and says whom to tell. Android dates messages in whole milliseconds.
     pub(super) fn file(&mut self, draft: NewMessage, date: Timestamp) -> (i64, Vec<Post>) {
-        let before = self.messages.iter().map(|message| message.date).max();
-        let id = self.messages.iter().map(|message| message.id).max().unwrap_or(0) + 1;
+        let date = Timestamp::from_millisecond(date.as_millisecond()).unwrap_or(date);
+        let before = self.messages.last_key_value().map(|((date, _), _)| *date);
+        let id = self.ids.last_key_value().map_or(0, |(id, _)| *id) + 1;
         let NewMessage { folder, addresses, text } = draft;
         let thread = self.thread(&addresses);
-        self.messages.push(Message {
+        self.ids.insert(id, date);
+        self.by_thread.entry(thread).or_default().insert((date, id));
+        let message = Message {
             kind: if addresses.len() > 1 { MessageKind::Mms } else { MessageKind::Sms },
             id,
             thread,
@@ -88,26 +98,34 @@ impl Memory {
             body: Untrusted::new(text),
             attachments: Vec::new(),
             sim: None,
-        });
+        };
+        self.messages.insert((date, id), message);
         (id, self.news_since(before))
     }
 
     /// As the app does, everything from the newest known date on, so that the last known message is repeated.
     fn news_since(&self, before: Option<Timestamp>) -> Vec<Post> {
-        let new = |message: &&Message| before.is_none_or(|before| message.date >= before);
-        let list: Vec<Message> = newest_first(self.messages.iter().filter(new));
+        if self.listeners.is_empty() {
+            return vec![];
+        }
+        let first = (before.unwrap_or(Timestamp::MIN), i64::MIN);
+        let list: Vec<Message> = self.messages.range(first..).rev().map(|(_, new)| new.clone()).collect();
         let packet = Packet::Messages(Messages { list, left_out: 0 });
         self.listeners.iter().map(|device| Post::To(device.clone(), packet.clone())).collect()
     }
 
     pub(super) fn delete(&mut self, id: i64) -> bool {
-        let before = self.messages.len();
-        self.messages.retain(|message| message.id != id);
-        self.messages.len() < before
+        let Some(date) = self.ids.remove(&id) else { return false };
+        if let Some(deleted) = self.messages.remove(&(date, id))
+            && let Some(thread) = self.by_thread.get_mut(&deleted.thread)
+        {
+            thread.remove(&(date, id));
+        }
+        true
     }
 
     pub(super) fn messages(&self) -> Vec<Message> {
-        newest_first(self.messages.iter())
+        self.messages.values().rev().cloned().collect()
     }
 
     /// A key as Android makes it.
@@ -155,6 +173,10 @@ impl Memory {
                 self.opened.push(url);
                 vec![]
             }
+            Packet::Notification(Change::Posted(shown)) if self.has(Use::Tell) => {
+                self.told.push(*shown);
+                vec![]
+            }
             Packet::Ping => {
                 self.pings += 1;
                 vec![]
@@ -170,19 +192,21 @@ impl Memory {
     /// One packet for each conversation, with its newest message.
     fn conversations(&mut self, from: &DeviceId) -> Vec<Post> {
         self.listeners.insert(from.clone());
-        let mut seen = BTreeSet::new();
-        let newest = self.messages().into_iter().filter(|message| seen.insert(message.thread));
-        let packets = newest.map(|message| Packet::Messages(Messages { list: vec![message], left_out: 0 }));
+        let mut newest: Vec<Age> =
+            self.by_thread.values().filter_map(|thread| thread.last().copied()).collect();
+        newest.sort_by_key(|age| std::cmp::Reverse(*age));
+        let messages = newest.iter().filter_map(|age| self.messages.get(age).cloned());
+        let packets = messages.map(|message| Packet::Messages(Messages { list: vec![message], left_out: 0 }));
         packets.map(|packet| Post::To(from.clone(), packet)).collect()
     }
 
     fn conversation(&mut self, from: &DeviceId, asked: &Conversation) -> Post {
         self.listeners.insert(from.clone());
-        let asked_for = |message: &&Message| {
-            message.thread == asked.thread && asked.until.is_none_or(|until| message.date <= until)
-        };
-        let mut list = newest_first(self.messages.iter().filter(asked_for));
-        list.truncate(asked.count.map_or(usize::MAX, |count| count as usize));
+        let until = (asked.until.unwrap_or(Timestamp::MAX), i64::MAX);
+        let count = asked.count.map_or(usize::MAX, |count| count as usize);
+        let ages =
+            self.by_thread.get(&asked.thread).into_iter().flat_map(|thread| thread.range(..=until).rev());
+        let list = ages.take(count).filter_map(|age| self.messages.get(age).cloned()).collect();
         Post::To(from.clone(), Packet::Messages(Messages { list, left_out: 0 }))
     }
 
@@ -236,8 +260,10 @@ impl Memory {
     }
 
     fn stamps(&self) -> Packet {
-        let stamp =
-            |(id, (changed, _)): (&String, &(i64, String))| Stamp { id: id.clone(), changed: *changed };
+        let stamp = |(id, (changed, _)): (&String, &(i64, String))| ContactStamp {
+            uid: id.clone(),
+            changed: *changed,
+        };
         Packet::Contacts(self.contacts.iter().map(stamp).collect())
     }
 
@@ -260,10 +286,4 @@ pub(super) struct NewMessage {
     pub(super) folder: Folder,
     pub(super) addresses: Vec<String>,
     pub(super) text: String,
-}
-
-fn newest_first<'a>(messages: impl Iterator<Item = &'a Message>) -> Vec<Message> {
-    let mut list: Vec<Message> = messages.cloned().collect();
-    list.sort_by_key(|message| std::cmp::Reverse((message.date, message.id)));
-    list
 }

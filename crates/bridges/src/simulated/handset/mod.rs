@@ -276,6 +276,11 @@ impl Handset {
         self.inner.state().memory.opened.clone()
     }
 
+    /// Notifications that others showed on it.
+    pub fn told(&self) -> Vec<Shown> {
+        self.inner.state().memory.told.clone()
+    }
+
     pub fn pings(&self) -> usize {
         self.inner.state().memory.pings
     }

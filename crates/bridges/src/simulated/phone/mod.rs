@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use kai_assistant::access::Access;
 use kai_assistant::clock::Clock;
 use kai_assistant::outbox::door::{Approved, Looking, SendError, Sender, Sending, SentMessage};
+use kai_assistant::phones::port::Contact;
 use kai_assistant::sms::port::{From, ReadError, Reading, SmsReader};
 use kai_assistant::sms::{Sms, SmsId};
 use kai_assistant::untrusted::Untrusted;
@@ -60,6 +61,9 @@ struct State {
     may_not_read: bool,
     may_not_send: bool,
     reads: VecDeque<ReadFate>,
+    contacts: Vec<Contact>,
+    /// What becomes of every attempt to read contacts; `None` if it works.
+    contacts_fate: Option<ReadFate>,
     sends: VecDeque<Fate>,
     hung: usize,
 }
@@ -78,9 +82,12 @@ impl Phone {
         Self { clock, state: Mutex::default() }
     }
 
-    /// A phone with realistic messages from the last few days.
+    /// A phone with realistic messages from the last few days, and the contacts of those who wrote them.
     pub fn with_inbox(clock: Arc<dyn Clock>) -> Self {
         let phone = Self::new(clock);
+        for (name, number) in story::CONTACTS {
+            phone.save_contact(name, number);
+        }
         for message in story::messages(phone.clock.now()) {
             let id = phone.receive(message.from, message.text, message.date);
             if message.read {
@@ -139,6 +146,28 @@ impl Phone {
 
     pub fn deny_sending(&self) {
         self.state().may_not_send = true;
+    }
+
+    /// Adds a contact with one number.
+    pub fn save_contact(&self, name: &str, number: &str) {
+        let mut state = self.state();
+        let (uid, numbers) = (state.contacts.len().to_string(), vec![Untrusted::new(number)]);
+        state.contacts.push(Contact { uid, name: Untrusted::new(name), numbers });
+    }
+
+    /// Makes contacts readable, as they are at first.
+    pub fn open_contacts(&self) {
+        self.state().contacts_fate = None;
+    }
+
+    /// From now on, reading contacts fails with this reason.
+    pub fn fail_contacts(&self, why: &str) {
+        self.state().contacts_fate = Some(ReadFate::Fails(why.to_owned()));
+    }
+
+    /// From now on, reading contacts hangs for ever.
+    pub fn hang_contacts(&self) {
+        self.state().contacts_fate = Some(ReadFate::Hangs);
     }
 
     /// Makes the sent box readable, as it is at first.
@@ -287,6 +316,15 @@ impl State {
         (self.looked_for == SentBox::Open && !self.may_not_read).then(since)
     }
 
+    /// The contacts; `None` if no answer comes.
+    fn contacts(&self) -> Option<Result<Vec<Contact>, ReadError>> {
+        match &self.contacts_fate {
+            None => Some(Ok(self.contacts.clone())),
+            Some(ReadFate::Fails(why)) => Some(Err(ReadError::Failed(why.clone().into()))),
+            Some(ReadFate::Hangs) => None,
+        }
+    }
+
     fn newest(&self, skip: usize, limit: usize) -> Vec<Sms> {
         let end = self.by_date.len().saturating_sub(skip);
         let start = end.saturating_sub(limit);
@@ -312,6 +350,16 @@ impl SmsReader for Phone {
 
     fn newest(&self, skip: usize, limit: usize) -> Reading<'_, Vec<Sms>> {
         self.read(move |state| state.newest(skip, limit))
+    }
+
+    fn contacts(&self) -> Reading<'_, Vec<Contact>> {
+        Box::pin(async move {
+            let answer = self.state().contacts();
+            match answer {
+                Some(answer) => answer,
+                None => self.hang().await,
+            }
+        })
     }
 }
 

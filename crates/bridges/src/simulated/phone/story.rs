@@ -18,6 +18,10 @@ pub(super) fn messages(now: Timestamp) -> impl Iterator<Item = StoryMessage> {
     })
 }
 
+/// The contacts of the demo's phone: the people of the story.
+pub(super) const CONTACTS: [(&str, &str); 3] =
+    [("Lena", "+1 555 0101"), ("Jonas", "+1 555 0142"), ("Grandma", "+1 555 0180")];
+
 const HOUR: i64 = 60;
 const DAY: i64 = 24 * HOUR;
 

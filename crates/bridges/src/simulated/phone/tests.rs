@@ -248,3 +248,17 @@ async fn a_hundred_thousand_messages_stay_quick() {
     quickly.await;
     assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
 }
+
+#[tokio::test]
+async fn contacts_are_listed_unless_they_fail_or_hang() {
+    let phone = Phone::with_inbox(Arc::new(ManualClock::at(at(0))));
+    let listed = phone.contacts().await.unwrap();
+    assert_eq!(listed[0].name.as_written(), "Lena");
+    phone.fail_contacts("no");
+    assert_eq!(phone.contacts().await, Err(ReadError::Failed("no".into())));
+    phone.hang_contacts();
+    assert!(never(phone.contacts()).await);
+    assert_eq!(phone.hung_count(), 1);
+    phone.open_contacts();
+    assert_eq!(phone.contacts().await.unwrap(), listed);
+}

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kai_assistant::access::Access;
 use kai_assistant::notifications::record::{Record, TEXT_LIMIT};
+use kai_assistant::source::SourceId;
 
 use super::{difference, understood};
 
@@ -22,7 +23,7 @@ pub(in crate::termux) fn check(said: &str) {
         Ok(tray) => {
             assert!(difference(Some(&tray), &tray, true).is_empty());
             for (id, post) in &tray {
-                check_record(id.as_str(), &Record::of(post, Timestamp::UNIX_EPOCH));
+                check_record(id.as_str(), &Record::of(SourceId::HERE, post, Timestamp::UNIX_EPOCH));
             }
         }
         Err(Access::Denied(why) | Access::Silent(why)) => {

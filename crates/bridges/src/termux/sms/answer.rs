@@ -117,7 +117,7 @@ pub(super) fn read(printed: &str, folder: Folder, zone: &TimeZone) -> Result<Ans
     Ok(Answer { printed: count, rows })
 }
 
-/// A row as printed. `sender` is ignored: it is the name in the user's contacts, which is none of Kai's business.
+/// A row as printed. `sender` is ignored: it is the name in the user's contacts, which have a switch of their own.
 #[derive(Deserialize)]
 struct Printed {
     #[serde(rename = "_id")]

@@ -1,16 +1,19 @@
-//! SMS in Termux: `termux-sms-list` reads, `termux-sms-send` sends.
+//! SMS in Termux: `termux-sms-list` reads, `termux-sms-send` sends, `termux-contact-list` knows the names.
 //!
 //! Many phones have old software. An old script cannot filter and sort, which its help reveals. An old app under a
 //! new script silently ignores both, which its answers reveal. In either case we list backwards from the newest
 //! message, further and further, and filter ourselves.
 
 mod answer;
+mod contacts;
 mod number;
 #[cfg(test)]
 mod tests;
 
 #[cfg(fuzzing)]
 pub(super) use answer::fuzz::check as fuzz;
+#[cfg(fuzzing)]
+pub(super) use contacts::fuzz::check as fuzz_contacts;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -18,6 +21,7 @@ use jiff::Timestamp;
 use kai_assistant::access::Access;
 use kai_assistant::clock::{Clock, SystemClock};
 use kai_assistant::outbox::door::{Approved, Looking, SendError, Sender, Sending};
+use kai_assistant::phones::port::Contact;
 use kai_assistant::sms::Sms;
 use kai_assistant::sms::port::{From, ReadError, Reading, SmsReader};
 use kai_assistant::untrusted::Untrusted;
@@ -31,6 +35,7 @@ use crate::program::{Failed, Terms};
 
 const LIST: &str = "termux-sms-list";
 const SEND: &str = "termux-sms-send";
+const CONTACTS: &str = "termux-contact-list";
 /// Enough for some tens of thousands of messages.
 const LONGEST_LIST: u64 = 32 * 1024 * 1024;
 /// How many messages are listed first with old software.
@@ -106,6 +111,14 @@ impl SmsReader for Termux {
             // Old software returns the newest last.
             rows.sort_by_key(|row| std::cmp::Reverse((row.date(), row.id)));
             Ok(rows.into_iter().map(Row::into_sms).collect())
+        })
+    }
+
+    fn contacts(&self) -> Reading<'_, Vec<Contact>> {
+        Box::pin(async move {
+            let terms = Terms { longest_answer: LONGEST_LIST, ..Terms::within(self.patience) };
+            let printed = self.call::<&str>(CONTACTS, &[], &terms).await;
+            contacts::read(&printed.map_err(|failed| not_listed(CONTACTS, failed))?)
         })
     }
 }
@@ -186,7 +199,7 @@ impl Termux {
             match self.call(LIST, &["--help"], &Terms::within(self.patience)).await {
                 Ok(help) => Ok(help.contains("message-selection")),
                 Err(Failed::Refused(_)) => Ok(false),
-                Err(failed) => Err(not_listed(failed)),
+                Err(failed) => Err(not_listed(LIST, failed)),
             }
         });
         asked.await.copied()
@@ -204,7 +217,8 @@ impl Termux {
 
     async fn list(&self, folder: Folder, listing: Listing) -> Result<Answer, ReadError> {
         let terms = Terms { longest_answer: LONGEST_LIST, ..Terms::within(self.patience) };
-        let printed = self.call(LIST, &listing.arguments(folder), &terms).await.map_err(not_listed)?;
+        let printed = self.call(LIST, &listing.arguments(folder), &terms).await;
+        let printed = printed.map_err(|failed| not_listed(LIST, failed))?;
         answer::read(&printed, folder, &self.sms.clock.zone())
     }
 
@@ -244,9 +258,9 @@ fn refused(why: &Said) -> SendError {
     }
 }
 
-fn not_listed(failed: Failed) -> ReadError {
+fn not_listed(program: &str, failed: Failed) -> ReadError {
     ReadError::Failed(match failed {
-        Failed::Absent(_) => absent(LIST),
+        Failed::Absent(_) => absent(program),
         Failed::Refused(why) | Failed::Interrupted(why) => line(&why),
     })
 }

@@ -376,9 +376,39 @@ async fn sending_says_whether_it_may_have_left() {
             Err(SendError::Unsure(why)) => {
                 assert!(unsure && why.to_string().contains(words), "{script}: {why}");
             }
-            Ok(()) => panic!("{script} succeeded"),
+            outcome @ (Ok(()) | Err(SendError::NotConnected)) => panic!("{script}: {outcome:?}"),
         }
     }
+}
+
+#[tokio::test]
+async fn contacts_are_listed_or_the_reason_is_told() {
+    let programs = Programs::new();
+    let termux = termux(&programs);
+    for (script, words) in [
+        (None, "pkg install termux-api"),
+        (Some("exit 0"), "without an answer"),
+        (Some("echo garbage"), "line 1"),
+        (Some("echo the app is gone >&2; exit 1"), "the app is gone"),
+        (Some("yes '[' | head -c 40000000"), "printed more than"),
+    ] {
+        if let Some(script) = script {
+            programs.write(CONTACTS, script);
+        }
+        match termux.contacts().await {
+            Err(ReadError::Failed(why)) => assert!(why.to_string().contains(words), "{script:?}: {why}"),
+            other => panic!("{script:?}: {other:?}"),
+        }
+    }
+    programs.write(CONTACTS, r#"echo '{"error": "Please grant the following permission"}'"#);
+    assert!(matches!(termux.contacts().await, Err(ReadError::NotPermitted(_))));
+    programs.write(
+        CONTACTS,
+        &format!("{NOTE_CALL}\necho '[{{\"name\": \"Lena\", \"number\": \"+1 555 0142\"}}]'"),
+    );
+    let listed = termux.contacts().await.unwrap();
+    assert_eq!((listed[0].name.as_written(), listed[0].numbers[0].as_written()), ("Lena", "+1 555 0142"));
+    assert_eq!(programs.log(), "\n", "it is called without arguments");
 }
 
 #[tokio::test]

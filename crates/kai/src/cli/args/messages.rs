@@ -1,7 +1,8 @@
-//! What can be typed about SMS, drafts, notifications, one-time codes and the demo.
+//! What can be typed about SMS, drafts, notifications, paired phones, one-time codes and the demo.
 
-use clap::Subcommand;
+use clap::{ArgGroup, Subcommand};
 use kai_assistant::home::Home;
+use kai_assistant::phones::Switch;
 
 use super::number;
 use crate::demo;
@@ -47,6 +48,104 @@ pub(crate) enum MessagesCommand {
         after_help = "Examples:\n  kai settings set notifications_enabled true\n  kai notifications list\n  kai notifications search dinner\n  kai notifications refresh"
     )]
     Notifications(NotificationsCommand),
+    /// Pair phones and choose what Kai can do with each
+    #[command(
+        subcommand,
+        after_help = "A phone needs the KDE Connect app. PHONE is its name or its number from `kai phones list`.\n\nExamples:\n  kai phones pair\n  kai phones list\n  kai phones set \"Pixel 8\" read_sms on\n  kai phones remove \"Pixel 8\""
+    )]
+    Phones(PhonesCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PhonesCommand {
+    /// List paired phones, what is enabled for each, and how many messages Kai keeps
+    #[command(after_help = "Examples:\n  kai phones list\n  kai phones list --json")]
+    List,
+    /// Search for phones on your network and pair one
+    #[command(
+        after_help = "Open the KDE Connect app on the phone first. Kai shows a key; pair only if the phone shows the same one. While Kai searches, a port is open to your local network. Press Ctrl-C to stop.\n\nExamples:\n  kai phones pair\n  kai phones pair 192.168.1.20"
+    )]
+    Pair {
+        /// Address of the phone, if the search does not find it
+        address: Option<String>,
+    },
+    /// Give a phone another name
+    #[command(after_help = "Example:\n  kai phones rename \"Pixel 8\" Mine")]
+    Rename {
+        /// Name or number of the phone
+        phone: String,
+        /// The new name
+        name: String,
+    },
+    /// Unpair a phone; asks whether to delete its messages from Kai as well
+    #[command(
+        after_help = "Nothing on the phone itself is deleted.\n\nExamples:\n  kai phones remove \"Pixel 8\"\n  kai phones remove 2 --keep-messages"
+    )]
+    Remove {
+        /// Name or number of the phone
+        phone: String,
+        /// Keep the messages and notifications that Kai stored
+        #[arg(long)]
+        keep_messages: bool,
+    },
+    /// Send new messages from this phone unless another one is named
+    #[command(
+        after_help = "Replies always leave by the phone that received the message.\n\nExample:\n  kai phones default \"Pixel 8\""
+    )]
+    Default {
+        /// Name or number of the phone; 1 is the phone that Kai runs on
+        phone: String,
+    },
+    /// Turn one of a phone's switches on or off
+    #[command(
+        after_help = "Examples:\n  kai phones set \"Pixel 8\" read_sms on\n  kai phones set 2 notifications off"
+    )]
+    Set {
+        /// Name or number of the phone
+        phone: String,
+        /// What to turn on or off
+        #[arg(value_enum)]
+        switch: PhoneSwitch,
+        /// Whether to turn it on or off
+        #[arg(value_enum)]
+        to: OnOrOff,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum PhoneSwitch {
+    /// Read its SMS
+    ReadSms,
+    /// Send SMS by it, each after your tap
+    SendSms,
+    /// Read its notifications
+    Notifications,
+    /// Show the names of its contacts beside numbers
+    Names,
+    /// Offer to open a draft in its own SMS app
+    Composer,
+    /// Show on it that a report or a draft is waiting
+    Tell,
+}
+
+impl From<PhoneSwitch> for Switch {
+    fn from(typed: PhoneSwitch) -> Self {
+        match typed {
+            PhoneSwitch::ReadSms => Self::ReadSms,
+            PhoneSwitch::SendSms => Self::SendSms,
+            PhoneSwitch::Notifications => Self::Notifications,
+            PhoneSwitch::Names => Self::Names,
+            PhoneSwitch::Composer => Self::Composer,
+            PhoneSwitch::Tell => Self::Tell,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OnOrOff {
+    On,
+    Off,
 }
 
 #[derive(Debug, Subcommand)]
@@ -116,13 +215,45 @@ pub(crate) enum DraftsCommand {
         #[arg(value_parser = number)]
         id: i64,
     },
-    /// Discard a draft without sending it
-    #[command(after_help = "Example:\n  kai drafts discard 3")]
-    Discard {
+    /// Show a draft in full, ask you, then open it in your phone's own SMS app, where you send it
+    #[command(after_help = "Example:\n  kai drafts compose 3")]
+    Compose {
         /// Number of the draft, from `kai drafts list`
         #[arg(value_parser = number)]
         id: i64,
     },
+    /// Change the text or the recipient of a draft that was not sent
+    #[command(
+        group = ArgGroup::new("change").args(["text", "to"]).required(true).multiple(true),
+        after_help = "Nothing is sent. The recipient of a reply to a notification cannot be changed.\n\nExamples:\n  kai drafts edit 3 --text \"See you at 8\"\n  kai drafts edit 3 --to +15550142"
+    )]
+    Edit {
+        /// Number of the draft, from `kai drafts list`
+        #[arg(value_parser = number)]
+        id: i64,
+        /// The new text
+        #[arg(long)]
+        text: Option<String>,
+        /// The new phone number
+        #[arg(long)]
+        to: Option<String>,
+    },
+    /// Discard a draft, or all of them, without sending
+    #[command(
+        group = ArgGroup::new("which").args(["id", "all"]).required(true),
+        after_help = "You can take this back for 10 seconds: kai drafts undo\n\nExamples:\n  kai drafts discard 3\n  kai drafts discard --all"
+    )]
+    Discard {
+        /// Number of the draft, from `kai drafts list`
+        #[arg(value_parser = number)]
+        id: Option<i64>,
+        /// Discard all drafts that were not sent
+        #[arg(long)]
+        all: bool,
+    },
+    /// Take back what you discarded in the last 10 seconds
+    #[command(after_help = "Example:\n  kai drafts undo")]
+    Undo,
     /// Try again to send a draft that could not be sent
     #[command(after_help = "Example:\n  kai drafts retry 3")]
     Retry {

@@ -2,12 +2,14 @@
 
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(super) mod messages;
+#[cfg(feature = "foss")]
+pub(super) mod phones;
 
 use kai_assistant::agent::conversation::Entry;
 use kai_assistant::gate::Level;
 use kai_assistant::heartbeat::OutcomeKind;
 use kai_assistant::heartbeat::due::Due;
-use kai_assistant::ledger::Record;
+use kai_assistant::ledger::{PhoneEvent, Record};
 use kai_assistant::legible::{folded_line, thousands};
 use kai_assistant::memory::Memory;
 use kai_assistant::memory::promotion::Proposal;
@@ -60,7 +62,7 @@ pub(super) fn status(status: &crate::call::status::Status) -> String {
         ),
         ("Shell".to_owned(), shell(&status.shell)),
     ];
-    rows.extend(messages::status(&status.sms, &status.notifications));
+    rows.extend(messages::status(&status.sms, &status.notifications, &status.phones));
     columns(&rows)
 }
 
@@ -220,16 +222,40 @@ fn happened(record: &Record) -> String {
                 (false, false) => format!("You denied {call}"),
             }
         }
-        Record::Draft { draft, to, .. } => format!("Kai created draft {draft} to {}", visible(to)),
-        Record::Tap { draft, .. } => format!("You tapped Send on draft {draft}"),
+        Record::Draft { draft, to, app, .. } => {
+            let app = app.as_ref().map(|app| format!(" ({})", visible(app))).unwrap_or_default();
+            format!("Kai created draft {draft} to {}{app}", visible(to))
+        }
+        Record::Tap { draft, on_phone: false, .. } => format!("You tapped Send on draft {draft}"),
+        Record::Tap { draft, .. } => format!("You had draft {draft} opened on the phone"),
         Record::Sent { draft, outcome } => format!("Draft {draft} {}", became(outcome)),
         Record::Codes { conversation, shown } => {
             let what = if *shown { "let the model see one-time codes" } else { "hid one-time codes again" };
             format!("You {what}{}", within(*conversation))
         }
+        Record::Edited { draft, to, .. } => {
+            format!("You edited draft {draft}, which now goes to {}", visible(to))
+        }
+        Record::Undiscarded { draft } => format!("You took discarded draft {draft} back"),
         Record::Discarded { draft, status } => format!("You discarded draft {draft} ({})", visible(status)),
         Record::Restored { last, noted } => {
             format!("You accepted a restored copy that ended at record {last} (Kai had noted record {noted})")
+        }
+        Record::Phone { name, event, .. } => with_phone(&visible(name), *event),
+    }
+}
+
+/// What happened with a paired phone.
+fn with_phone(name: &str, event: PhoneEvent) -> String {
+    match event {
+        PhoneEvent::Paired => format!("You paired the phone \"{name}\""),
+        PhoneEvent::Unpaired => format!("You unpaired the phone \"{name}\""),
+        PhoneEvent::UnpairedByPhone => format!("The phone \"{name}\" ended its pairing"),
+        PhoneEvent::WrongCertificate => {
+            format!("Kai refused a device that claimed to be \"{name}\" but had another certificate")
+        }
+        PhoneEvent::OlderProtocol => {
+            format!("Kai refused \"{name}\" because it used an older version of the protocol than before")
         }
     }
 }

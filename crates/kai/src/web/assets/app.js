@@ -100,13 +100,14 @@
     all("input[data-stops]").forEach(label);
     all("output[data-longest]").forEach(count);
     fold();
+    unfold();
     chat?.settle();
     document.dispatchEvent(new Event("settled"));
   };
 
   // A tap is meant for what was seen under the finger: what has just come or moved takes none for a moment. Keys do.
   const moved = new WeakMap();
-  const places = () => new Map([...all("#banners .primary")].map((tap) => [tap, JSON.stringify(tap.getBoundingClientRect())]));
+  const places = () => new Map([...all("#banners .primary, #banners .tap")].map((tap) => [tap, JSON.stringify(tap.getBoundingClientRect())]));
   // What waits for a tap is not hidden below what was dealt with.
   const reveal = (before) => {
     const fresh = [...places().keys()].find((tap) => !before.has(tap));
@@ -149,6 +150,14 @@
     draft.closest(".card").scrollIntoView({ block: "nearest" });
     hold(before);
   });
+  // What was unfolded, and so may be sent.
+  const unfold = () => {
+    for (const long of all("details.long")) {
+      if (long.open) long.dataset.seen = "yes";
+      for (const tap of long.closest(".draft").querySelectorAll("button.tap")) tap.disabled = !long.dataset.seen;
+    }
+  };
+  document.addEventListener("toggle", unfold, true);
   const refold = () => {
     const before = places();
     fold();
@@ -173,7 +182,8 @@
     chat?.rest(stay);
     reveal(before);
     hold(before);
-    if (focused && focused !== document.body && !focused.isConnected) main.focus();
+    const lost = focused && focused !== document.body && !focused.isConnected;
+    if (lost && document.activeElement === document.body) main.focus();
   };
 
   let events;
@@ -181,6 +191,7 @@
     events?.close();
     const where = new URLSearchParams(location.search);
     if (app.dataset.page) where.set("page", app.dataset.page);
+    if (app.dataset.inbox != null) where.set("inbox", app.dataset.inbox);
     if (app.dataset.chat) where.set("chat", app.dataset.chat);
     if (app.dataset.have) where.set("have", app.dataset.have);
     events = new EventSource(`/events?${where}`);
@@ -197,6 +208,16 @@
       el("offline").textContent = words.reconnecting;
       if (events.readyState === EventSource.CLOSED) setTimeout(follow, 3000);
     });
+  };
+  // What else the address asks for stays when a draft is edited, and when it is done.
+  const beside = (address) => {
+    const there = new URL(address, location), now = new URLSearchParams(location.search);
+    for (const [name, value] of now) if (name !== "edit" && name !== "whole") there.searchParams.set(name, value);
+    return there;
+  };
+  const unasked = () => {
+    history.replaceState(null, "", beside(location.pathname));
+    follow();
   };
   // A page that nobody sees gives its connection back: a browser has few for one address, and what Kai has to report
   // is notified only while nobody looks.
@@ -240,7 +261,10 @@
       const told = json ? await answer.json() : { error: (await answer.text()).slice(0, 300) };
       if (!answer.ok) return refused(told.error, told.remedy);
       if (told.said) say(told.said, "fine", form);
+      if (form.hasAttribute("data-closes")) unasked();
+      form.closest("#chat-menu")?.hidePopover();
       chat?.sent(form, button, body);
+      document.dispatchEvent(new CustomEvent("sent", { detail: { form, told } }));
       const here = location.pathname, elsewhere = path.endsWith("/delete") && path !== `${here}/delete`;
       if (told.to && told.to !== here && !elsewhere) location.assign(told.to);
     } catch {
@@ -278,10 +302,10 @@
     const link = event.target.closest("a[data-show]");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    history.pushState(null, "", link.href);
+    history.pushState(null, "", link.hasAttribute("data-beside") ? beside(link.href) : link.href);
     follow();
   });
-  if (app.dataset.page) addEventListener("popstate", follow);
+  addEventListener("popstate", follow);
 
   // The chat: what is said sticks to its end, and a field takes what is said next.
   const talk = () => {
@@ -341,17 +365,6 @@
         show();
       }, 3000);
     };
-    // What was unfolded, and so may be sent.
-    const unfold = () => {
-      all(".waits-words").forEach(cycle);
-      for (const long of all("details.long")) {
-        if (long.open) long.dataset.seen = "yes";
-        const tap = long.closest(".draft").querySelector("button.primary");
-        if (tap) tap.disabled = !long.dataset.seen;
-      }
-    };
-    document.addEventListener("toggle", unfold, true);
-
     const copy = async (text) => {
       try {
         return await navigator.clipboard.writeText(text);
@@ -398,7 +411,7 @@
 
     const isSaid = (form, button) => form === composer && !button?.hasAttribute("formaction");
     return {
-      settle: unfold,
+      settle: () => all(".waits-words").forEach(cycle),
       sticks: () => sticks,
       rest: (stay) => {
         if (stay) rest();

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use kai_assistant::ledger::{self, Extent, Kept, Piece, Reach, Record, Wanted};
+use kai_assistant::ledger::{self, Extent, Kept, PhoneEvent, Piece, Reach, Record, Wanted};
 use kai_assistant::legible::visible;
 use kai_assistant::settings::LEDGER_RETENTION_DAYS;
 use kai_words::{Lang, Said, said};
@@ -240,11 +240,29 @@ fn words(record: &Record, lang: Lang) -> (Markup, Said, Option<&str>) {
         }
         Record::Codes { shown: true, .. } => (icons::shield(), said::ledger_codes_shown(), None),
         Record::Codes { .. } => (icons::shield(), said::ledger_codes_hidden(), None),
-        Record::Draft { draft, to, .. } => (icons::copy(), said::ledger_drafted(draft, to), None),
-        Record::Tap { draft, .. } => (icons::tap(), said::ledger_tapped(draft), None),
+        Record::Draft { draft, to, app: None, .. } => (icons::copy(), said::ledger_drafted(draft, to), None),
+        Record::Draft { draft, to, app: Some(app), .. } => {
+            (icons::copy(), said::ledger_drafted_reply(draft, to, app), None)
+        }
+        Record::Tap { draft, on_phone: false, .. } => (icons::tap(), said::ledger_tapped(draft), None),
+        Record::Tap { draft, .. } => (icons::tap(), said::ledger_opened(draft), None),
         Record::Sent { draft, outcome } => (icons::send(), became(*draft, outcome), None),
+        Record::Edited { draft, to, .. } => (icons::pen(), said::ledger_edited(draft, to), None),
         Record::Discarded { draft, .. } => (icons::bin(), said::ledger_discarded(draft), None),
+        Record::Undiscarded { draft } => (icons::bin(), said::ledger_undiscarded(draft), None),
         Record::Restored { last, .. } => (icons::shield(), said::ledger_restored(last), None),
+        Record::Phone { name, event, .. } => (icons::shield(), with_phone(name, *event), None),
+    }
+}
+
+/// What happened with a paired phone.
+fn with_phone(name: &str, event: PhoneEvent) -> Said {
+    match event {
+        PhoneEvent::Paired => said::ledger_phone_paired(name),
+        PhoneEvent::Unpaired => said::ledger_phone_unpaired(name),
+        PhoneEvent::UnpairedByPhone => said::ledger_phone_left(name),
+        PhoneEvent::WrongCertificate => said::ledger_phone_certificate(name),
+        PhoneEvent::OlderProtocol => said::ledger_phone_older(name),
     }
 }
 

@@ -40,7 +40,7 @@ use parts::Region;
 
 use super::state::Web;
 use super::times::Times;
-use super::{frame, icons, page};
+use super::{frame, icons, page, pairing};
 use crate::app::App;
 use crate::app::sessions::{self, Session};
 use crate::failure::Failure;
@@ -79,6 +79,7 @@ pub(super) fn routes(web: &Web) -> Router<Web> {
         .merge(models::routes())
         .merge(general::routes())
         .merge(ledger::routes())
+        .merge(phones::routes())
         .route("/settings/set", post(form::set))
         .route("/settings/text", post(form::set_text))
         .layer(from_fn_with_state(web.clone(), show_refusals))
@@ -120,7 +121,8 @@ async fn regions_for<'a>(
     let lang = App::lang(&values, &web.app.env);
     let times = Times { lang, zone: web.app.clock.zone(), now };
     let ctx = PageContext { web, place, csrf, values, lang, times, probe, error };
-    let mut regions = regions_of(place.page, &ctx).await?;
+    let mut regions = vec![Region::bare("banners", pairing::banner(&pairing::waiting(&web.app), csrf, lang))];
+    regions.extend(regions_of(place.page, &ctx).await?);
     regions.push(Region::bare("undo", parts::undo(&ctx)));
     Ok(Some((ctx, regions)))
 }
@@ -161,7 +163,8 @@ async fn render(
         Ok(Some((ctx, regions))) => {
             let title = ctx.lang.settings_title(place.page.title(ctx.lang));
             let theme = ctx.values.of(&THEME);
-            (status, frame::frame(&title, ctx.lang, &theme, &html! {}, &body(&ctx, regions))).into_response()
+            let head = phones::head(&ctx);
+            (status, frame::frame(&title, ctx.lang, &theme, &head, &body(&ctx, regions))).into_response()
         }
         Ok(None) => page::sign_in(&HeaderMap::new(), &web.app.home),
         Err(failure) => page::trouble(failure.message),
@@ -171,6 +174,8 @@ async fn render(
 fn body(ctx: &PageContext<'_>, mut regions: Vec<Region>) -> Markup {
     let page = ctx.place.page;
     let undo = regions.pop().map(|undo| undo.content);
+    let mut regions = regions.into_iter();
+    let banners = regions.next().map(|banners| banners.content);
     html! {
         a class="skip" href="#main" { (ctx.lang.settings_skip()) }
         div class="app sheet" data-page=(page.name()) {
@@ -185,6 +190,9 @@ fn body(ctx: &PageContext<'_>, mut regions: Vec<Region>) -> Markup {
                         span class="tag offline" id="offline" role="status" {}
                     }
                     p id="toast" role="alert" {}
+                    div id="banners" role="region" aria-label=(ctx.lang.chat_attention()) aria-live="polite" {
+                        @if let Some(banners) = banners { (banners) }
+                    }
                     @for region in regions { (region.whole(ctx)) }
                 }
             }

@@ -1,5 +1,6 @@
-//! A daemon that polls, captures, beats and sends, killed at any moment, on a disk that is full now and then. After every
-//! round the books must balance: nothing lost, nothing doubled, nothing sent by itself.
+//! A daemon that polls, captures, beats and sends, killed at any moment, on a disk that is full now and then, with a paired
+//! phone that dies as well and a line to it that is cut. After every round the books must balance: nothing lost, nothing
+//! doubled, nothing sent by itself.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::books::{Account, Books, receipt};
+use super::books::{Account, Books, Tapped, Way, numbered, receipt};
+use super::pocket::{self, Pocket};
 use super::{Dice, asked_for};
 use crate::banners::use_model;
 use crate::kit::Daemon;
@@ -26,7 +28,14 @@ struct World {
     tray: Vec<Value>,
     /// The home lies on a disk of its own, which can be full.
     small_disk: bool,
+    /// A paired phone, in a network of our own.
+    pocket: Option<Pocket>,
+    /// How much waited after the last round.
+    waiting: usize,
 }
+
+/// While more waits, nothing more arrives in the pocket: the queue is never full here.
+const ROOM: usize = 40;
 
 /// Ids begin here; smaller ones were there before.
 const FIRST: u64 = 100;
@@ -37,6 +46,7 @@ impl World {
         use_model(&phone, provider);
         phone.program("termux-notification-list", r#"cat "$DIR/tray""#);
         let small_disk = on_a_small_disk(phone.home.path());
+        let pocket = Pocket::pair(&phone);
         let world = Self {
             phone,
             books: Books::default(),
@@ -44,12 +54,17 @@ impl World {
             inbox: vec![],
             tray: vec![],
             small_disk,
+            pocket,
+            waiting: 0,
         };
         world.lay_out();
         let _daemon = world.phone.start();
         let on = world.phone.run(&["settings", "set", "notifications_enabled", "true"]);
         assert_eq!(on.code, 0, "{on:?}");
         world.phone.run(&["notifications", "refresh"]);
+        if world.pocket.is_some() {
+            Pocket::may_be_used_by(&world.phone);
+        }
         world
     }
 
@@ -94,17 +109,55 @@ impl World {
 
     fn draft(&mut self, round: u64) {
         let body = format!("Answer number {round}!");
-        let arguments = json!({"to": ALICE, "body": body}).to_string();
-        let staged = self.phone.run(&["tools", "call", "send_sms", &arguments]).json();
-        if let Some(id) = staged["draft_id"].as_i64() {
-            self.books.drafts.insert(id, super::books::Tapped { body, taps: 0 });
+        let arguments = json!({"to": ALICE, "body": body, "phone": "this phone"});
+        self.stage("send_sms", &arguments, Way::Termux, body);
+    }
+
+    /// Puts the oldest draft away whose fate is unknown, before the outbox is full of them.
+    fn make_room(&mut self) {
+        let listed = self.phone.run(&["drafts", "list", "--json"]);
+        let rows = if listed.code == 0 { listed.json() } else { json!([]) };
+        let unknown = |row: &&Value| row["status"] == "UNKNOWN";
+        let unknown: Vec<&Value> = rows.as_array().unwrap().iter().filter(unknown).collect();
+        if let (true, Some(id)) = (unknown.len() > 8, unknown.first().and_then(|row| row["id"].as_i64())) {
+            self.books.put_away.insert(id);
+            self.phone.run(&["drafts", "dismiss", &id.to_string()]);
         }
     }
 
-    /// Two taps at once on the first draft that waits, as two tabs would. Both count as posted, whatever becomes of them.
+    fn stage(&mut self, tool: &str, arguments: &Value, way: Way, body: String) {
+        let staged = self.phone.run(&["tools", "call", tool, &arguments.to_string()]).json();
+        if let Some(id) = staged["draft_id"].as_i64() {
+            self.books.drafts.insert(id, Tapped { body, way, taps: 0 });
+        }
+    }
+
+    /// The phone in the pocket is connected, if it can be. It shows something, which counts as taken only if a command
+    /// lists it, and drafts wait for it.
+    fn draft_for_the_pocket(&mut self, round: u64) {
+        let (true, Some(pocket)) = (Pocket::is_connected(&self.phone), &mut self.pocket) else { return };
+        let bubble = pocket.shows();
+        self.make_room();
+        let listed = self.phone.run(&["notifications", "list", "--json"]);
+        let rows = if listed.code == 0 { listed.json() } else { json!([]) };
+        let row =
+            rows.as_array().unwrap().iter().find(|row| numbered(&row["preview"], "bubble-") == Some(bubble));
+        if let Some(row) = row {
+            self.books.bubbles.insert(bubble);
+            let body = format!("Reply number {round}!");
+            self.stage("reply_notification", &json!({"id": row["id"], "body": body}), Way::App, body);
+        }
+        let body = format!("From the pocket, number {round}!");
+        let arguments = json!({"to": ALICE, "body": body, "phone": pocket::NAME});
+        self.stage("send_sms", &arguments, Way::Pocket, body);
+    }
+
+    /// Two taps at once on one of the drafts that wait, as two tabs would. Both count as posted, whatever becomes of them.
     fn tap(&mut self, daemon: &Daemon, cookie: &str) {
         let page = daemon.get("/", cookie);
-        let Some((_, card)) = page.text.split_once("data-status=\"PENDING\"") else { return };
+        let cards: Vec<&str> = page.text.split("data-status=\"PENDING\"").skip(1).collect();
+        let chosen = self.dice.below(cards.len().max(1) as u64);
+        let Some(card) = cards.get(usize::try_from(chosen).unwrap()) else { return };
         let Some((_, form)) = card.split_once("action=\"/drafts/") else { return };
         let id: i64 = form.split_once('/').unwrap().0.parse().unwrap();
         let Some(draft) = self.books.drafts.get_mut(&id) else { return };
@@ -126,8 +179,11 @@ impl World {
         command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
-    /// Everything at once, and then the end comes.
+    /// Everything at once, and then the end comes. Some lives are long enough for a paired phone, which takes seconds.
     fn live_and_die(&mut self, round: u64) {
+        let long = self.pocket.is_some() && round % 4 == 1;
+        let (life, room) = (if long { 4_000 } else { 500 }, self.waiting < ROOM);
+        let going_on = self.pocket.as_mut().map(|pocket| pocket.goes_on(&mut self.dice, life, room));
         let mut daemon = self.phone.start();
         let cookie = daemon.sign_in();
         if round.is_multiple_of(3) {
@@ -143,29 +199,50 @@ impl World {
             self.notification_comes();
         }
         commands.push(self.in_the_background(&["heartbeat", "run"]));
+        if long && !full {
+            self.draft_for_the_pocket(round);
+            self.tap(&daemon, &cookie);
+        }
         if self.dice.below(2) == 0 && !full {
             self.tap(&daemon, &cookie);
         }
-        std::thread::sleep(Duration::from_millis(self.dice.below(500)));
+        std::thread::sleep(Duration::from_millis(self.dice.below(life)));
         daemon.kill();
         for mut command in commands {
             let _ = command.kill();
             let _ = command.wait();
         }
         empty(self.phone.home.path());
+        if let (Some(pocket), Some(going_on)) = (&self.pocket, going_on) {
+            pocket.until_over(going_on);
+        }
+    }
+
+    fn balance(&mut self, round: u64) -> Account {
+        let account = self.books.balance(&self.phone, self.pocket.as_ref(), round);
+        self.waiting = account.waiting;
+        account
     }
 
     /// Undisturbed, until nothing waits any more.
     fn quiet_end(&mut self) -> Account {
         let daemon = self.phone.start();
         assert_eq!(self.phone.run(&["sms", "poll"]).code, 0);
+        if let Some(pocket) = &self.pocket {
+            pocket.until_archived(&self.phone);
+        }
         for _ in 0..20 {
             self.phone.run(&["heartbeat", "run"]);
         }
         drop(daemon);
-        let rounds = u64::MAX;
-        let account = self.books.balance(&self.phone, rounds);
+        let account = self.balance(u64::MAX);
         assert_eq!((account.told, account.waiting), (self.books.arrived.len(), 0), "{account:?}");
+        let Some(pocket) = &self.pocket else { return account };
+        assert_eq!(account.pocket_told as u64, pocket.received, "each message in the pocket is told");
+        let (mut here, mut there) = (Pocket::archived(&self.phone), pocket.texts());
+        here.sort();
+        there.sort();
+        assert_eq!(here, there, "the archive holds each message of the pocket once");
         account
     }
 }
@@ -179,12 +256,23 @@ fn whenever_it_is_killed_the_books_balance() {
     let began = Instant::now();
     for round in 0..rounds {
         world.live_and_die(round);
-        let account = world.books.balance(&world.phone, round);
+        let account = world.balance(round);
         if round % 50 == 49 {
             println!("kills: {} of {rounds}, {account:?}", round + 1);
         }
     }
-    let Account { told, left, unknown, .. } = world.quiet_end();
+    let Account { told, left, unknown, pocket_told, .. } = world.quiet_end();
+    match &world.pocket {
+        Some(pocket) => println!(
+            "kills, paired phone: {} of its messages arrived, {pocket_told} told exactly once, all archived exactly once; \
+             {} of its notifications taken, each told exactly once; {} of its messages and {} replies left by taps",
+            pocket.received,
+            world.books.bubbles.len(),
+            pocket.handset.sent().len(),
+            pocket.handset.replies().len(),
+        ),
+        None => println!("kills, paired phone: not without a network of our own"),
+    }
     println!(
         "kills: {rounds} in {} s{}; {} messages arrived, {told} told exactly once; {} notifications taken, each told \
          exactly once; {} drafts, {left} left by taps, {unknown} unknown; {} requests; lost 0, doubled 0, sent by itself 0",

@@ -9,6 +9,8 @@ mod faults;
 #[cfg(feature = "foss")]
 mod kills;
 mod load;
+#[cfg(feature = "foss")]
+mod pocket;
 
 use std::time::{Duration, Instant};
 

@@ -131,9 +131,8 @@ fn bad_servers_end_in_a_sentence() {
                 );
                 assert!(last.ends_with('.') && done.out.is_empty(), "{name}: {done:?}");
                 let before: Vec<&str> = done.err.lines().rev().skip(1).collect();
-                let counted = |(at, line): (usize, &&str)| {
-                    line.ends_with(&format!(" again, attempt {} of 3 …", 3 - at))
-                };
+                let counted =
+                    |(at, line): (usize, &&str)| line.ends_with(&format!(" again, attempt {} of 3…", 3 - at));
                 assert!(before.iter().enumerate().all(counted), "{name}: {done:?}");
                 assert_eq!(home.run(&["chats", "show", "1"]).out, "You: precious words\n", "{name}");
             });

@@ -15,6 +15,8 @@ mod memory;
 mod notifications;
 #[cfg(feature = "foss")]
 mod phone;
+#[cfg(feature = "foss")]
+mod phones;
 mod refusals;
 mod served;
 mod settings;
@@ -25,5 +27,7 @@ mod sms;
 mod socket;
 mod status;
 mod tasks;
+#[cfg(feature = "foss")]
+mod telling;
 mod tools;
 mod transfer;

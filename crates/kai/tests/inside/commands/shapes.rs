@@ -235,6 +235,11 @@ impl Scene {
              ('sms', '+15550100', 'c', 0, 'chat', 1, 1, 'UNKNOWN', 'It was cut off.')",
         );
         self.see("drafts", "sms", json!("drafts")).await;
+        let waiting = self.see("draft", "sms", json!({"draft": {"id": 2}})).await;
+        let edit = json!({"id": 2, "seen": waiting["digest"], "to": null, "body": "Hello again"});
+        self.see("drafts_edit", "drafts", json!({"edit": edit})).await;
+        self.see("drafts_discard_all", "drafts", json!({"discard_all": {"ids": [2]}})).await;
+        self.see("drafts_undo", "drafts", json!("undo")).await;
         self.see("discard", "sms", json!({"discard": {"id": 2}})).await;
         self.see("chats_delete", "chats_delete", json!({"id": 2})).await;
     }
@@ -242,12 +247,13 @@ impl Scene {
     async fn shown_by_apps(&mut self) {
         self.see("notifications_known", "notifications", json!("known")).await;
         self.set("notifications_enabled", "true").await;
-        let source = self.app.messages.notifications.clone().unwrap();
-        source.check_now(Duration::from_secs(10)).await;
+        let sources = Arc::clone(&self.app.messages.notifications);
+        sources.check_now(Duration::from_secs(10)).await;
         let posted = self.see("demo_notification", "demo", notification()).await;
         self.until_kept(&posted).await;
         self.sql(
-            "INSERT INTO notification_gaps VALUES (1, 2, 'Kai was not running'), (3, NULL, 'The bus is gone')",
+            "INSERT INTO notification_gaps (began, ended, why) VALUES
+             (1, 2, 'Kai was not running'), (3, NULL, 'The bus is gone')",
         );
         let now = self.clock.now().as_millisecond();
         self.sql(&format!(
@@ -360,6 +366,29 @@ impl Scene {
         }
     }
 
+    /// A phone that was paired and is away.
+    async fn phones(&mut self) {
+        self.sql(
+            "INSERT INTO phones (device, name, certificate, protocol, paired_at, last_seen, address) VALUES
+             ('d', 'Pixel', x'01', 8, 1, 1, '192.168.1.20:1716')",
+        );
+        self.see("phones_list", "phones", json!("list")).await;
+        self.see("phones_network", "phones", json!("network")).await;
+        self.see("status", "status", Value::Null).await;
+        self.sql("INSERT INTO sms_phones VALUES (2, 5, 1, 'The phone did not answer.')");
+        self.see("status", "status", Value::Null).await;
+        self.sql("UPDATE phones SET certificate = x''");
+        self.see("status", "status", Value::Null).await;
+        self.see("sms_known", "sms", json!("known")).await;
+        self.sql("UPDATE phones SET certificate = x'01'; DELETE FROM sms_phones");
+        let set = json!({"set": {"phone": "2", "switch": "names", "on": true}});
+        self.see("phones_set", "phones", set).await;
+        self.see("phones_rename", "phones", json!({"rename": {"phone": "2", "name": "Mine"}})).await;
+        self.see("phones_default", "phones", json!({"default": {"phone": "mine"}})).await;
+        let remove = json!({"remove": {"phone": "mine", "keep_messages": false}});
+        self.see("phones_remove", "phones", remove).await;
+    }
+
     /// Models that were added, found in the environment, asked and refused.
     async fn models(&mut self) {
         let new = json!({"preset": "openai-compatible", "name": "mine", "base_url": "http://127.0.0.1:9/v1", "model": "m", "key": null});
@@ -417,6 +446,7 @@ async fn the_json_of_commands_is_as_it_was_recorded() {
     let mut plain = Scene::of(clock.clone(), App::for_tests(clock));
     plain.shapes = demo.shapes;
     plain.models().await;
+    plain.phones().await;
 
     let found = plain.shapes.lines();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inside/commands/shapes.txt");

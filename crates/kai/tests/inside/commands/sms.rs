@@ -8,7 +8,7 @@ use super::phone::{ALICE, Phone, draft, ready};
 #[test]
 fn without_a_phone_there_is_no_sms() {
     let home = Home::new();
-    let next = "Run Kai in Termux on the phone, with Termux:API (docs/sms.md), or try the demo";
+    let next = "Pair one in Settings, under Phones, or run Kai in Termux on the phone.";
     for (key, cannot, stays) in [
         ("sms_enabled", "No phone that can read SMS", "Reading SMS stays off."),
         ("sms_send_enabled", "No phone that can send SMS", "Sending SMS stays off."),
@@ -16,11 +16,14 @@ fn without_a_phone_there_is_no_sms() {
         let refused = home.run(&["settings", "set", key, "true"]);
         refused.refused(1, next);
         assert!(refused.err.contains(cannot) && refused.err.contains(stays), "{refused:?}");
-        assert!(refused.err.ends_with("Try: kai serve --demo\n"), "{refused:?}");
+        assert!(refused.err.ends_with("Try: kai phones pair\n"), "{refused:?}");
     }
     let listed = home.run(&["sms", "list"]).out;
-    assert!(listed.starts_with("No phone is connected") && listed.contains(next), "{listed}");
-    assert!(listed.ends_with("Try: kai serve --demo\n"), "{listed}");
+    assert!(
+        listed.starts_with("No phone that can read SMS is connected") && listed.contains(next),
+        "{listed}"
+    );
+    assert!(listed.ends_with("Try: kai phones pair\n"), "{listed}");
     assert_eq!(home.run(&["sms", "list", "--json"]).out, "[]\n");
     let status = home.run(&["status", "--json"]).json()["sms"].clone();
     assert_eq!((&status["supported"], &status["access"]), (&json!(false), &json!("unsupported")));
@@ -193,4 +196,108 @@ fn an_answer_shows_what_it_answers_and_who_had_it_made() {
     assert_eq!(phone.run(&["export", file.to_str().unwrap()]).code, 0);
     let export = std::fs::read_to_string(file).unwrap();
     assert!(export.contains("sms_enabled") && !export.contains("at 8?"), "{export}");
+}
+
+#[test]
+fn a_draft_is_edited_by_a_command_and_sent_by_none() {
+    let phone = ready();
+    draft(&phone, ALICE, "Hi");
+    let nothing = phone.run(&["drafts", "edit", "1"]);
+    assert!(nothing.code == 2 && nothing.err.contains("--text <TEXT>|--to <TO>"), "{nothing:?}");
+    phone.run(&["drafts", "edit", "1", "--to", "Mom"]).refused(1, "phone number");
+    phone.run(&["drafts", "edit", "1", "--text", " "]).refused(1, "can’t be empty");
+    phone.run(&["drafts", "edit", "7", "--text", "x"]).refused(1, "no draft number 7");
+    let before = phone.run(&["drafts", "list", "--json"]).json()[0]["digest"].clone();
+    let saved = phone.run(&["drafts", "edit", "1", "--to", "+1 555 0199 0", "--text", "See you"]);
+    assert!(saved.code == 0 && saved.out.starts_with("Saved. Nothing was sent.\n"), "{saved:?}");
+    let warning = "! You haven’t exchanged messages with this number before.";
+    assert!(saved.out.contains("To: +155501990\n") && saved.out.contains(warning), "{saved:?}");
+    let listed = phone.run(&["drafts", "list"]).out;
+    assert_eq!(listed, format!("1  PENDING  to +155501990: See you\n   {warning}\n"));
+    let row = phone.run(&["drafts", "list", "--json"]).json()[0].clone();
+    assert_eq!((&row["id"], &row["unknown_recipient"]), (&json!(1), &json!(true)));
+    let told = phone.run(&["ledger", "show", "--json"]).json();
+    let edited = told.as_array().unwrap().iter().find(|record| record["what"] == "edited").unwrap().clone();
+    assert_eq!(
+        (&edited["before"], &edited["digest"], &edited["to"]),
+        (&before, &row["digest"], &json!("+155501990"))
+    );
+    assert!(phone.run(&["ledger", "show"]).out.contains("You edited draft 1, which now goes to +155501990"));
+    assert_eq!(phone.left(), "");
+}
+
+#[test]
+fn what_a_command_discards_comes_back_within_ten_seconds() {
+    let phone = ready();
+    for body in ["One", "Two", "Three"] {
+        draft(&phone, ALICE, body);
+    }
+    let undo = "To take this back within 10 seconds: kai drafts undo\n";
+    assert_eq!(phone.run(&["drafts", "discard", "2"]).out, format!("Discarded draft 2. {undo}"));
+    assert_eq!(phone.run(&["drafts", "undo"]).out, "Draft 2 is back.\n");
+    phone.run(&["drafts", "undo"]).refused(1, "too late");
+    for wrong in [&["drafts", "discard"][..], &["drafts", "discard", "2", "--all"]] {
+        let done = phone.run(wrong);
+        assert!(done.code == 2 && done.err.contains("--all"), "{done:?}");
+    }
+    assert_eq!(phone.run(&["drafts", "discard", "--all"]).out, format!("Discarded 3 drafts. {undo}"));
+    assert_eq!(phone.run(&["drafts", "list"]).out, "No drafts.\n");
+    assert_eq!(phone.run(&["drafts", "discard", "--all"]).out, "There are no drafts to discard.\n");
+    assert_eq!(phone.run(&["drafts", "undo", "--json"]).json(), json!({"restored": [1, 2, 3]}));
+    let gone = phone.run(&["drafts", "discard", "--all", "--json"]).json();
+    assert_eq!(gone, json!({"discarded": [1, 2, 3]}));
+    phone.home.clock.advance(jiff::SignedDuration::from_secs(11));
+    phone.run(&["drafts", "undo"]).refused(1, "too late");
+    assert_eq!(phone.left(), "");
+}
+
+const LENA: &str = r#"echo '[{"name": "Lena", "number": "+1 555 0100"}]'"#;
+
+#[test]
+fn names_stand_beside_numbers_where_they_are_wanted() {
+    let phone = ready();
+    phone.program("termux-contact-list", LENA);
+    let id = draft(&phone, ALICE, "Hi").to_string();
+    let row = || phone.run(&["drafts", "list", "--json"]).json()[0].clone();
+    let before = row();
+    assert!(before.get("name").is_none(), "{before}");
+    phone.inbox(&[(41, ALICE, "before"), (42, ALICE, "Dinner?")]);
+    assert_eq!(phone.run(&["sms", "poll"]).code, 0);
+    assert!(!phone.run(&["sms", "list"]).out.contains("Lena"));
+    let on = phone.run(&["settings", "set", "contact_names_enabled", "true"]);
+    assert_eq!((on.code, on.out.as_str()), (0, "contact_names_enabled = true\n"), "{on:?}");
+    let named = row();
+    assert_eq!((&named["name"], &named["to"]), (&json!("Lena"), &json!(ALICE)));
+    assert_eq!(named["digest"], before["digest"], "what is approved is the number");
+    for words in [
+        &["drafts", "list"][..],
+        &["drafts", "show", &id],
+        &["sms", "list"],
+        &["sms", "read", "42"],
+        &["sms", "search", "lena"],
+    ] {
+        let shown = phone.run(words).out;
+        assert!(shown.contains("Lena · +15550100"), "{words:?}: {shown}");
+    }
+    let off = phone.run(&["settings", "set", "contact_names_enabled", "false"]);
+    assert_eq!(off.code, 0, "{off:?}");
+    assert_eq!(row(), before, "nothing is left of it");
+    assert!(!phone.run(&["sms", "list"]).out.contains("Lena"));
+}
+
+#[test]
+fn contacts_that_cannot_be_read_harm_nothing_and_are_told() {
+    let phone = ready();
+    phone.program("termux-contact-list", "echo the app is gone >&2; exit 1");
+    assert_eq!(phone.run(&["settings", "set", "contact_names_enabled", "true"]).code, 0);
+    phone.inbox(&[(41, ALICE, "before"), (42, ALICE, "Dinner?")]);
+    assert_eq!(phone.run(&["sms", "poll", "--json"]).json()["fresh"], 1);
+    assert_eq!(phone.run(&["status", "--json"]).json()["sms"]["lastError"], json!(null));
+    let checks = |phone: &Phone| phone.run(&["doctor"]).out;
+    let told = checks(&phone);
+    assert!(told.contains("contacts could not be read") && told.contains("the app is gone"), "{told}");
+    phone.program("termux-contact-list", LENA);
+    assert_eq!(phone.run(&["settings", "set", "contact_names_enabled", "true"]).code, 0);
+    assert!(phone.run(&["sms", "list"]).out.contains("Lena · +15550100"));
+    assert!(!checks(&phone).contains("contacts could not be read"));
 }

@@ -147,7 +147,7 @@ fn memories_are_seen_edited_deleted_and_taken_back() {
     assert_eq!(listed(), before);
 }
 
-/// An unconfirmed memory shows its words and waits for *Remember*; a button that showed other words confirms nothing.
+/// An unconfirmed memory shows its words and waits for *Confirm*; a button that showed other words confirms nothing.
 #[test]
 fn an_unconfirmed_memory_is_confirmed_on_the_page_with_the_words_that_were_shown() {
     let house = House::new();
@@ -159,11 +159,27 @@ fn an_unconfirmed_memory_is_confirmed_on_the_page_with_the_words_that_were_shown
     bring("Pay to\u{202e} Alice.");
     let mut visitor = house.visitor(AGENT);
     assert_eq!(visitor.texts("memory-waits"), ["Pay to\\u{202e} Alice."], "nothing is hidden");
+    assert_eq!(visitor.texts("memories-waiting"), ["1 memory waits for your confirmation"]);
+    assert_eq!(visitor.texts("memory-confirm"), ["Confirm"]);
+    // However many others there are, what waits is listed.
+    for n in 0..7 {
+        house.remember(&format!("memory {n}"), "Tea.");
+    }
+    visitor.reload();
+    assert!(visitor.has("memory-waits"));
+    visitor.press("memory-delete");
+    assert_eq!(visitor.texts("memory-waits"), Vec::<&str>::new(), "forgotten");
+    visitor.press("undo");
+    assert!(visitor.has("memory-waits"));
     // What is shown is not what is there any more.
     bring("Pay to Eve.");
     visitor.press("memory-confirm");
     assert!(visitor.says("Nothing was confirmed"));
-    let confirmed = || house.show("memory_list")[0]["confirmed"].clone();
+    let confirmed = || {
+        let all = house.show("memory_list");
+        let bank = all.as_array().unwrap().iter().find(|memory| memory["key"] == "bank").cloned();
+        bank.unwrap()["confirmed"].clone()
+    };
     assert_eq!(confirmed(), false);
     visitor.until_says("Pay to Eve.");
     visitor.press("memory-confirm");

@@ -23,7 +23,7 @@ fn theme_and_language_are_chosen() {
         ("/settings/agent", "Automatische Prüfung"),
         ("/settings/tools", "Ortszeit"),
         ("/settings/models", "Reihenfolge der Modelle"),
-        ("/settings/phones", "Telefon verbinden"),
+        ("/settings/phones", "Termux und Desktop"),
         ("/ledger", "Unversehrtheit"),
     ] {
         visitor.open(path);

@@ -46,6 +46,32 @@ impl House {
 
     /// On this machine, whose clock is ours.
     pub(super) fn on(machine: impl FnOnce(Arc<ManualClock>) -> Machine) -> Self {
+        Self::built(machine, |_| {})
+    }
+
+    /// On a machine that has nothing, in a network of phones that only this machine can reach.
+    #[cfg(feature = "foss")]
+    pub(super) fn with_phones() -> Self {
+        Self::with_phones_within(super::phones::quick())
+    }
+
+    /// The same with other limits.
+    #[cfg(feature = "foss")]
+    pub(super) fn with_phones_within(limits: kai_bridges::kdeconnect::Limits) -> Self {
+        let network = |app: &mut App| app.messages.network = super::phones::loopback(app, limits);
+        let house = Self::built(|_| Machine::default(), network);
+        let (app, stop) = (Arc::clone(&house.app), house.stop.clone());
+        house.runtime.spawn(async move { app.messages.network.run(stop).await });
+        house
+    }
+
+    /// Waits for what happens beside the page.
+    #[cfg(feature = "foss")]
+    pub(super) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+
+    fn built(machine: impl FnOnce(Arc<ManualClock>) -> Machine, change: impl FnOnce(&mut App)) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.unwrap();
         let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
@@ -55,6 +81,7 @@ impl House {
         let address = listener.local_addr().unwrap();
         let origin = format!("http://{address}");
         let since = app.clock.now();
+        change(&mut app);
         app.daemon = Some(Running { pid: 1, address: origin.clone(), bound: address, since });
         app.db.write_now(|tx| remember(tx, PAGE, &origin)).unwrap();
         let (app, stop) = (Arc::new(app), CancellationToken::new());

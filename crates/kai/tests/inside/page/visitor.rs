@@ -107,7 +107,9 @@ impl<'a> Visitor<'a> {
 
     pub(super) fn press_at(&mut self, at: usize) {
         if let Some(href) = self.page.attribute(at, "href").map(str::to_owned) {
-            return self.open(&href);
+            let here = self.path.split('?').next().unwrap_or_default();
+            let relative = href.starts_with('?').then(|| format!("{here}{href}"));
+            return self.open(&relative.unwrap_or(href));
         }
         let form = self.page.form_of(at).unwrap_or_else(|| panic!("no form: {}", self.answer.text));
         if self.page.attribute(form, "method") == Some("get") {
@@ -193,6 +195,8 @@ impl<'a> Visitor<'a> {
         let place = match path.rsplit_once('/') {
             Some(("/settings", page)) => format!("page={page}"),
             Some(("", "ledger")) => "page=ledger".to_owned(),
+            Some(("", "inbox")) => "inbox=".to_owned(),
+            Some(("/inbox", message)) => format!("inbox={message}"),
             Some(("/c", chat)) => format!("chat={chat}"),
             _ => {
                 let app = self.page.having("class", "app chat");

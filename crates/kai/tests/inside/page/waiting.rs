@@ -196,6 +196,8 @@ fn a_call_waits_for_one_click_and_the_first_one_counts() {
         let memories = house.show("memory_list");
         assert_eq!(memories[0]["confirmed"], if kept { json!(true) } else { json!(null) }, "{button}");
         assert_eq!(visitor.attributes("taint", "data-level"), ["people"]);
+        assert_eq!(visitor.texts("taint-reason"), ["Kai read an SMS from +15550666 here."]);
+        assert!(visitor.answer.text.contains("<a href=\"/inbox/sms-42\">"), "it leads there");
         let result = model.asked().pop().unwrap().body["messages"].to_string();
         assert_eq!(result.contains("did not allow"), !kept, "{result}");
         assert_eq!(visitor.post("/click", &format!("question={stale}&answer=allow")).status, 409, "once");

@@ -32,6 +32,8 @@ const FEW: usize = 5;
 pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Region, Failure> {
     let read = ctx.web.app.db.read(|tx| Ok::<_, DbError>((store::all(tx)?, promotion::proposals(tx)?)));
     let (memories, proposals) = read.await?;
+    let (memories, waiting): (Vec<Memory>, Vec<Memory>) =
+        memories.into_iter().partition(|memory| memory.confirmed);
     let enabled = Switch {
         setting: &MEMORY_ENABLED,
         label: ctx.lang.memory_enabled(),
@@ -46,7 +48,12 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Region, Failure> {
         testid: "soul",
     };
     let content = html! {
-        div class="part" { (switch(ctx, CARD, &enabled)) (list(ctx, &memories)) }
+        div class="part" {
+            (switch(ctx, CARD, &enabled))
+            @if memories.is_empty() && waiting.is_empty() { p class="quiet" { (ctx.lang.memory_none()) } }
+            @if !waiting.is_empty() { (wait(ctx, &waiting)) }
+            (list(ctx, &memories))
+        }
         @if !proposals.is_empty() {
             div class="part" {
                 p class="name" { (ctx.lang.memory_proposals()) }
@@ -58,11 +65,18 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Region, Failure> {
     Ok(Region::card(CARD, ctx.lang.memory_label(), content).testid("memory-card"))
 }
 
+/// All memories that wait for confirmation, so that none is overlooked.
+fn wait(ctx: &PageContext<'_>, waiting: &[Memory]) -> Markup {
+    html! {
+        p class="name" data-testid="memories-waiting" { (ctx.lang.memory_waiting(waiting.len())) }
+        ul class="items" { @for memory in waiting { (row(ctx, memory)) } }
+    }
+}
+
 fn list(ctx: &PageContext<'_>, memories: &[Memory]) -> Markup {
     let whole = ctx.place.shows("memories");
     let shown = if whole { memories.len() } else { FEW };
     html! {
-        @if memories.is_empty() { p class="quiet" { (ctx.lang.memory_none()) } }
         ul class="items" data-testid="memories" { @for memory in memories.iter().take(shown) { (row(ctx, memory)) } }
         @if whole { (link(&ctx.place.turned("memories"), CARD, "memories-less", ctx.lang.memory_few())) }
         @else if memories.len() > FEW {
@@ -87,7 +101,7 @@ fn row(ctx: &PageContext<'_>, memory: &Memory) -> Markup {
                     @if memory.hits > 0 { span class="quiet" { (ctx.lang.memory_useful(memory.hits)) } }
                     a class="round" href=(format!("{}#{CARD}", ctx.place.opening("memory", (!edited).then_some(key))))
                         data-show data-testid="memory-edit" aria-label=(ctx.lang.memory_edit_named(key)) title=(ctx.lang.memory_edit()) { (icons::pen()) }
-                    (form(ctx, CARD, "/settings/agent/memory/delete", "", &forget))
+                    @if memory.confirmed { (form(ctx, CARD, "/settings/agent/memory/delete", "", &forget)) }
                 }
             }
             @if edited { (edit(ctx, memory)) }
@@ -102,8 +116,9 @@ fn row(ctx: &PageContext<'_>, memory: &Memory) -> Markup {
 fn unconfirmed(ctx: &PageContext<'_>, memory: &Memory) -> Markup {
     let (key, seen) = (memory.key.as_str(), memory.digest());
     let fields = [("key", key), ("seen", seen.as_str())];
-    let label = ctx.lang.memory_remember();
-    let remember = Button { label, testid: "memory-confirm", class: "primary", fields: &fields };
+    let (yes, no) = (ctx.lang.memory_confirm(), ctx.lang.memory_forget_it());
+    let confirm = Button { label: yes, testid: "memory-confirm", class: "primary", fields: &fields };
+    let forget = Button { label: no, testid: "memory-delete", class: "", fields: &fields[..1] };
     let (shown, whole) = (folded_in(&memory.content, ctx.lang), spelled_out(&memory.content));
     html! {
         p class="text" dir="auto" data-testid="memory-waits" { (shown) }
@@ -114,7 +129,10 @@ fn unconfirmed(ctx: &PageContext<'_>, memory: &Memory) -> Markup {
             }
         }
         p class="quiet" { (ctx.lang.memory_unconfirmed()) }
-        div class="choices" { (button(ctx, CARD, "/settings/agent/memory/confirm", &remember)) }
+        div class="choices" {
+            (button(ctx, CARD, "/settings/agent/memory/confirm", &confirm))
+            (button(ctx, CARD, "/settings/agent/memory/delete", &forget))
+        }
     }
 }
 

@@ -1,15 +1,38 @@
-//! What Kai can read and send through the phone and the desktop.
+//! Paired phones, and what Kai can read and send through the phone that it runs on and the desktop.
 
+use axum::Router;
 use kai_assistant::access::Access;
 use kai_assistant::settings::{self, Setting};
 use kai_words::{Lang, said};
 use maud::{Markup, html};
 
-use super::{Ability, Stands};
+use super::{Ability, Stands, paired as list, pairing};
 use crate::app::App;
+use crate::commands::phones;
+use crate::failure::Failure;
 use crate::web::remedy::{Remedy, Trouble};
 use crate::web::rich::rich;
 use crate::web::settings::context::PageContext;
+use crate::web::settings::parts::Region;
+use crate::web::state::Web;
+
+/// The cards of paired phones. The demo has none: it does not touch the network.
+pub(super) async fn paired(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
+    if ctx.web.app.home.is_demo() {
+        return Ok(vec![]);
+    }
+    Ok(vec![list::card(ctx).await?, pairing::card(ctx)])
+}
+
+pub(super) fn routes() -> Router<Web> {
+    list::routes().merge(pairing::routes())
+}
+
+/// Whether the page changes by itself, because Kai searches or a pairing waits.
+pub(super) fn moves(app: &App) -> bool {
+    let state = phones::state(app);
+    state.search.is_some() || !state.pairings.is_empty()
+}
 
 /// Asks the platform whether it gives access to the features that are on. It is not bothered with those that are off.
 pub(super) async fn ask(app: &App, ctx: &PageContext<'_>) {
@@ -18,7 +41,7 @@ pub(super) async fn ask(app: &App, ctx: &PageContext<'_>) {
     {
         inbox.probe_access().await;
     }
-    if let Some(source) = &app.messages.notifications
+    if let Some(source) = app.messages.notifications.here()
         && ctx.values.on(&settings::NOTIFICATIONS_ENABLED)
     {
         source.access(app.clock.now()).await;
@@ -27,16 +50,18 @@ pub(super) async fn ask(app: &App, ctx: &PageContext<'_>) {
 
 /// The names of the bridges that bring messages and notifications.
 pub(super) fn bridges(app: &App) -> Vec<&str> {
-    let listener = app.messages.notifications.as_ref().map(|source| source.listener.name());
+    let listener = app.messages.notifications.here().map(|source| source.listener.name());
     app.messages.phone.bridge.into_iter().chain(listener).collect()
 }
 
 pub(super) fn abilities(app: &App, ctx: &PageContext<'_>) -> Vec<Ability> {
-    vec![
-        Ability { what: ctx.lang.phones_read_sms(), stands: reading(app, ctx) },
-        Ability { what: ctx.lang.phones_send_sms(), stands: sending(app, ctx) },
-        Ability { what: ctx.lang.phones_read_notifications(), stands: notifications(app, ctx) },
-    ]
+    let lang = ctx.lang;
+    let found = [
+        (lang.phones_read_sms(), reading(app, ctx)),
+        (lang.phones_send_sms(), sending(app, ctx)),
+        (lang.phones_read_notifications(), notifications(app, ctx)),
+    ];
+    found.into_iter().filter_map(|(what, stands)| stands.map(|stands| Ability { what, stands })).collect()
 }
 
 /// The state of a feature from the platform's last answer. If it was never asked, access counts as granted.
@@ -48,30 +73,20 @@ fn stands(ctx: &PageContext<'_>, switch: &Setting, access: Option<Access>, remed
     }
 }
 
-fn reading(app: &App, ctx: &PageContext<'_>) -> Stands {
-    match &app.messages.phone.inbox {
-        Some(inbox) if inbox.lacks().is_some() => {
-            stands(ctx, &settings::SMS_ENABLED, inbox.lacks().map(Access::Denied), Remedy::sms())
-        }
-        Some(_) => stands(ctx, &settings::SMS_ENABLED, None, Remedy::sms()),
-        None => Stands::No(ctx.lang.phones_no_phone()),
-    }
+/// Reading SMS on this device; none if it is no phone.
+fn reading(app: &App, ctx: &PageContext<'_>) -> Option<Stands> {
+    let inbox = app.messages.phone.inbox.as_ref()?;
+    Some(stands(ctx, &settings::SMS_ENABLED, inbox.lacks().map(Access::Denied), Remedy::sms()))
 }
 
-fn sending(app: &App, ctx: &PageContext<'_>) -> Stands {
-    match app.messages.phone.sending() {
-        Some(known) => stands(ctx, &settings::SMS_SEND_ENABLED, known.last(), Remedy::sms()),
-        None => Stands::No(ctx.lang.phones_no_phone()),
-    }
+fn sending(app: &App, ctx: &PageContext<'_>) -> Option<Stands> {
+    let known = app.messages.phone.sending()?;
+    Some(stands(ctx, &settings::SMS_SEND_ENABLED, known.last(), Remedy::sms()))
 }
 
-fn notifications(app: &App, ctx: &PageContext<'_>) -> Stands {
-    match &app.messages.notifications {
-        Some(source) => {
-            stands(ctx, &settings::NOTIFICATIONS_ENABLED, source.known(), Remedy::notifications())
-        }
-        None => Stands::No(ctx.lang.phones_no_listener()),
-    }
+fn notifications(app: &App, ctx: &PageContext<'_>) -> Option<Stands> {
+    let source = app.messages.notifications.here()?;
+    Some(stands(ctx, &settings::NOTIFICATIONS_ENABLED, source.known(), Remedy::notifications()))
 }
 
 /// The last step of connecting a phone.

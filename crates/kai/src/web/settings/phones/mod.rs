@@ -1,13 +1,18 @@
-//! The Phones page: which phone or desktop Kai is connected to, what it can do there, and how to connect one.
+//! The Phones page: paired phones and pairing, which phone or desktop Kai runs on, and what it can do there.
 
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 mod messages;
+#[cfg(feature = "foss")]
+mod paired;
+#[cfg(feature = "foss")]
+mod pairing;
 
+use axum::Router;
 use kai_assistant::settings::BRIDGE_TERMUX;
 use kai_words::{Lang, Said, said};
 use maud::{Markup, html};
 
-use super::context::{PageContext, ProbePhone};
+use super::context::{Page, PageContext, ProbePhone};
 use super::fields::{Choice, choice};
 use super::parts::Region;
 use crate::app::App;
@@ -15,6 +20,7 @@ use crate::failure::Failure;
 use crate::web::icons;
 use crate::web::remedy::Trouble;
 use crate::web::rich::rich;
+use crate::web::state::Web;
 
 pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
     let app = &ctx.web.app;
@@ -22,7 +28,8 @@ pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failur
         messages::ask(app, ctx).await;
     }
     let bridges = bridges(app, ctx.lang);
-    Ok(vec![
+    let mut regions = messages::paired(ctx).await?;
+    regions.extend([
         Region::card(
             "phone",
             ctx.lang.phones_connected(),
@@ -30,7 +37,18 @@ pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failur
         )
         .testid("phone-card"),
         Region::card("connect", ctx.lang.phones_connect(), connecting(ctx)).testid("connect-card"),
-    ])
+    ]);
+    Ok(regions)
+}
+
+pub(super) fn routes() -> Router<Web> {
+    messages::routes()
+}
+
+/// Without a script, the page reloads itself while something is going on.
+pub(super) fn head(ctx: &PageContext<'_>) -> Markup {
+    let moves = ctx.place.page == Page::Phones && messages::moves(&ctx.web.app);
+    html! { @if moves { noscript { meta http-equiv="refresh" content="4"; } } }
 }
 
 /// Something that Kai could do through a bridge, and whether it works.

@@ -1,11 +1,28 @@
 //! The store edition's twin of `messages.rs`: nothing can be read or sent.
 
+use axum::Router;
 use kai_words::Lang;
 use maud::{Markup, html};
 
 use super::Ability;
 use crate::app::App;
+use crate::failure::Failure;
 use crate::web::settings::context::PageContext;
+use crate::web::settings::parts::Region;
+use crate::web::state::Web;
+
+#[expect(clippy::unused_async, reason = "the foss edition reads the store")]
+pub(super) async fn paired(_: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
+    Ok(vec![])
+}
+
+pub(super) fn routes() -> Router<Web> {
+    Router::new()
+}
+
+pub(super) fn moves(_: &App) -> bool {
+    false
+}
 
 #[expect(clippy::unused_async, reason = "the foss edition asks the platform")]
 pub(super) async fn ask(_: &App, _: &PageContext<'_>) {}

@@ -4,12 +4,14 @@ use axum::Router;
 use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::access::AccessState;
-use kai_assistant::settings::{NOTIFICATIONS_DISMISS_ENABLED, NOTIFICATIONS_ENABLED};
+use kai_assistant::settings::{
+    NOTIFICATIONS_DISMISS_ENABLED, NOTIFICATIONS_ENABLED, NOTIFICATIONS_REPLY_ENABLED,
+};
 use kai_words::{Said, said};
 use maud::{Markup, html};
 
 use crate::call::Call;
-use crate::call::notifications::{ListenerState, NotificationsCall, NotificationsStatus};
+use crate::call::notifications::{ListenerState, NotificationsCall, NotificationsStatus, SourceStatus};
 use crate::commands::notifications::{self, AppWish};
 use crate::failure::Failure;
 use crate::web::settings::context::{PageContext, ProbePhone};
@@ -36,8 +38,14 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failur
         help: ctx.lang.notifications_dismiss_help(),
         testid: "notifications-dismiss-toggle",
     };
+    let reply = Switch {
+        setting: &NOTIFICATIONS_REPLY_ENABLED,
+        label: ctx.lang.notifications_reply(),
+        help: ctx.lang.notifications_reply_help(),
+        testid: "notifications-reply-toggle",
+    };
     let content = html! {
-        div class="part" { (reading(ctx, &status)) }
+        div class="part" { (reading(ctx, &status)) @if status.enabled { (phones(ctx, &status)) } }
         @if status.state == ListenerState::Off && status.keeps() {
             (super::erasing(ctx, CARD, &kept(&status), "/settings/agent/notifications/forget"))
         }
@@ -49,7 +57,9 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failur
             }
             @if let Some(apps) = apps { (apps) }
         }
-        div class="part" { (switch(ctx, CARD, &dismiss)) (super::code_redaction(ctx, CARD)) }
+        div class="part" {
+            (switch(ctx, CARD, &dismiss)) (switch(ctx, CARD, &reply)) (super::code_redaction(ctx, CARD))
+        }
     };
     Ok(Some(Region::card(CARD, ctx.lang.notifications_label(), content).testid("notifications-card")))
 }
@@ -62,8 +72,10 @@ fn reading(ctx: &PageContext<'_>, status: &NotificationsStatus) -> Markup {
         testid: "notifications-toggle",
     };
     let waiting = status.state == ListenerState::Waiting;
-    let locked_out =
-        status.enabled && status.access != AccessState::Granted && status.state != ListenerState::Listening;
+    let locked_out = status.has_own()
+        && status.enabled
+        && status.access != AccessState::Granted
+        && status.state != ListenerState::Listening;
     html! {
         (switch_to(ctx, CARD, "/settings/agent/notifications/turn", status.enabled, &read))
         @if status.enabled {
@@ -83,6 +95,22 @@ fn reading(ctx: &PageContext<'_>, status: &NotificationsStatus) -> Markup {
                 (button(ctx, CARD, "/settings/agent/notifications/refresh", &Button {
                     label: ctx.lang.notifications_check(), testid: "notifications-refresh", class: "", fields: &[],
                 }))
+            }
+        }
+    }
+}
+
+/// How each paired phone stands whose notifications are read.
+fn phones(ctx: &PageContext<'_>, status: &NotificationsStatus) -> Markup {
+    let stands = |phone: &SourceStatus| match (phone.state, &phone.last_error) {
+        (ListenerState::Listening, _) => ctx.lang.notifications_active().to_owned(),
+        (_, Some(error)) => error.to(ctx.lang),
+        (_, None) => ctx.lang.notifications_inactive().to_owned(),
+    };
+    html! {
+        @for (name, phone) in status.phones().filter(|(_, phone)| phone.enabled) {
+            p data-testid="notifications-phone" class=[(phone.state != ListenerState::Listening).then_some("quiet")] {
+                bdi { (name) } ": " (stands(phone))
             }
         }
     }

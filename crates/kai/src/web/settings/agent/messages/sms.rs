@@ -6,12 +6,12 @@ use axum::Router;
 use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::access::AccessState;
-use kai_assistant::settings::{SMS_ENABLED, SMS_POLL_INTERVAL, SMS_SEND_ENABLED};
+use kai_assistant::settings::{CONTACT_NAMES_ENABLED, SMS_ENABLED, SMS_POLL_INTERVAL, SMS_SEND_ENABLED};
 use kai_words::{Lang, Said, said};
 use maud::{Markup, html};
 
-use crate::call::sms::SmsStatus;
-use crate::commands::sms;
+use crate::call::sms::{SmsSource, SmsStatus};
+use crate::commands::{contacts, notifications, sms};
 use crate::failure::Failure;
 use crate::web::icons;
 use crate::web::settings::context::{PageContext, ProbePhone};
@@ -23,7 +23,7 @@ use crate::web::state::Web;
 
 const CARD: &str = "sms";
 
-/// The card; `None` where no phone is connected.
+/// The card; `None` where Kai runs on no phone and none is paired.
 pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failure> {
     let app = &ctx.web.app;
     let status = match ctx.probe {
@@ -33,24 +33,46 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failur
     if !status.supported {
         return Ok(None);
     }
-    let last = app.messages.notifications.is_none();
+    let last = !notifications::is_supported(app).await?;
     let polling = sms::polling(app).await?;
+    let unnamed = contacts::trouble(app).await?;
     let content = html! {
-        div class="part" { (reading(ctx, &status, polling)) }
+        div class="part" { (reading(ctx, &status, polling)) @if status.enabled { (phones(ctx, &status)) } }
         @if !status.enabled && status.keeps() {
             (super::erasing(ctx, CARD, &kept(&status), "/settings/agent/sms/forget"))
         }
         div class="part" { (sending(ctx, &status)) }
+        div class="part" { (contact_names(ctx, unnamed)) }
         @if last { div class="part" { (super::code_redaction(ctx, CARD)) } }
     };
     Ok(Some(Region::card(CARD, ctx.lang.sms_label(), content).testid("sms-card")))
 }
 
-/// What is still stored of the phone's messages.
+/// How each paired phone stands whose messages are read.
+fn phones(ctx: &PageContext<'_>, status: &SmsStatus) -> Markup {
+    let copied = |phone: &SmsSource| match phone.progress {
+        None => String::new(),
+        Some(1000..) => format!(" · {}", ctx.lang.paired_archive_done(phone.messages)),
+        Some(_) => format!(" · {}", ctx.lang.paired_archive_filling(phone.messages)),
+    };
+    html! {
+        @for (name, phone) in status.phones().filter(|(_, phone)| phone.enabled) {
+            p class=[(!phone.connected).then_some("quiet")] data-testid="sms-phone" {
+                bdi { (name) } ": "
+                (if phone.connected { ctx.lang.paired_connected() } else { ctx.lang.paired_away() })
+                (copied(phone))
+            }
+            @if let Some(error) = &phone.last_error { p class="trouble-text" { (error.to(ctx.lang)) } }
+        }
+    }
+}
+
+/// What is still stored of the phones' messages.
 fn kept(status: &SmsStatus) -> Said {
-    match status.queued {
-        0 => said::sms_kept(),
-        n => said::sms_kept_queued(n),
+    match (status.copied(), status.queued) {
+        (0, 0) => said::sms_kept(),
+        (0, queued) => said::sms_kept_queued(queued),
+        (copied, _) => said::sms_kept_copied(copied),
     }
 }
 
@@ -101,7 +123,10 @@ fn polled(ctx: &PageContext<'_>, status: &SmsStatus, polling: bool) -> Markup {
             }
             (refresh)
         }
-        @if let Some(error) = &status.last_error { p class="trouble-text" data-testid="sms-error" { (error.to(ctx.lang)) } }
+        // An error of a paired phone is said beside its name.
+        @if status.has_own() && let Some(error) = &status.last_error {
+            p class="trouble-text" data-testid="sms-error" { (error.to(ctx.lang)) }
+        }
     }
 }
 
@@ -137,6 +162,22 @@ fn sending(ctx: &PageContext<'_>, status: &SmsStatus) -> Markup {
         @if let Some(what_to_do) = denied {
             p class="trouble-text" { (what_to_do.to(ctx.lang)) }
             (grant(ctx, "/settings/agent/sms/send-grant", "sms-send-grant"))
+        }
+    }
+}
+
+/// The switch for contact names. `trouble` says why the phone's contacts could not be read.
+fn contact_names(ctx: &PageContext<'_>, trouble: Option<Said>) -> Markup {
+    let names = Switch {
+        setting: &CONTACT_NAMES_ENABLED,
+        label: ctx.lang.sms_names(),
+        help: ctx.lang.sms_names_help(),
+        testid: "contact-names-toggle",
+    };
+    html! {
+        (switch(ctx, CARD, &names))
+        @if let Some(why) = trouble {
+            p class="trouble-text" data-testid="contact-names-error" { (said::sms_names_failed(why).to(ctx.lang)) }
         }
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! ```compile_fail
 //! use kai_assistant::outbox::door::Approved;
-//! let forged = Approved { to: "+15550100".to_owned(), body: "Hi".to_owned() };
+//! let forged = Approved { to: "+15550100".to_owned(), body: "Hi".to_owned(), tapped_at: Default::default() };
 //! ```
 //!
 //! Other code can read one that it is given:
@@ -14,6 +14,14 @@
 //! use kai_assistant::outbox::door::Approved;
 //! fn length(approved: &Approved) -> usize { approved.to().len() + approved.body().len() }
 //! ```
+//!
+//! Every draft leaves by its own phone, whose sender is in [`Senders`] while the phone is there.
+
+mod discard;
+mod edit;
+mod open;
+mod senders;
+mod settle;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,24 +32,57 @@ use jiff::{SignedDuration, Timestamp};
 use kai_words::{Said, said};
 use rusqlite::Transaction;
 
+use self::open::{Opened, UnderWay, open};
+use self::senders::Entry;
 use super::store::{self, Attempt};
-use super::{Draft, DraftId, Status, number};
-use crate::access::{Access, Known};
+use super::{Draft, DraftId, DraftState, Status, number};
+use crate::access::Access;
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
-use crate::lease::{self, Lease};
+use crate::lease;
 use crate::ledger::{self, Record};
+use crate::phones::Switch;
 
-/// The user's approval to send one message once. Only this module can make one, and a sender takes it by value.
+pub use self::edit::NotEdited;
+pub use self::senders::Senders;
+
+/// The user's approval to send one SMS once, or to open it once in the phone's own app. Only this module can make one,
+/// and a sender takes it by value.
 #[derive(Debug)]
 pub struct Approved {
     to: String,
     body: String,
+    tapped_at: Timestamp,
 }
 
 impl Approved {
     pub fn to(&self) -> &str {
         &self.to
+    }
+
+    pub fn body(&self) -> &str {
+        &self.body
+    }
+
+    /// Whether the phone's own list shows the message: the same number and text, dated after the tap. The clock of a
+    /// phone may be two minutes behind, so a message that was listed before must not be asked about.
+    pub fn is_listed_as(&self, sent: &SentMessage) -> bool {
+        let since = self.tapped_at.saturating_sub(CLOCKS_DIFFER).unwrap_or(self.tapped_at);
+        sent.at >= since && is_same(sent, &self.to, &self.body)
+    }
+}
+
+/// The user's approval to answer one notification once.
+#[derive(Debug)]
+pub struct ApprovedReply {
+    reply_id: String,
+    body: String,
+}
+
+impl ApprovedReply {
+    /// What the phone calls this reply. It takes each only once.
+    pub fn reply_id(&self) -> &str {
+        &self.reply_id
     }
 
     pub fn body(&self) -> &str {
@@ -58,6 +99,9 @@ pub enum SendError {
     /// The platform does not allow it, so it was certainly not sent. The text says what the user can do.
     #[error("{0}")]
     NotPermitted(Said),
+    /// The phone went away before it got anything, so it was certainly not sent. The draft goes on waiting.
+    #[error("The phone is not connected any more.")]
+    NotConnected,
     /// It was certainly not sent. The text is a sentence that says why.
     #[error("{0}")]
     NotSent(Said),
@@ -78,13 +122,41 @@ pub struct SentMessage {
 /// The future that [`Sender::sent_since`] returns; `None` if the sent box cannot be read.
 pub type Looking<'a> = Pin<Box<dyn Future<Output = Option<Vec<SentMessage>>> + Send + 'a>>;
 
+/// How long a phone that gives no answer has to list a message before it is unclear whether it was sent.
+pub const LISTED_WITHIN: Duration = Duration::from_mins(1);
+
 /// A phone that can send messages.
 pub trait Sender: Send + Sync {
-    /// Sends the message. `Ok` means that the phone accepted it.
+    /// Sends the message. `Ok` means that the phone accepted it. A phone that gives no answer is watched until its own
+    /// list shows the message ([`Approved::is_listed_as`]), for [`LISTED_WITHIN`].
     fn send(&self, approved: Approved) -> Sending<'_>;
     /// The messages sent at that time or later. It settles attempts whose outcome is unknown.
     fn sent_since(&self, at: Timestamp) -> Looking<'_>;
+    /// Opens the phone's own SMS app with the message filled in. `Ok` means that the phone was told.
+    fn compose(&self, _: Approved) -> Sending<'_> {
+        cannot("This phone cannot open its SMS app for Kai.")
+    }
+    /// Answers a notification. `Ok` means that the phone was told.
+    fn reply(&self, _: ApprovedReply) -> Sending<'_> {
+        cannot("This phone cannot answer notifications.")
+    }
 }
+
+fn cannot(why: &'static str) -> Sending<'static> {
+    Box::pin(std::future::ready(Err(SendError::NotSent(why.into()))))
+}
+
+/// How a notification can be answered now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answerable {
+    /// What the phone calls the reply.
+    pub reply_id: String,
+    pub app: String,
+    pub conversation: String,
+}
+
+/// Finds out how the notification with that id can be answered; `None` if it is gone or offers no reply.
+pub type FindAnswerable = fn(&Transaction<'_>, &str, Timestamp) -> Result<Option<Answerable>, DbError>;
 
 /// The user's tap on a draft, with what they saw when they tapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,16 +178,25 @@ pub enum Act {
     Retry,
     /// Sends a draft again that may have been sent: the user knows that it was not, or wants it sent twice.
     SendAgain,
+    /// Opens a draft that was certainly not sent in the phone's own SMS app, where the user sends it.
+    Compose,
 }
 
 impl Act {
-    /// The button that is shown for a draft with this status.
+    /// The button that sends a draft with this status.
     pub fn fitting(status: &Status) -> Option<Self> {
         match status {
             Status::Pending => Some(Self::Send),
             Status::Failed(_) => Some(Self::Retry),
             Status::Unknown(_) => Some(Self::SendAgain),
             Status::Sending | Status::Sent(_) => None,
+        }
+    }
+
+    fn fits(self, status: &Status) -> bool {
+        match self {
+            Self::Compose => matches!(status, Status::Pending | Status::Failed(_)),
+            Self::Send | Self::Retry | Self::SendAgain => Self::fitting(status) == Some(self),
         }
     }
 }
@@ -127,6 +208,17 @@ pub enum Refused {
         "Nothing was sent, because no phone that can send SMS is connected. Run Kai in Termux on the phone: docs/sms.md"
     )]
     NoPhone,
+    #[error("Your phone \"{0}\" is not connected, so nothing was sent.")]
+    NotConnected(String),
+    #[error(
+        "Nothing was sent, because the phone of this draft is no longer paired. Discard the draft, or pair the phone \
+         again and ask for a new one."
+    )]
+    Unpaired,
+    #[error("Nothing was sent, because your phone \"{phone}\" is not allowed to ({}). Turn that on first.", switch.as_str())]
+    SwitchedOff { phone: String, switch: Switch },
+    #[error("The draft was not opened on the phone: {0}")]
+    NotOpened(Said),
     #[error("There is no draft number {}. See: kai drafts list", .0.0)]
     Unknown(DraftId),
     #[error("Nothing was sent, because the draft changed after you saw it. Check it again.")]
@@ -142,38 +234,36 @@ pub enum Refused {
     OutcomeNotStored,
     #[error("The draft is {0}, so that is not possible.")]
     NotNow(&'static str),
+    #[error("Only an SMS of a paired phone can be opened on the phone.")]
+    NothingToOpen,
     #[error(transparent)]
     Store(#[from] DbError),
 }
 
 /// How long an attempt holds its lease. A phone answers long before this, or not at all.
 const LEASE: SignedDuration = SignedDuration::from_mins(3);
-/// How soon after an attempt its message is in the sent box. The user wrote any later message themselves.
-const ON_ITS_WAY: SignedDuration = SignedDuration::from_mins(2);
-/// How long after an attempt the sent box is searched for its message.
-const SETTLING: SignedDuration = SignedDuration::from_hours(24);
+/// How far the clock of a paired phone may be from ours.
+const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(2);
 
 /// Sends drafts when the user taps, and in no other case.
 #[derive(Clone)]
 pub struct Door {
     pub db: Db,
     pub clock: Arc<dyn Clock>,
-    pub sender: Option<Arc<dyn Sender>>,
-    /// What the last attempt showed about the permission to send.
-    pub access: Arc<Known>,
+    pub senders: Arc<Senders>,
+    pub answerable: FindAnswerable,
     /// How many messages are being sent right now.
     pub under_way: Arc<AtomicUsize>,
 }
 
 impl Door {
-    /// Sends the draft that the user tapped. The attempt runs to its end even if the caller is dropped.
+    /// Does what the user tapped on a draft. The attempt runs to its end even if the caller is dropped.
     pub async fn tap(&self, tap: Tap) -> Result<Draft, Refused> {
-        let sender = self.sender.clone().ok_or(Refused::NoPhone)?;
         let door = self.clone();
         self.under_way.fetch_add(1, Ordering::SeqCst);
         let sent = tokio::spawn(async move {
             let _until_over = InFlightGuard(Arc::clone(&door.under_way));
-            door.send(tap, sender.as_ref()).await
+            door.attempt(tap).await
         });
         sent.await.unwrap_or(Err(Refused::Store(DbError::Stopping)))
     }
@@ -192,74 +282,92 @@ impl Door {
         drop(tokio::time::timeout(longest, over).await);
     }
 
-    async fn send(&self, tap: Tap, sender: &dyn Sender) -> Result<Draft, Refused> {
-        let now = self.clock.now();
-        let (approved, attempt, _lease) = self.db.write(move |tx| open(tx, &tap, now)).await?;
-        let outcome = sender.send(approved).await;
-        self.learn(&outcome);
+    async fn attempt(&self, tap: Tap) -> Result<Draft, Refused> {
+        // If the user has sent it on the phone meanwhile, it must not leave again.
+        self.settle_composed(tap.draft).await?;
+        let (now, senders, answerable) = (self.clock.now(), Arc::clone(&self.senders), self.answerable);
+        let opened = self.db.write(move |tx| open(tx, &tap, &senders, answerable, now)).await?;
+        match opened {
+            Opened::Over(draft) => Ok(*draft),
+            Opened::Send(approved, under_way) => {
+                self.note_foreign(&under_way).await;
+                let outcome = under_way.entry.sender.send(approved).await;
+                self.close(*under_way, outcome).await
+            }
+            Opened::Reply(approved, under_way) => {
+                let outcome = under_way.entry.sender.reply(approved).await;
+                self.close(*under_way, outcome).await
+            }
+            Opened::Compose(approved, under_way) => {
+                self.note_foreign(&under_way).await;
+                let outcome = under_way.entry.sender.compose(approved).await;
+                self.close_composed(*under_way, outcome).await
+            }
+        }
+    }
+
+    /// Stores what became of an attempt to send.
+    async fn close(&self, under_way: UnderWay, outcome: Result<(), SendError>) -> Result<Draft, Refused> {
+        self.learn(&under_way.entry, &outcome);
         let status = match outcome {
             Ok(()) => Status::Sent(Said::default()),
+            Err(SendError::NotConnected) => return self.take_back(under_way).await,
             Err(SendError::NotPermitted(why) | SendError::NotSent(why)) => Status::Failed(why),
             Err(SendError::Unsure(why)) => Status::Unknown(why),
         };
         let may_have_left = !matches!(status, Status::Failed(_));
-        let now = self.clock.now();
+        let (attempt, now) = (under_way.attempt, self.clock.now());
         let closed = self.db.write(move |tx| close(tx, attempt, &status, now)).await;
         // The store's error would say that nothing was changed, and the user might send the message again.
         closed.map_err(|error| if may_have_left { Refused::OutcomeNotStored } else { error })
     }
 
-    fn learn(&self, outcome: &Result<(), SendError>) {
+    /// Stores whether a draft was opened on the phone. In doubt it counts as opened.
+    async fn close_composed(
+        &self,
+        under_way: UnderWay,
+        outcome: Result<(), SendError>,
+    ) -> Result<Draft, Refused> {
+        let why = match outcome {
+            Ok(()) | Err(SendError::Unsure(_)) => {
+                let id = under_way.before.id;
+                return self.db.read(move |tx| store::get(tx, id)?.ok_or(Refused::Unknown(id))).await;
+            }
+            Err(SendError::NotConnected) => return self.take_back(under_way).await,
+            Err(SendError::NotPermitted(why) | SendError::NotSent(why)) => why,
+        };
+        self.put_back(under_way).await?;
+        Err(Refused::NotOpened(why))
+    }
+
+    /// The phone went away before it got anything: the draft is as it was, and the tap is refused.
+    async fn take_back(&self, under_way: UnderWay) -> Result<Draft, Refused> {
+        let refused = match &under_way.name {
+            Some(name) => Refused::NotConnected(name.clone()),
+            None => Refused::NoPhone,
+        };
+        self.put_back(under_way).await?;
+        Err(refused)
+    }
+
+    async fn put_back(&self, under_way: UnderWay) -> Result<(), DbError> {
+        let now = self.clock.now();
+        let undone = move |tx: &Transaction<'_>| {
+            store::take_back(tx, under_way.attempt, &under_way.before)?;
+            lease::end(tx, &lease_of(under_way.before.id))?;
+            let outcome = DraftState::Failed.as_str().to_owned();
+            ledger::append(tx, &Record::Sent { draft: under_way.before.id.0, outcome }, now)
+        };
+        self.db.write(undone).await
+    }
+
+    fn learn(&self, entry: &Entry, outcome: &Result<(), SendError>) {
         let access = match outcome {
             Ok(()) => Access::Granted,
             Err(SendError::NotPermitted(what_to_do)) => Access::Denied(what_to_do.clone()),
-            Err(SendError::NotSent(_) | SendError::Unsure(_)) => return,
+            Err(SendError::NotConnected | SendError::NotSent(_) | SendError::Unsure(_)) => return,
         };
-        self.access.learn(access, self.clock.now());
-    }
-
-    /// Deletes a draft without sending it. Refuses if it is being sent.
-    pub async fn discard(&self, id: DraftId) -> Result<Draft, Refused> {
-        let now = self.clock.now();
-        let discarded = move |tx: &Transaction<'_>| {
-            mark_orphans_unknown(tx, now)?;
-            let draft = store::get(tx, id)?.ok_or(Refused::Unknown(id))?;
-            if draft.status == Status::Sending {
-                return Err(Refused::Sending);
-            }
-            store::delete(tx, id)?;
-            let status = draft.status.state().as_str().to_owned();
-            ledger::append(tx, &Record::Discarded { draft: id.0, status }, now)?;
-            Ok(draft)
-        };
-        self.db.write(discarded).await
-    }
-
-    /// Looks in the phone's sent box for drafts whose outcome is unknown. Returns how many were found and marked as
-    /// sent.
-    pub async fn settle(&self) -> Result<usize, DbError> {
-        let now = self.clock.now();
-        let open = self.db.write(move |tx| unsettled(tx, now)).await?;
-        let Some(sender) = &self.sender else { return Ok(0) };
-        let mut settled = 0;
-        for (draft, attempt) in open {
-            let since = to_the_second(attempt.at);
-            let Some(sent) = sender.sent_since(since).await else { continue };
-            let until = attempt.at.saturating_add(ON_ITS_WAY).unwrap_or(attempt.at);
-            let same = |m: &&SentMessage| (since..=until).contains(&m.at) && same_message(m, &draft);
-            let found = sent.iter().filter(same).count();
-            let now = self.clock.now();
-            let outcome = move |tx: &Transaction<'_>| {
-                if found <= store::others(tx, &draft, attempt)? {
-                    return Ok(false);
-                }
-                let seen = Status::Sent(said::draft_reason_found());
-                record(tx, attempt, &seen, now)?;
-                Ok::<_, DbError>(true)
-            };
-            settled += usize::from(self.db.write(outcome).await?);
-        }
-        Ok(settled)
+        entry.access.learn(access, self.clock.now());
     }
 }
 
@@ -270,27 +378,6 @@ impl Drop for InFlightGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
-}
-
-/// Begins an attempt: checks the tap against the draft and marks the draft as SENDING in the same transaction, so that
-/// the second of two concurrent taps is refused.
-fn open(tx: &Transaction<'_>, tap: &Tap, now: Timestamp) -> Result<(Approved, Attempt, Lease), Refused> {
-    mark_orphans_unknown(tx, now)?;
-    let draft = store::get(tx, tap.draft)?.ok_or(Refused::Unknown(tap.draft))?;
-    match (&draft.status, tap.act) {
-        (Status::Sending, _) => return Err(Refused::Sending),
-        (Status::Sent(_), _) => return Err(Refused::Sent),
-        (status, act) if Act::fitting(status) == Some(act) => {}
-        (status, _) => return Err(Refused::NotNow(status.state().as_str())),
-    }
-    if draft.digest() != tap.shown || draft.attempts != tap.attempts {
-        return Err(Refused::Changed);
-    }
-    // The lease is only for `mark_orphans_unknown`. The status in the row is what refuses the second tap.
-    let lease = lease::take(tx, &lease_of(draft.id), now, LEASE)?.ok_or(Refused::Sending)?;
-    ledger::append(tx, &Record::Tap { draft: draft.id.0, digest: draft.digest() }, now)?;
-    let attempt = store::begin(tx, &draft, now)?;
-    Ok((Approved { to: draft.to, body: draft.body }, attempt, lease))
 }
 
 fn close(tx: &Transaction<'_>, attempt: Attempt, status: &Status, now: Timestamp) -> Result<Draft, Refused> {
@@ -323,19 +410,6 @@ fn mark_orphans_unknown(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbEr
     Ok(())
 }
 
-fn unsettled(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<(Draft, Attempt)>, DbError> {
-    mark_orphans_unknown(tx, now)?;
-    let unknown = store::all(tx)?.into_iter().filter(|draft| matches!(draft.status, Status::Unknown(_)));
-    let mut open = vec![];
-    for draft in unknown {
-        let recent = |attempt: &Attempt| now.duration_since(attempt.at) < SETTLING;
-        if let Some(attempt) = store::last_attempt(tx, draft.id)?.filter(recent) {
-            open.push((draft, attempt));
-        }
-    }
-    Ok(open)
-}
-
 /// All drafts. One whose sending was interrupted is returned as unknown. This only reads; the next action on a draft
 /// stores that status.
 pub fn drafts(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<Draft>, DbError> {
@@ -352,11 +426,7 @@ fn died() -> Status {
     Status::Unknown(said::draft_reason_died())
 }
 
-fn to_the_second(at: Timestamp) -> Timestamp {
-    Timestamp::from_second(at.as_second()).unwrap_or(at)
-}
-
-/// Whether a sent message is this draft. Phones trim the text and format numbers in their own way.
-fn same_message(sent: &SentMessage, draft: &Draft) -> bool {
-    number::same(&sent.to, &draft.to) && sent.body.trim() == draft.body.trim()
+/// Whether a sent message has this number and text. Phones trim the text and format numbers in their own way.
+fn is_same(sent: &SentMessage, to: &str, body: &str) -> bool {
+    number::same(&sent.to, to) && sent.body.trim() == body.trim()
 }

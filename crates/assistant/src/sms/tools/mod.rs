@@ -1,0 +1,8 @@
+//! The tools with which a model reads SMS and drafts them. Nothing here can send.
+
+mod drafting;
+mod reading;
+
+pub(super) use drafting::answer;
+pub use drafting::{CheckDrafts, DraftSummary, DraftingPhones, ReplySms, SendSms};
+pub use reading::{CheckSms, Listed, ReadSms, SearchSms};
