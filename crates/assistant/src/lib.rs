@@ -54,6 +54,8 @@ pub const MIGRATIONS: &[db::Migration] = &[
     agent::conversation::SHOWN_CODES,
     agent::conversation::LEVELS,
     agent::conversation::MEANINGS,
+    agent::conversation::ANSWERS,
+    agent::queued::MIGRATION,
     ledger::MIGRATION,
     ledger::EDGES,
     ledger::DAYS,

@@ -138,6 +138,16 @@ impl<'a> Attached<'a> {
         format!("{words}\n\n{}", enclosed(MESSAGE, message))
     }
 
+    /// The message with other words of the user's, and with what was attached to it.
+    pub fn reworded(message: &str, words: &str) -> String {
+        let Attached { attachment, is_message, .. } = Attached::find(message);
+        match attachment {
+            Some(attachment) if is_message => Self::about(words, attachment),
+            Some(attachment) => Self::to(words, attachment),
+            None => words.to_owned(),
+        }
+    }
+
     /// Splits a message. If its marks are damaged, everything after the first one counts as attached.
     pub fn find(text: &'a str) -> Self {
         let Some((at, head)) = head(text) else {
@@ -237,11 +247,14 @@ mod tests {
             {
                 let expected = Attached { words, attachment: Some(attachment), is_message };
                 assert_eq!(Attached::find(&text), expected, "{text}");
+                let reworded = Attached::reworded(&text, "Other words.");
+                assert_eq!(Attached::find(&reworded), Attached { words: "Other words.", ..expected });
             }
         }
         for plain in ["", "hello", "He said: Between the two lines marked x stands a tree."] {
             let nothing = Attached { words: plain, attachment: None, is_message: false };
             assert_eq!(Attached::find(plain), nothing);
+            assert_eq!(Attached::reworded(plain, "Other words."), "Other words.");
             assert!(!Attached::is_same(plain, plain));
         }
         let spoiled = Attached::to("Look.", "A file.").replace(">>>", "");

@@ -67,6 +67,7 @@ const PURE: &[&str] = &[
     "web/readable.rs",
     "web/results.rs",
     "agent/cause.rs",
+    "agent/continued.rs",
     "agent/turn.rs",
     "agent/prompt.rs",
     "agent/fallback.rs",

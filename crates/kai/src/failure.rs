@@ -67,6 +67,7 @@ impl From<TurnError> for Failure {
             TurnError::Busy(_)
             | TurnError::TakenOver(_)
             | TurnError::NothingSaid(_)
+            | TurnError::Changed(_)
             | TurnError::Model { .. }
             | TurnError::Empty { .. }
             | TurnError::Store(_) => failure,

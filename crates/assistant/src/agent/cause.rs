@@ -152,7 +152,16 @@ mod tests {
     use crate::untrusted::Attached;
 
     fn entry(message: Message) -> Entry {
-        Entry { message, answered_by: None, usage: None, at: 0, stopped: false, report: false, meaning: None }
+        Entry {
+            message,
+            answered_by: None,
+            usage: None,
+            at: 0,
+            took: None,
+            stopped: false,
+            report: false,
+            meaning: None,
+        }
     }
 
     fn said(text: &str) -> Entry {
@@ -180,6 +189,7 @@ mod tests {
             level,
             codes: Codes::Hidden,
             unseen: false,
+            model: None,
             shown: KnownCodes::default(),
         }
     }

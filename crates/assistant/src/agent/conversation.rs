@@ -6,11 +6,13 @@ use kai_llm::{Message, Usage};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 pub use super::unseen::Codes;
 use super::unseen::{self, Kept};
 use crate::db::{DbError, Migration};
 use crate::gate::Level;
+use crate::hex;
 use crate::settings::Values;
 use crate::tool::Provenance;
 use crate::untrusted::Attached;
@@ -33,6 +35,11 @@ pub(crate) const LEVELS: Migration = Migration {
 pub(crate) const MEANINGS: Migration = Migration {
     name: "conversations/meanings",
     sql: include_str!("../../migrations/conversations_meanings.sql"),
+};
+
+pub(crate) const ANSWERS: Migration = Migration {
+    name: "conversations/answers",
+    sql: include_str!("../../migrations/conversations_answers.sql"),
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -117,6 +124,9 @@ pub struct Entry {
     pub usage: Option<Usage>,
     /// Epoch milliseconds.
     pub at: i64,
+    /// How long the model took for it, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took: Option<u64>,
     /// The user stopped the model before it finished this message.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
@@ -136,6 +146,11 @@ impl Entry {
         !self.stopped && calls.is_empty() && !text.trim().is_empty()
     }
 
+    /// Whether this is the beginning of an answer that the user stopped.
+    pub fn is_stopped(&self) -> bool {
+        matches!(&self.message, Message::Assistant { text, .. } if self.stopped && !text.trim().is_empty())
+    }
+
     /// The message, with its meaning if that is known.
     pub(crate) fn with_meaning(&self) -> (&Message, Option<&Provenance>) {
         (&self.message, self.meaning.as_ref())
@@ -153,6 +168,9 @@ pub struct Whole {
     /// The highest level of any request in this conversation. Older files call it `tainted`.
     #[serde(default, alias = "tainted", skip_serializing_if = "Level::is_nothing")]
     pub level: Level,
+    /// The name of the model that the user chose for this conversation; `None` for the usual order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Never exported: the user gave this permission in this home only.
     #[serde(skip)]
     pub codes: Codes,
@@ -235,6 +253,17 @@ fn remember_shown(tx: &Transaction<'_>, id: ConversationId, shown: &KnownCodes) 
     let mut insert = tx.prepare_cached(sql)?;
     shown.iter().try_for_each(|code| insert.execute(params![id.0, code]).map(drop))?;
     Ok(())
+}
+
+/// The name of the model that the user chose for this conversation; `None` for the usual order.
+pub fn model(tx: &Transaction<'_>, id: ConversationId) -> Result<Option<String>, DbError> {
+    let sql = "SELECT model FROM conversations WHERE id = ?1";
+    Ok(tx.prepare_cached(sql)?.query_row([id.0], |row| row.get(0)).optional()?.flatten())
+}
+
+/// Chooses the model that answers in this conversation; returns false if it does not exist.
+pub fn set_model(tx: &Transaction<'_>, id: ConversationId, model: Option<&str>) -> Result<bool, DbError> {
+    Ok(tx.execute("UPDATE conversations SET model = ?2 WHERE id = ?1", params![id.0, model])? > 0)
 }
 
 /// The stored codes that were shown to the model of this conversation.
@@ -397,6 +426,13 @@ fn mark_stopped(tx: &Transaction<'_>, id: ConversationId) -> Result<(), DbError>
     Ok(())
 }
 
+/// Keeps how long the model took for the newest message.
+pub(super) fn mark_took(tx: &Transaction<'_>, id: ConversationId, took: u64) -> Result<(), DbError> {
+    let sql = "UPDATE entries SET took = ?2 WHERE id = (SELECT max(id) FROM entries WHERE conversation = ?1)";
+    tx.prepare_cached(sql)?.execute(params![id.0, i64::try_from(took).unwrap_or(i64::MAX)])?;
+    Ok(())
+}
+
 /// Marks the newest message as a report.
 pub(super) fn mark_report(tx: &Transaction<'_>, id: ConversationId) -> Result<(), DbError> {
     let sql =
@@ -425,11 +461,16 @@ fn index(tx: &Transaction<'_>, message: &Message) -> Result<(), DbError> {
 /// Makes the user's first message the title.
 fn set_title(tx: &Transaction<'_>, id: ConversationId, message: &Message) -> Result<(), DbError> {
     let Message::User { text } = message else { return Ok(()) };
-    let said = Attached::find(text);
-    let title = title(if said.words.is_empty() { said.attachment.unwrap_or_default() } else { said.words });
+    let title = title_of(text);
     let sql = "UPDATE conversations SET title = ?2 WHERE id = ?1 AND title = ?3";
     tx.prepare_cached(sql)?.execute(params![id.0, title, UNTITLED])?;
     Ok(())
+}
+
+/// The title that a conversation has which begins with this message.
+fn title_of(message: &str) -> String {
+    let said = Attached::find(message);
+    title(if said.words.is_empty() { said.attachment.unwrap_or_default() } else { said.words })
 }
 
 /// Shortens text to one line of at most [`TITLE_LENGTH`] characters, cut between words if possible.
@@ -446,7 +487,7 @@ fn title(text: &str) -> String {
 /// All entries of a conversation, oldest first.
 pub fn entries(tx: &Transaction<'_>, id: ConversationId) -> Result<Vec<Entry>, DbError> {
     let mut rows = tx.prepare_cached(
-        "SELECT message, answered_by, tokens_in, tokens_out, at, stopped, report, taint, mentions
+        "SELECT message, answered_by, tokens_in, tokens_out, at, stopped, report, taint, mentions, took
          FROM entries WHERE conversation = ?1 ORDER BY id",
     )?;
     let entries = rows.query_map([id.0], entry)?;
@@ -458,7 +499,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     let tokens = |column| row.get::<_, Option<i64>>(column).map(|n| n.and_then(|n| u64::try_from(n).ok()));
     let usage = tokens(2)?.zip(tokens(3)?).map(|(input, output)| Usage { input, output });
     let (answered_by, at, stopped, report) = (row.get(1)?, row.get(4)?, row.get(5)?, row.get(6)?);
-    Ok(Entry { message, answered_by, usage, at, stopped, report, meaning: meaning(row)? })
+    Ok(Entry { message, answered_by, usage, at, took: tokens(9)?, stopped, report, meaning: meaning(row)? })
 }
 
 fn meaning(row: &Row<'_>) -> rusqlite::Result<Option<Provenance>> {
@@ -519,7 +560,7 @@ fn chosen(tx: &Transaction<'_>, condition: &str, words: &[String]) -> Result<Vec
 /// All conversations with their entries, oldest first.
 pub fn load_all(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
     let mut rows = tx.prepare_cached(
-        "SELECT id, title, kind, created_at, updated_at, level, codes, unseen FROM conversations ORDER BY id",
+        "SELECT id, title, kind, created_at, updated_at, level, codes, unseen, model FROM conversations ORDER BY id",
     )?;
     let heads = rows.query_map([], head)?;
     let heads: Vec<(ConversationId, Whole)> = heads.collect::<rusqlite::Result<_>>()?;
@@ -528,7 +569,7 @@ pub fn load_all(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
 
 /// A conversation with its entries; `None` if it does not exist.
 pub fn whole(tx: &Transaction<'_>, id: ConversationId) -> Result<Option<Whole>, DbError> {
-    let sql = "SELECT id, title, kind, created_at, updated_at, level, codes, unseen FROM conversations WHERE id = ?1";
+    let sql = "SELECT id, title, kind, created_at, updated_at, level, codes, unseen, model FROM conversations WHERE id = ?1";
     let found = tx.prepare_cached(sql)?.query_row([id.0], head).optional()?;
     found.map(|(id, head)| with_entries(tx, id, head)).transpose()
 }
@@ -546,6 +587,7 @@ fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
         level: Level::of_stored(row.get(5)?),
         codes: Codes::of(row.get(6)?),
         unseen: row.get(7)?,
+        model: row.get(8)?,
         entries: vec![],
         shown: KnownCodes::default(),
     };
@@ -587,13 +629,59 @@ pub fn reopen(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError>
     let is_reported = own.len() < said.len() - asked;
     // If reports arrived since the question, they stay where they are, and the question is appended again after them.
     let stays = if is_reported { asked } else { asked + kept };
-    let surplus = "DELETE FROM entries WHERE conversation = ?1 AND report = 0 AND id NOT IN
-                       (SELECT id FROM entries WHERE conversation = ?1 ORDER BY id LIMIT ?2)";
-    tx.execute(surplus, params![id.0, i64::try_from(stays).unwrap_or(i64::MAX)])?;
+    delete_after(tx, id, stays)?;
     if is_reported {
         own[..kept].iter().try_for_each(|at| put(tx, id, &said[*at]))?;
     }
     Ok(true)
+}
+
+/// Names the user's last message, so that another page, which shows an older one, cannot replace it.
+pub fn mark_of_last(entries: &[Entry]) -> Option<String> {
+    let (at, text) = entries.iter().enumerate().rev().find_map(|(at, entry)| match &entry.message {
+        Message::User { text } => Some((at, text)),
+        Message::Assistant { .. } | Message::Tool { .. } => None,
+    })?;
+    Some(format!("{at}-{}", hex::encode(&Sha256::digest(text.as_bytes())[..8])))
+}
+
+/// Replaces the user's own words in their last message, and removes what followed it; returns false if that message is
+/// not the one that was seen. What they attached or quoted stays, and so do reports, and the level.
+pub(super) fn rewrite(
+    tx: &Transaction<'_>,
+    id: ConversationId,
+    seen: &str,
+    words: &str,
+    now: Timestamp,
+) -> Result<bool, DbError> {
+    let said = entries(tx, id)?;
+    let is_user = |entry: &Entry| matches!(entry.message, Message::User { .. });
+    let (Some(asked), Some(mark)) = (said.iter().rposition(is_user), mark_of_last(&said)) else {
+        return Ok(false);
+    };
+    let Message::User { text: before } = &said[asked].message else { return Ok(false) };
+    if mark != seen {
+        return Ok(false);
+    }
+    delete_after(tx, id, asked)?;
+    if said.iter().position(is_user) == Some(asked) {
+        let sql = "UPDATE conversations SET title = ?3 WHERE id = ?1 AND title = ?2";
+        tx.execute(sql, params![id.0, title_of(before), UNTITLED])?;
+    }
+    let message = Message::User { text: Attached::reworded(before, words) };
+    match &said[asked].meaning {
+        Some(meaning) => append_result(tx, id, &message, meaning, now)?,
+        None => append(tx, id, &[message], None, now)?,
+    }
+    Ok(true)
+}
+
+/// Deletes all entries but the first `kept` and the reports.
+fn delete_after(tx: &Transaction<'_>, id: ConversationId, kept: usize) -> Result<(), DbError> {
+    let surplus = "DELETE FROM entries WHERE conversation = ?1 AND report = 0 AND id NOT IN
+                       (SELECT id FROM entries WHERE conversation = ?1 ORDER BY id LIMIT ?2)";
+    tx.execute(surplus, params![id.0, i64::try_from(kept).unwrap_or(i64::MAX)])?;
+    Ok(())
 }
 
 /// Appends an entry unchanged, with its time and marks.
@@ -603,6 +691,9 @@ fn put(tx: &Transaction<'_>, id: ConversationId, entry: &Entry) -> Result<(), Db
     match &entry.meaning {
         Some(meaning) => append_result(tx, id, &entry.message, meaning, at)?,
         None => append(tx, id, std::slice::from_ref(&entry.message), spoken, at)?,
+    }
+    if let Some(took) = entry.took {
+        mark_took(tx, id, took)?;
     }
     if entry.stopped {
         mark_stopped(tx, id)?;
@@ -622,8 +713,8 @@ pub fn restore(tx: &Transaction<'_>, whole: &Whole) -> Result<ConversationId, Db
     let id = ConversationId(tx.last_insert_rowid());
     whole.entries.iter().try_for_each(|entry| put(tx, id, entry))?;
     remember_shown(tx, id, &whole.shown)?;
-    let sql = "UPDATE conversations SET title = ?2, updated_at = ?3, unseen = ?4 WHERE id = ?1";
-    tx.execute(sql, params![id.0, whole.title, whole.updated_at, whole.unseen])?;
+    let sql = "UPDATE conversations SET title = ?2, updated_at = ?3, unseen = ?4, model = ?5 WHERE id = ?1";
+    tx.execute(sql, params![id.0, whole.title, whole.updated_at, whole.unseen, whole.model])?;
     Ok(id)
 }
 

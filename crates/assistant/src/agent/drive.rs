@@ -28,9 +28,10 @@ use super::fitting::Fitting;
 use super::likely::likely;
 use super::meanings::Meanings;
 use super::meter::Meter;
+use super::opening::{Opened, Opening, Saying};
 use super::turn::{End, Offer, ROUNDS, Step, Turn};
 use super::unseen::{Kept, Veil};
-use super::{CallRunner, Event, Face, Ready, prompt, reports};
+use super::{CallRunner, Event, Face, Ready, continued, prompt, reports};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::gate::{self, Level, RunKind};
@@ -59,22 +60,6 @@ pub struct Driver<'a> {
     pub platform: &'a str,
 }
 
-/// A message of the user's that begins a turn.
-struct Saying {
-    text: String,
-    /// The ledger identities of the messages that it quotes.
-    quotes: Vec<String>,
-}
-
-impl Saying {
-    fn append(self, tx: &Transaction<'_>, id: ConversationId, now: Timestamp) -> Result<(), DbError> {
-        if self.quotes.is_empty() {
-            return conversation::append(tx, id, &[Message::User { text: self.text }], None, now);
-        }
-        conversation::append_quoting(tx, id, self.text, self.quotes, now)
-    }
-}
-
 /// A finished turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
@@ -101,6 +86,8 @@ pub enum TurnError {
     TakenOver(ConversationId),
     /// The conversation has no message that could be answered again.
     NothingSaid(ConversationId),
+    /// The conversation is not as the user saw it any more.
+    Changed(ConversationId),
     Model {
         label: String,
         error: ModelError,
@@ -123,6 +110,7 @@ impl TurnError {
             Self::Busy(_) => said::turn_busy(),
             Self::TakenOver(_) => said::turn_taken_over(),
             Self::NothingSaid(_) => said::turn_nothing_said(),
+            Self::Changed(_) => said::turn_changed(),
             Self::Model { label, error, .. } => trouble::said(label, error),
             Self::Empty { label, .. } => said::turn_empty(label),
             Self::Store(error) => error.said(),
@@ -138,6 +126,7 @@ impl TurnError {
             | Self::Busy(_)
             | Self::TakenOver(_)
             | Self::NothingSaid(_)
+            | Self::Changed(_)
             | Self::Store(_) => Usage::default(),
         }
     }
@@ -186,6 +175,8 @@ struct Progress {
     asking: usize,
     answered_by: String,
     usage: Usage,
+    /// When the last request was sent.
+    sent_at: Timestamp,
     cut_off: bool,
     /// The request size that fits the model that is asked.
     fitting: Fitting,
@@ -215,6 +206,7 @@ impl Progress {
             asking: 0,
             answered_by: String::new(),
             usage: Usage::default(),
+            sent_at: Timestamp::default(),
             cut_off: false,
             fitting: Fitting::default(),
             meter: Arc::default(),
@@ -387,30 +379,40 @@ impl Drop for TurnLease {
 
 impl Driver<'_> {
     /// Answers a new message of the user.
-    pub async fn turn(&self, which: Which, said: String) -> Result<Answer, TurnError> {
-        self.answer(which, Some(Saying { text: said, quotes: vec![] })).await
+    pub async fn turn(&self, which: Which, said: impl Into<Saying>) -> Result<Answer, TurnError> {
+        self.answer(which, Opening::Said(said.into())).await
     }
 
-    /// Answers a new message in which the user quotes others' messages, which the ledger knows by these names.
-    pub async fn turn_about(
+    /// Sends the first message that is queued in this conversation, and answers it.
+    pub async fn queued(&self, conversation: ConversationId) -> Result<Answer, TurnError> {
+        self.answer(Which::Id(conversation), Opening::Queued).await
+    }
+
+    /// Replaces the user's last message, and answers it. `seen` names that message: [`conversation::mark_of_last`].
+    pub async fn rewritten(
         &self,
-        which: Which,
-        said: String,
-        quotes: Vec<String>,
+        conversation: ConversationId,
+        seen: String,
+        words: String,
     ) -> Result<Answer, TurnError> {
-        self.answer(which, Some(Saying { text: said, quotes })).await
+        self.answer(Which::Id(conversation), Opening::Rewritten { seen, words }).await
     }
 
     /// Answers the user's last message again.
     pub async fn again(&self, conversation: ConversationId) -> Result<Answer, TurnError> {
-        self.answer(Which::Id(conversation), None).await
+        self.answer(Which::Id(conversation), Opening::Again).await
     }
 
-    async fn answer(&self, which: Which, said: Option<Saying>) -> Result<Answer, TurnError> {
+    /// Goes on with the answer that the user stopped.
+    pub async fn continued(&self, conversation: ConversationId) -> Result<Answer, TurnError> {
+        self.answer(Which::Id(conversation), Opening::Continued).await
+    }
+
+    async fn answer(&self, which: Which, opening: Opening) -> Result<Answer, TurnError> {
         if self.models.is_empty() {
             return Err(TurnError::NoModel);
         }
-        let (mut progress, step) = self.begin(which, said).await?;
+        let (mut progress, step) = self.begin(which, opening).await?;
         self.face.shows(Event::Began { conversation: progress.conversation });
         let answer = self.go_on(&mut progress, step).await;
         if let Some(held) = progress.lease.take() {
@@ -459,18 +461,17 @@ impl Driver<'_> {
     }
 
     /// Takes the lease on the conversation and stores the user's message, in one transaction, before anything can fail.
-    /// `said` is `None` to answer the last message again.
-    async fn begin(&self, which: Which, said: Option<Saying>) -> Result<(Progress, Step), TurnError> {
-        let (now, said_now) = (self.clock.now(), said.is_some());
+    async fn begin(&self, which: Which, opening: Opening) -> Result<(Progress, Step), TurnError> {
+        let (now, said_now, request) = (self.clock.now(), opening.is_said_now(), opening.request());
         let begun = move |tx: &Transaction<'_>| {
             let id = conversation::find_or_begin(tx, which, now)?.ok_or(TurnError::Unknown(which.id()))?;
             // Reports that a dead turn left waiting go before the new message.
             reports::land(tx, now)?;
             let lease = lease::take(tx, &id.lease(), now, LEASE)?.ok_or(TurnError::Busy(id))?;
-            match said {
-                Some(said) => said.append(tx, id, now)?,
-                None if conversation::reopen(tx, id)? => {}
-                None => return Err(TurnError::NothingSaid(id)),
+            match opening.store(tx, id, now)? {
+                Opened::Ready => {}
+                Opened::NothingSaid => return Err(TurnError::NothingSaid(id)),
+                Opened::Changed => return Err(TurnError::Changed(id)),
             }
             // A heartbeat's reports repeat what people wrote, although no tool result is among them; the stored level
             // covers that.
@@ -478,7 +479,8 @@ impl Driver<'_> {
             Ok((id, lease, conversation::entries(tx, id)?, level))
         };
         let (conversation, lease, entries, level) = self.db.write(begun).await.map_err(|e: TurnError| e)?;
-        let (history, meanings) = history(entries);
+        let (mut history, meanings) = history(entries);
+        history.extend(request);
         let (db, partial_reply, finished) = (self.db.clone(), Mutex::default(), Finished::default());
         let held =
             TurnLease { db, conversation, lease, given_back: false, begun: now, partial_reply, finished };
@@ -597,9 +599,11 @@ impl Driver<'_> {
         let mut seen = progress.meanings.mentions(progress.turn.messages(), &request.messages);
         seen.extend(self.shown.iter().cloned());
         self.store_request(progress, ready, ready.model.body(&request), seen).await?;
+        let since = self.clock.now();
+        progress.sent_at = since;
         let held = progress.lease.as_ref();
         if let Some(held) = held {
-            let (from, since) = (ready.label.clone(), self.clock.now());
+            let from = ready.label.clone();
             *held.partial_reply() = PartialReply { from, since, text: String::new() };
         }
         let meter = &progress.meter;
@@ -707,12 +711,16 @@ impl Driver<'_> {
         if let Some(held) = &progress.lease {
             held.partial_reply().text.clear();
         }
+        let took = u64::try_from(now.duration_since(progress.sent_at).as_millis()).unwrap_or_default();
         let new = progress.unstored();
         let lease = progress.lease.as_ref().map(|held| held.lease.clone());
         let heard = move |tx: &Transaction<'_>| {
             still_ours(tx, lease.as_ref(), id, now)?;
             let (reply, rest) = new.split_at(new.len().min(1));
-            conversation::append(tx, id, reply, Some((&label, usage)), now)?;
+            if !reply.is_empty() {
+                conversation::append(tx, id, reply, Some((&label, usage)), now)?;
+                conversation::mark_took(tx, id, took)?;
+            }
             // The results of calls that the turn refused without running them.
             let nothing = Provenance::default();
             rest.iter().try_for_each(|result| conversation::append_result(tx, id, result, &nothing, now))?;
@@ -757,11 +765,26 @@ fn history(entries: Vec<Entry>) -> (Vec<Message>, Meanings) {
         // Providers require a user message first, and unsolicited reports would otherwise be left out.
         messages.push(Message::User { text: REPORTS.to_owned() });
     }
-    for Entry { message, meaning, .. } in entries {
+    let mut was_stopped = false;
+    for entry in entries {
+        let goes_on = std::mem::replace(&mut was_stopped, entry.is_stopped()) && !entry.report;
+        let Entry { message, meaning, .. } = entry;
         if let Some(meaning) = meaning {
             meanings.keep(messages.len(), meaning);
         }
-        messages.push(message);
+        match (messages.last_mut(), message) {
+            (Some(Message::Assistant { text: stopped, .. }), Message::Assistant { text, calls, .. })
+                if goes_on =>
+            {
+                let text = continued::joined(stopped, &text);
+                messages.pop();
+                messages.push(Message::Assistant { text, calls, signature: None });
+            }
+            (_, message) => messages.push(message),
+        }
+    }
+    if let Some(Message::Assistant { text, .. }) = messages.last_mut().filter(|_| was_stopped) {
+        *text = continued::whole_words(text).to_owned();
     }
     (messages, meanings)
 }

@@ -5,6 +5,7 @@
 //! never interferes with a turn.
 
 pub mod cause;
+pub mod continued;
 pub mod conversation;
 mod drive;
 mod fallback;
@@ -15,7 +16,9 @@ mod meanings;
 mod meter;
 mod nobody;
 mod older;
+mod opening;
 pub mod prompt;
+pub mod queued;
 pub mod reports;
 pub mod soul;
 pub mod turn;
@@ -31,6 +34,7 @@ pub use drive::{Answer, Driver, TurnError};
 pub use hands::CallRunner;
 pub use meter::{Meter, Spent};
 pub use nobody::Nobody;
+pub use opening::Saying;
 pub(crate) use unseen::Veil;
 
 /// A model that is ready to be asked.

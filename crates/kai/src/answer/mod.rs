@@ -57,7 +57,7 @@ pub(crate) async fn answer(
         Call::Link => json(sessions::fresh_link(app).await?),
         Call::Open { place } => json(visit::open(app, place, None).await?),
         Call::RevokeLinks => json(revoke(app).await?),
-        Call::Ask { text, chat } => json(chats::ask(app, env, text, chat, face).await?),
+        Call::Ask { text, chat } => json(chats::ask(app, env, text.into(), chat, face).await?),
         Call::ChatsList => json(chats::list(app).await?),
         Call::ChatsSearch { text } => json(chats::search(app, text).await?),
         Call::ChatsShow { id } => json(chats::show(app, id).await?),

@@ -1,11 +1,147 @@
-//! The approval questions of the tools that only the foss edition has.
+//! The words for calls of the tools that only the foss edition has.
 
 use kai_words::Lang;
+use serde_json::Value;
 
 use super::Words;
+use super::done::Done;
+use super::fields::brief;
 
 /// The words of the question, as `ApprovalCall::words` gives them; `None` for a tool of both editions.
 pub(super) fn words<'n>(tool: &str, lang: Lang) -> Option<Words<'n>> {
     (tool == "dismiss_notification")
         .then(|| (lang.asking_dismiss().to_owned(), vec![], lang.asking_do_dismiss()))
+}
+
+/// What a call did; `None` for a tool of both editions, or if its result does not say it.
+pub(super) fn did(tool: &str, done: &Done<'_>) -> Option<String> {
+    let lang = done.lang();
+    Some(match tool {
+        "check_sms" | "search_sms" => sms(tool, done)?,
+        "read_sms" => lang.did_sms_one(done.result("name").or_else(|| done.result("from"))?),
+        "send_sms" if done.list("candidates").is_some() => lang.did_contact(done.argument("to")?),
+        "send_sms" => lang.did_draft(done.result("to")?),
+        "reply_sms" => lang.did_draft_reply(done.result("to")?),
+        "check_drafts" => lang.did_drafts(done.list("drafts")?.len()),
+        "check_notifications" | "search_notifications" => notifications(tool, done)?,
+        "read_notification" => lang.did_notification(done.result("app_label")?),
+        "reply_notification" => lang.did_draft_in_app(done.result("app")?),
+        "dismiss_notification" => lang.did_dismiss().to_owned(),
+        _ => return None,
+    })
+}
+
+fn sms(tool: &str, done: &Done<'_>) -> Option<String> {
+    let (lang, found) = (done.lang(), done.list("messages")?);
+    Some(match (tool, found.len()) {
+        ("search_sms", count) => lang.did_sms_found(done.argument("query")?, count),
+        (_, 0) => lang.did_no_sms().to_owned(),
+        (_, count) => lang.did_sms(count, names(found, &["name", "from"], lang)),
+    })
+}
+
+fn notifications(tool: &str, done: &Done<'_>) -> Option<String> {
+    let (lang, found) = (done.lang(), done.list("notifications")?);
+    Some(match (tool, found.len()) {
+        ("search_notifications", count) => lang.did_notifications_found(done.argument("query")?, count),
+        (_, 0) => lang.did_no_notifications().to_owned(),
+        (_, count) => lang.did_notifications(count, names(found, &["app_label", "package_name"], lang)),
+    })
+}
+
+/// How many names a sentence has.
+const NAMED: usize = 3;
+
+/// Whom these are from: the first field of each that has a text, each once.
+fn names(found: &[Value], fields: &[&str], lang: Lang) -> String {
+    let mut all: Vec<&str> = vec![];
+    for item in found {
+        let texts = fields.iter().filter_map(|field| item[*field].as_str());
+        let name = texts.map(str::trim).find(|name| !name.is_empty()).unwrap_or("?");
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    let shown: Vec<String> = all.iter().take(NAMED).map(|name| brief(name, lang)).collect();
+    let shown = shown.join(", ");
+    if all.len() > NAMED { lang.did_more(shown, all.len() - NAMED) } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::FinishedCall;
+    use super::*;
+
+    #[test]
+    fn what_was_read_or_drafted_names_who_is_meant() {
+        let from = |who: &[&str]| json!({"messages": who.iter().map(|who| json!({"from": who})).collect::<Vec<_>>()});
+        let apps = json!({"notifications": [{"app_label": "Signal"}, {"app_label": "", "package_name": "org.mail"}]});
+        for (tool, arguments, result, expected, erwartet) in [
+            ("check_sms", json!({}), from(&[]), "Found no new SMS.", "Keine neuen SMS gefunden."),
+            (
+                "check_sms",
+                json!({}),
+                from(&["Ann", "Bo", "Ann"]),
+                "Read 3 SMS from Ann, Bo.",
+                "3 SMS von Ann, Bo gelesen.",
+            ),
+            (
+                "check_sms",
+                json!({}),
+                from(&["A", "B", "C", "D", "E"]),
+                "Read 5 SMS from A, B, C and 2 more.",
+                "5 SMS von A, B, C und 2 weiteren gelesen.",
+            ),
+            (
+                "search_sms",
+                json!({"query": "rent"}),
+                from(&["Ann"]),
+                "Searched your SMS for “rent” and found 1.",
+                "Ihre SMS nach „rent“ durchsucht und 1 gefunden.",
+            ),
+            (
+                "read_sms",
+                json!({"id": 1}),
+                json!({"from": "+1", "name": "Ann"}),
+                "Read an SMS from Ann.",
+                "Eine SMS von Ann gelesen.",
+            ),
+            (
+                "send_sms",
+                json!({"to": "Ann"}),
+                json!({"to": "+1"}),
+                "Drafted an SMS to +1.",
+                "Eine SMS an +1 entworfen.",
+            ),
+            (
+                "send_sms",
+                json!({"to": "Ann"}),
+                json!({"candidates": []}),
+                "Looked for “Ann” among your contacts.",
+                "„Ann“ in Ihren Kontakten gesucht.",
+            ),
+            (
+                "check_notifications",
+                json!({}),
+                apps,
+                "Read 2 notifications from Signal, org.mail.",
+                "2 Benachrichtigungen von Signal, org.mail gelesen.",
+            ),
+            (
+                "reply_notification",
+                json!({}),
+                json!({"app": "Signal"}),
+                "Drafted a reply in Signal.",
+                "Eine Antwort in Signal entworfen.",
+            ),
+            ("check_sms", json!({}), json!({"odd": 1}), "Used “T”.", "„T“ verwendet."),
+        ] {
+            let (arguments, result) = (arguments.to_string(), result.to_string());
+            let call = FinishedCall { tool, title: "T", arguments: &arguments, result: Some(&result) };
+            assert_eq!(call.says(Lang::ENGLISH), expected);
+            assert_eq!(call.says(Lang::of("de")), erwartet);
+        }
+    }
 }

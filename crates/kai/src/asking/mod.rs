@@ -1,12 +1,19 @@
-//! The text of an approval question: what a tool call would do, the arguments to show, and the button labels. Pure
-//! functions; the caller shows the exact call next to it.
+//! Tool calls in words. Pure functions; the caller shows the exact call next to them.
+//!
+//! This file has the text of an approval question: what a call would do, the arguments to show, and the button labels.
+//! [`done`] says what a call did.
 
+mod done;
+mod fields;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 mod messages;
 
+pub(crate) use done::FinishedCall;
+use fields::Fields;
+pub(crate) use fields::span;
 use kai_assistant::legible::{folded_in, folded_line_in};
 use kai_words::Lang;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// A tool call that needs the user's approval.
 #[derive(Debug, Clone, Copy)]
@@ -151,65 +158,12 @@ fn alarm(fields: &Fields<'_>) -> String {
     }
 }
 
-/// A number of seconds in words, such as "1 hour 5 minutes".
-fn span(seconds: i64, lang: Lang) -> String {
-    let (hours, minutes, rest) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    let parts = [
-        (hours != 0).then(|| lang.asking_hours(hours)),
-        (minutes != 0).then(|| lang.asking_minutes(minutes)),
-        (rest != 0 || seconds == 0).then(|| lang.asking_seconds(rest)),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
-}
-
 fn event(fields: &Fields<'_>) -> String {
     let (title, start, end) = (fields.line("title"), fields.line("start_time"), fields.line("end_time"));
     if end.is_empty() {
         fields.lang.asking_event(title, start)
     } else {
         fields.lang.asking_event_until(title, start, end)
-    }
-}
-
-/// The arguments of a call, and the language to speak of them in.
-struct Fields<'a> {
-    given: &'a Map<String, Value>,
-    lang: Lang,
-}
-
-impl Fields<'_> {
-    fn text(&self, name: &str) -> Option<String> {
-        match self.given.get(name)? {
-            Value::Null => None,
-            Value::String(text) => Some(text.clone()),
-            other => Some(other.to_string()),
-        }
-    }
-
-    /// The argument on one line, for use inside our own sentence.
-    fn line(&self, name: &str) -> String {
-        folded_line_in(&self.text(name).unwrap_or_default(), self.lang)
-    }
-
-    /// A whole number as the tools parse it: `7`, `"7"` and `7.0` are the same.
-    fn whole(&self, name: &str) -> Option<i64> {
-        let written = self.line(name);
-        let written = written.strip_suffix(".0").unwrap_or(&written);
-        written.parse().ok()
-    }
-
-    /// The arguments that are present, each with its name.
-    fn list(&self, names: &[&str]) -> String {
-        let given = names.iter().filter(|name| !self.line(name).is_empty());
-        let given: Vec<String> = given.map(|name| format!("{name} {}", self.line(name))).collect();
-        if given.is_empty() { self.lang.asking_no_time().to_owned() } else { given.join(", ") }
-    }
-
-    fn quote(&self, name: &str) -> Option<Quote> {
-        let text = self.text(name).filter(|text| !text.is_empty())?;
-        let known = self.lang.find(&format!("argument_{name}")).map(str::to_owned);
-        let label = known.unwrap_or_else(|| folded_line_in(name, self.lang));
-        Some(Quote { label, text: folded_in(&text, self.lang) })
     }
 }
 
@@ -318,10 +272,10 @@ mod tests {
             ),
             (
                 "something_new",
-                json!({"a": 1, "b": ["x"]}),
+                json!({"a": 1, "b": ["x"], "c": {"d": [true, "e\nf"], "g": null}}),
                 None,
                 "Kai wants to use “A tool” (something_new).",
-                vec!["a: 1", "b: [\"x\"]"],
+                vec!["a: 1", "b: x", "c: d: yes e f\ng: "],
                 "Allow once",
             ),
         ]);

@@ -3,7 +3,12 @@
 use kai_words::Lang;
 
 use super::Words;
+use super::done::Done;
 
 pub(super) fn words<'n>(_: &str, _: Lang) -> Option<Words<'n>> {
+    None
+}
+
+pub(super) fn did(_: &str, _: &Done<'_>) -> Option<String> {
     None
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Which, Whole};
-use kai_assistant::agent::{Answer, Face, TurnError, reports};
+use kai_assistant::agent::{Answer, Face, Saying, TurnError, queued, reports};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{Level, RunKind};
 use kai_assistant::{heartbeat, lease};
@@ -39,15 +39,32 @@ impl From<Unanswered> for Failure {
 pub(crate) async fn ask(
     app: &App,
     env: &CallerEnv,
-    text: String,
+    said: Saying,
     chat: Which,
     face: &dyn Face,
 ) -> Result<AskAnswer, Unanswered> {
-    if text.trim().is_empty() {
+    if said.text.trim().is_empty() {
         return Err(Unanswered::Empty);
     }
-    let models = models::ready(app, env).await?;
-    Ok(ask_answer(app.driver(&models, face, RunKind::Chat, Level::Nothing).turn(chat, text).await?))
+    let chosen = match &said.model {
+        Some(model) => Some(model.clone()),
+        None => chosen(app, chat).await?,
+    };
+    let models = models::ready_for(app, env, chosen).await?;
+    Ok(ask_answer(app.driver(&models, face, RunKind::Chat, Level::Nothing).turn(chat, said).await?))
+}
+
+/// The model that the user chose for this conversation.
+async fn chosen(app: &App, chat: Which) -> Result<Option<String>, Unready> {
+    let read = move |tx: &Transaction<'_>| {
+        let id = match chat {
+            Which::New => None,
+            Which::Newest => conversation::newest(tx)?,
+            Which::Id(id) => Some(id),
+        };
+        id.map_or(Ok(None), |id| conversation::model(tx, id))
+    };
+    app.db.read(read).await.map_err(|error: DbError| error.into())
 }
 
 /// Runs one turn in a new conversation whose first message quotes others' messages, which the ledger knows by these
@@ -61,18 +78,39 @@ pub(crate) async fn ask_about(
 ) -> Result<AskAnswer, Unanswered> {
     let models = models::ready(app, env).await?;
     let driver = app.driver(&models, face, RunKind::Chat, Level::People);
-    Ok(ask_answer(driver.turn_about(Which::New, text, quotes).await?))
+    Ok(ask_answer(driver.turn(Which::New, Saying { text, quotes, model: None }).await?))
 }
 
-/// Answers the last message of a conversation again.
-pub(crate) async fn again(
+/// How to go on in a conversation without saying something new.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum GoOn {
+    /// Answers the last message again.
+    Again,
+    /// Goes on with the answer that was stopped.
+    Continued,
+    /// Sends the first message that is queued.
+    Queued,
+    /// Replaces the words of the last message, which is the one that was seen.
+    Rewritten { seen: String, words: String },
+}
+
+/// Runs one turn in a conversation without a new message.
+pub(crate) async fn go_on(
     app: &App,
     env: &CallerEnv,
     chat: ConversationId,
+    how: GoOn,
     face: &dyn Face,
 ) -> Result<AskAnswer, Unanswered> {
-    let models = models::ready(app, env).await?;
-    Ok(ask_answer(app.driver(&models, face, RunKind::Chat, Level::Nothing).again(chat).await?))
+    let models = models::ready_for(app, env, chosen(app, Which::Id(chat)).await?).await?;
+    let driver = app.driver(&models, face, RunKind::Chat, Level::Nothing);
+    Ok(ask_answer(match how {
+        GoOn::Again => driver.again(chat).await?,
+        GoOn::Continued => driver.continued(chat).await?,
+        GoOn::Queued => driver.queued(chat).await?,
+        GoOn::Rewritten { words, .. } if words.trim().is_empty() => return Err(Unanswered::Empty),
+        GoOn::Rewritten { seen, words } => driver.rewritten(chat, seen, words).await?,
+    }))
 }
 
 fn ask_answer(answer: Answer) -> AskAnswer {
@@ -130,15 +168,43 @@ pub(crate) async fn delete(app: &App, id: ConversationId) -> Result<Conversation
 
 /// Deletes a conversation and returns it, so that it can be restored. Refused while a turn is running in it, whose
 /// answer would have nowhere to go.
-pub(crate) async fn take_away(app: &App, id: ConversationId) -> Result<Whole, TurnError> {
+pub(crate) async fn take_away(app: &App, id: ConversationId) -> Result<TakenAway, TurnError> {
     let now = app.clock.now();
     let delete = move |tx: &Transaction<'_>| {
         if lease::held(tx, &id.lease(), now)? {
             return Err(TurnError::Busy(id));
         }
         let whole = conversation::whole(tx, id)?.ok_or(TurnError::Unknown(id))?;
+        let queued = queued::all(tx, id)?.into_iter().map(|queued| queued.text).collect();
         conversation::delete(tx, id)?;
-        Ok(whole)
+        Ok(TakenAway { whole, queued })
     };
     app.db.write(delete).await
+}
+
+/// A conversation that was deleted.
+pub(crate) struct TakenAway {
+    pub(crate) whole: Whole,
+    /// What was queued in it.
+    queued: Vec<String>,
+}
+
+/// Restores a conversation that was deleted, under a new id.
+pub(crate) async fn put_back(app: &App, taken: TakenAway) -> Result<ConversationId, DbError> {
+    let restore = move |tx: &Transaction<'_>| {
+        let id = conversation::restore(tx, &taken.whole)?;
+        taken.queued.iter().try_for_each(|text| queued::add(tx, id, text))?;
+        Ok(id)
+    };
+    app.db.write(restore).await
+}
+
+/// Chooses the model that answers in a conversation; `None` for the usual order.
+pub(crate) async fn choose_model(
+    app: &App,
+    id: ConversationId,
+    model: Option<String>,
+) -> Result<(), TurnError> {
+    let chosen = app.db.write(move |tx| conversation::set_model(tx, id, model.as_deref())).await?;
+    if chosen { Ok(()) } else { Err(TurnError::Unknown(id)) }
 }

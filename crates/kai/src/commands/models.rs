@@ -108,6 +108,43 @@ pub(crate) async fn ready(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Unre
     connected(app, env).await
 }
 
+/// A model that the user can choose for a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) name: String,
+    /// Its server is on this computer.
+    pub(crate) local: bool,
+}
+
+/// The models that can be chosen for a chat, in their order. Does not search for servers on this computer.
+pub(crate) fn choices(tx: &Transaction<'_>, app: &App) -> Result<Vec<Choice>, DbError> {
+    if let Some(script) = messages::demo_model(app) {
+        return Ok(vec![Choice { name: script.label, local: script.local }]);
+    }
+    let ready = models::candidates(&store::all(tx)?, &surroundings(&app.env)).into_iter();
+    let ready = ready.filter(|candidate| candidate.why_not.is_none());
+    Ok(ready.map(|Candidate { name, local, .. }| Choice { name, local }).collect())
+}
+
+/// The usable models with the chosen one first. The others follow it as usual, except that a request that is meant for
+/// a model on this computer never goes to another.
+pub(crate) async fn ready_for(
+    app: &App,
+    env: &CallerEnv,
+    chosen: Option<String>,
+) -> Result<Vec<Ready>, Unready> {
+    chosen_first(ready(app, env).await?, chosen)
+}
+
+fn chosen_first(mut ready: Vec<Ready>, chosen: Option<String>) -> Result<Vec<Ready>, Unready> {
+    let Some(model) = chosen else { return Ok(ready) };
+    let Some(at) = ready.iter().position(|ready| ready.label == model) else {
+        return Err(Unready::Chosen { model });
+    };
+    ready[..=at].rotate_right(1);
+    Ok(ready)
+}
+
 /// Why no model can be asked.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.said())]
@@ -118,6 +155,10 @@ pub(crate) enum Unready {
     Unusable {
         why: Said,
         helps: String,
+    },
+    /// The user chose it for the chat, and it is gone or lacks something.
+    Chosen {
+        model: String,
     },
     /// It is set up in a way that cannot work.
     Misconfigured {
@@ -133,6 +174,7 @@ impl Unready {
         match self {
             Self::NoModel => said::turn_no_model(),
             Self::Unusable { why, .. } => why.clone(),
+            Self::Chosen { model } => said::unready_chosen(model),
             Self::Misconfigured { model, error } => trouble::said(model, error),
             Self::Store(error) => error.said(),
         }
@@ -145,7 +187,7 @@ impl From<Unready> for Failure {
         match why {
             Unready::NoModel => failure.try_instead(SET_UP_A_MODEL),
             Unready::Unusable { helps, .. } => failure.try_instead(helps),
-            Unready::Misconfigured { .. } | Unready::Store(_) => failure,
+            Unready::Chosen { .. } | Unready::Misconfigured { .. } | Unready::Store(_) => failure,
         }
     }
 }

@@ -10,12 +10,15 @@ use sha2::{Digest, Sha256};
 
 const CSS: &str = include_str!("assets/app.css");
 const JS: &str = include_str!("assets/app.js");
+const COMPOSER: &str = include_str!("assets/composer.js");
 const ICON: &str = include_str!("assets/icon.svg");
 const ICON_MASKABLE: &str = include_str!("assets/icon-maskable.svg");
 
 /// The URL path of the style sheet.
 pub(super) static STYLE: LazyLock<String> = LazyLock::new(|| named("app", CSS, "css"));
 pub(super) static SCRIPT: LazyLock<String> = LazyLock::new(|| named("app", JS, "js"));
+/// The script of the composer; only pages of the chat load it.
+pub(super) static COMPOSER_SCRIPT: LazyLock<String> = LazyLock::new(|| named("composer", COMPOSER, "js"));
 pub(super) static FAVICON: LazyLock<String> = LazyLock::new(|| named("icon", ICON, "svg"));
 
 /// The icon for launchers that cut icons into a shape of their own.
@@ -33,6 +36,7 @@ pub(super) async fn serve(uri: Uri) -> Response {
     let (content, kind) = match asked {
         _ if asked == *STYLE => (CSS, "text/css; charset=utf-8"),
         _ if asked == *SCRIPT => (JS, "text/javascript; charset=utf-8"),
+        _ if asked == *COMPOSER_SCRIPT => (COMPOSER, "text/javascript; charset=utf-8"),
         _ if asked == *FAVICON => (ICON, "image/svg+xml"),
         _ if asked == *MASKABLE => (ICON_MASKABLE, "image/svg+xml"),
         _ => return StatusCode::NOT_FOUND.into_response(),

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, MutexGuard};
 
 use jiff::{SignedDuration, Timestamp};
-use kai_assistant::agent::conversation::{self, Kind, Whole};
+use kai_assistant::agent::conversation::Kind;
 use kai_assistant::device::alarm::Alarm;
 use kai_assistant::lock::lock;
 use kai_assistant::memory::store::{self as memory, Removed};
@@ -12,6 +12,7 @@ use kai_assistant::tasks::{Task, TaskRun, store as tasks};
 use kai_words::{Said, said};
 
 use crate::app::App;
+use crate::commands::chats::{self, TakenAway};
 use crate::commands::{alarms, models};
 use crate::failure::Failure;
 
@@ -22,7 +23,7 @@ const MOST: usize = 5;
 
 /// A deleted item, with everything needed to restore it.
 pub(super) enum Kept {
-    Chat(Box<Whole>),
+    Chat(Box<TakenAway>),
     Memory(Removed),
     Task(Box<Task>, Vec<TaskRun>),
     Alarm(Alarm),
@@ -40,8 +41,8 @@ impl Kept {
     /// The name by which the page refers to the item.
     fn title(&self) -> Said {
         match self {
-            Self::Chat(whole) if whole.kind == Kind::Heartbeat => said::list_heartbeat(),
-            Self::Chat(whole) => whole.title.as_str().into(),
+            Self::Chat(chat) if chat.whole.kind == Kind::Heartbeat => said::list_heartbeat(),
+            Self::Chat(chat) => chat.whole.title.as_str().into(),
             Self::Memory(removed) => removed.memory.key.as_str().into(),
             Self::Task(task, _) => task.description.as_str().into(),
             Self::Alarm(alarm) if alarm.label.is_empty() => said::alarm_title(),
@@ -60,8 +61,8 @@ impl Kept {
     /// Restores the item. Returns the path to go to, if the item is not on the page where the user is.
     pub(super) async fn restore(self, app: &App) -> Result<Option<String>, Failure> {
         match self {
-            Self::Chat(whole) => {
-                let id = app.db.write(move |tx| conversation::restore(tx, &whole)).await?;
+            Self::Chat(chat) => {
+                let id = chats::put_back(app, *chat).await?;
                 return Ok(Some(format!("/c/{}", id.0)));
             }
             Self::Memory(removed) => app.db.write(move |tx| memory::put_back(tx, &removed)).await?,

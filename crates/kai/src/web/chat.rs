@@ -5,6 +5,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Form};
+use kai_assistant::agent::Saying;
 use kai_assistant::agent::conversation::{self, ConversationId, Which, Whole};
 use kai_assistant::db::DbError;
 use kai_assistant::heartbeat;
@@ -13,13 +14,14 @@ use kai_words::{Lang, Said, said};
 use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
 
+use super::assets::COMPOSER_SCRIPT;
 use super::regions::{self, Regions};
 use super::remedy::Trouble;
 use super::rich::rich;
 use super::state::Web;
 use super::turns::TurnInput;
 use super::view::{self, Place, View};
-use super::{drafts, frame, icons, live, messages, page, reply, settings};
+use super::{drafts, frame, icons, ideas, live, messages, page, picker, queue, reply, settings};
 use crate::app::sessions::Session;
 use crate::commands::models;
 
@@ -96,7 +98,7 @@ async fn show(
     let view = View::of(web, &place, &stored, &csrf);
     let blocks = regions::blocks(&view);
     let empty = if blocks.is_empty() {
-        beginning(web, &csrf, view.lang).await
+        beginning(web, &view).await
     } else {
         html! {}
     };
@@ -106,6 +108,7 @@ async fn show(
     // Without a script, the page reloads itself while a turn is running.
     let head = html! {
         (drafts::script())
+        script src=(*COMPOSER_SCRIPT) defer {}
         @if view.running() { noscript { meta http-equiv="refresh" content="2"; } }
     };
     (status, frame::frame(&title, view.lang, &stored.values.of(&THEME), &head, &body)).into_response()
@@ -123,13 +126,14 @@ fn body(
     untaken: Option<&RejectedMessage<'_>>,
     demo: bool,
 ) -> Markup {
-    let Regions { banners, turn, controls, chats, menu, inbox, state } = regions::regions(view);
+    let regions = regions::regions(view);
+    let Regions { banners, turn, queued, chats, menu, inbox, state, .. } = &regions;
     let lang = view.lang;
     html! {
         a class="skip" href="#chat-input" { (lang.chat_skip()) }
         div class="app chat" data-chat=[view.place.chat.map(|id| id.0)] data-have=(live::sum(blocks)) {
-            (side(view, &chats, &inbox))
-            (top(view, &menu, demo))
+            (side(view, chats, inbox))
+            (top(view, menu, demo))
             div id="banners" role="region" aria-label=(lang.chat_attention()) aria-live="polite" { (banners) }
             main id="main" tabindex="-1" {
                 div class="column" {
@@ -137,17 +141,16 @@ fn body(
                         ol id="messages" { @for block in blocks { (PreEscaped(block)) } }
                     }
                     div id="turn" { (turn) }
+                    div id="queued" { (queued) }
                     (empty)
                 }
             }
             div class="bottom" {
-                button class="round to-end js-only" type="button" id="to-end" data-testid="to-end" aria-label=(lang.chat_newest()) hidden {
-                    (icons::down())
-                }
                 (frame::script_words(lang))
                 p id="state" class="seen-not" role="status" { (state) }
                 p id="toast" role="alert" { @if let Some(untaken) = untaken { (untaken.why.render(lang)) } }
-                (composer(view, &controls, untaken))
+                (composer(view, &regions, untaken))
+                (picker::form(view))
             }
         }
     }
@@ -188,7 +191,8 @@ pub(super) fn side(view: &View<'_>, chats: &Markup, inbox: &Markup) -> Markup {
     }
 }
 
-fn composer(view: &View<'_>, controls: &Markup, untaken: Option<&RejectedMessage<'_>>) -> Markup {
+fn composer(view: &View<'_>, regions: &Regions, untaken: Option<&RejectedMessage<'_>>) -> Markup {
+    let (Regions { picker, controls, .. }, lang) = (regions, view.lang);
     let action = view.place.chat.map_or_else(|| "/say".to_owned(), |id| format!("/c/{}/say", id.0));
     html! {
         form id="composer" method="post" action=(action) data-live {
@@ -196,15 +200,23 @@ fn composer(view: &View<'_>, controls: &Markup, untaken: Option<&RejectedMessage
             label class="seen-not" for="chat-input" { (view.lang.chat_input_label()) }
             textarea id="chat-input" name="text" data-testid="chat-input" rows="1" required dir="auto"
                 placeholder=(view.lang.chat_input()) autocomplete="off" { @if let Some(untaken) = untaken { (untaken.text) } }
-            div id="controls" { (controls) }
+            div class="row" {
+                div id="picker" { (picker) }
+                // In the row and not above the messages, where it would cover what can be tapped there.
+                button class="round to-end js-only" type="button" id="to-end" data-testid="to-end"
+                    aria-label=(lang.chat_newest()) title=(lang.chat_newest()) hidden { (icons::down()) }
+                div id="controls" { (controls) }
+            }
         }
     }
 }
 
 /// What an empty conversation shows: suggestions for a first message, or how to set up a model if none is ready.
-async fn beginning(web: &Web, csrf: &str, lang: Lang) -> Markup {
+async fn beginning(web: &Web, view: &View<'_>) -> Markup {
+    let (lang, values) = (view.lang, &view.stored.values);
     let rows = models::rows(&web.app, &web.app.env).await.unwrap_or_default();
-    let ideas = if web.app.home.is_demo() { demo_ideas(lang) } else { ideas(lang) };
+    let is_demo = web.app.home.is_demo();
+    let ideas = if is_demo { ideas::of_demo(lang) } else { ideas::ideas(&web.app.toolbox, values, lang) };
     let ready = rows.iter().find(|row| row.ready);
     html! {
         section class="empty" aria-label=(lang.chat_getting_started()) {
@@ -214,22 +226,13 @@ async fn beginning(web: &Web, csrf: &str, lang: Lang) -> Markup {
                     h2 { (lang.chat_welcome()) }
                     p class="quiet" { (rich(&said::chat_who_answers(messages::model_name(&model.name, lang)), lang, |name| html! { bdi { (name) } })) }
                     ul class="ideas js-only" {
-                        @for idea in ideas { li { button type="button" data-idea { (idea) } } }
+                        @for idea in ideas { li { button type="button" data-idea data-testid="idea" { (idea) } } }
                     }
                 }
-                None => (no_model(rows.first().and_then(|row| row.why_not.as_ref()), csrf, lang)),
+                None => (no_model(rows.first().and_then(|row| row.why_not.as_ref()), view.csrf, lang)),
             }
         }
     }
-}
-
-fn ideas(lang: Lang) -> [&'static str; 3] {
-    [lang.chat_idea_day(), lang.chat_idea_remember(), lang.chat_idea_know()]
-}
-
-/// Suggestions that the demo's scripted model understands.
-fn demo_ideas(lang: Lang) -> [&'static str; 3] {
-    [lang.chat_demo_idea_grandma(), lang.chat_demo_idea_answer(), lang.chat_demo_idea_time()]
 }
 
 fn no_model(why_not: Option<&Said>, csrf: &str, lang: Lang) -> Markup {
@@ -245,6 +248,9 @@ fn no_model(why_not: Option<&Said>, csrf: &str, lang: Lang) -> Markup {
 #[derive(Deserialize)]
 pub(super) struct SayForm {
     text: String,
+    /// The model for a new conversation.
+    #[serde(default)]
+    model: String,
 }
 
 type SayBody = Result<Form<SayForm>, FormRejection>;
@@ -276,11 +282,12 @@ async fn take_message(
     chat: Option<ConversationId>,
     form: SayBody,
 ) -> Response {
-    let Ok(Form(SayForm { text })) = form else { return reply::misfilled(headers) };
+    let Ok(Form(SayForm { text, model })) = form else { return reply::misfilled(headers) };
     // Browsers submit line breaks as CR LF.
     let text = text.replace("\r\n", "\n");
-    let saying = TurnInput::Text(text.clone(), chat.map_or(Which::New, Which::Id));
-    match start(web, saying).await {
+    let model = picker::named(model).filter(|_| chat.is_none());
+    let said = Saying { model, ..Saying::from(text.clone()) };
+    match send_or_queue(web, said, chat).await {
         Ok(id) => reply::done(headers, &format!("/c/{}", id.0)),
         Err(trouble) if reply::by_script(headers) => reply::not_done(headers, trouble),
         // Show the page again with the message in its field, so that the user's text is not lost.
@@ -291,15 +298,23 @@ async fn take_message(
     }
 }
 
-async fn start(web: &Web, saying: TurnInput) -> Result<ConversationId, Trouble> {
-    web.turns.start(&web.app, saying, web.stop.clone()).await
-}
-
-/// Answers the last message of the conversation again.
-pub(super) async fn again(State(web): State<Web>, Path(id): Path<i64>, headers: HeaderMap) -> Response {
-    match start(&web, TurnInput::Again(ConversationId(id))).await {
-        Ok(id) => reply::done(&headers, &format!("/c/{}", id.0)),
-        Err(trouble) => reply::not_done(&headers, trouble),
+/// Sends a message, or queues it if Kai is answering in its conversation.
+async fn send_or_queue(
+    web: &Web,
+    said: Saying,
+    chat: Option<ConversationId>,
+) -> Result<ConversationId, Trouble> {
+    let text = said.text.clone();
+    if let Some(id) = chat
+        && queue::offer(web, id, &text).await?
+    {
+        return Ok(id);
+    }
+    let saying = TurnInput::Said(said, chat.map_or(Which::New, Which::Id));
+    match (web.turns.start(&web.app, saying, web.stop.clone()).await, chat) {
+        // Another page was quicker, and Kai answers that one first.
+        (Err(_), Some(id)) if queue::offer(web, id, &text).await? => Ok(id),
+        (sent, _) => sent,
     }
 }
 

@@ -62,9 +62,9 @@ pub(super) async fn delete(State(web): State<Web>, Path(id): Path<i64>, headers:
 
 /// Deletes a conversation and puts it into the undo bin.
 async fn put_away(web: &Web, id: ConversationId) -> Result<(), TurnError> {
-    let whole = chats::take_away(&web.app, id).await?;
+    let taken = chats::take_away(&web.app, id).await?;
     web.turns.forget(id);
-    web.bin.put(Kept::Chat(Box::new(whole)), web.app.clock.now());
+    web.bin.put(Kept::Chat(Box::new(taken)), web.app.clock.now());
     // The bin is not in the store, so open pages have to be notified separately.
     web.turns.move_on();
     Ok(())

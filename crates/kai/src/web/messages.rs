@@ -116,6 +116,10 @@ async fn click_codes(
 /// A label in the language it is asked for.
 pub(super) type Label = fn(Lang) -> &'static str;
 
+/// Suggestions for a first message, each with the tool that it needs.
+pub(super) const IDEAS: &[(&str, Label)] =
+    &[("check_sms", Lang::chat_idea_sms), ("check_notifications", Lang::chat_idea_notifications)];
+
 /// The kinds of ledger records that only this edition writes, with their labels.
 pub(super) const LEDGER_KINDS: &[(&str, Label)] = &[
     ("codes", Lang::ledger_kind_codes),

@@ -20,6 +20,7 @@ mod drafts;
 mod frame;
 mod guard;
 mod icons;
+mod ideas;
 mod inbox;
 mod install;
 mod leave;
@@ -33,10 +34,13 @@ mod page;
 #[cfg_attr(not(feature = "foss"), path = "no_pairing.rs")]
 mod pairing;
 mod peer;
+mod picker;
+mod queue;
 mod reasons;
 mod regions;
 mod remedy;
 mod reply;
+mod rewrite;
 mod rich;
 mod settings;
 pub(crate) mod signin;
@@ -89,7 +93,11 @@ fn router(web: Web) -> Router {
         .route("/c/{id}", get(chat::one))
         .route("/c/{id}/say", post(chat::say))
         .route("/c/{id}/stop", post(chat::stop))
-        .route("/c/{id}/again", post(chat::again))
+        .route("/c/{id}/again", post(rewrite::again))
+        .route("/c/{id}/continue", post(rewrite::continued))
+        .route("/c/{id}/rewrite", post(rewrite::rewrite))
+        .route("/c/{id}/queued", post(queue::act))
+        .route("/c/{id}/model", post(picker::choose))
         .route("/c/{id}/delete", post(list::delete))
         .route(install::MANIFEST, get(install::manifest))
         .route(install::WORKER, get(install::worker))

@@ -35,6 +35,7 @@ pub(super) fn codes_shown(_: &Whole, _: Lang) -> Markup {
 /// A label in the language it is asked for.
 pub(super) type Label = fn(Lang) -> &'static str;
 
+pub(super) const IDEAS: &[(&str, Label)] = &[];
 pub(super) const LEDGER_KINDS: &[(&str, Label)] = &[];
 pub(super) const WHO_SAW: Option<Label> = None;
 pub(super) const LEDGER_FILTERS: Label = Lang::ledger_filter;

@@ -23,9 +23,11 @@ pub(super) fn turn(error: &TurnError) -> Trouble {
         TurnError::NoModel | TurnError::Empty { .. } => Some(Remedy::models()),
         TurnError::Unknown(_) => Some(Remedy::new_chat()),
         TurnError::Model { error, .. } => during(error),
-        TurnError::Busy(_) | TurnError::TakenOver(_) | TurnError::NothingSaid(_) | TurnError::Store(_) => {
-            None
-        }
+        TurnError::Busy(_)
+        | TurnError::TakenOver(_)
+        | TurnError::NothingSaid(_)
+        | TurnError::Changed(_)
+        | TurnError::Store(_) => None,
     };
     Trouble { why: error.said(), remedy }
 }
@@ -34,6 +36,8 @@ pub(super) fn turn(error: &TurnError) -> Trouble {
 fn before(unready: &Unready) -> Option<Remedy> {
     match unready {
         Unready::NoModel | Unready::Unusable { .. } => Some(Remedy::models()),
+        // Another one is chosen beside the field.
+        Unready::Chosen { .. } => None,
         Unready::Misconfigured { error, .. } => during(error),
         Unready::Store(_) => None,
     }

@@ -6,13 +6,17 @@ use super::inbox::INBOX;
 use super::talk::{self, RenderContext};
 use super::turns::Sight;
 use super::view::View;
-use super::{banners, icons, list, messages, trust};
+use super::{banners, icons, list, messages, picker, queue, trust};
 use crate::commands::inbox::COUNTED;
 
 /// The parts of the page that are updated live, except the messages.
 pub(super) struct Regions {
     pub(super) banners: Markup,
     pub(super) turn: Markup,
+    /// What waits until the answer has ended.
+    pub(super) queued: Markup,
+    /// The model that answers.
+    pub(super) picker: Markup,
     pub(super) controls: Markup,
     pub(super) chats: Markup,
     pub(super) menu: Markup,
@@ -25,10 +29,12 @@ pub(super) struct Regions {
 impl Regions {
     /// Each region as HTML, with the id of its element.
     pub(super) fn named(self) -> Vec<(&'static str, String)> {
-        let Self { banners, turn, controls, chats, menu, inbox, state } = self;
+        let Self { banners, turn, queued, picker, controls, chats, menu, inbox, state } = self;
         let all = [
             ("banners", banners),
             ("turn", turn),
+            ("queued", queued),
+            ("picker", picker),
             ("controls", controls),
             ("chats", chats),
             ("chat-menu", menu),
@@ -47,6 +53,8 @@ pub(super) fn regions(view: &View<'_>) -> Regions {
             (talk::turn(view.coming().or(elsewhere.as_ref()), view.lang))
             (trust::line(view))
         },
+        queued: queue::list(view),
+        picker: picker::choice(view),
         controls: controls(view),
         chats: list::rows(view),
         menu: menu(view),
@@ -83,17 +91,23 @@ fn inbox(view: &View<'_>) -> Markup {
     }
 }
 
-/// The Send button, and Stop while a turn is running. Stop does not take Send's place, so that a double click on Send
+/// The Send button, and Stop while a turn is running. What is sent meanwhile is queued. Stop does not take Send's place, so that a double click on Send
 /// does not hit it.
 fn controls(view: &View<'_>) -> Markup {
     let running = view.place.chat.filter(|_| view.running());
+    let lang = view.lang;
+    let send = if running.is_some() || view.answered_elsewhere() {
+        lang.regions_queue()
+    } else {
+        lang.regions_send()
+    };
     html! {
         @if let Some(id) = running {
             button class="round" id="stop" type="submit" formaction=(format!("/c/{}/stop", id.0)) formnovalidate
                 data-testid="chat-stop" aria-label=(view.lang.regions_stop()) title=(view.lang.regions_stop()) { (icons::stop()) }
         }
         button class="round primary" id="send" type="submit" data-testid="chat-send"
-            aria-label=(view.lang.regions_send()) title=(view.lang.regions_send()) disabled[running.is_some()] { (icons::send()) }
+            aria-label=(send) title=(send) { (icons::send()) }
     }
 }
 

@@ -1,16 +1,20 @@
 //! Renders a conversation: what the user said, Kai's answer and, folded, the tool calls behind it.
 
-use kai_assistant::agent::conversation::{ConversationId, Entry};
+use kai_assistant::agent::continued;
+use kai_assistant::agent::conversation::{self, ConversationId, Entry};
+use kai_assistant::legible::spelled_out;
 use kai_assistant::untrusted::Attached;
 use kai_llm::{Message, ToolCall};
 use kai_words::{Lang, said};
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::rewrite::Rewriting;
 use super::rich::rich;
 use super::times::Times;
 use super::turns::{Ended, Sight};
 use super::{icons, markdown, messages};
+use crate::asking::{self, FinishedCall};
 
 /// Everything besides the entries that is needed to render a conversation.
 pub(super) struct RenderContext<'a> {
@@ -57,25 +61,45 @@ pub(super) fn blocks(entries: &[Entry], telling: &RenderContext<'_>) -> Vec<Stri
     let all = exchanges(entries);
     // A report that came later does not answer the user's last message.
     let newest = all.iter().rposition(|exchange| !exchange.is_report());
-    let block =
-        |(n, exchange): (usize, &Exchange<'_>)| telling.exchange(exchange, newest == Some(n)).into_string();
+    let mark = conversation::mark_of_last(entries).filter(|_| !telling.waits);
+    let block = |(n, exchange): (usize, &Exchange<'_>)| {
+        let standing = Standing {
+            is_newest: newest == Some(n),
+            is_last: n + 1 == all.len(),
+            mark: mark.as_deref().filter(|_| newest == Some(n)),
+        };
+        telling.exchange(exchange, &standing).into_string()
+    };
     all.iter().enumerate().map(block).collect()
 }
 
+/// Where an exchange stands among all of its conversation.
+struct Standing<'a> {
+    /// It is the last one that is no report.
+    is_newest: bool,
+    is_last: bool,
+    /// Names its message, if that can be edited.
+    mark: Option<&'a str>,
+}
+
 impl RenderContext<'_> {
-    fn exchange(&self, exchange: &Exchange<'_>, newest: bool) -> Markup {
+    fn exchange(&self, exchange: &Exchange<'_>, standing: &Standing<'_>) -> Markup {
+        let newest = standing.is_newest;
         let waits = newest && self.waits;
         let answered = exchange.replies.last().is_some_and(|reply| reply.is_answer());
         html! {
             li class="exchange" {
                 @if let Some(Entry { message: Message::User { text }, .. }) = exchange.asked {
                     (self.asked(text))
+                    @if let Some(mark) = standing.mark {
+                        (Rewriting { id: self.id, csrf: self.csrf, mark, words: Attached::find(text).words }.form(self.lang))
+                    }
                 }
                 (self.reply(exchange))
                 (self.opened(exchange))
                 @if answered || !waits { (self.done(exchange)) }
                 @if answered { (self.foot(exchange, newest && !waits && exchange.asked.is_some())) }
-                @else if !waits { (self.unanswered(exchange, newest)) }
+                @else if !waits { (self.unanswered(exchange, standing)) }
             }
         }
     }
@@ -92,6 +116,26 @@ impl RenderContext<'_> {
                 span { (rich(&answered, self.lang, |name| html! { bdi { (name) } })) " · " (self.times.moment(last.at)) }
                 button type="button" class="small js-only" data-copy data-testid="chat-copy" { (icons::copy()) (self.lang.talk_copy()) }
                 @if may_go_again { (self.again(self.lang.talk_again())) }
+                (self.cost(exchange))
+            }
+        }
+    }
+
+    /// What the answer cost, folded: tokens and time, of all requests together.
+    fn cost(&self, exchange: &Exchange<'_>) -> Markup {
+        let usages = || exchange.replies.iter().filter_map(|reply| reply.usage);
+        let read: u64 = usages().map(|usage| usage.input).fold(0, u64::saturating_add);
+        let written: u64 = usages().map(|usage| usage.output).fold(0, u64::saturating_add);
+        let took: Vec<u64> = exchange.replies.iter().filter_map(|reply| reply.took).collect();
+        let lang = self.lang;
+        if read + written == 0 && took.is_empty() {
+            return html! {};
+        }
+        html! {
+            details class="cost" data-testid="cost" {
+                summary class="button small" data-testid="cost-open" { (lang.talk_details()) }
+                @if read + written > 0 { span { (lang.talk_tokens(read, written)) } }
+                @if !took.is_empty() { span { (lang.talk_took(span_of(took.iter().sum(), lang))) } }
             }
         }
     }
@@ -105,30 +149,46 @@ impl RenderContext<'_> {
         }
     }
 
-    /// Why there is no answer, what was shown of it so far, and a button to try again.
-    fn unanswered(&self, exchange: &Exchange<'_>, newest: bool) -> Markup {
+    /// The button that goes on with an answer that was stopped.
+    fn go_on(&self) -> Markup {
+        html! {
+            form method="post" action=(format!("/c/{}/continue", self.id.0)) data-live {
+                input type="hidden" name="csrf" value=(self.csrf);
+                button type="submit" class="small" data-testid="chat-continue" { (icons::down()) (self.lang.talk_continue()) }
+            }
+        }
+    }
+
+    /// Why there is no answer, what was shown of it so far, and buttons to go on. That the user stopped it is no trouble.
+    fn unanswered(&self, exchange: &Exchange<'_>, standing: &Standing<'_>) -> Markup {
+        let newest = standing.is_newest;
         let stopped = exchange.replies.last().is_some_and(|reply| reply.stopped);
+        let goes_on = standing.is_last && exchange.replies.last().is_some_and(|reply| reply.is_stopped());
         let sight = self.sight.filter(|_| newest);
         let ended = sight.and_then(|sight| sight.ended.as_ref());
         // A stopped answer is stored and so among the replies. Until then, or if the turn failed, only the turn has it.
         let shown = sight.filter(|_| !stopped).map(|sight| sight.answer.as_str()).unwrap_or_default();
         html! {
             @if !shown.is_empty() { article class="answer broken" dir="auto" { (markdown::render(shown, self.lang)) } }
-            div class="trouble" data-testid="chat-error" {
-                p {
-                    @match ended {
-                        Some(Ended::Failed(trouble)) => (trouble.render(self.lang)),
-                        Some(Ended::Stopped) => (self.lang.talk_stopped()),
-                        None if stopped => (self.lang.talk_stopped()),
-                        None => (self.lang.talk_unanswered()),
-                    }
+            @if stopped || ended == Some(&Ended::Stopped) {
+                div class="stopped quiet" data-testid="chat-stopped" {
+                    p { (self.lang.talk_stopped()) }
+                    @if goes_on { (self.go_on()) }
+                    @if newest { (self.again(self.lang.talk_try_again())) }
                 }
-                @if newest { (self.again(self.lang.talk_try_again())) }
+            } @else {
+                div class="trouble" data-testid="chat-error" {
+                    p {
+                        @if let Some(Ended::Failed(trouble)) = ended { (trouble.render(self.lang)) }
+                        @else { (self.lang.talk_unanswered()) }
+                    }
+                    @if newest { (self.again(self.lang.talk_try_again())) }
+                }
             }
         }
     }
 
-    /// Lists every tool call and its result, folded, so that the user can check them.
+    /// Says what every tool call did, folded, with the exact call and its result one tap further.
     fn done(&self, exchange: &Exchange<'_>) -> Markup {
         let calls = calls(exchange);
         html! {
@@ -137,16 +197,25 @@ impl RenderContext<'_> {
                     summary data-testid="what-kai-did-summary" { (self.lang.talk_did(calls.len())) }
                     ol {
                         @for (call, result) in calls {
-                            li {
-                                strong { (self.lang.tool_name(&call.name)) } " " code { (call.name) }
-                                pre dir="auto" { (call.arguments) }
-                                @match result {
-                                    Some(result) => pre dir="auto" { (result) },
-                                    None => p { (self.lang.talk_unfinished()) },
-                                }
-                            }
+                            li { (self.call(call, result)) }
                         }
                     }
+                }
+            }
+        }
+    }
+
+    fn call(&self, call: &ToolCall, result: Option<&str>) -> Markup {
+        let (tool, title, arguments) = (&call.name, self.lang.tool_name(&call.name), &call.arguments);
+        html! {
+            p data-testid="did" dir="auto" { (FinishedCall { tool, title: &title, arguments, result }.says(self.lang)) }
+            details class="exact" data-testid="did-exact" {
+                summary { (self.lang.banners_exact_call()) }
+                p { code { (spelled_out(tool)) } }
+                pre dir="auto" { (spelled_out(arguments)) }
+                @match result {
+                    Some(result) => pre dir="auto" { (spelled_out(result)) },
+                    None => p { (self.lang.talk_unfinished()) },
                 }
             }
         }
@@ -173,15 +242,11 @@ impl RenderContext<'_> {
 
     /// Everything the model said in this exchange.
     fn reply(&self, exchange: &Exchange<'_>) -> Markup {
-        let texts = exchange.replies.iter().filter_map(|reply| match &reply.message {
-            Message::Assistant { text, .. } if !text.trim().is_empty() => Some(text),
-            _ => None,
-        });
-        let texts: Vec<&String> = texts.collect();
+        let texts = texts(exchange);
         html! {
             @if !texts.is_empty() {
                 article class="answer" data-testid="message-assistant" aria-label="Kai" dir="auto" {
-                    @for text in texts { (markdown::render(text, self.lang)) }
+                    @for text in &texts { (markdown::render(text, self.lang)) }
                 }
             }
         }
@@ -200,6 +265,30 @@ impl RenderContext<'_> {
             }
         }
     }
+}
+
+/// What the model said, one text after the other. One that the user stopped is joined with what continued it.
+fn texts(exchange: &Exchange<'_>) -> Vec<String> {
+    let mut texts: Vec<String> = vec![];
+    let mut was_stopped = false;
+    for reply in &exchange.replies {
+        let Message::Assistant { text, .. } = &reply.message else { continue };
+        let goes_on = std::mem::replace(&mut was_stopped, reply.is_stopped());
+        match texts.last_mut().filter(|_| goes_on) {
+            Some(stopped) => *stopped = continued::joined(stopped, text),
+            None if text.trim().is_empty() => {}
+            None => texts.push(text.clone()),
+        }
+    }
+    texts
+}
+
+/// A number of milliseconds in words.
+fn span_of(ms: u64, lang: Lang) -> String {
+    if ms < 1000 {
+        return lang.talk_took_ms(ms);
+    }
+    asking::span(i64::try_from(ms / 1000).unwrap_or(i64::MAX), lang)
 }
 
 /// The tool calls of an exchange, each with its result once there is one.

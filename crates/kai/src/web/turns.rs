@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
-use kai_assistant::agent::{self, ApprovalRequest, Face};
-use kai_assistant::hex;
+use kai_assistant::agent::{self, ApprovalRequest, Face, Saying, queued};
+use kai_assistant::db::DbError;
 use kai_assistant::lock::lock;
+use kai_assistant::{hex, lease};
 use kai_llm::ToolCall;
 use kai_words::{Said, said};
 use sha2::{Digest, Sha256};
@@ -19,11 +20,14 @@ use tokio_util::sync::CancellationToken;
 use super::reasons;
 use super::remedy::Trouble;
 use crate::app::App;
-use crate::commands::chats::{self, Unanswered};
+use crate::commands::chats::{self, GoOn, Unanswered};
 
 /// How long a question waits for a click; after that it counts as denied. Shorter than the lease of a turn, which would
 /// otherwise expire meanwhile.
 const PATIENCE: Duration = Duration::from_mins(10);
+
+/// How long a stopped turn may take to give its conversation back.
+const SETTLES: Duration = Duration::from_secs(3);
 
 /// All turns of the page that are running, or that ended without an answer.
 #[derive(Default)]
@@ -79,11 +83,21 @@ pub(super) struct PendingApproval {
 
 /// What a turn has to answer.
 pub(super) enum TurnInput {
-    Text(String, Which),
+    Said(Saying, Which),
     /// Begins a conversation with a text that quotes others' messages, and the ledger's names of those.
     About(String, Vec<String>),
-    /// Answers the last message of this conversation again.
-    Again(ConversationId),
+    /// Goes on in this conversation without a new message.
+    GoOn(ConversationId, GoOn),
+}
+
+impl TurnInput {
+    /// The conversation that it goes into, if there is one yet.
+    fn conversation(&self) -> Option<ConversationId> {
+        match self {
+            Self::Said(_, Which::Id(id)) | Self::GoOn(id, _) => Some(*id),
+            Self::Said(_, Which::New | Which::Newest) | Self::About(..) => None,
+        }
+    }
 }
 
 impl Turns {
@@ -99,6 +113,9 @@ impl Turns {
         saying: TurnInput,
         stop: CancellationToken,
     ) -> Result<ConversationId, Trouble> {
+        if let Some(id) = saying.conversation() {
+            self.settle(app, id).await;
+        }
         let (began, stored) = oneshot::channel();
         let turn = Arc::new(Turn::default());
         let (turns, id, began) = (Arc::clone(self), OnceLock::new(), Mutex::new(Some(began)));
@@ -111,6 +128,46 @@ impl Turns {
                 _ => said::turn_kai_stops().into(),
             }),
         }
+    }
+
+    /// A turn that was stopped gives its conversation back a moment later: waits for that.
+    pub(super) async fn settle(&self, app: &App, id: ConversationId) {
+        let has_ended = self.sight(id).is_some_and(|sight| sight.ended.is_some());
+        if has_ended {
+            let _ = tokio::time::timeout(SETTLES, Self::until_free(app, id, SETTLES)).await;
+        }
+    }
+
+    /// Waits until nobody answers in this conversation. `look` is how often another process is looked after.
+    pub(super) async fn until_free(app: &App, id: ConversationId, look: Duration) {
+        let mut changes = app.db.changes();
+        loop {
+            let now = app.clock.now();
+            let held = app.db.read(move |tx| lease::held(tx, &id.lease(), now)).await;
+            if !held.is_ok_and(|held: bool| held) {
+                return;
+            }
+            let _ = tokio::time::timeout(look, changes.changed()).await;
+        }
+    }
+
+    /// Sends the first message that was queued while a turn ran, once that was answered. Boxed, because the turn that
+    /// this starts does the same.
+    fn send_queued<'a>(
+        self: &'a Arc<Self>,
+        app: &'a Arc<App>,
+        id: ConversationId,
+        stop: CancellationToken,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(async move {
+            let waits = app.db.read(move |tx| Ok::<_, DbError>(!queued::all(tx, id)?.is_empty())).await;
+            if stop.is_cancelled() || !waits.is_ok_and(|waits| waits) {
+                return;
+            }
+            if let Err(trouble) = self.start(app, TurnInput::GoOn(id, GoOn::Queued), stop).await {
+                tracing::info!(why = %trouble.why, "a queued message was not sent");
+            }
+        })
     }
 
     /// Removes a turn that was answered; keeps one that was not, to show how it ended.
@@ -186,12 +243,13 @@ async fn run(
     stop: CancellationToken,
 ) -> Option<Ended> {
     let (watched, cancel) = (Arc::clone(&face), face.turn.cancel.clone());
+    let (answering, stopping) = (Arc::clone(&app), stop.clone());
     // Runs in its own task, so that a panic ends the turn like any other failure.
     let task = tokio::spawn(async move {
         tokio::select! {
-            outcome = answer(&app, saying, watched.as_ref()) => Some(outcome),
+            outcome = answer(&answering, saying, watched.as_ref()) => Some(outcome),
             () = cancel.cancelled() => None,
-            () = stop.cancelled() => None,
+            () = stopping.cancelled() => None,
         }
     });
     let ended = match task.await {
@@ -200,15 +258,19 @@ async fn run(
         Ok(None) => Some(Ended::Stopped),
         Err(_) => Some(Ended::Failed(said::turn_bug().into())),
     };
-    face.turns.end(face.id.get().copied(), &face.turn, ended.clone());
+    let id = face.id.get().copied();
+    face.turns.end(id, &face.turn, ended.clone());
+    if let (Some(id), None) = (id, &ended) {
+        face.turns.send_queued(&app, id, stop).await;
+    }
     ended
 }
 
 async fn answer(app: &App, saying: TurnInput, face: &dyn Face) -> Result<(), Unanswered> {
     match saying {
-        TurnInput::Text(text, which) => chats::ask(app, &app.env, text, which, face).await.map(drop),
+        TurnInput::Said(said, which) => chats::ask(app, &app.env, said, which, face).await.map(drop),
         TurnInput::About(text, quotes) => chats::ask_about(app, &app.env, text, quotes, face).await.map(drop),
-        TurnInput::Again(id) => chats::again(app, &app.env, id, face).await.map(drop),
+        TurnInput::GoOn(id, how) => chats::go_on(app, &app.env, id, how, face).await.map(drop),
     }
 }
 

@@ -1,6 +1,9 @@
 //! The data that a page of the chat is rendered from: what the store holds, and the state of the running turns.
 
+use std::sync::Arc;
+
 use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Kind, Revision, Whole};
+use kai_assistant::agent::queued::{self, Queued};
 use kai_assistant::db::DbError;
 use kai_assistant::settings::Values;
 use kai_assistant::{heartbeat, lease};
@@ -18,6 +21,7 @@ use crate::app::App;
 use crate::app::sessions::{self, Session};
 use crate::commands::headline::headline;
 use crate::commands::inbox::COUNTED;
+use crate::commands::models::{self, Choice};
 
 /// What the URL of a chat page asks to see.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -44,6 +48,12 @@ pub(super) struct Stored {
     /// The conversation is being answered, by a turn of ours or by a command in another process.
     pub(super) held: bool,
     pub(super) list: Vec<Conversation>,
+    /// What waits until the running answer has ended.
+    pub(super) queued: Vec<Queued>,
+    /// The models that can be chosen for the conversation.
+    pub(super) models: Vec<Choice>,
+    /// The model that was chosen.
+    pub(super) model: Option<String>,
     /// The conversation with a heartbeat's report that the user has not seen yet.
     pub(super) heartbeat: Option<ConversationId>,
     /// The first sentence of that report.
@@ -65,7 +75,7 @@ pub(super) async fn stored(
 ) -> Result<Stored, DbError> {
     let drafts = drafts::stored(&web.app).await?;
     let (place, now, cookie) = (place.clone(), web.app.clock.now(), session.token());
-    let inbox = web.app.messages.inbox.clone();
+    let (inbox, app) = (web.app.messages.inbox.clone(), Arc::clone(&web.app));
     let read = move |tx: &Transaction<'_>| {
         let (values, session) = sessions::recognise(tx, Some(cookie), now)?;
         let reached = place.chat.map_or(Ok(Revision::default()), |id| conversation::reached(tx, id))?;
@@ -80,11 +90,28 @@ pub(super) async fn stored(
         } else {
             conversation::search(tx, &place.q)?
         };
+        let queued = place.chat.map_or(Ok(vec![]), |id| queued::all(tx, id))?;
+        let model = place.chat.map_or(Ok(None), |id| conversation::model(tx, id))?;
+        let models = models::choices(tx, &app)?;
         let heartbeat = heartbeat::store::banner(tx)?;
         let headline = heartbeat::store::raised(tx)?.and_then(|report| headline(&report));
         let signed_out = session.is_none();
         let unread = (!inbox.is_empty()).then(|| inbox.unread(tx, now, COUNTED)).transpose()?;
-        Ok(Stored { chat, reached, held, list, heartbeat, headline, drafts, unread, values, signed_out })
+        Ok(Stored {
+            chat,
+            reached,
+            held,
+            list,
+            queued,
+            models,
+            model,
+            heartbeat,
+            headline,
+            drafts,
+            unread,
+            values,
+            signed_out,
+        })
     };
     web.app.db.read(read).await
 }
@@ -177,6 +204,7 @@ mod tests {
             answered_by: None,
             usage: None,
             at: 0,
+            took: None,
             stopped: false,
             report: false,
             meaning: None,

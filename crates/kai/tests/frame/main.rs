@@ -18,6 +18,8 @@ mod cli;
 #[cfg(feature = "foss")]
 mod codes;
 #[cfg(feature = "foss")]
+mod composer;
+#[cfg(feature = "foss")]
 mod context;
 #[cfg(feature = "foss")]
 mod crowd;

@@ -7,7 +7,7 @@ use crate::browser::Browser;
 use crate::kit::{CUT_OFF, Daemon, Home, KAI, kai, program};
 use crate::provider::{Act, Provider};
 
-const ENTER: &str = "\u{e007}";
+pub(crate) const ENTER: &str = "\u{e007}";
 const TAB: &str = "\u{e004}";
 
 /// What is wrong with the page for eyes, ears and keyboards.
@@ -29,11 +29,11 @@ pub(crate) fn look(browser: &Browser, width: u32, height: u32, dark: bool) {
     browser.until("the page to hear of its size", &heard);
 }
 
-fn say(browser: &Browser, text: &str) {
+pub(crate) fn say(browser: &Browser, text: &str) {
     browser.type_into("chat-input", &format!("{text}{ENTER}"));
 }
 
-fn until_answered(browser: &Browser, count: usize) {
+pub(crate) fn until_answered(browser: &Browser, count: usize) {
     let script = format!("return document.querySelectorAll('.foot').length === {count}");
     browser.until("an answer", &script);
 }

@@ -231,6 +231,8 @@
   addEventListener("pagehide", () => events.close());
   addEventListener("pageshow", (event) => { if (event.persisted) follow(); });
 
+  // What sends itself when it is changed.
+  const SELF_SENDING = "[data-stops], select:not([data-stays])";
   const send = async (form, button) => {
     if (form.dataset.busy) {
       form.dataset.again = "yes";
@@ -245,7 +247,7 @@
     const refused = (sentence, remedy) => {
       sent.forEach((field, n) => {
         // What was typed stays, to be mended; a slider goes back to what is so.
-        if (field.matches("[data-stops], select")) return reset(field);
+        if (field.matches(SELF_SENDING)) return reset(field);
         field.value = values[n];
         typed.add(field);
       });
@@ -293,7 +295,7 @@
   });
   document.addEventListener("change", ({ target }) => {
     const { form } = target;
-    if (!target.matches("[data-stops], select") || !form?.hasAttribute("data-live")) return;
+    if (!target.matches(SELF_SENDING) || !form?.hasAttribute("data-live")) return;
     clearTimeout(soon.get(form));
     soon.set(form, setTimeout(() => send(form), 250));
   });
@@ -394,7 +396,7 @@
     input.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing || matchMedia("(pointer: coarse)").matches) return;
       event.preventDefault();
-      if (!el("send").disabled) composer.requestSubmit(el("send"));
+      composer.requestSubmit(el("send"));
     });
     document.addEventListener("click", async (event) => {
       const button = event.target.closest("[data-copy], [data-idea]");

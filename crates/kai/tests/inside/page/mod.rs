@@ -9,6 +9,7 @@ mod door;
 mod drafts;
 mod general;
 mod german;
+mod going_on;
 mod house;
 #[cfg(feature = "foss")]
 mod inbox;

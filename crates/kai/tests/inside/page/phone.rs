@@ -115,6 +115,20 @@ pub(super) fn ready() -> (Phone, House) {
     (phone, house)
 }
 
+#[test]
+fn with_sms_kai_suggests_to_look_after_them() {
+    let (_phone, house) = ready();
+    house.use_model(&Model::start([Act::says("x")]));
+    let mut visitor = house.visitor("/");
+    assert_eq!(visitor.texts("idea")[0], "Did anything need an answer today?");
+    house.set("language", "de");
+    visitor.reload();
+    assert_eq!(visitor.texts("idea")[0], "Muss ich heute noch etwas beantworten?");
+    house.set("sms_enabled", "false");
+    visitor.reload();
+    assert!(!visitor.says("Muss ich heute noch etwas beantworten?"));
+}
+
 fn turned_on(phone: &Phone) -> House {
     phone.inbox(&[(41, ALICE, "before")]);
     let house = phone.house();

@@ -1,0 +1,8 @@
+-- What the user typed while an answer was being written. Each is sent once, after that answer, in this order.
+CREATE TABLE queued (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    conversation INTEGER NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+    text         TEXT NOT NULL,
+    held         INTEGER NOT NULL DEFAULT 0 -- the user is editing it
+) STRICT;
+CREATE INDEX queued_by_conversation ON queued (conversation, id);

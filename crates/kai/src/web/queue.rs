@@ -1,0 +1,189 @@
+//! What the user sends while Kai is answering. It waits on the page, where it can be edited or removed, and is sent when
+//! the answer has ended. If the answer was stopped or failed, it stays until the user sends it.
+
+use std::time::Duration;
+
+use axum::Form;
+use axum::extract::rejection::FormRejection;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use kai_assistant::agent::conversation::{self, ConversationId, Entry};
+use kai_assistant::agent::queued::{self, MOST, Offered, Queued, QueuedId};
+use kai_assistant::db::DbError;
+use kai_words::said;
+use maud::{Markup, html};
+use rusqlite::Transaction;
+use serde::Deserialize;
+
+use super::remedy::Trouble;
+use super::state::Web;
+use super::turns::{TurnInput, Turns};
+use super::view::View;
+use super::{icons, reply};
+use crate::commands::chats::GoOn;
+
+/// How often a turn of another process is looked after.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Queues a message if Kai is answering in this conversation; returns false if it can be sent at once.
+pub(super) async fn offer(web: &Web, id: ConversationId, text: &str) -> Result<bool, Trouble> {
+    if text.trim().is_empty() {
+        return Ok(false);
+    }
+    web.turns.settle(&web.app, id).await;
+    let (text, now) = (text.to_owned(), web.app.clock.now());
+    let offered = web.app.db.write(move |tx| queued::offer(tx, id, &text, now)).await;
+    match offered.map_err(|error: DbError| error.said())? {
+        Offered::NotNeeded => Ok(false),
+        Offered::Full => Err(said::queue_full(MOST).into()),
+        Offered::Queued => {
+            if !web.turns.is_running(id) {
+                tokio::spawn(after_another_process(web.clone(), id));
+            }
+            Ok(true)
+        }
+    }
+}
+
+/// Sends what is queued once another process, such as a command, has answered.
+async fn after_another_process(web: Web, id: ConversationId) {
+    tokio::select! {
+        () = web.stop.cancelled() => {}
+        () = Turns::until_free(&web.app, id, LOOK) => {
+            if let Err(trouble) = send_after_answer(&web, id).await {
+                tracing::info!(why = %trouble.why, "a queued message was not sent");
+            }
+        }
+    }
+}
+
+/// Sends the first message that is queued, unless Kai is answering, or did not finish its last answer.
+async fn send_after_answer(web: &Web, id: ConversationId) -> Result<(), Trouble> {
+    let read = move |tx: &Transaction<'_>| {
+        let answered =
+            conversation::entries(tx, id)?.iter().rfind(|entry| !entry.report).is_some_and(Entry::is_answer);
+        let waits = queued::all(tx, id)?.first().is_some_and(|first| !first.held);
+        Ok(answered && waits)
+    };
+    let due = web.app.db.read(read).await.map_err(|error: DbError| error.said())?;
+    if due && !web.turns.is_running(id) { send(web, id).await } else { Ok(()) }
+}
+
+async fn send(web: &Web, id: ConversationId) -> Result<(), Trouble> {
+    let queued = TurnInput::GoOn(id, GoOn::Queued);
+    web.turns.start(&web.app, queued, web.stop.clone()).await.map(drop)
+}
+
+/// The messages that wait in this conversation.
+pub(super) fn list(view: &View<'_>) -> Markup {
+    let (Some(id), false) = (view.place.chat, view.stored.queued.is_empty()) else { return html! {} };
+    let waits = view.running() || view.answered_elsewhere();
+    html! {
+        ol aria-label=(view.lang.queue_label()) {
+            @for (n, queued) in view.stored.queued.iter().enumerate() {
+                li id=(format!("queued-{}", queued.id.0)) data-testid="queued" {
+                    @if queued.held { (editing(id, queued, view)) } @else { (waiting(id, queued, n == 0 && !waits, view)) }
+                }
+            }
+        }
+    }
+}
+
+fn waiting(id: ConversationId, queued: &Queued, may_send: bool, view: &View<'_>) -> Markup {
+    let lang = view.lang;
+    let waits = view.running() || view.answered_elsewhere();
+    html! {
+        article class="said" data-testid="queued-text" dir="auto" { (queued.text) }
+        form class="foot quiet" method="post" action=(action(id)) data-live {
+            (number(queued, view))
+            span { (if waits { lang.queue_waits() } else { lang.queue_stays() }) }
+            @if may_send {
+                button type="submit" class="small" name="act" value="send" data-testid="queued-send" { (icons::send()) (lang.queue_send()) }
+            }
+            button type="submit" class="small" name="act" value="edit" data-testid="queued-edit" { (icons::pen()) (lang.queue_edit()) }
+            button type="submit" class="small" name="act" value="remove" data-testid="queued-remove" { (icons::bin()) (lang.queue_remove()) }
+        }
+    }
+}
+
+fn editing(id: ConversationId, queued: &Queued, view: &View<'_>) -> Markup {
+    let (lang, field) = (view.lang, format!("queued-text-{}", queued.id.0));
+    html! {
+        form class="rewrite" method="post" action=(action(id)) data-live data-edits {
+            (number(queued, view))
+            label class="seen-not" for=(field) { (lang.queue_field()) }
+            textarea id=(field) name="text" required dir="auto" autocomplete="off" data-testid="queued-field" { (queued.text) }
+            p class="quiet" { (lang.queue_editing()) }
+            div class="choices" {
+                button type="submit" class="primary" name="act" value="save" data-testid="queued-save" { (lang.queue_save()) }
+                button type="submit" name="act" value="cancel" formnovalidate data-cancels data-testid="queued-cancel" { (lang.queue_cancel()) }
+            }
+        }
+    }
+}
+
+fn action(id: ConversationId) -> String {
+    format!("/c/{}/queued", id.0)
+}
+
+fn number(queued: &Queued, view: &View<'_>) -> Markup {
+    html! {
+        input type="hidden" name="csrf" value=(view.csrf);
+        input type="hidden" name="number" value=(queued.id.0);
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct QueueForm {
+    number: i64,
+    act: Act,
+    #[serde(default)]
+    text: String,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum Act {
+    Edit,
+    Save,
+    Cancel,
+    Remove,
+    Send,
+}
+
+/// Edits, removes or sends a message that is queued.
+pub(super) async fn act(
+    State(web): State<Web>,
+    Path(id): Path<i64>,
+    headers: HeaderMap,
+    form: Result<Form<QueueForm>, FormRejection>,
+) -> Response {
+    let Ok(Form(form)) = form else { return reply::misfilled(&headers) };
+    match done(&web, ConversationId(id), form).await {
+        Ok(()) => reply::done(&headers, &format!("/c/{id}")),
+        Err(trouble) => reply::not_done(&headers, trouble),
+    }
+}
+
+async fn done(web: &Web, id: ConversationId, form: QueueForm) -> Result<(), Trouble> {
+    let (number, act, text) = (QueuedId(form.number), form.act, form.text.replace("\r\n", "\n"));
+    if act == Act::Send {
+        return send(web, id).await;
+    }
+    if act == Act::Save && text.trim().is_empty() {
+        return Err(said::turn_no_text().into());
+    }
+    let change = move |tx: &Transaction<'_>| match act {
+        Act::Edit => queued::hold(tx, id, number),
+        Act::Save => queued::release(tx, id, number, Some(&text)),
+        Act::Cancel => queued::release(tx, id, number, None),
+        Act::Remove => queued::remove(tx, id, number),
+        Act::Send => Ok(true),
+    };
+    if !web.app.db.write(change).await.map_err(|error: DbError| error.said())? {
+        return Err(said::queue_gone().into());
+    }
+    // The answer that it waited for may have ended while it was edited, or while one before it was.
+    if act == Act::Edit { Ok(()) } else { send_after_answer(web, id).await }
+}
