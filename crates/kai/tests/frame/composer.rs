@@ -25,6 +25,7 @@ fn answers_are_stopped_continued_queued_and_edited() {
     ]);
     let home = with_model(&provider);
     let daemon = home.start();
+    look(&browser, 1280, 800, false);
     browser.enter(&daemon);
     esc_stops_and_the_answer_goes_on(&browser, &provider);
     what_is_typed_meanwhile_is_sent_once(&browser, &daemon, &provider);
@@ -59,6 +60,8 @@ fn esc_stops_and_the_answer_goes_on(browser: &Browser, provider: &Provider) {
     assert_eq!(browser.texts("chat-stop").len(), 1, "nor does Esc in another field stop it");
     browser.press(ESC);
     browser.until_seen("chat-continue");
+    // The rest of what was stopped reaches nobody any more.
+    provider.go_on(2);
     let red = "const danger = getComputedStyle(document.getElementById('toast')).color;
         const box = document.querySelector('[data-testid=chat-stopped]');
         return [box, ...box.querySelectorAll('*')].some((it) => {
@@ -225,6 +228,8 @@ fn targets_are_large_and_free(browser: &Browser) {
         }
         return [shown > 5, wrong]";
     assert_eq!(browser.run(covered), json!([true, []]));
+    browser.run("document.getElementById('main').scrollTop = 0");
+    browser.until("the button", "return !document.getElementById('to-end').hidden");
     browser.click("to-end");
     browser.until("the end", "return document.getElementById('to-end').hidden");
 }

@@ -83,11 +83,18 @@ fn the_phones_page_says_what_is_missing_and_how_to_connect_one() {
 }
 
 /// The page with its style and script.
-pub(super) fn weight(house: &House, cookie: &str, path: &str) -> usize {
+pub(super) fn assert_light(house: &House, cookie: &str, path: &str) {
     let page = house.get(path, cookie).text;
-    let assets = page.split('"').filter(|part| part.starts_with("/assets/app."));
-    let assets: usize = assets.map(|asset| house.get(asset, cookie).text.len()).sum();
-    page.len() + assets
+    let assets: Vec<&str> = page.split('"').filter(|part| part.starts_with("/assets/app.")).collect();
+    let plain = page.len() + assets.iter().map(|asset| house.get(asset, cookie).text.len()).sum::<usize>();
+    assert!(plain <= 84_000, "{path} weighs {plain} to be read");
+    let packed = |part: &str| {
+        let headers = [("Cookie", cookie), ("Accept-Encoding", "gzip")];
+        let length = house.send("GET", part, &headers, "").header("content-length").map(str::to_owned);
+        length.unwrap().parse::<usize>().unwrap()
+    };
+    let sent = packed(path) + assets.iter().map(|asset| packed(asset)).sum::<usize>();
+    assert!(sent <= 32 * 1024, "{path} weighs {sent} on the way");
 }
 
 #[test]
@@ -108,8 +115,7 @@ fn every_page_of_the_settings_is_light_and_needs_no_script() {
         for forbidden in ["<script>", "onclick=", "style=\""] {
             assert!(!page.text.contains(forbidden), "{forbidden} on {path}");
         }
-        let bytes = weight(&house, &visitor.cookie, path);
-        assert!(bytes <= 72_000, "{path} weighs {bytes}");
+        assert_light(&house, &visitor.cookie, path);
     }
     let first = house.get("/settings", &visitor.cookie);
     assert_eq!((first.status, first.header("location")), (303, Some("/settings/agent")));
