@@ -70,6 +70,7 @@ impl Done<'_> {
             "memory_reinforce" => lang.did_reinforce(self.argument("key")?),
             "promote_learning" => lang.did_promote(self.argument("key")?),
             "schedule_task" => lang.did_schedule(self.argument("description")?),
+            "list_tasks" if self.list("tasks")?.is_empty() => lang.did_no_tasks().to_owned(),
             "list_tasks" => lang.did_tasks(self.list("tasks")?.len()),
             "cancel_task" => lang.did_cancel_task(self.argument("task_id")?),
             "get_local_time" => lang.did_time().to_owned(),

@@ -74,11 +74,29 @@ mod tests {
     use super::super::FinishedCall;
     use super::*;
 
+    type Case = (&'static str, Value, Value, &'static str, &'static str);
+
+    fn check(cases: Vec<Case>) {
+        for (tool, arguments, result, expected, erwartet) in cases {
+            let (arguments, result) = (arguments.to_string(), result.to_string());
+            let call = FinishedCall { tool, title: "T", arguments: &arguments, result: Some(&result) };
+            assert_eq!(call.says(Lang::ENGLISH), expected);
+            assert_eq!(call.says(Lang::of("de")), erwartet);
+        }
+    }
+
     #[test]
-    fn what_was_read_or_drafted_names_who_is_meant() {
+    fn what_was_read_names_who_wrote_it() {
         let from = |who: &[&str]| json!({"messages": who.iter().map(|who| json!({"from": who})).collect::<Vec<_>>()});
         let apps = json!({"notifications": [{"app_label": "Signal"}, {"app_label": "", "package_name": "org.mail"}]});
-        for (tool, arguments, result, expected, erwartet) in [
+        let search = json!({"query": "rent"});
+        let (one, five) = (json!({"from": "+1", "name": "Ann"}), from(&["A", "B", "C", "D", "E"]));
+        let found = "Searched your SMS for “rent” and found 1.";
+        let gefunden = "Ihre SMS nach „rent“ durchsucht und 1 gefunden.";
+        let (more, weitere) =
+            ("Read 5 SMS from A, B, C and 2 more.", "5 SMS von A, B, C und 2 weiteren gelesen.");
+        let gelesen = "2 Benachrichtigungen von Signal, org.mail gelesen.";
+        check(vec![
             ("check_sms", json!({}), from(&[]), "Found no new SMS.", "Keine neuen SMS gefunden."),
             (
                 "check_sms",
@@ -87,48 +105,28 @@ mod tests {
                 "Read 3 SMS from Ann, Bo.",
                 "3 SMS von Ann, Bo gelesen.",
             ),
-            (
-                "check_sms",
-                json!({}),
-                from(&["A", "B", "C", "D", "E"]),
-                "Read 5 SMS from A, B, C and 2 more.",
-                "5 SMS von A, B, C und 2 weiteren gelesen.",
-            ),
-            (
-                "search_sms",
-                json!({"query": "rent"}),
-                from(&["Ann"]),
-                "Searched your SMS for “rent” and found 1.",
-                "Ihre SMS nach „rent“ durchsucht und 1 gefunden.",
-            ),
-            (
-                "read_sms",
-                json!({"id": 1}),
-                json!({"from": "+1", "name": "Ann"}),
-                "Read an SMS from Ann.",
-                "Eine SMS von Ann gelesen.",
-            ),
+            ("check_sms", json!({}), five, more, weitere),
+            ("search_sms", search, from(&["Ann"]), found, gefunden),
+            ("read_sms", json!({}), one, "Read an SMS from Ann.", "Eine SMS von Ann gelesen."),
+            ("check_notifications", json!({}), apps, "Read 2 notifications from Signal, org.mail.", gelesen),
+            ("check_sms", json!({}), json!({"odd": 1}), "Used “T”.", "„T“ verwendet."),
+        ]);
+    }
+
+    #[test]
+    fn what_was_drafted_names_whom_it_is_for() {
+        let (to, nobody) = (json!({"to": "+1"}), json!({"candidates": []}));
+        let looked = ("Looked for “Ann” among your contacts.", "„Ann“ in Ihren Kontakten gesucht.");
+        check(vec![
             (
                 "send_sms",
                 json!({"to": "Ann"}),
-                json!({"to": "+1"}),
+                to.clone(),
                 "Drafted an SMS to +1.",
                 "Eine SMS an +1 entworfen.",
             ),
-            (
-                "send_sms",
-                json!({"to": "Ann"}),
-                json!({"candidates": []}),
-                "Looked for “Ann” among your contacts.",
-                "„Ann“ in Ihren Kontakten gesucht.",
-            ),
-            (
-                "check_notifications",
-                json!({}),
-                apps,
-                "Read 2 notifications from Signal, org.mail.",
-                "2 Benachrichtigungen von Signal, org.mail gelesen.",
-            ),
+            ("send_sms", json!({"to": "Ann"}), nobody, looked.0, looked.1),
+            ("reply_sms", json!({}), to, "Drafted a reply to +1.", "Eine Antwort an +1 entworfen."),
             (
                 "reply_notification",
                 json!({}),
@@ -136,12 +134,6 @@ mod tests {
                 "Drafted a reply in Signal.",
                 "Eine Antwort in Signal entworfen.",
             ),
-            ("check_sms", json!({}), json!({"odd": 1}), "Used “T”.", "„T“ verwendet."),
-        ] {
-            let (arguments, result) = (arguments.to_string(), result.to_string());
-            let call = FinishedCall { tool, title: "T", arguments: &arguments, result: Some(&result) };
-            assert_eq!(call.says(Lang::ENGLISH), expected);
-            assert_eq!(call.says(Lang::of("de")), erwartet);
-        }
+        ]);
     }
 }

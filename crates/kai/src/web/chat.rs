@@ -105,11 +105,12 @@ async fn show(
     let status = if untaken.is_some() { StatusCode::CONFLICT } else { StatusCode::OK };
     let body = body(&view, &blocks, &empty, untaken.as_ref(), web.app.home.is_demo());
     let title = format!("{} · Kai", title(&view));
-    // Without a script, the page reloads itself while a turn is running.
+    // Without a script, the page reloads itself while a turn is running, unless that would undo what is being edited.
+    let reloads = view.running() && !view.stored.queued.iter().any(|queued| queued.held);
     let head = html! {
         (drafts::script())
         script src=(*COMPOSER_SCRIPT) defer {}
-        @if view.running() { noscript { meta http-equiv="refresh" content="2"; } }
+        @if reloads { noscript { meta http-equiv="refresh" content="2"; } }
     };
     (status, frame::frame(&title, view.lang, &stored.values.of(&THEME), &head, &body)).into_response()
 }

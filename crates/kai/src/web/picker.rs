@@ -56,7 +56,7 @@ pub(super) fn form(view: &View<'_>) -> Markup {
 fn automatic(models: &[Choice], lang: Lang) -> String {
     models.first().map_or_else(
         || lang.picker_automatic().to_owned(),
-        |first| lang.picker_automatic_first(messages::model_name(&first.name, lang)),
+        |first| lang.picker_automatic_first(label(first, lang)),
     )
 }
 

@@ -36,10 +36,9 @@ pub(super) fn turn(error: &TurnError) -> Trouble {
 fn before(unready: &Unready) -> Option<Remedy> {
     match unready {
         Unready::NoModel | Unready::Unusable { .. } => Some(Remedy::models()),
-        // Another one is chosen beside the field.
-        Unready::Chosen { .. } => None,
         Unready::Misconfigured { error, .. } => during(error),
-        Unready::Store(_) => None,
+        // Another model is chosen beside the message field.
+        Unready::Chosen { .. } | Unready::Store(_) => None,
     }
 }
 

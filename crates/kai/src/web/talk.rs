@@ -128,14 +128,18 @@ impl RenderContext<'_> {
         let written: u64 = usages().map(|usage| usage.output).fold(0, u64::saturating_add);
         let took: Vec<u64> = exchange.replies.iter().filter_map(|reply| reply.took).collect();
         let lang = self.lang;
-        if read + written == 0 && took.is_empty() {
+        let has_tokens = read > 0 || written > 0;
+        if !has_tokens && took.is_empty() {
             return html! {};
         }
         html! {
             details class="cost" data-testid="cost" {
                 summary class="button small" data-testid="cost-open" { (lang.talk_details()) }
-                @if read + written > 0 { span { (lang.talk_tokens(read, written)) } }
-                @if !took.is_empty() { span { (lang.talk_took(span_of(took.iter().sum(), lang))) } }
+                p {
+                    @if has_tokens { (lang.talk_tokens(read, written)) }
+                    @if has_tokens && !took.is_empty() { " · " }
+                    @if !took.is_empty() { (lang.talk_took(span_of(took.iter().sum(), lang))) }
+                }
             }
         }
     }

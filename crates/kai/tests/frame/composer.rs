@@ -166,7 +166,8 @@ fn models_are_chosen_and_everything_can_be_hit() {
     say(&browser, "Who?");
     until_answered(&browser, 1);
     let options = "return [...document.querySelectorAll('#model-picker option')].map(o => o.innerText)";
-    let named = json!(["Automatic (mine)", "mine · on this computer", "other · on this computer"]);
+    let named =
+        json!(["Automatic (mine · on this computer)", "mine · on this computer", "other · on this computer"]);
     assert_eq!(browser.run(options), named);
     browser.run("const picker = document.getElementById('model-picker'); picker.value = 'other';
         picker.dispatchEvent(new Event('input', { bubbles: true })); picker.dispatchEvent(new Event('change', { bubbles: true }))");

@@ -124,9 +124,7 @@ fn has_lookalikes(label: &str) -> bool {
     let plain = label.chars().any(|c| c.is_ascii_alphabetic());
     let strange = label.chars().any(|c| c.is_alphabetic() && foreign(c));
     let all_alike = letters.all(|c| c.is_ascii() || LOOKALIKES.contains(c));
-    (strange && plain)
-        || (strange && all_alike)
-        || label.chars().any(|c| LOOKALIKES.contains(c) && is_latin(c))
+    strange && (plain || all_alike) || label.chars().any(|c| LOOKALIKES.contains(c) && is_latin(c))
 }
 
 /// Latin letters with marks, as German or French names have them.

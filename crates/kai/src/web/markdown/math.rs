@@ -1,4 +1,4 @@
-//! Formulas: turns the LaTeX that models write into MathML, which browsers draw and screen readers read. What it does
+//! Formulas: turns the LaTeX that models write into `MathML`, which browsers draw and screen readers read. What it does
 //! not know is shown as it was written.
 
 /// The formula as a `math` element. Everything in it that comes from the text is escaped.

@@ -165,7 +165,7 @@ impl<'a> Writer<'a> {
             Event::End(tag) => self.end(tag),
             Event::Html(text) | Event::InlineHtml(text) | Event::Text(text) => self.text(text),
             Event::InlineMath(latex) if !math::is_formula(&latex) => {
-                self.put(Event::Text(format!("${latex}$").into()))
+                self.put(Event::Text(format!("${latex}$").into()));
             }
             Event::InlineMath(latex) => self.put(Event::InlineHtml(math::render(&latex, false).into())),
             Event::DisplayMath(latex) => self.put(Event::InlineHtml(math::render(&latex, true).into())),

@@ -229,7 +229,8 @@ fn a_chat_has_a_model_of_its_own() {
     house.add_model("far", "https://models.example/v1", Some("k"));
     visitor.reload();
     let options = visitor.text_of_children("model-picker");
-    let expected = ["Automatic (mine)", "mine · on this computer", "other · on this computer", "far"];
+    let expected =
+        ["Automatic (mine · on this computer)", "mine · on this computer", "other · on this computer", "far"];
     assert_eq!(options, expected);
     say(&mut visitor, "Who?");
     until_answered(&mut visitor, 1);
@@ -287,11 +288,11 @@ fn what_kai_did_and_what_it_cost_are_said_in_words() {
     assert!(exact[1].contains("{\"a\":\"<b>\"}"), "{exact:?}");
     assert!(visitor.attributes("did-exact", "open").is_empty(), "one tap away");
     let cost = visitor.texts("cost");
-    assert_eq!(cost, ["DetailsTokens: 11 read, 7 writtenTime: 0 ms"]);
+    assert_eq!(cost, ["DetailsTokens: 11 read, 7 written · Time: 0 ms"]);
     house.set("language", "de");
     visitor.reload();
     assert_eq!(visitor.texts("did")[0], "Die Uhrzeit abgefragt.");
-    assert_eq!(visitor.texts("cost"), ["DetailsTokens: 11 gelesen, 7 geschriebenDauer: 0 ms"]);
+    assert_eq!(visitor.texts("cost"), ["DetailsTokens: 11 gelesen, 7 geschrieben · Dauer: 0 ms"]);
 }
 
 #[test]
