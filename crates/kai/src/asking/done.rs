@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::fields::{Fields, brief, span};
 use super::messages;
+use super::outcome::Done;
 
 /// A tool call, with its result if it has one.
 #[derive(Debug, Clone, Copy)]
@@ -15,12 +16,6 @@ pub(crate) struct FinishedCall<'a> {
     pub(crate) arguments: &'a str,
     /// `None` if the call was stopped.
     pub(crate) result: Option<&'a str>,
-}
-
-/// The arguments of a call that succeeded, and its result.
-pub(super) struct Done<'a> {
-    pub(super) fields: Fields<'a>,
-    result: &'a Value,
 }
 
 impl FinishedCall<'_> {
@@ -41,26 +36,6 @@ impl FinishedCall<'_> {
 }
 
 impl Done<'_> {
-    pub(super) fn lang(&self) -> Lang {
-        self.fields.lang
-    }
-
-    /// A text of the result, as a sentence repeats it; `None` if there is none.
-    pub(super) fn result(&self, name: &str) -> Option<String> {
-        let text = self.result[name].as_str().filter(|text| !text.trim().is_empty())?;
-        Some(brief(text, self.lang()))
-    }
-
-    /// A list of the result.
-    pub(super) fn list(&self, name: &str) -> Option<&Vec<Value>> {
-        self.result[name].as_array()
-    }
-
-    /// An argument as a sentence repeats it; `None` if it is missing.
-    pub(super) fn argument(&self, name: &str) -> Option<String> {
-        Some(self.fields.brief(name)).filter(|text| !text.is_empty())
-    }
-
     /// What was done with memories, tasks and this machine.
     fn at_hand(&self, tool: &str) -> Option<String> {
         let lang = self.lang();

@@ -4,8 +4,8 @@ use kai_words::Lang;
 use serde_json::Value;
 
 use super::Words;
-use super::done::Done;
 use super::fields::brief;
+use super::outcome::Done;
 
 /// The words of the question, as `ApprovalCall::words` gives them; `None` for a tool of both editions.
 pub(super) fn words<'n>(tool: &str, lang: Lang) -> Option<Words<'n>> {
@@ -18,14 +18,14 @@ pub(super) fn did(tool: &str, done: &Done<'_>) -> Option<String> {
     let lang = done.lang();
     Some(match tool {
         "check_sms" | "search_sms" => sms(tool, done)?,
-        "read_sms" => lang.did_sms_one(done.result("name").or_else(|| done.result("from"))?),
+        "read_sms" => lang.did_sms_one(done.returned("name").or_else(|| done.returned("from"))?),
         "send_sms" if done.list("candidates").is_some() => lang.did_contact(done.argument("to")?),
-        "send_sms" => lang.did_draft(done.result("to")?),
-        "reply_sms" => lang.did_draft_reply(done.result("to")?),
+        "send_sms" => lang.did_draft(done.returned("to")?),
+        "reply_sms" => lang.did_draft_reply(done.returned("to")?),
         "check_drafts" => lang.did_drafts(done.list("drafts")?.len()),
         "check_notifications" | "search_notifications" => notifications(tool, done)?,
-        "read_notification" => lang.did_notification(done.result("app_label")?),
-        "reply_notification" => lang.did_draft_in_app(done.result("app")?),
+        "read_notification" => lang.did_notification(done.returned("app_label")?),
+        "reply_notification" => lang.did_draft_in_app(done.returned("app")?),
         "dismiss_notification" => lang.did_dismiss().to_owned(),
         _ => return None,
     })

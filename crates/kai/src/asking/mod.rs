@@ -7,6 +7,7 @@ mod done;
 mod fields;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 mod messages;
+mod outcome;
 
 pub(crate) use done::FinishedCall;
 use fields::Fields;

@@ -3,7 +3,7 @@
 use kai_words::Lang;
 
 use super::Words;
-use super::done::Done;
+use super::outcome::Done;
 
 pub(super) fn words<'n>(_: &str, _: Lang) -> Option<Words<'n>> {
     None

@@ -25,6 +25,8 @@ const TECHNICAL: &[&str] = &[
     "value",
     "viewBox",
 ];
+/// Files whose words are those of programming languages and of formulas.
+pub(crate) const OF_OTHER_LANGUAGES: &[&str] = &["web/markdown/code.rs", "web/markdown/math.rs"];
 /// Names that are the same in every language.
 const NAMES: &[&str] = &["Brave", "Kai", "Tavily"];
 /// What the demo's process prints before its link, as Kai does.
