@@ -18,17 +18,23 @@ pub(super) fn did(tool: &str, done: &Done<'_>) -> Option<String> {
     let lang = done.lang();
     Some(match tool {
         "check_sms" | "search_sms" => sms(tool, done)?,
-        "read_sms" => lang.did_sms_one(done.returned("name").or_else(|| done.returned("from"))?),
+        "read_sms" => lang.did_sms_one(returned(done, "name").or_else(|| returned(done, "from"))?),
         "send_sms" if done.list("candidates").is_some() => lang.did_contact(done.argument("to")?),
-        "send_sms" => lang.did_draft(done.returned("to")?),
-        "reply_sms" => lang.did_draft_reply(done.returned("to")?),
+        "send_sms" => lang.did_draft(returned(done, "to")?),
+        "reply_sms" => lang.did_draft_reply(returned(done, "to")?),
         "check_drafts" => lang.did_drafts(done.list("drafts")?.len()),
         "check_notifications" | "search_notifications" => notifications(tool, done)?,
-        "read_notification" => lang.did_notification(done.returned("app_label")?),
-        "reply_notification" => lang.did_draft_in_app(done.returned("app")?),
+        "read_notification" => lang.did_notification(returned(done, "app_label")?),
+        "reply_notification" => lang.did_draft_in_app(returned(done, "app")?),
         "dismiss_notification" => lang.did_dismiss().to_owned(),
         _ => return None,
     })
+}
+
+/// A text of the result, as a sentence repeats it; `None` if there is none.
+fn returned(done: &Done<'_>, name: &str) -> Option<String> {
+    let text = done.result[name].as_str().filter(|text| !text.trim().is_empty())?;
+    Some(brief(text, done.lang()))
 }
 
 fn sms(tool: &str, done: &Done<'_>) -> Option<String> {

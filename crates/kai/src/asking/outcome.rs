@@ -3,7 +3,7 @@
 use kai_words::Lang;
 use serde_json::Value;
 
-use super::fields::{Fields, brief};
+use super::fields::Fields;
 
 /// The arguments of a call that succeeded, and its result.
 pub(super) struct Done<'a> {
@@ -14,12 +14,6 @@ pub(super) struct Done<'a> {
 impl Done<'_> {
     pub(super) fn lang(&self) -> Lang {
         self.fields.lang
-    }
-
-    /// A text of the result, as a sentence repeats it; `None` if there is none.
-    pub(super) fn returned(&self, name: &str) -> Option<String> {
-        let text = self.result[name].as_str().filter(|text| !text.trim().is_empty())?;
-        Some(brief(text, self.lang()))
     }
 
     /// A list of the result.
