@@ -14,6 +14,11 @@ const COMPOSER: &str = include_str!("assets/composer.js");
 const ICON: &str = include_str!("assets/icon.svg");
 const ICON_MASKABLE: &str = include_str!("assets/icon-maskable.svg");
 
+/// The URL path of the manifest, which a browser needs to install the page as an app.
+pub(super) const MANIFEST: &str = "/manifest.webmanifest";
+/// The colour around the page, in light and in dark.
+pub(super) const AROUND: [(&str, &str); 2] = [("light", "#faf8f3"), ("dark", "#14181a")];
+
 /// The URL path of the style sheet.
 pub(super) static STYLE: LazyLock<String> = LazyLock::new(|| named("app", CSS, "css"));
 pub(super) static SCRIPT: LazyLock<String> = LazyLock::new(|| named("app", JS, "js"));

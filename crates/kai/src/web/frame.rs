@@ -3,8 +3,7 @@
 use kai_words::Lang;
 use maud::{DOCTYPE, Markup, html};
 
-use super::assets::{FAVICON, SCRIPT, STYLE};
-use super::install::{AROUND, MANIFEST};
+use super::assets::{AROUND, FAVICON, MANIFEST, SCRIPT, STYLE};
 
 /// Renders a whole HTML page. `theme` is the value of the setting: `system`, `light` or `dark`.
 pub(super) fn frame(title: &str, lang: Lang, theme: &str, head: &Markup, body: &Markup) -> Markup {

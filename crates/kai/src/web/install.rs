@@ -5,19 +5,15 @@ use axum::response::{IntoResponse, Response};
 use kai_words::said;
 use serde_json::json;
 
-use super::assets::{self, FAVICON, STYLE};
+use super::assets::{self, AROUND, FAVICON, MANIFEST, STYLE};
 use super::notice::Notice;
 
 /// The addresses that a browser reads without a session: it fetches them without cookies, and they hold nothing
 /// private.
 pub(super) const OPEN: [&str; 3] = [MANIFEST, WORKER, OFFLINE];
 
-pub(super) const MANIFEST: &str = "/manifest.webmanifest";
 pub(super) const WORKER: &str = "/sw.js";
 pub(super) const OFFLINE: &str = "/offline";
-
-/// The colour around the page, in light and in dark.
-pub(super) const AROUND: [(&str, &str); 2] = [("light", "#faf8f3"), ("dark", "#14181a")];
 
 pub(super) async fn manifest() -> Response {
     let icon = |src: &str, purpose: &str| json!({"src": src, "sizes": "any", "type": "image/svg+xml", "purpose": purpose});

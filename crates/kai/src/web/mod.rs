@@ -99,7 +99,7 @@ fn router(web: Web) -> Router {
         .route("/c/{id}/queued", post(queue::act))
         .route("/c/{id}/model", post(picker::choose))
         .route("/c/{id}/delete", post(list::delete))
-        .route(install::MANIFEST, get(install::manifest))
+        .route(assets::MANIFEST, get(install::manifest))
         .route(install::WORKER, get(install::worker))
         .route(install::OFFLINE, get(install::offline))
         .route("/leave", get(leave::leave))
