@@ -256,6 +256,8 @@ impl World {
                 self.phone.push();
             }
             Act::Draft { thread } => {
+                // A draft has a moment of its own.
+                self.phone.now += 1;
                 self.phone.add(thread, Folder::Sent, true);
                 self.phone.push();
             }
@@ -365,6 +367,11 @@ proptest! {
         world.phone.now = world.phone.now.max(SINCE);
         for act in acts {
             world.act(act);
+        }
+        // Each conversation has something newer than what was lost on the way, and shows a draft first.
+        for thread in 1..4 {
+            world.act(Act::Arrive { thread, folder: Folder::Sent, after: 1_000 });
+            world.act(Act::Draft { thread });
         }
         world.connect();
         world.settle();
