@@ -95,7 +95,8 @@ pub(super) fn edited(before: &Draft, edit: &Edit) -> Result<Draft, Unfit> {
         Some(typed) => body::sendable(typed)?,
         None => before.body.clone(),
     };
-    let after = Draft { to, body, status: Status::Pending, composed_at: None, ..before.clone() };
+    let after =
+        Draft { to, body, edited: true, status: Status::Pending, composed_at: None, ..before.clone() };
     if goes_elsewhere(before, &after) {
         return Ok(Draft { in_reply_to: None, quoted: None, ..after });
     }
@@ -126,6 +127,7 @@ mod tests {
             origin: RunKind::Heartbeat,
             conversation: 0,
             own: false,
+            edited: false,
             created_at: Timestamp::UNIX_EPOCH,
             status: Status::Pending,
             attempts: 0,

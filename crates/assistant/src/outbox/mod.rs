@@ -147,6 +147,8 @@ pub struct Draft {
     pub conversation: i64,
     /// The user wrote it themselves.
     pub own: bool,
+    /// The user changed its text or its recipient.
+    pub edited: bool,
     pub created_at: Timestamp,
     pub status: Status,
     /// How often Kai tried to send it, or to open it on the phone.
@@ -353,6 +355,7 @@ mod tests {
             origin: RunKind::Chat,
             conversation: 0,
             own: false,
+            edited: false,
             created_at: Timestamp::UNIX_EPOCH,
             status: Status::Pending,
             attempts: 0,

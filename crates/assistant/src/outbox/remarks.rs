@@ -82,6 +82,7 @@ mod tests {
             origin: RunKind::Chat,
             conversation: 0,
             own: false,
+            edited: false,
             created_at: Timestamp::UNIX_EPOCH,
             status: Status::Pending,
             attempts: 0,

@@ -164,7 +164,8 @@ pub fn exits(tx: &Transaction<'_>, here: bool) -> Result<Vec<Exit>, DbError> {
 
 pub(super) const SELECT: &str =
     "SELECT id, channel, recipient, body, reply_kind, first_contact, origin, conversation, created_at, status, reason,
-            attempts, quoted, phone, app, reply_to, composed_at, own, discarded_at FROM drafts";
+            attempts, quoted, phone, app, reply_to, composed_at, own, discarded_at,
+            staged IS NOT NULL FROM drafts";
 /// Those that the user has not discarded.
 const KEPT: &str = "discarded_at IS NULL";
 
@@ -212,6 +213,7 @@ pub(super) fn draft(row: &Row<'_>) -> rusqlite::Result<Draft> {
         origin: origin_from(&row.get::<_, String>(6)?),
         conversation: row.get(7)?,
         own: row.get(17)?,
+        edited: row.get(19)?,
         created_at: Timestamp::from_millisecond(row.get(8)?).unwrap_or_default(),
         status: match status.as_str() {
             "PENDING" => Status::Pending,

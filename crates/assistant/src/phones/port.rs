@@ -41,6 +41,20 @@ pub struct PhoneMessage {
     pub body: Untrusted,
 }
 
+/// A draft, or a message that did not leave. Kai does not look at it, but it shows that there is its conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unsent {
+    pub thread: ThreadId,
+    pub date: Timestamp,
+}
+
+/// Messages as a phone tells them together, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MessageList {
+    pub messages: Vec<PhoneMessage>,
+    pub unsent: Vec<Unsent>,
+}
+
 /// A contact of the phone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contact {
@@ -64,8 +78,8 @@ pub enum FromPhone {
     Connected,
     /// The connection ended.
     Lost,
-    /// Messages, newest first: an answer, or news. The phone does not say which.
-    Messages(Vec<PhoneMessage>),
+    /// An answer, or news. The phone does not say which.
+    Messages(MessageList),
     /// All its contacts, by id.
     ContactList(Vec<ContactStamp>),
     Contacts(Vec<Contact>),

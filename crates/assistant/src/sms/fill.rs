@@ -9,14 +9,13 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::phones::port::{Ask, PhoneMessage, ThreadId};
+use crate::phones::port::{Ask, MessageList, PhoneMessage, ThreadId};
 
 /// How many messages are asked for at once.
 #[derive(Debug, Clone, Copy)]
 struct Pages {
     page: u32,
-    /// Makes sure that there are no more. A phone lists drafts and failed messages as well, which count and are not
-    /// shown to us, so a short page is not the last one.
+    /// Makes sure that there are no more, where a page is short.
     wide: u32,
     /// The most, where many messages have the same date.
     most: u32,
@@ -179,6 +178,25 @@ fn date(message: &PhoneMessage) -> i64 {
     message.date.as_millisecond()
 }
 
+/// Something that a conversation has on the phone. A draft is nothing to archive, but a conversation whose newest item is
+/// a draft shows nothing else of itself in the list of conversations.
+#[derive(Debug, Clone, Copy)]
+struct Item {
+    thread: ThreadId,
+    date: i64,
+}
+
+fn items(list: &MessageList) -> Vec<Item> {
+    let messages = list.messages.iter().map(|message| (message.thread, message.date));
+    let unsent = list.unsent.iter().map(|unsent| (unsent.thread, unsent.date));
+    messages.chain(unsent).map(|(thread, date)| Item { thread, date: date.as_millisecond() }).collect()
+}
+
+/// The oldest date among them.
+fn oldest(items: &[Item]) -> Option<i64> {
+    items.iter().map(|item| item.date).min()
+}
+
 /// Whether a page has at least half of what was asked for, so that there may be more.
 fn is_half(length: usize, count: u32) -> bool {
     length.saturating_mul(2) >= usize::try_from(count).unwrap_or(usize::MAX)
@@ -196,9 +214,9 @@ impl Job {
 
     /// Whether this can be the answer. A push holds something newer than any page but the first. A page that was asked
     /// for earlier would leave a gap behind what is caught up with.
-    fn is_answered_by(self, list: &[PhoneMessage]) -> bool {
-        let fits = list.iter().all(|message| message.thread == self.thread && date(message) <= self.until);
-        let newest = list.iter().map(date).max();
+    fn is_answered_by(self, list: &[Item]) -> bool {
+        let fits = list.iter().all(|item| item.thread == self.thread && item.date <= self.until);
+        let newest = list.iter().map(|item| item.date).max();
         let adjoins = newest == Some(self.until);
         newest.is_some() && fits && (adjoins || !self.exact || self.goal == Goal::Back)
     }
@@ -254,17 +272,18 @@ impl Fill {
     }
 
     /// The phone sent messages: an answer, or news.
-    pub(super) fn on_messages(&mut self, list: &[PhoneMessage], now: Timestamp) -> Step {
+    pub(super) fn on_messages(&mut self, list: &MessageList, now: Timestamp) -> Step {
         if self.is_away() {
             return Step::default();
         }
+        let list = &items(list);
         self.heard_nothing |= list.is_empty();
         let answered = self.job.filter(|job| job.is_answered_by(list));
         let live_after = if answered.is_none() { self.caught_up_in(list) } else { BTreeMap::new() };
-        for message in list {
-            let thread = self.threads.entry(message.thread).or_default();
-            thread.newest = thread.newest.max(Some(date(message)));
-            self.newest = self.newest.max(date(message));
+        for item in list {
+            let thread = self.threads.entry(item.thread).or_default();
+            thread.newest = thread.newest.max(Some(item.date));
+            self.newest = self.newest.max(item.date);
         }
         let now = now.as_millisecond();
         match answered {
@@ -273,20 +292,20 @@ impl Fill {
         }
     }
 
-    fn caught_up_in(&self, list: &[PhoneMessage]) -> BTreeMap<ThreadId, i64> {
-        let thread = |message: &PhoneMessage| {
-            let thread = self.threads.get(&message.thread).filter(|thread| thread.caught_up)?;
-            Some((message.thread, thread.kept?.to))
+    fn caught_up_in(&self, list: &[Item]) -> BTreeMap<ThreadId, i64> {
+        let thread = |item: &Item| {
+            let thread = self.threads.get(&item.thread).filter(|thread| thread.caught_up)?;
+            Some((item.thread, thread.kept?.to))
         };
         list.iter().filter_map(thread).collect()
     }
 
     /// Messages that nobody asked for.
-    fn heard(&mut self, list: &[PhoneMessage], live_after: BTreeMap<ThreadId, i64>, now: i64) -> Step {
+    fn heard(&mut self, list: &[Item], live_after: BTreeMap<ThreadId, i64>, now: i64) -> Step {
         let mut step = Step { live_after, ..Step::default() };
-        for message in list {
-            if let Some(kept) = self.advance(message.thread, now) {
-                step.marks.insert(message.thread, Some(kept));
+        for item in list {
+            if let Some(kept) = self.advance(item.thread, now) {
+                step.marks.insert(item.thread, Some(kept));
             }
         }
         match &mut self.stage {
@@ -356,7 +375,7 @@ impl Fill {
     }
 
     /// Takes a page, and asks for the next one.
-    fn page(&mut self, job: Job, list: &[PhoneMessage], now: i64) -> Step {
+    fn page(&mut self, job: Job, list: &[Item], now: i64) -> Step {
         let turned = self.turned(job, list);
         let mut step = self.mark(job, &turned, list, now);
         step.ask = match turned {
@@ -375,7 +394,7 @@ impl Fill {
         step
     }
 
-    fn turned(&self, job: Job, list: &[PhoneMessage]) -> Turned {
+    fn turned(&self, job: Job, list: &[Item]) -> Turned {
         let kept = self.threads.get(&job.thread).and_then(|thread| thread.kept);
         let goal = match (job.goal, kept) {
             (Goal::CatchUp, Some(kept)) => kept.to.saturating_sub(SECOND),
@@ -383,7 +402,7 @@ impl Fill {
             (Goal::CatchUp, None) => return Turned::Reached,
             (Goal::Back, _) => self.horizon,
         };
-        match list.iter().map(date).min() {
+        match oldest(list) {
             Some(oldest) if oldest < goal => Turned::Reached,
             Some(oldest) if oldest < job.until => Turned::On(job.older(oldest, list.len(), self.pages)),
             _ => self.stuck(job, list.len()),
@@ -410,10 +429,10 @@ impl Fill {
     }
 
     /// Notes what a page means for the range of its conversation.
-    fn mark(&mut self, job: Job, turned: &Turned, list: &[PhoneMessage], now: i64) -> Step {
+    fn mark(&mut self, job: Job, turned: &Turned, list: &[Item], now: i64) -> Step {
         let mut step = Step::default();
         let Some(thread) = self.threads.get_mut(&job.thread) else { return step };
-        let oldest = list.iter().map(date).min();
+        let oldest = oldest(list);
         match (job.goal, &mut thread.kept) {
             (Goal::Back, Some(kept)) => {
                 let from = oldest.map_or(kept.from, |oldest| oldest.max(self.horizon));

@@ -125,7 +125,7 @@ impl Gather {
                 FromPhone::Messages(list) if self.fill.is_away() => drop(list),
                 FromPhone::Messages(list) => {
                     let step = self.fill.on_messages(&list, self.clock.now());
-                    packets.push((list, step));
+                    packets.push((list.messages, step));
                 }
                 other => {
                     self.archive(std::mem::take(&mut packets)).await;

@@ -1,6 +1,6 @@
 //! What the user did in Kai with messages of the phone that Kai runs on: opened them, dismissed them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Row, Transaction, params};
 
@@ -29,6 +29,12 @@ impl Handled {
 
     pub(super) fn is_away(&self, identity: &Identity) -> bool {
         self.0.get(identity) == Some(&true)
+    }
+
+    /// The messages that the user dismissed.
+    pub(super) fn away(&self) -> BTreeSet<Identity> {
+        let is_away = |(identity, away): (&Identity, &bool)| away.then(|| identity.clone());
+        self.0.iter().filter_map(is_away).collect()
     }
 
     /// Whether the message was read neither on the phone nor here.

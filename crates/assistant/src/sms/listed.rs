@@ -296,9 +296,6 @@ impl MessageSource for SmsSource {
             Mark::Away => Some(true),
             Mark::Back => Some(false),
         };
-        if let Some(shelf) = self.shelf.as_ref().filter(|_| away.is_some()) {
-            shelf.doubt();
-        }
         match away {
             _ if found.source.is_here() => handled::note(tx, &found.sms.identity(), away),
             None => archive::open(tx, id),

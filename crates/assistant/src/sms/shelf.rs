@@ -1,12 +1,14 @@
 //! What the inbox page has read of the phone that Kai runs on. Reading takes seconds, so a page shows what is here, and
 //! is shown anew when more has come. Only the last few answers are kept.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::handled::Handled;
 use super::inbox::{FIRST_PAGE, Inbox, Look, Picked, Reach};
+use super::mark::Identity;
 use super::port::ReadError;
 use super::search::Wanted;
 use super::{Sms, SmsId};
@@ -50,8 +52,8 @@ struct Answer {
     /// When reading began, and when it ended.
     begun: Timestamp,
     read: Option<Timestamp>,
-    /// The user dismissed a message or put one back since reading began.
-    doubted: bool,
+    /// What the user had dismissed when reading began: a page leaves that out.
+    away: BTreeSet<Identity>,
     /// The last page that was read: its first message, and how many come before it.
     last_page: Option<(Cursor, usize)>,
 }
@@ -82,11 +84,6 @@ impl Shelf {
         answer.map(|answer| answer.known.clone()).unwrap_or_default()
     }
 
-    /// Notes that the user dismissed a message, or put one back: pages that leave such messages out are read again.
-    pub(super) fn doubt(&self) {
-        self.answers().iter_mut().for_each(|answer| (answer.read, answer.doubted) = (None, true));
-    }
-
     /// The messages of all answers, the newest answer last. One may be in several.
     pub(super) fn messages(&self) -> Vec<Sms> {
         let answers = self.answers();
@@ -100,18 +97,19 @@ impl Shelf {
         newest_first.flatten().find(|sms| sms.id == id).cloned()
     }
 
-    /// Begins to ask the phone, unless its answer is here and not older than the last poll, or is being read.
+    /// Begins to ask the phone, unless its answer is here and not older than the last poll, or is being read. Once the user
+    /// has dismissed a message or put one back, it is asked again.
     pub(super) fn ask(&self, asked: &Asked, choice: Choice, polled: Option<Timestamp>) -> Option<Fetching> {
-        let now = self.clock.now();
+        let (now, away) = (self.clock.now(), choice.handled.away());
         let reach = {
             let mut answers = self.answers();
             let reach = reach(&answers, asked);
             let mut answer = match answers.iter().position(|answer| answer.asked == *asked) {
-                Some(at) if answers[at].is_good(now, polled) => return None,
+                Some(at) if answers[at].is_good(now, polled, &away) => return None,
                 Some(at) => answers.remove(at),
                 None => Answer::new(asked.clone(), now),
             };
-            (answer.begun, answer.known.is_reading, answer.doubted) = (now, true, false);
+            (answer.begun, answer.known.is_reading, answer.away) = (now, true, away);
             answers.push(answer);
             let surplus = answers.len().saturating_sub(KEPT);
             answers.drain(..surplus);
@@ -136,20 +134,21 @@ impl Shelf {
 
 impl Answer {
     fn new(asked: Asked, begun: Timestamp) -> Self {
-        Self { asked, known: Known::default(), begun, read: None, doubted: false, last_page: None }
+        Self { asked, known: Known::default(), begun, read: None, away: BTreeSet::new(), last_page: None }
     }
 
-    fn is_good(&self, now: Timestamp, polled: Option<Timestamp>) -> bool {
+    fn is_good(&self, now: Timestamp, polled: Option<Timestamp>, away: &BTreeSet<Identity>) -> bool {
         if self.known.is_reading {
             return now.duration_since(self.begun) < DEAD;
         }
         let is_fresh = |read: Timestamp| now.duration_since(read).abs() < FRESH;
-        self.read.is_some_and(is_fresh) && polled.is_none_or(|polled| polled <= self.begun)
+        let is_newest = polled.is_none_or(|polled| polled <= self.begun);
+        self.read.is_some_and(is_fresh) && is_newest && self.away == *away
     }
 
     /// Takes what the phone answered. If it failed, what it answered before stays.
     fn take(&mut self, read: Result<Picked, ReadError>, now: Timestamp) {
-        (self.read, self.known.is_reading) = ((!self.doubted).then_some(now), false);
+        (self.read, self.known.is_reading) = (Some(now), false);
         match read {
             Ok(Picked { found, begins, first }) => {
                 (self.known.found, self.known.error) = (Some(found), None);

@@ -49,12 +49,12 @@ pub fn packet(line: &[u8]) {
 
 /// Checks that what was read as a message is one for the assistant, or none, and that nothing else becomes one.
 fn message(message: &Message) {
-    let Some(ported) = message.ported() else {
+    let Ok(ported) = message.ported() else {
         assert!(!matches!(message.folder, Folder::Inbox | Folder::Sent));
         return;
     };
     assert_eq!((ported.native_id, ported.thread, ported.date), (message.id, message.thread, message.date));
-    let weight = ported::weight(std::slice::from_ref(&ported));
+    let weight = ported::weight(&ported::list(std::slice::from_ref(message)));
     assert!(weight > ported.body.as_written().len(), "whatever waits weighs something");
 }
 

@@ -218,9 +218,9 @@ impl PairedPhone {
         if !line.allowed.read_sms {
             return Ok(());
         }
-        let messages: Vec<_> = messages.iter().filter_map(Message::ported).collect();
-        let weight = ported::weight(&messages);
-        self.told.push(FromPhone::Messages(messages), weight)
+        let list = ported::list(messages);
+        let weight = ported::weight(&list);
+        self.told.push(FromPhone::Messages(list), weight)
     }
 
     fn take_notification(&self, change: Change) -> Result<(), Overflow> {

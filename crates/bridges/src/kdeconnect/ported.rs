@@ -1,6 +1,6 @@
 //! Packets in the words of the assistant's ports, and back. Pure.
 
-use kai_assistant::phones::port::{self, Ask, PhoneMessage};
+use kai_assistant::phones::port::{self, Ask, MessageList, PhoneMessage, Unsent};
 use kai_assistant::untrusted::Untrusted;
 
 use super::notification::{Change, Shown};
@@ -8,16 +8,16 @@ use super::packet::Packet;
 use super::sms::{Conversation, Folder, Message, Outgoing};
 
 impl Message {
-    /// The message as the assistant knows it. `None` for drafts and whatever is on its way: those are not messages yet.
-    pub(super) fn ported(&self) -> Option<PhoneMessage> {
+    /// The message as the assistant knows it. Drafts and whatever is on its way are not messages yet.
+    pub(super) fn ported(&self) -> Result<PhoneMessage, Unsent> {
         let folder = match self.folder {
             Folder::Inbox => port::Folder::Inbox,
             Folder::Sent => port::Folder::Sent,
             Folder::Draft | Folder::Outbox | Folder::Failed | Folder::Queued | Folder::Other(_) => {
-                return None;
+                return Err(Unsent { thread: self.thread, date: self.date });
             }
         };
-        Some(PhoneMessage {
+        Ok(PhoneMessage {
             kind: self.kind,
             native_id: self.id,
             thread: self.thread,
@@ -28,6 +28,18 @@ impl Message {
             body: self.body.clone(),
         })
     }
+}
+
+/// The messages of one packet as the assistant knows them.
+pub(super) fn list(messages: &[Message]) -> MessageList {
+    let mut list = MessageList::default();
+    for message in messages {
+        match message.ported() {
+            Ok(message) => list.messages.push(message),
+            Err(unsent) => list.unsent.push(unsent),
+        }
+    }
+    list
 }
 
 /// The packet that asks a phone for something.
@@ -76,9 +88,11 @@ fn encoded(text: &str) -> String {
 }
 
 /// About how much memory something costs while it waits.
-pub(super) fn weight(messages: &[PhoneMessage]) -> usize {
+pub(super) fn weight(list: &MessageList) -> usize {
     let one = |message: &PhoneMessage| message.body.as_written().len() + message.address.as_written().len();
-    messages.iter().map(|message| one(message) + size_of::<PhoneMessage>()).sum::<usize>() + 1
+    let messages =
+        list.messages.iter().map(|message| one(message) + size_of::<PhoneMessage>()).sum::<usize>();
+    messages + size_of_val(list.unsent.as_slice()) + 1
 }
 
 #[cfg(test)]
@@ -110,7 +124,8 @@ mod tests {
         assert_eq!((inbox.address.as_written(), inbox.read), ("+1555", true));
         assert_eq!(message(Folder::Sent, &[]).ported().unwrap().address, Untrusted::default());
         for folder in [Folder::Draft, Folder::Outbox, Folder::Failed, Folder::Queued, Folder::Other(9)] {
-            assert_eq!(message(folder, &["+1555"]).ported(), None, "{folder:?}");
+            let unsent = Unsent { thread: ThreadId(7), date: Timestamp::UNIX_EPOCH };
+            assert_eq!(message(folder, &["+1555"]).ported(), Err(unsent), "{folder:?}");
         }
         let group = message(Folder::Inbox, &["+1555", "+1556"]).ported().unwrap();
         assert_eq!(group.address.as_written(), "+1555", "the sender comes first");

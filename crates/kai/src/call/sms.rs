@@ -182,6 +182,9 @@ pub(crate) struct DraftRow {
     pub(crate) status: DraftState,
     pub(crate) reason: Option<Said>,
     pub(crate) origin: DraftOrigin,
+    /// The user changed what somebody else drafted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) edited: bool,
     /// Epoch milliseconds.
     pub(crate) created_at: i64,
     pub(crate) created_local: String,

@@ -362,11 +362,12 @@ fn draft(row: &DraftRow) -> String {
 }
 
 /// Who staged a draft, as its first line says.
-fn origin(origin: DraftOrigin) -> String {
-    match origin {
+fn origin(row: &DraftRow) -> String {
+    let edited = if row.edited { ", edited by you" } else { "" };
+    match row.origin {
         DraftOrigin::User => "written by you".to_owned(),
         DraftOrigin::Command | DraftOrigin::Chat | DraftOrigin::Heartbeat | DraftOrigin::Task => {
-            format!("from a {}", origin.as_str())
+            format!("from a {}{edited}", row.origin.as_str())
         }
     }
 }
@@ -383,7 +384,7 @@ fn describe_draft(row: &DraftRow, body: &str, shown: fn(&str) -> String) -> Stri
         row.id.0,
         row.status.as_str(),
         row.reason.as_ref().map(|why| format!(": {}", visible(&why.to_string()))).unwrap_or_default(),
-        origin(row.origin),
+        origin(row),
         row.created_local,
         recipient(row)
     );

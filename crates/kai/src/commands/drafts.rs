@@ -31,7 +31,7 @@ pub(crate) async fn edit(app: &App, call: EditCall) -> Result<DraftRow, Failure>
     })
 }
 
-/// The same as [`edit`], with the reason for a refusal as a value.
+/// The same as [`edit()`], with the reason for a refusal as a value.
 pub(crate) async fn edited(app: &App, call: EditCall) -> Result<DraftRow, NotEdited> {
     let phone = &app.messages.phone;
     let known_contact = match call.to.as_deref().map(edit::number) {

@@ -526,8 +526,8 @@ async fn what_is_on_is_announced_and_passed_on() {
     within(handset.until(|handset| reads(handset).then_some(()))).await;
     let messages = within(async {
         loop {
-            if let FromPhone::Messages(messages) = kai.said(FIRST).await {
-                return messages;
+            if let FromPhone::Messages(list) = kai.said(FIRST).await {
+                return list.messages;
             }
         }
     });
@@ -570,8 +570,8 @@ async fn a_phone_that_floods_only_harms_itself() {
     kai.away(FIRST).await;
     let heard = within(async {
         loop {
-            if let FromPhone::Messages(messages) = kai.said(SECOND).await {
-                return messages;
+            if let FromPhone::Messages(list) = kai.said(SECOND).await {
+                return list.messages;
             }
         }
     });

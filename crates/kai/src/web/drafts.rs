@@ -274,7 +274,7 @@ fn about(draft: &DraftRow, times: &Times) -> Markup {
             @if let Some(phone) = &draft.phone {
                 " · " span data-testid="draft-phone" { (rich(&by(phone), lang, |name| html! { bdi { (name) } })) }
             }
-            " · " (origin(draft.origin, lang)) " · " (times.moment(draft.created_at))
+            " · " (origin(draft.origin, lang)) @if draft.edited { ", " (lang.drafts_edited()) } " · " (times.moment(draft.created_at))
             @if let Some(ReplyTo::Sms(answered)) = draft.in_reply_to {
                 span class="roomy" { " · " (lang.drafts_reply_to(answered)) }
             }

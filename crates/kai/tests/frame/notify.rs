@@ -52,6 +52,8 @@ impl Desktop {
     pub(crate) fn restart_dunst(&mut self) {
         drop(self.dunst.kill());
         self.dunst.wait().unwrap();
+        // Until the bus has noticed, its name is taken, and the next one would give up.
+        wait_for("dunst to be gone", || self.dunstctl(&["count", "displayed"]).is_none());
         self.dunst = dunst(&self.bus, &self.display);
         self.wait_for_dunst();
     }

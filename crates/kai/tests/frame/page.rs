@@ -319,7 +319,10 @@ fn without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed(browser: &B
     {
         let hosts = demo_hosts(&home, &daemon);
         browser.click("try-demo");
-        browser.until("the demo", "return document.querySelector('.top .tag')?.innerText.startsWith('Demo')");
+        browser.until(
+            "the demo",
+            "return document.querySelector('header.top .tag')?.innerText.startsWith('Demo')",
+        );
         browser.until_live();
         let there = browser.run("return location.host");
         assert_ne!(there, daemon.address.as_str());
@@ -328,7 +331,10 @@ fn without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed(browser: &B
         browser.open(&format!("http://{}/", daemon.address));
         browser.until_live();
         browser.click("try-demo");
-        browser.until("the demo", "return document.querySelector('.top .tag')?.innerText.startsWith('Demo')");
+        browser.until(
+            "the demo",
+            "return document.querySelector('header.top .tag')?.innerText.startsWith('Demo')",
+        );
         assert_eq!(browser.run("return location.host"), there);
         assert_eq!(daemon.stop("-TERM").0, Some(0));
         let gone = std::net::TcpStream::connect(there.as_str().unwrap());

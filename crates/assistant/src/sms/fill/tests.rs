@@ -9,7 +9,7 @@ use rusqlite::Transaction;
 use super::{Fill, Kept, Pages, Step, Trouble, Waits, horizon};
 use crate::db::{Db, DbError};
 use crate::pending;
-use crate::phones::port::{Ask, Folder, MessageKind, PhoneMessage, ThreadId};
+use crate::phones::port::{Ask, Folder, MessageKind, MessageList, PhoneMessage, ThreadId, Unsent};
 use crate::phones::store::{NewPhone, begin_reading, pair, set};
 use crate::phones::{SourceId, Switch};
 use crate::settings::{self, SMS_ARCHIVE_DAYS, SMS_ENABLED};
@@ -26,7 +26,7 @@ fn at(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap()
 }
 
-/// A message as the phone keeps it. Drafts are listed and counted, and the bridge leaves them out.
+/// A message as the phone keeps it. Drafts are listed and counted like messages.
 #[derive(Debug, Clone)]
 pub(in crate::sms) struct Item {
     message: PhoneMessage,
@@ -44,7 +44,7 @@ pub(in crate::sms) struct Handset {
     /// Whether it answers where there is nothing to show.
     pub(in crate::sms) sends_nothing: bool,
     /// What is on its way.
-    pub(in crate::sms) line: VecDeque<Vec<PhoneMessage>>,
+    pub(in crate::sms) line: VecDeque<MessageList>,
 }
 
 impl Handset {
@@ -81,10 +81,14 @@ impl Handset {
     fn tell(&mut self, items: &[Item]) {
         let newest = items.iter().map(|item| item.message.date.as_millisecond()).max();
         self.told = self.told.max(newest.unwrap_or(self.told));
-        let shown: Vec<PhoneMessage> =
-            items.iter().filter(|item| !item.draft).map(|item| item.message.clone()).collect();
-        if self.sends_nothing || !shown.is_empty() {
-            self.line.push_back(shown);
+        let (drafts, messages): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.draft);
+        let unsent = |item: &&Item| Unsent { thread: item.message.thread, date: item.message.date };
+        let list = MessageList {
+            messages: messages.iter().map(|item| item.message.clone()).collect(),
+            unsent: drafts.iter().map(unsent).collect(),
+        };
+        if self.sends_nothing || !items.is_empty() {
+            self.line.push_back(list);
         }
     }
 
@@ -171,7 +175,7 @@ impl World {
         let Some(list) = self.phone.line.pop_front() else { return false };
         if !self.fill.is_away() {
             let step = self.fill.on_messages(&list, self.now());
-            self.store(&list, &step);
+            self.store(&list.messages, &step);
             self.follow(step);
         }
         true
@@ -252,6 +256,8 @@ impl World {
                 self.phone.push();
             }
             Act::Draft { thread } => {
+                // A draft has a moment of its own.
+                self.phone.now += 1;
                 self.phone.add(thread, Folder::Sent, true);
                 self.phone.push();
             }
@@ -362,9 +368,10 @@ proptest! {
         for act in acts {
             world.act(act);
         }
-        // A conversation that shows nothing but a draft first is not heard of.
+        // Each conversation has something newer than what was lost on the way, and shows a draft first.
         for thread in 1..4 {
             world.act(Act::Arrive { thread, folder: Folder::Sent, after: 1_000 });
+            world.act(Act::Draft { thread });
         }
         world.connect();
         world.settle();
@@ -402,6 +409,24 @@ fn the_first_fill_goes_back_to_the_end_and_is_not_news() {
     let world = filled(365, 50);
     assert_eq!((world.archived().len(), world.news.len()), (150, 0));
     assert!(world.marks().values().all(|kept| kept.end));
+}
+
+/// The list of conversations shows only the newest item of each, and that can be a draft.
+#[test]
+fn a_conversation_that_ends_with_a_draft_is_archived_as_well() {
+    let mut world = World::new(365, true);
+    for _ in 0..50 {
+        world.act(Act::Arrive { thread: 1, folder: Folder::Inbox, after: 10 });
+    }
+    world.phone.now += 10;
+    world.act(Act::Draft { thread: 1 });
+    world.connect();
+    assert_eq!(world.settle(), []);
+    assert_eq!((world.archived().len(), world.news.len()), (50, 0));
+    world.phone.now = SINCE;
+    world.act(Act::Arrive { thread: 1, folder: Folder::Inbox, after: 10 });
+    assert_eq!(world.settle(), []);
+    assert_eq!((world.archived().len(), world.news.len()), (51, 1));
 }
 
 #[test]
@@ -513,7 +538,7 @@ fn a_page_that_was_asked_for_earlier_does_not_close_a_gap() {
     while world.deliver() {}
     let step = world.fill.on_quiet();
     let late: Vec<PhoneMessage> = old[40..44].iter().map(|item| item.message.clone()).collect();
-    world.phone.line.push_back(late);
+    world.phone.line.push_back(MessageList { messages: late, unsent: vec![] });
     world.follow(step);
     world.settle();
     assert_eq!(world.archived().len(), 90);

@@ -305,6 +305,27 @@ async fn marks_are_kept_for_each_message_and_dismissing_takes_it_from_the_queue(
     assert_eq!(marks(&house.see(&shown(Show::Unread)).await), [(true, false, false)]);
 }
 
+/// A page may be read while a mark is on its way into the store: what was read without it does not count.
+#[tokio::test]
+async fn what_is_put_back_while_the_phone_is_read_is_listed() {
+    let house = House::new();
+    let sms = here(7, NOW, "+15550102", "here");
+    *lock(&house.pocket.messages) = vec![sms.clone()];
+    house.see(&house.wanted()).await;
+    house.mark(7, Mark::Away);
+    let need = Need::Page(house.wanted());
+    let reading = house.db.read_now(|tx| house.sources.fetch(tx, &need)).unwrap();
+    assert_eq!(reading.len(), 1, "the page is read again without it");
+    house.write(|tx| handled::note(tx, &sms.identity(), Some(false)));
+    for reading in reading {
+        reading.await;
+    }
+    assert_eq!(texts(&house.see(&house.wanted()).await), ["here"]);
+    assert_eq!(house.look(&house.wanted()).await.1, Fetched::All);
+    let again = house.db.read_now(|tx| house.sources.fetch(tx, &need)).unwrap();
+    assert!(again.is_empty(), "and not again and again");
+}
+
 #[tokio::test]
 async fn a_phone_that_fails_hides_nothing_else() {
     let house = House::new();

@@ -78,7 +78,7 @@ fn listed(messages: Vec<Message>) -> Packet {
 
 fn bodies(told: FromPhone) -> Vec<String> {
     match told {
-        FromPhone::Messages(messages) => messages.iter().map(|m| m.body.as_written().to_owned()).collect(),
+        FromPhone::Messages(list) => list.messages.iter().map(|m| m.body.as_written().to_owned()).collect(),
         other => panic!("{other:?}"),
     }
 }
@@ -169,7 +169,7 @@ async fn whoever_takes_nothing_is_told_no_more() {
 /// Takes what waits, and says how many messages that were.
 async fn bodies_waiting(told: &mut Told) -> usize {
     match timeout(Duration::from_millis(100), told.recv()).await {
-        Ok(Some(FromPhone::Messages(messages))) => messages.len(),
+        Ok(Some(FromPhone::Messages(list))) => list.messages.len(),
         Ok(Some(_)) => 1,
         Ok(None) | Err(_) => 0,
     }

@@ -22,6 +22,8 @@
     if (offered?.contains(form)) toast.replaceChildren();
     if (!path.endsWith("/dismiss") || told.said || told.to !== location.pathname) return;
     const undo = form.cloneNode(), button = document.createElement("button");
+    // Its form is still busy with the dismissal.
+    delete undo.dataset.busy;
     undo.action = path.replace(/dismiss$/, "restore");
     button.textContent = list.dataset.undo;
     button.dataset.testid = "inbox-undo";

@@ -7,7 +7,8 @@ use kai_words::{Lang, said};
 use maud::{Markup, html};
 
 use super::place::{self, Place};
-use super::{SENDER, Sheet, begin, list, reply_form, sender};
+use super::reply_form::{self, Reply};
+use super::{SENDER, Sheet, begin, list, sender};
 use crate::commands::inbox;
 use crate::failure::Failure;
 use crate::web::rich::rich;
@@ -23,7 +24,7 @@ pub(super) async fn sheet(web: &Web, place: &Place, view: &View<'_>) -> Result<S
     let is_loading = is_begun || fetched == Fetched::Loading;
     match message {
         Some(message) => {
-            let reply = reply_form::form(web, place, &message, view).await?;
+            let reply = reply_form::reply(web, place, &message, view).await?;
             Ok(Sheet {
                 heading: sender(&message.item),
                 head: html! {},
@@ -62,7 +63,7 @@ fn unknown(lang: Lang) -> Sheet {
     }
 }
 
-fn content(message: &Message, fetched: &Fetched, reply: &Markup, view: &View<'_>) -> Markup {
+fn content(message: &Message, fetched: &Fetched, reply: &Reply, view: &View<'_>) -> Markup {
     let (item, lang) = (&message.item, view.lang);
     html! {
         article class="card message" data-testid="inbox-message" data-key=(item.key) {
@@ -84,8 +85,8 @@ fn content(message: &Message, fetched: &Fetched, reply: &Markup, view: &View<'_>
             (list::marks(item, lang))
             (handling(message, view))
         }
-        (reply)
-        (asking(&item.key, view))
+        (reply.own)
+        (asking(&item.key, &reply.by_kai, view))
     }
 }
 
@@ -136,7 +137,7 @@ fn handling(message: &Message, view: &View<'_>) -> Markup {
 }
 
 /// The form that opens a chat about the message.
-fn asking(key: &Key, view: &View<'_>) -> Markup {
+fn asking(key: &Key, by_kai: &Markup, view: &View<'_>) -> Markup {
     let lang = view.lang;
     html! {
         section class="card" aria-labelledby="inbox-ask-title" {
@@ -149,7 +150,7 @@ fn asking(key: &Key, view: &View<'_>) -> Markup {
                 p class="told" role="alert" {}
                 div class="choices" {
                     button class="primary" type="submit" name="what" value="answer" data-testid="inbox-ask" { (lang.inbox_ask_button()) }
-                    (reply_form::by_kai(lang))
+                    (by_kai)
                 }
             }
         }

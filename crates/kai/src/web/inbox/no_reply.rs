@@ -2,7 +2,6 @@
 
 use axum::Router;
 use kai_assistant::inbox::Message;
-use kai_words::Lang;
 use maud::{Markup, html};
 
 use super::place::Place;
@@ -14,11 +13,13 @@ pub(super) fn routes() -> Router<Web> {
     Router::new()
 }
 
-#[expect(clippy::unused_async, reason = "the foss edition reads the store")]
-pub(super) async fn form(_: &Web, _: &Place, _: &Message, _: &View<'_>) -> Result<Markup, Failure> {
-    Ok(html! {})
+/// The ways to reply to a message: none.
+pub(super) struct Reply {
+    pub(super) own: Markup,
+    pub(super) by_kai: Markup,
 }
 
-pub(super) fn by_kai(_: Lang) -> Markup {
-    html! {}
+#[expect(clippy::unused_async, reason = "the foss edition reads the store")]
+pub(super) async fn reply(_: &Web, _: &Place, _: &Message, _: &View<'_>) -> Result<Reply, Failure> {
+    Ok(Reply { own: html! {}, by_kai: html! {} })
 }

@@ -17,23 +17,35 @@ use crate::failure::Failure;
 use crate::web::rich::rich;
 use crate::web::state::Web;
 use crate::web::view::View;
-use crate::web::{drafts, reply};
+use crate::web::{drafts, reply as answer};
 
 pub(super) fn routes() -> Router<Web> {
     Router::new().route("/inbox/{id}/reply", post(draft))
 }
 
-/// The form, or why there can be no reply.
-pub(super) async fn form(
+/// The ways to reply to a message.
+pub(super) struct Reply {
+    /// The form in which the user writes, or why there can be no reply.
+    pub(super) own: Markup,
+    /// The button that lets Kai draft the reply, in a chat.
+    pub(super) by_kai: Markup,
+}
+
+pub(super) async fn reply(
     web: &Web,
     place: &Place,
     message: &Message,
     view: &View<'_>,
-) -> Result<Markup, Failure> {
+) -> Result<Reply, Failure> {
     let (key, lang) = (&message.item.key, view.lang);
     let drafted = place.says("draft").parse().is_ok_and(|id| drafts::has_waiting(&view.stored.drafts, id));
     let impossible = replies::impossible(&web.app, key.clone()).await?;
-    Ok(html! {
+    let by_kai = if impossible.is_none() {
+        by_kai(lang)
+    } else {
+        html! {}
+    };
+    let own = html! {
         section class="card" aria-labelledby="inbox-reply-title" {
             h2 id="inbox-reply-title" { (lang.inbox_reply()) }
             @if drafted { p role="status" data-testid="inbox-drafted" { (lang.inbox_draft_saved()) } }
@@ -50,11 +62,11 @@ pub(super) async fn form(
                 },
             }
         }
-    })
+    };
+    Ok(Reply { own, by_kai })
 }
 
-/// The button that lets Kai draft the reply, in a chat.
-pub(super) fn by_kai(lang: Lang) -> Markup {
+fn by_kai(lang: Lang) -> Markup {
     html! {
         button type="submit" name="what" value="draft" data-testid="inbox-ask-draft" { (lang.inbox_ask_draft_button()) }
     }
@@ -72,11 +84,11 @@ async fn draft(
     headers: HeaderMap,
     form: Result<Form<ReplyForm>, FormRejection>,
 ) -> Response {
-    let Ok(Form(ReplyForm { body, date })) = form else { return reply::misfilled(&headers) };
+    let Ok(Form(ReplyForm { body, date })) = form else { return answer::misfilled(&headers) };
     let Ok(key) = id.parse::<Key>() else { return super::gone() };
     let path = place::path(&key);
     match replies::draft(&web.app, key, date, &body).await {
-        Ok(draft) => reply::done(&headers, &format!("{path}?draft={0}#draft-{0}", draft.0)),
-        Err(error) => reply::not_done(&headers, error.said()),
+        Ok(draft) => answer::done(&headers, &format!("{path}?draft={0}#draft-{0}", draft.0)),
+        Err(error) => answer::not_done(&headers, error.said()),
     }
 }

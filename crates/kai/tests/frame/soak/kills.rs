@@ -138,11 +138,7 @@ impl World {
         let (true, Some(pocket)) = (Pocket::is_connected(&self.phone), &mut self.pocket) else { return };
         let bubble = pocket.shows();
         self.make_room();
-        let listed = self.phone.run(&["notifications", "list", "--json"]);
-        let rows = if listed.code == 0 { listed.json() } else { json!([]) };
-        let row =
-            rows.as_array().unwrap().iter().find(|row| numbered(&row["preview"], "bubble-") == Some(bubble));
-        if let Some(row) = row {
+        if let Some(row) = self.listed_bubble(bubble) {
             self.books.bubbles.insert(bubble);
             let body = format!("Reply number {round}!");
             self.stage("reply_notification", &json!({"id": row["id"], "body": body}), Way::App, body);
@@ -150,6 +146,20 @@ impl World {
         let body = format!("From the pocket, number {round}!");
         let arguments = json!({"to": ALICE, "body": body, "phone": pocket::NAME});
         self.stage("send_sms", &arguments, Way::Pocket, body);
+    }
+
+    /// Waits a little until a notification of the phone in the pocket is listed. It need not arrive.
+    fn listed_bubble(&self, bubble: u64) -> Option<Value> {
+        let row = || {
+            let listed = self.phone.run(&["notifications", "list", "--json"]);
+            let rows = if listed.code == 0 { listed.json() } else { json!([]) };
+            let is_it = |row: &&Value| numbered(&row["preview"], "bubble-") == Some(bubble);
+            rows.as_array().unwrap().iter().find(is_it).cloned()
+        };
+        (0..10).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(100));
+            row()
+        })
     }
 
     /// Two taps at once on one of the drafts that wait, as two tabs would. Both count as posted, whatever becomes of them.
@@ -182,7 +192,7 @@ impl World {
     /// Everything at once, and then the end comes. Some lives are long enough for a paired phone, which takes seconds.
     fn live_and_die(&mut self, round: u64) {
         let long = self.pocket.is_some() && round % 4 == 1;
-        let (life, room) = (if long { 4_000 } else { 500 }, self.waiting < ROOM);
+        let (mut life, room) = (if long { 4_000 } else { 500 }, self.waiting < ROOM);
         let going_on = self.pocket.as_mut().map(|pocket| pocket.goes_on(&mut self.dice, life, room));
         let mut daemon = self.phone.start();
         let cookie = daemon.sign_in();
@@ -200,8 +210,15 @@ impl World {
         }
         commands.push(self.in_the_background(&["heartbeat", "run"]));
         if long && !full {
+            let sent = self.pocket.as_ref().map_or(0, Pocket::sent);
             self.draft_for_the_pocket(round);
             self.tap(&daemon, &cookie);
+            self.tap(&daemon, &cookie);
+            // A message leaves seconds after its tap. The end shall come around that moment, and not always before.
+            if let Some(pocket) = self.pocket.as_ref().filter(|_| self.dice.below(3) > 0) {
+                pocket.until_more_sent(sent);
+                life = 700;
+            }
         }
         if self.dice.below(2) == 0 && !full {
             self.tap(&daemon, &cookie);
@@ -268,7 +285,7 @@ fn whenever_it_is_killed_the_books_balance() {
              {} of its notifications taken, each told exactly once; {} of its messages and {} replies left by taps",
             pocket.received,
             world.books.bubbles.len(),
-            pocket.handset.sent().len(),
+            pocket.sent(),
             pocket.handset.replies().len(),
         ),
         None => println!("kills, paired phone: not without a network of our own"),

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::clock::SystemClock;
@@ -126,6 +126,19 @@ impl Pocket {
         self.shown
     }
 
+    /// How many messages have left by it.
+    pub(super) fn sent(&self) -> usize {
+        self.handset.sent().len()
+    }
+
+    /// Waits until more messages have left by it than before. That need not happen: it may be away, or none was tapped.
+    pub(super) fn until_more_sent(&self, before: usize) {
+        let end = Instant::now() + Duration::from_secs(10);
+        while self.sent() == before && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Waits a little until the daemon says that it is connected. It need not become so: it may be dead just now.
     pub(super) fn is_connected(phone: &Phone) -> bool {
         (0..30).any(|_| {
@@ -151,7 +164,13 @@ impl Pocket {
             }
             std::thread::sleep(Duration::from_millis(400));
         }
-        panic!("of {all} messages in the pocket only {} are archived", Self::archived(phone).len());
+        let archived = Self::archived(phone);
+        let missing: Vec<String> = self.texts().into_iter().filter(|text| !archived.contains(text)).collect();
+        let phones = phone.run(&["phones", "list", "--json"]).out;
+        panic!(
+            "of {all} messages in the pocket {} are archived; {phones} misses {missing:?}",
+            archived.len()
+        );
     }
 
     /// The texts in the archive, as they lie in the store.

@@ -19,6 +19,7 @@ fn a_draft_is_edited_where_it_stands_and_the_old_one_is_not_sent() {
     let other = house.visitor("/");
     let mut visitor = house.visitor("/");
     assert!(!visitor.has("draft-unknown-recipient"), "Alice wrote before");
+    assert!(!visitor.says("edited by you"));
     visitor.press("draft-edit");
     assert_eq!(visitor.path, format!("/?edit={id}"));
     assert_eq!(
@@ -32,6 +33,7 @@ fn a_draft_is_edited_where_it_stands_and_the_old_one_is_not_sent() {
     assert_eq!(visitor.path, "/", "the form is closed");
     assert_eq!(visitor.texts("draft-body"), ["See you\nat 9"]);
     assert_eq!(visitor.texts("draft-to"), [BOB]);
+    assert!(visitor.says("from the command line, edited by you"));
     assert_eq!(
         visitor.texts("draft-unknown-recipient"),
         ["You haven’t exchanged messages with this number before."],

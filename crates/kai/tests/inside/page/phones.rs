@@ -309,10 +309,19 @@ fn a_paired_phone_alone_has_the_card_of_sms() {
     assert_eq!(page.answer.status, 200);
     assert_eq!(page.texts("sms-error"), [""; 0]);
     what_commands_say(&house);
+    turn_on(&house, "notifications");
+    page.open("/settings/agent");
+    page.until_text("notifications-phone", "Pixel 8: Listener active");
     house.wait(phone.vanish());
     page.until_text("sms-phone", "Pixel 8: Not connected · Kai keeps 3 messages of this phone");
     let refused = house.try_to("sms", &json!("poll")).unwrap_err().to_string();
     assert!(refused.starts_with("The phone is not connected."), "{refused}");
+    page.until_text(
+        "notifications-phone",
+        "Pixel 8: The phone is not connected. Open KDE Connect on it, in the same network as this machine.",
+    );
+    let unnamed = page.answer.text.contains(">The phone is not connected");
+    assert!(!unnamed && !page.has("notifications-status"), "it is said once, beside its name");
     house.set("language", "de");
     page.until_text(
         "sms-phone",

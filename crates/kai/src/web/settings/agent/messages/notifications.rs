@@ -72,13 +72,15 @@ fn reading(ctx: &PageContext<'_>, status: &NotificationsStatus) -> Markup {
         testid: "notifications-toggle",
     };
     let waiting = status.state == ListenerState::Waiting;
+    let is_own = status.has_own() || !status.phones().any(|(_, phone)| phone.enabled);
     let locked_out = status.has_own()
         && status.enabled
         && status.access != AccessState::Granted
         && status.state != ListenerState::Listening;
     html! {
         (switch_to(ctx, CARD, "/settings/agent/notifications/turn", status.enabled, &read))
-        @if status.enabled {
+        // A paired phone is spoken of beside its name.
+        @if status.enabled && is_own {
             p data-testid="notifications-status" class=[(status.state != ListenerState::Listening).then_some("trouble-text")] {
                 @if status.state == ListenerState::Listening { (ctx.lang.notifications_active()) }
                 @else { (ctx.lang.notifications_inactive()) }
@@ -86,7 +88,7 @@ fn reading(ctx: &PageContext<'_>, status: &NotificationsStatus) -> Markup {
         }
         @if waiting { p data-testid="notifications-status" { (ctx.lang.notifications_waiting()) } }
         @if let Some(hint) = &status.hint { p class="quiet" data-testid="notifications-hint" { (hint.to(ctx.lang)) } }
-        @if status.enabled && let Some(error) = &status.last_error { p class="trouble-text" { (error.to(ctx.lang)) } }
+        @if status.enabled && is_own && let Some(error) = &status.last_error { p class="trouble-text" { (error.to(ctx.lang)) } }
         @if waiting || locked_out {
             div class="choices" {
                 (button(ctx, CARD, "/settings/agent/notifications/access", &Button {
