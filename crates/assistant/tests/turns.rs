@@ -152,7 +152,7 @@ impl Stage {
 }
 
 fn ready(label: &str, model: &Arc<Scripted>) -> Ready {
-    Ready { label: label.to_owned(), local: false, model: Box::new(Arc::clone(model)) }
+    Ready { label: label.to_owned(), local: false, vision: kai_assistant::models::vision::Vision::Unknown, model: Box::new(Arc::clone(model)) }
 }
 
 fn script(acts: impl IntoIterator<Item = Act>) -> Arc<Scripted> {
@@ -348,7 +348,7 @@ async fn a_wrong_key_fails_at_once_and_the_words_are_kept() {
     let failed = stage.say(&[ready("one", &first), ready("two", &second)], "hello").await.unwrap_err();
     assert!(matches!(failed, TurnError::Model { error: ModelError::BadKey, .. }));
     assert!(second.requests().is_empty());
-    assert_eq!(stage.messages().await, [Message::User { text: "hello".to_owned() }]);
+    assert_eq!(stage.messages().await, [Message::user("hello".to_owned())]);
     assert!(matches!(stage.say(&[], "x").await, Err(TurnError::NoModel)));
     let small = Arc::new(Scripted::new([Act::text("no")]).with_window(1000));
     let long = stage.say(&[ready("m", &small)], &"word ".repeat(100_000)).await;
@@ -520,7 +520,7 @@ async fn what_a_stored_result_means_counts_in_the_next_turn() {
         let result =
             Message::Tool { call: call.id.clone(), tool: call.name.clone(), result: result.to_owned() };
         let said = [
-            Message::User { text: "search".to_owned() },
+            Message::user("search".to_owned()),
             Message::Assistant { text: String::new(), calls: vec![call], signature: None },
         ];
         let stored = stage.db.write(move |tx| {
@@ -618,7 +618,7 @@ impl Stage {
     async fn transcript(&self, id: ConversationId) -> Vec<String> {
         let entries = self.write(move |tx| conversation::entries(tx, id)).await;
         let line = |entry: conversation::Entry| match entry.message {
-            Message::User { text } => format!("? {text}"),
+            Message::User { text, .. } => format!("? {text}"),
             Message::Assistant { text, .. } if entry.report => format!("! {text}"),
             Message::Assistant { text, .. } => text,
             Message::Tool { call, .. } => format!("< {}", call.0),
@@ -663,7 +663,7 @@ fn thinking(says: &str) -> (Ready, Arc<Notify>, Arc<Notify>) {
     let (asked, goes_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let says = Reply { text: says.to_owned(), ..Reply::default() };
     let model = Thinking { asked: asked.clone(), goes_on: goes_on.clone(), says };
-    (Ready { label: "m".to_owned(), local: true, model: Box::new(model) }, asked, goes_on)
+    (Ready { label: "m".to_owned(), local: true, vision: kai_assistant::models::vision::Vision::Unknown, model: Box::new(model) }, asked, goes_on)
 }
 
 /// However a turn ends, a report that came meanwhile comes after it: once, and with the banner.
@@ -730,7 +730,7 @@ async fn answering_again_leaves_reports_alone() {
     stage.driver(&models).again(id).await.unwrap();
     assert_eq!(stage.transcript(id).await, ["! old", "! new", "? why?", "two"]);
     let request = model.requests().pop().unwrap();
-    assert_eq!(request.messages.last(), Some(&Message::User { text: "why?".to_owned() }), "{request:?}");
+    assert_eq!(request.messages.last(), Some(&Message::user("why?".to_owned())), "{request:?}");
 }
 
 /// The cap counts reports, and nothing else goes.
@@ -792,7 +792,7 @@ async fn a_turn_whose_conversation_was_taken_over_writes_nothing_more() {
         stage.write(|tx| Ok(tx.execute("UPDATE leases SET holder = 'another/1'", [])?)).await;
         stage
             .write(move |tx| {
-                let said = Message::User { text: "second".to_owned() };
+                let said = Message::user("second".to_owned());
                 conversation::append(tx, id, &[said], None, Timestamp::UNIX_EPOCH)
             })
             .await;

@@ -23,6 +23,7 @@ pub mod local;
 mod message;
 mod model;
 mod openai;
+mod picture;
 mod presets;
 #[cfg(test)]
 mod recorded;
@@ -42,6 +43,7 @@ pub use format::Format;
 pub use http::{Http, Limits, client_builder, why_no_answer};
 pub use message::{CallId, Message, Reply, ToolCall, ToolSpec, Usage};
 pub use model::{Deltas, Model, Place, Replying, Request};
+pub use picture::{Encoded, Media, NOT_AGAIN, Picture, newest_pictures, without_pictures};
 pub use presets::{Preset, presets};
 pub use remote::connect;
 pub use repair::repair;

@@ -1,5 +1,7 @@
 //! Stores conversations, complete and provider-neutral, so that any model can continue one after a restart.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use kai_codes::KnownCodes;
 use kai_llm::{Message, Usage};
@@ -9,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use super::unseen::Codes;
 use super::unseen::{self, Kept};
+use crate::attachments::{self, Attachment, FileKind, base64};
 use crate::db::{DbError, Migration};
 use crate::gate::Level;
 use crate::settings::Values;
@@ -127,6 +130,9 @@ pub struct Entry {
     /// for results stored without one. It is never exported or serialised.
     #[serde(skip)]
     pub meaning: Option<Provenance>,
+    /// The files that the user attached to this message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<Attachment>,
 }
 
 impl Entry {
@@ -162,6 +168,26 @@ pub struct Whole {
     /// The one-time codes that were shown to the model. Never exported.
     #[serde(skip)]
     pub shown: KnownCodes,
+    /// The bytes of the attached files, by hash. Empty unless [`with_contents`] has read them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub contents: BTreeMap<String, FileContent>,
+}
+
+/// The bytes of an attached file. In an export file, text is legible and a picture is base64.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileContent {
+    Text(String),
+    Base64(#[serde(with = "base64")] Vec<u8>),
+}
+
+impl FileContent {
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Base64(bytes) => bytes,
+        }
+    }
 }
 
 impl Whole {
@@ -317,7 +343,7 @@ pub(super) fn append_quoting(
 ) -> Result<(), DbError> {
     let meaning = Provenance { taint: Level::People, mentions };
     raise(tx, id, meaning.taint)?;
-    append_result(tx, id, &Message::User { text }, &meaning, now)
+    append_result(tx, id, &Message::user(text), &meaning, now)
 }
 
 /// Appends a message with its meaning: a tool result, or one of the user's that quotes another.
@@ -349,10 +375,48 @@ fn insert(
     let taint = meaning.map(|meaning| meaning.taint.stored());
     let mentions = meaning.map(|meaning| json(&meaning.mentions)).transpose()?;
     let at = now.as_millisecond();
-    let row = params![id.0, json(message)?, label, input, output, at, taint, mentions];
+    let row = params![id.0, json(&without_pictures(message))?, label, input, output, at, taint, mentions];
     tx.prepare_cached(sql)?.execute(row)?;
     index(tx, message)?;
     set_title(tx, id, message)
+}
+
+/// Pictures are stored as files of the entry and never inside a message, wherever that came from.
+fn without_pictures(message: &Message) -> Message {
+    match message {
+        Message::User { text, .. } => Message::user(text.as_str()),
+        Message::Assistant { .. } | Message::Tool { .. } => message.clone(),
+    }
+}
+
+/// Appends a message of the user with files, and raises the conversation to the level of those: somebody else may have
+/// written what is in them.
+pub(super) fn append_with_files(
+    tx: &Transaction<'_>,
+    id: ConversationId,
+    text: String,
+    files: &[Attachment],
+    now: Timestamp,
+) -> Result<(), DbError> {
+    append(tx, id, &[Message::user(text)], None, now)?;
+    attach(tx, id, files)?;
+    if let Some(first) = files.first() {
+        // Words come first; a message without any is named after its file.
+        let sql = "UPDATE conversations SET title = ?2 WHERE id = ?1 AND title = ?3";
+        tx.prepare_cached(sql)?.execute(params![id.0, first.name, UNTITLED])?;
+        raise(tx, id, Level::Web)?;
+    }
+    Ok(())
+}
+
+/// Ties files to the newest message.
+fn attach(tx: &Transaction<'_>, id: ConversationId, files: &[Attachment]) -> Result<(), DbError> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let newest = "SELECT max(id) FROM entries WHERE conversation = ?1";
+    let entry = tx.prepare_cached(newest)?.query_row([id.0], |row| row.get(0))?;
+    attachments::store::attach(tx, entry, files)
 }
 
 /// Updates what depends on new messages: the stored codes that were shown, and the time of the last message.
@@ -413,7 +477,7 @@ fn json(value: &impl Serialize) -> Result<String, DbError> {
 /// Adds the text of the entry just inserted to the search index.
 fn index(tx: &Transaction<'_>, message: &Message) -> Result<(), DbError> {
     let words = match message {
-        Message::User { text } | Message::Assistant { text, .. } if !text.trim().is_empty() => text,
+        Message::User { text, .. } | Message::Assistant { text, .. } if !text.trim().is_empty() => text,
         Message::User { .. } | Message::Assistant { .. } | Message::Tool { .. } => return Ok(()),
     };
     let entry = tx.last_insert_rowid();
@@ -424,7 +488,7 @@ fn index(tx: &Transaction<'_>, message: &Message) -> Result<(), DbError> {
 
 /// Makes the user's first message the title.
 fn set_title(tx: &Transaction<'_>, id: ConversationId, message: &Message) -> Result<(), DbError> {
-    let Message::User { text } = message else { return Ok(()) };
+    let Message::User { text, .. } = message else { return Ok(()) };
     let said = Attached::find(text);
     let title = title(if said.words.is_empty() { said.attachment.unwrap_or_default() } else { said.words });
     let sql = "UPDATE conversations SET title = ?2 WHERE id = ?1 AND title = ?3";
@@ -446,10 +510,14 @@ fn title(text: &str) -> String {
 /// All entries of a conversation, oldest first.
 pub fn entries(tx: &Transaction<'_>, id: ConversationId) -> Result<Vec<Entry>, DbError> {
     let mut rows = tx.prepare_cached(
-        "SELECT message, answered_by, tokens_in, tokens_out, at, stopped, report, taint, mentions
+        "SELECT message, answered_by, tokens_in, tokens_out, at, stopped, report, taint, mentions, id
          FROM entries WHERE conversation = ?1 ORDER BY id",
     )?;
-    let entries = rows.query_map([id.0], entry)?;
+    let mut files = attachments::store::of_conversation(tx, id.0)?;
+    let with_files = |row: &Row<'_>| {
+        Ok(Entry { files: files.remove(&row.get(9)?).unwrap_or_default(), ..entry(row)? })
+    };
+    let entries = rows.query_map([id.0], with_files)?;
     Ok(entries.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -458,7 +526,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     let tokens = |column| row.get::<_, Option<i64>>(column).map(|n| n.and_then(|n| u64::try_from(n).ok()));
     let usage = tokens(2)?.zip(tokens(3)?).map(|(input, output)| Usage { input, output });
     let (answered_by, at, stopped, report) = (row.get(1)?, row.get(4)?, row.get(5)?, row.get(6)?);
-    Ok(Entry { message, answered_by, usage, at, stopped, report, meaning: meaning(row)? })
+    Ok(Entry { message, answered_by, usage, at, stopped, report, meaning: meaning(row)?, files: vec![] })
 }
 
 fn meaning(row: &Row<'_>) -> rusqlite::Result<Option<Provenance>> {
@@ -533,6 +601,19 @@ pub fn whole(tx: &Transaction<'_>, id: ConversationId) -> Result<Option<Whole>, 
     found.map(|(id, head)| with_entries(tx, id, head)).transpose()
 }
 
+/// The conversation with the bytes of its files, for an export, or before it is deleted.
+pub fn with_contents(tx: &Transaction<'_>, mut whole: Whole) -> Result<Whole, DbError> {
+    for file in whole.entries.iter().flat_map(|entry| &entry.files) {
+        let Some(bytes) = attachments::store::bytes(tx, &file.hash)? else { continue };
+        let content = match file.kind {
+            FileKind::Text => FileContent::Text(String::from_utf8_lossy(&bytes).into_owned()),
+            FileKind::Picture { .. } => FileContent::Base64(bytes),
+        };
+        whole.contents.insert(file.hash.clone(), content);
+    }
+    Ok(whole)
+}
+
 fn with_entries(tx: &Transaction<'_>, id: ConversationId, head: Whole) -> Result<Whole, DbError> {
     Ok(Whole { entries: entries(tx, id)?, shown: shown_codes(tx, id)?, ..head })
 }
@@ -548,6 +629,7 @@ fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
         unseen: row.get(7)?,
         entries: vec![],
         shown: KnownCodes::default(),
+        contents: BTreeMap::new(),
     };
     Ok((ConversationId(row.get(0)?), whole))
 }
@@ -604,6 +686,7 @@ fn put(tx: &Transaction<'_>, id: ConversationId, entry: &Entry) -> Result<(), Db
         Some(meaning) => append_result(tx, id, &entry.message, meaning, at)?,
         None => append(tx, id, std::slice::from_ref(&entry.message), spoken, at)?,
     }
+    attach(tx, id, &entry.files)?;
     if entry.stopped {
         mark_stopped(tx, id)?;
     }
@@ -620,11 +703,36 @@ pub fn restore(tx: &Transaction<'_>, whole: &Whole) -> Result<ConversationId, Db
         params![whole.kind.as_str(), whole.title, whole.created_at, whole.updated_at, whole.level.stored(), whole.codes as i64],
     )?;
     let id = ConversationId(tx.last_insert_rowid());
-    whole.entries.iter().try_for_each(|entry| put(tx, id, entry))?;
+    for entry in &whole.entries {
+        let files = stored_files(tx, entry, &whole.contents)?;
+        put(tx, id, &Entry { files, ..entry.clone() })?;
+    }
+    if whole.entries.iter().any(|entry| !entry.files.is_empty()) {
+        raise(tx, id, Level::Web)?;
+    }
     remember_shown(tx, id, &whole.shown)?;
     let sql = "UPDATE conversations SET title = ?2, updated_at = ?3, unseen = ?4 WHERE id = ?1";
     tx.execute(sql, params![id.0, whole.title, whole.updated_at, whole.unseen])?;
     Ok(id)
+}
+
+/// Stores the files of an entry and returns them, without those whose bytes are missing or were altered.
+fn stored_files(
+    tx: &Transaction<'_>,
+    entry: &Entry,
+    contents: &BTreeMap<String, FileContent>,
+) -> Result<Vec<Attachment>, DbError> {
+    let is_said = matches!(entry.message, Message::User { .. });
+    let mut files = vec![];
+    for file in entry.files.iter().take(attachments::MOST).filter(|_| is_said) {
+        let Some(bytes) = contents.get(&file.hash).map(FileContent::as_bytes) else { continue };
+        if !attachments::fits(file, bytes) {
+            continue;
+        }
+        attachments::store::keep(tx, &file.hash, bytes)?;
+        files.push(Attachment { name: attachments::name::harmless(&file.name), ..file.clone() });
+    }
+    Ok(files)
 }
 
 pub fn delete_all(tx: &Transaction<'_>) -> Result<(), DbError> {
@@ -694,7 +802,7 @@ mod tests {
     use crate::db::Db;
 
     fn user(text: &str) -> Message {
-        Message::User { text: text.to_owned() }
+        Message::user(text.to_owned())
     }
 
     fn assistant(text: &str) -> Message {

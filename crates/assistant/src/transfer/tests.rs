@@ -41,6 +41,7 @@ pub(super) fn filled(memories: &[(String, String, u32)], said: &[String]) -> Db 
             preset: "openai".into(),
             base_url: "https://example.org/v1".into(),
             model: "m".into(),
+            sees: Some(true),
             context: Some(32_768),
             key: Some(Key::new("sk-very-secret")),
         };
@@ -81,9 +82,10 @@ fn whole(said: &[String]) -> Whole {
         stopped: answered_by.is_some(),
         report: answered_by.is_some(),
         meaning: None,
+        files: vec![],
     };
     let mut entries: Vec<Entry> =
-        said.iter().map(|text| entry(Message::User { text: text.clone() }, None)).collect();
+        said.iter().map(|text| entry(Message::user(text.clone()), None)).collect();
     entries
         .push(entry(Message::Assistant { text: "a".into(), calls: vec![call], signature: None }, Some("m")));
     Whole {
@@ -96,6 +98,7 @@ fn whole(said: &[String]) -> Whole {
         codes: Codes::Hidden,
         unseen: false,
         shown: kai_codes::KnownCodes::default(),
+        contents: BTreeMap::new(),
     }
 }
 
@@ -131,7 +134,7 @@ fn codes_that_were_shown_are_in_no_file() {
         let fill = move |tx: &Transaction<'_>| {
             let id = conversation::create(tx, Timestamp::UNIX_EPOCH)?;
             conversation::set_codes(tx, id, Codes::Shown)?;
-            let user = |text: &str| Message::User { text: text.into() };
+            let user = |text: &str| Message::user(text);
             let said = |text: &str| Message::Assistant { text: text.into(), calls: vec![], signature: None };
             let all = [
                 user("is 482913 it?"),

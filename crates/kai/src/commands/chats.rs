@@ -3,13 +3,15 @@
 use jiff::Timestamp;
 use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Which, Whole};
 use kai_assistant::agent::{Answer, Face, TurnError, reports};
+use kai_assistant::attachments::store::StagedId;
+use kai_assistant::attachments::{self, Prepared, Refused};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{Level, RunKind};
 use kai_assistant::{heartbeat, lease};
 use rusqlite::Transaction;
 
 use crate::app::App;
-use crate::call::chats::{AskAnswer, ChatRow};
+use crate::call::chats::{AskAnswer, AskFile, ChatRow};
 use crate::caller_env::CallerEnv;
 use crate::commands::models::{self, Unready};
 use crate::failure::Failure;
@@ -19,6 +21,9 @@ use crate::failure::Failure;
 pub(crate) enum Unanswered {
     #[error("The question is empty. Type it after the command, for example: kai ask \"What day is it?\"")]
     Empty,
+    /// A file could not be attached.
+    #[error("{}", .0.said())]
+    File(Refused),
     #[error(transparent)]
     Unready(#[from] Unready),
     #[error(transparent)]
@@ -29,25 +34,68 @@ impl From<Unanswered> for Failure {
     fn from(why: Unanswered) -> Self {
         match why {
             Unanswered::Empty => Self::usage(why.to_string()),
+            Unanswered::File(refused) => refused.into(),
             Unanswered::Unready(unready) => unready.into(),
             Unanswered::Turn(error) => error.into(),
         }
     }
 }
 
+/// What the user says: words, files, or both.
+pub(crate) struct Saying {
+    pub(crate) text: String,
+    pub(crate) files: Vec<StagedId>,
+}
+
 /// Runs one turn. Dropping the future cancels it.
 pub(crate) async fn ask(
     app: &App,
     env: &CallerEnv,
-    text: String,
+    saying: Saying,
     chat: Which,
     face: &dyn Face,
 ) -> Result<AskAnswer, Unanswered> {
-    if text.trim().is_empty() {
+    let Saying { text, files } = saying;
+    if text.trim().is_empty() && files.is_empty() {
         return Err(Unanswered::Empty);
     }
     let models = models::ready(app, env).await?;
-    Ok(ask_answer(app.driver(&models, face, RunKind::Chat, Level::Nothing).turn(chat, text).await?))
+    let driver = app.driver(&models, face, RunKind::Chat, Level::Nothing);
+    Ok(ask_answer(driver.turn_with(chat, text, files).await?))
+}
+
+/// Runs one turn with files that a command has read.
+pub(crate) async fn ask_with(
+    app: &App,
+    env: &CallerEnv,
+    text: String,
+    chat: Which,
+    files: Vec<AskFile>,
+    face: &dyn Face,
+) -> Result<AskAnswer, Unanswered> {
+    if files.len() > attachments::MOST {
+        return Err(Unanswered::File(Refused::TooMany));
+    }
+    let mut staged = vec![];
+    for AskFile { name, bytes } in files {
+        let prepared = attachments::prepare(name, bytes).await.map_err(Unanswered::File)?;
+        staged.push(stage(app, prepared).await.map_err(TurnError::Store)?);
+    }
+    let answered = ask(app, env, Saying { text, files: staged.clone() }, chat, face).await;
+    if answered.is_err() {
+        // The command cannot send them again. Those that are in a message by now do not wait any more.
+        let unstaged = move |tx: &Transaction<'_>| {
+            staged.iter().try_for_each(|file| attachments::store::unstage(tx, *file))
+        };
+        app.db.write(unstaged).await.map_err(TurnError::Store)?;
+    }
+    answered
+}
+
+/// Keeps a file until its message is sent.
+pub(crate) async fn stage(app: &App, prepared: Prepared) -> Result<StagedId, DbError> {
+    let now = app.clock.now();
+    app.db.write(move |tx| attachments::store::stage(tx, &prepared, now)).await
 }
 
 /// Runs one turn in a new conversation whose first message quotes others' messages, which the ledger knows by these
@@ -73,6 +121,18 @@ pub(crate) async fn again(
 ) -> Result<AskAnswer, Unanswered> {
     let models = models::ready(app, env).await?;
     Ok(ask_answer(app.driver(&models, face, RunKind::Chat, Level::Nothing).again(chat).await?))
+}
+
+/// Answers the last message of a conversation again, without showing the model any picture.
+pub(crate) async fn again_without_pictures(
+    app: &App,
+    env: &CallerEnv,
+    chat: ConversationId,
+    face: &dyn Face,
+) -> Result<AskAnswer, Unanswered> {
+    let models = models::ready(app, env).await?;
+    let driver = app.driver(&models, face, RunKind::Chat, Level::Nothing);
+    Ok(ask_answer(driver.again_without_pictures(chat).await?))
 }
 
 fn ask_answer(answer: Answer) -> AskAnswer {
@@ -137,6 +197,7 @@ pub(crate) async fn take_away(app: &App, id: ConversationId) -> Result<Whole, Tu
             return Err(TurnError::Busy(id));
         }
         let whole = conversation::whole(tx, id)?.ok_or(TurnError::Unknown(id))?;
+        let whole = conversation::with_contents(tx, whole)?;
         conversation::delete(tx, id)?;
         Ok(whole)
     };

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use kai_assistant::attachments;
 use kai_assistant::agent::reports;
 use kai_assistant::db::DbError;
 use kai_assistant::device::alarm::{Next, Ringer};
@@ -284,6 +285,7 @@ async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
             if believed && recall(tx, LAST_SWEEP)?.as_deref() != Some(today.as_str()) {
                 remember(tx, LAST_SWEEP, &today)?;
                 ledger::sweep(tx, now)?;
+                attachments::store::sweep(tx, now)?;
             }
             messages::tick(tx, now)?;
             if believed {

@@ -19,8 +19,9 @@ use super::rich::rich;
 use super::state::Web;
 use super::turns::TurnInput;
 use super::view::{self, Place, View};
-use super::{drafts, frame, icons, live, messages, page, reply, settings};
+use super::{attach, drafts, frame, icons, live, messages, page, reply, settings};
 use crate::app::sessions::Session;
+use crate::commands::chats::Saying;
 use crate::commands::models;
 
 type Signed = Extension<Option<Session>>;
@@ -106,6 +107,7 @@ async fn show(
     // Without a script, the page reloads itself while a turn is running.
     let head = html! {
         (drafts::script())
+        (attach::head())
         @if view.running() { noscript { meta http-equiv="refresh" content="2"; } }
     };
     (status, frame::frame(&title, view.lang, &stored.values.of(&THEME), &head, &body)).into_response()
@@ -147,6 +149,7 @@ fn body(
                 (frame::script_words(lang))
                 p id="state" class="seen-not" role="status" { (state) }
                 p id="toast" role="alert" { @if let Some(untaken) = untaken { (untaken.why.render(lang)) } }
+                (attach::tray(lang))
                 (composer(view, &controls, untaken))
             }
         }
@@ -193,6 +196,7 @@ fn composer(view: &View<'_>, controls: &Markup, untaken: Option<&RejectedMessage
     html! {
         form id="composer" method="post" action=(action) data-live {
             input type="hidden" name="csrf" value=(view.csrf);
+            (attach::button(view.lang))
             label class="seen-not" for="chat-input" { (view.lang.chat_input_label()) }
             textarea id="chat-input" name="text" data-testid="chat-input" rows="1" required dir="auto"
                 placeholder=(view.lang.chat_input()) autocomplete="off" { @if let Some(untaken) = untaken { (untaken.text) } }
@@ -245,6 +249,9 @@ fn no_model(why_not: Option<&Said>, csrf: &str, lang: Lang) -> Markup {
 #[derive(Deserialize)]
 pub(super) struct SayForm {
     text: String,
+    /// The numbers of the attached files.
+    #[serde(default)]
+    files: String,
 }
 
 type SayBody = Result<Form<SayForm>, FormRejection>;
@@ -276,10 +283,11 @@ async fn take_message(
     chat: Option<ConversationId>,
     form: SayBody,
 ) -> Response {
-    let Ok(Form(SayForm { text })) = form else { return reply::misfilled(headers) };
+    let Ok(Form(SayForm { text, files })) = form else { return reply::misfilled(headers) };
+    let Some(files) = attach::ids(&files) else { return reply::misfilled(headers) };
     // Browsers submit line breaks as CR LF.
     let text = text.replace("\r\n", "\n");
-    let saying = TurnInput::Text(text.clone(), chat.map_or(Which::New, Which::Id));
+    let saying = TurnInput::Text(Saying { text: text.clone(), files }, chat.map_or(Which::New, Which::Id));
     match start(web, saying).await {
         Ok(id) => reply::done(headers, &format!("/c/{}", id.0)),
         Err(trouble) if reply::by_script(headers) => reply::not_done(headers, trouble),

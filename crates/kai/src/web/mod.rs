@@ -6,6 +6,7 @@
 //! of the [`turns`] changes, it sends the regions of a [`view`] that changed.
 
 mod assets;
+mod attach;
 mod banners;
 mod bin;
 mod chat;
@@ -83,6 +84,7 @@ fn router(web: Web) -> Router {
     messages::routes()
         .merge(settings::routes(&web))
         .merge(inbox::routes())
+        .merge(attach::routes())
         .route("/", get(chat::current))
         .route("/new", get(chat::fresh))
         .route("/say", post(chat::say_first))

@@ -1,6 +1,7 @@
 //! Renders a conversation: what the user said, Kai's answer and, folded, the tool calls behind it.
 
 use kai_assistant::agent::conversation::{ConversationId, Entry};
+use kai_assistant::attachments::Attachment;
 use kai_assistant::untrusted::Attached;
 use kai_llm::{Message, ToolCall};
 use kai_words::{Lang, said};
@@ -10,7 +11,7 @@ use serde_json::Value;
 use super::rich::rich;
 use super::times::Times;
 use super::turns::{Ended, Sight};
-use super::{icons, markdown, messages};
+use super::{attach, icons, markdown, messages};
 
 /// Everything besides the entries that is needed to render a conversation.
 pub(super) struct RenderContext<'a> {
@@ -68,8 +69,8 @@ impl RenderContext<'_> {
         let answered = exchange.replies.last().is_some_and(|reply| reply.is_answer());
         html! {
             li class="exchange" {
-                @if let Some(Entry { message: Message::User { text }, .. }) = exchange.asked {
-                    (self.asked(text))
+                @if let Some(Entry { message: Message::User { text, .. }, files, .. }) = exchange.asked {
+                    (self.asked(text, files))
                 }
                 (self.reply(exchange))
                 (self.opened(exchange))
@@ -105,6 +106,16 @@ impl RenderContext<'_> {
         }
     }
 
+    /// The button that sends a message again that the model refused because of its pictures.
+    fn without_pictures(&self) -> Markup {
+        html! {
+            form method="post" action=(format!("/c/{}/without-pictures", self.id.0)) data-live {
+                input type="hidden" name="csrf" value=(self.csrf);
+                button type="submit" class="small" data-testid="chat-without-pictures" { (icons::again()) (self.lang.talk_again_without_pictures()) }
+            }
+        }
+    }
+
     /// Why there is no answer, what was shown of it so far, and a button to try again.
     fn unanswered(&self, exchange: &Exchange<'_>, newest: bool) -> Markup {
         let stopped = exchange.replies.last().is_some_and(|reply| reply.stopped);
@@ -123,7 +134,10 @@ impl RenderContext<'_> {
                         None => (self.lang.talk_unanswered()),
                     }
                 }
-                @if newest { (self.again(self.lang.talk_try_again())) }
+                @if newest {
+                    (self.again(self.lang.talk_try_again()))
+                    @if shows_pictures(exchange) { (self.without_pictures()) }
+                }
             }
         }
     }
@@ -152,12 +166,13 @@ impl RenderContext<'_> {
         }
     }
 
-    /// The user's message, with attached text folded below it.
-    fn asked(&self, text: &str) -> Markup {
+    /// The user's message, with its files, and attached text folded below it.
+    fn asked(&self, text: &str, files: &[Attachment]) -> Markup {
         let Attached { words, attachment, is_message } = Attached::find(text);
         html! {
             article class="said" data-testid="message-user" aria-label=(self.lang.talk_you()) dir="auto" {
                 (words)
+                (attach::shown(files, self.lang))
                 @if let Some(attachment) = attachment {
                     details class="attached" data-testid="attachment" {
                         summary {
@@ -200,6 +215,10 @@ impl RenderContext<'_> {
             }
         }
     }
+}
+
+fn shows_pictures(exchange: &Exchange<'_>) -> bool {
+    exchange.asked.is_some_and(|asked| asked.files.iter().any(Attachment::is_picture))
 }
 
 /// The tool calls of an exchange, each with its result once there is one.

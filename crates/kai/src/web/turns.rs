@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::reasons;
 use super::remedy::Trouble;
 use crate::app::App;
-use crate::commands::chats::{self, Unanswered};
+use crate::commands::chats::{self, Saying, Unanswered};
 
 /// How long a question waits for a click; after that it counts as denied. Shorter than the lease of a turn, which would
 /// otherwise expire meanwhile.
@@ -79,11 +79,13 @@ pub(super) struct PendingApproval {
 
 /// What a turn has to answer.
 pub(super) enum TurnInput {
-    Text(String, Which),
+    Text(Saying, Which),
     /// Begins a conversation with a text that quotes others' messages, and the ledger's names of those.
     About(String, Vec<String>),
     /// Answers the last message of this conversation again.
     Again(ConversationId),
+    /// The same, without showing the model any picture.
+    WithoutPictures(ConversationId),
 }
 
 impl Turns {
@@ -206,9 +208,12 @@ async fn run(
 
 async fn answer(app: &App, saying: TurnInput, face: &dyn Face) -> Result<(), Unanswered> {
     match saying {
-        TurnInput::Text(text, which) => chats::ask(app, &app.env, text, which, face).await.map(drop),
+        TurnInput::Text(saying, which) => chats::ask(app, &app.env, saying, which, face).await.map(drop),
         TurnInput::About(text, quotes) => chats::ask_about(app, &app.env, text, quotes, face).await.map(drop),
         TurnInput::Again(id) => chats::again(app, &app.env, id, face).await.map(drop),
+        TurnInput::WithoutPictures(id) => {
+            chats::again_without_pictures(app, &app.env, id, face).await.map(drop)
+        }
     }
 }
 
