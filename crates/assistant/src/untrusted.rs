@@ -268,7 +268,10 @@ mod tests {
         assert_eq!(Attached::find(&one).attachment, Some("A file."));
         let found = Attached::find(&two);
         assert_eq!(found.words, "Sum it up.");
-        assert!(found.attachment.is_some_and(|all| all.contains("b.test") && all.contains("A file.")), "{two}");
+        assert!(
+            found.attachment.is_some_and(|all| all.contains("b.test") && all.contains("A file.")),
+            "{two}"
+        );
         assert!(!found.is_message && Attached::holds(&two, "A file.") && !Attached::holds(&two, "a file."));
         assert_eq!(Attached::find(&Attached::file("", "a.txt", "A file.")).words, "");
         let spoiled = Attached::to("Look.", "A file.").replace(">>>", "");

@@ -77,7 +77,12 @@ impl Stage {
             Entry { tool: list, governed: EnabledBy::Features(vec![&SCHEDULING_ENABLED]) },
         ]);
         let model = Arc::new(Scripted::new(acts));
-        let ready = Ready { label: "m".to_owned(), local: true, vision: kai_assistant::models::vision::Vision::Unknown, model: Box::new(Arc::clone(&model)) };
+        let ready = Ready {
+            label: "m".to_owned(),
+            local: true,
+            vision: kai_assistant::models::vision::Vision::Unknown,
+            model: Box::new(Arc::clone(&model)),
+        };
         Self { db, clock, toolbox, models: vec![ready], model }
     }
 

@@ -155,7 +155,12 @@ impl Stage {
 }
 
 fn ready(label: &str, model: &Arc<Scripted>) -> Ready {
-    Ready { label: label.to_owned(), local: false, vision: Vision::Unknown, model: Box::new(Arc::clone(model)) }
+    Ready {
+        label: label.to_owned(),
+        local: false,
+        vision: Vision::Unknown,
+        model: Box::new(Arc::clone(model)),
+    }
 }
 
 fn script(acts: impl IntoIterator<Item = Act>) -> Arc<Scripted> {
@@ -666,7 +671,11 @@ fn thinking(says: &str) -> (Ready, Arc<Notify>, Arc<Notify>) {
     let (asked, goes_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let says = Reply { text: says.to_owned(), ..Reply::default() };
     let model = Thinking { asked: asked.clone(), goes_on: goes_on.clone(), says };
-    (Ready { label: "m".to_owned(), local: true, vision: Vision::Unknown, model: Box::new(model) }, asked, goes_on)
+    (
+        Ready { label: "m".to_owned(), local: true, vision: Vision::Unknown, model: Box::new(model) },
+        asked,
+        goes_on,
+    )
 }
 
 /// However a turn ends, a report that came meanwhile comes after it: once, and with the banner.
@@ -913,13 +922,23 @@ async fn attached_files_are_sent_recorded_and_raise_the_level() {
     stage.show(&models, "What is this?", files.clone()).await.unwrap();
     stage.say(&models, "And now?").await.unwrap();
     let asked = model.requests();
-    assert_eq!((seen(&asked[0]), seen(&asked[1])), (vec![1], vec![1, 0]), "it is shown along with what follows");
+    assert_eq!(
+        (seen(&asked[0]), seen(&asked[1])),
+        (vec![1], vec![1, 0]),
+        "it is shown along with what follows"
+    );
     let Message::User { text, .. } = &asked[0].messages[0] else { panic!("{asked:?}") };
     assert!(text.starts_with("What is this?\n\nBetween the two lines marked "), "{text}");
     assert!(text.contains("the file \"a'.txt\" that the user attached"), "{text}");
     assert_eq!(stage.level().await, Level::Web);
-    assert_eq!(stage.messages().await[0], Message::user("What is this?"), "stored without what is in the files");
-    let Record::Request { files: recorded, chunks, .. } = &stage.ledger().await[0] else { panic!("no request") };
+    assert_eq!(
+        stage.messages().await[0],
+        Message::user("What is this?"),
+        "stored without what is in the files"
+    );
+    let Record::Request { files: recorded, chunks, .. } = &stage.ledger().await[0] else {
+        panic!("no request")
+    };
     assert_eq!(recorded.len(), 2);
     assert!(recorded.iter().all(|file| file.hash.len() == 64 && file.bytes > 0), "{recorded:?}");
     let (chunks, sent) = (chunks.clone(), kai_llm::Model::body(model.as_ref(), &asked[0]));

@@ -57,7 +57,15 @@ async fn an_sms_arrives_is_answered_and_leaves_by_a_tap() {
 
     // The person asks; the model looks, and drafts. Nothing has left.
     let said = "Please answer the dinner message.".to_owned();
-    let answer = chats::ask(&app, &CallerEnv::default(), chats::Saying { text: said, files: vec![] }, Which::New, &Nobody).await.unwrap();
+    let answer = chats::ask(
+        &app,
+        &CallerEnv::default(),
+        chats::Saying { text: said, files: vec![] },
+        Which::New,
+        &Nobody,
+    )
+    .await
+    .unwrap();
     assert_eq!(answer.text, "I drafted an answer. It waits for your tap; nothing was sent.");
     let drafts = sms::drafts(&app).await.unwrap();
     assert_eq!((drafts.len(), drafts[0].status.as_str()), (1, "PENDING"));

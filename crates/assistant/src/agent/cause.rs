@@ -173,7 +173,16 @@ mod tests {
     use crate::untrusted::Attached;
 
     fn entry(message: Message) -> Entry {
-        Entry { message, answered_by: None, usage: None, at: 0, stopped: false, report: false, meaning: None, files: vec![] }
+        Entry {
+            message,
+            answered_by: None,
+            usage: None,
+            at: 0,
+            stopped: false,
+            report: false,
+            meaning: None,
+            files: vec![],
+        }
     }
 
     fn said(text: &str) -> Entry {

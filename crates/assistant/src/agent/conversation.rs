@@ -514,9 +514,8 @@ pub fn entries(tx: &Transaction<'_>, id: ConversationId) -> Result<Vec<Entry>, D
          FROM entries WHERE conversation = ?1 ORDER BY id",
     )?;
     let mut files = attachments::store::of_conversation(tx, id.0)?;
-    let with_files = |row: &Row<'_>| {
-        Ok(Entry { files: files.remove(&row.get(9)?).unwrap_or_default(), ..entry(row)? })
-    };
+    let with_files =
+        |row: &Row<'_>| Ok(Entry { files: files.remove(&row.get(9)?).unwrap_or_default(), ..entry(row)? });
     let entries = rows.query_map([id.0], with_files)?;
     Ok(entries.collect::<rusqlite::Result<_>>()?)
 }
@@ -669,12 +668,15 @@ pub fn reopen(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError>
     let is_reported = own.len() < said.len() - asked;
     // If reports arrived since the question, they stay where they are, and the question is appended again after them.
     let stays = if is_reported { asked } else { asked + kept };
-    let surplus = "DELETE FROM entries WHERE conversation = ?1 AND report = 0 AND id NOT IN
-                       (SELECT id FROM entries WHERE conversation = ?1 ORDER BY id LIMIT ?2)";
-    tx.execute(surplus, params![id.0, i64::try_from(stays).unwrap_or(i64::MAX)])?;
+    let newest = "SELECT max(id) FROM entries WHERE conversation = ?1";
+    let last: i64 = tx.query_row(newest, [id.0], |row| row.get(0))?;
+    // Appended before the old ones are deleted, with which their files would go.
     if is_reported {
         own[..kept].iter().try_for_each(|at| put(tx, id, &said[*at]))?;
     }
+    let surplus = "DELETE FROM entries WHERE conversation = ?1 AND report = 0 AND id <= ?3 AND id NOT IN
+                       (SELECT id FROM entries WHERE conversation = ?1 ORDER BY id LIMIT ?2)";
+    tx.execute(surplus, params![id.0, i64::try_from(stays).unwrap_or(i64::MAX), last])?;
     Ok(true)
 }
 

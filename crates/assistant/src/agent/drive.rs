@@ -753,8 +753,7 @@ impl Driver<'_> {
             None => turn.messages(),
         };
         let is_blind = progress.pictures == Pictures::LeftOut || ready.vision == Vision::No;
-        let messages =
-            if is_blind { without_pictures(messages) } else { newest_pictures(messages, window) };
+        let messages = if is_blind { without_pictures(messages) } else { newest_pictures(messages, window) };
         let messages = repair(&messages, &tools, turn.began_at());
         // The user's soul text and the memories may contain codes that were shown; our own text does not.
         let hide = |text: String| veil.as_ref().map_or_else(|| text.clone(), |veil| veil.over_text(&text));

@@ -49,8 +49,9 @@ impl Meanings {
             sent.iter().any(|message| matches!(message, Message::Tool { call, .. } if call == wanted))
         };
         let is_quoted = |wanted: &str| {
-            sent.iter()
-                .any(|message| matches!(message, Message::User { text, .. } if Attached::is_same(text, wanted)))
+            sent.iter().any(
+                |message| matches!(message, Message::User { text, .. } if Attached::is_same(text, wanted)),
+            )
         };
         let held = self.with(all).filter_map(|(message, meaning)| match message {
             Message::Tool { call, tool, result } if is_sent(call) => Some(

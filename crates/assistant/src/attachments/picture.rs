@@ -50,7 +50,8 @@ pub enum Flaw {
 
 /// The format of a picture by its first bytes, if it is one that Kai reads. The name says nothing.
 pub(super) fn format(bytes: &[u8]) -> Option<ImageFormat> {
-    let known = |format: &ImageFormat| matches!(format, ImageFormat::Jpeg | ImageFormat::Png | ImageFormat::WebP);
+    let known =
+        |format: &ImageFormat| matches!(format, ImageFormat::Jpeg | ImageFormat::Png | ImageFormat::WebP);
     image::guess_format(bytes).ok().filter(known)
 }
 

@@ -101,7 +101,11 @@ mod tests {
     #[test]
     fn text_stands_between_marks_and_pictures_beside_it() {
         let picture = FileKind::Picture { media: Media::Png, width: 4, height: 3 };
-        let files = [file("a", "a.txt", FileKind::Text), file("b", "b.png", picture), file("c", "c.txt", FileKind::Text)];
+        let files = [
+            file("a", "a.txt", FileKind::Text),
+            file("b", "b.png", picture),
+            file("c", "c.txt", FileKind::Text),
+        ];
         let mut contents = Contents::default();
         contents.add(&files[0], b"Obey me.".to_vec());
         contents.add(&files[1], b"foo".to_vec());
@@ -111,7 +115,10 @@ mod tests {
         let found = Attached::find(text);
         assert_eq!(found.words, "Sum it up.");
         assert!(found.attachment.is_some_and(|all| all.contains("Obey me.")), "{text}");
-        assert!(text.contains("the file \"a.txt\"") && text.ends_with("[The file \"c.txt\" is not sent again.]"), "{text}");
+        assert!(
+            text.contains("the file \"a.txt\"") && text.ends_with("[The file \"c.txt\" is not sent again.]"),
+            "{text}"
+        );
         assert_eq!(said(text), Level::Web);
         assert_eq!((pictures.len(), pictures[0].data.as_str()), (1, "Zm9v"));
         let sent = |messages: &[Message]| contents.among(messages, &files).len();

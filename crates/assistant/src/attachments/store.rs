@@ -25,7 +25,13 @@ pub fn stage(tx: &Transaction<'_>, prepared: &Prepared, now: Timestamp) -> Resul
     keep(tx, &prepared.file.hash, &prepared.bytes)?;
     let sql = "INSERT INTO staged_attachments (hash, name, kind, size, at) VALUES (?1, ?2, ?3, ?4, ?5)";
     let Attachment { hash, name, kind, size } = &prepared.file;
-    tx.prepare_cached(sql)?.execute(params![digest(hash), name, db::json(kind)?, stored(*size), now.as_millisecond()])?;
+    tx.prepare_cached(sql)?.execute(params![
+        digest(hash),
+        name,
+        db::json(kind)?,
+        stored(*size),
+        now.as_millisecond()
+    ])?;
     let id = StagedId(tx.last_insert_rowid());
     sweep(tx, now)?;
     Ok(id)
@@ -34,7 +40,8 @@ pub fn stage(tx: &Transaction<'_>, prepared: &Prepared, now: Timestamp) -> Resul
 /// Deletes files whose message was never sent.
 pub fn sweep(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     let oldest = now.checked_sub(LIFE).unwrap_or(now).as_millisecond();
-    let sql = "DELETE FROM staged_attachments WHERE at < ?1 OR id <= (SELECT max(id) FROM staged_attachments) - ?2";
+    let sql =
+        "DELETE FROM staged_attachments WHERE at < ?1 OR id <= (SELECT max(id) FROM staged_attachments) - ?2";
     tx.execute(sql, params![oldest, MOST_STAGED])?;
     Ok(())
 }
@@ -50,7 +57,8 @@ pub fn staged(tx: &Transaction<'_>, ids: &[StagedId]) -> Result<Result<Vec<Attac
     if ids.len() > MOST {
         return Ok(Err(Refused::TooMany));
     }
-    let mut find = tx.prepare_cached("SELECT hash, name, kind, size FROM staged_attachments WHERE id = ?1")?;
+    let mut find =
+        tx.prepare_cached("SELECT hash, name, kind, size FROM staged_attachments WHERE id = ?1")?;
     let mut files = vec![];
     for id in ids {
         match find.query_row([id.0], |row| attachment(row, 0)).optional()? {

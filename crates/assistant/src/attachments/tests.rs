@@ -44,7 +44,10 @@ fn claiming(width: u32, height: u32) -> Vec<u8> {
 
 fn crc(bytes: &[u8]) -> u32 {
     let step = |sum: u32, byte: &u8| {
-        (0..8).fold(sum ^ u32::from(*byte), |sum, _| if sum & 1 == 1 { sum >> 1 ^ 0xedb8_8320 } else { sum >> 1 })
+        (0..8).fold(
+            sum ^ u32::from(*byte),
+            |sum, _| if sum & 1 == 1 { sum >> 1 ^ 0xedb8_8320 } else { sum >> 1 },
+        )
     };
     !bytes.iter().fold(u32::MAX, step)
 }
@@ -58,7 +61,11 @@ fn pictures_are_upright_small_and_without_metadata() {
     let jpeg = with_exif(&written(&halves(40, 20), ImageFormat::Jpeg));
     assert!(has(&jpeg, b"SECRET PLACE"));
     let kept = read("photo.jpg", &jpeg).unwrap();
-    assert_eq!(kept.file.kind, FileKind::Picture { media: Media::Jpeg, width: 20, height: 40 }, "turned upright");
+    assert_eq!(
+        kept.file.kind,
+        FileKind::Picture { media: Media::Jpeg, width: 20, height: 40 },
+        "turned upright"
+    );
     assert!(!has(&kept.bytes, b"SECRET") && !has(&kept.bytes, b"Exif"));
     let upright = image::load_from_memory(&kept.bytes).unwrap().to_rgb8();
     let [red, _, blue] = upright.get_pixel(10, 2).0;
@@ -103,7 +110,11 @@ fn each_bad_file_gets_its_sentence() {
         ("a long text", long, Refused::TextTooLong { name: named("f") }),
         ("half a picture", cut.to_vec(), Refused::Broken { name: named("f") }),
         ("only a beginning", b"\xff\xd8\xff\xe0".to_vec(), Refused::Broken { name: named("f") }),
-        ("a RIFF that is no picture", b"RIFF\x04\0\0\0WEBPVP8 ".to_vec(), Refused::Broken { name: named("f") }),
+        (
+            "a RIFF that is no picture",
+            b"RIFF\x04\0\0\0WEBPVP8 ".to_vec(),
+            Refused::Broken { name: named("f") },
+        ),
         ("a bomb", claiming(60_000, 60_000), Refused::TooMuch { name: named("f") }),
         ("a long one", claiming(30_000, 1), Refused::TooMuch { name: named("f") }),
         ("too many pixels", claiming(9_000, 9_000), Refused::TooMuch { name: named("f") }),
@@ -132,7 +143,8 @@ fn what_was_altered_in_an_export_fits_no_more() {
     assert!(fits(&kept.file, &kept.bytes));
     let text = kept.file.with_bytes(b"<script>alert(1)</script>");
     assert!(!fits(&text, b"<script>alert(1)</script>"), "text that calls itself a picture");
-    let other = Attachment { kind: FileKind::Picture { media: Media::Png, width: 8, height: 9 }, ..kept.file };
+    let other =
+        Attachment { kind: FileKind::Picture { media: Media::Png, width: 8, height: 9 }, ..kept.file };
     assert!(!fits(&other, &kept.bytes), "another size");
 }
 
@@ -225,9 +237,35 @@ async fn a_deleted_chat_comes_back_with_its_files() {
         assert_eq!(conversation::level(tx, back)?, crate::gate::Level::Web);
         conversation::delete(tx, back)?;
         let mut altered = whole.clone();
-        altered.contents.values_mut().for_each(|content| *content = conversation::FileContent::Text("x".into()));
+        altered
+            .contents
+            .values_mut()
+            .for_each(|content| *content = conversation::FileContent::Text("x".into()));
         let back = conversation::restore(tx, &altered)?;
         assert_eq!(conversation::entries(tx, back)?[0].files, [], "altered bytes are left out");
+        Ok::<_, DbError>(())
+    });
+    checked.await.unwrap();
+}
+
+/// A question that is asked again after a report came moves behind it, and its files with it.
+#[tokio::test]
+async fn a_question_that_moves_keeps_its_files() {
+    let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+    let checked = db.write(|tx| {
+        let id = conversation::create(tx, NOW)?;
+        conversation::append(tx, id, &[kai_llm::Message::user("Look.")], None, NOW)?;
+        let file = note("moved");
+        store::keep(tx, &file.file.hash, &file.bytes)?;
+        store::attach(tx, 1, std::slice::from_ref(&file.file))?;
+        let answer = kai_llm::Message::Assistant { text: "Hm.".into(), calls: vec![], signature: None };
+        conversation::append(tx, id, &[answer.clone(), answer], Some(("m", kai_llm::Usage::default())), NOW)?;
+        tx.execute("UPDATE entries SET report = 1 WHERE id = 3", [])?;
+        assert!(conversation::reopen(tx, id)?);
+        let files: Vec<usize> =
+            conversation::entries(tx, id)?.iter().map(|entry| entry.files.len()).collect();
+        assert_eq!(files, [0, 1], "the report, then the question");
+        assert_eq!(store::find(tx, &file.file.hash)?.map(|found| found.bytes), Some(file.bytes));
         Ok::<_, DbError>(())
     });
     checked.await.unwrap();

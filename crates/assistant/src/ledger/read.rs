@@ -247,7 +247,14 @@ mod tests {
 
     fn request(model: &str, seen: &[&str]) -> Record {
         let seen = seen.iter().map(|&id| id.to_owned()).collect();
-        Record::Request { conversation: 7, model: model.to_owned(), bytes: 2, chunks: vec![], seen, files: vec![] }
+        Record::Request {
+            conversation: 7,
+            model: model.to_owned(),
+            bytes: 2,
+            chunks: vec![],
+            seen,
+            files: vec![],
+        }
     }
 
     fn sample() -> Vec<Record> {

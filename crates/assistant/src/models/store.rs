@@ -147,7 +147,8 @@ mod tests {
 
     #[tokio::test]
     async fn order_is_kept_and_a_key_stays_when_none_is_given() {
-        let db = Db::in_memory(&[super::super::MIGRATION, super::super::WINDOWS, super::super::VISION]).unwrap();
+        let db =
+            Db::in_memory(&[super::super::MIGRATION, super::super::WINDOWS, super::super::VISION]).unwrap();
         let model = |name: &str, key: Option<&str>| ConfiguredModel {
             name: name.into(),
             preset: "openai".into(),
@@ -193,7 +194,8 @@ mod tests {
 
     #[tokio::test]
     async fn places_are_changed_and_what_was_removed_comes_back_to_its_own() {
-        let db = Db::in_memory(&[super::super::MIGRATION, super::super::WINDOWS, super::super::VISION]).unwrap();
+        let db =
+            Db::in_memory(&[super::super::MIGRATION, super::super::WINDOWS, super::super::VISION]).unwrap();
         let model = |name: &str| ConfiguredModel {
             name: name.into(),
             preset: "openai".into(),

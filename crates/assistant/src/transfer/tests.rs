@@ -84,8 +84,7 @@ fn whole(said: &[String]) -> Whole {
         meaning: None,
         files: vec![],
     };
-    let mut entries: Vec<Entry> =
-        said.iter().map(|text| entry(Message::user(text.clone()), None)).collect();
+    let mut entries: Vec<Entry> = said.iter().map(|text| entry(Message::user(text.clone()), None)).collect();
     entries
         .push(entry(Message::Assistant { text: "a".into(), calls: vec![call], signature: None }, Some("m")));
     Whole {

@@ -1,7 +1,7 @@
 //! Reads the files that are attached to a message on the terminal.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use kai_assistant::attachments::{LARGEST, MOST, Refused};
@@ -12,10 +12,16 @@ use crate::terminal::out;
 
 /// Reads a file, up to one byte more than Kai accepts, so that a larger one is refused by whoever answers.
 pub(super) fn read(path: &Path) -> Result<AskFile, Failure> {
-    let failed = |why: std::io::Error| Failure::failed(format!("{} could not be read: {why}.", path.display()));
+    let failed = |why: std::io::Error| match why.kind() {
+        ErrorKind::NotFound => Failure::failed(format!("There is no file {}.", path.display())),
+        _ => Failure::failed(format!("{} could not be read: {why}.", path.display())),
+    };
     let file = File::open(path).map_err(failed)?;
     if !file.metadata().map_err(failed)?.is_file() {
-        return Err(Failure::failed(format!("{} is not a file. Attach a picture or a text file.", path.display())));
+        return Err(Failure::failed(format!(
+            "{} is not a file. Attach a picture or a text file.",
+            path.display()
+        )));
     }
     let mut bytes = Vec::new();
     let most = u64::try_from(LARGEST + 1).unwrap_or(u64::MAX);
@@ -72,6 +78,6 @@ mod tests {
         assert_eq!(read(&large).unwrap().bytes.len(), LARGEST + 1);
         assert!(read(folder.path()).unwrap_err().to_string().contains("is not a file"));
         let gone = read(&folder.path().join("gone")).unwrap_err().to_string();
-        assert!(gone.contains("could not be read"), "{gone}");
+        assert!(gone.starts_with("There is no file ") && gone.ends_with("gone."), "{gone}");
     }
 }

@@ -1,8 +1,8 @@
 //! The command line: turns arguments into a call, and the answer into text or JSON.
 
 mod args;
-mod attach;
 mod asking;
+mod attach;
 #[cfg(feature = "foss")]
 mod drafts;
 #[cfg(feature = "foss")]
@@ -122,9 +122,7 @@ fn carry_out(ask: &Cli, command: Command) -> Result<ExitCode, Failure> {
         Command::Stop => stop::stop(ask),
         Command::Status => ask.show(Call::Status, show::status),
         Command::Doctor => Ok(ask.doctor()),
-        Command::Ask { words, files, chat } => {
-            talk::ask(&ask.caller, &words, &files, chat.meant(), ask.json)
-        }
+        Command::Ask { words, files, chat } => talk::ask(&ask.caller, &words, &files, chat.meant(), ask.json),
         Command::Chat { chat } => talk::chat(&ask.caller, chat.meant()),
         Command::Chats(command) => ask.chats(command),
         Command::Models(command) => ask.models(command),

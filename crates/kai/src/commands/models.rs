@@ -539,8 +539,15 @@ mod tests {
 
     async fn add_at(app: &App, name: &str, base_url: String) {
         let (preset, model) = ("openai-compatible".to_owned(), "m".to_owned());
-        let added =
-            ConfiguredModel { name: name.to_owned(), preset, base_url, model, key: None, context: None, sees: None };
+        let added = ConfiguredModel {
+            name: name.to_owned(),
+            preset,
+            base_url,
+            model,
+            key: None,
+            context: None,
+            sees: None,
+        };
         app.db.write(move |tx| store::keep(tx, &added)).await.map_err(|e: DbError| e).unwrap();
     }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use kai_assistant::attachments;
 use kai_assistant::agent::reports;
+use kai_assistant::attachments;
 use kai_assistant::db::DbError;
 use kai_assistant::device::alarm::{Next, Ringer};
 use kai_assistant::home::{DaemonLock, Home};

@@ -32,8 +32,9 @@ static STYLE_PATH: LazyLock<String> = LazyLock::new(|| assets::named("attach", S
 static SCRIPT_PATH: LazyLock<String> = LazyLock::new(|| assets::named("attach", SCRIPT, "js"));
 
 /// What a file may do when a browser opens it by itself: nothing.
-const FILE_CSP: HeaderValue =
-    HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; sandbox; frame-ancestors 'none'");
+const FILE_CSP: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; sandbox; frame-ancestors 'none'",
+);
 
 pub(super) fn routes() -> Router<Web> {
     let style = get(async || assets::cached(STYLE, "text/css; charset=utf-8"));
@@ -261,9 +262,12 @@ mod tests {
 
     #[test]
     fn a_name_arrives_as_the_browser_knows_it() {
-        for (header, expected) in
-            [("cat.jpg", "cat.jpg"), ("Gr%C3%BC%C3%9Fe%20a%26b.txt", "Grüße a&b.txt"), ("a+b.txt", "a+b.txt"), ("", "")]
-        {
+        for (header, expected) in [
+            ("cat.jpg", "cat.jpg"),
+            ("Gr%C3%BC%C3%9Fe%20a%26b.txt", "Grüße a&b.txt"),
+            ("a+b.txt", "a+b.txt"),
+            ("", ""),
+        ] {
             let mut headers = HeaderMap::new();
             headers.insert("x-file-name", header.parse().unwrap());
             assert_eq!(name(&headers), expected);

@@ -70,8 +70,9 @@ fn drop_on_page(browser: &Browser, names: &str) {
 }
 
 fn until_attached(browser: &Browser, count: usize) {
-    let script =
-        format!("return document.querySelectorAll('#attached > li').length === {count} && document.querySelectorAll('#attached [data-file]').length === {count}");
+    let script = format!(
+        "return document.querySelectorAll('#attached > li').length === {count} && document.querySelectorAll('#attached [data-file]').length === {count}"
+    );
     browser.until("files to be attached", &script);
 }
 
@@ -83,7 +84,8 @@ fn until_shown(browser: &Browser) {
 
 #[test]
 fn files_are_attached_by_button_paste_and_drop_and_shown_in_the_chat() {
-    let provider = Provider::start([Act::says("A sun and a list."), Act::says("Two more."), Act::says("And a sun.")]);
+    let provider =
+        Provider::start([Act::says("A sun and a list."), Act::says("Two more."), Act::says("And a sun.")]);
     let home = with_model(&provider);
     let daemon = home.start();
     let browser = Browser::start();
@@ -137,7 +139,10 @@ fn bad_files_are_refused_and_others_removed(browser: &Browser) {
 
 fn a_picture_opens_large(browser: &Browser) {
     browser.click("attachment-picture");
-    browser.until("a large picture", "return document.querySelector('dialog.large[open] img')?.naturalWidth > 0");
+    browser.until(
+        "a large picture",
+        "return document.querySelector('dialog.large[open] img')?.naturalWidth > 0",
+    );
     check(browser, "a large picture");
     browser.run("document.querySelector('dialog.large button').click()");
     browser.until("it to close", "return !document.querySelector('dialog[open]')");

@@ -347,7 +347,9 @@ pub(super) enum ModelsCommand {
         context: String,
     },
     /// Say whether a model can see pictures, or let Kai decide again
-    #[command(after_help = "Examples:\n  kai models pictures llamacpp yes\n  kai models pictures llamacpp auto")]
+    #[command(
+        after_help = "Examples:\n  kai models pictures llamacpp yes\n  kai models pictures llamacpp auto"
+    )]
     Pictures {
         /// Name of the model, from `kai models list`
         name: String,

@@ -475,7 +475,14 @@ mod tests {
     #[test]
     fn a_record_tells_its_fields_but_no_names_of_chunks() {
         let (chunks, seen) = (vec!["abc".to_owned()], vec!["sms 4".to_owned(), "n".to_owned()]);
-        let request = Record::Request { conversation: 3, model: "mine".to_owned(), bytes: 9, chunks, seen, files: vec![] };
+        let request = Record::Request {
+            conversation: 3,
+            model: "mine".to_owned(),
+            bytes: 9,
+            chunks,
+            seen,
+            files: vec![],
+        };
         let told: Vec<String> = facts(&request, Lang::ENGLISH)
             .into_iter()
             .map(|(name, value)| format!("{name}={value}"))

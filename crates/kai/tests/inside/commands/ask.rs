@@ -255,9 +255,12 @@ fn files_are_attached_and_the_ledger_rebuilds_what_was_sent() {
     assert_eq!(home.run(&["ledger", "bytes", &seq]).out.trim_end(), sent.raw, "byte for byte");
     assert_eq!(home.run(&["ledger", "verify"]).code, 0);
     let chat = home.run(&["chats", "show", "1"]).out;
-    assert!(chat.starts_with("You: What is this?\n  [attached: red square.png]\n  [attached: list.txt]\n"), "{chat}");
+    assert!(
+        chat.starts_with("You: What is this?\n  [attached: red square.png]\n  [attached: list.txt]\n"),
+        "{chat}"
+    );
     for (files, sentence) in [
-        (vec!["/nowhere/cat.png"], "/nowhere/cat.png could not be read"),
+        (vec!["/nowhere/cat.png"], "There is no file /nowhere/cat.png."),
         (vec!["/"], "is not a file."),
         (vec![list.as_str(); 5], "A message can have up to 4 files."),
         (vec!["/dev/null"], "is not a file."),

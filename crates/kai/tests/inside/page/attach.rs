@@ -119,7 +119,12 @@ fn each_refusal_is_a_sentence_and_changes_nothing() {
     let bomb = [&png(1, 1)[..16], &[0, 1, 0, 0, 0, 1, 0, 0], &png(1, 1)[24..]].concat();
     for (name, bytes, status, sentence) in [
         ("leer.txt", vec![], 409, "leer.txt ist leer."),
-        ("a.gif", b"GIF89a\x01\0\x01\0".to_vec(), 409, "Kai kann a.gif nicht lesen. Es nimmt Bilder als JPEG"),
+        (
+            "a.gif",
+            b"GIF89a\x01\0\x01\0".to_vec(),
+            409,
+            "Kai kann a.gif nicht lesen. Es nimmt Bilder als JPEG",
+        ),
         ("halb.png", png(90, 90)[..60].to_vec(), 409, "Kai kann das Bild halb.png nicht lesen"),
         ("bombe.png", bomb, 409, "bombe.png"),
         ("groß.txt", vec![b'a'; 10 * 1024 * 1024 + 1], 413, "ist größer als 10 MB."),
@@ -188,7 +193,7 @@ fn files_go_with_their_chat_come_back_with_it_and_are_exported() {
     say(&house, &mut visitor, "", &[file]);
     until_answered(&mut visitor);
     assert!(visitor.text_of_children("conversation-list").concat().contains("cat.png"), "it is the title");
-    let path = visitor.attributes("attachment-picture", "href").remove(0);
+    let path = visitor.attributes("attachment-picture", "href").remove(0).to_owned();
     let record = house.call(Call::Ledger(LedgerCall::Show { limit: 9 })).unwrap().to_string();
     assert!(record.contains(path.trim_start_matches("/files/")), "{record}");
 
