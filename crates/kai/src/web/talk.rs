@@ -170,7 +170,7 @@ impl RenderContext<'_> {
     fn asked(&self, text: &str, files: &[Attachment]) -> Markup {
         let Attached { words, attachment, is_message } = Attached::find(text);
         html! {
-            article class="said" data-testid="message-user" aria-label=(self.lang.talk_you()) dir="auto" {
+            article class={ "said" @if words.is_empty() { " bare" } } data-testid="message-user" aria-label=(self.lang.talk_you()) dir="auto" {
                 (words)
                 (attach::shown(files, self.lang))
                 @if let Some(attachment) = attachment {
