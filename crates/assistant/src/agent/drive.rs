@@ -561,7 +561,7 @@ impl Driver<'_> {
         let held =
             TurnLease { db, conversation, lease, given_back: false, begun: now, partial_reply, finished };
         let (progress, step) = Progress::of(conversation, Some(held), level.max(self.level), history);
-        Ok((Progress { said_now, meanings, pictures, files, contents, ..progress }, step))
+        Ok((Progress { said_now, pictures, files, contents, meanings, ..progress }, step))
     }
 
     async fn surroundings(&self, progress: &Progress) -> Result<RequestContext, DbError> {

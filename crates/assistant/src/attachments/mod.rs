@@ -5,6 +5,8 @@
 //! it to the message; and [`sent`] puts it into a request. It goes with the last message that has it.
 
 pub mod base64;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 pub mod name;
 pub mod picture;
 pub mod sent;

@@ -243,7 +243,7 @@ fn exact(ApprovalRequest { call, .. }: &ApprovalRequest) -> String {
 }
 
 const HELP: &str = "Type a message. Press Ctrl-C to stop an answer, or Ctrl-D to quit.
-  /attach FILE  attach a picture or a text file to the next message
+  /attach F   attach the picture or text file F to your next message
   /new        start a new chat
   /help       show this help";
 

@@ -251,8 +251,8 @@ pub(crate) async fn add(app: &App, env: &CallerEnv, new: NewModel) -> Result<Mod
     // Refuse a configuration that cannot work now, not at the first question.
     let name = added.name.clone();
     connect(&trial.config, &app.http).map_err(|error| Failure::usage(trouble::said(&name, &error)))?;
-    let auto = matches!(context, Some(None));
-    app.db.write(move |tx| keep(tx, &added, auto, pictures)).await?;
+    let typed = Typed { context_auto: matches!(context, Some(None)), pictures: pictures.is_some() };
+    app.db.write(move |tx| keep(tx, &added, typed)).await?;
     let candidates = candidates(app, env).await?;
     if let Some(candidate) = candidates.iter().find(|candidate| candidate.name == name) {
         ask_now(app, candidate).await?;
@@ -260,21 +260,23 @@ pub(crate) async fn add(app: &App, env: &CallerEnv, new: NewModel) -> Result<Mod
     named_row(app, env, &name).await?.ok_or_else(|| unknown_preset(&new.preset))
 }
 
-/// Stores a model that the user added or changed. `auto` removes a context window that was set for it. Either way,
-/// limits learned from earlier refusals are forgotten. `pictures` says whether it can see them; `None` leaves that as
-/// it is.
-fn keep(
-    tx: &Transaction<'_>,
-    added: &ConfiguredModel,
-    auto: bool,
-    pictures: Option<Option<bool>>,
-) -> Result<(), DbError> {
+/// What the user typed about a model besides where it is.
+#[derive(Clone, Copy)]
+struct Typed {
+    /// Kai is to find out the context window.
+    context_auto: bool,
+    /// Whether it can see pictures, or that Kai is to decide.
+    pictures: bool,
+}
+
+/// Stores a model that the user added or changed. Limits learned from earlier refusals are forgotten.
+fn keep(tx: &Transaction<'_>, added: &ConfiguredModel, typed: Typed) -> Result<(), DbError> {
     store::keep(tx, added)?;
-    if let Some(sees) = pictures {
-        store::set_sees(tx, &added.name, sees)?;
+    if typed.pictures {
+        store::set_sees(tx, &added.name, added.sees)?;
     }
     let kept = store::all(tx)?.into_iter().find(|model| model.name == added.name);
-    let set = kept.and_then(|model| model.context).filter(|_| !auto);
+    let set = kept.and_then(|model| model.context).filter(|_| !typed.context_auto);
     store::set_context(tx, &added.name, set).map(drop)
 }
 

@@ -41,10 +41,11 @@ fn upload(house: &House, visitor: &Visitor<'_>, name: &str, bytes: &[u8]) -> Ans
 }
 
 fn post(house: &House, headers: &[(&str, &str)], bytes: &[u8]) -> Answer {
-    let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let lines: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let head = format!(
-        "POST /attach HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nx-live: 1\r\n{lines}Content-Length: {}\r\n\r\n",
+        "POST /attach HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nx-live: 1\r\n{}Content-Length: {}\r\n\r\n",
         house.address,
+        lines.concat(),
         bytes.len()
     );
     house.send_raw(&[head.as_bytes(), bytes].concat())
@@ -98,16 +99,16 @@ fn files_are_sent_shown_and_named_as_the_reason() {
     assert!(reason.contains("And 1 more."), "{reason}");
 
     let paths = visitor.attributes("attachment-picture", "href");
-    let picture = house.get(&paths[0], &visitor.cookie);
+    let picture = house.get(paths[0], &visitor.cookie);
     assert_eq!((picture.status, picture.header("content-type")), (200, Some("image/png")));
     assert_eq!(picture.header("x-content-type-options"), Some("nosniff"));
     let policy = picture.header("content-security-policy").unwrap();
     assert!(policy.contains("default-src 'none'") && policy.contains("sandbox"), "{policy}");
     assert!(!picture.text.contains("SECRET"), "no metadata is kept");
-    let list = house.get(&visitor.attributes("attachment-file", "href")[0], &visitor.cookie);
+    let list = house.get(visitor.attributes("attachment-file", "href")[0], &visitor.cookie);
     assert_eq!(list.header("content-type"), Some("text/plain; charset=utf-8"), "it is never a page");
     assert_eq!(list.body(), "Milk, <b>eggs</b>");
-    assert_eq!(house.get(&paths[0], "").status, 401, "not for strangers");
+    assert_eq!(house.get(paths[0], "").status, 401, "not for strangers");
     assert_eq!(house.get("/files/00", &visitor.cookie).status, 404);
 }
 
@@ -205,7 +206,7 @@ fn files_go_with_their_chat_come_back_with_it_and_are_exported() {
     let guest = other.visitor("/");
     let there = guest.attributes("attachment-picture", "href").remove(0);
     assert_eq!(there, path, "the same file has the same name");
-    assert_eq!(other.get(&there, &guest.cookie).status, 200);
+    assert_eq!(other.get(there, &guest.cookie).status, 200);
 
     visitor.press("chat-menu-delete");
     assert_eq!(house.get(&path, &visitor.cookie).status, 404);
