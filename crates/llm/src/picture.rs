@@ -56,11 +56,12 @@ impl Encoded {
         let given = digits.len() - digits.iter().rev().take(2).take_while(|digit| **digit == b'=').count();
         let mut bytes = Vec::with_capacity(digits.len() / 4 * 3);
         for group in digits[..given].chunks(4) {
-            let values = group.iter().map(|digit| DIGITS.iter().position(|known| known == digit));
-            let values: Vec<usize> = values.collect::<Option<_>>()?;
-            let bits = values.iter().fold(0, |bits, value| bits << 6 | value) << (6 * (4 - values.len()));
-            let all = [16, 8, 0].map(|shift| u8::try_from(bits >> shift & 255).unwrap_or_default());
-            bytes.extend_from_slice(&all[..values.len() - 1]);
+            let mut bits = 0;
+            for digit in group {
+                bits = bits << 6 | value(*digit)?;
+            }
+            let [_, all @ ..] = (bits << (6 * (4 - group.len()))).to_be_bytes();
+            bytes.extend_from_slice(&all[..group.len() - 1]);
         }
         Some(bytes)
     }
@@ -86,6 +87,19 @@ impl fmt::Debug for Encoded {
 }
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// What a digit stands for.
+fn value(digit: u8) -> Option<u32> {
+    let value = match digit {
+        b'A'..=b'Z' => digit - b'A',
+        b'a'..=b'z' => digit - b'a' + 26,
+        b'0'..=b'9' => digit - b'0' + 52,
+        b'+' => 62,
+        b'/' => 63,
+        _ => return None,
+    };
+    Some(value.into())
+}
 
 /// The standard alphabet, with padding.
 fn base64(bytes: &[u8]) -> String {
