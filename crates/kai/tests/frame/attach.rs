@@ -6,6 +6,7 @@ use crate::page::{check, look};
 use crate::provider::{Act, Provider};
 
 const ENTER: &str = "\u{e007}";
+const ESCAPE: &str = "\u{e00c}";
 
 /// Makes files in the page: a drawn picture of each format, a text, and something that only claims to be a picture.
 const FILES: &str = "
@@ -129,8 +130,8 @@ fn bad_files_are_refused_and_others_removed(browser: &Browser) {
     browser.until_says("Kai can’t read the picture broken.jpg; the file is damaged.");
     until_attached(browser, 3);
     drop_on_page(browser, "'webp', 'png'");
-    browser.until_says("A message can have up to 4 files.");
     until_attached(browser, 4);
+    browser.until_says("A message can have up to 4 files.");
     browser.run("document.querySelectorAll('[data-testid=attach-remove]')[1].click()");
     until_attached(browser, 3);
     let names = browser.texts("attached-file");
@@ -144,6 +145,6 @@ fn a_picture_opens_large(browser: &Browser) {
         "return document.querySelector('dialog.large[open] img')?.naturalWidth > 0",
     );
     check(browser, "a large picture");
-    browser.run("document.querySelector('dialog.large button').click()");
+    browser.press(ESCAPE);
     browser.until("it to close", "return !document.querySelector('dialog[open]')");
 }

@@ -35,7 +35,7 @@
       const made = document.createElement("template");
       made.innerHTML = told.chip;
       chip.replaceWith(made.content);
-      say(told.warning ?? "", "trouble", null, told.remedy);
+      if (told.warning) say(told.warning, "trouble", null, told.remedy);
     } catch (why) {
       chip.remove();
       sends = false;
@@ -50,6 +50,7 @@
     }
   };
   const takeAll = (files) => {
+    say("");
     [...files].forEach(take);
     input.focus();
   };
@@ -119,6 +120,8 @@
   large.append(shown, close);
   document.body.append(large);
   large.addEventListener("click", (event) => { if (event.target !== shown) large.close(); });
+  // The page may have its own use for Escape.
+  large.addEventListener("keydown", (event) => { if (event.key === "Escape") event.stopPropagation(); });
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a.picture");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
