@@ -286,7 +286,7 @@ fn is_command(typed: &str) -> bool {
 
 /// Runs one turn and returns the conversation to continue. A failed turn prints its error and does not end the chat.
 fn one_turn(line: &Line<'_>, text: &str, files: Vec<AskFile>, chat: Which) -> Which {
-    let terminal = Terminal::new(false);
+    let (terminal, has_files) = (Terminal::new(false), !files.is_empty());
     let answered: Result<AskAnswer, Failure> =
         line.call(Call::Ask { text: text.to_owned(), chat, files }, &terminal.watching());
     terminal.end();
@@ -298,7 +298,11 @@ fn one_turn(line: &Line<'_>, text: &str, files: Vec<AskFile>, chat: Which) -> Wh
         Err(failure) => {
             out::complain(&failure.to_string());
             // The user's message stays in the conversation that was created for it, if there is one.
-            terminal.shown().chat.map_or(chat, Which::Id)
+            let kept = terminal.shown().chat;
+            if has_files && kept.is_none() {
+                out::note("Your message and its files were not sent. Attach them again to send them.");
+            }
+            kept.map_or(chat, Which::Id)
         }
     }
 }
