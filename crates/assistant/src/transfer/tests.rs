@@ -7,6 +7,7 @@ use serde_json::json;
 use super::fuzz::{home, put, take};
 use super::*;
 use crate::agent::conversation::{self, Codes, Entry, Whole};
+use crate::attachments;
 use crate::db::Db;
 use crate::gate::Level;
 use crate::memory::{Category, MemoryKey};
@@ -142,6 +143,9 @@ fn codes_that_were_shown_are_in_no_file() {
                 user("4 8 2 9 1 3"),
             ];
             conversation::append(tx, id, &all, None, Timestamp::UNIX_EPOCH)?;
+            let note = attachments::read("note.txt", b"It is 482913 here.").unwrap();
+            attachments::store::keep(tx, &note.file.hash, &note.bytes)?;
+            attachments::store::attach(tx, 1, &[note.file])?;
             conversation::set_codes(tx, id, codes).map(drop)
         };
         db.write_now(fill).unwrap_or_else(|e: DbError| panic!("{e}"));
@@ -153,6 +157,14 @@ fn codes_that_were_shown_are_in_no_file() {
         let again = put(&db, &taken, Mode::Merge, None).unwrap();
         let told = again.iter().find(|outcome| outcome.section == "conversations").unwrap();
         assert_eq!((told.new, told.changed, told.same), (0, 0, 1), "{told:?}");
+        let other = home();
+        put(&other, &taken, Mode::Merge, None).unwrap();
+        let note = other.read_now(|tx| {
+            let files = conversation::entries(tx, conversation::ConversationId(1))?.remove(0).files;
+            attachments::store::bytes(tx, &files[0].hash)
+        });
+        let note = note.unwrap_or_else(|e: DbError| panic!("{e}")).unwrap();
+        assert_eq!(String::from_utf8_lossy(&note), "It is [code] here.", "another text, under its own hash");
     }
 }
 
